@@ -14,7 +14,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1 // it could not be done, or records failed
 	exitUsage       = 2 // the command line, a file or the topic does not fit; nothing was done
-	exitNotMet      = 3 // the machine is not fit
+	exitNotMet      = 3 // the machine or the cluster is not fit
 	exitNotValid    = 4 // kt did not keep its own schedule, so the latencies are not the system's
 	exitLost        = 5 // acknowledged records are lost
 	exitHungUp      = 129
@@ -38,6 +38,7 @@ var exitCodes = []struct {
 	{exitFailed, "processes on other hosts are lost, were stopped early or still run"},
 	{exitUsage, "usage: a flag, a file or the topic does not fit; nothing was done"},
 	{exitNotMet, "not fit: kt tune --check found a failure, with --strict also a warning"},
+	{exitNotMet, "kt doctor found a failure"},
 	{exitNotMet, "kt compare passed a limit of --fail-on"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate, or at the lowest rate of kt find"},
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},

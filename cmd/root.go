@@ -67,6 +67,9 @@ puts everything back.`,
   # and how fast it can be read again
   kt consume --bootstrap-server kafka-1:9092 --topic orders --consumers 4
 
+  # can this host reach and use the cluster? if not, why?
+  kt doctor --bootstrap-server kafka-1:9092
+
   # is this broker's machine fit, and what can its disks do?
   kt tune --check
   kt probe /data/kafka1`,
@@ -86,7 +89,7 @@ puts everything back.`,
 		_ = writeHelp(env.Stdout, c, env.width(), env.helpAll) // there is nobody left to tell
 	})
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newTune(env), newProbe(env), newCalibrate(env), newSink(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newVersion(env), newExitCodes(), newEngines())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env), newCalibrate(env), newSink(env), newReport(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newPart(env), newDocs(env), newVersion(env), newExitCodes(), newEngines())
 	return root
 }
 

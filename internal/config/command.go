@@ -79,6 +79,7 @@ var otherCommands = map[string]func(*pflag.FlagSet){
 	"probe":   func(s *pflag.FlagSet) { NewProbe(s) },
 	"study":   func(s *pflag.FlagSet) { NewStudyRun(s) },
 	"agent":   func(s *pflag.FlagSet) { NewAgent(s) },
+	"doctor":  func(s *pflag.FlagSet) { NewDoctor(s) },
 	"collect": func(s *pflag.FlagSet) { NewCollect(s) },
 	"peers":   func(s *pflag.FlagSet) { NewPeers(s) },
 	"report":  func(s *pflag.FlagSet) { NewReport(s) },

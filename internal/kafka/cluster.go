@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -23,6 +24,7 @@ import (
 // and offsets, and makes the clients that carry a load.
 type Cluster struct {
 	access Access
+	client *kgo.Client
 	admin  *kadm.Client
 
 	Info      result.Cluster
@@ -61,10 +63,13 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{access: a, admin: kadm.NewClient(client), Unreached: unreached}
+	c := &Cluster{access: a, client: client, admin: kadm.NewClient(client), Unreached: unreached}
 	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
-		c.Close()
+		defer c.Close()
+		if c.isController(ctx) {
+			return nil, fmt.Errorf("no broker reached: %s: %w", strings.Join(reached, ","), errController)
+		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), a.refused(ctx, reached[0], err))
 	}
 	return c, nil
@@ -101,44 +106,24 @@ func (c *Cluster) describe(ctx context.Context) error {
 		c.Info.Brokers = append(c.Info.Brokers, info)
 	}
 	slices.SortFunc(c.Info.Brokers, func(a, b result.Broker) int { return cmp.Compare(a.ID, b.ID) })
-	versions, err := c.admin.ApiVersions(ctx)
+	return c.describeVersion(ctx)
+}
+
+// describeVersion asks a broker that has answered before. One that hangs would hold up a question to all.
+func (c *Cluster) describeVersion(ctx context.Context) error {
+	answer, err := versionsRequest().RequestWith(ctx, c.client.SeedBrokers()[0])
 	if err != nil {
 		return err
 	}
-	for _, v := range versions.Sorted() {
-		if v.Err == nil {
-			c.Info.Version = guessVersion(v)
-			break
-		}
-	}
+	c.Info.Version = guessVersion(answer)
 	return nil
 }
 
-// Reach asks each broker by itself and returns an error for each that does not answer. A
-// load needs all brokers, and one host may reach fewer of them than another.
-func (c *Cluster) Reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, AdminTimeout)
-	defer cancel()
-	answers, err := c.admin.ApiVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("ask each broker: %w", c.access.cause(err))
-	}
-	var errs []error
-	for _, b := range c.Info.Brokers {
-		answer, asked := answers[b.ID]
-		switch {
-		case !asked:
-			errs = append(errs, fmt.Errorf("broker %d at %s was not asked", b.ID, b.Addr))
-		case answer.Err != nil:
-			errs = append(errs, fmt.Errorf("broker %d at %s: %w", b.ID, b.Addr, c.access.cause(answer.Err)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func guessVersion(v kadm.BrokerApiVersions) string {
+func guessVersion(answer *kmsg.ApiVersionsResponse) string {
 	var versions kversion.Versions
-	v.EachKeySorted(func(key, _, max int16) { versions.SetMaxKeyVersion(key, max) })
+	for _, k := range answer.ApiKeys {
+		versions.SetMaxKeyVersion(k.ApiKey, k.MaxVersion)
+	}
 	return versions.VersionGuess()
 }
 

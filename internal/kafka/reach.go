@@ -41,6 +41,8 @@ func (a Access) reachAll(ctx context.Context) (reached []string, unreached []err
 	return reached, unreached
 }
 
+var errNoConnection = errors.New("no connection")
+
 // reach returns nil when a Kafka broker answers at an address, with TLS where the Access has it.
 // Its error names the kind of server that answers instead, as far as its first bytes show it.
 func (a Access) reach(ctx context.Context, addr string) error {
@@ -54,7 +56,7 @@ func (a Access) reach(ctx context.Context, addr string) error {
 	case errors.As(err, &handshake):
 		return a.noTLS(ctx, addr, err)
 	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no connection within %s", within)
+		return fmt.Errorf("%w within %s", errNoConnection, within)
 	case err != nil:
 		return errorCause(err)
 	}
@@ -69,6 +71,8 @@ func (a Access) reach(ctx context.Context, addr string) error {
 		return fmt.Errorf("a TLS port answers, but security.protocol is %s: set it to SSL or SASL_SSL, or name a port without TLS", a.Security.Protocol())
 	case who != unknownYet || len(answer) > 0:
 		return stranger(who, answer)
+	case speaksZooKeeper(ctx, addr):
+		return errZooKeeper
 	case a.Security.Encrypts():
 		return a.cause(err) // with TLS 1.3 a refused certificate shows here
 	}
@@ -100,6 +104,8 @@ func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
 		return fmt.Errorf("the broker speaks plain text there, but security.protocol is %s: name a port with TLS, or set it to PLAINTEXT or SASL_PLAINTEXT", a.Security.Protocol())
 	case who == httpServer:
 		return stranger(who, answer)
+	case speaksZooKeeper(ctx, addr):
+		return errZooKeeper
 	}
 	return a.Security.Explain(failed)
 }

@@ -28,7 +28,7 @@ func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, 
 	if err := m.checkLedger(); err != nil {
 		return result.Result{}, err
 	}
-	session, err := m.System.Connect(ctx, &m.Plan, Options{All: m.together(), Watch: !m.Follows, Notify: m.Notify})
+	session, err := m.System.Connect(ctx, &m.Plan, Options{Watch: !m.Follows, Notify: m.Notify})
 	if m.Book != nil && errors.Is(err, plan.ErrNoTopic) {
 		err = m.gone("topic " + m.Book.Topic + " does not exist")
 	}

@@ -21,7 +21,6 @@ type System interface {
 
 // Options tell a System more than a plan does.
 type Options struct {
-	All    bool // every broker has to answer: other hosts share the load
 	Watch  bool // report what happens to the system while the load goes on
 	Notify func(Notice)
 }

@@ -37,7 +37,8 @@ const (
 	quorumKey = 55
 )
 
-var errNoQuorum = errors.New("the brokers do not know of a quorum")
+// ErrNoQuorum is the error of a broker that does not know of a quorum, as with ZooKeeper.
+var ErrNoQuorum = errors.New("the brokers do not know of a quorum")
 
 // controller is the known controller; id is -1 while there is none.
 type controller struct{ id, epoch int32 }
@@ -93,7 +94,7 @@ func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 		if len(answering) > 0 {
 			leader, epoch, err := q.leader(ctx, answering[failures%len(answering)])
 			switch {
-			case errors.Is(err, errNoQuorum):
+			case errors.Is(err, ErrNoQuorum):
 				w.noQuorum.Store(true)
 				return
 			case errors.Is(err, kerr.ClusterAuthorizationFailed):
@@ -140,6 +141,22 @@ func (q *quorum) leader(ctx context.Context, addr string) (id, epoch int32, err 
 		}
 		q.offered = true
 	}
+	return askQuorum(ctx, broker)
+}
+
+// QuorumLeader asks a broker for the controller of a KRaft cluster: the leader of the metadata quorum. It returns
+// ErrNoQuorum if the broker does not know the request.
+func QuorumLeader(ctx context.Context, broker *kgo.Broker) (id int32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, quorumTimeout)
+	defer cancel()
+	if err := offersQuorum(ctx, broker); err != nil {
+		return 0, err
+	}
+	id, _, err = askQuorum(ctx, broker)
+	return id, err
+}
+
+func askQuorum(ctx context.Context, broker *kgo.Broker) (id, epoch int32, err error) {
 	req := kmsg.NewPtrDescribeQuorumRequest()
 	topic := kmsg.NewDescribeQuorumRequestTopic()
 	topic.Topic = "__cluster_metadata"
@@ -159,7 +176,7 @@ func (q *quorum) leader(ctx context.Context, addr string) (id, epoch int32, err 
 	return p.LeaderID, p.LeaderEpoch, kerr.ErrorForCode(p.ErrorCode)
 }
 
-// offersQuorum returns errNoQuorum if a broker does not know the request.
+// offersQuorum returns ErrNoQuorum if a broker does not know the request.
 func offersQuorum(ctx context.Context, broker *kgo.Broker) error {
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "kt", "1" // a broker refuses empty ones
@@ -171,7 +188,7 @@ func offersQuorum(ctx context.Context, broker *kgo.Broker) error {
 		return err
 	}
 	if !slices.ContainsFunc(answer.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == quorumKey }) {
-		return errNoQuorum
+		return ErrNoQuorum
 	}
 	return nil
 }

@@ -1,0 +1,101 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/doctor"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/suggest"
+)
+
+func newDoctor(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor [flags]",
+		Short: "Examine a cluster from this host, before a load",
+		Long: `Examine a cluster from this host: does each broker answer at the address that it
+advertises, and how fast; version, feature level and controller; may this client create,
+describe, write, read, commit and delete; which quotas apply to it; are the clocks alike,
+the leaders spread and the replicas in sync; and do settings of the topic spoil a test.
+
+Each check is a line: pass, warning or failure, with what to do. What this client may not
+look at is unknown. kt tries its rights on a topic and a group of its own (kt-doctor-…),
+and deletes both. The exit code is 3 if a check failed.`,
+		Example: `  # can this host make a load on the cluster?
+  kt doctor --bootstrap-server kafka-1:9092
+
+  # is topic orders fit for a load of 24 hours? make no topic
+  kt doctor --bootstrap-server kafka-1:9092 --topic orders --duration 24h \
+      --read-only
+
+  # what failed, for a program
+  kt doctor --bootstrap-server kafka-1:9092 --output json |
+      jq '.checks[] | select(.state == "failure")'`,
+		Args: noArgs,
+	}
+	flags := config.NewDoctor(c.Flags())
+	completions(c, map[string][]string{"output": config.DoctorOutputs, "bootstrap-server": nil})
+	load := func() error { return flags.Load(env.configSystem(), suggest.Nearest) }
+	for flag, names := range env.found() {
+		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
+			_ = load() // the command tells its problems when it runs
+			return names(ctx, set)
+		})
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := load(); err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return runDoctor(ctx, env, flags) })
+	}
+	return c
+}
+
+func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
+	found, err := doctor.Examine(ctx, doctor.Options{
+		Access: kafka.Access{Bootstrap: flags.Bootstrap, ClientID: "kt-admin"}, Topic: flags.Topic,
+		Duration: flags.Duration, ReadOnly: flags.ReadOnly, ClientIDs: clientIDs(),
+	})
+	if found == nil {
+		return usageError(err) // an address
+	}
+	doc := report.DoctorDocument{Healthy: !found.Failed(), Cluster: found.Cluster}
+	if doc.Cluster.Brokers == nil {
+		doc.Cluster.Brokers = []result.Broker{}
+	}
+	for _, c := range found.Checks {
+		doc.Checks = append(doc.Checks, report.DoctorRow{Name: c.Name, About: c.About, State: string(c.State), Text: c.Text, Advice: c.Advice, Figures: c.Figures})
+	}
+	write := func() error {
+		if flags.Output == "json" {
+			return report.DoctorJSON(env.Stdout, doc)
+		}
+		return report.Doctor(env.Stdout, doc, env.reportOptions(flags.Look, false))
+	}
+	if writeErr := write(); writeErr != nil {
+		return writeErr
+	}
+	if err == nil && found.Failed() {
+		err = &exitError{code: exitNotMet}
+	}
+	return err
+}
+
+// clientIDs returns the client ids of kt's loads.
+func clientIDs() []string {
+	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together
+	consumer, _, _ := javaconf.ParseConsumer(nil, false)
+	var ids []string
+	for _, s := range append(producer.All(), consumer.All()...) {
+		if s.Name == "client.id" {
+			ids = append(ids, s.Value)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,209 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka/watch"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+const checkServers = "correct --bootstrap-server, or start a broker there"
+
+// unreached adds a failed check for each bootstrap server, where none answers.
+func (e *examination) unreached(err error) {
+	if many, ok := errors.Unwrap(err).(interface{ Unwrap() []error }); ok {
+		for _, one := range many.Unwrap() {
+			e.fail("bootstrap", "", checkServers, "%v", one)
+		}
+		return
+	}
+	e.fail("bootstrap", "", checkServers, "%v", err)
+}
+
+// bootstrap checks that each bootstrap server answers.
+func (e *examination) bootstrap() {
+	for _, err := range e.cluster.Unreached {
+		e.warn("bootstrap", "", checkServers, "%v", err)
+	}
+	n := len(e.Access.Bootstrap) - len(e.cluster.Unreached)
+	e.pass("bootstrap", "", "%s answered", theme.Plural(n, "bootstrap server", "bootstrap servers"))
+}
+
+// listeners checks that each broker answers where it says that it listens.
+func (e *examination) listeners(ctx context.Context) {
+	for _, l := range e.cluster.Listeners(ctx) {
+		about := aboutBroker(l.Broker)
+		if l.Err != nil {
+			e.fail("listener", about, l.Err.Advice, "advertises %s: %v", l.Addr, l.Err.Cause)
+			continue
+		}
+		for _, b := range e.Cluster.Brokers {
+			if b.ID == l.Broker {
+				e.answering = append(e.answering, b)
+			}
+		}
+		e.pass("listener", about, "advertises %s (%s), which resolves and answers from here", l.Addr, strings.Join(l.IPs, ", "))
+	}
+}
+
+const (
+	trips = 20                    // requests to each broker
+	far   = 10 * time.Millisecond // the round trip above which a client is not beside the brokers
+)
+
+// trip is what a broker answered at its listener.
+type trip struct {
+	cluster string          // the id of its cluster
+	times   []time.Duration // the shortest first
+	err     error
+}
+
+// roundTrips times requests to each broker, over a connection that is open already. What answers may belong to another
+// cluster, where a broker's name means another host from here. Such a broker counts as one that does not answer: a client
+// that asks it would take over its cluster.
+func (e *examination) roundTrips(ctx context.Context) {
+	all := make([]trip, len(e.answering))
+	var wg sync.WaitGroup
+	for i, b := range e.answering {
+		wg.Go(func() { all[i] = e.ask(ctx, b.Addr) })
+	}
+	wg.Wait()
+	var ours []result.Broker
+	for i, b := range e.answering {
+		about, t := aboutBroker(b.ID), all[i]
+		switch {
+		case t.err != nil:
+			e.fail("round trip", about, "look at the log of the broker", "%s does not answer a request: %v", b.Addr, t.err)
+			continue
+		case t.cluster != e.Cluster.ID:
+			e.fail("cluster", about, "correct its advertised.listeners, or what the name means here",
+				"%s is a broker of another cluster (%s, not %s)", b.Addr, t.cluster, e.Cluster.ID)
+			continue
+		}
+		ours = append(ours, b)
+		least, p99 := t.times[0], t.times[(trips*99+99)/100-1]
+		c := Check{
+			Name: "round trip", About: about, State: Pass, Text: fmt.Sprintf("min %s, p99 %s of %d", theme.Duration(least), theme.Duration(p99), trips),
+			Figures: map[string]int64{"min_us": least.Microseconds(), "p99_us": p99.Microseconds()},
+		}
+		if least > far {
+			c.State, c.Advice = Warn, "run kt beside the brokers: each latency has this on top"
+		}
+		e.add(c)
+	}
+	e.answering = ours
+	e.pass("cluster", "", "id %s, Kafka %s, %s", e.Cluster.ID, strings.TrimPrefix(e.Cluster.Version, "v"), theme.Plural(len(e.Cluster.Brokers), "broker", "brokers"))
+}
+
+// ask asks whoever listens at an address, by a client that knows no other.
+func (e *examination) ask(ctx context.Context, addr string) (t trip) {
+	client, err := e.cluster.Client(append(e.clientOptions(), kgo.SeedBrokers(addr))...)
+	if err != nil {
+		return trip{err: err}
+	}
+	defer client.Close()
+	broker := client.SeedBrokers()[0]
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{}  // none
+	answer, err := req.RequestWith(ctx, broker) // and it connects
+	if err != nil {
+		return trip{err: err}
+	}
+	if answer.ClusterID != nil {
+		t.cluster = *answer.ClusterID
+	}
+	for range trips {
+		begun := time.Now()
+		if _, err := req.RequestWith(ctx, broker); err != nil {
+			return trip{err: err}
+		}
+		t.times = append(t.times, time.Since(begun))
+	}
+	slices.Sort(t.times)
+	return t
+}
+
+// versions checks that all brokers speak alike, and use what they can.
+func (e *examination) versions(ctx context.Context) {
+	answers, err := e.admin.ApiVersions(ctx)
+	if err != nil {
+		e.unread("versions", "", "", err)
+		return
+	}
+	var first *kmsg.ApiVersionsResponse
+	requests := 0
+	guesses := make(map[string][]string)
+	for _, a := range answers.Sorted() {
+		if a.Err != nil {
+			continue // its listener is a check of its own
+		}
+		guess := strings.TrimPrefix(a.VersionGuess(), "v")
+		guesses[guess] = append(guesses[guess], fmt.Sprint(a.NodeID))
+		if first == nil {
+			first = a.Raw()
+			requests = len(first.ApiKeys)
+		}
+	}
+	if first == nil {
+		return
+	}
+	if len(guesses) > 1 {
+		var each []string
+		for guess, ids := range guesses {
+			each = append(each, fmt.Sprintf("%s: Kafka %s", strings.Join(ids, ", "), guess))
+		}
+		slices.Sort(each)
+		e.warn("versions", "", "finish the upgrade before you measure", "brokers are of different versions (%s)", strings.Join(each, "; "))
+	} else {
+		e.pass("versions", "", "all brokers offer %s of Kafka %s", theme.Plural(requests, "request", "requests"), strings.TrimPrefix(e.Cluster.Version, "v"))
+	}
+	e.features(first)
+}
+
+// features checks that the feature level is that of the brokers. Clusters with ZooKeeper have none.
+func (e *examination) features(answer *kmsg.ApiVersionsResponse) {
+	const level = "metadata.version"
+	at := slices.IndexFunc(answer.FinalizedFeatures, func(f kmsg.ApiVersionsResponseFinalizedFeature) bool { return f.Name == level })
+	most := slices.IndexFunc(answer.SupportedFeatures, func(f kmsg.ApiVersionsResponseSupportedFeature) bool { return f.Name == level })
+	switch {
+	case at < 0 || most < 0:
+		e.add(Check{Name: "features", State: Unknown, Text: "the brokers name no feature level (metadata.version)"})
+	case answer.FinalizedFeatures[at].MaxVersionLevel < answer.SupportedFeatures[most].MaxVersion:
+		e.warn("features", "", "finish the upgrade: kafka-features upgrade --release-version VERSION", "metadata.version is %d, and the brokers could use %d",
+			answer.FinalizedFeatures[at].MaxVersionLevel, answer.SupportedFeatures[most].MaxVersion)
+	default:
+		e.pass("features", "", "metadata.version is %d, the highest that the brokers support", answer.FinalizedFeatures[at].MaxVersionLevel)
+	}
+}
+
+// controller finds the controller. Of a KRaft cluster only the quorum knows it.
+func (e *examination) controller(ctx context.Context) {
+	leader, err := watch.QuorumLeader(ctx, e.client.Broker(int(e.answering[0].ID)))
+	switch {
+	case errors.Is(err, watch.ErrNoQuorum):
+		leader = e.Cluster.Controller
+	case err != nil:
+		e.unread("controller", "", "Describe on the cluster", err)
+		return
+	}
+	if leader < 0 {
+		e.fail("controller", "", "look at the logs of the controllers: no topic can be made and no leader elected", "the cluster has none")
+		return
+	}
+	e.Cluster.Controller = leader
+	role := "a node that is no broker"
+	if slices.ContainsFunc(e.Cluster.Brokers, func(b result.Broker) bool { return b.ID == leader }) {
+		role = "a broker too"
+	}
+	e.pass("controller", "", "node %d, %s", leader, role)
+}

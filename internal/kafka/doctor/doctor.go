@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// State is the outcome of a check.
+type State string
+
+// The states. Unknown is the state of a check that was left out, or that this client may not make.
+const (
+	Pass    State = "pass"
+	Warn    State = "warning"
+	Fail    State = "failure"
+	Unknown State = "unknown"
+)
+
+// Check is one finding.
+type Check struct {
+	Name    string           // what was checked: one of a small, fixed set of words
+	About   string           // the broker, topic, group or address; "" for the cluster
+	State   State            //
+	Text    string           // what was found
+	Advice  string           // what to do; "" if nothing
+	Figures map[string]int64 // numbers of the text by name and unit; nil: none
+}
+
+// Options are what to examine, and for which load.
+type Options struct {
+	Access    kafka.Access
+	Topic     string        // of the load; it need not exist
+	Duration  time.Duration // of the load
+	ClientIDs []string      // of the load's clients
+	ReadOnly  bool          // make no topic
+}
+
+// Report is what was found.
+type Report struct {
+	Cluster result.Cluster // the zero value: no broker was reached
+	Checks  []Check
+}
+
+// Failed reports whether a check failed.
+func (r *Report) Failed() bool {
+	return slices.ContainsFunc(r.Checks, func(c Check) bool { return c.State == Fail })
+}
+
+// Examine makes all checks. Brokers that do not answer are failed checks and no errors. After an interrupt it returns
+// the checks so far with the error. The report is nil if an address is none.
+func Examine(ctx context.Context, o Options) (*Report, error) {
+	e := examination{Options: o}
+	cluster, err := kafka.Connect(ctx, o.Access)
+	var address *kafka.AddressError
+	switch {
+	case ctx.Err() != nil:
+		return &e.Report, ctx.Err()
+	case errors.As(err, &address):
+		return nil, err
+	case err != nil:
+		e.unreached(err)
+		return &e.Report, nil
+	}
+	defer cluster.Close()
+	e.cluster, e.Cluster = cluster, cluster.Info
+	e.bootstrap()
+	e.listeners(ctx)
+	e.roundTrips(ctx)
+	if len(e.answering) == 0 {
+		return &e.Report, ctx.Err()
+	}
+	client, err := cluster.Client(e.clientOptions()...)
+	if err != nil {
+		return &e.Report, err
+	}
+	defer client.Close()
+	e.admin, e.client = kadm.NewClient(client), client
+	for _, check := range []func(context.Context){
+		e.versions, e.controller, e.layout, e.settings, e.quotas, e.rights,
+	} {
+		if ctx.Err() == nil {
+			check(ctx)
+		}
+	}
+	return &e.Report, ctx.Err()
+}
+
+// examination is an Examine that goes on.
+type examination struct {
+	Options
+	Report
+
+	cluster   *kafka.Cluster
+	client    *kgo.Client
+	admin     *kadm.Client
+	answering []result.Broker // at their advertised listeners, as brokers of this cluster
+}
+
+// clientOptions connect to the brokers that answer, and give up soon.
+func (e *examination) clientOptions() []kgo.Opt {
+	var addrs []string
+	for _, b := range e.answering {
+		addrs = append(addrs, b.Addr)
+	}
+	const tries = 5 * time.Second
+	return []kgo.Opt{
+		kgo.SeedBrokers(addrs...), kgo.RequestRetries(5), kgo.DialTimeout(tries), kgo.RetryTimeout(kafka.AdminTimeout),
+		kgo.RequestTimeoutOverhead(tries), kgo.RecordDeliveryTimeout(kafka.AdminTimeout), kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	}
+}
+
+func (e *examination) add(c Check) { e.Checks = append(e.Checks, c) }
+
+func (e *examination) pass(name, about, format string, args ...any) {
+	e.add(Check{Name: name, About: about, State: Pass, Text: fmt.Sprintf(format, args...)})
+}
+
+func (e *examination) warn(name, about, advice, format string, args ...any) {
+	e.add(Check{Name: name, About: about, State: Warn, Text: fmt.Sprintf(format, args...), Advice: advice})
+}
+
+func (e *examination) fail(name, about, advice, format string, args ...any) {
+	e.add(Check{Name: name, About: about, State: Fail, Text: fmt.Sprintf(format, args...), Advice: advice})
+}
+
+// unread adds a check that could not be made. right is the ACL that it takes.
+func (e *examination) unread(name, about, right string, err error) {
+	advice := "" // the brokers do not offer it, or do not answer in time
+	if denied(err) {
+		advice = "allow " + right + ", or look at it with an admin's account"
+	}
+	e.add(Check{Name: name, About: about, State: Unknown, Text: "it cannot be read: " + err.Error(), Advice: advice})
+}
+
+// denied reports whether an ACL is missing.
+func denied(err error) bool {
+	for _, code := range []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
+func aboutBroker(id int32) string { return fmt.Sprintf("broker %d", id) }

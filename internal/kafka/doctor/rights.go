@@ -1,0 +1,201 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// ownPrefix begins the names of the topic and the group that an examination makes for itself.
+const ownPrefix = "kt-doctor-"
+
+// own is the topic of an examination, and the group of the same name.
+type own struct {
+	*examination
+	topic result.Topic
+}
+
+// rights tries what a load does on a topic of its own, and deletes that again.
+func (e *examination) rights(ctx context.Context) {
+	if e.ReadOnly {
+		e.add(Check{Name: "rights", State: Unknown, Text: "create, write, read, commit and delete are not tried, and no clock is compared (--read-only)"})
+		return
+	}
+	name := ownPrefix + strings.ToLower(rand.Text()[:10])
+	// The brokers stamp the records, which tells their clocks.
+	p := plan.Plan{Topic: plan.Topic{
+		Name: name, Partitions: int32(len(e.Cluster.Brokers)), Configs: map[string]string{"message.timestamp.type": "LogAppendTime"},
+	}}
+	topic, err := e.cluster.EnsureTopic(ctx, p, true)
+	switch {
+	case denied(err) || errors.Is(err, kerr.PolicyViolation):
+		e.warn("create", "", fmt.Sprintf("name a topic that exists with --topic, or allow Create on topics (or the cluster), %s* for kt doctor", ownPrefix),
+			"this client may not make a topic (%v), so writing, reading and committing are not tried", err)
+		return
+	case err != nil:
+		e.fail("create", "", "look at the log of the controller", "%v", err)
+		if err := e.cluster.DeleteTopic(context.WithoutCancel(ctx), name); err != nil { // it may exist
+			e.fail("delete", "", "delete topic "+name+" by hand, if it is there", "%v", err)
+		}
+		return
+	}
+	o := own{e, topic}
+	e.pass("create", "", "made topic %s (%s, replication factor %d)", name, theme.Plural(topic.Partitions, "partition", "partitions"), topic.ReplicationFactor)
+	defer o.remove(context.WithoutCancel(ctx))
+	o.describe(ctx)
+	if sent := o.write(ctx); sent != nil && o.read(ctx, sent) {
+		o.clocks(sent)
+	}
+	o.commit(ctx)
+}
+
+func (o own) describe(ctx context.Context) {
+	about := "topic " + o.topic.Name
+	if _, err := values(o.admin.DescribeTopicConfigs(ctx, o.topic.Name)); err != nil {
+		o.warn("describe", "", "allow DescribeConfigs on "+about+": kt says then what a topic is set to", "the settings of a topic may not be read: %v", err)
+		return
+	}
+	o.pass("describe", "", "the topic and its settings can be read")
+}
+
+// stamp is a record of one partition, by the clock of this host and by that of its leader.
+type stamp struct {
+	sent, acknowledged time.Time
+	appended           time.Time // zero: it was not read
+}
+
+// write writes a record to each partition twice: the first one opens connections.
+func (o own) write(ctx context.Context) map[int32]*stamp {
+	stamps := make(map[int32]*stamp)
+	for range 2 {
+		for p := range int32(o.topic.Partitions) {
+			s := &stamp{sent: time.Now()}
+			err := o.client.ProduceSync(ctx, &kgo.Record{Topic: o.topic.Name, Partition: p, Value: []byte("kt doctor")}).FirstErr()
+			s.acknowledged = time.Now()
+			if err != nil {
+				o.fail("write", "", o.mend(err, "Write"), "partition %d on broker %d: %v", p, o.topic.Leaders[p], err)
+				return nil
+			}
+			stamps[p] = s
+		}
+	}
+	o.pass("write", "", "a record to each partition, with acks=all")
+	return stamps
+}
+
+// mend returns what to do about an operation on the topic that failed.
+func (o own) mend(err error, right string) string {
+	switch {
+	case denied(err):
+		return fmt.Sprintf("allow %s on the topics of the load (kafka-acls --add --operation %s --topic NAME)", right, right)
+	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
+		return "set min.insync.replicas of the brokers to at most their number of replicas, or start the brokers that are down"
+	}
+	return "look at the log of the broker"
+}
+
+// read reads all records again, and notes their last stamps.
+func (o own) read(ctx context.Context, stamps map[int32]*stamp) bool {
+	from := make(map[int32]kgo.Offset)
+	for p := range stamps {
+		from[p] = kgo.NewOffset().AtStart()
+	}
+	client, err := o.cluster.Client(append(o.clientOptions(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{o.topic.Name: from}))...)
+	if err != nil {
+		o.fail("read", "", "", "%v", err)
+		return false
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, kafka.AdminTimeout)
+	defer cancel()
+	for n := 0; n < 2*len(stamps); {
+		fetches := client.PollFetches(ctx)
+		if failed := fetches.Errors(); len(failed) > 0 {
+			err := failed[0].Err
+			o.fail("read", "", o.mend(err, "Read"), "%d of %d records were read: %v", n, 2*len(stamps), err)
+			return false
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			stamps[r.Partition].appended = r.Timestamp
+			n++
+		})
+	}
+	o.pass("read", "", "every record is read again")
+	return true
+}
+
+// tolerance is by how much a broker's clock may differ.
+const tolerance = time.Second
+
+// clocks compares the clocks of the brokers with that of this host.
+func (o own) clocks(stamps map[int32]*stamp) {
+	worst, seen := time.Duration(0), make(map[int32]bool)
+	for p, s := range stamps {
+		broker := o.topic.Leaders[p]
+		seen[broker] = true
+		off := s.off()
+		if off.Abs() > tolerance {
+			o.warn("clock", aboutBroker(broker), "synchronise both clocks (chrony): timestamps, retention and end-to-end latency between hosts depend on them",
+				"it is %s %s this host's", theme.Duration(off.Abs()), map[bool]string{true: "ahead of", false: "behind"}[off > 0])
+		}
+		worst = max(worst, off.Abs())
+	}
+	if worst <= tolerance {
+		o.add(Check{
+			Name: "clock", State: Pass, Text: fmt.Sprintf("%s within %s of this host's", theme.Plural(len(seen), "clock is", "clocks are"), theme.Duration(max(worst, time.Millisecond))),
+			Figures: map[string]int64{"offset_ms": worst.Milliseconds()},
+		})
+	}
+}
+
+// off returns by how much the broker's clock is ahead at least, negative if it is behind. It was read between sending and the
+// acknowledgement, in whole milliseconds.
+func (s *stamp) off() time.Duration {
+	if ahead := s.appended.Sub(s.acknowledged); ahead > 0 {
+		return ahead
+	}
+	return min(0, s.appended.Add(time.Millisecond).Sub(s.sent))
+}
+
+// commit commits an offset for a group, and deletes that group.
+func (o own) commit(ctx context.Context) {
+	group := o.topic.Name
+	var at kadm.Offsets
+	at.AddOffset(group, 0, 1, -1)
+	answers, err := o.admin.CommitOffsets(ctx, group, at)
+	if err == nil {
+		err = answers.Error()
+	}
+	_, left := o.admin.DeleteGroup(context.WithoutCancel(ctx), group) // it may exist, whatever came of the commit
+	switch {
+	case denied(err):
+		o.fail("commit", "", "allow Read on groups (kafka-acls --add --operation Read --group NAME); kt consume --no-group does without", "%v", err)
+	case err != nil:
+		o.fail("commit", "", "look at the log of the broker that has the partition of __consumer_offsets", "%v", err)
+	case left != nil:
+		o.warn("commit", "", "none: its offsets expire by themselves", "an offset was committed, and group %s cannot be deleted: %v", group, left)
+	default:
+		o.pass("commit", "", "an offset for a group of its own, which is deleted again")
+	}
+}
+
+// remove deletes the topic that this examination has made.
+func (o own) remove(ctx context.Context) {
+	if err := o.cluster.DeleteTopic(ctx, o.topic.Name); err != nil {
+		o.fail("delete", "", "delete topic "+o.topic.Name+" by hand, or allow Delete on topics", "topic %s is left: %v", o.topic.Name, err)
+		return
+	}
+	o.pass("delete", "", "topic %s is deleted again", o.topic.Name)
+}

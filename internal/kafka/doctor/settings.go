@@ -1,0 +1,175 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// target is the topic of the load with the settings that can spoil a test, or what a new topic would be given.
+type target struct {
+	about            string // "topic orders", "new topics"
+	partitions       int    // 0: there is no topic yet
+	replicas, inSync int    // of the partition that has fewest
+	configs          map[string]string
+}
+
+// settings checks the settings of the load's topic, and without one those that the brokers give a new topic.
+func (e *examination) settings(ctx context.Context) {
+	t, right, err := e.lookUp(ctx)
+	if err != nil {
+		e.unread("settings", t.about, right, err)
+		return
+	}
+	before := len(e.Checks)
+	for _, check := range []func(target) Check{minInSync, e.retention, recompression, flushes} {
+		if c := check(t); c.State != "" {
+			c.Name, c.About = "settings", t.about
+			e.add(c)
+		}
+	}
+	if len(e.Checks) > before {
+		return
+	}
+	text := fmt.Sprintf("min.insync.replicas %s with %s", t.configs["min.insync.replicas"], theme.Plural(t.replicas, "replica", "replicas"))
+	if kept, known := t.retention(); known {
+		text += ", kept for " + theme.Duration(kept)
+	}
+	e.pass("settings", t.about, "%s, compression.type %s", text, t.configs["compression.type"])
+}
+
+// lookUp returns the target, and on an error the right that may be missing.
+func (e *examination) lookUp(ctx context.Context) (t target, right string, err error) {
+	t = target{about: "topic " + e.Topic, replicas: math.MaxInt, inSync: math.MaxInt}
+	right = "Describe and DescribeConfigs on " + t.about
+	m, err := e.admin.Metadata(ctx, e.Topic)
+	if err != nil {
+		return t, right, err
+	}
+	found := m.Topics[e.Topic]
+	if errors.Is(found.Err, kerr.UnknownTopicOrPartition) {
+		return e.forNew(ctx)
+	}
+	if found.Err != nil {
+		return t, right, found.Err
+	}
+	t.partitions = len(found.Partitions)
+	for _, p := range found.Partitions {
+		t.replicas, t.inSync = min(t.replicas, len(p.Replicas)), min(t.inSync, len(p.ISR))
+	}
+	t.configs, err = values(e.admin.DescribeTopicConfigs(ctx, e.Topic))
+	return t, right, err
+}
+
+// forNew returns what the brokers would give a new topic.
+func (e *examination) forNew(ctx context.Context) (t target, right string, err error) {
+	t, right = target{about: "new topics"}, "DescribeConfigs on the cluster"
+	broker, err := values(e.admin.DescribeBrokerConfigs(ctx, e.answering[0].ID))
+	if err != nil {
+		return t, right, err
+	}
+	t.configs = map[string]string{
+		"min.insync.replicas": broker["min.insync.replicas"], "compression.type": broker["compression.type"],
+		"flush.messages": broker["log.flush.interval.messages"], "cleanup.policy": broker["log.cleanup.policy"],
+		"retention.ms": broker["log.retention.ms"],
+	}
+	for unit, ms := range map[string]int64{"log.retention.hours": 3_600_000, "log.retention.minutes": 60_000} {
+		if n, err := strconv.ParseInt(broker[unit], 10, 64); err == nil && t.configs["retention.ms"] == "" && (ms < 3_600_000 || broker["log.retention.minutes"] == "") {
+			t.configs["retention.ms"] = strconv.FormatInt(n*ms, 10)
+		}
+	}
+	t.replicas, _ = strconv.Atoi(broker["default.replication.factor"])
+	t.inSync = t.replicas
+	return t, right, nil
+}
+
+// values returns the settings of one resource.
+func values(described kadm.ResourceConfigs, err error) (map[string]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]string)
+	for _, r := range described {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		for _, c := range r.Configs {
+			all[c.Key] = c.MaybeValue()
+		}
+	}
+	return all, nil
+}
+
+// minInSync checks that as many replicas are in sync as acks=all takes.
+func minInSync(t target) Check {
+	n, err := strconv.Atoi(t.configs["min.insync.replicas"])
+	switch {
+	case err != nil:
+		return Check{}
+	case n > t.replicas:
+		return Check{
+			State: Fail, Text: fmt.Sprintf("min.insync.replicas %d is above the %s: no record is acknowledged with acks=all", n, theme.Plural(t.replicas, "replica", "replicas")),
+			Advice: fmt.Sprintf("set min.insync.replicas to %d at most, or use more replicas", t.replicas),
+		}
+	case n > t.inSync:
+		return Check{
+			State: Fail, Text: fmt.Sprintf("min.insync.replicas is %d, and of a partition only %s: no record of it is acknowledged with acks=all", n, theme.Plural(t.inSync, "replica is in sync", "replicas are in sync")),
+			Advice: "start the brokers that have its other replicas",
+		}
+	}
+	return Check{}
+}
+
+// retention returns how long records are kept; not known: for ever.
+func (t *target) retention() (time.Duration, bool) {
+	ms, err := strconv.ParseInt(t.configs["retention.ms"], 10, 64)
+	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || !strings.Contains(t.configs["cleanup.policy"], "delete") {
+		return 0, false
+	}
+	return time.Duration(ms) * time.Millisecond, true
+}
+
+// retention checks that records are kept for as long as the load goes on.
+func (e *examination) retention(t target) Check {
+	kept, limited := t.retention()
+	if !limited || kept >= e.Duration {
+		return Check{}
+	}
+	return Check{
+		State: Warn, Text: fmt.Sprintf("records are kept for %s, and the load takes %s: readers and --verify miss the first ones", theme.Duration(kept), theme.Duration(e.Duration)),
+		Advice: "raise retention.ms, or make a shorter load (--duration)",
+	}
+}
+
+// recompression checks that brokers keep batches as they come.
+func recompression(t target) Check {
+	how := t.configs["compression.type"]
+	if how == "" || how == "producer" {
+		return Check{}
+	}
+	return Check{
+		State: Warn, Text: fmt.Sprintf("compression.type is %s: brokers compress again each batch that comes otherwise, and their CPU becomes the limit", how),
+		Advice: fmt.Sprintf("set compression.type=producer, or make the load with --compression %s", strings.Replace(how, "uncompressed", "none", 1)),
+	}
+}
+
+// flushes checks that brokers do not wait for the disk.
+func flushes(t target) Check {
+	n, err := strconv.ParseInt(t.configs["flush.messages"], 10, 64)
+	if err != nil || n == math.MaxInt64 {
+		return Check{}
+	}
+	return Check{
+		State: Warn, Text: fmt.Sprintf("flush.messages is %d: brokers wait for the disk after as many records", n),
+		Advice: "leave it out, unless this is what you test",
+	}
+}

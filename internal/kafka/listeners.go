@@ -1,0 +1,127 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Listener is the address that a broker advertises, as this host finds it.
+type Listener struct {
+	Broker int32
+	Addr   string         // HOST:PORT
+	IPs    []string       // that the host's name stands for
+	Err    *ListenerError // nil: a broker answers
+}
+
+// ListenerError is the error of a broker that does not answer at the address that it advertises. A client gets
+// no further with it, even if a bootstrap server answers.
+type ListenerError struct {
+	Broker int32
+	Addr   string
+	Cause  error
+	Advice string
+}
+
+func (e *ListenerError) Error() string {
+	return fmt.Sprintf("broker %d advertises %s: %v: %s", e.Broker, e.Addr, e.Cause, e.Advice)
+}
+
+// Unwrap returns nil: an error is one line, with the advice at its end.
+func (e *ListenerError) Unwrap() error { return nil }
+
+// Listeners asks each broker at the address that it advertises whether it answers this host, all at once and
+// each within the time of the Access.
+func (c *Cluster) Listeners(ctx context.Context) []Listener {
+	all := make([]Listener, len(c.Info.Brokers))
+	var wg sync.WaitGroup
+	for i, b := range c.Info.Brokers {
+		wg.Go(func() {
+			l := Listener{Broker: b.ID, Addr: b.Addr}
+			l.IPs, l.Err = c.listener(ctx, b.ID, b.Addr)
+			all[i] = l
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+func (c *Cluster) listener(ctx context.Context, broker int32, addr string) ([]string, *ListenerError) {
+	within := cmp.Or(c.access.Timeout, defaultTimeout)
+	host, _, _ := net.SplitHostPort(addr) // kt joined it
+	lookUp, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupHost(lookUp, host)
+	if err != nil {
+		return nil, &ListenerError{
+			broker, addr, fmt.Errorf("the name does not resolve from here (%w)", errorCause(err)),
+			fmt.Sprintf("set advertised.listeners of broker %d to a name that clients resolve, or add the name to DNS or /etc/hosts", broker),
+		}
+	}
+	if err = c.unreached(addr); err == nil {
+		err = c.access.reach(ctx, addr)
+	}
+	if err != nil {
+		return ips, &ListenerError{broker, addr, err, c.mend(broker, ips[0], err)}
+	}
+	return ips, nil
+}
+
+// unreached returns why an address did not answer as a bootstrap server, so that it is not waited for twice; nil if it did, or
+// was not asked.
+func (c *Cluster) unreached(addr string) error {
+	for _, err := range c.Unreached {
+		if strings.HasPrefix(err.Error(), addr+": ") {
+			return errors.Unwrap(err)
+		}
+	}
+	return nil
+}
+
+// mend returns what to do about a listener that is not reached.
+func (c *Cluster) mend(broker int32, ip string, err error) string {
+	setting := fmt.Sprintf("advertised.listeners of broker %d", broker)
+	var number syscall.Errno // of a connection that was refused, or has no way
+	switch {
+	case isLoopback(ip) && !c.fromLoopback():
+		return fmt.Sprintf("that address is this host itself: set %s to one that clients reach", setting)
+	case errors.As(err, &number), errors.Is(err, errNoConnection):
+		return fmt.Sprintf("start the broker, open the way there (firewall, port mapping), or set %s to an address that clients reach", setting)
+	}
+	return fmt.Sprintf("or correct %s", setting) // the cause says what else
+}
+
+// Reach returns an error for each broker that does not answer at the address that it advertises. A load needs
+// all brokers, and a client that cannot reach one would only time out.
+func (c *Cluster) Reach(ctx context.Context) error {
+	var errs []error
+	for _, l := range c.Listeners(ctx) {
+		if l.Err != nil {
+			errs = append(errs, l.Err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// fromLoopback reports whether a bootstrap server is an address of this host.
+func (c *Cluster) fromLoopback() bool {
+	for _, addr := range c.access.Bootstrap {
+		if host, _, _ := net.SplitHostPort(addr); host == "localhost" || isLoopback(host) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLoopback(ip string) bool {
+	parsed := net.ParseIP(strings.Trim(ip, "[]"))
+	return parsed != nil && parsed.IsLoopback()
+}

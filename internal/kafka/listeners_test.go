@@ -1,0 +1,187 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// advertising starts a broker that answers, and names other addresses in its metadata.
+func advertising(t *testing.T, addrs ...string) string {
+	t.Helper()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	fake.ControlKey((&kmsg.MetadataRequest{}).Key(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		answer := r.ResponseKind().(*kmsg.MetadataResponse)
+		for i, addr := range addrs {
+			b := kmsg.NewMetadataResponseBroker()
+			host, port, _ := net.SplitHostPort(addr)
+			n, _ := strconv.Atoi(port)
+			b.NodeID, b.Host, b.Port = int32(i), host, int32(n)
+			answer.Brokers = append(answer.Brokers, b)
+		}
+		return answer, nil, true
+	})
+	return fake.ListenAddrs()[0]
+}
+
+// refusing returns an address at which nobody listens.
+func refusing(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	return l.Addr().String()
+}
+
+func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	hung, nobody := listen(t, silent), refusing(t)
+	bootstrap := advertising(t, "no-such-host.invalid:9092", nobody, web.Listener.Addr().String(), hung)
+	c, err := Connect(t.Context(), Access{Bootstrap: []string{bootstrap}, Timeout: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	err = c.Reach(t.Context())
+	if err == nil {
+		t.Fatal("all brokers are reached")
+	}
+	wants := []string{
+		"broker 0 advertises no-such-host.invalid:9092: the name does not resolve from here (",
+		"broker 1 advertises " + nobody + ": connection refused: start the broker, open the way there",
+		"broker 2 advertises " + web.Listener.Addr().String() + ": an HTTP server answers",
+		"broker 3 advertises " + hung + ": it accepts connections but did not answer within 500ms",
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(wants) {
+		t.Fatalf("%d lines, want %d:\n%v", len(lines), len(wants), err)
+	}
+	for i, want := range wants {
+		if !strings.HasPrefix(lines[i], want) || !strings.Contains(lines[i], "advertised.listeners of broker "+strconv.Itoa(i)) {
+			t.Errorf("%q, want %q", lines[i], want)
+		}
+	}
+}
+
+// A load may begin 300 ms after it was asked for, and the brokers are asked for other things too.
+func TestBrokersThatAnswerAreAskedSoon(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	c := connect(t, fake.ListenAddrs()[:1])
+	begun := time.Now()
+	all := c.Listeners(t.Context())
+	if took := time.Since(begun); took > 300*time.Millisecond {
+		t.Errorf("it took %s", took)
+	}
+	if len(all) != 9 {
+		t.Errorf("%d brokers are asked", len(all))
+	}
+	for _, l := range all {
+		if l.Err != nil || len(l.IPs) == 0 {
+			t.Errorf("broker %d: %v, addresses %q", l.Broker, l.Err, l.IPs)
+		}
+	}
+}
+
+func TestAskingBrokersEndsWhenItIsInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	hung := listen(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 1)) // the request is there
+		interrupt()
+		silent(c)
+	})
+	c := connect(t, []string{advertising(t, hung)})
+	if err := c.Reach(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("gives %v", err)
+	}
+}
+
+// A bootstrap server that did not answer is not waited for a second time.
+func TestABootstrapServerIsAskedOnce(t *testing.T) {
+	asked := make(chan struct{}, 9)
+	hung := listen(t, func(c net.Conn) {
+		asked <- struct{}{}
+		silent(c)
+	})
+	c, err := Connect(t.Context(), Access{Bootstrap: []string{hung, advertising(t, hung)}, Timeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
+		t.Errorf("gives %v", err)
+	}
+	if n := len(asked); n != 1 {
+		t.Errorf("it is asked %d times", n)
+	}
+}
+
+func TestAnAddressThatMeansThisHostIsSaidToDoSo(t *testing.T) {
+	c := &Cluster{access: Access{Bootstrap: []string{"kafka-1:9092"}}}
+	if got := c.mend(3, "127.0.0.1", errNoConnection); !strings.HasPrefix(got, "that address is this host itself") {
+		t.Errorf("from elsewhere: %q", got)
+	}
+	c.access.Bootstrap = []string{"localhost:9092"}
+	if got := c.mend(3, "127.0.0.1", errNoConnection); !strings.HasPrefix(got, "start the broker") {
+		t.Errorf("from this host: %q", got)
+	}
+}
+
+func TestNeighboursOfBrokersAreNamed(t *testing.T) {
+	zookeeper := listen(t, func(c net.Conn) {
+		command := make([]byte, 4)
+		if _, err := c.Read(command); err == nil && string(command) == "srvr" {
+			_, _ = c.Write([]byte("Zookeeper version: 3.8.4-9316c2a\nLatency min/avg/max: 0/0/0\n"))
+		}
+	})
+	controller, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(controller.Close)
+	controller.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
+		controller.KeepControl()
+		if r.Key() != 18 {
+			return nil, errors.New("a controller hangs up"), true
+		}
+		answer := r.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for _, key := range []int16{18, 55} { // ApiVersions, DescribeQuorum
+			k := kmsg.NewApiVersionsResponseApiKey()
+			k.ApiKey = key
+			answer.ApiKeys = append(answer.ApiKeys, k)
+		}
+		return answer, nil, true
+	})
+	for addr, want := range map[string]string{
+		zookeeper:                   "ZooKeeper answers, and no Kafka broker",
+		controller.ListenAddrs()[0]: "a KRaft controller answers, and no broker",
+	} {
+		c, err := Connect(t.Context(), Access{Bootstrap: []string{addr}})
+		if err == nil {
+			c.Close()
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+addr+": "+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
