@@ -10,9 +10,9 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func newDoctor(env *Env) *cobra.Command {
@@ -20,15 +20,19 @@ func newDoctor(env *Env) *cobra.Command {
 		Use:   "doctor [flags]",
 		Short: "Examine a cluster from this host, before a load",
 		Long: `Examine a cluster from this host: does each broker answer at the address that it
-advertises, and how fast; version, feature level and controller; may this client create,
-describe, write, read, commit and delete; which quotas apply to it; are the clocks alike,
-the leaders spread and the replicas in sync; and do settings of the topic spoil a test.
+advertises, and how fast; TLS, certificates and SASL; version, feature level and
+controller; may this client create, describe, write, read, commit and delete; which
+quotas apply to it; are the clocks alike, the leaders spread and the replicas in sync;
+and do settings of the topic spoil a test.
 
 Each check is a line: pass, warning or failure, with what to do. What this client may not
 look at is unknown. kt tries its rights on a topic and a group of its own (kt-doctor-…),
 and deletes both. The exit code is 3 if a check failed.`,
 		Example: `  # can this host make a load on the cluster?
   kt doctor --bootstrap-server kafka-1:9092
+
+  # the same with TLS and a password, from the file that Kafka's own tools use
+  kt doctor --bootstrap-server kafka-1:9093 --command-config client.properties
 
   # is topic orders fit for a load of 24 hours? make no topic
   kt doctor --bootstrap-server kafka-1:9092 --topic orders --duration 24h \
@@ -41,7 +45,7 @@ and deletes both. The exit code is 3 if a check failed.`,
 	}
 	flags := config.NewDoctor(c.Flags())
 	completions(c, map[string][]string{"output": config.DoctorOutputs, "bootstrap-server": nil})
-	load := func() error { return flags.Load(env.configSystem(), suggest.Nearest) }
+	load := func() error { return flags.Load(env.configSystem(), clients()) }
 	for flag, names := range env.found() {
 		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
 			_ = load() // the command tells its problems when it runs
@@ -49,7 +53,11 @@ and deletes both. The exit code is 3 if a check failed.`,
 		})
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := load(); err != nil {
+		err := load()
+		for _, w := range flags.Warnings {
+			env.line(w)
+		}
+		if err != nil {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return runDoctor(ctx, env, flags) })
@@ -58,9 +66,20 @@ and deletes both. The exit code is 3 if a check failed.`,
 }
 
 func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
+	secure, warnings, err := security.Parse(flags.Security.Given(), env.Getenv)
+	for _, w := range warnings {
+		env.say("%s", w)
+	}
+	if err != nil {
+		return usageError(err)
+	}
+	ids := flags.ClientIDs
+	if ids == nil {
+		ids = clientIDs()
+	}
 	found, err := doctor.Examine(ctx, doctor.Options{
-		Access: kafka.Access{Bootstrap: flags.Bootstrap, ClientID: "kt-admin"}, Topic: flags.Topic,
-		Duration: flags.Duration, ReadOnly: flags.ReadOnly, ClientIDs: clientIDs(),
+		Access: kafka.Access{Bootstrap: flags.Bootstrap, ClientID: "kt-admin", Security: secure}, Topic: flags.Topic,
+		Duration: flags.Duration, ReadOnly: flags.ReadOnly, ClientIDs: ids, Now: env.Now(),
 	})
 	if found == nil {
 		return usageError(err) // an address

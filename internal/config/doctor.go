@@ -1,8 +1,9 @@
 package config
 
 import (
-	"errors"
-	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,9 +17,14 @@ type Doctor struct {
 	Topic     string
 	Duration  time.Duration // of the load to be made
 	ReadOnly  bool
+	ClientIDs []string // of the clients of the load; nil: kt's own
+	Security  Security
+	Warnings  []string
 	form
 
-	duration string
+	duration     string
+	propertyFile string
+	properties   []string
 }
 
 // DoctorOutputs are the forms of output of kt doctor.
@@ -35,22 +41,55 @@ func NewDoctor(set *pflag.FlagSet) *Doctor {
 		set.StringVar(&d.duration, "duration", "1h", "`TIME` that the load is to take: retention must be longer")
 		set.BoolVar(&d.ReadOnly, "read-only", false, "make no topic: leave out what this client may do, and the clocks")
 	})
+	group(set, groupClient, func() {
+		set.StringVar(&d.propertyFile, "command-config", "", "properties `FILE` of a client of Kafka, with its security")
+		set.StringArrayVar(&d.properties, "command-property", nil, "client properties `K=V` by their Java names; may be repeated")
+	})
 	d.defineForm(set, "doctor", DoctorOutputs, nil)
 	return d
 }
 
-// Load applies environment and configuration file, and makes the checks that need no cluster.
-func (d *Doctor) Load(sys System, nearest Nearest) error {
-	if err := d.layers(sys, nearest); err != nil {
+// Load applies environment, configuration file and client properties, and makes the checks that need no cluster.
+func (d *Doctor) Load(sys System, kafka Kafka) error {
+	l, err := loadLayers(d.set, d.command, d.config, "", sys, kafka.Nearest)
+	if err != nil {
 		return err
 	}
-	errs := []error{d.checkForm(nearest)}
+	b := &builder{f: &Flags{set: d.set}, kafka: kafka, sources: l.sources, from: l.from}
+	b.errs = append(b.errs, d.checkForm(kafka.Nearest))
 	if err := plan.CheckTopic(d.Topic); err != nil {
-		errs = append(errs, fmt.Errorf("--topic %q: %w", d.Topic, err))
+		b.bad("--topic %q: %w", d.Topic, err)
 	}
-	var err error
 	if d.Duration, err = parseTime(d.duration, time.Second); err != nil || d.Duration < 0 {
-		errs = append(errs, fmt.Errorf("--duration %q: write a time (90s, 5m, 24h)", d.duration))
+		b.bad("--duration %q: write a time (90s, 5m, 24h)", d.duration)
 	}
-	return errors.Join(errs...)
+	d.client(b)
+	d.Warnings = b.warnings
+	return b.err()
+}
+
+// client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security. A
+// property of a load is none of kt doctor's; one that no client has is a warning.
+func (d *Doctor) client(b *builder) {
+	c := newClient("client", Client{Has: func(string) bool { return true }})
+	b.clients = []*client{c}
+	b.readProperties(c, "command-config", d.propertyFile)
+	b.putPairs(c, "command-property", d.properties)
+	b.own(c, "bootstrap-server", "bootstrap.servers", strings.Join(d.Bootstrap, ","))
+	d.Security = b.security()
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		if g := c.given[name]; !b.kafka.Producer.Has(name) && !b.kafka.Consumer.Has(name) {
+			hint := ""
+			if n := b.kafka.Nearest(name, slices.Concat(b.kafka.Producer.Names, b.kafka.Consumer.Names)); n != "" {
+				hint = "; did you mean " + n + "?"
+			}
+			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, hint)
+		}
+	}
+	if g, given := c.given["bootstrap.servers"]; given {
+		d.Bootstrap = strings.Split(g.Value, ",")
+	}
+	if g, given := c.given["client.id"]; given {
+		d.ClientIDs = []string{g.Value}
+	}
 }

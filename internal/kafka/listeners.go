@@ -3,6 +3,7 @@ package kafka
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -94,6 +95,22 @@ func (c *Cluster) mend(broker int32, ip string, err error) string {
 		return fmt.Sprintf("start the broker, open the way there (firewall, port mapping), or set %s to an address that clients reach", setting)
 	}
 	return fmt.Sprintf("or correct %s", setting) // the cause says what else
+}
+
+// Handshake makes a TLS connection to a broker and returns what was agreed on; nil: the Access has no TLS.
+func (c *Cluster) Handshake(ctx context.Context, addr string) (*tls.ConnectionState, error) {
+	if !c.access.Security.Encrypts() {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.access.Timeout, defaultTimeout))
+	defer cancel()
+	conn, err := c.access.Security.Dial((&net.Dialer{}).DialContext)(ctx, "tcp", addr)
+	if err != nil {
+		return nil, c.access.cause(err)
+	}
+	defer func() { _ = conn.Close() }()         // it was only a question
+	state := conn.(*tls.Conn).ConnectionState() // as Dial makes it
+	return &state, nil
 }
 
 // Reach returns an error for each broker that does not answer at the address that it advertises. A load needs

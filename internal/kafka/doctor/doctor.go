@@ -43,6 +43,7 @@ type Options struct {
 	Duration  time.Duration // of the load
 	ClientIDs []string      // of the load's clients
 	ReadOnly  bool          // make no topic
+	Now       time.Time     // by which certificates end
 }
 
 // Report is what was found.
@@ -86,7 +87,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	defer client.Close()
 	e.admin, e.client = kadm.NewClient(client), client
 	for _, check := range []func(context.Context){
-		e.versions, e.controller, e.layout, e.settings, e.quotas, e.rights,
+		e.security, e.versions, e.controller, e.layout, e.settings, e.quotas, e.rights,
 	} {
 		if ctx.Err() == nil {
 			check(ctx)

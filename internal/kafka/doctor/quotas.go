@@ -23,12 +23,16 @@ func (e *examination) quotas(ctx context.Context) {
 		if len(q.Values) == 0 || !e.bound(q.Entity) {
 			continue
 		}
-		found = true
 		var limits []string
 		for _, v := range q.Values {
 			limits = append(limits, limit(v))
 		}
 		slices.Sort(limits)
+		if user := named(q.Entity); user != "" && e.authenticates() {
+			e.add(Check{Name: "quotas", About: entity(q.Entity), State: Unknown, Text: strings.Join(limits, ", ") + ", if that is the user of this client"})
+			continue
+		}
+		found = true
 		e.warn("quotas", entity(q.Entity), "raise it, or stay below: brokers hold back a load that exceeds it (kafka-configs --alter --delete-config removes a quota)",
 			"%s", strings.Join(limits, ", "))
 	}
@@ -46,12 +50,27 @@ func (e *examination) bound(parts kadm.ClientQuotaEntity) bool {
 		switch {
 		case p.Name == nil:
 		case p.Type == "client-id" && slices.Contains(e.ClientIDs, *p.Name):
-		case p.Type == "user" && *p.Name == anonymous:
+		case p.Type == "user" && (e.authenticates() || *p.Name == anonymous):
 		default:
 			return false
 		}
 	}
 	return true
+}
+
+// authenticates reports whether this client has a user's name. Only the brokers know it.
+func (e *examination) authenticates() bool {
+	return e.Access.Security.Mechanism() != "" || e.Access.Security.Encrypts()
+}
+
+// named returns the user that a quota is for; "": every user.
+func named(parts kadm.ClientQuotaEntity) string {
+	for _, p := range parts {
+		if p.Type == "user" && p.Name != nil {
+			return *p.Name
+		}
+	}
+	return ""
 }
 
 func entity(parts kadm.ClientQuotaEntity) string {
