@@ -77,7 +77,7 @@ func (c *cluster) examine(change ...func(*Options)) *Report {
 	c.t.Helper()
 	o := Options{
 		Access: kafka.Access{Bootstrap: c.ListenAddrs()[:1], Timeout: 2 * time.Second}, Topic: "orders", Duration: time.Hour,
-		ClientIDs: []string{"kt-producer", "perf-consumer-client"}, ReadOnly: c.frozen,
+		ClientIDs: []string{"kt-producer", "perf-consumer-client"}, ReadOnly: c.frozen, Now: time.Now(),
 	}
 	for _, f := range change {
 		f(&o)
