@@ -68,7 +68,8 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	if err := c.describe(ctx); err != nil {
 		defer c.Close()
 		if c.isController(ctx) {
-			return nil, fmt.Errorf("no broker reached: %s: %w", strings.Join(reached, ","), errController)
+			unreached = append(unreached, fmt.Errorf("%s: %w", strings.Join(reached, ","), errController))
+			return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), a.refused(ctx, reached[0], err))
 	}

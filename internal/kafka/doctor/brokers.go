@@ -23,17 +23,30 @@ const checkServers = "correct --bootstrap-server, or start a broker there"
 func (e *examination) unreached(err error) {
 	if many, ok := errors.Unwrap(err).(interface{ Unwrap() []error }); ok {
 		for _, one := range many.Unwrap() {
-			e.fail("bootstrap", "", checkServers, "%v", one)
+			e.server(Fail, one)
 		}
 		return
 	}
-	e.fail("bootstrap", "", checkServers, "%v", err)
+	e.server(Fail, err)
+}
+
+// server adds a check of a bootstrap server that did not answer. Its error is "ADDRESS: cause", and most causes say what
+// to do behind a colon.
+func (e *examination) server(state State, err error) {
+	c := Check{Name: "bootstrap", State: state, Text: err.Error()}
+	if cause := errors.Unwrap(err); cause != nil {
+		c.About, c.Text = strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause.Error()
+	}
+	if !strings.Contains(c.Text, ": ") {
+		c.Advice = checkServers
+	}
+	e.add(c)
 }
 
 // bootstrap checks that each bootstrap server answers.
 func (e *examination) bootstrap() {
 	for _, err := range e.cluster.Unreached {
-		e.warn("bootstrap", "", checkServers, "%v", err)
+		e.server(Warn, err)
 	}
 	n := len(e.Access.Bootstrap) - len(e.cluster.Unreached)
 	e.pass("bootstrap", "", "%s answered", theme.Plural(n, "bootstrap server", "bootstrap servers"))

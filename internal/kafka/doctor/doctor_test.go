@@ -270,16 +270,35 @@ func TestTroubleIsNamed(t *testing.T) {
 			check: "quotas", state: Pass, text: "none applies to client ids kt-producer, perf-consumer-client",
 		},
 		{
-			name: "no right to make a topic", prepare: func(c *cluster) {
-				c.answer(&kmsg.CreateTopicsRequest{}, func(r kmsg.Request) kmsg.Response {
-					answer := r.ResponseKind().(*kmsg.CreateTopicsResponse)
-					one := kmsg.NewCreateTopicsResponseTopic()
-					one.Topic, one.ErrorCode = r.(*kmsg.CreateTopicsRequest).Topics[0].Topic, kerr.TopicAuthorizationFailed.Code
-					answer.Topics = append(answer.Topics, one)
-					return answer
-				})
-			},
+			name: "no right to make a topic", prepare: func(c *cluster) { c.topic("orders", 1); c.refuse() },
 			check: "create", state: Warn, text: "this client may not make a topic", advice: "name a topic that exists",
+		},
+		{
+			name: "no right to make the topic of the load", prepare: func(c *cluster) { c.refuse() },
+			check: "rights", about: "topic orders", state: Fail, text: "it does not exist, and this client may not make it",
+		},
+		{
+			name: "a topic that this client may use", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationRead, kmsg.ACLOperationWrite) },
+			check: "rights", about: "topic orders", state: Pass, text: "this client may write and read it",
+		},
+		{
+			name: "a topic that this client may read", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationRead) },
+			check: "rights", about: "topic orders", state: Warn, text: "may read it, and not write", advice: "allow Write on topic orders",
+		},
+		{
+			name: "a topic that this client may write", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationWrite) },
+			check: "rights", about: "topic orders", state: Warn, text: "may write it, and not read", advice: "allow Read on topic orders",
+		},
+		{
+			name: "a topic that this client may only see", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationDescribe) },
+			check: "rights", about: "topic orders", state: Fail, text: "may neither write nor read", advice: "allow Write and Read on topic orders",
+		},
+		{
+			name: "a topic that is not shown", prepare: func(c *cluster) {
+				c.topic("orders", 1)
+				c.metadata(func(m *kmsg.MetadataResponse) { m.Topics[0].ErrorCode = kerr.TopicAuthorizationFailed.Code })
+			},
+			check: "rights", about: "topic orders", state: Fail, text: "it is not there for this client", advice: "allow Describe, Write and Read",
 		},
 		{
 			name: "no right to write", prepare: func(c *cluster) { c.produce(kerr.TopicAuthorizationFailed) },
@@ -358,6 +377,28 @@ func TestTroubleIsNamed(t *testing.T) {
 			t.Errorf("no such check in %+v", r.Checks)
 		})
 	}
+}
+
+// refuse makes the brokers refuse to make topics.
+func (c *cluster) refuse() {
+	c.answer(&kmsg.CreateTopicsRequest{}, func(r kmsg.Request) kmsg.Response {
+		answer := r.ResponseKind().(*kmsg.CreateTopicsResponse)
+		one := kmsg.NewCreateTopicsResponseTopic()
+		one.Topic, one.ErrorCode = r.(*kmsg.CreateTopicsRequest).Topics[0].Topic, kerr.TopicAuthorizationFailed.Code
+		answer.Topics = append(answer.Topics, one)
+		return answer
+	})
+}
+
+// permit makes a topic with which this client may do only some things.
+func (c *cluster) permit(topic string, operations ...kmsg.ACLOperation) {
+	c.topic(topic, 1)
+	c.metadata(func(m *kmsg.MetadataResponse) {
+		m.Topics[0].AuthorizedOperations = 0
+		for _, o := range operations {
+			m.Topics[0].AuthorizedOperations |= 1 << o
+		}
+	})
 }
 
 // listens makes a broker advertise another address.
@@ -469,7 +510,7 @@ func TestReadingOnlyMakesNothing(t *testing.T) {
 		return nil
 	})
 	r := c.examine(func(o *Options) { o.ReadOnly = true })
-	if rights := find(r, "rights"); len(rights) != 1 || rights[0].State != Unknown || len(find(r, "create")) > 0 || made || r.Failed() {
+	if rights := find(r, "rights"); len(rights) != 2 || rights[0].Text != "it does not exist" || rights[1].State != Unknown || len(find(r, "create")) > 0 || made || r.Failed() {
 		t.Errorf("made %v: %+v", made, r.Checks)
 	}
 }
@@ -499,7 +540,7 @@ func TestServersThatDoNotAnswerAreFailedChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Checks) != 2 || !r.Failed() || r.Checks[1].Text != "127.0.0.1:2: connection refused" || r.Checks[1].Advice != checkServers {
+	if len(r.Checks) != 2 || !r.Failed() || r.Checks[1].About != "127.0.0.1:2" || r.Checks[1].Text != "connection refused" || r.Checks[1].Advice != checkServers {
 		t.Errorf("%+v", r.Checks)
 	}
 	var address *kafka.AddressError

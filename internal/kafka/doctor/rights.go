@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,8 @@ type own struct {
 // rights tries what a load does on a topic of its own, and deletes that again.
 func (e *examination) rights(ctx context.Context) {
 	if e.ReadOnly {
-		e.add(Check{Name: "rights", State: Unknown, Text: "create, write, read, commit and delete are not tried, and no clock is compared (--read-only)"})
+		e.permitted(ctx)
+		e.add(Check{Name: "rights", State: Unknown, Text: "creating, committing and deleting are not tried, and no clock is compared (--read-only)"})
 		return
 	}
 	name := ownPrefix + strings.ToLower(rand.Text()[:10])
@@ -43,6 +45,7 @@ func (e *examination) rights(ctx context.Context) {
 	case denied(err) || errors.Is(err, kerr.PolicyViolation):
 		e.warn("create", "", fmt.Sprintf("name a topic that exists with --topic, or allow Create on topics (or the cluster), %s* for kt doctor", ownPrefix),
 			"this client may not make a topic (%v), so writing, reading and committing are not tried", err)
+		e.permitted(ctx)
 		return
 	case err != nil:
 		e.fail("create", "", "look at the log of the controller", "%v", err)
@@ -59,6 +62,36 @@ func (e *examination) rights(ctx context.Context) {
 		o.clocks(sent)
 	}
 	o.commit(ctx)
+}
+
+// permitted asks what this client may do with the topic of the load, and tries nothing.
+func (e *examination) permitted(ctx context.Context) {
+	about := "topic " + e.Topic
+	m, err := e.admin.Metadata(kadm.WithAuthorizedOps(ctx), e.Topic)
+	t := m.Topics[e.Topic]
+	write := slices.Contains(t.AuthorizedOperations, kadm.OpWrite)
+	read := slices.Contains(t.AuthorizedOperations, kadm.OpRead)
+	allow := "allow %s on " + about + " (kafka-acls --add)"
+	switch {
+	case denied(err) || denied(t.Err):
+		e.fail("rights", about, fmt.Sprintf(allow, "Describe, Write and Read"), "it is not there for this client, or does not exist")
+	case err != nil:
+		e.unread("rights", about, "", err)
+	case errors.Is(t.Err, kerr.UnknownTopicOrPartition) && e.ReadOnly:
+		e.add(Check{Name: "rights", About: about, State: Unknown, Text: "it does not exist"})
+	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+		e.fail("rights", about, "let somebody make it, or name another --topic", "it does not exist, and this client may not make it")
+	case t.Err != nil || len(t.AuthorizedOperations) == 0:
+		e.add(Check{Name: "rights", About: about, State: Unknown, Text: "the brokers do not say what this client may do with it"})
+	case !write && !read:
+		e.fail("rights", about, fmt.Sprintf(allow, "Write and Read"), "this client may neither write nor read it")
+	case !write:
+		e.warn("rights", about, fmt.Sprintf(allow, "Write"), "this client may read it, and not write")
+	case !read:
+		e.warn("rights", about, fmt.Sprintf(allow, "Read"), "this client may write it, and not read")
+	default:
+		e.pass("rights", about, "this client may write and read it")
+	}
 }
 
 func (o own) describe(ctx context.Context) {
