@@ -68,7 +68,7 @@ costs) are held against the ceiling, and kt says when it was the limit. Ceilings
 
 // setByCalibrate are the flags of a load that kt calibrate sets itself.
 var setByCalibrate = []string{
-	bootstrapServer, "topic", "rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records", "on", "result", "output",
+	bootstrapServer, "cluster", "topic", "rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records", "on", "result", "output",
 	"group", "groups", "from", "from-latest", "verify", "ledger", "at", "exec", "include", "partitions",
 }
 

@@ -95,10 +95,13 @@ func (e *Env) stateDir() string {
 	return filepath.Join(e.HomeDir, ".local", "state", "kt")
 }
 
+// projectFile is the configuration file of the folder in which kt runs.
+const projectFile = "kt.yaml"
+
 // configSystem returns the sources of a configuration, without profiles of flags.
 func (e *Env) configSystem() config.System {
 	return config.System{
-		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir,
+		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir, ProjectFile: projectFile,
 		Warn: func(text string) { e.say("%s", text) },
 	}
 }

@@ -100,6 +100,9 @@ func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) 
 	if flags.DryRun {
 		return report.FindPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
 	}
+	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
+		return err
+	}
 	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err

@@ -95,6 +95,9 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	if l.PrintConfig {
 		return l.config().Write(env.Stdout)
 	}
+	if err := env.permitLoad(ctx, asked); err != nil {
+		return err
+	}
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
 	stop := newStopper(abort, env.Exit, func(text string) {

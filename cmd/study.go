@@ -125,7 +125,7 @@ func newStudyResume(env *Env) *cobra.Command {
 		Args:              newest,
 		ValidArgsFunction: env.completeMade,
 	}
-	flags := config.NewStudyReport(c.Flags())
+	flags := config.NewStudyResume(c.Flags())
 	completions(c, map[string][]string{"output": config.StudyOutputs})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
@@ -135,8 +135,15 @@ func newStudyResume(env *Env) *cobra.Command {
 		if err != nil {
 			return usageError(err)
 		}
+		b := newLab(env)
+		if err := f.Study.CheckLoads(b); err != nil {
+			return usageError(err)
+		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return makeStudy(ctx, env, formOf(flags), f, newLab(env))
+			if err := b.permitStudy(ctx, f.Study, flags.Yes); err != nil {
+				return err
+			}
+			return makeStudy(ctx, env, formOf(flags), f, b)
 		})
 	}
 	return c
@@ -223,6 +230,9 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	case forecast.Err() != nil:
 		return usageError(forecast.Err())
 	}
+	if err := b.permitStudy(ctx, s, flags.Yes); err != nil {
+		return err
+	}
 	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err
@@ -233,12 +243,14 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
 func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
-	p, err := b.Plan(study.Load{Command: string(plan.Produce)})
-	if err != nil {
+	ld, err := b.load(study.Load{Command: string(plan.Produce)})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !p.Embedded() {
-		s.Keep(bootstrapServer, strings.Join(p.Bootstrap, ","))
+	case ld.Cluster != "":
+		s.Keep("cluster", ld.Cluster, bootstrapServer, "cluster")
+	case !ld.Plan.Embedded():
+		s.Keep(bootstrapServer, strings.Join(ld.Plan.Bootstrap, ","), bootstrapServer, "cluster")
 	}
 	dir, err := e.studiesDir()
 	if err != nil {

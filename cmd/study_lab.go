@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type lab struct {
 
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
+
+	protected string // a protected cluster that a load goes to without --yes; "": none
 
 	say       func(text string) // of warnings
 	observers []run.Observer    // of the runs of now
@@ -69,6 +72,9 @@ func (b *lab) Plan(l study.Load) (plan.Plan, error) {
 	ld, err := b.load(l)
 	if err != nil {
 		return plan.Plan{}, err
+	}
+	if !ld.Yes {
+		b.protected = cmp.Or(b.protected, ld.Protected)
 	}
 	return ld.Plan, nil
 }
@@ -174,7 +180,7 @@ func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error)
 func (b *lab) place(l study.Load) (*load, error) {
 	p := study.Load{Command: string(plan.Produce)}
 	for _, f := range l.Flags {
-		if slices.Contains([]string{bootstrapServer, "command-config", "command-property", "on", "watch", "join", "peers", "key-file"}, f.Name) {
+		if slices.Contains([]string{bootstrapServer, "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
 			p.Flags = append(p.Flags, f)
 		}
 	}

@@ -90,6 +90,9 @@ func runTrial(ctx context.Context, env *Env, flags *config.Trial, s *study.Study
 	if flags.DryRun {
 		return report.TrialPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
 	}
+	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
+		return err
+	}
 	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ var Groups = []string{
 
 // common are the flags that the help of a command with many flags shows first.
 var common = []string{
-	"bootstrap-server", "topic", "partitions", "replication-factor", "rate", "num-records", "duration", "warmup", "producers", "consumers", "group", "from",
+	"bootstrap-server", "cluster", "topic", "partitions", "replication-factor", "rate", "num-records", "duration", "warmup", "producers", "consumers", "group", "from",
 	"record-size", "acks", "compression", "verify", "command-config", "on", "output", "verbose",
 	"delta", "fail-on", "slo", "ladder", "trial-time", "set", "run-time", "repeats", "bytes", "check", "apply", "dry-run", "script", "rollback", "status", "explain", "all", "role", "dirs", "only", "strict", "yes", "profile",
 }
@@ -74,15 +74,21 @@ func group(set *pflag.FlagSet, name string, add func()) {
 
 // otherCommands are those that make no load. They may have a section in the configuration
 // file too.
-var otherCommands = map[string]func(*pflag.FlagSet){
-	"tune":    func(s *pflag.FlagSet) { NewTune(s) },
-	"probe":   func(s *pflag.FlagSet) { NewProbe(s) },
-	"study":   func(s *pflag.FlagSet) { NewStudyRun(s) },
-	"agent":   func(s *pflag.FlagSet) { NewAgent(s) },
-	"doctor":  func(s *pflag.FlagSet) { NewDoctor(s) },
-	"collect": func(s *pflag.FlagSet) { NewCollect(s) },
-	"peers":   func(s *pflag.FlagSet) { NewPeers(s) },
-	"report":  func(s *pflag.FlagSet) { NewReport(s) },
+func otherCommands() map[string]func(*pflag.FlagSet) {
+	return map[string]func(*pflag.FlagSet){
+		"tune":      func(s *pflag.FlagSet) { NewTune(s) },
+		"probe":     func(s *pflag.FlagSet) { NewProbe(s) },
+		"study":     func(s *pflag.FlagSet) { NewStudyRun(s) },
+		"find":      func(s *pflag.FlagSet) { NewFind(s) },
+		"trial":     func(s *pflag.FlagSet) { NewTrial(s) },
+		"compare":   func(s *pflag.FlagSet) { NewCompare(s) },
+		"calibrate": func(s *pflag.FlagSet) { NewCalibrate(s) },
+		"doctor":    func(s *pflag.FlagSet) { NewDoctor(s) },
+		"agent":     func(s *pflag.FlagSet) { NewAgent(s) },
+		"collect":   func(s *pflag.FlagSet) { NewCollect(s) },
+		"peers":     func(s *pflag.FlagSet) { NewPeers(s) },
+		"report":    func(s *pflag.FlagSet) { NewReport(s) },
+	}
 }
 
 // onlyTyped marks flags that only the command line sets: no environment and no file
@@ -115,6 +121,7 @@ type form struct {
 	command string
 	outputs []string // the forms that the command has
 	config  string
+	sources map[string]string // flag → where its value came from
 }
 
 // defineForm defines the flags. more defines further ones that belong to the output; it may be nil.
@@ -134,7 +141,8 @@ func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, 
 
 // layers applies environment and configuration file.
 func (f *form) layers(sys System, nearest Nearest) error {
-	_, err := loadLayers(f.set, f.command, f.config, "", sys, nearest)
+	l, err := loadLayers(f.set, f.command, f.config, "", sys, nearest)
+	f.sources = l.sources
 	return err
 }
 
@@ -152,7 +160,14 @@ func defineVerbose(set *pflag.FlagSet, verbose *bool) {
 }
 
 func defineConfigFile(set *pflag.FlagSet, path *string) {
-	set.StringVar(path, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
+	set.StringVar(path, "config", "", "configuration `FILE` (default: ./kt.yaml, and kt/config.yaml in the user's configuration folder)")
+}
+
+// defineYes defines the flag for loads of protected clusters. Only the command line has it: a file or a variable would
+// answer a question that was never asked.
+func defineYes(set *pflag.FlagSet, yes *bool) {
+	set.BoolVarP(yes, "yes", "y", false, "do not ask before a load of a cluster that is marked as protected")
+	typed(set, "yes")
 }
 
 // isForOthers reports whether a form comes from a file or the environment, which speak to

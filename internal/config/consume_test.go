@@ -43,7 +43,7 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 			map[string]plan.Given{
 				"bootstrap.servers": {Value: "b:9092,c:9092", Source: "--broker-list"}, "group.id": {Value: "mine", Source: "--group"}, "auto.offset.reset": {Value: "latest", Source: "--from-latest"},
 				"max.partition.fetch.bytes": {Value: "2097152", Source: "--fetch-size"}, "receive.buffer.bytes": {Value: "65536", Source: "--socket-buffer-size"},
-				"fetch.min.bytes": {Value: "7", Source: file}, "max.poll.records": {Value: "9", Source: file}, "enable.auto.commit": {Value: "true", Source: "default"},
+				"fetch.min.bytes": {Value: "7", Source: file + ":1"}, "max.poll.records": {Value: "9", Source: file + ":2"}, "enable.auto.commit": {Value: "true", Source: "default"},
 			},
 			[]string{
 				"Warning: --consumer.config is deprecated. Use --command-config instead.",
@@ -63,7 +63,7 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 			"--bootstrap-server b:9092 --include kt-.* --num-records 10 --command-property fetch.min.bytes=8 --command-property client.id=me --command-config " + file,
 			map[string]plan.Given{
 				"bootstrap.servers": {Value: "b:9092", Source: "--bootstrap-server"}, "client.id": {Value: "me", Source: "--command-property"},
-				"fetch.min.bytes": {Value: "8", Source: "--command-property"}, "max.poll.records": {Value: "9", Source: file},
+				"fetch.min.bytes": {Value: "8", Source: "--command-property"}, "max.poll.records": {Value: "9", Source: file + ":2"},
 			},
 			nil,
 			func(r Run) bool {
@@ -335,7 +335,7 @@ func TestEveryProblemOfReadingIsReportedWithItsFlag(t *testing.T) {
 		})
 	}
 	_, err := load(t, given{command: plan.Consume, file: "rate: 1MiB/s\ngroup-protocol: consumer", args: append(needed(plan.Consume), "--no-group")})
-	if err == nil || !regexp.MustCompile(`^--rate 1MiB/s: .* \(from .*config.yaml\)$`).MatchString(err.Error()) {
+	if err == nil || !regexp.MustCompile(`^--rate 1MiB/s: .* \(from .*config.yaml:1\)$`).MatchString(err.Error()) {
 		t.Errorf("a rate of the file gives %v", err)
 	}
 }

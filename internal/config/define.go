@@ -26,6 +26,7 @@ func (f *Flags) defineTarget() {
 		set.StringVar(&f.topic, "topic", "", topicUsage)
 		set.StringVar(&f.include, "include", "", "read all topics whose whole name matches this `REGEX`")
 	}
+	defineCluster(set, &f.cluster)
 	if f.reads() {
 		set.StringSliceVar(&f.brokerList, "broker-list", nil, "old name of --bootstrap-server `BROKERS`")
 	}
@@ -195,6 +196,7 @@ func (f *Flags) defineOutput() {
 func (f *Flags) defineConfig() {
 	set := f.set
 	set.StringVar(&f.profile, "profile", "", "start from the profile `NAME`; flags override it")
-	set.StringVar(&f.config, "config", "", "configuration `FILE` (default: kt/config.yaml in the user's configuration folder)")
+	defineConfigFile(set, &f.config)
+	defineYes(set, &f.yes)
 	set.BoolVar(&f.printConfig, "print-config", false, "print every effective setting and its source, and stop")
 }

@@ -14,7 +14,7 @@ type Flags struct {
 
 	// target
 	bootstrap, brokerList, topicConfig []string
-	topic, include                     string
+	topic, include, cluster            string
 	partitions                         int32
 	replication                        int16
 	deleteTopic                        bool
@@ -83,6 +83,7 @@ type Flags struct {
 	// configuration
 	config, profile string
 	printConfig     bool
+	yes             bool
 }
 
 // NewProduce defines the flags of `kt produce` on a set.

@@ -5,24 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
-
-	"github.com/kt-bench/kt/internal/input"
 )
 
 // envPrefix starts the name of every environment variable that sets a flag.
 const envPrefix = "KT"
-
-// keyDelimiter separates a section from a key in viper. Kafka's own keys have
-// dots, viper's default.
-const keyDelimiter = "::"
 
 // System is the sources of a configuration outside its flags.
 type System struct {
@@ -30,6 +20,8 @@ type System struct {
 	Environ   []string // NAME=value, to find variables that were meant for kt and are none
 	ConfigDir string   // of the user; "" when there is none
 	Profiles  fs.FS    // of the command: NAME.yaml
+
+	ProjectFile string // "": none
 
 	Warn func(text string) // takes warnings; may be nil
 }
@@ -46,21 +38,30 @@ type layer int
 const (
 	fromDefault layer = iota
 	fromProfile
-	fromFile
+	fromUser    // the file of the user, or one that --config names
+	fromProject // ./kt.yaml
 	fromEnv
 	fromFlag
 )
 
-// layers sets every flag that the command line left alone from the environment,
-// the configuration file or the profile, and remembers the source of each.
+// layers sets every flag that the command line left alone from the environment, the
+// configuration files, the cluster or the profile, and remembers the source of each.
 type layers struct {
 	flags   *pflag.FlagSet
 	command string
-	all     []string // the flags of every command: a setting of another command is no mistake
 	sys     System
 	sources map[string]string // flag → where its value came from
 	from    map[string]layer  // flag → the kind of that source
 	nearest Nearest
+
+	clusters map[string]Cluster
+	cluster  string // the one in use, "": none
+}
+
+// fill is a layer below the command line.
+type fill struct {
+	from layer
+	of   settings
 }
 
 // loadLayers sets the flags of a command, which were parsed, from the layers below its
@@ -68,66 +69,94 @@ type layers struct {
 // a command without profiles has no sys.Profiles.
 func loadLayers(set *pflag.FlagSet, command, file, profile string, sys System, nearest Nearest) (*layers, error) {
 	l := &layers{
-		flags: set, command: command, all: allFlags(), sys: sys, nearest: nearest,
+		flags: set, command: command, sys: sys, nearest: nearest,
 		sources: make(map[string]string), from: make(map[string]layer),
 	}
-	if sys.Profiles != nil { // elsewhere --profile is something else, or nothing
-		profile = cmp.Or(profile, sys.Getenv(envName("profile")))
-	}
-	return l, l.apply(cmp.Or(file, sys.Getenv(envName("config"))), profile)
+	return l, l.apply(file, profile)
 }
 
 // apply reads the layers.
 func (l *layers) apply(file, profile string) error {
-	l.warnOfStrangers()
-	inFile, fileName, err := l.readFile(file)
+	l.sys.warnOfStrangers(l.nearest)
+	project, user, err := l.sys.readFiles(file, l.nearest)
 	if err != nil {
 		return err
 	}
-	if profile == "" && inFile != nil && l.sys.Profiles != nil {
-		profile, _ = inFile.Get("profile").(string)
+	if user != nil {
+		l.clusters = user.clusters
 	}
-	inProfile, err := l.readProfile(profile)
-	if err != nil {
+	fills := []fill{{fromEnv, l.environment()}, {fromProject, project.of(l.command)}, {fromUser, user.of(l.command)}}
+	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
+		for _, f := range fills {
+			profile = cmp.Or(profile, f.of.text("profile"))
+		}
+		inProfile, err := l.readProfile(profile)
+		if err != nil {
+			return err
+		}
+		fills = append(fills, fill{fromProfile, inProfile})
+	}
+	if fills, err = l.applyCluster(fills); err != nil {
 		return err
 	}
 	var errs []error
 	l.flags.VisitAll(func(f *pflag.Flag) {
-		switch {
-		case f.Changed, isOnlyTyped(f):
+		l.sources[f.Name] = "default"
+		if f.Changed {
 			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
-		case f.Name == "no-color" && l.sys.Getenv("NO_COLOR") != "": // https://no-color.org
-			errs = append(errs, l.set(f, true, fromEnv, "NO_COLOR"))
-		case l.sys.Getenv(envName(f.Name)) != "":
-			errs = append(errs, l.set(f, split(f, l.sys.Getenv(envName(f.Name))), fromEnv, envName(f.Name)))
-		case inFile != nil && inFile.IsSet(f.Name):
-			errs = append(errs, l.set(f, inFile.Get(f.Name), fromFile, fileName))
-		case inProfile != nil && inProfile.IsSet(f.Name):
-			errs = append(errs, l.set(f, inProfile.Get(f.Name), fromProfile, "profile "+profile))
-		default:
-			l.sources[f.Name] = "default"
+			return
+		}
+		for _, layer := range fills {
+			if s := layer.of[f.Name]; s.value != nil && !isOnlyTyped(f) {
+				errs = append(errs, l.set(f, s.value, layer.from, s.source))
+				return
+			}
 		}
 	})
 	return errors.Join(errs...)
 }
 
+// environment returns the flags that variables set.
+func (l *layers) environment() settings {
+	s := make(settings)
+	l.flags.VisitAll(func(f *pflag.Flag) {
+		name := envName(f.Name)
+		switch value := l.sys.Getenv(name); {
+		case f.Name == "no-color" && l.sys.Getenv("NO_COLOR") != "": // https://no-color.org
+			s[f.Name] = setting{true, "NO_COLOR"}
+		case value != "":
+			s[f.Name] = setting{split(f, value), name}
+		}
+	})
+	return s
+}
+
+// text returns the value of a flag as text, "" if it has none.
+func (s settings) text(flag string) string {
+	if v := s[flag].value; v != nil {
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
 // warnOfStrangers warns of variables that look like kt's and set nothing: a load that
 // ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. It is no error, because other
 // programs may have variables of that form. Those of scripts/kafka are known.
-func (l *layers) warnOfStrangers() {
-	if l.sys.Warn == nil {
+func (s System) warnOfStrangers(nearest Nearest) {
+	if s.Warn == nil {
 		return
 	}
 	var names []string
-	for _, flag := range l.all {
+	for _, flag := range knownKeys()[""] {
 		names = append(names, envName(flag))
 	}
-	for _, pair := range l.sys.Environ {
+	p := parser{nearest: nearest}
+	for _, pair := range s.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		l.sys.Warn(name + " is ignored: kt has no such variable" + l.suggest(name, names))
+		s.Warn(name + " is ignored: kt has no such variable" + p.suggest(name, names))
 	}
 }
 
@@ -166,39 +195,8 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 	return nil
 }
 
-// readFile reads the configuration file: keys are flag names, at the top for
-// every command that has such a flag, and in a section with the command's name
-// for that command alone. Without --config a missing file is no error, and one that may not be read
-// is a warning.
-func (l *layers) readFile(path string) (*viper.Viper, string, error) {
-	asked := path != ""
-	if !asked {
-		if l.sys.ConfigDir == "" {
-			return nil, "", nil
-		}
-		path = filepath.Join(l.sys.ConfigDir, "kt", "config.yaml")
-	}
-	data, err := input.Read(path, input.Settings)
-	var refused syscall.Errno
-	switch {
-	case err == nil:
-	case !asked && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return nil, "", nil
-	case !asked && errors.As(err, &refused): // as in a container with a user of its own
-		if l.sys.Warn != nil {
-			l.sys.Warn(fmt.Sprintf("the configuration file %s is left out, because it cannot be read: %v; name another with --config", path, err))
-		}
-		return nil, "", nil
-	case !asked:
-		return nil, "", fmt.Errorf("configuration file %s: %w", path, err)
-	default:
-		return nil, "", fmt.Errorf("--config %s: %w", path, err)
-	}
-	v, err := l.decode(path, data, l.all)
-	return v, path, err
-}
-
-func (l *layers) readProfile(name string) (*viper.Viper, error) {
+// readProfile reads a profile of the command; "": none.
+func (l *layers) readProfile(name string) (settings, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -207,11 +205,19 @@ func (l *layers) readProfile(name string) (*viper.Viper, error) {
 		names := ProfileNames(l.sys.Profiles)
 		return nil, fmt.Errorf("--profile %s: there is no such profile; there are %s", name, strings.Join(names, ", "))
 	}
-	v, err := l.decode("profile "+name, data, flagNames(l.flags))
-	if err == nil && (v.IsSet("at") || v.IsSet("exec")) {
-		err = fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name)
+	where := func(int) string { return "profile " + name }
+	entries, err := readYAML(where, data)
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	p := parser{where: where, nearest: l.nearest}
+	s := p.settings(entries, "", flagNames(l.flags))
+	for _, key := range []string{"at", "exec"} {
+		if _, ok := s[key]; ok {
+			p.errs = append(p.errs, fmt.Errorf("profile %s: --at and --exec run commands of the user's own: no profile may do so", name))
+		}
+	}
+	return s, errors.Join(p.errs...)
 }
 
 // ProfileNames lists the profiles of a command.
@@ -220,69 +226,6 @@ func ProfileNames(profiles fs.FS) []string {
 	files, _ := fs.Glob(profiles, "*.yaml") // the pattern is right, so there is no error
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f, ".yaml"))
-	}
-	return names
-}
-
-// decode reads YAML, lifts the command's section to the top and refuses keys that
-// are no flags: at the top others than those in known.
-func (l *layers) decode(name string, data []byte, known []string) (*viper.Viper, error) {
-	v := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
-	v.SetConfigType("yaml")
-	if err := v.ReadConfig(strings.NewReader(string(data))); err != nil {
-		return nil, fmt.Errorf("%s: %s; write a flag and its value on each line, as rate: 50k", name, yamlWords.Replace(err.Error()))
-	}
-	settings := v.AllSettings()
-	section, isSection := settings[l.command].(map[string]any)
-	if settings[l.command] != nil && !isSection {
-		return nil, fmt.Errorf("%s: %s: it is a section: put keys below it", name, l.command)
-	}
-	for _, c := range sections() {
-		delete(settings, c)
-	}
-	flat := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
-	var errs []error
-	for _, part := range []struct {
-		values map[string]any
-		known  []string
-		path   string
-	}{{settings, known, ""}, {section, flagNames(l.flags), l.command + "."}} {
-		for _, key := range slices.Sorted(maps.Keys(part.values)) {
-			if key != "description" && !slices.Contains(part.known, key) {
-				errs = append(errs, fmt.Errorf("%s: unknown key %q%s", name, part.path+key, l.suggest(key, part.known)))
-				continue
-			}
-			flat.Set(key, part.values[key])
-		}
-	}
-	return flat, errors.Join(errs...)
-}
-
-// yamlWords says in a person's words what the library says in Go's.
-var yamlWords = strings.NewReplacer("While parsing config: ", "", "yaml: unmarshal errors:\n  ", "", "yaml: ", "",
-	"cannot unmarshal !!str", "the text", "cannot unmarshal !!seq", "a list", "cannot unmarshal !!int", "the number",
-	" into map[string]interface {}", " is no flag with a value", "mapping key", "the flag")
-
-// allFlags returns the names of the flags of every command, sorted.
-func allFlags() []string {
-	var names []string
-	for _, c := range commands {
-		names = append(names, flagNames(newFlags(pflag.NewFlagSet("", pflag.ContinueOnError), c).set)...)
-	}
-	for _, define := range otherCommands {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		define(set)
-		names = append(names, flagNames(set)...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// sections returns the names of the commands that may have a section in the file.
-func sections() []string {
-	names := slices.Collect(maps.Keys(otherCommands))
-	for _, c := range commands {
-		names = append(names, string(c))
 	}
 	return names
 }
@@ -297,12 +240,4 @@ func flagNames(set *pflag.FlagSet) []string {
 	})
 	slices.Sort(names)
 	return names
-}
-
-// suggest is "; did you mean X?" for the nearest name, or nothing.
-func (l *layers) suggest(key string, among []string) string {
-	if n := l.nearest(key, among); n != "" {
-		return fmt.Sprintf("; did you mean %s?", n)
-	}
-	return ""
 }

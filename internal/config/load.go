@@ -33,6 +33,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Plan = b.plan()
 	r.Security = b.security()
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
+	r.Cluster, r.Protected, r.Yes = l.cluster, l.protected(r.Plan.Bootstrap), f.yes
 	r.Name, r.Hosts = f.run, b.hostsOf(&r.Plan)
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()

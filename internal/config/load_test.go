@@ -144,13 +144,13 @@ func TestHigherLayersWin(t *testing.T) {
 			"the top of the file over a profile",
 			given{args: use, profiles: profile, file: onTop},
 			values{"of-top", 2, false, map[string]string{"a": "top"}, plan.Rate{PerSecond: 2}},
-			"config.yaml",
+			"config.yaml:1",
 		},
 		{
 			"the section of the file over its top",
 			given{args: use, profiles: profile, file: onTop + section},
 			values{"of-section", 3, true, map[string]string{"a": "section"}, plan.Rate{PerSecond: 3}},
-			"config.yaml",
+			"config.yaml:7",
 		},
 		{
 			"the environment over the file",
@@ -205,7 +205,7 @@ func TestTheConfigurationFileMayBeNamed(t *testing.T) {
 		"by an environment variable":  {env: map[string]string{"KT_CONFIG": named}, file: "topic: other"},
 		"by a flag over the variable": {args: []string{"--config", named}, env: map[string]string{"KT_CONFIG": "nowhere"}},
 	} {
-		if p := mustLoad(t, in); p.Plan.Topic.Name != "mine" || p.Sources["topic"] != named {
+		if p := mustLoad(t, in); p.Plan.Topic.Name != "mine" || p.Sources["topic"] != named+":1" {
 			t.Errorf("%s: the topic is %q from %q, want mine from %q", name, p.Plan.Topic.Name, p.Sources["topic"], named)
 		}
 	}
@@ -255,7 +255,7 @@ func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
 		"--command-config", file, "--command-property", "linger.ms=2", "batch.size=2", "--batch-size", "3", "--bootstrap-server", "flag:1",
 	}})
 	want := map[string]plan.Given{
-		"acks": {Value: "0", Source: file}, "linger.ms": {Value: "2", Source: "--command-property"}, "batch.size": {Value: "3", Source: "--batch-size"},
+		"acks": {Value: "0", Source: file + ":1"}, "linger.ms": {Value: "2", Source: "--command-property"}, "batch.size": {Value: "3", Source: "--batch-size"},
 		"bootstrap.servers": {Value: "flag:1", Source: "--bootstrap-server"},
 	}
 	if diff := cmp.Diff(want, p.Properties); diff != "" {
@@ -366,10 +366,10 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 		{"with the name that is near", given{file: "partition: 3"}, []string{`"partition"`, "did you mean partitions?"}},
 		{"one in a section", given{file: "produce: {lingers: 3}"}, []string{`"produce.lingers"`, "did you mean linger?"}},
 		{"a section of no command", given{file: "produse: {linger: 3}"}, []string{`unknown key "produse"`}},
-		{"no YAML", given{file: "rate: [1, 2\ntopic: x"}, []string{"config.yaml: line 1: ", "rate: 50k"}},
-		{"a list of flags", given{file: "- rate"}, []string{"config.yaml: line 1: a list is no flag with a value"}},
-		{"a section that is none", given{file: "produce: fast"}, []string{"config.yaml: produce: it is a section"}},
-		{"all of several", given{file: "bb: 1\naa: 2"}, []string{"unknown key \"aa\"\n", `unknown key "bb"`}},
+		{"no YAML", given{file: "rate: [1, 2\ntopic: x"}, []string{"config.yaml:1: ", "rate: 50k"}},
+		{"a list of flags", given{file: "- rate"}, []string{"config.yaml:1: a list is no flag with a value"}},
+		{"a section that is none", given{file: "produce: fast"}, []string{"config.yaml:1: produce: it is a section"}},
+		{"all of several", given{file: "bb: 1\naa: 2"}, []string{"config.yaml:1: unknown key \"bb\"\n", `config.yaml:2: unknown key "aa"`}},
 		{
 			"a key of a profile",
 			given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "topics: x"}},
@@ -377,10 +377,10 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 		},
 		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{"--profile fast: ", "durable, latency, throughput"}},
 		{"a profile out of reach", given{args: []string{"--profile", "../produce/latency"}}, []string{"there is no such profile"}},
-		{"no YAML", given{file: "topic: [a"}, []string{"config.yaml", "yaml"}},
-		{"a map for a list", given{file: "topic-config: {min.insync.replicas: 2}"}, []string{"config.yaml: topic-config: ", "no single value"}},
-		{"a date, which YAML makes of text", given{file: "topic: 2026-11-21"}, []string{"config.yaml: topic: ", "put text in quotes"}},
-		{"a hole in a list", given{file: "topic-config: [a=1, ~]"}, []string{"config.yaml: topic-config: "}},
+		{"no YAML", given{file: "topic: [a"}, []string{"config.yaml:1: did not find"}},
+		{"a map for a list", given{file: "topic-config: {min.insync.replicas: 2}"}, []string{"config.yaml:1: topic-config: ", "no single value"}},
+		{"a date, which YAML makes of text", given{file: "topic: 2026-11-21"}, []string{"config.yaml:1: topic: ", "put text in quotes"}},
+		{"a hole in a list", given{file: "topic-config: [a=1, ~]"}, []string{"config.yaml:1: topic-config: "}},
 		{"a value of another kind", given{file: "partitions: many"}, []string{"config.yaml", "partitions", "many"}},
 		{"one in a variable", given{env: map[string]string{"KT_PARTITIONS": "many"}}, []string{"KT_PARTITIONS: ", "many"}},
 		{"one in a profile", given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "quiet: perhaps"}}, []string{"profile p: ", "quiet", "perhaps"}},

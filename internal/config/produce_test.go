@@ -36,7 +36,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 			"with the names of Kafka 4.2",
 			"--bootstrap-server b:1,c:2 --topic t --num-records 10 --record-size 1 --throughput 500.5 --command-property acks=0 --command-config " + file +
 				" --warmup-records 5 --reporting-interval 1000 --print-metrics",
-			map[string]plan.Given{"acks": {Value: "0", Source: "--command-property"}, "linger.ms": {Value: "7", Source: file}, "bootstrap.servers": {Value: "b:1,c:2", Source: "--bootstrap-server"}},
+			map[string]plan.Given{"acks": {Value: "0", Source: "--command-property"}, "linger.ms": {Value: "7", Source: file + ":1"}, "bootstrap.servers": {Value: "b:1,c:2", Source: "--bootstrap-server"}},
 			[]string{"b:1", "c:2"},
 			nil,
 			func(p plan.Plan) bool {
@@ -46,7 +46,7 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 		{
 			"with the old name of the file",
 			"--topic t --num-records 10 --payload-monotonic --throughput 1 --producer.config " + file,
-			map[string]plan.Given{"linger.ms": {Value: "7", Source: file}},
+			map[string]plan.Given{"linger.ms": {Value: "7", Source: file + ":1"}},
 			nil,
 			[]string{"Option --producer.config has been deprecated and will be removed in a future version. Use --command-config instead."},
 			func(p plan.Plan) bool { return p.Payload.Kind == plan.Monotonic && p.Payload.Size.IsZero() },

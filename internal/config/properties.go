@@ -1,12 +1,11 @@
 package config
 
 import (
-	"bytes"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/magiconair/properties"
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
@@ -88,28 +87,37 @@ func (b *builder) belongs(c *client, flag, property string) bool {
 	return c == first
 }
 
+// readProperties reads a file of Java properties. As in Java, the last of two values counts.
 func (b *builder) readProperties(c *client, flag, path string) {
 	if path == "" {
 		return
 	}
-	// As Java reads them: Latin-1, and no ${…}, which would turn a password with
-	// a dollar sign into an empty one.
-	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 	data, err := input.Read(path, input.Settings)
 	if err != nil {
 		b.bad("--%s %s: %w", flag, path, err)
 		return
 	}
-	// The loader takes \r\n for two ends of line, which breaks a continued line.
-	read, err := loader.LoadBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	list, err := parseProperties(data)
 	if err != nil {
 		b.bad("--%s %s: %w", flag, path, err)
 		return
 	}
-	for key, value := range read.Map() {
-		if b.belongs(c, flag, key) {
-			c.put(key, plan.Given{Value: value, Source: path}, b.from[flag])
+	lines := make(map[string]int)
+	for _, p := range list {
+		if first, twice := lines[p.key]; twice {
+			b.warnOnce("%s:%d: %s is in line %d too; the last one counts", path, p.line, p.key, first)
 		}
+		lines[p.key] = p.line
+		if b.belongs(c, flag, p.key) {
+			c.put(p.key, plan.Given{Value: p.value, Source: path + ":" + strconv.Itoa(p.line)}, b.from[flag])
+		}
+	}
+}
+
+// warnOnce warns of what is found for each of two clients.
+func (b *builder) warnOnce(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.warnings, text) {
+		b.warnings = append(b.warnings, text)
 	}
 }
 

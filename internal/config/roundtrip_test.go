@@ -163,7 +163,7 @@ func TestEveryProblemOfARoundtripIsReportedOnce(t *testing.T) {
 		"--command-property acks":                            `--command-property "acks": write key=value`,
 		"--command-config no/such":                           "--command-config no/such: ",
 		"--linger x":                                         `--linger "x"`,
-		"--producer.config " + a + " --consumer.config " + b: "bootstrap.servers: the producer's are a:1 (from " + a + "), the consumer's b:1",
+		"--producer.config " + a + " --consumer.config " + b: "bootstrap.servers: the producer's are a:1 (from " + a + ":1), the consumer's b:1",
 	} {
 		_, err := load(t, given{command: plan.Roundtrip, args: strings.Fields(args)})
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -37,6 +37,10 @@ type Run struct {
 	ShowDetailed bool   // lines of intervals instead of the last one
 	DateFormat   string // as Java's SimpleDateFormat has it
 
+	Cluster   string // the name of the one that is used; "": none
+	Protected string // the name of the protected cluster that the load goes to; "": none
+	Yes       bool   // do not ask before a load of a protected cluster
+
 	PrintConfig  bool
 	PrintMetrics bool
 	Lenient      bool

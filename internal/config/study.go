@@ -26,9 +26,11 @@ type Study struct {
 	Bytes   int64         // that each load writes; 0: as the study says
 	DryRun  bool
 	Quiet   bool
+	Yes     bool // do not ask before loads of a protected cluster
 
 	assigned, servers, on  []string
 	runTime, commandConfig string
+	cluster                string
 	bytes, rest            string
 	processes              int
 	agents                 Agents
@@ -45,6 +47,7 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 	s := new(Study)
 	group(flags, groupTarget, func() {
 		flags.StringSliceVar(&s.servers, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
+		defineCluster(flags, &s.cluster)
 		flags.StringVar(&s.commandConfig, "command-config", "", "properties `FILE` of the clients")
 	})
 	group(flags, groupLoad, func() {
@@ -65,6 +68,14 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 	s.defineForm(flags, "study", StudyOutputs, func() {
 		flags.BoolVarP(&s.Quiet, "quiet", "q", false, "no progress, only the result")
 	})
+	group(flags, groupConfig, func() { defineYes(flags, &s.Yes) })
+	return s
+}
+
+// NewStudyResume defines the flags of kt study resume.
+func NewStudyResume(flags *pflag.FlagSet) *Study {
+	s := NewStudyReport(flags)
+	group(flags, groupConfig, func() { defineYes(flags, &s.Yes) })
 	return s
 }
 
@@ -115,15 +126,22 @@ func (s *Study) Load(sys System, nearest Nearest) error {
 	return errors.Join(err, errors.Join(errs...), s.checkForm(nearest))
 }
 
-// Shared returns the flags that every load of the study gets: where it goes to, and where it is made.
+// Shared returns the flags that every load of the study gets: where it goes to, and where it is made. A cluster is
+// shared by its name, so that each load takes its settings and its protection from the file.
 func (s *Study) Shared() (shared []Assignment) {
 	add := func(name string, values ...string) {
 		if f := s.set.Lookup(name); f != nil && f.Changed {
 			shared = append(shared, Assignment{name, values})
 		}
 	}
-	add("bootstrap-server", strings.Join(s.servers, ","))
-	add("command-config", s.commandConfig)
+	add("config", s.config)
+	add("cluster", s.cluster)
+	if s.cluster == "" {
+		add("bootstrap-server", strings.Join(s.servers, ","))
+	}
+	if s.sources["command-config"] != "cluster "+s.cluster {
+		add("command-config", s.commandConfig)
+	}
 	add("on", strings.Join(s.on, ","))
 	add("processes", strconv.Itoa(s.processes))
 	add("join", strings.Join(s.agents.Join, ","))

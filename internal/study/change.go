@@ -51,11 +51,11 @@ func (s *Study) Share(name string, values []string) {
 	}
 }
 
-// Keep gives a flag to every load that has none of that name.
-func (s *Study) Keep(name, value string) {
+// Keep gives a flag to every load that has none of some flags.
+func (s *Study) Keep(name, value string, unless ...string) {
 	for _, loads := range [][]Load{s.Prepare, s.Loads} {
 		for i := range loads {
-			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return f.Name == name }) {
+			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return slices.Contains(unless, f.Name) }) {
 				loads[i].set(name, value)
 			}
 		}

@@ -1,0 +1,40 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/study"
+)
+
+// permit asks before loads of a cluster that is marked as protected. Where nobody can be asked it refuses them.
+func (e *Env) permit(ctx context.Context, cluster, loads string) error {
+	yes, err := e.confirm(ctx, fmt.Sprintf("cluster %s is protected: %s?", cluster, loads))
+	switch {
+	case err != nil:
+		return fmt.Errorf("cluster %s is protected: %w", cluster, err)
+	case !yes:
+		return usageError(errors.New("nothing was done"))
+	}
+	return nil
+}
+
+// permitLoad asks before one load, if it goes to a protected cluster.
+func (e *Env) permitLoad(ctx context.Context, r *config.Run) error {
+	if r.Protected == "" || r.Yes {
+		return nil
+	}
+	return e.interruptible(ctx, func(ctx context.Context) error {
+		return e.permit(ctx, r.Protected, fmt.Sprintf("kt %s with topic %s", r.Plan.Command, r.Plan.Topic.Name))
+	})
+}
+
+// permitStudy asks once before all runs of a study, if one of them goes to a protected cluster. The loads were planned.
+func (b *lab) permitStudy(ctx context.Context, s *study.Study, yes bool) error {
+	if b.protected == "" || yes {
+		return nil
+	}
+	return b.env.permit(ctx, b.protected, "all runs of "+s.Name)
+}

@@ -1,0 +1,197 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/input"
+)
+
+// clustersKey is the key of the user's file that holds the clusters, by their names.
+const clustersKey = "clusters"
+
+// Cluster is a cluster that has a name.
+type Cluster struct {
+	Name        string
+	Description string
+	Bootstrap   []string // HOST:PORT; none: the properties file has them
+	Properties  string   // the path of a Java properties file; "": none
+	Protected   bool     // kt asks before a load
+	Source      string   // FILE:LINE
+}
+
+// clusterKeys are the keys of a cluster.
+var clusterKeys = []string{"bootstrap-server", "command-config", "description", "protected"}
+
+// clusters returns what stands below the key clusters. Names keep their case.
+func (p *parser) clusters(list entry) map[string]Cluster {
+	all := make(map[string]Cluster)
+	for _, e := range entriesOf(list.node) {
+		c := Cluster{Name: e.name, Source: p.where(e.line)}
+		s := p.settings(entriesOf(e.node), clustersKey+"."+e.name+".", clusterKeys)
+		c.Description = s.text("description")
+		switch v := s["bootstrap-server"].value.(type) {
+		case []any:
+			for _, one := range v {
+				c.Bootstrap = append(c.Bootstrap, fmt.Sprint(one))
+			}
+		case string:
+			c.Bootstrap = named(strings.Split(v, ","))
+		}
+		if c.Properties = s.text("command-config"); c.Properties != "" {
+			c.Properties = p.path(c.Properties)
+		}
+		switch v := s["protected"].value.(type) {
+		case nil:
+		case bool:
+			c.Protected = v
+		default: // a word that was meant to protect must not be ignored
+			p.errs = append(p.errs, fmt.Errorf("%s: protected %q: it must be true or false", s["protected"].source, fmt.Sprint(v)))
+		}
+		if len(c.Bootstrap) == 0 && c.Properties == "" {
+			p.bad(e, "cluster %s: it has no brokers: write bootstrap-server: HOST:PORT, or command-config: FILE with bootstrap.servers", e.name)
+		}
+		all[e.name] = c
+	}
+	return all
+}
+
+// path returns a path of a configuration file: one that is relative begins at the folder of that file, and ~ is the
+// user's home.
+func (p *parser) path(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(p.home, rest)
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(p.dir, path)
+}
+
+// applyCluster adds the settings of the cluster in use to the layers. They count in the layer that chose the cluster,
+// below what that layer says of the same flags. Brokers that a higher layer names are another cluster: then nothing of
+// this one counts, so that its password goes to nobody else.
+func (l *layers) applyCluster(fills []fill) ([]fill, error) {
+	f := l.flags.Lookup("cluster")
+	if f == nil {
+		return fills, nil
+	}
+	name, source, at := f.Value.String(), "--cluster", 0
+	from := fromFlag
+	for i := 0; i < len(fills) && !f.Changed && name == ""; i++ {
+		name, source, from, at = fills[i].of.text("cluster"), fills[i].of["cluster"].source, fills[i].from, i+1
+	}
+	for i := range fills {
+		delete(fills[i].of, "cluster") // it is set below, if it counts
+	}
+	if name == "" {
+		return fills, nil
+	}
+	c, ok := l.clusters[name]
+	if !ok {
+		return nil, noCluster(source, name, l.clusters, l.nearest)
+	}
+	switch brokers, flag := l.brokersFrom(fills); {
+	case brokers > from:
+		return fills, nil
+	case brokers == from:
+		return nil, fmt.Errorf("--cluster and --%s exclude each other: give one (cluster %s is from %s)", flag, name, source)
+	}
+	l.cluster = name
+	own := settings{"cluster": {name, source}}
+	if len(c.Bootstrap) > 0 {
+		own["bootstrap-server"] = setting{strings.Join(c.Bootstrap, ","), "cluster " + name}
+	}
+	if c.Properties != "" {
+		own["command-config"] = setting{c.Properties, "cluster " + name}
+	}
+	return slices.Insert(fills, at, fill{from, own}), nil
+}
+
+// brokersFrom returns the highest layer that names brokers, and the flag by which it does.
+func (l *layers) brokersFrom(fills []fill) (layer, string) {
+	flags := []string{"bootstrap-server", "broker-list", "command-property", "producer-props"}
+	names := func(flag, text string) bool {
+		return text != "" && (!listFlags["--"+flag] || strings.Contains(text, "bootstrap.servers"))
+	}
+	for _, flag := range flags {
+		if f := l.flags.Lookup(flag); f != nil && f.Changed && names(flag, f.Value.String()) {
+			return fromFlag, flag
+		}
+	}
+	for _, layer := range fills {
+		for _, flag := range flags {
+			if l.flags.Lookup(flag) != nil && names(flag, layer.of.text(flag)) {
+				return layer.from, flag
+			}
+		}
+	}
+	return fromDefault, ""
+}
+
+// noCluster is the error of a cluster that is not there.
+func noCluster(source, name string, all map[string]Cluster, nearest Nearest) error {
+	if len(all) == 0 {
+		return fmt.Errorf("%s %s: there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", source, name, clustersKey)
+	}
+	names := slices.Sorted(maps.Keys(all))
+	hint := "there are " + strings.Join(names, ", ")
+	if n := nearest(name, names); n != "" {
+		hint = "did you mean " + n + "?"
+	}
+	return fmt.Errorf("%s %s: there is no such cluster; %s", source, name, hint)
+}
+
+// protected returns the name of the protected cluster that brokers belong to, however they were named; "": none.
+func (l *layers) protected(brokers []string) string {
+	if l.clusters[l.cluster].Protected {
+		return l.cluster
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
+		c := l.clusters[name]
+		if c.Protected && slices.ContainsFunc(c.brokers(), func(b string) bool {
+			return slices.ContainsFunc(brokers, func(other string) bool { return strings.EqualFold(b, strings.TrimSpace(other)) })
+		}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// brokers returns the addresses of a cluster, also those of its properties file if that can be read.
+func (c *Cluster) brokers() []string {
+	all := slices.Clone(c.Bootstrap)
+	properties, _ := c.readProperties() // a load that uses the file tells its problems
+	for _, p := range properties {
+		if p.key == "bootstrap.servers" {
+			all = append(all, named(strings.Split(p.value, ","))...)
+		}
+	}
+	return all
+}
+
+// readProperties reads the properties file of a cluster, if it has one.
+func (c *Cluster) readProperties() ([]property, error) {
+	if c.Properties == "" {
+		return nil, nil
+	}
+	data, err := input.Read(c.Properties, input.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
+	}
+	properties, err := parseProperties(data)
+	if err != nil {
+		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
+	}
+	return properties, nil
+}
+
+// defineCluster defines the flag of a command that connects to brokers.
+func defineCluster(set *pflag.FlagSet, name *string) {
+	set.StringVar(name, "cluster", "", "the cluster of this `NAME` in the configuration file: its brokers and properties (see kt config)")
+}
