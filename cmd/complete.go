@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // lookUpTime is how long a shell waits for values that are looked up.
@@ -73,6 +74,28 @@ func (e *Env) security(set *pflag.FlagSet) (s security.Settings) {
 		s, _, _ = security.Parse(given.Given(), e.Getenv)
 	}
 	return s
+}
+
+// clusterNames returns the names of the clusters of the configuration file. Its mistakes are for the command to tell.
+func (e *Env) clusterNames(c *cobra.Command) []string {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags := config.NewConfigFile(set)
+	if f := c.Flags().Lookup("config"); f != nil {
+		_ = set.Set("config", f.Value.String()) // any text will do
+	}
+	all, _, _ := flags.Clusters(e.silent().configSystem(), suggest.Nearest)
+	var names []string
+	for _, cluster := range all {
+		names = append(names, cobra.CompletionWithDesc(cluster.Name, strings.Join(cluster.Bootstrap, ",")))
+	}
+	return names
+}
+
+// completeClusters gives the shell the values of --cluster.
+func completeClusters(e *Env, c *cobra.Command) {
+	_ = c.RegisterFlagCompletionFunc("cluster", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return e.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
+	}) // the flag exists, and has no second one
 }
 
 // agents asks the agents that the flags name who is there. The client is nil after a failure.

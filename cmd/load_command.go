@@ -28,20 +28,21 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	c.Args = noArgs
 	c.Long += "\n\nProfiles: " + strings.Join(config.ProfileNames(shipped), ", ")
 	flags := define(c.Flags())
-	load := func() (config.Run, error) {
+	load := func(env *Env) (config.Run, error) {
 		sys := env.configSystem()
 		sys.Profiles = shipped
 		return flags.Load(sys, clients())
 	}
 	completeLoad(c, config.ProfileNames(shipped))
+	completeClusters(env, c)
 	for flag, names := range env.found() {
 		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
-			_, _ = load() // the command tells its problems when it runs
+			_, _ = load(env.silent()) // the command tells its problems when it runs
 			return names(ctx, set)
 		})
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		r, err := load()
+		r, err := load(env)
 		for _, w := range r.Warnings {
 			env.line(w)
 		}

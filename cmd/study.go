@@ -108,6 +108,7 @@ func newStudyRun(env *Env) *cobra.Command {
 	}
 	flags := config.NewStudyRun(c.Flags())
 	completions(c, map[string][]string{"output": config.StudyOutputs, "join": nil, "peers": nil})
+	completeClusters(env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)

@@ -29,6 +29,7 @@ type settings map[string]setting
 
 // file is a configuration file, or a profile.
 type file struct {
+	name     string
 	top      settings // for every command that has such a flag
 	sections map[string]settings
 	clusters map[string]Cluster
@@ -112,7 +113,7 @@ func (s System) parseFile(name string, data []byte, kind fileKind, nearest Neare
 		return nil, err
 	}
 	known := knownKeys()
-	f := &file{sections: make(map[string]settings), clusters: make(map[string]Cluster)}
+	f := &file{name: name, sections: make(map[string]settings), clusters: make(map[string]Cluster)}
 	p := parser{where: where, dir: filepath.Dir(name), home: s.Getenv("HOME"), nearest: nearest}
 	var flags []entry
 	for _, e := range entries {

@@ -1,0 +1,245 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/profiles"
+)
+
+func newConfig(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config [COMMAND]",
+		Short: "Show every setting and where it came from; check it; choose a cluster",
+
+		SuggestFor: []string{"configuration", "settings", "context"},
+		Long: `Show the value that each flag has when nothing is typed, and where it came from: of all
+commands, or of one. Secrets are [hidden]. kt COMMAND FLAGS --print-config shows the
+same of a command line, with the properties of the Kafka client.
+
+The first of these that has a value counts:
+
+  1  a flag
+  2  an environment variable: KT_ACKS for --acks
+  3  ./kt.yaml, the file of the project
+  4  kt/config.yaml in the user's configuration folder
+  5  the profile
+  6  the default
+
+--config FILE takes the place of both files. Their keys are the names of flags, at the
+top or below the name of a command. The user's file also names clusters:
+
+  cluster: staging                  # used when nothing else names brokers
+  clusters:
+    staging:
+      bootstrap-server: kafka-1:9092
+    prod:
+      command-config: prod.properties   # beside this file; may have bootstrap.servers
+      protected: true                   # ask before a load
+
+--cluster prod uses one of them once, kt config use prod from now on. A cluster counts
+as a whole: brokers that a higher layer names get none of its settings.`,
+		Example: `  # everything, and what is set for kt consume
+  kt config
+  kt config consume --output json | jq '.settings[] | select(.default | not)'
+
+  # find mistakes in the files
+  kt config check
+
+  # several clusters
+  kt config clusters
+  kt config use staging
+  kt produce --cluster prod --topic orders --rate 1000 --yes`,
+		Args: oneCommand,
+	}
+	c.ValidArgs = config.Commands()
+	flags := config.NewConfigure(c.Flags())
+	completions(c, map[string][]string{"output": config.ConfigureOutputs})
+	completeClusters(env, c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		return showConfig(env, flags, args)
+	}
+	c.AddCommand(newConfigCheck(env), newConfigClusters(env), newConfigUse(env))
+	return c
+}
+
+// oneCommand refuses arguments that are no command with settings.
+func oneCommand(c *cobra.Command, args []string) error {
+	known := config.Commands()
+	switch {
+	case len(args) > 1:
+		return usageError(fmt.Errorf("%s takes one command or none (see: %s --help)", c.CommandPath(), c.CommandPath()))
+	case len(args) == 0 || slices.Contains(known, args[0]):
+		return nil
+	}
+	hint := ""
+	if n := suggest.Nearest(args[0], append(commandNames(c), known...)); n != "" {
+		hint = fmt.Sprintf("; did you mean %s?", n)
+	}
+	return usageError(fmt.Errorf("unknown command %q%s (see: %s --help)", args[0], hint, c.CommandPath()))
+}
+
+func showConfig(env *Env, flags *config.Configure, commands []string) error {
+	if len(commands) == 0 {
+		commands = config.Commands()
+	}
+	values, err := flags.Effective(commands, env.configSystem(), profiles.Of, suggest.Nearest)
+	if err != nil {
+		return usageError(err)
+	}
+	if flags.Output == "json" {
+		type row struct {
+			Name     string   `json:"name"`
+			Value    string   `json:"value"`
+			Source   string   `json:"source"`
+			Default  bool     `json:"default"`
+			Commands []string `json:"commands,omitempty"`
+		}
+		doc := struct {
+			Schema   int   `json:"schema"`
+			Settings []row `json:"settings"`
+		}{1, []row{}}
+		for _, v := range values {
+			doc.Settings = append(doc.Settings, row(v))
+		}
+		return report.Indented(env.Stdout, doc)
+	}
+	var rows [][]string
+	for _, v := range values {
+		rows = append(rows, []string{v.Name, v.Value, v.Source, strings.Join(v.Commands, ", ")})
+	}
+	return report.Table(env.Stdout, []string{"setting", "value", "from", "only of"}, rows, []string{"only of"}, env.reportOptions(flags.Look, false))
+}
+
+func newConfigCheck(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Find mistakes in the configuration files",
+		Long: `Find mistakes in the configuration files that commands read, or in one file: keys that kt
+does not know, with their lines, values that do not fit, clusters that are not there, and
+properties files that cannot be read. Variables that look like kt's and are none are
+told too. Exit code 2: there is a mistake.`,
+		Example: `  kt config check
+  kt config check ci/kt.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	flags := config.NewConfigFile(c.Flags())
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		names, err := flags.Check(strings.Join(args, ""), env.configSystem(), profiles.Of, suggest.Nearest)
+		if err != nil {
+			return usageError(err)
+		}
+		text := "there is no configuration file, and no mistake in the environment"
+		if len(names) > 0 {
+			text = strings.Join(names, ", ") + ": no mistake found"
+		}
+		_, err = fmt.Fprintln(env.Stdout, theme.Clean(text))
+		return err
+	}
+	return c
+}
+
+func newConfigClusters(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "clusters",
+		Short:   "List the clusters of the configuration file, and which one is in use",
+		Example: "  kt config clusters --output json | jq -r '.clusters[].name'",
+		Args:    noArgs,
+	}
+	flags := config.NewConfigure(c.Flags())
+	completions(c, map[string][]string{"output": config.ConfigureOutputs})
+	completeClusters(env, c)
+	c.RunE = func(*cobra.Command, []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		return listClusters(env, flags)
+	}
+	return c
+}
+
+func listClusters(env *Env, flags *config.Configure) error {
+	all, current, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+	if err != nil {
+		return usageError(err)
+	}
+	type row struct {
+		Name        string   `json:"name"`
+		Current     bool     `json:"current"`
+		Description string   `json:"description,omitempty"`
+		Bootstrap   []string `json:"bootstrap_server"`
+		Properties  string   `json:"command_config,omitempty"`
+		Protected   bool     `json:"protected"`
+		Source      string   `json:"source"`
+	}
+	doc := struct {
+		Schema   int   `json:"schema"`
+		Clusters []row `json:"clusters"`
+	}{1, []row{}}
+	var rows [][]string
+	for _, c := range all {
+		doc.Clusters = append(doc.Clusters, row{c.Name, c.Name == current, c.Description, append([]string{}, c.Bootstrap...), c.Properties, c.Protected, c.Source})
+		mark, protected, properties := " ", "", ""
+		if c.Name == current {
+			mark = "*"
+		}
+		if c.Protected {
+			protected = "yes"
+		}
+		if c.Properties != "" {
+			properties = filepath.Base(c.Properties)
+		}
+		rows = append(rows, []string{mark + " " + c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description})
+	}
+	if flags.Output == "json" {
+		return report.Indented(env.Stdout, doc)
+	}
+	if len(rows) == 0 {
+		return usageError(errors.New("there is no cluster in the configuration file: kt config --help shows how to write one"))
+	}
+	heads := []string{"  cluster", "brokers", "properties", "protected", "description"}
+	return report.Table(env.Stdout, heads, rows, []string{"description", "properties"}, env.reportOptions(flags.Look, false))
+}
+
+func newConfigUse(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "use CLUSTER",
+		Short: "Choose the cluster that commands use",
+		Long: `Choose the cluster that commands use when nothing else names brokers. kt writes a line,
+cluster: NAME, into the file that holds the clusters, and leaves the rest of it as it is.`,
+		Example: "  kt config use staging",
+		Args:    one("the name of a cluster"),
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return env.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	flags := config.NewConfigFile(c.Flags())
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		path, err := flags.Use(args[0], env.configSystem(), suggest.Nearest)
+		if err != nil {
+			return usageError(err)
+		}
+		env.say("commands use cluster %s now: %s", args[0], path)
+		_, current, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+		if err == nil && current != args[0] {
+			env.say("but a variable or ./%s names other brokers, which count more: kt config shows them", projectFile)
+		}
+		return err
+	}
+	return c
+}

@@ -1,0 +1,122 @@
+package cmd
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// shippedProfile is the settings that kt has for a command under a name.
+type shippedProfile struct {
+	Command     string `json:"command"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	text        string // YAML
+}
+
+func newProfiles(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "profiles",
+		Short: "List the profiles of all commands, and show one",
+		Long: `List the settings that kt has under a name: --profile NAME starts from them, and flags, variables and files
+override them. Those that are named after a published account make the load of that account; the figure is what was
+measured there. An account that needs several runs is a study: see kt study list.`,
+		Example: `  kt profiles
+  kt profiles show linkedin-3
+  kt produce --profile linkedin-3 --num-records 1M`,
+		Args: noArgs,
+	}
+	flags := config.NewProfiles(c.Flags())
+	completions(c, map[string][]string{"output": config.ConfigureOutputs})
+	c.RunE = func(*cobra.Command, []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		all, err := shippedProfiles()
+		if err != nil {
+			return err
+		}
+		if flags.Output == "json" {
+			return report.Indented(env.Stdout, struct {
+				Schema   int              `json:"schema"`
+				Profiles []shippedProfile `json:"profiles"`
+			}{1, all})
+		}
+		var rows [][]string
+		for _, p := range all {
+			rows = append(rows, []string{"kt " + p.Command, p.Name, p.Description})
+		}
+		return report.Table(env.Stdout, []string{"command", "profile", "description"}, rows, nil, env.reportOptions(flags.Look, false))
+	}
+	c.AddCommand(newProfilesShow(env))
+	return c
+}
+
+func newProfilesShow(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show what a profile sets, as YAML",
+		Long:    "Show what a profile sets, as YAML: of every command that has one of this name.",
+		Example: "  kt profiles show linkedin-3 > mine.yaml",
+		Args:    one("the name of a profile"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return profileNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := shippedProfiles()
+			if err != nil {
+				return err
+			}
+			var texts []string
+			for _, p := range all {
+				if p.Name == args[0] {
+					texts = append(texts, fmt.Sprintf("# kt %s --profile %s\n%s", p.Command, p.Name, p.text))
+				}
+			}
+			if len(texts) == 0 {
+				hint := "kt profiles lists them"
+				if n := suggest.Nearest(args[0], profileNames()); n != "" {
+					hint = fmt.Sprintf("did you mean %s?", n)
+				}
+				return usageError(fmt.Errorf("there is no profile %s; %s", args[0], hint))
+			}
+			_, err = fmt.Fprint(env.Stdout, strings.Join(texts, "---\n"))
+			return err
+		},
+	}
+}
+
+// shippedProfiles returns the profiles of all commands.
+func shippedProfiles() (all []shippedProfile, err error) {
+	for _, command := range []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip), "tune"} {
+		for _, name := range config.ProfileNames(profiles.Of(command)) {
+			text, err := fs.ReadFile(profiles.Of(command), name+".yaml")
+			if err != nil {
+				return nil, err
+			}
+			first, _, _ := strings.Cut(string(text), "\n") // as a test has it
+			all = append(all, shippedProfile{command, name, strings.TrimPrefix(first, "description: "), string(text)})
+		}
+	}
+	return all, nil
+}
+
+// profileNames returns the names of all profiles, sorted.
+func profileNames() []string {
+	all, _ := shippedProfiles() // they are in the binary
+	var names []string
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

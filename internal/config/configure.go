@@ -1,0 +1,192 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
+)
+
+// Configure is the settings of kt config, and of the commands below it.
+type Configure struct {
+	form
+	cluster string
+}
+
+// ConfigureOutputs are the forms of output of kt config.
+var ConfigureOutputs = []string{"text", "json"}
+
+// NewConfigure defines the flags on a set.
+func NewConfigure(set *pflag.FlagSet) *Configure {
+	c := new(Configure)
+	c.defineForm(set, "config", ConfigureOutputs, nil)
+	group(set, groupConfig, func() { defineCluster(set, &c.cluster) })
+	return c
+}
+
+// NewConfigFile defines the flags of a command that only reads or writes the files.
+func NewConfigFile(set *pflag.FlagSet) *Configure {
+	c := &Configure{form: form{set: set, command: "config", Output: "text"}}
+	group(set, groupConfig, func() { defineConfigFile(set, &c.config) })
+	return c
+}
+
+// Load applies environment and configuration files.
+func (c *Configure) Load(sys System, nearest Nearest) error {
+	if err := c.layers(sys, nearest); err != nil {
+		return err
+	}
+	return c.checkForm(nearest)
+}
+
+// Value is the effective value of a flag.
+type Value struct {
+	Name, Value string // without secrets
+	Source      string
+	Default     bool     // nothing sets it
+	Commands    []string // for which it is that; nil: for all that have the flag
+}
+
+// Commands returns the commands that have settings, sorted.
+func Commands() []string { return slices.Sorted(maps.Keys(definitions())) }
+
+// Effective returns the values that flags have in some commands when nothing is typed: those that are set first, each
+// part by name. profiles returns the profiles of a command that makes loads.
+func (c *Configure) Effective(of []string, sys System, profiles func(command string) fs.FS, nearest Nearest) ([]Value, error) {
+	var all []Value
+	failed := make(map[string][]string) // problem → the commands that have it
+	var problems []string
+	having := make(map[string]int) // flag → how many commands have it
+	sys.Warn = nil // Load has warned
+	for _, command := range of {
+		l, err := c.layersOf(command, sys, profiles, nearest)
+		for _, one := range flat(err) {
+			text := one.Error()
+			if failed[text] == nil {
+				problems = append(problems, text)
+			}
+			failed[text] = append(failed[text], command)
+		}
+		if err != nil {
+			continue
+		}
+		l.flags.VisitAll(func(f *pflag.Flag) {
+			having[f.Name]++
+			v := Value{Name: f.Name, Value: shown(f), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
+			if isOnlyTyped(f) || v.Default && slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
+				return // nothing is set, and the default is not the flag's
+			}
+			at := slices.IndexFunc(all, func(o Value) bool { return o.Name == v.Name && o.Value == v.Value && o.Source == v.Source })
+			if at < 0 {
+				all = append(all, v)
+				return
+			}
+			all[at].Commands = append(all[at].Commands, command)
+		})
+	}
+	for i, v := range all {
+		if len(v.Commands) == having[v.Name] {
+			all[i].Commands = nil
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Value) int {
+		if a.Default != b.Default {
+			return map[bool]int{false: -1, true: 1}[a.Default]
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	var errs []error
+	for _, text := range problems {
+		if len(failed[text]) == 1 && len(of) > 1 {
+			text = fmt.Sprintf("kt %s: %s", failed[text][0], text)
+		}
+		errs = append(errs, errors.New(text))
+	}
+	return all, errors.Join(errs...)
+}
+
+// layersOf applies the layers to the flags of a command, of which none is typed.
+func (c *Configure) layersOf(command string, sys System, profiles func(string) fs.FS, nearest Nearest) (*layers, error) {
+	set := pflag.NewFlagSet(command, pflag.ContinueOnError)
+	definitions()[command](set)
+	if slices.Contains(commands, plan.Command(command)) && profiles != nil {
+		sys.Profiles = profiles(command)
+	}
+	if own := c.set.Lookup("cluster"); own != nil && typedOn(own) && set.Lookup("cluster") != nil {
+		_ = set.Set("cluster", c.cluster) // any text will do
+	}
+	return loadLayers(set, command, c.config, "", sys, nearest)
+}
+
+// shown returns the value of a flag as it may be shown.
+func shown(f *pflag.Flag) string {
+	list, ok := f.Value.(pflag.SliceValue)
+	if !ok {
+		return secret.HideValue(f.Name, secret.Hide(f.Value.String()))
+	}
+	var items []string
+	for _, item := range list.GetSlice() {
+		items = append(items, secret.Hide(item))
+	}
+	return strings.Join(items, ",")
+}
+
+// Clusters returns the clusters of the configuration file by name, and the name of the one in use, "" for none.
+func (c *Configure) Clusters(sys System, nearest Nearest) (all []Cluster, current string, err error) {
+	sys.Warn = nil // Load has warned
+	l, err := c.layersOf(string(plan.Produce), sys, nil, nearest)
+	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
+		all = append(all, l.clusters[name])
+	}
+	return all, l.cluster, err
+}
+
+// Check returns the names of the configuration files that there are, and everything that is wrong with them: keys,
+// values, and properties files of clusters. path is that of a file to check alone, "" for those that commands read.
+func (c *Configure) Check(path string, sys System, profiles func(string) fs.FS, nearest Nearest) ([]string, error) {
+	c.config = cmp.Or(path, c.config)
+	sys.warnOfStrangers(nearest)
+	project, user, err := sys.readFiles(c.config, nearest)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Effective(Commands(), sys, profiles, nearest)
+	errs := []error{err}
+	var names []string
+	if user != nil {
+		names = append(names, user.name)
+		for _, name := range slices.Sorted(maps.Keys(user.clusters)) {
+			cluster := user.clusters[name]
+			if _, err := cluster.readProperties(); err != nil {
+				errs = append(errs, fmt.Errorf("%s: cluster %s: %w", cluster.Source, name, err))
+			}
+		}
+	}
+	if project != nil {
+		names = append(names, project.name)
+	}
+	return names, errors.Join(errs...)
+}
+
+// Profiles is the settings of kt profiles.
+type Profiles struct{ form }
+
+// NewProfiles defines the flags of kt profiles on a set.
+func NewProfiles(set *pflag.FlagSet) *Profiles {
+	p := new(Profiles)
+	p.defineForm(set, "profiles", ConfigureOutputs, nil)
+	return p
+}
+
+// Load applies environment and configuration files.
+func (p *Profiles) Load(sys System, nearest Nearest) error {
+	return errors.Join(p.layers(sys, nearest), p.checkForm(nearest))
+}

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/input"
+)
+
+// Use makes a cluster the one that commands use, by a line in the file of the user, and returns the name of that file.
+func (c *Configure) Use(name string, sys System, nearest Nearest) (string, error) {
+	path, _ := sys.userFile(c.config)
+	if path == "" {
+		return "", errors.New("there is no configuration folder: name a file with --config FILE")
+	}
+	data, err := input.Read(path, input.Settings)
+	if err != nil {
+		return path, fmt.Errorf("%s: %w", path, err)
+	}
+	f, err := sys.parseFile(path, data, ofUser, nearest)
+	if err != nil {
+		return path, err
+	}
+	if _, ok := f.clusters[name]; !ok {
+		return path, noCluster("cluster", name, f.clusters, nearest)
+	}
+	for _, key := range []string{"bootstrap-server", "broker-list"} {
+		if s := f.top[key]; s.value != nil {
+			return path, fmt.Errorf("%s: %s names brokers too, so a cluster and it exclude each other: remove it first", s.source, key)
+		}
+	}
+	text, err := useCluster(data, name)
+	if err != nil {
+		return path, fmt.Errorf("%s: %w", path, err)
+	}
+	return path, replaceFile(path, text)
+}
+
+// clusterLine is a line at the top of a file that chooses a cluster: what is before the value, and what is behind it.
+var clusterLine = regexp.MustCompile(`(?i)^("?cluster"?[ \t]*:)[^#]*?([ \t]+#.*?)?(\r?)$`)
+
+// useCluster returns a file that chooses a cluster. Nothing but that line is other than before.
+func useCluster(data []byte, name string) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	quoted, err := yaml.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	value := strings.TrimSpace(string(quoted))
+	lines := strings.Split(string(data), "\n")
+	at := -1 // of clusters:, and the comment above it
+	for _, e := range entriesOf(doc.Content[0]) {
+		i := e.line - 1
+		if e.key == "cluster" {
+			lines[i] = clusterLine.ReplaceAllString(lines[i], "${1} "+strings.ReplaceAll(value, "$", "$$")+"${2}${3}")
+			return sameBut(data, []byte(strings.Join(lines, "\n")), name)
+		}
+		if e.key == clustersKey {
+			for at = i; at > 0 && strings.HasPrefix(lines[at-1], "#"); {
+				at--
+			}
+		}
+	}
+	end := ""
+	if strings.HasSuffix(lines[0], "\r") {
+		end = "\r"
+	}
+	lines = slices.Insert(lines, max(at, 0), "cluster: "+value+end)
+	return sameBut(data, []byte(strings.Join(lines, "\n")), name)
+}
+
+// sameBut returns the new text of a file if it chooses the cluster and says the same as before otherwise.
+func sameBut(before, after []byte, name string) ([]byte, error) {
+	var was, is map[string]any
+	if err := errors.Join(yaml.Unmarshal(before, &was), yaml.Unmarshal(after, &is)); err == nil {
+		for key := range was {
+			if strings.EqualFold(key, "cluster") {
+				was[key] = name
+				name = ""
+			}
+		}
+		if name != "" {
+			was["cluster"] = name
+		}
+		if reflect.DeepEqual(was, is) {
+			return after, nil
+		}
+	}
+	return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
+}
+
+// replaceFile writes a file that is there anew: whoever reads it finds the old text or the new one. A link stays one.
+func replaceFile(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: it is no regular file, so kt does not write to it", path)
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(fresh.Name()) }() // after a success it has the name of the file
+	_, err = fresh.Write(text)
+	if err = errors.Join(err, fresh.Chmod(info.Mode().Perm()), fresh.Sync(), fresh.Close()); err != nil {
+		return err
+	}
+	return os.Rename(fresh.Name(), path)
+}
