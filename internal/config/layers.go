@@ -203,7 +203,11 @@ func (l *layers) readProfile(name string) (settings, error) {
 	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
 	if err != nil {
 		names := ProfileNames(l.sys.Profiles)
-		return nil, fmt.Errorf("--profile %s: there is no such profile; there are %s", name, strings.Join(names, ", "))
+		hint := "there are " + strings.Join(names, ", ")
+		if n := l.nearest(name, names); n != "" {
+			hint = "did you mean " + n + "?"
+		}
+		return nil, fmt.Errorf("--profile %s: there is no such profile; %s", name, hint)
 	}
 	where := func(int) string { return "profile " + name }
 	entries, err := readYAML(where, data)

@@ -375,7 +375,7 @@ func TestFilesWithMistakesAreRefused(t *testing.T) {
 			given{args: []string{"--profile", "p"}, profiles: map[string]string{"p": "topics: x"}},
 			[]string{"profile p", `unknown key "topics"`, "did you mean topic?"},
 		},
-		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{"--profile fast: ", "durable, latency, throughput"}},
+		{"a profile that is not there", given{args: []string{"--profile", "fast"}}, []string{"--profile fast: ", "there are acks-0, ", "durable, history, in-flight, latency, "}},
 		{"a profile out of reach", given{args: []string{"--profile", "../produce/latency"}}, []string{"there is no such profile"}},
 		{"no YAML", given{file: "topic: [a"}, []string{"config.yaml:1: did not find"}},
 		{"a map for a list", given{file: "topic-config: {min.insync.replicas: 2}"}, []string{"config.yaml:1: topic-config: ", "no single value"}},
@@ -503,7 +503,7 @@ func TestEveryShippedProfileLoads(t *testing.T) {
 			t.Errorf("kt %s has no profiles", command)
 		}
 		for _, name := range names {
-			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name)})
+			p := mustLoad(t, given{command: command, args: append(needed(command), "--profile", name), env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:9092"}})
 			used := 0
 			for _, source := range p.Sources {
 				if source == "profile "+name {

@@ -1,0 +1,282 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+const twoClusters = `# mine
+acks: "1"
+clusters:
+  # before production
+  staging:
+    bootstrap-server: [s-1:9092, s-2:9092]
+    command-config: staging.properties
+  Prod:
+    description: do not touch
+    bootstrap-server: p-1:9092,p-2:9092
+    protected: true
+`
+
+// withClusters is a call of a user who has two clusters, of which staging has a properties file.
+func withClusters(t *testing.T, more string) (in given, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, filepath.Join(dir, "staging.properties"), "security.protocol=PLAINTEXT\nlinger.ms=7\n")
+	return given{env: map[string]string{"KT_CONFIG": write(t, filepath.Join(dir, "mine.yaml"), twoClusters+more)}}, dir
+}
+
+func TestAClusterCountsInTheLayerThatChoosesIt(t *testing.T) {
+	for _, tc := range []struct {
+		name, file, project string
+		env                 map[string]string
+		args                string
+
+		cluster, brokers, linger, err string
+	}{
+		{name: "no cluster", args: "--bootstrap-server b:1", brokers: "b:1"},
+		{name: "typed", args: "--cluster staging", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
+		{name: "of the file", file: "cluster: staging\n", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
+		{name: "of the section", file: "produce: {cluster: staging}\n", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
+		{name: "of a variable over the file", file: "cluster: staging\n", env: map[string]string{"KT_CLUSTER": "Prod"}, cluster: "Prod", brokers: "p-1:9092,p-2:9092"},
+		{name: "typed over brokers of a variable", env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:1"}, args: "--cluster staging", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "7"},
+		{name: "its properties below typed ones", args: "--cluster staging --linger 3", cluster: "staging", brokers: "s-1:9092,s-2:9092", linger: "3"},
+
+		// Brokers of a higher layer are another cluster, which gets no property of this one.
+		{name: "brokers of a variable over the file", file: "cluster: staging\n", env: map[string]string{"KT_BOOTSTRAP_SERVER": "b:1"}, brokers: "b:1"},
+		{name: "typed brokers over the file", file: "cluster: staging\n", args: "--bootstrap-server b:1", brokers: "b:1"},
+		{name: "typed brokers as a property", file: "cluster: staging\n", args: "--command-property bootstrap.servers=b:1", brokers: "b:1"},
+		{name: "typed brokers by the old name", file: "cluster: staging\n", args: "--producer-props bootstrap.servers=b:1", brokers: "b:1"},
+
+		{name: "both in one layer", args: "--cluster staging --bootstrap-server b:1", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from --cluster)"},
+		{name: "both in one file", file: "cluster: staging\nbootstrap-server: b:1\n", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from "},
+		{name: "one that is not there", args: "--cluster stagging", err: "--cluster stagging: there is no such cluster; did you mean staging?"},
+		{name: "letters of another case", args: "--cluster prod", err: "--cluster prod: there is no such cluster; there are Prod, staging"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in, _ := withClusters(t, tc.file)
+			in.args = strings.Fields(tc.args)
+			for name, value := range tc.env {
+				in.env[name] = value
+			}
+			r, err := load(t, in)
+			if tc.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), tc.err) {
+					t.Fatalf("%v\nwant %s", err, tc.err)
+				}
+				return
+			}
+			if got := strings.Join(r.Plan.Bootstrap, ","); err != nil || got != tc.brokers || r.Cluster != tc.cluster || r.Properties["linger.ms"].Value != tc.linger {
+				t.Errorf("cluster %q at %s with linger %q, %v; want %q at %s with %q", r.Cluster, got, r.Properties["linger.ms"].Value, err, tc.cluster, tc.brokers, tc.linger)
+			}
+		})
+	}
+}
+
+func TestALoadOfAProtectedClusterIsOneHoweverItIsNamed(t *testing.T) {
+	for args, want := range map[string]string{
+		"--cluster Prod":                 "Prod",
+		"--bootstrap-server p-2:9092":    "Prod",
+		"--bootstrap-server b:1,P-1:9092": "Prod",
+		"--command-property bootstrap.servers=p-1:9092": "Prod",
+		"--cluster staging":           "",
+		"--bootstrap-server p-1:9093": "",
+		"":                            "",
+	} {
+		in, _ := withClusters(t, "")
+		in.args = strings.Fields(args)
+		if r := mustLoad(t, in); r.Protected != want || r.Yes {
+			t.Errorf("%q: protected by %q, want %q", args, r.Protected, want)
+		}
+	}
+	in, dir := withClusters(t, "  far: {command-config: far.properties, protected: true}\nyes: true\n")
+	write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
+	if _, err := load(t, in); err == nil || !strings.Contains(err.Error(), `unknown key "yes"`) {
+		t.Errorf("a file answers for the user: %v", err)
+	}
+	in, dir = withClusters(t, "  far: {command-config: far.properties, protected: true}\n")
+	write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
+	in.env["KT_YES"], in.args = "true", []string{"--bootstrap-server", "f:1"}
+	if r := mustLoad(t, in); r.Protected != "far" || r.Yes {
+		t.Errorf("by its properties file: %q, yes %t", r.Protected, r.Yes)
+	}
+}
+
+func TestMistakesInClustersAreFound(t *testing.T) {
+	for text, want := range map[string]string{
+		"clusters:\n  a:\n    bootstrap-servers: b:1": `:3: unknown key "clusters.a.bootstrap-servers"; did you mean bootstrap-server?`,
+		"clusters:\n  a: {protected: true}":          ":2: cluster a: it has no brokers",
+		"clusters:\n  a: {bootstrap-server: b:1, protected: \"yes\"}": `:2: protected "yes": it must be true or false`,
+		"clusters:\n  a: b:1": ":2: cluster a: it has no brokers",
+		"cluster: a":          ":1 a: there is no such cluster: write it below clusters:",
+	} {
+		_, err := load(t, given{file: text})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// projectSystem is a System with a file of a project, and of the user.
+func projectSystem(t *testing.T, project, user string, env map[string]string) System {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "kt", "config.yaml"), user)
+	return System{
+		ConfigDir: dir, ProjectFile: write(t, filepath.Join(dir, "project", "kt.yaml"), project),
+		Getenv: func(name string) string { return env[name] },
+	}
+}
+
+func loadOf(t *testing.T, sys System, args ...string) (Run, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+	flags := NewProduce(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return flags.Load(sys, kafka)
+}
+
+func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
+	sys := projectSystem(t, "topic: project\nrate: 2", "topic: user\nproduce: {rate: 1}\nproducers: 3\ncluster: c\nclusters: {c: {bootstrap-server: c:1}}", nil)
+	r, err := loadOf(t, sys)
+	if err != nil || r.Plan.Topic.Name != "project" || r.Plan.Load.Rate.PerSecond != 2 || r.Plan.Producers != 3 || r.Cluster != "c" {
+		t.Errorf("%+v, %v", r.Plan, err)
+	}
+	if got := r.Sources["rate"]; !strings.HasSuffix(got, "kt.yaml:2") {
+		t.Errorf("the rate is from %s", got)
+	}
+	sys = projectSystem(t, "topic: project", "topic: user", map[string]string{"KT_TOPIC": "env"})
+	if r, err := loadOf(t, sys); err != nil || r.Plan.Topic.Name != "env" {
+		t.Errorf("a variable: %q, %v", r.Plan.Topic.Name, err)
+	}
+	named := write(t, filepath.Join(t.TempDir(), "named.yaml"), "producers: 9")
+	if r, err := loadOf(t, projectSystem(t, "topic: project", "topic: user", nil), "--config", named); err != nil || r.Plan.Topic.Name != defaultTopic || r.Plan.Producers != 9 {
+		t.Errorf("--config takes the place of both: %q, %v", r.Plan.Topic.Name, err)
+	}
+}
+
+func TestTheFileOfAProjectMayBeOfAStranger(t *testing.T) {
+	const user = "cluster: c\nclusters: {c: {bootstrap-server: c:1, command-config: /secret.properties}}"
+	for project, want := range map[string]string{
+		"exec: [reboot]\nat: [1s]":             "kt.yaml:1: --exec runs a command",
+		"produce: {exec: reboot, at: 1s}":      "--exec runs a command",
+		"clusters: {c: {bootstrap-server: e}}": "kt.yaml:1: clusters: it belongs into the file of the user",
+	} {
+		if _, err := loadOf(t, projectSystem(t, project, user, nil)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngives %v", project, err)
+		}
+	}
+	r, err := loadOf(t, projectSystem(t, "bootstrap-server: evil:1", user, nil))
+	if err != nil || r.Cluster != "" || r.Flags["command-config"] != "" {
+		t.Errorf("brokers of the project get the user's %q, %v", r.Flags["command-config"], err)
+	}
+}
+
+func TestChoosingAClusterChangesOneLine(t *testing.T) {
+	for _, tc := range []struct{ name, before, after string }{
+		{"none was chosen", twoClusters, strings.Replace(twoClusters, "clusters:", "cluster: Prod\nclusters:", 1)},
+		{"another was", "cluster: staging   # for now\n\n\n" + twoClusters, "cluster: Prod   # for now\n\n\n" + twoClusters},
+		{"the key has no value", "cluster:\n" + twoClusters, "cluster: Prod\n" + twoClusters},
+		{"in quotes", "Cluster: \"staging\"\n" + twoClusters, "Cluster: Prod\n" + twoClusters},
+		{"at the end, which has no line break", twoClusters + "cluster: staging", twoClusters + "cluster: Prod"},
+		{
+			"with the ends of line of Windows",
+			strings.ReplaceAll(twoClusters, "\n", "\r\n"), strings.ReplaceAll(strings.Replace(twoClusters, "clusters:", "cluster: Prod\nclusters:", 1), "\n", "\r\n"),
+		},
+		{"above the comment of the clusters", "acks: 1\n# all\n" + twoClusters[len("# mine\nacks: \"1\"\n"):], "acks: 1\ncluster: Prod\n# all\n" + twoClusters[len("# mine\nacks: \"1\"\n"):]},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := write(t, filepath.Join(dir, "real.yaml"), tc.before)
+			if err := os.Chmod(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			link := filepath.Join(dir, "link.yaml")
+			if err := os.Symlink("real.yaml", link); err != nil {
+				t.Fatal(err)
+			}
+			c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
+			c.config = link
+			if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(path)
+			if diff := cmp.Diff(tc.after, string(got)); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the mode is %v, %v", info.Mode(), err)
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+				t.Errorf("left behind: %v, %v", files, err)
+			}
+		})
+	}
+}
+
+func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
+	for text, want := range map[string]string{
+		"bootstrap-server: b:1\n" + twoClusters: ":1: bootstrap-server names brokers too",
+		"{clusters: {Prod: {bootstrap-server: b:1}}}": "kt cannot change a file of this form",
+		"clusters: {other: {bootstrap-server: b:1}}":  "cluster Prod: there is no such cluster; there are other",
+		"topci: x\n" + twoClusters:                    `:1: unknown key "topci"`,
+		"acks: 1":                                     "there is no such cluster: write it below clusters:",
+	} {
+		path := write(t, filepath.Join(t.TempDir(), "kt.yaml"), text)
+		c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
+		c.config = path
+		_, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
+		}
+		if got, _ := os.ReadFile(path); string(got) != text {
+			t.Errorf("the file is %q", got)
+		}
+	}
+	c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
+	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix); err == nil {
+		t.Error("without a folder it was written")
+	}
+	c.config = filepath.Join(t.TempDir(), "none.yaml")
+	if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestAStudySharesItsClusterByName(t *testing.T) {
+	in, _ := withClusters(t, "cluster: staging\n")
+	for args, want := range map[string][]Assignment{
+		"":                          {{"config", []string{in.env["KT_CONFIG"]}}, {"cluster", []string{"staging"}}},
+		"--cluster Prod":            {{"config", []string{in.env["KT_CONFIG"]}}, {"cluster", []string{"Prod"}}},
+		"--bootstrap-server b:1":    {{"config", []string{in.env["KT_CONFIG"]}}, {"bootstrap-server", []string{"b:1"}}},
+		"--command-config my.props": {{"config", []string{in.env["KT_CONFIG"]}}, {"cluster", []string{"staging"}}, {"command-config", []string{"my.props"}}},
+	} {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s := NewStudyRun(set)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(System{Getenv: func(name string) string { return in.env[name] }}, samePrefix); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, s.Shared()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", args, diff)
+		}
+		r, err := LoadOf(plan.Produce, s.Shared(), System{Getenv: func(name string) string { return in.env[name] }}, kafka)
+		if args == "" && (err != nil || !slices.Equal(r.Plan.Bootstrap, []string{"s-1:9092", "s-2:9092"}) || r.Properties["linger.ms"].Value != "7") {
+			t.Errorf("a load of it goes to %v with %v, %v", r.Plan.Bootstrap, r.Properties, err)
+		}
+	}
+}
