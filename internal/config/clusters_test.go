@@ -84,13 +84,13 @@ func TestAClusterCountsInTheLayerThatChoosesIt(t *testing.T) {
 
 func TestALoadOfAProtectedClusterIsOneHoweverItIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
-		"--cluster Prod":                 "Prod",
-		"--bootstrap-server p-2:9092":    "Prod",
-		"--bootstrap-server b:1,P-1:9092": "Prod",
+		"--cluster Prod":                                "Prod",
+		"--bootstrap-server p-2:9092":                   "Prod",
+		"--bootstrap-server b:1,P-1:9092":               "Prod",
 		"--command-property bootstrap.servers=p-1:9092": "Prod",
-		"--cluster staging":           "",
-		"--bootstrap-server p-1:9093": "",
-		"":                            "",
+		"--cluster staging":                             "",
+		"--bootstrap-server p-1:9093":                   "",
+		"":                                              "",
 	} {
 		in, _ := withClusters(t, "")
 		in.args = strings.Fields(args)
@@ -113,11 +113,11 @@ func TestALoadOfAProtectedClusterIsOneHoweverItIsNamed(t *testing.T) {
 
 func TestMistakesInClustersAreFound(t *testing.T) {
 	for text, want := range map[string]string{
-		"clusters:\n  a:\n    bootstrap-servers: b:1": `:3: unknown key "clusters.a.bootstrap-servers"; did you mean bootstrap-server?`,
-		"clusters:\n  a: {protected: true}":          ":2: cluster a: it has no brokers",
+		"clusters:\n  a:\n    bootstrap-servers: b:1":                 `:3: unknown key "clusters.a.bootstrap-servers"; did you mean bootstrap-server?`,
+		"clusters:\n  a: {protected: true}":                           ":2: cluster a: it has no brokers",
 		"clusters:\n  a: {bootstrap-server: b:1, protected: \"yes\"}": `:2: protected "yes": it must be true or false`,
-		"clusters:\n  a: b:1": ":2: cluster a: it has no brokers",
-		"cluster: a":          ":1 a: there is no such cluster: write it below clusters:",
+		"clusters:\n  a: b:1":                                         ":2: cluster a: it has no brokers",
+		"cluster: a":                                                  ":1 a: there is no such cluster: write it below clusters:",
 	} {
 		_, err := load(t, given{file: text})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -228,7 +228,7 @@ func TestChoosingAClusterChangesOneLine(t *testing.T) {
 
 func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 	for text, want := range map[string]string{
-		"bootstrap-server: b:1\n" + twoClusters: ":1: bootstrap-server names brokers too",
+		"bootstrap-server: b:1\n" + twoClusters:       ":1: bootstrap-server names brokers too",
 		"{clusters: {Prod: {bootstrap-server: b:1}}}": "kt cannot change a file of this form",
 		"clusters: {other: {bootstrap-server: b:1}}":  "cluster Prod: there is no such cluster; there are other",
 		"topci: x\n" + twoClusters:                    `:1: unknown key "topci"`,

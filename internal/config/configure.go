@@ -65,7 +65,7 @@ func (c *Configure) Effective(of []string, sys System, profiles func(command str
 	failed := make(map[string][]string) // problem → the commands that have it
 	var problems []string
 	having := make(map[string]int) // flag → how many commands have it
-	sys.Warn = nil // Load has warned
+	sys.Warn = nil                 // Load has warned
 	for _, command := range of {
 		l, err := c.layersOf(command, sys, profiles, nearest)
 		for _, one := range flat(err) {

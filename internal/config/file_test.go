@@ -1,0 +1,173 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/profiles"
+)
+
+// nothing is a System without an environment and files.
+var nothing = System{Getenv: func(string) string { return "" }}
+
+func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
+	for text, want := range map[string]string{
+		"consume: {lingre: 3}":                 `f.yaml:1: unknown key "consume.lingre"`,
+		"find:\n  slo: p99<50ms\n  ladd: 1":   `f.yaml:3: unknown key "find.ladd"; did you mean ladder?`,
+		"rate: 1\nRATE: 2":                     "f.yaml:2: rate is given twice",
+		"rate: 1\nrate: 2":                     "f.yaml:2: the flag \"rate\" already defined at line 1",
+		"rate: 1\n---\nrate: 2":                "f.yaml:2: only the part above the first --- would count",
+		"a: &a [*a]":                           "f.yaml:1: anchor 'a' value contains itself",
+		"produce: &p {acks: 1}\nroundtrip: *p": "",
+		"produce: &p {acks: 1}\nroundtrip:\n  <<: *p\n  linger: 3": "",
+		"produce: &p {acsk: 1}\nroundtrip:\n  <<: *p":              `f.yaml:1: unknown key "roundtrip.acsk"`,
+		"clusters:":  "",
+		"produce:":   "",
+		"? [a]\n: 1": "f.yaml:1: ",
+	} {
+		_, err := nothing.parseFile("f.yaml", []byte(text), ofUser, samePrefix)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q gives %v\nwant %q", text, err, want)
+		}
+	}
+	r := mustLoad(t, given{file: "consume: &p {from: latest, isolation: read_committed}\nproduce: {<<: {acks: 1, linger: 3}, linger: 4}"})
+	if r.Properties["acks"].Value != "1" || r.Properties["linger.ms"].Value != "4" {
+		t.Errorf("what << takes over counts less: %v", r.Properties)
+	}
+}
+
+// FuzzFile reads a configuration file.
+//   - It never panics, and what it finds has a line of the file.
+//   - Choosing a cluster in it fails, or changes nothing else: the file says the same
+//     otherwise, and every line but one is there as before.
+func FuzzFile(f *testing.F) {
+	for _, s := range []string{
+		"", twoClusters, "topci: x\nproduce: {acks: all, topic-config: [a=1, b=2]}\n", "cluster: a # now\nclusters: {a: {bootstrap-server: b:1, protected: true}}",
+		"x: &x [*x]", "produce: &p {<<: *p}", "a: 1\n---\nb: 2", "? {a: b}\n: c", "clusters: {a: , b: [], c: {bootstrap-server: [[1]], protected: 3}}", "\ufeffrate: 1e6\r\nacks: 'x'\r\n", "cluster:\n  a\nclusters: {a: {bootstrap-server: x}}",
+	} {
+		f.Add([]byte(s), "a")
+	}
+	at := regexp.MustCompile(`^f\.yaml:([0-9]+): `)
+	f.Fuzz(func(t *testing.T, data []byte, name string) {
+		parsed, err := nothing.parseFile("f.yaml", data, ofUser, samePrefix)
+		for _, one := range flat(err) {
+			m := at.FindStringSubmatch(one.Error())
+			if m == nil {
+				t.Fatalf("%q: %v", data, one)
+			}
+			if line, err := strconv.Atoi(m[1]); err != nil || line < 1 || line > 2+bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+strings.Count(string(data), "\u0085")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
+				t.Fatalf("%q: %v", data, one)
+			}
+		}
+		if err != nil || len(parsed.clusters) == 0 {
+			return
+		}
+		after, err := useCluster(data, name)
+		if err != nil {
+			return
+		}
+		again, err := nothing.parseFile("f.yaml", after, ofUser, samePrefix)
+		if err != nil || again.top.text("cluster") != name || len(again.clusters) != len(parsed.clusters) {
+			t.Fatalf("%q with %q is %q: %v", data, name, after, err)
+		}
+		was, is := strings.Split(string(data), "\n"), strings.Split(string(after), "\n")
+		changed := 0
+		for _, line := range is {
+			if i := slices.Index(was, line); i >= 0 {
+				was = slices.Delete(was, i, i+1)
+			} else {
+				changed++
+			}
+		}
+		if changed > 1 || len(was) > 1 {
+			t.Fatalf("%q with %q is %q", data, name, after)
+		}
+	})
+}
+
+func TestEveryEffectiveValueHasItsSource(t *testing.T) {
+	dir := t.TempDir()
+	sys := System{
+		ConfigDir:   dir,
+		ProjectFile: write(t, filepath.Join(dir, "kt.yaml"), "acks: 1\nprofile: latency\nconsume: {profile: tail}\nheader: [a=b, authorization=Bearer x]\n"),
+		Getenv: func(name string) string {
+			return map[string]string{"KT_RATE": "5k", "KT_COMMAND_PROPERTY": "sasl.jaas.config=abc client.id=x"}[name]
+		},
+	}
+	write(t, filepath.Join(dir, "kt", "config.yaml"), "cluster: s\nclusters: {s: {bootstrap-server: b:1}}\noutput: json\n")
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c := NewConfigure(set)
+	if err := c.Load(sys, samePrefix); err != nil {
+		t.Fatal(err)
+	}
+	values, err := c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of, samePrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, v := range values {
+		if !v.Default {
+			got[v.Name+" of "+strings.Join(v.Commands, "+")] = v.Value + " from " + strings.TrimPrefix(v.Source, dir)
+		}
+		if v.Default != (v.Source == "default") || v.Name == "yes" {
+			t.Errorf("%+v", v)
+		}
+	}
+	want := map[string]string{
+		"acks of ": "1 from /kt.yaml:1", "bootstrap-server of ": "b:1 from cluster s", "cluster of ": "s from /kt/config.yaml:1",
+		"command-property of ": "sasl.jaas.config=[hidden],client.id=x from KT_COMMAND_PROPERTY", "rate of ": "5k from KT_RATE",
+		"header of ": "a=b,authorization=[hidden] from /kt.yaml:4", "linger of ": "0 from profile latency", "output of ": "json from /kt/config.yaml:3",
+		"profile of produce": "latency from /kt.yaml:2", "profile of consume": "tail from /kt.yaml:3", "warmup of produce": "10s from profile latency",
+		"no-group of ": "true from profile tail", "from of ": "latest from profile tail", "duration of consume": "0 from profile tail", "timeout of ": "0 from profile tail",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if values[0].Default || !values[len(values)-1].Default {
+		t.Errorf("those that are set are not first: %+v", values)
+	}
+	set = pflag.NewFlagSet("", pflag.ContinueOnError)
+	c = NewConfigure(set)
+	if err := set.Parse([]string{"--cluster", "t"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of, samePrefix); err == nil || err.Error() != "--cluster t: there is no such cluster; there are s" {
+		t.Errorf("a cluster that is not there: %v", err)
+	}
+}
+
+func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
+	for text, want := range map[string][]string{
+		"acks: all\n":                                     nil,
+		"partitions: many\nproduce: {fps: x}":             {`f.yaml:1: partitions "many": it must be a whole number`, `kt produce: `, `f.yaml:2: fps "x"`},
+		"profile: nowhere":                                {"kt consume: --profile nowhere: ", "kt produce: --profile nowhere: ", "kt roundtrip: --profile nowhere: "},
+		"clusters: {a: {command-config: no.properties}}":  {"f.yaml:1: cluster a: command-config ", "no.properties: no such file"},
+		"clusters: {a: {command-config: bad.properties}}": {"f.yaml:1: cluster a: command-config ", `line 2: \u12 is no character`},
+		"cluster: a":                                      {":1 a: there is no such cluster"},
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "bad.properties"), "a=1\nb=\\u12")
+		path := write(t, filepath.Join(dir, "f.yaml"), text)
+		c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
+		names, err := c.Check(path, nothing, profiles.Of, samePrefix)
+		switch {
+		case want == nil && (err != nil || !slices.Equal(names, []string{path})):
+			t.Errorf("%q gives %q, %v", text, names, err)
+		case want != nil && err == nil:
+			t.Errorf("%q is accepted", text)
+		}
+		for _, part := range want {
+			if err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("%q gives %v\nwant %q", text, err, part)
+			}
+		}
+	}
+}

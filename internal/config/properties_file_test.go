@@ -1,0 +1,125 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// escaped writes properties as java.util.Properties.store does.
+func escaped(list []property) string {
+	var b strings.Builder
+	text := func(s string) {
+		for _, r := range s {
+			switch {
+			case r == '\n':
+				b.WriteString(`\n`)
+			case r == '\r':
+				b.WriteString(`\r`)
+			case r < 0x80 && r != '\t' && r != '\f' && !strings.ContainsRune(` =:#!\`, r):
+				b.WriteRune(r)
+			case r < 0x100:
+				b.WriteString(`\`)
+				if r == '\t' {
+					r = 't'
+				} else if r == '\f' {
+					r = 'f'
+				}
+				b.WriteByte(byte(r))
+			case r > 0xffff:
+				const first, second, low = 0xd800, 0xdc00, 0x10000
+				for _, unit := range []rune{first + (r-low)>>10, second + (r-low)&0x3ff} {
+					b.WriteString(hexUnit(unit))
+				}
+			default:
+				b.WriteString(hexUnit(r))
+			}
+		}
+	}
+	for _, p := range list {
+		text(p.key)
+		b.WriteByte('=')
+		text(p.value)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func hexUnit(r rune) string {
+	const digits = "0123456789abcdef"
+	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
+}
+
+// What java.util.Properties.load of JDK 17 makes of each of these; other forms are in TestPropertiesFilesAreReadAsJavaReadsThem.
+func TestTheLinesOfPropertiesFilesAreJavas(t *testing.T) {
+	for text, want := range map[string][]property{
+		"a=1\rb=2\r\n\r\nc=3":              {{"a", "1", 1}, {"b", "2", 2}, {"c", "3", 4}},
+		"# a comment \\\nb=2":              {{"b", "2", 2}},
+		"a=1\\\n# no comment":              {{"a", "1# no comment", 1}},
+		"a=1\\\n\nb=2":                     {{"a", "1", 1}, {"b", "2", 3}},
+		"\\\n# a comment\nb=2":             {{"b", "2", 3}},
+		"a=1\\":                            {{"a", "1", 1}},
+		"a=1\\\\\\\n   2":                  {{"a", "1\\2", 1}},
+		" \t\f a\f=\f1":                    {{"a", "1", 1}},
+		"a b=c":                            {{"a", "b=c", 1}},
+		"a = = c":                          {{"a", "= c", 1}},
+		"a:=c":                             {{"a", "=c", 1}},
+		"=1":                               {{"", "1", 1}},
+		`\:a\ b\=c = d`:                    {{":a b=c", "d", 1}},
+		`a=\ud83d\ude00`:                   {{"a", "😀", 1}},
+		`a=\u00E9\u0041`:                   {{"a", "éA", 1}},
+		`a=\\u0041`:                        {{"a", `\u0041`, 1}},
+		`\u0061=1`:                         {{"a", "1", 1}},
+		"a=1\na=2":                         {{"a", "1", 1}, {"a", "2", 2}},
+		"a=${file:/etc/passwd:x} ${env:A}": {{"a", "${file:/etc/passwd:x} ${env:A}", 1}},
+		"a=\x00\xff":                       {{"a", "\x00ÿ", 1}},
+	} {
+		got, err := parseProperties([]byte(text))
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(property{})); err != nil || diff != "" {
+			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+	for _, text := range []string{`a=\u12`, `a=\u12g4`, `a=\u+123`, "x=1\n" + `a\u=1`} {
+		if got, err := parseProperties([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line ") {
+			t.Errorf("%q gives %v, %v", text, got, err)
+		}
+	}
+}
+
+// FuzzProperties reads a Java properties file.
+//   - It never panics.
+//   - What was read, written as Java writes it, is read as the same.
+//   - Lines are those of the file, in order.
+func FuzzProperties(f *testing.F) {
+	for _, s := range []string{
+		"a=1\nb:2\nc 3\n", "# c\n!d\n\ta = 1\\\n   2\r\nb=\\u00e9\\t", `\:a\ b\=c = d\\`, "a=\\ud83d\\ude00", "a=\\ud83d", "=\n:\n \\\n\\", "k=${env:HOME}\r\r", "a\\u=1",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parseProperties(data)
+		if err != nil {
+			return
+		}
+		last := 0
+		lines := len(strings.FieldsFunc(string(data)+" ", func(r rune) bool { return r == '\n' || r == '\r' })) + strings.Count(string(data), "\n") + strings.Count(string(data), "\r")
+		for _, p := range list {
+			if p.line <= last || p.line > lines || !utf8.ValidString(p.key+p.value) {
+				t.Fatalf("%q: %+v after line %d", data, p, last)
+			}
+			last = p.line
+		}
+		text := escaped(list)
+		again, err := parseProperties([]byte(text))
+		if err != nil || len(again) != len(list) {
+			t.Fatalf("%q is written as %q, which gives %v, %v", data, text, again, err)
+		}
+		for i, p := range again {
+			if p.key != list[i].key || p.value != list[i].value {
+				t.Fatalf("%q: %+v is written as %q, which gives %+v", data, list[i], text, p)
+			}
+		}
+	})
+}
