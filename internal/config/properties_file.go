@@ -47,7 +47,6 @@ type logicalLines struct {
 
 // next returns a line, and the number of its first one in the file.
 func (l *logicalLines) next() (text []byte, line int, ok bool) {
-	joined := false // an empty line ends one that a backslash has joined
 	for l.at < len(l.data) {
 		start := l.line
 		natural := bytes.TrimLeft(l.natural(), blanks)
@@ -58,12 +57,12 @@ func (l *logicalLines) next() (text []byte, line int, ok bool) {
 			line = start
 		}
 		text = append(text, natural...)
-		if joined = endsInEscape(natural); !joined {
+		if !endsInEscape(natural) {
 			return text, line, true
 		}
 		text = text[:len(text)-1]
 	}
-	return text, line, len(text) > 0
+	return text, line, len(text) > 0 // of a last line that is a backslash alone, Java makes a property without a name
 }
 
 // natural returns the bytes up to the end of a line in the file: \n, \r or \r\n.
