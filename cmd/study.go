@@ -186,27 +186,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	for _, set := range flags.Set {
-		s.Set(set.Name, set.Values)
-	}
-	for _, shared := range flags.Shared() {
-		s.Share(shared.Name, shared.Values)
-	}
-	if flags.RunTime > 0 {
-		s.LimitTo(flags.RunTime)
-	}
-	if flags.Repeats > 0 {
-		s.Repeats = flags.Repeats
-	}
-	if flags.Discard >= 0 {
-		s.Discard = flags.Discard
-	}
-	if flags.Rest >= 0 {
-		s.Rest = plan.Duration(flags.Rest)
-	}
-	if flags.Bytes > 0 {
-		s.Bytes = flags.Bytes
-	}
+	adapt(s, flags)
 	b := newLab(env)
 	brokers := 0
 	if s.NeedsBrokers() {
@@ -239,6 +219,31 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 		return err
 	}
 	return makeStudy(ctx, env, formOf(flags), f, b)
+}
+
+// adapt changes a study as the command line says.
+func adapt(s *study.Study, flags *config.Study) {
+	for _, set := range flags.Set {
+		s.Set(set.Name, set.Values)
+	}
+	for _, shared := range flags.Shared() {
+		s.Share(shared.Name, shared.Values)
+	}
+	if flags.RunTime > 0 {
+		s.LimitTo(flags.RunTime)
+	}
+	if flags.Repeats > 0 {
+		s.Repeats = flags.Repeats
+	}
+	if flags.Discard >= 0 {
+		s.Discard = flags.Discard
+	}
+	if flags.Rest >= 0 {
+		s.Rest = plan.Duration(flags.Rest)
+	}
+	if flags.Bytes > 0 {
+		s.Bytes = flags.Bytes
+	}
 }
 
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,

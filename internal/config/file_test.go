@@ -21,7 +21,7 @@ var nothing = System{Getenv: func(string) string { return "" }}
 func TestWholeFilesAreHeldToWhatEveryCommandHas(t *testing.T) {
 	for text, want := range map[string]string{
 		"consume: {lingre: 3}":                 `f.yaml:1: unknown key "consume.lingre"`,
-		"find:\n  slo: p99<50ms\n  ladd: 1":   `f.yaml:3: unknown key "find.ladd"; did you mean ladder?`,
+		"find:\n  slo: p99<50ms\n  ladd: 1":    `f.yaml:3: unknown key "find.ladd"; did you mean ladder?`,
 		"rate: 1\nRATE: 2":                     "f.yaml:2: rate is given twice",
 		"rate: 1\nrate: 2":                     "f.yaml:2: the flag \"rate\" already defined at line 1",
 		"rate: 1\n---\nrate: 2":                "f.yaml:2: only the part above the first --- would count",

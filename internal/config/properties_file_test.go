@@ -22,9 +22,10 @@ func escaped(list []property) string {
 				b.WriteRune(r)
 			case r < 0x100:
 				b.WriteString(`\`)
-				if r == '\t' {
+				switch r {
+				case '\t':
 					r = 't'
-				} else if r == '\f' {
+				case '\f':
 					r = 'f'
 				}
 				b.WriteByte(byte(r))
