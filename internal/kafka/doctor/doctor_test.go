@@ -278,19 +278,19 @@ func TestTroubleIsNamed(t *testing.T) {
 			check: "rights", about: "topic orders", state: Fail, text: "it does not exist, and this client may not make it",
 		},
 		{
-			name: "a topic that this client may use", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationRead, kmsg.ACLOperationWrite) },
+			name: "a topic that this client may use", prepare: func(c *cluster) { c.permit(kmsg.ACLOperationRead, kmsg.ACLOperationWrite) },
 			check: "rights", about: "topic orders", state: Pass, text: "this client may write and read it",
 		},
 		{
-			name: "a topic that this client may read", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationRead) },
+			name: "a topic that this client may read", prepare: func(c *cluster) { c.permit(kmsg.ACLOperationRead) },
 			check: "rights", about: "topic orders", state: Warn, text: "may read it, and not write", advice: "allow Write on topic orders",
 		},
 		{
-			name: "a topic that this client may write", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationWrite) },
+			name: "a topic that this client may write", prepare: func(c *cluster) { c.permit(kmsg.ACLOperationWrite) },
 			check: "rights", about: "topic orders", state: Warn, text: "may write it, and not read", advice: "allow Read on topic orders",
 		},
 		{
-			name: "a topic that this client may only see", prepare: func(c *cluster) { c.permit("orders", kmsg.ACLOperationDescribe) },
+			name: "a topic that this client may only see", prepare: func(c *cluster) { c.permit(kmsg.ACLOperationDescribe) },
 			check: "rights", about: "topic orders", state: Fail, text: "may neither write nor read", advice: "allow Write and Read on topic orders",
 		},
 		{
@@ -390,9 +390,9 @@ func (c *cluster) refuse() {
 	})
 }
 
-// permit makes a topic with which this client may do only some things.
-func (c *cluster) permit(topic string, operations ...kmsg.ACLOperation) {
-	c.topic(topic, 1)
+// permit makes the topic of the load, with which this client may do only some things.
+func (c *cluster) permit(operations ...kmsg.ACLOperation) {
+	c.topic("orders", 1)
 	c.metadata(func(m *kmsg.MetadataResponse) {
 		m.Topics[0].AuthorizedOperations = 0
 		for _, o := range operations {
