@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/magiconair/properties"
-
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -72,16 +70,16 @@ func (lookup) inFile(path, key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
-	read, err := loader.LoadBytes([]byte(strings.ReplaceAll(string(data), "\r\n", "\n")))
+	list, err := parseProperties(data)
 	if err != nil {
 		return "", err
 	}
-	value, ok := read.Get(key)
-	if !ok {
-		return "", fmt.Errorf("the file has no key %s", key)
+	for _, p := range slices.Backward(list) { // Java takes the last one
+		if p.key == key {
+			return p.value, nil
+		}
 	}
-	return value, nil
+	return "", fmt.Errorf("the file has no key %s", key)
 }
 
 // inFolder reads a file, whose name is the key.
