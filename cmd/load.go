@@ -160,6 +160,9 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	err = errors.Join(err, out.write(res, file.Path()))
 	judged := judge(&res, stop.code(), l.Output)
+	if judged != nil && hosts == nil {
+		judged = l.whyNow(screen, &res, judged)
+	}
 	if judged == nil {
 		judged = judgeParts(&res, process)
 	}

@@ -1,8 +1,6 @@
 package result
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -26,7 +24,7 @@ func (f *Fold) evidence() verdict.Evidence {
 		Poisson:    f.header.Plan.Load.Arrivals == plan.Poisson,
 		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.setting("acks") == "0",
 		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
-		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: worstError(w),
+		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
 		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
@@ -96,17 +94,6 @@ func (f *Fold) setting(name string) string {
 		}
 	}
 	return ""
-}
-
-// worstError returns the code of the most frequent error, "" when there is none.
-func worstError(w *stats.Window) string {
-	most := ""
-	for _, code := range slices.Sorted(maps.Keys(w.Errors)) {
-		if most == "" || w.Errors[code] > w.Errors[most] {
-			most = code
-		}
-	}
-	return most
 }
 
 // throttled returns the share of time for which brokers throttled the producers or the readers,

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -78,6 +80,17 @@ type Records struct {
 
 // Errors counts failed records by Kafka error code.
 type Errors map[string]int64
+
+// Worst returns the code of most errors, "" without any.
+func (e Errors) Worst() string {
+	most := ""
+	for _, code := range slices.Sorted(maps.Keys(e)) {
+		if most == "" || e[code] > e[most] {
+			most = code
+		}
+	}
+	return most
+}
 
 // Throughput has the rates of acknowledged records: from the due time of the first record to the
 // last acknowledgement, or to the due time of the last record if that is later.

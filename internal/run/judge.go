@@ -46,9 +46,22 @@ func Judge(res *result.Result, idle bool) error {
 	case res.Client.Aborted > 0:
 		return &Fault{Failed, theme.Plural(res.Client.Aborted, "transaction", "transactions") + " could not be committed"}
 	case lost > 0:
-		return &Fault{Failed, theme.Plural(lost, "record was", "records were") + " not acknowledged"}
+		return &Fault{Failed, theme.Plural(lost, "record was", "records were") + " not acknowledged" + why(res)}
 	}
 	return judgeReading(res, idle)
+}
+
+// why returns the most frequent error code of failed records, and where they were to go.
+func why(res *result.Result) string {
+	errs := res.Errors
+	if len(errs) == 0 && res.Warmup != nil {
+		errs = res.Warmup.Errors
+	}
+	code := errs.Worst()
+	if code == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %s in topic %s", code, res.Environment.Topic.Name)
 }
 
 // few returns the first of many reasons: a run on many hosts may have dozens.

@@ -35,9 +35,11 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	h := writing.NewHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
 	opts := append(p.Settings.Options(), kgo.WithHooks(h))
 	number, all := p.Plan.Shard(s.Index)
-	if id := p.Settings.TransactionalID(); id != "" && all > 1 {
+	id := p.Settings.TransactionalID()
+	if id != "" && all > 1 {
 		// Two producers with one id would fence each other, whichever process they are in.
-		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", id, number)))
+		id = fmt.Sprintf("%s-%d", id, number)
+		opts = append(opts, kgo.TransactionalID(id))
 	}
 	var stamps *stamper
 	if p.Plan.Payload.Stamp {
@@ -60,7 +62,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		txn:       transaction{every: p.Plan.Load.Transaction.Std()},
 		running:   ctx,
 	}
-	if err := w.ready(ctx, p.Settings.Idempotent()); err != nil {
+	if err := w.ready(ctx, p.Settings.Idempotent(), id); err != nil {
 		client.Close()
 		return nil, err
 	}
@@ -118,7 +120,8 @@ type worker struct {
 	running   context.Context // ends with the run: a commit in the middle of it must not outlast it
 }
 
-func (w *worker) ready(ctx context.Context, idempotent bool) error {
+// ready connects and asks for a producer id; transactional is "" without transactions.
+func (w *worker) ready(ctx context.Context, idempotent bool, transactional string) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := w.client.Ping(ctx); err != nil {
@@ -127,7 +130,10 @@ func (w *worker) ready(ctx context.Context, idempotent bool) error {
 	if !idempotent {
 		return nil
 	}
-	if _, _, err := w.client.ProducerID(ctx); err != nil {
+	switch _, _, err := w.client.ProducerID(ctx); {
+	case err != nil && transactional != "":
+		return fmt.Errorf("get a producer id for transactional.id %s: %w", transactional, err)
+	case err != nil:
 		return fmt.Errorf("get a producer id: %w", err)
 	}
 	return nil

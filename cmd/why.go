@@ -1,0 +1,28 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// whyNow adds to the error of a result why the brokers cannot be reached now, if they cannot and records failed
+// because the client gave up on them: that is the reason as a rule, as when a password was changed.
+func (l *load) whyNow(ctx context.Context, res *result.Result, judged error) error {
+	if l.Plan.Embedded() || !strings.HasPrefix(res.Errors.Worst(), "client:") {
+		return judged
+	}
+	const within = 2 * time.Second
+	c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: l.Plan.Bootstrap, Timeout: within, Security: l.system.Security})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; now %w", judged, err)
+	}
+	if err == nil {
+		c.Close()
+	}
+	return judged
+}
