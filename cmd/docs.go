@@ -48,6 +48,10 @@ func newDocs(env *Env) *cobra.Command {
 		Use: "study-schema FILE", Short: "Write the JSON schema of a study's file", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return writeStudySchema(c.Root(), args[0]) },
 	})
+	docs.AddCommand(&cobra.Command{
+		Use: "security FILE", Short: "Put the table of security properties into a page", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return writeSecurity(args[0]) },
+	})
 	return docs
 }
 

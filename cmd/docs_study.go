@@ -23,24 +23,29 @@ const (
 
 // writeStudies puts the list of the studies that kt has into a page.
 func writeStudies(path string) error {
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := bytes.Cut(page, []byte(studiesBegin))
-	_, after, ended := bytes.Cut(rest, []byte(studiesEnd))
-	if !ok || !ended {
-		return fmt.Errorf("%s: the lines %q and %q are not in it", path, studiesBegin, studiesEnd)
-	}
 	all, err := shippedStudies()
 	if err != nil {
 		return err
 	}
-	list := bytes.NewBuffer(slices.Concat(before, []byte(studiesBegin)))
-	if err := report.StudyManual(list, all); err != nil {
+	var list bytes.Buffer
+	if err := report.StudyManual(&list, all); err != nil {
 		return err
 	}
-	return os.WriteFile(path, slices.Concat(list.Bytes(), []byte(studiesEnd), after), 0o644)
+	return writeBetween(path, studiesBegin, studiesEnd, list.Bytes())
+}
+
+// writeBetween puts a text between two lines of a page.
+func writeBetween(path, begin, end string, text []byte) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(page, []byte(begin))
+	_, after, ended := bytes.Cut(rest, []byte(end))
+	if !ok || !ended {
+		return fmt.Errorf("%s: the lines %q and %q are not in it", path, begin, end)
+	}
+	return os.WriteFile(path, slices.Concat(before, []byte(begin), text, []byte(end), after), 0o644)
 }
 
 // writeStudySchema writes the JSON schema of a study's file.

@@ -49,8 +49,7 @@ func (a Access) reach(ctx context.Context, addr string) error {
 	within := cmp.Or(a.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	plain := (&net.Dialer{}).DialContext
-	conn, err := a.Security.Dial(plain)(ctx, "tcp", addr)
+	conn, err := a.dial(ctx, addr, within)
 	var handshake *security.HandshakeError
 	switch {
 	case errors.As(err, &handshake):
@@ -76,7 +75,18 @@ func (a Access) reach(ctx context.Context, addr string) error {
 	case a.Security.Encrypts():
 		return a.cause(err) // with TLS 1.3 a refused certificate shows here
 	}
-	return errors.New("it closes the connection on a Kafka request: name a listener of a broker")
+	return errors.New("it closes the connection on a Kafka request: name a PLAINTEXT listener of a broker")
+}
+
+// dial connects to an address, with TLS where the Access has it. A handshake leaves a part of the
+// time to ask in plain text.
+func (a Access) dial(ctx context.Context, addr string, within time.Duration) (net.Conn, error) {
+	if a.Security.Encrypts() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, within*3/4)
+		defer cancel()
+	}
+	return a.Security.Dial((&net.Dialer{}).DialContext)(ctx, "tcp", addr)
 }
 
 // stranger returns the error of a server that is no Kafka broker.
@@ -111,10 +121,10 @@ func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
 }
 
 // mayBePlain reports whether a TLS handshake failed as it does where no TLS is spoken: with the end
-// of the connection, or an answer that is no TLS.
+// of the connection, an answer that is no TLS, or none.
 func mayBePlain(err error) bool {
 	var record tls.RecordHeaderError
-	return errors.As(err, &record) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.As(err, &record) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // refused returns the error of a broker that was reached and then gave no metadata.
@@ -132,6 +142,9 @@ func (a Access) refused(ctx context.Context, addr string, failed error) error {
 	}
 	if explained := a.Security.Explain(failed); explained != failed { //nolint:errorlint // whether it is the same one
 		return explained
+	}
+	if a.Security.Mechanism() != "" && errors.Is(failed, io.EOF) {
+		return fmt.Errorf("it ends the connection while kt logs in by %s: check user name and password in sasl.jaas.config, and the broker's log", a.Security.Mechanism())
 	}
 	return fmt.Errorf("it answers as a Kafka broker, but gives no metadata: %w", errorCause(failed))
 }

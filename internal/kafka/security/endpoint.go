@@ -71,11 +71,16 @@ func (v *values) endpoint(property string, at *url.URL, m module) func(context.C
 func again(ctx context.Context, pause, most time.Duration, once func(context.Context) (secret.Text, bool, error)) (secret.Text, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	var before error
 	for {
 		token, passing, err := once(ctx)
-		if err == nil || !passing {
+		switch {
+		case err == nil || !passing:
 			return token, err
+		case ctx.Err() != nil && before != nil:
+			return token, before // this one only says that the time is over
 		}
+		before = err
 		select {
 		case <-ctx.Done():
 			return token, err

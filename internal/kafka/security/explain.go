@@ -55,8 +55,10 @@ func (s Settings) explainSASL(err error) string {
 		return fmt.Sprintf("the listener wants no SASL, but security.protocol is %s: set it to %s, or name another port", s.Protocol(), strings.TrimPrefix(s.Protocol(), "SASL_"))
 	case s.login != nil && strings.Contains(err.Error(), "scram"):
 		return fmt.Sprintf("%s failed (%s): check user name and password in sasl.jaas.config, and that the broker has them for this mechanism", s.Mechanism(), last(err))
+	case s.Mechanism() == "GSSAPI" && strings.Contains(err.Error(), "KDC_ERR_S_PRINCIPAL_UNKNOWN"):
+		return fmt.Sprintf("GSSAPI: the KDC does not know this broker's service (%s): check sasl.kerberos.service.name, and connect by the host name that the broker's principal has", brief(err))
 	case s.Mechanism() == "GSSAPI" && strings.Contains(err.Error(), "KRB"):
-		return fmt.Sprintf("Kerberos refused (%s): check principal, keytab, sasl.kerberos.service.name and krb5.conf", last(err))
+		return fmt.Sprintf("GSSAPI: Kerberos refused (%s): check principal, keytab and krb5.conf", brief(err))
 	}
 	return ""
 }

@@ -159,3 +159,17 @@ func nearest(name string, among []string) string {
 	}
 	return ""
 }
+
+// About says what kt does with a property, and with a value other than the default.
+func (p Property) About() string {
+	switch p.use {
+	case noTwin:
+		return "no effect, with a warning: " + p.Kt
+	case refused:
+		return "refused: " + p.Kt
+	}
+	if p.Secret {
+		return p.Kt + "; never shown"
+	}
+	return p.Kt
+}

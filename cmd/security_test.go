@@ -1,0 +1,134 @@
+package cmd
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// secretWord is the password of the tests. No file of kt's and no line may have it.
+const secretWord = "hunter2-äé"
+
+// leaks returns the form of the secret that a text has; "": none.
+func leaks(text string) string {
+	for name, form := range map[string]string{
+		"itself": secretWord, "a part of it": "hunter2", "base64": base64.StdEncoding.EncodeToString([]byte(secretWord))[:12], "hex": hex.EncodeToString([]byte("hunter2")),
+	} {
+		if strings.Contains(text, form) {
+			return name
+		}
+	}
+	return ""
+}
+
+// securedBroker starts a broker with TLS and PLAIN, and returns its address and files of properties for
+// it: with the right password, and with another one.
+func securedBroker(t *testing.T) (addr, right, wrong string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}),
+		kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", secretWord))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	dir := t.TempDir()
+	authority := filepath.Join(dir, "ca.pem")
+	write := func(path, text string) string {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write(authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	properties := func(name, password string) string {
+		return write(filepath.Join(dir, name), strings.Join([]string{
+			"security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", "ssl.truststore.location=" + authority, "ssl.truststore.type=PEM",
+			`sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="` + password + `";`, "linger.ms=3",
+		}, "\n")+"\n")
+	}
+	latin := strings.NewReplacer("ä", `\u00e4`, "é", `\u00e9`).Replace(secretWord)
+	return fake.ListenAddrs()[0], properties("client.properties", latin), properties("wrong.properties", latin+"x")
+}
+
+// Everything that runs leave behind, and all that they print, is searched for the password.
+func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
+	addr, right, wrong := securedBroker(t)
+	home := t.TempDir()
+	file := func(name string) string { return filepath.Join(home, name) }
+	jaas := `sasl.jaas.config=x.PlainLoginModule required username=alice password="` + secretWord + `";`
+	common := []string{"--bootstrap-server", addr, "--topic", "t", "--num-records", "500"}
+	for _, r := range []struct {
+		name string
+		args []string
+		code int
+		want string // in what it prints
+	}{
+		{"a load", []string{"produce", "--command-config", right, "--result", file("a.ktr"), "--verbose"}, exitOK, "500"},
+		{"the whole engine", []string{"produce", "--engine", "wire", "--command-config", right, "--result", file("w.ktr")}, exitOK, "500"},
+		{"a verified round trip", []string{"roundtrip", "--verify", "--command-config", right, "--result", file("b.ktr"), "--output", "json"}, exitOK, "acknowledged"},
+		{"lines", []string{"produce", "--command-config", right, "--result", file("c.ktr"), "--output", "jsonl"}, exitOK, "acknowledged"},
+		{"properties on the command line", []string{"produce", "--command-config", right, "--command-property", jaas, "--result", file("d.ktr"), "--output", "json"}, exitOK, "[hidden]"},
+		{"the configuration", []string{"produce", "--command-config", right, "--command-property", jaas, "--print-config"}, exitOK, "[hidden]"},
+		{"a wrong password", []string{"produce", "--command-config", wrong, "--result", file("e.ktr")}, exitFailed, "check user name and password"},
+		{"a property that is wrong", []string{"produce", "--command-property", "security.protocol=SASL_SSL", "--command-property", jaas + " x", "--result", file("f.ktr")}, exitUsage, "there is more behind the semicolon"},
+		{"a report", []string{"report", file("a.ktr"), "--output", "json"}, exitOK, "acknowledged"},
+	} {
+		args := r.args
+		if r.args[0] != "report" {
+			args = append(args, common...)
+		}
+		code, out, said := runKT(t, args...)
+		if all := out + said; code != r.code || !strings.Contains(all, r.want) {
+			t.Errorf("%s: code %d, want %d with %q:\n%s", r.name, code, r.code, r.want, all)
+		} else if form := leaks(all); form != "" {
+			t.Errorf("%s prints the secret (%s):\n%s", r.name, form, all)
+		}
+	}
+	files := 0
+	err := filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if form := leaks(string(data)); form != "" {
+			t.Errorf("%s holds the secret (%s)", filepath.Base(path), form)
+		}
+		for _, name := range []string{"truststore", "sasl.mechanism", "SASL_SSL"} {
+			if strings.Contains(strings.ReplaceAll(string(data), "ssl.truststore.location=[hidden]", ""), name) && !strings.HasSuffix(path, "d.ktr") {
+				t.Errorf("%s knows of %s", filepath.Base(path), name)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 5 {
+		t.Errorf("%d files were searched, %v", files, err)
+	}
+	if leaks("x"+secretWord) == "" || leaks("[hidden]") != "" {
+		t.Error("leaks finds nothing")
+	}
+}

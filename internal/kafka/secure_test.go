@@ -1,0 +1,140 @@
+package kafka
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// certified returns TLS for a server on loopback, and its certificate.
+func certified(t *testing.T) (*tls.Config, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+func secured(t *testing.T, pairs ...string) security.Settings {
+	t.Helper()
+	given := make(map[string]plan.Given)
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		given[name] = plan.Given{Value: value}
+	}
+	s, _, err := security.Parse(given, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func login(password string) string {
+	return `sasl.jaas.config=x.ScramLoginModule required username="alice" password="` + password + `";`
+}
+
+func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
+	config, certificate := certified(t)
+	fake := func(opts ...kfake.Opt) []string {
+		t.Helper()
+		c, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c.ListenAddrs()
+	}
+	user := []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2")}
+	plain, encrypted, both, loginOnly := fake(), fake(kfake.TLS(config)), fake(append(user, kfake.TLS(config))...), fake(user...)
+	trust := "ssl.truststore.certificates=" + certificate
+	sasl := func(protocol, password string) security.Settings {
+		return secured(t, "security.protocol="+protocol, trust, "sasl.mechanism=SCRAM-SHA-256", login(password))
+	}
+	tlsOnly := secured(t, "security.protocol=SSL", trust)
+	for _, r := range []struct {
+		name     string
+		addrs    []string
+		security security.Settings
+		want     string
+	}{
+		{"plain text", plain, security.Settings{}, ""},
+		{"TLS", encrypted, tlsOnly, ""},
+		{"TLS and SASL", both, sasl("SASL_SSL", "hunter2"), ""},
+		{"SASL", loginOnly, sasl("SASL_PLAINTEXT", "hunter2"), ""},
+		{"plain text on a TLS port", encrypted, security.Settings{}, "a TLS port answers, but security.protocol is PLAINTEXT: set it to SSL or SASL_SSL"},
+		{"TLS on a port of plain text", plain, tlsOnly, "the broker speaks plain text there, but security.protocol is SSL"},
+		{"an authority that is not trusted", encrypted, secured(t, "security.protocol=SSL"), "that kt does not trust"},
+		{"a wrong password", both, sasl("SASL_SSL", "hunter3"), "check user name and password in sasl.jaas.config"},
+		{"no SASL", loginOnly, security.Settings{}, "the broker wants SASL: set security.protocol=SASL_PLAINTEXT, sasl.mechanism to "},
+		{"no SASL over TLS", both, tlsOnly, "the broker wants SASL: set security.protocol=SASL_SSL, sasl.mechanism to "},
+	} {
+		began := time.Now()
+		cluster, err := Connect(t.Context(), Access{Bootstrap: r.addrs, Security: r.security, Timeout: time.Second})
+		switch {
+		case err == nil:
+			cluster.Close()
+			if r.want != "" {
+				t.Errorf("%s: it connects", r.name)
+			}
+		case r.want == "" || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "hunter"):
+			t.Errorf("%s: %v, want %q", r.name, err, r.want)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s: took %s", r.name, took)
+		}
+	}
+}
+
+// Connections that a driver wraps are wrapped inside TLS, and the dialer of the options is under it.
+func TestAWrappedConnectionIsInsideTLS(t *testing.T) {
+	config, certificate := certified(t)
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	cluster, err := Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs(), Security: secured(t, "security.protocol=SSL", "ssl.truststore.certificates="+certificate)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	var dialled, wrapped atomic.Int32
+	client, err := cluster.ClientOver(func(c net.Conn) net.Conn {
+		if _, ok := c.(*tls.Conn); ok {
+			wrapped.Add(1)
+		}
+		return c
+	}, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	if err := client.Ping(t.Context()); err != nil || dialled.Load() == 0 || dialled.Load() != wrapped.Load() {
+		t.Errorf("%d dialled, %d wrapped inside TLS, %v", dialled.Load(), wrapped.Load(), err)
+	}
+}
