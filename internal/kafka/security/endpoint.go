@@ -123,7 +123,7 @@ func temporary(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var dns *net.DNSError
 	var record tls.RecordHeaderError
-	return !errors.As(err, &certificate) && !errors.As(err, &record) && !(errors.As(err, &dns) && dns.IsNotFound)
+	return !errors.As(err, &certificate) && !errors.As(err, &record) && (!errors.As(err, &dns) || !dns.IsNotFound)
 }
 
 // endpointCause says what is wrong with the connection to a token endpoint.

@@ -65,7 +65,7 @@ func (v *values) module(mechanism string) (module, bool) {
 		v.bad(property, "%w", err)
 		return module{}, false
 	}
-	if fits := wants(mechanism); !strings.HasSuffix(fits, m.name) && !(isPassword(fits) && isPassword(m.name)) {
+	if fits := wants(mechanism); !strings.HasSuffix(fits, m.name) && (!isPassword(fits) || !isPassword(m.name)) {
 		v.bad(property, "sasl.mechanism is %s, which needs %s, and not %s", mechanism, fits, m.name)
 		return module{}, false
 	}

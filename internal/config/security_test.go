@@ -1,0 +1,68 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func isSecure(name string) bool {
+	return strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "sasl.")
+}
+
+// secureFile reads a file with these lines.
+func secureFile(t *testing.T, lines ...string) (map[string]string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "client.properties")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := SecurityOf(path, System{Getenv: func(name string) string { return map[string]string{"WORD": "from env"}[name] }}, isSecure)
+	values := make(map[string]string)
+	for name, g := range s.Given() {
+		values[name] = g.Value
+	}
+	return values, err
+}
+
+func TestValuesAreLookedUpOnlyByProvidersThatAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"secrets.properties": "word=from file\n", "word": "from folder"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const class = "class=org.apache.kafka.common.config.provider."
+	for _, r := range []struct {
+		lines       []string
+		want, wrong string
+	}{
+		{[]string{"ssl.key.password=${env:WORD}"}, "${env:WORD}", ""},
+		{[]string{"ssl.key.password=${env:WORD}", "config.providers=env", "config.providers.env." + class + "EnvVarConfigProvider"}, "from env", ""},
+		{[]string{"ssl.key.password=a${e:WORD}b${f:x:y}", "config.providers=e", "config.providers.e." + class + "EnvVarConfigProvider"}, "afrom envb${f:x:y}", ""},
+		{[]string{"ssl.key.password=${file:" + dir + "/secrets.properties:word}", "config.providers=file", "config.providers.file." + class + "FileConfigProvider"}, "from file", ""},
+		{[]string{"ssl.key.password=${dir:" + dir + ":word}", "config.providers=dir", "config.providers.dir." + class + "DirectoryConfigProvider"}, "from folder", ""},
+		{[]string{"ssl.key.password=${dir:" + dir + ":../word}", "config.providers=dir", "config.providers.dir." + class + "DirectoryConfigProvider"}, "", "must be the name of a file"},
+		{[]string{"ssl.key.password=${file:" + dir + "/secrets.properties:other}", "config.providers=file", "config.providers.file." + class + "FileConfigProvider"}, "", "has no key other"},
+		{[]string{"ssl.key.password=${vault:a:b}", "config.providers=vault", "config.providers.vault.class=com.example.Vault"}, "", "kt knows FileConfigProvider"},
+	} {
+		got, err := secureFile(t, r.lines...)
+		switch {
+		case r.wrong != "" && (err == nil || !strings.Contains(err.Error(), r.wrong)):
+			t.Errorf("%q: %v", r.lines, err)
+		case r.wrong == "" && (err != nil || got["ssl.key.password"] != r.want):
+			t.Errorf("%q: %q, %v", r.lines, got, err)
+		}
+	}
+}
+
+func TestOfAnAgentsFileOnlySecurityCounts(t *testing.T) {
+	got, err := secureFile(t, "bootstrap.servers=b:1", "acks=0", "sasl.mechanism=PLAIN")
+	if err != nil || len(got) != 1 || got["sasl.mechanism"] != "PLAIN" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if text := (Security{}).String(); text != "[hidden]" {
+		t.Errorf("prints as %s", text)
+	}
+}
