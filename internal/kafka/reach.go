@@ -109,10 +109,10 @@ func (a Access) noTLS(ctx context.Context, addr string, failed error) error {
 	}
 	defer func() { _ = conn.Close() }() // it was only a question
 	answer, _ := askVersions(ctx, conn) // nothing is an answer too
-	switch who := speaks(answer); who {
-	case kafkaBroker:
+	switch who := speaks(answer); {
+	case who == kafkaBroker:
 		return fmt.Errorf("the broker speaks plain text there, but security.protocol is %s: name a port with TLS, or set it to PLAINTEXT or SASL_PLAINTEXT", a.Security.Protocol())
-	case httpServer:
+	case who == httpServer:
 		return stranger(who, answer)
 	case speaksZooKeeper(ctx, addr):
 		return errZooKeeper
