@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Between these lines of a page stands the list of the studies that kt has.
@@ -137,7 +139,7 @@ func loadFlags(root *cobra.Command) map[string]string {
 			continue
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Deprecated == "" && !slices.Contains(study.OwnFlags, f.Name) && f.Name != "help" {
+			if f.Deprecated == "" && !slices.Contains(study.OwnFlags, f.Name) && f.Name != "help" && config.CheckFlag(plan.Command(c.Name()), f.Name, suggest.Nearest) == nil {
 				flags[f.Name] = strings.ReplaceAll(f.Usage, "`", "")
 			}
 		})

@@ -280,3 +280,12 @@ func TestAStudySharesItsClusterByName(t *testing.T) {
 		}
 	}
 }
+
+func TestNoFileOfAStudyAnswersForTheUser(t *testing.T) {
+	if err := CheckFlag(plan.Produce, "yes", samePrefix); err == nil || !strings.HasPrefix(err.Error(), "yes: only the command line") {
+		t.Error(err)
+	}
+	if err := CheckFlag(plan.Produce, "cluster", samePrefix); err != nil {
+		t.Error(err)
+	}
+}

@@ -150,14 +150,18 @@ func (s *Study) Shared() (shared []Assignment) {
 	return shared
 }
 
-// CheckFlag returns an error if a command for loads has no such flag.
+// CheckFlag returns an error if a command for loads has no such flag, or if only the command line may give it.
 func CheckFlag(command plan.Command, name string, nearest Nearest) error {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
 	newFlags(set, command)
-	if set.Lookup(name) != nil {
-		return nil
+	f := set.Lookup(name)
+	switch {
+	case f == nil:
+		return noFlag(set, command, name, nearest)
+	case isOnlyTyped(f):
+		return fmt.Errorf("%s: only the command line can say it: no file answers for who starts the study", name)
 	}
-	return noFlag(set, command, name, nearest)
+	return nil
 }
 
 func noFlag(set *pflag.FlagSet, command plan.Command, name string, nearest Nearest) error {
