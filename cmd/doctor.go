@@ -45,6 +45,7 @@ and deletes both. The exit code is 3 if a check failed.`,
 	}
 	flags := config.NewDoctor(c.Flags())
 	completions(c, map[string][]string{"output": config.DoctorOutputs, "bootstrap-server": nil})
+	completeClusters(env, c)
 	load := func() error { return flags.Load(env.configSystem(), clients()) }
 	for flag, names := range env.found() {
 		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {

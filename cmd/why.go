@@ -10,10 +10,11 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// whyNow adds to the error of a result why the brokers cannot be reached now, if they cannot and records failed
-// because the client gave up on them: that is the reason as a rule, as when a password was changed.
+// whyNow adds to the error of a result why the brokers cannot be reached now, if they cannot, and records failed
+// because the client gave up on them or could not log in: that is the reason as a rule, as when a password was changed.
 func (l *load) whyNow(ctx context.Context, res *result.Result, judged error) error {
-	if l.Plan.Embedded() || !strings.HasPrefix(res.Errors.Worst(), "client:") {
+	code := res.Errors.Worst()
+	if l.Plan.Embedded() || !strings.HasPrefix(code, "client:") && code != "SASL_AUTHENTICATION_FAILED" {
 		return judged
 	}
 	const within = 2 * time.Second

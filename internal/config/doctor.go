@@ -22,6 +22,7 @@ type Doctor struct {
 	Warnings  []string
 	form
 
+	cluster      string
 	duration     string
 	propertyFile string
 	properties   []string
@@ -35,6 +36,7 @@ func NewDoctor(set *pflag.FlagSet) *Doctor {
 	d := new(Doctor)
 	group(set, groupTarget, func() {
 		set.StringSliceVar(&d.Bootstrap, "bootstrap-server", nil, bootstrapUsage)
+		defineCluster(set, &d.cluster)
 		set.StringVar(&d.Topic, "topic", defaultTopic, "`NAME` of the topic of the load; it need not exist")
 	})
 	group(set, groupChecks, func() {

@@ -70,10 +70,10 @@ func (a Access) reach(ctx context.Context, addr string) error {
 		return fmt.Errorf("a TLS port answers, but security.protocol is %s: set it to SSL or SASL_SSL, or name a port without TLS", a.Security.Protocol())
 	case who != unknownYet || len(answer) > 0:
 		return stranger(who, answer)
-	case speaksZooKeeper(ctx, addr):
-		return errZooKeeper
 	case a.Security.Encrypts():
 		return a.cause(err) // with TLS 1.3 a refused certificate shows here
+	case speaksZooKeeper(ctx, addr):
+		return errZooKeeper
 	}
 	return errors.New("it closes the connection on a Kafka request: name a PLAINTEXT listener of a broker")
 }
