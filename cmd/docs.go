@@ -51,6 +51,9 @@ func newDocs(env *Env) *cobra.Command {
 	docs.AddCommand(&cobra.Command{
 		Use: "security FILE", Short: "Put the table of security properties into a page", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return writeSecurity(args[0]) },
+	}, &cobra.Command{
+		Use: "properties FILE", Short: "Put the tables of client properties into a page", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return writeProperties(args[0]) },
 	})
 	return docs
 }

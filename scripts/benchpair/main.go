@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 )
 
@@ -21,7 +22,8 @@ func main() {
 }
 
 const usage = `usage: scripts/bench produce|consume|roundtrip [--rounds 5] [--load NAME,NAME|all] [--rows ROW,ROW]
-  [--records N --record-size BYTES --batch-size BYTES --rate N] [--bootstrap-server HOST:PORT] [--against KT]`
+  [--records N --record-size BYTES --batch-size BYTES --rate N] [--bootstrap-server HOST:PORT] [--against KT]
+  [--security KIND]`
 
 // load is what a run writes or reads.
 type load struct {
@@ -74,6 +76,7 @@ func run(args []string) error {
 	flags.IntVar(&own.rate, "rate", 0, "records a second, with --records (default: unlimited)")
 	flags.IntVar(&s.partitions, "partitions", 7, "partitions of the topic")
 	flags.StringVar(&s.acks, "acks", "1", "acks of what is produced")
+	flags.StringVar(&s.security, "security", "", "kind of security of the broker that is started, as scripts/kafka up --help lists them; kt and Kafka's tool only")
 	flags.StringVar(&s.against, "against", "", "another kt to compare with, instead of the other rows (produce, consume)")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -81,12 +84,18 @@ func run(args []string) error {
 	if s.against != "" && args[0] == "roundtrip" {
 		return errors.New("--against: roundtrip compares with Kafka's own tool only")
 	}
+	if s.security != "" && (s.bootstrap != "" || args[0] != "produce") {
+		return errors.New("--security: it is for produce, with a broker that the benchmark starts")
+	}
 	if s.rounds < 1 {
 		return fmt.Errorf("--rounds %d: it must be 1 or more", s.rounds)
 	}
 	chosen, err := chooseLoads(names, loads[args[0]])
 	if own.records > 0 {
 		chosen, err = []load{own}, nil
+	}
+	if s.security != "" && rows == strings.Join(allRows, ",") {
+		rows = strings.Join([]string{kt, ktWire, kafka}, ",") // the others would need settings of their own
 	}
 	if args[0] != "roundtrip" {
 		err = errors.Join(err, s.chooseRows(rows))
@@ -114,12 +123,11 @@ func chooseLoads(names string, from []load) (chosen []load, err error) {
 
 func (s *settings) runAll(bench func(*settings) error, chosen []load) error {
 	if s.bootstrap == "" {
-		address, stop, err := startKafka()
+		stop, err := s.startKafka()
 		if err != nil {
 			return err
 		}
 		defer stop()
-		s.bootstrap = address
 	}
 	for _, s.load = range chosen {
 		if err := bench(s); err != nil {
@@ -129,19 +137,46 @@ func (s *settings) runAll(bench func(*settings) error, chosen []load) error {
 	return nil
 }
 
+// The port of the benchmark's own broker. Its next port but one is a listener without security, where there is any.
+const (
+	port      = 19592
+	plainPort = port + 2
+)
+
 // startKafka starts a broker of the benchmark's own.
-func startKafka() (address string, stop func(), err error) {
-	up := exec.Command("scripts/kafka", "up", "--name", "bench", "--port", "19592")
-	up.Stderr = os.Stderr
-	out, err := up.Output()
-	lines := strings.Fields(string(out))
-	if err != nil || len(lines) == 0 {
-		return "", nil, fmt.Errorf("start Kafka: %w", errors.Join(err, errors.New("no address")))
+func (s *settings) startKafka() (stop func(), err error) {
+	args := []string{"up", "--name", "bench", "--port", strconv.Itoa(port)}
+	if s.security != "" {
+		args = append(args, "--security", s.security)
+	}
+	address, err := script(args...)
+	if err != nil {
+		return nil, fmt.Errorf("start Kafka: %w", err)
 	}
 	stop = func() {
-		if err := exec.Command("scripts/kafka", "down", "--name", "bench").Run(); err != nil {
+		if _, err := script("down", "--name", "bench"); err != nil {
 			fmt.Fprintln(os.Stderr, "bench: stop Kafka:", err)
 		}
 	}
-	return lines[len(lines)-1], stop, nil
+	s.bootstrap, s.admin = address, address
+	if s.security != "" {
+		s.admin = "127.0.0.1:" + strconv.Itoa(plainPort)
+		if s.clientFile, err = script("client-config", "--name", "bench"); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	return stop, nil
+}
+
+// script runs scripts/kafka, and returns the last word that it prints.
+func script(args ...string) (string, error) {
+	c := exec.Command("scripts/kafka", args...)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) == 0 {
+		return "", err
+	}
+	return words[len(words)-1], nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ type settings struct {
 	partitions int
 	acks       string
 	against    string // another kt to compare with; "": the rows
+	admin      string // the broker without security
+	security   string // of the broker; "": none
+	clientFile string // client.properties for it
 	rows       []string
 	rdkafka    string // path of rdkafka_performance
 }
@@ -101,7 +105,7 @@ func (s *settings) bases(row string) []string {
 
 // withTopic calls f with a new topic, which is gone afterwards.
 func (s *settings) withTopic(name string, f func(topic string) error) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...))
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(cmp.Or(s.admin, s.bootstrap), ",")...))
 	if err != nil {
 		return err
 	}
