@@ -15,7 +15,6 @@ require (
 	github.com/invopop/jsonschema v0.14.0
 	github.com/jcmturner/gokrb5/v8 v8.4.4
 	github.com/klauspost/compress v1.20.3
-	github.com/magiconair/properties v1.8.10
 	github.com/pavlo-v-chernykh/keystore-go/v4 v4.5.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/properties"
 )
 
 // clustersKey is the key of the user's file that holds the clusters, by their names.
@@ -168,15 +169,15 @@ func (c *Cluster) brokers() []string {
 	all := slices.Clone(c.Bootstrap)
 	properties, _ := c.readProperties() // a load that uses the file tells its problems
 	for _, p := range properties {
-		if p.key == "bootstrap.servers" {
-			all = append(all, named(strings.Split(p.value, ","))...)
+		if p.Key == "bootstrap.servers" {
+			all = append(all, named(strings.Split(p.Value, ","))...)
 		}
 	}
 	return all
 }
 
 // readProperties reads the properties file of a cluster, if it has one.
-func (c *Cluster) readProperties() ([]property, error) {
+func (c *Cluster) readProperties() ([]properties.Property, error) {
 	if c.Properties == "" {
 		return nil, nil
 	}
@@ -184,11 +185,11 @@ func (c *Cluster) readProperties() ([]property, error) {
 	if err != nil {
 		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
 	}
-	properties, err := parseProperties(data)
+	list, err := properties.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
 	}
-	return properties, nil
+	return list, nil
 }
 
 // defineCluster defines the flag of a command that connects to brokers.

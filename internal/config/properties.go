@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/properties"
 )
 
 // client gathers the Java properties of one of Kafka's clients.
@@ -97,19 +98,19 @@ func (b *builder) readProperties(c *client, flag, path string) {
 		b.bad("--%s %s: %w", flag, path, err)
 		return
 	}
-	list, err := parseProperties(data)
+	list, err := properties.Parse(data)
 	if err != nil {
 		b.bad("--%s %s: %w", flag, path, err)
 		return
 	}
 	lines := make(map[string]int)
 	for _, p := range list {
-		if first, twice := lines[p.key]; twice {
-			b.warnOnce("%s:%d: %s is in line %d too; the last one counts", path, p.line, p.key, first)
+		if first, twice := lines[p.Key]; twice {
+			b.warnOnce("%s:%d: %s is in line %d too; the last one counts", path, p.Line, p.Key, first)
 		}
-		lines[p.key] = p.line
-		if b.belongs(c, flag, p.key) {
-			c.put(p.key, plan.Given{Value: p.value, Source: path + ":" + strconv.Itoa(p.line)}, b.from[flag])
+		lines[p.Key] = p.Line
+		if b.belongs(c, flag, p.Key) {
+			c.put(p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)}, b.from[flag])
 		}
 	}
 }

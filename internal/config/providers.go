@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/properties"
 )
 
 // reference matches ${provider:path:key} and ${provider:key}, as Kafka does.
@@ -70,13 +71,13 @@ func (lookup) inFile(path, key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := parseProperties(data)
+	list, err := properties.Parse(data)
 	if err != nil {
 		return "", err
 	}
 	for _, p := range slices.Backward(list) { // Java takes the last one
-		if p.key == key {
-			return p.value, nil
+		if p.Key == key {
+			return p.Value, nil
 		}
 	}
 	return "", fmt.Errorf("the file has no key %s", key)

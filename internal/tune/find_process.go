@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/magiconair/properties"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/jvm"
+	"github.com/kt-bench/kt/internal/properties"
 )
 
 // mostRead is the size up to which a file is read that a process names, or leaves in a
@@ -100,13 +99,15 @@ func (m *Machine) readConfig(p host.Process, flags jvm.Flags) Config {
 		c.Err = err
 		return c
 	}
-	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
-	read, err := loader.LoadBytes(text)
+	list, err := properties.Parse(text)
 	if err != nil {
 		c.Err = fmt.Errorf("%s: %w", file, err)
 		return c
 	}
-	c.Values = read.Map()
+	c.Values = make(map[string]string)
+	for _, p := range list {
+		c.Values[p.Key] = p.Value
+	}
 	for i, a := range args[1:] {
 		set, ok := strings.CutPrefix(a, "--override=")
 		if a == "--override" && i+2 < len(args) {

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"bytes"
@@ -8,16 +8,16 @@ import (
 	"unicode/utf16"
 )
 
-// property is an entry of a Java properties file.
-type property struct {
-	key, value string
-	line       int // on which it begins
+// Property is an entry of a Java properties file.
+type Property struct {
+	Key, Value string
+	Line       int // on which it begins
 }
 
-// parseProperties reads a file as java.util.Properties.load does: its bytes are Latin-1, and ${…} means nothing. A
+// Parse reads a file as java.util.Properties.load does: its bytes are Latin-1, and ${…} means nothing. A
 // property that is given twice is there twice; Java takes the last one.
-func parseProperties(data []byte) ([]property, error) {
-	var list []property
+func Parse(data []byte) ([]Property, error) {
+	var list []Property
 	l := logicalLines{data: data, line: 1}
 	for {
 		text, line, ok := l.next()
@@ -25,10 +25,10 @@ func parseProperties(data []byte) ([]property, error) {
 			return list, nil
 		}
 		key, value := splitLine(text)
-		p := property{line: line}
+		p := Property{Line: line}
 		var err error
-		if p.key, err = unescape(key); err == nil {
-			p.value, err = unescape(value)
+		if p.Key, err = unescape(key); err == nil {
+			p.Value, err = unescape(value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 // escaped writes properties as java.util.Properties.store does.
-func escaped(list []property) string {
+func escaped(list []Property) string {
 	var b strings.Builder
 	text := func(s string) {
 		for _, r := range s {
@@ -40,9 +40,9 @@ func escaped(list []property) string {
 		}
 	}
 	for _, p := range list {
-		text(p.key)
+		text(p.Key)
 		b.WriteByte('=')
-		text(p.value)
+		text(p.Value)
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -55,7 +55,7 @@ func hexUnit(r rune) string {
 
 // What java.util.Properties.load of JDK 17 makes of each of these; other forms are in TestPropertiesFilesAreReadAsJavaReadsThem.
 func TestTheLinesOfPropertiesFilesAreJavas(t *testing.T) {
-	for text, want := range map[string][]property{
+	for text, want := range map[string][]Property{
 		"a=1\rb=2\r\n\r\nc=3":              {{"a", "1", 1}, {"b", "2", 2}, {"c", "3", 4}},
 		"# a comment \\\nb=2":              {{"b", "2", 2}},
 		"a=1\\\n# no comment":              {{"a", "1# no comment", 1}},
@@ -77,13 +77,13 @@ func TestTheLinesOfPropertiesFilesAreJavas(t *testing.T) {
 		"a=${file:/etc/passwd:x} ${env:A}": {{"a", "${file:/etc/passwd:x} ${env:A}", 1}},
 		"a=\x00\xff":                       {{"a", "\x00ÿ", 1}},
 	} {
-		got, err := parseProperties([]byte(text))
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(property{})); err != nil || diff != "" {
+		got, err := Parse([]byte(text))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}
 	}
 	for _, text := range []string{`a=\u12`, `a=\u12g4`, `a=\u+123`, "x=1\n" + `a\u=1`} {
-		if got, err := parseProperties([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line ") {
+		if got, err := Parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line ") {
 			t.Errorf("%q gives %v, %v", text, got, err)
 		}
 	}
@@ -100,25 +100,25 @@ func FuzzProperties(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := parseProperties(data)
+		list, err := Parse(data)
 		if err != nil {
 			return
 		}
 		last := 0
 		lines := len(strings.FieldsFunc(string(data)+" ", func(r rune) bool { return r == '\n' || r == '\r' })) + strings.Count(string(data), "\n") + strings.Count(string(data), "\r")
 		for _, p := range list {
-			if p.line <= last || p.line > lines || !utf8.ValidString(p.key+p.value) {
+			if p.Line <= last || p.Line > lines || !utf8.ValidString(p.Key+p.Value) {
 				t.Fatalf("%q: %+v after line %d", data, p, last)
 			}
-			last = p.line
+			last = p.Line
 		}
 		text := escaped(list)
-		again, err := parseProperties([]byte(text))
+		again, err := Parse([]byte(text))
 		if err != nil || len(again) != len(list) {
 			t.Fatalf("%q is written as %q, which gives %v, %v", data, text, again, err)
 		}
 		for i, p := range again {
-			if p.key != list[i].key || p.value != list[i].value {
+			if p.Key != list[i].Key || p.Value != list[i].Value {
 				t.Fatalf("%q: %+v is written as %q, which gives %+v", data, list[i], text, p)
 			}
 		}

@@ -1,0 +1,4 @@
+// Package properties reads the properties files of Java, as Java does.
+//
+//	list, err := properties.Parse(data)
+package properties
