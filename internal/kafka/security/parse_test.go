@@ -176,6 +176,18 @@ func TestFilesWithSecretsThatOthersCanReadAreWarnedOf(t *testing.T) {
 	}
 }
 
+func TestASecretOnTheCommandLineIsWarnedOf(t *testing.T) {
+	all := given("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", "sasl.jaas.config="+plainJAAS)
+	for name, g := range all {
+		g.Source = "--command-property"
+		all[name] = g
+	}
+	_, warnings, err := Parse(all, nothing)
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "read sasl.jaas.config in the list of processes") {
+		t.Errorf("%q, %v", warnings, err)
+	}
+}
+
 func TestSettingsPrintNoSecret(t *testing.T) {
 	s := mustParse(t, "security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", "sasl.jaas.config="+plainJAAS)
 	type holder struct {
