@@ -37,7 +37,7 @@ func propertyTable(all []result.Setting) []byte {
 	var b bytes.Buffer
 	b.WriteString("| property | default | in kt | where franz-go or kt differs from Java |\n|---|---|---|---|\n")
 	for _, s := range all {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, code(s.Default), effect(s.Client), orDash(s.Note))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, inCode(s.Default), effect(s.Client), orDash(s.Note))
 	}
 	return b.Bytes()
 }
@@ -53,7 +53,7 @@ func effect(client string) string {
 	return "franz-go's `" + client + "`"
 }
 
-func code(value string) string {
+func inCode(value string) string {
 	if value == "" {
 		return "–"
 	}
