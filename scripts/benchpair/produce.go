@@ -59,9 +59,11 @@ func (s *settings) writer(row, topic string, n int) *exec.Cmd {
 	if throughput == 0 {
 		throughput = -1
 	}
-	args := []string{"--topic", topic, "--num-records", strconv.Itoa(n), "--record-size", strconv.Itoa(s.size),
+	args := []string{
+		"--topic", topic, "--num-records", strconv.Itoa(n), "--record-size", strconv.Itoa(s.size),
 		"--throughput", strconv.Itoa(throughput), "--bootstrap-server", s.bootstrap,
-		"--command-property", "acks=" + s.acks, fmt.Sprint("batch.size=", s.batch), "linger.ms=5", "send.buffer.bytes=-1"}
+		"--command-property", "acks=" + s.acks, fmt.Sprint("batch.size=", s.batch), "linger.ms=5", "send.buffer.bytes=-1",
+	}
 	if s.clientFile != "" {
 		args = append([]string{"--command-config", s.clientFile}, args...)
 	}
