@@ -94,7 +94,7 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 			o.Clients, _ = strconv.Atoi(f.Value) // the load is checked below
 		}
 	}
-	b := newLab(env)
+	b := newSinkLab(env)
 	check := l
 	check.Flags = append(slices.Clone(l.Flags), study.Flag{Name: bootstrapServer, Value: "localhost:9092"}, study.Flag{Name: "topic", Value: sinkTopic})
 	ld, err := b.load(check)

@@ -42,12 +42,14 @@ func lookUp(c *cobra.Command, flag string, find names) {
 	}) // the flag exists, and has no second one
 }
 
-// found are the values of a load that are looked up: at the cluster, and at agents.
-func (e *Env) found() map[string]names {
+// found are the values of a load that are looked up: at the cluster, and at agents. given are the security properties in
+// effect by then. What is wrong with them is for the command to tell.
+func (e *Env) found(given *config.Security) map[string]names {
 	at := func(names func(*kafka.Cluster, context.Context) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
 			servers, _ := set.GetStringSlice("bootstrap-server")
-			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime, Security: e.security(set)})
+			secure, _, _ := security.Parse(given.Given(), e.Getenv)
+			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime, Security: secure})
 			if err != nil {
 				return nil
 			}
@@ -64,16 +66,6 @@ func (e *Env) found() map[string]names {
 		return values
 	}
 	return map[string]names{"topic": at((*kafka.Cluster).Topics), "group": at((*kafka.Cluster).Groups), "on": hosts}
-}
-
-// security returns the security settings of the file that the flags name. What is wrong with it is
-// for the command to tell.
-func (e *Env) security(set *pflag.FlagSet) (s security.Settings) {
-	if file, _ := set.GetString("command-config"); file != "" {
-		given, _ := config.SecurityOf(file, e.silent().configSystem(), security.Is)
-		s, _, _ = security.Parse(given.Given(), e.Getenv)
-	}
-	return s
 }
 
 // clusterNames returns the names of the clusters of the configuration file. Its mistakes are for the command to tell.

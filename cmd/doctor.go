@@ -47,7 +47,7 @@ and deletes both. The exit code is 3 if a check failed.`,
 	completions(c, map[string][]string{"output": config.DoctorOutputs, "bootstrap-server": nil})
 	completeClusters(env, c)
 	load := func() error { return flags.Load(env.configSystem(), clients()) }
-	for flag, names := range env.found() {
+	for flag, names := range env.found(&flags.Security) {
 		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
 			_ = load() // the command tells its problems when it runs
 			return names(ctx, set)
@@ -85,7 +85,7 @@ func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
 	if found == nil {
 		return usageError(err) // an address
 	}
-	doc := report.DoctorDocument{Healthy: !found.Failed(), Cluster: found.Cluster}
+	doc := report.DoctorDocument{Healthy: err == nil && !found.Failed(), Checks: []report.DoctorRow{}, Cluster: found.Cluster}
 	if doc.Cluster.Brokers == nil {
 		doc.Cluster.Brokers = []result.Broker{}
 	}

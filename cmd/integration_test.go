@@ -50,8 +50,9 @@ type kafkaCluster struct {
 	brokers string
 }
 
-// nextPort is the first of 100 ports that no other test of this process has.
-func nextPort() int { return 30_992 + 100*int(clusters.Add(1)) }
+// nextPort is the first of 100 ports that no other test of this process has. They lie below those that the kernel gives to
+// connections, from 32768 on.
+func nextPort() int { return 20_992 + 100*int(clusters.Add(1)) }
 
 var clusters atomic.Int64
 

@@ -35,9 +35,11 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	}
 	completeLoad(c, config.ProfileNames(shipped))
 	completeClusters(env, c)
-	for flag, names := range env.found() {
+	var given config.Security
+	for flag, names := range env.found(&given) {
 		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
-			_, _ = load(env.silent()) // the command tells its problems when it runs
+			r, _ := load(env.silent()) // the command tells its problems when it runs
+			given = r.Security
 			return names(ctx, set)
 		})
 	}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,8 +19,10 @@ func (l *load) whyNow(ctx context.Context, res *result.Result, judged error) err
 		return judged
 	}
 	const within = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: l.Plan.Bootstrap, Timeout: within, Security: l.system.Security})
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w; now %w", judged, err)
 	}
 	if err == nil {

@@ -312,7 +312,7 @@ func TestEveryProblemOfReadingIsReportedWithItsFlag(t *testing.T) {
 		"--fetch-size big":                       "--fetch-size: ",
 		"--socket-buffer-size big":               "--socket-buffer-size: ",
 		"--command-config a --consumer.config b": "--command-config and --consumer.config exclude",
-		"--command-property a":                   `--command-property "a": write key=value`,
+		"--command-property a":                   `--command-property: write key=value`,
 		"--output xml":                           `--output "xml"`,
 	} {
 		t.Run(args, func(t *testing.T) {

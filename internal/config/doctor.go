@@ -57,7 +57,7 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 	if err != nil {
 		return err
 	}
-	b := &builder{f: &Flags{set: d.set}, kafka: kafka, sources: l.sources, from: l.from}
+	b := &builder{f: &Flags{set: d.set}, kafka: kafka, sources: l.sources, from: l.from, getenv: sys.Getenv}
 	b.errs = append(b.errs, d.checkForm(kafka.Nearest))
 	if err := plan.CheckTopic(d.Topic); err != nil {
 		b.bad("--topic %q: %w", d.Topic, err)
@@ -78,6 +78,7 @@ func (d *Doctor) client(b *builder) {
 	b.readProperties(c, "command-config", d.propertyFile)
 	b.putPairs(c, "command-property", d.properties)
 	b.own(c, "bootstrap-server", "bootstrap.servers", strings.Join(d.Bootstrap, ","))
+	b.provide(c)
 	d.Security = b.security()
 	for _, name := range slices.Sorted(maps.Keys(c.given)) {
 		if g := c.given[name]; !b.kafka.Producer.Has(name) && !b.kafka.Consumer.Has(name) {

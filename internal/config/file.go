@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,22 +136,48 @@ func (s System) parseFile(name string, data []byte, kind fileKind, nearest Neare
 	}
 	f.top = p.settings(flags, "", known[""])
 	if kind == ofProject {
-		p.errs = append(p.errs, f.noCommands())
+		p.errs = append(p.errs, f.onlyLoads())
 	}
 	return f, errors.Join(p.errs...)
 }
 
-// noCommands refuses commands in the file of a project, which may be of somebody else, as a clone is.
-func (f *file) noCommands() error {
+// ofUserOnly are settings that the file of a project must not have, with what they would do. It may be of somebody else, as a
+// clone is.
+var ofUserOnly = map[string]string{
+	"at": "runs a command", "exec": "runs a command",
+	"command-config": "names credentials", "producer.config": "names credentials", "consumer.config": "names credentials",
+	"key-file": "names a key", "payload-file": "sends a file", "ledger": "names a file",
+	"allow-tune": "lets others change this host",
+}
+
+// isAccess matches properties that say whom clients trust and how they log in.
+var isAccess = regexp.MustCompile(`^\s*(security\.|ssl\.|sasl\.|config\.providers|bootstrap\.servers)`)
+
+// onlyLoads refuses what is more than the description of a load in the file of a project.
+func (f *file) onlyLoads() error {
 	var errs []error
-	parts := []settings{f.top}
-	for _, section := range f.sections {
-		parts = append(parts, section)
+	refuse := func(source, key, does string) {
+		errs = append(errs, fmt.Errorf("%s: --%s %s: that is for the command line and the user's own file, and no project file may do so", source, key, does))
 	}
-	for _, part := range parts {
-		for _, key := range []string{"at", "exec"} {
-			if s, ok := part[key]; ok {
-				errs = append(errs, fmt.Errorf("%s: --%s runs a command of the user's own: no project file may do so", s.source, key))
+	parts := map[string]settings{"": f.top}
+	maps.Copy(parts, f.sections)
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		for _, key := range slices.Sorted(maps.Keys(parts[name])) {
+			s := parts[name][key]
+			does, refused := ofUserOnly[key]
+			switch {
+			case name == "agent":
+				refuse(s.source, key, "opens this host to others")
+			case refused:
+				refuse(s.source, key, does)
+			case strings.HasSuffix(key, "-property") || strings.HasSuffix(key, "-props"):
+				items, isList := s.value.([]any)
+				if !isList {
+					items = []any{s.value}
+				}
+				if slices.ContainsFunc(items, func(item any) bool { return isAccess.MatchString(fmt.Sprint(item)) }) {
+					refuse(s.source, key, "says where to connect and how to log in")
+				}
 			}
 		}
 	}

@@ -184,7 +184,7 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 		switch v.(type) {
 		case string, bool, int, int64, uint64, float64:
 		default: // a section, a date, nothing
-			return fmt.Errorf("%s: %s: %v is no single value; put text in quotes", source, f.Name, v)
+			return fmt.Errorf("%s: %s: it is no single value, but a section, a date or nothing; put text in quotes", source, f.Name)
 		}
 		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
 			return fmt.Errorf("%s: %s %q: %w", source, f.Name, fmt.Sprint(v), Unfit(f, err))

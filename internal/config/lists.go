@@ -44,6 +44,9 @@ func ExpandLists(args []string) ([]string, error) {
 func splitProperty(flag, s string) (key, value string, err error) {
 	key, value, ok := strings.Cut(s, "=")
 	if key = strings.TrimSpace(key); !ok || key == "" {
+		if strings.Contains(flag, "propert") || strings.Contains(flag, "props") {
+			return "", "", fmt.Errorf("%s: write key=value; an item has no key, or no =", flag) // it may be of a password
+		}
 		return "", "", fmt.Errorf("%s %q: write key=value", flag, s)
 	}
 	return key, value, nil

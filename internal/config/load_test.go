@@ -447,7 +447,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 		{"--record-key-range 5", []string{"--record-key-range 5: "}},
 		{"--header =x", []string{`--header "=x"`}},
 		{"--topic-config retention", []string{`--topic-config "retention"`}},
-		{"--command-property acks", []string{`--command-property "acks"`}},
+		{"--command-property acks", []string{"--command-property: write key=value"}},
 		{"--producer-props acks=1 --command-property acks=1", []string{"--command-property and --producer-props exclude"}},
 		{"--producer.config a --command-config b", []string{"--command-config and --producer.config exclude", "--command-config b: "}},
 		{"--command-config no/such", []string{"--command-config no/such: "}},

@@ -160,7 +160,7 @@ func TestEveryProblemOfARoundtripIsReportedOnce(t *testing.T) {
 		"--group-instance-id i":                              "--group-instance-id i: ",
 		"--commit sync":                                      "--commit sync: ",
 		"--record-size 10-2000":                              "--record-size 10-2000: ",
-		"--command-property acks":                            `--command-property "acks": write key=value`,
+		"--command-property acks":                            `--command-property: write key=value`,
 		"--command-config no/such":                           "--command-config no/such: ",
 		"--linger x":                                         `--linger "x"`,
 		"--producer.config " + a + " --consumer.config " + b: "bootstrap.servers: the producer's are a:1 (from " + a + ":1), the consumer's b:1",

@@ -40,6 +40,14 @@ func (b *builder) security() Security {
 			delete(c.given, name)
 		}
 	}
+	if b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject {
+		for _, name := range slices.Sorted(maps.Keys(taken)) {
+			if b.from["command-config"] != fromFlag && b.from["command-property"] != fromFlag {
+				b.bad("%s (from %s): the brokers are those of a project file, which may be of somebody else: name them with --bootstrap-server or --cluster to log in there", name, taken[name].Source)
+				return Security{}
+			}
+		}
+	}
 	return Security{func() map[string]plan.Given { return taken }}
 }
 

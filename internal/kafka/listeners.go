@@ -113,19 +113,28 @@ func (c *Cluster) Handshake(ctx context.Context, addr string) (*tls.ConnectionSt
 	return &state, nil
 }
 
-// Reach returns an error for each broker that does not answer at the address that it advertises. A load needs
-// all brokers, and a client that cannot reach one would only time out.
-func (c *Cluster) Reach(ctx context.Context) error {
-	var errs []error
-	for _, l := range c.Listeners(ctx) {
-		if l.Err != nil {
-			errs = append(errs, l.Err)
+// Reach asks each broker at the address that it advertises. Its error is that of names that do not resolve from here, and of
+// all brokers if none answers: a client that goes there would only time out. A broker that is down is no error while others
+// answer, because another one may lead its partitions: it is among unreached.
+func (c *Cluster) Reach(ctx context.Context) (unreached []error, err error) {
+	var unnamed []error
+	all := c.Listeners(ctx)
+	for _, l := range all {
+		switch {
+		case l.Err == nil:
+		case len(l.IPs) == 0:
+			unnamed = append(unnamed, l.Err)
+		default:
+			unreached = append(unreached, l.Err)
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(errs...)
+	if len(unnamed) > 0 || len(unreached) == len(all) {
+		return nil, errors.Join(append(unnamed, unreached...)...)
+	}
+	return unreached, nil
 }
 
 // fromLoopback reports whether a bootstrap server is an address of this host.

@@ -59,7 +59,7 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	err = c.Reach(t.Context())
+	_, err = c.Reach(t.Context())
 	if err == nil {
 		t.Fatal("all brokers are reached")
 	}
@@ -80,19 +80,29 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 	}
 }
 
-// A load may begin 300 ms after it was asked for, and the brokers are asked for other things too.
-func TestBrokersThatAnswerAreAskedSoon(t *testing.T) {
+// A broker that is down does not hinder a load that others serve.
+func TestABrokerThatIsDownIsNoErrorWhileOthersAnswer(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	nobody := refusing(t)
+	c := connect(t, []string{advertising(t, fake.ListenAddrs()[0], nobody)})
+	unreached, err := c.Reach(t.Context())
+	if err != nil || len(unreached) != 1 || !strings.HasPrefix(unreached[0].Error(), "broker 1 advertises "+nobody+": connection refused") {
+		t.Errorf("%v, %v", unreached, err)
+	}
+}
+
+func TestEachBrokerIsAsked(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(9))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
 	c := connect(t, fake.ListenAddrs()[:1])
-	begun := time.Now()
 	all := c.Listeners(t.Context())
-	if took := time.Since(begun); took > 300*time.Millisecond {
-		t.Errorf("it took %s", took)
-	}
 	if len(all) != 9 {
 		t.Errorf("%d brokers are asked", len(all))
 	}
@@ -111,7 +121,7 @@ func TestAskingBrokersEndsWhenItIsInterrupted(t *testing.T) {
 		silent(c)
 	})
 	c := connect(t, []string{advertising(t, hung)})
-	if err := c.Reach(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := c.Reach(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("gives %v", err)
 	}
 }
@@ -128,7 +138,7 @@ func TestABootstrapServerIsAskedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
+	if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
 		t.Errorf("gives %v", err)
 	}
 	if n := len(asked); n != 1 {

@@ -67,26 +67,22 @@ func (v *values) endpoint(property string, at *url.URL, m module) func(context.C
 	return func(ctx context.Context) (secret.Text, error) { return again(ctx, pause, most, once) }
 }
 
-// again asks until there is a token, an error that stays, or the end of the time. The pause doubles.
+// leastPause keeps a pause of 0 from asking without end.
+const leastPause = 100 * time.Millisecond
+
+// again asks until there is a token, an error that stays, or the time for another try is over. The pause doubles.
 func again(ctx context.Context, pause, most time.Duration, once func(context.Context) (secret.Text, bool, error)) (secret.Text, error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	var before error
-	for {
+	began := time.Now()
+	for pause = max(pause, leastPause); ; pause *= 2 {
 		token, passing, err := once(ctx)
-		switch {
-		case err == nil || !passing:
+		if err == nil || !passing || time.Since(began)+pause > most {
 			return token, err
-		case ctx.Err() != nil && before != nil:
-			return token, before // this one only says that the time is over
 		}
-		before = err
 		select {
 		case <-ctx.Done():
 			return token, err
 		case <-time.After(pause):
 		}
-		pause *= 2
 	}
 }
 

@@ -82,6 +82,7 @@ type tokens struct {
 	mu    sync.Mutex // guards the rest; one asks, and others wait
 	token secret.Text
 	until time.Time // zero: not to be used again
+	end   time.Time // of the token's life
 }
 
 func (t *tokens) current(ctx context.Context, now time.Time) (secret.Text, error) {
@@ -91,14 +92,18 @@ func (t *tokens) current(ctx context.Context, now time.Time) (secret.Text, error
 		return t.token, nil
 	}
 	token, err := t.ask(ctx)
-	if err != nil {
+	switch {
+	case err != nil && now.Before(t.end):
+		return t.token, nil // it is good for some time yet
+	case err != nil:
 		return secret.Text{}, err
 	}
-	t.token, t.until = token, time.Time{}
+	t.token, t.until, t.end = token, time.Time{}, time.Time{}
 	if end := expiry(token); !end.IsZero() {
 		if end.Before(now) {
 			return token, tokenError("the token expired at %s: renew it, or check the clock of this host", end.UTC().Format(time.RFC3339))
 		}
+		t.end = end
 		t.until = now.Add(time.Duration(t.window * float64(end.Sub(now))))
 	}
 	return token, nil

@@ -130,8 +130,12 @@ func (s *session) connect(ctx context.Context) (err error) {
 	if s.cluster, err = kafka.Connect(ctx, access); err != nil {
 		return err
 	}
-	if err := s.cluster.Reach(ctx); err != nil { // before anything is made
+	unreached, err := s.cluster.Reach(ctx)
+	if err != nil { // before anything is made
 		return err
+	}
+	for _, u := range unreached {
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("%v; going on with the others", u)})
 	}
 	for _, u := range s.cluster.Unreached {
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("bootstrap server %v; going on with the others", u)})
