@@ -27,7 +27,7 @@ clusters:
     protected: true
 `
 
-// withClusters is a call of a user who has two clusters, of which staging has a properties file.
+// withClusters runs as a user whose configuration file has two clusters. Only the cluster staging has a properties file.
 func withClusters(t *testing.T, more string) (in given, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -423,7 +423,8 @@ func (c *cluster) partition(topic string, change func(*kmsg.MetadataResponseTopi
 	})
 }
 
-// metadata changes the metadata of what is there now. A topic that is made later is not seen, so examinations are to make none.
+// metadata makes the brokers answer later questions for metadata with what change makes of the present answer. A topic that is
+// made afterwards is not in it, so examinations make none from then on.
 func (c *cluster) metadata(change func(*kmsg.MetadataResponse)) {
 	c.t.Helper()
 	c.frozen = true

@@ -31,7 +31,7 @@ type stored struct {
 	at     stamp
 }
 
-// stamp tells whether a file has changed.
+// stamp is the time and size of a file when it was read. A file with another stamp has changed.
 type stamp struct {
 	modified time.Time
 	size     int64
