@@ -184,6 +184,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	}
 	adapt(s, flags)
 	b := newLab(env)
+	b.ofProject = flags.OfProject()
 	brokers := 0
 	if s.NeedsBrokers() {
 		if brokers, err = b.brokers(ctx, s.Loads[0]); err != nil {

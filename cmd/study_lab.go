@@ -25,6 +25,8 @@ type lab struct {
 	host  hostTuner // of this machine
 	sink  bool      // made by newSinkLab
 
+	ofProject bool // as config.System.OfProject
+
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
 
@@ -50,7 +52,7 @@ func newSinkLab(env *Env) *lab {
 // load returns a load with everything that is known of it before kt connects.
 func (b *lab) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
-	sys.Profiles, sys.Warn = profiles.Of(l.Command), b.warn
+	sys.Profiles, sys.Warn, sys.OfProject = profiles.Of(l.Command), b.warn, b.ofProject
 	var flags []config.Assignment
 	for _, f := range l.Flags {
 		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}})

@@ -156,15 +156,13 @@ func (a *Agent) checkAddresses() error {
 	}
 	for i, addr := range a.Join {
 		full, err := withPort(addr)
-		if err != nil {
+		switch {
+		case err != nil:
 			errs = append(errs, fmt.Errorf("--join %q: %w", addr, err))
+		case a.KeyFile == "" && !Loopback(full):
+			errs = append(errs, fmt.Errorf("--join %s: without a key an agent reaches only this host; add --key-file FILE", full))
 		}
 		a.Join[i] = full
-	}
-	for _, addr := range a.Join {
-		if a.KeyFile == "" && !Loopback(addr) {
-			errs = append(errs, fmt.Errorf("--join %s: without a key an agent reaches only this host; add --key-file FILE", addr))
-		}
 	}
 	if len(errs) == 0 && a.KeyFile == "" && !Loopback(a.Bind) {
 		errs = append(errs, fmt.Errorf("--bind %s: beyond loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))

@@ -122,6 +122,7 @@ type form struct {
 	outputs []string // the forms that the command has
 	config  string
 	sources map[string]string // flag → where its value came from
+	from    map[string]layer  // flag → the kind of that source
 }
 
 // defineForm defines the flags. more defines further ones that belong to the output; it may be nil.
@@ -142,7 +143,7 @@ func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, 
 // layers applies environment and configuration file.
 func (f *form) layers(sys System, nearest Nearest) error {
 	l, err := loadLayers(f.set, f.command, f.config, "", sys, nearest)
-	f.sources = l.sources
+	f.sources, f.from = l.sources, l.from
 	return err
 }
 

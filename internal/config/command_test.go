@@ -116,6 +116,7 @@ func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 		{agent, []string{"--tags", strings.Repeat("a", longestTag)}, ""},
 		{agent, []string{"--tags", strings.Repeat("a", longestTag+1)}, `--tags "aaa`},
 		{agent, []string{"--tags", "all"}, `--tags "all": a tag `},
+		{agent, []string{"--join", "a:b:c"}, `--join "a:b:c": `},
 		{collect, []string{"--run", "nightly"}, ""},
 		{collect, []string{"--run", "nightly@2026-11-21T22:00:00Z"}, ""},
 		{collect, []string{"--run", ".x"}, `--run ".x": `},

@@ -57,7 +57,7 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 	if err != nil {
 		return err
 	}
-	b := &builder{f: &Flags{set: d.set}, kafka: kafka, sources: l.sources, from: l.from, getenv: sys.Getenv}
+	b := &builder{layers: l, kafka: kafka}
 	b.errs = append(b.errs, d.checkForm(kafka.Nearest))
 	if err := plan.CheckTopic(d.Topic); err != nil {
 		b.bad("--topic %q: %w", d.Topic, err)

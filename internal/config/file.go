@@ -148,6 +148,7 @@ var ofUserOnly = map[string]string{
 	"command-config": "names credentials", "producer.config": "names credentials", "consumer.config": "names credentials",
 	"key-file": "names a key", "payload-file": "sends a file", "ledger": "names a file",
 	"allow-tune": "lets others change this host",
+	"config":     "names another file",
 }
 
 // isAccess matches properties that say whom clients trust and how they log in.

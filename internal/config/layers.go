@@ -22,6 +22,7 @@ type System struct {
 	Profiles  fs.FS    // of the command: NAME.yaml
 
 	ProjectFile string // "": none
+	OfProject   bool   // the brokers that flags name are those of a project file, and get no security property
 
 	Warn func(text string) // takes warnings; may be nil
 }

@@ -59,11 +59,9 @@ func (f *Flags) asGiven(problems error) error {
 
 // builder turns the values of the flags into a plan and collects their problems.
 type builder struct {
+	*layers
 	f        *Flags
 	kafka    Kafka
-	getenv   func(string) string
-	sources  map[string]string
-	from     map[string]layer // by flag
 	warnings []string
 	errs     []error
 
@@ -74,7 +72,7 @@ type builder struct {
 }
 
 func newBuilder(f *Flags, l *layers, kafka Kafka) *builder {
-	b := &builder{f: f, kafka: kafka, getenv: l.sys.Getenv, sources: l.sources, from: l.from}
+	b := &builder{layers: l, f: f, kafka: kafka}
 	b.producer, b.consumer = newClient("producer", kafka.Producer), newClient("consumer", kafka.Consumer)
 	if f.writes() {
 		b.clients = append(b.clients, b.producer)
@@ -127,7 +125,7 @@ func flat(err error) []error {
 }
 
 // value returns the value of a flag of this command, as text.
-func (b *builder) value(flag string) string { return b.f.set.Lookup(flag).Value.String() }
+func (b *builder) value(flag string) string { return b.flags.Lookup(flag).Value.String() }
 
 func (b *builder) given(flag string) bool { return b.from[flag] != fromDefault }
 

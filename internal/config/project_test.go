@@ -1,9 +1,14 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // The file of a project may be of somebody else, as a clone is.
@@ -16,11 +21,49 @@ func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 		"command-property:\n  - acks=1\n  - ' security.protocol=PLAINTEXT'": "--command-property says where to connect and how to log in",
 		"consume:\n  command-property: bootstrap.servers=x:1":               "--command-property says where to connect and how to log in",
 		"agent:\n  join: x": "--join opens this host to others",
+		"config: x.yaml":    "--config names another file",
 		"acks: all\ncommand-property: [linger.ms=1]\nbootstrap-server: b:9092": "",
 	} {
 		_, err := System{Getenv: noVariable}.parseFile(filepath.Join(t.TempDir(), "kt.yaml"), []byte(text), ofProject, nothingNear)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A property of the command line goes to the brokers of a project file. One of the user's files does not, whatever else
+// was typed.
+func TestBrokersOfAProjectGetNoPasswordOfTheUser(t *testing.T) {
+	const refused = "the brokers are those of a project file"
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
+	sys := projectSystem(t, "bootstrap-server: b:1", "command-config: "+file, nil)
+	secure := kafka
+	secure.Security = isSecure
+	for args, want := range map[string]string{
+		"": refused, "--command-property linger.ms=1": refused, "--acks 1 --command-property ssl.keystore.password=y": refused,
+		"--command-config " + file: "", "--producer.config " + file: "", "--bootstrap-server c:1": "",
+	} {
+		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+		flags := NewProduce(set)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := flags.Load(sys, secure)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) || len(r.Security.Given()) > 0 != (want == "") {
+			t.Errorf("%q: %v, %d properties", args, err, len(r.Security.Given()))
+		}
+	}
+	for args, want := range map[string]string{"": refused, "--bootstrap-server c:1": "", "--command-config " + file: ""} {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s := NewStudyRun(set)
+		if err := errors.Join(set.Parse(strings.Fields(args)), s.Load(sys, samePrefix)); err != nil {
+			t.Fatal(err)
+		}
+		loads := sys
+		loads.OfProject = s.OfProject()
+		if _, err := LoadOf(plan.Produce, s.Shared(), loads, secure); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("loads of a study with %q: %v", args, err)
 		}
 	}
 }

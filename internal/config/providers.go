@@ -55,7 +55,7 @@ func (b *builder) provide(c *client) {
 			if find == nil {
 				return text
 			}
-			value, err := find(lookup{b.getenv}, parts[3], parts[4])
+			value, err := find(lookup{b.sys.Getenv}, parts[3], parts[4])
 			if err != nil {
 				b.bad("%s=%s (from %s): %w", name, text, g.Source, err)
 			}

@@ -24,8 +24,10 @@ func (s Security) Given() map[string]plan.Given {
 func (Security) String() string { return "[hidden]" }
 
 // security takes the security properties out of those of the clients. Both clients go to one
-// cluster, so they have the same.
+// cluster, so they have the same. The brokers of a project file may be somebody else's: only properties of the command
+// line are sent there.
 func (b *builder) security() Security {
+	ofProject := b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject
 	taken := make(map[string]plan.Given)
 	for _, c := range b.clients {
 		for _, name := range slices.Sorted(maps.Keys(c.given)) {
@@ -33,19 +35,15 @@ func (b *builder) security() Security {
 				continue
 			}
 			g := c.given[name]
+			if b.sys.OfProject || ofProject && c.levels[name] != fromFlag {
+				b.bad("%s (from %s): the brokers are those of a project file, which may be of somebody else: name them with --bootstrap-server or --cluster to log in there", name, g.Source)
+				return Security{}
+			}
 			if other, twice := taken[name]; twice && other.Value != g.Value {
 				b.bad("%s: the producer's (from %s) and the consumer's (from %s) differ; give both the same", name, other.Source, g.Source)
 			}
 			taken[name] = g
 			delete(c.given, name)
-		}
-	}
-	if b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject {
-		for _, name := range slices.Sorted(maps.Keys(taken)) {
-			if b.from["command-config"] != fromFlag && b.from["command-property"] != fromFlag {
-				b.bad("%s (from %s): the brokers are those of a project file, which may be of somebody else: name them with --bootstrap-server or --cluster to log in there", name, taken[name].Source)
-				return Security{}
-			}
 		}
 	}
 	return Security{func() map[string]plan.Given { return taken }}
@@ -55,7 +53,7 @@ func (b *builder) security() Security {
 // property is one of security. Others in the file are left out.
 func SecurityOf(path string, sys System, is func(name string) bool) (Security, error) {
 	c := newClient("", Client{Has: is})
-	b := &builder{f: &Flags{}, clients: []*client{c}, kafka: Kafka{Security: is}, getenv: sys.Getenv}
+	b := &builder{layers: &layers{sys: sys}, clients: []*client{c}, kafka: Kafka{Security: is}}
 	b.readProperties(c, "command-config", path)
 	b.provide(c)
 	s := b.security()
