@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/properties"
 )
 
@@ -141,11 +140,7 @@ func noCluster(source, name string, all map[string]Cluster, nearest Nearest) err
 		return fmt.Errorf("%s %s: there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", source, name, clustersKey)
 	}
 	names := slices.Sorted(maps.Keys(all))
-	hint := "there are " + strings.Join(names, ", ")
-	if n := nearest(name, names); n != "" {
-		hint = "did you mean " + n + "?"
-	}
-	return fmt.Errorf("%s %s: there is no such cluster; %s", source, name, hint)
+	return fmt.Errorf("%s %s: there is no such cluster%s", source, name, nearest.hint(name, names, "; there are "+strings.Join(names, ", ")))
 }
 
 // protected returns the name of the protected cluster that brokers belong to, however they were named; "": none.
@@ -181,11 +176,7 @@ func (c *Cluster) readProperties() ([]properties.Property, error) {
 	if c.Properties == "" {
 		return nil, nil
 	}
-	data, err := input.Read(c.Properties, input.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
-	}
-	list, err := properties.Parse(data)
+	list, err := readProperties(c.Properties)
 	if err != nil {
 		return nil, fmt.Errorf("command-config %s: %w", c.Properties, err)
 	}

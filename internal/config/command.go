@@ -72,10 +72,12 @@ func group(set *pflag.FlagSet, name string, add func()) {
 	})
 }
 
-// otherCommands are those that make no load. They may have a section in the configuration
-// file too.
-func otherCommands() map[string]func(*pflag.FlagSet) {
+// definitions returns what defines the flags of each command. Each may have a section in the configuration file.
+func definitions() map[string]func(*pflag.FlagSet) {
 	return map[string]func(*pflag.FlagSet){
+		"produce":   func(s *pflag.FlagSet) { NewProduce(s) },
+		"consume":   func(s *pflag.FlagSet) { NewConsume(s) },
+		"roundtrip": func(s *pflag.FlagSet) { NewRoundtrip(s) },
 		"tune":      func(s *pflag.FlagSet) { NewTune(s) },
 		"probe":     func(s *pflag.FlagSet) { NewProbe(s) },
 		"study":     func(s *pflag.FlagSet) { NewStudyRun(s) },
@@ -183,9 +185,5 @@ func oneOf(flag, value string, among []string, nearest Nearest) error {
 	if slices.Contains(among, value) {
 		return nil
 	}
-	hint := ""
-	if n := nearest(value, among); n != "" {
-		hint = "; did you mean " + n + "?"
-	}
-	return fmt.Errorf("--%s %q: it must be one of %s%s", flag, value, strings.Join(among, ", "), hint)
+	return fmt.Errorf("--%s %q: it must be one of %s%s", flag, value, strings.Join(among, ", "), nearest.hint(value, among, ""))
 }

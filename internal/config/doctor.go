@@ -82,10 +82,7 @@ func (d *Doctor) client(b *builder) {
 	d.Security = b.security()
 	for _, name := range slices.Sorted(maps.Keys(c.given)) {
 		if g := c.given[name]; !b.kafka.Producer.Has(name) && !b.kafka.Consumer.Has(name) {
-			hint := ""
-			if n := b.kafka.Nearest(name, slices.Concat(b.kafka.Producer.Names, b.kafka.Consumer.Names)); n != "" {
-				hint = "; did you mean " + n + "?"
-			}
+			hint := b.kafka.Nearest.hint(name, slices.Concat(b.kafka.Producer.Names, b.kafka.Consumer.Names), "")
 			b.warn("Warning: no client of kt has the property %s (from %s)%s", name, g.Source, hint)
 		}
 	}

@@ -205,7 +205,7 @@ func (p *parser) settings(entries []entry, path string, known []string) settings
 		_, twice := s[e.key]
 		switch {
 		case !slices.Contains(known, e.key) && e.key != "description":
-			p.bad(e, "unknown key %q%s", path+e.key, p.suggest(e.key, known))
+			p.bad(e, "unknown key %q%s", path+e.key, p.nearest.hint(e.key, known, ""))
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", path+e.key)
 		default:
@@ -213,14 +213,6 @@ func (p *parser) settings(entries []entry, path string, known []string) settings
 		}
 	}
 	return s
-}
-
-// suggest is "; did you mean X?" for the nearest name, or nothing.
-func (p *parser) suggest(key string, among []string) string {
-	if n := p.nearest(key, among); n != "" {
-		return fmt.Sprintf("; did you mean %s?", n)
-	}
-	return ""
 }
 
 // entry is a key of a YAML mapping with its value.
@@ -318,16 +310,4 @@ func knownKeys() map[string][]string {
 	slices.Sort(known[""])
 	known[""] = slices.Compact(known[""])
 	return known
-}
-
-// definitions returns what defines the flags of each command.
-func definitions() map[string]func(*pflag.FlagSet) {
-	all := make(map[string]func(*pflag.FlagSet))
-	for name, define := range otherCommands() {
-		all[name] = define
-	}
-	for _, c := range commands {
-		all[string(c)] = func(set *pflag.FlagSet) { newFlags(set, c) }
-	}
-	return all
 }

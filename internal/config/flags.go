@@ -95,8 +95,7 @@ func NewConsume(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Consume) 
 // NewRoundtrip defines the flags of `kt roundtrip` on a set.
 func NewRoundtrip(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Roundtrip) }
 
-// commands are those that make a load: each may have a section in the configuration
-// file.
+// commands are those that make a load.
 var commands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
 
 func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {

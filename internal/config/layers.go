@@ -151,13 +151,12 @@ func (s System) warnOfStrangers(nearest Nearest) {
 	for _, flag := range knownKeys()[""] {
 		names = append(names, envName(flag))
 	}
-	p := parser{nearest: nearest}
 	for _, pair := range s.Environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		s.Warn(name + " is ignored: kt has no such variable" + p.suggest(name, names))
+		s.Warn(name + " is ignored: kt has no such variable" + nearest.hint(name, names, ""))
 	}
 }
 
@@ -204,11 +203,7 @@ func (l *layers) readProfile(name string) (settings, error) {
 	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
 	if err != nil {
 		names := ProfileNames(l.sys.Profiles)
-		hint := "there are " + strings.Join(names, ", ")
-		if n := l.nearest(name, names); n != "" {
-			hint = "did you mean " + n + "?"
-		}
-		return nil, fmt.Errorf("--profile %s: there is no such profile; %s", name, hint)
+		return nil, fmt.Errorf("--profile %s: there is no such profile%s", name, l.nearest.hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
 	where := func(int) string { return "profile " + name }
 	entries, err := readYAML(where, data)

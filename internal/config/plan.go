@@ -91,12 +91,7 @@ func (b *builder) bootstrap() []string {
 	case !ok:
 		return nil
 	}
-	var servers []string
-	for server := range strings.SplitSeq(g.Value, ",") {
-		if server = strings.TrimSpace(server); server != "" {
-			servers = append(servers, server)
-		}
-	}
+	servers := named(strings.Split(g.Value, ","))
 	switch {
 	case len(servers) > 0:
 	case b.f.writes():

@@ -93,12 +93,7 @@ func (b *builder) readProperties(c *client, flag, path string) {
 	if path == "" {
 		return
 	}
-	data, err := input.Read(path, input.Settings)
-	if err != nil {
-		b.bad("--%s %s: %w", flag, path, err)
-		return
-	}
-	list, err := properties.Parse(data)
+	list, err := readProperties(path)
 	if err != nil {
 		b.bad("--%s %s: %w", flag, path, err)
 		return
@@ -113,6 +108,15 @@ func (b *builder) readProperties(c *client, flag, path string) {
 			c.put(p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)}, b.from[flag])
 		}
 	}
+}
+
+// readProperties returns the Java properties in a file.
+func readProperties(path string) ([]properties.Property, error) {
+	data, err := input.Read(path, input.Settings)
+	if err != nil {
+		return nil, err
+	}
+	return properties.Parse(data)
 }
 
 // warnOnce warns of what is found for each of two clients.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/properties"
 )
 
 // reference matches ${provider:path:key} and ${provider:key}, as Kafka does.
@@ -32,16 +31,13 @@ type lookup struct{ getenv func(string) string }
 // config.providers names are asked: a ${…} of another kind means itself, as in Java.
 func (b *builder) provide(c *client) {
 	const property = "config.providers"
-	named := c.given[property]
+	asked := c.given[property]
 	found := make(map[string]func(lookup, string, string) (string, error))
-	for name := range strings.SplitSeq(named.Value, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
+	for _, name := range named(strings.Split(asked.Value, ",")) {
 		class := c.given[property+"."+name+".class"].Value
 		find := providers[class[strings.LastIndex(class, ".")+1:]]
 		if find == nil {
-			b.bad("%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, named.Source)
+			b.bad("%s.%s.class=%s (from %s): kt knows FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider; leave the provider out", property, name, class, asked.Source)
 			continue
 		}
 		found[name] = find
@@ -67,11 +63,7 @@ func (b *builder) provide(c *client) {
 
 // inFile looks a key up in a properties file.
 func (lookup) inFile(path, key string) (string, error) {
-	data, err := input.Read(path, input.Settings)
-	if err != nil {
-		return "", err
-	}
-	list, err := properties.Parse(data)
+	list, err := readProperties(path)
 	if err != nil {
 		return "", err
 	}

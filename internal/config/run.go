@@ -69,3 +69,11 @@ type Client struct {
 
 // Nearest gives the name among some that is most like another, or "".
 type Nearest func(name string, among []string) string
+
+// hint returns "; did you mean X?" for the name that is most like another, or otherwise if there is none.
+func (n Nearest) hint(name string, among []string, otherwise string) string {
+	if near := n(name, among); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return otherwise
+}

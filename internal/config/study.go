@@ -170,11 +170,7 @@ func CheckFlag(command plan.Command, name string, nearest Nearest) error {
 }
 
 func noFlag(set *pflag.FlagSet, command plan.Command, name string, nearest Nearest) error {
-	hint := ""
-	if n := nearest(name, flagNames(set)); n != "" {
-		hint = "; did you mean " + n + "?"
-	}
-	return fmt.Errorf("%s: kt %s has no such flag%s", name, command, hint)
+	return fmt.Errorf("%s: kt %s has no such flag%s", name, command, nearest.hint(name, flagNames(set), ""))
 }
 
 // LoadOf makes a run of flags that do not come from a command line, as if they did.
