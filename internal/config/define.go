@@ -16,14 +16,14 @@ func (f *Flags) defineTarget() {
 	set := f.set
 	if f.writes() {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
-		set.StringVar(&f.topic, "topic", defaultTopic, topicUsage)
-		set.Int32Var(&f.partitions, "partitions", 0, "create the topic with `N` partitions; refuse a topic with another number")
-		set.Int16Var(&f.replication, "replication-factor", 0, "create the topic with `N` replicas; refuse a topic with another number")
+		set.StringVar(&f.run.Plan.Topic.Name, "topic", defaultTopic, topicUsage)
+		set.Int32Var(&f.run.Plan.Topic.Partitions, "partitions", 0, "create the topic with `N` partitions; refuse a topic with another number")
+		set.Int16Var(&f.run.Plan.Topic.ReplicationFactor, "replication-factor", 0, "create the topic with `N` replicas; refuse a topic with another number")
 		set.StringArrayVar(&f.topicConfig, "topic-config", nil, "settings `K=V` for the topic, if this run creates it")
-		set.BoolVar(&f.deleteTopic, "delete-topic", false, "delete the topic at the end, if this run created it")
+		set.BoolVar(&f.run.Plan.Topic.Delete, "delete-topic", false, "delete the topic at the end, if this run created it")
 	} else {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage)
-		set.StringVar(&f.topic, "topic", "", topicUsage)
+		set.StringVar(&f.run.Plan.Topic.Name, "topic", "", topicUsage)
 		set.StringVar(&f.include, "include", "", "read all topics whose whole name matches this `REGEX`")
 	}
 	defineCluster(set, &f.cluster)
@@ -93,7 +93,7 @@ func (f *Flags) definePayload() {
 	set.StringVar(&f.keys, "key-distribution", string(plan.NoKeys), "`KIND` of record keys: none, range (in turn) or random")
 	set.Var(&f.keyRange, "record-key-range", "keys are numbers below `N`")
 	set.StringArrayVar(&f.headers, "header", nil, "headers `K=V` of every record")
-	set.Int64Var(&f.seed, "seed", 1, "`SEED` of sizes, payloads, keys and Poisson arrivals")
+	set.Int64Var(&f.run.Plan.Seed, "seed", 1, "`SEED` of sizes, payloads, keys and Poisson arrivals")
 }
 
 func (f *Flags) defineReading() {
@@ -150,13 +150,13 @@ func (f *Flags) defineClient() {
 	set := f.set
 	set.StringArrayVar(&f.properties, "command-property", nil, "client properties `K=V` by their Java names; may be repeated")
 	set.StringVar(&f.propertyFile, "command-config", "", "properties `FILE` of the client")
-	set.BoolVar(&f.lenient, "lenient", false, "warn about unknown properties, do not refuse them")
+	set.BoolVar(&f.run.Lenient, "lenient", false, "warn about unknown properties, do not refuse them")
 }
 
 func (f *Flags) defineVerify() {
 	set := f.set
 	if !f.writes() {
-		set.StringVar(&f.verifyFile, "verify", "", "look for every record of this `LEDGER`, written by kt produce --verify")
+		set.StringVar(&f.run.LedgerFile, "verify", "", "look for every record of this `LEDGER`, written by kt produce --verify")
 		return
 	}
 	verify := "number every record, and write a ledger for kt consume --verify"
@@ -164,7 +164,7 @@ func (f *Flags) defineVerify() {
 		verify = "check that every acknowledged record is read once, in order and unchanged; also write a ledger"
 	}
 	set.BoolVar(&f.verify, "verify", false, verify)
-	set.StringVar(&f.ledger, "ledger", "", "write the ledger to this `FILE` (default: next to the run file)")
+	set.StringVar(&f.run.Ledger, "ledger", "", "write the ledger to this `FILE` (default: next to the run file)")
 }
 
 func (f *Flags) defineEvents() {
@@ -179,24 +179,24 @@ const defaultDateFormat = "yyyy-MM-dd HH:mm:ss:SSS"
 func (f *Flags) defineOutput() {
 	set := f.set
 	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv or perf-test (default tui on a terminal, else text)")
-	set.StringVar(&f.resultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
+	set.StringVar(&f.run.ResultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
 	set.StringVar(&f.interval, "reporting-interval", "5000", "time between progress lines, as `MS` or time")
-	set.BoolVar(&f.printMetrics, "print-metrics", false, "print the client's metrics at the end")
+	set.BoolVar(&f.run.PrintMetrics, "print-metrics", false, "print the client's metrics at the end")
 	if f.reads() {
-		set.BoolVar(&f.showDetailed, "show-detailed-stats", false, "with --output perf-test: a line for each interval, none for the whole run")
-		set.BoolVar(&f.hideHeader, "hide-header", false, "with --output perf-test: no header")
-		set.StringVar(&f.dateFormat, "date-format", defaultDateFormat, "with --output perf-test: `FORMAT` of times, as for Java's SimpleDateFormat")
+		set.BoolVar(&f.run.ShowDetailed, "show-detailed-stats", false, "with --output perf-test: a line for each interval, none for the whole run")
+		set.BoolVar(&f.run.HideHeader, "hide-header", false, "with --output perf-test: no header")
+		set.StringVar(&f.run.DateFormat, "date-format", defaultDateFormat, "with --output perf-test: `FORMAT` of times, as for Java's SimpleDateFormat")
 	}
-	set.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
-	defineVerbose(set, &f.verbose)
-	f.look.define(set)
-	set.IntVar(&f.fps, "fps", 4, "`N` frames a second of the screen, 1 to 30")
+	set.BoolVarP(&f.run.Quiet, "quiet", "q", false, "no progress, only the result")
+	defineVerbose(set, &f.run.Verbose)
+	f.run.Look.define(set)
+	set.IntVar(&f.run.FPS, "fps", 4, "`N` frames a second of the screen, 1 to 30")
 }
 
 func (f *Flags) defineConfig() {
 	set := f.set
 	set.StringVar(&f.profile, "profile", "", "start from the profile `NAME`; flags override it")
 	defineConfigFile(set, &f.config)
-	defineYes(set, &f.yes)
-	set.BoolVar(&f.printConfig, "print-config", false, "print every effective setting and its source, and stop")
+	defineYes(set, &f.run.Yes)
+	set.BoolVar(&f.run.PrintConfig, "print-config", false, "print every effective setting and its source, and stop")
 }

@@ -12,12 +12,11 @@ type Flags struct {
 	set     *pflag.FlagSet
 	command plan.Command
 
+	run Run // what is taken as it was given
+
 	// target
 	bootstrap, brokerList, topicConfig []string
-	topic, include, cluster            string
-	partitions                         int32
-	replication                        int16
-	deleteTopic                        bool
+	include, cluster                   string
 
 	// load
 	records, messages, warmupRecords   count
@@ -36,7 +35,6 @@ type Flags struct {
 	keys                         string
 	keyRange                     count
 	headers                      []string
-	seed                         int64
 
 	// reading
 	group, commit, start string
@@ -60,30 +58,14 @@ type Flags struct {
 	// both clients
 	properties   []string
 	propertyFile string
-	lenient      bool
 
 	// verification and events
-	verify             bool
-	verifyFile, ledger string
-	at, exec           []string
+	verify   bool
+	at, exec []string
 
-	// hosts
-	run   string
-	hosts Hosts
-
-	// output
-	output, resultFile, interval string
-	fps                          int
-	quiet, verbose               bool
-	look                         Look
-	printMetrics                 bool
-	hideHeader, showDetailed     bool
-	dateFormat                   string
-
-	// configuration
-	config, profile string
-	printConfig     bool
-	yes             bool
+	// output and configuration
+	output, interval string
+	config, profile  string
 }
 
 // NewProduce defines the flags of `kt produce` on a set.

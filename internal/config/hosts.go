@@ -88,22 +88,22 @@ type Hosts struct {
 
 func (f *Flags) defineHosts() {
 	set := f.set
-	set.StringVar(&f.run, "run", "", "`NAME` of the run; kt collect --run NAME merges its parts")
-	set.StringSliceVar(&f.hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all (except brokers' hosts); they share the load")
-	set.IntVar(&f.hosts.Hosts, "hosts", 0, "refuse to begin unless --on means exactly `N` hosts (default any number)")
-	set.IntVar(&f.hosts.Processes, "processes", 1, "`N` processes on each host of --on")
-	set.StringSliceVar(&f.hosts.Watch, "watch", nil, "only watch these `HOSTS`: names, tags, all or none (default with --on: those with the role broker)")
-	f.hosts.define(set)
+	set.StringVar(&f.run.Name, "run", "", "`NAME` of the run; kt collect --run NAME merges its parts")
+	set.StringSliceVar(&f.run.Hosts.On, "on", nil, "make the load on these `HOSTS`, where kt agent runs: names, tags, clients, brokers, or all (except brokers' hosts); they share the load")
+	set.IntVar(&f.run.Hosts.Hosts, "hosts", 0, "refuse to begin unless --on means exactly `N` hosts (default any number)")
+	set.IntVar(&f.run.Hosts.Processes, "processes", 1, "`N` processes on each host of --on")
+	set.StringSliceVar(&f.run.Hosts.Watch, "watch", nil, "only watch these `HOSTS`: names, tags, all or none (default with --on: those with the role broker)")
+	f.run.Hosts.define(set)
 }
 
 // hostsOf checks the flags about other hosts.
 func (b *builder) hostsOf(p *plan.Plan) Hosts {
-	h := b.f.hosts
+	h := b.f.run.Hosts
 	if err := h.Check(); err != nil {
 		b.errs = append(b.errs, err)
 	}
-	if err := plan.CheckName(b.f.run); b.f.run != "" && err != nil {
-		b.bad("--run %q: %w", b.f.run, err)
+	if err := plan.CheckName(b.f.run.Name); b.f.run.Name != "" && err != nil {
+		b.bad("--run %q: %w", b.f.run.Name, err)
 	}
 	h.OwnProducers, h.OwnConsumers = b.given("producers"), b.given("consumers")
 	h.On = named(h.On)
@@ -158,7 +158,7 @@ func (b *builder) checkRemote(p *plan.Plan) {
 	if p.Verify && p.Command != plan.Roundtrip {
 		refuse("verify", "a ledger is of one process; kt roundtrip --verify accounts for every record on all hosts")
 	}
-	if b.f.ledger != "" {
+	if b.f.run.Ledger != "" {
 		refuse("ledger", "no path is sent to another host")
 	}
 	if p.Command == plan.Roundtrip && p.Read.Group != "" {

@@ -20,21 +20,15 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 		return Run{}, err
 	}
 	b := newBuilder(f, l, kafka)
-	r := Run{
-		ResultFile: f.resultFile, FPS: f.fps, Quiet: f.quiet, Verbose: f.verbose, Look: f.look,
-		PrintConfig:  f.printConfig,
-		PrintMetrics: f.printMetrics, Lenient: f.lenient, Sources: l.sources,
-		HideHeader: f.hideHeader, ShowDetailed: f.showDetailed, DateFormat: f.dateFormat,
-		LedgerFile: f.verifyFile, Ledger: f.ledger,
-	}
-	r.Flags = make(map[string]string)
+	r := f.run
+	r.Sources, r.Flags = l.sources, make(map[string]string)
 	f.set.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
 	b.javaProperties()
 	r.Plan = b.plan()
 	r.Security = b.security()
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
-	r.Cluster, r.Protected, r.Yes = l.cluster, l.protected(r.Plan.Bootstrap), f.yes
-	r.Name, r.Hosts = f.run, b.hostsOf(&r.Plan)
+	r.Cluster, r.Protected = l.cluster, l.protected(r.Plan.Bootstrap)
+	r.Hosts = b.hostsOf(&r.Plan)
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()
 	r.Output = b.output()
@@ -192,19 +186,19 @@ func (b *builder) interval() time.Duration {
 // checkVerify refuses a ledger that would not be written, and one whose name can
 // only be the switch that --verify is elsewhere, as in a file for all commands.
 func (b *builder) checkVerify() {
-	if b.f.ledger != "" && !b.f.verify {
-		b.bad("--ledger %s: it goes with --verify", b.f.ledger)
+	if b.f.run.Ledger != "" && !b.f.verify {
+		b.bad("--ledger %s: it goes with --verify", b.f.run.Ledger)
 	}
-	if name := b.f.verifyFile; name == "true" || name == "false" {
+	if name := b.f.run.LedgerFile; name == "true" || name == "false" {
 		b.bad("--verify %s: kt consume takes the ledger that kt produce --verify left", name)
 	}
 }
 
 // output returns the form of the result; "": the screen, or text.
 func (b *builder) output() string {
-	b.errs = append(b.errs, b.f.look.check(b.kafka.Nearest))
-	if b.f.fps < 1 || b.f.fps > 30 {
-		b.bad("--fps %d: it must be from 1 to 30", b.f.fps)
+	b.errs = append(b.errs, b.f.run.Look.check(b.kafka.Nearest))
+	if b.f.run.FPS < 1 || b.f.run.FPS > 30 {
+		b.bad("--fps %d: it must be from 1 to 30", b.f.run.FPS)
 	}
 	if b.f.output == "" || isForOthers(b.f.set, b.f.output, Outputs) {
 		return ""

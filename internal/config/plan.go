@@ -24,17 +24,16 @@ const (
 
 func (b *builder) plan() plan.Plan {
 	f := b.f
-	p := plan.Plan{
-		Command: f.command, Engine: plan.Engine(f.engine), Bootstrap: b.bootstrap(), Topic: b.topic(), Seed: f.seed,
-		Verify: f.verify || f.verifyFile != "",
-	}
+	p := f.run.Plan
+	p.Command, p.Engine, p.Verify = f.command, plan.Engine(f.engine), f.verify || f.run.LedgerFile != ""
+	p.Bootstrap, p.Topic = b.bootstrap(), b.topic()
 	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}
 	p.Load.OneAtATime = b.oneAtATime
 	if f.reads() {
 		p.Read = b.read()
 	}
-	if !f.writes() {
-		b.chooseTopic(&p)
+	if !f.writes() && b.chosen("topic", "include") == "include" {
+		p.Topic.Name, p.Read.Include = "", f.include
 	}
 	if f.writes() {
 		p.Producers = b.clientCount("producers", f.producers)
@@ -60,15 +59,12 @@ func (b *builder) clientCount(flag string, n int) int {
 }
 
 func (b *builder) topic() plan.Topic {
-	f := b.f
-	t := plan.Topic{
-		Name: f.topic, Partitions: f.partitions, ReplicationFactor: f.replication, Delete: f.deleteTopic,
-		Configs: b.pairs("topic-config", f.topicConfig),
-	}
-	if b.given("partitions") && f.partitions == 0 {
+	t := b.f.run.Plan.Topic
+	t.Configs = b.pairs("topic-config", b.f.topicConfig)
+	if b.given("partitions") && t.Partitions == 0 {
 		b.bad("--partitions 0: it must be 1 or more")
 	}
-	if b.given("replication-factor") && f.replication == 0 {
+	if b.given("replication-factor") && t.ReplicationFactor == 0 {
 		b.bad("--replication-factor 0: it must be 1 or more")
 	}
 	return t

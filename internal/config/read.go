@@ -28,14 +28,6 @@ func (b *builder) read() plan.Read {
 	return r
 }
 
-// chooseTopic settles the topic that kt consume reads, or the pattern of several.
-// Where neither is given there may be a ledger that names one.
-func (b *builder) chooseTopic(p *plan.Plan) {
-	if b.chosen("topic", "include") == "include" {
-		p.Topic.Name, p.Read.Include = "", b.f.include
-	}
-}
-
 // group returns the group to read in, "" for none, and whether the user named it.
 func (b *builder) group() (id string, own bool) {
 	const property = "group.id"
@@ -47,7 +39,7 @@ func (b *builder) group() (id string, own bool) {
 	if g, ok := b.consumer.given[property]; ok {
 		return g.Value, true
 	}
-	if without || (b.f.verifyFile != "" || b.f.writes() || b.f.engine == string(plan.Wire)) && b.f.groups < 2 {
+	if without || (b.f.run.LedgerFile != "" || b.f.writes() || b.f.engine == string(plan.Wire)) && b.f.groups < 2 {
 		b.groupOnly()
 		return "", false
 	}
@@ -78,7 +70,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 	switch {
 	case b.given("commit"):
 		how = plan.Commit(b.f.commit)
-	case group != "" && (own || len(named(b.f.hosts.On)) > 0): // processes learn from it how far the others are
+	case group != "" && (own || len(named(b.f.run.Hosts.On)) > 0): // processes learn from it how far the others are
 		how = plan.CommitAuto
 	}
 	g, ok := c.given[property]
@@ -109,7 +101,7 @@ func (b *builder) commit(group string, own bool) plan.Commit {
 func (b *builder) start() plan.From {
 	const property = "auto.offset.reset"
 	c := b.consumer
-	if b.f.verifyFile != "" {
+	if b.f.run.LedgerFile != "" {
 		b.chosen("verify", "from", "from-latest") // both is an error
 		return plan.From{}                        // the ledger knows
 	}
