@@ -48,7 +48,7 @@ costs) are held against the ceiling, and kt says when it was the limit. Ceilings
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewCalibrate(c.Flags())
-	completions(c, map[string][]string{"output": config.CalibrateOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {

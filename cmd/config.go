@@ -63,7 +63,7 @@ as a whole: brokers that a higher layer names get none of its settings.`,
 	}
 	c.ValidArgs = config.Commands()
 	flags := config.NewConfigure(c.Flags())
-	completions(c, map[string][]string{"output": config.ConfigureOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	completeClusters(env, c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
@@ -162,7 +162,7 @@ func newConfigClusters(env *Env) *cobra.Command {
 		Args:    noArgs,
 	}
 	flags := config.NewConfigure(c.Flags())
-	completions(c, map[string][]string{"output": config.ConfigureOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	completeClusters(env, c)
 	c.RunE = func(*cobra.Command, []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {

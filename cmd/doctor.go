@@ -44,7 +44,7 @@ and deletes both. The exit code is 3 if a check failed.`,
 		Args: noArgs,
 	}
 	flags := config.NewDoctor(c.Flags())
-	completions(c, map[string][]string{"output": config.DoctorOutputs, "bootstrap-server": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "bootstrap-server": nil})
 	completeClusters(env, c)
 	load := func() error { return flags.Load(env.configSystem(), clients()) }
 	for flag, names := range env.found(&flags.Security) {

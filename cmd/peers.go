@@ -33,7 +33,7 @@ many results it holds.`,
 		Args: noArgs,
 	}
 	flags := config.NewPeers(c.Flags())
-	completions(c, map[string][]string{"output": config.PeersOutputs, "join": nil, "peers": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "join": nil, "peers": nil})
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)

@@ -57,7 +57,7 @@ limits of control groups and clouds.`,
 	}
 	flags := config.NewProbe(c.Flags())
 	completions(c, map[string][]string{
-		"mode": config.ProbeModes, "output": config.ProbeOutputs, "tests": probe.Tests(),
+		"mode": config.ProbeModes, "output": config.TableOutputs, "tests": probe.Tests(),
 		"direct": {"yes", "no", "yes,no"},
 	})
 	c.RunE = func(c *cobra.Command, dirs []string) error {

@@ -36,7 +36,7 @@ measured there. An account that needs several runs is a study: see kt study list
 		Args: noArgs,
 	}
 	flags := config.NewProfiles(c.Flags())
-	completions(c, map[string][]string{"output": config.ConfigureOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.RunE = func(*cobra.Command, []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)

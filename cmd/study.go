@@ -103,7 +103,7 @@ func newStudyRun(env *Env) *cobra.Command {
 		ValidArgsFunction: completeStudies,
 	}
 	flags := config.NewStudyRun(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "join": nil, "peers": nil})
+	completions(c, map[string][]string{"output": config.TableOutputs, "join": nil, "peers": nil})
 	completeClusters(env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
@@ -123,7 +123,7 @@ func newStudyResume(env *Env) *cobra.Command {
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyResume(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs})
+	completions(c, map[string][]string{"output": config.TableOutputs})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
@@ -155,7 +155,7 @@ func newStudyReport(env *Env) *cobra.Command {
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyReport(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs})
+	completions(c, map[string][]string{"output": config.TableOutputs})
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)

@@ -86,7 +86,7 @@ func completeTune(c *cobra.Command) {
 	completions(c, map[string][]string{
 		"role":               {"broker", "controller", "client"},
 		"profile":            tune.ProfileNames(profiles.Of("tune")),
-		"output":             config.TuneOutputs,
+		"output":             config.TableOutputs,
 		"only":               tune.Names(all),
 		"skip":               tune.Names(all),
 		config.ActionExplain: tune.IDs(),

@@ -18,9 +18,6 @@ type Calibrate struct {
 	time string
 }
 
-// CalibrateOutputs are the forms of output of kt calibrate.
-var CalibrateOutputs = []string{"text", "json"}
-
 // NewCalibrate defines the flags of kt calibrate on a set.
 func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 	f := new(Calibrate)
@@ -28,15 +25,13 @@ func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 		flags.StringVar(&f.time, "run-time", "4s", "measure each run for this `TIME`, after a quarter of it as warm-up")
 		flags.BoolVar(&f.Save, "save", false, "keep the ceiling: later loads of this shape are held against it")
 	})
-	f.defineForm(flags, "calibrate", CalibrateOutputs, func() {
-		flags.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, only the result")
-	})
+	f.defineForm(flags, "calibrate", DocumentOutputs, func() { defineQuiet(flags, &f.Quiet) })
 	return f
 }
 
 // Load applies environment and configuration file.
 func (f *Calibrate) Load(sys System, nearest Nearest) error {
-	errs := []error{f.layers(sys, nearest), f.checkForm(nearest)}
+	errs := []error{f.form.Load(sys, nearest)}
 	var err error
 	if f.Time, err = parseTime(f.time, time.Second); err != nil || f.Time < shortestCalibration {
 		errs = append(errs, fmt.Errorf("--run-time %q: write a time from 2s (4s, 1m)", f.time))

@@ -64,9 +64,6 @@ func (c *Collect) Load(sys System, nearest Nearest, files []string) error {
 	return errors.Join(errs...)
 }
 
-// PeersOutputs are the forms of output of kt peers.
-var PeersOutputs = []string{"text", "json"}
-
 // Peers is the settings of kt peers.
 type Peers struct {
 	Agents
@@ -77,14 +74,11 @@ type Peers struct {
 func NewPeers(set *pflag.FlagSet) *Peers {
 	p := new(Peers)
 	group(set, groupHosts, func() { p.define(set) })
-	p.defineForm(set, "peers", PeersOutputs, nil)
+	p.defineForm(set, "peers", DocumentOutputs, nil)
 	return p
 }
 
 // Load applies environment and configuration file.
 func (p *Peers) Load(sys System, nearest Nearest) error {
-	if err := p.layers(sys, nearest); err != nil {
-		return err
-	}
-	return errors.Join(p.checkForm(nearest), p.Check())
+	return errors.Join(p.form.Load(sys, nearest), p.Check())
 }

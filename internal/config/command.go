@@ -113,6 +113,12 @@ const layered = "kt_layered"
 // the environment, which speak to every command.
 func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
 
+// DocumentOutputs are the forms of output of commands that write a document.
+var DocumentOutputs = []string{"text", "json"}
+
+// TableOutputs are the forms of output of commands that write a table.
+var TableOutputs = []string{"text", "json", "csv", "markdown"}
+
 // form is the part that commands that write a document have in common: its form, and the
 // configuration file.
 type form struct {
@@ -142,6 +148,11 @@ func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, 
 	group(set, groupConfig, func() { defineConfigFile(set, &f.config) })
 }
 
+// Load applies environment and configuration file, and checks the form.
+func (f *form) Load(sys System, nearest Nearest) error {
+	return errors.Join(f.layers(sys, nearest), f.checkForm(nearest))
+}
+
 // layers applies environment and configuration file.
 func (f *form) layers(sys System, nearest Nearest) error {
 	l, err := loadLayers(f.set, f.command, f.config, "", sys, nearest)
@@ -156,6 +167,10 @@ func (f *form) checkForm(nearest Nearest) error {
 		f.Output = "text"
 	}
 	return errors.Join(oneOf("output", f.Output, f.outputs, nearest), f.check(nearest))
+}
+
+func defineQuiet(set *pflag.FlagSet, quiet *bool) {
+	set.BoolVarP(quiet, "quiet", "q", false, "no progress, only the result")
 }
 
 func defineVerbose(set *pflag.FlagSet, verbose *bool) {
@@ -176,7 +191,7 @@ func defineYes(set *pflag.FlagSet, yes *bool) {
 // isForOthers reports whether a form comes from a file or the environment, which speak to
 // every command, and is one that only other commands have.
 func isForOthers(set *pflag.FlagSet, output string, outputs []string) bool {
-	every := slices.Concat(Outputs, ReportOutputs, TuneOutputs, ProbeOutputs, StudyOutputs)
+	every := slices.Concat(Outputs, ReportOutputs, TableOutputs)
 	return !typedOn(set.Lookup("output")) && !slices.Contains(outputs, output) && slices.Contains(every, output)
 }
 

@@ -25,13 +25,13 @@ func NewCompare(flags *pflag.FlagSet) *Compare {
 		flags.StringVar(&c.delta, "delta", "3%", "differences of at most this `SHARE` do not matter")
 		flags.StringArrayVar(&c.FailOn, "fail-on", nil, "exit with code 3 when B shows this `SHIFT`: 'throughput<-3%', 'p99>10%'; may be repeated")
 	})
-	c.defineForm(flags, "compare", StudyOutputs, nil)
+	c.defineForm(flags, "compare", TableOutputs, nil)
 	return c
 }
 
 // Load applies environment and configuration file.
 func (c *Compare) Load(sys System, nearest Nearest) error {
-	errs := []error{c.layers(sys, nearest), c.checkForm(nearest)}
+	errs := []error{c.form.Load(sys, nearest)}
 	var err error
 	c.Delta, err = parseDelta(c.delta)
 	return errors.Join(append(errs, err)...)

@@ -21,13 +21,10 @@ type Configure struct {
 	cluster string
 }
 
-// ConfigureOutputs are the forms of output of kt config.
-var ConfigureOutputs = []string{"text", "json"}
-
 // NewConfigure defines the flags on a set.
 func NewConfigure(set *pflag.FlagSet) *Configure {
 	c := new(Configure)
-	c.defineForm(set, "config", ConfigureOutputs, nil)
+	c.defineForm(set, "config", DocumentOutputs, nil)
 	group(set, groupConfig, func() { defineCluster(set, &c.cluster) })
 	return c
 }
@@ -37,14 +34,6 @@ func NewConfigFile(set *pflag.FlagSet) *Configure {
 	c := &Configure{form: form{set: set, command: "config", Output: "text"}}
 	group(set, groupConfig, func() { defineConfigFile(set, &c.config) })
 	return c
-}
-
-// Load applies environment and configuration files.
-func (c *Configure) Load(sys System, nearest Nearest) error {
-	if err := c.layers(sys, nearest); err != nil {
-		return err
-	}
-	return c.checkForm(nearest)
 }
 
 // Value is the effective value of a flag.
@@ -182,11 +171,6 @@ type Profiles struct{ form }
 // NewProfiles defines the flags of kt profiles on a set.
 func NewProfiles(set *pflag.FlagSet) *Profiles {
 	p := new(Profiles)
-	p.defineForm(set, "profiles", ConfigureOutputs, nil)
+	p.defineForm(set, "profiles", DocumentOutputs, nil)
 	return p
-}
-
-// Load applies environment and configuration files.
-func (p *Profiles) Load(sys System, nearest Nearest) error {
-	return errors.Join(p.layers(sys, nearest), p.checkForm(nearest))
 }

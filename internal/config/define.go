@@ -187,7 +187,7 @@ func (f *Flags) defineOutput() {
 		set.BoolVar(&f.run.HideHeader, "hide-header", false, "with --output perf-test: no header")
 		set.StringVar(&f.run.DateFormat, "date-format", defaultDateFormat, "with --output perf-test: `FORMAT` of times, as for Java's SimpleDateFormat")
 	}
-	set.BoolVarP(&f.run.Quiet, "quiet", "q", false, "no progress, only the result")
+	defineQuiet(set, &f.run.Quiet)
 	defineVerbose(set, &f.run.Verbose)
 	f.run.Look.define(set)
 	set.IntVar(&f.run.FPS, "fps", 4, "`N` frames a second of the screen, 1 to 30")

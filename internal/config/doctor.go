@@ -28,9 +28,6 @@ type Doctor struct {
 	properties   []string
 }
 
-// DoctorOutputs are the forms of output of kt doctor.
-var DoctorOutputs = []string{"text", "json"}
-
 // NewDoctor defines the flags of kt doctor on a set.
 func NewDoctor(set *pflag.FlagSet) *Doctor {
 	d := new(Doctor)
@@ -47,7 +44,7 @@ func NewDoctor(set *pflag.FlagSet) *Doctor {
 		set.StringVar(&d.propertyFile, "command-config", "", "properties `FILE` of a client of Kafka, with its security")
 		set.StringArrayVar(&d.properties, "command-property", nil, "client properties `K=V` by their Java names; may be repeated")
 	})
-	d.defineForm(set, "doctor", DoctorOutputs, nil)
+	d.defineForm(set, "doctor", DocumentOutputs, nil)
 	return d
 }
 

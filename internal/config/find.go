@@ -36,9 +36,7 @@ func NewFind(flags *pflag.FlagSet) *Find {
 		flags.StringVar(&f.rest, "rest", "5s", "wait this `TIME` between two trials")
 		flags.BoolVar(&f.DryRun, "dry-run", false, "check the load, show the longest way, and make no run")
 	})
-	f.defineForm(flags, "find", StudyOutputs, func() {
-		flags.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, only the result")
-	})
+	f.defineForm(flags, "find", TableOutputs, func() { defineQuiet(flags, &f.Quiet) })
 	return f
 }
 
@@ -46,7 +44,7 @@ const shortestTrial = time.Second // a run of less says nothing
 
 // Load applies environment and configuration file.
 func (f *Find) Load(sys System, nearest Nearest) error {
-	errs := []error{f.layers(sys, nearest), f.checkForm(nearest)}
+	errs := []error{f.form.Load(sys, nearest)}
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	var err error
 	if f.Trial, err = parseTime(f.trial, time.Second); err != nil || f.Trial < shortestTrial {

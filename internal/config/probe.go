@@ -33,9 +33,6 @@ type Probe struct {
 // ProbeModes are the values of --mode.
 var ProbeModes = []string{"quick", "standard", "soak", "live"}
 
-// ProbeOutputs are the forms of output of kt probe.
-var ProbeOutputs = []string{"text", "json", "csv", "markdown"}
-
 // NewProbe defines the flags of kt probe on a set.
 func NewProbe(set *pflag.FlagSet) *Probe {
 	p := new(Probe)
@@ -50,9 +47,7 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 		set.StringVar(&p.Compare, "compare", "", "compare with an earlier result: a `FILE` of --output json")
 		set.BoolVar(&p.Force, "force", false, "also probe tmpfs, overlay and network file systems, and a file system with another directory of a broker")
 	})
-	p.defineForm(set, "probe", ProbeOutputs, func() {
-		set.BoolVarP(&p.Quiet, "quiet", "q", false, "no progress, only the result")
-	})
+	p.defineForm(set, "probe", TableOutputs, func() { defineQuiet(set, &p.Quiet) })
 	return p
 }
 

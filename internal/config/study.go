@@ -12,9 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// StudyOutputs are the forms in which a study is written.
-var StudyOutputs = []string{"text", "json", "csv", "markdown"}
-
 // Study is the settings of kt study run.
 type Study struct {
 	form
@@ -65,9 +62,7 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 		flags.IntVar(&s.processes, "processes", 1, "`N` processes on each host of --on")
 		s.agents.define(flags)
 	})
-	s.defineForm(flags, "study", StudyOutputs, func() {
-		flags.BoolVarP(&s.Quiet, "quiet", "q", false, "no progress, only the result")
-	})
+	s.defineForm(flags, "study", TableOutputs, func() { defineQuiet(flags, &s.Quiet) })
 	group(flags, groupConfig, func() { defineYes(flags, &s.Yes) })
 	return s
 }
@@ -82,9 +77,7 @@ func NewStudyResume(flags *pflag.FlagSet) *Study {
 // NewStudyReport defines the flags of the commands that write a study that was made.
 func NewStudyReport(flags *pflag.FlagSet) *Study {
 	s := new(Study)
-	s.defineForm(flags, "study", StudyOutputs, func() {
-		flags.BoolVarP(&s.Quiet, "quiet", "q", false, "no progress, only the result")
-	})
+	s.defineForm(flags, "study", TableOutputs, func() { defineQuiet(flags, &s.Quiet) })
 	return s
 }
 

@@ -33,15 +33,13 @@ func NewTrial(flags *pflag.FlagSet) *Trial {
 		flags.IntVar(&t.Discard, "discard", 1, "make `N` runs first that do not count: they warm the brokers up")
 		flags.BoolVar(&t.DryRun, "dry-run", false, "check the load and the change, show the runs, and make none")
 	})
-	t.defineForm(flags, "trial", StudyOutputs, func() {
-		flags.BoolVarP(&t.Quiet, "quiet", "q", false, "no progress, only the result")
-	})
+	t.defineForm(flags, "trial", TableOutputs, func() { defineQuiet(flags, &t.Quiet) })
 	return t
 }
 
 // Load applies environment and configuration file.
 func (t *Trial) Load(sys System, nearest Nearest) error {
-	errs := []error{t.layers(sys, nearest), t.checkForm(nearest)}
+	errs := []error{t.form.Load(sys, nearest)}
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	var err error
 	if t.Delta, err = parseDelta(t.delta); err != nil {

@@ -62,9 +62,6 @@ type Tune struct {
 	asked    map[string]*bool
 }
 
-// TuneOutputs are the forms of output of kt tune --check.
-var TuneOutputs = []string{"text", "json", "csv", "markdown"}
-
 // NewTune defines the flags of kt tune on a set.
 func NewTune(set *pflag.FlagSet) *Tune {
 	t := &Tune{asked: make(map[string]*bool)}
@@ -99,7 +96,7 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		set.BoolVar(&t.Force, "force", false, "with --rollback: also restore values that others changed since")
 	})
 	typed(set, append(names(actions), ActionExplain, "probe", "runtime", "persist", "yes", "force")...)
-	t.defineForm(set, "tune", TuneOutputs, func() {
+	t.defineForm(set, "tune", TableOutputs, func() {
 		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only failures and warnings, no progress")
 	})
 	return t
@@ -201,7 +198,7 @@ func (t *Tune) applying() []string {
 func outputsOf(action string) []string {
 	switch action {
 	case ActionCheck:
-		return TuneOutputs
+		return TableOutputs
 	case ActionDryRun, ActionList, ActionExplain, ActionHints, ActionStatus:
 		return []string{"text", "json"}
 	}
