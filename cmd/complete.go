@@ -75,7 +75,7 @@ func (e *Env) clusterNames(c *cobra.Command) []string {
 	if f := c.Flags().Lookup("config"); f != nil {
 		_ = set.Set("config", f.Value.String()) // any text will do
 	}
-	all, _, _ := flags.Clusters(e.silent().configSystem(), suggest.Nearest)
+	all, _ := flags.Clusters(e.silent().configSystem(), suggest.Nearest)
 	var names []string
 	for _, cluster := range all {
 		names = append(names, cobra.CompletionWithDesc(cluster.Name, strings.Join(cluster.Bootstrap, ",")))

@@ -100,21 +100,10 @@ func showConfig(env *Env, flags *config.Configure, commands []string) error {
 		return usageError(err)
 	}
 	if flags.Output == "json" {
-		type row struct {
-			Name     string   `json:"name"`
-			Value    string   `json:"value"`
-			Source   string   `json:"source"`
-			Default  bool     `json:"default"`
-			Commands []string `json:"commands,omitempty"`
-		}
-		doc := struct {
-			Schema   int   `json:"schema"`
-			Settings []row `json:"settings"`
-		}{1, []row{}}
-		for _, v := range values {
-			doc.Settings = append(doc.Settings, row(v))
-		}
-		return report.Indented(env.Stdout, doc)
+		return report.Indented(env.Stdout, struct {
+			Schema   int            `json:"schema"`
+			Settings []config.Value `json:"settings"`
+		}{1, values})
 	}
 	var rows [][]string
 	for _, v := range values {
@@ -174,28 +163,23 @@ func newConfigClusters(env *Env) *cobra.Command {
 }
 
 func listClusters(env *Env, flags *config.Configure) error {
-	all, current, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+	all, err := flags.Clusters(env.configSystem(), suggest.Nearest)
 	if err != nil {
 		return usageError(err)
 	}
-	type row struct {
-		Name        string   `json:"name"`
-		Current     bool     `json:"current"`
-		Description string   `json:"description,omitempty"`
-		Bootstrap   []string `json:"bootstrap_server"`
-		Properties  string   `json:"command_config,omitempty"`
-		Protected   bool     `json:"protected"`
-		Source      string   `json:"source"`
+	if flags.Output == "json" {
+		return report.Indented(env.Stdout, struct {
+			Schema   int              `json:"schema"`
+			Clusters []config.Cluster `json:"clusters"`
+		}{1, all})
 	}
-	doc := struct {
-		Schema   int   `json:"schema"`
-		Clusters []row `json:"clusters"`
-	}{1, []row{}}
+	if len(all) == 0 {
+		return usageError(errors.New("there is no cluster in the configuration file: kt config --help shows how to write one"))
+	}
 	var rows [][]string
 	for _, c := range all {
-		doc.Clusters = append(doc.Clusters, row{c.Name, c.Name == current, c.Description, append([]string{}, c.Bootstrap...), c.Properties, c.Protected, c.Source})
 		mark, protected, properties := " ", "", ""
-		if c.Name == current {
+		if c.Current {
 			mark = "*"
 		}
 		if c.Protected {
@@ -205,12 +189,6 @@ func listClusters(env *Env, flags *config.Configure) error {
 			properties = filepath.Base(c.Properties)
 		}
 		rows = append(rows, []string{mark + " " + c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description})
-	}
-	if flags.Output == "json" {
-		return report.Indented(env.Stdout, doc)
-	}
-	if len(rows) == 0 {
-		return usageError(errors.New("there is no cluster in the configuration file: kt config --help shows how to write one"))
 	}
 	heads := []string{"  cluster", "brokers", "properties", "protected", "description"}
 	return report.Table(env.Stdout, heads, rows, []string{"description", "properties"}, env.reportOptions(flags.Look, false))
@@ -235,8 +213,8 @@ cluster: NAME, into the file that holds the clusters, and leaves the rest of it 
 			return usageError(err)
 		}
 		env.say("commands use cluster %s now: %s", args[0], path)
-		_, current, err := flags.Clusters(env.configSystem(), suggest.Nearest)
-		if err == nil && current != args[0] {
+		all, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+		if err == nil && !slices.ContainsFunc(all, func(c config.Cluster) bool { return c.Current && c.Name == args[0] }) {
 			env.say("but a variable or ./%s names other brokers, which count more: kt config shows them", projectFile)
 		}
 		return err

@@ -17,12 +17,13 @@ const clustersKey = "clusters"
 
 // Cluster is a cluster that has a name.
 type Cluster struct {
-	Name        string
-	Description string
-	Bootstrap   []string // HOST:PORT; none: the properties file has them
-	Properties  string   // the path of a Java properties file; "": none
-	Protected   bool     // kt asks before a load
-	Source      string   // FILE:LINE
+	Name        string   `json:"name"`
+	Current     bool     `json:"current"` // it is in use
+	Description string   `json:"description,omitempty"`
+	Bootstrap   []string `json:"bootstrap_server"`         // HOST:PORT; empty: the properties file has them
+	Properties  string   `json:"command_config,omitempty"` // the path of a Java properties file; "": none
+	Protected   bool     `json:"protected"`                // kt asks before a load
+	Source      string   `json:"source"`                   // FILE:LINE
 }
 
 // clusterKeys are the keys of a cluster.
@@ -32,7 +33,7 @@ var clusterKeys = []string{"bootstrap-server", "command-config", "description", 
 func (p *parser) clusters(list entry) map[string]Cluster {
 	all := make(map[string]Cluster)
 	for _, e := range entriesOf(list.node) {
-		c := Cluster{Name: e.name, Source: p.where(e.line)}
+		c := Cluster{Name: e.name, Source: p.where(e.line), Bootstrap: []string{}}
 		s := p.settings(entriesOf(e.node), clustersKey+"."+e.name+".", clusterKeys)
 		c.Description = s.text("description")
 		switch v := s["bootstrap-server"].value.(type) {
@@ -41,7 +42,7 @@ func (p *parser) clusters(list entry) map[string]Cluster {
 				c.Bootstrap = append(c.Bootstrap, fmt.Sprint(one))
 			}
 		case string:
-			c.Bootstrap = named(strings.Split(v, ","))
+			c.Bootstrap = append(c.Bootstrap, named(strings.Split(v, ","))...)
 		}
 		if c.Properties = s.text("command-config"); c.Properties != "" {
 			c.Properties = p.path(c.Properties)

@@ -38,10 +38,11 @@ func NewConfigFile(set *pflag.FlagSet) *Configure {
 
 // Value is the effective value of a flag.
 type Value struct {
-	Name, Value string // without secrets
-	Source      string
-	Default     bool     // nothing sets it
-	Commands    []string // for which it is that; nil: for all that have the flag
+	Name     string   `json:"name"`
+	Value    string   `json:"value"` // without secrets
+	Source   string   `json:"source"`
+	Default  bool     `json:"default"`            // nothing sets it
+	Commands []string `json:"commands,omitempty"` // for which it is that; nil: for all that have the flag
 }
 
 // Commands returns the commands that have settings, sorted.
@@ -50,7 +51,7 @@ func Commands() []string { return slices.Sorted(maps.Keys(definitions())) }
 // Effective returns the values that flags have in some commands when nothing is typed: those that are set first, each
 // part by name. profiles returns the profiles of a command that makes loads.
 func (c *Configure) Effective(of []string, sys System, profiles func(command string) fs.FS, nearest Nearest) ([]Value, error) {
-	var all []Value
+	all := []Value{}
 	failed := make(map[string][]string) // problem → the commands that have it
 	var problems []string
 	having := make(map[string]int) // flag → how many commands have it
@@ -87,10 +88,13 @@ func (c *Configure) Effective(of []string, sys System, profiles func(command str
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Value) int {
-		if a.Default != b.Default {
-			return map[bool]int{false: -1, true: 1}[a.Default]
+		switch {
+		case a.Default == b.Default:
+			return strings.Compare(a.Name, b.Name)
+		case a.Default:
+			return 1
 		}
-		return strings.Compare(a.Name, b.Name)
+		return -1
 	})
 	var errs []error
 	for _, text := range problems {
@@ -128,14 +132,17 @@ func shown(f *pflag.Flag) string {
 	return strings.Join(items, ",")
 }
 
-// Clusters returns the clusters of the configuration file by name, and the name of the one in use, "" for none.
-func (c *Configure) Clusters(sys System, nearest Nearest) (all []Cluster, current string, err error) {
+// Clusters returns the clusters of the configuration file by name.
+func (c *Configure) Clusters(sys System, nearest Nearest) ([]Cluster, error) {
 	sys.Warn = nil // Load has warned
 	l, err := c.layersOf(string(plan.Produce), sys, nil, nearest)
+	all := []Cluster{}
 	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
-		all = append(all, l.clusters[name])
+		one := l.clusters[name]
+		one.Current = name == l.cluster
+		all = append(all, one)
 	}
-	return all, l.cluster, err
+	return all, err
 }
 
 // Check returns the names of the configuration files that there are, and everything that is wrong with them: keys,
