@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -140,34 +139,22 @@ func (a *Agent) checkAddresses() error {
 			a.Bind = "0.0.0.0"
 		}
 	}
-	for _, addr := range []struct {
-		flag  string
-		value *string
-	}{{"bind", &a.Bind}, {"advertise", &a.Advertise}} {
-		if *addr.value == "" {
-			continue
-		}
-		full, err := withPort(strings.TrimSpace(*addr.value))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s %q: %w", addr.flag, *addr.value, err))
-			continue
-		}
-		*addr.value = full
+	errs = append(errs, complete("bind", &a.Bind))
+	if a.Advertise != "" {
+		errs = append(errs, complete("advertise", &a.Advertise))
 	}
-	for i, addr := range a.Join {
-		full, err := withPort(addr)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("--join %q: %w", addr, err))
-		case a.KeyFile == "" && !Loopback(full):
-			errs = append(errs, fmt.Errorf("--join %s: without a key an agent reaches only this host; add --key-file FILE", full))
+	for i := range a.Join {
+		err := complete("join", &a.Join[i])
+		if err == nil && a.KeyFile == "" && !Loopback(a.Join[i]) {
+			err = fmt.Errorf("--join %s: without a key an agent reaches only this host; add --key-file FILE", a.Join[i])
 		}
-		a.Join[i] = full
+		errs = append(errs, err)
 	}
-	if len(errs) == 0 && a.KeyFile == "" && !Loopback(a.Bind) {
-		errs = append(errs, fmt.Errorf("--bind %s: beyond loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind))
+	err := errors.Join(errs...)
+	if err == nil && a.KeyFile == "" && !Loopback(a.Bind) {
+		return fmt.Errorf("--bind %s: beyond loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it", a.Bind)
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Loopback reports whether an address is one that only its own host reaches.

@@ -41,19 +41,26 @@ func (a *Agents) Check() error {
 		return errors.New("--join and --peers exclude each other: give one")
 	}
 	var errs []error
-	for flag, list := range map[string][]string{"join": a.Join, "peers": a.Peers} {
-		for i, addr := range list {
-			full, err := withPort(addr)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("--%s %q: %w", flag, addr, err))
-			}
-			list[i] = full
-		}
+	for i := range a.Join {
+		errs = append(errs, complete("join", &a.Join[i]))
+	}
+	for i := range a.Peers {
+		errs = append(errs, complete("peers", &a.Peers[i]))
 	}
 	if len(a.Join) == 0 && len(a.Peers) == 0 {
 		a.Join = []string{defaultJoin}
 	}
 	return errors.Join(errs...)
+}
+
+// complete completes the address of a flag as withPort does.
+func complete(flag string, addr *string) error {
+	full, err := withPort(*addr)
+	if err != nil {
+		return fmt.Errorf("--%s %q: %w", flag, *addr, err)
+	}
+	*addr = full
+	return nil
 }
 
 // withPort completes HOST to HOST:7946.

@@ -33,9 +33,6 @@ func (e *ListenerError) Error() string {
 	return fmt.Sprintf("broker %d advertises %s: %v: %s", e.Broker, e.Addr, e.Cause, e.Advice)
 }
 
-// Unwrap returns nil: an error is one line, with the advice at its end.
-func (e *ListenerError) Unwrap() error { return nil }
-
 // Listeners asks each broker at the address that it advertises whether it answers this host, all at once and
 // each within the time of the Access.
 func (c *Cluster) Listeners(ctx context.Context) []Listener {
@@ -43,9 +40,8 @@ func (c *Cluster) Listeners(ctx context.Context) []Listener {
 	var wg sync.WaitGroup
 	for i, b := range c.Info.Brokers {
 		wg.Go(func() {
-			l := Listener{Broker: b.ID, Addr: b.Addr}
-			l.IPs, l.Err = c.listener(ctx, b.ID, b.Addr)
-			all[i] = l
+			all[i] = Listener{Broker: b.ID, Addr: b.Addr}
+			all[i].IPs, all[i].Err = c.listener(ctx, b.ID, b.Addr)
 		})
 	}
 	wg.Wait()

@@ -54,17 +54,13 @@ func (e *examination) bootstrap() {
 
 // listeners checks that each broker answers where it says that it listens.
 func (e *examination) listeners(ctx context.Context) {
-	for _, l := range e.cluster.Listeners(ctx) {
+	for i, l := range e.cluster.Listeners(ctx) { // in the order of the brokers
 		about := aboutBroker(l.Broker)
 		if l.Err != nil {
 			e.fail("listener", about, l.Err.Advice, "advertises %s: %v", l.Addr, l.Err.Cause)
 			continue
 		}
-		for _, b := range e.Cluster.Brokers {
-			if b.ID == l.Broker {
-				e.answering = append(e.answering, b)
-			}
-		}
+		e.answering = append(e.answering, e.Cluster.Brokers[i])
 		e.pass("listener", about, "advertises %s (%s), which resolves and answers from here", l.Addr, strings.Join(l.IPs, ", "))
 	}
 }
@@ -154,7 +150,6 @@ func (e *examination) versions(ctx context.Context) {
 		return
 	}
 	var first *kmsg.ApiVersionsResponse
-	requests := 0
 	guesses := make(map[string][]string)
 	for _, a := range answers.Sorted() {
 		if a.Err != nil {
@@ -164,7 +159,6 @@ func (e *examination) versions(ctx context.Context) {
 		guesses[guess] = append(guesses[guess], fmt.Sprint(a.NodeID))
 		if first == nil {
 			first = a.Raw()
-			requests = len(first.ApiKeys)
 		}
 	}
 	if first == nil {
@@ -178,7 +172,7 @@ func (e *examination) versions(ctx context.Context) {
 		slices.Sort(each)
 		e.warn("versions", "", "finish the upgrade before you measure", "brokers are of different versions (%s)", strings.Join(each, "; "))
 	} else {
-		e.pass("versions", "", "all brokers offer %s of Kafka %s", theme.Plural(requests, "request", "requests"), strings.TrimPrefix(e.Cluster.Version, "v"))
+		e.pass("versions", "", "all brokers offer %s of Kafka %s", theme.Plural(len(first.ApiKeys), "request", "requests"), strings.TrimPrefix(e.Cluster.Version, "v"))
 	}
 	e.features(first)
 }
@@ -190,7 +184,7 @@ func (e *examination) features(answer *kmsg.ApiVersionsResponse) {
 	most := slices.IndexFunc(answer.SupportedFeatures, func(f kmsg.ApiVersionsResponseSupportedFeature) bool { return f.Name == level })
 	switch {
 	case at < 0 || most < 0:
-		e.add(Check{Name: "features", State: Unknown, Text: "the brokers name no feature level (metadata.version)"})
+		e.unknown("features", "", "the brokers name no feature level (metadata.version)")
 	case answer.FinalizedFeatures[at].MaxVersionLevel < answer.SupportedFeatures[most].MaxVersion:
 		e.warn("features", "", "finish the upgrade: kafka-features upgrade --release-version VERSION", "metadata.version is %d, and the brokers could use %d",
 			answer.FinalizedFeatures[at].MaxVersionLevel, answer.SupportedFeatures[most].MaxVersion)

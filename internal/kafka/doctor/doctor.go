@@ -135,6 +135,10 @@ func (e *examination) fail(name, about, advice, format string, args ...any) {
 	e.add(Check{Name: name, About: about, State: Fail, Text: fmt.Sprintf(format, args...), Advice: advice})
 }
 
+func (e *examination) unknown(name, about, text string) {
+	e.add(Check{Name: name, About: about, State: Unknown, Text: text})
+}
+
 // unread adds a check that could not be made. right is the ACL that it takes.
 func (e *examination) unread(name, about, right string, err error) {
 	advice := "" // the brokers do not offer it, or do not answer in time
@@ -146,12 +150,8 @@ func (e *examination) unread(name, about, right string, err error) {
 
 // denied reports whether an ACL is missing.
 func denied(err error) bool {
-	for _, code := range []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
-	return false
+	missing := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
+	return slices.ContainsFunc(missing, func(code error) bool { return errors.Is(err, code) })
 }
 
 func aboutBroker(id int32) string { return fmt.Sprintf("broker %d", id) }

@@ -18,7 +18,7 @@ func (e *examination) layout(ctx context.Context) {
 		e.unread("replicas", "", "Describe on topics", err)
 		return
 	}
-	var s spread
+	s := spread{leads: make(map[int32]int)}
 	for _, t := range m.Topics.Sorted() {
 		for _, p := range t.Partitions.Sorted() {
 			s.add(p, p.Topic == e.Topic)
@@ -45,9 +45,6 @@ func (s *spread) add(p kadm.PartitionDetail, ours bool) {
 		s.leaderless = append(s.leaderless, fmt.Sprintf("%s-%d", p.Topic, p.Partition))
 		s.ours = s.ours || ours
 		return
-	}
-	if s.leads == nil {
-		s.leads = make(map[int32]int)
 	}
 	s.led++
 	s.leads[p.Leader]++

@@ -28,8 +28,8 @@ func (e *examination) quotas(ctx context.Context) {
 			limits = append(limits, limit(v))
 		}
 		slices.Sort(limits)
-		if user := named(q.Entity); user != "" && e.authenticates() {
-			e.add(Check{Name: "quotas", About: entity(q.Entity), State: Unknown, Text: strings.Join(limits, ", ") + ", if that is the user of this client"})
+		if e.authenticates() && namesUser(q.Entity) {
+			e.unknown("quotas", entity(q.Entity), strings.Join(limits, ", ")+", if that is the user of this client")
 			continue
 		}
 		found = true
@@ -63,14 +63,9 @@ func (e *examination) authenticates() bool {
 	return e.Access.Security.Mechanism() != "" || e.Access.Security.Encrypts()
 }
 
-// named returns the user that a quota is for; "": every user.
-func named(parts kadm.ClientQuotaEntity) string {
-	for _, p := range parts {
-		if p.Type == "user" && p.Name != nil {
-			return *p.Name
-		}
-	}
-	return ""
+// namesUser reports whether a quota is for one user.
+func namesUser(parts kadm.ClientQuotaEntity) bool {
+	return slices.ContainsFunc(parts, func(p kadm.ClientQuotaEntityComponent) bool { return p.Type == "user" && p.Name != nil })
 }
 
 func entity(parts kadm.ClientQuotaEntity) string {

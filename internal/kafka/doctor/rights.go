@@ -32,7 +32,7 @@ type own struct {
 func (e *examination) rights(ctx context.Context) {
 	if e.ReadOnly {
 		e.permitted(ctx)
-		e.add(Check{Name: "rights", State: Unknown, Text: "creating, committing and deleting are not tried, and no clock is compared (--read-only)"})
+		e.unknown("rights", "", "creating, committing and deleting are not tried, and no clock is compared (--read-only)")
 		return
 	}
 	name := ownPrefix + strings.ToLower(rand.Text()[:10])
@@ -78,11 +78,11 @@ func (e *examination) permitted(ctx context.Context) {
 	case err != nil:
 		e.unread("rights", about, "", err)
 	case errors.Is(t.Err, kerr.UnknownTopicOrPartition) && e.ReadOnly:
-		e.add(Check{Name: "rights", About: about, State: Unknown, Text: "it does not exist"})
+		e.unknown("rights", about, "it does not exist")
 	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
 		e.fail("rights", about, "let somebody make it, or name another --topic", "it does not exist, and this client may not make it")
 	case t.Err != nil || len(t.AuthorizedOperations) == 0:
-		e.add(Check{Name: "rights", About: about, State: Unknown, Text: "the brokers do not say what this client may do with it"})
+		e.unknown("rights", about, "the brokers do not say what this client may do with it")
 	case !write && !read:
 		e.fail("rights", about, fmt.Sprintf(allow, "Write and Read"), "this client may neither write nor read it")
 	case !write:

@@ -82,9 +82,12 @@ func (e *examination) forNew(ctx context.Context) (t target, right string, err e
 		"flush.messages": broker["log.flush.interval.messages"], "cleanup.policy": broker["log.cleanup.policy"],
 		"retention.ms": broker["log.retention.ms"],
 	}
-	for unit, ms := range map[string]int64{"log.retention.hours": 3_600_000, "log.retention.minutes": 60_000} {
-		if n, err := strconv.ParseInt(broker[unit], 10, 64); err == nil && t.configs["retention.ms"] == "" && (ms < 3_600_000 || broker["log.retention.minutes"] == "") {
-			t.configs["retention.ms"] = strconv.FormatInt(n*ms, 10)
+	for _, unit := range []struct {
+		name string
+		ms   int64
+	}{{"log.retention.minutes", 60_000}, {"log.retention.hours", 3_600_000}} { // the finer one counts
+		if n, err := strconv.ParseInt(broker[unit.name], 10, 64); err == nil && t.configs["retention.ms"] == "" {
+			t.configs["retention.ms"] = strconv.FormatInt(n*unit.ms, 10)
 		}
 	}
 	t.replicas, _ = strconv.Atoi(broker["default.replication.factor"])
