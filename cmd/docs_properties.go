@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
@@ -37,7 +38,7 @@ func propertyTable(all []result.Setting) []byte {
 	var b bytes.Buffer
 	b.WriteString("| property | default | in kt | where franz-go or kt differs from Java |\n|---|---|---|---|\n")
 	for _, s := range all {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, inCode(s.Default), effect(s.Client), orDash(s.Note))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, inCode(s.Default), effect(s.Client), cmp.Or(s.Note, "–"))
 	}
 	return b.Bytes()
 }
@@ -58,11 +59,4 @@ func inCode(value string) string {
 		return "–"
 	}
 	return "`" + value + "`"
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "–"
-	}
-	return text
 }

@@ -19,11 +19,7 @@ func writeSecurity(path string) error {
 	var b bytes.Buffer
 	b.WriteString("| property | default in Java | what kt does | where franz-go alone differs |\n|---|---|---|---|\n")
 	for _, p := range security.Properties() {
-		preset := "–"
-		if p.Default != "" {
-			preset = "`" + p.Default + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, preset, p.About(), cmp.Or(p.Franz, "–"))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, inCode(p.Default), p.About(), cmp.Or(p.Franz, "–"))
 	}
 	return writeBetween(path, securityBegin, securityEnd, b.Bytes())
 }

@@ -135,7 +135,7 @@ func (l *layers) brokersFrom(fills []fill) (layer, string) {
 	return fromDefault, ""
 }
 
-// noCluster is the error of a cluster that is not there.
+// noCluster returns the error of a cluster that the configuration file does not have.
 func noCluster(source, name string, all map[string]Cluster, nearest Nearest) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%s %s: there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", source, name, clustersKey)

@@ -168,14 +168,8 @@ func TestTheFileOfTheProjectIsBetweenTheUsersAndTheEnvironment(t *testing.T) {
 
 func TestTheFileOfAProjectMayBeOfAStranger(t *testing.T) {
 	const user = "cluster: c\nclusters: {c: {bootstrap-server: c:1, command-config: /secret.properties}}"
-	for project, want := range map[string]string{
-		"exec: [reboot]\nat: [1s]":             "kt.yaml:1: --exec runs a command",
-		"produce: {exec: reboot, at: 1s}":      "--exec runs a command",
-		"clusters: {c: {bootstrap-server: e}}": "kt.yaml:1: clusters: it belongs into the file of the user",
-	} {
-		if _, err := loadOf(t, projectSystem(t, project, user, nil)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngives %v", project, err)
-		}
+	if _, err := loadOf(t, projectSystem(t, "produce: {exec: reboot, at: 1s}", user, nil)); err == nil || !strings.Contains(err.Error(), "--exec runs a command") {
+		t.Errorf("a project runs a command: %v", err)
 	}
 	r, err := loadOf(t, projectSystem(t, "bootstrap-server: evil:1", user, nil))
 	if err != nil || r.Cluster != "" || r.Flags["command-config"] != "" {

@@ -195,7 +195,7 @@ func isForOthers(set *pflag.FlagSet, output string, outputs []string) bool {
 	return !typedOn(set.Lookup("output")) && !slices.Contains(outputs, output) && slices.Contains(every, output)
 }
 
-// oneOf refuses a value that is not among some.
+// oneOf returns an error if the value of a flag is not one of those that are allowed.
 func oneOf(flag, value string, among []string, nearest Nearest) error {
 	if slices.Contains(among, value) {
 		return nil

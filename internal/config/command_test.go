@@ -91,13 +91,6 @@ func TestOutputsThatOnlyReportHasAreReports(t *testing.T) {
 	}
 }
 
-func TestNoColorIsToldAsItWasGiven(t *testing.T) {
-	r := mustLoad(t, given{env: map[string]string{"NO_COLOR": "1"}})
-	if !r.NoColor || r.Sources["no-color"] != "NO_COLOR" {
-		t.Errorf("no colours %t, from %q", r.NoColor, r.Sources["no-color"])
-	}
-}
-
 func TestNamesThatAgentsRefuseAreMistakesOfTheCommandLine(t *testing.T) {
 	agent := func(set *pflag.FlagSet) func(System, Nearest) error { return NewAgent(set).Load }
 	collect := func(set *pflag.FlagSet) func(System, Nearest) error {

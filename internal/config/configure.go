@@ -119,7 +119,7 @@ func (c *Configure) layersOf(command string, sys System, profiles func(string) f
 	return loadLayers(set, command, c.config, "", sys, nearest)
 }
 
-// shown returns the value of a flag as it may be shown.
+// shown returns the value of a flag without secrets.
 func shown(f *pflag.Flag) string {
 	list, ok := f.Value.(pflag.SliceValue)
 	if !ok {

@@ -99,7 +99,7 @@ func (s System) readFile(path string, asked bool, kind fileKind, nearest Nearest
 	return nil, fmt.Errorf("--config %s: %w", path, err)
 }
 
-// fileKind is whose file it is: not every file may say everything.
+// fileKind is whose file it is. The file of a project may set less than that of the user.
 type fileKind int
 
 const (
@@ -141,8 +141,8 @@ func (s System) parseFile(name string, data []byte, kind fileKind, nearest Neare
 	return f, errors.Join(p.errs...)
 }
 
-// ofUserOnly are settings that the file of a project must not have, with what they would do. It may be of somebody else, as a
-// clone is.
+// ofUserOnly are the settings that the file of a project must not have, with what each would do. Such a file may be somebody
+// else's, as in a clone.
 var ofUserOnly = map[string]string{
 	"at": "runs a command", "exec": "runs a command",
 	"command-config": "names credentials", "producer.config": "names credentials", "consumer.config": "names credentials",
@@ -154,11 +154,11 @@ var ofUserOnly = map[string]string{
 // isAccess matches properties that say whom clients trust and how they log in.
 var isAccess = regexp.MustCompile(`^\s*(security\.|ssl\.|sasl\.|config\.providers|bootstrap\.servers)`)
 
-// onlyLoads refuses what is more than the description of a load in the file of a project.
+// onlyLoads returns an error for each setting in the file of a project that does more than describe a load.
 func (f *file) onlyLoads() error {
 	var errs []error
 	refuse := func(source, key, does string) {
-		errs = append(errs, fmt.Errorf("%s: --%s %s: that is for the command line and the user's own file, and no project file may do so", source, key, does))
+		errs = append(errs, fmt.Errorf("%s: --%s %s, which no project file may do: give it on the command line, or in your own file (kt/config.yaml)", source, key, does))
 	}
 	parts := map[string]settings{"": f.top}
 	maps.Copy(parts, f.sections)

@@ -136,8 +136,8 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 	return h
 }
 
-// named returns the words of a list that are not empty: a variable that is not set names
-// nobody.
+// named returns the words of a list without the empty ones. A shell leaves an empty word where
+// a variable is not set.
 func named(words []string) (out []string) {
 	for _, word := range words {
 		if word = strings.TrimSpace(word); word != "" {

@@ -160,8 +160,8 @@ func (s System) warnOfStrangers(nearest Nearest) {
 	}
 }
 
-// split takes the environment's value of a list flag apart as ExpandLists does the
-// command line's: at spaces.
+// split returns the items of a list flag that the environment sets. They are separated by
+// spaces, as on the command line (see ExpandLists).
 func split(f *pflag.Flag, value string) any {
 	if !listFlags["--"+f.Name] {
 		return value

@@ -41,7 +41,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	return r, b.err()
 }
 
-// asGiven returns problems of a plan with the warm-up as it was written: 1k, where the plan has 1000.
+// asGiven returns the problems of a plan with the warm-up as it was typed: 1k, where the plan says 1000.
 func (f *Flags) asGiven(problems error) error {
 	_, of, found := strings.Cut(problems.Error(), "--warmup ")
 	value, _, _ := strings.Cut(of, ":")
@@ -102,7 +102,7 @@ func (b *builder) err() error {
 	return errors.Join(errs...)
 }
 
-// flat returns the errors that were joined, one in another.
+// flat returns the single errors that errors.Join put together, at any depth.
 func flat(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {

@@ -316,8 +316,8 @@ func TestEnvironmentVariables(t *testing.T) {
 	if p.Plan.Topic.Name != "of-file" {
 		t.Errorf("an empty variable counts as not there: the topic is %q", p.Plan.Topic.Name)
 	}
-	if !p.NoColor || mustLoad(t, given{}).NoColor {
-		t.Error("NO_COLOR switches colours off, and nothing else does")
+	if !p.NoColor || p.Sources["no-color"] != "NO_COLOR" || mustLoad(t, given{}).NoColor {
+		t.Errorf("NO_COLOR switches colours off, and nothing else does: %q", p.Sources["no-color"])
 	}
 }
 

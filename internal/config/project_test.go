@@ -14,17 +14,19 @@ import (
 // The file of a project may be of somebody else, as a clone is.
 func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 	for text, want := range map[string]string{
-		"exec: rm -rf /": "--exec runs a command",
-		"produce:\n  command-config: x.properties":                          "--command-config names credentials",
-		"payload-file: /etc/shadow":                                         "--payload-file sends a file",
-		"command-property: [sasl.oauthbearer.token.endpoint.url=https://x]": "--command-property says where to connect and how to log in",
-		"command-property:\n  - acks=1\n  - ' security.protocol=PLAINTEXT'": "--command-property says where to connect and how to log in",
-		"consume:\n  command-property: bootstrap.servers=x:1":               "--command-property says where to connect and how to log in",
-		"agent:\n  join: x": "--join opens this host to others",
-		"config: x.yaml":    "--config names another file",
+		"exec: [rm -rf /]\nat: [1s]":                                           "kt.yaml:1: --exec runs a command",
+		"produce: {exec: reboot, at: 1s}":                                      "--exec runs a command",
+		"clusters: {c: {bootstrap-server: e}}":                                 "kt.yaml:1: clusters: it belongs into the file of the user",
+		"produce:\n  command-config: x.properties":                             "--command-config names credentials",
+		"payload-file: /etc/shadow":                                            "--payload-file sends a file",
+		"command-property: [sasl.oauthbearer.token.endpoint.url=https://x]":    "--command-property says where to connect and how to log in",
+		"command-property:\n  - acks=1\n  - ' security.protocol=PLAINTEXT'":    "--command-property says where to connect and how to log in",
+		"consume:\n  command-property: bootstrap.servers=x:1":                  "--command-property says where to connect and how to log in",
+		"agent:\n  join: x":                                                    "--join opens this host to others",
+		"config: x.yaml":                                                       "--config names another file",
 		"acks: all\ncommand-property: [linger.ms=1]\nbootstrap-server: b:9092": "",
 	} {
-		_, err := System{Getenv: noVariable}.parseFile(filepath.Join(t.TempDir(), "kt.yaml"), []byte(text), ofProject, nothingNear)
+		_, err := nothing.parseFile("kt.yaml", []byte(text), ofProject, samePrefix)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -67,7 +69,3 @@ func TestBrokersOfAProjectGetNoPasswordOfTheUser(t *testing.T) {
 		}
 	}
 }
-
-func noVariable(string) string { return "" }
-
-func nothingNear(string, []string) string { return "" }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,10 +13,7 @@ func isSecure(name string) bool {
 // secureFile reads a file with these lines.
 func secureFile(t *testing.T, lines ...string) (map[string]string, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "client.properties")
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := write(t, filepath.Join(t.TempDir(), "client.properties"), strings.Join(lines, "\n")+"\n")
 	s, err := SecurityOf(path, System{Getenv: func(name string) string { return map[string]string{"WORD": "from env"}[name] }}, isSecure)
 	values := make(map[string]string)
 	for name, g := range s.Given() {
@@ -28,11 +24,8 @@ func secureFile(t *testing.T, lines ...string) (map[string]string, error) {
 
 func TestValuesAreLookedUpOnlyByProvidersThatAreNamed(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"secrets.properties": "word=from file\n", "word": "from folder"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, filepath.Join(dir, "secrets.properties"), "word=from file\n")
+	write(t, filepath.Join(dir, "word"), "from folder")
 	const class = "class=org.apache.kafka.common.config.provider."
 	for _, r := range []struct {
 		lines       []string

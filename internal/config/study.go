@@ -119,7 +119,7 @@ func (s *Study) Load(sys System, nearest Nearest) error {
 	return errors.Join(err, errors.Join(errs...), s.checkForm(nearest))
 }
 
-// Shared returns the flags that every load of the study gets: where it goes to, and where it is made. A cluster is
+// Shared returns the flags that every load of the study gets: the cluster it goes to, and the hosts that make it. A cluster is
 // shared by its name, so that each load takes its settings and its protection from the file.
 func (s *Study) Shared() (shared []Assignment) {
 	add := func(name string, values ...string) {
@@ -157,7 +157,7 @@ func CheckFlag(command plan.Command, name string, nearest Nearest) error {
 	case f == nil:
 		return noFlag(set, command, name, nearest)
 	case isOnlyTyped(f):
-		return fmt.Errorf("%s: only the command line can say it: no file answers for who starts the study", name)
+		return fmt.Errorf("%s: only the command line can say it: a file must not answer for the person who starts the study", name)
 	}
 	return nil
 }

@@ -44,10 +44,11 @@ func (c *Configure) Use(name string, sys System, nearest Nearest) (string, error
 	return path, replaceFile(path, text)
 }
 
-// clusterLine is a line at the top of a file that chooses a cluster: what is before the value, and what is behind it.
+// clusterLine matches the line of a file that chooses a cluster. Its groups are the key, a comment behind the value, and a
+// carriage return.
 var clusterLine = regexp.MustCompile(`(?i)^("?cluster"?[ \t]*:)[^#]*?([ \t]+#.*?)?(\r?)$`)
 
-// useCluster returns a file that chooses a cluster. Nothing but that line is other than before.
+// useCluster returns the text of a file with another cluster chosen. It changes one line, or adds one.
 func useCluster(data []byte, name string) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -80,7 +81,7 @@ func useCluster(data []byte, name string) ([]byte, error) {
 	return sameBut(data, []byte(strings.Join(lines, "\n")), name)
 }
 
-// sameBut returns the new text of a file if it chooses the cluster and says the same as before otherwise.
+// sameBut returns the new text of a file. It is an error if anything but the chosen cluster differs from the text before.
 func sameBut(before, after []byte, name string) ([]byte, error) {
 	var was, is map[string]any
 	if err := errors.Join(yaml.Unmarshal(before, &was), yaml.Unmarshal(after, &is)); err == nil {
@@ -100,7 +101,8 @@ func sameBut(before, after []byte, name string) ([]byte, error) {
 	return nil, errors.New("kt cannot change a file of this form: write cluster: NAME into it by hand")
 }
 
-// replaceFile writes a file that is there anew: whoever reads it finds the old text or the new one. A link stays one.
+// replaceFile replaces the text of a file. A reader finds the old text or the new one, never a part. A symbolic link stays
+// a link.
 func replaceFile(path string, text []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {

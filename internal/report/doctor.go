@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -76,16 +77,12 @@ func (t *text) check(c DoctorRow, name int) {
 	case "failure":
 		glyph, style = t.th.Glyphs.Cross, bad
 	}
-	about := c.Text
-	for _, part := range []struct{ text, format string }{{c.About, "%[2]s: %[1]s"}, {c.Advice, "%[1]s: %[2]s"}} {
-		if part.text != "" {
-			about = fmt.Sprintf(part.format, about, part.text)
-		}
-	}
-	lines := []string{about}
+	parts := slices.DeleteFunc([]string{c.About, c.Text, c.Advice}, func(part string) bool { return part == "" })
+	line := strings.Join(parts, ": ")
+	lines := []string{line}
 	column := 2 + 2 + len("warning") + 2 + name + 2
 	if t.width > 0 {
-		lines = wrapText(about, max(t.wrapAt()-column, leastWhy))
+		lines = wrapText(line, max(t.wrapAt()-column, leastWhy))
 	}
 	for i, line := range lines {
 		if i > 0 {

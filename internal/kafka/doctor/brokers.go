@@ -114,7 +114,7 @@ func (e *examination) roundTrips(ctx context.Context) {
 	e.pass("cluster", "", "id %s, Kafka %s, %s", e.Cluster.ID, strings.TrimPrefix(e.Cluster.Version, "v"), theme.Plural(len(e.Cluster.Brokers), "broker", "brokers"))
 }
 
-// ask asks whoever listens at an address, by a client that knows no other.
+// ask times requests to the server at an address. Its client knows no other address.
 func (e *examination) ask(ctx context.Context, addr string) (t trip) {
 	client, err := e.cluster.Client(append(e.clientOptions(), kgo.SeedBrokers(addr))...)
 	if err != nil {
@@ -142,7 +142,7 @@ func (e *examination) ask(ctx context.Context, addr string) (t trip) {
 	return t
 }
 
-// versions checks that all brokers speak alike, and use what they can.
+// versions checks that all brokers are of one version, and use its features.
 func (e *examination) versions(ctx context.Context) {
 	answers, err := e.admin.ApiVersions(ctx)
 	if err != nil {
@@ -177,7 +177,7 @@ func (e *examination) versions(ctx context.Context) {
 	e.features(first)
 }
 
-// features checks that the feature level is that of the brokers. Clusters with ZooKeeper have none.
+// features checks that the feature level is the highest that the brokers support. Clusters with ZooKeeper have none.
 func (e *examination) features(answer *kmsg.ApiVersionsResponse) {
 	const level = "metadata.version"
 	at := slices.IndexFunc(answer.FinalizedFeatures, func(f kmsg.ApiVersionsResponseFinalizedFeature) bool { return f.Name == level })

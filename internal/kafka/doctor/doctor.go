@@ -28,9 +28,9 @@ const (
 
 // Check is one finding.
 type Check struct {
-	Name    string           // what was checked: one of a small, fixed set of words
-	About   string           // the broker, topic, group or address; "" for the cluster
-	State   State            //
+	Name    string // what was checked: one of a small, fixed set of words
+	About   string // the broker, topic, group or address; "" for the cluster
+	State   State
 	Text    string           // what was found
 	Advice  string           // what to do; "" if nothing
 	Figures map[string]int64 // numbers of the text by name and unit; nil: none
@@ -58,7 +58,7 @@ func (r *Report) Failed() bool {
 }
 
 // Examine makes all checks. Brokers that do not answer are failed checks and no errors. After an interrupt it returns
-// the checks so far with the error. The report is nil if an address is none.
+// the checks so far with the error. The report is nil if a bootstrap server is not written HOST:PORT.
 func Examine(ctx context.Context, o Options) (*Report, error) {
 	e := examination{Options: o}
 	cluster, err := kafka.Connect(ctx, o.Access)
@@ -96,7 +96,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	return &e.Report, ctx.Err()
 }
 
-// examination is an Examine that goes on.
+// examination is one call of Examine.
 type examination struct {
 	Options
 	Report
@@ -107,7 +107,7 @@ type examination struct {
 	answering []result.Broker // at their advertised listeners, as brokers of this cluster
 }
 
-// clientOptions connect to the brokers that answer, and give up soon.
+// clientOptions returns options of clients that connect to the brokers that answer, and give up soon.
 func (e *examination) clientOptions() []kgo.Opt {
 	var addrs []string
 	for _, b := range e.answering {
@@ -139,7 +139,7 @@ func (e *examination) unknown(name, about, text string) {
 	e.add(Check{Name: name, About: about, State: Unknown, Text: text})
 }
 
-// unread adds a check that could not be made. right is the ACL that it takes.
+// unread adds a check that could not be made. right is the ACL that it needs.
 func (e *examination) unread(name, about, right string, err error) {
 	advice := "" // the brokers do not offer it, or do not answer in time
 	if denied(err) {
@@ -148,7 +148,7 @@ func (e *examination) unread(name, about, right string, err error) {
 	e.add(Check{Name: name, About: about, State: Unknown, Text: "it cannot be read: " + err.Error(), Advice: advice})
 }
 
-// denied reports whether an ACL is missing.
+// denied reports whether brokers refused a request because an ACL is missing.
 func denied(err error) bool {
 	missing := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
 	return slices.ContainsFunc(missing, func(code error) bool { return errors.Is(err, code) })

@@ -115,7 +115,7 @@ func (e *examination) leadership(s *spread) {
 	}
 }
 
-// some returns the first of many words.
+// some joins words. It counts those behind the first six.
 func some(words []string) string {
 	const most = 6
 	if len(words) > most {

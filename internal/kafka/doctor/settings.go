@@ -132,7 +132,7 @@ func minInSync(t target) Check {
 	return Check{}
 }
 
-// retention returns how long records are kept; not known: for ever.
+// retention returns how long records are kept; false: for ever.
 func (t *target) retention() (time.Duration, bool) {
 	ms, err := strconv.ParseInt(t.configs["retention.ms"], 10, 64)
 	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || !strings.Contains(t.configs["cleanup.policy"], "delete") {
@@ -153,14 +153,14 @@ func (e *examination) retention(t target) Check {
 	}
 }
 
-// recompression checks that brokers keep batches as they come.
+// recompression checks that brokers keep batches as producers compressed them.
 func recompression(t target) Check {
 	how := t.configs["compression.type"]
 	if how == "" || how == "producer" {
 		return Check{}
 	}
 	return Check{
-		State: Warn, Text: fmt.Sprintf("compression.type is %s: brokers compress again each batch that comes otherwise, and their CPU becomes the limit", how),
+		State: Warn, Text: fmt.Sprintf("compression.type is %s: brokers compress batches of another type again, and their CPU becomes the limit", how),
 		Advice: fmt.Sprintf("set compression.type=producer, or make the load with --compression %s", strings.Replace(how, "uncompressed", "none", 1)),
 	}
 }
@@ -172,7 +172,7 @@ func flushes(t target) Check {
 		return Check{}
 	}
 	return Check{
-		State: Warn, Text: fmt.Sprintf("flush.messages is %d: brokers wait for the disk after as many records", n),
+		State: Warn, Text: fmt.Sprintf("flush.messages is %d: brokers wait for the disk each time that this many records came", n),
 		Advice: "leave it out, unless this is what you test",
 	}
 }
