@@ -189,7 +189,7 @@ func (f *Flags) defineOutput() {
 	}
 	defineQuiet(set, &f.run.Quiet)
 	defineVerbose(set, &f.run.Verbose)
-	f.run.Look.define(set)
+	f.run.define(set)
 	set.IntVar(&f.run.FPS, "fps", 4, "`N` frames a second of the screen, 1 to 30")
 }
 

@@ -196,7 +196,7 @@ func (b *builder) checkVerify() {
 
 // output returns the form of the result; "": the screen, or text.
 func (b *builder) output() string {
-	b.errs = append(b.errs, b.f.run.Look.check(b.kafka.Nearest))
+	b.errs = append(b.errs, b.f.run.check(b.kafka.Nearest))
 	if b.f.run.FPS < 1 || b.f.run.FPS > 30 {
 		b.bad("--fps %d: it must be from 1 to 30", b.f.run.FPS)
 	}
