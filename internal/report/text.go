@@ -369,7 +369,12 @@ func (t *text) verdict(r result.Result) {
 	}
 	t.row("limit", style, r.BoundBy.Limit.String())
 	t.sentence("", muted, r.BoundBy.Evidence)
-	if share := r.CeilingShare; share != nil {
+	switch share := r.CeilingShare; {
+	case share == nil:
+	case verdict.CeilingTooLow(*share):
+		t.sentence("", warn, fmt.Sprintf("the saved ceiling is too low: run kt calibrate --save again (this load offered %s of its %s records/s)",
+			theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))))
+	default:
 		t.sentence("", muted, fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))))
 	}
 	if !r.Valid {

@@ -63,6 +63,7 @@ const (
 	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
 	throttleShows = 0.05 // of the time
 	ceilingShows  = 0.95 // of what the host can offer: two calibrations differ by some percent
+	ceilingHolds  = 1.10 // of the ceiling: more is more than two calibrations differ by, so it was measured too low
 	bufferShows   = 0.10 // of the senders' time
 	inFlightShows = 0.50 // of the requests allowed in flight
 	rateKept      = 0.99 // of the target
@@ -110,6 +111,9 @@ func (e *Evidence) CeilingShare() float64 {
 	}
 	return e.OfferedPerSecond / e.Ceiling
 }
+
+// CeilingTooLow reports whether a load offered so much more than a ceiling that the ceiling was measured too low.
+func CeilingTooLow(share float64) bool { return share > ceilingHolds }
 
 // slack returns the share of the target that the rate may fall short by.
 func (e *Evidence) slack() float64 {

@@ -72,7 +72,7 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.Target > 0 && e.kept() && e.carried():
 		return Verdict{None, fmt.Sprintf("the target of %s/s was kept%s (%s/s offered); %s", theme.Plural(e.Target, "record", "records"), e.average(), theme.Amount(e.OfferedPerSecond), cpu)}
-	case e.CeilingShare() >= ceilingShows:
+	case e.CeilingShare() >= ceilingShows && !CeilingTooLow(e.CeilingShare()):
 		return Verdict{Ceiling, e.ceiling() + "; " + cpu}
 	case e.hostFull():
 		return Verdict{HostCPU, host + ", " + cpu + "; " + full}

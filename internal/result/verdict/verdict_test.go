@@ -56,6 +56,10 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"less than it can offer", with(0, func(e *Evidence) {
 			e.Ceiling, e.BufferFull, e.InFlight = 1100, 0.9, 0.9
 		}), BrokerAcks, true, nil},
+		{"a little more than was measured", with(0, func(e *Evidence) { e.Ceiling, e.BufferFull, e.InFlight = 920, 0.9, 0.9 }), Ceiling, true, nil},
+		{"so much more that the ceiling was measured too low", with(0, func(e *Evidence) {
+			e.Ceiling, e.BufferFull, e.InFlight = 900, 0.9, 0.9
+		}), BrokerAcks, true, nil},
 		{"a target that was kept at the ceiling", with(1000, func(e *Evidence) { e.Ceiling = 1000 }), None, true, nil},
 		{"less than a second", with(0, func(e *Evidence) { e.Measured, e.CPUCores = 900*time.Millisecond, 4 }), Unknown, true, []string{"1 s"}},
 		{"nothing was acknowledged", with(0, func(e *Evidence) { e.Acknowledged = 0 }), Unknown, true, nil},
