@@ -24,6 +24,8 @@ type System struct {
 	ProjectFile string // "": none
 	OfProject   bool   // the brokers that flags name are those of a project file, and get no security property
 
+	LeftOut func(flag string) bool // flags that only the command line sets, beside those of kt that are so always; may be nil
+
 	Warn func(text string) // takes warnings; may be nil
 }
 
@@ -108,7 +110,7 @@ func (l *layers) apply(file, profile string) error {
 			return
 		}
 		for _, layer := range fills {
-			if s := layer.of[f.Name]; s.value != nil && !isOnlyTyped(f) {
+			if s := layer.of[f.Name]; s.value != nil && !isOnlyTyped(f) && !l.sys.leavesOut(f.Name) {
 				errs = append(errs, l.set(f, s.value, layer.from, s.source))
 				return
 			}
@@ -116,6 +118,9 @@ func (l *layers) apply(file, profile string) error {
 	})
 	return errors.Join(errs...)
 }
+
+// leavesOut reports whether a value of a flag counts on the command line alone.
+func (s System) leavesOut(flag string) bool { return s.LeftOut != nil && s.LeftOut(flag) }
 
 // environment returns the flags that variables set.
 func (l *layers) environment() settings {
