@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -54,8 +55,9 @@ func flagError(c *cobra.Command, err error) error {
 		text = "unknown flag: --" + unknown.GetSpecifiedName()
 		if n := suggest.Nearest(unknown.GetSpecifiedName(), flagNames(c.Flags())); n != "" {
 			text += fmt.Sprintf("; did you mean --%s?", n)
-		} else if c.Name() == "find" || c.Name() == "trial" {
-			text += "; write the flags of the load behind --, as in -- produce --acks all"
+		}
+		if behind := behindDashes(c, unknown.GetSpecifiedName()); behind != "" {
+			text = "unknown flag: --" + unknown.GetSpecifiedName() + behind
 		}
 	case errors.As(err, &empty):
 		dashes := "--"
@@ -71,6 +73,24 @@ func flagError(c *cobra.Command, err error) error {
 		text = fmt.Sprintf("%q is no flag: write --NAME or --NAME=VALUE", syntax.GetSpecifiedFlag())
 	}
 	return usageError(fmt.Errorf("%s (see: %s --help)", text, c.CommandPath()))
+}
+
+// behindDashes returns what to do with a flag of a load that stands among the flags of a command that makes loads of its
+// own; "": nothing.
+func behindDashes(c *cobra.Command, flag string) string {
+	before := map[string]string{"calibrate": "", "find": "", "trial": " linger=20ms"}
+	change, ok := before[c.Name()]
+	if !ok || !isLoadFlag(c.Root(), flag) {
+		return ""
+	}
+	return fmt.Sprintf("; write the load behind --, as in: kt %s%s -- produce --engine wire", c.Name(), change)
+}
+
+// isLoadFlag reports whether a command that makes a load has a flag.
+func isLoadFlag(root *cobra.Command, flag string) bool {
+	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool {
+		return slices.Contains([]string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}, c.Name()) && c.Flags().Lookup(flag) != nil
+	})
 }
 
 // unknownShort returns the error of a letter that is no flag, among letters after one dash. The
