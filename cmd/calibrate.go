@@ -8,15 +8,16 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -34,13 +35,16 @@ the highest rate, what a million records cost in CPU, which number of producers 
 precisely 1,000, 50,000 and 1,000,000 records/s are kept.
 
 kt makes up to five runs on two cores, and one more each time that the cores double: some 25 s.
-No broker of yours is asked: the sink's address takes the place of --bootstrap-server.
+No broker of yours is asked: the sink's address takes the place of --bootstrap-server. Of the flags
+behind --, of variables and of configuration files only those count that say what a record costs.
 
-The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here.
+The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here. It has
+no TLS and no SASL, so a load with one of them has no ceiling.
 
 With --save, later loads of this shape (engine, records, and the properties that decide what a record
 costs) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
-~/.local/state/kt/ceilings.json; remove that file to forget them.`,
+~/.local/state/kt/ceilings.json (with XDG_STATE_HOME in kt/ceilings.json there); remove that file to
+forget them. If others used 10 % of the CPUs or more, kt says so, saves nothing, and ends with exit code 4.`,
 		Example: `  kt calibrate
   kt calibrate --save -- produce --engine wire --record-size 100
   kt calibrate --run-time 10s -- consume --engine wire
@@ -49,7 +53,7 @@ costs) are held against the ceiling, and kt says when it was the limit. Ceilings
 	}
 	flags := config.NewCalibrate(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume)}
+	c.ValidArgsFunction = completeCalibrated
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
@@ -57,7 +61,7 @@ costs) are held against the ceiling, and kt says when it was the limit. Ceilings
 		if len(args) == 0 {
 			args = []string{string(plan.Produce)}
 		}
-		l, err := loadOf(args)
+		l, err := calibratedLoad(args)
 		if err != nil {
 			return usageError(err)
 		}
@@ -66,16 +70,37 @@ costs) are held against the ceiling, and kt says when it was the limit. Ceilings
 	return c
 }
 
-// setByCalibrate are the flags of a load that kt calibrate sets itself.
-var setByCalibrate = []string{
-	bootstrapServer, "cluster", "topic", "rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records", "on", "result", "output",
-	"group", "groups", "from", "from-latest", "verify", "ledger", "at", "exec", "include", "partitions",
+// calibratedLoad returns the load that stands behind the flags of kt calibrate.
+func calibratedLoad(args []string) (study.Load, error) {
+	switch args[0] {
+	case string(plan.Produce), string(plan.Consume):
+		return loadOf(args)
+	case string(plan.Roundtrip):
+		return study.Load{}, errors.New("kt calibrate: a sink keeps no records, so there is nothing to read again: calibrate produce, and then consume")
+	}
+	return study.Load{}, fmt.Errorf("%q is no load: write produce or consume first, as in: kt calibrate -- produce --engine wire", args[0])
+}
+
+// completeCalibrated offers the commands of loads that can be calibrated, and behind one of them its flags that count.
+func completeCalibrated(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return []string{string(plan.Produce), string(plan.Consume)}, cobra.ShellCompDirectiveNoFileComp
+	}
+	l, _, err := c.Root().Find(args[:1])
+	last := args[len(args)-1]
+	if err != nil || len(args) > 1 && strings.HasPrefix(last, "--") && !strings.HasPrefix(typed, "-") {
+		return nil, cobra.ShellCompDirectiveDefault // the value of a flag
+	}
+	var names []string
+	for _, name := range flagNames(l.Flags()) {
+		if !config.IsSetByCalibrate(name) {
+			names = append(names, "--"+name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l study.Load) error {
-	if l.Command == string(plan.Roundtrip) {
-		return usageError(errors.New("kt calibrate: a sink keeps no records, so there is nothing to read again: calibrate produce, and then consume"))
-	}
 	o := calibrate.Options{CPUs: runtime.GOMAXPROCS(0)}
 	clients := "producers"
 	if l.Command == string(plan.Consume) {
@@ -87,7 +112,7 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 		o.Rates = calibrate.Rates
 	}
 	for _, f := range l.Flags {
-		if slices.Contains(setByCalibrate, f.Name) {
+		if config.IsSetByCalibrate(f.Name) {
 			return usageError(fmt.Errorf("--%s: kt calibrate sets it itself; leave it out", f.Name))
 		}
 		if f.Name == clients {
@@ -107,18 +132,18 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 			return usageError(fmt.Errorf("--save: %w", err))
 		}
 	}
-	addr, end, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
+	sink, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer sink.end()
 	tuneProcess(env, ld)
-	d, err := calibrate.Measure(ctx, o, func(ctx context.Context, n int, rate float64) (result.Result, error) {
-		run := calibrating(l, clients, n, rate, addr, flags.Time)
+	d, err := calibrate.Measure(ctx, o, func(ctx context.Context, n int, rate float64) (calibrate.Run, error) {
+		run := calibrating(l, clients, n, rate, sink.addr, flags.Time)
 		if !flags.Quiet {
 			env.say("%s", describeCalibration(clients, n, rate))
 		}
-		return b.Run(ctx, run, "", func() {})
+		return b.calibrate(ctx, run, sink.pid)
 	})
 	if err != nil {
 		return err
@@ -130,11 +155,37 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 	}
 	err = write(env.Stdout, d, env.reportOptions(flags.Look, false)) // first: the measurement took longer than saving does
 	if flags.Save {
-		if saveErr := calibrate.Save(kept, d); saveErr != nil {
-			err = errors.Join(err, fmt.Errorf("--save: %w", saveErr))
-		}
+		err = worse(saveCeiling(env, kept, d, flags.Quiet), err)
 	}
 	return err
+}
+
+// calibrate makes a run of a calibration. sink is the process that takes the records.
+func (b *lab) calibrate(ctx context.Context, l study.Load, sink int) (calibrate.Run, error) {
+	others, unknown := host.NewOthers(sink)
+	r, err := b.Run(ctx, l, "", func() {})
+	c := calibrate.Run{Result: r}
+	if unknown == nil {
+		c.OthersCPU, unknown = others.Share()
+	}
+	if unknown != nil && err == nil {
+		b.warn(fmt.Sprintf("how busy others keep the CPUs is not known: %v", unknown))
+	}
+	return c, err
+}
+
+// saveCeiling keeps a ceiling in a file, unless it is too low.
+func saveCeiling(env *Env, path string, d calibrate.Document, quiet bool) error {
+	if d.TooLow != "" {
+		return &exitError{exitNotValid, fmt.Errorf("--save: %s, so it was not saved; calibrate again when nothing else is busy on this host", d.TooLow)}
+	}
+	if err := calibrate.Save(path, d); err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	if !quiet {
+		env.say("saved in %s: later loads of this shape are held against it", path)
+	}
+	return nil
 }
 
 // ceilings returns the path of the file that keeps ceilings, or an error if none can be saved there.
@@ -149,7 +200,7 @@ func (e *Env) ceilings() (string, error) {
 
 func describeCalibration(clients string, n int, rate float64) string {
 	if rate == 0 {
-		return fmt.Sprintf("no limit, %s: %d", clients, n)
+		return "no limit, " + theme.Plural(float64(n), strings.TrimSuffix(clients, "s"), clients)
 	}
 	return theme.Count(int64(rate)) + " records/s"
 }

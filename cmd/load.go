@@ -53,7 +53,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if err = errors.Join(err, bad); err == nil {
 		l.system.Security = secure
 	}
-	if l.Plan.Embedded() && secure.Protocol() != "PLAINTEXT" {
+	if l.Plan.Embedded() && secure.Protocol() != plaintext {
 		more = append(more, "the broker inside kt has no security: the security properties have no effect")
 	}
 	for _, w := range append(warnings, more...) {
@@ -189,8 +189,20 @@ func (l *load) request(env *Env, file *run.File) run.Request {
 	return run.Request{
 		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args),
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
-		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: env.ceiling,
+		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: l.ceiling(env),
 	}
+}
+
+// plaintext is the security protocol without TLS and SASL, which is that of a sink.
+const plaintext = "PLAINTEXT"
+
+// ceiling returns the function that finds what this host can offer of a load, nil for a load with TLS or SASL: a sink has
+// neither, so what they cost is in no ceiling.
+func (l *load) ceiling(env *Env) func(*result.Header) *result.Ceiling {
+	if l.system.Security.Protocol() != plaintext {
+		return nil
+	}
+	return env.ceiling
 }
 
 // ceiling returns what this host can offer of a load, as kt calibrate has saved it.

@@ -72,11 +72,18 @@ func sinkOf(l *load, clients int) kafka.Sink {
 // minSinkPartitions is a number of partitions that topics often have.
 const minSinkPartitions = 12
 
-// startSink starts a sink and returns its address. end ends it.
-func startSink(ctx context.Context, s kafka.Sink) (addr string, end func(), err error) {
+// sinkProcess is a sink in a process of its own.
+type sinkProcess struct {
+	addr string
+	pid  int
+	end  func()
+}
+
+// startSink starts a sink.
+func startSink(ctx context.Context, s kafka.Sink) (*sinkProcess, error) {
 	c, err := spawn(ctx, "sink")
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	late := time.AfterFunc(sinkStart, func() { _ = c.Process.Kill() })
 	defer late.Stop()
@@ -85,10 +92,10 @@ func startSink(ctx context.Context, s kafka.Sink) (addr string, end func(), err 
 		line, err = bufio.NewReader(c.out).ReadString('\n')
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("start a sink: %w", errors.Join(err, c.in.Close(), c.end()))
+		return nil, fmt.Errorf("start a sink: %w", errors.Join(err, c.in.Close(), c.end()))
 	}
-	return strings.TrimSpace(line), func() {
+	return &sinkProcess{addr: strings.TrimSpace(line), pid: c.Process.Pid, end: func() {
 		_ = c.in.Close() // it ends with its input
 		_ = c.end()
-	}, nil
+	}}, nil
 }

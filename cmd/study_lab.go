@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -42,7 +43,7 @@ func newLab(env *Env) *lab {
 	return &lab{env: env, kafka: clients(), host: hostTuner{env: env, root: "/"}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
 }
 
-// newSinkLab is newLab for loads on a sink of kt's own, which has no security.
+// newSinkLab is newLab for calibrations: loads on a sink of kt's own, which has no security.
 func newSinkLab(env *Env) *lab {
 	b := newLab(env)
 	b.sink = true
@@ -53,6 +54,9 @@ func newSinkLab(env *Env) *lab {
 func (b *lab) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
 	sys.Profiles, sys.Warn, sys.OfProject = profiles.Of(l.Command), b.warn, b.ofProject
+	if b.sink {
+		sys.LeftOut = config.IsSetByCalibrate
+	}
 	var flags []config.Assignment
 	for _, f := range l.Flags {
 		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}})
@@ -65,6 +69,9 @@ func (b *lab) load(l study.Load) (*load, error) {
 		return nil, err
 	}
 	if b.sink {
+		if p := asked.Security.Given()["security.protocol"].Value; p != "" && !strings.EqualFold(p, plaintext) {
+			b.warn("the sink has no TLS and no SASL: this measures without them, and no ceiling counts for loads with security.protocol=" + p)
+		}
 		asked.Security = config.Security{}
 	}
 	return checkLoad(b.env.silent(), &asked) // a study would say the same of every run
@@ -150,6 +157,9 @@ func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func())
 	}
 	defer remove()
 	r := ld.request(b.env, file)
+	if b.sink {
+		r.Ceiling = nil // it is what is measured
+	}
 	r.Opened = func(result.Header) error { opened(); return nil }
 	r.Notify = func(n run.Notice) {
 		if n.Kind.Warning() {

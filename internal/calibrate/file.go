@@ -3,6 +3,7 @@ package calibrate
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,16 +78,19 @@ func Find(path, shape, version string, machine host.Facts) (*result.Ceiling, err
 	return nil, err
 }
 
-// read returns the documents of a file, none if there is no file.
+// read returns the documents of a file, none if there is no file. Its errors name the file.
 func read(path string) (all []Document, err error) {
 	text, err := input.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return all, json.Unmarshal(text, &all)
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: it is damaged (%w): remove it, and run kt calibrate --save again", path, err)
+	}
+	return all, nil
 }
 
 // sameMachine reports whether two hosts can offer the same: a ceiling does not hold for another machine, nor for the same

@@ -19,9 +19,14 @@ type Document struct {
 	Shape      string         `json:"shape"` // of the loads that it holds for
 	Host       host.Facts     `json:"host"`
 	Ceiling    result.Ceiling `json:"ceiling"`
-	Clients    int            `json:"producers"` // that offer most; consumers of a load that reads
-	Tried      []Trial        `json:"tried"`     // numbers of clients, in the order of the search
-	Schedule   []Kept         `json:"schedule"`  // how precisely rates are kept; empty of a load that reads
+	OthersCPU  float64        `json:"others_cpu_share"`  // of the machine's CPUs, in the run of the search with most of it
+	TooLow     string         `json:"too_low,omitempty"` // the reason why the ceiling is; "": it is not
+	Clients    int            `json:"producers"`         // that offer most; consumers of a load that reads
+	Tried      []Trial        `json:"tried"`             // numbers of clients, in the order of the search
+	Schedule   []Kept         `json:"schedule"`          // how precisely rates are kept; empty of a load that reads
+
+	Brief string `json:"-"` // Shape for people: without settings that are as Kafka has them
+	Reads bool   `json:"-"` // the clients are consumers
 }
 
 // Schema is the version of the document.
@@ -29,7 +34,8 @@ const Schema = 1
 
 // Trial is one number of clients at an unlimited rate.
 type Trial struct {
-	Clients int `json:"producers"`
+	Clients   int     `json:"producers"`
+	OthersCPU float64 `json:"others_cpu_share"`
 	result.Ceiling
 }
 
@@ -39,6 +45,7 @@ type Kept struct {
 	OutOfReach     bool           `json:"out_of_reach,omitempty"`
 	OfferedShare   float64        `json:"offered_share,omitempty"` // of the rate
 	OwnSendDelayUS result.Latency `json:"own_send_delay_us,omitzero"`
+	Kept           bool           `json:"kept"`  // and valid
 	Valid          bool           `json:"valid"` // as kt judges every run
 	Invalid        []string       `json:"invalid_reasons,omitempty"`
 }
@@ -53,11 +60,21 @@ type Options struct {
 	Rates   []float64 // empty: none
 }
 
+// Run is one run against the sink.
+type Run struct {
+	result.Result
+	OthersCPU float64 // share of the machine's CPUs that neither kt nor the sink used
+}
+
 // Maker makes a run with so many clients, at an unlimited rate if rate is 0.
-type Maker func(ctx context.Context, clients int, rate float64) (result.Result, error)
+type Maker func(ctx context.Context, clients int, rate float64) (Run, error)
 
 // gain is how much more twice as many clients must offer to be the better number.
 const gain = 1.03
+
+// othersShow is the share of the CPUs that makes a ceiling too low when others use it. They can take as much of the ceiling,
+// and by as much a later load may exceed it before kt no longer believes it.
+const othersShow = 0.10
 
 // Measure searches the best number of clients, and looks how rates are kept with it. The clock and the version are the
 // caller's to fill in.
@@ -68,12 +85,13 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 		if err != nil {
 			return d, err
 		}
-		c := ceilingOf(&r)
+		c := ceilingOf(&r.Result)
+		d.Shape, d.Brief, d.Host, d.Reads = Shape(&r.Header), brief(&r.Header), r.Environment.Host, r.Plan.ReadsOnly()
 		if c.RecordsPerSecond == 0 {
-			return d, fmt.Errorf("nothing was measured with %d clients: %s", clients, r.BoundBy.Evidence)
+			return d, fmt.Errorf("nothing was measured with %d %s: %s", clients, d.Role(clients), r.BoundBy.Evidence)
 		}
-		d.Shape, d.Host = Shape(&r.Header), r.Environment.Host
-		d.Tried = append(d.Tried, Trial{clients, c})
+		d.Tried = append(d.Tried, Trial{clients, r.OthersCPU, c})
+		d.OthersCPU = max(d.OthersCPU, r.OthersCPU)
 		better := c.RecordsPerSecond > gain*d.Ceiling.RecordsPerSecond
 		if better {
 			d.Ceiling, d.Clients = c, clients
@@ -81,6 +99,9 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 		if !better || o.Clients > 0 || 2*clients > max(1, o.CPUs) {
 			break
 		}
+	}
+	if d.OthersCPU >= othersShow {
+		d.TooLow = fmt.Sprintf("others used %.0f %% of the CPUs: this ceiling is too low", 100*d.OthersCPU)
 	}
 	for _, rate := range o.Rates {
 		if rate > d.Ceiling.RecordsPerSecond {
@@ -92,10 +113,23 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 			return d, err
 		}
 		d.Schedule = append(d.Schedule, Kept{
-			Rate: rate, OfferedShare: r.Throughput.OfferedRecordsPerSecond / rate, OwnSendDelayUS: r.Latency.OwnSendDelay, Valid: r.Valid, Invalid: r.Invalid,
+			Rate: rate, OfferedShare: r.Throughput.OfferedRecordsPerSecond / rate, OwnSendDelayUS: r.Latency.OwnSendDelay,
+			Kept: r.Valid && r.TargetReached == nil, Valid: r.Valid, Invalid: r.Invalid,
 		})
 	}
 	return d, nil
+}
+
+// Role returns the name of so many clients.
+func (d *Document) Role(clients int) string {
+	role := "producer"
+	if d.Reads {
+		role = "consumer"
+	}
+	if clients != 1 {
+		role += "s"
+	}
+	return role
 }
 
 // ceilingOf returns the rates of a run, and its cost: the CPU of kt itself, and not that of the sink.
@@ -118,16 +152,26 @@ var shaping = []string{
 // Shape names the loads that a ceiling holds for: all that decides what a record costs to send. What it costs to read is
 // the topic's, so a load that reads has no shape but its engine.
 func Shape(h *result.Header) string {
+	return shape(h, func(result.Setting) bool { return true })
+}
+
+// brief returns a shape for people, without settings that are as Kafka has them.
+func brief(h *result.Header) string {
+	return shape(h, func(s result.Setting) bool { return s.Value != s.Default })
+}
+
+// shape returns the shape of a load with those of its settings that tells reports.
+func shape(h *result.Header, tells func(result.Setting) bool) string {
 	p := &h.Plan
 	if p.Reads() {
 		return fmt.Sprintf("%s %s", p.Command, p.Engine)
 	}
-	value := func(name string) string {
+	setting := func(name string) result.Setting {
 		i := slices.IndexFunc(h.Config, func(s result.Setting) bool { return s.Name == name })
 		if i < 0 {
-			return ""
+			return result.Setting{}
 		}
-		return h.Config[i].Value
+		return h.Config[i]
 	}
 	s := fmt.Sprintf("%s %s %s", p.Command, p.Engine, p.Payload.String())
 	switch p.Payload.Kind {
@@ -138,7 +182,9 @@ func Shape(h *result.Header) string {
 	case plan.Letters, plan.Monotonic: // as they are
 	}
 	for _, name := range shaping {
-		s += fmt.Sprintf(" %s=%s", name, value(name))
+		if c := setting(name); tells(c) {
+			s += fmt.Sprintf(" %s=%s", name, c.Value)
+		}
 	}
 	if n := len(p.Payload.Headers); n > 0 {
 		size := 0

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -18,20 +19,31 @@ type rig struct {
 	rates map[int]float64
 	asked []float64 // the rates of the runs with a target
 	tried []int
+
+	others []float64 // the share of the CPUs that others use in each run
 }
 
-func (r *rig) make(_ context.Context, clients int, rate float64) (result.Result, error) {
-	var res result.Result
+func (r *rig) make(_ context.Context, clients int, rate float64) (Run, error) {
+	var res Run
+	if n := len(r.tried) + len(r.asked); n < len(r.others) {
+		res.OthersCPU = r.others[n]
+	}
 	res.Plan = plan.Plan{Command: plan.Produce, Engine: plan.Wire, Producers: clients, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}}
 	res.Throughput.RecordsPerSecond, res.Client.CPUCores, res.Valid = r.rates[clients], 2, true
 	if rate > 0 {
 		r.asked = append(r.asked, rate)
-		res.Throughput.OfferedRecordsPerSecond = rate / 2
+		res.Throughput.OfferedRecordsPerSecond = rate
+		if rate > keepsUpTo {
+			half := 0.5
+			res.Throughput.OfferedRecordsPerSecond, res.TargetReached = rate/2, &half
+		}
 		return res, nil
 	}
 	r.tried = append(r.tried, clients)
 	return res, nil
 }
+
+const keepsUpTo = 10_000 // records a second
 
 func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 	for _, tc := range []struct {
@@ -66,8 +78,32 @@ func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(r.asked, []float64{1000, 50_000}) || len(d.Schedule) != 3 || !d.Schedule[2].OutOfReach || d.Schedule[0].OfferedShare != 0.5 {
+	if !slices.Equal(r.asked, []float64{1000, 50_000}) || len(d.Schedule) != 3 || !d.Schedule[2].OutOfReach {
 		t.Errorf("tried %v: %+v", r.asked, d.Schedule)
+	}
+	for i, kept := range []bool{true, false, false} {
+		if d.Schedule[i].Kept != kept {
+			t.Errorf("%+v, want kept: %t", d.Schedule[i], kept)
+		}
+	}
+}
+
+func TestACeilingIsTooLowIfOthersUsedTheCPUs(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		others []float64
+		share  float64
+		want   string
+	}{
+		{"little", []float64{0.02, 0.09}, 0.09, ""},
+		{"much in the first run", []float64{0.6, 0.01}, 0.6, "others used 60 % of the CPUs: this ceiling is too low"},
+		{"much after the search", []float64{0, 0, 0.9}, 0, ""},
+	} {
+		r := &rig{rates: map[int]float64{1: 2000, 2: 2000}, others: tc.others}
+		d, err := Measure(t.Context(), Options{CPUs: 2, Rates: []float64{1000}}, r.make)
+		if err != nil || d.OthersCPU != tc.share || d.TooLow != tc.want || d.Tried[0].OthersCPU != tc.others[0] {
+			t.Errorf("%s: %+v, %v; want %q", tc.name, d, err, tc.want)
+		}
 	}
 }
 
@@ -76,7 +112,7 @@ func TestWithoutARateThereIsNoCeiling(t *testing.T) {
 		t.Errorf("no error, and %+v", d)
 	}
 	failed := errors.New("no sink")
-	_, err := Measure(t.Context(), Options{}, func(context.Context, int, float64) (result.Result, error) { return result.Result{}, failed })
+	_, err := Measure(t.Context(), Options{}, func(context.Context, int, float64) (Run, error) { return Run{}, failed })
 	if !errors.Is(err, failed) {
 		t.Errorf("%v, want %v", err, failed)
 	}
@@ -114,8 +150,8 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find(path, "x", "v1", here); err == nil {
-		t.Error("a damaged file is no error")
+	if _, err := Find(path, "x", "v1", here); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("%v: want an error that names the file and says what to do", err)
 	}
 	if err := Save(path, doc("x", here, 1)); err == nil {
 		t.Error("a damaged file was written over")
@@ -170,5 +206,15 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	same.Plan.Producers, same.Plan.Load.Records = 5, 1000
 	if Shape(&same) != Shape(&h) {
 		t.Error("the number of producers changes the shape")
+	}
+}
+
+func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
+	h := result.Header{
+		Plan:   plan.Plan{Command: plan.Produce, Engine: plan.Wire, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}},
+		Config: []result.Setting{{Name: "acks", Value: "1", Default: "all"}, {Name: "linger.ms", Value: "5", Default: "5"}, {Name: "client.id", Value: "x"}},
+	}
+	if got := brief(&h); got != "produce wire 100 B acks=1" {
+		t.Errorf("%q", got)
 	}
 }

@@ -22,11 +22,14 @@ func Calibration(w io.Writer, d calibrate.Document, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.heading("kt calibrate "+string(t.th.Glyphs.Arrow)+" "+d.Shape, []string{d.Host.Hostname})
+		t.heading("kt calibrate "+string(t.th.Glyphs.Arrow)+" "+d.Brief, []string{d.Host.Hostname})
+		if d.TooLow != "" {
+			t.alert(d.TooLow)
+		}
 		t.line("")
 		t.row("ceiling", strong, fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(d.Ceiling.RecordsPerSecond)), theme.Number(d.Ceiling.MiBPerSecond)))
 		t.row("cost", plain, fmt.Sprintf("%s CPU seconds per million records", theme.Number(d.Ceiling.CPUSecondsPerMillion)))
-		t.row("clients", plain, fmt.Sprintf("%d offer most", d.Clients))
+		t.row(d.Role(2), plain, fmt.Sprintf("%d %s most", d.Clients, either(d.Clients, "offers", "offer")))
 		for _, tried := range d.Tried {
 			t.row("", muted, fmt.Sprintf("%d: %s records/s, %s CPU seconds per million", tried.Clients, theme.Count(int64(tried.RecordsPerSecond)), theme.Number(tried.CPUSecondsPerMillion)))
 		}
@@ -35,17 +38,14 @@ func Calibration(w io.Writer, d calibrate.Document, o Options) error {
 			if i == 0 {
 				name = "schedule"
 			}
-			text := fmt.Sprintf("%s records/s: out of reach", theme.Count(int64(k.Rate)))
+			text := theme.Count(int64(k.Rate)) + " records/s: "
 			switch {
 			case k.OutOfReach:
-				style = muted
+				style, text = muted, text+"out of reach"
+			case !k.Kept:
+				style, text = bad, text+"not kept, "+precision(k)
 			default:
-				own := k.OwnSendDelayUS
-				text = fmt.Sprintf("%s records/s: %s offered, own send delay p50 %s, p99 %s, max %s", theme.Count(int64(k.Rate)), theme.Percent(k.OfferedShare),
-					theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)))
-			}
-			if !k.OutOfReach && !k.Valid {
-				style = bad
+				text += precision(k)
 			}
 			t.row(name, style, text)
 			for _, why := range k.Invalid {
@@ -54,4 +54,11 @@ func Calibration(w io.Writer, d calibrate.Document, o Options) error {
 		}
 		t.line("")
 	})
+}
+
+// precision returns how precisely a rate was kept.
+func precision(k calibrate.Kept) string {
+	own := k.OwnSendDelayUS
+	return fmt.Sprintf("%s offered, own send delay p50 %s, p99 %s, max %s", theme.Percent(k.OfferedShare),
+		theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)))
 }
