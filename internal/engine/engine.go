@@ -29,6 +29,9 @@ type Options struct {
 	// an error. nil: the load begins at once.
 	Ready func(ctx context.Context) error
 
+	// NewSleeper is called by each sender, which closes what it returns. nil: time.Sleep.
+	NewSleeper func() Sleeper
+
 	Started func()  // called when the load begins; may be nil
 	Status  *Status // updated during the run; may be nil
 }
@@ -59,6 +62,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StopTimeout == 0 {
 		o.StopTimeout = DefaultStopTimeout
+	}
+	if o.NewSleeper == nil {
+		o.NewSleeper = func() Sleeper { return plainSleeper{} }
 	}
 	if o.Status == nil {
 		o.Status = new(Status)

@@ -5,8 +5,8 @@ import (
 )
 
 const (
-	// minSleep is the shortest sleep of a sender. Go rounds shorter ones up to
-	// it on Linux (netpoll counts milliseconds, golang/go#53824).
+	// minSleep is the shortest sleep of a sender: each costs the CPU to wake up, and the first record due in it is
+	// late by its length.
 	minSleep = time.Millisecond
 
 	// burstLen is the number of records that a sender hands over between two readings of the clock. At
@@ -24,6 +24,8 @@ const (
 // send hands each record to the worker as soon as it is due, until the load is over or stopped.
 func (s *Shard) send() {
 	defer s.finish()
+	s.sleeper = s.run.opts.NewSleeper()
+	defer func() { _ = s.sleeper.Close() }()
 	var index int64
 	s.due, s.more = s.pacer.Next()
 	for s.more && !s.stopped() {
@@ -283,7 +285,7 @@ func (s *Shard) stopped() bool {
 // sleep waits for d. A stop ends it within shortSleep, and so does a change of the rate.
 func (s *Shard) sleep(d time.Duration) {
 	if d <= shortSleep {
-		time.Sleep(max(d, minSleep))
+		s.sleeper.Sleep(max(d, minSleep))
 		return
 	}
 	timer := time.NewTimer(d)

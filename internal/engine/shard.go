@@ -22,7 +22,8 @@ type Shard struct {
 	posted    <-chan struct{} // closed: the rate has been changed once more
 	paced     int             // changes of the rate that the pacer knows
 	warm      warmup
-	unlimited bool   // no schedule: a record is due when it can go
+	unlimited bool // no schedule: a record is due when it can go
+	sleeper   Sleeper
 	behind    bool   // back-pressure held the sender up, and it has not caught up since
 	local     []*Op  // free ops
 	slabs     [][]Op // all ops; it grows with mu held, because oldest reads it

@@ -112,6 +112,7 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	if !m.Follows {
 		o.Sources = append(o.Sources, &brokerMaps{tree: host.System(), told: make(map[int]bool)})
 	}
+	o.NewSleeper = func() engine.Sleeper { return host.NewSleeper() }
 	o.Started = func() { m.sink.begin(m.start()) }
 	if m.Ready != nil {
 		o.Ready = func(ctx context.Context) error { return m.Ready(ctx, m.header) }
