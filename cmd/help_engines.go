@@ -22,6 +22,7 @@ in the records, record sizes, --verify, many hosts, results.
 
 What differs with the wire engine:
   latency     records that fell due within 0.5 ms count with that of the first
+  schedule    a run is valid with an own send delay p99 of up to 2 ms, not 5 ms
   content     batches repeat: 4 to 64 different ones; with --verify,
               --payload-monotonic or --key-distribution range each record is
               its own, which costs CPU

@@ -16,6 +16,7 @@ import (
 
 func TestTheEvidenceIsWhatTheWindowsShow(t *testing.T) {
 	h := header(100)
+	h.Plan.Engine = plan.Wire
 	h.Plan.Load.Arrivals, h.Config = plan.Poisson, []Setting{{Name: "acks", Value: "0"}}
 	const length = 10 * time.Second
 	w := stats.Window{
@@ -30,7 +31,7 @@ func TestTheEvidenceIsWhatTheWindowsShow(t *testing.T) {
 	f.AddWindow(w)
 	f.AddSample(host.Sample{At: length, Interval: length, Cores: 4, HostCores: 8, ProcessCPU: 2, HostCPU: 6})
 	want := verdict.Evidence{
-		Target: 100, Poisson: true, NoAcks: true, Measured: length, Offered: 1001, Acknowledged: 900, Failed: 30, Unknown: 20, Unsent: 7,
+		Target: 100, Poisson: true, NoAcks: true, Wire: true, Measured: length, Offered: 1001, Acknowledged: 900, Failed: 30, Unknown: 20, Unsent: 7,
 		OfferedPerSecond: 100, AcknowledgedPerSecond: 90, Waiting: 51, WorstError: "A",
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
 		CPUCores: 2, CoresAvailable: 4, HostCPUCores: 6, HostCores: 8, Senders: true, BufferFull: 0.4, InFlight: 0.75, Throttled: 0.3,

@@ -97,7 +97,7 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	use := f.client(&f.total[stats.Measured])
 	e := verdict.Evidence{
 		Target: row.TargetRecordsPerSecond, TargetSending: f.schedule.Mean(max(w.FirstDue, from), min(w.LastSent, to)), Poisson: p.Load.Arrivals == plan.Poisson,
-		Offered: w.Offered, Unsent: w.Unsent, Consumed: w.Consumed, OfferedPerSecond: throughputOf(w).OfferedRecordsPerSecond,
+		Wire: p.Engine == plan.Wire, Offered: w.Offered, Unsent: w.Unsent, Consumed: w.Consumed, OfferedPerSecond: throughputOf(w).OfferedRecordsPerSecond,
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, Senders: w.ShardTime > 0, BufferFull: share(w.BufferFull, w.ShardTime),
 	}

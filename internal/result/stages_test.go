@@ -106,3 +106,29 @@ func TestTheSnapshotHasTheTargetOfTheStageOfItsSecond(t *testing.T) {
 		}
 	}
 }
+
+func TestTheStagesOfTheWireEngineKeepItsOwnBound(t *testing.T) {
+	rate, err := plan.ParseTarget("1000@2s,500@2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for engine, valid := range map[plan.Engine]bool{plan.Client: true, plan.Wire: false} {
+		f := NewFold(Header{Plan: plan.Plan{
+			Command: plan.Produce, Engine: engine, Producers: 1, Load: plan.Load{Rate: rate, Duration: plan.Duration(4 * time.Second)},
+		}})
+		for _, w := range follow(rate.Schedule(rate.PerSecond), 1, 4) {
+			w.OwnSendDelay.RecordN(3*time.Millisecond, w.Offered)
+			f.AddWindow(w)
+		}
+		f.Finish(Trailer{Ended: Completed})
+		stages := f.Result().Stages
+		if len(stages) != 2 {
+			t.Fatalf("%d stages, want 2", len(stages))
+		}
+		for i, row := range stages {
+			if row.Valid != valid {
+				t.Errorf("stage %d, 3ms late with the %s engine: valid %t; %v", i+1, engine, row.Valid, row.Invalid)
+			}
+		}
+	}
+}
