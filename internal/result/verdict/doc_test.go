@@ -16,7 +16,7 @@ func TestThePageQuotesTheThresholds(t *testing.T) {
 	text := strings.Join(strings.Fields(string(page)), " ")
 	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 	for _, want := range []string{
-		"the **bound**: " + fmt.Sprintf("%d ms, with `--engine wire` %d ms", sendDelayFloor.Milliseconds(), wireDelayFloor.Milliseconds()) + ", or " + percent(sendDelayShare) + " of the p99 of response",
+		fmt.Sprintf("the **bound**: %d ms, or %s of the p99 of response if that is more, and always %d ms with `--engine wire`", sendDelayFloor.Milliseconds(), percent(sendDelayShare), wireDelay.Milliseconds()),
 		"kt used at least " + percent(cpuSaturated) + " of the cores that it may use",
 		"when at least " + percent(rateKept) + " of the rate was offered, and no more than " + percent(1-rateKept) + " of the records offered was left unsent",
 		fmt.Sprintf("another %d standard deviations", PoissonSpread),

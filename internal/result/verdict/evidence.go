@@ -95,21 +95,20 @@ const (
 	// sendDelayFloor is five sleeps of the sender, which shares its CPUs with a Kafka client.
 	sendDelayFloor = 5 * time.Millisecond
 
-	// wireDelayFloor is two sleeps of the sender: the wire engine tells what brokers can do, so it has to be more
-	// precise, and nothing but it needs the CPU.
-	wireDelayFloor = 2 * time.Millisecond
-
 	// sendDelayShare is the share of the measured p99 that may be kt's own lateness.
 	sendDelayShare = 0.10
+
+	// wireDelay is two sleeps of the sender. The wire engine measures the brokers, so no latency excuses a sender
+	// that is late: the brokers got other bursts than the schedule has.
+	wireDelay = 2 * time.Millisecond
 )
 
 // bound returns the send delay of kt's own making that still counts as on time.
 func (e *Evidence) bound() time.Duration {
-	floor := sendDelayFloor
 	if e.Wire {
-		floor = wireDelayFloor
+		return wireDelay
 	}
-	return max(floor, time.Duration(sendDelayShare*float64(e.ResponseP99)))
+	return max(sendDelayFloor, time.Duration(sendDelayShare*float64(e.ResponseP99)))
 }
 
 // CeilingShare returns the rate as a share of what this host can offer, 0 if that is not known.
