@@ -43,7 +43,10 @@ type load struct {
 func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	l := &load{Run: asked}
 	var warnings []string
-	var err error
+	var err, badLedger error
+	if l.LedgerFile != "" { // it may choose the engine
+		l.book, badLedger = run.ReadBook(l.LedgerFile, &l.Plan, l.Sources["engine"] != "default")
+	}
 	l.system, warnings, err = system.New(&l.Plan, l.Properties, l.ConsumerProperties, l.Lenient)
 	given := asked.Security.Given()
 	if len(l.Hosts.On) > 0 { // the agents connect, with their own
@@ -66,10 +69,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if err != nil {
 		return nil, once(err)
 	}
-	if l.LedgerFile != "" {
-		l.book, err = run.ReadBook(l.LedgerFile, &l.Plan)
-	}
-	return l, err
+	return l, badLedger
 }
 
 // once removes repeated problems. A bad property that both clients have is found twice.

@@ -81,7 +81,7 @@ func (f *Flags) defineLoad() {
 
 func (f *Flags) definePayload() {
 	set := f.set
-	least := "with --verify at least 40"
+	least := "with --verify at least 40, unless the engine is wire"
 	if f.reads() {
 		least = "at least 40"
 	}
@@ -164,6 +164,7 @@ func (f *Flags) defineVerify() {
 		verify = "check that every acknowledged record is read once, in order and unchanged; also write a ledger"
 	}
 	set.BoolVar(&f.verify, "verify", false, verify)
+	set.BoolVar(&f.stamp, "stamp", false, "with --engine wire and --verify: number each record in its value, so that --engine client can check it too")
 	set.StringVar(&f.run.Ledger, "ledger", "", "write the ledger to this `FILE` (default: next to the run file)")
 }
 

@@ -60,8 +60,8 @@ type Flags struct {
 	propertyFile string
 
 	// verification and events
-	verify   bool
-	at, exec []string
+	verify, stamp bool
+	at, exec      []string
 
 	// output and configuration
 	output, interval string

@@ -183,11 +183,14 @@ func (b *builder) interval() time.Duration {
 	return d
 }
 
-// checkVerify refuses a ledger that would not be written, and one whose name can
+// checkVerify refuses a ledger that would not be written, stamps that nobody would look at, and a ledger whose name can
 // only be the switch that --verify is elsewhere, as in a file for all commands.
 func (b *builder) checkVerify() {
 	if b.f.run.Ledger != "" && !b.f.verify {
 		b.bad("--ledger %s: it goes with --verify", b.f.run.Ledger)
+	}
+	if b.f.stamp && !b.f.verify {
+		b.bad("--stamp: it goes with --verify")
 	}
 	if name := b.f.run.LedgerFile; name == "true" || name == "false" {
 		b.bad("--verify %s: kt consume takes the ledger that kt produce --verify left", name)

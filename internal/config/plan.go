@@ -43,7 +43,7 @@ func (b *builder) plan() plan.Plan {
 			p.Load.StopAtDisk = 0 // its log is in memory
 		}
 		p.Payload = b.payload()
-		p.Payload.Stamp = p.Verify || f.reads()
+		p.Payload.Stamp = f.reads() || f.stamp || p.Verify && p.Engine != plan.Wire // where the wire engine needs stamps, it asks for them
 	}
 	b.end(&p)
 	return p

@@ -86,7 +86,7 @@ func BenchmarkProducer(b *testing.B) {
 	for i := range producers {
 		producers[i] = NewProducer(uint16(i))
 		for p := range int32(benchPartitions) {
-			producers[i].Next(p)
+			producers[i].Next(p, 1)
 			producers[i].lane(p).issued.Store(1 << 40) // so that all that is acknowledged was issued
 		}
 	}
@@ -94,7 +94,7 @@ func BenchmarkProducer(b *testing.B) {
 		b.ReportAllocs()
 		var r rounds
 		for b.Loop() {
-			producers[r.producer].Next(int32(r.partition))
+			producers[r.producer].Next(int32(r.partition), 1)
 			r.turn(1)
 		}
 	})
@@ -103,7 +103,7 @@ func BenchmarkProducer(b *testing.B) {
 		r := rounds{left: benchBatch}
 		for b.Loop() {
 			seq := r.seq + int64(benchBatch-r.left)
-			producers[r.producer].Acknowledged(int32(r.partition), seq, seq)
+			producers[r.producer].Acknowledged(int32(r.partition), seq, 1, seq)
 			if r.left--; r.left == 0 {
 				r.turn(benchBatch)
 			}
@@ -122,7 +122,7 @@ func BenchmarkReaderAdd(b *testing.B) {
 	}
 	b.Run("ledger", func(b *testing.B) {
 		b.ReportAllocs()
-		reader := NewReader(1)
+		reader := NewReader(&Book{Run: 1})
 		logs := logs(reader)
 		r := rounds{left: benchBatch}
 		offset := int64(0)
@@ -144,7 +144,7 @@ func BenchmarkReaderAdd(b *testing.B) {
 	})
 	b.Run("100B", func(b *testing.B) {
 		b.ReportAllocs()
-		logs := logs(NewReader(1))
+		logs := logs(NewReader(&Book{Run: 1}))
 		var values [1 << 14][100]byte // made at once, while the clock stands still
 		r := rounds{left: benchBatch}
 		offset, next := int64(0), len(values)
@@ -175,7 +175,7 @@ func BenchmarkReaderAdd(b *testing.B) {
 
 // BenchmarkVerify compares 1,600 lanes, one in ten with a gap.
 func BenchmarkVerify(b *testing.B) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	book := &Book{Run: 1}
 	for p := range int32(benchPartitions) {
 		r.Begin(p, 0)

@@ -17,6 +17,10 @@ type Book struct {
 	// it or its id is the same. It is not in the file.
 	SameTopic bool
 
+	// Headers: the records carry no stamps. The headers of their batches say which they are, and a Reader is told of
+	// batches.
+	Headers bool
+
 	// The settings of the client that explain the findings of Verify.
 	Idempotent bool
 	Acks       string // as the property acks: "all", "1", "0"
@@ -35,6 +39,10 @@ type Lane struct {
 	Failed       Ranges `json:"failed,omitempty"`
 	Aborted      Ranges `json:"aborted,omitempty"` // in a transaction that was not committed, whatever their outcome
 	LastOffset   int64  `json:"last_offset"`       // the largest that was acknowledged, -1: none
+
+	// Of a book with Headers.
+	Origins   []Origin `json:"origins,omitempty"`   // in the order of numbers
+	Forgotten int64    `json:"forgotten,omitempty"` // numbers below it have no origin any more
 }
 
 // laneID identifies a lane.
@@ -84,7 +92,7 @@ func (l *Lane) check() error {
 		return fmt.Errorf("%d records were issued, %d acknowledged and %d failed: some are both",
 			l.Issued, l.Acknowledged.Count(), l.Failed.Count())
 	}
-	return nil
+	return l.checkOrigins()
 }
 
 // check returns an error unless the ranges are a set of numbers below issued.

@@ -36,7 +36,7 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 		missing[i] = gaps[i].Range
 	}
 	c := comparison{lane: l, gaps: gaps, unseen: b.unseen(l, log, rl)}
-	c.zones = zones(l.Acknowledged, l.Failed, l.Aborted, missing)
+	c.zones = zones(Range{To: l.Forgotten}, l.Acknowledged, l.Failed, l.Aborted, missing)
 	c.exactly(missing, rl.next)
 	for _, z := range c.zones {
 		c.inZone(z, missing)
@@ -63,8 +63,12 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 			return Ranges{{From: 0, To: end}}
 		}
 	}
+	late := log.begin < 0 || log.begin > b.StartOffset(l.Partition)
+	if b.Headers && l.Issued > sequences && (late || log.skipped >= 0) {
+		return Ranges{{From: 0, To: end}} // which of the records with the same sequence were read is not known
+	}
 	var set Ranges
-	if log.begin < 0 || log.begin > b.StartOffset(l.Partition) {
+	if late {
 		set = append(set, Range{From: 0, To: rl.first + far})
 	}
 	next := log.nextOffset()
@@ -80,9 +84,9 @@ func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	return union(set)
 }
 
-// zones returns where some set has holes.
-func zones(sets ...Ranges) Ranges {
-	var all Ranges
+// zones returns the forgotten numbers, and where some set has holes.
+func zones(forgotten Range, sets ...Ranges) Ranges {
+	all := Ranges{forgotten}
 	for _, set := range sets {
 		for _, r := range set {
 			if !r.exact() {
@@ -160,7 +164,7 @@ func (c *comparison) inZone(z Range, missing Ranges) {
 		return
 	}
 	read, lost := max(0, acked-most), max(0, acked-(z.To-z.From-least))
-	if len(intersect(c.unseen, Ranges{z})) > 0 {
+	if z.From < l.Forgotten || len(intersect(c.unseen, Ranges{z})) > 0 {
 		lost = 0
 	}
 	c.read += read

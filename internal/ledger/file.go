@@ -14,9 +14,12 @@ import (
 	"strconv"
 )
 
-// Schema is the version of the ledger file that WriteFile writes, and the only one
-// that Read reads: with the layout of the stamps it changes too.
-const Schema = 2
+// Schema is the version of the ledger file that WriteFile writes. Read reads those from oldestSchema on: the third
+// brought Headers, and with the layout of the stamps oldestSchema changes.
+const (
+	Schema       = 3
+	oldestSchema = 2
+)
 
 // line is one line of a ledger file: exactly one of the fields is set. The first
 // is a header, the last an end, and all others are lanes.
@@ -34,6 +37,7 @@ type header struct {
 	TopicID    string  `json:"topic_id,omitempty"`
 	Start      []int64 `json:"start_offsets"` // by partition
 	Epochs     []int32 `json:"start_epochs,omitempty"`
+	Headers    bool    `json:"headers,omitempty"`
 	Idempotent bool    `json:"idempotent"`
 	Acks       string  `json:"acks"`
 	Retries    bool    `json:"retries"`
@@ -98,7 +102,7 @@ func encode(w io.Writer, b *Book) error {
 	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
 	err := lines.Encode(line{Header: &header{
 		Schema: Schema, RunID: fmt.Sprintf("%016x", b.Run), Topic: b.Topic, TopicID: b.TopicID,
-		Start: b.Start, Epochs: b.StartEpochs, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
+		Start: b.Start, Epochs: b.StartEpochs, Headers: b.Headers, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
 	}})
 	for i := 0; i < len(b.Lanes) && err == nil; i++ {
 		err = lines.Encode(line{Lane: &b.Lanes[i]})
@@ -123,7 +127,7 @@ func Read(r io.Reader) (*Book, error) {
 		return nil, err
 	}
 	sum := crc32.New(crcTable)
-	seen := make(map[laneID]bool)
+	seen := newSeen()
 	var wrong error // the first line that is not right: if the file was changed, that is the error
 	for n := 2; ; n++ {
 		_, _ = sum.Write(text) // it never fails
@@ -169,12 +173,12 @@ func readHeader(text []byte) (*Book, error) {
 	switch n := any.Header.Schema; {
 	case n < 1:
 		return nil, errNoLedger
-	case n != Schema:
+	case n < oldestSchema || n > Schema:
 		age := "older"
 		if n > Schema {
 			age = "newer"
 		}
-		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the %s kt that wrote it", n, Schema, age)
+		return nil, fmt.Errorf("its schema is %d, and this kt reads %d and %d: check it with the %s kt that wrote it", n, oldestSchema, Schema, age)
 	}
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
@@ -187,25 +191,44 @@ func readHeader(text []byte) (*Book, error) {
 	}
 	b := &Book{
 		Run: run, Topic: h.Topic, TopicID: h.TopicID, Start: h.Start, StartEpochs: h.Epochs,
-		Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
+		Headers: h.Headers, Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
 	}
 	return b, b.checkStart()
 }
 
+// seen is the lanes that were read, and the sources of their batches.
+type seen struct {
+	lanes   map[laneID]bool
+	sources map[lanesSource]uint16
+}
+
+type lanesSource struct {
+	source
+	partition int32
+}
+
+func newSeen() seen { return seen{make(map[laneID]bool), make(map[lanesSource]uint16)} }
+
 // add puts a lane that was read into the book.
-func (b *Book) add(l *Lane, seen map[laneID]bool) error {
+func (b *Book) add(l *Lane, seen seen) error {
 	switch {
 	case l == nil:
 		return errors.New("it is not a lane")
 	case len(b.Lanes) >= maxLanes:
 		return fmt.Errorf("it is more than %d lanes", maxLanes)
-	case seen[l.id()]:
+	case seen.lanes[l.id()]:
 		return fmt.Errorf("producer %d has a lane of partition %d already", l.Producer, l.Partition)
 	}
 	if err := l.check(); err != nil {
 		return err
 	}
-	seen[l.id()] = true
+	for _, o := range l.Origins {
+		if of, ok := seen.sources[lanesSource{o.source(), l.Partition}]; ok && of != l.Producer {
+			return fmt.Errorf("producer id %d is that of two lanes of partition %d", o.ID, l.Partition)
+		}
+		seen.sources[lanesSource{o.source(), l.Partition}] = l.Producer
+	}
+	seen.lanes[l.id()] = true
 	b.Lanes = append(b.Lanes, *l)
 	return nil
 }
@@ -253,7 +276,7 @@ func (b *Book) check() error {
 		return err
 	}
 	all := Book{}
-	seen := make(map[laneID]bool, len(b.Lanes))
+	seen := newSeen()
 	for i := range b.Lanes {
 		if err := all.add(&b.Lanes[i], seen); err != nil {
 			return err

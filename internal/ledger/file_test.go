@@ -134,8 +134,8 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		{"other JSON lines", []byte("{\"header\":{\"schema\":3}}\n"), "not a ledger"},
 		{"no schema", sealed(0, `{"ledger":{"run_id":"0000000000000001"}}`), "not a ledger"},
 		{"a first line without end", bytes.Repeat([]byte("x"), maxLine+1), "not a ledger"},
-		{"a newer schema", sealed(0, `{"ledger":{"schema":3,"run_id":{"new":1}}}`), "its schema is 3, and this kt reads 2"},
-		{"an older schema", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001"}}`), "its schema is 1, and this kt reads 2"},
+		{"a newer schema", sealed(0, `{"ledger":{"schema":4,"run_id":{"new":1}}}`), "its schema is 4, and this kt reads 2 and 3"},
+		{"an older schema", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001"}}`), "its schema is 1, and this kt reads 2 and 3"},
 		{"a run id that is none", sealed(0, `{"ledger":{"schema":2,"run_id":"12"}}`), "run id"},
 		{"a negative start", sealed(0, `{"ledger":{"schema":2,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
 		{"the header alone", []byte(someHeader + "\n"), "cut off after line 1"},
@@ -188,7 +188,7 @@ func FuzzReadFile(f *testing.F) {
 		if diff := cmp.Diff(b, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
-		r := NewReader(b.Run)
+		r := NewReader(b)
 		r.Begin(0, 0)
 		value := make([]byte, StampSize)
 		for i, seq := range []int64{0, 3, 2, 2, 7} {
@@ -196,6 +196,6 @@ func FuzzReadFile(f *testing.F) {
 			add(r, int64(i), value)
 		}
 		r.ReadTo(0, 5, 5)
-		addsUp(t, b.Verify(r, NewReader(b.Run)))
+		addsUp(t, b.Verify(r, NewReader(b)))
 	})
 }

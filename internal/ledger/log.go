@@ -13,7 +13,8 @@ type Log struct {
 	sync.Mutex
 	run       uint64
 	partition int32
-	limit     int // of the gaps of a lane
+	limit     int    // of the gaps of a lane
+	tracks    tracks // of a book with Headers
 	found
 	history
 }
@@ -118,10 +119,7 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 
 // count is Add without looking at the record.
 func (l *Log) count(offset int64, epoch int32, status StampStatus, s *Stamp) StampStatus {
-	if epoch != l.epoch && epoch >= 0 {
-		l.turn(epoch)
-	}
-	l.last = offset
+	l.reach(offset, epoch)
 	switch {
 	case status == Unstamped:
 		l.unstamped++
@@ -137,22 +135,37 @@ func (l *Log) count(offset int64, epoch int32, status StampStatus, s *Stamp) Sta
 		l.corrupted++
 		return Corrupted
 	}
-	l.checked++
-	lane := l.lane(s.Producer)
+	l.number(s.Producer, s.Seq, s.Seq+1, offset, s.Due)
+	return Stamped
+}
+
+// reach notes that a record at an offset was read, or several up to it.
+func (l *Log) reach(offset int64, epoch int32) {
+	if epoch != l.epoch && epoch >= 0 {
+		l.turn(epoch)
+	}
+	l.last = offset
+}
+
+// number accounts for the records of a producer with the numbers from from to before to, the first of which is at an
+// offset. The others follow it.
+func (l *Log) number(producer uint16, from, to, offset, due int64) {
+	l.checked += to - from
+	lane := l.lane(producer)
 	if lane == nil {
-		lane = l.grow(s)
+		lane = l.grow(producer, from)
 	}
 	switch {
-	case s.Seq == lane.next:
-		lane.next++
-		lane.due = s.Due
-	case s.Seq > lane.next:
-		l.open(lane, offset, s)
+	case from == lane.next:
+	case from > lane.next:
+		l.open(lane, gap{Range: Range{From: lane.next, To: from}, after: offset, dueAfter: due})
 	default:
-		l.tooLate(lane, s.Seq)
+		l.tooLate(lane, from, min(to, lane.next))
 	}
-	lane.offset = offset
-	return Stamped
+	if to > lane.next {
+		lane.next, lane.due = to, due
+	}
+	lane.offset = offset + to - from - 1
 }
 
 // turn notes that the next record is of another leader.
@@ -225,28 +238,23 @@ func (l *Log) lane(producer uint16) *readLane {
 	return l.lanes[producer]
 }
 
-// grow makes the lane of a producer.
-func (l *Log) grow(s *Stamp) *readLane {
-	if n := int(s.Producer) + 1; n > len(l.lanes) {
+// grow makes the lane of a producer. first is the number of the record read first.
+func (l *Log) grow(producer uint16, first int64) *readLane {
+	if n := int(producer) + 1; n > len(l.lanes) {
 		l.lanes = append(l.lanes, make([]*readLane, n-len(l.lanes))...)
 	}
-	lane := &readLane{first: s.Seq, offset: -1}
-	l.lanes[s.Producer] = lane
+	lane := &readLane{first: first, offset: -1}
+	l.lanes[producer] = lane
 	return lane
 }
 
-// open notes that the numbers up to that of s were passed over.
-func (l *Log) open(lane *readLane, offset int64, s *Stamp) {
+// open notes that the numbers of a gap were passed over.
+func (l *Log) open(lane *readLane, g gap) {
 	if len(lane.gaps) >= l.limit {
 		lane.fold()
 	}
-	lane.gaps = append(lane.gaps, gap{
-		Range:  Range{From: lane.next, To: s.Seq},
-		before: lane.offset, after: offset,
-		dueBefore: lane.due, dueAfter: s.Due,
-		skipped: lane.offset < l.skipped,
-	})
-	lane.next, lane.due = s.Seq+1, s.Due
+	g.before, g.dueBefore, g.skipped = lane.offset, lane.due, lane.offset < l.skipped
+	lane.gaps = append(lane.gaps, g)
 }
 
 // fold makes the older half of the gaps one.
@@ -266,34 +274,47 @@ func (lane *readLane) fold() {
 	lane.gaps = slices.Delete(lane.gaps, 1, half)
 }
 
-// tooLate accounts for a number below the next one: it fills a gap, or was there
-// before.
-func (l *Log) tooLate(lane *readLane, seq int64) {
-	gaps := lane.gaps
-	i := sort.Search(len(gaps), func(i int) bool { return gaps[i].To > seq })
-	if i == len(gaps) || gaps[i].From > seq {
-		l.duplicated++
-		return
+// tooLate accounts for numbers below the next one: each fills a gap, or was there before.
+func (l *Log) tooLate(lane *readLane, from, to int64) {
+	for from < to {
+		i := sort.Search(len(lane.gaps), func(i int) bool { return lane.gaps[i].To > from })
+		end := to
+		switch {
+		case i == len(lane.gaps):
+			l.duplicated += end - from
+		case lane.gaps[i].From > from:
+			end = min(to, lane.gaps[i].From)
+			l.duplicated += end - from
+		default:
+			end = min(to, lane.gaps[i].To)
+			l.fill(lane, i, from, end)
+		}
+		from = end
 	}
+}
+
+// fill accounts for numbers within a gap.
+func (l *Log) fill(lane *readLane, i int, from, to int64) {
+	gaps := lane.gaps
 	g := &gaps[i]
 	if !g.exact() {
-		l.late++
-		g.unsure = min(g.unsure+1, g.Count())
+		l.late += to - from
+		g.unsure = min(g.unsure+to-from, g.Count())
 		return
 	}
-	l.reordered++
+	l.reordered += to - from
 	switch {
-	case g.From+1 == g.To:
+	case g.From == from && g.To == to:
 		lane.gaps = slices.Delete(gaps, i, i+1)
-	case g.From == seq:
-		g.From++
-	case g.To == seq+1:
-		g.To--
+	case g.From == from:
+		g.From = to
+	case g.To == to:
+		g.To = from
 	case len(gaps) >= l.limit: // no room for two
-		g.Holes++
+		g.Holes += to - from
 	default:
 		upper := *g
-		g.To, upper.From = seq, seq+1
+		g.To, upper.From = from, to
 		lane.gaps = slices.Insert(gaps, i+1, upper)
 	}
 }

@@ -35,6 +35,9 @@ type lane struct {
 	acked   Ranges
 	failed  Ranges
 	_       [64]byte
+
+	origins   []Origin // of records without stamps; of the outcomes' goroutine
+	forgotten int64    // numbers below it have no origin any more; the same
 }
 
 // MaxProducers is how many producers a run can have: their numbers are below it.
@@ -55,45 +58,54 @@ func NewProducer(number uint16) *Producer {
 // Number returns the number of the producer.
 func (p *Producer) Number() uint16 { return p.number }
 
-// Next returns the sequence number of the next record for a partition: 0, 1, 2 and so on.
-func (p *Producer) Next(partition int32) int64 {
+// Next returns the number of the next record for a partition: 0, 1, 2 and so on. The n-1 numbers
+// behind it are taken too.
+func (p *Producer) Next(partition int32, n int64) int64 {
 	l := p.lane(partition)
 	if l == nil {
 		l = p.grow(partition)
 	}
 	seq := l.issued.Load()
-	l.issued.Store(seq + 1)
+	l.issued.Store(seq + n)
 	return seq
 }
 
-// Acknowledged says that the brokers took a record, and where; offset is -1 when
-// they did not say. Outcomes may come in any order, and cost least in that of the
-// numbers.
-func (p *Producer) Acknowledged(partition int32, seq, offset int64) {
+// Acknowledged says that the brokers took the n records with numbers from seq on, and the offset of the first one; it is
+// -1 when they did not say. Outcomes may come in any order, and cost least in that of the numbers.
+func (p *Producer) Acknowledged(partition int32, seq, n, offset int64) {
 	l := p.lane(partition)
-	if !l.acked.extend(seq, seq+1) {
-		l.acked.insert(seq, seq+1, p.limit)
+	if !l.acked.extend(seq, seq+n) {
+		l.acked.insert(seq, seq+n, p.limit)
 	}
-	l.last = max(l.last, offset)
-	l.settle()
+	if offset >= 0 {
+		l.last = max(l.last, offset+n-1)
+	}
+	l.settle(n)
 }
 
-// Failed says that a record was given up. Whether it is in the log nobody knows.
-func (p *Producer) Failed(partition int32, seq int64) {
+// Failed says that the n records with numbers from seq on were given up. Whether they are in the log nobody knows.
+func (p *Producer) Failed(partition int32, seq, n int64) {
 	l := p.lane(partition)
-	l.failed.add(seq, seq+1, p.limit)
-	l.settle()
+	l.failed.add(seq, seq+n, p.limit)
+	l.settle(n)
+}
+
+// Originate says which sequence the number o.First of a lane is sent with, and by which producer id. It is
+// called before the record goes, on the goroutine of the outcomes.
+func (p *Producer) Originate(partition int32, o Origin) {
+	p.lane(partition).originate(o, p.limit)
 }
 
 // publishEvery is how many outcomes of a lane may be kept from Outstanding while
 // others are awaited. An atomic store costs as much as all else that an outcome does.
 const publishEvery = 16
 
-// settle counts an outcome. Once everything that was issued is settled, Outstanding
+// settle counts outcomes. Once everything that was issued is settled, Outstanding
 // knows: done is then not below seen.
-func (l *lane) settle() {
-	l.done++
-	if l.done >= l.seen || l.done%publishEvery == 0 {
+func (l *lane) settle(n int64) {
+	before := l.done
+	l.done += n
+	if l.done >= l.seen || l.done/publishEvery > before/publishEvery {
 		l.settled.Store(l.done)
 		l.seen = l.issued.Load()
 	}
@@ -167,6 +179,7 @@ func (p *Producer) Lanes() []Lane {
 		all = append(all, Lane{
 			Producer: p.number, Partition: int32(i), Issued: l.issued.Load(), LastOffset: l.last,
 			Acknowledged: slices.Clone(l.acked), Failed: slices.Clone(l.failed), Aborted: slices.Clone(l.aborted),
+			Origins: slices.Clone(l.origins), Forgotten: l.forgotten,
 		})
 	}
 	return all

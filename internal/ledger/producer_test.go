@@ -11,7 +11,7 @@ func TestEachPartitionIsNumberedByItself(t *testing.T) {
 	p := NewProducer(1)
 	for want := range int64(3) {
 		for _, partition := range []int32{0, 7, 3, 1000} {
-			if got := p.Next(partition); got != want {
+			if got := p.Next(partition, 1); got != want {
 				t.Errorf("partition %d: number %d, want %d", partition, got, want)
 			}
 		}
@@ -21,14 +21,14 @@ func TestEachPartitionIsNumberedByItself(t *testing.T) {
 func TestALaneSaysWhatBecameOfItsRecords(t *testing.T) {
 	p := NewProducer(3)
 	for range 10 {
-		p.Next(2)
+		p.Next(2, 1)
 	}
-	p.Next(4)
-	p.Acknowledged(2, 5, 105) // a later batch is answered first
-	p.Acknowledged(2, 0, 100)
-	p.Acknowledged(2, 1, 101)
-	p.Failed(2, 2)
-	p.Acknowledged(2, 4, 104)
+	p.Next(4, 1)
+	p.Acknowledged(2, 5, 1, 105) // a later batch is answered first
+	p.Acknowledged(2, 0, 1, 100)
+	p.Acknowledged(2, 1, 1, 101)
+	p.Failed(2, 2, 1)
+	p.Acknowledged(2, 4, 1, 104)
 	want := []Lane{
 		{Producer: 3, Partition: 2, Issued: 10, LastOffset: 105, Acknowledged: Ranges{{0, 2, 0}, {4, 6, 0}}, Failed: Ranges{{2, 3, 0}}},
 		{Producer: 3, Partition: 4, Issued: 1, LastOffset: -1},
@@ -45,14 +45,14 @@ func TestALaneSaysWhatBecameOfItsRecords(t *testing.T) {
 func TestTransactionsThatWereNotCommittedAreRemembered(t *testing.T) {
 	p := NewProducer(0)
 	for i, committed := range []bool{true, false, false, true, false} {
-		p.Next(0)
+		p.Next(0, 1)
 		if i > 2 {
-			p.Next(1)
+			p.Next(1, 1)
 		}
 		p.EndTransaction(committed)
 	}
 	p.EndTransaction(false) // of nothing
-	p.Next(0)               // in no transaction that ended
+	p.Next(0, 1)            // in no transaction that ended
 	got := p.Lanes()
 	if want := (Ranges{{1, 3, 0}, {4, 5, 0}}); !cmp.Equal(want, got[0].Aborted) {
 		t.Errorf("aborted %v, want %v", got[0].Aborted, want)
@@ -70,14 +70,14 @@ func TestOutstandingIsExactAtZeroAndNearIt(t *testing.T) {
 	issued, settled := int64(0), int64(0)
 	for round := range int64(200) {
 		for range round {
-			p.Next(0)
+			p.Next(0, 1)
 			issued++
 		}
 		for settled < issued && (round%10 == 0 || settled%7 != 6) {
 			if settled%3 == 0 {
-				p.Failed(0, settled)
+				p.Failed(0, settled, 1)
 			} else {
-				p.Acknowledged(0, settled, settled)
+				p.Acknowledged(0, settled, 1, settled)
 			}
 			settled++
 			got, want := p.Outstanding(0), issued-settled
@@ -86,7 +86,7 @@ func TestOutstandingIsExactAtZeroAndNearIt(t *testing.T) {
 			}
 		}
 		if settled%7 == 6 && settled < issued {
-			p.Acknowledged(0, settled, settled)
+			p.Acknowledged(0, settled, 1, settled)
 			settled++
 		}
 	}
@@ -106,13 +106,13 @@ func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
 		defer close(answers)
 		for i := range int32(records) {
 			partition := i * i % partitions
-			answers <- sent{partition, p.Next(partition)}
+			answers <- sent{partition, p.Next(partition, 1)}
 		}
 	})
 	wg.Go(func() {
 		defer close(done)
 		for s := range answers {
-			p.Acknowledged(s.partition, s.seq, s.seq)
+			p.Acknowledged(s.partition, s.seq, 1, s.seq)
 		}
 	})
 	wg.Go(func() {
@@ -142,8 +142,8 @@ func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
 
 func TestAnOutcomeDoesNotAllocate(t *testing.T) {
 	p := NewProducer(0)
-	p.Acknowledged(0, p.Next(0), 0)
-	if n := testing.AllocsPerRun(1000, func() { p.Acknowledged(0, p.Next(0), 0) }); n > 0 {
+	p.Acknowledged(0, p.Next(0, 1), 1, 0)
+	if n := testing.AllocsPerRun(1000, func() { p.Acknowledged(0, p.Next(0, 1), 1, 0) }); n > 0 {
 		t.Errorf("%v allocations a record", n)
 	}
 }

@@ -87,7 +87,7 @@ func (w *world) write(transactions bool) {
 		var ids, open []recordID
 		for range w.rng.IntN(600) {
 			partition := int32(w.rng.IntN(worldPartitions))
-			id := recordID{number, partition, p.Next(partition)}
+			id := recordID{number, partition, p.Next(partition, 1)}
 			w.records[id] = &record{}
 			ids, open = append(ids, id), append(open, id)
 			if transactions && w.rng.IntN(20) == 0 {
@@ -202,16 +202,16 @@ func (w *world) answer(p *Producer, ids []recordID) {
 	for _, id := range ids {
 		switch r := w.records[id]; r.fate {
 		case acknowledged:
-			p.Acknowledged(id.partition, id.seq, r.at)
+			p.Acknowledged(id.partition, id.seq, 1, r.at)
 		case failed:
-			p.Failed(id.partition, id.seq)
+			p.Failed(id.partition, id.seq, 1)
 		}
 	}
 }
 
 // read reads the logs as a consumer would, and counts by the model.
 func (w *world) read() *Reader {
-	r := NewReader(w.book.Run)
+	r := NewReader(w.book)
 	r.limit = w.limit
 	for p, log := range w.logs {
 		w.readLog(r, int32(p), log)

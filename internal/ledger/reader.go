@@ -5,17 +5,26 @@ import "sync"
 // Reader is the result of one reading of a topic: by one consumer group, or by one
 // set of readers that share the partitions among them. Any goroutine may use it.
 type Reader struct {
-	run   uint64
-	limit int // of the gaps of a lane
+	run    uint64
+	limit  int              // of the gaps of a lane
+	tracks map[int32]tracks // of a book with Headers, by partition; nil: records have stamps
 
 	mu   sync.Mutex
 	logs map[int32]*Log
 }
 
-// NewReader returns an empty account of a reading that looks for the records of run.
-func NewReader(run uint64) *Reader {
-	return &Reader{run: run, limit: maxRanges, logs: make(map[int32]*Log)}
+// NewReader returns an empty account of a reading that looks for the records of a book. If that has Headers, it
+// must be complete.
+func NewReader(b *Book) *Reader {
+	r := &Reader{run: b.Run, limit: maxRanges, logs: make(map[int32]*Log)}
+	if b.Headers {
+		r.tracks = b.tracks()
+	}
+	return r
 }
+
+// Headers reports whether records are known by the headers of their batches, and not by stamps.
+func (r *Reader) Headers() bool { return r.tracks != nil }
 
 // Log returns the account of a partition. It is always the same one, whichever consumer
 // reads the partition.
@@ -25,6 +34,7 @@ func (r *Reader) Log(partition int32) *Log {
 	l := r.logs[partition]
 	if l == nil {
 		l = newLog(r.run, partition, r.limit)
+		l.tracks = r.tracks[partition]
 		r.logs[partition] = l
 	}
 	return l

@@ -49,7 +49,7 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 		{"a number that cannot be", [][]byte{put(0, 0, maxSeq)}, Corrupted, Verdict{Corrupted: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := NewReader(1)
+			r := NewReader(&Book{Run: 1})
 			var status StampStatus
 			for i, value := range tc.values {
 				status = add(r, int64(i), value)
@@ -73,7 +73,7 @@ func add(r *Reader, offset int64, value []byte) StampStatus {
 }
 
 func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	add(r, 10, put(0, 0, 0))
 	add(r, 11, put(0, 0, 1))
 	for _, value := range [][]byte{put(0, 0, 0), put(0, 0, 1), []byte("?"), nil} {
@@ -89,7 +89,7 @@ func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
 }
 
 func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	l := r.Log(0)
 	l.Add(at(0, -1, put(0, 0, 0)), new(Stamp))
 	if status := l.Add(at(0, 1, put(0, 0, 0)), new(Stamp)); status != Redelivered {
@@ -104,7 +104,7 @@ func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
 }
 
 func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	l := r.Log(0)
 	for i := range int64(10) {
 		l.Add(at(i, 1, put(0, 0, i)), new(Stamp))
@@ -123,7 +123,7 @@ func TestALogThatWasCutOffAndWrittenAgainIsReadAgain(t *testing.T) {
 }
 
 func TestALogIsFollowedFromLeaderToLeader(t *testing.T) {
-	l := NewReader(1).Log(0)
+	l := NewReader(&Book{Run: 1}).Log(0)
 	if tips, cut := l.Tips(); len(tips) != 0 || cut {
 		t.Errorf("nothing was read, and the tips are %v, cut %v", tips, cut)
 	}
@@ -151,7 +151,7 @@ func TestALogIsFollowedFromLeaderToLeader(t *testing.T) {
 }
 
 func TestConsumersMayHandAPartitionOver(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	const consumers, records, chunk = 4, 4000, 10
 	var next int64 // of the group: what is committed
 	var mu sync.Mutex
@@ -182,7 +182,7 @@ func TestConsumersMayHandAPartitionOver(t *testing.T) {
 }
 
 func TestAddingDoesNotAllocate(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	l := r.Log(0)
 	value, s, offset := put(0, 0, 0), Stamp{Run: 1}, int64(0)
 	if n := testing.AllocsPerRun(1000, func() {
@@ -202,7 +202,7 @@ func FuzzAdd(f *testing.F) {
 	f.Add([]byte{200, 1, 100, 50, 51, 49}, put(3, 0, 1), int64(-1))
 	f.Add([]byte{0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9}, put(0, 0, 1<<61), int64(7))
 	f.Fuzz(func(t *testing.T, seqs, value []byte, end int64) {
-		r := NewReader(1)
+		r := NewReader(&Book{Run: 1})
 		r.limit = 3
 		r.Begin(0, 0)
 		offset := int64(0)

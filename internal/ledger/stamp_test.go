@@ -98,7 +98,7 @@ func TestAChangedTimestampIsFoundWhereItIsTheProducers(t *testing.T) {
 		"an hour":         {sent - 3_600_000, Corrupted},
 		"of the broker's": {-1, Stamped},
 	} {
-		l := NewReader(1).Log(0)
+		l := NewReader(&Book{Run: 1}).Log(0)
 		if got := l.Add(&Record{Value: value, Millis: tc.millis}, new(Stamp)); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}

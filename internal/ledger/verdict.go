@@ -20,6 +20,10 @@ import (
 type Verdict struct {
 	Readers int `json:"readers"`
 
+	// Headers reports whether the headers of batches said which records were read. Then Unstamped is records of other
+	// producers, and Corrupted those of batches whose checksum does not fit.
+	Headers bool `json:"headers,omitempty"`
+
 	Issued       int64 `json:"issued"`
 	Acknowledged int64 `json:"acknowledged"`
 	Failed       int64 `json:"failed"`
@@ -114,7 +118,7 @@ const maxGaps = 100
 // records read are of other runs. Else each acknowledged record is lost that is not where the
 // reader looked.
 func (b *Book) Verify(readers ...*Reader) Verdict {
-	v := Verdict{Readers: len(readers), RepeatsAllowed: b.unordered()}
+	v := Verdict{Readers: len(readers), Headers: b.Headers, RepeatsAllowed: b.unordered()}
 	lanes := make(map[laneID]*Lane, len(b.Lanes))
 	for i := range b.Lanes {
 		l := &b.Lanes[i]

@@ -26,7 +26,7 @@ func ten() *Book {
 
 // reading reads those of the ten records that are given.
 func reading(begin int64, seqs ...int64) *Reader {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	r.Begin(0, begin)
 	for _, seq := range seqs {
 		add(r, 100+seq, put(0, 0, seq))
@@ -126,7 +126,7 @@ func TestEachOutcomeIsCompared(t *testing.T) {
 
 func TestWhatIsForgottenIsUndecided(t *testing.T) {
 	read := func() *Reader { // 0 and 2 become one gap with 1 as a hole, and then 1 comes again
-		r := NewReader(1)
+		r := NewReader(&Book{Run: 1})
 		r.limit = 3
 		r.Begin(0, 100)
 		for i, seq := range []int64{1, 3, 5, 7, 1} {
@@ -184,7 +184,7 @@ func TestEveryReaderIsComparedByItself(t *testing.T) {
 	all := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	some := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 9)
 	some.ReadTo(0, 110, 110)
-	v := ten().Verify(all, some, NewReader(1))
+	v := ten().Verify(all, some, NewReader(&Book{Run: 1}))
 	addsUp(t, v)
 	if v.Acknowledged != 10 || v.AcknowledgedRead != 19 || v.Lost != 1 || v.Unchecked != 10 || v.Gaps[0].Reader != 1 {
 		t.Errorf("%+v", v)
@@ -212,7 +212,7 @@ func TestAGapSaysWhereAndWhen(t *testing.T) {
 
 func TestTheListOfGapsIsBoundedAndSaysSo(t *testing.T) {
 	b := &Book{Run: 1}
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	for p := range int32(maxGaps + 20) {
 		b.Lanes = append(b.Lanes, Lane{Partition: p, Issued: 1, Acknowledged: Ranges{{0, 1, 0}}})
 		r.Begin(p, 0)
@@ -224,7 +224,7 @@ func TestTheListOfGapsIsBoundedAndSaysSo(t *testing.T) {
 }
 
 func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	r.Begin(0, 0)
 	for i, run := range []uint64{7, 8, 8, 7, 7, 9, 7} {
 		value := make([]byte, StampSize)
@@ -232,7 +232,7 @@ func TestALedgerOfAnotherRunIsRecognised(t *testing.T) {
 		add(r, int64(i), value)
 	}
 	r.ReadTo(0, 500, 500)
-	one := NewReader(1)
+	one := NewReader(&Book{Run: 1})
 	value := make([]byte, StampSize)
 	(&Stamp{Run: 3}).Put(value, Around{})
 	add(one, 0, value)
@@ -262,7 +262,7 @@ func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
 		{"the topic is the same", true, 5, 0, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := NewReader(1)
+			r := NewReader(&Book{Run: 1})
 			r.Begin(0, 100)
 			for i := range tc.foreign + tc.unstamped {
 				value := foreign
@@ -313,7 +313,7 @@ func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := ten()
 			b.Idempotent, b.Retries, b.Acks = tc.idempotent, tc.retries, tc.acks
-			r := NewReader(1)
+			r := NewReader(&Book{Run: 1})
 			r.Begin(0, 0)
 			for i, seq := range tc.seqs {
 				add(r, int64(i), put(0, 0, seq))
@@ -453,7 +453,7 @@ func TestWhatMayHaveBeenCutOffIsUnchecked(t *testing.T) {
 
 // What is known of the log's end is proof enough, however little was read.
 func TestWhatWasAcknowledgedBeyondTheEndOfTheLogIsLost(t *testing.T) {
-	r := NewReader(1)
+	r := NewReader(&Book{Run: 1})
 	r.ReadTo(0, 0, 105) // it was never begun
 	if v := ten().Verify(r); v.Lost != 1 || v.Unchecked != 9 {
 		t.Errorf("%+v, want the last one lost, and the others unchecked", v)

@@ -61,6 +61,9 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	case v.Unchecked+v.Undecided > 0:
 		return "no error found, but not every record could be checked", warn
 	}
+	if v.Headers {
+		return "every acknowledged record was read once and in order, by the headers of intact batches", good
+	}
 	if v.Readers > 1 {
 		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and unchanged", v.Readers), good
 	}
@@ -98,6 +101,10 @@ func account(v *ledger.Verdict) string {
 
 // findings returns the other findings of verification.
 func findings(v *ledger.Verdict) string {
+	unknown := "without a stamp"
+	if v.Headers {
+		unknown = "of other producers"
+	}
 	return counted([]count{
 		{v.Resurrected, "reported failed but read"},
 		{v.UnknownRead, "never answered but read"},
@@ -105,7 +112,7 @@ func findings(v *ledger.Verdict) string {
 		{v.Unissued, "never sent but read"},
 		{v.Redelivered, "redelivered"},
 		{v.Foreign, "of other runs"},
-		{v.Unstamped, "without a stamp"},
+		{v.Unstamped, unknown},
 		{v.EpochRegressions, "of an older leader than those before"},
 	})
 }

@@ -25,8 +25,8 @@ func stampRun(id string) uint64 {
 }
 
 // ReadBook reads the ledger of an earlier run, whose records a plan is to look for. A plan
-// that names no topic gets the ledger's.
-func ReadBook(path string, p *plan.Plan) (*ledger.Book, error) {
+// that names no topic gets the ledger's. One whose engine nobody chose gets the engine that can tell the records apart.
+func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error) {
 	f, err := input.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("--verify %s: %w", path, err)
@@ -45,7 +45,24 @@ func ReadBook(path string, p *plan.Plan) (*ledger.Book, error) {
 	case p.Read.Include != "" || p.Topic.Name != book.Topic:
 		return nil, fmt.Errorf("--verify %s: it is the ledger of topic %s: read that one", path, book.Topic)
 	}
+	if book.Headers {
+		if err := readHeaders(path, p, engineChosen); err != nil {
+			return nil, err
+		}
+	}
 	return book, nil
+}
+
+// readHeaders lets a plan read with the wire engine, the only one that sees the headers of batches.
+func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
+	switch {
+	case engineChosen && p.Engine != plan.Wire:
+		return fmt.Errorf("--engine %s: the records of ledger %s are known by the headers of their batches, which --engine wire alone sees: leave --engine out", p.Engine, path)
+	case p.Read.Group != "":
+		return fmt.Errorf("--group %s: the records of ledger %s are known by the headers of their batches, which --engine wire alone sees, and it reads without a group: leave the group out", p.Read.Group, path)
+	}
+	p.Engine = plan.Wire
+	return nil
 }
 
 // checkBook checks that the topic is still the one that the ledger is about.

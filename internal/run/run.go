@@ -78,7 +78,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		return engine.End{}, err
 	}
 	m.book = m.Book
-	if m.Plan.Payload.Stamp {
+	if m.Plan.Payload.Stamp || m.Plan.Verify && m.Plan.Writes() {
 		book, err := m.session.NewBook(ctx)
 		if err != nil {
 			return engine.End{}, err

@@ -197,7 +197,7 @@ func TestALedgerIsReadAgain(t *testing.T) {
 	}
 
 	c := plan.Plan{Command: plan.Consume, Bootstrap: p.Bootstrap, Verify: true, Read: plan.Read{Consumers: 2, Commit: plan.CommitNone, ToEnd: true, Timeout: 20e9}}
-	book, err := run.ReadBook(notices[run.LedgerWritten].Path, &c)
+	book, err := run.ReadBook(notices[run.LedgerWritten].Path, &c, false)
 	if err != nil {
 		t.Fatal(err)
 	}

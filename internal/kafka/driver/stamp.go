@@ -78,7 +78,7 @@ func (t *stamper) choose(key []byte, bytes int) int32 {
 // record's number there, and the timestamp that the record must have.
 func (t *stamper) put(value, key []byte, partition int32, op *engine.Op) (seq int64, at time.Time) {
 	stamp := ledger.Stamp{
-		Run: t.run, Seq: t.account.Next(partition), Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
+		Run: t.run, Seq: t.account.Next(partition, 1), Due: t.shard.Started().UnixNano() + int64(op.Due), Producer: t.number,
 		Partition: partition, Warmup: op.Warmup(),
 	}
 	stamp.Put(value, ledger.Around{Key: key, Headers: t.headers})
@@ -107,13 +107,13 @@ func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 	t.settling.Lock()
 	defer t.settling.Unlock()
 	if err != nil {
-		t.account.Failed(partition, seq)
+		t.account.Failed(partition, seq, 1)
 		return
 	}
 	if t.blind {
 		offset = -1 // unknown: the client counts from 0
 	}
-	t.account.Acknowledged(partition, seq, offset)
+	t.account.Acknowledged(partition, seq, 1, offset)
 	if next := offset + 1; next > t.acked[partition].Load() {
 		t.acked[partition].Store(next)
 	}

@@ -172,11 +172,31 @@ func (d *State) readAgain(ctx context.Context, portions []portion) error {
 		again.portions[p.number] = append(again.portions[p.number], *p)
 		again.left[p.number] = ends[p.number]
 	}
-	return errors.Join(err, again.start(ctx, from))
+	return errors.Join(err, again.run(ctx, from))
 }
 
-// start reads partitions from these offsets.
-func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
+// run reads partitions from these offsets to their ends.
+func (r *rereading) run(ctx context.Context, from map[int32]int64) (err error) {
+	idle := r.state.Plan.Read.Timeout.Std()
+	if idle == 0 {
+		idle = rereadIdle
+	}
+	if r.state.Reread != nil {
+		err = r.state.Reread(ctx, r.left, idle)
+	} else {
+		err = r.start(ctx, from, idle)
+	}
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return fmt.Errorf("read again: %w", err)
+	case err == nil && len(r.left) > 0:
+		return fmt.Errorf("read again: no record came for %s, and %d partitions were not read to their end", idle, len(r.left))
+	}
+	return err
+}
+
+// start reads partitions from these offsets with a client.
+func (r *rereading) start(ctx context.Context, from map[int32]int64, idle time.Duration) error {
 	d := r.state
 	offsets := make(map[string]map[int32]kgo.Offset)
 	d.Layout.Each(func(topic string, partition, number int32) {
@@ -193,19 +213,15 @@ func (r *rereading) start(ctx context.Context, from map[int32]int64) error {
 		kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)
 	if err != nil {
 		end()
-		return fmt.Errorf("read again: %w", err)
+		return err
 	}
 	defer client.Close()
 	defer end() // first: Close alone would wait for hung brokers
-	return r.read(ctx, client)
+	return r.read(ctx, client, idle)
 }
 
-// read reads until the end, until no record comes for the plan's timeout, or until ctx ends.
-func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
-	idle := r.state.Plan.Read.Timeout.Std()
-	if idle == 0 {
-		idle = rereadIdle
-	}
+// read reads until the end, until no record comes for a while, or until ctx ends.
+func (r *rereading) read(ctx context.Context, client *kgo.Client, idle time.Duration) error {
 	for last := time.Now(); len(r.left) > 0 && time.Since(last) < idle; {
 		waiting, cancel := context.WithTimeout(ctx, idle)
 		fetches := client.PollFetches(waiting)
@@ -224,11 +240,8 @@ func (r *rereading) read(ctx context.Context, client *kgo.Client) error {
 			r.take(&p)
 		})
 		if failed != nil {
-			return fmt.Errorf("read again: %w", failed)
+			return failed
 		}
-	}
-	if len(r.left) > 0 {
-		return fmt.Errorf("read again: no record came for %s, and %d partitions were not read to their end", idle, len(r.left))
 	}
 	return nil
 }

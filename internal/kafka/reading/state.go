@@ -41,6 +41,10 @@ type State struct {
 	At      *kafka.Positions
 	Books   []*ledger.Reader // by group; nil: nothing is verified
 
+	// Reread reads partitions again from their positions to these ends, and takes those that it
+	// has read to the end out of the map. It gives up when no record has come for idle. nil: a client does it.
+	Reread func(ctx context.Context, ends map[int32]int64, idle time.Duration) error
+
 	starts []int64 // by partition number: first offset for readers without a committed one
 	begins []int64 // by partition number: start of the log
 }
@@ -139,7 +143,7 @@ func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 // records before it were read in an earlier run.
 func (d *State) verify(book *ledger.Book) {
 	for g := range d.At.Groups {
-		r := ledger.NewReader(book.Run)
+		r := ledger.NewReader(book)
 		for number, begin := range d.begins {
 			r.Begin(int32(number), max(begin, d.At.Groups[g].Next[number].Load()))
 		}

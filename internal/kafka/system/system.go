@@ -45,6 +45,11 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 			return nil, nil, err
 		}
 		s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
+		if err == nil && p.Verify && !p.Payload.Stamp && !s.Producer.Idempotent() { // no batch has sequences to know its records by
+			p.Payload.Stamp = true
+			s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
+			err = errors.Join(err, p.Validate())
+		}
 		if err == nil {
 			s.Producer = writing.FitBatches(s.Producer, *p, s.values)
 			if p.Engine == plan.Wire {

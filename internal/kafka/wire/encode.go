@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"math/bits"
 
 	"github.com/kt-bench/kt/internal/kafka/writing"
@@ -34,17 +35,25 @@ type head [headSize]byte
 type identity struct {
 	id       int64
 	epoch    int16
-	sequence int32 // of the first record of the next batch
+	sequence int64 // of the first record of the next batch, see at
 }
 
 // nobody is the identity of batches without idempotence.
 var nobody = identity{id: -1, epoch: -1, sequence: -1}
 
-// pass moves the sequence behind n records. It goes on from 0 after the largest number.
+// pass moves the sequence behind n records.
 func (i *identity) pass(n int) {
 	if i.id >= 0 {
-		i.sequence = int32((int64(i.sequence) + int64(n)) & (1<<31 - 1))
+		i.sequence += int64(n)
 	}
+}
+
+// at returns the sequence as it is sent. Behind the largest number, those go on with 0.
+func (i *identity) at() int32 {
+	if i.id < 0 {
+		return -1
+	}
+	return int32(i.sequence & math.MaxInt32)
 }
 
 // times are the first and the last timestamp of a batch, in milliseconds since 1970.
@@ -63,7 +72,7 @@ func (h *head) put(i identity, at times, n int, e encoded) {
 	be.PutUint64(h[atMaxTime:], uint64(at.last))
 	be.PutUint64(h[atProducer:], uint64(i.id))
 	be.PutUint16(h[atProducer+8:], uint16(i.epoch))
-	be.PutUint32(h[atSequence:], uint32(i.sequence))
+	be.PutUint32(h[atSequence:], uint32(i.at()))
 	be.PutUint32(h[atCount:], uint32(n))
 	be.PutUint32(h[atSum:], join(crc32.Checksum(h[atAttrs:], castagnoli), e.sum, e.moved))
 }

@@ -22,7 +22,7 @@ type lane struct {
 	w         *worker
 	number    int // in the worker
 	partition int32
-	account   *ledger.Producer // of stamped records
+	account   *ledger.Producer // nil: nobody accounts for the records
 
 	queue []*batch // that wait for the one on its way; guarded by the worker's mu
 	busy  bool     // there is one on its way; the same
@@ -60,6 +60,9 @@ func (l *lane) prepare() {
 	b := l.batch
 	l.prepared, l.now = true, l.w.encode(b)
 	l.head.put(l.identity, b.times, b.records, l.now)
+	if l.w.driver.byHeaders() {
+		l.w.originate(l)
+	}
 }
 
 // settle ends the way of a batch, or sends it again.
@@ -222,6 +225,6 @@ type batch struct {
 
 	template int    // where the pool has its records
 	encoded  []byte // or the records themselves, where each one differs
-	first    int64  // their first number in the lane, in the stamps
+	first    int64  // number of the first record in the lane
 	size     int    // bytes of the records before compression, once they are sent
 }

@@ -38,7 +38,7 @@ type Producer struct {
 	cluster  *kafka.Cluster
 	pool     *pool
 	each     bool           // records differ from batch to batch, and are encoded one by one
-	sequence int32          // of the first record of a lane; a test begins elsewhere than at 0
+	sequence int64          // of the first record of a lane; a test begins elsewhere than at 0
 	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
 
 	mu      sync.Mutex // guards the rest
@@ -93,8 +93,11 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	w.rounds = make([]int64, d.Partitions)
 	depth := d.depth()
 	for i := range depth {
-		account := ledger.NewProducer(uint16(s.Index*depth + i)) // a producer id keeps an order of its own
-		w.accounts = append(w.accounts, account)
+		var account *ledger.Producer
+		if d.accounts() {
+			account = ledger.NewProducer(uint16(s.Index*depth + i)) // a producer id keeps an order of its own
+			w.accounts = append(w.accounts, account)
+		}
 		for p := range int32(d.Partitions) {
 			if d.Plan.Share.Has(p) {
 				w.lanes = append(w.lanes, &lane{w: w, number: len(w.lanes), partition: p, identity: nobody, account: account})
@@ -121,6 +124,12 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
+// accounts reports whether every record is accounted for.
+func (d *Producer) accounts() bool { return d.Plan.Payload.Stamp || d.Plan.Verify }
+
+// byHeaders reports whether the headers of batches say which records they hold, and no stamps.
+func (d *Producer) byHeaders() bool { return d.Plan.Verify && !d.Plan.Payload.Stamp }
+
 // blind reports whether no broker answers: acks is 0.
 func (d *Producer) blind() bool { return d.Settings.Acks() == "0" }
 
@@ -146,7 +155,7 @@ func (w *worker) ready(ctx context.Context) error {
 	if !w.driver.Settings.Idempotent() {
 		return nil
 	}
-	for lanes := range slices.Chunk(w.lanes, len(w.lanes)/len(w.accounts)) {
+	for lanes := range slices.Chunk(w.lanes, len(w.lanes)/w.driver.depth()) {
 		i, err := newIdentity(ctx, w.clients[0])
 		if err != nil {
 			return fmt.Errorf("get a producer id: %w", err)

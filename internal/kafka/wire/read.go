@@ -20,20 +20,38 @@ type Consumer struct{ *reading.State }
 var _ engine.ReadDriver = (*Consumer)(nil)
 
 // NewConsumer returns the driver that reads from a state on, which must have no group.
-func NewConsumer(s *reading.State) *Consumer { return &Consumer{s} }
+func NewConsumer(s *reading.State) *Consumer {
+	d := &Consumer{s}
+	s.Reread = d.reread
+	return d
+}
 
 // OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine
 // does, or at once in a run that also sends.
 func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader, error) {
-	r := &reader{
-		Consumer: d, shard: s, answers: make(chan *fetched), stale: make(chan struct{}, 1),
-		fetchers: make(map[int32]bool), changed: make(chan struct{}),
-	}
-	r.decompressor = kgo.DefaultDecompressor(&r.room)
+	r := d.reader(s, func(partition int32) bool { return d.ReaderOf(partition) == s.Index }, kgo.WithHooks(reading.Hooks{Shard: s}))
 	if !d.Plan.Writes() {
 		return r, nil
 	}
 	return r, r.connect()
+}
+
+// reader returns a reader of the partitions that it has, which counts on a shard.
+func (d *Consumer) reader(s shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
+	r := &reader{
+		Consumer: d, shard: s, has: has, opts: opts, answers: make(chan *fetched), stale: make(chan struct{}, 1),
+		fetchers: make(map[int32]bool), changed: make(chan struct{}),
+	}
+	r.decompressor = kgo.DefaultDecompressor(&r.room)
+	return r
+}
+
+// shard is the part of an engine.Shard that a reader needs.
+type shard interface {
+	Record(f func(rec *stats.Recorder, phase int))
+	Now() time.Duration
+	Started() time.Time
+	Working()
 }
 
 // reader is one consumer. A goroutine for each broker that leads partitions of it fetches; one
@@ -41,7 +59,9 @@ func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader
 // way.
 type reader struct {
 	*Consumer
-	shard        *engine.Shard
+	shard        shard
+	has          func(partition int32) bool // by number in the Layout
+	opts         []kgo.Opt
 	client       *kgo.Client
 	leaders      *leaders
 	end          context.CancelFunc // ends the goroutines
@@ -78,8 +98,8 @@ type partition struct {
 // connect makes the client and starts the goroutines.
 func (r *reader) connect() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	opts := append(r.Settings.Options(), kgo.WithContext(ctx), kgo.WithHooks(reading.Hooks{Shard: r.shard}))
-	client, err := r.Cluster.ClientOver(r.inlet.over, opts...)
+	opts := append(r.Settings.Options(), kgo.WithContext(ctx))
+	client, err := r.Cluster.ClientOver(r.inlet.over, append(opts, r.opts...)...)
 	if err != nil {
 		cancel()
 		return err
@@ -88,7 +108,7 @@ func (r *reader) connect() error {
 	r.backoff, _ = client.OptValue(kgo.MetadataMinAge).(time.Duration)
 	at := &r.At.Groups[0]
 	r.Layout.Each(func(topic string, id, number int32) {
-		if r.ReaderOf(number) == r.shard.Index {
+		if r.has(number) {
 			r.partitions = append(r.partitions, &partition{
 				topic: topic, number: number, id: id,
 				offset: at.Next[number].Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),

@@ -24,7 +24,11 @@ func (b logBatch) epoch() int32      { return int32(binary.BigEndian.Uint32(b[at
 func (b logBatch) attributes() int16 { return int16(binary.BigEndian.Uint16(b[atAttrs:])) }
 func (b logBatch) timestamp() int64  { return int64(binary.BigEndian.Uint64(b[atFirstTime:])) }
 func (b logBatch) producer() int64   { return int64(binary.BigEndian.Uint64(b[atProducer:])) }
-func (b logBatch) count() int        { return int(int32(binary.BigEndian.Uint32(b[atCount:]))) }
+func (b logBatch) producerEpoch() int16 {
+	return int16(binary.BigEndian.Uint16(b[atProducer+8:]))
+}
+func (b logBatch) sequence() int32 { return int32(binary.BigEndian.Uint32(b[atSequence:])) }
+func (b logBatch) count() int      { return int(int32(binary.BigEndian.Uint32(b[atCount:]))) }
 
 // next returns the offset behind the batch. Compaction may have removed its last records.
 func (b logBatch) next() int64 {

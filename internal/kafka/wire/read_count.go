@@ -25,6 +25,7 @@ type counting struct {
 	now     time.Duration
 	started int64       // of the run, in nanoseconds since 1970
 	log     *ledger.Log // nil: nothing is verified
+	headers bool        // the log is told of batches, and not of records
 	stamp   ledger.Stamp
 	n       int
 	bytes   int
@@ -48,7 +49,7 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 	}
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
 		k := counting{
-			reader: r, chunk: c, rec: rec, phase: phase, now: now, log: log,
+			reader: r, chunk: c, rec: rec, phase: phase, now: now, log: log, headers: log != nil && r.Books[0].Headers(),
 			started: r.shard.Started().UnixNano(),
 		}
 		if err = k.run(limit); k.n > 0 {
@@ -87,7 +88,13 @@ func (k *counting) begin() (err error) {
 	if b.next() <= k.next {
 		return nil // only its records before the position could be asked for
 	}
-	if k.Settings.CheckCRCs() && !b.intact() {
+	if k.headers && !b.intact() {
+		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
+		k.verify(b, max(k.next, b.base()), b.next(), false)
+		k.next = b.next()
+		return nil
+	}
+	if !k.headers && k.Settings.CheckCRCs() && !b.intact() {
 		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
 		return fmt.Errorf("the checksum of a record batch does not fit (base offset %d, %d bytes)", b.base(), len(b))
 	}
@@ -124,6 +131,9 @@ func (k *counting) batch(limit int) error {
 		}
 		k.n, k.bytes, k.left = k.n+k.left, k.bytes+bytes, 0
 	}
+	if k.headers {
+		defer func(b logBatch, from int64) { k.verify(b, from, k.next, true) }(k.begun, max(k.next, k.begun.base()))
+	}
 	var r record
 	for k.left > 0 && k.n < limit {
 		var ok bool
@@ -149,6 +159,9 @@ func (k *counting) batch(limit int) error {
 // looks reports whether each record of the batch has to be looked at: for verification, or because
 // it may have a stamp of this run. Of other runs, the first record of a batch decides.
 func (k *counting) looks() bool {
+	if k.headers {
+		return false
+	}
 	if k.log != nil || k.Run != 0 {
 		return true
 	}
@@ -159,6 +172,9 @@ func (k *counting) looks() bool {
 
 // look verifies a record, and counts the end-to-end latency of one with a stamp.
 func (k *counting) look(r *record) {
+	if k.headers {
+		return
+	}
 	if k.log == nil {
 		if ledger.PeekStamp(r.value, &k.stamp) {
 			k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)
@@ -175,6 +191,17 @@ func (k *counting) look(r *record) {
 	if k.log.Add(&read, &k.stamp) == ledger.Stamped {
 		k.EndToEnd(k.rec, k.phase, &k.stamp, k.started, k.now)
 	}
+}
+
+// verify tells the log of the records of a batch from one offset to before another.
+func (k *counting) verify(b logBatch, from, to int64, intact bool) {
+	if from >= to {
+		return
+	}
+	k.log.AddBatch(&ledger.Batch{
+		Offset: b.base(), Records: int64(b.count()), Whole: b.next()-b.base() == int64(b.count()), Intact: intact, Epoch: b.epoch(),
+		ProducerID: b.producer(), ProducerEpoch: b.producerEpoch(), Sequence: b.sequence(), Millis: b.timestamp(),
+	}, from, to)
 }
 
 // headerSum returns the checksum of headers that a stamp covers. Malformed ones end it.

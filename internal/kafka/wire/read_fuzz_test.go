@@ -57,7 +57,7 @@ func FuzzFetchedBytes(f *testing.F) {
 		}
 		n, bytes, next, failed := count(1<<30, nil)
 		n2, bytes2, next2, failed2 := count(limit, nil)
-		n3, bytes3, next3, failed3 := count(limit, ledger.NewReader(1).Log(0))
+		n3, bytes3, next3, failed3 := count(limit, ledger.NewReader(&ledger.Book{Run: 1}).Log(0))
 		if !failed && !failed2 && !failed3 && (n != n2 || bytes != bytes2 || next != next2 || n != n3 || bytes != bytes3 || next != next3) {
 			t.Fatalf("%d records of %d bytes up to %d; in polls of %d %d, %d, %d; verified %d, %d, %d", n, bytes, next, limit, n2, bytes2, next2, n3, bytes3, next3)
 		}

@@ -32,8 +32,9 @@ type worker struct {
 	record    writing.Record
 	headers   []byte // encoded
 	headerSum uint32
-	accounts  []*ledger.Producer // of stamped records: one for each producer id
-	settling  sync.Mutex         // held while an outcome is noted: it may come after the end of the run
+
+	accounts []*ledger.Producer // one for each producer id; none: nobody accounts for the records
+	settling sync.Mutex         // held while an outcome is noted: it may come after the end of the run
 
 	mu       sync.Mutex // guards the rest, and the queues of the lanes
 	idle     sync.Cond  // a lane has nothing to do
@@ -80,8 +81,15 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	}
 	b := w.open
 	op.State = w.opened
+	first := int64(0)
+	if account := w.opened.account; account != nil {
+		first = account.Next(w.opened.partition, int64(op.Records))
+	}
+	if b.records == 0 {
+		b.first = first
+	}
 	if w.driver.each {
-		w.append(b, op)
+		w.append(b, op, first)
 	} else {
 		op.Bytes = w.pool.bytes(b.template, b.records, op.Records)
 	}
@@ -130,8 +138,8 @@ func (w *worker) next() *lane {
 // passOver is the number of waiting batches at which a lane loses its turn.
 const passOver = 2
 
-// append encodes the records of an op behind those of a batch.
-func (w *worker) append(b *batch, op *engine.Op) {
+// append encodes the records of an op behind those of a batch. The first one has that number in the lane.
+func (w *worker) append(b *batch, op *engine.Op, first int64) {
 	op.Bytes = 0
 	r := &w.record
 	for i := range op.Records {
@@ -139,13 +147,13 @@ func (w *worker) append(b *batch, op *engine.Op) {
 		millis := b.times.first
 		if w.driver.Plan.Payload.Stamp {
 			stamp := ledger.Stamp{
-				Run: w.driver.Run, Seq: w.opened.account.Next(w.opened.partition), Due: w.shard.Started().UnixNano() + int64(op.Due),
+				Run: w.driver.Run, Seq: first + int64(i), Due: w.shard.Started().UnixNano() + int64(op.Due),
 				Producer: w.opened.account.Number(), Partition: w.opened.partition, Warmup: op.Warmup(),
 			}
 			stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: w.headerSum})
 			millis = stamp.Time().UnixMilli()
 			if b.records+i == 0 {
-				b.first, b.times = stamp.Seq, times{millis, millis}
+				b.times = times{millis, millis}
 			}
 			b.times.last = max(b.times.last, millis)
 		}
@@ -203,21 +211,25 @@ func (w *worker) settle(l *lane, b *batch, offset int64, taken bool) {
 	if offset >= 0 {
 		w.driver.written(l.partition, offset+int64(b.records))
 	}
-	if !w.driver.Plan.Payload.Stamp {
+	if l.account == nil {
 		return
 	}
 	w.settling.Lock()
 	defer w.settling.Unlock()
-	for seq := b.first; seq < b.first+int64(b.records); seq++ {
-		if !taken {
-			l.account.Failed(l.partition, seq)
-			continue
-		}
-		l.account.Acknowledged(l.partition, seq, offset)
-		if offset >= 0 {
-			offset++
-		}
+	if !taken {
+		l.account.Failed(l.partition, b.first, int64(b.records))
+		return
 	}
+	l.account.Acknowledged(l.partition, b.first, int64(b.records), offset)
+}
+
+// originate notes which sequence the first record of a lane's batch is sent with.
+func (w *worker) originate(l *lane) {
+	w.settling.Lock()
+	defer w.settling.Unlock()
+	l.account.Originate(l.partition, ledger.Origin{
+		ID: l.identity.id, Epoch: l.identity.epoch, Sequence: l.identity.sequence, First: l.batch.first,
+	})
 }
 
 // pause waits, or until ctx ends.

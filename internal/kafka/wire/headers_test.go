@@ -1,0 +1,284 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// verified makes a plan account for its records by the headers of batches.
+func verified(p *plan.Plan) { p.Verify = true }
+
+// book is the ledger of what a producer wrote, as it is read back from its file.
+func (s *scene) book(d *Producer) *ledger.Book {
+	s.Helper()
+	path := s.TempDir() + "/ledger"
+	b := &ledger.Book{
+		Run: 42, Topic: "t", SameTopic: true, Start: make([]int64, s.partitions), Headers: true, Idempotent: true, Acks: "all", Retries: true,
+		Lanes: d.Lanes(),
+	}
+	if err := ledger.WriteFile(path, b); err != nil {
+		s.Fatal(err)
+	}
+	return b
+}
+
+// verdict reads the topic to its end with the wire engine, and compares.
+func (s *readScene) verdict(b *ledger.Book, properties ...string) (ledger.Verdict, stats.Window) {
+	s.Helper()
+	d := NewConsumer(s.state(readPlan(nil), b, properties...))
+	w, _ := s.run(d.Plan, d)
+	readers, err := d.Readers(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return b.Verify(readers...), w
+}
+
+// sound wants every acknowledged record read once, and nothing else.
+func sound(t *testing.T, v ledger.Verdict, acknowledged int64) {
+	t.Helper()
+	want := ledger.Verdict{
+		Readers: 1, Headers: true, Issued: v.Issued, Acknowledged: acknowledged, Failed: v.Failed, Checked: acknowledged + v.Resurrected,
+		AcknowledgedRead: acknowledged, Resurrected: v.Resurrected, ReadAgain: v.ReadAgain,
+	}
+	if v.Gaps, v.Blame = nil, nil; !equal(v, want) {
+		t.Errorf("verdict %+v, want %+v", v, want)
+	}
+}
+
+func equal(a, b ledger.Verdict) bool {
+	return a.Gaps == nil && b.Gaps == nil && a.Blame == nil && b.Blame == nil &&
+		slices.Equal([]any{a.Readers, a.Headers, a.Issued, a.Acknowledged, a.Failed, a.Unknown, a.Checked, a.AcknowledgedRead, a.Lost, a.Unchecked, a.Unconfirmed, a.Undecided, a.Aborted, a.Resurrected, a.UnknownRead, a.Unissued, a.Duplicated, a.Reordered, a.Corrupted, a.Unstamped, a.Foreign, a.Redelivered, a.Inexact},
+			[]any{b.Readers, b.Headers, b.Issued, b.Acknowledged, b.Failed, b.Unknown, b.Checked, b.AcknowledgedRead, b.Lost, b.Unchecked, b.Unconfirmed, b.Undecided, b.Aborted, b.Resurrected, b.UnknownRead, b.Unissued, b.Duplicated, b.Reordered, b.Corrupted, b.Unstamped, b.Foreign, b.Redelivered, b.Inexact})
+}
+
+func TestABatchIsKnownByItsHeader(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		change     func(*plan.Plan)
+		properties string
+	}{
+		{"uncompressed", nil, ""},
+		{"gzip", nil, "compression.type=gzip"},
+		{"snappy", nil, "compression.type=snappy"},
+		{"lz4", nil, "compression.type=lz4"},
+		{"zstd", nil, "compression.type=zstd"},
+		{"records smaller than a stamp", func(p *plan.Plan) { p.Payload.Size = plan.FixedSize(1) }, ""},
+		{"three producers", func(p *plan.Plan) { p.Producers = 3 }, ""},
+		{"a rate", func(p *plan.Plan) { p.Load.Rate = plan.Rate{PerSecond: 20_000} }, "linger.ms=5"},
+		{"no linger", nil, "linger.ms=0"},
+		{"records that differ", func(p *plan.Plan) { p.Payload.Kind = plan.Monotonic }, "compression.type=lz4"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newReadScene(t, 3)
+			d, w := s.send(5003, func(p *plan.Plan) {
+				verified(p)
+				if tc.change != nil {
+					tc.change(p)
+				}
+			}, append(strings.Fields(tc.properties), "batch.size=4000")...)
+			if w.Acknowledged != 5003 {
+				t.Fatalf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
+			}
+			if d.each != (d.Plan.Payload.Kind == plan.Monotonic) {
+				t.Error("records were encoded one by one")
+			}
+			b := s.book(d)
+			v, read := s.verdict(b)
+			sound(t, v, 5003)
+			if read.Consumed != 5003 || read.ConsumedBytes != w.Bytes {
+				t.Errorf("%d records of %d bytes were read, want 5003 of %d", read.Consumed, read.ConsumedBytes, w.Bytes)
+			}
+			again, _ := s.verdict(b, "max.poll.records=7")
+			sound(t, again, 5003)
+		})
+	}
+}
+
+// What the brokers have is known of every record, whatever went wrong while it was sent.
+func TestHeadersTellWhatBecameOfRecordsAfterFaults(t *testing.T) {
+	for _, f := range []fault{
+		{name: "the leader has moved", answer: kerr.NotLeaderForPartition},
+		{name: "no answer in time, and taken", answer: kerr.RequestTimedOut, taken: true},
+		{name: "a connection that ends", cut: true},
+		{name: "a connection that ends after the batch was taken", cut: true, taken: true},
+		{name: "too large", answer: kerr.MessageTooLarge},
+		{name: "out of order", answer: kerr.OutOfOrderSequenceNumber, renewed: true},
+		{name: "out of order, and taken", answer: kerr.OutOfOrderSequenceNumber, taken: true, renewed: true},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			s := newReadScene(t, 2)
+			refused := s.inject(f, 5)
+			d, w := s.send(3000, verified, "batch.size=2000", "retry.backoff.ms=1", "retry.backoff.max.ms=1")
+			if refused.Load() != 5 || w.Acknowledged+w.Failed != 3000 || renewed(&w) != f.renewed {
+				t.Fatalf("%d faults, %d acknowledged, %d failed: %v, events %v", refused.Load(), w.Acknowledged, w.Failed, w.Errors, w.Events)
+			}
+			v, _ := s.verdict(s.book(d))
+			sound(t, v, w.Acknowledged)
+			if (v.Resurrected > 0) != (f.renewed && f.taken) {
+				t.Errorf("%d of %d failed records were read", v.Resurrected, v.Failed)
+			}
+		})
+	}
+}
+
+// batches returns the batches of an answer.
+func batches(t *testing.T, b []byte) (all []logBatch) {
+	t.Helper()
+	for len(b) > 0 {
+		var first logBatch
+		var err error
+		if first, b, _, err = cutBatch(b); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			break
+		}
+		all = append(all, slices.Clone(first))
+	}
+	return all
+}
+
+// tamper lets brokers answer fetches with other batches than those in the log.
+func (s *readScene) tamper(f func(all []logBatch) []logBatch) {
+	var inside atomic.Bool
+	beside, err := s.cluster.Client()
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(beside.Close)
+	s.fake.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		s.fake.KeepControl()
+		if inside.Load() {
+			return nil, nil, false
+		}
+		node := s.fake.CurrentNode()
+		inside.Store(true)
+		defer inside.Store(false)
+		var got kmsg.Response
+		s.fake.SleepControl(func() {
+			if got, err = beside.Broker(int(node)).Request(s.Context(), r); err != nil && s.Context().Err() == nil {
+				s.Error(err)
+			}
+		})
+		if err != nil {
+			return nil, err, true
+		}
+		resp := got.(*kmsg.FetchResponse)
+		for i := range resp.Topics {
+			for j := range resp.Topics[i].Partitions {
+				p := &resp.Topics[i].Partitions[j]
+				var raw [][]byte
+				for _, b := range f(batches(s.T, p.RecordBatches)) {
+					raw = append(raw, b)
+				}
+				p.RecordBatches = bytes.Join(raw, nil)
+			}
+		}
+		return resp, nil, true
+	})
+}
+
+func TestHeadersTellWhatIsWrongWithALog(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		tamper func(all []logBatch) []logBatch
+		want   func(v *ledger.Verdict) int64
+	}{
+		{"a batch is not there", func(all []logBatch) []logBatch {
+			return slices.DeleteFunc(all, func(b logBatch) bool { return b.base() == 0 })
+		}, func(v *ledger.Verdict) int64 { return v.Lost }},
+		{"a flipped bit", func(all []logBatch) []logBatch {
+			for _, b := range all {
+				if b.base() == 0 {
+					b[len(b)-3] ^= 1
+				}
+			}
+			return all
+		}, func(v *ledger.Verdict) int64 { return min(v.Lost, v.Corrupted) }},
+		{"a batch twice", func(all []logBatch) []logBatch {
+			if len(all) > 1 && all[0].base() == 0 {
+				second := all[1]
+				all[1] = slices.Clone(all[0])
+				binary.BigEndian.PutUint64(all[1], uint64(second.base()))
+			}
+			return all
+		}, func(v *ledger.Verdict) int64 { return min(v.Lost, v.Duplicated) }},
+		{"a batch of another producer", func(all []logBatch) []logBatch {
+			for i, b := range all {
+				if b.next() == 2500 {
+					binary.BigEndian.PutUint64(b[atProducer:], 1<<40)
+					all[i] = seal(b)
+				}
+			}
+			return all
+		}, func(v *ledger.Verdict) int64 { return min(v.Lost, v.Unstamped) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newReadScene(t, 1)
+			d, w := s.send(2500, verified, "batch.size=4000")
+			b := s.book(d)
+			s.tamper(tc.tamper)
+			v, _ := s.verdict(b)
+			if w.Acknowledged != 2500 || v.AcknowledgedRead+v.Lost != 2500 || v.Lost == 0 || v.Lost > 50 || tc.want(&v) != v.Lost || v.Unchecked+v.Undecided > 0 {
+				t.Errorf("verdict %+v", v)
+			}
+		})
+	}
+}
+
+// After an unclean election the log holds other batches at the offsets that were read.
+func TestALogThatWasCutOffIsReadAgainByItsHeaders(t *testing.T) {
+	s := newReadScene(t, 2)
+	d, w := s.send(3000, verified, "batch.size=4000")
+	b := s.book(d)
+	state := s.state(readPlan(nil), b)
+	consumer := NewConsumer(state)
+	s.run(state.Plan, consumer)
+	state.Books[0].Log(1).Cut()
+	readers, err := consumer.Readers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := b.Verify(readers...)
+	if sound(t, v, w.Acknowledged); v.ReadAgain != 1 {
+		t.Errorf("%d partitions were read again, want 1", v.ReadAgain)
+	}
+}
+
+// A log whose first records were deleted says nothing of those.
+func TestDeletedBatchesAreUncheckedByHeaders(t *testing.T) {
+	s := newReadScene(t, 1)
+	d, _ := s.send(3000, verified, "batch.size=4000")
+	b := s.book(d)
+	ends, err := s.cluster.EndOffsets(t.Context(), kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), false)
+	if err != nil || ends[0] != 3000 {
+		t.Fatal(ends, err)
+	}
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	topic := kmsg.NewDeleteRecordsRequestTopic()
+	topic.Topic = "t"
+	partition := kmsg.NewDeleteRecordsRequestTopicPartition()
+	partition.Offset = 1234 // within a batch
+	topic.Partitions = append(topic.Partitions, partition)
+	req.Topics = append(req.Topics, topic)
+	if resp, err := req.RequestWith(t.Context(), s.client()); err != nil || resp.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Fatal(resp, err)
+	}
+	if v, _ := s.verdict(b); v.AcknowledgedRead != 3000-1234 || v.Unchecked != 1234 || v.Lost != 0 {
+		t.Errorf("verdict %+v", v)
+	}
+}
