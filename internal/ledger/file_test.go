@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,16 @@ func sample() *Book {
 			{Producer: 9999, Partition: 0, LastOffset: -1},
 		},
 	}
+}
+
+func TestALedgerOfAnOlderKtIsRead(t *testing.T) {
+	got, err := Read(bytes.NewReader(sealed(1, someHeader, `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameBook(t, &Book{Run: 1, Topic: "t", Start: []int64{0}, Acks: "all", Lanes: []Lane{
+		{Producer: 1, Issued: 10, Acknowledged: Ranges{{0, 10, 0}}, LastOffset: 9},
+	}}, got)
 }
 
 func encoded(t testing.TB, b *Book) []byte {
@@ -156,6 +167,14 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		{"an empty range", sealed(1, someHeader, `{"lane":{"issued":9,"failed":[[3,3]]}}`), "out of place"},
 		{"more holes than numbers", sealed(1, someHeader, `{"lane":{"issued":9,"failed":[[0,3,3]]}}`), "out of place"},
 		{"acknowledged and failed", sealed(1, someHeader, `{"lane":{"issued":9,"acknowledged":[[0,3]],"failed":[[2,4]]}}`), "some are both"},
+		{"more forgotten than issued", sealed(1, someHeader, `{"lane":{"issued":9,"forgotten":10}}`), "10 of 9 numbers are forgotten"},
+		{"an origin beyond what was issued", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,10]]}}`), "number 10 with sequence 0 of producer id 7 is out of place"},
+		{"origins out of order", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,5],[8,0,0,5]]}}`), "out of place"},
+		{"origins that overlap", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,0],[7,0,6,5]]}}`), "out of place"},
+		{"an origin of nobody", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[-1,0,0,0]]}}`), "out of place"},
+		{"an origin that is none", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0]]}}`), "an origin is"},
+		{"an id of two lanes", sealed(2, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,0]],"last_offset":-1}}`, `{"lane":{"producer":1,"issued":9,"origins":[[7,0,0,0]],"last_offset":-1}}`),
+			"line 3: producer id 7 is that of two lanes of partition 0"},
 		{"more outcomes than records", sealed(1, someHeader, `{"lane":{"issued":4,"acknowledged":[[0,4,1]],"failed":[[0,4,1]]}}`), "some are both"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -173,6 +192,7 @@ func FuzzReadFile(f *testing.F) {
 	f.Add(encoded(f, sample()), false)
 	f.Add([]byte(someHeader+"\n"+`{"lane":{"producer":1,"issued":10,"acknowledged":[[0,10,3]],"failed":[[2,4]],"aborted":[[0,3]],"last_offset":9}}`), true)
 	f.Add([]byte(someHeader), true)
+	f.Add([]byte(strings.Replace(someHeader, `"acks"`, `"headers":true,"acks"`, 1)+"\n"+`{"lane":{"producer":1,"issued":10,"acknowledged":[[0,10,3]],"last_offset":9,"origins":[[7,0,0,2],[7,0,2,5]],"forgotten":1}}`), true)
 	f.Fuzz(func(t *testing.T, file []byte, seal bool) {
 		if seal { // else hardly any would pass
 			file = sealed(strings.Count(string(file), "\n"), string(file))
@@ -195,7 +215,11 @@ func FuzzReadFile(f *testing.F) {
 			(&Stamp{Run: b.Run, Seq: seq, Producer: 1}).Put(value, Around{})
 			add(r, int64(i), value)
 		}
-		r.ReadTo(0, 5, 5)
+		for i, sequence := range []int32{0, 1, 3, 3, math.MaxInt32} { // of a book with Headers
+			from := 5 + 3*int64(i)
+			r.Log(0).AddBatch(&Batch{Offset: from, Records: 3, Whole: true, Intact: true, ProducerID: 7, Sequence: sequence}, from, from+3)
+		}
+		r.ReadTo(0, 20, 20)
 		addsUp(t, b.Verify(r, NewReader(b)))
 	})
 }

@@ -383,8 +383,13 @@ func TestABookIsReadBackFromItsFileAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(w.book, got); diff != "" {
-			t.Fatalf("-want +got:\n%s", diff)
-		}
+		sameBook(t, w.book, got)
+	}
+}
+
+func sameBook(t *testing.T, want, got *Book) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("-want +got:\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/input"
@@ -55,11 +56,17 @@ func ReadBook(path string, p *plan.Plan, engineChosen bool) (*ledger.Book, error
 
 // readHeaders lets a plan read with the wire engine, the only one that sees the headers of batches.
 func readHeaders(path string, p *plan.Plan, engineChosen bool) error {
+	refuse := func(flag, value, why string) error {
+		return fmt.Errorf("--%s %s: the records of ledger %s are known by the headers of their batches, which --engine wire alone sees%s", flag, value, path, why)
+	}
+	const noGroup = ", and it reads without a group: leave the group out"
 	switch {
 	case engineChosen && p.Engine != plan.Wire:
-		return fmt.Errorf("--engine %s: the records of ledger %s are known by the headers of their batches, which --engine wire alone sees: leave --engine out", p.Engine, path)
+		return refuse("engine", string(p.Engine), ": leave --engine out")
+	case p.Read.Groups > 1:
+		return refuse("groups", strconv.Itoa(p.Read.Groups), noGroup)
 	case p.Read.Group != "":
-		return fmt.Errorf("--group %s: the records of ledger %s are known by the headers of their batches, which --engine wire alone sees, and it reads without a group: leave the group out", p.Read.Group, path)
+		return refuse("group", p.Read.Group, noGroup)
 	}
 	p.Engine = plan.Wire
 	return nil
