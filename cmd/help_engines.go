@@ -23,9 +23,14 @@ in the records, record sizes, --verify, many hosts, results.
 What differs with the wire engine:
   latency     records that fell due within 0.5 ms count with that of the first
   schedule    a run is valid with an own send delay p99 of up to 2 ms, not 5 ms
-  content     batches repeat: 4 to 64 different ones; with --verify,
-              --payload-monotonic or --key-distribution range each record is
-              its own, which costs CPU
+  content     batches repeat: 4 to 64 different ones; with --payload-monotonic
+              or --key-distribution range each record is its own, which
+              costs CPU
+  --verify    by producer id, sequence and checksum in the headers of batches:
+              kt consume --verify reads them with the wire engine. With --stamp,
+              acks 0 or 1 or without idempotence each record has its number in
+              the value, as with the client engine: it is its own, and both
+              engines can check it
   partitions  take turns, a batch each; keys do not choose them
   order       a producer writes under several ids, each in its own order
   reading     without a group; verifies checksums, unless --no-check-crcs

@@ -18,7 +18,8 @@ counts in full. A run is not valid (exit code 4) if kt did not keep its own sche
 Without --rate kt sends as fast as the brokers accept, and latency is mostly queueing.
 
 With --verify kt numbers every record and writes a ledger. kt consume --verify LEDGER
-then checks that every acknowledged record is there, once and in order.
+then checks that every acknowledged record is there, once and in order. With
+--engine wire the headers of batches hold the numbers (see kt help engines).
 
 Command lines of kafka-producer-perf-test work unchanged. ` + everyFlag + `
 Without a --bootstrap-server kt starts a broker inside its process: to try kt, not

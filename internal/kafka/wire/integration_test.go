@@ -36,7 +36,7 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &scene{t, nil, c, topic.Partitions}
-	d := s.producer(50_000, nil)
+	d := s.producer(50_000, verified)
 	d.sequence = math.MaxInt32 - 200
 	w := s.run(d)
 	if w.Acknowledged != 50_000 || len(w.Events) > 0 {
@@ -48,7 +48,7 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	wrapped := 0
 	for _, worker := range d.workers {
 		for _, l := range worker.lanes {
-			if l.identity.sequence < math.MaxInt32-200 {
+			if l.identity.sequence > math.MaxInt32 {
 				wrapped++
 			}
 		}
@@ -56,4 +56,6 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	if wrapped < 3 {
 		t.Errorf("the sequences of %d lanes wrapped, want those of 3 partitions at least", wrapped)
 	}
+	v, _ := (&readScene{s}).verdict(s.book(d))
+	sound(t, v, 50_000)
 }
