@@ -173,8 +173,11 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 		{"origins that overlap", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,0],[7,0,6,5]]}}`), "out of place"},
 		{"an origin of nobody", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[-1,0,0,0]]}}`), "out of place"},
 		{"an origin that is none", sealed(1, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0]]}}`), "an origin is"},
-		{"an id of two lanes", sealed(2, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,0]],"last_offset":-1}}`, `{"lane":{"producer":1,"issued":9,"origins":[[7,0,0,0]],"last_offset":-1}}`),
-			"line 3: producer id 7 is that of two lanes of partition 0"},
+		{
+			"an id of two lanes",
+			sealed(2, someHeader, `{"lane":{"issued":9,"origins":[[7,0,0,0]],"last_offset":-1}}`, `{"lane":{"producer":1,"issued":9,"origins":[[7,0,0,0]],"last_offset":-1}}`),
+			"line 3: producer id 7 is that of two lanes of partition 0",
+		},
 		{"more outcomes than records", sealed(1, someHeader, `{"lane":{"issued":4,"acknowledged":[[0,4,1]],"failed":[[0,4,1]]}}`), "some are both"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
