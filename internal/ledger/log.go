@@ -155,17 +155,22 @@ func (l *Log) number(producer uint16, from, to, offset, due int64) {
 	if lane == nil {
 		lane = l.grow(producer, from)
 	}
-	switch {
-	case from == lane.next:
-	case from > lane.next:
-		l.open(lane, gap{Range: Range{From: lane.next, To: from}, after: offset, dueAfter: due})
-	default:
-		l.tooLate(lane, from, min(to, lane.next))
+	if from != lane.next {
+		l.outOfTurn(lane, from, to, offset, due)
 	}
 	if to > lane.next {
 		lane.next, lane.due = to, due
 	}
 	lane.offset = offset + to - from - 1
+}
+
+// outOfTurn accounts for numbers that are not the next ones of a lane, as far as they are below its next.
+func (l *Log) outOfTurn(lane *readLane, from, to, offset, due int64) {
+	if from < lane.next {
+		l.tooLate(lane, from, min(to, lane.next))
+		return
+	}
+	l.open(lane, gap{Range: Range{From: lane.next, To: from}, after: offset, dueAfter: due})
 }
 
 // turn notes that the next record is of another leader.
