@@ -1,8 +1,10 @@
 package keystore
 
 import (
+	"crypto/x509"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,28 @@ func TestAnIdentityIsReadFromEveryFormat(t *testing.T) {
 	}
 }
 
+// Both hold the authority "kt test authority" and a key with a chain. keytool wrote both.p12 with the authority first, and
+// both_old.p12 in the encryption of Java 8. openssl wrote openssl.p12, which marks no authority.
+func TestAPKCS12FileMayHoldAuthoritiesAndAKey(t *testing.T) {
+	if found, err := Trust(read(t, "both.p12"), store); err != nil || len(found) != 1 || found[0].Subject.CommonName != "kt test authority" {
+		t.Errorf("trust: %v, %v", found, err)
+	}
+	for _, name := range []string{"both.p12", "both_old.p12", "openssl.p12"} {
+		found, err := Identity(read(t, name), store, secret.Text{})
+		var chain []string
+		for _, der := range found.Certificate {
+			c, err := x509.ParseCertificate(der)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chain = append(chain, c.Subject.CommonName)
+		}
+		if want := []string{"client", "kt test intermediate", "kt test root"}; err != nil || !slices.Equal(chain, want) {
+			t.Errorf("%s: %q, want %q: %v", name, chain, want, err)
+		}
+	}
+}
+
 func TestAStoreThatCannotBeUsedSaysWhyAndWhatToDo(t *testing.T) {
 	wrong := secret.New("wrong-one")
 	for _, r := range []struct {
@@ -68,6 +92,9 @@ func TestAStoreThatCannotBeUsedSaysWhyAndWhatToDo(t *testing.T) {
 		{"trust.p12", false, wrong, key, "check the password of the store"},
 		{"trust.p12", false, secret.Text{}, key, "check the password of the store"},
 		{"client.p12", false, store, key, "key store: name a trust store"},
+		{"openssl.p12", false, store, key, "key store: name a trust store"},
+		{"both_old.p12", false, store, key, "encrypted in an old way"},
+		{"both.p12", false, wrong, key, "check the password of the store"},
 		{"client.jks", false, store, key, "no trusted certificate"},
 		{"untrusted.p12", false, store, key, "not marked as trusted"},
 		{"trust.jks", true, store, key, "no private key: name a key store"},

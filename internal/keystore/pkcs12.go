@@ -1,10 +1,12 @@
 package keystore
 
 import (
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	p12 "software.sslmate.com/src/go-pkcs12"
@@ -18,15 +20,25 @@ func trustPKCS12(data []byte, password secret.Text) (found []*x509.Certificate, 
 		return nil, err
 	}
 	found, err = p12.DecodeTrustStore(data, password.Reveal())
-	switch {
-	case err == nil:
+	if err == nil {
 		return found, nil
-	case strings.Contains(err.Error(), "not marked as trusted"):
-		return nil, errors.New("it has a certificate that is not marked as trusted, which Java ignores too: import it with keytool -importcert instead of openssl")
-	case strings.Contains(err.Error(), "only certificate bags"), strings.Contains(err.Error(), "exactly"):
-		return nil, errors.New("it holds a private key, so it is a key store: name a trust store, with certificates of authorities alone")
 	}
-	return nil, explainPKCS12(err)
+	text := err.Error()
+	foreign := strings.Contains(text, "not marked as trusted")
+	if !foreign && !strings.Contains(text, "only certificate bags") && !strings.Contains(text, "exactly") {
+		return nil, explainPKCS12(err)
+	}
+	// It opens, and holds more than certificates of authorities. Java takes these, and ignores the rest.
+	found, err = trustedPKCS12(data, password.Reveal())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the PKCS12 file: %w", err)
+	case len(found) > 0:
+		return found, nil
+	case foreign:
+		return nil, errors.New("its certificates are not marked as trusted, so Java ignores them too: import that of the authority with keytool -importcert instead of openssl")
+	}
+	return nil, errors.New("it holds a private key and no certificate of an authority, so it is a key store: name a trust store, or import the certificate with keytool -importcert")
 }
 
 func identityPKCS12(data []byte, store, key secret.Text) (_ tls.Certificate, err error) {
@@ -44,11 +56,25 @@ func identityPKCS12(data []byte, store, key secret.Text) (_ tls.Certificate, err
 	default:
 		return tls.Certificate{}, explainPKCS12(err)
 	}
-	ders := [][]byte{leaf.Raw}
-	for _, c := range chain {
-		ders = append(ders, c.Raw)
+	return pair(private, chainOf(private, append([]*x509.Certificate{leaf}, chain...)))
+}
+
+// chainOf returns the certificate of a key and those of its issuers, out of all that are in a file: their order there
+// means nothing, and some may be of other authorities.
+func chainOf(key any, all []*x509.Certificate) (ders [][]byte) {
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil
 	}
-	return pair(private, ders)
+	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
+	next := func(c *x509.Certificate) bool { return ok && public.Equal(c.PublicKey) }
+	for at := slices.IndexFunc(all, next); at >= 0; at = slices.IndexFunc(all, next) {
+		last := all[at]
+		ders = append(ders, last.Raw)
+		all = slices.Delete(all, at, at+1)
+		next = func(c *x509.Certificate) bool { return last.CheckSignatureFrom(c) == nil }
+	}
+	return ders
 }
 
 // explainPKCS12 says in the words of a user what is wrong with a PKCS12 file.

@@ -14,9 +14,9 @@ var (
 	errTooMuchWork = errors.New("it asks for more than 2,000,000 rounds to derive a key: it is damaged; write it again")
 
 	// Object identifiers of functions that derive a key: PBKDF2, those of PKCS12, and scrypt.
-	pbkdf2    = []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0c}
-	pkcs12PBE = []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0c, 0x01}
-	scrypt    = []byte{0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x04, 0x0b}
+	pbkdf2Name = []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0c}
+	pkcs12PBE  = []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0c, 0x01}
+	scrypt     = []byte{0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x04, 0x0b}
 )
 
 // checkWork refuses a file that asks for too many rounds to derive a key. The libraries would
@@ -25,7 +25,7 @@ func checkWork(der []byte) error {
 	if bytes.Contains(der, scrypt) {
 		return errors.New("its key is derived by scrypt, which Java cannot read either: convert it with openssl pkcs8 -topk8 -v2 aes256")
 	}
-	for _, function := range [][]byte{pbkdf2, pkcs12PBE} {
+	for _, function := range [][]byte{pbkdf2Name, pkcs12PBE} {
 		for rest := der; ; {
 			_, after, found := bytes.Cut(rest, function)
 			if !found {
