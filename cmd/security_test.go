@@ -79,6 +79,10 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 	addr, right, wrong := securedBroker(t)
 	home := t.TempDir()
 	file := func(name string) string { return filepath.Join(home, name) }
+	broken := filepath.Join(t.TempDir(), "broken.properties")
+	if err := os.WriteFile(broken, []byte("ssl.keystore.key=-----BEGIN PRIVATE KEY-----\n"+secretWord+"\n"+secretWord+"\n-----END PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	jaas := `sasl.jaas.config=x.PlainLoginModule required username=alice password="` + secretWord + `";`
 	common := []string{"--bootstrap-server", addr, "--topic", "t", "--num-records", "500"}
 	for _, r := range []struct {
@@ -95,6 +99,8 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 		{"the configuration", []string{"produce", "--command-config", right, "--command-property", jaas, "--print-config"}, exitOK, "[hidden]"},
 		{"a wrong password", []string{"produce", "--command-config", wrong, "--result", file("e.ktr")}, exitFailed, "check user name and password"},
 		{"a property that is wrong", []string{"produce", "--command-property", "security.protocol=SASL_SSL", "--command-property", jaas + " x", "--result", file("f.ktr")}, exitUsage, "there is more behind the semicolon"},
+		{"a key without continuations", []string{"produce", "--command-config", broken, "--result", file("g.ktr")}, exitUsage, "broken.properties:2: the PEM text of ssl.keystore.key"},
+		{"a password instead of a property", []string{"produce", "--command-property", secretWord + "=1", "--result", file("h.ktr")}, exitUsage, "does not begin with the name of a property"},
 		{"a report", []string{"report", file("a.ktr"), "--output", "json"}, exitOK, "acknowledged"},
 	} {
 		args := r.args

@@ -98,6 +98,10 @@ func (b *builder) readProperties(c *client, flag, path string) {
 		b.bad("--%s %s: %w", flag, path, err)
 		return
 	}
+	list, stray := properties.Whole(list)
+	for _, s := range stray {
+		b.bad("--%s %s:%d: %s", flag, path, s.Line, s.Problem())
+	}
 	lines := make(map[string]int)
 	for _, p := range list {
 		if first, twice := lines[p.Key]; twice {
@@ -128,6 +132,10 @@ func (b *builder) warnOnce(format string, args ...any) {
 
 func (b *builder) putPairs(c *client, flag string, list []string) {
 	for key, value := range b.pairs(flag, list) {
+		if !properties.IsName(key) {
+			b.bad("--%s: an item does not begin with the name of a property: write key=value", flag) // it may be of a password
+			continue
+		}
 		if b.belongs(c, flag, key) {
 			c.put(key, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
 		}

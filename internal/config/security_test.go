@@ -50,6 +50,14 @@ func TestValuesAreLookedUpOnlyByProvidersThatAreNamed(t *testing.T) {
 	}
 }
 
+func TestALineThatContinuesNothingIsNotShown(t *testing.T) {
+	_, err := secureFile(t, "ssl.keystore.key=-----BEGIN PRIVATE KEY-----", "hunter2", "hunter", "-----END PRIVATE KEY-----", "acks=all")
+	if err == nil || !strings.Contains(err.Error(), `client.properties:2: the PEM text of ssl.keystore.key goes on here without a line continuation`) ||
+		strings.Contains(err.Error(), "hunter") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+}
+
 func TestOfAnAgentsFileOnlySecurityCounts(t *testing.T) {
 	got, err := secureFile(t, "bootstrap.servers=b:1", "acks=0", "sasl.mechanism=PLAIN")
 	if err != nil || len(got) != 1 || got["sasl.mechanism"] != "PLAIN" {
