@@ -22,15 +22,17 @@ import (
 // keys are credentials of AWS.
 type keys struct{ id, key, session secret.Text }
 
-// msk looks for credentials of AWS in its usual order: environment, shared credentials file,
-// container, instance. They are looked for at each authentication, because they expire.
+// msk looks for credentials of AWS in the order of the MSK library for Java: a profile that the module names, then the
+// default chain of the AWS SDK with the environment, the shared credentials file, the container and the instance. They are
+// looked for at each authentication, because they expire. Java goes on where a named profile has no keys, and kt does not:
+// the load would run as somebody else.
 func (v *values) msk(m module) sasl.Mechanism {
 	for _, option := range []string{"awsRoleArn", "awsRoleAccessKeyId", "awsStsRegion"} {
 		if m.option(option) != "" {
 			v.bad("sasl.jaas.config", "option %s: kt assumes no role: give the credentials of the role in the environment or in a profile", option)
 		}
 	}
-	profile := cmp.Or(m.option("awsProfileName"), v.environment("AWS_PROFILE"))
+	profile := m.option("awsProfileName")
 	file := cmp.Or(v.environment("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(v.home(), ".aws", "credentials"))
 	return aws.ManagedStreamingIAM(func(ctx context.Context) (aws.Auth, error) {
 		found, err := v.awsKeys(ctx, profile, file)
@@ -39,15 +41,20 @@ func (v *values) msk(m module) sasl.Mechanism {
 }
 
 func (v *values) awsKeys(ctx context.Context, profile, file string) (keys, error) {
-	if id := v.environment("AWS_ACCESS_KEY_ID"); id != "" && profile == "" {
-		return keys{secret.New(id), secret.New(v.environment("AWS_SECRET_ACCESS_KEY")), secret.New(v.environment("AWS_SESSION_TOKEN"))}, nil
+	from := "awsProfileName"
+	if profile == "" {
+		id, key := v.environment("AWS_ACCESS_KEY_ID"), v.environment("AWS_SECRET_ACCESS_KEY")
+		if id != "" && key != "" {
+			return keys{secret.New(id), secret.New(key), secret.New(v.environment("AWS_SESSION_TOKEN"))}, nil
+		}
+		profile, from = v.environment("AWS_PROFILE"), "AWS_PROFILE"
 	}
 	data, err := input.Read(file, input.Settings)
 	if found, ok := sharedKeys(string(data), cmp.Or(profile, "default")); ok {
 		return found, nil
 	}
 	if profile != "" {
-		return keys{}, &TokenError{fmt.Sprintf("AWS_MSK_IAM: %s has no profile %q with keys (%v): check awsProfileName", file, profile, err)}
+		return keys{}, &TokenError{fmt.Sprintf("AWS_MSK_IAM: %s has no profile %q with keys %s: check %s", file, profile, because(err), from)}
 	}
 	at := v.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if relative := v.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); relative != "" {
@@ -71,6 +78,14 @@ func (v *values) awsKeys(ctx context.Context, profile, file string) (keys, error
 		}
 	}
 	return keys{}, &TokenError{"AWS_MSK_IAM: there are no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give a profile (awsProfileName)"}
+}
+
+// because returns an error in brackets behind a text, or nothing.
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%v)", err)
 }
 
 // sharedKeys returns the keys of a profile in the text of a credentials file.
