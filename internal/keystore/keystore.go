@@ -22,7 +22,9 @@ func Trust(data []byte, password secret.Text) ([]*x509.Certificate, error) {
 	case pkcs12:
 		found, err = trustPKCS12(data, password)
 	case pemText:
-		found, err = certificatesPEM(data)
+		if found, err = certificatesPEM(data); err == nil {
+			err = wholePEM(data)
+		}
 	default:
 		return nil, errUnknownFormat
 	}
@@ -45,6 +47,9 @@ func Identity(data []byte, store, key secret.Text) (tls.Certificate, error) {
 	case pkcs12:
 		return identityPKCS12(data, store, key)
 	case pemText:
+		if err := wholePEM(data); err != nil {
+			return tls.Certificate{}, err
+		}
 		return IdentityPEM(data, data, key)
 	}
 	return tls.Certificate{}, errUnknownFormat

@@ -1,6 +1,7 @@
 package keystore
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -27,6 +28,14 @@ func certificatesPEM(data []byte) ([]*x509.Certificate, error) {
 		found = append(found, c)
 	}
 	return found, nil
+}
+
+// wholePEM returns an error for a PEM text whose last block has no end, as that of a file that is half written.
+func wholePEM(data []byte) error {
+	if bytes.LastIndex(data, []byte("-----BEGIN ")) > bytes.LastIndex(data, []byte("-----END ")) {
+		return errors.New("its PEM text ends within a block: add the line that begins with -----END")
+	}
+	return nil
 }
 
 // IdentityPEM returns the first private key of one PEM text with the certificates of another,

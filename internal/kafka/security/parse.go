@@ -47,6 +47,7 @@ func Parse(given map[string]plan.Given, getenv func(string) string) (Settings, [
 	if err := errors.Join(v.problems...); err != nil {
 		return Settings{}, v.warnings, err
 	}
+	s.stores = v.stores
 	return s, v.warnings, nil
 }
 
@@ -55,6 +56,7 @@ type values struct {
 	given    map[string]plan.Given
 	getenv   func(string) string
 	files    []string // with secrets
+	stores   []*stored
 	warnings []string
 	problems []error
 }

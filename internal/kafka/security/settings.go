@@ -16,6 +16,16 @@ import (
 type Settings struct {
 	tls   *transport // nil: plain text
 	login *login     // nil: no SASL
+
+	stores []*stored // all of them
+}
+
+// Notify sets who is told, once for each change, that the file of a store has changed and cannot be read. Connections go on
+// with what was read before. tell is called from several goroutines.
+func (s Settings) Notify(tell func(text string)) {
+	for _, store := range s.stores {
+		store.notify(tell)
+	}
 }
 
 // login is how to authenticate.

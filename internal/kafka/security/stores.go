@@ -29,6 +29,8 @@ type stored struct {
 	mu     sync.Mutex // guards the rest
 	loaded contents
 	at     stamp
+	tell   func(text string) // of a file that cannot be read again; nil: nobody listens
+	failed bool              // the last reading failed, which has been told
 }
 
 // stamp is the time and size of a file when it was read. A file with another stamp has changed.
@@ -42,31 +44,53 @@ func (s stamp) same(o stamp) bool {
 	return s.real != nil && o.real != nil && s.size == o.size && s.modified.Equal(o.modified) && os.SameFile(s.real, o.real)
 }
 
-// load returns the contents, of the file as it is now.
+// load returns the contents, of the file as it is now. A file that was read once and cannot be read again may be half
+// written, so its last contents stay in use, and a load goes on.
 func (s *stored) load() (contents, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.path == "" {
 		return s.loaded, nil
 	}
+	err := s.refresh()
+	if err == nil || s.at.real == nil {
+		s.failed = false
+		return s.loaded, err
+	}
+	if !s.failed && s.tell != nil {
+		s.tell(err.Error() + ": going on with what was read of it before")
+	}
+	s.failed = true
+	return s.loaded, nil
+}
+
+// refresh reads the file if it has changed. mu is held.
+func (s *stored) refresh() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
-		return contents{}, fmt.Errorf("%s=%s: %w", s.property, s.path, input.Cause(err))
+		return fmt.Errorf("%s=%s: %w", s.property, s.path, input.Cause(err))
 	}
 	now := stamp{info.ModTime(), info.Size(), info}
 	if now.same(s.at) || s.at.real != nil && !info.Mode().IsRegular() { // a pipe is read once
-		return s.loaded, nil
+		return nil
 	}
 	data, err := input.Read(s.path, input.Settings)
 	if err != nil {
-		return contents{}, fmt.Errorf("%s=%s: %w", s.property, s.path, err)
+		return fmt.Errorf("%s=%s: %w", s.property, s.path, err)
 	}
 	found, err := s.read(data)
 	if err != nil {
-		return contents{}, fmt.Errorf("%s=%s: %w", s.property, s.path, err)
+		return fmt.Errorf("%s=%s: %w", s.property, s.path, err)
 	}
 	s.loaded, s.at = found, now
-	return found, nil
+	return nil
+}
+
+// notify sets who is told of a file that cannot be read again.
+func (s *stored) notify(tell func(text string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell = tell
 }
 
 // truststore returns the authorities that sign the brokers' certificates; nil: those of the system.
@@ -127,5 +151,6 @@ func (v *values) store(inlineName, inline, fileName, path string, read func([]by
 	default:
 		return nil
 	}
+	v.stores = append(v.stores, s)
 	return s
 }

@@ -183,7 +183,7 @@ func TestTheCommonNameCountsWhereThereIsNoOther(t *testing.T) {
 	}
 }
 
-// A store that changes on disk counts for the next connection.
+// A store that changes on disk counts for the next connection, as soon as it can be read.
 func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 	first, second := sign(t, nil, nil), sign(t, nil, nil)
 	addr := serve(t, sign(t, second, onLoopback).config())
@@ -209,12 +209,27 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 	if err := dialed(t, s, addr); err != nil {
 		t.Error(err)
 	}
-	write("nonsense")
-	if err := dialed(t, s, addr); err == nil || !strings.Contains(err.Error(), "ssl.truststore.location="+file) {
-		t.Error(err)
+	var told []string
+	s.Notify(func(text string) { told = append(told, text) })
+	for _, r := range []struct {
+		text string
+		told int // by then
+	}{
+		{"nonsense", 1},
+		{second.pem() + second.pem()[:100], 1},
+		{second.pem(), 1},
+		{"", 2},
+		{second.pem() + "\n", 2},
+	} {
+		write(r.text)
+		if err := dialed(t, s, addr); err != nil || len(told) != r.told {
+			t.Errorf("%q: %v, told %q", r.text, err, told)
+		}
 	}
-	write(second.pem())
-	if err := dialed(t, s, addr); err != nil {
-		t.Error(err)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := dialed(t, s, addr); err != nil || len(told) != 3 || !strings.HasPrefix(told[2], "ssl.truststore.location="+file+": ") {
+		t.Errorf("%v, told %q", err, told)
 	}
 }

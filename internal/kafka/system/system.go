@@ -131,6 +131,7 @@ func (s *session) connect(ctx context.Context) (err error) {
 	access := kafka.Access{Bootstrap: s.bootstrap, ClientID: "kt-admin", Timeout: within}
 	if s.embedded == nil {
 		access.Security = s.Security
+		s.Security.Notify(func(text string) { s.options.Notify(run.Notice{Kind: run.StoreUnread, Text: text}) })
 	}
 	if s.cluster, err = kafka.Connect(ctx, access); err != nil {
 		return err
