@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,23 +24,33 @@ type wrote struct {
 	transactional, codecs string
 }
 
+// asked is what a request to produce says, as the broker logs it. The broker logs an id for the topic.
+type asked struct {
+	clientID, transactionalID string
+	acks, timeoutMs           int
+}
+
 // propertiesHaveTheEffectOfKafkas writes with Kafka's own producer and with kt, by one file of properties, and compares
-// the two logs.
+// the two logs and the requests.
 func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 	const records, slowly = 2000, 200
+	const timeout, longer = 30_000, 45_000 // Kafka's request.timeout.ms, and another
 	cases := []struct {
 		properties []string
 		rate       int
 		alike      float64 // ratio of the numbers of batches, either way
+		asked      asked
 	}{
 		// The last batch is not full, and a busy machine fills some more.
-		{[]string{"linger.ms=200", "batch.size=2000"}, -1, 1.3},
-		{[]string{"linger.ms=200", "batch.size=20000", "compression.type=lz4"}, -1, 1.3},
-		{[]string{"linger.ms=200", "enable.idempotence=false", "acks=1"}, -1, 1.3},
-		{[]string{"linger.ms=200", "transactional.id=both", "acks=all"}, -1, 1.3},
+		{[]string{"linger.ms=200", "batch.size=2000", "client.id=small"}, -1, 1.3, asked{"small", "null", -1, timeout}},
+		{[]string{"linger.ms=200", "batch.size=20000", "compression.type=lz4", "client.id=lz4", "request.timeout.ms=45000"}, -1, 1.3, asked{"lz4", "null", -1, longer}},
+		{[]string{"linger.ms=200", "enable.idempotence=false", "acks=1", "client.id=one"}, -1, 1.3, asked{"one", "null", 1, timeout}},
+		{[]string{"linger.ms=200", "enable.idempotence=false", "acks=0", "client.id=none at all"}, -1, 1.3, asked{"none at all", "null", 0, timeout}},
+		{[]string{"linger.ms=200", "transactional.id=both", "acks=all", "client.id=all"}, -1, 1.3, asked{"all", `"both"`, -1, timeout}},
 		// Kafka's tool keeps a low rate in steps.
-		{[]string{"linger.ms=100"}, slowly, 2},
+		{[]string{"linger.ms=100", "client.id=slow"}, slowly, 2, asked{"slow", "null", -1, timeout}},
 	}
+	defer k.logRequests()()
 	tools := []string{"kafka", "kt"}
 	topic := func(i int, tool string) string { return fmt.Sprintf("properties-%d-%s", i, tool) }
 	var topics []string
@@ -53,7 +64,7 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 	}
 	wanted := func(rate int) int {
 		if rate > 0 {
-			return 2 * rate
+			return 5 * rate // a client on a busy machine sends the first second of records at once
 		}
 		return records
 	}
@@ -74,8 +85,13 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 			}
 		}
 	}
-	logs := k.logs(topics)
+	logs, requests := k.logs(topics), k.requests(t, topics)
 	for i, tc := range cases {
+		for _, tool := range tools {
+			if got := requests[topic(i, tool)]; len(got) != 1 || !got[tc.asked] {
+				t.Errorf("%v: the requests of %s are %+v, want %+v", tc.properties, tool, got, tc.asked)
+			}
+		}
 		kafka, kt := logs[topic(i, "kafka")], logs[topic(i, "kt")]
 		ratio := float64(kt.batches) / float64(kafka.batches)
 		kt.batches = kafka.batches
@@ -121,6 +137,43 @@ func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 		}
 		w := all[topic]
 		all[topic] = wrote{w.records + n, w.batches + 1, batch[2] != "-1", batch[3], batch[4]}
+	}
+	return all
+}
+
+// logRequests lets the broker log its requests. It returns a function that ends it.
+func (k *kafkaCluster) logRequests() (undo func()) {
+	k.t.Helper()
+	alter := func(args ...string) {
+		k.tool("kafka-configs", append([]string{"--bootstrap-server", k.brokers, "--alter", "--entity-type", "broker-loggers", "--entity-name", "1"}, args...)...)
+	}
+	alter("--add-config", "kafka.request.logger=DEBUG")
+	return func() { alter("--delete-config", "kafka.request.logger") }
+}
+
+// requestLine is what a broker logs of a request to produce.
+var requestLine = regexp.MustCompile(`"clientId":"([^"]*)","requestApiKeyName":"PRODUCE"},"request":{"transactionalId":([^,]+),"acks":(-?\d+),"timeoutMs":(\d+),"topicData":\[{"topicId":"([^"]+)"`)
+
+// requests returns what the requests to produce to each topic have said.
+func (k *kafkaCluster) requests(t *testing.T, topics []string) map[string]map[asked]bool {
+	t.Helper()
+	found, err := k.admin().ListTopics(t.Context(), topics...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]string)
+	for name, topic := range found {
+		names[base64.RawURLEncoding.EncodeToString(topic.ID[:])] = name
+	}
+	all := make(map[string]map[asked]bool)
+	for _, line := range requestLine.FindAllStringSubmatch(k.script("logs"), -1) {
+		name := names[line[5]]
+		if all[name] == nil {
+			all[name] = make(map[asked]bool)
+		}
+		acks, _ := strconv.Atoi(line[3]) // they are digits
+		timeout, _ := strconv.Atoi(line[4])
+		all[name][asked{line[1], line[2], acks, timeout}] = true
 	}
 	return all
 }
