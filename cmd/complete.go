@@ -17,7 +17,7 @@ import (
 )
 
 // lookUpTime is how long a shell waits for values that are looked up.
-const lookUpTime = 400 * time.Millisecond
+const lookUpTime = 350 * time.Millisecond
 
 // names looks up values of a flag. set has the other flags.
 type names func(ctx context.Context, set *pflag.FlagSet) []string
