@@ -256,7 +256,7 @@ func agentSecurity(env *Env, flags *config.Agent) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	settings, warnings, err := security.Parse(given.Given(), env.Getenv)
+	settings, warnings, err := env.secure(given.Given())
 	for _, w := range warnings {
 		env.say("%s", w)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -48,7 +47,7 @@ func (e *Env) found(given *config.Security) map[string]names {
 	at := func(names func(*kafka.Cluster, context.Context) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
 			servers, _ := set.GetStringSlice("bootstrap-server")
-			secure, _, _ := security.Parse(given.Given(), e.Getenv)
+			secure, _, _ := e.secure(given.Given())
 			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime, Security: secure})
 			if err != nil {
 				return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
-	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -67,7 +66,7 @@ and deletes both. The exit code is 3 if a check failed.`,
 }
 
 func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
-	secure, warnings, err := security.Parse(flags.Security.Given(), env.Getenv)
+	secure, warnings, err := env.secure(flags.Security.Given())
 	for _, w := range warnings {
 		env.say("%s", w)
 	}

@@ -52,7 +52,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if len(l.Hosts.On) > 0 { // the agents connect, with their own
 		given = nil
 	}
-	secure, more, bad := security.Parse(given, env.Getenv)
+	secure, more, bad := env.secure(given)
 	if err = errors.Join(err, bad); err == nil {
 		l.system.Security = secure
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,5 +137,30 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 	}
 	if leaks("x"+secretWord) == "" || leaks("[hidden]") != "" {
 		t.Error("leaks finds nothing")
+	}
+}
+
+func TestAProcessWithSecretsLeavesNoCoreDump(t *testing.T) {
+	addr, right, _ := securedBroker(t)
+	var before, after syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &before); err != nil {
+		t.Fatal(err)
+	}
+	allowed := syscall.Rlimit{Cur: 1 << 20, Max: max(before.Max, 1<<20)}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: before.Cur, Max: allowed.Max}) })
+	for _, r := range []struct {
+		args []string
+		want uint64
+	}{
+		{nil, 1 << 20},
+		{[]string{"--command-config", right}, 0},
+	} {
+		code, _, said := runKT(t, append([]string{"produce", "--bootstrap-server", addr, "--topic", "t", "--num-records", "1", "--print-config"}, r.args...)...)
+		if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &after); err != nil || code != exitOK || after.Cur != r.want {
+			t.Errorf("%q: code %d, a core dump of %d bytes is allowed, want %d: %v\n%s", r.args, code, after.Cur, r.want, err, said)
+		}
 	}
 }
