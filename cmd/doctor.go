@@ -26,7 +26,8 @@ and do settings of the topic spoil a test.
 
 Each check is a line: pass, warning or failure, with what to do. What this client may not
 look at is unknown. kt tries its rights on a topic and a group of its own (kt-doctor-…),
-and deletes both. The exit code is 3 if a check failed.`,
+and deletes both; on a cluster that is marked as protected only with --yes. The exit code
+is 3 if a check failed.`,
 		Example: `  # can this host make a load on the cluster?
   kt doctor --bootstrap-server kafka-1:9092
 
@@ -77,9 +78,12 @@ func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
 	if ids == nil {
 		ids = clientIDs()
 	}
+	if flags.Yes {
+		flags.Protected = ""
+	}
 	found, err := doctor.Examine(ctx, doctor.Options{
 		Access: kafka.Access{Bootstrap: flags.Bootstrap, ClientID: "kt-admin", Security: secure}, Topic: flags.Topic,
-		Duration: flags.Duration, ReadOnly: flags.ReadOnly, ClientIDs: ids, Now: env.Now(),
+		Duration: flags.Duration, ReadOnly: flags.ReadOnly, Protected: flags.Protected, ClientIDs: ids, Now: env.Now(),
 	})
 	if found == nil {
 		return usageError(err) // an address

@@ -17,6 +17,8 @@ type Doctor struct {
 	Topic     string
 	Duration  time.Duration // of the load to be made
 	ReadOnly  bool
+	Protected string   // the name of the protected cluster that is examined; "": none
+	Yes       bool     // try rights there too
 	ClientIDs []string // of the clients of the load; nil: kt's own
 	Security  Security
 	Warnings  []string
@@ -39,6 +41,8 @@ func NewDoctor(set *pflag.FlagSet) *Doctor {
 	group(set, groupChecks, func() {
 		set.StringVar(&d.duration, "duration", "1h", "`TIME` that the load is to take: retention must be longer")
 		set.BoolVar(&d.ReadOnly, "read-only", false, "make no topic: leave out what this client may do, and the clocks")
+		set.BoolVarP(&d.Yes, "yes", "y", false, "make a topic on a cluster that is marked as protected too")
+		typed(set, "yes")
 	})
 	group(set, groupClient, func() {
 		set.StringVar(&d.propertyFile, "command-config", "", "properties `FILE` of a client of Kafka, with its security")
@@ -63,6 +67,7 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 		b.bad("--duration %q: write a time (90s, 5m, 24h)", d.duration)
 	}
 	d.client(b)
+	d.Protected = l.protected(d.Bootstrap)
 	d.Warnings = b.warnings
 	return b.err()
 }

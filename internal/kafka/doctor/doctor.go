@@ -43,6 +43,7 @@ type Options struct {
 	Duration  time.Duration // of the load
 	ClientIDs []string      // of the load's clients
 	ReadOnly  bool          // make no topic
+	Protected string        // the name of a cluster on which no topic is made unasked; "": none
 	Now       time.Time     // by which certificates end
 }
 

@@ -30,9 +30,9 @@ type own struct {
 
 // rights tries what a load does on a topic of its own, and deletes that again.
 func (e *examination) rights(ctx context.Context) {
-	if e.ReadOnly {
+	if e.readOnly() {
 		e.permitted(ctx)
-		e.unknown("rights", "", "creating, committing and deleting are not tried, and no clock is compared (--read-only)")
+		e.add(e.untried())
 		return
 	}
 	name := ownPrefix + strings.ToLower(rand.Text()[:10])
@@ -64,6 +64,21 @@ func (e *examination) rights(ctx context.Context) {
 	o.commit(ctx)
 }
 
+// readOnly reports whether no topic is made.
+func (e *examination) readOnly() bool { return e.ReadOnly || e.Protected != "" }
+
+// untried is the check of the rights that are not tried.
+func (e *examination) untried() Check {
+	c := Check{Name: "rights", State: Unknown, Text: "creating, committing and deleting are not tried, and no clock is compared"}
+	if e.ReadOnly {
+		c.Text += " (--read-only)"
+	} else {
+		c.Text += fmt.Sprintf(" (cluster %s is protected)", e.Protected)
+		c.Advice = "--yes tries them, on a topic of kt's own that is deleted again"
+	}
+	return c
+}
+
 // permitted asks what this client may do with the topic of the load, and tries nothing.
 func (e *examination) permitted(ctx context.Context) {
 	about := "topic " + e.Topic
@@ -77,7 +92,7 @@ func (e *examination) permitted(ctx context.Context) {
 		e.fail("rights", about, fmt.Sprintf(allow, "Describe, Write and Read"), "it is not there for this client, or does not exist")
 	case err != nil:
 		e.unread("rights", about, "", err)
-	case errors.Is(t.Err, kerr.UnknownTopicOrPartition) && e.ReadOnly:
+	case errors.Is(t.Err, kerr.UnknownTopicOrPartition) && e.readOnly():
 		e.unknown("rights", about, "it does not exist")
 	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
 		e.fail("rights", about, "let somebody make it, or name another --topic", "it does not exist, and this client may not make it")
