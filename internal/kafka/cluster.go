@@ -67,7 +67,8 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		defer c.Close()
-		if c.isController(ctx) {
+		loggedIn := a.Security.Explain(err) == err //nolint:errorlint // whether it is the same one; else asking again waits again
+		if loggedIn && c.isController(ctx) {
 			unreached = append(unreached, fmt.Errorf("%s: %w", strings.Join(reached, ","), errController))
 			return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 		}

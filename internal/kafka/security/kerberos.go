@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/jcmturner/gokrb5/v8/client"
 	"github.com/jcmturner/gokrb5/v8/config"
@@ -24,7 +25,7 @@ func (v *values) kerberos(m module) sasl.Mechanism {
 	if service == "" {
 		v.bad("sasl.kerberos.service.name", "sasl.mechanism is GSSAPI, which needs it: the first part of the principal of the brokers, mostly kafka")
 	}
-	l := &kerberosLogin{conf: cmp.Or(v.environment("KRB5_CONFIG"), "/etc/krb5.conf"), principal: m.option("principal")}
+	l := &kerberosLogin{within: loginTime, conf: cmp.Or(v.environment("KRB5_CONFIG"), "/etc/krb5.conf"), principal: m.option("principal")}
 	if m.is("useKeyTab") {
 		l.keytab = cmp.Or(m.option("keyTab"), v.environment("KRB5_KTNAME"))
 		l.keytab = strings.TrimPrefix(l.keytab, "FILE:")
@@ -40,14 +41,70 @@ func (v *values) kerberos(m module) sasl.Mechanism {
 	if l.keytab == "" && l.cache == "" {
 		v.bad(property, "Krb5LoginModule needs useKeyTab=true with keyTab and principal, or useTicketCache=true")
 	}
-	return kerberos.Kerberos(func(context.Context) (kerberos.Auth, error) {
-		c, err := l.client()
-		return kerberos.Auth{Client: c, Service: service}, err
-	})
+	return l.mechanism(service)
 }
 
 // kerberosLogin is where a ticket comes from.
-type kerberosLogin struct{ conf, principal, keytab, cache string }
+type kerberosLogin struct {
+	conf, principal, keytab, cache string
+
+	within time.Duration // for one KDC to answer
+}
+
+func (l *kerberosLogin) mechanism(service string) sasl.Mechanism {
+	return timely{Mechanism: kerberos.Kerberos(func(context.Context) (kerberos.Auth, error) {
+		c, err := l.client()
+		return kerberos.Auth{Client: c, Service: service}, err
+	}), login: l}
+}
+
+// timely bounds an authentication. The library takes no context, and waits 5 s for each KDC by UDP and again by TCP.
+type timely struct {
+	sasl.Mechanism
+	login *kerberosLogin
+}
+
+func (t timely) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	within, kdcs := t.login.limit()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	type answer struct {
+		session sasl.Session
+		message []byte
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() { // it ends by the limits of the library
+		session, message, err := t.Mechanism.Authenticate(ctx, host)
+		answers <- answer{session, message, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.session, a.message, a.err
+	case <-ctx.Done():
+		return nil, nil, &TokenError{fmt.Sprintf("GSSAPI: no KDC answers within %s (%s): check the KDC in %s and the way there", within, kdcs, t.login.conf)}
+	}
+}
+
+// limit returns the time for an authentication, and the addresses of the KDCs. Where there are several, others may answer
+// after one that is down.
+func (l *kerberosLogin) limit() (time.Duration, string) {
+	const most = 14 * time.Second // a request of an administrator's client waits for 15 s
+	conf, err := config.Load(l.conf)
+	if err != nil {
+		return l.within, "unknown" // the log-in tells what is wrong
+	}
+	_, realm, found := strings.Cut(l.principal, "@")
+	if !found {
+		realm = conf.LibDefaults.DefaultRealm
+	}
+	for _, r := range conf.Realms {
+		if n := len(r.KDC); r.Realm == realm && n > 0 {
+			return min(l.within*time.Duration(2*n-1), max(most, l.within)), strings.Join(r.KDC, ", ")
+		}
+	}
+	return most, "those of the DNS" // as many as there are
+}
 
 // client returns a client of the KDC. Its errors are complete lines.
 func (l *kerberosLogin) client() (*client.Client, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
@@ -17,6 +18,10 @@ var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARE
 var modules = []string{"PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "IAMLoginModule", "Krb5LoginModule"}
 
 func isModule(name string) bool { return slices.Contains(modules, name) }
+
+// loginTime is how long what a log-in needs beside the broker, such as a KDC, may take to answer. A bootstrap server has the
+// same time.
+const loginTime = 5 * time.Second
 
 // handlers are the classes of callbacks that kt knows, without their packages. They belong to
 // mechanisms that kt has, so naming one changes nothing.

@@ -33,7 +33,10 @@ func tokenError(format string, args ...any) error {
 // (oauth.access.token, as Strimzi calls it), or Kafka's own unsecured tokens.
 func (v *values) oauth(m module) sasl.Mechanism {
 	const endpoint = "sasl.oauthbearer.token.endpoint.url"
-	t := &tokens{window: v.number("sasl.login.refresh.window.factor")}
+	t := &tokens{window: v.number("sasl.login.refresh.window.factor"), first: loginTime}
+	if v.has("sasl.login.connect.timeout.ms") || v.has("sasl.login.read.timeout.ms") || v.has("sasl.login.retry.backoff.max.ms") {
+		t.first = 0 // the user has limits
+	}
 	at, err := url.Parse(v.text(endpoint))
 	fixed := m.options["oauth.access.token"]
 	switch {
@@ -79,6 +82,10 @@ type tokens struct {
 	ask    func(context.Context) (secret.Text, error)
 	window float64 // share of its life for which a token is used again
 
+	// first bounds the wait for the first token with all tries, so that a wrong URL is named as soon as a broker that does
+	// not answer. A running load may ask for another token for longer. 0: no bound.
+	first time.Duration
+
 	mu    sync.Mutex // guards the rest; one asks, and others wait
 	token secret.Text
 	until time.Time // zero: not to be used again
@@ -90,6 +97,11 @@ func (t *tokens) current(ctx context.Context, now time.Time) (secret.Text, error
 	defer t.mu.Unlock()
 	if now.Before(t.until) {
 		return t.token, nil
+	}
+	if t.token.Reveal() == "" && t.first > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.first)
+		defer cancel()
 	}
 	token, err := t.ask(ctx)
 	switch {

@@ -94,7 +94,7 @@ func saslProperties() []Property {
 		{Name: "sasl.login.connect.timeout.ms", Kt: "time to connect to the token endpoint; default 10 s", Franz: "has no client of token endpoints"},
 		{Name: "sasl.login.read.timeout.ms", Kt: "time for the token endpoint to answer; default 10 s", Franz: "has no client of token endpoints"},
 		{Name: "sasl.login.retry.backoff.ms", Default: "100", Kt: "pause before the token endpoint is asked again, after an error that may pass", Franz: "has no client of token endpoints"},
-		{Name: "sasl.login.retry.backoff.max.ms", Default: "10000", Kt: "bound of all attempts at the token endpoint together", Franz: "has no client of token endpoints"},
+		{Name: "sasl.login.retry.backoff.max.ms", Default: "10000", Kt: "bound of all attempts at the token endpoint together; 5 s for the first token, unless this or a timeout of the log-in is given", Franz: "has no client of token endpoints"},
 	}
 }
 
