@@ -51,8 +51,8 @@ func (k *kafkaCluster) createWireTopics() {
 	}
 }
 
-func (k *kafkaCluster) admin(opts ...kgo.Opt) *kadm.Client {
-	return kadm.NewClient(k.client(opts...))
+func (k *kafkaCluster) admin() *kadm.Client {
+	return kadm.NewClient(k.client())
 }
 
 func (k *kafkaCluster) client(opts ...kgo.Opt) *kgo.Client {
