@@ -41,12 +41,17 @@ func lookUp(c *cobra.Command, flag string, find names) {
 	}) // the flag exists, and has no second one
 }
 
-// found are the values of a load that are looked up: at the cluster, and at agents. given are the security properties in
-// effect by then. What is wrong with them is for the command to tell.
-func (e *Env) found(given *config.Security) map[string]names {
+// found are the values of a load that are looked up: at the cluster, and at agents. load applies the layers below the command
+// line, and returns the brokers and the security properties. What is wrong with them is for the command to tell.
+func (e *Env) found(load func(*Env) ([]string, config.Security)) map[string]names {
+	silent := e.silent()
+	silent.resolver = nil // no load is made, and a name server may be slower than a shell waits
 	at := func(names func(*kafka.Cluster, context.Context) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
-			servers, _ := set.GetStringSlice("bootstrap-server")
+			servers, given := load(silent)
+			if len(servers) == 0 {
+				servers, _ = set.GetStringSlice(bootstrapServer)
+			}
 			secure, _, _ := e.secure(given.Given())
 			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime, Security: secure})
 			if err != nil {
@@ -57,6 +62,7 @@ func (e *Env) found(given *config.Security) map[string]names {
 		}
 	}
 	hosts := func(ctx context.Context, set *pflag.FlagSet) []string {
+		load(silent)
 		values := []string{"all", "clients", "brokers"}
 		_, found := e.agents(ctx, set)
 		for i := range found {

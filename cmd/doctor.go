@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
@@ -46,15 +45,15 @@ is 3 if a check failed.`,
 	flags := config.NewDoctor(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "bootstrap-server": nil})
 	completeClusters(env, c)
-	load := func() error { return flags.Load(env.configSystem(), clients()) }
-	for flag, names := range env.found(&flags.Security) {
-		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
-			_ = load() // the command tells its problems when it runs
-			return names(ctx, set)
-		})
+	load := func(env *Env) error { return flags.Load(env.configSystem(), clients()) }
+	for flag, names := range env.found(func(env *Env) ([]string, config.Security) {
+		_ = load(env)
+		return flags.Bootstrap, flags.Security
+	}) {
+		lookUp(c, flag, names)
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := load()
+		err := load(env)
 		for _, w := range flags.Warnings {
 			env.line(w)
 		}

@@ -40,6 +40,8 @@ type Env struct {
 
 	helpAll bool // help has every flag
 
+	resolver *resolver // nil: addresses of brokers are compared as text
+
 	unread func() // ends what is at work for a reader of stdout that has gone; nil: nothing is
 }
 
@@ -70,7 +72,7 @@ func System() Env {
 	configDir, _ := os.UserConfigDir() // "" then: no configuration file
 	home, _ := os.UserHomeDir()
 	return Env{
-		Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(),
+		resolver: new(resolver), Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinTTY: term.IsTerminal(os.Stdin.Fd()), StdoutTTY: term.IsTerminal(os.Stdout.Fd()), StderrTTY: term.IsTerminal(os.Stderr.Fd()),
 		Now: time.Now, Exit: os.Exit, ConfigDir: configDir, HomeDir: home,
@@ -100,8 +102,12 @@ const projectFile = "kt.yaml"
 
 // configSystem returns the sources of a configuration, without profiles of flags.
 func (e *Env) configSystem() config.System {
-	return config.System{
+	sys := config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir, ProjectFile: projectFile,
 		Warn: func(text string) { e.say("%s", text) },
 	}
+	if e.resolver != nil {
+		sys.Addresses = e.resolver.addresses
+	}
+	return sys
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"maps"
 	"strings"
 
@@ -35,13 +34,11 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	}
 	completeLoad(c, config.ProfileNames(shipped))
 	completeClusters(env, c)
-	var given config.Security
-	for flag, names := range env.found(&given) {
-		lookUp(c, flag, func(ctx context.Context, set *pflag.FlagSet) []string {
-			r, _ := load(env.silent()) // the command tells its problems when it runs
-			given = r.Security
-			return names(ctx, set)
-		})
+	for flag, names := range env.found(func(env *Env) ([]string, config.Security) {
+		r, _ := load(env)
+		return r.Plan.Bootstrap, r.Security
+	}) {
+		lookUp(c, flag, names)
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r, err := load(env)

@@ -105,8 +105,8 @@ func (l *layers) applyCluster(fills []fill) ([]fill, error) {
 	}
 	l.cluster = name
 	own := settings{"cluster": {name, source}}
-	if len(c.Bootstrap) > 0 {
-		own["bootstrap-server"] = setting{strings.Join(c.Bootstrap, ","), "cluster " + name}
+	if servers, from := c.servers(); servers != "" {
+		own["bootstrap-server"] = setting{servers, from}
 	}
 	if c.Properties != "" {
 		own["command-config"] = setting{c.Properties, "cluster " + name}
@@ -114,11 +114,19 @@ func (l *layers) applyCluster(fills []fill) ([]fill, error) {
 	return slices.Insert(fills, at, fill{from, own}), nil
 }
 
-// brokersFrom returns the highest layer that names brokers, and the flag by which it does.
+// brokersFrom returns the highest layer that names brokers, and the flag by which it does. A file of Java properties names
+// them with bootstrap.servers.
 func (l *layers) brokersFrom(fills []fill) (layer, string) {
-	flags := []string{"bootstrap-server", "broker-list", "command-property", "producer-props"}
+	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "command-property", "producer-props"}, propertyFiles)
 	names := func(flag, text string) bool {
-		return text != "" && (!listFlags["--"+flag] || strings.Contains(text, "bootstrap.servers"))
+		switch {
+		case text == "":
+			return false
+		case slices.Contains(propertyFiles, flag):
+			list, _ := readProperties(text) // a load that uses the file tells its problems
+			return slices.ContainsFunc(list, func(p properties.Property) bool { return p.Key == bootstrapProperty })
+		}
+		return !listFlags["--"+flag] || strings.Contains(text, bootstrapProperty)
 	}
 	for _, flag := range flags {
 		if f := l.flags.Lookup(flag); f != nil && f.Changed && names(flag, f.Value.String()) {
@@ -135,6 +143,12 @@ func (l *layers) brokersFrom(fills []fill) (layer, string) {
 	return fromDefault, ""
 }
 
+// propertyFiles are the flags that name a file of Java properties for a client.
+var propertyFiles = []string{"command-config", "producer.config", "consumer.config"}
+
+// bootstrapProperty is the Java property that names brokers.
+const bootstrapProperty = "bootstrap.servers"
+
 // noCluster returns the error of a cluster that the configuration file does not have.
 func noCluster(source, name string, all map[string]Cluster, nearest Nearest) error {
 	if len(all) == 0 {
@@ -142,34 +156,6 @@ func noCluster(source, name string, all map[string]Cluster, nearest Nearest) err
 	}
 	names := slices.Sorted(maps.Keys(all))
 	return fmt.Errorf("%s %s: there is no such cluster%s", source, name, nearest.hint(name, names, "; there are "+strings.Join(names, ", ")))
-}
-
-// protected returns the name of the protected cluster that brokers belong to, however they were named; "": none.
-func (l *layers) protected(brokers []string) string {
-	if l.clusters[l.cluster].Protected {
-		return l.cluster
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
-		c := l.clusters[name]
-		if c.Protected && slices.ContainsFunc(c.brokers(), func(b string) bool {
-			return slices.ContainsFunc(brokers, func(other string) bool { return strings.EqualFold(b, strings.TrimSpace(other)) })
-		}) {
-			return name
-		}
-	}
-	return ""
-}
-
-// brokers returns the addresses of a cluster, also those of its properties file if that can be read.
-func (c *Cluster) brokers() []string {
-	all := slices.Clone(c.Bootstrap)
-	properties, _ := c.readProperties() // a load that uses the file tells its problems
-	for _, p := range properties {
-		if p.Key == "bootstrap.servers" {
-			all = append(all, named(strings.Split(p.Value, ","))...)
-		}
-	}
-	return all
 }
 
 // readProperties reads the properties file of a cluster, if it has one.

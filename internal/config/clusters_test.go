@@ -57,14 +57,23 @@ func TestAClusterCountsInTheLayerThatChoosesIt(t *testing.T) {
 		{name: "typed brokers as a property", file: "cluster: staging\n", args: "--command-property bootstrap.servers=b:1", brokers: "b:1"},
 		{name: "typed brokers by the old name", file: "cluster: staging\n", args: "--producer-props bootstrap.servers=b:1", brokers: "b:1"},
 
+		{name: "typed brokers of a file", file: "cluster: staging\n", args: "--command-config DIR/other.properties", brokers: "o-1:9092"},
+		{name: "typed brokers of a file by the old name", file: "cluster: staging\n", args: "--producer.config DIR/other.properties", brokers: "o-1:9092"},
+		{name: "a typed file without brokers", file: "cluster: staging\n", args: "--command-config DIR/plain.properties", cluster: "staging", brokers: "s-1:9092,s-2:9092"},
+		{name: "a typed file beside a cluster whose file names the brokers", file: "cluster: far\n", args: "--command-config DIR/plain.properties", cluster: "far", brokers: "f:1"},
+		{name: "typed, and in its file", args: "--cluster staging --command-config DIR/other.properties", err: "--cluster and --command-config exclude each other"},
+
 		{name: "both in one layer", args: "--cluster staging --bootstrap-server b:1", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from --cluster)"},
 		{name: "both in one file", file: "cluster: staging\nbootstrap-server: b:1\n", err: "--cluster and --bootstrap-server exclude each other: give one (cluster staging is from "},
 		{name: "one that is not there", args: "--cluster stagging", err: "--cluster stagging: there is no such cluster; did you mean staging?"},
-		{name: "letters of another case", args: "--cluster prod", err: "--cluster prod: there is no such cluster; there are Prod, staging"},
+		{name: "letters of another case", args: "--cluster prod", err: "--cluster prod: there is no such cluster; there are Prod, far, staging"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			in, _ := withClusters(t, tc.file)
-			in.args = strings.Fields(tc.args)
+			in, dir := withClusters(t, "  far: {command-config: far.properties}\n"+tc.file)
+			write(t, filepath.Join(dir, "far.properties"), "bootstrap.servers=f:1\n")
+			write(t, filepath.Join(dir, "other.properties"), "bootstrap.servers = o-1:9092\n")
+			write(t, filepath.Join(dir, "plain.properties"), "client.id=me\n")
+			in.args = strings.Fields(strings.ReplaceAll(tc.args, "DIR", dir))
 			for name, value := range tc.env {
 				in.env[name] = value
 			}
@@ -108,6 +117,41 @@ func TestALoadOfAProtectedClusterIsOneHoweverItIsNamed(t *testing.T) {
 	in.env["KT_YES"], in.args = "true", []string{"--bootstrap-server", "f:1"}
 	if r := mustLoad(t, in); r.Protected != "far" || r.Yes {
 		t.Errorf("by its properties file: %q, yes %t", r.Protected, r.Yes)
+	}
+}
+
+func TestAnotherSpellingOfAnAddressIsProtectedToo(t *testing.T) {
+	sys := System{Getenv: func(string) string { return "" }, Addresses: func(hosts []string) map[string][]string {
+		known := map[string][]string{"here": {"127.0.0.1", "::1"}, "p": {"10.0.0.1", "10.0.0.2"}, "alias": {"10.0.0.2"}, "10.0.0.1": {"10.0.0.1"}}
+		found := make(map[string][]string)
+		for _, host := range hosts {
+			found[host] = known[host]
+		}
+		return found
+	}}
+	sys.ConfigDir = t.TempDir()
+	other := write(t, filepath.Join(sys.ConfigDir, "alias.properties"), "bootstrap.servers=alias:9092\n")
+	elsewhere := write(t, filepath.Join(sys.ConfigDir, "elsewhere.properties"), "bootstrap.servers=elsewhere:9092\n")
+	own := write(t, filepath.Join(sys.ConfigDir, "own.properties"), "bootstrap.servers=127.0.0.1:9992\n")
+	write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), "cluster: prod\nclusters:\n"+
+		"  own: {command-config: "+own+", protected: true}\n  prod: {bootstrap-server: \"p:9092\", protected: true}\n")
+	for args, want := range map[string]string{
+		"--bootstrap-server here:9992":             "own",
+		"--bootstrap-server [::1]:9992":            "own",
+		"--bootstrap-server 0.0.0.0:9992":          "own",
+		"--bootstrap-server ::ffff:127.0.0.1:9992": "",
+		"--bootstrap-server here:9993":             "",
+		"--bootstrap-server alias:9092":            "prod",
+		"--bootstrap-server 10.0.0.1:09092":        "prod",
+		"--bootstrap-server PLAINTEXT://P.:9092":   "prod",
+		"--command-config " + other:                "prod",
+		"--command-config " + elsewhere:            "",
+		"--bootstrap-server unknown:9092":          "",
+		"":                                         "prod",
+	} {
+		if r, err := loadOf(t, sys, strings.Fields(args)...); err != nil || r.Protected != want {
+			t.Errorf("%q: protected by %q, want %q, %v", args, r.Protected, want, err)
+		}
 	}
 }
 

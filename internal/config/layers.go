@@ -27,6 +27,8 @@ type System struct {
 	LeftOut func(flag string) bool // flags that only the command line sets, beside those of kt that are so always; may be nil
 
 	Warn func(text string) // takes warnings; may be nil
+
+	Addresses func(hosts []string) map[string][]string // returns the IP addresses of names, as far as they are known; may be nil
 }
 
 // envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for

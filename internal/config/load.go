@@ -28,6 +28,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Security = b.security()
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
 	r.Cluster, r.Protected = l.cluster, l.protected(r.Plan.Bootstrap)
+	r.showBrokers(b)
 	r.Hosts = b.hostsOf(&r.Plan)
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()
@@ -39,6 +40,13 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	}
 	r.Warnings = b.warnings
 	return r, b.err()
+}
+
+// showBrokers shows the brokers of the run as the value of --bootstrap-server, however they were given.
+func (r *Run) showBrokers(b *builder) {
+	if c := b.clients[0].given[bootstrapProperty]; len(r.Plan.Bootstrap) > 0 && c.Value != "" {
+		r.Flags["bootstrap-server"], r.Sources["bootstrap-server"] = strings.Join(r.Plan.Bootstrap, ","), c.Source
+	}
 }
 
 // asGiven returns the problems of a plan with the warm-up as it was typed: 1k, where the plan says 1000.

@@ -69,3 +69,15 @@ func TestBrokersOfAProjectGetNoPasswordOfTheUser(t *testing.T) {
 		}
 	}
 }
+
+func TestAClusterThatAProjectChoosesKeepsItsProperties(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
+	secure := kafka
+	secure.Security = isSecure
+	sys := projectSystem(t, "cluster: c", "clusters: {c: {bootstrap-server: c:1, command-config: "+file+"}}", nil)
+	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+	if r, err := NewProduce(set).Load(sys, secure); err != nil || r.Cluster != "c" || len(r.Security.Given()) != 1 {
+		t.Errorf("cluster %q, %v", r.Cluster, err)
+	}
+}

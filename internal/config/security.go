@@ -25,9 +25,9 @@ func (Security) String() string { return "[hidden]" }
 
 // security takes the security properties out of those of the clients. Both clients go to one
 // cluster, so they have the same. The brokers of a project file may be somebody else's: only properties of the command
-// line are sent there.
+// line are sent there. A cluster that a project file chooses by name is the user's own.
 func (b *builder) security() Security {
-	ofProject := b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject
+	ofProject := b.cluster == "" && (b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject)
 	taken := make(map[string]plan.Given)
 	for _, c := range b.clients {
 		for _, name := range slices.Sorted(maps.Keys(c.given)) {

@@ -145,7 +145,7 @@ func (s *Study) Shared() (shared []Assignment) {
 
 // OfProject reports whether the brokers are those of a project file, and nothing typed says how to log in there.
 func (s *Study) OfProject() bool {
-	return s.from["bootstrap-server"] == fromProject && s.from["command-config"] != fromFlag
+	return s.cluster == "" && s.from["bootstrap-server"] == fromProject && s.from["command-config"] != fromFlag
 }
 
 // CheckFlag returns an error if a command for loads has no such flag, or if only the command line may give it.
