@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -129,7 +131,9 @@ told too. Exit code 2: there is a mistake.`,
 	}
 	flags := config.NewConfigFile(c.Flags())
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		names, err := flags.Check(strings.Join(args, ""), env.configSystem(), profiles.Of, suggest.Nearest)
+		names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{
+			Profiles: profiles.Of, Kafka: clients(), Clients: env.checkClients,
+		})
 		if err != nil {
 			return usageError(err)
 		}
@@ -141,6 +145,13 @@ told too. Exit code 2: there is a mistake.`,
 		return err
 	}
 	return c
+}
+
+// checkClients returns what the clients of a load refuse.
+func (e *Env) checkClients(r *config.Run) error {
+	_, _, err := system.New(&r.Plan, r.Properties, r.ConsumerProperties, r.Lenient)
+	_, _, bad := security.Parse(r.Security.Given(), e.Getenv)
+	return errors.Join(err, bad)
 }
 
 func newConfigClusters(env *Env) *cobra.Command {

@@ -151,6 +151,9 @@ const bootstrapProperty = "bootstrap.servers"
 
 // noCluster returns the error of a cluster that the configuration file does not have.
 func noCluster(source, name string, all map[string]Cluster, nearest Nearest) error {
+	if hasLine.MatchString(source) {
+		source += ": cluster"
+	}
 	if len(all) == 0 {
 		return fmt.Errorf("%s %s: there is no such cluster: write it below %s: in the configuration file (see: kt config --help)", source, name, clustersKey)
 	}

@@ -161,7 +161,7 @@ func TestMistakesInClustersAreFound(t *testing.T) {
 		"clusters:\n  a: {protected: true}":                           ":2: cluster a: it has no brokers",
 		"clusters:\n  a: {bootstrap-server: b:1, protected: \"yes\"}": `:2: protected "yes": it must be true or false`,
 		"clusters:\n  a: b:1":                                         ":2: cluster a: it has no brokers",
-		"cluster: a":                                                  ":1 a: there is no such cluster: write it below clusters:",
+		"cluster: a":                                                  ":1: cluster a: there is no such cluster: write it below clusters:",
 	} {
 		_, err := load(t, given{file: text})
 		if err == nil || !strings.Contains(err.Error(), want) {

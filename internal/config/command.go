@@ -72,25 +72,44 @@ func group(set *pflag.FlagSet, name string, add func()) {
 	})
 }
 
+// loader applies the layers to the flags of a command. Only a command that makes a load has a run.
+type loader func(sys System, kafka Kafka) (*Run, error)
+
 // definitions returns what defines the flags of each command. Each may have a section in the configuration file.
-func definitions() map[string]func(*pflag.FlagSet) {
-	return map[string]func(*pflag.FlagSet){
-		"produce":   func(s *pflag.FlagSet) { NewProduce(s) },
-		"consume":   func(s *pflag.FlagSet) { NewConsume(s) },
-		"roundtrip": func(s *pflag.FlagSet) { NewRoundtrip(s) },
-		"tune":      func(s *pflag.FlagSet) { NewTune(s) },
-		"probe":     func(s *pflag.FlagSet) { NewProbe(s) },
-		"study":     func(s *pflag.FlagSet) { NewStudyRun(s) },
-		"find":      func(s *pflag.FlagSet) { NewFind(s) },
-		"trial":     func(s *pflag.FlagSet) { NewTrial(s) },
-		"compare":   func(s *pflag.FlagSet) { NewCompare(s) },
-		"calibrate": func(s *pflag.FlagSet) { NewCalibrate(s) },
-		"doctor":    func(s *pflag.FlagSet) { NewDoctor(s) },
-		"agent":     func(s *pflag.FlagSet) { NewAgent(s) },
-		"collect":   func(s *pflag.FlagSet) { NewCollect(s) },
-		"peers":     func(s *pflag.FlagSet) { NewPeers(s) },
-		"report":    func(s *pflag.FlagSet) { NewReport(s) },
+func definitions() map[string]func(*pflag.FlagSet) loader {
+	return map[string]func(*pflag.FlagSet) loader{
+		"produce":   func(s *pflag.FlagSet) loader { return NewProduce(s).loader },
+		"consume":   func(s *pflag.FlagSet) loader { return NewConsume(s).loader },
+		"roundtrip": func(s *pflag.FlagSet) loader { return NewRoundtrip(s).loader },
+		"tune":      func(s *pflag.FlagSet) loader { return without(NewTune(s).Load) },
+		"probe":     func(s *pflag.FlagSet) loader { return without(NewProbe(s).Load) },
+		"study":     func(s *pflag.FlagSet) loader { return without(NewStudyRun(s).Load) },
+		"find":      func(s *pflag.FlagSet) loader { return without(NewFind(s).Load) },
+		"trial":     func(s *pflag.FlagSet) loader { return without(NewTrial(s).Load) },
+		"compare":   func(s *pflag.FlagSet) loader { return without(NewCompare(s).Load) },
+		"calibrate": func(s *pflag.FlagSet) loader { return without(NewCalibrate(s).Load) },
+		"doctor": func(s *pflag.FlagSet) loader {
+			d := NewDoctor(s)
+			return func(sys System, kafka Kafka) (*Run, error) { return nil, d.Load(sys, kafka) }
+		},
+		"agent": func(s *pflag.FlagSet) loader { return without(NewAgent(s).Load) },
+		"collect": func(s *pflag.FlagSet) loader {
+			c := NewCollect(s)
+			return without(func(sys System, nearest Nearest) error { return c.Load(sys, nearest, nil) })
+		},
+		"peers":  func(s *pflag.FlagSet) loader { return without(NewPeers(s).Load) },
+		"report": func(s *pflag.FlagSet) loader { return without(NewReport(s).Load) },
 	}
+}
+
+// without returns the loader of a command that makes no load of its own.
+func without(load func(System, Nearest) error) loader {
+	return func(sys System, kafka Kafka) (*Run, error) { return nil, load(sys, kafka.Nearest) }
+}
+
+func (f *Flags) loader(sys System, kafka Kafka) (*Run, error) {
+	r, err := f.Load(sys, kafka)
+	return &r, err
 }
 
 // onlyTyped marks flags that only the command line sets: no environment and no file

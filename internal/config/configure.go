@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -143,33 +142,6 @@ func (c *Configure) Clusters(sys System, nearest Nearest) ([]Cluster, error) {
 		all = append(all, one)
 	}
 	return all, err
-}
-
-// Check returns the names of the configuration files that there are, and everything that is wrong with them: keys,
-// values, and properties files of clusters. path is that of a file to check alone, "" for those that commands read.
-func (c *Configure) Check(path string, sys System, profiles func(string) fs.FS, nearest Nearest) ([]string, error) {
-	c.config = cmp.Or(path, c.config)
-	sys.warnOfStrangers(nearest)
-	project, user, err := sys.readFiles(c.config, nearest)
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.Effective(Commands(), sys, profiles, nearest)
-	errs := []error{err}
-	var names []string
-	if user != nil {
-		names = append(names, user.name)
-		for _, name := range slices.Sorted(maps.Keys(user.clusters)) {
-			cluster := user.clusters[name]
-			if _, err := cluster.readProperties(); err != nil {
-				errs = append(errs, fmt.Errorf("%s: cluster %s: %w", cluster.Source, name, err))
-			}
-		}
-	}
-	if project != nil {
-		names = append(names, project.name)
-	}
-	return names, errors.Join(errs...)
 }
 
 // Profiles is the settings of kt profiles.

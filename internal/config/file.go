@@ -68,6 +68,9 @@ func (s System) userFile(flag string) (path string, asked bool) {
 // readFiles reads the file of the project and that of the user. A file that is named takes the place of both. Without
 // a name a missing file is no error, and one that may not be read is a warning.
 func (s System) readFiles(flag string, nearest Nearest) (project, user *file, err error) {
+	if s.check != nil {
+		return s.check.project, s.check.user, nil
+	}
 	path, asked := s.userFile(flag)
 	user, err = s.readFile(path, asked, ofUser, nearest)
 	if asked {

@@ -147,17 +147,19 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 func TestACheckFindsWhatARunWouldTrip(t *testing.T) {
 	for text, want := range map[string][]string{
 		"acks: all\n":                                     nil,
-		"partitions: many\nproduce: {fps: x}":             {`f.yaml:1: partitions "many": it must be a whole number`, `kt produce: `, `f.yaml:2: fps "x"`},
-		"profile: nowhere":                                {"kt consume: --profile nowhere: ", "kt produce: --profile nowhere: ", "kt roundtrip: --profile nowhere: "},
+		"partitions: many\nproduce: {fps: x}":             {`f.yaml:1: partitions "many": it must be a whole number`, `f.yaml:2: fps "x"`},
+		"profile: nowhere":                                {"f.yaml:1: kt consume: profile nowhere: ", "f.yaml:1: kt produce: profile nowhere: ", "f.yaml:1: kt roundtrip: profile nowhere: "},
 		"clusters: {a: {command-config: no.properties}}":  {"f.yaml:1: cluster a: command-config ", "no.properties: no such file"},
 		"clusters: {a: {command-config: bad.properties}}": {"f.yaml:1: cluster a: command-config ", `line 2: \u12 is no character`},
-		"cluster: a":                                      {":1 a: there is no such cluster"},
+		"cluster: a":                                      {":1: cluster a: there is no such cluster"},
+		"rate: 100MiB/s":                                  {"f.yaml:1: kt consume: rate 100MiB/s: reading is held to"},
+		"on: clients\ncollect: {join: a}":                 nil, // the rest is typed
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "bad.properties"), "a=1\nb=\\u12")
 		path := write(t, filepath.Join(dir, "f.yaml"), text)
 		c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
-		names, err := c.Check(path, nothing, profiles.Of, samePrefix)
+		names, err := c.Check(path, nothing, Checks{Profiles: profiles.Of, Kafka: kafka, Clients: func(*Run) error { return nil }})
 		switch {
 		case want == nil && (err != nil || !slices.Equal(names, []string{path})):
 			t.Errorf("%q gives %q, %v", text, names, err)

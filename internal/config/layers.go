@@ -29,6 +29,8 @@ type System struct {
 	Warn func(text string) // takes warnings; may be nil
 
 	Addresses func(hosts []string) map[string][]string // returns the IP addresses of names, as far as they are known; may be nil
+
+	check *checking // nil: it is a run, which ends with the first layer that is wrong
 }
 
 // envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for
@@ -77,6 +79,9 @@ func loadLayers(set *pflag.FlagSet, command, file, profile string, sys System, n
 		flags: set, command: command, sys: sys, nearest: nearest,
 		sources: make(map[string]string), from: make(map[string]layer),
 	}
+	if sys.check != nil {
+		sys.check.layers = l
+	}
 	return l, l.apply(file, profile)
 }
 
@@ -96,12 +101,18 @@ func (l *layers) apply(file, profile string) error {
 			profile = cmp.Or(profile, f.of.text("profile"))
 		}
 		inProfile, err := l.readProfile(profile)
-		if err != nil {
+		if err = l.sys.passed(err); err != nil {
 			return err
 		}
 		fills = append(fills, fill{fromProfile, inProfile})
 	}
-	if fills, err = l.applyCluster(fills); err != nil {
+	if l.sys.check != nil {
+		fills = append(fills, fill{fromProfile, typedLater})
+	}
+	withCluster, err := l.applyCluster(fills)
+	if err == nil {
+		fills = withCluster
+	} else if err = l.sys.passed(err); err != nil {
 		return err
 	}
 	var errs []error
@@ -113,7 +124,7 @@ func (l *layers) apply(file, profile string) error {
 		}
 		for _, layer := range fills {
 			if s := layer.of[f.Name]; s.value != nil && !isOnlyTyped(f) && !l.sys.leavesOut(f.Name) {
-				errs = append(errs, l.set(f, s.value, layer.from, s.source))
+				errs = append(errs, l.sys.passed(l.set(f, s.value, layer.from, s.source)))
 				return
 			}
 		}

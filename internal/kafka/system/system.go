@@ -41,16 +41,15 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 	var warnings []string
 	var err error
 	if s.writes {
-		if s.values, err = writing.MakeValues(p); err != nil {
-			return nil, nil, err
-		}
-		s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
-		if err == nil && p.Verify && !p.Payload.Stamp && !s.Producer.Idempotent() { // no batch has sequences to know its records by
+		var bad error
+		s.values, err = writing.MakeValues(p)
+		s.Producer, warnings, bad = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
+		if bad == nil && p.Verify && !p.Payload.Stamp && !s.Producer.Idempotent() { // no batch has sequences to know its records by
 			p.Payload.Stamp = true
-			s.Producer, warnings, err = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
-			err = errors.Join(err, p.Validate())
+			s.Producer, warnings, bad = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
+			bad = errors.Join(bad, p.Validate())
 		}
-		if err == nil {
+		if err = errors.Join(err, bad); err == nil {
 			s.Producer = writing.FitBatches(s.Producer, *p, s.values)
 			if p.Engine == plan.Wire {
 				s.Producer.SystemSendBuffer()
