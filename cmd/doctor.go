@@ -60,7 +60,7 @@ is 3 if a check failed.`,
 		if err != nil {
 			return usageError(err)
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runDoctor(ctx, env, flags) })
+		return runDoctor(c.Context(), env, flags)
 	}
 	return c
 }
@@ -80,33 +80,39 @@ func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
 	if flags.Yes {
 		flags.Protected = ""
 	}
-	found, err := doctor.Examine(ctx, doctor.Options{
-		Access: kafka.Access{Bootstrap: flags.Bootstrap, ClientID: "kt-admin", Security: secure}, Topic: flags.Topic,
-		Duration: flags.Duration, ReadOnly: flags.ReadOnly, Protected: flags.Protected, ClientIDs: ids, Now: env.Now(),
+	var found *doctor.Report
+	err = env.interruptible(ctx, func(ctx context.Context) (err error) {
+		found, err = doctor.Examine(ctx, doctor.Options{
+			Access: kafka.Access{Bootstrap: flags.Bootstrap, ClientID: "kt-admin", Security: secure}, Topic: flags.Topic,
+			Duration: flags.Duration, ReadOnly: flags.ReadOnly, Protected: flags.Protected, ClientIDs: ids, Now: env.Now(),
+		})
+		return err
 	})
 	if found == nil {
 		return usageError(err) // an address
 	}
-	doc := report.DoctorDocument{Healthy: err == nil && !found.Failed(), Checks: []report.DoctorRow{}, Cluster: found.Cluster}
+	if err == nil && found.Failed() {
+		err = &exitError{code: exitNotMet}
+	}
+	if writeErr := writeDoctor(env, flags, found, err); writeErr != nil {
+		return writeErr
+	}
+	return err
+}
+
+// writeDoctor writes what was found. err is the end of the examination.
+func writeDoctor(env *Env, flags *config.Doctor, found *doctor.Report, err error) error {
+	doc := report.DoctorDocument{Healthy: err == nil, Checks: []report.DoctorRow{}, Cluster: found.Cluster, Exit: exitCode(err)}
 	if doc.Cluster.Brokers == nil {
-		doc.Cluster.Brokers = []result.Broker{}
+		doc.Cluster.Brokers, doc.Cluster.Controller = []result.Broker{}, -1 // no broker was reached
 	}
 	for _, c := range found.Checks {
 		doc.Checks = append(doc.Checks, report.DoctorRow{Name: c.Name, About: c.About, State: string(c.State), Text: c.Text, Advice: c.Advice, Figures: c.Figures})
 	}
-	write := func() error {
-		if flags.Output == "json" {
-			return report.DoctorJSON(env.Stdout, doc)
-		}
-		return report.Doctor(env.Stdout, doc, env.reportOptions(flags.Look, false))
+	if flags.Output == "json" {
+		return report.DoctorJSON(env.Stdout, doc)
 	}
-	if writeErr := write(); writeErr != nil {
-		return writeErr
-	}
-	if err == nil && found.Failed() {
-		err = &exitError{code: exitNotMet}
-	}
-	return err
+	return report.Doctor(env.Stdout, doc, env.reportOptions(flags.Look, false))
 }
 
 // clientIDs returns the client ids of kt's loads.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -67,6 +68,9 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 		b.bad("--duration %q: write a time (90s, 5m, 24h)", d.duration)
 	}
 	d.client(b)
+	if errors.Join(b.errs...) == nil && len(d.Bootstrap) == 0 {
+		b.bad("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster")
+	}
 	d.Protected = l.protected(d.Bootstrap)
 	d.Warnings = b.warnings
 	return b.err()
@@ -89,7 +93,7 @@ func (d *Doctor) client(b *builder) {
 		}
 	}
 	if g, given := c.given["bootstrap.servers"]; given {
-		d.Bootstrap = strings.Split(g.Value, ",")
+		d.Bootstrap = named(strings.Split(g.Value, ","))
 	}
 	if g, given := c.given["client.id"]; given {
 		d.ClientIDs = []string{g.Value}

@@ -28,7 +28,8 @@ type DoctorRow struct {
 // DoctorDocument is the document of DoctorJSON.
 type DoctorDocument struct {
 	Schema  int            `json:"schema"`
-	Healthy bool           `json:"healthy"` // no check failed
+	Healthy bool           `json:"healthy"` // no check failed, and none was interrupted
+	Exit    int            `json:"-"`       // the exit code
 	Cluster result.Cluster `json:"cluster"`
 	Checks  []DoctorRow    `json:"checks"`
 }
@@ -59,7 +60,7 @@ func Doctor(w io.Writer, d DoctorDocument, o Options) error {
 		}
 		ending := strings.Join(found, ", ")
 		if !d.Healthy {
-			style, ending = bad, ending+" (exit code 3)"
+			style, ending = bad, fmt.Sprintf("%s (exit code %d)", ending, d.Exit)
 		}
 		t.line("")
 		t.line("  " + t.th.Paint(style, ending))

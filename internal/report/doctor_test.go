@@ -12,6 +12,7 @@ import (
 
 func examined() DoctorDocument {
 	return DoctorDocument{
+		Exit:    3,
 		Cluster: result.Cluster{ID: "KmjL-VGvBSU5Y8k3UhDtOQ", Version: "v4.3", Controller: 3, Brokers: []result.Broker{{ID: 1, Addr: "kafka-1:9092"}}},
 		Checks: []DoctorRow{
 			{Name: "round trip", About: "broker 1", State: "pass", Text: "min 678µs, p99 12.5ms of 20", Figures: map[string]int64{"min_us": 678, "p99_us": 12500}},

@@ -17,7 +17,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-const checkServers = "correct --bootstrap-server, or start a broker there"
+const (
+	checkServers = "correct --bootstrap-server, or start a broker there"
+	checkName    = "correct the name in --bootstrap-server, or let DNS or /etc/hosts know it"
+)
 
 // unreached adds a failed check for each bootstrap server, where none answers.
 func (e *examination) unreached(err error) {
@@ -30,6 +33,9 @@ func (e *examination) unreached(err error) {
 	e.server(Fail, err)
 }
 
+// noSuchHost is what the resolver of Go says of a name without an address.
+const noSuchHost = "no such host"
+
 // server adds a check of a bootstrap server that did not answer. Its error is "ADDRESS: cause", and most causes say what
 // to do behind a colon.
 func (e *examination) server(state State, err error) {
@@ -37,7 +43,10 @@ func (e *examination) server(state State, err error) {
 	if cause := errors.Unwrap(err); cause != nil {
 		c.About, c.Text = strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause.Error()
 	}
-	if !strings.Contains(c.Text, ": ") {
+	switch {
+	case strings.Contains(c.Text, noSuchHost):
+		c.Advice = checkName
+	case !strings.Contains(c.Text, ": "):
 		c.Advice = checkServers
 	}
 	e.add(c)

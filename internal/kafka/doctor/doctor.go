@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -66,6 +67,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	var address *kafka.AddressError
 	switch {
 	case ctx.Err() != nil:
+		e.unknown("bootstrap", "", interrupted)
 		return &e.Report, ctx.Err()
 	case errors.As(err, &address):
 		return nil, err
@@ -76,8 +78,8 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	defer cluster.Close()
 	e.cluster, e.Cluster = cluster, cluster.Info
 	e.bootstrap()
-	e.listeners(ctx)
-	e.roundTrips(ctx)
+	e.step(ctx, e.listeners)
+	e.step(ctx, e.roundTrips)
 	if len(e.answering) == 0 {
 		return &e.Report, ctx.Err()
 	}
@@ -90,11 +92,28 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	for _, check := range []func(context.Context){
 		e.security, e.versions, e.controller, e.layout, e.settings, e.quotas, e.rights,
 	} {
-		if ctx.Err() == nil {
-			check(ctx)
-		}
+		e.step(ctx, check)
 	}
 	return &e.Report, ctx.Err()
+}
+
+const interrupted = "interrupted"
+
+// step makes checks, unless somebody has interrupted. Those that an interrupt ended say nothing about the cluster.
+func (e *examination) step(ctx context.Context, checks func(context.Context)) {
+	if ctx.Err() != nil {
+		return
+	}
+	before := len(e.Checks)
+	checks(ctx)
+	if ctx.Err() == nil {
+		return
+	}
+	for i, c := range e.Checks[before:] {
+		if c.State != Pass {
+			e.Checks[before+i] = Check{Name: c.Name, About: c.About, State: Unknown, Text: interrupted}
+		}
+	}
 }
 
 // examination is one call of Examine.
@@ -122,7 +141,21 @@ func (e *examination) clientOptions() []kgo.Opt {
 	}
 }
 
-func (e *examination) add(c Check) { e.Checks = append(e.Checks, c) }
+// add adds a check. An error of the connection says what to do at its end.
+func (e *examination) add(c Check) {
+	if (c.State == Fail || c.State == Warn) && c.Advice == "" {
+		if at := strings.LastIndex(c.Text, ": "); at >= 0 && isAdvice(c.Text[at+2:]) {
+			c.Text, c.Advice = c.Text[:at], c.Text[at+2:]
+		}
+	}
+	e.Checks = append(e.Checks, c)
+}
+
+// isAdvice reports whether a part of an error says what to do: it begins with one of the verbs that kt's own errors use.
+func isAdvice(part string) bool {
+	verb, _, _ := strings.Cut(part, " ")
+	return slices.Contains([]string{"add", "check", "connect", "correct", "give", "name", "put", "renew", "run", "set", "start", "write"}, verb)
+}
 
 func (e *examination) pass(name, about, format string, args ...any) {
 	e.add(Check{Name: name, About: about, State: Pass, Text: fmt.Sprintf(format, args...)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -547,5 +548,33 @@ func TestServersThatDoNotAnswerAreFailedChecks(t *testing.T) {
 	var address *kafka.AddressError
 	if r, err := Examine(t.Context(), Options{}); r != nil || !errors.As(err, &address) {
 		t.Errorf("%v, %v", r, err)
+	}
+}
+
+func TestAnInterruptIsNoFailureOfTheCluster(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, and answers nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	ctx, interrupt := context.WithCancel(t.Context())
+	go func() {
+		_, _ = listener.Accept()
+		interrupt()
+	}()
+	r, err := Examine(ctx, Options{Access: kafka.Access{Bootstrap: []string{listener.Addr().String()}, Timeout: time.Minute}, Topic: "orders"})
+	if !errors.Is(err, context.Canceled) || len(r.Checks) != 1 || r.Checks[0].State != Unknown || r.Checks[0].Text != "interrupted" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	ctx, interrupt = context.WithCancel(t.Context())
+	var e examination
+	e.step(ctx, func(context.Context) {
+		e.pass("listener", "broker 0", "answers")
+		interrupt()
+		e.fail("listener", "broker 1", "look at its log", "%v", ctx.Err())
+	})
+	e.step(ctx, func(context.Context) { t.Error("checks go on") })
+	if want := (Check{Name: "listener", About: "broker 1", State: Unknown, Text: "interrupted"}); e.Failed() || e.Checks[0].State != Pass || !reflect.DeepEqual(e.Checks[1], want) {
+		t.Errorf("%+v", e.Checks)
 	}
 }
