@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/profiles"
 )
 
 // Env is everything that kt takes from the process it runs in. Nothing else in kt
@@ -104,7 +105,8 @@ const projectFile = "kt.yaml"
 func (e *Env) configSystem() config.System {
 	sys := config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir, ProjectFile: projectFile,
-		Warn: func(text string) { e.say("%s", text) },
+		ProfilesOf: profiles.Of,
+		Warn:       func(text string) { e.say("%s", text) },
 	}
 	if e.resolver != nil {
 		sys.Addresses = e.resolver.addresses

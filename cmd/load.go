@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	res, err := do(ctx, r, out)
 	out.close()
 	if res.RunID == "" {
-		return runError(err)
+		return runError(l.withSources(err))
 	}
 	var process *cluster.ProcessError
 	if errors.As(err, &process) {
@@ -235,6 +236,28 @@ func runError(err error) error {
 		return usageError(err)
 	}
 	return err
+}
+
+// namedFlag matches a flag in an error.
+var namedFlag = regexp.MustCompile(`--([a-z][a-z.-]*)`)
+
+// withSources adds to each line of a plan that does not fit the source of the first value in it that was not typed.
+func (l *load) withSources(err error) error {
+	var misfit *run.MisfitError
+	if !errors.As(err, &misfit) {
+		return err
+	}
+	var lines []error
+	for _, line := range problems(err) {
+		for _, flag := range namedFlag.FindAllStringSubmatch(line, -1) {
+			if source := l.Sources[flag[1]]; source != "" && source != "default" && source != flag[0] {
+				line += " (from " + source + ")"
+				break
+			}
+		}
+		lines = append(lines, errors.New(line))
+	}
+	return &run.MisfitError{Err: errors.Join(lines...)}
 }
 
 // noRunFile is the value of --result that means: no run file.

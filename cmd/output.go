@@ -30,6 +30,7 @@ type output struct {
 	hosts  []tui.HostHeader                              // of a run on many
 	mu     sync.Mutex                                    // guards later and closed
 	closed bool                                          // the screen is over, if there was one
+	ledger string                                        // the file of the run's; "": none. guarded by mu
 	later  []run.Notice                                  // for when the screen is over
 	screen *tui.Screen                                   // nil: none
 	shown  chan struct{}                                 // closed: the screen is over
@@ -144,6 +145,9 @@ func (o *output) close() {
 func (o *output) notify(n run.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if n.Kind == run.LedgerWritten {
+		o.ledger = n.Path
+	}
 	switch {
 	case o.screen != nil && !o.closed && !o.broken.Load() && (n.Kind == run.HostTrouble || n.Kind == run.StoreUnread):
 		o.later = append(o.later, n)
@@ -203,10 +207,27 @@ func (o *output) result(res result.Result, opts report.Options) error {
 	return errors.Join(err, report.Formats[o.format](o.env.Stdout, res, opts))
 }
 
+// check returns the command that looks for the records of the run's ledger; "": there is none, or the broker inside kt had the
+// records.
+func (o *output) check() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ledger == "" || o.load.Plan.Embedded() {
+		return ""
+	}
+	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)
+	for _, flag := range []string{"cluster", bootstrapServer, "command-config"} { // as they were typed
+		if o.load.Sources[flag] == "--"+flag {
+			command += " --" + flag + " " + theme.Quoted(strings.Trim(o.load.Flags[flag], "[]"))
+		}
+	}
+	return command
+}
+
 // write writes the result, and the metrics if they were asked for.
 func (o *output) write(res result.Result, runFile string) error {
 	opts := o.env.reportOptions(o.load.Look, o.load.Verbose)
-	opts.RunFile, opts.Full = runFile, false
+	opts.RunFile, opts.Full, opts.Check = runFile, false, o.check()
 	if err := o.result(res, opts); err != nil || !o.load.PrintMetrics {
 		return err
 	}

@@ -21,6 +21,8 @@ type System struct {
 	ConfigDir string   // of the user; "" when there is none
 	Profiles  fs.FS    // of the command: NAME.yaml
 
+	ProfilesOf func(command string) fs.FS // of another command, to say whose a profile is; may be nil
+
 	ProjectFile string // "": none
 	OfProject   bool   // the brokers that flags name are those of a project file, and get no security property
 
@@ -174,8 +176,30 @@ func (s System) warnOfStrangers(nearest Nearest) {
 		if value == "" || !strings.HasPrefix(name, envPrefix+"_") || strings.HasPrefix(name, envPrefix+"_KAFKA_") || slices.Contains(names, name) {
 			continue
 		}
-		s.Warn(name + " is ignored: kt has no such variable" + nearest.hint(name, names, ""))
+		if flag := typedFlag(name); flag != "" {
+			s.Warn(fmt.Sprintf("%s is ignored: only the command line can say --%s", name, flag))
+			continue
+		}
+		hint := nearest.hint(name, names, "")
+		if of, flag, found := strings.Cut(strings.TrimPrefix(name, envPrefix+"_"), "_"); found && slices.Contains(Commands(), strings.ToLower(of)) && slices.Contains(names, envPrefix+"_"+flag) {
+			hint = "; did you mean " + envPrefix + "_" + flag + "?"
+		}
+		s.Warn(name + " is ignored: kt has no such variable" + hint)
 	}
+}
+
+// typedFlag returns the flag of a variable if only the command line sets that flag; "": it is no such flag.
+func typedFlag(variable string) (name string) {
+	for _, define := range definitions() {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		define(set)
+		set.VisitAll(func(f *pflag.Flag) {
+			if isOnlyTyped(f) && envName(f.Name) == variable {
+				name = f.Name
+			}
+		})
+	}
+	return name
 }
 
 // split returns the items of a list flag that the environment sets. They are separated by
@@ -221,6 +245,11 @@ func (l *layers) readProfile(name string) (settings, error) {
 	data, err := fs.ReadFile(l.sys.Profiles, name+".yaml")
 	if err != nil {
 		names := ProfileNames(l.sys.Profiles)
+		for _, other := range commands {
+			if l.sys.ProfilesOf != nil && slices.Contains(ProfileNames(l.sys.ProfilesOf(string(other))), name) {
+				return nil, fmt.Errorf("--profile %s: it is a profile of kt %s; those of kt %s are %s", name, other, l.command, strings.Join(names, ", "))
+			}
+		}
 		return nil, fmt.Errorf("--profile %s: there is no such profile%s", name, l.nearest.hint(name, names, "; there are "+strings.Join(names, ", ")))
 	}
 	where := func(int) string { return "profile " + name }

@@ -28,6 +28,12 @@ func (e *MisfitError) Error() string { return e.err.Error() }
 
 func (e *MisfitError) Unwrap() error { return e.err }
 
+// Denied reports whether brokers refused a request because an ACL is missing.
+func Denied(err error) bool {
+	missing := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
+	return slices.ContainsFunc(missing, func(code error) bool { return errors.Is(err, code) })
+}
+
 // batchOverhead bounds the bytes that a record batch with one record has beside
 // the record's key, value and headers: 61 of the batch, and varints.
 const batchOverhead = 128

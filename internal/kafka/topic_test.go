@@ -2,9 +2,12 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -39,5 +42,11 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 	all.Wait()
 	if n := made.Load(); n != 1 {
 		t.Errorf("%d say that they made it, want 1", n)
+	}
+}
+
+func TestAMissingRightIsToldFromOtherErrors(t *testing.T) {
+	if !Denied(fmt.Errorf("look up topic x: %w", kerr.TopicAuthorizationFailed)) || Denied(kerr.UnknownTopicOrPartition) || Denied(nil) {
+		t.Error("not the errors of missing rights")
 	}
 }

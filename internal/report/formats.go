@@ -16,6 +16,7 @@ import (
 type Options struct {
 	Theme   *theme.Theme
 	RunFile string // where the run file is; "" when there is none
+	Check   string // the command that looks for the records of the run's ledger; "" when there is none
 	Width   int    // of the terminal that Text and Peers write to, in columns, 60 at least; 0: they write to none
 	Verbose bool   // Text writes details too
 	Full    bool   // Text writes the whole command line and version, for a run of the past

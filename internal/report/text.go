@@ -38,9 +38,14 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		if o.Verbose {
 			t.details(r)
 		}
-		if o.RunFile != "" {
+		if o.RunFile != "" || o.Check != "" {
 			t.line("")
+		}
+		if o.RunFile != "" {
 			t.again("kt report " + theme.Quoted(o.RunFile))
+		}
+		if o.Check != "" {
+			t.later("check", o.Check)
 		}
 	})
 }

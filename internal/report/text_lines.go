@@ -119,14 +119,17 @@ func (t *text) caption(s string) {
 	}
 }
 
-// again writes the command that reads the result again, on one line to be copied.
-func (t *text) again(command string) {
+// again writes the command that reads the result again.
+func (t *text) again(command string) { t.later("read again", command) }
+
+// later writes a command for later, on one line to be copied.
+func (t *text) later(label, command string) {
 	if t.width > 0 && labelled+utf8.RuneCountInString(command) > t.limit() {
-		t.whole("read again", muted, "")
+		t.whole(label, muted, "")
 		t.line(strings.Repeat(" ", margin) + t.th.Paint(muted, command))
 		return
 	}
-	t.whole("read again", muted, command)
+	t.whole(label, muted, command)
 }
 
 func (t *text) sep() string { return " " + string(t.th.Glyphs.Separator) + " " }

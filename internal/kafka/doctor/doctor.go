@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/kafka"
@@ -176,16 +175,10 @@ func (e *examination) unknown(name, about, text string) {
 // unread adds a check that could not be made. right is the ACL that it needs.
 func (e *examination) unread(name, about, right string, err error) {
 	advice := "" // the brokers do not offer it, or do not answer in time
-	if denied(err) {
+	if kafka.Denied(err) {
 		advice = "allow " + right + ", or look at it with an admin's account"
 	}
 	e.add(Check{Name: name, About: about, State: Unknown, Text: "it cannot be read: " + err.Error(), Advice: advice})
-}
-
-// denied reports whether brokers refused a request because an ACL is missing.
-func denied(err error) bool {
-	missing := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
-	return slices.ContainsFunc(missing, func(code error) bool { return errors.Is(err, code) })
 }
 
 func aboutBroker(id int32) string { return fmt.Sprintf("broker %d", id) }

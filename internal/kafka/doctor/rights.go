@@ -42,7 +42,7 @@ func (e *examination) rights(ctx context.Context) {
 	}}
 	topic, err := e.cluster.EnsureTopic(ctx, p, true)
 	switch {
-	case denied(err) || errors.Is(err, kerr.PolicyViolation):
+	case kafka.Denied(err) || errors.Is(err, kerr.PolicyViolation):
 		e.warn("create", "", fmt.Sprintf("name a topic that exists with --topic, or allow Create on topics (or the cluster), %s* for kt doctor", ownPrefix),
 			"this client may not make a topic (%v), so writing, reading and committing are not tried", err)
 		e.permitted(ctx)
@@ -88,7 +88,7 @@ func (e *examination) permitted(ctx context.Context) {
 	read := slices.Contains(t.AuthorizedOperations, kadm.OpRead)
 	allow := "allow %s on " + about + " (kafka-acls --add)"
 	switch {
-	case denied(err) || denied(t.Err):
+	case kafka.Denied(err) || kafka.Denied(t.Err):
 		e.fail("rights", about, fmt.Sprintf(allow, "Describe, Write and Read"), "it is not there for this client, or does not exist")
 	case err != nil:
 		e.unread("rights", about, "", err)
@@ -146,7 +146,7 @@ func (o own) write(ctx context.Context) map[int32]*stamp {
 // mend returns what to do about an operation on the topic that failed.
 func (o own) mend(err error, right string) string {
 	switch {
-	case denied(err):
+	case kafka.Denied(err):
 		return fmt.Sprintf("allow %s on the topics of the load (kafka-acls --add --operation %s --topic NAME)", right, right)
 	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.NotEnoughReplicasAfterAppend):
 		return "set min.insync.replicas of the brokers to at most their number of replicas, or start the brokers that are down"
@@ -228,7 +228,7 @@ func (o own) commit(ctx context.Context) {
 	}
 	_, left := o.admin.DeleteGroup(context.WithoutCancel(ctx), group) // it may exist, whatever came of the commit
 	switch {
-	case denied(err):
+	case kafka.Denied(err):
 		o.fail("commit", "", "allow Read on groups (kafka-acls --add --operation Read --group NAME); kt consume --no-group does without", "%v", err)
 	case err != nil:
 		o.fail("commit", "", "look at the log of the broker that has the partition of __consumer_offsets", "%v", err)

@@ -92,6 +92,9 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	}
 	if err := c.connect(ctx); err != nil {
 		c.Close()
+		if kafka.Denied(err) {
+			err = fmt.Errorf("%w (kt doctor says which rights are missing)", err)
+		}
 		return nil, misfit(err)
 	}
 	return c, nil

@@ -132,8 +132,12 @@ func (e *Evidence) slack() float64 {
 
 // kept reports whether the load was offered at the target rate, and no record that was due was left unsent.
 func (e *Evidence) kept() bool {
-	onTime := e.Offered == 1 || e.OfferedPerSecond >= (1-e.slack())*e.sending() // one record has no rate
-	return onTime && float64(e.Unsent) <= (1-rateKept)*float64(e.Offered)
+	return e.onTime() && float64(e.Unsent) <= (1-rateKept)*float64(e.Offered)
+}
+
+// onTime reports whether the records that were sent keep the target rate. One record has no rate.
+func (e *Evidence) onTime() bool {
+	return e.Offered == 1 || e.OfferedPerSecond >= (1-e.slack())*e.sending()
 }
 
 func (e *Evidence) sending() float64 { return cmp.Or(e.TargetSending, e.Target) }

@@ -24,19 +24,25 @@ func (e *Evidence) Invalid() []string {
 			"kt sent 1 %% of the records more than %s late, although no broker held them back (allowed: %s)",
 			round(e.OwnSendDelayP99), round(e.bound())))
 	}
-	target := theme.Plural(e.sending(), "record", "records")
 	switch {
 	case e.kept():
 	case e.noCPU():
 		reasons = append(reasons, fmt.Sprintf(
-			"kt had no CPU left: it used %.2f of %.0f cores and handed over %s of %s/s",
-			e.CPUCores, e.CoresAvailable, theme.Amount(e.OfferedPerSecond), target))
+			"kt had no CPU left: it used %.2f of %.0f cores and %s",
+			e.CPUCores, e.CoresAvailable, e.miss()))
 	case e.BufferFull < bufferShows && e.Senders:
 		reasons = append(reasons, fmt.Sprintf(
-			"kt handed over %s of %s/s although it waited for the brokers only %.0f %% of the time",
-			theme.Amount(e.OfferedPerSecond), target, 100*e.BufferFull))
+			"kt %s although it waited for the brokers only %.0f %% of the time", e.miss(), 100*e.BufferFull))
 	}
 	return reasons
+}
+
+// miss returns the figures by which a target was not kept: the rate, or the records that were never sent.
+func (e *Evidence) miss() string {
+	if e.onTime() {
+		return fmt.Sprintf("never sent %s that were due, beside %s that it sent", theme.Plural(e.Unsent, "record", "records"), theme.Count(e.Offered))
+	}
+	return fmt.Sprintf("handed over %s of %s/s", theme.Amount(e.OfferedPerSecond), theme.Plural(e.sending(), "record", "records"))
 }
 
 // Verdict returns the limit of the run. Failures and stalls come first, then kt's own faults, then throttling
