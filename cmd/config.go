@@ -185,7 +185,7 @@ func listClusters(env *Env, flags *config.Configure) error {
 		}{1, all})
 	}
 	if len(all) == 0 {
-		return usageError(errors.New("there is no cluster in the configuration file: kt config --help shows how to write one"))
+		return usageError(config.ErrNoClusters)
 	}
 	var rows [][]string
 	for _, c := range all {

@@ -67,11 +67,11 @@ is 3 if a check failed.`,
 
 func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
 	secure, warnings, err := env.secure(flags.Security.Given())
-	for _, w := range warnings {
-		env.say("%s", w)
-	}
 	if err != nil {
 		return usageError(err)
+	}
+	for _, w := range warnings {
+		env.say("%s", w)
 	}
 	ids := flags.ClientIDs
 	if ids == nil {

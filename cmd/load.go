@@ -60,6 +60,9 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if l.Plan.Embedded() && secure.Protocol() != plaintext {
 		more = append(more, "the broker inside kt has no security: the security properties have no effect")
 	}
+	if bad != nil {
+		more = nil // of properties without effect, beside the error that is the reason
+	}
 	for _, w := range append(warnings, more...) {
 		env.say("%s", w)
 	}

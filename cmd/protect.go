@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // permit asks before loads of a cluster that is marked as protected. Where nobody can be asked it refuses them.
@@ -27,8 +30,30 @@ func (e *Env) permitLoad(ctx context.Context, r *config.Run) error {
 		return nil
 	}
 	return e.interruptible(ctx, func(ctx context.Context) error {
-		return e.permit(ctx, r.Protected, fmt.Sprintf("kt %s with topic %s", r.Plan.Command, r.Plan.Topic.Name))
+		return e.permit(ctx, r.Protected, describeLoad(&r.Plan))
 	})
+}
+
+// describeLoad tells what a load will do to a cluster.
+func describeLoad(p *plan.Plan) string {
+	end := "until it is stopped"
+	switch l := p.Load; {
+	case l.Records > 0:
+		end = theme.Plural(l.Records, "record", "records")
+	case l.Duration > 0:
+		end = "for " + theme.Duration(l.Duration.Std())
+	case p.Read.ToEnd:
+		end = "to the end"
+	}
+	rate := "at no limit"
+	if !p.Load.Rate.IsUnlimited() {
+		rate = "at " + theme.Amount(p.RecordsPerSecond()) + " records/s"
+	}
+	topic := p.Topic.Name
+	if topic == "" {
+		topic = p.Read.Include
+	}
+	return fmt.Sprintf("kt %s with topic %s at %s, %s, %s", p.Command, topic, strings.Join(p.Bootstrap, ","), rate, end)
 }
 
 // permitStudy asks once before all runs of a study, if one of them goes to a protected cluster. The loads were planned.

@@ -20,7 +20,7 @@ type Cluster struct {
 	Name        string   `json:"name"`
 	Current     bool     `json:"current"` // it is in use
 	Description string   `json:"description,omitempty"`
-	Bootstrap   []string `json:"bootstrap_server"`         // HOST:PORT; empty: the properties file has them
+	Bootstrap   []string `json:"bootstrap_server"`         // HOST:PORT; empty: the properties file has them, and is not read yet
 	Properties  string   `json:"command_config,omitempty"` // the path of a Java properties file; "": none
 	Protected   bool     `json:"protected"`                // kt asks before a load
 	Source      string   `json:"source"`                   // FILE:LINE

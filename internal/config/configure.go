@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,10 +70,10 @@ func (c *Configure) Effective(of []string, sys System, profiles func(command str
 		}
 		l.flags.VisitAll(func(f *pflag.Flag) {
 			having[f.Name]++
-			v := Value{Name: f.Name, Value: shown(f), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
-			if isOnlyTyped(f) || v.Default && slices.Contains([]string{"", "0", "false", "[]"}, f.DefValue) {
-				return // nothing is set, and the default is not the flag's
+			if isOnlyTyped(f) || f.Hidden {
+				return
 			}
+			v := l.valueOf(f, command)
 			at := slices.IndexFunc(all, func(o Value) bool { return o.Name == v.Name && o.Value == v.Value && o.Source == v.Source })
 			if at < 0 {
 				all = append(all, v)
@@ -104,6 +105,28 @@ func (c *Configure) Effective(of []string, sys System, profiles func(command str
 	}
 	return all, errors.Join(errs...)
 }
+
+// valueOf returns the effective value of a flag. The brokers may be those of a properties file.
+func (l *layers) valueOf(f *pflag.Flag, command string) Value {
+	v := Value{Name: f.Name, Value: shown(f), Source: l.sources[f.Name], Default: l.from[f.Name] == fromDefault, Commands: []string{command}}
+	if v.Default && slices.Contains([]string{"", "0", "[]"}, f.DefValue) { // the default is not the flag's
+		v.Value = "-"
+		if told := toldDefault.FindStringSubmatch(f.Usage); told != nil {
+			v.Value = told[1]
+		}
+	}
+	for _, name := range propertyFiles {
+		if file := l.flags.Lookup(name); v.Default && f.Name == "bootstrap-server" && file != nil {
+			if servers, source := (&Cluster{Properties: file.Value.String()}).ofProperties(); servers != "" {
+				v.Value, v.Source, v.Default = servers, source, false
+			}
+		}
+	}
+	return v
+}
+
+// toldDefault matches the default in the help of a flag.
+var toldDefault = regexp.MustCompile(`\(default:? ([^()]*)\)`)
 
 // layersOf applies the layers to the flags of a command, of which none is typed.
 func (c *Configure) layersOf(command string, sys System, profiles func(string) fs.FS, nearest Nearest) (*layers, error) {
@@ -139,6 +162,9 @@ func (c *Configure) Clusters(sys System, nearest Nearest) ([]Cluster, error) {
 	for _, name := range slices.Sorted(maps.Keys(l.clusters)) {
 		one := l.clusters[name]
 		one.Current = name == l.cluster
+		if len(one.Bootstrap) == 0 {
+			one.Bootstrap = append(one.Bootstrap, one.brokers()...)
+		}
 		all = append(all, one)
 	}
 	return all, err

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,14 +16,20 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 )
 
+// ErrNoClusters is the error of a configuration without a cluster.
+var ErrNoClusters = errors.New("there is no cluster in the configuration file: kt config --help shows how to write one")
+
 // Use makes a cluster the one that commands use, by a line in the file of the user, and returns the name of that file.
 func (c *Configure) Use(name string, sys System, nearest Nearest) (string, error) {
-	path, _ := sys.userFile(c.config)
+	path, asked := sys.userFile(c.config)
 	if path == "" {
 		return "", errors.New("there is no configuration folder: name a file with --config FILE")
 	}
 	data, err := input.Read(path, input.Settings)
-	if err != nil {
+	switch {
+	case !asked && errors.Is(err, fs.ErrNotExist):
+		return path, ErrNoClusters
+	case err != nil:
 		return path, fmt.Errorf("%s: %w", path, err)
 	}
 	f, err := sys.parseFile(path, data, ofUser, nearest)
