@@ -29,11 +29,10 @@ type Prometheus struct {
 	server   *http.Server
 	serving  sync.WaitGroup
 
-	scraping sync.Mutex    // guards the rest
-	last     time.Time     // begin of the newest scrape; zero: none
-	distance time.Duration // between the last two scrapes; 0: there were not two
-	complete bool          // the totals are those of the whole run
-	taken    chan struct{} // closed: they were scraped
+	scraping sync.Mutex          // guards the rest
+	scrapers map[string]*scraper // by host
+	complete bool                // the totals are those of the whole run
+	taken    chan struct{}       // holds one: a scraper has taken the last totals
 }
 
 var (
@@ -61,7 +60,7 @@ func ListenPrometheus(addr string) (*Prometheus, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prometheus{listener: listener, taken: make(chan struct{})}
+	p := &Prometheus{listener: listener, scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
 	for _, m := range metrics() {
 		p.families = append(p.families, family{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)})
 	}
@@ -100,62 +99,86 @@ func (p *Prometheus) finish() {
 	p.complete = true
 }
 
+// scraper is a host that scrapes. Two of them may scrape one run: Prometheus is often run in pairs.
+type scraper struct {
+	last     time.Time     // begin of its newest scrape
+	distance time.Duration // between its last two scrapes; 0: there were not two
+	served   bool          // it has the last totals
+}
+
+// maxScrapers bounds the scrapers that the end of a run waits for.
+const maxScrapers = 16
+
 // noted notes the scrapes that a handler answers.
 func (p *Prometheus) noted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.scraping.Lock()
-		now := time.Now()
-		if !p.last.IsZero() {
-			p.distance = now.Sub(p.last)
-		}
-		p.last = now
-		complete := p.complete
-		p.scraping.Unlock()
+		s, complete := p.came(r)
 		h.ServeHTTP(w, r)
-		if !complete {
+		if s == nil || !complete {
 			return
 		}
 		p.scraping.Lock()
 		defer p.scraping.Unlock()
+		s.served = true
 		select {
-		case <-p.taken:
-		default:
-			close(p.taken)
+		case p.taken <- struct{}{}:
+		default: // Linger has not looked since the scrape before
 		}
 	})
+}
+
+// came notes the begin of a scrape. It returns the scraper, nil beyond maxScrapers, and whether the totals are those of the
+// whole run.
+func (p *Prometheus) came(r *http.Request) (*scraper, bool) {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr) // the server has set it
+	p.scraping.Lock()
+	defer p.scraping.Unlock()
+	now, s := time.Now(), p.scrapers[host]
+	switch {
+	case s != nil:
+		s.distance, s.last = now.Sub(s.last), now
+	case len(p.scrapers) < maxScrapers:
+		s = &scraper{last: now}
+		p.scrapers[host] = s
+	}
+	return s, p.complete
 }
 
 // longestLinger bounds the time for which the metrics of a finished run are kept.
 const longestLinger = 30 * time.Second
 
-// Patience returns how long a finished run waits for the scrape of its last totals: the distance of the last two scrapes
-// and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, or those totals were scraped.
+// Patience returns how long a finished run waits for the scrapes of its last totals: for each scraper that came, the
+// distance of its last two scrapes and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, or
+// all have those totals.
 func (p *Prometheus) Patience() time.Duration {
 	p.finish()
 	p.scraping.Lock()
 	defer p.scraping.Unlock()
-	select {
-	case <-p.taken:
-		return 0
-	default:
+	longest := time.Duration(0)
+	for _, s := range p.scrapers {
+		switch {
+		case s.served:
+		case s.distance == 0:
+			longest = longestLinger
+		default:
+			longest = max(longest, min(s.distance+time.Second, longestLinger))
+		}
 	}
-	switch {
-	case p.last.IsZero():
-		return 0
-	case p.distance == 0:
-		return longestLinger
-	}
-	return min(p.distance+time.Second, longestLinger)
+	return longest
 }
 
-// Linger waits until the last totals were scraped, for a time at most, or until ctx ends.
+// Linger waits until every scraper has the last totals, for a time at most, or until ctx ends.
 func (p *Prometheus) Linger(ctx context.Context, patience time.Duration) {
 	over := time.NewTimer(patience)
 	defer over.Stop()
-	select {
-	case <-p.taken:
-	case <-over.C:
-	case <-ctx.Done():
+	for p.Patience() > 0 {
+		select {
+		case <-p.taken:
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -226,9 +227,8 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newServer := func() (e *Prometheus, scrape func()) {
-			e = &Prometheus{taken: make(chan struct{})}
-			h := e.noted(http.NotFoundHandler())
-			return e, func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)) }
+			e = &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
+			return e, func() { scrapeFrom(e, "192.0.2.1") }
 		}
 		wait := func(e *Prometheus) time.Duration {
 			from := time.Now()
@@ -274,12 +274,30 @@ func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 		if d := taken.Patience(); d != 0 {
 			t.Errorf("the last totals were scraped, and the run waits for %v", d)
 		}
+		pair, scrape := newServer()
+		scrape()
+		scrapeFrom(pair, "192.0.2.2")
+		time.Sleep(5 * time.Second)
+		scrape()
+		scrapeFrom(pair, "192.0.2.2")
+		time.AfterFunc(2*time.Second, scrape)
+		time.AfterFunc(3*time.Second, func() { scrapeFrom(pair, "192.0.2.2") })
+		if d := wait(pair); d != 3*time.Second {
+			t.Errorf("the second of two scrapers came after 3s, and the run waited for %v", d)
+		}
 		left, scrape := newServer()
 		scrape()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		left.Linger(ctx, longestLinger)
 	})
+}
+
+// scrapeFrom scrapes as a host does.
+func scrapeFrom(e *Prometheus, host string) {
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.RemoteAddr = net.JoinHostPort(host, "40000")
+	e.noted(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 }
 
 // written returns a histogram as a scrape with protobuf has it.
