@@ -36,6 +36,7 @@ var Formats = map[string]Format{
 	"csv":       CSV,
 	"processes": Processes,
 	"perf-test": PerfTest,
+	"hgrm":      HGRM,
 }
 
 // JSON writes the whole document.
