@@ -45,7 +45,7 @@ kt collect does not judge a run: its exit code is never 4 or 5.`,
 		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewCollect(c.Flags())
-	completions(c, map[string][]string{"output": config.ReportOutputs, "join": nil, "peers": nil})
+	completions(c, map[string][]string{"output": config.CollectOutputs, "join": nil, "peers": nil})
 	lookUp(c, "run", func(ctx context.Context, set *pflag.FlagSet) []string {
 		_ = flags.Load(env.configSystem(), suggest.Nearest, nil) // the command tells its problems when it runs
 		client, found := env.agents(ctx, set)

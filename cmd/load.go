@@ -127,6 +127,11 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 
 // carryOut makes the run, here or on other hosts, and writes its result.
 func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
+	shown, err := l.exporters(env)
+	if err != nil {
+		return usageError(err)
+	}
+	defer shown.close()
 	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
 	if err != nil {
 		return usageError(err)
@@ -148,12 +153,15 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	r := l.request(env, file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked
-	r.Opened = func(h result.Header) error { return out.open(screen, h) }
+	r.Opened = func(h result.Header) error {
+		shown.open(h)
+		return out.open(screen, h)
+	}
 	r.Began = func(at time.Time) result.Start {
 		stop.begin()
 		return result.Start{At: at.UTC()}
 	}
-	res, err := do(ctx, r, out)
+	res, err := do(ctx, r, shown.observers(out)...)
 	out.close()
 	if res.RunID == "" {
 		return runError(l.withSources(err))
@@ -163,6 +171,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		err = process.Err
 	}
 	err = errors.Join(err, out.write(res, file.Path()))
+	defer shown.linger(ctx, stop)
 	judged := judge(&res, stop.code(), l.Output)
 	if judged != nil && hosts == nil {
 		judged = l.whyNow(screen, &res, judged)

@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -30,6 +31,7 @@ second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv
+  kt report run.ktr --output hgrm > percentiles.hgrm
   kt report run.ktr --play --speed 10`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -73,6 +75,9 @@ func writeReport(env *Env, f *merge.File, path, format string, o report.Options)
 	res, err := merge.Read(f, f.Size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
+	}
+	if format == report.HLog {
+		return report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
 	}
 	return report.Formats[format](env.Stdout, res, o)
 }

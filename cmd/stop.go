@@ -44,6 +44,13 @@ func (s *stopper) begin() {
 	s.begun = true
 }
 
+// end notes that the run is over: the next signal or key ends what is left at once.
+func (s *stopper) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = false
+}
+
 // stop asks for the end; by is the signal that did, nil for a key. SIGPIPE stands for a
 // reader of stdout that has gone: it is never a second signal, however often a write fails.
 func (s *stopper) stop(by os.Signal) {

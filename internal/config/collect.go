@@ -30,7 +30,7 @@ func NewCollect(set *pflag.FlagSet) *Collect {
 		set.StringVar(&c.Run, "run", "", "`NAME` of the run to merge; if several had one name, its epoch or NAME@START")
 		c.define(set)
 	})
-	c.defineForm(set, "collect", ReportOutputs, func() {
+	c.defineForm(set, "collect", CollectOutputs, func() {
 		set.StringVar(&c.ResultFile, "result", "", "write the collection to this `FILE`; none: no file (default: a new file in the state folder)")
 		set.BoolVarP(&c.Quiet, "quiet", "q", false, "only the result")
 		defineVerbose(set, &c.Verbose)

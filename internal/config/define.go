@@ -183,6 +183,7 @@ func (f *Flags) defineOutput() {
 	set.StringVar(&f.run.ResultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
 	set.StringVar(&f.interval, "reporting-interval", "5000", "time between progress lines, as `MS` or time")
 	set.BoolVar(&f.run.PrintMetrics, "print-metrics", false, "print the client's metrics at the end")
+	set.StringVar(&f.run.Metrics, "metrics-listen", "", "serve metrics for Prometheus at this `HOST:PORT` while the run goes on")
 	if f.reads() {
 		set.BoolVar(&f.run.ShowDetailed, "show-detailed-stats", false, "with --output perf-test: a line for each interval, none for the whole run")
 		set.BoolVar(&f.run.HideHeader, "hide-header", false, "with --output perf-test: no header")

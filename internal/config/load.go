@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()
 	r.Output = b.output()
+	b.checkMetrics()
 	b.checkVerify()
 	b.ignored()
 	if err := r.Plan.Validate(); err != nil {
@@ -202,6 +204,18 @@ func (b *builder) checkVerify() {
 	}
 	if name := b.f.run.LedgerFile; name == "true" || name == "false" {
 		b.bad("--verify %s: kt consume takes the ledger that kt produce --verify left", name)
+	}
+}
+
+// checkMetrics refuses an address that names no host or no port. To serve on all networks takes a word: 0.0.0.0.
+func (b *builder) checkMetrics() {
+	addr := b.f.run.Metrics
+	if addr == "" {
+		return
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
+		b.bad("--metrics-listen %q: write HOST:PORT, as 127.0.0.1:9111, or 0.0.0.0:9111 for all networks", addr)
 	}
 }
 

@@ -3,12 +3,16 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 )
 
 // ReportOutputs are the forms in which a result is written again.
-var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test"}
+var ReportOutputs = append(slices.Clone(CollectOutputs), "hlog")
+
+// CollectOutputs are those that need the result alone, and no window.
+var CollectOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test", "hgrm"}
 
 // Report is the settings of kt report.
 type Report struct {

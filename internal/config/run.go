@@ -43,6 +43,7 @@ type Run struct {
 
 	PrintConfig  bool
 	PrintMetrics bool
+	Metrics      string // HOST:PORT where metrics are served for Prometheus while the run goes on; "": nowhere
 	Lenient      bool
 
 	Warnings []string          // to be shown before the run

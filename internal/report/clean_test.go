@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -94,6 +95,11 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 		}
 		r := mergedMixed()
 		poison(reflect.ValueOf(&r.Header))
+		var log strings.Builder
+		if err := WriteHLog(&log, r, func(func(*stats.Window) error) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		harmless(t, name+" as hlog", log.String(), colorprofile.NoTTY)
 		var b strings.Builder
 		if err := Metrics(&b, r); err != nil {
 			t.Fatal(err)

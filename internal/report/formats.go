@@ -37,6 +37,7 @@ var Formats = map[string]Format{
 	"csv":       CSV,
 	"processes": Processes,
 	"perf-test": PerfTest,
+	"hgrm":      HGRM,
 }
 
 // JSON writes the whole document.

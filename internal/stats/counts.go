@@ -19,6 +19,11 @@ const (
 	pageSize     = 1 << pageBits
 	pages        = 23 // the last goes to 4,294,967,295 µs
 	countsLength = pages * pageSize
+
+	// HDRBuckets and HDRSubBuckets are the dimensions as HdrHistogram counts them: its first bucket is two pages, and
+	// every other one is the upper half of as many sub-buckets.
+	HDRBuckets    = pages - 1
+	HDRSubBuckets = 2 * pageSize
 )
 
 // countsIndex returns the sub-bucket of a value from 0 to HighestTrackableValue, in microseconds.

@@ -95,6 +95,9 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(float64(h.sum) / float64(h.n) * float64(time.Microsecond))
 }
 
+// Sum returns the exact sum of the durations in seconds. A time.Duration could not hold that of a long run.
+func (h *Histogram) Sum() float64 { return float64(h.sum) / 1e6 }
+
 // ValueAtQuantile returns the value below which the share q (0 to 1) of the durations lie,
 // to three significant digits, and never above Max; 0 when empty.
 func (h *Histogram) ValueAtQuantile(q float64) time.Duration {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -130,17 +131,33 @@ type Distribution struct{ Histogram }
 func (d Distribution) MarshalJSON() ([]byte, error) {
 	j := d.json()
 	if d.n > 0 {
-		hdr := hdrhistogram.New(1, HighestTrackableValue.Microseconds(), significantDigits)
 		var err error
-		d.each(func(index int, count int64) bool {
-			err = hdr.RecordValues(lowestEquivalentValue(index), count)
-			return err == nil
-		})
-		text, encodeErr := hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-		if err := errors.Join(err, encodeErr); err != nil {
-			return nil, fmt.Errorf("encode histogram: %w", err)
+		if j.HDR, err = d.encode(time.Microsecond, lowestEquivalentValue); err != nil {
+			return nil, err
 		}
-		j.HDR = string(text) // in base64
 	}
 	return json.Marshal(j)
+}
+
+// Nanoseconds returns the histogram in HdrHistogram's V2 compressed encoding, in base64, with its values in nanoseconds. A
+// value is at most a thousandth above the one that ValueAtQuantile gives.
+func (h *Histogram) Nanoseconds() (string, error) {
+	return h.encode(time.Nanosecond, func(index int) int64 {
+		return min(max(highestEquivalentValue(index), h.min), h.max) * int64(time.Microsecond)
+	})
+}
+
+// encode returns HdrHistogram's V2 compressed encoding, in base64, for values in a unit. value returns that of a sub-bucket.
+func (h *Histogram) encode(unit time.Duration, value func(index int) int64) (string, error) {
+	hdr := hdrhistogram.New(1, int64(HighestTrackableValue/unit), significantDigits)
+	var err error
+	h.each(func(index int, count int64) bool {
+		err = hdr.RecordValues(value(index), count)
+		return err == nil
+	})
+	text, encodeErr := hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err := errors.Join(err, encodeErr); err != nil {
+		return "", fmt.Errorf("encode histogram: %w", err)
+	}
+	return string(text), nil
 }

@@ -25,7 +25,8 @@ type merge struct {
 	roster  map[string]result.Member // by host
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
-	notes   []string // differences between the parts
+	notes   []string              // differences between the parts
+	each    func(w *stats.Window) // called for each merged window; nil: nobody asks
 }
 
 // mergedPart is one part with a load.
@@ -299,6 +300,9 @@ func (m *merge) combine(whole *result.Fold) {
 		last = sum.end
 		for _, phase := range []int{stats.Warmup, stats.Measured} { // as a live run gives them
 			if w := &sum.phases[phase]; !w.IsZero() {
+				if m.each != nil {
+					m.each(w)
+				}
 				whole.AddWindow(*w)
 			}
 		}

@@ -290,13 +290,22 @@ func Read(r io.ReaderAt, size int64) (result.Result, error) {
 		}
 		return fold.Result(), nil
 	}
+	s, err := readSet(r, size)
+	if err != nil {
+		return result.Result{}, err
+	}
+	return s.Result(context.Background())
+}
+
+// readSet returns the run files of a collection.
+func readSet(r io.ReaderAt, size int64) (*Set, error) {
 	s := NewSet()
 	runFiles, err := readCollection("the collection", r, size)
 	if err != nil {
-		return result.Result{}, err
+		return nil, err
 	}
 	for _, one := range runFiles {
 		s.add(one)
 	}
-	return s.Result(context.Background())
+	return s, nil
 }

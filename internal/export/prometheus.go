@@ -1,0 +1,325 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"net"
+	"net/http"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Prometheus serves the metrics of a run at /metrics, for Prometheus to scrape.
+type Prometheus struct {
+	totals
+	families []family
+	listener net.Listener
+	server   *http.Server
+	serving  sync.WaitGroup
+
+	scraping sync.Mutex          // guards the rest
+	scrapers map[string]*scraper // by host
+	complete bool                // the totals are those of the whole run
+	taken    chan struct{}       // holds one: a scraper has taken the last totals
+}
+
+var (
+	_ run.Observer         = (*Prometheus)(nil)
+	_ prometheus.Collector = (*Prometheus)(nil)
+)
+
+// family is a metric as Prometheus has it.
+type family struct {
+	metric
+	desc *prometheus.Desc
+}
+
+// Bounds of what a client of the server gets.
+const (
+	scrapeTime    = 10 * time.Second
+	idleTime      = 2 * time.Minute // longer than the usual distance of two scrapes, so that a connection is kept
+	headerBytes   = 16 << 10
+	scrapesAtOnce = 4
+)
+
+// ListenPrometheus serves at an address until Close. There are no metrics before Open.
+func ListenPrometheus(addr string) (*Prometheus, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prometheus{listener: listener, scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
+	for _, m := range metrics() {
+		p.families = append(p.families, family{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)})
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(p)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", p.noted(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		EnableOpenMetrics: true, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTime,
+	})))
+	p.server = &http.Server{
+		Handler: mux, ReadTimeout: scrapeTime, WriteTimeout: 2 * scrapeTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: headerBytes, ErrorLog: log.New(io.Discard, "", 0), // of clients, not of the run
+	}
+	p.serving.Go(func() { _ = p.server.Serve(listener) }) // Close ends it
+	return p, nil
+}
+
+// URL returns the address to scrape.
+func (p *Prometheus) URL() string { return "http://" + p.listener.Addr().String() + "/metrics" }
+
+// Open begins to show the run of a header.
+func (p *Prometheus) Open(h result.Header) { p.open(h) }
+
+// Observe adds one second.
+func (p *Prometheus) Observe(s run.Second) {
+	p.observe(&s)
+	if s.Snapshot.Stage == result.Finished {
+		p.finish()
+	}
+}
+
+// finish notes that the totals are those of the whole run.
+func (p *Prometheus) finish() {
+	p.scraping.Lock()
+	defer p.scraping.Unlock()
+	p.complete = true
+}
+
+// scraper is a host that scrapes. Two of them may scrape one run: Prometheus is often run in pairs.
+type scraper struct {
+	last     time.Time     // begin of its newest scrape
+	distance time.Duration // between its last two scrapes; 0: there were not two
+	served   bool          // it has the last totals
+}
+
+// maxScrapers bounds the scrapers that the end of a run waits for.
+const maxScrapers = 16
+
+// noted notes the scrapes that a handler answers.
+func (p *Prometheus) noted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, complete := p.came(r)
+		h.ServeHTTP(w, r)
+		if s == nil || !complete {
+			return
+		}
+		p.scraping.Lock()
+		defer p.scraping.Unlock()
+		s.served = true
+		select {
+		case p.taken <- struct{}{}:
+		default: // Linger has not looked since the scrape before
+		}
+	})
+}
+
+// came notes the begin of a scrape. It returns the scraper, nil beyond maxScrapers, and whether the totals are those of the
+// whole run.
+func (p *Prometheus) came(r *http.Request) (*scraper, bool) {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr) // the server has set it
+	p.scraping.Lock()
+	defer p.scraping.Unlock()
+	now, s := time.Now(), p.scrapers[host]
+	switch {
+	case s != nil:
+		s.distance, s.last = now.Sub(s.last), now
+	case len(p.scrapers) < maxScrapers:
+		s = &scraper{last: now}
+		p.scrapers[host] = s
+	}
+	return s, p.complete
+}
+
+// longestLinger bounds the time for which the metrics of a finished run are kept.
+const longestLinger = 30 * time.Second
+
+// Patience returns how long a finished run waits for the scrapes of its last totals: for each scraper that came, the
+// distance of its last two scrapes and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, or
+// all have those totals.
+func (p *Prometheus) Patience() time.Duration {
+	p.finish()
+	p.scraping.Lock()
+	defer p.scraping.Unlock()
+	longest := time.Duration(0)
+	for _, s := range p.scrapers {
+		switch {
+		case s.served:
+		case s.distance == 0:
+			longest = longestLinger
+		default:
+			longest = max(longest, min(s.distance+time.Second, longestLinger))
+		}
+	}
+	return longest
+}
+
+// Linger waits until every scraper has the last totals, for a time at most, or until ctx ends.
+func (p *Prometheus) Linger(ctx context.Context, patience time.Duration) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	for p.Patience() > 0 {
+		select {
+		case <-p.taken:
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Close ends the server. A scrape that is being answered gets a second.
+func (p *Prometheus) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := p.server.Shutdown(ctx); err != nil {
+		_ = p.server.Close()
+	}
+	p.serving.Wait()
+}
+
+// Describe sends the descriptions of all metrics.
+func (p *Prometheus) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range p.families {
+		to <- f.desc
+	}
+}
+
+// Collect sends the metrics of the run up to its newest second.
+func (p *Prometheus) Collect(to chan<- prometheus.Metric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.header == nil {
+		return
+	}
+	for _, f := range p.families {
+		if f.of == nil || f.of(&p.header.Plan) {
+			p.collect(&f, to)
+		}
+	}
+}
+
+// collect sends one family.
+func (p *Prometheus) collect(f *family, to chan<- prometheus.Metric) {
+	values := func(labels []string) []string {
+		all := []string{p.header.RunID}
+		for _, l := range labels {
+			all = append(all, labelValue(l))
+		}
+		return all
+	}
+	if f.kind == histogram {
+		f.times(&p.totals, func(h *stats.Histogram, labels ...string) {
+			to <- newHistogram(f.desc, h, p.header.StartedAt, values(labels))
+		})
+		return
+	}
+	kind := prometheus.GaugeValue
+	if f.kind == counter {
+		kind = prometheus.CounterValue
+	}
+	f.number(&p.totals, func(v float64, labels ...string) {
+		m, err := prometheus.NewConstMetric(f.desc, kind, v, values(labels)...)
+		if err != nil {
+			m = prometheus.NewInvalidMetric(f.desc, err)
+		}
+		to <- m
+	})
+}
+
+// histogramMetric is a histogram with classic buckets, and with native ones for a Prometheus that asks for them.
+type histogramMetric struct {
+	prometheus.Metric // with native buckets
+	classic           prometheus.Metric
+}
+
+// newHistogram returns the metric of a histogram.
+func newHistogram(desc *prometheus.Desc, h *stats.Histogram, since time.Time, labels []string) prometheus.Metric {
+	n, sum := uint64(h.Count()), h.Sum()
+	zero, buckets := exponential(h)
+	native, err := prometheus.NewConstNativeHistogram(desc, n, sum, buckets, nil, zero, schema, prometheus.DefNativeHistogramZeroThreshold, since, labels...)
+	if err != nil {
+		return prometheus.NewInvalidMetric(desc, err)
+	}
+	classic, err := prometheus.NewConstHistogram(desc, n, sum, cumulative(h), labels...)
+	if err != nil {
+		return prometheus.NewInvalidMetric(desc, err)
+	}
+	return &histogramMetric{native, classic}
+}
+
+// Write writes both kinds of buckets.
+func (m *histogramMetric) Write(out *dto.Metric) error {
+	var classic dto.Metric
+	if err := m.classic.Write(&classic); err != nil {
+		return err
+	}
+	if err := m.Metric.Write(out); err != nil {
+		return fmt.Errorf("native histogram: %w", err)
+	}
+	out.Histogram.Bucket = classic.GetHistogram().GetBucket()
+	return nil
+}
+
+// cumulative returns how many durations are at most as long as each of the bounds. Those of one sub-bucket count with its
+// end, so that a bound within a sub-bucket leaves it out: an error of a thousandth of the bound at most.
+func cumulative(h *stats.Histogram) map[float64]uint64 {
+	counts := make(map[float64]uint64, len(bounds))
+	var sum int64
+	next := 0
+	h.Each(func(upTo time.Duration, n int64) {
+		for next < len(bounds) && upTo > bounds[next] {
+			counts[bounds[next].Seconds()] = uint64(sum)
+			next++
+		}
+		sum += n
+	})
+	for ; next < len(bounds); next++ {
+		counts[bounds[next].Seconds()] = uint64(sum)
+	}
+	return counts
+}
+
+// exponential returns how many durations are below a microsecond, and how many are in each bucket. Bucket i holds those
+// above 2^((i-1)/8) s, up to 2^(i/8) s.
+func exponential(h *stats.Histogram) (zero uint64, buckets map[int]int64) {
+	buckets = make(map[int]int64)
+	h.Each(func(upTo time.Duration, n int64) {
+		if upTo <= 0 {
+			zero += uint64(n)
+			return
+		}
+		buckets[bucketOf(upTo.Seconds())] += n
+	})
+	return zero, buckets
+}
+
+// octave are the bounds of the buckets from 0.5 to 1.
+var octave = octaveBounds()
+
+func octaveBounds() (all [1 << schema]float64) {
+	for i := range all {
+		all[i] = math.Exp2(float64(i)/float64(len(all)) - 1)
+	}
+	return all
+}
+
+// bucketOf returns the bucket of a value above 0.
+func bucketOf(v float64) int {
+	fraction, exponent := math.Frexp(v)
+	return sort.SearchFloat64s(octave[:], fraction) + (exponent-1)*len(octave)
+}

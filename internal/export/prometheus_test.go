@@ -1,0 +1,312 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// exported makes a run of a thousand records on the broker inside the process, with an exporter that was scraped after it.
+func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
+	t.Helper()
+	p := plan.Plan{
+		Command: command, Topic: plan.Topic{Name: "exported", Partitions: 3}, Producers: 1, Seed: 1,
+		Load:    plan.Load{Rate: plan.Rate{PerSecond: 1000}, Records: 1000, Arrivals: plan.Uniform, Warmup: plan.Warmup{Records: 300}},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(256), Keys: plan.NoKeys},
+	}
+	if command == plan.Roundtrip {
+		p.Payload.Stamp = true
+		p.Read = plan.Read{Consumers: 1, From: plan.From{Latest: true}, Commit: plan.CommitNone, Timeout: 20e9}
+	}
+	k, _, err := system.New(&p, nil, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ListenPrometheus("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	res, err := run.Run(t.Context(), run.Request{
+		Plan: p, System: k, Opened: func(h result.Header) error { e.Open(h); return nil },
+	}, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, res
+}
+
+// scraped returns the series of a page, by their text without the run.
+func scraped(t *testing.T, e *Prometheus) map[string]float64 {
+	t.Helper()
+	answer, err := http.Get(e.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := make(map[string]float64)
+	for line := range strings.Lines(string(page)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
+		name = strings.ReplaceAll(strings.ReplaceAll(name, `run_id="`+e.header.RunID+`",`, ""), `,run_id="`+e.header.RunID+`"`, "")
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			series[name+"}"] = v
+		}
+	}
+	return series
+}
+
+func TestTheTotalsOfTheLastScrapeAreThoseOfTheResult(t *testing.T) {
+	e, res := exported(t, plan.Roundtrip)
+	got := scraped(t, e)
+	for name, want := range map[string]float64{
+		`kt_records_offered_total{phase="measured"}`:                                                 float64(res.Records.Offered),
+		`kt_records_offered_total{phase="warmup"}`:                                                   300,
+		`kt_records_acknowledged_total{phase="measured"}`:                                            float64(res.Records.Acknowledged),
+		`kt_records_acknowledged_total{phase="warmup"}`:                                              300,
+		`kt_records_unknown_total{phase="measured"}`:                                                 0,
+		`kt_records_consumed_total{phase="measured"}`:                                                float64(res.Records.Consumed),
+		`kt_acknowledged_bytes_total{phase="measured"}`:                                              float64(res.Throughput.Bytes),
+		`kt_response_seconds_count{phase="measured"}`:                                                float64(res.Latency.Response.Count),
+		`kt_response_seconds_sum{phase="measured"}`:                                                  res.Histograms.Response.Sum(),
+		`kt_response_seconds_bucket{phase="measured",le="+Inf"}`:                                     float64(res.Latency.Response.Count),
+		`kt_service_seconds_count{phase="measured"}`:                                                 float64(res.Latency.Service.Count),
+		`kt_send_delay_seconds_count{phase="measured"}`:                                              float64(res.Latency.SendDelay.Count),
+		`kt_end_to_end_seconds_count{phase="measured"}`:                                              float64(res.Latency.EndToEnd.Count),
+		`kt_latency_out_of_range_total{latency="response",phase="measured"}`:                         0,
+		`kt_target_records_per_second{run_id="` + res.RunID + `"}`:                                   1000,
+		`kt_run_stage{stage="finished"}`:                                                             1,
+		`kt_run_stage{stage="running"}`:                                                              0,
+		`kt_run_info{acks="all",command="roundtrip",engine="client",kt_version="",topic="exported"}`: 1,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
+		}
+	}
+	for _, b := range res.Brokers {
+		name := fmt.Sprintf(`kt_broker_requests_total{broker="%d",phase="measured",request="produce"}`, b.ID)
+		if got[name] != float64(b.Requests) {
+			t.Errorf("%s is %v, want %d", name, got[name], b.Requests)
+		}
+	}
+	for _, bound := range bounds {
+		var want int64
+		res.Histograms.Response.Each(func(upTo time.Duration, n int64) {
+			if upTo <= bound {
+				want += n
+			}
+		})
+		name := fmt.Sprintf(`kt_response_seconds_bucket{phase="measured",le="%v"}`, bound.Seconds())
+		if v, ok := got[name]; !ok || v != float64(want) {
+			t.Errorf("%s is %v (%v), want %d", name, v, ok, want)
+		}
+	}
+}
+
+func TestMetricsFollowTheConventionsOfPrometheus(t *testing.T) {
+	e, _ := exported(t, plan.Produce)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(e)
+	problems, err := testutil.GatherAndLint(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if strings.Contains(f.GetName(), "consume") || strings.Contains(f.GetName(), "end_to_end") {
+			t.Errorf("a run that reads nothing has %s", f.GetName())
+		}
+	}
+}
+
+func TestBothKindsOfBucketsHoldEveryValue(t *testing.T) {
+	var h stats.Histogram
+	for i := range 5000 {
+		h.Record(time.Duration(i*i) * 3 * time.Microsecond)
+	}
+	h.Record(2 * time.Hour) // out of range
+	out := written(t, &h)
+	if out.GetSampleCount() != 5000 || out.GetSampleSum() != h.Sum() || out.GetSchema() != schema || out.GetZeroCount() != 1 {
+		t.Errorf("%d values with a sum of %v, schema %d, %d of them 0", out.GetSampleCount(), out.GetSampleSum(), out.GetSchema(), out.GetZeroCount())
+	}
+	native, inBucket := int64(out.GetZeroCount()), int64(0)
+	for _, delta := range out.GetPositiveDelta() {
+		inBucket += delta
+		native += inBucket
+	}
+	classic := out.GetBucket()
+	if last := classic[len(classic)-1]; native != 5000 || last.GetCumulativeCount() != 5000 || last.GetUpperBound() != 100 {
+		t.Errorf("%d values in native buckets, %d in classic ones up to %v s", native, last.GetCumulativeCount(), last.GetUpperBound())
+	}
+	var none stats.Histogram
+	if empty := written(t, &none); empty.GetSampleCount() != 0 || empty.GetZeroThreshold() <= 0 {
+		t.Errorf("an empty histogram is not native: %v", empty)
+	}
+}
+
+func TestABucketHoldsItsUpperBoundAndNotItsLower(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	values := []float64{1e-6, 0.25, 0.5, 1, 2, 3600}
+	for range 10_000 {
+		values = append(values, math.Exp(random.Float64()*22-14))
+	}
+	for _, v := range values {
+		i := bucketOf(v)
+		low, high := math.Exp2(float64(i-1)/8), math.Exp2(float64(i)/8)
+		if !(low*(1-1e-12) < v && v <= high*(1+1e-12)) {
+			t.Errorf("%v is in bucket %d, from %v to %v", v, i, low, high)
+		}
+	}
+	if bucketOf(1) != 0 || bucketOf(math.Nextafter(1, 2)) != 1 || bucketOf(0.5) != -8 {
+		t.Errorf("1 is in bucket %d, and 0.5 in %d", bucketOf(1), bucketOf(0.5))
+	}
+}
+
+func TestOnlyMetricsAreServed(t *testing.T) {
+	e, err := ListenPrometheus("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, one := range []struct {
+		method, path string
+		code         int
+	}{
+		{http.MethodGet, "/metrics", http.StatusOK},
+		{http.MethodPost, "/metrics", http.StatusMethodNotAllowed},
+		{http.MethodGet, "/", http.StatusNotFound},
+		{http.MethodGet, "/debug/pprof/", http.StatusNotFound},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), one.method, strings.TrimSuffix(e.URL(), "/metrics")+one.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != one.code {
+			t.Errorf("%s %s: %d, want %d", one.method, one.path, answer.StatusCode, one.code)
+		}
+	}
+	if _, err := ListenPrometheus(e.listener.Addr().String()); err == nil {
+		t.Error("an address was taken twice")
+	}
+}
+
+func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		newServer := func() (e *Prometheus, scrape func()) {
+			e = &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
+			return e, func() { scrapeFrom(e, "192.0.2.1") }
+		}
+		wait := func(e *Prometheus) time.Duration {
+			from := time.Now()
+			e.Linger(t.Context(), e.Patience())
+			return time.Since(from)
+		}
+
+		unread, _ := newServer()
+		if d := unread.Patience(); d != 0 {
+			t.Errorf("nobody scraped, and the run waits for %v", d)
+		}
+		once, scrape := newServer()
+		scrape()
+		if d := once.Patience(); d != longestLinger {
+			t.Errorf("one scrape says nothing about the next, and the run waits for %v", d)
+		}
+		often, scrape := newServer()
+		scrape()
+		time.Sleep(5 * time.Second)
+		scrape()
+		if d := wait(often); d != 6*time.Second {
+			t.Errorf("no scrape came, and the run waited for %v, want 6s", d)
+		}
+		served, scrape := newServer()
+		scrape()
+		time.Sleep(5 * time.Second)
+		scrape()
+		time.AfterFunc(4*time.Second, scrape)
+		if d := wait(served); d != 4*time.Second {
+			t.Errorf("a scrape came after 4s, and the run waited for %v", d)
+		}
+		rare, scrape := newServer()
+		scrape()
+		time.Sleep(time.Hour)
+		scrape()
+		if d := rare.Patience(); d != longestLinger {
+			t.Errorf("the run waits for %v", d)
+		}
+		taken, scrape := newServer()
+		scrape()
+		taken.Observe(run.Second{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
+		scrape()
+		if d := taken.Patience(); d != 0 {
+			t.Errorf("the last totals were scraped, and the run waits for %v", d)
+		}
+		pair, scrape := newServer()
+		scrape()
+		scrapeFrom(pair, "192.0.2.2")
+		time.Sleep(5 * time.Second)
+		scrape()
+		scrapeFrom(pair, "192.0.2.2")
+		time.AfterFunc(2*time.Second, scrape)
+		time.AfterFunc(3*time.Second, func() { scrapeFrom(pair, "192.0.2.2") })
+		if d := wait(pair); d != 3*time.Second {
+			t.Errorf("the second of two scrapers came after 3s, and the run waited for %v", d)
+		}
+		left, scrape := newServer()
+		scrape()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		left.Linger(ctx, longestLinger)
+	})
+}
+
+// scrapeFrom scrapes as a host does.
+func scrapeFrom(e *Prometheus, host string) {
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.RemoteAddr = net.JoinHostPort(host, "40000")
+	e.noted(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// written returns a histogram as a scrape with protobuf has it.
+func written(t *testing.T, h *stats.Histogram) *dto.Histogram {
+	t.Helper()
+	desc := prometheus.NewDesc("kt_test_seconds", "Test.", nil, nil)
+	var out dto.Metric
+	if err := newHistogram(desc, h, time.Unix(0, 0), nil).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.GetHistogram()
+}
