@@ -90,6 +90,8 @@ func definitions() map[string]func(*pflag.FlagSet) {
 		"collect":   func(s *pflag.FlagSet) { NewCollect(s) },
 		"peers":     func(s *pflag.FlagSet) { NewPeers(s) },
 		"report":    func(s *pflag.FlagSet) { NewReport(s) },
+		"runs":      func(s *pflag.FlagSet) { NewRuns(s) },
+		"prune":     func(s *pflag.FlagSet) { NewPrune(s) },
 	}
 }
 

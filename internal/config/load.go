@@ -32,6 +32,9 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Interval = b.interval()
 	r.Output = b.output()
+	if r.Tags, err = tagsOf(f.run.Tags); err != nil {
+		b.errs = append(b.errs, err)
+	}
 	b.checkVerify()
 	b.ignored()
 	if err := r.Plan.Validate(); err != nil {
