@@ -25,12 +25,13 @@ import (
 
 func newCollect(env *Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "collect [FILE|DIR]...",
+		Use:   "collect [RUN|DIR]...",
 		Short: "Merge the runs of many processes and hosts into one result",
 		Long: `Merge run files into one result: a row for each process, each host, and the whole.
 Counts and histograms are added up; percentiles are never averaged. Rates are of the
 time in which all parts ran. kt merges the files that you name (of a directory all .ktr
-files), and the files that agents have of a run.
+files; last, last~1 or the beginning of a name for runs that kt keeps, see kt runs), and
+the files that agents have of a run.
 
 The merged file is a collection: it holds every file unchanged, every command that reads
 run files can read it, and it can be merged again. The same file twice counts once.
@@ -189,6 +190,10 @@ func (m *merger) close() {
 
 // addPath adds a file, or the run files of a directory.
 func (m *merger) addPath(path string) error {
+	path, err := m.env.runPath(path)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, input.Cause(err))
@@ -218,7 +223,7 @@ func (m *merger) going() error {
 // write writes the collection: to a file of that name, or to a new one in the state
 // folder.
 func (m *merger) write(name string, res *result.Result) (path string, err error) {
-	file, err := openRunFile(m.env, name, "collect-"+run.Stem(&res.Plan))
+	file, err := openRunFile(m.env, name, "collect-"+run.Stem(&res.Plan, "", res.Tags))
 	if err != nil {
 		return "", usageError(err)
 	}

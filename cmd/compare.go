@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/study"
@@ -25,10 +26,12 @@ func newCompare(env *Env) *cobra.Command {
 		SuggestFor: []string{"diff", "versus"},
 		Long: `Compare runs B with runs A: first the settings and environments that differ, then each
 metric with its shift and one of four verdicts (better, worse, alike, not enough runs).
-A and B are run files, folders with run files, studies, or cells of a study
-(ID:partitions=4). Two arguments without -- are A and B. At least five runs a side are
-needed to tell a difference from noise.`,
+A and B are run files, runs that kt keeps (last, last~1 or the beginning of a name, see
+kt runs), folders with run files, studies, or cells of a study (ID:partitions=4). Two
+arguments without -- are A and B. At least five runs a side are needed to tell a
+difference from noise.`,
 		Example: `  kt compare before.ktr after.ktr
+  kt compare last~1 last
   kt compare old/*.ktr -- new/*.ktr
   kt compare STUDY:acks=1 STUDY:acks=all
   kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
@@ -52,10 +55,10 @@ needed to tell a difference from noise.`,
 	return c
 }
 
-// completeRuns completes the studies, and leaves files to the shell.
+// completeRuns completes runs and studies, and leaves files to the shell.
 func (e *Env) completeRuns(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	ids, _ := e.completeMade(c, args, text)
-	return ids, cobra.ShellCompDirectiveDefault
+	return append(e.offered(text), ids...), cobra.ShellCompDirectiveDefault
 }
 
 // errPassed is the error of a comparison that passes a limit of --fail-on.
@@ -93,15 +96,20 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 
 // side reads the runs of one side.
 func (e *Env) side(names []string) (*study.Side, error) {
-	s := &study.Side{Name: strings.Join(names, " ")}
+	var shown []string
 	var errs []error
+	s := new(study.Side)
 	for _, name := range names {
 		files, err := e.runsOf(name)
-		errs = append(errs, err)
+		if history.IsReference(name) && len(files) == 1 {
+			name = runName(files[0])
+		}
+		shown, errs = append(shown, name), append(errs, err)
 		for _, file := range files {
 			errs = append(errs, addRun(s, file))
 		}
 	}
+	s.Name = strings.Join(shown, " ")
 	return s, errors.Join(errs...)
 }
 
@@ -137,6 +145,9 @@ func (e *Env) runsOf(name string) ([]string, error) {
 	if strings.HasPrefix(name, "-") {
 		return nil, fmt.Errorf("%s: write flags before the runs, as in kt compare --output json A -- B", name)
 	}
+	if history.IsReference(name) {
+		return e.oneRun(name)
+	}
 	id, cell, _ := strings.Cut(name, ":")
 	if study.IsFolder(id) {
 		return studyRuns(filepath.Dir(filepath.Clean(id)), filepath.Base(filepath.Clean(id)), cell)
@@ -149,11 +160,27 @@ func (e *Env) runsOf(name string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if files, err := studyRuns(dir, id, cell); err == nil || cell != "" || strings.Count(id, "-") >= 2 {
+		files, err := studyRuns(dir, id, cell)
+		if err == nil || cell != "" {
 			return files, err
 		}
+		if files, bad := e.oneRun(name); bad == nil || !errors.Is(bad, fs.ErrNotExist) {
+			return files, bad
+		}
+		if strings.Count(id, "-") >= 2 && !strings.HasSuffix(id, history.Ext) {
+			return nil, err
+		}
 	}
-	return nil, fmt.Errorf("%s: there is no such file, folder or study; kt study list has the studies", name)
+	return nil, fmt.Errorf("%s: there is no such file, folder or study, and no such run; kt runs and kt study list have them", name)
+}
+
+// oneRun returns the run file that the name or number of a run means.
+func (e *Env) oneRun(name string) ([]string, error) {
+	path, err := history.Find(e.runFiles(), name)
+	if err != nil {
+		return nil, err
+	}
+	return []string{path}, nil
 }
 
 // studyRuns returns the run files of a study, or of a cell.

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -111,15 +110,4 @@ func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, 
 	client.Log = func(string) {}
 	found, _ := peers(ctx, client, &a)
 	return client, found
-}
-
-// completeRunFiles offers the newest run files of the state folder, and else those that the shell
-// finds.
-func (e *Env) completeRunFiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	const most = 10
-	files := slices.DeleteFunc(e.runFiles(), func(f string) bool { return !strings.HasPrefix(f, typed) })
-	if len(files) == 0 {
-		return []string{"ktr"}, cobra.ShellCompDirectiveFilterFileExt
-	}
-	return files[:min(most, len(files))], cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -66,7 +66,18 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 		search.SLO = append(search.SLO, slo)
 	}
 	s, err := study.NewFind(load, search, plan.Duration(flags.Rest))
-	return s, errors.Join(append(errs, err)...)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	share(s, flags.Tags)
+	return s, nil
+}
+
+// share gives every run of a study these tags, if there are some.
+func share(s *study.Study, tags []string) {
+	if len(tags) > 0 {
+		s.Share("tag", tags)
+	}
 }
 
 // loadOf returns the load that stands behind the flags of a command.

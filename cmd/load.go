@@ -132,7 +132,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		return usageError(err)
 	}
 	defer shown.close()
-	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
+	file, err := openRunFile(env, l.ResultFile, l.stem())
 	if err != nil {
 		return usageError(err)
 	}
@@ -182,6 +182,15 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	return worse(judged, err)
 }
 
+// stem returns the part of the run file's name that names the load.
+func (l *load) stem() string {
+	acks := ""
+	if l.Plan.Writes() {
+		acks = l.system.Producer.Acks()
+	}
+	return run.Stem(&l.Plan, acks, l.Tags)
+}
+
 // maker returns what makes the run, here or on other hosts. hosts are those for the screen; nil: here.
 func (l *load) maker(ctx context.Context, env *Env) (do run.Func, hosts []tui.HostHeader, remove func(), err error) {
 	if len(l.Hosts.On) == 0 {
@@ -200,7 +209,7 @@ func (l *load) maker(ctx context.Context, env *Env) (do run.Func, hosts []tui.Ho
 // request returns the run that was asked for.
 func (l *load) request(env *Env, file *run.File) run.Request {
 	return run.Request{
-		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args),
+		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args), Tags: l.Tags,
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
 		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: l.ceiling(env),
 	}

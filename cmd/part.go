@@ -73,13 +73,13 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	if err != nil {
 		return err
 	}
-	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
+	file, err := openRunFile(env, l.ResultFile, l.stem())
 	if err != nil {
 		return usageError(err)
 	}
 	tuneProcess(env, l)
 	r := l.request(env, file)
-	r.Args, r.Part, r.Follows, r.Stop = p.job.Args, &p.job.Part, !p.job.CreateTopic, stop.asked
+	r.Args, r.Tags, r.Part, r.Follows, r.Stop = p.job.Args, p.job.Tags, &p.job.Part, !p.job.CreateTopic, stop.asked
 	r.Notify = func(n run.Notice) {
 		if n.Kind != run.LogDirUnknown {
 			env.notify(n, l.Quiet)

@@ -2,16 +2,14 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/history"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/stats"
@@ -21,24 +19,22 @@ import (
 
 func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "report [FILE]",
+		Use:   "report [RUN]",
 		Short: "Read a run file and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
 		Long: `Read a run file (.ktr), or a collection of several, and write its result in any format.
-Without FILE kt takes your newest run. A run that was killed is read up to its last
-second. kt report does not judge a run: its exit code is never 4 or 5.`,
-		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
+RUN is a file, or a run that kt keeps: last, last~1 (the one before), or the beginning of
+its name; kt runs lists them. Without RUN kt takes your newest run. A run that was killed
+is read up to its last second. kt report does not judge a run: its exit code is never 4
+or 5.`,
+		Example: `  kt report last~1
+  kt report 20261121-121025-produce-orders-50k-acks-all
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv
   kt report run.ktr --output hgrm > percentiles.hgrm
   kt report run.ktr --play --speed 10`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError(fmt.Errorf("kt report takes one run file (see: kt report --help)"))
-			}
-			return nil
-		},
+		Args:              oneFile,
 		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewReport(c.Flags())
@@ -62,6 +58,14 @@ second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		return writeReport(env, f, path, flags.Output, env.reportOptions(flags.Look, flags.Verbose))
 	}
 	return c
+}
+
+// oneFile refuses more than one run file.
+func oneFile(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(fmt.Errorf("%s takes one run file (see: %s --help)", c.CommandPath(), c.CommandPath()))
+	}
+	return nil
 }
 
 func openRun(path string) (*merge.File, error) {
@@ -88,40 +92,12 @@ func notADirectory(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil // what is wrong then is found by reading it
 	}
-	files, err := merge.FilesIn(path)
-	if err != nil {
-		return fmt.Errorf("%w: name a run file", err)
+	files, err := history.Folder{Dir: path}.Files()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, input.Cause(err))
+	case len(files) == 0:
+		return fmt.Errorf("%s: there is no %s file in it: name a run file", path, history.Ext)
 	}
-	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, theme.Quoted(newestFirst(files)[0]), theme.Quoted(path))
-}
-
-// runFile returns the run file that is named, or else the newest one of the state folder.
-func (e *Env) runFile(args []string) (string, error) {
-	if len(args) > 0 {
-		return args[0], nil
-	}
-	files := e.runFiles()
-	if len(files) == 0 {
-		return "", errors.New("no run file is kept here yet: name one, or make a run with kt produce")
-	}
-	e.say("run file %s", files[0])
-	return files[0], nil
-}
-
-// runFiles returns the run files of the state folder, the newest first.
-func (e *Env) runFiles() []string {
-	files, _ := merge.FilesIn(filepath.Join(e.stateDir(), "runs")) // a folder that cannot be read has none
-	return newestFirst(files)
-}
-
-// newestFirst sorts files by the time of their last change.
-func newestFirst(files []string) []string {
-	changed := make(map[string]time.Time, len(files))
-	for _, name := range files {
-		if info, err := os.Stat(name); err == nil {
-			changed[name] = info.ModTime()
-		}
-	}
-	slices.SortStableFunc(files, func(a, b string) int { return changed[b].Compare(changed[a]) })
-	return files
+	return fmt.Errorf("%s: it is a directory: name a run file, as %s, or merge all of them with: kt collect %s", path, theme.Quoted(files[0]), theme.Quoted(path))
 }

@@ -79,6 +79,7 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 	if flags.RunTime > 0 {
 		s.LimitTo(flags.RunTime)
 	}
+	share(s, flags.Tags)
 	return s, nil
 }
 

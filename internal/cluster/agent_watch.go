@@ -33,7 +33,7 @@ func (r *hostRun) openWatch() (*watch, error) {
 	}
 	h := result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: r.a.o.Info.Version, StartedAt: r.a.o.Now().UTC(),
-		Args: r.offer.Args, Plan: r.offer.Plan, Part: &r.offer.Part,
+		Args: r.offer.Args, Tags: r.offer.Tags, Plan: r.offer.Plan, Part: &r.offer.Part,
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	f, err := result.NewRunFile(w, h)

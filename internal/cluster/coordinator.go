@@ -19,6 +19,7 @@ type loadOrder struct {
 	Run   string   // its name: --run
 	Epoch string   // random, unique to this start of the run
 	Args  []string // the command line, for the headers
+	Tags  []string // of the run, for the headers
 	Plan  plan.Plan
 
 	// The Java properties of the clients.
@@ -152,7 +153,7 @@ func (o *loadOrder) offers() ([]*link, error) {
 	offerTo := func(p Peer) offer {
 		return offer{
 			Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster},
-			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Lasts: lasts(&o.Plan),
+			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, Lasts: lasts(&o.Plan),
 		}
 	}
 	var links []*link

@@ -21,6 +21,7 @@ type Job struct {
 
 	CreateTopic bool     `json:"create_topic,omitempty"` // this process makes the topic if needed, and watches the cluster
 	Args        []string `json:"command_line"`           // of the coordinator, for the run file only
+	Tags        []string `json:"tags,omitempty"`         // of the run, for the run file only
 }
 
 // Second is one second of a run of one process.

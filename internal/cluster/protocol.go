@@ -129,6 +129,7 @@ type offer struct {
 	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
 	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
 	Args     []string              `json:"command_line"`
+	Tags     []string              `json:"tags,omitempty"`     // of the run
 	Shares   []jobShare            `json:"shares,omitempty"`   // one for each process; none: the host is only watched
 	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
 }
@@ -146,7 +147,7 @@ type jobShare struct {
 func (o *offer) jobs() []Job {
 	var jobs []Job
 	for i, s := range o.Shares {
-		j := Job{Part: o.Part, Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, CreateTopic: s.CreateTopic}
+		j := Job{Part: o.Part, Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, CreateTopic: s.CreateTopic}
 		j.Part.Process = i + 1
 		j.Plan.Producers, j.Plan.Read.Consumers, j.Plan.Share = s.Producers, s.Consumers, s.Share
 		jobs = append(jobs, j)

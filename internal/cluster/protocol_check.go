@@ -92,7 +92,7 @@ func (o *offer) check() error {
 			return errors.New("a tag is too long")
 		}
 	}
-	return errors.Join(checkGiven(o.Producer), checkGiven(o.Consumer))
+	return errors.Join(plan.CheckTags(o.Tags), checkGiven(o.Producer), checkGiven(o.Consumer))
 }
 
 // checkSize returns an error if the offer is too large for any agent.

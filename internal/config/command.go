@@ -99,6 +99,8 @@ func definitions() map[string]func(*pflag.FlagSet) loader {
 		},
 		"peers":  func(s *pflag.FlagSet) loader { return without(NewPeers(s).Load) },
 		"report": func(s *pflag.FlagSet) loader { return without(NewReport(s).Load) },
+		"runs":   func(s *pflag.FlagSet) loader { return without(NewRuns(s).Load) },
+		"prune":  func(s *pflag.FlagSet) loader { return without(NewPrune(s).Load) },
 	}
 }
 

@@ -181,6 +181,7 @@ func (f *Flags) defineOutput() {
 	set := f.set
 	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv or perf-test (default tui on a terminal, else text)")
 	set.StringVar(&f.run.ResultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
+	defineTags(set, &f.run.Tags, tagUsage)
 	set.StringVar(&f.interval, "reporting-interval", "5000", "time between progress lines, as `MS` or time")
 	set.BoolVar(&f.run.PrintMetrics, "print-metrics", false, "print the client's metrics at the end")
 	set.StringVar(&f.run.Metrics, "metrics-listen", "", "serve metrics for Prometheus at this `HOST:PORT` while the run goes on")

@@ -20,6 +20,7 @@ type Find struct {
 	Rest      time.Duration // between two trials
 	DryRun    bool
 	Quiet     bool
+	Tags      []string // of every run
 
 	ladder                 []string
 	trial, rest, precision string
@@ -36,7 +37,10 @@ func NewFind(flags *pflag.FlagSet) *Find {
 		flags.StringVar(&f.rest, "rest", "5s", "wait this `TIME` between two trials")
 		flags.BoolVar(&f.DryRun, "dry-run", false, "check the load, show the longest way, and make no run")
 	})
-	f.defineForm(flags, "find", TableOutputs, func() { defineQuiet(flags, &f.Quiet) })
+	f.defineForm(flags, "find", TableOutputs, func() {
+		defineQuiet(flags, &f.Quiet)
+		defineTags(flags, &f.Tags, tagsUsage)
+	})
 	return f
 }
 

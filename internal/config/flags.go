@@ -80,6 +80,14 @@ func NewRoundtrip(set *pflag.FlagSet) *Flags { return newFlags(set, plan.Roundtr
 // commands are those that make a load.
 var commands = []plan.Command{plan.Produce, plan.Consume, plan.Roundtrip}
 
+// LoadCommands returns the names of the commands that make a load.
+func LoadCommands() (names []string) {
+	for _, c := range commands {
+		names = append(names, string(c))
+	}
+	return names
+}
+
 func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
 	f := &Flags{set: set, command: command}
 	set.SortFlags = false

@@ -35,6 +35,9 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Interval = b.interval()
 	r.Output = b.output()
 	b.checkMetrics()
+	if r.Tags, err = tagsOf(f.run.Tags); err != nil {
+		b.errs = append(b.errs, err)
+	}
 	b.checkVerify()
 	b.ignored()
 	if err := r.Plan.Validate(); err != nil {

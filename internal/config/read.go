@@ -43,7 +43,7 @@ func (b *builder) group() (id string, own bool) {
 		b.groupOnly()
 		return "", false
 	}
-	id = fmt.Sprintf("perf-consumer-%d", rand.IntN(100_000)) // as Kafka's consumer test
+	id = fmt.Sprintf("%s%d", plan.OwnGroup, rand.IntN(100_000)) // as Kafka's consumer test
 	b.consumer.given[property] = plan.Given{Value: id, Source: fromNobody}
 	return id, false
 }

@@ -18,6 +18,7 @@ type Run struct {
 	Security Security // of the connections to the cluster
 
 	Name  string // of the run, by which it is merged with others; "": none
+	Tags  []string
 	Hosts Hosts
 
 	Execs      []plan.Exec // in the order in which they were given

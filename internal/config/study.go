@@ -26,6 +26,7 @@ type Study struct {
 	Yes     bool // do not ask before loads of a protected cluster
 
 	assigned, servers, on  []string
+	tags                   []string
 	runTime, commandConfig string
 	cluster                string
 	bytes, rest            string
@@ -62,7 +63,10 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 		flags.IntVar(&s.processes, "processes", 1, "`N` processes on each host of --on")
 		s.agents.define(flags)
 	})
-	s.defineForm(flags, "study", TableOutputs, func() { defineQuiet(flags, &s.Quiet) })
+	s.defineForm(flags, "study", TableOutputs, func() {
+		defineQuiet(flags, &s.Quiet)
+		defineTags(flags, &s.tags, tagsUsage)
+	})
 	group(flags, groupConfig, func() { defineYes(flags, &s.Yes) })
 	return s
 }
@@ -135,6 +139,7 @@ func (s *Study) Shared() (shared []Assignment) {
 	if s.sources["command-config"] != "cluster "+s.cluster {
 		add("command-config", s.commandConfig)
 	}
+	add("tag", strings.Join(s.tags, ","))
 	add("on", strings.Join(s.on, ","))
 	add("processes", strconv.Itoa(s.processes))
 	add("join", strings.Join(s.agents.Join, ","))

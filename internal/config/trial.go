@@ -18,6 +18,7 @@ type Trial struct {
 	Discard int           // runs before the others that do not count
 	DryRun  bool
 	Quiet   bool
+	Tags    []string // of every run
 
 	delta, runTime, rest string
 }
@@ -33,7 +34,10 @@ func NewTrial(flags *pflag.FlagSet) *Trial {
 		flags.IntVar(&t.Discard, "discard", 1, "make `N` runs first that do not count: they warm the brokers up")
 		flags.BoolVar(&t.DryRun, "dry-run", false, "check the load and the change, show the runs, and make none")
 	})
-	t.defineForm(flags, "trial", TableOutputs, func() { defineQuiet(flags, &t.Quiet) })
+	t.defineForm(flags, "trial", TableOutputs, func() {
+		defineQuiet(flags, &t.Quiet)
+		defineTags(flags, &t.Tags, tagsUsage)
+	})
 	return t
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 )
 
@@ -15,6 +16,22 @@ var runName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 func CheckName(name string) error {
 	if !runName.MatchString(name) {
 		return errors.New("a name has 1 to 64 letters, digits, '.', '_' or '-', and begins with a letter or a digit")
+	}
+	return nil
+}
+
+// maxTags is how many tags a run may have: they stand in one line of a table.
+const maxTags = 8
+
+// CheckTags returns an error unless a run may have these tags.
+func CheckTags(tags []string) error {
+	if len(tags) > maxTags {
+		return fmt.Errorf("--tag: there are %d, and a run has %d at most", len(tags), maxTags)
+	}
+	for _, tag := range tags {
+		if err := CheckName(tag); err != nil {
+			return fmt.Errorf("--tag %q: %w", tag, err)
+		}
 	}
 	return nil
 }

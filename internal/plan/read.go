@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// OwnGroup begins the id of a group that nobody has named. A random number follows.
+const OwnGroup = "perf-consumer-"
+
 // Read is how the records are read. The zero value reads nothing.
 type Read struct {
 	Consumers int    `json:"consumers"`         // clients in this process, of each group

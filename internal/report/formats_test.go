@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -254,7 +255,11 @@ func TestTagsSayWhatKindOfLoadItIs(t *testing.T) {
 	if diff := cmp.Diff([]string{"acks=all", "4 partitions", "RF 3", "512 B", "lz4", "2 producers"}, Tags(h)); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
-	h.Plan.Producers, h.Config = 1, nil
+	h.Tags = []string{"nightly", "eu"}
+	if got := Tags(h); !slices.Equal(got[len(got)-2:], []string{"#nightly", "#eu"}) {
+		t.Errorf("the tags of the run are not at the end of %q", got)
+	}
+	h.Plan.Producers, h.Config, h.Tags = 1, nil, nil
 	h.Plan.Payload = plan.Payload{Kind: plan.Monotonic}
 	if diff := cmp.Diff([]string{"acks=", "4 partitions", "RF 3", "monotonic payloads"}, Tags(h)); diff != "" {
 		t.Errorf("tags of a plain load (-want +got):\n%s", diff)

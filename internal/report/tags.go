@@ -6,7 +6,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Tags returns a few words about the kind of load.
+// Tags returns a few words about the kind of load, and the tags of the run with a # before each.
 func Tags(h result.Header) []string {
 	tags := []string{}
 	if writes(h) {
@@ -33,6 +33,9 @@ func Tags(h result.Header) []string {
 	}
 	if h.Plan.Reads() {
 		tags = append(tags, readTags(h)...)
+	}
+	for _, tag := range h.Tags {
+		tags = append(tags, "#"+tag)
 	}
 	return tags
 }

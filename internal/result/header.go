@@ -34,6 +34,8 @@ type Header struct {
 	Args      []string  `json:"command_line"`
 	Embedded  bool      `json:"embedded_broker"`
 
+	Tags []string `json:"tags,omitempty"` // of the run, by which a person finds it again: --tag
+
 	Plan           plan.Plan   `json:"plan"`
 	Config         []Setting   `json:"effective_config" of:"writing"` // of the producers
 	ConsumerConfig []Setting   `json:"consumer_config,omitempty"`     // of the consumers

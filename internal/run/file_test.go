@@ -18,23 +18,48 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 	}()
 	dir := filepath.Join(t.TempDir(), "runs")
 	at := time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC)
-	for _, r := range []struct{ name, topic, include, want string }{
-		{"a topic", "orders", "", "20260131-150405-consume-orders.ktr"},
-		{"the same again", "orders", "", "20260131-150405-consume-orders-2.ktr"},
-		{"dots", "...", "", "20260131-150405-consume-....ktr"},
-		{"a pattern, which is no name", "", "../(a|b).*", "20260131-150405-consume-topics.ktr"},
-		{"the longest topic there can be", strings.Repeat("x", 249), "", "20260131-150405-consume-" + strings.Repeat("x", 212) + ".ktr"},
+	long := strings.Repeat("x", 249)
+	for _, r := range []struct {
+		name, topic string
+		load        plan.Plan
+		acks        string
+		tags        []string
+		want        string
+	}{
+		{"a topic", "orders", plan.Plan{Command: plan.Consume}, "", nil, "consume-orders"},
+		{"the same again", "orders", plan.Plan{Command: plan.Consume}, "", nil, "consume-orders-2"},
+		{"dots", "...", plan.Plan{Command: plan.Consume}, "", nil, "consume-..."},
+		{"a pattern, which is no name", "", plan.Plan{Command: plan.Consume, Read: plan.Read{Include: "../(a|b).*"}}, "", nil, "consume-topics"},
+		{"the longest topic there can be", long, plan.Plan{Command: plan.Consume}, "", nil, "consume-" + long[:212]},
+		{"a group", "orders", plan.Plan{Command: plan.Consume, Read: plan.Read{Group: "billing/eu *"}}, "", nil, "consume-orders-group-billing-eu--"},
+		{"a group that nobody has named", "orders", plan.Plan{Command: plan.Consume, Read: plan.Read{Group: "perf-consumer-4711"}}, "", nil, "consume-orders-3"},
+		{"a rate, acks and tags", "orders", atRate(t, "50000"), "all", []string{"nightly", "eu"}, "produce-orders-50k-acks-all-nightly"},
+		{"an odd rate", "orders", atRate(t, "12345678"), "1", nil, "produce-orders-12.35M-acks-1"},
+		{"a rate in bytes", "orders", atRate(t, "100MiB/s"), "0", nil, "produce-orders-100MiB-acks-0"},
+		{"stages", "orders", atRate(t, "10k@1m,10k..50k@5m"), "all", nil, "produce-orders-stages-acks-all"},
+		{"all of it at its longest", long, atRate(t, "0.125"), "all", []string{long[:64]}, "produce-" + long[:220-8-6-9-33] + "-0.125-acks-all-" + long[:32]},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			p := &plan.Plan{Command: plan.Consume, Topic: plan.Topic{Name: r.topic}, Read: plan.Read{Include: r.include}}
-			f, err := CreateFileIn(dir, Stem(p), at)
+			p := r.load
+			p.Topic.Name = r.topic
+			f, err := CreateFileIn(dir, Stem(&p, r.acks, r.tags), at)
 			if err != nil {
 				t.Fatal(err)
 			}
 			files = append(files, f)
-			if want := filepath.Join(dir, r.want); f.Path() != want {
+			if want := filepath.Join(dir, "20260131-150405-"+r.want+".ktr"); f.Path() != want {
 				t.Errorf("it is %s, want %s", f.Path(), want)
 			}
 		})
 	}
+}
+
+// atRate returns a load that writes at a rate.
+func atRate(t *testing.T, rate string) plan.Plan {
+	t.Helper()
+	r, err := plan.ParseTarget(rate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Plan{Command: plan.Produce, Producers: 1, Load: plan.Load{Rate: r}}
 }

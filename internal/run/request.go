@@ -20,6 +20,7 @@ type Request struct {
 
 	Version string           // of kt, for the header
 	Args    []string         // the command line, for the header
+	Tags    []string         // of the run, for the header
 	Part    *result.Part     // of a bigger run; nil: the run stands for itself
 	Follows bool             // another process of the same load watches the system
 	Execs   []plan.Exec      // commands to run beside the load

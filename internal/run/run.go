@@ -151,7 +151,7 @@ func (m *maker) start() (time.Time, result.Start) {
 func (m *maker) describe() {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
-		Args: m.Args, Part: m.Part, Plan: shown(m.Plan),
+		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: shown(m.Plan),
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	m.session.Describe(&m.header)
@@ -228,12 +228,3 @@ func trailerOf(end engine.End) result.Trailer {
 func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
 
 var _ Func = Run
-
-// Stem returns the part of a run file's name that names the load.
-func Stem(p *plan.Plan) string {
-	topic := p.Topic.Name // with letters, digits, '.', '_' and '-' only: plan.CheckTopic
-	if topic == "" {
-		topic = "topics" // that match a pattern, which would be no name for a file
-	}
-	return fmt.Sprintf("%s-%s", p.Command, topic)
-}

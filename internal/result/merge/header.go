@@ -43,6 +43,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		configs = append(configs, p.header.Config)
 		consumerConfigs = append(consumerConfigs, p.header.ConsumerConfig)
 	}
+	h.Tags = sharedTags(parts)
 	names := slices.Sorted(maps.Keys(versions))
 	h.KTVersion = strings.Join(names, ", ")
 	if len(names) > 1 {
@@ -64,6 +65,17 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		m.notes = append(m.notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
 	}
 	return h
+}
+
+// sharedTags returns the tags of all parts together, sorted.
+func sharedTags(parts []*mergedPart) []string {
+	tags := make(map[string]bool)
+	for _, p := range parts {
+		for _, tag := range p.header.Tags {
+			tags[tag] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(tags))
 }
 
 // plan returns the part's plan as of common time.

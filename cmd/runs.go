@@ -1,0 +1,245 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/history"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+func newRuns(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs that kt keeps, show one again, remove old ones",
+
+		SuggestFor: []string{"history", "list", "log", "ls"},
+		Long: `List the runs of the state folder, the newest first: when, what, where, how fast, what
+the limit was, and whether the run is valid. p99 is that of the headline latency; a run
+at an unlimited rate has none. Runs of studies are in kt study list.
+
+Wherever a command takes a run file, RUN is one of these too: last, last~1 (the one
+before the newest), last~2 and so on, or the beginning of a name.`,
+		Example: `  kt runs
+  kt runs --tag nightly --since 7d
+  kt runs --output json | jq '.runs[] | select(.valid == false) | .name'
+  kt compare last~1 last
+  kt runs prune --keep 50 --older 30d`,
+		Args: noArgs,
+	}
+	define := func(c *cobra.Command) {
+		flags := config.NewRuns(c.Flags())
+		completions(c, map[string][]string{"output": config.RunsOutputs, "command": config.LoadCommands(), "since": nil})
+		lookUp(c, "tag", func(context.Context, *pflag.FlagSet) []string { return env.tags() })
+		c.RunE = func(*cobra.Command, []string) error {
+			if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+				return usageError(err)
+			}
+			return listRuns(env, flags)
+		}
+	}
+	define(c)
+	list := &cobra.Command{Use: "list", Short: "List the runs, as kt runs does", Args: noArgs}
+	define(list)
+	c.AddCommand(list, newRunsShow(env), newRunsOpen(env), newRunsRemove(env), newRunsPrune(env))
+	return c
+}
+
+// listRuns writes the runs that the flags choose.
+func listRuns(env *Env, flags *config.Runs) error {
+	all, err := env.runsFolder().Runs()
+	if err != nil {
+		return err
+	}
+	filter := history.Filter{Tags: flags.Tags, Command: plan.Command(flags.Command), Topic: flags.Topic, Valid: flags.Valid}
+	if flags.Since > 0 {
+		filter.Since = env.Now().Add(-flags.Since)
+	}
+	runs := filter.Choose(all)
+	if flags.Output != "text" {
+		return report.RunsFormats[flags.Output](env.Stdout, runs, env.reportOptions(flags.Look, false))
+	}
+	switch {
+	case len(all) == 0:
+		env.say("no run is kept here yet: make one with kt produce")
+		return nil
+	case len(runs) == 0:
+		env.say("none of %s fits; kt runs lists them all", theme.Plural(len(all), "run", "runs"))
+		return nil
+	}
+	older := 0
+	if n := flags.Rows; n > 0 && n < len(runs) {
+		runs, older = runs[:n], len(runs)-n
+	}
+	err = report.RunsFormats["text"](env.Stdout, runs, env.reportOptions(flags.Look, false))
+	if err == nil && older > 0 {
+		env.say("%s not shown: kt runs --rows 0", theme.Plural(older, "older run is", "older runs are"))
+	}
+	return err
+}
+
+// tags returns the tags of all runs.
+func (e *Env) tags() (tags []string) {
+	runs, _ := e.runsFolder().Runs() // a folder that cannot be read has none
+	for i := range runs {
+		tags = append(tags, runs[i].Tags...)
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// newRunsShow returns kt report under another name.
+func newRunsShow(env *Env) *cobra.Command {
+	c := newReport(env)
+	c.Use, c.Short, c.SuggestFor = "show [RUN]", "Write the result of a run, as kt report does", nil
+	c.Example = `  kt runs show last~1
+  kt runs show last --output json | jq .bound_by`
+	return c
+}
+
+func newRunsRemove(env *Env) *cobra.Command {
+	yes := false
+	c := &cobra.Command{
+		Use:     "rm RUN...",
+		Short:   "Remove runs, with their ledgers and pages",
+		Example: `  kt runs rm last`,
+
+		SuggestFor: []string{"remove", "delete"},
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(errors.New("name the runs to remove, as in kt runs rm last; kt runs lists them"))
+			}
+			return nil
+		},
+		ValidArgsFunction: env.completeKept,
+	}
+	config.DefineRemove(c.Flags(), &yes)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var paths []string
+		var errs []error
+		files := env.runFiles()
+		for _, name := range args {
+			path, err := env.runsFolder().FindKept(files, name)
+			errs = append(errs, err)
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+		if err := errors.Join(errs...); err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, yes) })
+	}
+	return c
+}
+
+func newRunsPrune(env *Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove old runs",
+		Long: `Remove runs that are older than --older and not among the newest --keep, with their
+ledgers and pages. Runs with a tag stay, unless --tagged is given. A run at work stays.
+kt shows the runs, and asks.`,
+		Example: `  kt runs prune --dry-run
+  kt runs prune --keep 50 --older 30d --yes`,
+		Args: noArgs,
+	}
+	flags := config.NewPrune(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return pruneRuns(ctx, env, flags) })
+	}
+	return c
+}
+
+func pruneRuns(ctx context.Context, env *Env, flags *config.Prune) error {
+	all, err := env.runsFolder().Runs()
+	if err != nil {
+		return err
+	}
+	keep := history.Keep{Newest: flags.Keep, Since: env.Now().Add(-flags.Older), Tagged: !flags.Tagged}
+	old := keep.Old(all)
+	if len(old) == 0 {
+		env.say("nothing to remove: each of %s is younger than %s, among the newest %d, tagged or at work",
+			theme.Plural(len(all), "run", "runs"), age(flags.Older), flags.Keep)
+		return nil
+	}
+	var paths []string
+	for i := range old {
+		paths = append(paths, old[i].Path)
+	}
+	if err := report.RunsFormats["text"](env.Stdout, old, env.reportOptions(config.Look{}, false)); err != nil {
+		return err
+	}
+	if flags.DryRun {
+		env.say("would remove %s", amount(paths))
+		return nil
+	}
+	return removeRuns(ctx, env, paths, flags.Yes)
+}
+
+// age returns a time until now in days, if it is whole days.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= day && d%day == 0 {
+		return theme.Plural(int64(d/day), "day", "days")
+	}
+	return theme.Duration(d)
+}
+
+// amount returns how many runs there are, and their bytes.
+func amount(paths []string) string {
+	var bytes int64
+	for _, path := range paths {
+		bytes += history.Size(path)
+	}
+	return fmt.Sprintf("%s (%s)", theme.Plural(len(paths), "run", "runs"), theme.Bytes(bytes))
+}
+
+// removeRuns asks, unless yes is given, and removes runs.
+func removeRuns(ctx context.Context, env *Env, paths []string, yes bool) error {
+	all := amount(paths)
+	if !yes && !env.StdinTTY {
+		return usageError(errNobodyToAsk)
+	}
+	if !yes {
+		for _, path := range paths {
+			env.say("%s", runName(path))
+		}
+		switch yes, err := env.confirm(ctx, "remove "+all+"?"); {
+		case err != nil:
+			return err
+		case !yes:
+			return usageError(errors.New("nothing was removed"))
+		}
+	}
+	removed := 0
+	var errs []error
+	for _, path := range paths {
+		if err := history.Remove(path); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed++
+		_ = os.Remove(env.pageOf(path)) // there may be none
+	}
+	if removed == len(paths) {
+		env.say("removed %s", all)
+	} else {
+		env.say("removed %d of %s", removed, theme.Plural(len(paths), "run", "runs"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result/merge"
+)
+
+// page is the format of a page for a browser.
+const page = "html"
+
+func newRunsOpen(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "open [RUN]",
+		Short: "Make the page of a run and show it in the browser",
+		Long: `Make the HTML page of a run in the cache folder, write its path, and show it in the
+browser if there is a desktop. Without RUN kt takes your newest run.`,
+		Example:           `  kt runs open last~1`,
+		Args:              oneFile,
+		ValidArgsFunction: env.completeRunFiles,
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := env.runFile(args)
+			if err != nil {
+				return usageError(err)
+			}
+			return openPage(env, path)
+		},
+	}
+}
+
+// openPage makes the page of a run and shows it.
+func openPage(env *Env, path string) error {
+	format, to := report.Formats[page], env.pageOf(path)
+	switch {
+	case format == nil:
+		return errors.New("this kt makes no pages; kt report writes the result in other formats")
+	case to == "":
+		return errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + page)
+	}
+	f, err := openRun(path)
+	if err != nil {
+		return usageError(err)
+	}
+	defer f.Close()
+	if err := env.makePage(f, path, format, to); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(env.Stdout, to); err != nil {
+		return err
+	}
+	return env.browse(to)
+}
+
+// makePage writes a page. It takes the place of an older one when it is complete.
+func (e *Env) makePage(f *merge.File, path string, format report.Format, to string) error {
+	res, err := merge.Read(f, f.Size)
+	if err != nil {
+		return usageError(fmt.Errorf("%s: %w", path, err))
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	part, err := os.CreateTemp(filepath.Dir(to), ".page-*")
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	err = format(part, res, e.reportOptions(config.Look{}, false))
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), to)
+	}
+	if err != nil {
+		_ = os.Remove(part.Name()) // it is not complete
+		return fmt.Errorf("page %s: %w", to, input.Cause(err))
+	}
+	return nil
+}
+
+// pageOf returns where the page of a run is made: kt/pages in $XDG_CACHE_HOME or ~/.cache. It is empty without a home folder.
+func (e *Env) pageOf(path string) string {
+	dir := e.Getenv("XDG_CACHE_HOME")
+	switch {
+	case filepath.IsAbs(dir):
+	case e.HomeDir != "":
+		dir = filepath.Join(e.HomeDir, ".cache")
+	default:
+		return ""
+	}
+	return filepath.Join(dir, "kt", "pages", runName(path)+"."+page)
+}
+
+// browse shows a page in the browser, where a person sits at a desktop.
+func (e *Env) browse(path string) error {
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	} else if e.Getenv("DISPLAY") == "" && e.Getenv("WAYLAND_DISPLAY") == "" {
+		return nil
+	}
+	if _, err := exec.LookPath(opener); err != nil || !e.StdoutTTY {
+		return nil
+	}
+	if err := exec.Command(opener, path).Run(); err != nil {
+		return fmt.Errorf("%s %s: %w; open the page by hand", opener, path, err)
+	}
+	return nil
+}

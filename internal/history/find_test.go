@@ -1,0 +1,129 @@
+package history
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestANameMeansOneRun(t *testing.T) {
+	paths := []string{
+		"/s/runs/20261121-121027-consume-orders.ktr",
+		"/s/runs/20261121-121026-produce-orders-50k-acks-all-2.ktr",
+		"/s/runs/20261121-121026-produce-orders-50k-acks-all.ktr",
+		"/s/runs/by-hand.ktr",
+	}
+	for _, r := range []struct {
+		name string
+		want int    // number in paths
+		bad  string // of the error, instead
+	}{
+		{"last", 0, ""},
+		{"last~0", 0, ""},
+		{"last~3", 3, ""},
+		{"last~4", 0, "last~4: the oldest run is last~3"},
+		{"last~99999999999999999999", 0, "there is no such file or run"},
+		{"last~", 0, "there is no such file or run"},
+		{"last~-1", 0, "there is no such file or run"},
+		{"last~+1", 0, "there is no such file or run"},
+		{"by-hand", 3, ""},
+		{"by-hand.ktr", 3, ""},
+		{"b", 3, ""},
+		{"20261121-121027", 0, ""},
+		{"20261121-121026-produce-orders-50k-acks-all", 2, ""}, // the whole name wins over one that it begins
+		{"20261121-121026-produce-orders-50k-acks-all-", 1, ""},
+		{"20261121-121026", 0, "2 runs begin so"},
+		{"", 0, "there is no such file or run"},
+		{"by-hnad", 0, "did you mean by-hand?"},
+		{"produce", 0, "there is no such file or run; kt runs lists the runs"},
+	} {
+		got, err := Find(paths, r.name)
+		switch {
+		case r.bad == "" && (err != nil || got != paths[r.want]):
+			t.Errorf("Find(%q) = %s, %v; want %s", r.name, got, err, paths[r.want])
+		case r.bad != "" && (err == nil || !strings.Contains(err.Error(), r.bad)):
+			t.Errorf("Find(%q) = %s, %v; want an error with %q", r.name, got, err, r.bad)
+		}
+		if r.bad != "" && strings.Contains(r.bad, "no such") && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Find(%q): %v is not the error of a missing file", r.name, err)
+		}
+	}
+	if _, err := Find(nil, "last"); err == nil || !strings.Contains(err.Error(), "no run is kept here yet") {
+		t.Errorf("without runs: %v", err)
+	}
+}
+
+func TestOnlyRunsOfTheFolderAreFoundToBeRemoved(t *testing.T) {
+	f := Folder{t.TempDir()}
+	path := filepath.Join(f.Dir, "a"+Ext)
+	for _, name := range []string{"a", "a.ktr", "last", path} {
+		if got, err := f.FindKept([]string{path}, name); err != nil || got != path {
+			t.Errorf("FindKept(%q) = %s, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"./a.ktr", "../a.ktr", f.Dir + "/../a.ktr", "b", "/"} {
+		if got, err := f.FindKept([]string{path}, name); err == nil {
+			t.Errorf("FindKept(%q) = %s", name, got)
+		}
+	}
+}
+
+func TestPruningKeepsTheNewestTheYoungAndTheTagged(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var runs []Run
+	for days := range 6 {
+		runs = append(runs, Run{Name: string(rune('a' + days)), StartedAt: now.Add(-time.Duration(days) * 24 * time.Hour)})
+	}
+	runs[4].Tags = []string{"baseline"}
+	runs[5].AtWork = true
+	day := func(n int) time.Time { return now.Add(time.Duration(-24*n) * time.Hour) }
+	for _, r := range []struct {
+		name string
+		keep Keep
+		want []string
+	}{
+		{"all are among the newest", Keep{Newest: 6, Since: now}, nil},
+		{"more are kept than there are", Keep{Newest: 200, Since: now}, nil},
+		{"all are young", Keep{Since: day(9)}, nil},
+		{"one of the exact age stays", Keep{Since: day(2), Tagged: true}, []string{"d"}},
+		{"old, and not among the newest", Keep{Newest: 3, Since: day(0), Tagged: true}, []string{"d"}},
+		{"old, and among the newest", Keep{Newest: 4, Since: day(0), Tagged: true}, nil},
+		{"tagged ones too", Keep{Newest: 2, Since: day(2)}, []string{"d", "e"}},
+		{"none is kept but the one at work", Keep{Since: now.Add(time.Hour)}, []string{"a", "b", "c", "d", "e"}},
+	} {
+		if diff := cmp.Diff(r.want, namesOf(r.keep.Old(runs))); diff != "" {
+			t.Errorf("%s: what goes (-want +got):\n%s", r.name, diff)
+		}
+	}
+}
+
+func TestAFilterChoosesRunsThatFitInAll(t *testing.T) {
+	yes, no := true, false
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	runs := []Run{
+		{Name: "a", Command: "produce", Topic: "orders", Tags: []string{"x", "y"}, Valid: &yes, StartedAt: now},
+		{Name: "b", Command: "consume", Topic: "orders", Tags: []string{"x"}, Valid: &no, StartedAt: now.Add(-time.Hour)},
+		{Name: "c", Problem: "damaged", StartedAt: now.Add(-2 * time.Hour)},
+	}
+	for _, r := range []struct {
+		name   string
+		filter Filter
+		want   []string
+	}{
+		{"all", Filter{}, []string{"a", "b", "c"}},
+		{"a tag", Filter{Tags: []string{"x"}}, []string{"a", "b"}},
+		{"all of several tags", Filter{Tags: []string{"y", "x"}}, []string{"a"}},
+		{"a command", Filter{Command: "consume"}, []string{"b"}},
+		{"a topic and a time", Filter{Topic: "orders", Since: now.Add(-time.Minute)}, []string{"a"}},
+		{"valid ones", Filter{Valid: true}, []string{"a"}},
+	} {
+		if diff := cmp.Diff(r.want, namesOf(r.filter.Choose(runs))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", r.name, diff)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
+)
+
+// writeRun writes a run file of some seconds.
+func writeRun(t testing.TB, path string, seconds int, tags ...string) {
+	t.Helper()
+	var file canned.File
+	f, err := result.NewRunFile(&file, result.Header{Schema: result.Schema, RunID: "id", Plan: canned.Plan(100), Tags: tags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range canned.Written(1, seconds) {
+		e.To(f)
+	}
+	if err := f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: float64(seconds)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func touch(t *testing.T, path string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runsOf(t *testing.T, f Folder) []Run {
+	t.Helper()
+	runs, err := f.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+func namesOf(runs []Run) (names []string) {
+	for _, r := range runs {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+func TestAFolderThatIsNotThereHasNoRuns(t *testing.T) {
+	for _, dir := range []string{"", filepath.Join(t.TempDir(), "none")} {
+		if runs := runsOf(t, Folder{dir}); len(runs) > 0 {
+			t.Errorf("%q has %v", dir, runs)
+		}
+	}
+}
+
+func TestRunsComeInTheOrderOfTheirStarts(t *testing.T) {
+	f := Folder{t.TempDir()}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for name, changed := range map[string]time.Time{
+		"20261121-115900-produce-b":   now.Add(time.Hour), // a long run: what counts is its start
+		"20261121-120000-produce-c":   now,
+		"20261121-120000-produce-c-2": now.Add(time.Second),
+		"by-hand":                     now.Add(-time.Hour), // without a time in its name
+	} {
+		path := filepath.Join(f.Dir, name+Ext)
+		writeRun(t, path, 1)
+		touch(t, path, changed)
+	}
+	if err := os.WriteFile(filepath.Join(f.Dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(f.Dir, "folder"+Ext), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	runs := runsOf(t, f)
+	want := []string{"20261121-120000-produce-c-2", "20261121-120000-produce-c", "20261121-115900-produce-b", "by-hand"}
+	if diff := cmp.Diff(want, namesOf(runs)); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if runs[0].Reference != "last" || runs[3].Reference != "last~3" {
+		t.Errorf("references are %s and %s", runs[0].Reference, runs[3].Reference)
+	}
+	files, err := f.Files()
+	if err != nil || len(files) != 4 || files[3] != filepath.Join(f.Dir, "by-hand"+Ext) {
+		t.Errorf("the files are %v, %v", files, err)
+	}
+}
+
+func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
+	f := Folder{t.TempDir()}
+	writeRun(t, filepath.Join(f.Dir, "a"+Ext), 3, "nightly")
+	if err := os.WriteFile(filepath.Join(f.Dir, "b"+Ext), []byte("junk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := runsOf(t, f)
+	if diff := cmp.Diff(read, runsOf(t, f)); diff != "" {
+		t.Errorf("rows of the index (-read +index):\n%s", diff)
+	}
+	a := read[slices.IndexFunc(read, func(r Run) bool { return r.Name == "a" })]
+	if a.Topic != "orders" || a.Server != "a:9092" || !slices.Equal(a.Tags, []string{"nightly"}) || *a.RecordsPerSecond <= 0 || *a.P99US <= 0 || a.BoundBy == "" || a.Problem != "" {
+		t.Errorf("the row of a run is %+v", a)
+	}
+	for name, spoil := range map[string]func(index string) error{
+		"damaged":            func(index string) error { return os.WriteFile(index, []byte(`{"schema":1,"runs":[{`), 0o600) },
+		"of another version": func(index string) error { return os.WriteFile(index, []byte(`{"schema":99,"runs":[]}`), 0o600) },
+		"not there":          os.Remove,
+		"a folder":           func(index string) error { return os.Remove(index) },
+	} {
+		index := filepath.Join(f.Dir, indexName)
+		if err := spoil(index); err != nil {
+			t.Fatal(err)
+		}
+		if name == "a folder" {
+			if err := os.Mkdir(index, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(read, runsOf(t, f)); diff != "" {
+			t.Errorf("rows with an index that is %s (-want +got):\n%s", name, diff)
+		}
+		_ = os.Remove(index) // or it is the next that is spoilt
+		runsOf(t, f)
+	}
+	left, _ := filepath.Glob(filepath.Join(f.Dir, ".index-*"))
+	if len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}
+
+func TestARowIsReadAgainWhenItsFileHasChanged(t *testing.T) {
+	f := Folder{t.TempDir()}
+	path := filepath.Join(f.Dir, "a"+Ext)
+	writeRun(t, path, 1)
+	runsOf(t, f)
+	writeRun(t, path, 2, "new")
+	if r := runsOf(t, f)[0]; !slices.Equal(r.Tags, []string{"new"}) {
+		t.Errorf("the row is %+v", r)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if runs := runsOf(t, f); len(runs) > 0 || len(f.readIndex()) > 0 {
+		t.Errorf("after its file has gone there are %v and %v", runs, f.readIndex())
+	}
+}
+
+func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
+	f := Folder{t.TempDir()}
+	file, err := os.Create(filepath.Join(f.Dir, "a"+Ext))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Release(file)
+	result.Claim(file)
+	if r := runsOf(t, f)[0]; !r.AtWork || r.Problem != "" {
+		t.Errorf("a run that connects is %+v", r)
+	}
+	w, err := result.NewRunFile(file, result.Header{Schema: result.Schema, Plan: canned.Plan(100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range canned.Written(1, 2) {
+		e.To(w)
+	}
+	if r := runsOf(t, f)[0]; !r.AtWork || r.Topic != "orders" || r.Valid != nil || r.RecordsPerSecond != nil {
+		t.Errorf("a run at work is %+v", r)
+	}
+	if len(f.readIndex()) > 0 {
+		t.Error("the index holds a run at work")
+	}
+	if err := Remove(file.Name()); err == nil || !strings.Contains(err.Error(), "at work") {
+		t.Errorf("removing it: %v", err)
+	}
+}
+
+func TestManyMayListRunsAtOnce(t *testing.T) {
+	f := Folder{t.TempDir()}
+	for i := range 5 {
+		writeRun(t, filepath.Join(f.Dir, fmt.Sprintf("20261121-12000%d-a%s", i, Ext)), 1)
+	}
+	want := namesOf(runsOf(t, f))
+	done := make(chan []string)
+	for i := range 8 {
+		go func() {
+			if i%2 == 0 {
+				_ = os.Remove(filepath.Join(f.Dir, indexName)) // another may have
+			}
+			runs, _ := f.Runs()
+			done <- namesOf(runs)
+		}()
+	}
+	for range 8 {
+		if diff := cmp.Diff(want, <-done); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestRemoveTakesTheLedgerToo(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a"+Ext)
+	writeRun(t, path, 1)
+	if err := os.WriteFile(filepath.Join(dir, "a.ledger"), []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || Size(path) != info.Size()+5 {
+		t.Errorf("the size is %d, %v", Size(path), err)
+	}
+	if err := Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if err := Remove(path); err == nil {
+		t.Error("it was removed twice")
+	}
+}
+
+// The list of a full state folder, from its index and without: go test ./internal/history -run - -bench Runs
+func BenchmarkRuns(b *testing.B) {
+	f := Folder{b.TempDir()}
+	writeRun(b, filepath.Join(f.Dir, "first"+Ext), 60)
+	data, err := os.ReadFile(filepath.Join(f.Dir, "first"+Ext))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 199 {
+		if err := os.WriteFile(filepath.Join(f.Dir, fmt.Sprintf("run-%d%s", i, Ext)), data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, indexed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("indexed=%v", indexed), func(b *testing.B) {
+			b.ReportMetric(float64(len(data)), "bytes/file")
+			for b.Loop() {
+				if !indexed {
+					_ = os.Remove(filepath.Join(f.Dir, indexName))
+				}
+				if runs, err := f.Runs(); err != nil || len(runs) != 200 {
+					b.Fatal(len(runs), err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
+)
+
+// Ext ends the name of a run file.
+const Ext = ".ktr"
+
+// Run is one run file of a folder, with the figures by which people know a run again.
+type Run struct {
+	Reference string `json:"reference"` // last, last~1, …: by its place among all runs of the folder
+
+	Name  string `json:"name"`  // of the file, without Ext
+	Path  string `json:"path"`  // of the file
+	Bytes int64  `json:"bytes"` // of the file
+
+	Changed time.Time `json:"changed_at"` // the last change of the file
+	AtWork  bool      `json:"at_work"`    // a process still writes it, so it has no figures yet
+	Problem string    `json:"problem"`    // why the file cannot be read; "": it can
+
+	RunID     string       `json:"run_id"`
+	StartedAt time.Time    `json:"started_at"` // of a file that cannot be read: by its name, or its last change
+	Command   plan.Command `json:"command"`
+	Processes int          `json:"processes"` // of a merged run; 0: it is of one process
+	Topic     string       `json:"topic"`
+	Server    string       `json:"server"` // the first broker; "": the one inside kt
+	Tags      []string     `json:"tags"`
+
+	RecordsPerSecond *float64 `json:"records_per_second"` // nil: it has no figures
+	Headline         string   `json:"headline"`           // the figure to quote, as in the result
+	P99US            *int64   `json:"p99_us"`             // of the headline latency; nil: the headline is none
+	BoundBy          string   `json:"bound_by"`
+	Valid            *bool    `json:"valid"` // nil: it has no figures
+	Ended            string   `json:"ended"`
+}
+
+// Embedded reports whether the run was made on the broker inside kt.
+func (r *Run) Embedded() bool { return r.Server == "" && r.Problem == "" }
+
+// read returns the row of a file. It never fails: a file that cannot be read is a row that says so.
+func read(path string, info os.FileInfo) Run {
+	r := Run{
+		Name: strings.TrimSuffix(info.Name(), Ext), Path: path, Bytes: info.Size(), Changed: info.ModTime().UTC(),
+		StartedAt: began(info), Tags: []string{},
+	}
+	f, err := merge.Open(path)
+	if err != nil {
+		r.Problem = cause(path, err)
+		return r
+	}
+	defer f.Close()
+	if r.AtWork = f.AtWork; r.AtWork {
+		r.header(f)
+		return r
+	}
+	r.Bytes = f.Size
+	res, err := merge.Read(f, f.Size)
+	if err != nil {
+		r.Problem = cause(path, err)
+		return r
+	}
+	r.figures(&res)
+	return r
+}
+
+// cause returns an error without the name of the file, which stands beside it.
+func cause(path string, err error) string { return strings.TrimPrefix(err.Error(), path+": ") }
+
+// header fills in what is known of a run that goes on.
+func (r *Run) header(f io.ReaderAt) {
+	line, err := result.NewLines(io.NewSectionReader(f, 0, result.MaxLine), 1).Next()
+	if errors.Is(err, io.EOF) {
+		return // the run still connects
+	}
+	if err == nil {
+		err = line.CheckHeader(1)
+	}
+	if err != nil {
+		r.Problem = err.Error()
+		return
+	}
+	r.about(line.Header)
+}
+
+// about fills in what the header of a run says.
+func (r *Run) about(h *result.Header) {
+	r.RunID, r.StartedAt, r.Command, r.Tags = h.RunID, h.StartedAt, h.Plan.Command, append([]string{}, h.Tags...)
+	r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include)
+	switch {
+	case h.Embedded:
+	case len(h.Plan.Bootstrap) > 0:
+		r.Server = h.Plan.Bootstrap[0]
+	case len(h.Environment.Cluster.Brokers) > 0:
+		r.Server = h.Environment.Cluster.Brokers[0].Addr
+	}
+}
+
+// figures fills in what a result says.
+func (r *Run) figures(res *result.Result) {
+	r.about(&res.Header)
+	if n := len(res.Processes); n > 0 {
+		r.Processes = n
+	}
+	rate := res.Throughput.RecordsPerSecond
+	if !res.Plan.Writes() && res.Fetch != nil {
+		rate = res.Fetch.RecordsPerSecond
+	}
+	r.RecordsPerSecond, r.Valid = &rate, &res.Valid
+	r.Headline, r.BoundBy, r.Ended = res.Headline, string(res.BoundBy.Limit), res.Ended
+	switch l := &res.Latency; {
+	case res.Headline == "response" && l.Response.Count > 0:
+		r.P99US = &l.Response.P99
+	case res.Headline == "end_to_end" && l.EndToEnd != nil:
+		r.P99US = &l.EndToEnd.P99
+	}
+}
+
+// stamp is how the name of a run file begins: when the run began, in UTC.
+const stamp = "20060102-150405"
+
+// began returns when a run began by the name of its file, or else by the file's last change.
+func began(info os.FileInfo) time.Time {
+	if name := info.Name(); len(name) > len(stamp) {
+		if at, err := time.Parse(stamp, name[:len(stamp)]); err == nil {
+			return at
+		}
+	}
+	return info.ModTime().UTC()
+}
+
+// order sorts files, the newest run first. Of runs that began in one second, the file that was changed last is the newest.
+func order(files []os.FileInfo) {
+	slices.SortStableFunc(files, func(a, b os.FileInfo) int {
+		return cmp.Or(began(b).Truncate(time.Second).Compare(began(a).Truncate(time.Second)), b.ModTime().Compare(a.ModTime()), cmp.Compare(b.Name(), a.Name()))
+	})
+}
