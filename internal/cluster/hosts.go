@@ -77,7 +77,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
 	}
 	to := run.NewDelivery(observers)
-	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header})
+	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header, AbortOn: r.AbortOn})
 	to.Close(context.WithoutCancel(ctx))
 	if err != nil {
 		return result.Result{}, misfit(err)
@@ -99,7 +99,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 func (h *Hosts) order(r *run.Request) loadOrder {
 	o := loadOrder{
 		Epoch: rand.Text()[:12], Args: r.Args, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
-		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
+		Load: h.Load, Watch: h.Watch, Processes: h.Processes, Limits: r.Limits,
 	}
 	if o.Run = o.Epoch; r.Part != nil {
 		o.Run = r.Part.Run
@@ -110,7 +110,7 @@ func (h *Hosts) order(r *run.Request) loadOrder {
 // headerOf returns a header of the whole run for observers, before any host has answered. The
 // result does not use it: it takes the headers of the parts.
 func headerOf(o *loadOrder, r *run.Request) result.Header {
-	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Plan: o.Plan}
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Plan: o.Plan, Limits: o.Limits}
 	if r.Now != nil {
 		h.StartedAt = r.Now().UTC()
 	}

@@ -36,6 +36,8 @@ var Formats = map[string]Format{
 	"csv":       CSV,
 	"processes": Processes,
 	"perf-test": PerfTest,
+	"markdown":  Markdown,
+	"junit":     JUnit,
 }
 
 // JSON writes the whole document.
