@@ -14,7 +14,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1 // it could not be done, or records failed
 	exitUsage       = 2 // the command line, a file or the topic does not fit; nothing was done
-	exitNotMet      = 3 // the machine or the cluster is not fit
+	exitNotMet      = 3 // the machine or the cluster is not fit, or a limit is not held
 	exitNotValid    = 4 // kt did not keep its own schedule, so the latencies are not the system's
 	exitLost        = 5 // acknowledged records are lost
 	exitHungUp      = 129
@@ -40,6 +40,7 @@ var exitCodes = []struct {
 	{exitNotMet, "not fit: kt tune --check found a failure, with --strict also a warning"},
 	{exitNotMet, "kt doctor found a failure"},
 	{exitNotMet, "kt compare passed a limit of --fail-on"},
+	{exitNotMet, "a run did not keep a --limit, or a condition of --abort-on ended it"},
 	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate, or at the lowest rate of kt find"},
 	{exitNotValid, "kt calibrate --save found that others used the CPUs, and saved nothing"},
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
@@ -51,10 +52,10 @@ var exitCodes = []struct {
 
 // precedence explains, for `kt help exit-codes`, which of several codes applies. judge, worse and
 // runLoad implement it.
-const precedence = "If several codes apply, kt uses the first of these: 5; that of a signal; 1 for corrupted, duplicated or reordered records, and for errors outside the load (a result not written, a topic not deleted); 4; 1 for anything else."
+const precedence = "If several codes apply, kt uses the first of these: 5; that of a signal; 1 for corrupted, duplicated or reordered records, and for errors outside the load (a result not written, a topic not deleted); 4; 3; 1 for anything else."
 
 // unjudged names the commands that read runs.
-const unjudged = "kt report and kt collect do not judge a run, so they never end with 4 or 5. kt collect ends with 1 if processes of the run are left out."
+const unjudged = "kt report and kt collect do not judge a run, so they never end with 4 or 5, and kt report ends with 3 only if it is given a --limit. kt collect ends with 1 if processes of the run are left out."
 
 // exitError is an error with an exit code. If err is nil, its text is empty, because the command
 // has printed everything already.
@@ -87,6 +88,8 @@ func exitCode(err error) int {
 		return exitLost
 	case errors.As(err, &f) && f.Kind == run.NotValid:
 		return exitNotValid
+	case errors.As(err, &f) && f.Kind == run.NotMet:
+		return exitNotMet
 	}
 	return exitFailed
 }

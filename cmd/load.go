@@ -27,6 +27,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/tui"
@@ -70,6 +71,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if l.date, badDate = report.ParseDateFormat(l.DateFormat); badDate != nil {
 		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
 	}
+	err = errors.Join(err, limit.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0))
 	if err != nil {
 		return nil, once(err)
 	}
@@ -212,6 +214,7 @@ func (l *load) request(env *Env, file *run.File) run.Request {
 		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args), Tags: l.Tags,
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
 		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: l.ceiling(env),
+		Limits: l.Limits, AbortOn: l.AbortOn,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -89,6 +90,8 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"group-protocol":   {"classic", "consumer"},
 		"idempotence":      {"true", "false"},
 		"isolation":        {"read_uncommitted", "read_committed"},
+		"limit":            limit.Names(),
+		"abort-on":         limit.Names(),
 		"join":             nil, // names of hosts, and no files
 		"peers":            nil,
 		"run":              nil,

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 			env.notify(n, l.Quiet)
 		}
 	}
-	r.Ready = p.await
+	r.Ready, r.Aborted = p.await, p.why
 	r.Began = func(at time.Time) result.Start { return p.began(stop, at) }
 	judged := func(res result.Result, err error) error { return worse(judge(&res, stop.code(), l.Output), err) }
 	r.Done = func(ctx context.Context, res result.Result, err error) bool { return p.done(ctx, judged(res, err)) }
@@ -105,6 +106,8 @@ type part struct {
 	gone   chan struct{} // closed: the agent says no more
 	finish chan struct{} // closed: all processes have drained
 	told   bool          // the end of the run is reported
+
+	aborted atomic.Pointer[string] // the condition that ended the load; nil: none did
 
 	mu  sync.Mutex // guards out
 	out *json.Encoder
@@ -196,12 +199,23 @@ func (p *part) follow(in *bufio.Reader, stop *stopper) (end time.Time) {
 			stop.stop(nil)
 			stop.stop(nil)
 		case m.Stop:
+			if m.Why != "" {
+				p.aborted.Store(&m.Why)
+			}
 			stop.stop(nil)
 		case m.Finish && !finished:
 			finished = true
 			close(p.finish)
 		}
 	}
+}
+
+// why returns the condition of --abort-on that ended the load, "" if none did.
+func (p *part) why() string {
+	if text := p.aborted.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 func (p *part) tell(m cluster.FromProcess) {

@@ -11,7 +11,9 @@ import (
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -26,19 +28,20 @@ func newReport(env *Env) *cobra.Command {
 		Long: `Read a run file (.ktr), or a collection of several, and write its result in any format.
 RUN is a file, or a run that kt keeps: last, last~1 (the one before), or the beginning of
 its name; kt runs lists them. Without RUN kt takes your newest run. A run that was killed
-is read up to its last second. kt report does not judge a run: its exit code is never 4
-or 5.`,
+is read up to its last second. kt report does not judge a run, so its exit code is never
+4 or 5. With --limit it judges the run by that alone.`,
 		Example: `  kt report last~1
   kt report 20261121-121025-produce-orders-50k-acks-all
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv
   kt report run.ktr --output hgrm > percentiles.hgrm
+  kt report run.ktr --limit 'p99<20ms' --output junit > junit.xml
   kt report run.ktr --play --speed 10`,
 		Args:              oneFile,
 		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewReport(c.Flags())
-	completions(c, map[string][]string{"output": config.ReportOutputs})
+	completions(c, map[string][]string{"output": config.ReportOutputs, "limit": limit.Names()})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
@@ -55,7 +58,7 @@ or 5.`,
 		if flags.Play {
 			return env.interruptible(c.Context(), func(ctx context.Context) error { return playRun(ctx, env, f, path, flags) })
 		}
-		return writeReport(env, f, path, flags.Output, env.reportOptions(flags.Look, flags.Verbose))
+		return writeReport(env, f, path, flags)
 	}
 	return c
 }
@@ -75,15 +78,24 @@ func openRun(path string) (*merge.File, error) {
 	return merge.Open(path)
 }
 
-func writeReport(env *Env, f *merge.File, path, format string, o report.Options) error {
-	res, err := merge.Read(f, f.Size)
+// writeReport writes the result of a run, and judges it by the limits that are given, if any.
+func writeReport(env *Env, f *merge.File, path string, flags *config.Report) error {
+	res, err := merge.Read(f, f.Size, flags.Limits...)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
-	if format == report.HLog {
-		return report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
+	if err := limit.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
+		return usageError(err)
 	}
-	return report.Formats[format](env.Stdout, res, o)
+	if flags.Output == report.HLog {
+		err = report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
+	} else {
+		err = report.Formats[flags.Output](env.Stdout, res, env.reportOptions(flags.Look, flags.Verbose))
+	}
+	if err == nil && len(flags.Limits) > 0 {
+		err = run.JudgeLimits(&res)
+	}
+	return err
 }
 
 // notADirectory returns an error where a run file is wanted and a directory is named: it says which

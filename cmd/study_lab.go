@@ -54,6 +54,7 @@ func newSinkLab(env *Env) *lab {
 func (b *lab) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
 	sys.Profiles, sys.Warn, sys.OfProject = profiles.Of(l.Command), b.warn, b.ofProject
+	sys.LeftOut = config.IsLimit // of loads by themselves, in a file for all
 	if b.sink {
 		sys.LeftOut = config.IsSetByCalibrate
 	}
@@ -64,6 +65,9 @@ func (b *lab) load(l study.Load) (*load, error) {
 	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys, b.kafka)
 	for _, w := range asked.Warnings {
 		b.warn(w)
+	}
+	if err == nil && len(asked.Limits)+len(asked.AbortOn) > 0 {
+		err = errors.New("limit, abort-on: they judge a run by itself, and not the runs of a study: use kt find --slo, or kt compare --fail-on on the runs")
 	}
 	if err != nil {
 		return nil, err

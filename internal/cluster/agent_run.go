@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,7 @@ type hostRun struct {
 	talk     *talk     // the coordinator's stream; nil: it is away
 	leave    func()    // ends the delivery to talk
 	seen     time.Time // when the coordinator left
+	aborted  string    // the condition that ended the load; "": none did
 	undo     bool      // the run is undone, and its files are removed
 	why      string    // the reason for undoing it, for the log
 	written  bool      // the run files are complete
@@ -258,8 +260,9 @@ func (r *hostRun) begin(s StartOrder) error {
 //     coordinator gives the former when a cancel may not reach all hosts in time, so all hosts
 //     begin and then end;
 //   - after the start a cancel ends the run.
-func (r *hostRun) obey(do string) {
+func (r *hostRun) obey(do, why string) {
 	r.mu.Lock()
+	r.aborted = cmp.Or(r.aborted, why)
 	r.order(do, time.Now())
 	begun := r.start != nil && !time.Now().Before(r.start.At)
 	switch {

@@ -31,7 +31,7 @@ func (r *hostRun) step(now time.Time) bool {
 		r.tellAll(now, doAbort, ToProcess{Abort: true}, abortGrace)
 	}
 	if begun && r.ordered[doStop] {
-		r.tellAll(now, doStop, ToProcess{Stop: true}, drainWithin)
+		r.tellAll(now, doStop, ToProcess{Stop: true, Why: r.aborted}, drainWithin)
 	}
 	if !r.settled() {
 		return false

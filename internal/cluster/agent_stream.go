@@ -111,7 +111,7 @@ func (t *talk) answer(ctx context.Context, m *toAgent, received time.Time) error
 	case m.Start != nil:
 		return t.withRun(ctx, m.Start.Epoch, func(r *hostRun) error { return r.begin(m.Start.Order) })
 	case m.Order != nil:
-		return t.withRun(ctx, m.Order.Epoch, func(r *hostRun) error { r.obey(m.Order.Do); return nil })
+		return t.withRun(ctx, m.Order.Epoch, func(r *hostRun) error { r.obey(m.Order.Do, m.Order.Why); return nil })
 	case m.Files != nil:
 		found, err := t.a.store.list(ctx, m.Files.Run)
 		return t.orProblem(ctx, fromAgent{Files: &found}, err)

@@ -16,11 +16,12 @@ import (
 
 // loadOrder is a load that several hosts make together.
 type loadOrder struct {
-	Run   string   // its name: --run
-	Epoch string   // random, unique to this start of the run
-	Args  []string // the command line, for the headers
-	Tags  []string // of the run, for the headers
-	Plan  plan.Plan
+	Run    string   // its name: --run
+	Epoch  string   // random, unique to this start of the run
+	Args   []string // the command line, for the headers
+	Tags   []string // of the run, for the headers
+	Limits []string // what the run has to keep
+	Plan   plan.Plan
 
 	// The Java properties of the clients.
 	Producer, Consumer map[string]plan.Given
@@ -37,6 +38,7 @@ type runOptions struct {
 	Observe func(run.Second) // called about once a second from one goroutine, must not block; may be nil
 	Dir     string           // an existing folder for the run files
 	Header  result.Header    // of the whole run, for its snapshots
+	AbortOn []string         // conditions that end the load
 }
 
 // stage is the progress of a run on many hosts.
@@ -152,7 +154,7 @@ func (o *loadOrder) offers() ([]*link, error) {
 	slices.SortFunc(roster, func(a, b result.Member) int { return cmp.Compare(a.Host, b.Host) })
 	offerTo := func(p Peer) offer {
 		return offer{
-			Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster},
+			Part: result.Part{Run: o.Run, Epoch: o.Epoch, Host: p.Name, Role: p.Role, Tags: p.Tags, Roster: roster, Limits: o.Limits},
 			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, Lasts: lasts(&o.Plan),
 		}
 	}
@@ -192,7 +194,8 @@ type session struct {
 
 	agreed  time.Time // the start, by this clock; zero: none yet
 	started bool      // every agent has confirmed the start, or the run is being ended
-	stopped bool      // by the user
+	stopped bool      // by the user, or by a condition
+	broken  string    // the condition that ended the load; "": none did
 	leaving bool      // the run ends at once
 	undoing bool      // the preparation is being undone
 	overAt  time.Time // when all reachable hosts had finished
@@ -223,7 +226,7 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 	}
 	return &session{
 		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
-		view: newView(opts.Header), quota: quota, copies: copies,
+		view: newView(opts.Header, opts.AbortOn...), quota: quota, copies: copies,
 	}, nil
 }
 
@@ -287,11 +290,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 			if s.canUndo() {
 				return errStopped
 			}
-			s.within(drainGrace)
-			s.tellAll(doStop)
-			if !s.overAt.IsZero() {
-				s.loseAway() // there is nothing else to stop
-			}
+			s.stopLoad()
 		case <-abort:
 			abort, stop, s.stopped, s.leaving = nil, nil, true, true
 			if s.undoing || s.canUndo() {
@@ -303,6 +302,16 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 		}
 	}
 	return nil
+}
+
+// stopLoad ends the load on all hosts.
+func (s *session) stopLoad() {
+	s.stopped = true
+	s.within(drainGrace)
+	s.tellAll(doStop)
+	if !s.overAt.IsZero() {
+		s.loseAway() // there is nothing else to stop
+	}
 }
 
 // canUndo reports whether the run can still be undone on all hosts: an order must reach them
@@ -320,6 +329,15 @@ var errTimeout = errors.New("it took too long")
 func (s *session) tellAll(do string) {
 	for _, l := range s.links {
 		l.ordered[do] = true
-		l.tell(toAgent{Order: &order{Epoch: s.order.Epoch, Do: do}})
+		l.tell(toAgent{Order: s.orderTo(do)})
 	}
+}
+
+// orderTo returns the message of an order.
+func (s *session) orderTo(do string) *order {
+	o := &order{Epoch: s.order.Epoch, Do: do}
+	if do == doStop {
+		o.Why = s.broken
+	}
+	return o
 }

@@ -17,7 +17,7 @@ func (s *session) take(e event) error {
 		l.up = true
 		s.hear(l)
 		for do := range l.ordered {
-			l.tell(toAgent{Order: &order{Epoch: s.order.Epoch, Do: do}})
+			l.tell(toAgent{Order: s.orderTo(do)})
 		}
 		return nil
 	case e.message == nil:

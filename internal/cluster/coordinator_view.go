@@ -22,6 +22,8 @@ type view struct {
 	seconds map[int]map[string]*stats.Phases // seconds that observers have not got, by number and host
 	whole   *result.Fold
 	hosts   map[string]*result.Fold
+	watch   *result.Watch
+	why     string // the condition of --abort-on that came true first; "": none did
 }
 
 type partName struct {
@@ -29,10 +31,10 @@ type partName struct {
 	process int
 }
 
-func newView(h result.Header) *view {
+func newView(h result.Header, abortOn ...string) *view {
 	return &view{
 		header: h, last: make(map[partName]int), seconds: make(map[int]map[string]*stats.Phases),
-		whole: result.NewFold(h), hosts: make(map[string]*result.Fold),
+		whole: result.NewFold(h), hosts: make(map[string]*result.Fold), watch: result.NewWatch(abortOn),
 	}
 }
 
@@ -125,6 +127,9 @@ func (v *view) observe(windows []stats.Window, sample host.Sample, live result.L
 	}
 	if len(windows) > 0 {
 		v.whole.AddSample(sample)
+		if v.why == "" {
+			v.why = v.watch.Look(v.whole, windows)
+		}
 	}
 	s := run.Second{Windows: windows, Sample: sample, Snapshot: v.whole.Snapshot()}
 	s.Snapshot.Sample, s.Snapshot.Live = sample, live
@@ -168,6 +173,10 @@ func (s *session) show(final bool) {
 			s.send(s.second(windows))
 			shown = true
 		}
+	}
+	if s.view.why != "" && s.stage == stageRunning && !s.stopped {
+		s.broken = s.view.why
+		s.stopLoad()
 	}
 	if final {
 		s.send(s.second(s.view.rest()))

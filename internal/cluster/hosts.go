@@ -77,7 +77,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 		r.Notify(run.Notice{Kind: run.HostTrouble, Text: text})
 	}
 	to := run.NewDelivery(observers)
-	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header})
+	out, err := c.run(context.WithoutCancel(ctx), o, runOptions{Stop: r.Stop, Abort: ctx.Done(), Observe: to.Send, Dir: h.Dir, Header: header, AbortOn: r.AbortOn})
 	to.Close(context.WithoutCancel(ctx))
 	if err != nil {
 		return result.Result{}, misfit(err)
@@ -98,7 +98,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 // order returns the load that a request asks for.
 func (h *Hosts) order(r *run.Request) loadOrder {
 	o := loadOrder{
-		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
+		Epoch: rand.Text()[:12], Args: r.Args, Tags: r.Tags, Limits: r.Limits, Plan: r.Plan, Producer: h.Producer, Consumer: h.Consumer,
 		Load: h.Load, Watch: h.Watch, Processes: h.Processes,
 	}
 	if o.Run = o.Epoch; r.Part != nil {
@@ -110,7 +110,7 @@ func (h *Hosts) order(r *run.Request) loadOrder {
 // headerOf returns a header of the whole run for observers, before any host has answered. The
 // result does not use it: it takes the headers of the parts.
 func headerOf(o *loadOrder, r *run.Request) result.Header {
-	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan}
+	h := result.Header{Schema: result.Schema, RunID: o.Epoch, KTVersion: r.Version, Args: o.Args, Tags: o.Tags, Plan: o.Plan, Limits: o.Limits}
 	if r.Now != nil {
 		h.StartedAt = r.Now().UTC()
 	}

@@ -50,11 +50,12 @@ type Ended struct {
 }
 
 // ToProcess is a message of an agent to a process: one JSON line on standard input, of which
-// the first has a Job. Exactly one field is set.
+// the first has a Job. Exactly one field is set, beside Why.
 type ToProcess struct {
 	Job   *ProcessJob `json:"job,omitempty"`
 	Start *StartOrder `json:"start,omitempty"`
 	Stop  bool        `json:"stop,omitempty"`  // drain and finish, as after the first Ctrl-C
+	Why   string      `json:"why,omitempty"`   // with Stop: the condition of --abort-on that came true
 	Abort bool        `json:"abort,omitempty"` // leave at once, as after the second
 
 	// Finish comes after Ended, when all processes of all hosts have drained. The process that

@@ -84,7 +84,7 @@ func TestAnOrderForAnotherRunOfTheSameStreamDoesNothing(t *testing.T) {
 			t.Fatalf("the offer: %s", b)
 		}
 		for name, m := range map[string]toAgent{
-			"a cancel":       {Order: &order{"old", doCancel}},
+			"a cancel":       {Order: &order{Epoch: "old", Do: doCancel}},
 			"an opening":     {Open: &open{Epoch: "old"}},
 			"a second offer": {Offer: offered(t)},
 		} {

@@ -170,6 +170,7 @@ type startRun struct {
 type order struct {
 	Epoch string `json:"epoch"`
 	Do    string `json:"do"`
+	Why   string `json:"why,omitempty"` // of doStop: the condition of --abort-on that came true; "": none did
 }
 
 // The orders. An order that is repeated has no effect.

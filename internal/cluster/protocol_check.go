@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -82,6 +83,8 @@ func (o *offer) check() error {
 		return errors.New("its part is too large")
 	case len(o.Shares) > maxProcesses:
 		return fmt.Errorf("it is for %d processes, and %d are the most", len(o.Shares), maxProcesses)
+	case len(p.Limits) > maxTags || slices.ContainsFunc(p.Limits, func(l string) bool { return len(l) > maxText }):
+		return errors.New("its limits are too many or too long")
 	case len(o.Args) > maxArgs || args > maxArgsBytes:
 		return errors.New("its command line is too long")
 	case o.Lasts < 0 || o.Lasts > maxRunTime:
@@ -140,6 +143,7 @@ func plausible(t time.Time) bool { return t.Year() >= 1990 && t.Year() < 2200 }
 func (o *order) check() error {
 	switch o.Do {
 	case doCancel, doStop, doAbort, doDrained, doFinish:
+		o.Why = clean(o.Why, maxText)
 		return checkName(o.Epoch)
 	}
 	return fmt.Errorf("order %q is none", clean(o.Do, 64))

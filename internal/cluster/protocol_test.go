@@ -169,7 +169,7 @@ func seeds(t testing.TB) (to, from []any) {
 		toAgent{Look: &nothing{}},
 		toAgent{Offer: o},
 		toAgent{Open: &open{Epoch: "E1", Processes: []int{1}}},
-		toAgent{Order: &order{"E1", doStop}},
+		toAgent{Order: &order{Epoch: "E1", Do: doStop}},
 		toAgent{Resume: &epoch},
 		toAgent{Start: &startRun{"E1", StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}},
 		toAgent{Files: &filesAsked{"n"}},

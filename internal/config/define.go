@@ -174,12 +174,18 @@ func (f *Flags) defineEvents() {
 	set.StringArrayVar(&f.exec, "exec", nil, "`COMMAND` to run at the time of the matching --at")
 }
 
+func (f *Flags) defineLimits() {
+	set := f.set
+	set.StringArrayVar(&f.run.Limits, "limit", nil, "exit with code 3 unless the run keeps this `LIMIT`: 'p99<20ms', 'errors==0', 'rate>=50k over 10s for 95%'; may be repeated")
+	set.StringArrayVar(&f.run.AbortOn, "abort-on", nil, "end the load, with exit code 3, when this `CONDITION` comes true: 'errors>100', 'p99>1s over 10s'; may be repeated")
+}
+
 // defaultDateFormat is that of Kafka's own consumer test.
 const defaultDateFormat = "yyyy-MM-dd HH:mm:ss:SSS"
 
 func (f *Flags) defineOutput() {
 	set := f.set
-	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv or perf-test (default tui on a terminal, else text)")
+	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv, perf-test, markdown or junit (default tui on a terminal, else text)")
 	set.StringVar(&f.run.ResultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
 	defineTags(set, &f.run.Tags, tagUsage)
 	set.StringVar(&f.interval, "reporting-interval", "5000", "time between progress lines, as `MS` or time")

@@ -108,6 +108,7 @@ func newFlags(set *pflag.FlagSet, command plan.Command) *Flags {
 	group(set, groupClient, f.defineClient)
 	group(set, groupVerify, f.defineVerify)
 	group(set, groupEvents, f.defineEvents)
+	group(set, groupChecks, f.defineLimits)
 	group(set, groupHosts, f.defineHosts)
 	group(set, groupOutput, f.defineOutput)
 	group(set, groupConfig, f.defineConfig)

@@ -12,7 +12,7 @@ import (
 var ReportOutputs = append(slices.Clone(CollectOutputs), "hlog")
 
 // CollectOutputs are those that need the result alone, and no window.
-var CollectOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test", "hgrm"}
+var CollectOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm"}
 
 // Report is the settings of kt report.
 type Report struct {
@@ -20,6 +20,7 @@ type Report struct {
 	Play    bool    // the run is shown on the screen again
 	Speed   float64 // of that; 1: as fast as it was
 	Verbose bool
+	Limits  []string // the run is judged by them, and not by its own; none: it is not judged
 }
 
 // MaxSpeed is the highest speed of a replay.
@@ -28,6 +29,10 @@ const MaxSpeed = 1000
 // NewReport defines the flags of kt report on a set.
 func NewReport(set *pflag.FlagSet) *Report {
 	r := new(Report)
+	group(set, groupChecks, func() {
+		set.StringArrayVar(&r.Limits, "limit", nil, "judge the run anew, and exit with code 3 unless it kept this `LIMIT`: 'p99<20ms', 'errors==0'; may be repeated")
+		typed(set, "limit") // a file has those of loads
+	})
 	r.defineForm(set, "report", ReportOutputs, func() {
 		set.BoolVar(&r.Play, "play", false, "show the run on the screen again")
 		set.Float64Var(&r.Speed, "speed", 1, "`TIMES` as fast as the run was, with --play")
@@ -44,6 +49,8 @@ func (r *Report) Load(sys System, nearest Nearest) error {
 	switch {
 	case r.Play && typedOn(r.set.Lookup("output")):
 		return errors.New("--play and --output exclude each other: give one")
+	case r.Play && len(r.Limits) > 0:
+		return errors.New("--play and --limit exclude each other: give one")
 	case !r.Play && typedOn(r.set.Lookup("speed")):
 		return errors.New("--speed: it goes with --play")
 	case !(r.Speed > 0 && r.Speed <= MaxSpeed):

@@ -25,6 +25,9 @@ type Run struct {
 	LedgerFile string      // of an earlier run, whose records are looked for; "": none
 	Ledger     string      // where to leave one when the plan says Verify; "": beside the run file
 
+	Limits  []string // what the run has to keep, as it was given
+	AbortOn []string // conditions that end the load
+
 	Output     string // "" means: the screen when there is a terminal, text when not
 	ResultFile string // "": the state folder; "none": no file
 	Interval   time.Duration
@@ -53,7 +56,7 @@ type Run struct {
 }
 
 // Outputs are the forms of output of a load command.
-var Outputs = []string{"tui", "text", "json", "jsonl", "csv", "perf-test"}
+var Outputs = []string{"tui", "text", "json", "jsonl", "csv", "perf-test", "markdown", "junit"}
 
 // Kafka answers questions about Kafka's clients, so that this package need not import
 // their package.

@@ -153,6 +153,9 @@ func (s *Study) OfProject() bool {
 	return s.cluster == "" && s.from["bootstrap-server"] == fromProject && s.from["command-config"] != fromFlag
 }
 
+// IsLimit reports whether a flag of a load judges the run by itself.
+func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
+
 // CheckFlag returns an error if a command for loads has no such flag, or if only the command line may give it.
 func CheckFlag(command plan.Command, name string, nearest Nearest) error {
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)

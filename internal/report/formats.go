@@ -37,6 +37,8 @@ var Formats = map[string]Format{
 	"csv":       CSV,
 	"processes": Processes,
 	"perf-test": PerfTest,
+	"markdown":  Markdown,
+	"junit":     JUnit,
 	"hgrm":      HGRM,
 }
 

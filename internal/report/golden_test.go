@@ -196,7 +196,7 @@ func TestDocumentsForProgramsAreWhatTheGoldenFilesShow(t *testing.T) {
 func TestEveryFormatPassesOnThatItCannotWrite(t *testing.T) {
 	full := errors.New("no space left on device")
 	names := slices.Sorted(maps.Keys(Formats))
-	if diff := cmp.Diff([]string{"csv", "hgrm", "json", "jsonl", "perf-test", "processes", "text"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"csv", "hgrm", "json", "jsonl", "junit", "markdown", "perf-test", "processes", "text"}, names); diff != "" {
 		t.Errorf("formats (-want +got):\n%s", diff)
 	}
 	for _, name := range names {

@@ -46,7 +46,7 @@ func processesOf(r result.Result) []result.ProcessRow {
 	switch r.Ended {
 	case result.Completed, result.DiskFull:
 		p.State = result.PartComplete
-	case result.Interrupted:
+	case result.Interrupted, result.Aborted:
 		p.State = result.PartStopped
 	}
 	if r.Part != nil {

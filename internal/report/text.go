@@ -38,6 +38,7 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		if o.Verbose {
 			t.details(r)
 		}
+		t.limits(r)
 		if o.RunFile != "" || o.Check != "" {
 			t.line("")
 		}
@@ -101,8 +102,8 @@ func (t *text) title(r result.Result, o Options) {
 	if text := missedStages(r); text != "" {
 		t.alert(text)
 	}
-	if r.Ended != result.Completed {
-		t.alert(r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds)))
+	if text := endedEarly(&r); text != "" {
+		t.alert(text)
 	}
 	t.line("")
 }

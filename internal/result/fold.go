@@ -36,6 +36,8 @@ type Fold struct {
 	stages      []stats.Window // of the target; nil: nothing is measured yet
 	stage       int            // the number of the one in which the load was last
 	now         now
+	limits      []judged // of the header; nil: the run is judged by none
+	steady      steady
 	hosted      *hosted // nil: not the fold of one host of many
 
 	lean     bool      // of one part of many: it keeps only the data of a process row
@@ -44,7 +46,7 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule()}
+	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits)}
 }
 
 // Begin sets the start of the load.
@@ -68,6 +70,8 @@ func (f *Fold) AddWindow(w stats.Window) {
 	w.Events = nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
+	f.steady.add(&w, f.took(&w), f.clients())
+	f.judge(&w)
 	if w.Warmup {
 		return
 	}
@@ -165,14 +169,34 @@ func leanWindow(w stats.Window) stats.Window {
 // in records a second, as if the target had not been changed. The load is that of the senders, or
 // without any of the readers.
 func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
-	p := &f.header.Plan
-	took, clients, rate := w.ShardTime, p.Producers, w.RecordsPerSecond()
-	if p.ReadsOnly() {
-		took, clients, rate = w.ReadTime, p.Read.Clients(), w.ConsumedPerSecond()
+	rate = w.RecordsPerSecond()
+	if f.header.Plan.ReadsOnly() {
+		rate = w.ConsumedPerSecond()
 	}
 	rate = f.evened(rate, w.Start, w.End)
-	const most = 0.9 // of the time: windows are cut a little early or late
-	return took > 0, took.Seconds() >= most*w.Seconds()*float64(max(1, clients)) && w.Seconds() > 0, rate
+	took := f.took(w)
+	return took > 0, took.Seconds() >= fullShare*w.Seconds()*float64(f.clients()) && w.Seconds() > 0, rate
+}
+
+// fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early
+// or late.
+const fullShare = 0.9
+
+// took returns for how long the clients of the load were at work in a window, added up.
+func (f *Fold) took(w *stats.Window) time.Duration {
+	if f.header.Plan.ReadsOnly() {
+		return w.ReadTime
+	}
+	return w.ShardTime
+}
+
+// clients returns the number of clients of the load, at least 1.
+func (f *Fold) clients() int {
+	p := &f.header.Plan
+	if p.ReadsOnly() {
+		return max(1, p.Read.Clients())
+	}
+	return max(1, p.Producers)
 }
 
 // AddSample adds a sample of the host: after the windows of its interval.
@@ -255,6 +279,7 @@ func (f *Fold) Result() Result {
 	produced, _ := m.Traffic()
 	r.Batches = batchesOf(&produced)
 	r.Batches.SpanMax = m.OpSpan.Microseconds()
+	r.Limits = f.judgedLimits(&r)
 	return r
 }
 

@@ -44,6 +44,17 @@ type Header struct {
 	Ceiling *Ceiling `json:"ceiling,omitempty"` // of loads of this shape from this host, as kt calibrate saved it; nil: not known
 
 	Part *Part `json:"part,omitempty"` // nil: the run is no part of a bigger one
+
+	Limits []string `json:"limits,omitempty"` // what the run has to keep: expressions of --limit
+}
+
+// judgedBy returns the header with other limits; none: the same.
+func (h *Header) judgedBy(limits []string) Header {
+	other := *h
+	if len(limits) > 0 {
+		other.Limits = limits
+	}
+	return other
 }
 
 // Ceiling is how much load a host can offer, whatever the brokers.
@@ -166,6 +177,7 @@ const (
 	Completed   = "completed"
 	Interrupted = "interrupted" // by a person or a signal; the figures until then are right
 	CutOff      = "cut off"     // the run file has no end: kt was killed
+	Aborted     = "aborted"     // by kt itself, because a condition of --abort-on came true
 	DiskFull    = "disk full"   // a log directory of a broker was as full as the load may make it, or for a minute
 )
 
@@ -175,6 +187,8 @@ type Trailer struct {
 	ElapsedSeconds float64 `json:"elapsed_seconds"`              // from the first record until the last outcome
 	SendingSeconds float64 `json:"sending_seconds" of:"writing"` // until the last record was handed over
 	DrainTimedOut  bool    `json:"drain_timed_out" of:"writing"` // records without an outcome were given up
+
+	AbortedBy string `json:"aborted_by,omitempty"` // of Aborted: the expression, and what it was then
 
 	ReadEnd   string          `json:"read_end,omitempty"`   // why reading ended: one of the Read… below
 	ReadError string          `json:"read_error,omitempty"` // of ReadFailed

@@ -20,6 +20,9 @@ type Part struct {
 	// Roster lists all hosts of parts that were started together, so that each part shows which
 	// are missing.
 	Roster []Member `json:"roster,omitempty"`
+
+	// Limits are those of the whole run. No part is judged by them.
+	Limits []string `json:"limits,omitempty"`
 }
 
 // Member is one host of a run.

@@ -24,6 +24,8 @@ type Result struct {
 	Invalid []string        `json:"invalid_reasons"`
 	BoundBy verdict.Verdict `json:"bound_by"`
 
+	Limits []Limit `json:"limits,omitempty"` // what the run had to keep, judged; in their order
+
 	Stability *Stability `json:"stability,omitempty"` // nil: less than 30 s was measured
 
 	// TargetReached is the share of its target rate that a run reached; nil: it did not miss one.

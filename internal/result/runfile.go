@@ -61,11 +61,17 @@ func (f *RunFile) write(l Line) {
 
 // Replay folds a run file as a live run is folded. It ignores an incomplete last line, as a kill
 // leaves it. Anything else that is not a run file of this schema is an error.
-func Replay(r io.Reader) (*Fold, error) { return Play(r, nil) }
+//
+// limits are judged instead of those of the run; none: those of the run.
+func Replay(r io.Reader, limits ...string) (*Fold, error) { return play(r, limits, nil) }
 
 // Play is Replay that calls each after every second of the run, with its windows, until that
 // returns false. each may be nil.
 func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
+	return play(r, nil, each)
+}
+
+func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
 	lines := NewLines(r, 0)
 	var f *Fold
 	var second []stats.Window
@@ -88,7 +94,7 @@ func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool)) (
 		}
 		switch {
 		case f == nil:
-			f = NewFold(*l.Header)
+			f = NewFold(l.Header.judgedBy(limits))
 		case l.Window != nil:
 			f.AddWindow(*l.Window)
 			if each != nil {

@@ -26,6 +26,7 @@ const (
 	Lost     FaultKind = iota // acknowledged records are not in the log
 	Damaged                   // records are corrupted, or repeated against the client's settings
 	NotValid                  // kt did not keep its own schedule
+	NotMet                    // a limit is not held, or a condition ended the load
 	Failed                    // anything else
 )
 
@@ -43,12 +44,48 @@ func Judge(res *result.Result, idle bool) error {
 		return &Fault{Damaged, damage(v) + inGroups(v)}
 	case !res.Valid:
 		return &Fault{NotValid, "the run is not valid: " + few(res.Invalid)}
+	case res.AbortedBy != "" || len(notHeld(res.Limits)) > 0:
+		return &Fault{NotMet, notMet(res)}
 	case res.Client.Aborted > 0:
 		return &Fault{Failed, theme.Plural(res.Client.Aborted, "transaction", "transactions") + " could not be committed"}
 	case lost > 0:
 		return &Fault{Failed, theme.Plural(lost, "record was", "records were") + " not acknowledged" + why(res)}
 	}
 	return judgeReading(res, idle)
+}
+
+// JudgeLimits returns an error if a limit of a result is not held. It judges nothing else.
+func JudgeLimits(res *result.Result) error {
+	if len(notHeld(res.Limits)) == 0 {
+		return nil
+	}
+	return &Fault{NotMet, notMet(res)}
+}
+
+// notHeld returns a clause for each limit that is not held.
+func notHeld(limits []result.Limit) (clauses []string) {
+	for i := range limits {
+		switch l := &limits[i]; {
+		case l.Held:
+		case l.Value == nil:
+			clauses = append(clauses, fmt.Sprintf("%s: %s", l.Expression, l.Note))
+		default:
+			clauses = append(clauses, fmt.Sprintf("%s: %s", l.Expression, l.Shown()))
+		}
+	}
+	return clauses
+}
+
+// notMet returns the text of a NotMet fault.
+func notMet(res *result.Result) string {
+	var say []string
+	if res.AbortedBy != "" {
+		say = append(say, "ended by --abort-on "+res.AbortedBy)
+	}
+	if n := notHeld(res.Limits); len(n) > 0 {
+		say = append(say, fmt.Sprintf("%s of %d not held: %s", theme.Plural(len(n), "limit", "limits"), len(res.Limits), few(n)))
+	}
+	return strings.Join(say, "; ")
 }
 
 // why returns the most frequent error code of failed records, and where they were to go.

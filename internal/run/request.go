@@ -31,6 +31,13 @@ type Request struct {
 	Book     *ledger.Book // of an earlier run, whose records are looked for; nil: none
 	BookName string       // for messages: the file that Book was read from
 
+	Limits  []string // what the run has to keep: expressions of --limit
+	AbortOn []string // conditions that end the load: expressions of --abort-on
+
+	// Aborted returns the condition for which Stop was closed, if another process judges the load; "" means that
+	// there was none. nil: this process judges it.
+	Aborted func() string
+
 	Stop   <-chan struct{} // closed: stop sending, drain and finish; nil: never
 	Rates  <-chan float64  // new targets, in records a second, of a run with a fixed rate; nil: it stays
 	Notify func(Notice)    // called from several goroutines; nil: nobody listens

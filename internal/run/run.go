@@ -22,7 +22,7 @@ import (
 // made, and the error is of what went wrong beside it. When ctx ends, the run ends at once,
 // and what is outstanding is counted as unknown.
 func Run(ctx context.Context, r Request, observers ...Observer) (result.Result, error) {
-	m := &maker{Request: r}
+	m := &maker{Request: r, aborted: make(chan struct{})}
 	defer m.File.Discard()
 	m.setDefaults()
 	if err := m.checkLedger(); err != nil {
@@ -54,6 +54,9 @@ type maker struct {
 	book    *ledger.Book // nil: no record is accounted for
 	sink    *sink
 	full    atomic.Bool // the system has no room for more, and so ended the load
+
+	aborted   chan struct{} // closed: a condition of --abort-on came true
+	abortedBy string        // that condition; set before aborted is closed
 }
 
 func (m *maker) setDefaults() {
@@ -120,15 +123,16 @@ func (m *maker) options(ctx context.Context) engine.Options {
 	return o
 }
 
-// stops returns what ends the load: a person, or a system without room for more.
+// stops returns what ends the load: a person, a condition, or a system without room for more.
 func (m *maker) stops(ctx context.Context) <-chan struct{} {
-	if m.clients.Full == nil {
+	if m.clients.Full == nil && len(m.AbortOn) == 0 {
 		return m.Stop
 	}
 	stop := make(chan struct{})
 	go func() {
 		select {
 		case <-m.Stop:
+		case <-m.aborted:
 		case <-m.clients.Full:
 			m.full.Store(true)
 		case <-ctx.Done():
@@ -136,6 +140,12 @@ func (m *maker) stops(ctx context.Context) <-chan struct{} {
 		close(stop)
 	}()
 	return stop
+}
+
+// abort ends the load, because a condition came true. It is called once.
+func (m *maker) abort(why string) {
+	m.abortedBy = why
+	close(m.aborted)
 }
 
 // start is called when the load begins.
@@ -151,7 +161,7 @@ func (m *maker) start() (time.Time, result.Start) {
 func (m *maker) describe() {
 	m.header = result.Header{
 		Schema: result.Schema, RunID: rand.Text(), KTVersion: m.Version, StartedAt: m.Now().UTC(),
-		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: shown(m.Plan),
+		Args: m.Args, Tags: m.Tags, Part: m.Part, Plan: shown(m.Plan), Limits: m.Limits,
 		Environment: result.Environment{Host: host.ReadFacts(), Clock: host.ReadClock()},
 	}
 	m.session.Describe(&m.header)
@@ -184,6 +194,12 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 	trailer := trailerOf(end)
 	if end.Stopped && m.full.Load() {
 		trailer.Ended = result.DiskFull
+	}
+	if m.Aborted != nil {
+		m.abortedBy = m.Aborted()
+	}
+	if m.abortedBy != "" {
+		trailer.Ended, trailer.AbortedBy = result.Aborted, m.abortedBy
 	}
 	var err error
 	trailer.Verify, err = m.account(ctx)

@@ -66,7 +66,15 @@ func (s *Study) problems() (all []problem) {
 }
 
 // OwnFlags are flags of loads that a study sets itself, or that mean nothing in one.
-var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config"}
+var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config", "limit", "abort-on"}
+
+// notYours says why a load may not have one of OwnFlags.
+func notYours(in, flag string) string {
+	if flag == "limit" || flag == "abort-on" {
+		return "it judges a run by itself, and a " + in + " judges its runs together: use kt find --slo, or kt compare --fail-on on the runs"
+	}
+	return "a " + in + " gives every run its own"
+}
 
 func (s *Study) checkNames(bad func(part, format string, args ...any)) {
 	var names []string
@@ -88,7 +96,7 @@ func (s *Study) checkNames(bad func(part, format string, args ...any)) {
 	for _, l := range slices.Concat(s.Prepare, s.Loads) {
 		for _, f := range l.Flags {
 			if slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld()) {
-				bad("flag "+l.Name+" "+f.Name, "%s: a study gives every run its own", f.Name)
+				bad("flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
 			}
 		}
 	}

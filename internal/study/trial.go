@@ -47,7 +47,7 @@ func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error
 			errs = append(errs, fmt.Errorf("%s: it is changed twice", c.Name))
 		}
 		if slices.Contains(OwnFlags, c.Name) {
-			errs = append(errs, fmt.Errorf("%s: a trial gives every run its own", c.Name))
+			errs = append(errs, fmt.Errorf("%s: %s", c.Name, notYours("trial", c.Name)))
 		}
 	}
 	s := &Study{

@@ -23,7 +23,9 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	parts := m.counted()
 	first := parts[0]
 	if len(runFiles) == 1 {
-		return first.header
+		h := first.header
+		h.Limits = m.judged()
+		return h
 	}
 	h := result.Header{Schema: result.Schema, RunID: runID(runFiles), StartedAt: first.header.StartedAt, Args: first.header.Args}
 	var plans []plan.Plan
@@ -56,6 +58,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	if staged && len(h.Plan.Load.Rate.Stages) == 0 {
 		m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
 	}
+	h.Limits = m.judged()
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
 		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
@@ -76,6 +79,30 @@ func sharedTags(parts []*mergedPart) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(tags))
+}
+
+// judged returns the limits of the whole: those that all parts have.
+func (m *merge) judged() []string {
+	if len(m.limits) > 0 {
+		return m.limits
+	}
+	parts := m.counted()
+	limits := parts[0].limits()
+	for _, p := range parts[1:] {
+		if !slices.Equal(p.limits(), limits) {
+			m.notes = append(m.notes, "the parts' limits differ: only those that all have are judged")
+			limits = slices.DeleteFunc(slices.Clone(limits), func(l string) bool { return !slices.Contains(p.limits(), l) })
+		}
+	}
+	return limits
+}
+
+// limits returns the limits of the run that the part is of.
+func (p *mergedPart) limits() []string {
+	if part := p.header.Part; part != nil && len(part.Limits) > 0 {
+		return part.Limits
+	}
+	return p.header.Limits
 }
 
 // plan returns the part's plan as of common time.

@@ -26,6 +26,7 @@ type merge struct {
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
 	notes   []string              // differences between the parts
+	limits  []string              // judged instead of those of the parts; none: those of the parts
 	each    func(w *stats.Window) // called for each merged window; nil: nobody asks
 }
 
@@ -229,6 +230,7 @@ func (s *Set) Lost() []error {
 func (s *Set) merged(ctx context.Context) (result.Result, error) {
 	runFiles := s.inOrder()
 	m := newMerge(runFiles)
+	m.limits = s.limits
 	if len(m.parts) == 0 {
 		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}

@@ -335,11 +335,11 @@ const lateAfter = time.Second
 // state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
-	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.DiskFull}, s.trailer.Ended):
+	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.Aborted, result.DiskFull}, s.trailer.Ended):
 		return result.PartLost
 	case a != nil && (a.Late > lateAfter || a.Late < -lateAfter):
 		return result.PartLate
-	case s.trailer.Ended == result.Interrupted:
+	case s.trailer.Ended == result.Interrupted || s.trailer.Ended == result.Aborted:
 		return result.PartStopped
 	}
 	return result.PartComplete

@@ -23,6 +23,7 @@ import (
 type Set struct {
 	runFiles   map[string]*runFile // by run id
 	unreadable []error             // of files that Offer could not add
+	limits     []string            // judged instead of those of the run; none: those of the run
 }
 
 // Len returns how many files are in the set.
@@ -281,10 +282,11 @@ func (c *counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read returns the result of a run file, or the merged one of a collection.
-func Read(r io.ReaderAt, size int64) (result.Result, error) {
+// Read returns the result of a run file, or the merged one of a collection. limits are judged instead
+// of those of the run; none: those of the run.
+func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
 	if !isCollection(r, size) {
-		fold, err := result.Replay(io.NewSectionReader(r, 0, size))
+		fold, err := result.Replay(io.NewSectionReader(r, 0, size), limits...)
 		if err != nil {
 			return result.Result{}, err
 		}
@@ -294,6 +296,7 @@ func Read(r io.ReaderAt, size int64) (result.Result, error) {
 	if err != nil {
 		return result.Result{}, err
 	}
+	s.limits = limits
 	return s.Result(context.Background())
 }
 

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -231,7 +232,7 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 }
 
 // trailer returns the end of the whole. It ended with the last part that counts. It was cut off,
-// or else interrupted, or else ended by a full disk, if any of them was.
+// or else aborted, interrupted or ended by a full disk, if any of them was.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	t := result.Trailer{Ended: result.Completed, Verify: verify}
 	for _, p := range m.counted() {
@@ -243,9 +244,10 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 		t.ElapsedSeconds = math.Max(t.ElapsedSeconds, at(p.trailer.ElapsedSeconds))
 		t.SendingSeconds = math.Max(t.SendingSeconds, at(p.trailer.SendingSeconds))
 		t.DrainTimedOut = t.DrainTimedOut || p.trailer.DrainTimedOut
-		if ended := p.trailer.Ended; ended == result.Interrupted && t.Ended != result.CutOff || ended == result.DiskFull && t.Ended == result.Completed {
-			t.Ended = ended
+		if slices.Index(endings, p.trailer.Ended) > slices.Index(endings, t.Ended) {
+			t.Ended = p.trailer.Ended
 		}
+		t.AbortedBy = cmp.Or(t.AbortedBy, p.trailer.AbortedBy)
 		switch reading := p.trailer.ReadEnd; {
 		case t.ReadEnd == "":
 			t.ReadEnd = reading
@@ -258,6 +260,9 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	}
 	return t
 }
+
+// endings are the ways to end, from the one that counts least.
+var endings = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
 
 // does returns "does" for one, else "do".
 func does(n int) string {

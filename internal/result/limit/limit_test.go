@@ -1,0 +1,184 @@
+package limit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestAnExpressionIsReadWithItsUnit(t *testing.T) {
+	for text, want := range map[string]struct {
+		printed string
+		than    float64
+		over    time.Duration
+		percent float64
+	}{
+		"p99<20ms":                         {"p99<20ms", 20_000, 0, 0},
+		" response.p99.9 <= 1.5s ":         {"response.p99.9<=1.5s", 1_500_000, 0, 0},
+		"rate>=50k":                        {"rate>=50000", 50_000, 0, 0},
+		"rate>0":                           {"rate>0", 0, 0, 0},
+		"rate >= 5,999 records/s over 10s": {"rate>=5999 over 10s", 5999, 10 * time.Second, 0},
+		"throughput>100 MiB/s":             {"throughput>100MiB/s", 100 << 20, 0, 0},
+		"errors==0":                        {"errors==0", 0, 0, 0},
+		"errors != 1.5M":                   {"errors!=1500000", 1_500_000, 0, 0},
+		"consumer-lag<1000":                {"consumer-lag<1000", 1000, 0, 0},
+		"cpu<1.5":                          {"cpu<1.5", 1.5, 0, 0},
+		"p99<50ms over 1m for 95%":         {"p99<50ms over 1m0s for 95%", 50_000, time.Minute, 95},
+		"outage<2s":                        {"outage<2s", 2_000_000, 0, 0},
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Errorf("Parse(%q) gives %v", text, err)
+			continue
+		}
+		if e.String() != want.printed || e.Than != want.than || e.Over != want.over || e.For != want.percent {
+			t.Errorf("Parse(%q) gives %+v, printed %q", text, e, e)
+		}
+	}
+}
+
+func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "write a metric, a comparison and a value",
+		"p99":                     "write a metric, a comparison and a value",
+		"p99=20ms":                "write one of the comparisons",
+		"p98<20ms":                "did you mean p9",
+		"reponse.p99<20ms":        "did you mean response.p99",
+		"zzz<1":                   "there is no metric \"zzz\": there are p50, ",
+		"p99<20":                  "write a time (20ms, 1.5s)",
+		"p99<-1ms":                "write a time",
+		"p99<":                    "write a time",
+		"rate>=100MiB/s":          "write records a second (50000, 50k)",
+		"rate>=-1":                "write records a second",
+		"throughput>50k":          "write bytes a second (100MiB/s)",
+		"errors<0.5":              "write a number of records",
+		"cpu<NaN":                 "write a number of cores",
+		"p99<1s over":             "write whole seconds",
+		"p99<1s over 1500ms":      "write whole seconds",
+		"p99<1s over 48h":         "write whole seconds up to a day",
+		"p99<1s over 10s for 95":  "write a share of the stretches",
+		"p99<1s over 10s for 0%":  "above 0 and up to 100%",
+		"p99<1s over 1s for 101%": "above 0 and up to 100%",
+		"p99<1s for 95%":          "write a time",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q) gives %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+func FuzzAnExpressionIsReadAsItIsPrinted(f *testing.F) {
+	for _, text := range []string{"p99<20ms", "rate>=50k over 10s for 95%", "throughput>0.1MiB/s", "errors==1e3", "cpu<1e-9", "response.p99.99!=1ns", "rate>1e-300", "throughput<1TB/s"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := parse(e.String())
+		if len(e.String()) > maxText {
+			return // a fraction has as many digits as it takes
+		}
+		if err != nil || again != e {
+			t.Errorf("Parse(%q) gives %+v; printed %q and read again it is %+v, %v", text, e, e, again, err)
+		}
+	})
+}
+
+func produced(p plan.Plan) *plan.Plan { p.Producers = 1; return &p }
+
+func TestWhatCannotBeJudgedIsAnErrorBeforeTheRun(t *testing.T) {
+	minute := plan.Load{Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Duration: plan.Duration(10 * time.Second)}}
+	paced := plan.Load{Rate: plan.Rate{PerSecond: 1000}, Records: 20_000, Warmup: plan.Warmup{Records: 5000}}
+	reader := plan.Plan{Read: plan.Read{Consumers: 1}}
+	both := plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}, Verify: true}
+	for _, tc := range []struct {
+		name, limit, abort string
+		of                 *plan.Plan
+		elsewhere          bool
+		want               string // "": it can be judged
+	}{
+		{"consumer lag of a run that reads", "consumer-lag<1000", "", &reader, false, ""},
+		{"consumer lag without reading", "consumer-lag<1000", "", produced(plan.Plan{}), false, "nothing is read: use kt roundtrip"},
+		{"end to end without reading", "end-to-end.p99<1s", "", produced(plan.Plan{}), false, "nothing is read"},
+		{"the headline of any run", "p99<1s", "", &reader, false, ""},
+		{"response of a run that only reads", "response.p99<1s", "", &reader, false, "no acknowledgements"},
+		{"errors of a run that only reads", "errors==0", "", &reader, false, "no acknowledgements"},
+		{"send delay without a rate", "send-delay.p99<1ms", "", produced(plan.Plan{}), false, "give a --rate"},
+		{"send delay at a rate", "send-delay.p99<1ms", "", produced(plan.Plan{Load: paced}), false, ""},
+		{"losses without verification", "lost==0", "", produced(plan.Plan{Verify: true}), false, "--verify"},
+		{"losses of a verified round trip", "lost==0", "", &both, false, ""},
+		{"a stretch as long as what is measured", "p99<1s over 50s", "", produced(plan.Plan{Load: minute}), false, ""},
+		{"a longer stretch", "p99<1s over 51s", "", produced(plan.Plan{Load: minute}), false, "measured for 50s"},
+		{"a longer stretch than the records last", "p99<1s over 16s", "", produced(plan.Plan{Load: paced}), false, "measured for 15s"},
+		{"a stretch of a run of unknown length", "p99<1s over 1h", "", produced(plan.Plan{Load: plan.Load{Records: 1e6}}), false, ""},
+		{"stretches of what is known at the end", "cpu<1 over 10s", "", produced(plan.Plan{}), false, "leave 'over' out"},
+		{"a condition on what is known at the end", "", "lost>0", &both, false, "give it as --limit"},
+		{"a condition with a share", "", "p99>1s over 10s for 5%", produced(plan.Plan{}), false, "leave 'for' out"},
+		{"a condition over too long", "", "p99>1s over 2m", produced(plan.Plan{}), false, "shorter 'over'"},
+		{"a condition over ten seconds", "", "p99>1s over 10s", produced(plan.Plan{}), false, ""},
+		{"send delay of other hosts", "", "send-delay.p99>1s", produced(plan.Plan{Load: paced}), true, "when the run is over"},
+	} {
+		var limits, aborts []string
+		if tc.limit != "" {
+			limits = []string{tc.limit}
+		} else {
+			aborts = []string{tc.abort}
+		}
+		err := CheckAll(limits, aborts, tc.of, tc.elsewhere)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.limit+tc.abort)) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestAComparisonIsWhatItSays(t *testing.T) {
+	for _, tc := range []struct {
+		op                  Op
+		below, equal, above bool
+	}{{"<", true, false, false}, {"<=", true, true, false}, {">", false, false, true}, {">=", false, true, true}, {"==", false, true, false}, {"!=", true, false, true}} {
+		e := Expr{Op: tc.op, Than: 5}
+		if e.Holds(4) != tc.below || e.Holds(5) != tc.equal || e.Holds(6) != tc.above {
+			t.Errorf("%s 5: of 4, 5 and 6 hold %t, %t, %t", tc.op, e.Holds(4), e.Holds(5), e.Holds(6))
+		}
+	}
+}
+
+func TestAShareOfTheStretchesIsEnough(t *testing.T) {
+	for _, tc := range []struct {
+		percent  float64
+		held, of int64
+		want     bool
+	}{{0, 10, 10, true}, {0, 9, 10, false}, {95, 19, 20, true}, {95, 18, 20, false}, {100, 20, 20, true}, {0.1, 0, 20, false}} {
+		if e := (Expr{For: tc.percent}); e.Enough(tc.held, tc.of) != tc.want {
+			t.Errorf("%d of %d for %g %%: want %t", tc.held, tc.of, tc.percent, tc.want)
+		}
+	}
+}
+
+func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
+	var w stats.Window
+	for _, h := range []*stats.Histogram{&w.Response, &w.Service, &w.SendDelay, &w.EndToEnd} {
+		h.Record(time.Millisecond)
+	}
+	for _, m := range Metrics {
+		f := &Figures{Plan: &plan.Plan{Producers: 1}, Window: &w, Cores: 1}
+		v, ok := m.value(f)
+		if verified := strings.Contains(m.About, "--verify"); ok == verified {
+			t.Errorf("%s: %g, %t", m.Name, v, ok)
+		}
+		if m.Unit == Time && m.Name != "outage" && v != 1000 {
+			t.Errorf("%s: %g µs, want 1,000", m.Name, v)
+		}
+		if _, err := Parse(m.Name + "<" + units[m.Unit].print(1)); err != nil {
+			t.Error(err)
+		}
+		if kept := m.Keep(f.Plan, &w); m.histogram != nil && m.histogram(&Figures{Plan: f.Plan, Window: &kept}).Count() != 1 {
+			t.Errorf("%s: its histogram is not kept", m.Name)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package limit
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Unit is what the values of a metric count.
+type Unit string
+
+// The units, as a result names them.
+const (
+	Time        Unit = "us"
+	Records     Unit = "records"
+	RecordsRate Unit = "records/s"
+	BytesRate   Unit = "bytes/s"
+	Cores       Unit = "cores"
+)
+
+// Bounds of values. Within them a value and its text are the same, digit for digit.
+const (
+	mostTime  = 100 * time.Hour
+	mostCount = 1_000_000_000_000_000
+)
+
+// units are what each unit reads and prints.
+var units = map[Unit]struct {
+	wants string // what to write, for an error
+	parse func(text string) (float64, error)
+	print func(v float64) string // as parse reads it
+	show  func(v float64) string // for people
+}{
+	Time: {
+		"a time (20ms, 1.5s)", parseTime,
+		func(v float64) string { return micros(v).String() },
+		func(v float64) string { return theme.Duration(micros(v)) },
+	},
+	Records: {
+		"a number of records (0, 1000, 5k)", parseCount,
+		func(v float64) string { return strconv.FormatInt(int64(v), 10) },
+		func(v float64) string { return theme.Plural(v, "record", "records") },
+	},
+	RecordsRate: {
+		"records a second (50000, 50k)", func(text string) (float64, error) { return parseRate(text, false) },
+		func(v float64) string { return printRate(plan.Rate{PerSecond: v}) },
+		func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
+	},
+	BytesRate: {
+		"bytes a second (100MiB/s)", func(text string) (float64, error) { return parseRate(text, true) },
+		func(v float64) string { return printRate(plan.Rate{PerSecond: v, Bytes: true}) },
+		func(v float64) string { return theme.MiB(v) + " MiB/s" },
+	},
+	Cores: {
+		"a number of cores (1.5)", parseCores,
+		func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) },
+		func(v float64) string { return theme.Number(v) + " cores" },
+	},
+}
+
+// Show writes a value for people.
+func (u Unit) Show(v float64) string { return units[u].show(v) }
+
+var errRange = errors.New("out of range")
+
+func micros(v float64) time.Duration {
+	return time.Duration(math.Round(v * float64(time.Microsecond)))
+}
+
+func parseTime(text string) (float64, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && (d < 0 || d > mostTime) {
+		err = errRange
+	}
+	return float64(d) / float64(time.Microsecond), err
+}
+
+func parseCount(text string) (float64, error) {
+	n, err := plan.ParseCount(text)
+	if err == nil && (n < 0 || n > mostCount) {
+		err = errRange
+	}
+	return float64(n), err
+}
+
+// parseRate reads a rate, which may be 0 here.
+func parseRate(text string, bytes bool) (float64, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	r, err := plan.ParseRate(text)
+	if err == nil && (r.IsUnlimited() || r.Bytes != bytes) {
+		err = errRange
+	}
+	return r.PerSecond, err
+}
+
+func printRate(r plan.Rate) string {
+	if r.IsUnlimited() {
+		return "0"
+	}
+	return r.String()
+}
+
+func parseCores(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err == nil && !(v >= 0 && v <= 1e6) {
+		err = errRange
+	}
+	return v, err
+}
+
+// parsePercent reads "95%".
+func parsePercent(text string) (float64, error) {
+	number, isPercent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if err == nil && !(isPercent && v > 0 && v <= 100) {
+		err = errRange
+	}
+	return v, err
+}

@@ -1,0 +1,192 @@
+package result
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Limit is an expression of --limit, judged.
+type Limit struct {
+	Expression string `json:"expression"`
+
+	// Value is in Unit; with "over" it is that of the worst stretch. nil: there is none, and the
+	// limit is not held.
+	Value *float64   `json:"value,omitempty"`
+	Unit  limit.Unit `json:"unit,omitempty"`
+	Held  bool       `json:"held"`
+	Note  string     `json:"note,omitempty"` // why there is no value
+
+	// With "over".
+	Stretches     int64 `json:"stretches,omitempty"`      // whole ones of the measured part
+	StretchesHeld int64 `json:"stretches_held,omitempty"` // those that held
+}
+
+// Shown returns the value for people, "" if there is none.
+func (l *Limit) Shown() string {
+	if l.Value == nil {
+		return ""
+	}
+	return l.Unit.Show(*l.Value)
+}
+
+// judged is an expression, and what of it is known so far.
+type judged struct {
+	text string
+	expr limit.Expr
+	bad  error // it cannot be read
+
+	stretch  span
+	worst    *float64 // of the stretches that are over
+	of, held int64    // stretches
+}
+
+// judging returns expressions that nothing is known of yet. What is wrong with one is said in its place: the
+// maker of the run has checked them, and a run file may be of another kt.
+func judging(texts []string) (all []judged) {
+	for _, text := range texts {
+		expr, err := limit.Parse(text)
+		all = append(all, judged{text: text, expr: expr, bad: err})
+	}
+	return all
+}
+
+// span is some seconds on end, merged.
+type span struct {
+	window stats.Window
+	length time.Duration
+	lag    int64 // the highest consumer lag at the end of one of them
+}
+
+func (s *span) add(w *stats.Window, lag int64) {
+	s.window.Add(w)
+	s.length += w.End - w.Start
+	s.lag = max(s.lag, lag)
+}
+
+// slack is by how much a stretch may be short of its length: a load ends when its last record is sent.
+const slack = 100 * time.Millisecond
+
+// long reports whether the span is as long as an expression wants it.
+func (s *span) long(over time.Duration) bool { return s.length+slack >= over }
+
+// figures returns the figures of a span.
+func (f *Fold) figures(s *span) *limit.Figures {
+	w := &s.window
+	return &limit.Figures{
+		Plan: &f.header.Plan, Window: w, ConsumerLag: s.lag,
+		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
+		ReadRecords: w.ConsumedPerSecond(), ReadBytes: per(float64(w.ConsumedBytes), w.Seconds()),
+	}
+}
+
+// judge adds a window to the stretches of the limits, and judges those that are complete.
+func (f *Fold) judge(w *stats.Window) {
+	if f.lean || f.hosted != nil || !f.steady.is {
+		return
+	}
+	for i := range f.limits {
+		j := &f.limits[i]
+		if j.bad != nil || j.expr.Over == 0 {
+			continue
+		}
+		kept := j.expr.Metric.Keep(&f.header.Plan, w)
+		j.stretch.add(&kept, f.consumerLag.now)
+		if j.stretch.long(j.expr.Over) {
+			j.close(f.figures(&j.stretch))
+			j.stretch = span{}
+		}
+	}
+}
+
+// close judges a stretch that is over.
+func (j *judged) close(figures *limit.Figures) {
+	j.of++
+	v, ok := j.expr.Value(figures)
+	if !ok {
+		return
+	}
+	if j.expr.Holds(v) {
+		j.held++
+	}
+	if j.worst == nil || j.expr.Worse(v, *j.worst) {
+		j.worst = &v
+	}
+}
+
+// judgedLimits judges the limits of the run, by the figures of its result.
+func (f *Fold) judgedLimits(r *Result) (all []Limit) {
+	for i := range f.limits {
+		all = append(all, f.limits[i].result(f.whole(r)))
+	}
+	return all
+}
+
+// whole returns the figures of the whole run, from its result.
+func (f *Fold) whole(r *Result) *limit.Figures {
+	w := f.total[stats.Measured]
+	w.Unknown = r.Records.Unknown
+	figures := &limit.Figures{
+		Plan: &f.header.Plan, Window: &w, ConsumerLag: f.consumerLag.max, Cores: r.Client.CPUCores, Verify: r.Verify,
+		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1,
+	}
+	if t := &r.Throughput; t.Seconds >= 1 {
+		figures.Records, figures.Bytes = t.RecordsPerSecond, t.MiBPerSecond*mib
+	}
+	if t := r.Fetch; t != nil && t.Seconds >= 1 {
+		figures.ReadRecords, figures.ReadBytes = t.RecordsPerSecond, t.MiBPerSecond*mib
+	}
+	return figures
+}
+
+// result returns the limit as the figures of the whole run and its stretches have it.
+func (j *judged) result(whole *limit.Figures) Limit {
+	l := Limit{Expression: j.text}
+	switch {
+	case j.bad != nil:
+		l.Note = "this kt cannot read it: " + j.bad.Error()
+		return l
+	case j.expr.Over > 0:
+		l.Value, l.Stretches, l.StretchesHeld = j.worst, j.of, j.held
+		l.Held = j.of > 0 && j.expr.Enough(j.held, j.of)
+	default:
+		if v, ok := j.expr.Value(whole); ok {
+			l.Value, l.Held = &v, j.expr.Holds(v)
+		}
+	}
+	switch {
+	case l.Value != nil:
+		l.Unit = j.expr.Metric.Unit
+	case j.expr.Over > 0 && j.of == 0:
+		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"
+	default:
+		l.Note = "there was nothing to measure it of"
+	}
+	return l
+}
+
+// steady tells the seconds by which stretches and conditions are judged: of the measured part, with the load in
+// all of them. The second in which the warm-up ends is none, nor is the one in which the load does.
+type steady struct {
+	is    bool          // the newest window
+	warm  time.Duration // until when records of the warm-up were sent or read
+	share float64       // of the clients that were at work in the window before
+}
+
+// add takes the next window. took is the time for which its clients were at work.
+func (s *steady) add(w *stats.Window, took time.Duration, clients int) {
+	s.is = false
+	switch {
+	case w.Warmup && (w.Offered > 0 || w.Consumed > 0):
+		s.warm = w.End
+		return
+	case w.Warmup || w.End <= w.Start:
+		return
+	}
+	share := per(took.Seconds(), w.Seconds()*float64(clients))
+	// A client that is lost takes its share with it: the seconds from the next one on are whole again.
+	s.is = w.Start >= s.warm && share > 0 && share >= fullShare*min(1, cmp.Or(s.share, 1))
+	s.share = share
+}
