@@ -228,5 +228,9 @@ func (m *merger) write(name string, res *result.Result) (path string, err error)
 		return "", usageError(err)
 	}
 	defer file.Discard()
-	return file.Path(), file.Fill(m.Set)
+	if err := file.Fill(m.Set); err != nil {
+		return "", err
+	}
+	m.env.runsFolder().Add(file.Path(), res)
+	return file.Path(), nil
 }

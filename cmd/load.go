@@ -172,6 +172,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if errors.As(err, &process) {
 		err = process.Err
 	}
+	env.runsFolder().Add(file.Path(), &res)
 	err = errors.Join(err, out.write(res, file.Path()))
 	defer shown.linger(ctx, stop)
 	judged := judge(&res, stop.code(), l.Output)
@@ -213,7 +214,7 @@ func (l *load) request(env *Env, file *run.File) run.Request {
 	return run.Request{
 		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args), Tags: l.Tags,
 		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
-		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: l.ceiling(env),
+		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: l.ceiling(env), Tune: noteTune(),
 		Limits: l.Limits, AbortOn: l.AbortOn,
 	}
 }

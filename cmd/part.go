@@ -81,6 +81,9 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	tuneProcess(env, l)
 	r := l.request(env, file)
 	r.Args, r.Tags, r.Part, r.Follows, r.Stop = p.job.Args, p.job.Tags, &p.job.Part, !p.job.CreateTopic, stop.asked
+	if p.job.Part.Process > 1 {
+		r.Tune = nil // the first process of the host makes the check
+	}
 	r.Notify = func(n run.Notice) {
 		if n.Kind != run.LogDirUnknown {
 			env.notify(n, l.Quiet)

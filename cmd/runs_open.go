@@ -16,8 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/result/merge"
 )
 
-// page is the format of a page for a browser.
-const page = "html"
+// pageFormat is the format of a page for a browser, and the end of its file's name.
+const pageFormat = "html"
 
 func newRunsOpen(env *Env) *cobra.Command {
 	return &cobra.Command{
@@ -40,12 +40,12 @@ browser if there is a desktop. Without RUN kt takes your newest run.`,
 
 // openPage makes the page of a run and shows it.
 func openPage(env *Env, path string) error {
-	format, to := report.Formats[page], env.pageOf(path)
+	format, to := report.Formats[pageFormat], env.pageOf(path)
 	switch {
 	case format == nil:
 		return errors.New("this kt makes no pages; kt report writes the result in other formats")
 	case to == "":
-		return errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + page)
+		return errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + pageFormat)
 	}
 	f, err := openRun(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func (e *Env) pageOf(path string) string {
 	default:
 		return ""
 	}
-	return filepath.Join(dir, "kt", "pages", runName(path)+"."+page)
+	return filepath.Join(dir, "kt", "pages", runName(path)+"."+pageFormat)
 }
 
 // browse shows a page in the browser, where a person sits at a desktop.

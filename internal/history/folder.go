@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Folder is a folder of run files.
@@ -65,6 +67,27 @@ func (f Folder) Runs() ([]Run, error) {
 		f.writeIndex(runs)
 	}
 	return runs, nil
+}
+
+// Add notes a finished run in the index, if its file is in the folder, so that it need not be read to be listed. Of two that
+// add at once one may be forgotten, and is read later.
+func (f Folder) Add(path string, res *result.Result) {
+	if f.Dir == "" || filepath.Dir(path) != filepath.Clean(f.Dir) {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return // it is read when it is listed, if it is there again
+	}
+	added := rowOf(path, info)
+	added.figures(res)
+	kept := []Run{added}
+	for name, r := range f.readIndex() {
+		if name != info.Name() {
+			kept = append(kept, r)
+		}
+	}
+	f.writeIndex(kept)
 }
 
 // each calls do for every number, on as many goroutines as there are CPUs.

@@ -156,6 +156,36 @@ func TestARowIsReadAgainWhenItsFileHasChanged(t *testing.T) {
 	}
 }
 
+func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
+	f := Folder{t.TempDir()}
+	old, path := filepath.Join(f.Dir, "20200101-000000-old"+Ext), filepath.Join(f.Dir, "20210101-000000-new"+Ext)
+	writeRun(t, old, 1)
+	runsOf(t, f)
+	writeRun(t, path, 3, "nightly")
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	fold, err := result.Replay(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := fold.Result()
+	f.Add(filepath.Join(t.TempDir(), "elsewhere"+Ext), &res)
+	f.Add(path, &res)
+	if n := len(f.readIndex()); n != 2 {
+		t.Errorf("the index has %d rows", n)
+	}
+	added := runsOf(t, f)
+	if err := os.Remove(filepath.Join(f.Dir, indexName)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(runsOf(t, f), added); diff != "" {
+		t.Errorf("rows (-read +added):\n%s", diff)
+	}
+}
+
 func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
 	f := Folder{t.TempDir()}
 	file, err := os.Create(filepath.Join(f.Dir, "a"+Ext))
@@ -245,7 +275,8 @@ func BenchmarkRuns(b *testing.B) {
 	}
 	for _, indexed := range []bool{true, false} {
 		b.Run(fmt.Sprintf("indexed=%v", indexed), func(b *testing.B) {
-			b.ReportMetric(float64(len(data)), "bytes/file")
+			_, _ = f.Runs() // so that there is an index
+			defer func() { b.ReportMetric(float64(len(data)), "bytes/file") }()
 			for b.Loop() {
 				if !indexed {
 					_ = os.Remove(filepath.Join(f.Dir, indexName))

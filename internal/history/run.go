@@ -50,10 +50,7 @@ func (r *Run) Embedded() bool { return r.Server == "" && r.Problem == "" }
 
 // read returns the row of a file. It never fails: a file that cannot be read is a row that says so.
 func read(path string, info os.FileInfo) Run {
-	r := Run{
-		Name: strings.TrimSuffix(info.Name(), Ext), Path: path, Bytes: info.Size(), Changed: info.ModTime().UTC(),
-		StartedAt: began(info), Tags: []string{},
-	}
+	r := rowOf(path, info)
 	f, err := merge.Open(path)
 	if err != nil {
 		r.Problem = cause(path, err)
@@ -72,6 +69,14 @@ func read(path string, info os.FileInfo) Run {
 	}
 	r.figures(&res)
 	return r
+}
+
+// rowOf returns what is known of a run by its file alone.
+func rowOf(path string, info os.FileInfo) Run {
+	return Run{
+		Name: strings.TrimSuffix(info.Name(), Ext), Path: path, Bytes: info.Size(), Changed: info.ModTime().UTC(),
+		StartedAt: began(info), Tags: []string{},
+	}
 }
 
 // cause returns an error without the name of the file, which stands beside it.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/history"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -30,16 +29,31 @@ func runsText(w io.Writer, runs []history.Run, o Options) error {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
 		g := &grid{
-			heads: []string{"run", "when", "what", "topic", "at", "records/s", "p99", "bound by", "valid", "tags", "size", "file"},
-			left:  map[int]bool{1: true, 2: true, 3: true, 4: true, 7: true, 8: true, 9: true, 11: true},
+			heads: []string{"run", "when", "what", "topic", "at", "records/s", "p99", "bound by", "valid", "ended", "tags", "size", "file"},
+			left:  map[int]bool{2: true, 3: true, 4: true, 7: true, 8: true, 9: true, 10: true, 12: true}, // and no time is cut
 			names: map[int]bool{3: true, 4: true},
-			leave: []string{"file", "size", "at", "tags", "what"},
+			leave: []string{"file", "size", "at", "ended", "tags", "what", "bound by", "p99"},
 		}
 		for i := range runs {
 			t.run(g, &runs[i], o.Zone)
 		}
 		t.draw(g)
+		for i := range runs {
+			t.unread(&runs[i])
+		}
 	})
+}
+
+// unread writes under the table why a run cannot be read.
+func (t *text) unread(r *history.Run) {
+	if r.Problem == "" {
+		return
+	}
+	mark := string(t.th.Glyphs.Alert) + " "
+	for _, line := range wrapText(r.Reference+" ("+r.Name+history.Ext+") cannot be read: "+r.Problem, t.wrapAt()-6) {
+		t.line("    " + t.th.Paint(warn, mark+line))
+		mark = "  "
+	}
 }
 
 // run adds the row of a run.
@@ -58,15 +72,15 @@ func (t *text) run(g *grid, r *history.Run, zone *time.Location) {
 	if r.Problem != "" || r.Valid != nil && !*r.Valid {
 		style = warn
 	}
-	at := cmp.Or(r.Server, "inside kt")
+	at, topic := cmp.Or(r.Server, "inside kt"), cmp.Or(r.Topic, none)
+	if t.width > 0 { // so that there is room for what limited the run
+		topic = middle(topic, min(t.width/6, maxName), t.th)
+	}
 	if r.Problem != "" {
 		at = none
 	}
-	g.add(style, r.Reference, r.StartedAt.In(zone).Format("2006-01-02 15:04"), cmp.Or(runKind(r), none), cmp.Or(r.Topic, none), at, rate, p99,
-		cmp.Or(r.BoundBy, none), runState(r, none), cmp.Or(strings.Join(r.Tags, ","), none), theme.Bytes(r.Bytes), r.Name)
-	if r.Problem != "" {
-		g.note(warn, r.Name+history.Ext+" cannot be read: "+r.Problem)
-	}
+	g.add(style, r.Reference, r.StartedAt.In(zone).Format("2006-01-02 15:04"), cmp.Or(runKind(r), none), topic, at, rate, p99,
+		cmp.Or(r.BoundBy, none), runValid(r, none), cmp.Or(r.Ended, none), cmp.Or(strings.Join(r.Tags, ","), none), theme.Bytes(r.Bytes), r.Name)
 }
 
 // runKind returns what a run did.
@@ -77,21 +91,17 @@ func runKind(r *history.Run) string {
 	return string(r.Command)
 }
 
-// runState returns whether a run is valid, and how it ended if not by itself.
-func runState(r *history.Run, none string) string {
-	state := none
+// runValid returns whether a run is valid.
+func runValid(r *history.Run, none string) string {
 	switch {
 	case r.AtWork:
 		return "at work"
-	case r.Valid != nil && *r.Valid:
-		state = "yes"
-	case r.Valid != nil:
-		state = "no"
+	case r.Valid == nil:
+		return none
+	case *r.Valid:
+		return "yes"
 	}
-	if r.Ended != "" && r.Ended != result.Completed {
-		state += ", " + r.Ended
-	}
-	return state
+	return "no"
 }
 
 // runsJSON writes the runs for programs.

@@ -213,6 +213,7 @@ func (t *text) details(r result.Result) {
 	if low, high, ok := extremes(r); ok && !uneven(low, high) {
 		t.partitions(r, low, high)
 	}
+	t.tuneChecks(r.Tune)
 	t.runFiles(r)
 }
 

@@ -193,6 +193,8 @@ type Trailer struct {
 	ReadEnd   string          `json:"read_end,omitempty"`   // why reading ended: one of the Read… below
 	ReadError string          `json:"read_error,omitempty"` // of ReadFailed
 	Verify    *ledger.Verdict `json:"verify,omitempty"`     // nil: records were not verified
+
+	Tune []TuneCheck `json:"tune,omitempty"` // of this host; of a merged run one for each host; nil: none was made
 }
 
 // Why reading ended.

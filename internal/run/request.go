@@ -46,6 +46,10 @@ type Request struct {
 	// Ceiling returns what this host can offer of a load with this header; nil: that is not known.
 	Ceiling func(h *result.Header) *result.Ceiling
 
+	// Tune returns what kt tune says of this host; nil: nothing. It is called beside the load, and its context ends with the
+	// load. nil: no check is made. Nor is one made of a load on an embedded broker.
+	Tune func(ctx context.Context) *result.TuneCheck
+
 	// Opened is called when the system has been reached, before any client is open. An
 	// error ends the run.
 	Opened func(h result.Header) error

@@ -53,6 +53,7 @@ type maker struct {
 	header  result.Header
 	book    *ledger.Book // nil: no record is accounted for
 	sink    *sink
+	tune    []result.TuneCheck
 	full    atomic.Bool // the system has no room for more, and so ended the load
 
 	aborted   chan struct{} // closed: a condition of --abort-on came true
@@ -102,6 +103,8 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 		return engine.End{}, err
 	}
 	defer m.sink.observers.Close(ctx)
+	endTune := m.checkTune(ctx)
+	defer func() { m.tune = endTune() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return engine.Run(ctx, m.Plan, m.clients.Drivers, m.options(ctx), m.sink)
@@ -192,6 +195,7 @@ func (m *maker) checkTopic() error {
 // finish verifies, writes down the end, and cleans up.
 func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, error) {
 	trailer := trailerOf(end)
+	trailer.Tune = m.tune
 	if end.Stopped && m.full.Load() {
 		trailer.Ended = result.DiskFull
 	}

@@ -444,6 +444,23 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 	}
 }
 
+func TestTheWholeHasTheTagsAndTheChecksOfItsParts(t *testing.T) {
+	part := func(host string, process int, checks int, tags ...string) []byte {
+		end := trailerOf(3)
+		if checks > 0 {
+			end.Tune = []result.TuneCheck{{Host: "name of the kernel", Checks: checks}}
+		}
+		return partFile{run: "r", host: host, process: process, events: steady(0, 3, 10), trailer: end, change: func(h *result.Header) { h.Tags = tags }}.bytes(t)
+	}
+	r := merged(t, part("b", 1, 5, "nightly"), part("a", 2, 0), part("a", 1, 4, "eu", "nightly"), part("b", 2, 6))
+	if diff := cmp.Diff([]string{"eu", "nightly"}, r.Tags); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]result.TuneCheck{{Host: "a", Checks: 4}, {Host: "b", Checks: 5}}, r.Tune); diff != "" {
+		t.Errorf("checks by kt tune (-want +got):\n%s", diff)
+	}
+}
+
 func TestHowBusyAHostWasIsOfTheOverlap(t *testing.T) {
 	load := partFile{run: "r", epoch: "e", host: "a", process: 1, events: steady(2, 6, 10), trailer: trailerOf(6)}
 	watch := partFile{run: "r", epoch: "e", host: "b", late: 500 * time.Millisecond, trailer: trailerOf(8), change: func(h *result.Header) { h.Part.Role, h.Part.Tags = "broker", []string{"rack1"} }}

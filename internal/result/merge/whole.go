@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -234,7 +235,7 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 // trailer returns the end of the whole. It ended with the last part that counts. It was cut off,
 // or else aborted, interrupted or ended by a full disk, if any of them was.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
-	t := result.Trailer{Ended: result.Completed, Verify: verify}
+	t := result.Trailer{Ended: result.Completed, Verify: verify, Tune: m.tuneChecks()}
 	for _, p := range m.counted() {
 		if p.trailer == nil {
 			t.Ended = result.CutOff
@@ -263,6 +264,24 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 
 // endings are the ways to end, from the one that counts least.
 var endings = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
+
+// tuneChecks returns the checks by kt tune, one for each host, in the order of hosts.
+func (m *merge) tuneChecks() []result.TuneCheck {
+	of := make(map[string]result.TuneCheck)
+	for _, p := range m.counted() {
+		if _, known := of[p.host()]; known || p.trailer == nil || len(p.trailer.Tune) == 0 {
+			continue
+		}
+		check := p.trailer.Tune[0]
+		check.Host = p.host()
+		of[p.host()] = check
+	}
+	var all []result.TuneCheck
+	for _, host := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, of[host])
+	}
+	return all
+}
 
 // does returns "does" for one, else "do".
 func does(n int) string {

@@ -1,0 +1,68 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
+	dir := t.TempDir()
+	env := Env{Getenv: func(string) string { return "" }, HomeDir: dir, Now: time.Now, Stdout: io.Discard}
+	path := filepath.Join(dir, "20261121-121025-produce-orders.ktr")
+	if err := os.WriteFile(path, []byte(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := env.pageOf(path)
+	if want := filepath.Join(dir, ".cache", "kt", "pages", "20261121-121025-produce-orders.html"); to != want {
+		t.Errorf("the page is %s, want %s", to, want)
+	}
+	torn := func(w io.Writer, _ result.Result, _ report.Options) error {
+		_, _ = io.WriteString(w, "half a page")
+		return errors.New("no space left on device")
+	}
+	for _, r := range []struct {
+		format report.Format
+		fails  bool
+	}{{torn, true}, {report.Text, false}, {torn, true}, {report.JSON, false}, {report.JSON, false}} {
+		before, _ := os.ReadFile(to) // there is none at first
+		f, err := openRun(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = env.makePage(f, path, r.format, to)
+		f.Close()
+		after, _ := os.ReadFile(to)
+		if (err != nil) != r.fails || r.fails && !bytes.Equal(before, after) || !r.fails && len(after) == 0 {
+			t.Errorf("error %v; %d bytes became %d", err, len(before), len(after))
+		}
+	}
+	if files, _ := os.ReadDir(filepath.Dir(to)); len(files) != 1 {
+		t.Errorf("it left %v", files)
+	}
+}
+
+func TestAPageIsInTheCacheFolder(t *testing.T) {
+	env := Env{Getenv: func(name string) string { return map[string]string{"XDG_CACHE_HOME": "/c"}[name] }}
+	if got := env.pageOf("runs/a.ktr"); got != "/c/kt/pages/a.html" {
+		t.Errorf("with XDG_CACHE_HOME it is %s", got)
+	}
+	env.Getenv = func(string) string { return "" }
+	if got := env.pageOf("runs/a.ktr"); got != "" {
+		t.Errorf("without a home folder it is %s", got)
+	}
+}
+
+func TestABrowserIsOpenedOnlyAtADesktop(t *testing.T) {
+	env := Env{Getenv: func(string) string { return "" }, StdoutTTY: true}
+	if err := env.browse("/nowhere/page.html"); err != nil {
+		t.Errorf("without a desktop: %v", err)
+	}
+}
