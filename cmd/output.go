@@ -200,7 +200,7 @@ func (o *output) result(res result.Result, opts report.Options) error {
 	if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
 		o.env.say("run file %s", opts.RunFile)
 	}
-	return errors.Join(err, report.Formats[o.format](o.env.Stdout, res, opts))
+	return errors.Join(err, format(o.format)(o.env.Stdout, res, opts))
 }
 
 // write writes the result, and the metrics if they were asked for.

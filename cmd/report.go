@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -21,15 +20,16 @@ import (
 func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [FILE]",
-		Short: "Read a run file and write its result",
+		Short: "Read a run file or a page and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
-		Long: `Read a run file (.ktr), or a collection of several, and write its result in any format.
+		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write its result in any format.
 Without FILE kt takes your newest run. A run that was killed is read up to its last
 second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv
+  kt report run.ktr --output html > page.html
   kt report run.ktr --play --speed 10`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -45,6 +45,9 @@ second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
 		}
+		if err := env.checkOutput(flags.Output); err != nil {
+			return usageError(err)
+		}
 		path, err := env.runFile(args)
 		if err != nil {
 			return usageError(err)
@@ -57,7 +60,7 @@ second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		if flags.Play {
 			return env.interruptible(c.Context(), func(ctx context.Context) error { return playRun(ctx, env, f, path, flags) })
 		}
-		return writeReport(env, f, path, flags.Output, env.reportOptions(flags.Look, flags.Verbose))
+		return writeReport(env, f, path, flags)
 	}
 	return c
 }
@@ -69,12 +72,18 @@ func openRun(path string) (*merge.File, error) {
 	return merge.Open(path)
 }
 
-func writeReport(env *Env, f *merge.File, path, format string, o report.Options) error {
+func writeReport(env *Env, f *merge.File, path string, flags *config.Report) error {
 	res, err := merge.Read(f, f.Size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
-	return report.Formats[format](env.Stdout, res, o)
+	page, err := newPageFile(flags.HTML)
+	if err != nil {
+		return usageError(err)
+	}
+	defer page.discard()
+	o := env.reportOptions(flags.Look, flags.Verbose)
+	return errors.Join(format(flags.Output)(env.Stdout, res, o), page.write(res, o))
 }
 
 // notADirectory returns an error where a run file is wanted and a directory is named: it says which

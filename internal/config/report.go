@@ -8,7 +8,7 @@ import (
 )
 
 // ReportOutputs are the forms in which a result is written again.
-var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test"}
+var ReportOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test", "html"}
 
 // Report is the settings of kt report.
 type Report struct {
@@ -16,6 +16,7 @@ type Report struct {
 	Play    bool    // the run is shown on the screen again
 	Speed   float64 // of that; 1: as fast as it was
 	Verbose bool
+	HTML    string // where to write a page; "": none
 }
 
 // MaxSpeed is the highest speed of a replay.
@@ -27,6 +28,7 @@ func NewReport(set *pflag.FlagSet) *Report {
 	r.defineForm(set, "report", ReportOutputs, func() {
 		set.BoolVar(&r.Play, "play", false, "show the run on the screen again")
 		set.Float64Var(&r.Speed, "speed", 1, "`TIMES` as fast as the run was, with --play")
+		defineHTML(set, &r.HTML)
 		defineVerbose(set, &r.Verbose)
 	})
 	return r
@@ -40,6 +42,8 @@ func (r *Report) Load(sys System, nearest Nearest) error {
 	switch {
 	case r.Play && typedOn(r.set.Lookup("output")):
 		return errors.New("--play and --output exclude each other: give one")
+	case r.Play && r.HTML != "":
+		return errors.New("--play and --html exclude each other: give one")
 	case !r.Play && typedOn(r.set.Lookup("speed")):
 		return errors.New("--speed: it goes with --play")
 	case !(r.Speed > 0 && r.Speed <= MaxSpeed):

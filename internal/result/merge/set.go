@@ -281,8 +281,11 @@ func (c *counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read returns the result of a run file, or the merged one of a collection.
+// Read returns the result of a run file, the merged one of a collection, or that of a page.
 func Read(r io.ReaderAt, size int64) (result.Result, error) {
+	if result.IsPage(r, size) {
+		return readPage(r, size)
+	}
 	if !isCollection(r, size) {
 		fold, err := result.Replay(io.NewSectionReader(r, 0, size))
 		if err != nil {
