@@ -31,7 +31,7 @@ const (
 // embedded is what a page holds of its run.
 type embedded struct {
 	Result json.RawMessage `json:"result"`
-	Heat   [][]int64       `json:"heat"` // of each column: start and end in nanoseconds, the first bin, and the counts from there on
+	Heat   [][]int64       `json:"heat"` // of each column: start and end in milliseconds, the first bin, and the counts from there on
 }
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
@@ -40,16 +40,25 @@ func Embed(doc json.RawMessage, heat []HeatColumn) (string, error) {
 	for i := range heat {
 		e.Heat[i] = heat[i].pack()
 	}
-	var text bytes.Buffer
-	encode := base64.NewEncoder(base64.StdEncoding, &text)
+	text, err := json.Marshal(e)
+	if err != nil {
+		return "", err
+	}
+	return Pack(text)
+}
+
+// Pack returns a text compressed and in base64, as a page holds what is long.
+func Pack(text []byte) (string, error) {
+	var packed bytes.Buffer
+	encode := base64.NewEncoder(base64.StdEncoding, &packed)
 	z, err := gzip.NewWriterLevel(encode, gzip.BestCompression)
 	if err == nil {
-		err = json.NewEncoder(z).Encode(e)
+		_, err = z.Write(text)
 	}
 	if err == nil {
 		err = errors.Join(z.Close(), encode.Close())
 	}
-	return text.String(), err
+	return packed.String(), err
 }
 
 // IsPage reports whether a file begins as a page of kt.
@@ -98,11 +107,12 @@ func element(in *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := in.ReadSlice('\n')
 		if rest, ok := bytes.CutPrefix(line, []byte(EmbedStart)); ok {
-			all, err := io.ReadAll(io.LimitReader(in, maxEmbedded))
+			text := bytes.Clone(rest) // the next read takes its memory
+			more, err := io.ReadAll(io.LimitReader(in, maxEmbedded))
 			if err != nil {
 				return nil, err
 			}
-			text, _, ok := bytes.Cut(append(bytes.Clone(rest), all...), []byte(EmbedEnd))
+			text, _, ok := bytes.Cut(append(text, more...), []byte(EmbedEnd))
 			if !ok {
 				return nil, errBadPage(io.ErrUnexpectedEOF)
 			}
@@ -127,7 +137,7 @@ func (c *HeatColumn) pack() []int64 {
 			last = bin
 		}
 	}
-	packed := []int64{int64(c.Start), int64(c.End), int64(first)}
+	packed := []int64{c.Start.Milliseconds(), c.End.Milliseconds(), int64(first)}
 	for bin := first; bin <= last; bin++ {
 		packed = append(packed, int64(c.Bins[bin]))
 	}
@@ -142,10 +152,10 @@ func unpackHeat(packed [][]int64) ([]HeatColumn, error) {
 	var columns []HeatColumn
 	before := int64(0)
 	for _, p := range packed {
-		if len(p) < head || p[0] < before || p[1] < p[0] || p[2] < 0 || p[2]+int64(len(p)-head) > HeatBins {
+		if len(p) < head || p[0] < before || p[1] < p[0] || p[1] > longest*1000 || p[2] < 0 || p[2]+int64(len(p)-head) > HeatBins {
 			return nil, fmt.Errorf("its heat map has a column %.60s", fmt.Sprint(p))
 		}
-		c := HeatColumn{Start: time.Duration(p[0]), End: time.Duration(p[1])}
+		c := HeatColumn{Start: time.Duration(p[0]) * time.Millisecond, End: time.Duration(p[1]) * time.Millisecond}
 		for i, n := range p[head:] {
 			if n < 0 || n > 1<<32-1 {
 				return nil, fmt.Errorf("its heat map has %d latencies in a cell", n)

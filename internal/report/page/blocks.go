@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -13,7 +14,7 @@ import (
 var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean}).ParseFS(assets, "assets/blocks.html"))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class}).ParseFS(assets, "assets/blocks.html"))
 
 // render returns a block in HTML.
 func render(name string, data any) (template.HTML, error) {
@@ -107,6 +108,19 @@ type Cell struct {
 
 // Percent is the length of the bar.
 func (c Cell) Percent() int { return int(min(max(c.Bar, 0), 1)*100 + 0.5) }
+
+// Words reports whether all columns are of words.
+func (t Table) Words() bool {
+	return !slices.ContainsFunc(t.Heads, func(c Column) bool { return !c.Text })
+}
+
+// class returns the classes of a cell: those of a table of words have no class for that.
+func class(words, text bool, own string) string {
+	if text && !words {
+		return strings.TrimSpace("text " + own)
+	}
+	return own
+}
 
 func (t Table) html() (template.HTML, error) {
 	if len(t.Rows) == 0 {

@@ -123,6 +123,26 @@ type Mark struct {
 // When is the time of the event in words.
 func (m Mark) When() string { return theme.Duration(seconds(m.At)) }
 
+// Group is some marks that are too near to each other for a number each.
+type Group struct {
+	Marks []Mark
+	Label string // "3", or "3–5"
+}
+
+// groups puts marks that are closer than least in groups. place returns the place of a moment.
+func groups(marks []Mark, least float64, place func(float64) float64) (all []Group) {
+	for _, m := range marks {
+		n := len(all) - 1
+		if n >= 0 && place(m.At)-place(all[n].Marks[0].At) < least {
+			all[n].Marks = append(all[n].Marks, m)
+			all[n].Label = fmt.Sprintf("%d–%d", all[n].Marks[0].Number, m.Number)
+			continue
+		}
+		all = append(all, Group{[]Mark{m}, strconv.Itoa(m.Number)})
+	}
+	return all
+}
+
 // Band is a time that is shaded: "warmup", "outage" or "gap".
 type Band struct {
 	From  float64 `json:"from"`
@@ -173,6 +193,6 @@ func (c *Chart) Summary() string {
 func (c *Chart) html() (template.HTML, error) {
 	return render("chart", struct {
 		*Chart
-		SVG template.HTML
-	}{c, c.svg()})
+		SVG, Key template.HTML
+	}{c, c.svg(), ""})
 }

@@ -121,6 +121,17 @@ func (h *Heat) html() (template.HTML, error) {
 	p.marks(h.Timeline)
 	return render("chart", struct {
 		*Heat
-		SVG template.HTML
-	}{h, p.end()})
+		SVG, Key template.HTML
+	}{h, p.end(), ramp()})
+}
+
+// ramp returns the key to the colours.
+func ramp() template.HTML {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<span class="muted">few <svg class="ramp" viewBox="0 0 %d 1" preserveAspectRatio="none" aria-hidden="true">`, theme.HeatSteps)
+	for i := range theme.HeatSteps {
+		fmt.Fprintf(&b, `<rect x="%d" width="1" height="1" fill="var(--heat%d)"/>`, i, i)
+	}
+	b.WriteString(`</svg> many</span>`)
+	return template.HTML(b.String()) //nolint:gosec // there is nothing but numbers in it
 }

@@ -66,9 +66,9 @@ func (p *runPage) sections() []Section {
 		{ID: "limits", Title: "Limits", Wide: true, Blocks: p.limits()},
 		{ID: "time", Title: "Over time", Blocks: p.overTime()},
 		{ID: "latency", Title: "Latency", Blocks: p.latency()},
-		{ID: "client", Title: "Lag, lateness and this client", Blocks: p.beside()},
+		{ID: "client", Title: "Client", Blocks: p.beside()},
 		{ID: "happened", Title: "What happened", Wide: true, Blocks: p.happened()},
-		{ID: "parts", Title: "Hosts, brokers, partitions", Wide: true, Blocks: p.parts()},
+		{ID: "parts", Title: "Hosts, brokers, partitions", Blocks: p.parts()},
 		{ID: "more", Title: "Stages, verification, stability", Wide: true, Blocks: p.conclusions()},
 		{ID: "settings", Title: "Settings", Wide: true, Blocks: p.settings()},
 		{ID: "environment", Title: "Environment", Blocks: p.environment()},
@@ -103,7 +103,7 @@ func (p *runPage) head() Head {
 		h.Remarks = append(h.Remarks, p.say.Ceiling)
 	}
 	if r.Note != "" {
-		h.Remarks = append(h.Remarks, "Latency: "+r.Note+".")
+		h.Remarks = append(h.Remarks, strings.ToUpper(r.Note[:1])+r.Note[1:]+".")
 	}
 	return h
 }

@@ -24,12 +24,21 @@ func timelineOf(r *result.Result) *Timeline {
 	if warm > 0 {
 		t.Bands = append(t.Bands, Band{0, warm, "warmup"})
 	}
-	for i, e := range r.Events {
-		if e.Kind != stats.CatchingUp { // it would mark one every few seconds
-			t.Marks = append(t.Marks, Mark{At: e.AtSeconds, Number: i + 1, Class: classOf(e.Kind), Text: theme.Clean(e.Text)})
+	for i, m := range marksOf(r.Events) {
+		if r.Events[i].Kind != stats.CatchingUp { // it would mark one every few seconds
+			t.Marks = append(t.Marks, m)
 		}
 	}
 	return t.withOutage(r.Outage, r.SendingSeconds)
+}
+
+// marksOf returns the events as marks, in their order.
+func marksOf(events []result.Event) []Mark {
+	marks := make([]Mark, len(events))
+	for i, e := range events {
+		marks[i] = Mark{At: e.AtSeconds, Number: i + 1, Class: classOf(e.Kind), Text: theme.Clean(e.Text)}
+	}
+	return marks
 }
 
 // gapShows is the shortest gap that is shaded.
@@ -204,7 +213,6 @@ func (p *runPage) latency() (blocks []Block) {
 		title = "Fetch time heat map"
 	}
 	if h := newHeat("heat", title, p.r.Heat, p.timeline); h != nil {
-		h.About = "pale: few, dark: many"
 		blocks = append(blocks, h)
 	}
 	if c := p.percentiles(); len(c.Series) > 0 {
@@ -220,7 +228,7 @@ func (p *runPage) beside() (blocks []Block) {
 		c.add(Series{Name: "p99", Class: "p99", Values: p.values(func(x *result.Point) float64 { return us(x.SendDelayP99) })})
 		blocks = append(blocks, c)
 	}
-	if p.reads && p.r.ConsumerLag != nil {
+	if l := p.r.ConsumerLag; l != nil && l.Max > 0 {
 		c := p.chart("lag", "Consumer lag", "records that wait to be read", Count)
 		c.add(Series{Name: "records", Class: "info", Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(max(x.ConsumerLag, 0)) })})
 		blocks = append(blocks, c)
@@ -241,7 +249,7 @@ func (p *runPage) beside() (blocks []Block) {
 // percentiles is the distribution of latencies, by 1/(1-p).
 func (p *runPage) percentiles() *Chart {
 	c := &Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: Percentile, Unit: Latency, Log: true}
-	const perDecade, decades = 20, 5
+	const perDecade, decades = 10, 5
 	for i := range perDecade*decades + 1 {
 		c.X = append(c.X, math.Pow(10, float64(i)/perDecade))
 	}

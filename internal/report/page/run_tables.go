@@ -26,7 +26,13 @@ func (p *runPage) happened() []Block {
 	add("outage", p.say.Outage, "")
 	add("", p.say.Unanswered, "bad")
 	add("longest gap", p.say.Gap, "")
-	return []Block{p.errors(), notes, Events{p.timeline.Marks, p.r.EventsLeftOut}}
+	events := marksOf(p.r.Events)
+	const open = 40 // events that nobody has to scroll past
+	if len(events) <= open {
+		return []Block{p.errors(), notes, Events{events, p.r.EventsLeftOut}}
+	}
+	more := Details{Summary: theme.Plural(len(events)-open, "more event", "more events"), Blocks: []Block{Events{events[open:], p.r.EventsLeftOut}}}
+	return []Block{p.errors(), notes, Events{events[:open], 0}, more}
 }
 
 // errors is a row for each code of failed records.
@@ -174,48 +180,63 @@ func (p *runPage) fetches() Table {
 }
 
 func (p *runPage) partitions() Block {
-	t := Table{ID: "partitions", Heads: columns("<partition", "leader", "records", "MiB", "mean", "p99", "max", "longest gap")}
+	t := Table{ID: "partitions", Heads: columns("<partition", "leader", "records", "MiB"), Note: moreThan(len(p.r.Partitions))}
+	if p.writes {
+		t.Heads = append(t.Heads, columns("mean", "p99", "max", "longest gap")...)
+	}
 	if p.reads {
 		t.Heads = append(t.Heads, columns("read", "lag")...)
 	}
 	var records, p99 []float64
 	total, top := int64(0), int64(0)
-	for i, x := range p.r.Partitions {
+	for i := range p.r.Partitions {
+		x := &p.r.Partitions[i]
 		n := x.Records
 		if !p.writes {
 			n = x.Consumed
 		}
 		total, top = total+n, max(top, n)
-		if i >= maxRows {
-			continue
+		if i < maxRows {
+			t.Rows = append(t.Rows, p.partition(x, n))
+			records, p99 = append(records, float64(n)), append(p99, float64(x.ServiceP99US))
 		}
-		name, gap := strconv.Itoa(int(x.ID)), "–"
-		if x.Topic != "" {
-			name = x.Topic + "/" + name
-		}
-		if g := x.LongestGap; g != nil {
-			gap = theme.Duration(millis(g.LengthMS))
-		}
-		row := cells(name, strconv.Itoa(int(x.Leader)), theme.Count(n), theme.Number(x.MiB+x.ConsumedMiB), latencyOrNone(x.ServiceMeanUS), latencyOrNone(x.ServiceP99US), latencyOrNone(x.ServiceMaxUS), gap)
-		if p.reads {
-			row = append(row, cells(theme.Count(x.Consumed), theme.Count(x.ConsumerLag))...)
-		}
-		t.Rows = append(t.Rows, row)
-		records, p99 = append(records, float64(n)), append(p99, float64(x.ServiceP99US))
 	}
 	bars(t.Rows, 2, records)
-	bars(t.Rows, 5, p99)
-	t.Caption = theme.Plural(len(p.r.Partitions), "partition", "partitions") + ", with the time from sent to acknowledged"
-	if total > 0 {
-		skew := float64(top) * float64(len(p.r.Partitions)) / float64(total)
-		t.Caption += fmt.Sprintf("; skew %s: the fullest has so many times the mean", theme.Number(skew))
+	if p.writes {
+		bars(t.Rows, 5, p99)
 	}
-	t.Note = moreThan(len(p.r.Partitions))
+	t.Caption = theme.Plural(len(p.r.Partitions), "partition", "partitions")
+	if total > 0 {
+		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(len(p.r.Partitions))/float64(total)))
+	}
 	const open = 12 // rows that nobody has to scroll past
 	if len(t.Rows) > open {
 		return Details{Summary: t.Caption, Blocks: []Block{t}}
 	}
 	return t
+}
+
+// partition returns the row of a partition with n records.
+func (p *runPage) partition(x *result.PartitionRow, n int64) []Cell {
+	name, mib := strconv.Itoa(int(x.ID)), x.MiB
+	if x.Topic != "" {
+		name = x.Topic + "/" + name
+	}
+	if !p.writes {
+		mib = x.ConsumedMiB
+	}
+	row := cells(name, strconv.Itoa(int(x.Leader)), theme.Count(n), theme.Number(mib))
+	if p.writes {
+		gap := "–"
+		if g := x.LongestGap; g != nil {
+			gap = theme.Duration(millis(g.LengthMS))
+		}
+		row = append(row, cells(latencyOrNone(x.ServiceMeanUS), latencyOrNone(x.ServiceP99US), latencyOrNone(x.ServiceMaxUS), gap)...)
+	}
+	if p.reads {
+		row = append(row, cells(theme.Count(x.Consumed), theme.Count(x.ConsumerLag))...)
+	}
+	return row
 }
 
 func latencyOrNone(us int64) string {
@@ -289,9 +310,14 @@ func (p *runPage) stages() Table {
 // settings are those that somebody chose, and all of them to be opened.
 func (p *runPage) settings() []Block {
 	all := settingsTable("all-settings", "Every setting", p.r.Config, p.r.ConsumerConfig, func(result.Setting) bool { return true })
+	all.Heads = slices.Concat(all.Heads[:2], all.Heads[3:4])
+	for i, row := range all.Rows {
+		all.Rows[i] = slices.Concat(row[:2], row[3:4]) // the JSON has their notes
+	}
 	return []Block{
 		settingsTable("own-settings", "Settings that differ from the defaults", p.r.Config, p.r.ConsumerConfig, func(s result.Setting) bool { return s.Value != s.Default }),
 		Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []Block{all}},
+		p.topicConfigs(),
 	}
 }
 
@@ -370,11 +396,23 @@ func (p *runPage) clusterFacts() Facts {
 			text += ", created by this run"
 		}
 		f.add("topic "+t.Name, text)
-		for _, name := range slices.Sorted(maps.Keys(t.Configs)) {
-			f.add(name, t.Configs[name])
-		}
 	}
 	return f
+}
+
+// topicConfigs are the configurations of the topics.
+func (p *runPage) topicConfigs() Block {
+	topics := p.r.Environment.Topics
+	if len(topics) == 0 {
+		topics = []result.Topic{p.r.Environment.Topic}
+	}
+	t := Table{ID: "topic-configs", Caption: "Configurations of the topic", Heads: columns("<topic", "<name", "<value")}
+	for _, topic := range topics[:min(maxRows, len(topics))] {
+		for _, name := range slices.Sorted(maps.Keys(topic.Configs)) {
+			t.Rows = append(t.Rows, cells(topic.Name, name, topic.Configs[name]))
+		}
+	}
+	return Details{Summary: fmt.Sprintf("All %d configurations of the topic", len(t.Rows)), Blocks: []Block{t}}
 }
 
 func (p *runPage) clientFacts() Facts {

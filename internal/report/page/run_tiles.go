@@ -14,7 +14,7 @@ func (p *runPage) tiles() Tiles {
 
 func (p *runPage) rateTile() Tile {
 	r := &p.r
-	t := Tile{Name: "throughput", Unit: "records/s", Value: theme.Rate(r.Throughput.RecordsPerSecond)}
+	t := Tile{Name: "throughput", Unit: "rec/s", Value: theme.Rate(r.Throughput.RecordsPerSecond)}
 	target := r.Throughput.TargetRecordsPerSecond
 	if !p.writes && r.Fetch != nil {
 		t.Name, t.Value = "read", theme.Rate(r.Fetch.RecordsPerSecond)

@@ -129,9 +129,8 @@ func ticksOf(from, to float64, log bool) (ticks []float64) {
 
 // line draws a series: the highest of the values of each column of the picture, or for a linear axis their mean.
 func (p *picture) line(c *Chart, s *Series) {
-	var d, area bytes.Buffer
-	pen, column, sum, n := "M", -1, 0.0, 0
-	first, last := 0, 0
+	var d path
+	column, sum, n := -1, 0.0, 0
 	put := func() {
 		if n == 0 {
 			return
@@ -140,21 +139,13 @@ func (p *picture) line(c *Chart, s *Series) {
 		if !c.Log {
 			y = p.py(sum / float64(n))
 		}
-		if pen == "M" && s.Fill {
-			p.closeArea(&area, first, last)
-			first = column
-			fmt.Fprintf(&area, "M%d %.1f", column, svgHeight-svgBottom)
-		}
-		fmt.Fprintf(&d, "%s%d %.0f", pen, column, y)
-		if s.Fill {
-			fmt.Fprintf(&area, "L%d %.0f", column, y)
-		}
-		pen, last, sum, n = "L", column, 0, 0
+		d.to(column, int(math.Round(y)))
+		sum, n = 0, 0
 	}
 	for i, v := range s.Values {
 		if math.IsNaN(v) {
 			put()
-			pen = "M"
+			d.up = true
 			continue
 		}
 		if x := int(math.Round(p.px(c.X[i]))); x != column {
@@ -168,17 +159,47 @@ func (p *picture) line(c *Chart, s *Series) {
 		}
 	}
 	put()
-	p.closeArea(&area, first, last)
-	if area.Len() > 0 {
-		fmt.Fprintf(p, `<path class="area %s" d="%s"/>`, s.Class, area.Bytes())
+	fmt.Fprintf(p, `<path class="line %s"%s d="%s"/>`, s.Class, dashes(s.Dash), d.text)
+	if s.Fill {
+		fmt.Fprintf(p, `<path class="area %s" d="%s"/>`, s.Class, d.area(svgHeight-svgBottom))
 	}
-	fmt.Fprintf(p, `<path class="line %s"%s d="%s"/>`, s.Class, dashes(s.Dash), d.Bytes())
 }
 
-func (p *picture) closeArea(area *bytes.Buffer, first, last int) {
-	if area.Len() > 0 && last >= first {
-		fmt.Fprintf(area, "L%d %.1fZ", last, svgHeight-svgBottom)
+// path is a line of pixels. Its text has differences, because they are short.
+type path struct {
+	text  []byte
+	parts [][]byte // of each part without a gap: its text after the first point
+	ends  [][3]int // first x, first y, last x
+	x, y  int
+	down  bool
+	up    bool // the next point begins a part
+}
+
+func (d *path) to(x, y int) {
+	if !d.down || d.up {
+		d.text = fmt.Appendf(d.text, "M%d %d", x, y)
+		d.parts, d.ends = append(d.parts, nil), append(d.ends, [3]int{x, y, x})
+		d.down, d.up = true, false
+	} else {
+		step := fmt.Appendf(nil, "l%d", x-d.x)
+		if y >= d.y {
+			step = append(step, ' ')
+		}
+		step = fmt.Appendf(step, "%d", y-d.y)
+		n := len(d.parts) - 1
+		d.text, d.parts[n] = append(d.text, step...), append(d.parts[n], step...)
+		d.ends[n][2] = x
 	}
+	d.x, d.y = x, y
+}
+
+// area returns the text of the area between the line and a base.
+func (d *path) area(base float64) string {
+	var text []byte
+	for i, e := range d.ends {
+		text = fmt.Appendf(text, "M%d %gV%d%sV%gZ", e[0], base, e[1], d.parts[i], base)
+	}
+	return string(text)
 }
 
 func dashes(dash []int) string {
@@ -209,22 +230,30 @@ func (p *picture) bands(t *Timeline) {
 	}
 }
 
-// markGap is the least distance of the numbers of two marks.
-const markGap = 15.0
+// markGap is the room that the numbers of a group of marks take.
+const markGap = 26.0
 
-// marks draws a line for each event, and its number where there is room.
+// marks draws a line for each event, with its number.
 func (p *picture) marks(t *Timeline) {
 	if t == nil {
 		return
 	}
-	before := math.Inf(-1)
-	for _, m := range t.Marks {
-		x := p.px(m.At)
-		fmt.Fprintf(p, `<g class="mark %s"><title>%s</title><path d="M%.1f %gV%g"/>`, m.Class, template.HTMLEscapeString(m.Text), x, svgTop, svgHeight-svgBottom)
-		if x-before >= markGap {
-			fmt.Fprintf(p, `<text x="%.1f" y="%g">%d</text>`, x, svgTop-4, m.Number)
-			before = x
+	for _, g := range groups(t.Marks, markGap, p.px) {
+		for _, m := range g.Marks {
+			fmt.Fprintf(p, `<path class="mark %s" d="M%.0f %gV%g"/>`, m.Class, p.px(m.At), svgTop, svgHeight-svgBottom)
 		}
-		p.WriteString("</g>")
+		fmt.Fprintf(p, `<text class="mark %s" x="%.0f" y="%g">%s</text>`, worst(g.Marks), p.px(g.Marks[0].At), svgTop-4, g.Label)
 	}
+}
+
+// worst returns the class of the worst mark.
+func worst(marks []Mark) string {
+	for _, class := range []string{"worst", "worse", "better"} {
+		for _, m := range marks {
+			if m.Class == class {
+				return class
+			}
+		}
+	}
+	return "neutral"
 }

@@ -111,6 +111,7 @@
 
 	const view = line && { min: line.from, max: line.to };
 	const live = [];
+	let hovered = null; // the chart under the pointer; the cursors of others follow it
 
 	function zoom(min, max) {
 		const whole = line.to - line.from;
@@ -163,20 +164,33 @@
 		ctx.textAlign = "center";
 		ctx.lineWidth = px;
 		ctx.setLineDash([2 * px, 2 * px]);
-		let before = -Infinity;
+		for (const group of grouped(u, left, width, 26 * px)) {
+			for (const { x, mark } of group) {
+				ctx.strokeStyle = colour(marks[mark.class]);
+				ctx.beginPath();
+				ctx.moveTo(x, top);
+				ctx.lineTo(x, top + height);
+				ctx.stroke();
+			}
+			const first = group[0], last = group[group.length - 1];
+			const worst = Object.keys(marks).find((c) => group.some((m) => m.mark.class === c));
+			ctx.fillStyle = colour(marks[worst]);
+			ctx.fillText(first.mark.number + (group.length > 1 ? "–" + last.mark.number : ""), first.x, top - 4 * px);
+		}
+		ctx.restore();
+	}
+
+	// grouped puts marks that are too near to each other for a number each in groups.
+	function grouped(u, left, width, least) {
+		const groups = [];
 		for (const mark of line.marks) {
 			const x = u.valToPos(mark.at, "x", true);
 			if (x < left - 1 || x > left + width + 1) continue;
-			ctx.strokeStyle = ctx.fillStyle = colour(marks[mark.class]);
-			ctx.beginPath();
-			ctx.moveTo(x, top);
-			ctx.lineTo(x, top + height);
-			ctx.stroke();
-			if (x - before < 15 * px) continue;
-			ctx.fillText(mark.number, x, top - 4 * px);
-			before = x;
+			const last = groups[groups.length - 1];
+			if (last && x - last[0].x < least) last.push({ x, mark });
+			else groups.push([{ x, mark }]);
 		}
-		ctx.restore();
+		return groups;
 	}
 
 	// nearMark shows the event at the cursor.
@@ -196,8 +210,9 @@
 		place.textContent = "";
 		const u = new uPlot({
 			...size(),
-			padding: [14, 8, 0, 0],
+			padding: [14, timed ? 10 : 30, 0, 0],
 			cursor: {
+				y: Boolean(options.both),
 				drag: { setScale: false, x: timed, y: false },
 				points: { size: 6 },
 				sync: timed ? { key: "time", scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave", sub: () => true } } : undefined,
@@ -212,7 +227,7 @@
 				{ ...axis(unit, log), size: 54, space: 34 },
 			],
 			series: [{ label: timed ? "at" : "percentile", value: (u, v) => (v === null ? "–" : units[options.xUnit].text(v)) }, ...options.series],
-			legend: { markers: { width: 0 } },
+			legend: { markers: { width: 0, fill: (u, i) => (i ? options.series[i - 1].stroke : "transparent") } },
 			hooks: {
 				drawClear: [...(timed ? [drawBands] : []), ...(options.behind || [])],
 				draw: timed ? [drawMarks] : [],
@@ -225,6 +240,7 @@
 			},
 		}, values, place);
 		u.timed = timed;
+		u.over.addEventListener("mouseenter", () => (hovered = u));
 		u.event = document.createElement("div");
 		u.event.className = "event muted";
 		if (timed) place.append(u.event);
@@ -250,7 +266,7 @@
 	// makeHeat draws a map as a chart without lines. Each column is start, end, first bin and counts.
 	function makeHeat(heat, columns) {
 		const start = (bin) => 1e-6 * 10 ** (bin / heat.perDecade);
-		const seconds = (c) => Math.max((c[1] - c[0]) / 1e9, 0.5);
+		const seconds = (c) => Math.max(c[1] - c[0], 0.5);
 		const share = (v) => (0.75 * Math.log1p(v)) / Math.log1p(heat.top) + (0.25 * v) / heat.top;
 		const draw = (u) => {
 			const ramp = [];
@@ -258,8 +274,8 @@
 			const { left, width } = u.bbox;
 			u.ctx.save();
 			for (const c of columns) {
-				const from = Math.max(u.valToPos(c[0] / 1e9, "x", true), left);
-				const to = Math.min(u.valToPos(c[1] / 1e9, "x", true), left + width);
+				const from = Math.max(u.valToPos(c[0], "x", true), left);
+				const to = Math.min(u.valToPos(c[1], "x", true), left + width);
 				if (to <= from) continue;
 				for (let i = 3; i < c.length; i++) {
 					if (!c[i]) continue;
@@ -275,7 +291,7 @@
 		const cell = (u, v, si, i) => {
 			if (i === null || i === undefined) return "–";
 			const c = columns[i];
-			const at = u.cursor.top >= 0 ? u.posToVal(u.cursor.top, "y") : NaN;
+			const at = u === hovered ? u.posToVal(u.cursor.top, "y") : NaN;
 			const bin = Math.floor(Math.log10(at / 1e-6) * heat.perDecade);
 			const n = c[3 + bin - c[2]] || 0;
 			const all = c.slice(3).reduce((a, b) => a + b, 0);
@@ -283,19 +299,18 @@
 			return `${n.toLocaleString("en")} of ${all.toLocaleString("en")} took ${duration(start(bin))} to ${duration(start(bin + 1))}`;
 		};
 		make(heat.id, "latency", true, {
-			timed: true, xUnit: "time", range: () => [heat.min, heat.max], behind: [draw],
+			timed: true, both: true, xUnit: "time", range: () => [heat.min, heat.max], behind: [draw],
 			series: [{ label: "records", value: cell, paths: () => null, points: { show: false }, stroke: colour("heat9") }],
-		}, [columns.map((c) => (c[0] + c[1]) / 2e9), columns.map(() => null)]);
+		}, [columns.map((c) => (c[0] + c[1]) / 2), columns.map(() => null)]);
 	}
 
 	// The run in the page
 
 	async function readRun() {
-		const element = document.getElementById("run");
-		if (!element || typeof DecompressionStream === "undefined") return null;
-		const packed = Uint8Array.from(atob(element.textContent.trim()), (c) => c.charCodeAt(0));
-		const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-		return JSON.parse(await new Response(stream).text());
+		if (!document.getElementById("run")) return null;
+		const run = JSON.parse(await unpack("run"));
+		for (const c of run.heat) for (const i of [0, 1]) c[i] /= 1000;
+		return run;
 	}
 
 	function save(name, type, text) {
