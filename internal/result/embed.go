@@ -31,14 +31,18 @@ const (
 // embedded is what a page holds of its run.
 type embedded struct {
 	Result json.RawMessage `json:"result"`
-	Heat   [][]int64       `json:"heat"` // of each column: start and end in milliseconds, the first bin, and the counts from there on
+
+	// SendingSeconds is that of the trailer. The document of a run that only reads is without it.
+	SendingSeconds float64 `json:"sending_seconds"`
+
+	Heat [][]int64 `json:"heat"` // of each column: start and end in milliseconds, the first bin, and the counts from there on
 }
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
-func Embed(doc json.RawMessage, heat []HeatColumn) (string, error) {
-	e := embedded{Result: doc, Heat: make([][]int64, len(heat))}
-	for i := range heat {
-		e.Heat[i] = heat[i].pack()
+func (r *Result) Embed(doc json.RawMessage) (string, error) {
+	e := embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: make([][]int64, len(r.Heat))}
+	for i := range r.Heat {
+		e.Heat[i] = r.Heat[i].pack()
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -91,6 +95,7 @@ func ReadPage(r io.Reader) (Result, error) {
 	if err := CheckSchema(got.Schema); err != nil {
 		return Result{}, err
 	}
+	got.SendingSeconds = e.SendingSeconds
 	if got.Heat, err = unpackHeat(e.Heat); err == nil {
 		err = got.check()
 	}

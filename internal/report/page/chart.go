@@ -162,7 +162,7 @@ func (c *Chart) y() chart.Axis {
 	}
 	switch {
 	case !c.Log:
-		return chart.Linear(hi*headroom, 4)
+		return chart.Linear(hi*headroom, 5)
 	case hi == 0:
 		return chart.Decades(1e-3, 1)
 	}

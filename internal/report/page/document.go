@@ -21,7 +21,7 @@ type Document struct {
 	Head     Block
 	Sections []Section
 	Timeline *Timeline // of its charts over time; nil: there are none
-	Run      string    // the run in it, from result.Embed; "": none
+	Run      string    // the run in it, from Result.Embed; "": none
 	Foot     string    // a sentence at the end
 }
 

@@ -116,6 +116,7 @@ func (h *Heat) html() (template.HTML, error) {
 	fmt.Fprintf(p, `<rect class="plate" x="%g" y="%g" width="%g" height="%g"/>`, svgLeft, svgTop, svgWidth-svgLeft-svgRight, svgHeight-svgTop-svgBottom)
 	fmt.Fprintf(p, `<image class="cells" x="%g" y="%g" width="%g" height="%g" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
 		svgLeft, svgTop, svgWidth-svgLeft-svgRight, svgHeight-svgTop-svgBottom, base64.StdEncoding.EncodeToString(b.Bytes()))
+	p.bands(h.Timeline)
 	p.grid(Latency)
 	p.xTicks(Time)
 	p.marks(h.Timeline)

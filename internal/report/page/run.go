@@ -19,7 +19,7 @@ func Run(w io.Writer, r result.Result, _ report.Options) error {
 		return err
 	}
 	p := newRunPage(r)
-	run, err := result.Embed(doc, p.r.Heat)
+	run, err := p.r.Embed(doc)
 	if err != nil {
 		return err
 	}

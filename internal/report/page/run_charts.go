@@ -36,7 +36,7 @@ func timelineOf(r *result.Result) *Timeline {
 func marksOf(events []result.Event) []Mark {
 	marks := make([]Mark, len(events))
 	for i, e := range events {
-		marks[i] = Mark{At: e.AtSeconds, Number: i + 1, Class: classOf(e.Kind), Text: theme.Clean(e.Text)}
+		marks[i] = Mark{At: e.AtSeconds, Number: i + 1, Class: e.Kind.Gravity().String(), Text: theme.Clean(e.Text)}
 	}
 	return marks
 }
@@ -61,20 +61,6 @@ func (t *Timeline) withOutage(o *result.Outage, end float64) *Timeline {
 		t.Bands = append(t.Bands, Band{from, min(from+millis(*o.LongestGapMS).Seconds(), t.To), "gap"})
 	}
 	return t
-}
-
-// classOf returns how bad an event is.
-func classOf(k stats.EventKind) string {
-	switch k {
-	case stats.Exec, stats.ExecEnded, stats.RateChanged, stats.StageBegan:
-		return "neutral"
-	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess:
-		return "better"
-	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, stats.LogDirFull, stats.LogDirFailed:
-		return "worst"
-	default:
-		return "worse"
-	}
 }
 
 // chart returns an empty chart over the time of the run.

@@ -8,9 +8,17 @@
 
 	const trim = (s) => (s.includes(".") ? s.replace(/\.?0+$/, "") : s);
 
+	// fixed is toFixed that rounds a half to the even digit, as Go does.
+	function fixed(v, digits) {
+		const exact = v.toFixed(60);
+		const end = exact.indexOf(".") + (digits && digits + 1);
+		const half = /^\.?50*$/.test(exact.slice(end));
+		return half && "02468".includes(exact[end - 1]) ? exact.slice(0, end) : v.toFixed(digits);
+	}
+
 	function number(v) {
 		const a = Math.abs(v);
-		return v.toFixed(a < 9.995 ? 2 : a < 99.95 ? 1 : 0);
+		return fixed(v, a < 9.995 ? 2 : a < 99.95 ? 1 : 0);
 	}
 
 	function rate(v) {
@@ -30,11 +38,12 @@
 
 	function duration(s) {
 		if (s < 0) return "-" + duration(-s);
-		if (s === 0) return "0s";
-		if (s < 1e-6) return Math.round(s * 1e9) + "ns";
-		if (s < 999.5e-6) return trim(number(s * 1e6)) + "µs";
-		if (s < 999.5e-3) return number(s * 1e3) + "ms";
-		if (s < 59.95) return number(s) + "s";
+		const ns = Math.round(s * 1e9);
+		if (ns === 0) return "0s";
+		if (ns < 1e3) return ns + "ns";
+		if (ns < 999.5e3) return trim(number(ns / 1e3)) + "µs";
+		if (ns < 999.5e6) return number(ns / 1e6) + "ms";
+		if (ns < 59.95e9) return number(Math.floor(ns / 1e9) + (ns % 1e9) / 1e9) + "s";
 		const whole = Math.round(s);
 		if (whole < 3600) return Math.floor(whole / 60) + "m" + two(whole % 60) + "s";
 		const minutes = Math.round(s / 60);
