@@ -15,7 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -57,6 +56,9 @@ kt collect does not judge a run: its exit code is never 4 or 5.`,
 	})
 	c.RunE = func(c *cobra.Command, files []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest, files); err != nil {
+			return usageError(err)
+		}
+		if err := env.checkOutput(flags.Output); err != nil {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return runCollect(ctx, env, flags, files) })
@@ -101,7 +103,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	} else if path != "" && !flags.Quiet {
 		env.say("collection %s", path)
 	}
-	return errors.Join(report.Formats[flags.Output](env.Stdout, res, o), errors.Join(problems...), apart(&res))
+	return errors.Join(format(flags.Output)(env.Stdout, res, o), errors.Join(problems...), apart(&res))
 }
 
 // withoutOthers returns problems without those of hosts that had no part in a run, which are only mentioned.

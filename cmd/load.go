@@ -139,6 +139,11 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		return usageError(err)
 	}
 	defer file.Discard()
+	page, err := newPageFile(l.HTML)
+	if err != nil {
+		return usageError(err)
+	}
+	defer page.discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, stop, &status), ctx
 	do, hosts, remove, err := l.maker(ctx, env)
@@ -173,7 +178,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		err = process.Err
 	}
 	env.runsFolder().Add(file.Path(), &res)
-	err = errors.Join(err, out.write(res, file.Path()))
+	err = errors.Join(err, out.write(res, file.Path()), page.write(res, report.Options{}))
 	defer shown.linger(ctx, stop)
 	judged := judge(&res, stop.code(), l.Output)
 	if judged != nil && hosts == nil {

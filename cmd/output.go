@@ -204,7 +204,7 @@ func (o *output) result(res result.Result, opts report.Options) error {
 	if o.format != "text" && opts.RunFile != "" && !o.load.Quiet {
 		o.env.say("run file %s", opts.RunFile)
 	}
-	return errors.Join(err, report.Formats[o.format](o.env.Stdout, res, opts))
+	return errors.Join(err, format(o.format)(o.env.Stdout, res, opts))
 }
 
 // check returns the command that looks for the records of the run's ledger; "": there is none, or the broker inside kt had the

@@ -36,6 +36,9 @@ func playRun(ctx context.Context, env *Env, f *merge.File, path string, flags *c
 	if _, ok := env.screen(); !ok {
 		return usageError(errors.New("--play: there is no terminal to show the run on; without --play kt writes its result"))
 	}
+	if f.IsPage() {
+		return usageError(fmt.Errorf("%s: a page has the result of a run, and --play needs its seconds: name its run file (.ktr)", path))
+	}
 	if f.IsCollection() {
 		return usageError(fmt.Errorf("%s: it holds the runs of several processes, and --play shows that of one: name its run file", path))
 	}

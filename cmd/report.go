@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -22,18 +23,18 @@ import (
 func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [RUN]",
-		Short: "Read a run file and write its result",
+		Short: "Read a run file or a page and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
-		Long: `Read a run file (.ktr), or a collection of several, and write its result in any format.
-RUN is a file, or a run that kt keeps: last, last~1 (the one before), or the beginning of
-its name; kt runs lists them. Without RUN kt takes your newest run. A run that was killed
-is read up to its last second. kt report does not judge a run, so its exit code is never
-4 or 5. With --limit it judges the run by that alone.`,
+		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write
+its result in any format. RUN is a file, or a run that kt keeps: last, last~1 (the one
+before), or the beginning of its name; kt runs lists them. Without RUN kt takes your newest
+run. A run that was killed is read up to its last second. kt report does not judge a run,
+so its exit code is never 4 or 5. With --limit it judges the run by that alone.`,
 		Example: `  kt report last~1
   kt report 20261121-121025-produce-orders-50k-acks-all
   kt report run.ktr --output json | jq .bound_by
-  kt report run.ktr --output csv > series.csv
+  kt report run.ktr --output html > page.html
   kt report run.ktr --output hgrm > percentiles.hgrm
   kt report run.ktr --limit 'p99<20ms' --output junit > junit.xml
   kt report run.ktr --play --speed 10`,
@@ -44,6 +45,9 @@ is read up to its last second. kt report does not judge a run, so its exit code 
 	completions(c, map[string][]string{"output": config.ReportOutputs, "limit": limit.Names()})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			return usageError(err)
+		}
+		if err := env.checkOutput(flags.Output); err != nil {
 			return usageError(err)
 		}
 		path, err := env.runFile(args)
@@ -87,12 +91,18 @@ func writeReport(env *Env, f *merge.File, path string, flags *config.Report) err
 	if err := limit.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
 		return usageError(err)
 	}
+	page, err := newPageFile(flags.HTML)
+	if err != nil {
+		return usageError(err)
+	}
+	defer page.discard()
+	o := env.reportOptions(flags.Look, flags.Verbose)
 	if flags.Output == report.HLog {
 		err = report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
 	} else {
-		err = report.Formats[flags.Output](env.Stdout, res, env.reportOptions(flags.Look, flags.Verbose))
+		err = format(flags.Output)(env.Stdout, res, o)
 	}
-	if err == nil && len(flags.Limits) > 0 {
+	if err = errors.Join(err, page.write(res, o)); err == nil && len(flags.Limits) > 0 {
 		err = run.JudgeLimits(&res)
 	}
 	return err

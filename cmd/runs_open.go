@@ -16,9 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/result/merge"
 )
 
-// pageFormat is the format of a page for a browser, and the end of its file's name.
-const pageFormat = "html"
-
 func newRunsOpen(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "open [RUN]",
@@ -40,19 +37,16 @@ browser if there is a desktop. Without RUN kt takes your newest run.`,
 
 // openPage makes the page of a run and shows it.
 func openPage(env *Env, path string) error {
-	format, to := report.Formats[pageFormat], env.pageOf(path)
-	switch {
-	case format == nil:
-		return errors.New("this kt makes no pages; kt report writes the result in other formats")
-	case to == "":
-		return errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + pageFormat)
+	to := env.pageOf(path)
+	if to == "" {
+		return errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + html)
 	}
 	f, err := openRun(path)
 	if err != nil {
 		return usageError(err)
 	}
 	defer f.Close()
-	if err := env.makePage(f, path, format, to); err != nil {
+	if err := env.makePage(f, path, format(html), to); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(env.Stdout, to); err != nil {
@@ -62,7 +56,7 @@ func openPage(env *Env, path string) error {
 }
 
 // makePage writes a page. It takes the place of an older one when it is complete.
-func (e *Env) makePage(f *merge.File, path string, format report.Format, to string) error {
+func (e *Env) makePage(f *merge.File, path string, write report.Format, to string) error {
 	res, err := merge.Read(f, f.Size)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
@@ -74,7 +68,7 @@ func (e *Env) makePage(f *merge.File, path string, format report.Format, to stri
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	err = format(part, res, e.reportOptions(config.Look{}, false))
+	err = write(part, res, e.reportOptions(config.Look{}, false))
 	if err = errors.Join(err, part.Close()); err == nil {
 		err = os.Rename(part.Name(), to)
 	}
@@ -95,7 +89,7 @@ func (e *Env) pageOf(path string) string {
 	default:
 		return ""
 	}
-	return filepath.Join(dir, "kt", "pages", runName(path)+"."+pageFormat)
+	return filepath.Join(dir, "kt", "pages", runName(path)+"."+html)
 }
 
 // browse shows a page in the browser, where a person sits at a desktop.

@@ -190,6 +190,10 @@ func (f *form) checkForm(nearest Nearest) error {
 	return errors.Join(oneOf("output", f.Output, f.outputs, nearest), f.check(nearest))
 }
 
+func defineHTML(set *pflag.FlagSet, path *string) {
+	set.StringVar(path, "html", "", "also write the result as a page to this `FILE`, for a browser")
+}
+
 func defineQuiet(set *pflag.FlagSet, quiet *bool) {
 	set.BoolVarP(quiet, "quiet", "q", false, "no progress, only the result")
 }

@@ -187,6 +187,7 @@ func (f *Flags) defineOutput() {
 	set := f.set
 	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv, perf-test, markdown or junit (default tui on a terminal, else text)")
 	set.StringVar(&f.run.ResultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
+	defineHTML(set, &f.run.HTML)
 	defineTags(set, &f.run.Tags, tagUsage)
 	set.StringVar(&f.interval, "reporting-interval", "5000", "time between progress lines, as `MS` or time")
 	set.BoolVar(&f.run.PrintMetrics, "print-metrics", false, "print the client's metrics at the end")

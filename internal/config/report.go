@@ -9,7 +9,7 @@ import (
 )
 
 // ReportOutputs are the forms in which a result is written again.
-var ReportOutputs = append(slices.Clone(CollectOutputs), "hlog")
+var ReportOutputs = append(slices.Clone(CollectOutputs), "hlog", "html")
 
 // CollectOutputs are those that need the result alone, and no window.
 var CollectOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm"}
@@ -21,6 +21,7 @@ type Report struct {
 	Speed   float64 // of that; 1: as fast as it was
 	Verbose bool
 	Limits  []string // the run is judged by them, and not by its own; none: it is not judged
+	HTML    string   // where to write a page; "": none
 }
 
 // MaxSpeed is the highest speed of a replay.
@@ -36,6 +37,7 @@ func NewReport(set *pflag.FlagSet) *Report {
 	r.defineForm(set, "report", ReportOutputs, func() {
 		set.BoolVar(&r.Play, "play", false, "show the run on the screen again")
 		set.Float64Var(&r.Speed, "speed", 1, "`TIMES` as fast as the run was, with --play")
+		defineHTML(set, &r.HTML)
 		defineVerbose(set, &r.Verbose)
 	})
 	return r
@@ -51,6 +53,8 @@ func (r *Report) Load(sys System, nearest Nearest) error {
 		return errors.New("--play and --output exclude each other: give one")
 	case r.Play && len(r.Limits) > 0:
 		return errors.New("--play and --limit exclude each other: give one")
+	case r.Play && r.HTML != "":
+		return errors.New("--play and --html exclude each other: give one")
 	case !r.Play && typedOn(r.set.Lookup("speed")):
 		return errors.New("--speed: it goes with --play")
 	case !(r.Speed > 0 && r.Speed <= MaxSpeed):

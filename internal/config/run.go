@@ -30,6 +30,7 @@ type Run struct {
 
 	Output     string // "" means: the screen when there is a terminal, text when not
 	ResultFile string // "": the state folder; "none": no file
+	HTML       string // where to write a page; "": none
 	Interval   time.Duration
 	FPS        int
 	Quiet      bool

@@ -93,19 +93,27 @@ func (t *text) title(r result.Result, o Options) {
 	}
 	t.heading(what+about, tags)
 	t.origin(r, o)
-	if r.Notice != "" {
-		t.alert(r.Notice)
-	}
-	if share := r.TargetReached; share != nil {
-		t.alert(missedTarget(r, *share))
-	}
-	if text := missedStages(r); text != "" {
-		t.alert(text)
-	}
-	if text := endedEarly(&r); text != "" {
-		t.alert(text)
+	for _, alert := range alerts(r) {
+		t.alert(alert)
 	}
 	t.line("")
+}
+
+// alerts returns what a reader has to know before any figure.
+func alerts(r result.Result) (all []string) {
+	if r.Notice != "" {
+		all = append(all, r.Notice)
+	}
+	if share := r.TargetReached; share != nil {
+		all = append(all, missedTarget(r, *share))
+	}
+	if text := missedStages(r); text != "" {
+		all = append(all, text)
+	}
+	if text := endedEarly(&r); text != "" {
+		all = append(all, text)
+	}
+	return all
 }
 
 // alert writes a warning under the title.
@@ -376,18 +384,31 @@ func (t *text) verdict(r result.Result) {
 	}
 	t.row("limit", style, r.BoundBy.Limit.String())
 	t.sentence("", muted, r.BoundBy.Evidence)
-	switch share := r.CeilingShare; {
-	case share == nil:
-	case verdict.CeilingTooLow(*share):
-		t.sentence("", warn, fmt.Sprintf("the saved ceiling is too low: run kt calibrate --save again (this load offered %s of its %s records/s)",
-			theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))))
-	default:
-		t.sentence("", muted, fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))))
+	if text, low := ceiling(r); text != "" {
+		style := muted
+		if low {
+			style = warn
+		}
+		t.sentence("", style, text)
 	}
 	if !r.Valid {
 		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
 	}
 	t.errors("errors", r.Errors)
+}
+
+// ceiling says how near a load came to what this host can offer, and reports whether that is known to be too
+// low; "": it is not known.
+func ceiling(r result.Result) (text string, low bool) {
+	switch share := r.CeilingShare; {
+	case share == nil || r.Ceiling == nil:
+		return "", false
+	case verdict.CeilingTooLow(*share):
+		return fmt.Sprintf("the saved ceiling is too low: run kt calibrate --save again (this load offered %s of its %s records/s)",
+			theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))), true
+	default:
+		return fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))), false
+	}
 }
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -16,23 +16,30 @@ func (t *text) stability(r result.Result) {
 	if s == nil || !t.verbose && (s.Label == inference.Flat || s.Label == inference.None && outage) {
 		return
 	}
-	varied := fmt.Sprintf("%.0f-second means vary by %s", s.MeansSeconds, theme.Percent(s.Variation))
-	style, text := warn, ""
-	switch s.Label {
-	case inference.Flat:
-		style, text = plain, "flat: "+varied
-	case inference.WarmUp:
-		text = fmt.Sprintf("warm-up until %s: use --warmup %.0fs; then %s", theme.Duration(seconds(s.WarmupSeconds)), s.WarmupSeconds, varied)
-	case inference.Slowdown:
-		text = "slowdown: the rate fell by " + theme.Percent(-s.Trend.Share) + " until the end"
-		if s.WarmupSeconds > 0 {
-			text = fmt.Sprintf("slowdown after %s: then %s", theme.Duration(seconds(s.WarmupSeconds)), varied)
-		}
-	default:
-		text = "never steady: " + varied
-		if s.Trend.Low > 0 {
-			text += ", and the rate still rose at the end: use a longer --duration"
-		}
+	style, text := warn, steadiness(s)
+	if s.Label == inference.Flat {
+		style = plain
 	}
 	t.sentence("stability", style, text)
+}
+
+// steadiness says how the throughput went on.
+func steadiness(s *result.Stability) string {
+	varied := fmt.Sprintf("%.0f-second means vary by %s", s.MeansSeconds, theme.Percent(s.Variation))
+	switch s.Label {
+	case inference.Flat:
+		return "flat: " + varied
+	case inference.WarmUp:
+		return fmt.Sprintf("warm-up until %s: use --warmup %.0fs; then %s", theme.Duration(seconds(s.WarmupSeconds)), s.WarmupSeconds, varied)
+	case inference.Slowdown:
+		if s.WarmupSeconds > 0 {
+			return fmt.Sprintf("slowdown after %s: then %s", theme.Duration(seconds(s.WarmupSeconds)), varied)
+		}
+		return "slowdown: the rate fell by " + theme.Percent(-s.Trend.Share) + " until the end"
+	}
+	text := "never steady: " + varied
+	if s.Trend.Low > 0 {
+		text += ", and the rate still rose at the end: use a longer --duration"
+	}
+	return text
 }

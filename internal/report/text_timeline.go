@@ -36,9 +36,14 @@ func (t *text) timeline(r result.Result) {
 	if o != nil && o.BeganWith != "" {
 		t.outage(*o)
 	}
-	if !gap {
-		return
+	if gap {
+		t.sentence("longest gap", plain, longestGap(r))
 	}
+}
+
+// longestGap says how long nothing was acknowledged. There must have been a gap.
+func longestGap(r result.Result) string {
+	o := r.Outage
 	whose := "nothing was acknowledged"
 	if merged(r) { // others may have gone on
 		whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
@@ -47,7 +52,7 @@ func (t *text) timeline(r result.Result) {
 	if p := worstGap(r); p.LongestGap != nil && p.LongestGap.LengthMS >= *o.LongestGapMS {
 		s += fmt.Sprintf("; in %s for %s", place(p), theme.Duration(micros(1000*p.LongestGap.LengthMS)))
 	}
-	t.sentence("longest gap", plain, s)
+	return s
 }
 
 // millis returns a time that did happen.
@@ -69,6 +74,19 @@ func worstGap(r result.Result) result.PartitionRow {
 
 // outage writes how long it took after a fault until all was as before.
 func (t *text) outage(o result.Outage) {
+	t.sentence("outage", plain, afterFault(o))
+	if n := *o.RecordsFailed; n > 0 {
+		t.row("", bad, unanswered(n))
+	}
+}
+
+// unanswered says how many records a fault has cost.
+func unanswered(n int64) string {
+	return plural(n, "record") + " failed or " + either(n, "was", "were") + " never answered"
+}
+
+// afterFault says when what was as before, after a fault.
+func afterFault(o result.Outage) string {
 	parts := []string{fmt.Sprintf("from %s on (%s)", at(o.BeganSeconds), strings.ReplaceAll(string(o.BeganWith), "_", " "))}
 	after := func(what string, ms *int64) {
 		if ms != nil {
@@ -83,8 +101,5 @@ func (t *text) outage(o result.Outage) {
 	if o.RecoveredMS == nil {
 		parts = append(parts, "the rate was not back when the run ended")
 	}
-	t.sentence("outage", plain, strings.Join(parts, ", "))
-	if n := *o.RecordsFailed; n > 0 {
-		t.row("", bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
-	}
+	return strings.Join(parts, ", ")
 }

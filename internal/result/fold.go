@@ -23,6 +23,7 @@ type Fold struct {
 	trailer     Trailer
 	total       stats.Phases
 	series      series
+	heat        heat
 	points      steps
 	second      []stats.Window // of the newest second, until its sample comes
 	use         usage
@@ -99,6 +100,7 @@ func (f *Fold) place(h host.Sample) {
 		f.series.add(p, &f.second[i])
 		f.now.point(p)
 	}
+	f.heat = f.heatOf(f.second)
 	f.now.follow(f.second, f.points.consumerLag)
 	if f.hosted != nil {
 		f.hosted.add(f.headline(&f.now.second))
@@ -126,6 +128,13 @@ func (f *Fold) allPoints() []Point {
 		all[i].CPUCores = all[i].knownCPU()
 	}
 	return all
+}
+
+// allHeat returns the heat map so far, with the windows that no sample has come after.
+func (f *Fold) allHeat() []HeatColumn {
+	f.heat.share()
+	m := f.heatOf(f.second)
+	return m.share()
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
@@ -253,6 +262,7 @@ func (f *Fold) Result() Result {
 		},
 		Client:     f.client(m),
 		Series:     f.allPoints(),
+		Heat:       f.allHeat(),
 		Histograms: histogramsOf(m),
 		Start:      f.start,
 

@@ -58,6 +58,7 @@ type Result struct {
 	Partitions []PartitionRow `json:"partitions"`
 	Brokers    []BrokerRow    `json:"brokers"`
 	Series     []Point        `json:"series"`
+	Heat       []HeatColumn   `json:"-"` // the latencies over time, of a report in pictures
 	Histograms Histograms     `json:"histograms"`
 
 	Start *Start `json:"start,omitempty"` // nil: the run file has none

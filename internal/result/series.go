@@ -188,6 +188,29 @@ func (s *series) halve() {
 	s.last = open
 }
 
+// JoinPoints joins neighbouring points of a phase, so that there are at most so many of it.
+func JoinPoints(points []Point, most int) []Point {
+	var joined []Point
+	for _, warmup := range []bool{true, false} {
+		var of []Point
+		for _, p := range points {
+			if p.Warmup == warmup {
+				of = append(of, p)
+			}
+		}
+		each := (len(of) + most - 1) / max(most, 1)
+		for some := range slices.Chunk(of, max(each, 1)) {
+			p := some[0]
+			for _, next := range some[1:] {
+				p = join(p, next)
+			}
+			joined = append(joined, p)
+		}
+	}
+	slices.SortStableFunc(joined, func(a, b Point) int { return cmp.Compare(a.StartSeconds, b.StartSeconds) })
+	return joined
+}
+
 // join makes one point of two of the same phase, of which b is the later.
 func join(a, b Point) Point {
 	seconds := a.Seconds + b.Seconds

@@ -38,9 +38,10 @@ type Snapshot struct {
 	Unread      Silence // records waited, and readers that were ready got none
 	WorstGap    PartitionGap
 
-	Points []Point // the series of the result so far
-	Recent []Point // of the newest seconds, one for each phase, never joined
-	Placed int64   // number of points that Recent ever held
+	Points []Point      // the series of the result so far
+	Heat   []HeatColumn // of its latencies, or of fetches that bring records without one
+	Recent []Point      // of the newest seconds, one for each phase, never joined
+	Placed int64        // number of points that Recent ever held
 
 	Events  []stats.Event // the newest, in the order of their times
 	Brokers []BrokerNow   // by number
@@ -112,7 +113,7 @@ func (f *Fold) Snapshot() Snapshot {
 		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
-		Points: f.series.share(), Recent: n.recent.list(), Placed: n.recent.seen,
+		Points: f.series.share(), Heat: f.heat.share(), Recent: n.recent.list(), Placed: n.recent.seen,
 		Events: n.events.list(), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
 	}
 	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)

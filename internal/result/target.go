@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -25,6 +26,21 @@ func (f *Fold) retarget(events []stats.Event) {
 	for _, e := range f.rates {
 		f.schedule = f.schedule.Change(e.At, f.schedule.Rate(e.At)+e.NewRate-e.OldRate)
 	}
+}
+
+// Targets returns the target over time, with the changes by the user; nil: the rate was unlimited.
+func (r *Result) Targets() plan.Schedule {
+	if r.Plan.RecordsPerSecond() <= 0 {
+		return nil
+	}
+	s := r.Plan.Schedule()
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Kind == stats.RateChanged {
+			at := secondsOf(e.AtSeconds)
+			s = s.Change(at, s.Rate(at)+e.NewRate-e.OldRate)
+		}
+	}
+	return s
 }
 
 // varies reports whether the target is not one rate: it has stages, or was changed.

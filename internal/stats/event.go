@@ -93,6 +93,34 @@ const (
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
 )
 
+// Gravity is how bad an event is.
+type Gravity int
+
+// The gravities, the worst last.
+const (
+	Neutral Gravity = iota // the user's own doing
+	Better
+	Worse
+	Worst
+)
+
+// String returns the gravity in one word.
+func (g Gravity) String() string { return [...]string{"neutral", "better", "worse", "worst"}[g] }
+
+// Gravity returns how bad an event of the kind is.
+func (k EventKind) Gravity() Gravity {
+	switch k {
+	case Exec, ExecEnded, RateChanged, StageBegan:
+		return Neutral
+	case BrokerBack, ISRGrew, InSync, FirstSuccess:
+		return Better
+	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
+		return Worst
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear:
+	}
+	return Worse
+}
+
 // Event is one event of a run.
 type Event struct {
 	At   time.Duration `json:"at_ns"` // when kt saw it, from the start of the run

@@ -30,6 +30,14 @@ const (
 	numColors = heatLast + 1
 )
 
+// Hex returns a colour as a page or a picture has it, "#1f2328"; "" for Default.
+func Hex(c Color, dark bool) string {
+	if dark {
+		return tokens[c].dark
+	}
+	return tokens[c].light
+}
+
 // HeatSteps is the length of the ramp of Heat.
 const HeatSteps = 13
 

@@ -85,8 +85,11 @@ var cannedBrokers = map[int32]string{1: "kafka-1:9092", 2: "kafka-2:9092", 3: "k
 // headerOf returns the header of a run that the screen shows with h.
 func headerOf(h *Header) result.Header {
 	r := result.Header{Plan: plan.Plan{Command: plan.Command(h.Command), Producers: 1, Load: plan.Load{Rate: plan.Rate{PerSecond: h.TargetRate}}}}
-	if h.Command == "consume" {
+	switch h.Command {
+	case "consume":
 		r.Plan.Producers, r.Plan.Read.Consumers = 0, 3
+	case "roundtrip":
+		r.Plan.Read.Consumers = 3
 	}
 	topic := &r.Environment.Topic
 	topic.Partitions, topic.Leaders, topic.Replicas = 6, make(map[int32]int32), make(map[int32]result.Replicas)
@@ -110,7 +113,7 @@ func (f *feeder) tick(stage result.Stage, windows ...stats.Window) Tick {
 	for _, w := range windows {
 		f.fold.AddWindow(w)
 	}
-	t := Tick{Windows: windows, Snapshot: f.fold.Snapshot()}
+	t := Tick{Snapshot: f.fold.Snapshot()}
 	t.Snapshot.Stage = stage
 	return t
 }
@@ -183,14 +186,21 @@ func (c *canned) feed() *feeder {
 }
 
 func (c *canned) tick(second int) Tick {
+	t := c.tickOf(c.window(second), second)
+	if c.header.Command == "consume" {
+		t.Snapshot.Buffered, t.Snapshot.InFlight, t.Snapshot.Verdict = 0, 0, limitReader
+	}
+	return t
+}
+
+// window is the load of a second.
+func (c *canned) window(second int) stats.Window {
 	start := time.Duration(second) * time.Second
 	w := stats.Window{Start: start, End: start + time.Second, Warmup: second < c.warmup, ShardTime: time.Second}
 	n := int64(c.rate(second))
 	if c.header.Command == "consume" {
 		c.consume(&w, second, 0)
-		t := c.tickOf(w, second)
-		t.Snapshot.Buffered, t.Snapshot.InFlight, t.Snapshot.Verdict = 0, 0, limitReader
-		return t
+		return w
 	}
 	w.Offered, w.Acknowledged, w.Bytes = n, n, n*1024
 	w.FirstDue, w.LastDue, w.LastSent, w.LastAck = start, w.End, w.End, w.End
@@ -214,7 +224,7 @@ func (c *canned) tick(second int) Tick {
 	if c.read != nil {
 		c.consume(&w, second, n)
 	}
-	return c.tickOf(w, second)
+	return w
 }
 
 // tickOf is the tick of one window.
@@ -225,7 +235,7 @@ func (c *canned) tickOf(w stats.Window, second int) Tick {
 		At: w.End, Interval: time.Second, Cores: 16, ProcessCPU: 6.7, HostCPU: 9.1, HostCores: 16,
 		RSS: 412 << 20, GCPauseMax: 310_000, GCCPU: 0.31, NetSent: 830e6, NetSpeed: 10e9,
 	})
-	t := Tick{Windows: []stats.Window{w}, Snapshot: f.fold.Snapshot(), Notice: c.notice}
+	t := Tick{Snapshot: f.fold.Snapshot(), Notice: c.notice}
 	t.Snapshot.Live = result.Live{Stage: c.state(second), Buffered: 29<<20 + int64(second)<<14, InFlight: 15}
 	t.Snapshot.Verdict = verdict.Verdict{
 		Limit:    verdict.BrokerAcks,

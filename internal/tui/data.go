@@ -11,15 +11,13 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// data is the newest snapshot of a run, and what the screen adds to it: the cells of the
-// heat map, events that it finds by itself, and hosts. Its size does not depend on the
-// length of the run.
+// data is the newest snapshot of a run, and what the screen adds to it: events that it
+// finds by itself, and hosts. Its size does not depend on the length of the run.
 type data struct {
 	role
 	header Header
 	result.Snapshot
 	notice string
-	heat   []heatColumn
 	usage  []usage
 	rows   []result.PartitionNow // of the snapshot
 	own    []stats.Event         // that only the screen finds
@@ -75,22 +73,18 @@ func newData(h Header) *data {
 
 // observe takes one tick in.
 func (d *data) observe(t Tick) {
-	stamped, at := d.Stamped, d.At
+	at := d.At
 	d.Snapshot = t.Snapshot
 	if d.Target > 0 {
 		d.header.TargetRate = d.Target // it may have been changed
 	}
 	d.notice = bounded(t.Notice)
 	d.observeHosts(&t)
-	if d.Stamped && !stamped { // the heat map showed fetches until now
-		d.heat = nil
-	}
 	if d.At > at {
 		d.silent = 0
 		if !d.lean {
 			d.rows = t.Snapshot.Partitions()
 			d.noteUsage(at)
-			d.heat = appendHeat(d.heat, d.newHeat(t.Windows))
 		}
 	}
 	d.tell(d.hostEvents(d.At > at)...)
@@ -207,7 +201,7 @@ func (d *data) failures() []failure {
 // clone returns a copy that observe does not change. Snapshots do not change anyway.
 func (d *data) clone() *data {
 	c := *d
-	c.heat, c.usage = slices.Clone(d.heat), slices.Clone(d.usage)
+	c.usage = slices.Clone(d.usage)
 	c.hosts = cloneHosts(d.hosts)
 	return &c
 }

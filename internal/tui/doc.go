@@ -5,8 +5,7 @@
 //	err := screen.Run(ctx)
 //
 // [Model] is the only Bubble Tea model. It draws the newest [result.Snapshot] and adds
-// nothing up by itself: beside the snapshot it keeps the cells of the heat map, and events
-// that only it finds, such as stalls. layout turns the size of the terminal into
+// nothing up by itself: beside the snapshot it keeps events that only it finds, such as stalls. layout turns the size of the terminal into
 // rectangles, and every pane is a function that draws the data into its rectangle: no pane
 // has a state, a clock or a key of its own. The role of a run, to send or to read or both,
 // decides which numbers the panes are about.

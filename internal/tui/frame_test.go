@@ -295,7 +295,7 @@ func BenchmarkFrame(b *testing.B) {
 func BenchmarkTick(b *testing.B) {
 	c := newCanned()
 	m, _ := newModel(c, nil)
-	w := c.tick(57).Windows[0]
+	w := c.window(57)
 	b.ReportAllocs()
 	for b.Loop() {
 		w.Start, w.End = w.End, w.End+time.Second

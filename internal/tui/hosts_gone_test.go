@@ -109,7 +109,7 @@ func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
 }
 
 func TestAHostThatIsLostIsWorseThanOneThatIsAway(t *testing.T) {
-	if back, away, lost := badnessOf(kindBack), badnessOf(kindAway), badnessOf(kindLost); back != better || away != worse || lost != worst {
+	if back, away, lost := gravityOf(kindBack), gravityOf(kindAway), gravityOf(kindLost); back != stats.Better || away != stats.Worse || lost != stats.Worst {
 		t.Errorf("back %d, away %d, lost %d", back, away, lost)
 	}
 }

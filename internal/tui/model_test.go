@@ -249,30 +249,6 @@ func TestPartitionsAreComparedOnlyByEnoughBatches(t *testing.T) {
 	}
 }
 
-func TestTheHeatMapIsBoundedAndLosesNothing(t *testing.T) {
-	var columns []heatColumn
-	const seconds = 4 * mostHeat
-	for i := range seconds {
-		c := heatColumn{start: time.Duration(i) * time.Second, end: time.Duration(i+1) * time.Second}
-		c.bins[3] = 2
-		columns = appendHeat(columns, c)
-		if len(columns) > mostHeat {
-			t.Fatalf("%d columns", len(columns))
-		}
-	}
-	heat, end := 0, time.Duration(0)
-	for _, c := range columns {
-		if c.start != end {
-			t.Fatalf("a hole from %v to %v", end, c.start)
-		}
-		end = c.end
-		heat += int(c.bins[3])
-	}
-	if heat != 2*seconds || end != seconds*time.Second {
-		t.Errorf("%d latencies until %v", heat, end)
-	}
-}
-
 func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
 	d := newData(Header{})
 	d.Points = []result.Point{{Seconds: 10}, {StartSeconds: 10, Seconds: 10}}

@@ -39,30 +39,6 @@ func TestTheCommandDecidesWhatIsCounted(t *testing.T) {
 	}
 }
 
-func TestTheHeatMapForgetsFetchesWhenRecordsCarryStamps(t *testing.T) {
-	fetch := stats.Broker{}
-	fetch.Fetch.Latency.Record(time.Millisecond)
-	first := consumed(10, 100)
-	first.Brokers = map[int32]stats.Broker{1: fetch}
-	heat := func(d *data) (n int) {
-		for i := range d.heat {
-			for _, v := range d.heat[i].bins {
-				n += int(v)
-			}
-		}
-		return n
-	}
-	if n := heat(observed(Header{Command: "consume"}, first)); n != 1 {
-		t.Errorf("%d fetches", n)
-	}
-	second := consumed(10, 0)
-	second.Brokers = first.Brokers
-	second.EndToEnd.RecordN(time.Second, 5)
-	if n := heat(observed(Header{Command: "consume"}, first, second)); n != 5 {
-		t.Errorf("%d latencies", n)
-	}
-}
-
 func TestJoiningAGroupDoesNotCountInTheRateOfReading(t *testing.T) {
 	d := watch(Header{Command: "consume", Group: "g"})
 	if !d.joining() {

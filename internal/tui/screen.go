@@ -43,7 +43,7 @@ func (s *Screen) Run(ctx context.Context) error {
 // Observe shows a second. It waits until the screen has taken it, or is over.
 func (s *Screen) Observe(now run.Second) {
 	s.program.Send(Tick{
-		Windows: now.Windows, Snapshot: now.Snapshot, Hosts: now.Hosts, StartsIn: now.StartsIn, Notice: notice(now.Hosts),
+		Snapshot: now.Snapshot, Hosts: now.Hosts, StartsIn: now.StartsIn, Notice: notice(now.Hosts),
 	})
 }
 

@@ -81,7 +81,7 @@ func BenchmarkScreen(b *testing.B) {
 	c := newCanned()
 	m, _ := newModel(c, theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}))
 	m.options.Now = time.Now
-	w := c.tick(57).Windows[0]
+	w := c.window(57)
 	for b.Loop() {
 		program := tea.NewProgram(m, tea.WithInput(strings.NewReader("")), tea.WithOutput(io.Discard), tea.WithFPS(m.options.FPS),
 			tea.WithColorProfile(colorprofile.TrueColor), tea.WithWindowSize(120, 36), tea.WithoutSignalHandler())

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Header is what does not change during a run.
@@ -64,9 +63,6 @@ func stageName(s result.Stage) string {
 // Tick is a run at the end of one second.
 type Tick struct {
 	Snapshot result.Snapshot
-
-	// Windows are those of the second, for the heat map.
-	Windows []stats.Window
 
 	// Notice is what is waited for, and what the key q does about it, in one line: "waiting
 	// for vm16 until 01:32:03; q: without it". Each tick has it for as long as that is so,

@@ -46,32 +46,20 @@ func (s *scene) news() bool {
 	return s.stalled() || n > 0 && s.clock-s.events[n-1].At < newsFor
 }
 
-// badness is how bad an event is, the worst last.
-type badness int
-
-const (
-	notBad badness = iota // the user's own doing
-	better
-	worse
-	worst
-)
-
-func (b badness) color() theme.Color {
-	return [...]theme.Color{theme.Brand, theme.Good, theme.Warn, theme.Bad}[b]
+// colorOf returns the colour of a gravity.
+func colorOf(g stats.Gravity) theme.Color {
+	return [...]theme.Color{theme.Brand, theme.Good, theme.Warn, theme.Bad}[g]
 }
 
-func badnessOf(k stats.EventKind) badness {
+// gravityOf returns how bad an event is, also of the screen's own.
+func gravityOf(k stats.EventKind) stats.Gravity {
 	switch k {
-	case stats.Exec, stats.ExecEnded, stats.RateChanged, stats.StageBegan:
-		return notBad
-	case stats.BrokerBack, stats.ISRGrew, stats.InSync, stats.FirstSuccess, kindBack, kindResumed:
-		return better
-	case stats.BrokerGone, stats.LeaderLost, stats.FirstError, stats.LogDirFull, stats.LogDirFailed, kindLost, kindStalled:
-		return worst
-	case stats.LeaderMoved, stats.ISRShrank, stats.CatchingUp, stats.ControllerMoved, stats.Rebalance, stats.LogDirForecast, stats.MapsNear, kindAway:
-		return worse
+	case kindBack, kindResumed:
+		return stats.Better
+	case kindLost, kindStalled:
+		return stats.Worst
 	}
-	return worse
+	return k.Gravity()
 }
 
 // marks returns the moments to show on a time axis, what must not be hidden last:
@@ -88,10 +76,10 @@ func (s *scene) marks(x chart.TimeAxis) []chart.Event {
 			throttled = append(throttled, chart.Event{At: at, Style: theme.Style{FG: theme.Warn}})
 		}
 	}
-	for bad := notBad; bad <= worst; bad++ {
+	for bad := stats.Neutral; bad <= stats.Worst; bad++ {
 		for i := range s.events {
-			if e := &s.events[i]; badnessOf(e.Kind) == bad && e.Kind != stats.CatchingUp {
-				events = append(events, chart.Event{At: e.At.Seconds(), Style: theme.Style{FG: bad.color()}})
+			if e := &s.events[i]; gravityOf(e.Kind) == bad && e.Kind != stats.CatchingUp {
+				events = append(events, chart.Event{At: e.At.Seconds(), Style: theme.Style{FG: colorOf(bad)}})
 			}
 		}
 	}
@@ -131,9 +119,9 @@ func (s *scene) latest(c chart.Canvas, l line, e *stats.Event, room int) line {
 
 // eventParts returns the mark, the time and the text of an event.
 func (s *scene) eventParts(c chart.Canvas, e *stats.Event) line {
-	color := badnessOf(e.Kind).color()
+	color := colorOf(gravityOf(e.Kind))
 	text := plain(cmp.Or(e.Text, string(e.Kind)))
-	if badnessOf(e.Kind) == worst {
+	if gravityOf(e.Kind) == stats.Worst {
 		text.style.FG = theme.Bad
 	}
 	return line{

@@ -282,9 +282,15 @@ func (c *counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read returns the result of a run file, or the merged one of a collection. limits are judged instead
-// of those of the run; none: those of the run.
+// Read returns the result of a run file, the merged one of a collection, or that of a page. limits are judged instead
+// of those of the run; none: those of the run. A page holds no windows, so its limits are as they were judged.
 func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
+	if result.IsPage(r, size) {
+		if len(limits) > 0 {
+			return result.Result{}, errors.New("a page cannot be judged anew: name the run file")
+		}
+		return readPage(r, size)
+	}
 	if !isCollection(r, size) {
 		fold, err := result.Replay(io.NewSectionReader(r, 0, size), limits...)
 		if err != nil {

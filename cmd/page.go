@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// html is the form of output of pages.
+const html = "html"
+
+// format returns the function that writes a result in a form.
+func format(name string) report.Format {
+	if name == html {
+		return page.Run
+	}
+	return report.Formats[name]
+}
+
+// checkOutput refuses to write a page to a terminal.
+func (e *Env) checkOutput(form string) error {
+	if form == html && e.StdoutTTY {
+		return errors.New("--output html: a page is nothing to read on a terminal: write it to a file with > page.html, or with --html FILE")
+	}
+	return nil
+}
+
+// pageFile is a file for a page. Until the page is written it has another name, so nobody finds a part of it. A nil
+// pageFile is none.
+type pageFile struct {
+	path string
+	file *os.File
+}
+
+// newPageFile creates the file before a run is made, so that a run is never made whose page cannot be written. path is
+// --html; "": no page is wanted.
+func newPageFile(path string) (*pageFile, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("--html %s: it exists, and kt does not overwrite results: name another file or remove it", path)
+	}
+	dir, name := filepath.Split(path)
+	f, err := os.OpenFile(fmt.Sprintf("%s.%.200s-%.8s", dir, name, rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
+	}
+	return &pageFile{path, f}, nil
+}
+
+// write writes the page of a result, and gives the file its name.
+func (f *pageFile) write(res result.Result, o report.Options) error {
+	if f == nil {
+		return nil
+	}
+	err := page.Run(f.file, res, o)
+	if err == nil {
+		err = f.file.Close()
+	}
+	if err == nil {
+		err = os.Rename(f.file.Name(), f.path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path, input.Cause(err))
+	}
+	return nil
+}
+
+// discard removes the file, unless it was written.
+func (f *pageFile) discard() {
+	if f != nil {
+		_ = f.file.Close()           // it is closed,
+		_ = os.Remove(f.file.Name()) // and has its name, or nobody has seen it
+	}
+}

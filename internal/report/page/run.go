@@ -1,0 +1,138 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Run writes the page of a run.
+func Run(w io.Writer, r result.Result, _ report.Options) error {
+	doc, err := report.Document(r)
+	if err != nil {
+		return err
+	}
+	p := newRunPage(r)
+	run, err := p.r.Embed(doc)
+	if err != nil {
+		return err
+	}
+	d := Document{
+		Title: p.command() + " ▸ " + p.say.Subject, Head: p.head(), Timeline: p.timeline, Run: run, Sections: p.sections(),
+		Foot: "Made by kt " + r.KTVersion + ". This file holds the whole run: kt report FILE reads it.",
+	}
+	return d.Write(w)
+}
+
+// maxPoints bounds the points of a chart of each phase.
+const maxPoints = 1200
+
+// runPage is the page of a run while it is made.
+type runPage struct {
+	r        result.Result // its heat map has at most maxColumns
+	say      report.Sentences
+	points   []result.Point // of the charts
+	times    Values         // middles of the points
+	timeline *Timeline
+
+	writes, reads bool
+}
+
+func newRunPage(r result.Result) *runPage {
+	r.Heat = result.JoinHeat(r.Heat, maxColumns)
+	p := &runPage{r: r, say: report.SentencesOf(r), writes: r.Plan.Writes() || !r.Plan.Reads(), reads: r.Plan.Reads()}
+	for _, point := range result.JoinPoints(r.Series, maxPoints) {
+		if point.Seconds >= result.ShortRow { // a shorter one has no rate
+			p.points = append(p.points, point)
+			p.times = append(p.times, point.StartSeconds+point.Seconds/2)
+		}
+	}
+	p.timeline = timelineOf(&p.r)
+	return p
+}
+
+func (p *runPage) command() string { return "kt " + string(p.r.Plan.Command) }
+
+// sections are the parts of the page, in the order in which a reader needs them.
+func (p *runPage) sections() []Section {
+	return []Section{
+		{ID: "figures", Title: "Figures", Wide: true, Blocks: []Block{p.tiles()}},
+		{ID: "limits", Title: "Limits", Wide: true, Blocks: p.limits()},
+		{ID: "time", Title: "Over time", Blocks: p.overTime()},
+		{ID: "latency", Title: "Latency", Blocks: p.latency()},
+		{ID: "client", Title: "Client", Blocks: p.beside()},
+		{ID: "happened", Title: "What happened", Wide: true, Blocks: p.happened()},
+		{ID: "parts", Title: "Hosts, brokers, partitions", Blocks: p.parts()},
+		{ID: "more", Title: "Stages, verification, stability", Wide: true, Blocks: p.conclusions()},
+		{ID: "settings", Title: "Settings", Wide: true, Blocks: p.settings()},
+		{ID: "environment", Title: "Environment", Blocks: p.environment()},
+		{ID: "tune", Title: "Findings of kt tune", Wide: true, Blocks: p.tune()},
+	}
+}
+
+// head is what the run was, and what limited it.
+func (p *runPage) head() Head {
+	r := &p.r
+	h := Head{
+		Command: p.command(), Subject: p.say.Subject, Alerts: p.say.Alerts, Good: r.Valid, Badge: "valid",
+		Bound: "Bound by " + r.BoundBy.Limit.String(), Evidence: r.BoundBy.Evidence,
+	}
+	switch r.BoundBy.Limit {
+	case verdict.None:
+		h.Bound, h.Calm = "No limit reached", true
+	case verdict.Unknown:
+		h.Bound, h.Calm = "Limit not known", true
+	}
+	if !r.Valid {
+		h.Badge = "not valid"
+		h.Alerts = append(h.Alerts, "Not valid: "+strings.Join(p.say.Invalid, "; "))
+	}
+	h.About = p.about()
+	var args []string
+	for _, arg := range r.Args {
+		args = append(args, theme.Quoted(arg))
+	}
+	h.Line = strings.Join(args, " ")
+	if p.say.Ceiling != "" {
+		h.Remarks = append(h.Remarks, p.say.Ceiling)
+	}
+	if r.Note != "" {
+		h.Remarks = append(h.Remarks, strings.ToUpper(r.Note[:1])+r.Note[1:]+".")
+	}
+	return h
+}
+
+// about is when and where the run was, in a few words.
+func (p *runPage) about() []string {
+	r := &p.r
+	var about []string
+	if !r.StartedAt.IsZero() {
+		about = append(about, r.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+	about = append(about, theme.Duration(seconds(r.ElapsedSeconds)))
+	if n := len(r.Environment.Cluster.Brokers); n > 0 {
+		about = append(about, theme.Plural(n, "broker", "brokers"))
+	}
+	about = append(about, report.Tags(r.Header)...)
+	switch hosts := len(r.Hosts); {
+	case hosts > 1:
+		about = append(about, fmt.Sprintf("%s on %s", theme.Plural(len(r.Processes), "process", "processes"), theme.Plural(hosts, "host", "hosts")))
+	case r.Environment.Host.Hostname != "":
+		about = append(about, "on "+r.Environment.Host.Hostname)
+	}
+	about = append(about, userTags(r)...)
+	version, _, _ := strings.Cut(r.KTVersion, " ")
+	return append(about, "kt "+version)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

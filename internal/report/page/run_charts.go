@@ -1,0 +1,262 @@
+package page
+
+import (
+	"math"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// timelineOf returns the time of a run, with its events, its warm-up and its outages.
+func timelineOf(r *result.Result) *Timeline {
+	t := &Timeline{Marks: []Mark{}, Bands: []Band{}}
+	warm := 0.0
+	for i := range r.Series {
+		p := &r.Series[i]
+		t.To = max(t.To, p.End())
+		if p.Warmup && p.Seconds >= result.ShortRow {
+			warm = max(warm, p.End())
+		}
+	}
+	t.To = max(t.To, 1)
+	if warm > 0 {
+		t.Bands = append(t.Bands, Band{0, warm, "warmup"})
+	}
+	for i, m := range marksOf(r.Events) {
+		if r.Events[i].Kind != stats.CatchingUp { // it would mark one every few seconds
+			t.Marks = append(t.Marks, m)
+		}
+	}
+	return t.withOutage(r.Outage, r.SendingSeconds)
+}
+
+// marksOf returns the events as marks, in their order.
+func marksOf(events []result.Event) []Mark {
+	marks := make([]Mark, len(events))
+	for i, e := range events {
+		marks[i] = Mark{At: e.AtSeconds, Number: i + 1, Class: e.Kind.Gravity().String(), Text: theme.Clean(e.Text)}
+	}
+	return marks
+}
+
+// gapShows is the shortest gap that is shaded.
+const gapShows = time.Second
+
+// withOutage shades what a fault did: until the rate was back, and while nothing was acknowledged.
+func (t *Timeline) withOutage(o *result.Outage, end float64) *Timeline {
+	if o == nil {
+		return t
+	}
+	if o.BeganSeconds != nil {
+		to := max(end, *o.BeganSeconds)
+		if o.RecoveredMS != nil {
+			to = *o.BeganSeconds + millis(*o.RecoveredMS).Seconds()
+		}
+		t.Bands = append(t.Bands, Band{*o.BeganSeconds, min(to, t.To), "outage"})
+	}
+	if o.LongestGapMS != nil && o.LongestGapFromSeconds != nil && millis(*o.LongestGapMS) >= gapShows {
+		from := *o.LongestGapFromSeconds
+		t.Bands = append(t.Bands, Band{from, min(from+millis(*o.LongestGapMS).Seconds(), t.To), "gap"})
+	}
+	return t
+}
+
+// chart returns an empty chart over the time of the run.
+func (p *runPage) chart(id, title, about string, unit Unit) *Chart {
+	return &Chart{ID: id, Title: title, About: about, X: p.times, XUnit: Time, Unit: unit, Log: unit == Latency, Timeline: p.timeline}
+}
+
+// add adds a line, unless it has no value.
+func (c *Chart) add(s Series) {
+	for _, v := range s.Values {
+		if !math.IsNaN(v) {
+			c.Series = append(c.Series, s)
+			return
+		}
+	}
+}
+
+// values takes one number of each point.
+func (p *runPage) values(of func(*result.Point) float64) Values {
+	v := make(Values, len(p.points))
+	for i := range p.points {
+		v[i] = of(&p.points[i])
+	}
+	return v
+}
+
+// us is a latency in seconds; NaN where there is none.
+func us(v int64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return float64(v) / 1e6
+}
+
+// overTime is the throughput and the latency.
+func (p *runPage) overTime() []Block {
+	if len(p.points) == 0 {
+		return nil
+	}
+	return []Block{p.throughput(), p.quantiles()}
+}
+
+func (p *runPage) throughput() *Chart {
+	c := p.chart("throughput", "Throughput", "records a second", Rate)
+	flow := "flow"
+	if p.writes {
+		c.add(Series{Name: "acknowledged", Class: flow, Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(x.Acknowledged) / x.Seconds })})
+		flow = "read"
+	}
+	if p.reads {
+		s := Series{Name: "consumed", Class: flow, Fill: !p.writes, Values: p.values(func(x *result.Point) float64 { return float64(x.Consumed) / x.Seconds })}
+		if p.writes {
+			s.Dash = []int{5, 3}
+		}
+		c.add(s)
+	}
+	if p.r.Records.Failed > 0 {
+		c.add(Series{Name: "failed", Class: "bad", Values: p.values(func(x *result.Point) float64 { return float64(x.Failed) / x.Seconds })})
+	}
+	if targets := p.r.Targets(); targets != nil {
+		c.add(Series{Name: "target", Class: "target", Dash: []int{2, 3}, Values: p.values(func(x *result.Point) float64 {
+			if x.StartSeconds >= p.loadEnd() {
+				return math.NaN()
+			}
+			return targets.Rate(seconds(x.StartSeconds + x.Seconds/2))
+		})})
+	}
+	return c
+}
+
+// loadEnd is when the load ended, in seconds of the run.
+func (p *runPage) loadEnd() float64 {
+	if p.writes {
+		return p.r.SendingSeconds
+	}
+	return p.r.ElapsedSeconds
+}
+
+// lines are the quantiles over time, with their looks. Dashes tell them apart without colours.
+var lines = []struct {
+	name, class string
+	dash        []int
+	acked, read func(*result.Point) int64
+}{
+	{"p50", "p50", nil, func(p *result.Point) int64 { return p.P50 }, func(p *result.Point) int64 { return p.EndToEndP50 }},
+	{"p90", "p90", []int{7, 3}, func(p *result.Point) int64 { return p.P90 }, func(p *result.Point) int64 { return p.EndToEndP90 }},
+	{"p99", "p99", nil, func(p *result.Point) int64 { return p.P99 }, func(p *result.Point) int64 { return p.EndToEndP99 }},
+	{"p99.9", "p999", []int{3, 2}, func(p *result.Point) int64 { return p.P999 }, func(p *result.Point) int64 { return p.EndToEndP999 }},
+}
+
+// quantiles is the headline latency over time.
+func (p *runPage) quantiles() *Chart {
+	c := p.chart("quantiles", "Latency", p.latencyName(), Latency)
+	for _, l := range lines {
+		of := l.acked
+		if p.reads {
+			of = l.read
+		}
+		c.add(Series{Name: l.name, Class: l.class, Dash: l.dash, Values: p.values(func(x *result.Point) float64 { return us(of(x)) })})
+	}
+	c.add(Series{Name: "oldest waiting", Class: "bad", Values: p.values(oldest)})
+	return c
+}
+
+// The age of the oldest record is shown where it stands out from the latencies, as on the screen.
+const (
+	ageShows  = 100_000 // µs
+	agesUsual = 3       // times the p99
+)
+
+func oldest(x *result.Point) float64 {
+	if x.P99 > 0 && x.Oldest < max(ageShows, agesUsual*x.P99) {
+		return math.NaN()
+	}
+	return us(x.Oldest)
+}
+
+// latencyName says from when to when the latency counts.
+func (p *runPage) latencyName() string {
+	atRate := p.r.Plan.RecordsPerSecond() > 0
+	switch {
+	case p.reads && p.writes && !atRate && !p.r.Plan.Load.OneAtATime:
+		return "sent → polled, mostly queueing: the rate is unlimited"
+	case p.reads:
+		return "due → polled"
+	case atRate:
+		return "due → acknowledged"
+	}
+	return "sent → acknowledged, mostly queueing: the rate is unlimited"
+}
+
+// latency is the heat map, and the latency by percentile.
+func (p *runPage) latency() (blocks []Block) {
+	title := "Latency heat map"
+	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
+		title = "Fetch time heat map"
+	}
+	if h := newHeat("heat", title, p.r.Heat, p.timeline); h != nil {
+		blocks = append(blocks, h)
+	}
+	if c := p.percentiles(); len(c.Series) > 0 {
+		blocks = append(blocks, c)
+	}
+	return blocks
+}
+
+// beside is what else went on over time.
+func (p *runPage) beside() (blocks []Block) {
+	if p.r.Plan.RecordsPerSecond() > 0 && p.writes {
+		c := p.chart("send-delay", "Send delay", "p99, due → handed to the client", Latency)
+		c.add(Series{Name: "p99", Class: "p99", Values: p.values(func(x *result.Point) float64 { return us(x.SendDelayP99) })})
+		blocks = append(blocks, c)
+	}
+	if l := p.r.ConsumerLag; l != nil && l.Max > 0 {
+		c := p.chart("lag", "Consumer lag", "records that wait to be read", Count)
+		c.add(Series{Name: "records", Class: "info", Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(max(x.ConsumerLag, 0)) })})
+		blocks = append(blocks, c)
+	}
+	c := p.chart("cpu", "CPU of kt", "cores in use, of "+theme.Number(p.r.Client.CoresAvailable), Cores)
+	c.add(Series{Name: "cores", Class: "info", Fill: true, Values: p.values(func(x *result.Point) float64 {
+		if x.CPUCores == 0 {
+			return math.NaN()
+		}
+		return x.CPUCores
+	})})
+	if len(c.Series) > 0 {
+		blocks = append(blocks, c)
+	}
+	return blocks
+}
+
+// percentiles is the distribution of latencies, by 1/(1-p).
+func (p *runPage) percentiles() *Chart {
+	c := &Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: Percentile, Unit: Latency, Log: true}
+	const perDecade, decades = 10, 5
+	for i := range perDecade*decades + 1 {
+		c.X = append(c.X, math.Pow(10, float64(i)/perDecade))
+	}
+	add := func(name, class string, dash []int, h *stats.Histogram) {
+		v := make(Values, len(c.X))
+		for i, x := range c.X {
+			v[i] = math.NaN()
+			if h.Count() > 0 && x <= float64(h.Count()) {
+				v[i] = max(h.ValueAtQuantile(1-1/x), time.Microsecond).Seconds()
+			}
+		}
+		c.add(Series{Name: name, Class: class, Dash: dash, Values: v})
+	}
+	h := &p.r.Histograms
+	add("end to end", "p99", nil, &h.EndToEnd.Histogram)
+	if p.writes {
+		add("response", "flow", nil, &h.Response.Histogram)
+		add("service", "info", []int{6, 3}, &h.Service.Histogram)
+	}
+	if p.r.Plan.RecordsPerSecond() > 0 {
+		add("send delay", "max", []int{2, 3}, &h.SendDelay.Histogram)
+	}
+	return c
+}

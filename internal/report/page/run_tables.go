@@ -1,0 +1,441 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// maxRows bounds the rows of a table of parts. The document in the page has all.
+const maxRows = 100
+
+// happened is the list of events, what a fault did, and the errors.
+func (p *runPage) happened() []Block {
+	var notes Notes
+	add := func(name, text, class string) {
+		if text != "" {
+			notes = append(notes, Note{name, text, class})
+		}
+	}
+	add("outage", p.say.Outage, "")
+	add("", p.say.Unanswered, "bad")
+	add("longest gap", p.say.Gap, "")
+	events := marksOf(p.r.Events)
+	const open = 40 // events that nobody has to scroll past
+	if len(events) <= open {
+		return []Block{p.errors(), notes, Events{events, p.r.EventsLeftOut}}
+	}
+	more := Details{Summary: theme.Plural(len(events)-open, "more event", "more events"), Blocks: []Block{Events{events[open:], p.r.EventsLeftOut}}}
+	return []Block{p.errors(), notes, Events{events[:open], 0}, more}
+}
+
+// errors is a row for each code of failed records.
+func (p *runPage) errors() Table {
+	t := Table{ID: "errors", Caption: "Errors by kind", Heads: columns("<code", "<of", "records")}
+	add := func(of string, errors result.Errors) {
+		for _, code := range slices.SortedFunc(maps.Keys(errors), func(a, b string) int {
+			return cmp.Or(cmp.Compare(errors[b], errors[a]), cmp.Compare(a, b))
+		}) {
+			t.Rows = append(t.Rows, cells(code, of, theme.Count(errors[code])))
+		}
+	}
+	add("producing", p.r.Errors)
+	if f := p.r.Fetch; f != nil {
+		add("fetching", f.Errors)
+	}
+	if w := p.r.Warmup; w != nil {
+		add("warm-up", w.Errors)
+	}
+	return t
+}
+
+func (p *runPage) parts() []Block {
+	return []Block{p.hosts(), p.busy(), p.processes(), p.brokers(), p.fetches(), p.partitions()}
+}
+
+func (p *runPage) hosts() Table {
+	t := Table{ID: "hosts", Caption: "Hosts", Heads: columns("<host", "<role", "processes", "records/s", "MiB/s", "p50", "p99", "failed", "kt's cores")}
+	var rates, p99 []float64
+	for _, h := range p.r.Hosts {
+		rate, mib, l := p.figures(&h.Figures)
+		t.Rows = append(t.Rows, cells(h.Host, h.Role, strconv.Itoa(h.Processes), theme.Rate(rate), theme.Number(mib), quantile(l, l.P50), quantile(l, l.P99),
+			theme.Count(h.Records.Failed), theme.Number(h.CPUCores)))
+		rates, p99 = append(rates, rate), append(p99, float64(l.P99))
+	}
+	bars(t.Rows, 3, rates)
+	bars(t.Rows, 6, p99)
+	return t
+}
+
+// figures returns the rates and the latency of a part.
+func (p *runPage) figures(f *result.Figures) (rate, mib float64, l result.Latency) {
+	rate, mib, l = f.RecordsPerSecond, f.MiBPerSecond, f.Response
+	if !p.writes {
+		rate, mib = f.ConsumedPerSecond, f.ConsumedMiB
+	}
+	if p.reads && f.EndToEnd != nil {
+		l = *f.EndToEnd
+	}
+	return rate, mib, l
+}
+
+func quantile(l result.Latency, us int64) string {
+	if l.Count == 0 {
+		return "–"
+	}
+	return theme.Duration(micros(us))
+}
+
+// busy is how busy the machines were that somebody watched.
+func (p *runPage) busy() Table {
+	t := Table{ID: "busy", Caption: "How busy the hosts were: means, dirty pages at most, the busiest disk and network", Heads: columns("<host", "CPU", "of cores", "steal", "page cache", "dirty", "<disk", "<network out / in")}
+	var cpu []float64
+	for _, h := range p.r.Hosts {
+		b := h.Busy
+		if b == nil {
+			continue
+		}
+		disk, network := "–", "–"
+		if len(b.Disks) > 0 {
+			d := slices.MaxFunc(b.Disks, func(x, y result.BusyDisk) int { return cmp.Compare(x.BusyShare, y.BusyShare) })
+			disk = d.Name + " " + theme.Percent(d.BusyShare)
+		}
+		if len(b.Networks) > 0 {
+			n := slices.MaxFunc(b.Networks, func(x, y result.BusyNetwork) int {
+				return cmp.Compare(x.SentMiB+x.ReceivedMiB, y.SentMiB+y.ReceivedMiB)
+			})
+			network = fmt.Sprintf("%s %s / %s MiB/s", n.Name, theme.Number(n.SentMiB), theme.Number(n.ReceivedMiB))
+		}
+		t.Rows = append(t.Rows, cells(h.Host, theme.Percent(b.CPUShare), theme.Number(b.Cores), theme.Percent(b.StealShare), theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax), disk, network))
+		cpu = append(cpu, b.CPUShare)
+	}
+	bars(t.Rows, 1, cpu)
+	return t
+}
+
+func (p *runPage) processes() Block {
+	t := Table{ID: "processes", Caption: "Processes", Heads: columns("<process", "<state", "records/s", "p50", "p99", "<bound by", "<note")}
+	for _, r := range p.r.Processes[:min(maxRows, len(p.r.Processes))] {
+		rate, _, l := p.figures(&r.Figures)
+		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), theme.Rate(rate), quantile(l, l.P50), quantile(l, l.P99), r.BoundBy.Limit.String(), r.Note)
+		if !r.Counted {
+			row[1].Class = "bad"
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Note = moreThan(len(p.r.Processes))
+	return Details{Summary: theme.Plural(len(p.r.Processes), "process", "processes"), Blocks: []Block{t}}
+}
+
+// moreThan says that a table leaves rows out; "": it has all.
+func moreThan(rows int) string {
+	if rows <= maxRows {
+		return ""
+	}
+	return theme.Plural(rows-maxRows, "more row is", "more rows are") + " in the JSON of this page."
+}
+
+func (p *runPage) brokers() Table {
+	t := Table{ID: "brokers", Caption: "Brokers: what they acknowledged, and the time of a request", Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
+	if !p.writes {
+		return t
+	}
+	var records, p99 []float64
+	for _, b := range p.r.Brokers {
+		l := b.Latency
+		row := cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
+			theme.Duration(millis(b.ThrottleMS)), theme.Count(b.Failed))
+		if b.Failed > 0 {
+			row[8].Class = "warn"
+		}
+		t.Rows = append(t.Rows, row)
+		records, p99 = append(records, float64(b.Records)), append(p99, float64(l.P99))
+	}
+	bars(t.Rows, 2, records)
+	bars(t.Rows, 5, p99)
+	return t
+}
+
+func (p *runPage) fetches() Table {
+	t := Table{ID: "fetches", Caption: "Fetches: what was read from each broker, and the time of a request", Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
+	var records []float64
+	for _, b := range p.r.Brokers {
+		f := b.Fetch
+		if f == nil {
+			continue
+		}
+		l := f.Latency
+		t.Rows = append(t.Rows, cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(f.Records)), theme.Number(f.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
+			theme.Duration(millis(f.ThrottleMS)), theme.Count(f.Failed)))
+		records = append(records, float64(f.Records))
+	}
+	bars(t.Rows, 2, records)
+	return t
+}
+
+func (p *runPage) partitions() Block {
+	t := Table{ID: "partitions", Heads: columns("<partition", "leader", "records", "MiB"), Note: moreThan(len(p.r.Partitions))}
+	if p.writes {
+		t.Heads = append(t.Heads, columns("mean", "p99", "max", "longest gap")...)
+	}
+	if p.reads {
+		t.Heads = append(t.Heads, columns("read", "lag")...)
+	}
+	var records, p99 []float64
+	total, top := int64(0), int64(0)
+	for i := range p.r.Partitions {
+		x := &p.r.Partitions[i]
+		n := x.Records
+		if !p.writes {
+			n = x.Consumed
+		}
+		total, top = total+n, max(top, n)
+		if i < maxRows {
+			t.Rows = append(t.Rows, p.partition(x, n))
+			records, p99 = append(records, float64(n)), append(p99, float64(x.ServiceP99US))
+		}
+	}
+	bars(t.Rows, 2, records)
+	if p.writes {
+		bars(t.Rows, 5, p99)
+	}
+	t.Caption = theme.Plural(len(p.r.Partitions), "partition", "partitions")
+	if total > 0 {
+		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(len(p.r.Partitions))/float64(total)))
+	}
+	const open = 12 // rows that nobody has to scroll past
+	if len(t.Rows) > open {
+		return Details{Summary: t.Caption, Blocks: []Block{t}}
+	}
+	return t
+}
+
+// partition returns the row of a partition with n records.
+func (p *runPage) partition(x *result.PartitionRow, n int64) []Cell {
+	name, mib := strconv.Itoa(int(x.ID)), x.MiB
+	if x.Topic != "" {
+		name = x.Topic + "/" + name
+	}
+	if !p.writes {
+		mib = x.ConsumedMiB
+	}
+	row := cells(name, strconv.Itoa(int(x.Leader)), theme.Count(n), theme.Number(mib))
+	if p.writes {
+		gap := "–"
+		if g := x.LongestGap; g != nil {
+			gap = theme.Duration(millis(g.LengthMS))
+		}
+		row = append(row, cells(latencyOrNone(x.ServiceMeanUS), latencyOrNone(x.ServiceP99US), latencyOrNone(x.ServiceMaxUS), gap)...)
+	}
+	if p.reads {
+		row = append(row, cells(theme.Count(x.Consumed), theme.Count(x.ConsumerLag))...)
+	}
+	return row
+}
+
+func latencyOrNone(us int64) string {
+	if us == 0 {
+		return "–"
+	}
+	return theme.Duration(micros(us))
+}
+
+// conclusions are the stages, what verification found, and how steady the run was.
+func (p *runPage) conclusions() []Block {
+	var notes Notes
+	if s := p.say.Verification; s != "" {
+		class := ""
+		if p.say.Bad {
+			class = "bad"
+		}
+		notes = append(notes, Note{"verification", s, class})
+		for _, account := range p.say.Account {
+			notes = append(notes, Note{"", account, ""})
+		}
+	}
+	if p.say.Stability != "" {
+		notes = append(notes, Note{"stability", p.say.Stability, ""})
+	}
+	if w := p.r.Warmup; w != nil {
+		n := max(w.Records.Offered, w.Records.Consumed)
+		notes = append(notes, Note{"warm-up", theme.Plural(n, "record", "records") + " left out of all figures", ""})
+	}
+	if l := p.r.ConsumerLag; l != nil {
+		text := fmt.Sprintf("%s at the end of the load, %s at most", theme.Plural(l.Records, "record", "records"), theme.Count(l.Max))
+		if l.KeptUp != nil && *l.KeptUp {
+			text += ": kept up"
+		} else if l.KeptUp != nil {
+			text += ": not kept up"
+		}
+		notes = append(notes, Note{"consumer lag", text, ""})
+	}
+	return []Block{p.stages(), notes}
+}
+
+func (p *runPage) stages() Table {
+	t := Table{ID: "stages", Caption: "Stages of the target", Heads: columns("stage", "from", "to", "target/s", "rate/s", "p50", "p99", "p99.9", "max", "<valid")}
+	for i, s := range p.r.Stages {
+		target := theme.Rate(s.TargetFrom)
+		if s.TargetTo != s.TargetFrom {
+			target += " … " + theme.Rate(s.TargetTo)
+		}
+		rate, l := s.RecordsPerSecond, s.Response
+		if !p.writes {
+			rate = s.ReadRecordsPerSecond
+		}
+		if s.EndToEnd != nil {
+			l = *s.EndToEnd
+		}
+		valid := Cell{Text: "yes", Class: "good"}
+		switch {
+		case s.MeasuredSeconds == 0:
+			valid = Cell{Text: "not measured", Class: "muted"}
+		case !s.Valid:
+			valid = Cell{Text: "not valid: " + s.Invalid[0], Class: "bad"}
+		case s.TargetReached != nil:
+			valid = Cell{Text: theme.Percent(*s.TargetReached) + " of the target", Class: "warn"}
+		}
+		t.Rows = append(t.Rows, append(cells(strconv.Itoa(i+1), theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target, theme.Rate(rate),
+			quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.P999), quantile(l, l.Max)), valid))
+	}
+	return t
+}
+
+// settings are those that somebody chose, and all of them to be opened.
+func (p *runPage) settings() []Block {
+	all := settingsTable("all-settings", "Every setting", p.r.Config, p.r.ConsumerConfig, func(result.Setting) bool { return true })
+	all.Heads = slices.Concat(all.Heads[:2], all.Heads[3:4])
+	for i, row := range all.Rows {
+		all.Rows[i] = slices.Concat(row[:2], row[3:4]) // the JSON has their notes
+	}
+	return []Block{
+		settingsTable("own-settings", "Settings that differ from the defaults", p.r.Config, p.r.ConsumerConfig, func(s result.Setting) bool { return s.Value != s.Default }),
+		Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []Block{all}},
+		p.topicConfigs(),
+	}
+}
+
+func settingsTable(id, caption string, producer, consumer []result.Setting, shown func(result.Setting) bool) Table {
+	t := Table{ID: id, Caption: caption, Heads: columns("<property", "<value", "<default", "<source", "<note")}
+	for _, of := range []struct {
+		who      string
+		settings []result.Setting
+	}{{"", producer}, {"consumer: ", consumer}} {
+		if len(producer) == 0 {
+			of.who = ""
+		}
+		for _, s := range of.settings {
+			if shown(s) {
+				t.Rows = append(t.Rows, cells(of.who+s.Name, s.Value, s.Default, s.Source, s.Note))
+			}
+		}
+	}
+	return t
+}
+
+// environment is the host, the cluster and the topic.
+func (p *runPage) environment() []Block {
+	e := &p.r.Environment
+	return []Block{hostFacts(&e.Host), p.clusterFacts(), p.clientFacts()}
+}
+
+func hostFacts(h *host.Facts) Facts {
+	f := Facts{Title: "This host"}
+	f.add("name", h.Hostname)
+	f.add("machine", h.Machine)
+	f.add("system", cmp.Or(h.OS, "")+" "+h.Kernel+" "+h.Arch)
+	f.add("CPU", h.CPUModel)
+	f.add("CPUs", fmt.Sprintf("%d, kt may use %d", h.LogicalCPUs, h.GOMAXPROCS))
+	f.add("memory", theme.Bytes(h.MemoryBytes))
+	if h.CPULimitCores > 0 {
+		f.add("CPU limit", theme.Number(h.CPULimitCores)+" cores")
+	}
+	if h.MemoryLimitBytes > 0 {
+		f.add("memory limit", theme.Bytes(h.MemoryLimitBytes))
+	}
+	if h.NetworkSpeed > 0 {
+		f.add("network", theme.Rate(float64(h.NetworkSpeed))+"bit/s")
+	}
+	f.add("clock source", h.ClockSource)
+	f.add("container", h.Container)
+	if h.Hypervisor {
+		f.add("virtual machine", "yes")
+	}
+	f.add("Go", h.GoVersion)
+	return f
+}
+
+func (p *runPage) clusterFacts() Facts {
+	e := &p.r.Environment
+	f := Facts{Title: "Cluster and topic"}
+	if p.r.Embedded {
+		f.add("brokers", "embedded in kt")
+	}
+	f.add("Kafka", e.Cluster.Version)
+	f.add("cluster id", e.Cluster.ID)
+	for _, b := range e.Cluster.Brokers {
+		text := b.Addr
+		if b.Rack != "" {
+			text += ", rack " + b.Rack
+		}
+		f.add("broker "+strconv.Itoa(int(b.ID)), text)
+	}
+	topics := e.Topics
+	if len(topics) == 0 {
+		topics = []result.Topic{e.Topic}
+	}
+	for _, t := range topics {
+		text := fmt.Sprintf("%s, replication factor %d", theme.Plural(t.Partitions, "partition", "partitions"), t.ReplicationFactor)
+		if t.Created {
+			text += ", created by this run"
+		}
+		f.add("topic "+t.Name, text)
+	}
+	return f
+}
+
+// topicConfigs are the configurations of the topics.
+func (p *runPage) topicConfigs() Block {
+	topics := p.r.Environment.Topics
+	if len(topics) == 0 {
+		topics = []result.Topic{p.r.Environment.Topic}
+	}
+	t := Table{ID: "topic-configs", Caption: "Configurations of the topic", Heads: columns("<topic", "<name", "<value")}
+	for _, topic := range topics[:min(maxRows, len(topics))] {
+		for _, name := range slices.Sorted(maps.Keys(topic.Configs)) {
+			t.Rows = append(t.Rows, cells(topic.Name, name, topic.Configs[name]))
+		}
+	}
+	return Details{Summary: fmt.Sprintf("All %d configurations of the topic", len(t.Rows)), Blocks: []Block{t}}
+}
+
+func (p *runPage) clientFacts() Facts {
+	c := &p.r.Client
+	f := Facts{Title: "This client"}
+	f.add("CPU", fmt.Sprintf("%s of %s cores", theme.Number(c.CPUCores), theme.Number(c.CoresAvailable)))
+	f.add("CPU of the host", fmt.Sprintf("%s of %s cores", theme.Number(c.HostCPUCores), theme.Number(c.HostCores)))
+	if c.CPUSecondsPerMillion > 0 {
+		f.add("CPU a million records", theme.Number(c.CPUSecondsPerMillion)+" s")
+	}
+	f.add("peak memory", theme.Bytes(c.PeakResidentBytes))
+	f.add("longest GC pause", theme.Duration(micros(c.GCPauseMaxUS)))
+	if p.writes {
+		f.add("waited for a full buffer", theme.Percent(c.BufferFullShare)+" of the time")
+		f.add("requests in flight", theme.Percent(c.InFlightShare)+" of those allowed")
+		f.add("sent", theme.Number(c.NetSentMiBPerSecond)+" MiB/s")
+	}
+	if b := p.r.Batches; b.Count > 0 {
+		f.add("batches", fmt.Sprintf("%s records, %s each", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean))))
+	}
+	f.add("failed connects", theme.Count(c.FailedConnects))
+	if o := p.r.Latency.OwnSendDelay; o.Count > 0 {
+		f.add("own send delay", fmt.Sprintf("p50 %s, p99 %s, max %s", theme.Duration(micros(o.P50)), theme.Duration(micros(o.P99)), theme.Duration(micros(o.Max))))
+	}
+	return f
+}

@@ -1,0 +1,205 @@
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it
+// can be read as a run file can.
+const PageStart = "<!doctype html>\n<!-- kt page -->\n"
+
+// The element of a page that holds its run.
+const (
+	EmbedStart = `<script type="text/plain" id="run">`
+	EmbedEnd   = `</script>`
+)
+
+// Bounds on the memory that a page may take: it may be from anybody.
+const (
+	maxEmbedded = 64 << 20  // bytes of the element
+	maxDocument = 256 << 20 // bytes of what is packed in it
+)
+
+// embedded is what a page holds of its run.
+type embedded struct {
+	Result json.RawMessage `json:"result"`
+
+	// SendingSeconds is that of the trailer. The document of a run that only reads is without it.
+	SendingSeconds float64 `json:"sending_seconds"`
+
+	Heat [][]int64 `json:"heat"` // of each column: start and end in milliseconds, the first bin, and the counts from there on
+}
+
+// Embed returns the text of the element for a run, of which doc is the JSON document.
+func (r *Result) Embed(doc json.RawMessage) (string, error) {
+	e := embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: make([][]int64, len(r.Heat))}
+	for i := range r.Heat {
+		e.Heat[i] = r.Heat[i].pack()
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return "", err
+	}
+	return Pack(text)
+}
+
+// Pack returns a text compressed and in base64, as a page holds what is long.
+func Pack(text []byte) (string, error) {
+	var packed bytes.Buffer
+	encode := base64.NewEncoder(base64.StdEncoding, &packed)
+	z, err := gzip.NewWriterLevel(encode, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(text)
+	}
+	if err == nil {
+		err = errors.Join(z.Close(), encode.Close())
+	}
+	return packed.String(), err
+}
+
+// IsPage reports whether a file begins as a page of kt.
+func IsPage(r io.ReaderAt, size int64) bool {
+	start := make([]byte, len(PageStart))
+	n, _ := r.ReadAt(start, 0) // reading it as a run file reports the error
+	return size >= int64(len(start)) && string(start[:n]) == PageStart
+}
+
+// ReadPage returns the result that a page holds. Its numbers are checked, because anybody may have written
+// the page.
+func ReadPage(r io.Reader) (Result, error) {
+	text, err := element(bufio.NewReader(r))
+	if err != nil {
+		return Result{}, err
+	}
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
+	if err != nil {
+		return Result{}, errBadPage(err)
+	}
+	var e embedded
+	var got Result
+	in := &io.LimitedReader{R: z, N: maxDocument}
+	if err := json.NewDecoder(in).Decode(&e); err != nil {
+		return Result{}, errBadPage(err)
+	}
+	if err := json.Unmarshal(e.Result, &got); err != nil {
+		return Result{}, errBadPage(err)
+	}
+	if err := CheckSchema(got.Schema); err != nil {
+		return Result{}, err
+	}
+	got.SendingSeconds = e.SendingSeconds
+	if got.Heat, err = unpackHeat(e.Heat); err == nil {
+		err = got.check()
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("its numbers are impossible: %w", err)
+	}
+	return got, nil
+}
+
+func errBadPage(err error) error { return fmt.Errorf("the run in this page is damaged: %w", err) }
+
+// element returns the text of the element that holds the run.
+func element(in *bufio.Reader) ([]byte, error) {
+	for {
+		line, err := in.ReadSlice('\n')
+		if rest, ok := bytes.CutPrefix(line, []byte(EmbedStart)); ok {
+			text := bytes.Clone(rest) // the next read takes its memory
+			more, err := io.ReadAll(io.LimitReader(in, maxEmbedded))
+			if err != nil {
+				return nil, err
+			}
+			text, _, ok := bytes.Cut(append(text, more...), []byte(EmbedEnd))
+			if !ok {
+				return nil, errBadPage(io.ErrUnexpectedEOF)
+			}
+			return bytes.TrimSpace(text), nil
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, errors.New("this page holds no run of its own: give the run files that it was made of")
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func (c *HeatColumn) pack() []int64 {
+	first, last := 0, -1
+	for bin, n := range c.Bins {
+		if n > 0 && last < 0 {
+			first = bin
+		}
+		if n > 0 {
+			last = bin
+		}
+	}
+	packed := []int64{c.Start.Milliseconds(), c.End.Milliseconds(), int64(first)}
+	for bin := first; bin <= last; bin++ {
+		packed = append(packed, int64(c.Bins[bin]))
+	}
+	return packed
+}
+
+func unpackHeat(packed [][]int64) ([]HeatColumn, error) {
+	const head = 3
+	if len(packed) > maxHeat {
+		return nil, fmt.Errorf("its heat map has %d columns", len(packed))
+	}
+	var columns []HeatColumn
+	before := int64(0)
+	for _, p := range packed {
+		if len(p) < head || p[0] < before || p[1] < p[0] || p[1] > longest*1000 || p[2] < 0 || p[2]+int64(len(p)-head) > HeatBins {
+			return nil, fmt.Errorf("its heat map has a column %.60s", fmt.Sprint(p))
+		}
+		c := HeatColumn{Start: time.Duration(p[0]) * time.Millisecond, End: time.Duration(p[1]) * time.Millisecond}
+		for i, n := range p[head:] {
+			if n < 0 || n > 1<<32-1 {
+				return nil, fmt.Errorf("its heat map has %d latencies in a cell", n)
+			}
+			c.Bins[p[2]+int64(i)] = uint32(n)
+		}
+		columns, before = append(columns, c), p[0]
+	}
+	return columns, nil
+}
+
+// check returns an error if no run can have the numbers of a result.
+func (r *Result) check() error {
+	rec := &r.Records
+	for name, n := range map[string]int64{
+		"offered": rec.Offered, "acknowledged": rec.Acknowledged, "failed": rec.Failed, "unknown": rec.Unknown,
+		"unsent": rec.Unsent, "consumed": rec.Consumed, "bytes": r.Throughput.Bytes,
+	} {
+		if n < 0 {
+			return fmt.Errorf("%s is %d, below 0", name, n)
+		}
+	}
+	if rec.Acknowledged+rec.Failed+rec.Unknown > rec.Offered {
+		return fmt.Errorf("%d records were offered, and %d have an outcome", rec.Offered, rec.Acknowledged+rec.Failed+rec.Unknown)
+	}
+	if n := r.Histograms.Service.Count(); n > rec.Acknowledged {
+		return fmt.Errorf("%d records were acknowledged, and %d have a service time", rec.Acknowledged, n)
+	}
+	if len(r.Series) > 2*maxPoints || len(r.Events) > maxEvents {
+		return fmt.Errorf("its series has %d points, and there are %d events", len(r.Series), len(r.Events))
+	}
+	if o := r.Outage; o != nil && o.BeganWith != "" && (o.BeganSeconds == nil || o.RecordsFailed == nil) {
+		return errors.New("its outage has no beginning")
+	}
+	for i := range r.Series {
+		p := &r.Series[i]
+		if p.Seconds < 0 || p.StartSeconds < 0 || p.End() > longest || min(p.Acknowledged, p.Failed, p.Bytes, p.Consumed, p.ConsumedBytes) < 0 {
+			return fmt.Errorf("its series has a step at %g s, of %g s, with %d records", p.StartSeconds, p.Seconds, p.Acknowledged)
+		}
+	}
+	return r.Trailer.check()
+}

@@ -1,0 +1,135 @@
+package result
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// HeatColumn counts the latencies of a second by their size; of a long run, of several seconds.
+type HeatColumn struct {
+	Start, End time.Duration
+	Bins       [HeatBins]uint32
+}
+
+// A bin is a twelfth of a decade, from 1 µs on. The last one holds an hour.
+const (
+	HeatPerDecade = 12
+	HeatBins      = 115
+)
+
+// maxHeat bounds the columns of a heat map.
+const maxHeat = 3600
+
+// HeatStart returns the shortest latency of a bin, in seconds. Bins may have a fraction.
+func HeatStart(bin float64) float64 { return 1e-6 * math.Pow(10, bin/HeatPerDecade) }
+
+// heatEnds are the ends of the bins in microseconds. The last bin has none.
+var heatEnds = func() (ends [HeatBins - 1]float64) {
+	for i := range ends {
+		ends[i] = math.Pow(10, float64(i+1)/HeatPerDecade)
+	}
+	return ends
+}()
+
+func (c *HeatColumn) count(h *stats.Histogram) {
+	bin := 0
+	h.Each(func(upTo time.Duration, count int64) {
+		us := float64(upTo) / float64(time.Microsecond)
+		for bin < len(heatEnds) && us >= heatEnds[bin] {
+			bin++
+		}
+		c.Bins[bin] = addClamped(c.Bins[bin], count)
+	})
+}
+
+func addClamped(a uint32, b int64) uint32 {
+	return uint32(min(int64(a)+min(b, math.MaxUint32), math.MaxUint32))
+}
+
+// join adds the column after c.
+func (c *HeatColumn) join(o *HeatColumn) {
+	for bin, n := range o.Bins {
+		c.Bins[bin] = addClamped(c.Bins[bin], int64(n))
+	}
+	c.Start, c.End = min(c.Start, o.Start), max(c.End, o.End)
+}
+
+// JoinHeat joins neighbouring columns, so that there are at most so many.
+func JoinHeat(columns []HeatColumn, most int) []HeatColumn {
+	each := (len(columns) + most - 1) / max(most, 1)
+	if each < 2 {
+		return columns
+	}
+	var joined []HeatColumn
+	for some := range slices.Chunk(columns, each) {
+		c := some[0]
+		for i := range some[1:] {
+			c.join(&some[1+i])
+		}
+		joined = append(joined, c)
+	}
+	return joined
+}
+
+// heat is the heat map of a run: of its headline latency, or of fetches while no record has one.
+type heat struct {
+	columns []HeatColumn
+	fetches bool // the columns count fetches
+	shared  bool // snapshots hold the columns, which must not change
+}
+
+// share returns the columns so far. They will not change.
+func (m *heat) share() []HeatColumn {
+	m.shared = true
+	return m.columns[:len(m.columns):len(m.columns)]
+}
+
+// heatOf returns the heat map with the windows of one more second.
+func (f *Fold) heatOf(windows []stats.Window) heat {
+	if f.lean || f.hosted != nil || len(windows) == 0 {
+		return f.heat
+	}
+	c := HeatColumn{Start: windows[0].Start}
+	timed := f.total[stats.Warmup].EndToEnd.Count()+f.total[stats.Measured].EndToEnd.Count() > 0
+	fetches := f.header.Plan.ReadsOnly() && !timed
+	for i := range windows {
+		w := &windows[i]
+		c.Start, c.End = min(c.Start, w.Start), max(c.End, w.End)
+		if !fetches {
+			c.count(f.headline(w))
+			continue
+		}
+		for _, b := range w.Brokers {
+			c.count(&b.Fetch.Latency)
+		}
+	}
+	m := f.heat
+	if m.fetches && !fetches { // records carry stamps from now on
+		m.columns, m.shared = nil, false
+	}
+	m.fetches = fetches
+	m.add(c)
+	return m
+}
+
+// add adds a column. Once there are too many, those of the older half are joined two by two.
+func (m *heat) add(c HeatColumn) {
+	m.columns = append(m.columns, c)
+	if len(m.columns) <= maxHeat {
+		return
+	}
+	if m.shared {
+		m.columns, m.shared = slices.Clone(m.columns), false
+	}
+	half, n := len(m.columns)/2&^1, 0
+	for i := 0; i < half; i += 2 {
+		joined := m.columns[i]
+		joined.join(&m.columns[i+1])
+		m.columns[n] = joined
+		n++
+	}
+	m.columns = append(m.columns[:n], m.columns[half:]...)
+}

@@ -1,0 +1,97 @@
+package result
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestTheHeatMapIsBoundedLosesNothingAndLeavesSnapshotsAlone(t *testing.T) {
+	var m heat
+	var held, copied []HeatColumn
+	const seconds = 4 * maxHeat
+	for i := range seconds {
+		c := HeatColumn{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		c.Bins[3] = 2
+		m.add(c)
+		if len(m.columns) > maxHeat {
+			t.Fatalf("%d columns", len(m.columns))
+		}
+		if i == maxHeat-1 {
+			held = m.share()
+			copied = slices.Clone(held)
+		}
+	}
+	if !slices.Equal(held, copied) {
+		t.Error("the columns of a snapshot have changed")
+	}
+	if n, end := cells(m.columns), lastEnd(t, m.columns); n != 2*seconds || end != seconds*time.Second {
+		t.Errorf("%d latencies until %v", n, end)
+	}
+	joined := JoinHeat(m.columns, 600)
+	if n, end := cells(joined), lastEnd(t, joined); len(joined) > 600 || n != 2*seconds || end != seconds*time.Second {
+		t.Errorf("joined: %d columns, %d latencies until %v", len(joined), n, end)
+	}
+}
+
+func cells(columns []HeatColumn) (n int) {
+	for _, c := range columns {
+		for _, v := range c.Bins {
+			n += int(v)
+		}
+	}
+	return n
+}
+
+func lastEnd(t *testing.T, columns []HeatColumn) (end time.Duration) {
+	for _, c := range columns {
+		if c.Start != end {
+			t.Fatalf("a hole from %v to %v", end, c.Start)
+		}
+		end = c.End
+	}
+	return end
+}
+
+func TestTheHeatMapForgetsFetchesWhenRecordsCarryStamps(t *testing.T) {
+	f := NewFold(Header{Plan: plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 1}}})
+	fetch := stats.Broker{}
+	fetch.Fetch.Latency.Record(time.Millisecond)
+	second := func(i int, w stats.Window) []HeatColumn {
+		w.Start, w.End, w.Brokers = time.Duration(i)*time.Second, time.Duration(i+1)*time.Second, map[int32]stats.Broker{1: fetch}
+		f.AddWindow(w)
+		f.AddSample(host.Sample{At: w.End, Interval: time.Second})
+		return f.Snapshot().Heat
+	}
+	if n := cells(second(0, stats.Window{})); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+	var w stats.Window
+	w.EndToEnd.RecordN(time.Second, 5)
+	if n := cells(second(1, w)); n != 5 {
+		t.Errorf("%d latencies", n)
+	}
+}
+
+func TestALatencyIsInTheBinThatBeginsBelowIt(t *testing.T) {
+	for _, d := range []time.Duration{0, time.Microsecond, 9 * time.Microsecond, 11 * time.Microsecond, 3 * time.Millisecond, time.Second, time.Hour} {
+		var c HeatColumn
+		var h stats.Histogram
+		h.Record(d)
+		c.count(&h)
+		for bin, n := range c.Bins {
+			if n == 0 {
+				continue
+			}
+			from, to := HeatStart(float64(bin)), HeatStart(float64(bin+1))
+			const rounding = 1.001 // of a histogram
+			if s := max(d, time.Microsecond).Seconds(); n != 1 || s*rounding < from || bin < HeatBins-1 && s > to {
+				t.Errorf("%v is in bin %d, from %g to %g s", d, bin, from, to)
+			}
+		}
+	}
+}
