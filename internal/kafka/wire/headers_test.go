@@ -136,6 +136,27 @@ func TestHeadersTellWhatBecameOfRecordsAfterFaults(t *testing.T) {
 	}
 }
 
+// A new leader may hold a batch that was given up. It must not take the next one for that batch.
+func TestABatchThatIsGivenUpAfterItWasTakenRenewsTheProducer(t *testing.T) {
+	for _, answer := range []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut,
+	} {
+		t.Run(answer.Message, func(t *testing.T) {
+			s := newReadScene(t, 1)
+			s.inject(fault{answer: answer, taken: true}, 3)
+			d := s.producer(3000, verified, "batch.size=2000")
+			w := s.runWith(d, prepared{d, func(w *worker) { w.retries = 0 }})
+			if w.Failed == 0 || w.Errors[answer.Message] != w.Failed || w.Acknowledged+w.Failed != 3000 || !renewed(&w) {
+				t.Fatalf("%d acknowledged, %d failed: %v, events %v", w.Acknowledged, w.Failed, w.Errors, w.Events)
+			}
+			v, _ := s.verdict(s.book(d))
+			if sound(t, v, w.Acknowledged); v.Resurrected != w.Failed {
+				t.Errorf("%d of %d failed records were read", v.Resurrected, v.Failed)
+			}
+		})
+	}
+}
+
 // batches returns the batches of an answer.
 func batches(t *testing.T, b []byte) (all []logBatch) {
 	t.Helper()
