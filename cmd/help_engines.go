@@ -28,9 +28,9 @@ What differs with the wire engine:
               costs CPU
   --verify    by producer id, sequence and checksum in the headers of batches:
               kt consume --verify reads them with the wire engine. With --stamp,
-              acks 0 or 1 or without idempotence each record has its number in
-              the value, as with the client engine: it is its own, and both
-              engines can check it
+              --acks 0, --acks 1 or --idempotence false, kt writes a number into
+              each value. Records then differ, which costs CPU. Both engines can
+              verify them
   partitions  take turns, a batch each; keys do not choose them
   order       a producer writes under several ids, each in its own order
   reading     without a group; verifies checksums, unless --no-check-crcs

@@ -48,6 +48,8 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	var err, badLedger error
 	if l.LedgerFile != "" { // it may choose the engine
 		l.book, badLedger = run.ReadBook(l.LedgerFile, &l.Plan, l.Sources["engine"] != "default")
+		l.settle("engine", string(l.Plan.Engine))
+		l.settle("topic", l.Plan.Topic.Name)
 	}
 	l.system, warnings, err = system.New(&l.Plan, l.Properties, l.ConsumerProperties, l.Lenient)
 	given := asked.Security.Given()
@@ -76,6 +78,13 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 		return nil, once(err)
 	}
 	return l, badLedger
+}
+
+// settle notes the value of a flag, which the ledger may have changed.
+func (l *load) settle(flag, value string) {
+	if l.Flags[flag] != value {
+		l.Flags[flag], l.Sources[flag] = value, "ledger "+l.LedgerFile
+	}
 }
 
 // once removes repeated problems. A bad property that both clients have is found twice.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -9,7 +10,9 @@ import (
 )
 
 // Sleeper sleeps for one goroutine, more precisely than time.Sleep: that rounds up to whole milliseconds of epoll
-// (golang/go#53824), so a sleep of 1 ms takes up to 2 ms. Its timer is a file, and epoll returns when it expires.
+// (golang/go#53824), so a sleep of 1 ms takes up to 2 ms. Its timer is a file, and epoll returns when it expires. While all
+// threads of Go are busy, Go looks at epoll every 10 ms only, but at its own timers at once: the deadline of the file is one,
+// and whichever comes first ends the sleep.
 type Sleeper struct {
 	timer *os.File
 	conn  syscall.RawConn // nil: there is no timer, and time.Sleep does it
@@ -20,7 +23,8 @@ type Sleeper struct {
 	err    error
 }
 
-// NewSleeper returns a sleeper. Close frees its timer.
+// NewSleeper returns a sleeper. Close frees its timer. Without a timer, as when there are too many open files, it sleeps as
+// time.Sleep does: the own send delay of the run shows that, so it is no error.
 func NewSleeper() *Sleeper {
 	s := &Sleeper{}
 	s.begin = s.arm // once, because it allocates
@@ -44,11 +48,12 @@ func (s *Sleeper) Sleep(d time.Duration) {
 
 // wait waits for d with the timer. It reports whether it could.
 func (s *Sleeper) wait(d time.Duration) bool {
-	if s.conn == nil {
+	if s.conn == nil || s.timer.SetReadDeadline(time.Now().Add(d)) != nil {
 		return false
 	}
 	s.length, s.armed, s.err = d, false, nil
-	return s.conn.Read(s.begin) == nil && s.err == nil
+	err := s.conn.Read(s.begin)
+	return s.err == nil && (err == nil || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
 // arm starts the timer when it is first called, and reports whether the sleep is over. Nobody reads how often the timer

@@ -147,8 +147,8 @@ func (l *Log) reach(offset int64, epoch int32) {
 	l.last = offset
 }
 
-// number accounts for the records of a producer with the numbers from from to before to, the first of which is at an
-// offset. The others follow it.
+// number accounts for the records of a producer with the numbers [from, to). The first of them is at an offset, and the
+// others follow it.
 func (l *Log) number(producer uint16, from, to, offset, due int64) {
 	l.checked += to - from
 	lane := l.lane(producer)

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -135,6 +136,27 @@ func TestHeadersTellWhatBecameOfRecordsAfterFaults(t *testing.T) {
 	}
 }
 
+// A new leader may hold a batch that was given up. It must not take the next one for that batch.
+func TestABatchThatIsGivenUpAfterItWasTakenRenewsTheProducer(t *testing.T) {
+	for _, answer := range []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut,
+	} {
+		t.Run(answer.Message, func(t *testing.T) {
+			s := newReadScene(t, 1)
+			s.inject(fault{answer: answer, taken: true}, 3)
+			d := s.producer(3000, verified, "batch.size=2000")
+			w := s.runWith(d, prepared{d, func(w *worker) { w.retries = 0 }})
+			if w.Failed == 0 || w.Errors[answer.Message] != w.Failed || w.Acknowledged+w.Failed != 3000 || !renewed(&w) {
+				t.Fatalf("%d acknowledged, %d failed: %v, events %v", w.Acknowledged, w.Failed, w.Errors, w.Events)
+			}
+			v, _ := s.verdict(s.book(d))
+			if sound(t, v, w.Acknowledged); v.Resurrected != w.Failed {
+				t.Errorf("%d of %d failed records were read", v.Resurrected, v.Failed)
+			}
+		})
+	}
+}
+
 // batches returns the batches of an answer.
 func batches(t *testing.T, b []byte) (all []logBatch) {
 	t.Helper()
@@ -237,6 +259,60 @@ func TestHeadersTellWhatIsWrongWithALog(t *testing.T) {
 				t.Errorf("verdict %+v", v)
 			}
 		})
+	}
+}
+
+// A damaged batch may say of itself that it is of any length. Only its own records are lost.
+func TestADamagedHeaderHidesNoOtherBatch(t *testing.T) {
+	for _, delta := range []uint32{0, 1500, 1<<31 - 1, 1 << 31} {
+		for _, of := range []string{"first", "middle", "last"} {
+			for _, properties := range []string{"max.partition.fetch.bytes=1048576", "max.partition.fetch.bytes=100"} {
+				t.Run(fmt.Sprintf("%s, %d, %s", of, delta, properties), func(t *testing.T) {
+					s := newReadScene(t, 1)
+					d, _ := s.send(2500, verified, "batch.size=4000")
+					b := s.book(d)
+					size := int64(0)
+					s.tamper(func(all []logBatch) []logBatch {
+						for _, b := range all {
+							if of == "first" && b.base() == 0 || of == "last" && b.next() == 2500 || of == "middle" && b.base() <= 1000 && b.next() > 1000 {
+								size = int64(b.count())
+								binary.BigEndian.PutUint32(b[atLastDelta:], delta)
+							}
+						}
+						return all
+					})
+					v, _ := s.verdict(b, properties)
+					if v.AcknowledgedRead != 2500-size || v.Lost != size || v.Corrupted != size || v.Unchecked+v.Undecided > 0 || size == 0 {
+						t.Errorf("the batch has %d records: verdict %+v", size, v)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Two batches side by side are damaged, and so is the last one.
+func TestDamagedBatchesInARowHideNoOther(t *testing.T) {
+	s := newReadScene(t, 1)
+	d, _ := s.send(2500, verified, "batch.size=4000")
+	b := s.book(d)
+	damaged := make(map[int64]int64)
+	s.tamper(func(all []logBatch) []logBatch {
+		for _, b := range all {
+			if b.base() > 500 && b.base() < 800 || b.next() == 2500 {
+				damaged[b.base()] = int64(b.count())
+				binary.BigEndian.PutUint32(b[atLastDelta:], 700)
+			}
+		}
+		return all
+	})
+	v, _ := s.verdict(b, "max.partition.fetch.bytes=5000")
+	lost := int64(0)
+	for _, n := range damaged {
+		lost += n
+	}
+	if len(damaged) < 3 || v.Lost != lost || v.Corrupted != lost || v.AcknowledgedRead != 2500-lost {
+		t.Errorf("%d records are damaged: verdict %+v", lost, v)
 	}
 }
 

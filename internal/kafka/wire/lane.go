@@ -156,12 +156,25 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 		a.renew = l.identity.id >= 0
 	case kerr.IsRetriable(err):
 		a.again, a.ask = true, true
-		a.lost = errors.Is(err, kerr.RequestTimedOut) || errors.Is(err, kerr.NotEnoughReplicasAfterAppend) // the leader has it
+		a.lost = afterAppend(err)
 		if to := p.CurrentLeader; to.LeaderID >= 0 && to.LeaderID != from && version >= leaderHints {
 			a.ask = !l.w.leaders.hear(l.partition, leader{to.LeaderID, to.LeaderEpoch})
 		}
 	}
 	return a
+}
+
+// afterAppend reports whether a broker may give an error after it has appended a batch, while it waits for the replicas. It
+// may lose the leadership, the disk or the topic then.
+func afterAppend(err error) bool {
+	for _, after := range []error{
+		kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition,
+	} {
+		if errors.Is(err, after) {
+			return true
+		}
+	}
+	return false
 }
 
 // leaderHints is the first version of produce responses that name the new leader (KIP-951).

@@ -59,10 +59,27 @@ func cutBatch(b []byte) (first logBatch, rest []byte, size int, err error) {
 		return nil, nil, size, nil
 	}
 	first = logBatch(b[:size:size])
-	if base := first.base(); base < 0 || base > math.MaxInt64-math.MaxInt32-1 || first.next() <= base || first.count() < 0 {
+	if base := first.base(); base < 0 || base > math.MaxInt64-math.MaxInt32-1 {
 		return nil, nil, 0, errMalformed
 	}
 	return first, b[size:], size, nil
+}
+
+// sane reports whether the numbers of the batch can be true.
+func (b logBatch) sane() bool { return b.next() > b.base() && b.count() >= 0 }
+
+// behind returns the offset behind the batch. A batch that is not intact may have any length in its header: the next one,
+// whose base offset that checksum does not cover, tells where it ends. It reports false if rest, the bytes behind the batch,
+// does not hold that offset.
+func (b logBatch) behind(rest []byte) (next int64, ok bool) {
+	following := int64(-1)
+	if len(rest) >= atLength {
+		following = int64(binary.BigEndian.Uint64(rest))
+	}
+	if b.sane() && (b.next() == following || b.intact()) {
+		return b.next(), true
+	}
+	return following, following > b.base()
 }
 
 // record is one record of a batch.

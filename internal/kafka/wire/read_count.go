@@ -85,14 +85,15 @@ func (k *counting) begin() (err error) {
 	if k.chunk.bytes = rest; b == nil {
 		return err // the batch was cut off, and the next fetch begins with it
 	}
+	if k.headers && !b.intact() {
+		k.damaged(b, rest)
+		return nil
+	}
+	if !b.sane() {
+		return errMalformed
+	}
 	if b.next() <= k.next {
 		return nil // only its records before the position could be asked for
-	}
-	if k.headers && !b.intact() {
-		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
-		k.verify(b, max(k.next, b.base()), b.next(), false)
-		k.next = b.next()
-		return nil
 	}
 	if !k.headers && k.Settings.CheckCRCs() && !b.intact() {
 		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
@@ -117,6 +118,19 @@ func (k *counting) begin() (err error) {
 		k.next = b.next()
 	}
 	return nil
+}
+
+// damaged passes over a batch that is not intact.
+func (k *counting) damaged(b logBatch, rest []byte) {
+	next, ok := b.behind(rest)
+	if !ok {
+		next = k.reach
+	}
+	if next > k.next {
+		k.rec.FetchFailed(k.phase, "CORRUPT_MESSAGE")
+		k.verify(b, max(k.next, b.base()), next, false)
+		k.next = next
+	}
 }
 
 // batch counts the rest of the batch that is begun, or as many of its records as the limit allows.

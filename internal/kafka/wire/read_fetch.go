@@ -27,6 +27,7 @@ type chunk struct {
 	partition *partition
 	broker    int32
 	bytes     []byte // batches that are not begun yet
+	reach     int64  // offset behind them
 	start     int64  // of the log
 	aborts    aborts
 	moved     bool // the position changes without records
@@ -219,38 +220,63 @@ func (r *reader) scan(ctx context.Context, p *partition, f *kmsg.FetchResponseTo
 	defer r.mu.Unlock()
 	p.unknown = 0
 	c := chunk{partition: p, next: p.offset, start: f.LogStartOffset, aborts: newAborts(f.AbortedTransactions)}
-	next, epoch, size, malformed := behind(f.RecordBatches, p.offset)
-	if malformed != nil {
-		return chunk{}, fmt.Errorf("offset %d: %w", next, malformed)
+	to, err := reachOf(f.RecordBatches, p.offset, r.byHeaders())
+	if err != nil {
+		return chunk{}, fmt.Errorf("offset %d: %w", to.next, err)
 	}
-	if next > p.offset {
-		c.bytes = f.RecordBatches
-		p.offset, p.epoch, p.size = next, epoch, int32(r.Settings.MaxPartitionFetchBytes())
-	} else if len(f.RecordBatches) > 0 { // one batch is larger than the limit
+	if to.next == p.offset && to.open && p.size == math.MaxInt32 && end > p.offset { // nothing follows the damaged batch
+		to.bytes, to.next = f.RecordBatches, end
+	}
+	if to.next > p.offset {
+		c.bytes, c.reach = to.bytes, to.next
+		p.offset, p.epoch, p.size = to.next, to.epoch, int32(r.Settings.MaxPartitionFetchBytes())
+	} else if len(f.RecordBatches) > 0 { // one batch, or with that behind it, is larger than the limit
 		if p.size == math.MaxInt32 {
-			return chunk{}, fmt.Errorf("offset %d: %w", next, errMalformed)
+			return chunk{}, fmt.Errorf("offset %d: %w", to.next, errMalformed)
 		}
-		p.size = int32(min(max(2*int64(p.size), int64(size)), math.MaxInt32))
+		p.size = int32(min(max(2*int64(p.size), int64(to.size)), math.MaxInt32))
 	}
 	r.At.SawEnd(p.number, max(end, p.offset))
 	return c, nil
 }
 
-// behind returns the offset behind the batches of an answer, and the epoch of the last one. Where no
-// batch is there whole, size is that of the first, as far as it is known.
-func behind(b []byte, from int64) (next int64, epoch int32, size int, err error) {
-	next, epoch = from, -1
-	for len(b) > 0 {
+// byHeaders reports whether the headers of batches are verified.
+func (r *reader) byHeaders() bool { return r.Books != nil && r.Books[0].Headers() }
+
+// reach is how far an answer reaches.
+type reach struct {
+	bytes []byte // of the batches that are counted
+	next  int64  // offset behind them
+	epoch int32  // of the last one, -1: not known
+	size  int    // of the first batch that is not there whole, as far as it is known
+	open  bool   // a damaged batch follows, and where it ends is not known
+}
+
+// reachOf returns the reach of an answer to a fetch from an offset. By headers, damaged batches are passed over. The last
+// one is left to the next fetch, which may have a batch behind it.
+func reachOf(b []byte, from int64, byHeaders bool) (to reach, err error) {
+	to = reach{bytes: b, next: from, epoch: -1}
+	for rest := b; len(rest) > 0; {
 		var first logBatch
-		first, b, size, err = cutBatch(b)
-		if first == nil {
+		at := len(b) - len(rest)
+		if first, rest, to.size, err = cutBatch(rest); first == nil {
 			break
 		}
-		if first.next() > next {
-			next, epoch = first.next(), first.epoch()
+		next, known := first.next(), first.sane()
+		if byHeaders {
+			next, known = first.behind(rest)
+		}
+		switch {
+		case !known && !byHeaders:
+			return to, errMalformed
+		case !known:
+			to.bytes, to.size, to.open = b[:at], 0, true
+			return to, nil
+		case next > to.next:
+			to.next, to.epoch = next, first.epoch()
 		}
 	}
-	return next, epoch, size, err
+	return to, err
 }
 
 // leave takes the leader from a partition after an error. It returns errAgain if another may be

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
@@ -10,34 +11,56 @@ import (
 
 // reread reads partitions again from their positions to these ends, as reading.State.Reread says. It measures nothing.
 func (d *Consumer) reread(ctx context.Context, ends map[int32]int64, idle time.Duration) error {
-	r := d.reader(unmeasured{stats.NewRecorder()}, func(partition int32) bool { _, ok := ends[partition]; return ok })
+	r := d.reader(&unmeasured{rec: stats.NewRecorder()}, func(partition int32) bool { _, ok := ends[partition]; return ok })
 	defer func() { _ = r.Close() }() // it ends goroutines, and has no error
-	next := d.At.Groups[0].Next
+	at := make(map[int32]int64)
+	d.progress(ends, at)
 	for last := time.Now(); len(ends) > 0; {
-		n, err := r.Read(ctx, math.MaxInt32, idle)
+		_, err := r.Read(ctx, math.MaxInt32, idle)
+		moved := d.progress(ends, at)
 		switch {
+		case len(ends) == 0:
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case n > 0:
+		case moved:
 			last = time.Now()
 		case time.Since(last) >= idle:
 			return nil
-		}
-		for partition, end := range ends {
-			if next[partition].Load() >= end {
-				delete(ends, partition)
-			}
 		}
 	}
 	return nil
 }
 
-// unmeasured is a shard whose counts nobody looks at.
-type unmeasured struct{ rec *stats.Recorder }
+// progress reports whether a position of the partitions in ends is no longer the one in at, which it updates. It takes
+// partitions that are read to their end from ends. A position also moves over batches without records to count.
+func (d *Consumer) progress(ends, at map[int32]int64) (moved bool) {
+	for partition, end := range ends {
+		next := d.At.Groups[0].Next[partition].Load()
+		if before, ok := at[partition]; !ok || next != before {
+			at[partition], moved = next, true
+		}
+		if next >= end {
+			delete(ends, partition)
+		}
+	}
+	return moved
+}
 
-func (u unmeasured) Record(f func(rec *stats.Recorder, phase int)) { f(u.rec, 0) }
-func (unmeasured) Now() time.Duration                              { return 0 }
-func (unmeasured) Started() time.Time                              { return time.Time{} }
-func (unmeasured) Working()                                        {}
+// unmeasured is a shard whose counts nobody looks at.
+type unmeasured struct {
+	mu  sync.Mutex // a reader records on several goroutines
+	rec *stats.Recorder
+}
+
+// Record calls f with the recorder.
+func (u *unmeasured) Record(f func(rec *stats.Recorder, phase int)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f(u.rec, 0)
+}
+
+func (*unmeasured) Now() time.Duration { return 0 }
+func (*unmeasured) Started() time.Time { return time.Time{} }
+func (*unmeasured) Working()           {}
