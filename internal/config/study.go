@@ -143,10 +143,11 @@ func (s *Study) Shared() (shared []Assignment) {
 	return shared
 }
 
-// OfProject reports whether the brokers are those of a project file, and nothing typed says how to log in there.
-func (s *Study) OfProject() bool {
-	return s.cluster == "" && s.from["bootstrap-server"] == fromProject && s.from["command-config"] != fromFlag
-}
+// OfProject reports whether the brokers are those of a project file.
+func (s *Study) OfProject() bool { return s.cluster == "" && s.from["bootstrap-server"] == fromProject }
+
+// IsLoginTyped reports whether the command line names the properties file of the loads.
+func (s *Study) IsLoginTyped() bool { return s.from["command-config"] == fromFlag }
 
 // CheckFlag returns an error if a command for loads has no such flag, or if only the command line may give it.
 func CheckFlag(command plan.Command, name string, nearest Nearest) error {
