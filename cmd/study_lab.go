@@ -53,7 +53,7 @@ func (b *lab) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
 	sys.Profiles, sys.Warn, sys.OfProject, sys.Untyped = profiles.Of(l.Command), b.warn, l.OfProject, l.Untyped
 	if b.sink {
-		sys.LeftOut = config.IsSetByCalibrate
+		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
 	}
 	var flags []config.Assignment
 	for _, f := range l.Flags {
