@@ -44,7 +44,8 @@ no TLS and no SASL, so a load with one of them has no ceiling.
 With --save, later loads of this shape (engine, records, and the properties that decide what a record
 costs) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
 ~/.local/state/kt/ceilings.json (with XDG_STATE_HOME in kt/ceilings.json there); remove that file to
-forget them. If others used 10 % of the CPUs or more, kt says so, saves nothing, and ends with exit code 4.`,
+forget them. If others used 10 % or more of the CPUs that kt may use, kt says so, saves
+nothing, and ends with exit code 4.`,
 		Example: `  kt calibrate
   kt calibrate --save -- produce --engine wire --record-size 100
   kt calibrate --run-time 10s -- consume --engine wire
@@ -93,7 +94,7 @@ func completeCalibrated(c *cobra.Command, args []string, typed string) ([]string
 	}
 	var names []string
 	for _, name := range flagNames(l.Flags()) {
-		if !config.IsSetByCalibrate(name) {
+		if config.CountsInCalibration(name) {
 			names = append(names, "--"+name)
 		}
 	}
@@ -112,8 +113,8 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 		o.Rates = calibrate.Rates
 	}
 	for _, f := range l.Flags {
-		if config.IsSetByCalibrate(f.Name) {
-			return usageError(fmt.Errorf("--%s: kt calibrate sets it itself; leave it out", f.Name))
+		if !config.CountsInCalibration(f.Name) {
+			return usageError(fmt.Errorf("--%s: it does not count in a calibration: leave it out", f.Name))
 		}
 		if f.Name == clients {
 			o.Clients, _ = strconv.Atoi(f.Value) // the load is checked below
@@ -166,7 +167,10 @@ func (b *lab) calibrate(ctx context.Context, l study.Load, sink int) (calibrate.
 	r, err := b.Run(ctx, l, "", func() {})
 	c := calibrate.Run{Result: r}
 	if unknown == nil {
-		c.OthersCPU, unknown = others.Share()
+		var share float64
+		if share, unknown = others.Share(); unknown == nil {
+			c.OthersCPU = &share
+		}
 	}
 	if unknown != nil && err == nil {
 		b.warn(fmt.Sprintf("how busy others keep the CPUs is not known: %v", unknown))
@@ -184,6 +188,9 @@ func saveCeiling(env *Env, path string, d calibrate.Document, quiet bool) error 
 	}
 	if !quiet {
 		env.say("saved in %s: later loads of this shape are held against it", path)
+	}
+	if d.OthersCPU == nil {
+		env.say("whether others used the CPUs is not known: if they did, the saved ceiling is too low")
 	}
 	return nil
 }

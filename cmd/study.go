@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/profiles"
 )
 
 func newStudy(env *Env) *cobra.Command {
@@ -184,7 +185,6 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	}
 	adapt(s, flags)
 	b := newLab(env)
-	b.ofProject = flags.OfProject()
 	brokers := 0
 	if s.NeedsBrokers() {
 		if brokers, err = b.brokers(ctx, s.Loads[0]); err != nil {
@@ -226,6 +226,7 @@ func adapt(s *study.Study, flags *config.Study) {
 	for _, shared := range flags.Shared() {
 		s.Share(shared.Name, shared.Values)
 	}
+	s.Mark(flags.OfProject(), !flags.IsLoginTyped())
 	if flags.RunTime > 0 {
 		s.LimitTo(flags.RunTime)
 	}
@@ -246,14 +247,16 @@ func adapt(s *study.Study, flags *config.Study) {
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
 func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
-	ld, err := b.load(study.Load{Command: string(plan.Produce)})
+	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
+	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
+	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)
 	switch {
 	case err != nil:
 		return nil, err
-	case ld.Cluster != "":
-		s.Keep("cluster", ld.Cluster, bootstrapServer, "cluster")
-	case !ld.Plan.Embedded():
-		s.Keep(bootstrapServer, strings.Join(ld.Plan.Bootstrap, ","), bootstrapServer, "cluster")
+	case own.Cluster != "":
+		s.Keep("cluster", own.Cluster, false, bootstrapServer, "cluster")
+	case !own.Plan.Embedded():
+		s.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), own.OfProject, bootstrapServer, "cluster")
 	}
 	dir, err := e.studiesDir()
 	if err != nil {

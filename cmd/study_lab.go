@@ -26,8 +26,6 @@ type lab struct {
 	host  hostTuner // of this machine
 	sink  bool      // made by newSinkLab
 
-	ofProject bool // as config.System.OfProject
-
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
 
@@ -53,10 +51,10 @@ func newSinkLab(env *Env) *lab {
 // load returns a load with everything that is known of it before kt connects.
 func (b *lab) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
-	sys.Profiles, sys.Warn, sys.OfProject = profiles.Of(l.Command), b.warn, b.ofProject
+	sys.Profiles, sys.Warn, sys.OfProject, sys.Untyped = profiles.Of(l.Command), b.warn, l.OfProject, l.Untyped
 	sys.LeftOut = config.IsLimit // of loads by themselves, in a file for all
 	if b.sink {
-		sys.LeftOut = config.IsSetByCalibrate
+		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
 	}
 	var flags []config.Assignment
 	for _, f := range l.Flags {
@@ -205,7 +203,7 @@ func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error)
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *lab) place(l study.Load) (*load, error) {
-	p := study.Load{Command: string(plan.Produce)}
+	p := study.Load{Command: string(plan.Produce), OfProject: l.OfProject, Untyped: l.Untyped}
 	for _, f := range l.Flags {
 		if slices.Contains([]string{bootstrapServer, "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
 			p.Flags = append(p.Flags, f)

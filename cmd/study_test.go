@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -87,6 +88,43 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	slices.Sort(keys)
 	if want := strings.Join(keys, ", "); err == nil || !strings.Contains(err.Error(), "it may have "+want) {
 		t.Errorf("kt: %v; the schema: %s", err, want)
+	}
+}
+
+// A study keeps its brokers as if they were typed. It also keeps that a project file named them.
+func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	env := quietEnv()
+	env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": dir}[name] }
+	env.ConfigDir = dir
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir+"/kt", 0o700), os.WriteFile(dir+"/"+name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("kt.yaml", "bootstrap-server: b:1\n")
+	write("typed.properties", "security.protocol=SSL\n")
+	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
+		write("kt/config.yaml", "")
+		made, err := env.createStudy(&study.Study{Loads: []study.Load{{Command: "produce", Flags: typed}}, Repeats: 1, Order: study.Listed}, newLab(env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := env.openStudy([]string{made.ID}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newLab(env).load(f.Study.Loads[0]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		write("kt/config.yaml", "command-property: [ssl.key.password=hunter2]\n")
+		for _, load := range []func(study.Load) (*load, error){newLab(env).load, newLab(env).place} {
+			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "the brokers are those of a project file") {
+				t.Errorf("%s, and a password in the user's file: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ type Document struct {
 	Shape      string         `json:"shape"` // of the loads that it holds for
 	Host       host.Facts     `json:"host"`
 	Ceiling    result.Ceiling `json:"ceiling"`
-	OthersCPU  float64        `json:"others_cpu_share"`  // of the machine's CPUs, in the run of the search with most of it
+	OthersCPU  *float64       `json:"others_cpu_share"`  // of the CPUs that kt may use, in the run of the search with most of it; nil: not known
 	TooLow     string         `json:"too_low,omitempty"` // the reason why the ceiling is; "": it is not
 	Clients    int            `json:"producers"`         // that offer most; consumers of a load that reads
 	Tried      []Trial        `json:"tried"`             // numbers of clients, in the order of the search
@@ -34,8 +34,8 @@ const Schema = 1
 
 // Trial is one number of clients at an unlimited rate.
 type Trial struct {
-	Clients   int     `json:"producers"`
-	OthersCPU float64 `json:"others_cpu_share"`
+	Clients   int      `json:"producers"`
+	OthersCPU *float64 `json:"others_cpu_share"` // nil: not known
 	result.Ceiling
 }
 
@@ -63,7 +63,7 @@ type Options struct {
 // Run is one run against the sink.
 type Run struct {
 	result.Result
-	OthersCPU float64 // share of the machine's CPUs that neither kt nor the sink used
+	OthersCPU *float64 // share of the CPUs that kt may use, used by neither kt nor the sink; nil: not known
 }
 
 // Maker makes a run with so many clients, at an unlimited rate if rate is 0.
@@ -72,8 +72,8 @@ type Maker func(ctx context.Context, clients int, rate float64) (Run, error)
 // gain is how much more twice as many clients must offer to be the better number.
 const gain = 1.03
 
-// othersShow is the share of the CPUs that makes a ceiling too low when others use it. They can take as much of the ceiling,
-// and by as much a later load may exceed it before kt no longer believes it.
+// othersShow is the share of the CPUs that makes a ceiling too low when others use it. Equal to the tolerance of
+// verdict.ceilingHolds.
 const othersShow = 0.10
 
 // Measure searches the best number of clients, and looks how rates are kept with it. The clock and the version are the
@@ -91,7 +91,6 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 			return d, fmt.Errorf("nothing was measured with %d %s: %s", clients, d.Role(clients), r.BoundBy.Evidence)
 		}
 		d.Tried = append(d.Tried, Trial{clients, r.OthersCPU, c})
-		d.OthersCPU = max(d.OthersCPU, r.OthersCPU)
 		better := c.RecordsPerSecond > gain*d.Ceiling.RecordsPerSecond
 		if better {
 			d.Ceiling, d.Clients = c, clients
@@ -100,8 +99,9 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 			break
 		}
 	}
-	if d.OthersCPU >= othersShow {
-		d.TooLow = fmt.Sprintf("others used %.0f %% of the CPUs: this ceiling is too low", 100*d.OthersCPU)
+	d.OthersCPU = mostOthers(d.Tried)
+	if d.OthersCPU != nil && *d.OthersCPU >= othersShow {
+		d.TooLow = fmt.Sprintf("others used %.0f %% of the CPUs: this ceiling is too low", 100**d.OthersCPU)
 	}
 	for _, rate := range o.Rates {
 		if rate > d.Ceiling.RecordsPerSecond {
@@ -118,6 +118,23 @@ func Measure(ctx context.Context, o Options, make Maker) (Document, error) {
 		})
 	}
 	return d, nil
+}
+
+// mostOthers returns the largest share that others used in a trial. It is nil if that of a trial is not known, unless another
+// trial alone makes the ceiling too low.
+func mostOthers(tried []Trial) *float64 {
+	most, known := 0.0, true
+	for _, t := range tried {
+		if t.OthersCPU == nil {
+			known = false
+			continue
+		}
+		most = max(most, *t.OthersCPU)
+	}
+	if !known && most < othersShow {
+		return nil
+	}
+	return &most
 }
 
 // Role returns the name of so many clients.

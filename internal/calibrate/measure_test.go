@@ -20,13 +20,13 @@ type rig struct {
 	asked []float64 // the rates of the runs with a target
 	tried []int
 
-	others []float64 // the share of the CPUs that others use in each run
+	others []float64 // the share of the CPUs that others use in each run; below 0: not known
 }
 
 func (r *rig) make(_ context.Context, clients int, rate float64) (Run, error) {
 	var res Run
-	if n := len(r.tried) + len(r.asked); n < len(r.others) {
-		res.OthersCPU = r.others[n]
+	if n := len(r.tried) + len(r.asked); n < len(r.others) && r.others[n] >= 0 {
+		res.OthersCPU = &r.others[n]
 	}
 	res.Plan = plan.Plan{Command: plan.Produce, Engine: plan.Wire, Producers: clients, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}}
 	res.Throughput.RecordsPerSecond, res.Client.CPUCores, res.Valid = r.rates[clients], 2, true
@@ -92,17 +92,23 @@ func TestACeilingIsTooLowIfOthersUsedTheCPUs(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		others []float64
-		share  float64
+		share  float64 // below 0: not known
 		want   string
 	}{
 		{"little", []float64{0.02, 0.09}, 0.09, ""},
+		{"not known of the second run", []float64{0.02, -1}, -1, ""},
+		{"not known of the second run, and much in the first", []float64{0.6, -1}, 0.6, "others used 60 % of the CPUs: this ceiling is too low"},
 		{"much in the first run", []float64{0.6, 0.01}, 0.6, "others used 60 % of the CPUs: this ceiling is too low"},
 		{"much after the search", []float64{0, 0, 0.9}, 0, ""},
 	} {
 		r := &rig{rates: map[int]float64{1: 2000, 2: 2000}, others: tc.others}
 		d, err := Measure(t.Context(), Options{CPUs: 2, Rates: []float64{1000}}, r.make)
-		if err != nil || d.OthersCPU != tc.share || d.TooLow != tc.want || d.Tried[0].OthersCPU != tc.others[0] {
-			t.Errorf("%s: %+v, %v; want %q", tc.name, d, err, tc.want)
+		share := -1.0
+		if d.OthersCPU != nil {
+			share = *d.OthersCPU
+		}
+		if err != nil || share != tc.share || d.TooLow != tc.want || *d.Tried[0].OthersCPU != tc.others[0] {
+			t.Errorf("%s: %g in %+v, %v; want %g, %q", tc.name, share, d, err, tc.share, tc.want)
 		}
 	}
 }

@@ -43,27 +43,24 @@ func (f *Calibrate) Load(sys System, nearest Nearest) error {
 // shortestCalibration leaves a second between the first record read and the last.
 const shortestCalibration = 2 * time.Second
 
-// calibrated are the groups of the flags that decide what a record costs. In a calibration only they are the load's.
+// calibrated are the groups of the flags that decide what a record costs.
 var calibrated = []string{groupPayload, groupProducer, groupConsumer, groupClient}
 
-// alsoCalibrated are such flags of other groups, and flags that choose where settings come from.
-var alsoCalibrated = []string{"engine", "producers", "consumers", "no-group", "transaction-duration-ms", "config", "profile", "yes"}
-
-// neverCalibrated are flags of those groups that are about a consumer group, which a calibration has not.
-var neverCalibrated = []string{"group-protocol", "group-instance-id"}
-
-// IsSetByCalibrate reports whether a flag of a load does not count in a calibration, because kt calibrate sets it itself or
-// leaves it out.
-func IsSetByCalibrate(flag string) bool {
-	if slices.Contains(alsoCalibrated, flag) {
+// CountsInCalibration reports whether a calibration takes a flag of the load. It takes flags that decide what a record costs,
+// and those that choose where settings come from. It leaves out or sets all others itself.
+func CountsInCalibration(flag string) bool {
+	switch flag {
+	case "engine", "producers", "consumers", "no-group", "transaction-duration-ms", "config", "profile", "yes":
+		return true
+	case "group-protocol", "group-instance-id": // a calibration has no consumer group
 		return false
 	}
 	for _, c := range commands {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		newFlags(set, c)
-		if f := set.Lookup(flag); f != nil && slices.Contains(calibrated, GroupOf(f)) {
-			return slices.Contains(neverCalibrated, flag)
+		if f := set.Lookup(flag); f != nil {
+			return slices.Contains(calibrated, GroupOf(f))
 		}
 	}
-	return true
+	return false
 }

@@ -8,20 +8,21 @@ import (
 )
 
 func TestACalibrationTakesWhatARecordCostsAndNoMore(t *testing.T) {
-	for flag, set := range map[string]bool{
-		"record-size": false, "acks": false, "command-property": false, "fetch-size": false, "engine": false, "profile": false, "transactional-id": false,
-		"rate": true, "throughput": true, "duration": true, "num-records": true, "messages": true, "warmup": true, "topic": true, "delete-topic": true,
-		"verify": true, "output": true, "result": true, "cluster": true, "at": true, "exec": true, "on": true, "one-at-a-time": true, "timeout": true, "group-protocol": true,
+	for flag, counts := range map[string]bool{
+		"record-size": true, "acks": true, "command-property": true, "fetch-size": true, "engine": true, "profile": true, "transactional-id": true,
+		"rate": false, "throughput": false, "duration": false, "num-records": false, "messages": false, "warmup": false, "topic": false, "delete-topic": false,
+		"verify": false, "output": false, "result": false, "cluster": false, "at": false, "exec": false, "on": false, "one-at-a-time": false, "timeout": false,
+		"group-protocol": false,
 	} {
-		if IsSetByCalibrate(flag) != set {
-			t.Errorf("--%s is set by kt calibrate: %t, want %t", flag, !set, set)
+		if CountsInCalibration(flag) != counts {
+			t.Errorf("--%s counts: %t, want %t", flag, !counts, counts)
 		}
 	}
 }
 
 func TestAFlagThatIsLeftOutCountsOnTheCommandLineAlone(t *testing.T) {
 	variables := map[string]string{"KT_RATE": "100", "KT_DURATION": "1h", "KT_ACKS": "1"}
-	sys := System{Getenv: func(name string) string { return variables[name] }, LeftOut: IsSetByCalibrate}
+	sys := System{Getenv: func(name string) string { return variables[name] }, LeftOut: func(flag string) bool { return !CountsInCalibration(flag) }}
 	flags := []Assignment{{"bootstrap-server", []string{"localhost:9092"}}, {"duration", []string{"5s"}}}
 	r, err := LoadOf(plan.Produce, flags, sys, Kafka{Nearest: suggest.Nearest})
 	if err != nil {

@@ -24,7 +24,9 @@ type System struct {
 	ProfilesOf func(command string) fs.FS // of another command, to say whose a profile is; may be nil
 
 	ProjectFile string // "": none
-	OfProject   bool   // the brokers that flags name are those of a project file, and get no security property
+
+	OfProject bool // the brokers that the flags name are those of a project file, and get only security properties that were typed
+	Untyped   bool // the security properties of the flags were not typed, as those of a study's loads
 
 	LeftOut func(flag string) bool // flags that only the command line sets, beside those of kt that are so always; may be nil
 

@@ -28,6 +28,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Plan = b.plan()
 	r.Security = b.security()
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
+	r.OfProject = b.isOfProject()
 	r.Cluster, r.Protected = l.cluster, l.protected(r.Plan.Bootstrap)
 	r.showBrokers(b)
 	r.Hosts = b.hostsOf(&r.Plan)

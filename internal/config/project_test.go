@@ -63,9 +63,35 @@ func TestBrokersOfAProjectGetNoPasswordOfTheUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		loads := sys
-		loads.OfProject = s.OfProject()
+		loads.OfProject, loads.Untyped = s.OfProject(), !s.IsLoginTyped()
 		if _, err := LoadOf(plan.Produce, s.Shared(), loads, secure); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("loads of a study with %q: %v", args, err)
+		}
+	}
+}
+
+// The loads of a study have properties of their own, and sections of their own name their brokers.
+func TestALoadOfAStudyGetsNoPasswordOfTheUserBesideATypedFile(t *testing.T) {
+	const refused = "the brokers are those of a project file"
+	typed := write(t, filepath.Join(t.TempDir(), "typed.properties"), "ssl.key.password=x\n")
+	secure := kafka
+	secure.Security = isSecure
+	const own = "produce: {command-property: [sasl.jaas.config=y]}"
+	for _, r := range []struct{ project, user, args, want string }{
+		{"bootstrap-server: b:1", own, "--command-config " + typed, "sasl.jaas.config (from"},
+		{"bootstrap-server: b:1", own, "--bootstrap-server c:1", ""},
+		{"produce: {bootstrap-server: b:1}", "command-config: " + typed, "", refused},
+		{"produce: {bootstrap-server: b:1}", "study: {command-config: " + typed + "}", "", refused},
+		{"produce: {bootstrap-server: b:1}", "", "--command-config " + typed, ""},
+	} {
+		sys := projectSystem(t, r.project, r.user, nil)
+		s := NewStudyRun(pflag.NewFlagSet("", pflag.ContinueOnError))
+		if err := errors.Join(s.set.Parse(strings.Fields(r.args)), s.Load(sys, samePrefix)); err != nil {
+			t.Fatal(err)
+		}
+		sys.OfProject, sys.Untyped = s.OfProject(), !s.IsLoginTyped()
+		if _, err := LoadOf(plan.Produce, s.Shared(), sys, secure); (r.want == "") != (err == nil) || err != nil && !(strings.Contains(err.Error(), r.want) && strings.Contains(err.Error(), refused)) {
+			t.Errorf("%+v: %v", r, err)
 		}
 	}
 }

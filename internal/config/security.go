@@ -27,7 +27,7 @@ func (Security) String() string { return "[hidden]" }
 // cluster, so they have the same. The brokers of a project file may be somebody else's: only properties of the command
 // line are sent there. A cluster that a project file chooses by name is the user's own.
 func (b *builder) security() Security {
-	ofProject := b.cluster == "" && (b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject)
+	ofProject := b.isOfProject()
 	taken := make(map[string]plan.Given)
 	for _, c := range b.clients {
 		for _, name := range slices.Sorted(maps.Keys(c.given)) {
@@ -35,7 +35,7 @@ func (b *builder) security() Security {
 				continue
 			}
 			g := c.given[name]
-			if b.sys.OfProject || ofProject && c.levels[name] != fromFlag {
+			if ofProject && (b.sys.Untyped || c.levels[name] != fromFlag) {
 				b.bad("%s (from %s): the brokers are those of a project file, which may be of somebody else: name them with --bootstrap-server or --cluster to log in there", name, g.Source)
 				return Security{}
 			}
@@ -47,6 +47,11 @@ func (b *builder) security() Security {
 		}
 	}
 	return Security{func() map[string]plan.Given { return taken }}
+}
+
+// isOfProject reports whether the brokers are those of a project file.
+func (b *builder) isOfProject() bool {
+	return b.cluster == "" && (b.sys.OfProject || b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject)
 }
 
 // SecurityOf returns the security properties in a file of Java properties. is reports whether a

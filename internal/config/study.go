@@ -148,10 +148,11 @@ func (s *Study) Shared() (shared []Assignment) {
 	return shared
 }
 
-// OfProject reports whether the brokers are those of a project file, and nothing typed says how to log in there.
-func (s *Study) OfProject() bool {
-	return s.cluster == "" && s.from["bootstrap-server"] == fromProject && s.from["command-config"] != fromFlag
-}
+// OfProject reports whether the brokers are those of a project file.
+func (s *Study) OfProject() bool { return s.cluster == "" && s.from["bootstrap-server"] == fromProject }
+
+// IsLoginTyped reports whether the command line names the properties file of the loads.
+func (s *Study) IsLoginTyped() bool { return s.from["command-config"] == fromFlag }
 
 // IsLimit reports whether a flag of a load judges the run by itself.
 func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }

@@ -10,11 +10,23 @@ import (
 // CPUs counts the CPUs in a list as the kernel writes them: "0-3,8" are 5, "" is
 // none. The ranges must ascend and not overlap. Of "0-31:2/4", a part of groups,
 // which is only ever written by people, it knows nothing.
-func CPUs(list string) (int, error) {
-	count, next := 0, 0
+func CPUs(list string) (count int, err error) {
+	ranges, err := parseCPUs(list)
+	for _, r := range ranges {
+		count += r.to - r.from + 1
+	}
+	return count, err
+}
+
+// cpuRange is the CPUs from one to another.
+type cpuRange struct{ from, to int }
+
+// parseCPUs returns the ranges of a list as CPUs takes it; none with an error.
+func parseCPUs(list string) (ranges []cpuRange, err error) {
+	next := 0
 	list = strings.TrimSpace(list)
 	if list == "" {
-		return 0, nil
+		return nil, nil
 	}
 	for r := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(r, "-")
@@ -24,12 +36,12 @@ func CPUs(list string) (int, error) {
 		a, err := strconv.ParseUint(from, 10, 31)
 		b, err2 := strconv.ParseUint(to, 10, 31)
 		if err != nil || err2 != nil || int(a) < next || b < a {
-			return 0, fmt.Errorf("%q is not a list of CPUs such as 0-3,8", list)
+			return nil, fmt.Errorf("%q is not a list of CPUs such as 0-3,8", list)
 		}
-		count += int(b-a) + 1
+		ranges = append(ranges, cpuRange{int(a), int(b)})
 		next = int(b) + 1
 	}
-	return count, nil
+	return ranges, nil
 }
 
 // OnlineCPUs counts the machine's CPUs that are switched on.

@@ -1,7 +1,13 @@
 package keystore
 
 import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,6 +83,42 @@ func TestAPKCS12FileMayHoldAuthoritiesAndAKey(t *testing.T) {
 		if want := []string{"client", "kt test intermediate", "kt test root"}; err != nil || !slices.Equal(chain, want) {
 			t.Errorf("%s: %q, want %q: %v", name, chain, want, err)
 		}
+	}
+}
+
+// Go takes no signature with SHA-1, and no issuer whose extensions do not say that it is one. A broker may take both.
+func TestAChainIsFoundByNamesAndNotBySignatures(t *testing.T) {
+	now := time.Now()
+	certificate := func(name string, id []byte, of *x509.Certificate, public, signer *ecdsa.PrivateKey) *x509.Certificate {
+		t.Helper()
+		c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, SubjectKeyId: id, NotBefore: now, NotAfter: now.Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature}
+		if of == nil {
+			of = c
+		}
+		der, err := x509.CreateCertificate(rand.Reader, c, of, public.Public(), signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	var keys [3]*ecdsa.PrivateKey
+	for i := range keys {
+		var err error
+		if keys[i], err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := certificate("root", []byte{1}, nil, keys[0], keys[0])
+	middle := certificate("middle", []byte{2}, root, keys[1], keys[0])
+	former := certificate("middle", []byte{3}, root, keys[0], keys[0]) // of the same name, with another key
+	leaf := certificate("leaf", []byte{4}, middle, keys[2], keys[1])
+	got := chainOf(keys[2], []*x509.Certificate{former, root, middle, leaf})
+	if want := [][]byte{leaf.Raw, middle.Raw, root.Raw}; !slices.EqualFunc(got, want, bytes.Equal) {
+		t.Errorf("%d certificates, want leaf, middle and root", len(got))
 	}
 }
 

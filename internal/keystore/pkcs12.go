@@ -1,6 +1,7 @@
 package keystore
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
@@ -72,9 +73,16 @@ func chainOf(key any, all []*x509.Certificate) (ders [][]byte) {
 		last := all[at]
 		ders = append(ders, last.Raw)
 		all = slices.Delete(all, at, at+1)
-		next = func(c *x509.Certificate) bool { return last.CheckSignatureFrom(c) == nil }
+		next = func(c *x509.Certificate) bool { return isIssuer(c, last) }
 	}
 	return ders
+}
+
+// isIssuer reports whether a certificate names another one as its issuer. Signatures are the broker's to check: Go refuses
+// some that a broker may take, as those with SHA-1.
+func isIssuer(issuer, of *x509.Certificate) bool {
+	sameKey := len(of.AuthorityKeyId) == 0 || len(issuer.SubjectKeyId) == 0 || bytes.Equal(of.AuthorityKeyId, issuer.SubjectKeyId)
+	return bytes.Equal(of.RawIssuer, issuer.RawSubject) && sameKey
 }
 
 // explainPKCS12 says in the words of a user what is wrong with a PKCS12 file.

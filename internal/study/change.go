@@ -51,12 +51,22 @@ func (s *Study) Share(name string, values []string) {
 	}
 }
 
-// Keep gives a flag to every load that has none of some flags.
-func (s *Study) Keep(name, value string, unless ...string) {
+// Mark notes of all loads where their brokers and their properties file come from.
+func (s *Study) Mark(ofProject, untyped bool) {
+	for _, loads := range [][]Load{s.Prepare, s.Loads} {
+		for i := range loads {
+			loads[i].OfProject, loads[i].Untyped = ofProject, untyped
+		}
+	}
+}
+
+// Keep gives brokers to every load that has none of some flags. ofProject is that of Load.
+func (s *Study) Keep(name, value string, ofProject bool, unless ...string) {
 	for _, loads := range [][]Load{s.Prepare, s.Loads} {
 		for i := range loads {
 			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return slices.Contains(unless, f.Name) }) {
 				loads[i].set(name, value)
+				loads[i].OfProject = ofProject
 			}
 		}
 	}

@@ -35,6 +35,9 @@ type Load struct {
 	Command string `json:"command"`        // produce, consume or roundtrip
 	Flags   []Flag `json:"flags"`
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
+
+	OfProject bool `json:"of_project,omitempty"`    // the brokers that the flags name are those of a project file
+	Untyped   bool `json:"untyped_login,omitempty"` // the command line of the study did not name the properties file
 }
 
 // String returns the load as a command line.

@@ -23,7 +23,7 @@ func (v *values) kerberos(m module) sasl.Mechanism {
 	const property = "sasl.jaas.config"
 	service := cmp.Or(v.text("sasl.kerberos.service.name"), m.option("serviceName"))
 	if service == "" {
-		v.bad("sasl.kerberos.service.name", "sasl.mechanism is GSSAPI, which needs it: the first part of the principal of the brokers, mostly kafka")
+		v.bad("sasl.kerberos.service.name", "%s, which needs it: the first part of the principal of the brokers, mostly kafka", v.chosen())
 	}
 	l := &kerberosLogin{within: loginTime, conf: cmp.Or(v.environment("KRB5_CONFIG"), "/etc/krb5.conf"), principal: m.option("principal")}
 	if m.is("useKeyTab") {
@@ -58,7 +58,7 @@ func (l *kerberosLogin) mechanism(service string) sasl.Mechanism {
 	}), login: l}
 }
 
-// timely bounds an authentication. The library takes no context, and waits 5 s for each KDC by UDP and again by TCP.
+// timely bounds an authentication. The library takes no context, and waits 5 s for each KDC.
 type timely struct {
 	sasl.Mechanism
 	login *kerberosLogin
@@ -66,7 +66,8 @@ type timely struct {
 
 func (t timely) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
 	within, kdcs := t.login.limit()
-	ctx, cancel := context.WithTimeout(ctx, within)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, within)
 	defer cancel()
 	type answer struct {
 		session sasl.Session
@@ -82,6 +83,9 @@ func (t timely) Authenticate(ctx context.Context, host string) (sasl.Session, []
 	case a := <-answers:
 		return a.session, a.message, a.err
 	case <-ctx.Done():
+		if caller.Err() != nil {
+			return nil, nil, context.Cause(caller)
+		}
 		return nil, nil, &TokenError{fmt.Sprintf("GSSAPI: no KDC answers within %s (%s): check the KDC in %s and the way there", within, kdcs, t.login.conf)}
 	}
 }
@@ -90,7 +94,7 @@ func (t timely) Authenticate(ctx context.Context, host string) (sasl.Session, []
 // after one that is down.
 func (l *kerberosLogin) limit() (time.Duration, string) {
 	const most = 14 * time.Second // a request of an administrator's client waits for 15 s
-	conf, err := config.Load(l.conf)
+	conf, err := l.read()
 	if err != nil {
 		return l.within, "unknown" // the log-in tells what is wrong
 	}
@@ -106,9 +110,19 @@ func (l *kerberosLogin) limit() (time.Duration, string) {
 	return most, "those of the DNS" // as many as there are
 }
 
+// read reads krb5.conf. KDCs are asked by TCP first, unless the file sets a udp_preference_limit other than the default. By
+// default the library waits 5 s for UDP, which many firewalls drop, and only then tries TCP.
+func (l *kerberosLogin) read() (*config.Config, error) {
+	conf, err := config.Load(l.conf)
+	if err == nil && conf.LibDefaults.UDPPreferenceLimit == config.New().LibDefaults.UDPPreferenceLimit {
+		conf.LibDefaults.UDPPreferenceLimit = 0 // no request is small enough to begin with UDP; 1 would leave UDP out
+	}
+	return conf, err
+}
+
 // client returns a client of the KDC. Its errors are complete lines.
 func (l *kerberosLogin) client() (*client.Client, error) {
-	conf, err := config.Load(l.conf)
+	conf, err := l.read()
 	if err != nil {
 		return nil, &TokenError{fmt.Sprintf("GSSAPI: read %s: %v: name another with KRB5_CONFIG", l.conf, err)}
 	}

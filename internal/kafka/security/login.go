@@ -62,7 +62,7 @@ func (v *values) module(mechanism string) (module, bool) {
 		if mechanism == "OAUTHBEARER" || mechanism == "AWS_MSK_IAM" {
 			return module{}, true // all that they need may be elsewhere
 		}
-		v.bad(property, "sasl.mechanism is %s, which needs it: %s required …;", mechanism, wants(mechanism))
+		v.bad(property, "%s, which needs it: %s required …;", v.chosen(), wants(mechanism))
 		return module{}, false
 	}
 	m, err := parseJAAS(v.given[property].Value)
@@ -71,10 +71,18 @@ func (v *values) module(mechanism string) (module, bool) {
 		return module{}, false
 	}
 	if fits := wants(mechanism); !strings.HasSuffix(fits, m.name) && (!isPassword(fits) || !isPassword(m.name)) {
-		v.bad(property, "sasl.mechanism is %s, which needs %s, and not %s", mechanism, fits, m.name)
+		v.bad(property, "%s, which needs %s, and not %s", v.chosen(), fits, m.name)
 		return module{}, false
 	}
 	return m, true
+}
+
+// chosen says which mechanism is used, and why if nobody chose it.
+func (v *values) chosen() string {
+	if !v.has("sasl.mechanism") {
+		return "sasl.mechanism is not set, and the default is " + v.text("sasl.mechanism")
+	}
+	return "sasl.mechanism is " + v.text("sasl.mechanism")
 }
 
 // isPassword reports whether a module gives a user name and a password. Java takes one for the other.
@@ -101,7 +109,7 @@ func wants(mechanism string) string {
 func (v *values) named(m module) {
 	for _, option := range []string{"username", "password"} {
 		if m.option(option) == "" {
-			v.bad("sasl.jaas.config", `%s has no option %s: write %s="…"`, m.name, option, option)
+			v.bad("sasl.jaas.config", `%s lacks the option %s: write %s="…"`, m.name, option, option)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (v *values) awsKeys(ctx context.Context, profile, file string) (keys, error
 		return found, nil
 	}
 	if profile != "" {
-		return keys{}, &TokenError{fmt.Sprintf("AWS_MSK_IAM: %s has no profile %q with keys %s: check %s", file, profile, because(err), from)}
+		return keys{}, &TokenError{fmt.Sprintf("AWS_MSK_IAM: %s has no profile %q with keys%s: check %s", file, profile, because(err), from)}
 	}
 	at := v.environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if relative := v.environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); relative != "" {

@@ -126,14 +126,16 @@ func TestAWrongPropertyNamesItsSourceAndShowsNoSecret(t *testing.T) {
 		{[]string{ssl, "ssl.keystore.key=hunter2"}, "go together: give both"},
 		{[]string{ssl, "ssl.keystore.key=hunter2", "ssl.keystore.certificate.chain=hunter2"}, "no private key"},
 		{login, "sasl.mechanism is PLAIN, which needs it: org.apache.kafka.common.security.plain.PlainLoginModule required"},
-		{append(login, `sasl.jaas.config=x.PlainLoginModule required username=a;`), "PlainLoginModule has no option password"},
+		{append(login, `sasl.jaas.config=x.PlainLoginModule required username=a;`), "PlainLoginModule lacks the option password"},
 		{append(login, `sasl.jaas.config=x.Krb5LoginModule required password=hunter2;`), "needs org.apache.kafka.common.security.plain.PlainLoginModule, and not Krb5LoginModule"},
 		{[]string{"security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA256"}, "did you mean SCRAM-SHA-256?"},
 		{append(login, "sasl.jaas.config="+plainJAAS, "sasl.login.callback.handler.class=com.example.Vault"), "kt runs no Java classes"},
 		{[]string{"security.protocol=SASL_SSL", "sasl.mechanism=OAUTHBEARER"}, "needs the URL of a token endpoint"},
 		{[]string{"security.protocol=SASL_SSL", "sasl.mechanism=OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url=https://h/t"}, "client.id and …client.secret"},
 		{[]string{"security.protocol=SASL_SSL", "sasl.mechanism=OAUTHBEARER", "sasl.oauthbearer.assertion.file=/x"}, "client id and a secret only"},
-		{[]string{"security.protocol=SASL_SSL", "sasl.jaas.config=x.Krb5LoginModule required useKeyTab=true;"}, "sasl.kerberos.service.name"},
+		{[]string{"security.protocol=SASL_SSL", "sasl.jaas.config=x.Krb5LoginModule required useKeyTab=true;"}, "sasl.kerberos.service.name: sasl.mechanism is not set, and the default is GSSAPI, which needs it"},
+		{[]string{"security.protocol=SASL_SSL", "sasl.jaas.config=x.PlainLoginModule required username=a password=b;"}, "sasl.mechanism is not set, and the default is GSSAPI, which needs com.sun.security.auth.module.Krb5LoginModule, and not PlainLoginModule"},
+		{[]string{"security.protocol=SASL_SSL"}, "sasl.mechanism is not set, and the default is GSSAPI, which needs it"},
 	} {
 		_, _, err := Parse(given(r.pairs...), nothing)
 		if err == nil || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "hunter2") {

@@ -20,8 +20,8 @@ type Settings struct {
 	stores []*stored // all of them
 }
 
-// Notify sets who is told, once for each change, that the file of a store has changed and cannot be read. Connections go on
-// with what was read before. tell is called from several goroutines.
+// Notify sets the function that is called when the file of a store has changed and cannot be read: once, until the file can be
+// read again. Connections go on with what was read before. tell is called from several goroutines.
 func (s Settings) Notify(tell func(text string)) {
 	for _, store := range s.stores {
 		store.notify(tell)

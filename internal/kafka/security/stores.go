@@ -48,20 +48,24 @@ func (s stamp) same(o stamp) bool {
 // written, so its last contents stay in use, and a load goes on.
 func (s *stored) load() (contents, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.path == "" {
+		defer s.mu.Unlock()
 		return s.loaded, nil
 	}
 	err := s.refresh()
-	if err == nil || s.at.real == nil {
-		s.failed = false
-		return s.loaded, err
+	loaded, kept, tell := s.loaded, err != nil && s.at.real != nil, s.tell
+	if s.failed {
+		tell = nil
 	}
-	if !s.failed && s.tell != nil {
-		s.tell(err.Error() + ": going on with what was read of it before")
+	s.failed = kept
+	s.mu.Unlock()
+	if !kept {
+		return loaded, err
 	}
-	s.failed = true
-	return s.loaded, nil
+	if tell != nil { // without the lock: it may take its time
+		tell(err.Error() + ": going on with what was read of it before")
+	}
+	return loaded, nil
 }
 
 // refresh reads the file if it has changed. mu is held.
@@ -86,7 +90,7 @@ func (s *stored) refresh() error {
 	return nil
 }
 
-// notify sets who is told of a file that cannot be read again.
+// notify sets the function that is called when the file cannot be read again.
 func (s *stored) notify(tell func(text string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
