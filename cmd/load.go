@@ -127,7 +127,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if err != nil {
 		return usageError(err)
 	}
-	defer shown.close()
+	defer shown.close(ctx)
 	file, err := openRunFile(env, l.ResultFile, run.Stem(&l.Plan))
 	if err != nil {
 		return usageError(err)
@@ -135,6 +135,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	defer file.Discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, stop, &status), ctx
+	shown.notify = out.notify
 	do, hosts, remove, err := l.maker(ctx, env)
 	if err != nil {
 		return err

@@ -140,12 +140,12 @@ func (o *output) close() {
 }
 
 // notify shows a notice of the run. The screen has no room for notices. The end of the run repeats a
-// failed run file, and events hold the ends of commands. Trouble of hosts is said after the screen.
+// failed run file, and events hold the ends of commands. Trouble of hosts and of metrics is said after the screen.
 func (o *output) notify(n run.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.screen != nil && !o.closed && !o.broken.Load() && n.Kind == run.HostTrouble:
+	case o.screen != nil && !o.closed && !o.broken.Load() && (n.Kind == run.HostTrouble || n.Kind == run.MetricsFailed):
 		o.later = append(o.later, n)
 	case o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed || n.Kind == run.LogDirNews):
 	case n.Kind == run.LogDirUnknown && !o.load.Verbose:

@@ -24,7 +24,7 @@ import (
 // Prometheus serves the metrics of a run at /metrics, for Prometheus to scrape.
 type Prometheus struct {
 	totals
-	families []family
+	families []described
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
@@ -40,9 +40,9 @@ var (
 	_ prometheus.Collector = (*Prometheus)(nil)
 )
 
-// family is a metric as Prometheus has it.
-type family struct {
-	metric
+// described is a family with its description for Prometheus.
+type described struct {
+	family
 	desc *prometheus.Desc
 }
 
@@ -62,7 +62,7 @@ func ListenPrometheus(addr string) (*Prometheus, error) {
 	}
 	p := &Prometheus{listener: listener, scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
 	for _, m := range metrics() {
-		p.families = append(p.families, family{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)})
+		p.families = append(p.families, described{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)})
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(p)
@@ -214,7 +214,7 @@ func (p *Prometheus) Collect(to chan<- prometheus.Metric) {
 }
 
 // collect sends one family.
-func (p *Prometheus) collect(f *family, to chan<- prometheus.Metric) {
+func (p *Prometheus) collect(f *described, to chan<- prometheus.Metric) {
 	values := func(labels []string) []string {
 		all := []string{p.header.RunID}
 		for _, l := range labels {

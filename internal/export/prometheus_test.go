@@ -26,8 +26,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// exported makes a run of a thousand records on the broker inside the process, with an exporter that was scraped after it.
-func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
+// runOf makes a run of a thousand records on the broker inside the process, 300 of them as warm-up.
+func runOf(t *testing.T, command plan.Command, open func(result.Header), o run.Observer) result.Result {
 	t.Helper()
 	p := plan.Plan{
 		Command: command, Topic: plan.Topic{Name: "exported", Partitions: 3}, Producers: 1, Seed: 1,
@@ -42,18 +42,22 @@ func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	res, err := run.Run(t.Context(), run.Request{Plan: p, System: k, Opened: func(h result.Header) error { open(h); return nil }}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// exported makes a run whose metrics are served.
+func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
+	t.Helper()
 	e, err := ListenPrometheus("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	res, err := run.Run(t.Context(), run.Request{
-		Plan: p, System: k, Opened: func(h result.Header) error { e.Open(h); return nil },
-	}, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e, res
+	return e, runOf(t, command, e.Open, e)
 }
 
 // scraped returns the series of a page, by their text without the run.

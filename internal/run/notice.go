@@ -26,12 +26,13 @@ const (
 	CommandOutput // a line that a command beside the load has written
 	LogDirNews    // of a log directory of a broker, as in its event
 	LogDirUnknown // no broker says how large its disks are
+	MetricsFailed // metrics were not sent, and the run goes on
 )
 
 // Warning reports whether the notice is of something that is not as it was asked for.
 func (k NoticeKind) Warning() bool {
 	switch k {
-	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble:
+	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble, MetricsFailed:
 		return true
 	}
 	return false
