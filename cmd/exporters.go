@@ -14,19 +14,26 @@ import (
 // exporters show the metrics of a run to monitoring systems.
 type exporters struct {
 	say        func(format string, args ...any)
+	notify     func(run.Notice)
 	prometheus *export.Prometheus // nil: nobody is to scrape
+	otlp       *export.OTLP       // nil: no collector is named
 }
 
-// exporters starts what the flags ask for. The address is taken before the run is made.
+// exporters starts what the flags and the variables of OpenTelemetry ask for. The address is taken before the run is made.
+// Variables that are wrong cost the metrics and not the run: they are there for other programs too.
 func (l *load) exporters(env *Env) (*exporters, error) {
 	e := &exporters{say: env.say}
 	if l.Quiet {
 		e.say = env.silent().say
 	}
+	var err error
+	e.otlp, err = export.OTLPFromEnv(env.Getenv, func(text string) { e.notify(run.Notice{Kind: run.MetricsFailed, Text: text}) })
+	if err != nil {
+		env.say("metrics are not sent: %v", err)
+	}
 	if l.Metrics == "" {
 		return e, nil
 	}
-	var err error
 	if e.prometheus, err = export.ListenPrometheus(l.Metrics); err != nil {
 		return nil, fmt.Errorf("--metrics-listen %s: %w: name a free address of this host", l.Metrics, err)
 	}
@@ -42,6 +49,9 @@ func (e *exporters) open(h result.Header) {
 	if e.prometheus != nil {
 		e.prometheus.Open(h)
 	}
+	if e.otlp != nil {
+		e.otlp.Open(h)
+	}
 }
 
 // observers returns the observers of the run.
@@ -49,6 +59,9 @@ func (e *exporters) observers(first run.Observer) []run.Observer {
 	all := []run.Observer{first}
 	if e.prometheus != nil {
 		all = append(all, e.prometheus)
+	}
+	if e.otlp != nil {
+		all = append(all, e.otlp)
 	}
 	return all
 }
@@ -65,8 +78,11 @@ func (e *exporters) linger(ctx context.Context, stop *stopper) {
 	}
 }
 
-// close ends the exporters.
-func (e *exporters) close() {
+// close sends the last metrics, and ends the exporters.
+func (e *exporters) close(ctx context.Context) {
+	if e.otlp != nil {
+		e.otlp.Close(ctx)
+	}
 	if e.prometheus != nil {
 		e.prometheus.Close()
 	}

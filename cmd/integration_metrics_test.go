@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,35 +120,36 @@ func (p *prometheusServer) number(expr string, at float64) float64 {
 	}
 }
 
-// lastScrape returns the time of the scrape that found a run finished.
-func (p *prometheusServer) lastScrape(run string) (at float64) {
+// lastScrape returns the time of the last scrape that found a run in a stage.
+func (p *prometheusServer) lastScrape(run, stage string) float64 {
 	p.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		now := float64(time.Now().UnixMilli()) / 1000
-		for _, s := range p.query(fmt.Sprintf(`kt_run_stage{run_id=%q,stage="finished"}[5m]`, run), now) {
-			last := s.Values[len(s.Values)-1]
-			if at, _ = last[0].(float64); number(p.t, last) == 1 {
-				return at
+		for _, s := range p.query(fmt.Sprintf(`kt_run_stage{run_id=%q,stage=%q}[5m]`, run, stage), now) {
+			for _, v := range slices.Backward(s.Values) {
+				if at, ok := v[0].(float64); ok && number(p.t, v) == 1 {
+					return at
+				}
 			}
 		}
 	}
-	p.t.Fatal("Prometheus has not seen the end of the run")
+	p.t.Fatalf("Prometheus has not seen that the run was %s", stage)
 	return 0
 }
 
 func TestPrometheusHasTheTotalsOfTheResult(t *testing.T) {
 	k := startCluster(t, 1)
 	for _, one := range []struct {
-		name, command string
-		args, flags   []string
-		count, last   string // PromQL of the count and of the histogram of response
+		name        string
+		args, flags []string
+		count, last string // PromQL of the count and of the histogram of response
 	}{
 		{
-			"native histograms of a roundtrip", "roundtrip", nil, []string{"--enable-feature=native-histograms"},
+			"native histograms of a roundtrip", nil, []string{"--enable-feature=native-histograms"},
 			`histogram_count(kt_response_seconds{%s})`, `kt_response_seconds{%s}`,
 		},
 		{
-			"classic histograms of a producer", "produce", []string{"--warmup", "1s"}, nil,
+			"classic histograms of a roundtrip with a warm-up", []string{"--warmup", "1s"}, nil,
 			`kt_response_seconds_count{%s}`, `kt_response_seconds_bucket{%s}`,
 		},
 	} {
@@ -154,12 +157,12 @@ func TestPrometheusHasTheTotalsOfTheResult(t *testing.T) {
 			port := nextPort()
 			listen := "127.0.0.1:" + strconv.Itoa(port+1)
 			p := startPrometheus(t, port, listen, one.flags...)
-			r := k.in(t).kt(one.command, append(one.args, "--topic", "scraped-"+one.command, "--rate", "1000", "--duration", "6s", "--metrics-listen", listen)...)
+			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped", "--rate", "1000", "--duration", "6s", "--metrics-listen", listen)...)
 			res, code := r.wait()
 			if code != exitOK && code != exitNotValid {
 				t.Fatalf("exit code %d\n%s", code, r.stderr.String())
 			}
-			of, at := fmt.Sprintf(`run_id=%q,phase="measured"`, res.RunID), p.lastScrape(res.RunID)
+			of, at := fmt.Sprintf(`run_id=%q,phase="measured"`, res.RunID), p.lastScrape(res.RunID, "finished")
 			for name, want := range totalsOf(&res) {
 				if got := p.number("sum("+name+"{"+of+"})", at); got != float64(want) {
 					t.Errorf("%s is %v, want %d", name, got, want)
@@ -168,6 +171,7 @@ func TestPrometheusHasTheTotalsOfTheResult(t *testing.T) {
 			if got := p.number(fmt.Sprintf(one.count, of), at); got != float64(res.Latency.Response.Count) {
 				t.Errorf("%v response times, want %d", got, res.Latency.Response.Count)
 			}
+			checkDashboard(t, p, p.lastScrape(res.RunID, "running"))
 			width := 1.1 // of a native bucket
 			if one.flags == nil {
 				width = 2.5
@@ -202,4 +206,45 @@ func requestsOf(res *result.Result) (n int64) {
 		}
 	}
 	return n
+}
+
+// withoutErrors are the panels that are empty while nothing fails.
+var withoutErrors = map[string]bool{"sum by (code) (rate(kt_records_failed_total": true, "sum by (code) (rate(kt_fetch_errors_total": true}
+
+// checkDashboard answers every query of the Grafana dashboard.
+func checkDashboard(t *testing.T, p *prometheusServer, at float64) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/grafana/kt.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, panel := range dashboard.Panels {
+		for _, q := range panel.Targets {
+			asked++
+			expr := strings.NewReplacer("$__rate_interval", "4s", "$run", ".*").Replace(q.Expr)
+			answer := p.query(expr, at)
+			head, _, _ := strings.Cut(expr, "{")
+			if len(answer) == 0 && !withoutErrors[head] {
+				t.Errorf("%s: no data for %s", panel.Title, expr)
+			}
+			for _, s := range answer {
+				if math.IsNaN(number(t, s.Value)) {
+					t.Errorf("%s: %s has no number", panel.Title, expr)
+				}
+			}
+		}
+	}
+	if asked < 20 {
+		t.Errorf("the dashboard has %d queries", asked)
+	}
 }

@@ -142,7 +142,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if err != nil {
 		return usageError(err)
 	}
-	defer shown.close()
+	defer shown.close(ctx)
 	file, err := openRunFile(env, l.ResultFile, l.stem())
 	if err != nil {
 		return usageError(err)
@@ -155,6 +155,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	defer page.discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, stop, &status), ctx
+	shown.notify = out.notify
 	do, hosts, remove, err := l.maker(ctx, env)
 	if err != nil {
 		return err

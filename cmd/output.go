@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,8 +141,11 @@ func (o *output) close() {
 	o.later = nil
 }
 
+// notOnScreen are the notices that wait for the end of the screen.
+var notOnScreen = []run.NoticeKind{run.HostTrouble, run.StoreUnread, run.MetricsFailed}
+
 // notify shows a notice of the run. The screen has no room for notices. The end of the run repeats a
-// failed run file, and events hold the ends of commands. Trouble of hosts and of stores is said after the screen.
+// failed run file, and events hold the ends of commands. Trouble of hosts, stores and metrics is said after the screen.
 func (o *output) notify(n run.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,7 +153,7 @@ func (o *output) notify(n run.Notice) {
 		o.ledger = n.Path
 	}
 	switch {
-	case o.screen != nil && !o.closed && !o.broken.Load() && (n.Kind == run.HostTrouble || n.Kind == run.StoreUnread):
+	case o.screen != nil && !o.closed && !o.broken.Load() && slices.Contains(notOnScreen, n.Kind):
 		o.later = append(o.later, n)
 	case o.screen != nil && (n.Kind == run.CommandOutput || n.Kind == run.FileFailed || n.Kind == run.LogDirNews):
 	case n.Kind == run.LogDirUnknown && !o.load.Verbose:

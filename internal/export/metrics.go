@@ -21,11 +21,11 @@ const (
 	histogram kind = "histogram"
 )
 
-// metric is one metric of a run. It has either numbers or times.
-type metric struct {
+// family is one metric of a run: all its series. It has either numbers or times.
+type family struct {
 	name   string // as Prometheus has it
 	kind   kind
-	unit   string // by the Unified Code for Units of Measure, as OpenTelemetry has it
+	unit   string // by the Unified Code for Units of Measure, as OpenTelemetry has it; "": none
 	help   string
 	labels []string                       // beside run_id
 	of     func(p *plan.Plan) bool        // reports whether runs of the plan have it; nil: all have
@@ -38,6 +38,9 @@ type (
 	putNumber func(v float64, labels ...string)
 	putTimes  func(h *stats.Histogram, labels ...string)
 )
+
+// perSecond is the unit of a rate of records.
+const perSecond = "{record}/s"
 
 // The labels of metrics.
 const (
@@ -59,18 +62,18 @@ func paced(p *plan.Plan) bool   { return p.Writes() && !p.Load.Rate.IsUnlimited(
 func commits(p *plan.Plan) bool { return p.Load.Transaction > 0 }
 
 // metrics returns all metrics, in the order of the documentation.
-func metrics() []metric {
-	var all []metric
-	for _, some := range [][]metric{ofTheRun(), ofRecords(), ofLatency(), ofReading(), ofBrokers(), ofTheClient()} {
+func metrics() []family {
+	var all []family
+	for _, some := range [][]family{ofTheRun(), ofRecords(), ofLatency(), ofReading(), ofBrokers(), ofTheClient()} {
 		all = append(all, some...)
 	}
 	return all
 }
 
-func ofTheRun() []metric {
-	return []metric{
+func ofTheRun() []family {
+	return []family{
 		{
-			name: "kt_run_info", kind: gauge, unit: "1", help: "What the run is: always 1.",
+			name: "kt_run_info", kind: gauge, help: "What the run is: always 1.",
 			labels: []string{"command", "topic", "engine", "acks", "kt_version"},
 			number: func(t *totals, put putNumber) {
 				h := t.header
@@ -78,7 +81,7 @@ func ofTheRun() []metric {
 			},
 		},
 		{
-			name: "kt_run_stage", kind: gauge, unit: "1", help: "1 for the stage in which the run is, 0 for the others.",
+			name: "kt_run_stage", kind: gauge, help: "1 for the stage in which the run is, 0 for the others.",
 			labels: []string{stageLabel},
 			number: func(t *totals, put putNumber) {
 				for i, name := range stages {
@@ -91,7 +94,7 @@ func ofTheRun() []metric {
 			number: func(t *totals, put putNumber) { put(t.newest.At.Seconds()) },
 		},
 		{
-			name: "kt_target_records_per_second", kind: gauge, unit: "{record}/s", help: "Target rate of now. There is none at an unlimited rate.",
+			name: "kt_target_records_per_second", kind: gauge, unit: perSecond, help: "Target rate of now. There is none at an unlimited rate.",
 			number: func(t *totals, put putNumber) {
 				if t.newest.Target > 0 {
 					put(t.newest.Target)
@@ -104,8 +107,8 @@ func ofTheRun() []metric {
 // stages are the names of the stages of a run, from result.Gathering on.
 var stages = []string{"gathering", "preparing", "warming_up", "running", "draining", "finished"}
 
-func ofRecords() []metric {
-	return []metric{
+func ofRecords() []family {
+	return []family{
 		count("kt_records_offered_total", "{record}", "Records handed to the client.", writes, func(w *stats.Window) int64 { return w.Offered }),
 		count("kt_records_acknowledged_total", "{record}", "Records that a broker acknowledged.", writes, func(w *stats.Window) int64 { return w.Acknowledged }),
 		counts("kt_records_failed_total", "{record}", "Records that failed, by Kafka's error code.", writes, func(w *stats.Window) map[string]int64 { return w.Errors }),
@@ -119,8 +122,8 @@ func ofRecords() []metric {
 	}
 }
 
-func ofLatency() []metric {
-	return []metric{
+func ofLatency() []family {
+	return []family{
 		latency("kt_response_seconds", "Time from when a record was due until it was acknowledged, or failed.", writes, func(w *stats.Window) *stats.Histogram { return &w.Response }),
 		latency("kt_service_seconds", "Time from when a record was handed to the client until it was acknowledged.", writes, func(w *stats.Window) *stats.Histogram { return &w.Service }),
 		latency("kt_send_delay_seconds", "Time from when a record was due until it was handed to the client.", paced, func(w *stats.Window) *stats.Histogram { return &w.SendDelay }),
@@ -147,8 +150,8 @@ func ofLatency() []metric {
 	}
 }
 
-func ofReading() []metric {
-	return []metric{
+func ofReading() []family {
+	return []family{
 		count("kt_records_consumed_total", "{record}", "Records read.", reads, func(w *stats.Window) int64 { return w.Consumed }),
 		count("kt_consumed_bytes_total", "By", "Bytes of the keys and values of records read.", reads, func(w *stats.Window) int64 { return w.ConsumedBytes }),
 		{
@@ -164,8 +167,8 @@ func ofReading() []metric {
 	}
 }
 
-func ofBrokers() []metric {
-	return []metric{
+func ofBrokers() []family {
+	return []family{
 		broker("kt_broker_requests_total", "{request}", "Requests to a broker: produce or fetch.", func(t *stats.Traffic) float64 { return float64(t.Requests) }),
 		broker("kt_broker_requests_failed_total", "{request}", "Requests to a broker that ended without an answer.", func(t *stats.Traffic) float64 { return float64(t.Failed) }),
 		broker("kt_broker_records_total", "{record}", "Records in the requests to a broker.", func(t *stats.Traffic) float64 { return float64(t.Records) }),
@@ -182,8 +185,8 @@ func ofBrokers() []metric {
 	}
 }
 
-func ofTheClient() []metric {
-	return []metric{
+func ofTheClient() []family {
+	return []family{
 		count("kt_transactions_committed_total", "{transaction}", "Transactions committed.", commits, func(w *stats.Window) int64 { return w.Transactions }),
 		count("kt_transactions_aborted_total", "{transaction}", "Transactions that could not be committed.", commits, func(w *stats.Window) int64 { return w.Aborted }),
 		count("kt_connects_failed_total", "{connect}", "Attempts to connect to a broker that failed.", nil, func(w *stats.Window) int64 { return w.FailedConnects }),
@@ -198,15 +201,15 @@ func ofTheClient() []metric {
 }
 
 // count is a counter of a window.
-func count(name, unit, help string, of func(*plan.Plan) bool, value func(*stats.Window) int64) metric {
-	return metric{name: name, kind: counter, unit: unit, help: help, of: of, labels: []string{phaseLabel}, number: func(t *totals, put putNumber) {
+func count(name, unit, help string, of func(*plan.Plan) bool, value func(*stats.Window) int64) family {
+	return family{name: name, kind: counter, unit: unit, help: help, of: of, labels: []string{phaseLabel}, number: func(t *totals, put putNumber) {
 		t.each(func(phase string, w *stats.Window) { put(float64(value(w)), phase) })
 	}}
 }
 
 // counts is a counter by error code.
-func counts(name, unit, help string, of func(*plan.Plan) bool, value func(*stats.Window) map[string]int64) metric {
-	return metric{name: name, kind: counter, unit: unit, help: help, of: of, labels: []string{phaseLabel, codeLabel}, number: func(t *totals, put putNumber) {
+func counts(name, unit, help string, of func(*plan.Plan) bool, value func(*stats.Window) map[string]int64) family {
+	return family{name: name, kind: counter, unit: unit, help: help, of: of, labels: []string{phaseLabel, codeLabel}, number: func(t *totals, put putNumber) {
 		t.each(func(phase string, w *stats.Window) {
 			for code, n := range value(w) {
 				put(float64(n), phase, code)
@@ -216,22 +219,22 @@ func counts(name, unit, help string, of func(*plan.Plan) bool, value func(*stats
 }
 
 // latency is a histogram of a window.
-func latency(name, help string, of func(*plan.Plan) bool, value func(*stats.Window) *stats.Histogram) metric {
-	return metric{name: name, kind: histogram, unit: "s", help: help, of: of, labels: []string{phaseLabel}, times: func(t *totals, put putTimes) {
+func latency(name, help string, of func(*plan.Plan) bool, value func(*stats.Window) *stats.Histogram) family {
+	return family{name: name, kind: histogram, unit: "s", help: help, of: of, labels: []string{phaseLabel}, times: func(t *totals, put putTimes) {
 		t.each(func(phase string, w *stats.Window) { put(value(w), phase) })
 	}}
 }
 
 // broker is a counter of the requests to each broker.
-func broker(name, unit, help string, value func(*stats.Traffic) float64) metric {
-	return metric{name: name, kind: counter, unit: unit, help: help, labels: []string{phaseLabel, brokerLabel, requestLabel}, number: func(t *totals, put putNumber) {
+func broker(name, unit, help string, value func(*stats.Traffic) float64) family {
+	return family{name: name, kind: counter, unit: unit, help: help, labels: []string{phaseLabel, brokerLabel, requestLabel}, number: func(t *totals, put putNumber) {
 		t.eachBroker(func(phase, id, request string, of *stats.Traffic) { put(value(of), phase, id, request) })
 	}}
 }
 
 // now is a gauge of the newest second.
-func now(name, unit, help string, of func(*plan.Plan) bool, value func(*result.Snapshot) float64) metric {
-	return metric{name: name, kind: gauge, unit: unit, help: help, of: of, number: func(t *totals, put putNumber) { put(value(&t.newest)) }}
+func now(name, unit, help string, of func(*plan.Plan) bool, value func(*result.Snapshot) float64) family {
+	return family{name: name, kind: gauge, unit: unit, help: help, of: of, number: func(t *totals, put putNumber) { put(value(&t.newest)) }}
 }
 
 // eachBroker calls f for the traffic of each kind with each broker that was asked.

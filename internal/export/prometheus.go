@@ -24,7 +24,7 @@ import (
 // Prometheus serves the metrics of a run at /metrics, for Prometheus to scrape.
 type Prometheus struct {
 	totals
-	families []family
+	families []described
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
@@ -40,10 +40,14 @@ var (
 	_ prometheus.Collector = (*Prometheus)(nil)
 )
 
-// family is a metric as Prometheus has it.
-type family struct {
-	metric
+// described is a family with its description for Prometheus.
+type described struct {
+	family
 	desc *prometheus.Desc
+}
+
+func describe(m family) described {
+	return described{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)}
 }
 
 // Bounds of what a client of the server gets.
@@ -62,7 +66,7 @@ func ListenPrometheus(addr string) (*Prometheus, error) {
 	}
 	p := &Prometheus{listener: listener, scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
 	for _, m := range metrics() {
-		p.families = append(p.families, family{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)})
+		p.families = append(p.families, describe(m))
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(p)
@@ -104,7 +108,11 @@ type scraper struct {
 	last     time.Time     // begin of its newest scrape
 	distance time.Duration // between its last two scrapes; 0: there were not two
 	served   bool          // it has the last totals
+	regular  bool          // it says that it will come again
 }
+
+// scrapeTimeout is a header of every scrape by Prometheus, and by others that do as it does. A person with curl sends none.
+const scrapeTimeout = "X-Prometheus-Scrape-Timeout-Seconds"
 
 // maxScrapers bounds the scrapers that the end of a run waits for.
 const maxScrapers = 16
@@ -141,6 +149,9 @@ func (p *Prometheus) came(r *http.Request) (*scraper, bool) {
 		s = &scraper{last: now}
 		p.scrapers[host] = s
 	}
+	if s != nil {
+		s.regular = s.regular || r.Header.Get(scrapeTimeout) != ""
+	}
 	return s, p.complete
 }
 
@@ -148,8 +159,8 @@ func (p *Prometheus) came(r *http.Request) (*scraper, bool) {
 const longestLinger = 30 * time.Second
 
 // Patience returns how long a finished run waits for the scrapes of its last totals: for each scraper that came, the
-// distance of its last two scrapes and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, or
-// all have those totals.
+// distance of its last two scrapes and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, if
+// all have those totals, and for who came once and is no Prometheus.
 func (p *Prometheus) Patience() time.Duration {
 	p.finish()
 	p.scraping.Lock()
@@ -157,7 +168,7 @@ func (p *Prometheus) Patience() time.Duration {
 	longest := time.Duration(0)
 	for _, s := range p.scrapers {
 		switch {
-		case s.served:
+		case s.served, s.distance == 0 && !s.regular:
 		case s.distance == 0:
 			longest = longestLinger
 		default:
@@ -214,7 +225,7 @@ func (p *Prometheus) Collect(to chan<- prometheus.Metric) {
 }
 
 // collect sends one family.
-func (p *Prometheus) collect(f *family, to chan<- prometheus.Metric) {
+func (p *Prometheus) collect(f *described, to chan<- prometheus.Metric) {
 	values := func(labels []string) []string {
 		all := []string{p.header.RunID}
 		for _, l := range labels {
@@ -295,16 +306,29 @@ func cumulative(h *stats.Histogram) map[float64]uint64 {
 }
 
 // exponential returns how many durations are below a microsecond, and how many are in each bucket. Bucket i holds those
-// above 2^((i-1)/8) s, up to 2^(i/8) s.
+// above 2^((i-1)/8) s, up to 2^(i/8) s. Durations come in their order, so a bucket is looked for where the last one ends.
 func exponential(h *stats.Histogram) (zero uint64, buckets map[int]int64) {
 	buckets = make(map[int]int64)
+	var bucket int
+	var end time.Duration // of the bucket
+	var inBucket int64
 	h.Each(func(upTo time.Duration, n int64) {
-		if upTo <= 0 {
+		switch {
+		case upTo <= 0:
 			zero += uint64(n)
 			return
+		case upTo > end:
+			if inBucket > 0 {
+				buckets[bucket] = inBucket
+			}
+			bucket, inBucket = bucketOf(upTo.Seconds()), 0
+			end = bucketEnd(bucket)
 		}
-		buckets[bucketOf(upTo.Seconds())] += n
+		inBucket += n
 	})
+	if inBucket > 0 {
+		buckets[bucket] = inBucket
+	}
 	return zero, buckets
 }
 
@@ -322,4 +346,11 @@ func octaveBounds() (all [1 << schema]float64) {
 func bucketOf(v float64) int {
 	fraction, exponent := math.Frexp(v)
 	return sort.SearchFloat64s(octave[:], fraction) + (exponent-1)*len(octave)
+}
+
+// bucketEnd returns the longest duration in whole nanoseconds that a bucket holds.
+func bucketEnd(bucket int) time.Duration {
+	exponent := bucket >> schema
+	end := math.Ldexp(octave[bucket-exponent<<schema], exponent+1)
+	return time.Duration(math.Floor(end * float64(time.Second)))
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// exported makes a run of a thousand records on the broker inside the process, with an exporter that was scraped after it.
-func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
+// runOf makes a run of a thousand records on the broker inside the process, 300 of them as warm-up.
+func runOf(t *testing.T, command plan.Command, open func(result.Header), o run.Observer) result.Result {
 	t.Helper()
 	p := plan.Plan{
 		Command: command, Topic: plan.Topic{Name: "exported", Partitions: 3}, Producers: 1, Seed: 1,
@@ -42,18 +42,22 @@ func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	res, err := run.Run(t.Context(), run.Request{Plan: p, System: k, Opened: func(h result.Header) error { open(h); return nil }}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// exported makes a run whose metrics are served.
+func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
+	t.Helper()
 	e, err := ListenPrometheus("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	res, err := run.Run(t.Context(), run.Request{
-		Plan: p, System: k, Opened: func(h result.Header) error { e.Open(h); return nil },
-	}, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e, res
+	return e, runOf(t, command, e.Open, e)
 }
 
 // scraped returns the series of a page, by their text without the run.
@@ -186,6 +190,13 @@ func TestABucketHoldsItsUpperBoundAndNotItsLower(t *testing.T) {
 			t.Errorf("%v is in bucket %d, from %v to %v", v, i, low, high)
 		}
 	}
+	for us := int64(1); us < 4e9; us += 1 + us/50 {
+		d := time.Duration(us) * time.Microsecond
+		end := bucketEnd(bucketOf(d.Seconds()))
+		if end < d || bucketOf(end.Seconds()) != bucketOf(d.Seconds()) || bucketOf((end+time.Nanosecond).Seconds()) == bucketOf(d.Seconds()) {
+			t.Errorf("the bucket of %v ends with %v", d, end)
+		}
+	}
 	if bucketOf(1) != 0 || bucketOf(math.Nextafter(1, 2)) != 1 || bucketOf(0.5) != -8 {
 		t.Errorf("1 is in bucket %d, and 0.5 in %d", bucketOf(1), bucketOf(0.5))
 	}
@@ -245,6 +256,11 @@ func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 		if d := once.Patience(); d != longestLinger {
 			t.Errorf("one scrape says nothing about the next, and the run waits for %v", d)
 		}
+		curl, _ := newServer()
+		curl.noted(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if d := curl.Patience(); d != 0 {
+			t.Errorf("a person looked once, and the run waits for %v", d)
+		}
 		often, scrape := newServer()
 		scrape()
 		time.Sleep(5 * time.Second)
@@ -297,6 +313,7 @@ func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 func scrapeFrom(e *Prometheus, host string) {
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.RemoteAddr = net.JoinHostPort(host, "40000")
+	r.Header.Set(scrapeTimeout, "10")
 	e.noted(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 }
 
@@ -309,4 +326,35 @@ func written(t *testing.T, h *stats.Histogram) *dto.Histogram {
 		t.Fatal(err)
 	}
 	return out.GetHistogram()
+}
+
+// What a scrape costs, of a run with ten brokers and latencies from 0.1 ms to 1 s.
+func BenchmarkScrape(b *testing.B) {
+	e := &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
+	for _, m := range metrics() {
+		e.families = append(e.families, describe(m))
+	}
+	e.Open(result.Header{RunID: "run", Plan: plan.Plan{Producers: 1, Load: plan.Load{Rate: plan.Rate{PerSecond: 1000}}}})
+	w := stats.Window{End: time.Second, Brokers: make(map[int32]stats.Broker)}
+	spread := func(h *stats.Histogram) {
+		for d := 100 * time.Microsecond; d < time.Second; d += d / 500 {
+			h.Record(d)
+		}
+	}
+	for _, h := range []*stats.Histogram{&w.Response, &w.Service, &w.SendDelay} {
+		spread(h)
+	}
+	for id := range int32(10) {
+		var of stats.Broker
+		spread(&of.Latency)
+		w.Brokers[id] = of
+	}
+	e.Observe(run.Second{Windows: []stats.Window{w}})
+	r := prometheus.NewRegistry()
+	r.MustRegister(e)
+	for b.Loop() {
+		if _, err := r.Gather(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -27,12 +27,13 @@ const (
 	LogDirNews    // of a log directory of a broker, as in its event
 	LogDirUnknown // no broker says how large its disks are
 	StoreUnread   // a store of certificates has changed and cannot be read; the run goes on with what was read before
+	MetricsFailed // metrics were not sent, and the run goes on
 )
 
 // Warning reports whether the notice is of something that is not as it was asked for.
 func (k NoticeKind) Warning() bool {
 	switch k {
-	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble, StoreUnread:
+	case BrokerUnreached, TopicKept, FileFailed, LogsUnknown, HostTrouble, StoreUnread, MetricsFailed:
 		return true
 	}
 	return false

@@ -1,0 +1,214 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// OTLP sends the metrics of a run to an OpenTelemetry collector, by OTLP over HTTP. The standard environment variables say
+// where to, how often and under which name.
+type OTLP struct {
+	totals
+	warn     func(text string) // called once at most
+	warned   sync.Once
+	provider *metric.MeterProvider // nil: the run has not been opened
+}
+
+var (
+	_ run.Observer    = (*OTLP)(nil)
+	_ metric.Producer = (*OTLP)(nil)
+)
+
+// The variables of an endpoint: the first is of metrics alone.
+var (
+	endpointVars = []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+	headerVars   = []string{"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"}
+	protocolVars = []string{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"}
+)
+
+// httpProtobuf is the one protocol that kt speaks.
+const httpProtobuf = "http/protobuf"
+
+// OTLPFromEnv returns an exporter if a variable names an endpoint and none says no; else nil. An error names a variable that
+// is wrong, and none of its secrets. Environment variables are the SDK's too: getenv has to be that of the process.
+func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, error) {
+	name, endpoint := firstSet(getenv, endpointVars)
+	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_METRICS_EXPORTER") == "none" {
+		return nil, nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%s: it is no URL: write http://HOST:4318", name)
+	}
+	if name, protocol := firstSet(getenv, protocolVars); protocol != "" && protocol != httpProtobuf {
+		return nil, fmt.Errorf("%s=%s: kt speaks %s: set that, and the endpoint of the collector for it (port 4318)", name, protocol, httpProtobuf)
+	}
+	name, headers := firstSet(getenv, headerVars)
+	for one := range strings.SplitSeq(headers, ",") {
+		if key, _, ok := strings.Cut(one, "="); headers != "" && (!ok || strings.TrimSpace(key) == "") {
+			return nil, fmt.Errorf("%s: write KEY=VALUE,KEY=VALUE", name)
+		}
+	}
+	return &OTLP{warn: warn}, nil
+}
+
+// firstSet returns the first variable that is set, with its value; "" if none is.
+func firstSet(getenv func(string) string, names []string) (name, value string) {
+	for _, name := range names {
+		if value := getenv(name); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// Open begins to send the metrics of a run.
+func (o *OTLP) Open(h result.Header) {
+	o.open(h)
+	otel.SetLogger(logr.Discard()) // it writes to stderr, headers with secrets included
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(o.failed))
+	ctx := context.Background() // nothing here waits for the network
+	exporter, err := otlpmetrichttp.New(ctx)
+	if err != nil {
+		o.failed(err)
+		return
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
+		attribute.String("service.name", "kt"), attribute.String("service.version", h.KTVersion),
+		attribute.String("service.instance.id", h.RunID), attribute.String("host.name", h.Environment.Host.Hostname),
+	), resource.WithFromEnv())
+	if err != nil {
+		o.failed(err)
+	}
+	o.provider = metric.NewMeterProvider(
+		metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithProducer(o))),
+	)
+}
+
+// Observe adds one second.
+func (o *OTLP) Observe(s run.Second) { o.observe(&s) }
+
+// failed says that metrics could not be sent, once: the next ones may be.
+func (o *OTLP) failed(err error) {
+	o.warned.Do(func() {
+		var of *url.Error // with the endpoint, which may hold a token
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		o.warn(fmt.Sprintf("metrics were not sent to the OpenTelemetry collector: %v; the run goes on", err))
+	})
+}
+
+// lastFlush is how long the last metrics may take.
+const lastFlush = 5 * time.Second
+
+// Close sends the last totals, for lastFlush or until ctx ends.
+func (o *OTLP) Close(ctx context.Context) {
+	if o.provider == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastFlush)
+	defer cancel()
+	if err := o.provider.Shutdown(ctx); err != nil {
+		o.failed(err)
+	}
+}
+
+// Produce returns the metrics of the run up to its newest second.
+func (o *OTLP) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: "github.com/kt-bench/kt", Version: o.header.KTVersion}}
+	now := time.Now()
+	for _, m := range metrics() {
+		if m.of == nil || m.of(&o.header.Plan) {
+			scope.Metrics = append(scope.Metrics, metricdata.Metrics{Name: m.otelName(), Description: m.help, Unit: m.unit, Data: o.data(&m, now)})
+		}
+	}
+	return []metricdata.ScopeMetrics{scope}, nil
+}
+
+// otelName returns the name of a metric as OpenTelemetry has it, such as kt.records.offered. Prometheus' receiver of OTLP
+// makes kt's name for Prometheus of it, with the unit and the kind.
+func (m *family) otelName() string {
+	name := strings.TrimSuffix(m.name, "_total")
+	switch m.unit {
+	case "s":
+		name = strings.TrimSuffix(name, "_seconds")
+	case "By":
+		name = strings.TrimSuffix(name, "_bytes")
+	case perSecond:
+		name = strings.TrimSuffix(name, "_per_second")
+	}
+	return strings.ReplaceAll(name, "_", ".")
+}
+
+// data returns the points of a metric.
+func (o *OTLP) data(m *family, now time.Time) metricdata.Aggregation {
+	since := o.header.StartedAt
+	if m.kind == histogram {
+		all := metricdata.ExponentialHistogram[float64]{Temporality: metricdata.CumulativeTemporality}
+		m.times(&o.totals, func(h *stats.Histogram, labels ...string) {
+			p := exponentialPoint(h)
+			p.Attributes, p.StartTime, p.Time = o.attributes(m, labels), since, now
+			all.DataPoints = append(all.DataPoints, p)
+		})
+		return all
+	}
+	var points []metricdata.DataPoint[float64]
+	m.number(&o.totals, func(v float64, labels ...string) {
+		points = append(points, metricdata.DataPoint[float64]{Attributes: o.attributes(m, labels), StartTime: since, Time: now, Value: v})
+	})
+	if m.kind == counter {
+		return metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+	}
+	return metricdata.Gauge[float64]{DataPoints: points}
+}
+
+// attributes returns the labels of a series.
+func (o *OTLP) attributes(m *family, values []string) attribute.Set {
+	all := []attribute.KeyValue{attribute.String(runLabel, o.header.RunID)}
+	for i, name := range m.labels {
+		all = append(all, attribute.String(name, labelValue(values[i])))
+	}
+	return attribute.NewSet(all...)
+}
+
+// exponentialPoint returns a histogram as OpenTelemetry has it. Its bucket i begins where that of exponential ends.
+func exponentialPoint(h *stats.Histogram) metricdata.ExponentialHistogramDataPoint[float64] {
+	zero, buckets := exponential(h)
+	p := metricdata.ExponentialHistogramDataPoint[float64]{Count: uint64(h.Count()), Sum: h.Sum(), Scale: schema, ZeroCount: zero}
+	if h.Count() > 0 {
+		p.Min, p.Max = metricdata.NewExtrema(h.Min().Seconds()), metricdata.NewExtrema(h.Max().Seconds())
+	}
+	if len(buckets) == 0 {
+		return p
+	}
+	keys := slices.Sorted(maps.Keys(buckets))
+	first, last := keys[0], keys[len(keys)-1]
+	p.PositiveBucket = metricdata.ExponentialBucket{Offset: int32(first - 1), Counts: make([]uint64, last-first+1)}
+	for i, n := range buckets {
+		p.PositiveBucket.Counts[i-first] = uint64(n)
+	}
+	return p
+}

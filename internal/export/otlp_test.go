@@ -1,0 +1,186 @@
+package export
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	otlp "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// standIn is a collector that keeps the newest request.
+type standIn struct {
+	mu     sync.Mutex // guards the rest
+	newest collector.ExportMetricsServiceRequest
+	header http.Header
+}
+
+func (c *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = proto.Unmarshal(body, &c.newest)
+	}
+	if err != nil || r.URL.Path != "/v1/metrics" {
+		w.WriteHeader(http.StatusBadRequest)
+	}
+	c.header = r.Header
+}
+
+// sent makes a run whose metrics go to an address, and returns the warnings.
+func sent(t *testing.T, endpoint string) (warnings []string, res result.Result) {
+	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab")
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+	o, err := OTLPFromEnv(func(name string) string { return env[name] }, func(text string) { warnings = append(warnings, text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	res = runOf(t, plan.Produce, o.Open, o)
+	o.Close(t.Context())
+	return warnings, res
+}
+
+func TestACollectorGetsTheTotalsOfTheResult(t *testing.T) {
+	c := new(standIn)
+	server := httptest.NewServer(c)
+	defer server.Close()
+	warnings, res := sent(t, server.URL)
+	if len(warnings) > 0 {
+		t.Errorf("warnings %q", warnings)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if got := c.header.Get("Authorization"); got != "Bearer abc" {
+		t.Errorf("authorization %q", got)
+	}
+	about := c.newest.GetResourceMetrics()[0]
+	attributes := make(map[string]string)
+	for _, a := range about.GetResource().GetAttributes() {
+		attributes[a.GetKey()] = a.GetValue().GetStringValue()
+	}
+	if attributes["service.name"] != "kt" || attributes["deployment.environment"] != "lab" || attributes["service.instance.id"] != res.RunID {
+		t.Errorf("resource %v", attributes)
+	}
+	sums := make(map[string]float64) // of the measured phase
+	var response *otlp.ExponentialHistogramDataPoint
+	for _, m := range about.GetScopeMetrics()[0].GetMetrics() {
+		for _, p := range m.GetSum().GetDataPoints() {
+			if has(p, phaseLabel, "measured") {
+				sums[m.GetName()] += p.GetAsDouble()
+			}
+		}
+		for _, p := range m.GetExponentialHistogram().GetDataPoints() {
+			if m.GetName() == "kt.response" && has(p, phaseLabel, "measured") && has(p, runLabel, res.RunID) {
+				response = p
+			}
+		}
+	}
+	if sums["kt.records.acknowledged"] != float64(res.Records.Acknowledged) || sums["kt.records.offered"] != float64(res.Records.Offered) || sums["kt.acknowledged"] != float64(res.Throughput.Bytes) {
+		t.Errorf("%v, want %+v and %d bytes", sums, res.Records, res.Throughput.Bytes)
+	}
+	inBuckets := response.GetZeroCount()
+	for _, n := range response.GetPositive().GetBucketCounts() {
+		inBuckets += n
+	}
+	if n := uint64(res.Latency.Response.Count); response.GetCount() != n || inBuckets != n || response.GetSum() != res.Histograms.Response.Sum() || response.GetScale() != schema {
+		t.Errorf("%d response times, %d in buckets, want %d", response.GetCount(), inBuckets, n)
+	}
+}
+
+// has reports whether a point has an attribute.
+func has(p interface{ GetAttributes() []*common.KeyValue }, key, value string) bool {
+	return slices.ContainsFunc(p.GetAttributes(), func(a *common.KeyValue) bool { return a.GetKey() == key && a.GetValue().GetStringValue() == value })
+}
+
+func TestACollectorThatDoesNotAnswerIsOneWarning(t *testing.T) {
+	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100")
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	warnings, res := sent(t, strings.Replace(server.URL, "http://", "http://user:hidden@", 1))
+	if len(warnings) != 1 || strings.Contains(warnings[0], "hidden") || strings.Contains(warnings[0], "abc") || !strings.Contains(warnings[0], "refused") {
+		t.Errorf("warnings %q", warnings)
+	}
+	if res.Records.Acknowledged != 700 {
+		t.Errorf("%+v", res.Records)
+	}
+}
+
+func TestACollectorThatHangsHoldsUpTheEndForSeconds(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	from := time.Now()
+	warnings, _ := sent(t, server.URL)
+	if took := time.Since(from); len(warnings) != 1 || took > 15*time.Second {
+		t.Errorf("it took %v, warnings %q", took, warnings)
+	}
+}
+
+func TestTheVariablesOfOpenTelemetryAreChecked(t *testing.T) {
+	const secret = "s3cret"
+	for _, one := range []struct {
+		name string
+		env  map[string]string
+		on   bool
+		bad  string
+	}{
+		{"nothing is named", nil, false, ""},
+		{"an endpoint", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, true, ""},
+		{"an endpoint for metrics", map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://c/v1/metrics"}, true, ""},
+		{"the SDK is off", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_SDK_DISABLED": "true"}, false, ""},
+		{"metrics are off", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_METRICS_EXPORTER": "none"}, false, ""},
+		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": secret + "@c:4318"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: it is no URL"},
+		{"another protocol", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: kt speaks http/protobuf"},
+		{"headers without a value", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_HEADERS": secret}, false, "OTEL_EXPORTER_OTLP_HEADERS: write KEY=VALUE"},
+	} {
+		o, err := OTLPFromEnv(func(name string) string { return one.env[name] }, nil)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if (o != nil) != one.on || !strings.HasPrefix(text, one.bad) || (text == "") != (one.bad == "") || strings.Contains(text, secret) {
+			t.Errorf("%s: on %t, error %q", one.name, o != nil, text)
+		}
+	}
+}
+
+// Prometheus' receiver of OTLP replaces dots, and adds the unit and, to a counter, "total".
+func TestOneNameIsTheOtherThroughOpenTelemetry(t *testing.T) {
+	for _, m := range metrics() {
+		name := strings.ReplaceAll(m.otelName(), ".", "_")
+		name += map[string]string{"s": "_seconds", "By": "_bytes", perSecond: "_per_second"}[m.unit]
+		if m.kind == counter {
+			name += "_total"
+		}
+		if name != m.name {
+			t.Errorf("%s in %s becomes %s, want %s", m.otelName(), m.unit, name, m.name)
+		}
+		if unit := m.unit; unit != "" && unit != "s" && unit != "By" && !strings.HasPrefix(unit, "{") {
+			t.Errorf("%s: unit %q", m.name, unit)
+		}
+	}
+}
+
+func TestAnEmptyHistogramHasNoBuckets(t *testing.T) {
+	p := exponentialPoint(new(stats.Histogram))
+	if p.Count != 0 || len(p.PositiveBucket.Counts) != 0 {
+		t.Errorf("%+v", p)
+	}
+}
