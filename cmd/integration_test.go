@@ -257,6 +257,12 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	t.Run("properties", func(t *testing.T) { k.in(t).propertiesHaveTheEffectOfKafkas(t) })
 	t.Run("studies", func(t *testing.T) { k.in(t).studiesAreMade(t) })
 	t.Run("changes of a trial", func(t *testing.T) { k.in(t).changesArePutBack(t) })
+	t.Run("a condition", func(t *testing.T) {
+		doc, code := k.start("--topic", "aborted", "--duration", "1m", "--abort-on", "rate>1 over 2s").wait()
+		if code != exitNotMet || doc.Ended != result.Aborted || doc.AbortedBy == "" || doc.ElapsedSeconds > 10 || k.endOffsets("aborted") != doc.Records.Acknowledged {
+			t.Errorf("exit code %d, %s after %.1f s: %q", code, doc.Ended, doc.ElapsedSeconds, doc.AbortedBy)
+		}
+	})
 	t.Run("transactions", func(t *testing.T) {
 		doc, code := k.start("--topic", "txn", "--num-records", "20000", "--rate", "10000",
 			"--transactional-id", "it", "--transaction-duration-ms", "200").wait()
@@ -277,12 +283,16 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 		seconds = 15
 		frozen  = 2 * time.Second
 	)
-	run := k.start("--topic", "frozen", "--partitions", "7", "--acks", "1", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"))
+	run := k.start("--topic", "frozen", "--partitions", "7", "--acks", "1", "--rate", strconv.Itoa(rate), "--duration", fmt.Sprint(seconds, "s"),
+		"--limit", "outage<1s", "--limit", "max<1s over 1s for 50%")
 	time.Sleep(5 * time.Second)
 	k.script("pause", "1")
 	time.Sleep(frozen)
 	k.script("resume", "1")
-	doc, _ := run.wait()
+	doc, code := run.wait()
+	if l := doc.Limits; !ended(doc, code, exitNotMet) || len(l) != 2 || l[0].Held || *l[0].Value < float64(frozen.Microseconds())*9/10 || !l[1].Held || l[1].StretchesHeld == l[1].Stretches {
+		t.Errorf("exit code %d, limits %+v: the outage is none", code, l)
+	}
 	if r := doc.Records; r.Acknowledged != r.Offered || r.Offered+r.Unsent != rate*seconds { // a busy machine sends fewer
 		t.Errorf("%+v, want %d records acknowledged or never sent: %v", r, rate*seconds, doc.Errors)
 	}

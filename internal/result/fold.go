@@ -71,7 +71,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	w.Events = nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
-	f.steady.add(&w, f.took(&w), f.clients())
+	f.settle(&w)
 	f.judge(&w)
 	if w.Warmup {
 		return
@@ -197,6 +197,14 @@ func (f *Fold) took(w *stats.Window) time.Duration {
 		return w.ReadTime
 	}
 	return w.ShardTime
+}
+
+// first returns when the first measured record was due; of a run that only reads, read.
+func (f *Fold) first() time.Duration {
+	if f.header.Plan.ReadsOnly() {
+		return f.total[stats.Measured].FirstRead
+	}
+	return f.total[stats.Measured].FirstDue
 }
 
 // clients returns the number of clients of the load, at least 1.

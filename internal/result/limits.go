@@ -1,7 +1,6 @@
 package result
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/limit"
@@ -161,6 +160,8 @@ func (j *judged) result(whole *limit.Figures) Limit {
 		l.Unit = j.expr.Metric.Unit
 	case j.expr.Over > 0 && j.of == 0:
 		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"
+	case j.expr.Metric.Unit == limit.RecordsRate || j.expr.Metric.Unit == limit.BytesRate:
+		l.Note = "too short for a rate: less than 1s was measured"
 	default:
 		l.Note = "there was nothing to measure it of"
 	}
@@ -168,25 +169,34 @@ func (j *judged) result(whole *limit.Figures) Limit {
 }
 
 // steady tells the seconds by which stretches and conditions are judged: of the measured part, with the load in
-// all of them. The second in which the warm-up ends is none, nor is the one in which the load does.
+// all of them. The second in which the warm-up ends is none, nor as a rule is the one in which the load does.
 type steady struct {
-	is    bool          // the newest window
-	warm  time.Duration // until when records of the warm-up were sent or read
-	share float64       // of the clients that were at work in the window before
+	is   bool          // the newest window
+	warm time.Duration // until when a client warmed up
 }
 
-// add takes the next window. took is the time for which its clients were at work.
-func (s *steady) add(w *stats.Window, took time.Duration, clients int) {
+// settle takes the next window.
+func (f *Fold) settle(w *stats.Window) {
+	took, s := f.took(w), &f.steady
 	s.is = false
 	switch {
-	case w.Warmup && (w.Offered > 0 || w.Consumed > 0):
+	case w.Warmup && took > 0:
 		s.warm = w.End
-		return
 	case w.Warmup || w.End <= w.Start:
-		return
+	default:
+		s.is = w.Start >= max(s.warm, f.first()-slack) && f.lasts(w, took)
 	}
-	share := per(took.Seconds(), w.Seconds()*float64(clients))
-	// A client that is lost takes its share with it: the seconds from the next one on are whole again.
-	s.is = w.Start >= s.warm && share > 0 && share >= fullShare*min(1, cmp.Or(s.share, 1))
-	s.share = share
+}
+
+// lasts reports whether the load went on to the end of a window. took is the time for which its clients were at work,
+// which is 0 of a producer that has sent its last record: then that was due a little before the end.
+func (f *Fold) lasts(w *stats.Window, took time.Duration) bool {
+	if f.header.Plan.ReadsOnly() {
+		return took.Seconds() >= fullShare*w.Seconds()*float64(f.clients())
+	}
+	if took > 0 || w.Offered == 0 {
+		return took > 0
+	}
+	interval := (w.End - w.Start) / time.Duration(w.Offered)
+	return max(w.LastDue, w.LastSent)+interval+slack >= w.End
 }

@@ -57,6 +57,7 @@ func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
 		p.Bootstrap = broker.Addrs()
 		r := request(t, p)
 		r.Part = &result.Part{Run: "r", Host: host, Process: 1}
+		r.Limits = []string{"p99<1h", "rate>=1 over 1s", "mean<1ms over 1s for 50%"}
 		res, err := run.Run(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
