@@ -37,11 +37,12 @@ func (e *Env) checkOutput(form string) error {
 type pageFile struct {
 	path string
 	file *os.File
+	tell func() // says where the page is
 }
 
 // newPageFile creates the file before a run is made, so that a run is never made whose page cannot be written. path is
-// --html; "": no page is wanted.
-func newPageFile(path string) (*pageFile, error) {
+// --html; "": no page is wanted. With quiet, nobody is told where it is.
+func newPageFile(env *Env, path string, quiet bool) (*pageFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -53,10 +54,15 @@ func newPageFile(path string) (*pageFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
 	}
-	return &pageFile{path, f}, nil
+	tell := func() {
+		if !quiet {
+			env.say("page %s", path)
+		}
+	}
+	return &pageFile{path, f, tell}, nil
 }
 
-// write writes the page of a result, and gives the file its name.
+// write writes the page of a result, gives the file its name, and says where it is.
 func (f *pageFile) write(res result.Result, o report.Options) error {
 	if f == nil {
 		return nil
@@ -71,6 +77,7 @@ func (f *pageFile) write(res result.Result, o report.Options) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", f.path, input.Cause(err))
 	}
+	f.tell()
 	return nil
 }
 

@@ -77,7 +77,7 @@ func writeReport(env *Env, f *merge.File, path string, flags *config.Report) err
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
-	page, err := newPageFile(flags.HTML)
+	page, err := newPageFile(env, flags.HTML, false)
 	if err != nil {
 		return usageError(err)
 	}
