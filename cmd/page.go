@@ -18,16 +18,21 @@ const html = "html"
 
 // format returns the function that writes a result in a form.
 func format(name string) report.Format {
+	return orPage(name, report.Formats, page.Run)
+}
+
+// orPage returns how a document is written: as a page, or in one of its other forms.
+func orPage[F any](name string, others map[string]F, asPage F) F {
 	if name == html {
-		return page.Run
+		return asPage
 	}
-	return report.Formats[name]
+	return others[name]
 }
 
 // checkOutput refuses to write a page to a terminal.
 func (e *Env) checkOutput(form string) error {
 	if form == html && e.StdoutTTY {
-		return errors.New("--output html: a page is nothing to read on a terminal: write it to a file with > page.html, or with --html FILE")
+		return errors.New("--output html: a page is nothing to read on a terminal: write it to a file with > page.html")
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/report/page"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -19,24 +21,19 @@ import (
 
 func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "report [FILE]",
+		Use:   "report [FILE...]",
 		Short: "Read a run file or a page and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
 		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write its result in any format.
-Without FILE kt takes your newest run. A run that was killed is read up to its last
+Without FILE kt takes your newest run. Several files make one page, with --output html. A run that was killed is read up to its last
 second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		Example: `  kt report ~/.local/state/kt/runs/20261121-121025-produce-orders.ktr
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output csv > series.csv
   kt report run.ktr --output html > page.html
+  kt report before.ktr after.ktr --output html > both.html
   kt report run.ktr --play --speed 10`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError(fmt.Errorf("kt report takes one run file (see: kt report --help)"))
-			}
-			return nil
-		},
 		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewReport(c.Flags())
@@ -47,6 +44,9 @@ second. kt report does not judge a run: its exit code is never 4 or 5.`,
 		}
 		if err := env.checkOutput(flags.Output); err != nil {
 			return usageError(err)
+		}
+		if len(args) > 1 {
+			return env.reportSeveral(args, flags)
 		}
 		path, err := env.runFile(args)
 		if err != nil {
@@ -65,6 +65,41 @@ second. kt report does not judge a run: its exit code is never 4 or 5.`,
 	return c
 }
 
+// reportSeveral writes a page of several runs.
+func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
+	switch {
+	case flags.Output != html || flags.Play || flags.HTML != "":
+		return usageError(fmt.Errorf("%d files: kt report shows several runs as one page only: give --output html > page.html. "+
+			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths)))
+	case len(paths) > page.MaxRuns:
+		return usageError(fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns))
+	}
+	var runs []result.Result
+	var errs []error
+	for _, path := range paths {
+		r, err := readRun(path)
+		runs, errs = append(runs, r), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError(err)
+	}
+	return page.Several(e.Stdout, runs, paths)
+}
+
+// readRun returns the result of a file.
+func readRun(path string) (result.Result, error) {
+	f, err := openRun(path)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer f.Close()
+	r, err := merge.Read(f, f.Size)
+	if err != nil {
+		return result.Result{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
 func openRun(path string) (*merge.File, error) {
 	if err := notADirectory(path); err != nil {
 		return nil, err
@@ -77,13 +112,13 @@ func writeReport(env *Env, f *merge.File, path string, flags *config.Report) err
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
-	page, err := newPageFile(env, flags.HTML, false)
+	file, err := newPageFile(env, flags.HTML, false)
 	if err != nil {
 		return usageError(err)
 	}
-	defer page.discard()
+	defer file.discard()
 	o := env.reportOptions(flags.Look, flags.Verbose)
-	return errors.Join(format(flags.Output)(env.Stdout, res, o), page.write(res, o))
+	return errors.Join(format(flags.Output)(env.Stdout, res, o), file.write(res, o))
 }
 
 // notADirectory returns an error where a run file is wanted and a directory is named: it says which
