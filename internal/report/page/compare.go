@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"io"
 	"strings"
 
@@ -19,7 +20,7 @@ func Compare(w io.Writer, d *study.CompareDocument, _ report.Options) error {
 			{ID: "differences", Title: "What the runs say", Wide: true, Blocks: []Block{said(d)}},
 			{ID: "metrics", Title: "Metrics", Wide: true, Blocks: []Block{shifts(d.Metrics, "A", "B")}},
 			{ID: "differs", Title: "What differs", Wide: true, Blocks: []Block{differing(d)}},
-			{ID: "sides", Title: "Runs", Blocks: []Block{side("A", &d.A), side("B", &d.B)}},
+			{ID: "sides", Title: "Runs", Blocks: []Block{side("A", &d.A), side("B", &d.B), files(&d.A, &d.B)}},
 		},
 	}
 	return doc.Write(w)
@@ -88,7 +89,7 @@ func differing(d *study.CompareDocument) Block {
 		t.Rows = append(t.Rows, cells(f.What, strings.Join(f.A, ", "), strings.Join(f.B, ", ")))
 	}
 	if len(t.Rows) == 0 {
-		return Notes{{Text: "Settings and environments are alike."}}
+		return Sentence("Settings and environments are alike.")
 	}
 	return t
 }
@@ -105,6 +106,24 @@ func side(letter string, s *study.SideDoc) Facts {
 	some("not valid", int64(s.Invalid))
 	some("kt was the limit", int64(s.ClientBound))
 	some("records failed or unknown", s.Failed)
-	f.add("files", strings.Join(s.Files, ", "))
 	return f
+}
+
+// files are the names of the runs of both sides.
+func files(sides ...*study.SideDoc) Block {
+	d := Details{Summary: "Files"}
+	for _, s := range sides {
+		d.Blocks = append(d.Blocks, Facts{Rows: [][2]string{{s.Name, strings.Join(s.Files, ", ")}}})
+	}
+	return d
+}
+
+// Sentence is an answer.
+type Sentence string
+
+func (s Sentence) html() (template.HTML, error) {
+	if s == "" {
+		return "", nil
+	}
+	return render("sentence", string(s))
 }

@@ -84,7 +84,7 @@ var dashesOf = [MaxRuns][]int{nil, {7, 3}, {2, 2}, {10, 3}, {5, 2}, {1, 2}, {12,
 
 // runColors are the colours of the runs. People who see few colours tell them apart too (after Okabe and Ito).
 var runColors = [MaxRuns]struct{ light, dark string }{
-	{"#0067a8", "#56b4e9"}, {"#c24e00", "#e69f00"}, {"#007e5c", "#2fc49a"}, {"#a8337f", "#e38bc0"},
+	{"#0067a8", "#56b4e9"}, {"#b84a00", "#e69f00"}, {"#007e5c", "#2fc49a"}, {"#a8337f", "#e38bc0"},
 	{"#806500", "#f0e442"}, {"#4a4fbf", "#a9b1ff"}, {"#8c2f39", "#ff8f80"}, {"#444b54", "#d9dee4"},
 }
 
@@ -105,7 +105,7 @@ func (p *severalPage) head() Head {
 func (p *severalPage) sections() []Section {
 	return []Section{
 		{ID: "runs", Title: "Runs", Wide: true, Blocks: []Block{p.list()}},
-		{ID: "figures", Title: "Figures", Wide: true, Blocks: []Block{p.figures()}},
+		{ID: "side", Title: "Figures", Wide: true, Blocks: []Block{p.figures()}},
 		{ID: "time", Title: "Over time", Blocks: p.overTime()},
 		{ID: "latency", Title: "Latency", Blocks: p.latency()},
 		{ID: "differs", Title: "What differs", Wide: true, Blocks: []Block{p.differs()}},
@@ -358,7 +358,7 @@ func (p *severalPage) differs() Block {
 		t.Rows = append(t.Rows, cells(append([]string{f.What}, f.Values...)...))
 	}
 	if len(t.Rows) == 0 {
-		return Notes{{Text: "Settings and environments are alike."}}
+		return Sentence("Settings and environments are alike.")
 	}
 	return t
 }

@@ -253,9 +253,9 @@ func Trial(w io.Writer, d *study.TrialDocument, _ report.Options) error {
 	doc := Document{
 		Title: "kt trial ▸ " + d.Study.Trial.String(), Head: h, Foot: madeAgain(d.ID),
 		Sections: []Section{
-			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Notes{{"", d.Sentence, ""}}}},
+			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
 			{ID: "effects", Title: "Effects", Wide: true, Blocks: []Block{shifts(metrics, "control", "changed")}},
-			{ID: "sides", Title: "Runs", Blocks: []Block{side("without", &d.Control), side("with", &d.Changed)}},
+			{ID: "sides", Title: "Runs", Blocks: []Block{side("without", &d.Control), side("with", &d.Changed), files(&d.Control, &d.Changed)}},
 		},
 	}
 	return doc.Write(w)
@@ -271,7 +271,7 @@ func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
 	doc := Document{
 		Title: "kt find ▸ " + load, Head: h, Foot: madeAgain(d.ID),
 		Sections: []Section{
-			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Notes{{"", d.Sentence, ""}}}},
+			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
 			{ID: "charts", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
 			{ID: "trials", Title: "Trials", Wide: true, Blocks: []Block{trialTable(d)}},
 			{ID: "latencies", Title: "Latency below the peak", Wide: true, Blocks: []Block{curveTable(d)}},
