@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -37,10 +38,10 @@ difference from noise.`,
   kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
 	}
 	flags := config.NewCompare(c.Flags())
-	completions(c, map[string][]string{"output": config.TableOutputs, "fail-on": nil})
+	completions(c, map[string][]string{"output": config.StudyOutputs, "fail-on": nil})
 	c.ValidArgsFunction = env.completeRuns
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		dash := c.ArgsLenAtDash()
@@ -85,7 +86,7 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 		return err
 	}
 	d.Judge(limits)
-	if err := report.CompareFormats[flags.Output](env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
+	if err := orPage(flags.Output, report.CompareFormats, page.Compare)(env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
 		return err
 	}
 	if len(d.Failures) > 0 {

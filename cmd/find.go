@@ -34,10 +34,10 @@ writes it again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.TableOutputs, "slo": nil, "ladder": nil})
+	completions(c, map[string][]string{"output": config.StudyOutputs, "slo": nil, "ladder": nil})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		s, err := findOf(flags, args)

@@ -255,6 +255,7 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 	}
 	t.Run("doctor", func(t *testing.T) { k.in(t).isExamined(t) })
 	t.Run("properties", func(t *testing.T) { k.in(t).propertiesHaveTheEffectOfKafkas(t) })
+	t.Run("pages", func(t *testing.T) { k.in(t).pagesAreShown(t) })
 	t.Run("studies", func(t *testing.T) { k.in(t).studiesAreMade(t) })
 	t.Run("changes of a trial", func(t *testing.T) { k.in(t).changesArePutBack(t) })
 	t.Run("a condition", func(t *testing.T) {

@@ -148,7 +148,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		return usageError(err)
 	}
 	defer file.Discard()
-	page, err := newPageFile(l.HTML)
+	page, err := newPageFile(env, l.HTML, l.Quiet)
 	if err != nil {
 		return usageError(err)
 	}

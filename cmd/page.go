@@ -18,16 +18,21 @@ const html = "html"
 
 // format returns the function that writes a result in a form.
 func format(name string) report.Format {
+	return orPage(name, report.Formats, page.Run)
+}
+
+// orPage returns how a document is written: as a page, or in one of its other forms.
+func orPage[F any](name string, others map[string]F, asPage F) F {
 	if name == html {
-		return page.Run
+		return asPage
 	}
-	return report.Formats[name]
+	return others[name]
 }
 
 // checkOutput refuses to write a page to a terminal.
 func (e *Env) checkOutput(form string) error {
 	if form == html && e.StdoutTTY {
-		return errors.New("--output html: a page is nothing to read on a terminal: write it to a file with > page.html, or with --html FILE")
+		return errors.New("--output html: a page is nothing to read on a terminal: write it to a file with > page.html")
 	}
 	return nil
 }
@@ -37,11 +42,12 @@ func (e *Env) checkOutput(form string) error {
 type pageFile struct {
 	path string
 	file *os.File
+	tell func() // says where the page is
 }
 
 // newPageFile creates the file before a run is made, so that a run is never made whose page cannot be written. path is
-// --html; "": no page is wanted.
-func newPageFile(path string) (*pageFile, error) {
+// --html; "": no page is wanted. With quiet, nobody is told where it is.
+func newPageFile(env *Env, path string, quiet bool) (*pageFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -53,10 +59,15 @@ func newPageFile(path string) (*pageFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
 	}
-	return &pageFile{path, f}, nil
+	tell := func() {
+		if !quiet {
+			env.say("page %s", path)
+		}
+	}
+	return &pageFile{path, f, tell}, nil
 }
 
-// write writes the page of a result, and gives the file its name.
+// write writes the page of a result, gives the file its name, and says where it is.
 func (f *pageFile) write(res result.Result, o report.Options) error {
 	if f == nil {
 		return nil
@@ -71,6 +82,7 @@ func (f *pageFile) write(res result.Result, o report.Options) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", f.path, input.Cause(err))
 	}
+	f.tell()
 	return nil
 }
 

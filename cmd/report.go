@@ -12,6 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -22,23 +24,24 @@ import (
 
 func newReport(env *Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "report [RUN]",
+		Use:   "report [RUN...]",
 		Short: "Read a run file or a page and write its result",
 
 		SuggestFor: []string{"result", "results", "show"},
 		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write
 its result in any format. RUN is a file, or a run that kt keeps: last, last~1 (the one
 before), or the beginning of its name; kt runs lists them. Without RUN kt takes your newest
-run. A run that was killed is read up to its last second. kt report does not judge a run,
-so its exit code is never 4 or 5. With --limit it judges the run by that alone.`,
+run. Several runs make one page, with --output html. A run that was killed is read up to its
+last second. kt report does not judge a run, so its exit code is never 4 or 5. With --limit
+it judges the run by that alone.`,
 		Example: `  kt report last~1
   kt report 20261121-121025-produce-orders-50k-acks-all
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output html > page.html
+  kt report last~1 last --output html > both.html
   kt report run.ktr --output hgrm > percentiles.hgrm
   kt report run.ktr --limit 'p99<20ms' --output junit > junit.xml
   kt report run.ktr --play --speed 10`,
-		Args:              oneFile,
 		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewReport(c.Flags())
@@ -49,6 +52,9 @@ so its exit code is never 4 or 5. With --limit it judges the run by that alone.`
 		}
 		if err := env.checkOutput(flags.Output); err != nil {
 			return usageError(err)
+		}
+		if len(args) > 1 {
+			return env.reportSeveral(args, flags)
 		}
 		path, err := env.runFile(args)
 		if err != nil {
@@ -75,6 +81,46 @@ func oneFile(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// reportSeveral writes a page of several runs.
+func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
+	switch {
+	case flags.Output != html || flags.Play || flags.HTML != "":
+		return usageError(fmt.Errorf("%d files: kt report shows several runs as one page only: give --output html > page.html. "+
+			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths)))
+	case len(paths) > page.MaxRuns:
+		return usageError(fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns))
+	}
+	var runs []result.Result
+	var errs []error
+	for i := range paths {
+		path, err := e.runFile(paths[i : i+1])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r, err := readRun(path)
+		runs, errs = append(runs, r), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError(err)
+	}
+	return page.Several(e.Stdout, runs, paths)
+}
+
+// readRun returns the result of a file.
+func readRun(path string) (result.Result, error) {
+	f, err := openRun(path)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer f.Close()
+	r, err := merge.Read(f, f.Size)
+	if err != nil {
+		return result.Result{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
 func openRun(path string) (*merge.File, error) {
 	if err := notADirectory(path); err != nil {
 		return nil, err
@@ -91,18 +137,18 @@ func writeReport(env *Env, f *merge.File, path string, flags *config.Report) err
 	if err := limit.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
 		return usageError(err)
 	}
-	page, err := newPageFile(flags.HTML)
+	file, err := newPageFile(env, flags.HTML, false)
 	if err != nil {
 		return usageError(err)
 	}
-	defer page.discard()
+	defer file.discard()
 	o := env.reportOptions(flags.Look, flags.Verbose)
 	if flags.Output == report.HLog {
 		err = report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
 	} else {
 		err = format(flags.Output)(env.Stdout, res, o)
 	}
-	if err = errors.Join(err, page.write(res, o)); err == nil && len(flags.Limits) > 0 {
+	if err = errors.Join(err, file.write(res, o)); err == nil && len(flags.Limits) > 0 {
 		err = run.JudgeLimits(&res)
 	}
 	return err

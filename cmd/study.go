@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -104,10 +105,10 @@ func newStudyRun(env *Env) *cobra.Command {
 		ValidArgsFunction: completeStudies,
 	}
 	flags := config.NewStudyRun(c.Flags())
-	completions(c, map[string][]string{"output": config.TableOutputs, "join": nil, "peers": nil})
+	completions(c, map[string][]string{"output": config.StudyOutputs, "join": nil, "peers": nil})
 	completeClusters(env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return runStudy(ctx, env, flags, args[0]) })
@@ -124,9 +125,9 @@ func newStudyResume(env *Env) *cobra.Command {
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyResume(c.Flags())
-	completions(c, map[string][]string{"output": config.TableOutputs})
+	completions(c, map[string][]string{"output": config.StudyOutputs})
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		f, err := env.openStudy(args, true)
@@ -156,9 +157,9 @@ func newStudyReport(env *Env) *cobra.Command {
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyReport(c.Flags())
-	completions(c, map[string][]string{"output": config.TableOutputs})
+	completions(c, map[string][]string{"output": config.StudyOutputs})
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		f, err := env.openStudy(args, false)
@@ -309,7 +310,7 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 	if f.Study.Find != nil {
 		doc, err := f.Find()
 		if err == nil {
-			err = report.FindFormats[form.output](env.Stdout, doc, o)
+			err = orPage(form.output, report.FindFormats, page.Find)(env.Stdout, doc, o)
 		}
 		if err == nil {
 			err = judgeFind(doc)
@@ -321,13 +322,13 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 		if err != nil {
 			return err
 		}
-		return report.TrialFormats[form.output](env.Stdout, doc, o)
+		return orPage(form.output, report.TrialFormats, page.Trial)(env.Stdout, doc, o)
 	}
 	doc, err := f.Document()
 	if err != nil {
 		return err
 	}
-	err = report.StudyFormats[form.output](env.Stdout, doc, o)
+	err = orPage(form.output, report.StudyFormats, page.Study)(env.Stdout, doc, o)
 	if err == nil && doc.Wanted == 0 {
 		err = errors.New("no run was made: every cell was left out")
 	}

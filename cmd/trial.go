@@ -38,10 +38,10 @@ again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewTrial(c.Flags())
-	completions(c, map[string][]string{"output": config.TableOutputs})
+	completions(c, map[string][]string{"output": config.StudyOutputs})
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		s, err := trialOf(flags, args, c.ArgsLenAtDash())

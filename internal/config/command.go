@@ -140,6 +140,9 @@ var DocumentOutputs = []string{"text", "json"}
 // TableOutputs are the forms of output of commands that write a table.
 var TableOutputs = []string{"text", "json", "csv", "markdown"}
 
+// StudyOutputs are the forms of output of commands that make or read several runs.
+var StudyOutputs = append(slices.Clone(TableOutputs), "html")
+
 // form is the part that commands that write a document have in common: its form, and the
 // configuration file.
 type form struct {

@@ -63,7 +63,7 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 		flags.IntVar(&s.processes, "processes", 1, "`N` processes on each host of --on")
 		s.agents.define(flags)
 	})
-	s.defineForm(flags, "study", TableOutputs, func() {
+	s.defineForm(flags, "study", StudyOutputs, func() {
 		defineQuiet(flags, &s.Quiet)
 		defineTags(flags, &s.tags, tagsUsage)
 	})
@@ -81,7 +81,7 @@ func NewStudyResume(flags *pflag.FlagSet) *Study {
 // NewStudyReport defines the flags of the commands that write a study that was made.
 func NewStudyReport(flags *pflag.FlagSet) *Study {
 	s := new(Study)
-	s.defineForm(flags, "study", TableOutputs, func() { defineQuiet(flags, &s.Quiet) })
+	s.defineForm(flags, "study", StudyOutputs, func() { defineQuiet(flags, &s.Quiet) })
 	return s
 }
 

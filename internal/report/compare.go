@@ -47,26 +47,26 @@ func CompareMarkdown(w io.Writer, d *study.CompareDocument, _ Options) error {
 	}
 	b.WriteString("\n| metric | A | B | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, c := range d.Metrics {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Metric, figure(c.Metric, c.A.Median), figure(c.Metric, c.B.Median), signed(c.Shift), shiftInterval(&c), c.Verdict)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Metric, Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), Signed(c.Shift), ShiftInterval(&c), c.Verdict)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// signed writes a shift with its sign.
-func signed(share float64) string {
+// Signed writes a shift with its sign.
+func Signed(share float64) string {
 	if share > 0 {
 		return "+" + theme.Percent(share)
 	}
 	return theme.Percent(share)
 }
 
-// shiftInterval writes the interval of a shift; "": there are too few runs for one.
-func shiftInterval(c *study.Compared) string {
+// ShiftInterval writes the interval of a shift; "": there are too few runs for one.
+func ShiftInterval(c *study.Compared) string {
 	if c.Coverage == 0 {
 		return ""
 	}
-	return signed(c.Low) + " to " + signed(c.High)
+	return Signed(c.Low) + " to " + Signed(c.High)
 }
 
 // CompareText writes a comparison for people.
@@ -125,7 +125,7 @@ func (t *text) compared(d *study.CompareDocument) *grid {
 	g := &grid{heads: []string{"metric", "A", "B", "shift", "interval", "verdict"}, left: map[int]bool{5: true}}
 	styles := map[study.Change]theme.Style{study.Better: good, study.Lesser: bad, study.Same: plain, study.TooFew: muted}
 	for _, c := range d.Metrics {
-		g.add(styles[c.Verdict], c.Metric.String(), figure(c.Metric, c.A.Median), figure(c.Metric, c.B.Median), signed(c.Shift), shiftInterval(&c), string(c.Verdict))
+		g.add(styles[c.Verdict], c.Metric.String(), Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), Signed(c.Shift), ShiftInterval(&c), string(c.Verdict))
 	}
 	return g
 }

@@ -39,29 +39,29 @@ func FindMarkdown(w io.Writer, d *study.FindDocument, _ Options) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## The highest rate that holds\n\n%s\n\n| trial | rate | outcome | reasons |\n| --- | --- | --- | --- |\n", cell(d.Sentence))
 	for _, t := range d.Trials {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Kind, rateOf(t.Rate), t.Outcome, cell(strings.Join(t.Reasons, "; ")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Kind, RateOf(t.Rate), t.Outcome, cell(strings.Join(t.Reasons, "; ")))
 	}
 	if len(d.Curve) > 0 {
 		b.WriteString("\n| of the peak | rate | p50 ms | p99 ms | p99.9 ms |\n| --- | --- | --- | --- | --- |\n")
 	}
 	ms := func(us float64) string { return strconv.FormatFloat(us/1000, 'f', 2, 64) }
 	for _, c := range d.Curve {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", theme.Percent(c.Share), rateOf(c.Rate), ms(c.Latency.P50), ms(c.Latency.P99), ms(c.Latency.P999))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", theme.Percent(c.Share), RateOf(c.Rate), ms(c.Latency.P50), ms(c.Latency.P99), ms(c.Latency.P999))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// rateOf writes a target; 0 is no limit.
-func rateOf(r float64) string {
+// RateOf writes a target; 0 is no limit.
+func RateOf(r float64) string {
 	if r == 0 {
 		return "unlimited"
 	}
-	return rounded(r)
+	return Rounded(r)
 }
 
-// rounded writes a measured number of records as a whole one, the same in each table.
-func rounded(v float64) string { return theme.Count(int64(v + 0.5)) }
+// Rounded writes a measured number of records as a whole one, the same in each table.
+func Rounded(v float64) string { return theme.Count(int64(v + 0.5)) }
 
 // FindText writes what a search says for people.
 func FindText(w io.Writer, d *study.FindDocument, o Options) error {
@@ -93,7 +93,7 @@ func (t *text) trials(trials []study.Trial, reasons bool) *grid {
 	g := &grid{heads: []string{"trial", "rate", "reached", "outcome"}, left: map[int]bool{3: true}}
 	styles := map[study.Outcome]theme.Style{study.Passed: good, study.Failed: plain, study.Invalid: muted}
 	for _, one := range trials {
-		g.add(styles[one.Outcome], string(one.Kind), rateOf(one.Rate), rounded(one.Achieved), string(one.Outcome))
+		g.add(styles[one.Outcome], string(one.Kind), RateOf(one.Rate), Rounded(one.Achieved), string(one.Outcome))
 		if reasons && len(one.Reasons) > 0 {
 			g.note(muted, strings.Join(one.Reasons, "; "))
 		}
@@ -114,7 +114,7 @@ func (t *text) curve(d *study.FindDocument) *grid {
 			style, knee = good, "knee"
 		}
 		latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
-		g.add(style, theme.Percent(c.Share), rateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), t.bar(c.Latency.P99, most), knee)
+		g.add(style, theme.Percent(c.Share), RateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), t.bar(c.Latency.P99, most), knee)
 	}
 	return g
 }

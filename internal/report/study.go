@@ -108,8 +108,8 @@ func StudyMarkdown(w io.Writer, d *study.Document, _ Options) error {
 		c := &d.Cells[i]
 		row := studyAt(d, c)
 		if t := c.Throughput; t.N > 0 {
-			row = append(row, rounded(t.Median), rounded(t.Low), rounded(t.High),
-				strconv.FormatFloat(c.Latency.P99.Median/1000, 'f', 1, 64), strconv.Itoa(t.N), limitsOf(&c.CellFigures))
+			row = append(row, Rounded(t.Median), Rounded(t.Low), Rounded(t.High),
+				strconv.FormatFloat(c.Latency.P99.Median/1000, 'f', 1, 64), strconv.Itoa(t.N), LimitsOf(&c.CellFigures))
 		} else {
 			row = append(row, "", "", "", "", "0", c.LeftOut)
 		}
@@ -136,7 +136,8 @@ func studyAt(d *study.Document, c *study.CellDoc) (at []string) {
 	return at
 }
 
-func limitsOf(c *study.CellFigures) string {
+// LimitsOf writes what limited the runs of a cell.
+func LimitsOf(c *study.CellFigures) string {
 	var names []string
 	for _, l := range c.Limits {
 		names = append(names, l.String())
@@ -174,7 +175,7 @@ func StudyProgress(p study.Progress) string {
 	var parts []string
 	for i := range p.Results {
 		r := &p.Results[i]
-		text := rounded(r.Throughput) + " records/s"
+		text := Rounded(r.Throughput) + " records/s"
 		if r.Load != "" {
 			text = r.Load + " " + text
 		}

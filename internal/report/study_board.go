@@ -111,10 +111,10 @@ func (t *text) boardRow(g *grid, s *StudyBoard, i int) {
 	marks := strings.Repeat(done, len(c.Runs)) + strings.Repeat(left, max(0, s.Document.Study.Repeats-len(c.Runs)))
 	rate, p99, limit := "", "", ""
 	if c.Throughput.N > 0 {
-		rate, limit = figure(study.Throughput, c.Throughput.Median), limitsOf(&c.CellFigures)
+		rate, limit = Figure(study.Throughput, c.Throughput.Median), LimitsOf(&c.CellFigures)
 	}
 	if c.Latency.P99.N > 0 {
-		p99 = figure(study.P99, c.Latency.P99.Median)
+		p99 = Figure(study.P99, c.Latency.P99.Median)
 	}
 	g.add(style, append(row, marks, rate, p99, limit)...)
 }

@@ -28,11 +28,11 @@ func TestStudyRowLeavesOutWhatWasNotMeasured(t *testing.T) {
 // The same figure is the same number in each table: rounded, and 0 is a measured 0.
 func TestRounded(t *testing.T) {
 	for v, want := range map[float64]string{160474.64: "160,475", 160474.4: "160,474", 0: "0"} {
-		if got := rounded(v); got != want {
-			t.Errorf("rounded(%v) = %q, want %q", v, got, want)
+		if got := Rounded(v); got != want {
+			t.Errorf("Rounded(%v) = %q, want %q", v, got, want)
 		}
 	}
-	if got := rateOf(0); !strings.Contains(got, "unlimited") {
+	if got := RateOf(0); !strings.Contains(got, "unlimited") {
 		t.Errorf("a target of 0 is %q", got)
 	}
 }

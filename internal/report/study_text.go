@@ -117,9 +117,9 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 		style = muted
 	}
 	r := c.Throughput
-	g.add(style, append(at, rounded(r.Median), rounded(r.Low), rounded(r.High),
+	g.add(style, append(at, Rounded(r.Median), Rounded(r.Low), Rounded(r.High),
 		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
-		figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), limitsOf(c))...)
+		Figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), LimitsOf(c))...)
 }
 
 // studyFaults is the table of what the runs saw of faults, with a row for each load.
@@ -205,16 +205,16 @@ func (t *text) bars(d *study.Document, a *study.Answer) {
 		case v.LikeBest:
 			style = good
 		}
-		g.add(style, v.Value, t.bar(v.Spread.Median, most), figure(a.By, v.Spread.Median), figure(a.By, v.Spread.Low)+" – "+figure(a.By, v.Spread.High))
+		g.add(style, v.Value, t.bar(v.Spread.Median, most), Figure(a.By, v.Spread.Median), Figure(a.By, v.Spread.Low)+" – "+Figure(a.By, v.Spread.High))
 	}
 	t.draw(g)
 }
 
-// figure writes a value of a metric for people.
-func figure(m study.Metric, v float64) string {
+// Figure writes a value of a metric for people.
+func Figure(m study.Metric, v float64) string {
 	switch m {
 	case study.Throughput:
-		return rounded(v)
+		return Rounded(v)
 	case study.Bytes, study.CPU:
 		return fmt.Sprintf("%.2f", v)
 	case study.Roughness:
@@ -229,9 +229,9 @@ func (t *text) published(d *study.Document) *grid {
 	for _, p := range d.Published {
 		here, ratio := string(t.th.Glyphs.Missing), string(t.th.Glyphs.Missing)
 		if p.Ratio > 0 {
-			here, ratio = rounded(p.Here), theme.Ratio(p.Ratio)
+			here, ratio = Rounded(p.Here), theme.Ratio(p.Ratio)
 		}
-		g.add(plain, p.Source+"/"+p.Case, p.String(), rounded(p.RecordsPerSecond), here, ratio)
+		g.add(plain, p.Source+"/"+p.Case, p.String(), Rounded(p.RecordsPerSecond), here, ratio)
 	}
 	return g
 }

@@ -41,7 +41,7 @@ func TrialMarkdown(w io.Writer, d *study.TrialDocument, _ Options) error {
 	fmt.Fprintf(&b, "## Does %s help?\n\n%s\n\n| metric | control | changed | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n",
 		cell(d.Changed.Name), cell(d.Sentence))
 	for _, e := range d.Effects {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Metric, figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), e.Verdict)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Metric, Figure(e.Metric, e.A.Median), Figure(e.Metric, e.B.Median), Signed(e.Shift), ShiftInterval(&e.Compared), e.Verdict)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -72,7 +72,7 @@ func (t *text) effects(d *study.TrialDocument) *grid {
 		if e.Seen > 0 {
 			seen = theme.Percent(e.Seen)
 		}
-		g.add(styles[e.Verdict], e.Metric.String(), figure(e.Metric, e.A.Median), figure(e.Metric, e.B.Median), signed(e.Shift), shiftInterval(&e.Compared), seen, string(e.Verdict))
+		g.add(styles[e.Verdict], e.Metric.String(), Figure(e.Metric, e.A.Median), Figure(e.Metric, e.B.Median), Signed(e.Shift), ShiftInterval(&e.Compared), seen, string(e.Verdict))
 	}
 	return g
 }

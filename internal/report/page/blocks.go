@@ -14,7 +14,7 @@ import (
 var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class}).ParseFS(assets, "assets/blocks.html"))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class}).ParseFS(assets, "assets/*.html"))
 
 // render returns a block in HTML.
 func render(name string, data any) (template.HTML, error) {
@@ -102,6 +102,8 @@ type Column struct {
 // Cell is one cell.
 type Cell struct {
 	Text  string
+	Note  string  // after the text, in small letters
+	Shift *Shift  // drawn before the text; nil: none
 	Bar   float64 // the share of the widest bar of the column, 0 to 1; 0: no bar
 	Class string  // "bad", "warn", "good", "muted" or ""
 }

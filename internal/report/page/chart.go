@@ -29,7 +29,8 @@ type Chart struct {
 // Series is one line.
 type Series struct {
 	Name   string `json:"name"`
-	Class  string `json:"class"` // its colour, one of the palette
+	Label  string `json:"label,omitempty"` // written on the line
+	Class  string `json:"class"`           // its colour, one of the palette
 	Dash   []int  `json:"dash,omitempty"`
 	Fill   bool   `json:"fill,omitempty"`
 	Values Values `json:"values"` // as many as X has; NaN: none

@@ -117,9 +117,12 @@ var styleSheet = sync.OnceValue(func() string {
 	for _, c := range palette {
 		lines += "." + c.name + "{--c:var(--" + c.name + ")}"
 	}
+	for i := range runColors {
+		lines += fmt.Sprintf(".run%d{--c:var(--run%d)}", i, i)
+	}
 	return lines + ":root{" + light + "}@media screen{:root[data-scheme=dark]{" + dark + "}}\n" +
 		"@media screen and (prefers-color-scheme:dark){:root:not([data-scheme=light]){" + dark + "}}\n" +
-		asset("uPlot.min.css") + spaces.Replace(compact(asset("page.css")))
+		asset("uPlot.min.css") + spaces.Replace(compact(asset("page.css")+asset("pages.css")))
 })
 
 // spaces takes those out of a style sheet that only people need.
@@ -171,6 +174,13 @@ func colors(dark bool) string {
 			value = s.dark
 		}
 		fmt.Fprintf(&b, "--%s:%s;", s.name, value)
+	}
+	for i, c := range runColors {
+		value := c.light
+		if dark {
+			value = c.dark
+		}
+		fmt.Fprintf(&b, "--run%d:%s;", i, value)
 	}
 	for _, c := range palette {
 		fmt.Fprintf(&b, "--%s:%s;", c.name, theme.Hex(c.color, dark))

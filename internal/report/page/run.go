@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,11 @@ type runPage struct {
 }
 
 func newRunPage(r result.Result) *runPage {
-	r.Heat = result.JoinHeat(r.Heat, maxColumns)
+	r.Heat = slices.Clone(result.JoinHeat(r.Heat, maxColumns))
+	for i := range r.Heat { // as the page holds them, so that the page of a page is the same
+		c := &r.Heat[i]
+		c.Start, c.End = c.Start.Truncate(time.Millisecond), c.End.Truncate(time.Millisecond)
+	}
 	p := &runPage{r: r, say: report.SentencesOf(r), writes: r.Plan.Writes() || !r.Plan.Reads(), reads: r.Plan.Reads()}
 	for _, point := range result.JoinPoints(r.Series, maxPoints) {
 		if point.Seconds >= result.ShortRow { // a shorter one has no rate

@@ -28,6 +28,7 @@ func (c *Chart) svg() template.HTML {
 		p.line(c, &c.Series[i])
 	}
 	p.legend(c.Series)
+	p.labels(c)
 	p.marks(c.Timeline)
 	return p.end()
 }
@@ -68,7 +69,7 @@ func (p *picture) px(v float64) float64 {
 	if p.xLog {
 		share = math.Log(v/p.xFrom) / math.Log(max(p.xTo/p.xFrom, 1+1e-9))
 	}
-	return svgLeft + min(max(share, 0), 1)*(svgWidth-svgLeft-svgRight)
+	return p.xAt(min(max(share, 0), 1))
 }
 
 // py returns the place of a value.
@@ -217,6 +218,27 @@ func (p *picture) legend(series []Series) {
 			s.Class, dashes(s.Dash), x, x+20, template.HTMLEscapeString(s.Name))
 		x += 32 + 6.2*float64(len([]rune(s.Name)))
 	}
+}
+
+// labels writes the names of lines on them, each at another place, so that they do not cover each other.
+func (p *picture) labels(c *Chart) {
+	for n, s := range c.Series {
+		wanted := p.xAt(float64(n+1) / float64(len(c.Series)+1))
+		at := -1
+		for i, v := range s.Values {
+			if !math.IsNaN(v) && (at < 0 || math.Abs(p.px(c.X[i])-wanted) < math.Abs(p.px(c.X[at])-wanted)) {
+				at = i
+			}
+		}
+		if at >= 0 && s.Label != "" {
+			fmt.Fprintf(p, `<text class="label %s" x="%.1f" y="%.1f">%s</text>`, s.Class, p.px(c.X[at]), p.py(s.Values[at])-4, template.HTMLEscapeString(s.Label))
+		}
+	}
+}
+
+// xAt returns the place of a share of the x axis.
+func (p *picture) xAt(share float64) float64 {
+	return svgLeft + share*(svgWidth-svgLeft-svgRight)
 }
 
 // bands shades times.

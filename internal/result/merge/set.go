@@ -57,9 +57,12 @@ const maxHead = 256
 func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 	var added []*runFile
 	var err error
-	if isCollection(r, size) {
+	switch {
+	case isCollection(r, size):
 		added, err = readCollection(name, r, size)
-	} else {
+	case result.IsPage(r, size):
+		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
+	default:
 		var one *runFile
 		one, err = readRunFile(name, r, size)
 		added = []*runFile{one}

@@ -202,6 +202,32 @@
 		return groups;
 	}
 
+	// drawLabels writes the names of lines on them, each at another place.
+	function drawLabels(u, series) {
+		const { left, width } = u.bbox;
+		const px = uPlot.pxRatio;
+		u.ctx.save();
+		u.ctx.font = `700 ${12 * px}px system-ui, sans-serif`;
+		u.ctx.textAlign = "center";
+		u.ctx.lineWidth = 3 * px;
+		u.ctx.strokeStyle = colour("card");
+		series.forEach((s, n) => {
+			if (!s.label || !u.series[n + 1].show) return;
+			const wanted = left + (width * (n + 1)) / (series.length + 1);
+			let at = null;
+			for (let i = u.series[0].idxs[0]; i <= u.series[0].idxs[1]; i++) {
+				if (s.values[i] === null) continue;
+				const x = u.valToPos(u.data[0][i], "x", true);
+				if (!at || Math.abs(x - wanted) < Math.abs(at.x - wanted)) at = { x, y: u.valToPos(s.values[i], "y", true) - 4 * px };
+			}
+			if (!at) return;
+			u.ctx.fillStyle = colour(s.class);
+			u.ctx.strokeText(s.label, at.x, at.y);
+			u.ctx.fillText(s.label, at.x, at.y);
+		});
+		u.ctx.restore();
+	}
+
 	// nearMark shows the event at the cursor.
 	function nearMark(u) {
 		const near = line.marks.filter((m) => Math.abs(u.valToPos(m.at, "x") - u.cursor.left) < 7);
@@ -239,7 +265,7 @@
 			legend: { markers: { width: 0, fill: (u, i) => (i ? options.series[i - 1].stroke : "transparent") } },
 			hooks: {
 				drawClear: [...(timed ? [drawBands] : []), ...(options.behind || [])],
-				draw: timed ? [drawMarks] : [],
+				draw: [...(timed ? [drawMarks] : []), ...(options.before || [])],
 				setCursor: timed ? [nearMark] : [],
 				setSelect: [(u) => {
 					if (u.select.width < 4) return;
@@ -269,7 +295,7 @@
 			points: { show: chart.x.length < 3 },
 			value: (u, v) => (v === null || v === undefined ? "–" : text(v)),
 		}));
-		make(chart.id, chart.unit, chart.log, { timed: chart.xUnit === "time", xUnit: chart.xUnit, range, series }, [chart.x, ...chart.series.map((s) => s.values)]);
+		make(chart.id, chart.unit, chart.log, { timed: chart.xUnit === "time", xUnit: chart.xUnit, range, series, before: [(u) => drawLabels(u, chart.series)] }, [chart.x, ...chart.series.map((s) => s.values)]);
 	}
 
 	// makeHeat draws a map as a chart without lines. Each column is start, end, first bin and counts.

@@ -1,0 +1,234 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/tui/chart"
+)
+
+// Plot is points with intervals over the values of a factor, or over a number. It is a picture only: a table beside it
+// has its numbers.
+type Plot struct {
+	ID, Title, About string
+
+	Names  []string // of the places on the x axis, at equal distances; nil: X of the points is a number
+	XUnit  Unit     // of the numbers
+	Unit   Unit     // of the values
+	Log    bool
+	Groups []DotGroup
+	Limits []Limit
+}
+
+// DotGroup is points of one kind.
+type DotGroup struct {
+	Name, Class string
+	Joined      bool // by a line
+	Points      []Dot
+}
+
+// Dot is a point with its interval.
+type Dot struct {
+	X              float64 // a number, or an index of Names
+	Y, Low, High   float64
+	Strong, Failed bool // the best of an answer; a trial that did not pass
+	Label          string
+}
+
+// Limit is a line across the plot.
+type Limit struct {
+	Name    string
+	At      float64
+	Upright bool // at a place of the x axis
+}
+
+// Summary says what the plot shows, for those who do not see it.
+func (p *Plot) Summary() string {
+	var parts []string
+	for _, g := range p.Groups {
+		for _, d := range g.Points {
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Unit.text(d.Y))))
+		}
+	}
+	const most = 12
+	if len(parts) > most {
+		parts = append(parts[:most], fmt.Sprintf("and %d more", len(parts)-most))
+	}
+	return p.Title + ". " + strings.Join(parts, "; ") + "."
+}
+
+func (p *Plot) place(x float64) string {
+	if p.Names != nil {
+		return p.Names[int(x)]
+	}
+	return p.XUnit.text(x)
+}
+
+// html returns the figure.
+func (p *Plot) html() (template.HTML, error) {
+	if !p.measured() {
+		return "", nil
+	}
+	return render("picture", struct {
+		*Plot
+		SVG template.HTML
+	}{p, p.svg()})
+}
+
+func (p *Plot) measured() bool {
+	for _, g := range p.Groups {
+		if len(g.Points) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Plot) svg() template.HTML {
+	pic := newPicture(p.Summary())
+	pic.y, pic.xFrom, pic.xTo = p.y(), -0.5, float64(len(p.Names))-0.5
+	if p.Names == nil {
+		pic.xFrom, pic.xTo = 0, p.xEnd()
+	}
+	pic.grid(p.Unit)
+	p.xLabels(pic)
+	p.limits(pic)
+	for _, g := range p.Groups {
+		p.group(pic, &g)
+	}
+	p.legend(pic)
+	return pic.end()
+}
+
+// y returns the axis of the values.
+func (p *Plot) y() chart.Axis {
+	lo, hi := math.Inf(1), 0.0
+	take := func(v float64) {
+		if v > 0 {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	for _, g := range p.Groups {
+		for _, d := range g.Points {
+			take(d.Y)
+			take(d.Low)
+			take(d.High)
+		}
+	}
+	for _, l := range p.Limits {
+		if !l.Upright {
+			take(l.At)
+		}
+	}
+	switch {
+	case !p.Log:
+		return chart.Linear(hi*headroom, 4)
+	case hi == 0:
+		return chart.Decades(1e-3, 1)
+	}
+	return chart.Decades(lo, hi)
+}
+
+// xEnd returns the end of an axis of numbers.
+func (p *Plot) xEnd() (end float64) {
+	for _, g := range p.Groups {
+		for _, d := range g.Points {
+			end = max(end, d.X)
+		}
+	}
+	return end * headroom
+}
+
+// mostLabels bounds the labels of the places: more would cover each other.
+const mostLabels = 12
+
+func (p *Plot) xLabels(pic *picture) {
+	if p.Names == nil {
+		for _, v := range chart.Linear(pic.xTo, 5).Ticks {
+			if v <= pic.xTo {
+				fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(v), svgHeight-5, p.XUnit.tick(v))
+			}
+		}
+		return
+	}
+	each := (len(p.Names) + mostLabels - 1) / mostLabels
+	room := int((svgWidth - svgLeft - svgRight) / 6.2 / float64(min(len(p.Names), mostLabels)))
+	for i := 0; i < len(p.Names); i += each {
+		name := []rune(p.Names[i])
+		if len(name) > room {
+			name = append(name[:max(room-1, 1)], '…')
+		}
+		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(float64(i)), svgHeight-5, template.HTMLEscapeString(string(name)))
+	}
+}
+
+func (p *Plot) limits(pic *picture) {
+	for _, l := range p.Limits {
+		name := template.HTMLEscapeString(l.Name)
+		if l.Upright {
+			x := pic.px(l.At)
+			fmt.Fprintf(pic, `<path class="limit" d="M%.1f %gV%g"/><text class="tick end" x="%.1f" y="%g">%s</text>`, x, svgTop, svgHeight-svgBottom, x-4, svgTop+10, name)
+			continue
+		}
+		y := pic.py(l.At)
+		fmt.Fprintf(pic, `<path class="limit" d="M%g %.1fH%g"/><text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft, y, svgWidth-svgRight, svgWidth-svgRight-2, y-4, name)
+	}
+}
+
+func (p *Plot) group(pic *picture, g *DotGroup) {
+	if g.Joined {
+		pen := "M"
+		fmt.Fprintf(pic, `<path class="line %s" d="`, g.Class)
+		for _, d := range g.Points {
+			fmt.Fprintf(pic, "%s%.1f %.1f", pen, pic.px(d.X), pic.py(d.Y))
+			pen = "L"
+		}
+		pic.WriteString(`"/>`)
+	}
+	for _, d := range g.Points {
+		p.dot(pic, g, &d)
+	}
+}
+
+func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
+	x, y := pic.px(d.X), pic.py(d.Y)
+	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Unit.text(d.Y))
+	if d.Strong {
+		class += " strong"
+	}
+	fmt.Fprintf(pic, `<g class="dot %s">`, class)
+	if d.High > d.Low {
+		text += fmt.Sprintf(" (%s to %s)", p.Unit.text(d.Low), p.Unit.text(d.High))
+		low, high := pic.py(d.Low), pic.py(d.High)
+		fmt.Fprintf(pic, `<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
+	}
+	fmt.Fprintf(pic, `<title>%s</title>`, template.HTMLEscapeString(text))
+	if d.Failed {
+		fmt.Fprintf(pic, `<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
+	} else {
+		fmt.Fprintf(pic, `<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
+	}
+	if d.Label != "" {
+		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, template.HTMLEscapeString(d.Label))
+	}
+	pic.WriteString("</g>")
+}
+
+// legend names the kinds of points above the area.
+func (p *Plot) legend(pic *picture) {
+	if len(p.Groups) < 2 {
+		return
+	}
+	x := svgLeft
+	for _, g := range p.Groups {
+		failed := len(g.Points) > 0 && g.Points[0].Failed
+		shape := fmt.Sprintf(`<circle cx="%.0f" cy="8" r="4"/>`, x+6)
+		if failed {
+			shape = fmt.Sprintf(`<path d="M%.0f 4l8 8m0 -8l-8 8"/>`, x+2)
+		}
+		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, shape, x+14, template.HTMLEscapeString(g.Name))
+		x += 30 + 6.2*float64(len([]rune(g.Name)))
+	}
+}

@@ -1,0 +1,364 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// MaxRuns is the largest number of runs of one page: nobody tells more lines apart.
+const MaxRuns = 8
+
+// Several writes a page of several runs, each from its own start. files are their names, in the order of the runs.
+func Several(w io.Writer, runs []result.Result, files []string) error {
+	if len(runs) > MaxRuns {
+		return fmt.Errorf("%d runs: a page shows at most %d: name fewer, or compare two sets of them with kt compare", len(runs), MaxRuns)
+	}
+	if len(runs) == 0 {
+		return errors.New("there is no run to show")
+	}
+	p := newSeveralPage(runs, files)
+	d := Document{
+		Title: fmt.Sprintf("kt report ▸ %s", theme.Plural(len(runs), "run", "runs")), Head: p.head(), Timeline: p.timeline, Sections: p.sections(),
+		Foot: "Made by kt of " + theme.Plural(len(runs), "run file", "run files") + ". This page does not hold the runs: keep their files.",
+	}
+	return d.Write(w)
+}
+
+// severalPage is the page of several runs while it is made.
+type severalPage struct {
+	runs     []*runPage
+	files    []string
+	step     float64 // of the charts over time, in seconds
+	times    Values
+	timeline *Timeline
+}
+
+func newSeveralPage(runs []result.Result, files []string) *severalPage {
+	p := &severalPage{files: files, step: 1, timeline: &Timeline{To: 1, Marks: []Mark{}, Bands: []Band{}}}
+	warm := math.Inf(1)
+	for _, r := range runs {
+		one := newRunPage(r)
+		p.runs = append(p.runs, one)
+		p.timeline.To = max(p.timeline.To, one.timeline.To)
+		for i := range one.points {
+			p.step = max(p.step, math.Round(one.points[i].Seconds))
+		}
+		warm = min(warm, one.warm())
+	}
+	p.step = max(p.step, math.Ceil(p.timeline.To/maxPoints))
+	for at := p.step / 2; at < p.timeline.To; at += p.step {
+		p.times = append(p.times, at)
+	}
+	if warm > 0 {
+		p.timeline.Bands = append(p.timeline.Bands, Band{0, warm, "warmup"})
+	}
+	return p
+}
+
+// warm is when the warm-up ended; 0: there was none.
+func (p *runPage) warm() float64 {
+	for _, b := range p.timeline.Bands {
+		if b.Class == "warmup" {
+			return b.To
+		}
+	}
+	return 0
+}
+
+// letter is what a run is called on the page.
+func letter(i int) string { return string(rune('A' + i)) }
+
+// dashesOf are the dashes of the runs, which tell lines apart without colours.
+var dashesOf = [MaxRuns][]int{nil, {7, 3}, {2, 2}, {10, 3}, {5, 2}, {1, 2}, {12, 4}, {3, 4}}
+
+// runColors are the colours of the runs. People who see few colours tell them apart too (after Okabe and Ito).
+var runColors = [MaxRuns]struct{ light, dark string }{
+	{"#0067a8", "#56b4e9"}, {"#b84a00", "#e69f00"}, {"#007e5c", "#2fc49a"}, {"#a8337f", "#e38bc0"},
+	{"#806500", "#f0e442"}, {"#4a4fbf", "#a9b1ff"}, {"#8c2f39", "#ff8f80"}, {"#444b54", "#d9dee4"},
+}
+
+// series is the line of a run.
+func series(i int, values Values) Series {
+	return Series{Name: letter(i), Label: letter(i), Class: fmt.Sprintf("run%d", i), Dash: dashesOf[i], Values: values}
+}
+
+func (p *severalPage) head() Head {
+	h := Head{Command: "kt report", Subject: theme.Plural(len(p.runs), "run", "runs"), About: []string{"each from its own start"}}
+	if len(p.runs) > 1 {
+		h.About = append(h.About, "differences are against A")
+	}
+	h.Remarks = []string{"One run of each side shows no noise. kt compare tells differences from noise, with five runs a side or more."}
+	return h
+}
+
+func (p *severalPage) sections() []Section {
+	return []Section{
+		{ID: "runs", Title: "Runs", Wide: true, Blocks: []Block{p.list()}},
+		{ID: "side", Title: "Figures", Wide: true, Blocks: []Block{p.figures()}},
+		{ID: "time", Title: "Over time", Blocks: p.overTime()},
+		{ID: "latency", Title: "Latency", Blocks: p.latency()},
+		{ID: "differs", Title: "What differs", Wide: true, Blocks: []Block{p.differs()}},
+	}
+}
+
+// Runs says of each run what it was.
+type Runs []OneRun
+
+// OneRun is a run in a few sentences.
+type OneRun struct {
+	Letter, Class string
+	Head
+
+	File string
+}
+
+func (r Runs) html() (template.HTML, error) { return render("runs", r) }
+
+func (p *severalPage) list() (list Runs) {
+	for i, one := range p.runs {
+		h := one.head()
+		h.Remarks = nil
+		if one.say.Outage != "" {
+			h.Remarks = append(h.Remarks, "Outage: "+one.say.Outage)
+		}
+		list = append(list, OneRun{letter(i), fmt.Sprintf("run%d", i), h, p.files[i]})
+	}
+	return list
+}
+
+// shown is a figure of a run, for the table.
+type shown struct {
+	name   string
+	higher bool // more is better
+	write  func(float64) string
+	of     func(*runPage) float64 // NaN: the run has none
+}
+
+// shownFigures are the rows of the table.
+func shownFigures() []shown {
+	latency := func(us float64) string { return theme.Duration(time.Duration(us) * time.Microsecond) }
+	quantile := func(name string, of func(result.Latency) int64) shown {
+		return shown{name, false, latency, func(p *runPage) float64 {
+			_, l := p.headline()
+			if l.Count == 0 {
+				return math.NaN()
+			}
+			return float64(of(l))
+		}}
+	}
+	rate := func(reads bool) func(*runPage) float64 {
+		return func(p *runPage) float64 {
+			switch {
+			case reads && p.r.Fetch != nil && !tooShort(&p.r, false):
+				return p.r.Fetch.RecordsPerSecond
+			case !reads && p.writes && !tooShort(&p.r, true):
+				return p.r.Throughput.RecordsPerSecond
+			}
+			return math.NaN()
+		}
+	}
+	count := func(v float64) string { return theme.Count(int64(v)) }
+	return []shown{
+		{"acknowledged, records/s", true, theme.Rate, rate(false)},
+		{"read, records/s", true, theme.Rate, rate(true)},
+		{"MiB/s", true, theme.Number, mibOf},
+		quantile("p50", func(l result.Latency) int64 { return l.P50 }),
+		quantile("p90", func(l result.Latency) int64 { return l.P90 }),
+		quantile("p99", func(l result.Latency) int64 { return l.P99 }),
+		quantile("p99.9", func(l result.Latency) int64 { return l.P999 }),
+		quantile("longest", func(l result.Latency) int64 { return l.Max }),
+		{"failed, unknown or lost", false, count, func(p *runPage) float64 { return float64(p.errorsOf()) }},
+		{"CPU of kt, cores", false, theme.Number, func(p *runPage) float64 {
+			if p.r.Client.CPUCores == 0 {
+				return math.NaN()
+			}
+			return p.r.Client.CPUCores
+		}},
+	}
+}
+
+func mibOf(p *runPage) float64 {
+	switch {
+	case tooShort(&p.r, p.writes):
+		return math.NaN()
+	case !p.writes && p.r.Fetch != nil:
+		return p.r.Fetch.MiBPerSecond
+	}
+	return p.r.Throughput.MiBPerSecond
+}
+
+func (p *runPage) errorsOf() int64 {
+	n := p.r.Records.Failed + p.r.Records.Unknown
+	if v := p.r.Verify; v != nil && !v.OfAnotherRun {
+		n += v.Lost
+	}
+	return n
+}
+
+// figures has a row for each figure, and a column for each run.
+func (p *severalPage) figures() Table {
+	t := Table{
+		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: columns("<figure"),
+		Note: "Percentages are differences from A. “best” is the best of the valid runs, if there are several.",
+	}
+	counts := []Cell{{Text: "latency counts from"}}
+	for i, one := range p.runs {
+		t.Heads = append(t.Heads, Column{Name: letter(i)})
+		counts = append(counts, Cell{Text: strings.TrimSuffix(one.latencyName(), ", mostly queueing: the rate is unlimited")})
+	}
+	for _, f := range shownFigures() {
+		if row := p.row(f); row != nil {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Rows = append(t.Rows, counts)
+	return t
+}
+
+// row returns the row of a figure; nil: no run has it.
+func (p *severalPage) row(f shown) []Cell {
+	row := []Cell{{Text: f.name}}
+	best, valid, values := math.NaN(), 0, make([]float64, len(p.runs))
+	for i, one := range p.runs {
+		v := f.of(one)
+		if values[i] = v; !one.r.Valid || math.IsNaN(v) {
+			continue
+		}
+		if valid++; math.IsNaN(best) || v != best && v > best == f.higher {
+			best = v
+		}
+	}
+	if !slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
+		return nil
+	}
+	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
+	for i, v := range values {
+		if math.IsNaN(v) {
+			row = append(row, Cell{Text: "–", Class: "muted"})
+			continue
+		}
+		c := Cell{Text: f.write(v)}
+		if i > 0 && values[0] > 0 {
+			c.Note = report.Signed(v/values[0] - 1)
+		}
+		if v == best && p.runs[i].r.Valid && valid > 1 && !alike {
+			c.Class, c.Note = "good", strings.TrimSpace(c.Note+" best")
+		}
+		row = append(row, c)
+	}
+	return row
+}
+
+// overTime is the throughput and the p99 of all runs.
+func (p *severalPage) overTime() []Block {
+	rate := &Chart{ID: "throughput", Title: "Throughput", About: "records a second", X: p.times, XUnit: Time, Unit: Rate, Timeline: p.timeline}
+	p99 := &Chart{ID: "p99", Title: "Latency, p99", About: "of each second or step", X: p.times, XUnit: Time, Unit: Latency, Log: true, Timeline: p.timeline}
+	for i, one := range p.runs {
+		rate.add(series(i, p.along(one, one.rateIn)))
+		p99.add(series(i, p.along(one, one.p99In)))
+	}
+	return []Block{rate, p99}
+}
+
+// along returns a value for each step of the charts: points of different runs have different times.
+func (p *severalPage) along(one *runPage, of func(from, to float64, points []result.Point) float64) Values {
+	values := make(Values, len(p.times))
+	first := 0
+	for i, at := range p.times {
+		from, to := at-p.step/2, at+p.step/2
+		for first < len(one.points) && one.points[first].End() <= from {
+			first++
+		}
+		last := first
+		for last < len(one.points) && one.points[last].StartSeconds < to {
+			last++
+		}
+		values[i] = of(from, to, one.points[first:last])
+	}
+	return values
+}
+
+// covered is the share of a step or of a point that the two have in common, from which on the step shows the point.
+const covered = 0.4
+
+func shared(from, to float64, p *result.Point) (seconds float64, shows bool) {
+	seconds = min(to, p.End()) - max(from, p.StartSeconds)
+	return seconds, seconds >= covered*min(to-from, p.Seconds)
+}
+
+// rateIn is the mean rate of a step.
+func (p *runPage) rateIn(from, to float64, points []result.Point) float64 {
+	n, time, shown := 0.0, 0.0, false
+	for i := range points {
+		x := &points[i]
+		seconds, shows := shared(from, to, x)
+		records := x.Acknowledged
+		if !p.writes {
+			records = x.Consumed
+		}
+		n, time, shown = n+float64(records)*seconds/x.Seconds, time+seconds, shown || shows
+	}
+	if !shown {
+		return math.NaN()
+	}
+	return n / time
+}
+
+// p99In is the highest p99 of the points of a step.
+func (p *runPage) p99In(from, to float64, points []result.Point) float64 {
+	highest := math.NaN()
+	for i := range points {
+		v := us(points[i].P99)
+		if p.reads {
+			v = us(points[i].EndToEndP99)
+		}
+		if _, shows := shared(from, to, &points[i]); shows && !math.IsNaN(v) && !(highest > v) {
+			highest = v
+		}
+	}
+	return highest
+}
+
+// latency is the latency by percentile.
+func (p *severalPage) latency() []Block {
+	c := &Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: Percentile, Unit: Latency, Log: true}
+	for i, one := range p.runs {
+		of := one.percentiles()
+		if len(of.Series) > 0 {
+			c.X = of.X
+			c.Series = append(c.Series, series(i, of.Series[0].Values)) // the headline is its first
+		}
+	}
+	if len(c.Series) == 0 {
+		return nil
+	}
+	return []Block{c}
+}
+
+// differs is what may explain the differences.
+func (p *severalPage) differs() Block {
+	runs := make([]*result.Result, len(p.runs))
+	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: columns("<what")}
+	for i, one := range p.runs {
+		runs[i] = &one.r
+		t.Heads = append(t.Heads, Column{Name: letter(i), Text: true})
+	}
+	for _, f := range study.Differ(runs) {
+		t.Rows = append(t.Rows, cells(append([]string{f.What}, f.Values...)...))
+	}
+	if len(t.Rows) == 0 {
+		return Sentence("Settings and environments are alike.")
+	}
+	return t
+}

@@ -1,0 +1,349 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Study writes the page of a study.
+func Study(w io.Writer, d *study.Document, _ report.Options) error {
+	h := Head{Command: "kt study", Subject: d.Study.Name, About: []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))}}
+	if d.Study.About != "" {
+		h.Remarks = []string{d.Study.About}
+	}
+	if d.Embedded() {
+		h.Alerts = []string{result.EmbeddedNotice}
+	}
+	doc := Document{
+		Title: "kt study ▸ " + d.Study.Name, Head: h, Foot: madeAgain(d.ID),
+		Sections: []Section{
+			{ID: "answers", Title: "Answers", Wide: true, Blocks: []Block{answers(d)}},
+			{ID: "charts", Title: "By factor", Blocks: plots(d)},
+			{ID: "cells", Title: "Cells", Wide: true, Blocks: []Block{cellTable(d)}},
+			{ID: "faults", Title: "Faults", Wide: true, Blocks: []Block{faultTable(d)}},
+			{ID: "published", Title: "Beside published figures", Wide: true, Blocks: []Block{published(d)}},
+		},
+	}
+	return doc.Write(w)
+}
+
+func madeAgain(id string) string {
+	return "Made by kt study report " + id + " --output html. This page does not hold the runs: keep the folder of the study."
+}
+
+// answers has each answer under its question.
+func answers(d *study.Document) (notes Notes) {
+	for i := range d.Answers {
+		a := &d.Answers[i]
+		notes = append(notes, Note{question(d, a), a.Sentence, ""})
+	}
+	return notes
+}
+
+// question is what an answer is about.
+func question(d *study.Document, a *study.Answer) string {
+	text := "best " + a.Factor + " by " + a.By.String()
+	if a.Best == "" {
+		text = a.By.String() + " by " + a.Factor
+	}
+	for _, f := range d.Study.Factors {
+		if v, ok := a.At[f.Name]; ok {
+			text += ", " + f.Name + "=" + v
+		}
+	}
+	return text
+}
+
+// maxPlots bounds the plots of a page. The table has every cell.
+const maxPlots = 24
+
+// plots are the throughput and the p99 along each answer, and its own metric if it is another.
+func plots(d *study.Document) (blocks []Block) {
+	var seen []string
+	for i := range d.Answers {
+		a := &d.Answers[i]
+		for _, m := range []study.Metric{study.Throughput, study.P99, a.By} {
+			key := fmt.Sprint(m, a.Factor, a.At)
+			if slices.Contains(seen, key) || len(blocks) == maxPlots {
+				continue
+			}
+			seen = append(seen, key)
+			blocks = append(blocks, along(d, a, m, fmt.Sprintf("plot-%d", len(blocks))))
+		}
+	}
+	return blocks
+}
+
+// along is a metric over the values of the factor of an answer.
+func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot {
+	unit, times := unitOf(m)
+	p := &Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval", Unit: unit, Log: unit == Latency}
+	for _, f := range d.Study.Factors {
+		if v, ok := a.At[f.Name]; ok {
+			p.About += ", " + f.Name + "=" + v
+		}
+	}
+	by := *a
+	by.By = m
+	g := DotGroup{Class: "flow", Joined: true}
+	if m != study.Throughput {
+		g.Class = "p99"
+	}
+	for i, bar := range d.Along(&by) {
+		p.Names = append(p.Names, bar.Value)
+		if s := bar.Spread; s.N > 0 {
+			g.Points = append(g.Points, Dot{X: float64(i), Y: s.Median * times, Low: s.Low * times, High: s.High * times, Strong: m == a.By && bar.LikeBest})
+		}
+	}
+	if m == a.By {
+		p.About += "; filled: the best, and values like it"
+	}
+	p.Groups = []DotGroup{g}
+	return p
+}
+
+// unitOf returns the unit of a metric, and what its values are multiplied by.
+func unitOf(m study.Metric) (unit Unit, times float64) {
+	switch m {
+	case study.Throughput:
+		return Rate, 1
+	case study.Bytes, study.Roughness, study.CPU:
+		return Cores, 1
+	}
+	return Latency, 1e-6
+}
+
+// loadHeads are the heads of what tells the rows of a table apart.
+func loadHeads(d *study.Document) (heads []string) {
+	for _, f := range d.Study.Factors {
+		heads = append(heads, "<"+f.Name)
+	}
+	if len(d.Study.Loads) > 1 {
+		heads = append(heads, "<load")
+	}
+	return heads
+}
+
+// loadCells are the cells below loadHeads.
+func loadCells(d *study.Document, c *study.CellDoc, f *study.CellFigures) (at []string) {
+	for _, factor := range d.Study.Factors {
+		at = append(at, c.At[factor.Name])
+	}
+	if len(d.Study.Loads) > 1 {
+		at = append(at, f.Load)
+	}
+	return at
+}
+
+// cellTable has a row for each load of each cell.
+func cellTable(d *study.Document) Table {
+	heads := append(loadHeads(d), "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "<limit")
+	t := Table{ID: "cell-table", Caption: "Medians of the runs of each cell, and the interval of the throughput", Heads: columns(heads...)}
+	first := len(loadHeads(d))
+	var rates []float64
+	add := func(c *study.CellDoc, f *study.CellFigures) {
+		row := cells(append(loadCells(d, c, f), figuresOf(f)...)...)
+		last := &row[len(row)-1]
+		switch {
+		case c.LeftOut != "":
+			last.Text, last.Class = "left out: "+c.LeftOut, "warn"
+		case f.Invalid > 0 || f.ClientBound:
+			last.Class = "warn"
+		}
+		t.Rows, rates = append(t.Rows, row), append(rates, f.Throughput.Median)
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		add(c, &c.CellFigures)
+		for j := range c.Beside {
+			add(c, &c.Beside[j])
+		}
+	}
+	bars(t.Rows, first, rates)
+	return t
+}
+
+func figuresOf(f *study.CellFigures) []string {
+	of := func(m study.Metric) string {
+		if f.Of(m).N == 0 {
+			return "–"
+		}
+		return report.Figure(m, f.Of(m).Median)
+	}
+	r := f.Throughput
+	from, to := "–", "–"
+	if r.N > 0 {
+		from, to = report.Figure(study.Throughput, r.Low), report.Figure(study.Throughput, r.High)
+	}
+	return []string{
+		of(study.Throughput), from, to, of(study.Bytes), of(study.P50), of(study.P99), of(study.P999), of(study.Roughness), of(study.CPU),
+		strconv.Itoa(r.N), report.LimitsOf(f),
+	}
+}
+
+// faultTable is what the runs saw of faults; no row: nothing.
+func faultTable(d *study.Document) Table {
+	t := Table{
+		ID: "fault-table", Caption: "What the runs saw of faults: medians, and the range", Heads: columns(append(loadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")...),
+	}
+	if !d.Faulty() {
+		return t
+	}
+	count := func(v float64) string { return theme.Count(int64(v)) }
+	time := func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }
+	add := func(c *study.CellDoc, f *study.CellFigures) {
+		if len(c.Runs) > 0 {
+			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f), overRuns(f.Failed, count), overRuns(f.Lost, count), overRuns(f.Gap, time),
+				overRuns(f.Recovered, time), overRuns(f.InSync, time))...))
+		}
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		add(c, &c.CellFigures)
+		for j := range c.Beside {
+			add(c, &c.Beside[j])
+		}
+	}
+	return t
+}
+
+// overRuns writes the median of an effect with its range.
+func overRuns(s study.Spread, write func(float64) string) string {
+	switch {
+	case s.N == 0:
+		return "–"
+	case s.Low < s.High:
+		return fmt.Sprintf("%s (%s – %s)", write(s.Median), write(s.Low), write(s.High))
+	}
+	return write(s.Median)
+}
+
+// published is the table of figures that others have measured.
+func published(d *study.Document) Table {
+	t := Table{ID: "published-table", Caption: "Figures that others have published, and those of this study", Heads: columns("<case", "<at", "published", "here", "ratio", "<their environment", "<here")}
+	for _, p := range d.Published {
+		row := cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), "–", "–", p.Environment, p.EnvironmentHere)
+		if p.Ratio > 0 {
+			row[3].Text, row[4].Text = report.Rounded(p.Here), theme.Ratio(p.Ratio)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// Trial writes the page of a trial of changes.
+func Trial(w io.Writer, d *study.TrialDocument, _ report.Options) error {
+	h := Head{
+		Command: "kt trial", Subject: d.Study.Trial.String(), Line: d.Study.Loads[0].String(),
+		About: []string{d.ID, theme.Plural(d.Control.Runs, "run", "runs") + " without it", theme.Plural(d.Changed.Runs, "run", "runs") + " with it"},
+	}
+	metrics := make([]study.Compared, len(d.Effects))
+	for i := range d.Effects {
+		metrics[i] = d.Effects[i].Compared
+	}
+	doc := Document{
+		Title: "kt trial ▸ " + d.Study.Trial.String(), Head: h, Foot: madeAgain(d.ID),
+		Sections: []Section{
+			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
+			{ID: "effects", Title: "Effects", Wide: true, Blocks: []Block{shifts(metrics, "control", "changed")}},
+			{ID: "sides", Title: "Runs", Blocks: []Block{side("without", &d.Control), side("with", &d.Changed), files(&d.Control, &d.Changed)}},
+		},
+	}
+	return doc.Write(w)
+}
+
+// Find writes the page of a search for the highest rate that holds.
+func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
+	load := d.Study.Loads[0].String()
+	h := Head{Command: "kt find", Subject: "the highest rate that holds", Line: load, About: []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")}}
+	if !d.Over {
+		h.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
+	}
+	doc := Document{
+		Title: "kt find ▸ " + load, Head: h, Foot: madeAgain(d.ID),
+		Sections: []Section{
+			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
+			{ID: "charts", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
+			{ID: "trials", Title: "Trials", Wide: true, Blocks: []Block{trialTable(d)}},
+			{ID: "latencies", Title: "Latency below the peak", Wide: true, Blocks: []Block{curveTable(d)}},
+		},
+	}
+	return doc.Write(w)
+}
+
+// curve is the latency over the rate, with what it must stay below.
+func curve(d *study.FindDocument) *Plot {
+	p := &Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: Rate, Unit: Latency, Log: true}
+	g := DotGroup{Name: "p99", Class: "p99", Joined: true}
+	for _, c := range d.Curve {
+		dot := Dot{X: c.Rate, Y: c.Latency.P99 / 1e6, Strong: c.Knee}
+		if c.Knee {
+			dot.Label = "knee"
+		}
+		g.Points = append(g.Points, dot)
+	}
+	slices.SortFunc(g.Points, func(a, b Dot) int { return int(a.X - b.X) })
+	p.Groups = []DotGroup{g}
+	for _, s := range d.Study.Find.SLO {
+		p.Limits = append(p.Limits, Limit{Name: fmt.Sprintf("%s < %s", s.Metric, theme.Duration(micros(int64(s.Below)))), At: s.Below / 1e6})
+	}
+	return p
+}
+
+// reached is what each trial reached at its rate.
+func reached(d *study.FindDocument) *Plot {
+	p := &Plot{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: Rate, Unit: Rate}
+	held, failed := DotGroup{Name: "held", Class: "good"}, DotGroup{Name: "did not hold", Class: "bad"}
+	for _, t := range d.Trials {
+		if t.Rate == 0 {
+			continue // the burst had no rate
+		}
+		dot := Dot{X: t.Rate, Y: t.Achieved, Failed: t.Outcome != study.Passed}
+		if dot.Failed {
+			failed.Points = append(failed.Points, dot)
+		} else {
+			held.Points = append(held.Points, dot)
+		}
+	}
+	p.Groups = slices.DeleteFunc([]DotGroup{held, failed}, func(g DotGroup) bool { return len(g.Points) == 0 })
+	if peak := d.Peak.RecordsPerSecond; peak > 0 {
+		p.Limits = []Limit{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
+	}
+	return p
+}
+
+func trialTable(d *study.FindDocument) Table {
+	t := Table{ID: "trial-table", Caption: "Trials in their order", Heads: columns("<trial", "rate", "reached", "<outcome", "<reasons")}
+	classes := map[study.Outcome]string{study.Passed: "good", study.Failed: "bad", study.Invalid: "muted"}
+	for _, one := range d.Trials {
+		row := cells(string(one.Kind), report.RateOf(one.Rate), report.Rounded(one.Achieved), string(one.Outcome), strings.Join(one.Reasons, "; "))
+		row[3].Class = classes[one.Outcome]
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func curveTable(d *study.FindDocument) Table {
+	t := Table{ID: "curve-table", Caption: "Latency at shares of the peak", Heads: columns("of the peak", "rate", "p50", "p99", "p99.9", "<")}
+	var p99 []float64
+	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
+	for _, c := range d.Curve {
+		knee := ""
+		if c.Knee {
+			knee = "knee"
+		}
+		t.Rows = append(t.Rows, cells(theme.Percent(c.Share), report.RateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), knee))
+		p99 = append(p99, c.Latency.P99)
+	}
+	bars(t.Rows, 3, p99)
+	return t
+}
