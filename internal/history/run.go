@@ -37,7 +37,7 @@ type Run struct {
 	Server    string       `json:"server"` // the first broker; "": the one inside kt
 	Tags      []string     `json:"tags"`
 
-	RecordsPerSecond *float64 `json:"records_per_second"` // nil: it has no figures
+	RecordsPerSecond *float64 `json:"records_per_second"` // nil: it has no figures, or was too short for a rate
 	Headline         string   `json:"headline"`           // the figure to quote, as in the result
 	P99US            *int64   `json:"p99_us"`             // of the headline latency; nil: the headline is none
 	BoundBy          string   `json:"bound_by"`
@@ -121,7 +121,10 @@ func (r *Run) figures(res *result.Result) {
 	if !res.Plan.Writes() && res.Fetch != nil {
 		rate = res.Fetch.RecordsPerSecond
 	}
-	r.RecordsPerSecond, r.Valid = &rate, &res.Valid
+	if rate > 0 || res.Records.Acknowledged+res.Records.Consumed == 0 { // else it was too short for a rate
+		r.RecordsPerSecond = &rate
+	}
+	r.Valid = &res.Valid
 	r.Headline, r.BoundBy, r.Ended = res.Headline, string(res.BoundBy.Limit), res.Ended
 	switch l := &res.Latency; {
 	case res.Headline == "response" && l.Response.Count > 0:

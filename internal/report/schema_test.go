@@ -145,7 +145,7 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	unit := regexp.MustCompile(`(^|_)(ns|us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
 	plain := []string{
-		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "collections", "commits", "compressibility",
+		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "checks", "collections", "commits", "compressibility",
 		"consumed", "consumer_lag", "consumers", "count", "counted_processes", "dropped_packets", "events", "events_left_out",
 		"failed", "failed_connects", "first_consumer", "first_producer", "gomaxprocs", "groups", "memory_maps_limit", "memory_maps_max", "offered", "out_of_range", "partition_count", "partition_slot",
 		"partition_slots", "partitions", "pid", "polls", "process", "processes", "producers",
