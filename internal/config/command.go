@@ -43,7 +43,7 @@ var Groups = []string{
 // common are the flags that the help of a command with many flags shows first.
 var common = []string{
 	"bootstrap-server", "cluster", "topic", "partitions", "replication-factor", "rate", "num-records", "duration", "warmup", "producers", "consumers", "group", "from",
-	"record-size", "acks", "compression", "engine", "verify", "command-config", "on", "limit", "output", "verbose",
+	"record-size", "acks", "compression", "engine", "verify", "command-config", "on", "limit", "output", "html", "verbose",
 	"delta", "fail-on", "slo", "ladder", "trial-time", "set", "run-time", "repeats", "bytes", "check", "apply", "dry-run", "script", "rollback", "status", "explain", "all", "role", "dirs", "only", "strict", "yes", "profile",
 }
 

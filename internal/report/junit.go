@@ -61,7 +61,7 @@ func JUnit(w io.Writer, r result.Result, _ Options) error {
 	add("valid", "kt keeps its own schedule", "", strings.Join(invalid(r), "; "))
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		value := limitValue(l, l.Note)
+		value := LimitValue(l, l.Note)
 		if l.Value != nil && l.Stretches > 0 {
 			value += ": " + stretches(l)
 		}

@@ -22,7 +22,7 @@ func Markdown(w io.Writer, r result.Result, _ Options) error {
 	}
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		value := limitValue(l, l.Note)
+		value := LimitValue(l, l.Note)
 		if l.Value != nil && l.Stretches > 0 {
 			value += " (" + stretches(l) + ")"
 		}

@@ -18,7 +18,7 @@ func (t *text) limits(r result.Result) {
 		if l.Held {
 			style = good
 		}
-		g.rows = append(g.rows, []gridCell{{limitValue(l, string(t.th.Glyphs.Missing)), plain}, {l.Expression, plain}, {heldWord(l), style}})
+		g.rows = append(g.rows, []gridCell{{LimitValue(l, string(t.th.Glyphs.Missing)), plain}, {l.Expression, plain}, {heldWord(l), style}})
 		switch {
 		case l.Note != "":
 			g.note(warn, l.Note)
@@ -29,8 +29,8 @@ func (t *text) limits(r result.Result) {
 	t.draw(g)
 }
 
-// limitValue returns the value of a limit for people, or a sign that there is none.
-func limitValue(l *result.Limit, missing string) string {
+// LimitValue returns the value of a limit for people, or a sign that there is none.
+func LimitValue(l *result.Limit, missing string) string {
 	if l.Value == nil {
 		return missing
 	}

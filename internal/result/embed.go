@@ -192,8 +192,13 @@ func (r *Result) check() error {
 	if len(r.Series) > 2*maxPoints || len(r.Events) > maxEvents {
 		return fmt.Errorf("its series has %d points, and there are %d events", len(r.Series), len(r.Events))
 	}
-	if o := r.Outage; o != nil && o.BeganWith != "" && (o.BeganSeconds == nil || o.RecordsFailed == nil) {
+	if o := r.Outage; o != nil && (o.BeganWith != "" && (o.BeganSeconds == nil || o.RecordsFailed == nil) || (o.LongestGapMS == nil) != (o.LongestGapFromSeconds == nil)) {
 		return errors.New("its outage has no beginning")
+	}
+	for i, s := range r.Stages {
+		if !s.Valid && len(s.Invalid) == 0 {
+			return fmt.Errorf("its stage %d is not valid for no reason", i+1)
+		}
 	}
 	for i := range r.Series {
 		p := &r.Series[i]

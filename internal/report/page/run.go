@@ -24,11 +24,15 @@ func Run(w io.Writer, r result.Result, _ report.Options) error {
 	if err != nil {
 		return err
 	}
-	d := Document{
+	return p.document(run).Write(w)
+}
+
+// document returns the page with the run in it.
+func (p *runPage) document(run string) *Document {
+	return &Document{
 		Title: p.command() + " ▸ " + p.say.Subject, Head: p.head(), Timeline: p.timeline, Run: run, Sections: p.sections(),
-		Foot: "Made by kt " + r.KTVersion + ". This file holds the whole run: kt report FILE reads it.",
+		Foot: "Made by kt " + p.r.KTVersion + ". This file holds the whole run: kt report FILE reads it.",
 	}
-	return d.Write(w)
 }
 
 // maxPoints bounds the points of a chart of each phase.
@@ -131,7 +135,7 @@ func (p *runPage) about() []string {
 	case r.Environment.Host.Hostname != "":
 		about = append(about, "on "+r.Environment.Host.Hostname)
 	}
-	about = append(about, userTags(r)...)
+	about = append(about, r.Tags...)
 	version, _, _ := strings.Cut(r.KTVersion, " ")
 	return append(about, "kt "+version)
 }

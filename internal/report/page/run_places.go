@@ -1,14 +1,46 @@
 package page
 
-import "github.com/kt-bench/kt/internal/result"
+import (
+	"slices"
 
-// The places of parts that results do not have yet.
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+)
 
-// userTags returns the tags that a user gave the run: Header.Tags, once it is there.
-func userTags(_ *result.Result) []string { return nil }
+// limits is the table of what the run had to keep.
+func (p *runPage) limits() []Block {
+	t := Table{ID: "kept", Caption: "What the run had to keep", Heads: columns("<limit", "value", "<held", "<note")}
+	for i := range p.r.Limits {
+		l := &p.r.Limits[i]
+		row := cells(l.Expression, report.LimitValue(l, "–"), "yes", l.Note)
+		row[2].Class = "good"
+		if !l.Held {
+			row[2] = Cell{Text: "no", Class: "bad"}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return []Block{t}
+}
 
-// limits is the table of the limits that were asked for: Result.Limits (expression, value, held), once it is there.
-func (p *runPage) limits() []Block { return nil }
-
-// tune is what kt tune found on the machines at that time: Trailer.Tune, once it is there.
-func (p *runPage) tune() []Block { return nil }
+// tune is what kt tune found on the machines when the run began, failures first.
+func (p *runPage) tune() []Block {
+	t := Table{ID: "findings", Caption: "What kt tune found when the run began", Heads: columns("<host", "<verdict", "<check", "<is", "<wanted", "<why")}
+	order := []string{result.TuneFail, result.TuneWarn, result.TuneInfo}
+	classes := map[string]string{result.TuneFail: "bad", result.TuneWarn: "warn"}
+	for i := range p.r.Tune {
+		c := &p.r.Tune[i]
+		findings := slices.Clone(c.Findings)
+		slices.SortStableFunc(findings, func(a, b result.TuneFinding) int {
+			return slices.Index(order, a.Verdict) - slices.Index(order, b.Verdict)
+		})
+		for _, f := range findings {
+			row := cells(c.Host, f.Verdict, f.Title, f.Current, f.Wanted, f.Why)
+			row[1].Class, row[2].Note = classes[f.Verdict], f.ID
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return []Block{t, Notes{{"now", "kt tune --check says how this machine is now; kt tune --apply changes it, and can undo that.", ""}}}
+}

@@ -67,7 +67,12 @@ func (p *runPage) bandwidthTile() Tile {
 	if tooShort(r, p.writes) {
 		return Tile{Name: t.Name, Value: "–"}
 	}
-	if ratio := r.Batches.CompressionRatio; p.writes && ratio > 0 {
+	const shows = 1.05 // less is as good as none
+	switch ratio := r.Batches.CompressionRatio; {
+	case !p.writes || ratio == 0:
+	case ratio < shows:
+		t.Notes = append(t.Notes, "not compressed")
+	default:
 		t.Notes = append(t.Notes, "compressed "+theme.Ratio(ratio))
 	}
 	return t

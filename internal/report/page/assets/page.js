@@ -279,7 +279,8 @@
 		u.event = document.createElement("div");
 		u.event.className = "event muted";
 		if (timed) place.append(u.event);
-		new ResizeObserver(() => u.setSize(size())).observe(place);
+		u.resized = new ResizeObserver(() => u.setSize(size()));
+		u.resized.observe(place);
 		live.push(u);
 		return u;
 	}
@@ -364,7 +365,10 @@
 	// The page
 
 	function build(run) {
-		for (const u of live.splice(0)) u.destroy();
+		for (const u of live.splice(0)) {
+			u.resized.disconnect();
+			u.destroy();
+		}
 		data.charts.forEach(makeChart);
 		if (run) data.heats.forEach((heat) => makeHeat(heat, run.heat));
 	}

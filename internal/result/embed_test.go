@@ -1,0 +1,69 @@
+package result
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// pageWith returns a page that holds a text.
+func pageWith(t *testing.T, embedded string) string {
+	t.Helper()
+	packed, err := Pack([]byte(embedded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return PageStart + "<p>x</p>\n" + EmbedStart + packed + EmbedEnd + "\n"
+}
+
+func TestAPageIsReadOnlyIfARunCanHaveItsNumbers(t *testing.T) {
+	for want, change := range map[string]func(r *Result){
+		"":                       func(*Result) {},
+		"offered is -1":          func(r *Result) { r.Records.Offered = -1 },
+		"10 records were":        func(r *Result) { r.Records.Acknowledged = 11 },
+		"its series has a step":  func(r *Result) { r.Series = []Point{{StartSeconds: -1}} },
+		"its series has 7201":    func(r *Result) { r.Series = make([]Point, 2*maxPoints+1) },
+		"it lasted -2 s":         func(r *Result) { r.ElapsedSeconds = -2 },
+		"its outage has no":      func(r *Result) { r.Outage = &Outage{BeganWith: stats.Exec} },
+		"not valid for no":       func(r *Result) { r.Stages = []StageRow{{}} },
+		"its schema is 1, and t": func(r *Result) { r.Schema = 1 },
+	} {
+		r := Result{Header: Header{Schema: Schema}, Records: Records{Offered: 10, Acknowledged: 10}}
+		change(&r)
+		doc, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadPage(strings.NewReader(pageWith(t, `{"result":`+string(doc)+`}`)))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
+	whole := pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,3,5]]}`)
+	if _, err := ReadPage(strings.NewReader(whole)); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string]string{
+		"cut in its run":       whole[:len(whole)-40],
+		"no base64":            strings.Replace(whole, EmbedStart, EmbedStart+"<", 1),
+		"no JSON":              pageWith(t, `{`),
+		"another document":     pageWith(t, `{"result":[]}`),
+		"a bin too high":       pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,115,5]]}`),
+		"a bin below 0":        pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,-1,5]]}`),
+		"a count below 0":      pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,3,-5]]}`),
+		"columns out of order": pageWith(t, `{"result":{"schema":2},"heat":[[5,6,3,5],[0,1,3,5]]}`),
+		"half a column":        pageWith(t, `{"result":{"schema":2},"heat":[[5]]}`),
+	} {
+		if r, err := ReadPage(strings.NewReader(page)); err == nil || !strings.Contains(err.Error(), "damaged") && !strings.Contains(err.Error(), "impossible") {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	if _, err := ReadPage(strings.NewReader(PageStart + "<p>several runs</p>")); err == nil || !strings.Contains(err.Error(), "no run of its own") {
+		t.Errorf("without a run: %v", err)
+	}
+}
