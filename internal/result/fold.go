@@ -132,7 +132,7 @@ func (f *Fold) allPoints() []Point {
 
 // allHeat returns the heat map so far, with the windows that no sample has come after.
 func (f *Fold) allHeat() []HeatColumn {
-	f.heat.share()
+	f.heat.columns = slices.Clip(f.heat.share()) // so that the next second does not take the memory of the last one here
 	m := f.heatOf(f.second)
 	return m.share()
 }

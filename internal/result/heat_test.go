@@ -38,6 +38,24 @@ func TestTheHeatMapIsBoundedLosesNothingAndLeavesSnapshotsAlone(t *testing.T) {
 	}
 }
 
+func TestTheHeatMapOfAResultStaysWhenTheRunGoesOn(t *testing.T) {
+	f := NewFold(Header{Plan: plan.Plan{Command: plan.Produce, Producers: 1}})
+	add := func(i int) {
+		w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		w.Response.RecordN(time.Millisecond, int64(i+1))
+		f.AddWindow(w)
+	}
+	add(0)
+	add(1)
+	held := f.Result().Heat // with a second that no sample has come after
+	copied := slices.Clone(held)
+	add(2)
+	add(3)
+	if got := f.Result().Heat; !slices.Equal(held, copied) || len(held) != 2 || len(got) != 4 || cells(got) != 1+2+3+4 {
+		t.Errorf("%d columns, later %d with %d latencies; unchanged: %v", len(held), len(got), cells(got), slices.Equal(held, copied))
+	}
+}
+
 func cells(columns []HeatColumn) (n int) {
 	for _, c := range columns {
 		for _, v := range c.Bins {
