@@ -2,6 +2,8 @@
 //
 //	err := page.Run(w, result, report.Options{})
 //
+// [Several] writes one of several runs, [Compare], [Study], [Find] and [Trial] those of many.
+//
 // A page is a [Document] of sections, and each section has blocks: a [Chart], a [Heat], a [Table], and others in
 // blocks.go. Of each chart there is one model, from which both its static picture in SVG and the data of the live chart
 // are made. The static pictures are for printers and for browsers without JavaScript.

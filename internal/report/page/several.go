@@ -143,13 +143,15 @@ type shown struct {
 	higher bool // more is better
 	write  func(float64) string
 	of     func(*runPage) float64 // NaN: the run has none
+
+	latency bool
 }
 
 // shownFigures are the rows of the table.
 func shownFigures() []shown {
 	latency := func(us float64) string { return theme.Duration(time.Duration(us) * time.Microsecond) }
 	quantile := func(name string, of func(result.Latency) int64) shown {
-		return shown{name, false, latency, func(p *runPage) float64 {
+		return shown{name: name, write: latency, latency: true, of: func(p *runPage) float64 {
 			_, l := p.headline()
 			if l.Count == 0 {
 				return math.NaN()
@@ -170,16 +172,16 @@ func shownFigures() []shown {
 	}
 	count := func(v float64) string { return theme.Count(int64(v)) }
 	return []shown{
-		{"acknowledged, records/s", true, theme.Rate, rate(false)},
-		{"read, records/s", true, theme.Rate, rate(true)},
-		{"MiB/s", true, theme.Number, mibOf},
+		{name: "acknowledged, records/s", higher: true, write: theme.Rate, of: rate(false)},
+		{name: "read, records/s", higher: true, write: theme.Rate, of: rate(true)},
+		{name: "MiB/s", higher: true, write: theme.Number, of: mibOf},
 		quantile("p50", func(l result.Latency) int64 { return l.P50 }),
 		quantile("p90", func(l result.Latency) int64 { return l.P90 }),
 		quantile("p99", func(l result.Latency) int64 { return l.P99 }),
 		quantile("p99.9", func(l result.Latency) int64 { return l.P999 }),
 		quantile("longest", func(l result.Latency) int64 { return l.Max }),
-		{"failed, unknown or lost", false, count, func(p *runPage) float64 { return float64(p.errorsOf()) }},
-		{"CPU of kt, cores", false, theme.Number, func(p *runPage) float64 {
+		{name: "failed, unknown or lost", write: count, of: func(p *runPage) float64 { return float64(p.errorsOf()) }},
+		{name: "CPU of kt, cores", write: theme.Number, of: func(p *runPage) float64 {
 			if p.r.Client.CPUCores == 0 {
 				return math.NaN()
 			}
@@ -210,12 +212,12 @@ func (p *runPage) errorsOf() int64 {
 func (p *severalPage) figures() Table {
 	t := Table{
 		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: columns("<figure"),
-		Note: "Percentages are differences from A. “best” is the best of the valid runs, if there are several.",
+		Note: "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike.",
 	}
 	counts := []Cell{{Text: "latency counts from"}}
 	for i, one := range p.runs {
 		t.Heads = append(t.Heads, Column{Name: letter(i)})
-		counts = append(counts, Cell{Text: strings.TrimSuffix(one.latencyName(), ", mostly queueing: the rate is unlimited")})
+		counts = append(counts, Cell{Text: one.countsFrom()})
 	}
 	for _, f := range shownFigures() {
 		if row := p.row(f); row != nil {
@@ -224,6 +226,12 @@ func (p *severalPage) figures() Table {
 	}
 	t.Rows = append(t.Rows, counts)
 	return t
+}
+
+// countsFrom says from when to when the latency of a run counts. Latencies are comparable only if they count alike.
+func (p *runPage) countsFrom() string {
+	name, _, _ := strings.Cut(p.latencyName(), ", ")
+	return name
 }
 
 // row returns the row of a figure; nil: no run has it.
@@ -242,6 +250,7 @@ func (p *severalPage) row(f shown) []Cell {
 	if !slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
 		return nil
 	}
+	told := valid > 1 && !(f.latency && slices.ContainsFunc(p.runs, func(one *runPage) bool { return one.countsFrom() != p.runs[0].countsFrom() }))
 	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
 		if math.IsNaN(v) {
@@ -252,7 +261,7 @@ func (p *severalPage) row(f shown) []Cell {
 		if i > 0 && values[0] > 0 {
 			c.Note = report.Signed(v/values[0] - 1)
 		}
-		if v == best && p.runs[i].r.Valid && valid > 1 && !alike {
+		if v == best && p.runs[i].r.Valid && told && !alike {
 			c.Class, c.Note = "good", strings.TrimSpace(c.Note+" best")
 		}
 		row = append(row, c)

@@ -27,7 +27,7 @@ func Study(w io.Writer, d *study.Document, _ report.Options) error {
 		Title: "kt study ▸ " + d.Study.Name, Head: h, Foot: madeAgain(d.ID),
 		Sections: []Section{
 			{ID: "answers", Title: "Answers", Wide: true, Blocks: []Block{answers(d)}},
-			{ID: "charts", Title: "By factor", Blocks: plots(d)},
+			{ID: "plots", Title: "By factor", Blocks: plots(d)},
 			{ID: "cells", Title: "Cells", Wide: true, Blocks: []Block{cellTable(d)}},
 			{ID: "faults", Title: "Faults", Wide: true, Blocks: []Block{faultTable(d)}},
 			{ID: "published", Title: "Beside published figures", Wide: true, Blocks: []Block{published(d)}},
@@ -272,7 +272,7 @@ func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
 		Title: "kt find ▸ " + load, Head: h, Foot: madeAgain(d.ID),
 		Sections: []Section{
 			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
-			{ID: "charts", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
+			{ID: "plots", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
 			{ID: "trials", Title: "Trials", Wide: true, Blocks: []Block{trialTable(d)}},
 			{ID: "latencies", Title: "Latency below the peak", Wide: true, Blocks: []Block{curveTable(d)}},
 		},
@@ -333,7 +333,7 @@ func trialTable(d *study.FindDocument) Table {
 }
 
 func curveTable(d *study.FindDocument) Table {
-	t := Table{ID: "curve-table", Caption: "Latency at shares of the peak", Heads: columns("of the peak", "rate", "p50", "p99", "p99.9", "<")}
+	t := Table{ID: "curve-table", Caption: "Latency at shares of the peak", Heads: columns("of the peak", "rate", "p50", "p99", "p99.9", "<note")}
 	var p99 []float64
 	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
 	for _, c := range d.Curve {
