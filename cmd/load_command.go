@@ -93,6 +93,7 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"idempotence":      {"true", "false"},
 		"isolation":        {"read_uncommitted", "read_committed"},
 		"join":             nil, // names of hosts, and no files
+		"metrics-listen":   nil,
 		"peers":            nil,
 		"run":              nil,
 		"watch":            {"all", "brokers", "none"},
