@@ -93,6 +93,7 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"limit":            limit.Names(),
 		"abort-on":         limit.Names(),
 		"join":             nil, // names of hosts, and no files
+		"metrics-listen":   nil,
 		"peers":            nil,
 		"run":              nil,
 		"watch":            {"all", "brokers", "none"},

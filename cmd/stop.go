@@ -20,6 +20,7 @@ type stopper struct {
 
 	mu    sync.Mutex // guards what follows
 	begun bool
+	over  bool
 	once  bool
 	by    os.Signal     // the first
 	grace time.Duration // how long leaving at once may take
@@ -44,11 +45,11 @@ func (s *stopper) begin() {
 	s.begun = true
 }
 
-// end notes that the run is over: the next signal or key ends what is left at once.
+// end notes that the run is over, with its result: a signal or a key ends what is left at once, and is not in the exit code.
 func (s *stopper) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun = false
+	s.over = true
 }
 
 // stop asks for the end; by is the signal that did, nil for a key. SIGPIPE stands for a
@@ -56,6 +57,10 @@ func (s *stopper) end() {
 func (s *stopper) stop(by os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		s.abort()
+		return
+	}
 	if s.once && by == syscall.SIGPIPE {
 		return
 	}

@@ -31,3 +31,14 @@ func TestAReaderThatGoesAfterASignalChangesNothing(t *testing.T) {
 		t.Errorf("code %d, want %d", got, exitInterrupted)
 	}
 }
+
+func TestASignalAfterTheRunEndsWhatIsLeftAndKeepsTheExitCode(t *testing.T) {
+	aborted := 0
+	s := newStopper(func() { aborted++ }, func(int) { t.Error("kt exits at once") }, func(text string) { t.Errorf("kt says %q", text) })
+	s.begin()
+	s.end()
+	s.stop(os.Interrupt)
+	if aborted != 1 || s.code() != exitOK {
+		t.Errorf("aborted %d times, exit code %d", aborted, s.code())
+	}
+}
