@@ -141,7 +141,7 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 }
 
 // A number's unit is in its name or in that of the object that it is in. What has
-// none is a plain count, an id, or a ratio.
+// none is a plain count, an id, or a ratio; the unit of a limit's value stands beside it.
 func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	unit := regexp.MustCompile(`(^|_)(ns|us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
 	plain := []string{
@@ -149,8 +149,7 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 		"consumed", "consumer_lag", "consumers", "count", "counted_processes", "dropped_packets", "events", "events_left_out",
 		"failed", "failed_connects", "first_consumer", "first_producer", "gomaxprocs", "groups", "memory_maps_limit", "memory_maps_max", "offered", "out_of_range", "partition_count", "partition_slot",
 		"partition_slots", "partitions", "pid", "polls", "process", "processes", "producers",
-		"record_key_range", "replication_factor", "schema", "seed", "stretches", "stretches_held", "transactions", "unknown", "unsent",
-		"value", // of a limit: its unit stands beside it
+		"record_key_range", "replication_factor", "schema", "seed", "stretches", "stretches_held", "transactions", "unknown", "unsent", "value",
 	}
 	// Definitions that hold nothing but counts of records, and numbers of them.
 	counts := []string{"verify", "lost"}
