@@ -87,6 +87,8 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 	case flags.Output != html || flags.Play || flags.HTML != "":
 		return usageError(fmt.Errorf("%d files: kt report shows several runs as one page only: give --output html > page.html. "+
 			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths)))
+	case len(flags.Limits) > 0:
+		return usageError(fmt.Errorf("--limit: it judges one run, and %d files are named: judge each by itself", len(paths)))
 	case len(paths) > page.MaxRuns:
 		return usageError(fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns))
 	}

@@ -35,13 +35,13 @@ func (f Filter) has(r *Run) bool {
 type Keep struct {
 	Newest int       // so many of the newest
 	Since  time.Time // those that began then or later
-	Tagged bool      // those with a tag
+	Tagged bool      // those with a tag, and those that cannot be read: they may have one
 }
 
 // Old returns the runs that do not stay, of all runs with the newest first.
 func (k Keep) Old(runs []Run) []Run {
 	old := slices.Clone(runs[min(k.Newest, len(runs)):])
 	return slices.DeleteFunc(old, func(r Run) bool {
-		return r.AtWork || !r.StartedAt.Before(k.Since) || k.Tagged && len(r.Tags) > 0
+		return r.AtWork || !r.StartedAt.Before(k.Since) || k.Tagged && (len(r.Tags) > 0 || r.Problem != "")
 	})
 }

@@ -76,25 +76,26 @@ func TestOnlyRunsOfTheFolderAreFoundToBeRemoved(t *testing.T) {
 func TestPruningKeepsTheNewestTheYoungAndTheTagged(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var runs []Run
-	for days := range 6 {
+	for days := range 7 {
 		runs = append(runs, Run{Name: string(rune('a' + days)), StartedAt: now.Add(-time.Duration(days) * 24 * time.Hour)})
 	}
 	runs[4].Tags = []string{"baseline"}
 	runs[5].AtWork = true
+	runs[6].Problem = "its schema is 3, and this kt reads 2" // it may have a tag
 	day := func(n int) time.Time { return now.Add(time.Duration(-24*n) * time.Hour) }
 	for _, r := range []struct {
 		name string
 		keep Keep
 		want []string
 	}{
-		{"all are among the newest", Keep{Newest: 6, Since: now}, nil},
+		{"all are among the newest", Keep{Newest: 7, Since: now}, nil},
 		{"more are kept than there are", Keep{Newest: 200, Since: now}, nil},
 		{"all are young", Keep{Since: day(9)}, nil},
 		{"one of the exact age stays", Keep{Since: day(2), Tagged: true}, []string{"d"}},
 		{"old, and not among the newest", Keep{Newest: 3, Since: day(0), Tagged: true}, []string{"d"}},
 		{"old, and among the newest", Keep{Newest: 4, Since: day(0), Tagged: true}, nil},
-		{"tagged ones too", Keep{Newest: 2, Since: day(2)}, []string{"d", "e"}},
-		{"none is kept but the one at work", Keep{Since: now.Add(time.Hour)}, []string{"a", "b", "c", "d", "e"}},
+		{"tagged ones too", Keep{Newest: 2, Since: day(2)}, []string{"d", "e", "g"}},
+		{"none is kept but the one at work", Keep{Since: now.Add(time.Hour)}, []string{"a", "b", "c", "d", "e", "g"}},
 	} {
 		if diff := cmp.Diff(r.want, namesOf(r.keep.Old(runs))); diff != "" {
 			t.Errorf("%s: what goes (-want +got):\n%s", r.name, diff)

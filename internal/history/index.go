@@ -39,13 +39,13 @@ func (f Folder) readIndex() map[string]Run {
 	return known
 }
 
-// writeIndex writes the rows of the files that no process still writes. The index takes its place in one step, so
+// writeIndex writes the rows of the files that could be read and that no process still writes. The index takes its place in one step, so
 // a reader finds the old one or the new one. Of two that write at once one wins, and nothing but time is lost.
 // An error is no one's concern: without an index the files are read again.
 func (f Folder) writeIndex(runs []Run) {
 	kept := index{Schema: indexSchema}
 	for _, r := range runs {
-		if !r.AtWork {
+		if !r.AtWork && r.Problem == "" {
 			kept.Runs = append(kept.Runs, r)
 		}
 	}

@@ -46,7 +46,7 @@ type Run struct {
 }
 
 // Embedded reports whether the run was made on the broker inside kt.
-func (r *Run) Embedded() bool { return r.Server == "" && r.Problem == "" }
+func (r *Run) Embedded() bool { return r.RunID != "" && r.Server == "" && r.Problem == "" }
 
 // read returns the row of a file. It never fails: a file that cannot be read is a row that says so.
 func read(path string, info os.FileInfo) Run {

@@ -72,12 +72,12 @@ func (t *text) run(g *grid, r *history.Run, zone *time.Location) {
 	if r.Problem != "" || r.Valid != nil && !*r.Valid {
 		style = warn
 	}
-	at, topic := cmp.Or(r.Server, "inside kt"), cmp.Or(r.Topic, none)
+	at, topic := cmp.Or(r.Server, none), cmp.Or(r.Topic, none)
 	if t.width > 0 { // so that there is room for what limited the run
 		topic = middle(topic, min(t.width/6, maxName), t.th)
 	}
-	if r.Problem != "" {
-		at = none
+	if r.Embedded() {
+		at = "inside kt"
 	}
 	g.add(style, r.Reference, r.StartedAt.In(zone).Format("2006-01-02 15:04"), cmp.Or(runKind(r), none), topic, at, rate, p99,
 		cmp.Or(r.BoundBy, none), runValid(r, none), cmp.Or(r.Ended, none), cmp.Or(strings.Join(r.Tags, ","), none), theme.Bytes(r.Bytes), r.Name)

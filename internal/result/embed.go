@@ -157,7 +157,7 @@ func unpackHeat(packed [][]int64) ([]HeatColumn, error) {
 	var columns []HeatColumn
 	before := int64(0)
 	for _, p := range packed {
-		if len(p) < head || p[0] < before || p[1] < p[0] || p[1] > longest*1000 || p[2] < 0 || p[2]+int64(len(p)-head) > HeatBins {
+		if len(p) < head || p[0] < before || p[1] < p[0] || p[1] > longest*1000 || p[2] < 0 || p[2] > HeatBins-int64(len(p)-head) {
 			return nil, fmt.Errorf("its heat map has a column %.60s", fmt.Sprint(p))
 		}
 		c := HeatColumn{Start: time.Duration(p[0]) * time.Millisecond, End: time.Duration(p[1]) * time.Millisecond}

@@ -54,6 +54,7 @@ func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
 		"no JSON":              pageWith(t, `{`),
 		"another document":     pageWith(t, `{"result":[]}`),
 		"a bin too high":       pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,115,5]]}`),
+		"a bin beyond all":     pageWith(t, `{"result":{"schema":2},"heat":[[0,0,9223372036854775807,1]]}`),
 		"a bin below 0":        pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,-1,5]]}`),
 		"a count below 0":      pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,3,-5]]}`),
 		"columns out of order": pageWith(t, `{"result":{"schema":2},"heat":[[5,6,3,5],[0,1,3,5]]}`),
