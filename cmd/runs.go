@@ -173,7 +173,7 @@ func pruneRuns(ctx context.Context, env *Env, flags *config.Prune) error {
 	keep := history.Keep{Newest: flags.Keep, Since: env.Now().Add(-flags.Older), Tagged: !flags.Tagged}
 	old := keep.Old(all)
 	if len(old) == 0 {
-		env.say("nothing to remove: each of %s is younger than %s, among the newest %d, tagged or at work",
+		env.say("nothing to remove: each of %s is younger than %s, among the newest %d, tagged, unreadable or at work",
 			theme.Plural(len(all), "run", "runs"), age(flags.Older), flags.Keep)
 		return nil
 	}
