@@ -145,11 +145,14 @@ func TestPrometheusHasTheTotalsOfTheResult(t *testing.T) {
 		count, last string // PromQL of the count and of the histogram of response
 	}{
 		{
-			"native histograms of a roundtrip", nil, []string{"--enable-feature=native-histograms"},
+			"native histograms of a roundtrip", nil,
+			[]string{"--enable-feature=native-histograms"},
 			`histogram_count(kt_response_seconds{%s})`, `kt_response_seconds{%s}`,
 		},
 		{
-			"classic histograms of a roundtrip with a warm-up", []string{"--warmup", "1s"}, nil,
+			"classic histograms of a roundtrip with a warm-up",
+			[]string{"--warmup", "1s"},
+			nil,
 			`kt_response_seconds_count{%s}`, `kt_response_seconds_bucket{%s}`,
 		},
 	} {

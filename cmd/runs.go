@@ -116,7 +116,7 @@ func newRunsRemove(env *Env) *cobra.Command {
 		Example: `  kt runs rm last`,
 
 		SuggestFor: []string{"remove", "delete"},
-		Args: func(c *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(errors.New("name the runs to remove, as in kt runs rm last; kt runs lists them"))
 			}

@@ -90,7 +90,7 @@ func TestALoadOfAStudyGetsNoPasswordOfTheUserBesideATypedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		sys.OfProject, sys.Untyped = s.OfProject(), !s.IsLoginTyped()
-		if _, err := LoadOf(plan.Produce, s.Shared(), sys, secure); (r.want == "") != (err == nil) || err != nil && !(strings.Contains(err.Error(), r.want) && strings.Contains(err.Error(), refused)) {
+		if _, err := LoadOf(plan.Produce, s.Shared(), sys, secure); (r.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), r.want) || !strings.Contains(err.Error(), refused)) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

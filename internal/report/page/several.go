@@ -84,8 +84,14 @@ var dashesOf = [MaxRuns][]int{nil, {7, 3}, {2, 2}, {10, 3}, {5, 2}, {1, 2}, {12,
 
 // runColors are the colours of the runs. People who see few colours tell them apart too (after Okabe and Ito).
 var runColors = [MaxRuns]struct{ light, dark string }{
-	{"#0067a8", "#56b4e9"}, {"#b84a00", "#e69f00"}, {"#007e5c", "#2fc49a"}, {"#a8337f", "#e38bc0"},
-	{"#806500", "#f0e442"}, {"#4a4fbf", "#a9b1ff"}, {"#8c2f39", "#ff8f80"}, {"#444b54", "#d9dee4"},
+	{"#0067a8", "#56b4e9"},
+	{"#b84a00", "#e69f00"},
+	{"#007e5c", "#2fc49a"},
+	{"#a8337f", "#e38bc0"},
+	{"#806500", "#f0e442"},
+	{"#4a4fbf", "#a9b1ff"},
+	{"#8c2f39", "#ff8f80"},
+	{"#444b54", "#d9dee4"},
 }
 
 // series is the line of a run.

@@ -42,28 +42,46 @@ type Metric struct {
 var Metrics = slices.Concat(
 	latencies("", "headline latency: end to end of a run that reads, else response", headline, nothing),
 	[]Metric{
-		{Name: "rate", Unit: RecordsRate, About: "records acknowledged a second; of a run that only reads, read", needs: nothing,
-			value: func(f *Figures) (float64, bool) { return known(pick(f, f.Records, f.ReadRecords)) }},
-		{Name: "read-rate", Unit: RecordsRate, About: "records read a second", needs: reading,
-			value: func(f *Figures) (float64, bool) { return known(f.ReadRecords) }},
-		{Name: "throughput", Unit: BytesRate, About: "bytes of keys and values acknowledged a second; of a run that only reads, read", needs: nothing,
-			value: func(f *Figures) (float64, bool) { return known(pick(f, f.Bytes, f.ReadBytes)) }},
-		{Name: "errors", Unit: Records, About: "records that were not acknowledged: failed, unknown and unsent", needs: writing,
-			value: count(func(w *stats.Window) int64 { return w.Failed + w.Unknown + w.Unsent })},
-		{Name: "failed", Unit: Records, About: "records that failed", needs: writing,
-			value: count(func(w *stats.Window) int64 { return w.Failed })},
-		{Name: "unknown", Unit: Records, About: "records sent and never answered", needs: writing,
-			value: count(func(w *stats.Window) int64 { return w.Unknown })},
+		{
+			Name: "rate", Unit: RecordsRate, About: "records acknowledged a second; of a run that only reads, read", needs: nothing,
+			value: func(f *Figures) (float64, bool) { return known(pick(f, f.Records, f.ReadRecords)) },
+		},
+		{
+			Name: "read-rate", Unit: RecordsRate, About: "records read a second", needs: reading,
+			value: func(f *Figures) (float64, bool) { return known(f.ReadRecords) },
+		},
+		{
+			Name: "throughput", Unit: BytesRate, About: "bytes of keys and values acknowledged a second; of a run that only reads, read", needs: nothing,
+			value: func(f *Figures) (float64, bool) { return known(pick(f, f.Bytes, f.ReadBytes)) },
+		},
+		{
+			Name: "errors", Unit: Records, About: "records that were not acknowledged: failed, unknown and unsent", needs: writing,
+			value: count(func(w *stats.Window) int64 { return w.Failed + w.Unknown + w.Unsent }),
+		},
+		{
+			Name: "failed", Unit: Records, About: "records that failed", needs: writing,
+			value: count(func(w *stats.Window) int64 { return w.Failed }),
+		},
+		{
+			Name: "unknown", Unit: Records, About: "records sent and never answered", needs: writing,
+			value: count(func(w *stats.Window) int64 { return w.Unknown }),
+		},
 		verified("lost", "acknowledged records that are not in the log", func(v *ledger.Verdict) int64 { return v.Lost }),
 		verified("duplicated", "records read more than once", func(v *ledger.Verdict) int64 { return v.Duplicated }),
 		verified("reordered", "records read behind a later one", func(v *ledger.Verdict) int64 { return v.Reordered }),
 		verified("corrupted", "records whose contents changed", func(v *ledger.Verdict) int64 { return v.Corrupted }),
-		{Name: "consumer-lag", Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
-			value: func(f *Figures) (float64, bool) { return float64(f.ConsumerLag), true }},
-		{Name: "outage", Unit: Time, About: "longest time in which records waited and none was acknowledged", needs: writing,
-			value: func(f *Figures) (float64, bool) { return float64(f.Window.Outage.Length.Microseconds()), true }},
-		{Name: "cpu", Unit: Cores, About: "CPU that kt itself used, in cores", AtEnd: true, needs: nothing,
-			value: func(f *Figures) (float64, bool) { return f.Cores, f.Cores > 0 }},
+		{
+			Name: "consumer-lag", Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
+			value: func(f *Figures) (float64, bool) { return float64(f.ConsumerLag), true },
+		},
+		{
+			Name: "outage", Unit: Time, About: "longest time in which records waited and none was acknowledged", needs: writing,
+			value: func(f *Figures) (float64, bool) { return float64(f.Window.Outage.Length.Microseconds()), true },
+		},
+		{
+			Name: "cpu", Unit: Cores, About: "CPU that kt itself used, in cores", AtEnd: true, needs: nothing,
+			value: func(f *Figures) (float64, bool) { return f.Cores, f.Cores > 0 },
+		},
 	},
 	latencies("response", "due to acknowledged", func(f *Figures) *stats.Histogram { return &f.Window.Response }, writing),
 	latencies("service", "handed to the client to acknowledged", func(f *Figures) *stats.Histogram { return &f.Window.Service }, writing),
@@ -86,8 +104,14 @@ var quantiles = []struct {
 	name string
 	of   func(h *stats.Histogram) time.Duration
 }{
-	{"p50", at(0.5)}, {"p90", at(0.9)}, {"p95", at(0.95)}, {"p99", at(0.99)}, {"p99.9", at(0.999)}, {"p99.99", at(0.9999)},
-	{"max", (*stats.Histogram).Max}, {"mean", (*stats.Histogram).Mean},
+	{"p50", at(0.5)},
+	{"p90", at(0.9)},
+	{"p95", at(0.95)},
+	{"p99", at(0.99)},
+	{"p99.9", at(0.999)},
+	{"p99.99", at(0.9999)},
+	{"max", (*stats.Histogram).Max},
+	{"mean", (*stats.Histogram).Mean},
 }
 
 func at(q float64) func(h *stats.Histogram) time.Duration {
