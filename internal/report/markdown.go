@@ -54,18 +54,6 @@ func markdownWarnings(r *result.Result) (say []string) {
 	return say
 }
 
-// endedEarly returns how a run ended before its time, "" if it did not.
-func endedEarly(r *result.Result) string {
-	if r.Ended == result.Completed {
-		return ""
-	}
-	text := r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds))
-	if r.AbortedBy != "" {
-		text += " by --abort-on " + r.AbortedBy
-	}
-	return text
-}
-
 // markdownFigures returns the figures that a run is quoted by, with their names.
 func markdownFigures(r *result.Result) (rows [][2]string) {
 	add := func(name, format string, args ...any) {

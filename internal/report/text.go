@@ -99,41 +99,6 @@ func (t *text) title(r result.Result, o Options) {
 	t.line("")
 }
 
-// alerts returns what a reader has to know before any figure.
-func alerts(r result.Result) (all []string) {
-	if r.Notice != "" {
-		all = append(all, r.Notice)
-	}
-	if share := r.TargetReached; share != nil {
-		all = append(all, missedTarget(r, *share))
-	}
-	if text := missedStages(r); text != "" {
-		all = append(all, text)
-	}
-	if text := endedEarly(&r); text != "" {
-		all = append(all, text)
-	}
-	return all
-}
-
-// alert writes a warning under the title.
-func (t *text) alert(s string) {
-	mark := string(t.th.Glyphs.Alert) + " "
-	for _, line := range wrapText(s, t.wrapAt()-4) {
-		t.line("  " + t.th.Paint(warn, mark+line))
-		mark = "  "
-	}
-}
-
-// missedTarget returns how much of its target a run has reached.
-func missedTarget(r result.Result, share float64) string {
-	rate, target := r.Throughput.RecordsPerSecond, r.Throughput.TargetRecordsPerSecond
-	if !writes(r.Header) && r.Fetch != nil {
-		rate = r.Fetch.RecordsPerSecond
-	}
-	return fmt.Sprintf("%s of the target: %s of %s records/s", theme.Percent(share), theme.Count(int64(rate+0.5)), theme.Count(int64(target+0.5)))
-}
-
 // heading writes the command of a run and its tags, which are below it where a narrow terminal has no room.
 func (t *text) heading(what string, tags []string) {
 	used := 2 + utf8.RuneCountInString(what) + 2

@@ -102,23 +102,28 @@ func textOf(page string) string {
 	return strings.TrimSpace(newline.ReplaceAllString(blank.ReplaceAllString(html.UnescapeString(page), " "), "\n")) + "\n"
 }
 
+// isGolden compares what a reader of a page sees with a golden file.
+func isGolden(t *testing.T, name, page string) {
+	t.Helper()
+	got, path := textOf(page), filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; write it with: go test ./internal/report/page -update", err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
+	}
+}
+
 func TestThePageOfEachKindOfRunReadsAsTheGoldenFilesShow(t *testing.T) {
 	for name, r := range runs() {
-		got := textOf(pageOf(t, r))
-		path := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatalf("%v; write it with: go test ./internal/report/page -update", err)
-		}
-		if diff := gocmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-		}
+		isGolden(t, name, pageOf(t, r))
 	}
 }
 

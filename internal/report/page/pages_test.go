@@ -3,13 +3,9 @@ package page
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -104,20 +100,7 @@ func pages(t *testing.T) map[string]string {
 
 func TestPagesOfManyRunsReadAsTheGoldenFilesShow(t *testing.T) {
 	for name, page := range pages(t) {
-		got, path := textOf(page), filepath.Join("testdata", "of-"+name+".txt")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatalf("%v; write it with: go test ./internal/report/page -update", err)
-		}
-		if diff := gocmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-		}
+		isGolden(t, "of-"+name, page)
 	}
 }
 
