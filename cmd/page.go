@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -77,7 +78,7 @@ func (f *pageFile) write(res result.Result, o report.Options) error {
 		err = f.file.Close()
 	}
 	if err == nil {
-		err = os.Rename(f.file.Name(), f.path)
+		err = f.name()
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", f.path, input.Cause(err))
@@ -86,10 +87,20 @@ func (f *pageFile) write(res result.Result, o report.Options) error {
 	return nil
 }
 
+// name gives the file its name. It replaces no file that has come there since the run began, where the file system can
+// tell: one without hard links cannot.
+func (f *pageFile) name() error {
+	err := os.Link(f.file.Name(), f.path) // discard removes the other name
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(f.file.Name(), f.path)
+}
+
 // discard removes the file, unless it was written.
 func (f *pageFile) discard() {
 	if f != nil {
 		_ = f.file.Close()           // it is closed,
-		_ = os.Remove(f.file.Name()) // and has its name, or nobody has seen it
+		_ = os.Remove(f.file.Name()) // and has another name, or nobody has seen it
 	}
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,7 @@ func (e *Env) makePage(f *merge.File, path string, write report.Format, to strin
 }
 
 // pageOf returns where the page of a run is made: kt/pages in $XDG_CACHE_HOME or ~/.cache. It is empty without a home folder.
+// Of a run that kt does not keep, the name has a sum of its folder: another run may have the same name.
 func (e *Env) pageOf(path string) string {
 	dir := e.Getenv("XDG_CACHE_HOME")
 	switch {
@@ -89,7 +91,11 @@ func (e *Env) pageOf(path string) string {
 	default:
 		return ""
 	}
-	return filepath.Join(dir, "kt", "pages", runName(path)+"."+html)
+	name := runName(path)
+	if at, err := filepath.Abs(filepath.Dir(path)); err == nil && at != e.runsFolder().Dir {
+		name += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(at)))
+	}
+	return filepath.Join(dir, "kt", "pages", name+"."+html)
 }
 
 // browse shows a page in the browser, where a person sits at a desktop.

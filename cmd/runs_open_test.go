@@ -16,7 +16,11 @@ import (
 func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	env := Env{Getenv: func(string) string { return "" }, HomeDir: dir, Now: time.Now, Stdout: io.Discard}
-	path := filepath.Join(dir, "20261121-121025-produce-orders.ktr")
+	runs := env.runsFolder().Dir
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(runs, "20261121-121025-produce-orders.ktr")
 	if err := os.WriteFile(path, []byte(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +55,9 @@ func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 
 func TestAPageIsInTheCacheFolder(t *testing.T) {
 	env := Env{Getenv: func(name string) string { return map[string]string{"XDG_CACHE_HOME": "/c"}[name] }}
-	if got := env.pageOf("runs/a.ktr"); got != "/c/kt/pages/a.html" {
-		t.Errorf("with XDG_CACHE_HOME it is %s", got)
+	one, other := env.pageOf("/x/a.ktr"), env.pageOf("/y/a.ktr")
+	if filepath.Dir(one) != "/c/kt/pages" || filepath.Ext(one) != ".html" || one == other {
+		t.Errorf("of two runs of one name the pages are %s and %s", one, other)
 	}
 	env.Getenv = func(string) string { return "" }
 	if got := env.pageOf("runs/a.ktr"); got != "" {

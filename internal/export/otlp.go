@@ -97,8 +97,8 @@ func (o *OTLP) Open(h result.Header) {
 		attribute.String("service.name", "kt"), attribute.String("service.version", h.KTVersion),
 		attribute.String("service.instance.id", h.RunID), attribute.String("host.name", h.Environment.Host.Hostname),
 	), resource.WithFromEnv())
-	if err != nil {
-		o.failed(err)
+	if err != nil { // the rest of it stands
+		o.warn(fmt.Sprintf("OTEL_RESOURCE_ATTRIBUTES: %v: write name=value,name=value; what is right of it is sent", err))
 	}
 	o.provider = metric.NewMeterProvider(
 		metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithProducer(o))),

@@ -121,8 +121,9 @@ const maxScrapers = 16
 func (p *Prometheus) noted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s, complete := p.came(r)
-		h.ServeHTTP(w, r)
-		if s == nil || !complete {
+		answer := &answer{ResponseWriter: w, status: http.StatusOK}
+		h.ServeHTTP(answer, r)
+		if s == nil || !complete || answer.status != http.StatusOK {
 			return
 		}
 		p.scraping.Lock()
@@ -133,6 +134,18 @@ func (p *Prometheus) noted(h http.Handler) http.Handler {
 		default: // Linger has not looked since the scrape before
 		}
 	})
+}
+
+// answer notes the status of an answer.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader writes the status.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
 }
 
 // came notes the begin of a scrape. It returns the scraper, nil beyond maxScrapers, and whether the totals are those of the

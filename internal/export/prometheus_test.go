@@ -290,6 +290,14 @@ func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 		if d := taken.Patience(); d != 0 {
 			t.Errorf("the last totals were scraped, and the run waits for %v", d)
 		}
+		refused, scrape := newServer()
+		scrape()
+		time.Sleep(time.Second)
+		refused.finish()
+		answered(refused, "192.0.2.1", http.StatusServiceUnavailable)
+		if d := refused.Patience(); d != 2*time.Second {
+			t.Errorf("the last scrape was refused, and the run waits for %v", d)
+		}
 		pair, scrape := newServer()
 		scrape()
 		scrapeFrom(pair, "192.0.2.2")
@@ -310,11 +318,15 @@ func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 }
 
 // scrapeFrom scrapes as a host does.
-func scrapeFrom(e *Prometheus, host string) {
+func scrapeFrom(e *Prometheus, host string) { answered(e, host, http.StatusOK) }
+
+// answered is a scrape that is answered with a status.
+func answered(e *Prometheus, host string, status int) {
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.RemoteAddr = net.JoinHostPort(host, "40000")
 	r.Header.Set(scrapeTimeout, "10")
-	e.noted(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+	e.noted(http.HandlerFunc(answer)).ServeHTTP(httptest.NewRecorder(), r)
 }
 
 // written returns a histogram as a scrape with protobuf has it.

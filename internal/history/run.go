@@ -117,12 +117,8 @@ func (r *Run) figures(res *result.Result) {
 	if n := len(res.Processes); n > 0 {
 		r.Processes = n
 	}
-	rate := res.Throughput.RecordsPerSecond
-	if !res.Plan.Writes() && res.Fetch != nil {
-		rate = res.Fetch.RecordsPerSecond
-	}
-	if rate > 0 || res.Records.Acknowledged+res.Records.Consumed == 0 { // else it was too short for a rate
-		r.RecordsPerSecond = &rate
+	if rate, ok := res.Quoted(); ok {
+		r.RecordsPerSecond = &rate.Records
 	}
 	r.Valid = &res.Valid
 	r.Headline, r.BoundBy, r.Ended = res.Headline, string(res.BoundBy.Limit), res.Ended

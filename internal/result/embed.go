@@ -24,8 +24,9 @@ const (
 
 // Bounds on the memory that a page may take: it may be from anybody.
 const (
-	maxEmbedded = 64 << 20  // bytes of the element
-	maxDocument = 256 << 20 // bytes of what is packed in it
+	maxEmbedded = 64 << 20 // bytes of the element
+	maxDocument = 64 << 20 // bytes of what is packed in it: 100,000 partitions take half of it
+	maxValues   = 1 << 20  // objects and arrays in that: one of three bytes may take 200 in memory
 )
 
 // embedded is what a page holds of its run.
@@ -83,10 +84,16 @@ func ReadPage(r io.Reader) (Result, error) {
 	if err != nil {
 		return Result{}, errBadPage(err)
 	}
+	doc, err := io.ReadAll(io.LimitReader(z, maxDocument+1))
+	if err != nil {
+		return Result{}, errBadPage(err)
+	}
+	if len(doc) > maxDocument || bytes.Count(doc, []byte("{"))+bytes.Count(doc, []byte("[")) > maxValues {
+		return Result{}, errors.New("the run in this page is larger than any that kt writes")
+	}
 	var e embedded
 	var got Result
-	in := &io.LimitedReader{R: z, N: maxDocument}
-	if err := json.NewDecoder(in).Decode(&e); err != nil {
+	if err := json.Unmarshal(doc, &e); err != nil {
 		return Result{}, errBadPage(err)
 	}
 	if err := json.Unmarshal(e.Result, &got); err != nil {

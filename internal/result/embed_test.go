@@ -64,6 +64,12 @@ func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
+	for name, of := range map[string]string{"points": `{},`, "columns": `[],`} {
+		page := pageWith(t, `{"result":{"schema":2},"more":[`+strings.Repeat(of, maxValues)+`0]}`)
+		if _, err := ReadPage(strings.NewReader(page)); err == nil || !strings.Contains(err.Error(), "larger than any") {
+			t.Errorf("a page with a million empty %s: %v", name, err)
+		}
+	}
 	if _, err := ReadPage(strings.NewReader(PageStart + "<p>several runs</p>")); err == nil || !strings.Contains(err.Error(), "no run of its own") {
 		t.Errorf("without a run: %v", err)
 	}

@@ -131,11 +131,11 @@ func (f *Fold) whole(r *Result) *limit.Figures {
 		Plan: &f.header.Plan, Window: &w, ConsumerLag: f.consumerLag.max, Cores: r.Client.CPUCores, Verify: r.Verify,
 		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1,
 	}
-	if t := &r.Throughput; t.Seconds >= 1 {
-		figures.Records, figures.Bytes = t.RecordsPerSecond, t.MiBPerSecond*mib
+	if rate, ok := r.Written(); ok {
+		figures.Records, figures.Bytes = rate.Records, rate.Bytes
 	}
-	if t := r.Fetch; t != nil && t.Seconds >= 1 {
-		figures.ReadRecords, figures.ReadBytes = t.RecordsPerSecond, t.MiBPerSecond*mib
+	if rate, ok := r.Read(); ok {
+		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
 	}
 	return figures
 }

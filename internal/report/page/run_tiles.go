@@ -14,13 +14,13 @@ func (p *runPage) tiles() Tiles {
 
 func (p *runPage) rateTile() Tile {
 	r := &p.r
-	t := Tile{Name: "throughput", Unit: "rec/s", Value: theme.Rate(r.Throughput.RecordsPerSecond)}
+	rate, ok := r.Quoted()
+	t := Tile{Name: "throughput", Unit: "rec/s", Value: theme.Rate(rate.Records)}
 	target := r.Throughput.TargetRecordsPerSecond
 	if !p.writes && r.Fetch != nil {
-		t.Name, t.Value = "read", theme.Rate(r.Fetch.RecordsPerSecond)
-		target = r.Fetch.TargetRecordsPerSecond
+		t.Name, target = "read", r.Fetch.TargetRecordsPerSecond
 	}
-	if tooShort(r, p.writes) {
+	if !ok {
 		return Tile{Name: t.Name, Value: "–", Notes: []string{"too short for a rate"}}
 	}
 	if target > 0 {
@@ -33,14 +33,6 @@ func (p *runPage) rateTile() Tile {
 		t.Notes = append(t.Notes, "peak "+theme.Rate(peak))
 	}
 	return t
-}
-
-// tooShort reports whether there was no time for a rate.
-func tooShort(r *result.Result, writes bool) bool {
-	if !writes && r.Fetch != nil {
-		return r.Fetch.RecordsPerSecond == 0
-	}
-	return r.Throughput.Seconds < 1
 }
 
 // peak is the highest rate of a step of the series.
@@ -60,11 +52,9 @@ func (p *runPage) peak() (peak float64) {
 
 func (p *runPage) bandwidthTile() Tile {
 	r := &p.r
-	t := Tile{Name: "bandwidth", Unit: "MiB/s", Value: theme.Number(r.Throughput.MiBPerSecond)}
-	if !p.writes && r.Fetch != nil {
-		t.Value = theme.Number(r.Fetch.MiBPerSecond)
-	}
-	if tooShort(r, p.writes) {
+	rate, ok := r.Quoted()
+	t := Tile{Name: "bandwidth", Unit: "MiB/s", Value: theme.Number(rate.Bytes / mibBytes)}
+	if !ok {
 		return Tile{Name: t.Name, Value: "–"}
 	}
 	const shows = 1.05 // less is as good as none
@@ -107,28 +97,42 @@ func (p *runPage) latencyTiles() Tiles {
 	}
 }
 
-func (p *runPage) errorTile() Tile {
+// mibBytes is a MiB in bytes.
+const mibBytes = 1 << 20
+
+// failures are the records that went wrong, by what became of them.
+func (p *runPage) failures() (parts []failure, all int64) {
 	rec := &p.r.Records
-	lost := int64(0)
+	parts = []failure{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}}
 	if v := p.r.Verify; v != nil && !v.OfAnotherRun {
-		lost = v.Lost
+		parts = append(parts, failure{"lost", v.Lost})
 	}
-	n := rec.Failed + rec.Unknown + lost
+	for _, part := range parts {
+		all += part.records
+	}
+	return parts, all
+}
+
+// failure is how many records went wrong in one way.
+type failure struct {
+	how     string
+	records int64
+}
+
+func (p *runPage) errorTile() Tile {
+	parts, n := p.failures()
 	t := Tile{Name: "errors", Value: theme.Rate(float64(n))}
 	if n > 0 {
 		t.Class = "bad"
-		for _, part := range []struct {
-			n    int64
-			what string
-		}{{rec.Failed, "failed"}, {rec.Unknown, "unknown"}, {lost, "lost"}} {
-			if part.n > 0 {
-				t.Notes = append(t.Notes, theme.Count(part.n)+" "+part.what)
-			}
+	}
+	for _, part := range parts {
+		if part.records > 0 {
+			t.Notes = append(t.Notes, theme.Count(part.records)+" "+part.how)
 		}
 	}
-	of := rec.Offered
+	of := p.r.Records.Offered
 	if !p.writes {
-		of = rec.Consumed
+		of = p.r.Records.Consumed
 	}
 	t.Notes = append(t.Notes, "of "+theme.Count(of))
 	return t

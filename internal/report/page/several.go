@@ -165,28 +165,28 @@ func shownFigures() []shown {
 			return float64(of(l))
 		}}
 	}
-	rate := func(reads bool) func(*runPage) float64 {
+	rate := func(of func(*result.Result) (result.Rate, bool)) func(*runPage) float64 {
 		return func(p *runPage) float64 {
-			switch {
-			case reads && p.r.Fetch != nil && !tooShort(&p.r, false):
-				return p.r.Fetch.RecordsPerSecond
-			case !reads && p.writes && !tooShort(&p.r, true):
-				return p.r.Throughput.RecordsPerSecond
+			if rate, ok := of(&p.r); ok {
+				return rate.Records
 			}
 			return math.NaN()
 		}
 	}
 	count := func(v float64) string { return theme.Count(int64(v)) }
 	return []shown{
-		{name: "acknowledged, records/s", higher: true, write: theme.Rate, of: rate(false)},
-		{name: "read, records/s", higher: true, write: theme.Rate, of: rate(true)},
+		{name: "acknowledged, records/s", higher: true, write: theme.Rate, of: rate((*result.Result).Written)},
+		{name: "read, records/s", higher: true, write: theme.Rate, of: rate((*result.Result).Read)},
 		{name: "MiB/s", higher: true, write: theme.Number, of: mibOf},
 		quantile("p50", func(l result.Latency) int64 { return l.P50 }),
 		quantile("p90", func(l result.Latency) int64 { return l.P90 }),
 		quantile("p99", func(l result.Latency) int64 { return l.P99 }),
 		quantile("p99.9", func(l result.Latency) int64 { return l.P999 }),
 		quantile("longest", func(l result.Latency) int64 { return l.Max }),
-		{name: "failed, unknown or lost", write: count, of: func(p *runPage) float64 { return float64(p.errorsOf()) }},
+		{name: "failed, unknown, never sent or lost", write: count, of: func(p *runPage) float64 {
+			_, all := p.failures()
+			return float64(all)
+		}},
 		{name: "CPU of kt, cores", write: theme.Number, of: func(p *runPage) float64 {
 			if p.r.Client.CPUCores == 0 {
 				return math.NaN()
@@ -197,21 +197,10 @@ func shownFigures() []shown {
 }
 
 func mibOf(p *runPage) float64 {
-	switch {
-	case tooShort(&p.r, p.writes):
-		return math.NaN()
-	case !p.writes && p.r.Fetch != nil:
-		return p.r.Fetch.MiBPerSecond
+	if rate, ok := p.r.Quoted(); ok {
+		return rate.Bytes / mibBytes
 	}
-	return p.r.Throughput.MiBPerSecond
-}
-
-func (p *runPage) errorsOf() int64 {
-	n := p.r.Records.Failed + p.r.Records.Unknown
-	if v := p.r.Verify; v != nil && !v.OfAnotherRun {
-		n += v.Lost
-	}
-	return n
+	return math.NaN()
 }
 
 // figures has a row for each figure, and a column for each run.
