@@ -23,7 +23,7 @@ LDFLAGS = -s -w -X $(VARS).version=$(VERSION) -X $(VARS).commit=$(COMMIT) -X $(V
 FUZZTIME ?= 30s
 
 # A pattern of the tests in some files.
-names = ^($(shell grep -hoE '^func Test[A-Za-z0-9_]+' $(1) | cut -c6- | paste -sd '|'))$$
+names = ^($(shell grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' $(1) | cut -c6- | paste -sd '|'))$$
 
 # All that is not built for the race detector has the flags of `make build`: with others
 # each package, and the standard library, would be compiled a second time.
@@ -62,19 +62,21 @@ UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd interna
 .PHONY: unit
 unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
-	CGO_ENABLED=1 $(GO) test -race -vet=off -parallel 6 -timeout 10m $(CONCURRENT)
-	$(GO) test -vet=off -timeout 10m $(filter-out $(CONCURRENT),$(TESTED))
-	$(GO) test -vet=off -timeout 10m -run '$(call names,$(UNRACED))' $(sort $(dir $(UNRACED:%=./%)))
+	CGO_ENABLED=1 $(GO) test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
+	$(GO) test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
+	$(GO) test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(sort $(dir $(UNRACED:%=./%)))
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run
-# by check.
+# by check. Most JVMs of these tests live for seconds, which the thorough compiler and a
+# collector of several threads would spend on themselves.
 INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' cmd internal)
 
 .PHONY: integration
+integration: export KAFKA_JVM_PERFORMANCE_OPTS = -XX:+UseSerialGC -XX:TieredStopAtLevel=1
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium
-	$(GO) test -tags integration -vet=off -timeout 30m -parallel 3 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
+	$(GO) test -tags integration -vet=off -timeout 30m -parallel 4 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.

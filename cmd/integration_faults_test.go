@@ -23,12 +23,23 @@ import (
 // each leaves it whole.
 func TestEveryRecordIsAccountedForWhenBrokersFail(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 3, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
+	k := startFailing(t)
 	t.Run("nothing is lost", k.nothingIsLost)
 	t.Run("nothing is lost with the wire engine", k.wireLosesNothing)
+}
+
+func TestWhatBrokersLoseIsFound(t *testing.T) {
+	t.Parallel()
+	k := startFailing(t)
 	t.Run("a study of a broker that goes down", k.brokerDownIsStudied)
 	t.Run("an unclean election is found out", k.uncleanElectionIsFoundOut)
 	t.Run("what was read and cut off is lost", k.whatWasCutOffIsLost)
+}
+
+// startFailing starts three brokers that soon miss one of them.
+func startFailing(t *testing.T) *kafkaCluster {
+	t.Helper()
+	return startCluster(t, 3, "--property", "broker.session.timeout.ms=6000", "--property", "replica.lag.time.max.ms=5000")
 }
 
 func (k *kafkaCluster) nothingIsLost(t *testing.T) {

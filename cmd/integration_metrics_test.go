@@ -138,6 +138,7 @@ func (p *prometheusServer) lastScrape(run, stage string) float64 {
 }
 
 func TestPrometheusHasTheTotalsOfTheResult(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, 1)
 	for _, one := range []struct {
 		name        string
@@ -234,7 +235,7 @@ func checkDashboard(t *testing.T, p *prometheusServer, at float64) {
 	for _, panel := range dashboard.Panels {
 		for _, q := range panel.Targets {
 			asked++
-			expr := strings.NewReplacer("$__rate_interval", "4s", "$run", ".*").Replace(q.Expr)
+			expr := strings.NewReplacer("$__rate_interval", "30s", "$run", ".*").Replace(q.Expr)
 			answer := p.query(expr, at)
 			head, _, _ := strings.Cut(expr, "{")
 			if len(answer) == 0 && !withoutErrors[head] {

@@ -255,27 +255,6 @@ func checkNoOthers(t *testing.T, kept map[string]bool) {
 	}
 }
 
-// No size of the terminal may cause a panic or a torn frame, whatever is shown.
-func FuzzSize(f *testing.F) {
-	models := models()
-	for _, s := range []size{{0, 0}, {1, 1}, {20, 2}, {59, 16}, {60, 15}, {60, 16}, {80, 24}, {99, 29}, {120, 36}, {255, 70}} {
-		f.Add(uint8(s.w), uint8(s.h), uint8(s.w), uint8(s.h))
-	}
-	f.Fuzz(func(t *testing.T, w, h, state, look uint8) {
-		m := models[int(state)%len(models)]
-		options := looks[int(look)%len(looks)].options
-		m.options.Theme = theme.New(options)
-		frame := send(m, tea.WindowSizeMsg{Width: int(w), Height: int(h)}).frame()
-		if h == 0 {
-			if frame != "" {
-				t.Errorf("on no line there is %q", frame)
-			}
-			return
-		}
-		checkFrame(t, fmt.Sprintf("state %d %dx%d", state, w, h), options, frame, int(w), int(h))
-	})
-}
-
 // BenchmarkFrame is what a frame costs before Bubble Tea compares it with the
 // last one.
 func BenchmarkFrame(b *testing.B) {
