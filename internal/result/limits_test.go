@@ -111,6 +111,41 @@ func TestStretchesAreJudgedOneByOne(t *testing.T) {
 	}
 }
 
+func TestAStretchHasNoHole(t *testing.T) {
+	// The clients do nothing in the third second, so it is none to judge by.
+	idle := func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime, w.Response = 0, 0, 0, stats.Histogram{} }
+	run := []stats.Window{even(0, millis(10), nil), even(1, millis(90), nil), even(2, 0, idle), even(3, millis(90), nil), even(4, millis(10), nil), even(5, millis(10), nil)}
+	got := limited([]string{"mean<60ms over 3s", "mean<60ms over 2s"}, run...)
+	if got[0].Stretches != 1 || !got[0].Held || got[1].Stretches != 2 || got[1].StretchesHeld != 2 {
+		t.Errorf("%+v", got)
+	}
+	if at, text := aborted("mean>60ms over 3s", run...); at >= 0 {
+		t.Errorf("a condition over the hole came true in second %d: %s", at, text)
+	}
+}
+
+func TestConsumerLagThatWasNeverLearnedHoldsNoLimit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		learned stats.Read
+		held    bool
+	}{
+		"a group that never joined":             {stats.Read{}, false},
+		"a group that joined and is not behind": {stats.Read{JoinTime: time.Millisecond}, true},
+		"records that were read":                {stats.Read{Consumed: 1}, true},
+	} {
+		h := readHeader(plan.Roundtrip, 1000)
+		h.Limits = []string{"consumer-lag<1000", "consumer-lag<1000 over 1s"}
+		f := NewFold(h)
+		f.AddWindow(even(0, millis(10), func(w *stats.Window) { w.JoinTime, w.Consumed = tc.learned.JoinTime, tc.learned.Consumed }))
+		f.Finish(Trailer{Ended: Completed})
+		for _, l := range f.Result().Limits {
+			if l.Held != tc.held || (l.Value != nil) != tc.held || (l.Note == "there was nothing to measure it of") == tc.held {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+	}
+}
+
 func TestAPercentileOfAStretchIsThatOfItsRecords(t *testing.T) {
 	// One second of ten is slow: of the records of all ten, the 90th percentile is fast and the 95th slow. The mean
 	// of the seconds' percentiles would be neither.
@@ -231,6 +266,8 @@ func TestAConditionEndsARunInTheSecondInWhichItComesTrue(t *testing.T) {
 		{"counts of the last second only with over", "failed>8 over 1s", bad, -1, ""},
 		{"the rate", "rate<998", bad, 0, "996 records/s at 1.00s"},
 		{"not of the drain", "rate<900", append(bad[:1:1], even(1, millis(10), func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime = 0, 3, 0 })), -1, ""},
+		{"not of a gap of the warm-up", "outage>500ms over 1s", []stats.Window{even(1, millis(10), func(w *stats.Window) { w.Outage = stats.Gap{From: 0, Length: 1200 * time.Millisecond} })}, -1, ""},
+		{"of the measured part of a gap", "outage>150ms over 1s", []stats.Window{even(1, millis(10), func(w *stats.Window) { w.Outage = stats.Gap{From: 0, Length: 1200 * time.Millisecond} })}, 0, "200ms"},
 		{"no latency without an acknowledgement", "p99>1us", []stats.Window{{End: time.Second, Offered: 5, ShardTime: time.Second}}, -1, ""},
 	} {
 		at, text := aborted(tc.condition, tc.of...)

@@ -19,7 +19,7 @@ type Figures struct {
 	// A second; below 0: there is none.
 	Records, Bytes, ReadRecords, ReadBytes float64
 
-	ConsumerLag int64           // the highest at the end of a second
+	ConsumerLag int64           // the highest at the end of a second; below 0: it was never learned
 	Cores       float64         // of kt; 0: not known
 	Verify      *ledger.Verdict // nil: not known yet
 }
@@ -72,7 +72,7 @@ var Metrics = slices.Concat(
 		verified("corrupted", "records whose contents changed", func(v *ledger.Verdict) int64 { return v.Corrupted }),
 		{
 			Name: "consumer-lag", Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
-			value: func(f *Figures) (float64, bool) { return float64(f.ConsumerLag), true },
+			value: func(f *Figures) (float64, bool) { return known(float64(f.ConsumerLag)) },
 		},
 		{
 			Name: "outage", Unit: Time, About: "longest time in which records waited and none was acknowledged", needs: writing,

@@ -63,7 +63,13 @@ var units = map[Unit]struct {
 	},
 }
 
-// Show writes a value for people.
+// Known reports whether there is such a unit. A document may name another.
+func (u Unit) Known() bool {
+	_, known := units[u]
+	return known
+}
+
+// Show writes a value of a known unit for people.
 func (u Unit) Show(v float64) string { return units[u].show(v) }
 
 var errRange = errors.New("out of range")
