@@ -46,7 +46,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// FindKept is Find for a run that is to be removed. It finds only runs of the folder: a path has to lead there.
+// FindKept is Find for a run that is to be removed. It finds only runs of the folder: a path has to be that of a file in it.
 func (f Folder) FindKept(paths []string, name string) (string, error) {
 	if !strings.ContainsRune(name, filepath.Separator) {
 		return Find(paths, name)
@@ -55,5 +55,10 @@ func (f Folder) FindKept(paths []string, name string) (string, error) {
 	if err != nil || dir != filepath.Clean(f.Dir) {
 		return "", fmt.Errorf("%s: kt removes only runs that it keeps, in %s", name, f.Dir)
 	}
-	return Find(paths, filepath.Base(name))
+	for _, path := range paths {
+		if filepath.Base(path) == filepath.Base(name) {
+			return path, nil
+		}
+	}
+	return "", &UnknownError{Name: name}
 }
