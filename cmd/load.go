@@ -139,17 +139,17 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if err != nil {
 		return usageError(err)
 	}
-	defer shown.close(ctx)
+	defer shown.close(ctx, stop)
 	file, err := openRunFile(env, l.ResultFile, l.stem())
 	if err != nil {
 		return usageError(err)
 	}
 	defer file.Discard()
-	page, err := newPageFile(env, l.HTML, l.Quiet)
+	html, err := newPageFile(env, l.HTML, l.Quiet)
 	if err != nil {
 		return usageError(err)
 	}
-	defer page.discard()
+	defer html.discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, stop, &status), ctx
 	shown.notify = out.notify
@@ -185,8 +185,8 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		err = process.Err
 	}
 	env.runsFolder().Add(file.Path(), &res)
-	err = errors.Join(err, out.write(res, file.Path()), page.write(res, report.Options{}))
-	defer shown.linger(ctx, stop)
+	err = errors.Join(err, out.write(res, file.Path()), html.write(res, report.Options{}))
+	shown.finished = true
 	judged := judge(&res, stop.code(), l.Output)
 	if judged != nil && hosts == nil {
 		judged = l.whyNow(screen, &res, judged)

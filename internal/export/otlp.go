@@ -29,8 +29,8 @@ import (
 // where to, how often and under which name.
 type OTLP struct {
 	totals
-	warn     func(text string) // called once at most
-	warned   sync.Once
+	warn     func(text string)
+	warned   sync.Once             // that metrics could not be sent
 	provider *metric.MeterProvider // nil: the run has not been opened
 }
 
@@ -122,12 +122,12 @@ func (o *OTLP) failed(err error) {
 // lastFlush is how long the last metrics may take.
 const lastFlush = 5 * time.Second
 
-// Close sends the last totals, for lastFlush or until ctx ends.
-func (o *OTLP) Close(ctx context.Context) {
+// Close sends the last totals, for lastFlush at most.
+func (o *OTLP) Close() {
 	if o.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastFlush)
+	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
 	defer cancel()
 	if err := o.provider.Shutdown(ctx); err != nil {
 		o.failed(err)

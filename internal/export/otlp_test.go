@@ -52,7 +52,7 @@ func sent(t *testing.T, endpoint string) (warnings []string, res result.Result) 
 		t.Fatal(err)
 	}
 	res = runOf(t, plan.Produce, o.Open, o)
-	o.Close(t.Context())
+	o.Close()
 	return warnings, res
 }
 
