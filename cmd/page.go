@@ -52,8 +52,11 @@ func newPageFile(env *Env, path string, quiet bool) (*pageFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if _, err := os.Lstat(path); err == nil {
+	switch _, err := os.Lstat(path); {
+	case err == nil:
 		return nil, fmt.Errorf("--html %s: it exists, and kt does not overwrite results: name another file or remove it", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
 	}
 	dir, name := filepath.Split(path)
 	f, err := os.OpenFile(fmt.Sprintf("%s.%.200s-%.8s", dir, name, rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

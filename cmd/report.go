@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -93,20 +94,24 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 		return usageError(fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns))
 	}
 	var runs []result.Result
+	var names []string
 	var errs []error
-	for i := range paths {
+	for i, name := range paths {
 		path, err := e.runFile(paths[i : i+1])
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		if path != name { // "last" is another run tomorrow
+			name = filepath.Base(path)
+		}
 		r, err := readRun(path)
-		runs, errs = append(runs, r), append(errs, err)
+		runs, names, errs = append(runs, r), append(names, name), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return usageError(err)
 	}
-	return page.Several(e.Stdout, runs, paths)
+	return page.Several(e.Stdout, runs, names)
 }
 
 // readRun returns the result of a file.
@@ -132,6 +137,11 @@ func openRun(path string) (*merge.File, error) {
 
 // writeReport writes the result of a run, and judges it by the limits that are given, if any.
 func writeReport(env *Env, f *merge.File, path string, flags *config.Report) error {
+	if flags.Output == report.HLog {
+		if err := hasSeconds(f, path, "--output "+report.HLog); err != nil {
+			return usageError(err)
+		}
+	}
 	res, err := merge.Read(f, f.Size, flags.Limits...)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))

@@ -109,8 +109,9 @@ func (e *Env) browse(path string) error {
 	if _, err := exec.LookPath(opener); err != nil || !e.StdoutTTY {
 		return nil
 	}
-	if err := exec.Command(opener, path).Run(); err != nil {
+	c := exec.Command(opener, path)
+	if err := c.Start(); err != nil {
 		return fmt.Errorf("%s %s: %w; open the page by hand", opener, path, err)
 	}
-	return nil
+	return c.Process.Release() // some stay until the browser is closed
 }
