@@ -125,15 +125,16 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 // studyFaults is the table of what the runs saw of faults, with a row for each load.
 func (t *text) studyFaults(d *study.Document) *grid {
 	g := &grid{heads: append(loadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")}
+	none := string(t.th.Glyphs.Missing)
 	add := func(at []string, c *study.CellFigures) {
 		if len(d.Study.Loads) > 1 {
 			at = append(at, c.Load)
 		}
 		for _, s := range []study.Spread{c.Failed, c.Lost} {
-			at = append(at, t.overRuns(s, c, func(v float64) string { return theme.Count(int64(v)) }))
+			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Count(int64(v)) }))
 		}
 		for _, s := range []study.Spread{c.Gap, c.Recovered, c.InSync} {
-			at = append(at, t.overRuns(s, c, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))
+			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))
 		}
 		g.add(plain, at...)
 	}
@@ -150,10 +151,11 @@ func (t *text) studyFaults(d *study.Document) *grid {
 	return g
 }
 
-// overRuns writes the median of an effect with its range, and in how many runs it was seen if not in all.
-func (t *text) overRuns(s study.Spread, c *study.CellFigures, write func(float64) string) string {
+// OverRuns writes the median of an effect with its range, and in how many runs it was seen if not in all. none stands
+// for an effect that was seen in no run.
+func OverRuns(s study.Spread, c *study.CellFigures, none string, write func(float64) string) string {
 	if s.N == 0 {
-		return string(t.th.Glyphs.Missing)
+		return none
 	}
 	text := write(s.Median)
 	if s.Low < s.High {

@@ -68,7 +68,7 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 		"end-to-end.p99": us(e.P99), "response.p99": us(r.Latency.Response.P99), "response.mean": us(r.Latency.Response.Mean),
 		"service.p99.9": us(r.Latency.Service.P999), "send-delay.max": us(r.Latency.SendDelay.Max),
 		"rate": r.Throughput.RecordsPerSecond, "read-rate": r.Fetch.RecordsPerSecond, "throughput": r.Throughput.MiBPerSecond * mib,
-		"errors": float64(w.Failed + w.Unknown + w.Unsent), "failed": float64(w.Failed), "unknown": float64(w.Unknown),
+		"errors": float64(w.Errors()), "failed": float64(w.Failed), "unknown": float64(w.Unknown),
 		"lost": 1, "duplicated": 2, "reordered": 3, "corrupted": 4, "consumer-lag": float64(r.ConsumerLag.Max), "cpu": r.Client.CPUCores,
 	}
 	for i, m := range limit.Metrics {

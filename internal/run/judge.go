@@ -33,9 +33,9 @@ const (
 // Judge returns the worst fault of a result; nil: there is none. idle says that a run may end
 // because no record came for the time of --timeout.
 func Judge(res *result.Result, idle bool) error {
-	lost := res.Records.Failed + res.Records.Unknown
+	unanswered := res.Records.Failed + res.Records.Unknown // a rate that is too high leaves others unsent, and is no fault
 	if res.Warmup != nil {
-		lost += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
+		unanswered += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
 	}
 	switch v := res.Verify; {
 	case res.Lost():
@@ -48,8 +48,8 @@ func Judge(res *result.Result, idle bool) error {
 		return &Fault{NotMet, notMet(res)}
 	case res.Client.Aborted > 0:
 		return &Fault{Failed, theme.Plural(res.Client.Aborted, "transaction", "transactions") + " could not be committed"}
-	case lost > 0:
-		return &Fault{Failed, theme.Plural(lost, "record was", "records were") + " not acknowledged" + why(res)}
+	case unanswered > 0:
+		return &Fault{Failed, theme.Plural(unanswered, "record was", "records were") + " not acknowledged" + why(res)}
 	}
 	return judgeReading(res, idle)
 }

@@ -117,7 +117,7 @@ func (h *Heat) html() (template.HTML, error) {
 	fmt.Fprintf(p, `<image class="cells" x="%g" y="%g" width="%g" height="%g" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
 		svgLeft, svgTop, svgWidth-svgLeft-svgRight, svgHeight-svgTop-svgBottom, base64.StdEncoding.EncodeToString(b.Bytes()))
 	p.bands(h.Timeline)
-	p.grid(Latency)
+	p.grid(Latency.tick)
 	p.xTicks(Time)
 	p.marks(h.Timeline)
 	return render("chart", struct {

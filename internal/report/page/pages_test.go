@@ -109,7 +109,7 @@ func TestPagesOfManyRunsHaveTheirPictures(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"several": {`<text class="label run0"`, `<text class="label run2"`, `class="line run1" stroke-dasharray="7 3"`, `"label":"C"`},
 		"compare": {`<svg class="shift good"`, `<rect x=`},
-		"study":   {`aria-label="throughput by acks. 1: 120k/s; all: 80.0k/s."`, `<g class="dot flow strong">`},
+		"study":   {`aria-label="throughput by acks. 1: 120,000; all: 80,000."`, `<g class="dot flow strong">`},
 		"find":    {`>knee</text>`, `>p99 &lt; 20.0ms</text>`, `<g class="dot bad">`, `>peak 90.0k/s</text>`},
 		"trial":   {`<svg class="shift`},
 	} {

@@ -14,9 +14,10 @@ import (
 type Plot struct {
 	ID, Title, About string
 
-	Names  []string // of the places on the x axis, at equal distances; nil: X of the points is a number
-	XUnit  Unit     // of the numbers
-	Unit   Unit     // of the values
+	Names  []string               // of the places on the x axis, at equal distances; nil: X of the points is a number
+	XUnit  Unit                   // of the numbers
+	Text   func(v float64) string // writes a value as the table beside the plot does
+	Tick   func(v float64) string // writes it beside the axis
 	Log    bool
 	Groups []DotGroup
 	Limits []Limit
@@ -49,7 +50,7 @@ func (p *Plot) Summary() string {
 	var parts []string
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Unit.text(d.Y))))
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Text(d.Y))))
 		}
 	}
 	const most = 12
@@ -92,7 +93,7 @@ func (p *Plot) svg() template.HTML {
 	if p.Names == nil {
 		pic.xFrom, pic.xTo = 0, p.xEnd()
 	}
-	pic.grid(p.Unit)
+	pic.grid(p.Tick)
 	p.xLabels(pic)
 	p.limits(pic)
 	for _, g := range p.Groups {
@@ -194,13 +195,13 @@ func (p *Plot) group(pic *picture, g *DotGroup) {
 
 func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
 	x, y := pic.px(d.X), pic.py(d.Y)
-	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Unit.text(d.Y))
+	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Text(d.Y))
 	if d.Strong {
 		class += " strong"
 	}
 	fmt.Fprintf(pic, `<g class="dot %s">`, class)
 	if d.High > d.Low {
-		text += fmt.Sprintf(" (%s to %s)", p.Unit.text(d.Low), p.Unit.text(d.High))
+		text += fmt.Sprintf(" (%s to %s)", p.Text(d.Low), p.Text(d.High))
 		low, high := pic.py(d.Low), pic.py(d.High)
 		fmt.Fprintf(pic, `<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
 	}

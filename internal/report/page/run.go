@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -112,7 +114,8 @@ func (p *runPage) head() Head {
 		h.Remarks = append(h.Remarks, p.say.Ceiling)
 	}
 	if r.Note != "" {
-		h.Remarks = append(h.Remarks, strings.ToUpper(r.Note[:1])+r.Note[1:]+".")
+		first, size := utf8.DecodeRuneInString(r.Note)
+		h.Remarks = append(h.Remarks, string(unicode.ToUpper(first))+r.Note[size:]+".")
 	}
 	return h
 }

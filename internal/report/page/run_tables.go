@@ -63,7 +63,7 @@ func (p *runPage) hosts() Table {
 	var rates, p99 []float64
 	for _, h := range p.r.Hosts {
 		rate, mib, l := p.figures(&h.Figures)
-		t.Rows = append(t.Rows, cells(h.Host, h.Role, strconv.Itoa(h.Processes), theme.Rate(rate), theme.Number(mib), quantile(l, l.P50), quantile(l, l.P99),
+		t.Rows = append(t.Rows, cells(h.Host, h.Role, strconv.Itoa(h.Processes), p.rated(theme.Rate(rate)), p.rated(theme.Number(mib)), quantile(l, l.P50), quantile(l, l.P99),
 			theme.Count(h.Records.Failed), theme.Number(h.CPUCores)))
 		rates, p99 = append(rates, rate), append(p99, float64(l.P99))
 	}
@@ -82,6 +82,14 @@ func (p *runPage) figures(f *result.Figures) (rate, mib float64, l result.Latenc
 		l = *f.EndToEnd
 	}
 	return rate, mib, l
+}
+
+// rated returns the rate of a part, or a sign that the run is too short for one.
+func (p *runPage) rated(rate string) string {
+	if _, ok := p.r.Quoted(); !ok {
+		return "–"
+	}
+	return rate
 }
 
 func quantile(l result.Latency, us int64) string {
@@ -122,7 +130,7 @@ func (p *runPage) processes() Block {
 	t := Table{ID: "processes", Caption: "Processes", Heads: columns("<process", "<state", "records/s", "p50", "p99", "<bound by", "<note")}
 	for _, r := range p.r.Processes[:min(maxRows, len(p.r.Processes))] {
 		rate, _, l := p.figures(&r.Figures)
-		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), theme.Rate(rate), quantile(l, l.P50), quantile(l, l.P99), r.BoundBy.Limit.String(), r.Note)
+		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), p.rated(theme.Rate(rate)), quantile(l, l.P50), quantile(l, l.P99), r.BoundBy.Limit.String(), r.Note)
 		if !r.Counted {
 			row[1].Class = "bad"
 		}
@@ -137,7 +145,7 @@ func moreThan(rows int) string {
 	if rows <= maxRows {
 		return ""
 	}
-	return theme.Plural(rows-maxRows, "more row is", "more rows are") + " in the JSON of this page."
+	return theme.Plural(rows-maxRows, "more row is", "more rows are") + " in the run that this page holds: kt report FILE --output json."
 }
 
 func (p *runPage) brokers() Table {
@@ -204,9 +212,10 @@ func (p *runPage) partitions() Block {
 	if p.writes {
 		bars(t.Rows, 5, p99)
 	}
-	t.Caption = theme.Plural(len(p.r.Partitions), "partition", "partitions")
+	count := max(p.r.Environment.Partitions(), len(p.r.Partitions)) // one that got nothing has no row
+	t.Caption = theme.Plural(count, "partition", "partitions")
 	if total > 0 {
-		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(len(p.r.Partitions))/float64(total)))
+		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(count)/float64(total)))
 	}
 	const open = 12 // rows that nobody has to scroll past
 	if len(t.Rows) > open {

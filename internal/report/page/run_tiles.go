@@ -100,32 +100,26 @@ func (p *runPage) latencyTiles() Tiles {
 // mibBytes is a MiB in bytes.
 const mibBytes = 1 << 20
 
-// failures are the records that went wrong, by what became of them.
-func (p *runPage) failures() (parts []failure, all int64) {
-	rec := &p.r.Records
-	parts = []failure{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}}
+// lost is how many acknowledged records are not in the log; false: the run was not verified.
+func (p *runPage) lost() (int64, bool) {
 	if v := p.r.Verify; v != nil && !v.OfAnotherRun {
-		parts = append(parts, failure{"lost", v.Lost})
+		return v.Lost, true
 	}
-	for _, part := range parts {
-		all += part.records
-	}
-	return parts, all
+	return 0, false
 }
 
-// failure is how many records went wrong in one way.
-type failure struct {
-	how     string
-	records int64
-}
-
+// errorTile has the records that were not acknowledged, and beside them those that were, and are lost.
 func (p *runPage) errorTile() Tile {
-	parts, n := p.failures()
-	t := Tile{Name: "errors", Value: theme.Rate(float64(n))}
-	if n > 0 {
+	rec := &p.r.Records
+	t := Tile{Name: "errors", Value: theme.Rate(float64(rec.Errors()))}
+	lost, _ := p.lost()
+	if rec.Errors()+lost > 0 {
 		t.Class = "bad"
 	}
-	for _, part := range parts {
+	for _, part := range []struct {
+		how     string
+		records int64
+	}{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}, {"lost", lost}} {
 		if part.records > 0 {
 			t.Notes = append(t.Notes, theme.Count(part.records)+" "+part.how)
 		}

@@ -183,9 +183,12 @@ func shownFigures() []shown {
 		quantile("p99", func(l result.Latency) int64 { return l.P99 }),
 		quantile("p99.9", func(l result.Latency) int64 { return l.P999 }),
 		quantile("longest", func(l result.Latency) int64 { return l.Max }),
-		{name: "failed, unknown, never sent or lost", write: count, of: func(p *runPage) float64 {
-			_, all := p.failures()
-			return float64(all)
+		{name: "errors: failed, unknown or never sent", write: count, of: func(p *runPage) float64 { return float64(p.r.Records.Errors()) }},
+		{name: "lost", write: count, of: func(p *runPage) float64 {
+			if lost, verified := p.lost(); verified {
+				return float64(lost)
+			}
+			return math.NaN()
 		}},
 		{name: "CPU of kt, cores", write: theme.Number, of: func(p *runPage) float64 {
 			if p.r.Client.CPUCores == 0 {

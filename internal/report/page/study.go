@@ -1,12 +1,12 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -85,8 +85,14 @@ func plots(d *study.Document) (blocks []Block) {
 
 // along is a metric over the values of the factor of an answer.
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot {
-	unit, times := unitOf(m)
-	p := &Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval", Unit: unit, Log: unit == Latency}
+	p := &Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval", Text: func(v float64) string { return report.Figure(m, v) }, Tick: theme.Tick}
+	switch m {
+	case study.Throughput, study.Bytes, study.CPU:
+	case study.Roughness:
+		p.Tick = theme.Percent
+	default: // a latency
+		p.Log, p.Tick = true, func(us float64) string { return theme.TickDuration(micros(int64(us))) }
+	}
 	for _, f := range d.Study.Factors {
 		if v, ok := a.At[f.Name]; ok {
 			p.About += ", " + f.Name + "=" + v
@@ -101,7 +107,7 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot 
 	for i, bar := range d.Along(&by) {
 		p.Names = append(p.Names, bar.Value)
 		if s := bar.Spread; s.N > 0 {
-			g.Points = append(g.Points, Dot{X: float64(i), Y: s.Median * times, Low: s.Low * times, High: s.High * times, Strong: m == a.By && bar.LikeBest})
+			g.Points = append(g.Points, Dot{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: m == a.By && bar.LikeBest})
 		}
 	}
 	if m == a.By {
@@ -109,17 +115,6 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot 
 	}
 	p.Groups = []DotGroup{g}
 	return p
-}
-
-// unitOf returns the unit of a metric, and what its values are multiplied by.
-func unitOf(m study.Metric) (unit Unit, times float64) {
-	switch m {
-	case study.Throughput:
-		return Rate, 1
-	case study.Bytes, study.Roughness, study.CPU:
-		return Cores, 1
-	}
-	return Latency, 1e-6
 }
 
 // loadHeads are the heads of what tells the rows of a table apart.
@@ -199,11 +194,11 @@ func faultTable(d *study.Document) Table {
 		return t
 	}
 	count := func(v float64) string { return theme.Count(int64(v)) }
-	time := func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }
+	span := func(v float64) string { return theme.Duration(millis(int64(v))) }
 	add := func(c *study.CellDoc, f *study.CellFigures) {
 		if len(c.Runs) > 0 {
-			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f), overRuns(f.Failed, count), overRuns(f.Lost, count), overRuns(f.Gap, time),
-				overRuns(f.Recovered, time), overRuns(f.InSync, time))...))
+			of := func(s study.Spread, write func(float64) string) string { return report.OverRuns(s, f, "–", write) }
+			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f), of(f.Failed, count), of(f.Lost, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
 		}
 	}
 	for i := range d.Cells {
@@ -214,17 +209,6 @@ func faultTable(d *study.Document) Table {
 		}
 	}
 	return t
-}
-
-// overRuns writes the median of an effect with its range.
-func overRuns(s study.Spread, write func(float64) string) string {
-	switch {
-	case s.N == 0:
-		return "–"
-	case s.Low < s.High:
-		return fmt.Sprintf("%s (%s – %s)", write(s.Median), write(s.Low), write(s.High))
-	}
-	return write(s.Median)
 }
 
 // published is the table of figures that others have measured.
@@ -282,7 +266,7 @@ func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
 
 // curve is the latency over the rate, with what it must stay below.
 func curve(d *study.FindDocument) *Plot {
-	p := &Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: Rate, Unit: Latency, Log: true}
+	p := &Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: Rate, Text: Latency.text, Tick: Latency.tick, Log: true}
 	g := DotGroup{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
 		dot := Dot{X: c.Rate, Y: c.Latency.P99 / 1e6, Strong: c.Knee}
@@ -291,7 +275,7 @@ func curve(d *study.FindDocument) *Plot {
 		}
 		g.Points = append(g.Points, dot)
 	}
-	slices.SortFunc(g.Points, func(a, b Dot) int { return int(a.X - b.X) })
+	slices.SortFunc(g.Points, func(a, b Dot) int { return cmp.Compare(a.X, b.X) })
 	p.Groups = []DotGroup{g}
 	for _, s := range d.Study.Find.SLO {
 		p.Limits = append(p.Limits, Limit{Name: fmt.Sprintf("%s < %s", s.Metric, theme.Duration(micros(int64(s.Below)))), At: s.Below / 1e6})
@@ -301,7 +285,7 @@ func curve(d *study.FindDocument) *Plot {
 
 // reached is what each trial reached at its rate.
 func reached(d *study.FindDocument) *Plot {
-	p := &Plot{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: Rate, Unit: Rate}
+	p := &Plot{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: Rate, Text: Rate.text, Tick: Rate.tick}
 	held, failed := DotGroup{Name: "held", Class: "good"}, DotGroup{Name: "did not hold", Class: "bad"}
 	for _, t := range d.Trials {
 		if t.Rate == 0 {

@@ -22,7 +22,7 @@ func (c *Chart) svg() template.HTML {
 	p.y = c.y()
 	p.xFrom, p.xTo, p.xLog = c.span()
 	p.bands(c.Timeline)
-	p.grid(c.Unit)
+	p.grid(c.Unit.tick)
 	p.xTicks(c.XUnit)
 	for i := range c.Series {
 		p.line(c, &c.Series[i])
@@ -78,13 +78,13 @@ func (p *picture) py(v float64) float64 {
 }
 
 // grid draws the lines and labels of the values.
-func (p *picture) grid(unit Unit) {
+func (p *picture) grid(tick func(float64) string) {
 	for _, v := range p.y.Ticks {
 		y := p.py(v)
 		if !p.plain {
 			fmt.Fprintf(p, `<path class="grid" d="M%g %.1fH%g"/>`, svgLeft, y, svgWidth-svgRight)
 		}
-		fmt.Fprintf(p, `<text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft-6, y+3.5, unit.tick(v))
+		fmt.Fprintf(p, `<text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft-6, y+3.5, tick(v))
 	}
 }
 

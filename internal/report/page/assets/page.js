@@ -349,19 +349,6 @@
 		return run;
 	}
 
-	function save(name, type, text) {
-		const link = document.createElement("a");
-		link.href = URL.createObjectURL(new Blob([text], { type }));
-		link.download = name;
-		link.click();
-		setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-	}
-
-	function csv(series) {
-		const names = [...new Set(series.flatMap((p) => Object.keys(p)))];
-		return [names.join(","), ...series.map((p) => names.map((n) => p[n] ?? "").join(","))].join("\n") + "\n";
-	}
-
 	// The page
 
 	function build(run) {
@@ -380,10 +367,8 @@
 		document.addEventListener("click", (e) => {
 			const button = e.target.closest("button");
 			if (!button) return;
-			const { zoom: step, save: form, copy, schemeToggle } = button.dataset;
+			const { zoom: step, copy, schemeToggle } = button.dataset;
 			if (step && line) ({ in: steps["+"], out: steps["-"], reset: steps[0] })[step]();
-			if (form === "json") save("run.json", "application/json", JSON.stringify(run.result, null, 2) + "\n");
-			if (form === "csv") save("run.csv", "text/csv", csv(run.result.series));
 			if (copy) copyText(button, document.getElementById(copy).textContent);
 			if (schemeToggle !== undefined) {
 				const was = root.dataset.scheme || (dark.matches ? "dark" : "light");
@@ -400,7 +385,6 @@
 
 	// copyText copies a text; where the clipboard may not be used, it selects it.
 	async function copyText(button, text) {
-		const before = button.textContent;
 		try {
 			await navigator.clipboard.writeText(text);
 			button.textContent = "Copied";
@@ -408,14 +392,13 @@
 			getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
 			button.textContent = "Selected";
 		}
-		setTimeout(() => (button.textContent = before), 1500);
+		setTimeout(() => (button.textContent = "Copy"), 1500);
 	}
 
 	root.classList.add("js");
 	build(null);
 	readRun().catch(() => null).then((run) => {
 		for (const heat of data.heats) document.getElementById(heat.id).classList.toggle("picture", !run);
-		for (const button of document.querySelectorAll("[data-save]")) button.hidden = !run;
 		if (run) data.heats.forEach((heat) => makeHeat(heat, run.heat));
 		listen(run);
 		root.classList.add("ready");
