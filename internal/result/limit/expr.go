@@ -61,6 +61,13 @@ func parse(text string) (e Expr, err error) {
 		return e, errors.New("write one of the comparisons <, <=, >, >=, == and !=")
 	}
 	value, stretches, over := cutWord(text[len(e.Op):], "over")
+	_, _, some := cutWord(value, "for")
+	switch {
+	case strings.ContainsAny(value+stretches, "<>=!"):
+		return e, errors.New("it has more than one comparison: give each limit a flag of its own; a variable holds one, kt.yaml a list")
+	case some:
+		return e, errors.New("'for' is a share of stretches: write their length before it, as in 'over 10s for 95%'")
+	}
 	unit := units[e.Metric.Unit]
 	if e.Than, err = unit.parse(strings.Join(strings.Fields(value), " ")); err != nil {
 		return e, fmt.Errorf("%q is no value of %s: write %s", strings.TrimSpace(value), e.Metric.Name, unit.wants)

@@ -27,6 +27,7 @@ func TestAnExpressionIsReadWithItsUnit(t *testing.T) {
 		"consumer-lag<1000":                {"consumer-lag<1000", 1000, 0, 0},
 		"cpu<1.5":                          {"cpu<1.5", 1.5, 0, 0},
 		"p99<50ms over 1m for 95%":         {"p99<50ms over 1m0s for 95%", 50_000, time.Minute, 95},
+		"p99<50ms over 1s for 50 %":        {"p99<50ms over 1s for 50%", 50_000, time.Second, 50},
 		"outage<2s":                        {"outage<2s", 2_000_000, 0, 0},
 	} {
 		e, err := Parse(text)
@@ -53,7 +54,8 @@ func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
 		"p99<":                    "write a time",
 		"rate>=100MiB/s":          "write records a second (50000, 50k)",
 		"rate>=-1":                "write records a second",
-		"throughput>50k":          "write bytes a second (100MiB/s)",
+		"throughput>50k":          "write bytes a second, with /s (100MiB/s, 100MB/s)",
+		"throughput>=1MB":         "write bytes a second, with /s (100MiB/s, 100MB/s)",
 		"errors<0.5":              "write a number of records",
 		"cpu<NaN":                 "write a number of cores",
 		"p99<1s over":             "write whole seconds",
@@ -62,7 +64,9 @@ func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
 		"p99<1s over 10s for 95":  "write a share of the stretches",
 		"p99<1s over 10s for 0%":  "above 0 and up to 100%",
 		"p99<1s over 1s for 101%": "above 0 and up to 100%",
-		"p99<1s for 95%":          "write a time",
+		"p99<1s for 95%":          "write their length before it, as in 'over 10s for 95%'",
+		"p99<5s errors==0":        "give each limit a flag of its own; a variable holds one",
+		"p99<5s over 1s rate>1":   "give each limit a flag of its own; a variable holds one",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q) gives %v, want %q in it", text, err, want)

@@ -52,7 +52,7 @@ var units = map[Unit]struct {
 		func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
 	},
 	BytesRate: {
-		"bytes a second (100MiB/s)", func(text string) (float64, error) { return parseRate(text, true) },
+		"bytes a second, with /s (100MiB/s, 100MB/s)", func(text string) (float64, error) { return parseRate(text, true) },
 		func(v float64) string { return printRate(plan.Rate{PerSecond: v, Bytes: true}) },
 		func(v float64) string { return theme.MiB(v) + " MiB/s" },
 	},
@@ -121,10 +121,10 @@ func parseCores(text string) (float64, error) {
 	return v, err
 }
 
-// parsePercent reads "95%".
+// parsePercent reads "95%" and "95 %".
 func parsePercent(text string) (float64, error) {
 	number, isPercent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err == nil && !(isPercent && v > 0 && v <= 100) {
 		err = errRange
 	}
