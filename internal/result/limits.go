@@ -18,9 +18,9 @@ type Limit struct {
 	Held  bool       `json:"held"`
 	Note  string     `json:"note,omitempty"` // why there is no value
 
-	// With "over".
-	Stretches     int64 `json:"stretches,omitempty"`      // whole ones of the measured part
-	StretchesHeld int64 `json:"stretches_held,omitempty"` // those that held
+	// With "over"; else 0.
+	Stretches     int64 `json:"stretches"`      // whole ones of the measured part
+	StretchesHeld int64 `json:"stretches_held"` // those that held
 }
 
 // Shown returns the value for people, "" if there is none.
