@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"net"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/export"
@@ -48,6 +49,9 @@ func (l *load) exporters(env *Env) (*exporters, error) {
 		return nil, fmt.Errorf("--metrics-listen %s: %w: name a free address of this host", l.Metrics, err)
 	}
 	e.all = append(e.all, e.prometheus)
+	if _, port, _ := net.SplitHostPort(l.Metrics); port == "0" {
+		e.say = env.say // without the port nobody can scrape
+	}
 	e.say("metrics at %s", e.prometheus.URL())
 	if !config.Loopback(l.Metrics) {
 		env.say("--metrics-listen %s: everybody who reaches this address can read the metrics of this run", l.Metrics)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -69,8 +70,18 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 			return nil, fmt.Errorf("%s: write KEY=VALUE,KEY=VALUE", name)
 		}
 	}
+	for _, name := range timeVars {
+		if value := getenv(name); value != "" {
+			if ms, err := strconv.Atoi(value); err != nil || ms <= 0 {
+				return nil, fmt.Errorf("%s=%s: write milliseconds above 0, as 5000", name, value)
+			}
+		}
+	}
 	return &OTLP{warn: warn}, nil
 }
+
+// timeVars are the variables of times, in milliseconds.
+var timeVars = []string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"}
 
 // firstSet returns the first variable that is set, with its value; "" if none is.
 func firstSet(getenv func(string) string, names []string) (name, value string) {
