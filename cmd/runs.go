@@ -29,7 +29,7 @@ func newRuns(env *Env) *cobra.Command {
 the limit was, and whether the run is valid. p99 is that of the headline latency; a run
 at an unlimited rate has none. Runs of studies are in kt study list.
 
-Wherever a command takes a run file, RUN is one of these too: last, last~1 (the one
+Wherever a command reads a run file, RUN is one of these too: last, last~1 (the one
 before the newest), last~2 and so on, or the beginning of a name.`,
 		Example: `  kt runs
   kt runs --tag nightly --since 7d
