@@ -22,15 +22,11 @@ func Markdown(w io.Writer, r result.Result, _ Options) error {
 	}
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		value := LimitValue(l, l.Note)
-		if l.Value != nil && l.Stretches > 0 {
-			value += " (" + stretches(l) + ")"
-		}
-		held := heldWord(l)
+		_, _, held := LimitWords(l)
 		if !l.Held {
 			held = "**" + held + "**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(value), cell(l.Expression), held)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(limitText(l)), cell(l.Expression), held)
 	}
 	b.WriteString("\n| figure | |\n| --- | --- |\n")
 	for _, row := range markdownFigures(&r) {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/report"
@@ -12,10 +13,11 @@ func (p *runPage) limits() []Block {
 	t := Table{ID: "kept", Caption: "What the run had to keep", Heads: columns("<limit", "value", "<held", "<note")}
 	for i := range p.r.Limits {
 		l := &p.r.Limits[i]
-		row := cells(l.Expression, report.LimitValue(l, "–"), "yes", l.Note)
-		row[2].Class = "good"
-		if !l.Held {
-			row[2] = Cell{Text: "no", Class: "bad"}
+		value, note, held := report.LimitWords(l)
+		row := cells(l.Expression, cmp.Or(value, "–"), held, note)
+		row[2].Class = "bad"
+		if l.Held {
+			row[2].Class = "good"
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -55,7 +56,16 @@ func (p *runPage) errors() Table {
 }
 
 func (p *runPage) parts() []Block {
-	return []Block{p.hosts(), p.busy(), p.processes(), p.brokers(), p.fetches(), p.partitions()}
+	var written []result.BrokerRow
+	if p.writes {
+		written = p.r.Brokers
+	}
+	return []Block{
+		p.hosts(), p.busy(), p.processes(),
+		brokers("brokers", "Brokers: what they acknowledged, and the time of a request", written),
+		brokers("fetches", "Fetches: what was read from each broker, and the time of a request", report.Fetched(p.r.Brokers)),
+		p.partitions(),
+	}
 }
 
 func (p *runPage) hosts() Table {
@@ -148,13 +158,11 @@ func moreThan(rows int) string {
 	return theme.Plural(rows-maxRows, "more row is", "more rows are") + " in the run that this page holds: kt report FILE --output json."
 }
 
-func (p *runPage) brokers() Table {
-	t := Table{ID: "brokers", Caption: "Brokers: what they acknowledged, and the time of a request", Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
-	if !p.writes {
-		return t
-	}
+// brokers has a row for each broker, of its requests of one kind.
+func brokers(id, caption string, rows []result.BrokerRow) Table {
+	t := Table{ID: id, Caption: caption, Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
 	var records, p99 []float64
-	for _, b := range p.r.Brokers {
+	for _, b := range rows {
 		l := b.Latency
 		row := cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
 			theme.Duration(millis(b.ThrottleMS)), theme.Count(b.Failed))
@@ -166,23 +174,6 @@ func (p *runPage) brokers() Table {
 	}
 	bars(t.Rows, 2, records)
 	bars(t.Rows, 5, p99)
-	return t
-}
-
-func (p *runPage) fetches() Table {
-	t := Table{ID: "fetches", Caption: "Fetches: what was read from each broker, and the time of a request", Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
-	var records []float64
-	for _, b := range p.r.Brokers {
-		f := b.Fetch
-		if f == nil {
-			continue
-		}
-		l := f.Latency
-		t.Rows = append(t.Rows, cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(f.Records)), theme.Number(f.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
-			theme.Duration(millis(f.ThrottleMS)), theme.Count(f.Failed)))
-		records = append(records, float64(f.Records))
-	}
-	bars(t.Rows, 2, records)
 	return t
 }
 
