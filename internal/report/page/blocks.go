@@ -14,13 +14,24 @@ import (
 var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class}).ParseFS(assets, "assets/*.html"))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class, "words": words}).ParseFS(assets, "assets/*.html"))
 
 // render returns a block in HTML.
 func render(name string, data any) (template.HTML, error) {
 	var b bytes.Buffer
 	err := templates.ExecuteTemplate(&b, name, data)
 	return template.HTML(b.String()), err //nolint:gosec // the template has escaped it
+}
+
+// words returns a command with its words marked: a line of it breaks between words, and not after the hyphens of a flag.
+func words(command string) template.HTML {
+	marked := strings.Split(template.HTMLEscapeString(theme.Clean(command)), " ")
+	for i, word := range marked {
+		if word != "" {
+			marked[i] = "<span>" + word + "</span>"
+		}
+	}
+	return template.HTML(strings.Join(marked, " ")) //nolint:gosec // it was escaped
 }
 
 // Block is a part of a section.
