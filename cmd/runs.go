@@ -139,6 +139,11 @@ func newRunsRemove(env *Env) *cobra.Command {
 		if err := errors.Join(errs...); err != nil {
 			return usageError(err)
 		}
+		for _, path := range paths {
+			if !yes && env.StdinTTY { // to be asked
+				env.say("%s", runName(path))
+			}
+		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, yes) })
 	}
 	return c
@@ -216,9 +221,6 @@ func removeRuns(ctx context.Context, env *Env, paths []string, yes bool) error {
 		return usageError(errNobodyToAsk)
 	}
 	if !yes {
-		for _, path := range paths {
-			env.say("%s", runName(path))
-		}
 		switch yes, err := env.confirm(ctx, "remove "+all+"?"); {
 		case err != nil:
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,17 +162,9 @@ func TestRunsOfOtherStepsAreShownOverTheSameTime(t *testing.T) {
 	}
 }
 
-func TestAPageHasEightRunsAtMost(t *testing.T) {
+func TestAPageHasRoomForEightRuns(t *testing.T) {
 	r := runs()["produce"]
-	many := make([]result.Result, MaxRuns+1)
-	names := make([]string, len(many))
-	for i := range many {
-		many[i] = r
-	}
-	if err := Several(io.Discard, many, names); err == nil || !strings.Contains(err.Error(), "at most 8") {
-		t.Errorf("nine runs: %v", err)
-	}
-	if err := Several(io.Discard, many[:MaxRuns], names); err != nil {
+	if err := Several(io.Discard, slices.Repeat([]result.Result{r}, MaxRuns), slices.Repeat([]string{"a"}, MaxRuns)); err != nil {
 		t.Error(err)
 	}
 }

@@ -68,28 +68,18 @@ func (p *runPage) bandwidthTile() Tile {
 	return t
 }
 
-// headline is the latency to quote, and its name.
+// headline is the latency to quote, and its name: that of fetches if no record has one.
 func (p *runPage) headline() (name string, l result.Latency) {
-	if e := p.r.Latency.EndToEnd; p.reads && e != nil {
-		return "end to end", *e
-	}
-	if p.writes {
-		return "response", p.r.Latency.Response
-	}
-	if f := p.r.Fetch; f != nil {
+	name, l = p.r.HeadlineLatency()
+	if f := p.r.Fetch; l.Count == 0 && f != nil && !p.writes {
 		return "fetch", f.Latency
 	}
-	return "latency", result.Latency{}
+	return name, l
 }
 
 func (p *runPage) latencyTiles() Tiles {
 	name, l := p.headline()
-	value := func(us int64) string {
-		if l.Count == 0 {
-			return "–"
-		}
-		return theme.Duration(micros(us))
-	}
+	value := func(us int64) string { return quantile(l, us) }
 	return Tiles{
 		{Name: "p50", Value: value(l.P50), Notes: []string{name}},
 		{Name: "p99", Value: value(l.P99), Notes: []string{"p90 " + value(l.P90)}},

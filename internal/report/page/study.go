@@ -86,11 +86,10 @@ func plots(d *study.Document) (blocks []Block) {
 // along is a metric over the values of the factor of an answer.
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot {
 	p := &Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval", Text: func(v float64) string { return report.Figure(m, v) }, Tick: theme.Tick}
-	switch m {
-	case study.Throughput, study.Bytes, study.CPU:
-	case study.Roughness:
+	switch {
+	case m == study.Roughness:
 		p.Tick = theme.Percent
-	default: // a latency
+	case m.IsLatency():
 		p.Log, p.Tick = true, func(us float64) string { return theme.TickDuration(micros(int64(us))) }
 	}
 	for _, f := range d.Study.Factors {

@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Figures are what metrics are read from: of a whole run, or of a stretch of it.
@@ -40,7 +41,7 @@ type Metric struct {
 
 // Metrics are all metrics, in the order in which they are shown.
 var Metrics = slices.Concat(
-	latencies("", "headline latency: end to end of a run that reads, else response", headline, nothing),
+	latencies("", "headline latency: end to end of a run that reads, else response", func(f *Figures) *stats.Histogram { return f.Window.Headline(f.Plan.Reads()) }, nothing),
 	[]Metric{
 		{
 			Name: "rate", Unit: RecordsRate, About: "records acknowledged a second; of a run that only reads, read", needs: nothing,
@@ -132,13 +133,6 @@ func latencies(kind, about string, of func(f *Figures) *stats.Histogram, needs f
 	return all
 }
 
-func headline(f *Figures) *stats.Histogram {
-	if f.Plan.Reads() {
-		return &f.Window.EndToEnd
-	}
-	return &f.Window.Response
-}
-
 // verified returns a metric of what --verify finds.
 func verified(name, about string, of func(v *ledger.Verdict) int64) Metric {
 	return Metric{
@@ -211,11 +205,11 @@ func (m *Metric) Keep(p *plan.Plan, w *stats.Window) stats.Window {
 }
 
 // find returns the metric of a name.
-func find(name string, nearest func(name string, among []string) string) (*Metric, error) {
+func find(name string) (*Metric, error) {
 	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return &Metrics[i], nil
 	}
-	if near := nearest(name, Names()); near != "" {
+	if near := suggest.Nearest(name, Names()); near != "" {
 		return nil, fmt.Errorf("there is no metric %q; did you mean %s?", name, near)
 	}
 	return nil, fmt.Errorf("there is no metric %q: there are %s, and latencies of one kind, as response.p99, service.p99, send-delay.p99 and end-to-end.p99",

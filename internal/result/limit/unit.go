@@ -23,44 +23,23 @@ const (
 	Cores       Unit = "cores"
 )
 
-// Bounds of values. Within them a value and its text are the same, digit for digit.
+// Bounds of values.
 const (
 	mostTime  = 100 * time.Hour
 	mostCount = 1_000_000_000_000_000
 )
 
-// units are what each unit reads and prints.
+// units are how the values of each unit are read and shown.
 var units = map[Unit]struct {
 	wants string // what to write, for an error
 	parse func(text string) (float64, error)
-	print func(v float64) string // as parse reads it
 	show  func(v float64) string // for people
 }{
-	Time: {
-		"a time (20ms, 1.5s)", parseTime,
-		func(v float64) string { return micros(v).String() },
-		func(v float64) string { return theme.Duration(micros(v)) },
-	},
-	Records: {
-		"a number of records (0, 1000, 5k)", parseCount,
-		func(v float64) string { return strconv.FormatInt(int64(v), 10) },
-		func(v float64) string { return theme.Plural(v, "record", "records") },
-	},
-	RecordsRate: {
-		"records a second (50000, 50k)", func(text string) (float64, error) { return parseRate(text, false) },
-		func(v float64) string { return printRate(plan.Rate{PerSecond: v}) },
-		func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
-	},
-	BytesRate: {
-		"bytes a second, with /s (100MiB/s, 100MB/s)", func(text string) (float64, error) { return parseRate(text, true) },
-		func(v float64) string { return printRate(plan.Rate{PerSecond: v, Bytes: true}) },
-		func(v float64) string { return theme.MiB(v) + " MiB/s" },
-	},
-	Cores: {
-		"a number of cores (1.5)", parseCores,
-		func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) },
-		func(v float64) string { return theme.Number(v) + " cores" },
-	},
+	Time:        {"a time (20ms, 1.5s)", parseTime, func(v float64) string { return theme.Duration(micros(v)) }},
+	Records:     {"a number of records (0, 1000, 5k)", parseCount, func(v float64) string { return theme.Plural(v, "record", "records") }},
+	RecordsRate: {"records a second (50000, 50k)", parseRecordsRate, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" }},
+	BytesRate:   {"bytes a second, with /s (100MiB/s, 100MB/s)", parseBytesRate, func(v float64) string { return theme.MiB(v) + " MiB/s" }},
+	Cores:       {"a number of cores (1.5)", parseCores, func(v float64) string { return theme.Number(v) + " cores" }},
 }
 
 // Known reports whether there is such a unit. A document may name another.
@@ -94,6 +73,9 @@ func parseCount(text string) (float64, error) {
 	return float64(n), err
 }
 
+func parseRecordsRate(text string) (float64, error) { return parseRate(text, false) }
+func parseBytesRate(text string) (float64, error)   { return parseRate(text, true) }
+
 // parseRate reads a rate, which may be 0 here.
 func parseRate(text string, bytes bool) (float64, error) {
 	if text == "0" {
@@ -104,13 +86,6 @@ func parseRate(text string, bytes bool) (float64, error) {
 		err = errRange
 	}
 	return r.PerSecond, err
-}
-
-func printRate(r plan.Rate) string {
-	if r.IsUnlimited() {
-		return "0"
-	}
-	return r.String()
 }
 
 func parseCores(text string) (float64, error) {
