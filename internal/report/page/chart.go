@@ -100,7 +100,9 @@ func (u Unit) tick(v float64) string {
 		return theme.TickDuration(seconds(v))
 	case Percentile:
 		return strconv.FormatFloat(100-100/v, 'f', max(0, int(math.Log10(v))-2), 64) + "%"
-	case Rate, Count, Cores:
+	case Cores:
+		return strconv.FormatFloat(significant(v), 'f', -1, 64) // two decimals are too few for a part of a core
+	case Rate, Count:
 	}
 	return theme.Tick(v)
 }

@@ -69,7 +69,7 @@
 		latency: { text: duration, tick: tickDuration },
 		rate: { text: (v) => rate(v) + "/s", tick },
 		count: { text: rate, tick },
-		cores: { text: number, tick },
+		cores: { text: number, tick: (v) => String(Number(v.toPrecision(4))) },
 		percentile: { text: (v) => (100 - 100 / v).toPrecision(5).replace(/\.?0+$/, "") + "%", tick: percentile },
 	};
 
@@ -236,6 +236,9 @@
 		u.event.title = u.event.textContent;
 	}
 
+	// looks is how a line looks in the legend.
+	const looks = (s) => (!s || !s.dash ? "solid" : s.dash[0] < 4 ? "dotted" : "dashed");
+
 	// make returns a live chart in the place of a figure.
 	function make(id, unit, log, options, values) {
 		const figure = document.getElementById(id);
@@ -262,7 +265,7 @@
 				{ ...axis(unit, log), size: 54, space: 34 },
 			],
 			series: [{ label: timed ? "at" : "percentile", value: (u, v) => (v === null ? "–" : units[options.xUnit].text(v)) }, ...options.series],
-			legend: { markers: { width: 0, fill: (u, i) => (i ? options.series[i - 1].stroke : "transparent") } },
+			legend: { markers: { width: 2, fill: "transparent", dash: (u, i) => looks(options.series[i - 1]), stroke: (u, i) => (i ? options.series[i - 1].stroke : "transparent") } },
 			hooks: {
 				drawClear: [...(timed ? [drawBands] : []), ...(options.behind || [])],
 				draw: [...(timed ? [drawMarks] : []), ...(options.before || [])],
