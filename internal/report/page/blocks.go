@@ -71,14 +71,19 @@ func all(blocks []Block) (parts []template.HTML, err error) {
 // Head is the top of a page: the sentence that a reader in a hurry needs.
 type Head struct {
 	Command, Subject string // "kt produce" and its topic
-	Badge            string // "valid"
-	Good             bool   // the badge is good news
+	Badges           []Badge
 	About            []string
 	Alerts           []string // to be read before any figure
 	Line             string   // the command line
 	Bound, Evidence  string   // "Bound by broker acks", and its numbers
 	Calm             bool     // there is no limit
 	Remarks          []string
+}
+
+// Badge is a verdict in a few words: "valid".
+type Badge struct {
+	Text string
+	Good bool
 }
 
 func (h Head) html() (template.HTML, error) { return render("head", h) }

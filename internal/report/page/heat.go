@@ -129,7 +129,7 @@ func (h *Heat) html() (template.HTML, error) {
 // ramp returns the key to the colours.
 func ramp() template.HTML {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<span class="muted live">few <svg class="ramp" viewBox="0 0 %d 1" preserveAspectRatio="none" aria-hidden="true">`, theme.HeatSteps)
+	fmt.Fprintf(&b, `<span class="muted">few <svg class="ramp" viewBox="0 0 %d 1" preserveAspectRatio="none" aria-hidden="true">`, theme.HeatSteps)
 	for i := range theme.HeatSteps {
 		fmt.Fprintf(&b, `<rect x="%d" width="1" height="1" fill="var(--heat%d)"/>`, i, i)
 	}

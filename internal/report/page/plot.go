@@ -32,10 +32,32 @@ type DotGroup struct {
 
 // Dot is a point with its interval.
 type Dot struct {
-	X              float64 // a number, or an index of Names
-	Y, Low, High   float64
-	Strong, Failed bool // the best of an answer; a trial that did not pass
-	Label          string
+	X            float64 // a number, or an index of Names
+	Y, Low, High float64
+	Strong       bool // the best of an answer
+	Shape        shape
+	Label        string
+}
+
+// shape tells kinds of points apart without colours.
+type shape int
+
+const (
+	circle shape = iota
+	cross
+	square
+)
+
+// at returns the shape at a place.
+func (s shape) at(x, y float64) string {
+	switch s {
+	case cross:
+		return fmt.Sprintf(`<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
+	case square:
+		return fmt.Sprintf(`<path d="M%.1f %.1fh10v10h-10z"/>`, x-5, y-5)
+	case circle:
+	}
+	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
 }
 
 // Limit is a line across the plot.
@@ -206,11 +228,7 @@ func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
 		fmt.Fprintf(pic, `<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
 	}
 	fmt.Fprintf(pic, `<title>%s</title>`, template.HTMLEscapeString(text))
-	if d.Failed {
-		fmt.Fprintf(pic, `<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
-	} else {
-		fmt.Fprintf(pic, `<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
-	}
+	pic.WriteString(d.Shape.at(x, y))
 	if d.Label != "" {
 		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, template.HTMLEscapeString(d.Label))
 	}
@@ -224,12 +242,11 @@ func (p *Plot) legend(pic *picture) {
 	}
 	x := svgLeft
 	for _, g := range p.Groups {
-		failed := len(g.Points) > 0 && g.Points[0].Failed
-		shape := fmt.Sprintf(`<circle cx="%.0f" cy="8" r="4"/>`, x+6)
-		if failed {
-			shape = fmt.Sprintf(`<path d="M%.0f 4l8 8m0 -8l-8 8"/>`, x+2)
+		mark := circle
+		if len(g.Points) > 0 {
+			mark = g.Points[0].Shape
 		}
-		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, shape, x+14, template.HTMLEscapeString(g.Name))
+		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, mark.at(x+6, 8), x+14, template.HTMLEscapeString(g.Name))
 		x += 30 + 6.2*float64(len([]rune(g.Name)))
 	}
 }

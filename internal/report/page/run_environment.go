@@ -20,7 +20,7 @@ func (p *runPage) settings() []Block {
 		all.Rows[i] = slices.Concat(row[:2], row[3:4]) // the JSON has their notes
 	}
 	return []Block{
-		settingsTable("own-settings", "Settings that differ from the defaults", p.r.Config, p.r.ConsumerConfig, func(s result.Setting) bool { return s.Value != s.Default }),
+		settingsTable("own-settings", "Properties of the clients that differ from the defaults", p.r.Config, p.r.ConsumerConfig, func(s result.Setting) bool { return s.Value != s.Default }),
 		Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []Block{all}},
 		p.topicConfigs(),
 	}
@@ -133,7 +133,9 @@ func (p *runPage) clientFacts() Facts {
 	if p.writes {
 		f.add("waited for a full buffer", theme.Percent(c.BufferFullShare)+" of the time")
 		f.add("requests in flight", theme.Percent(c.InFlightShare)+" of those allowed")
-		f.add("sent", theme.Number(c.NetSentMiBPerSecond)+" MiB/s")
+		if sent := theme.Number(c.NetSentMiBPerSecond); sent != theme.Number(0) {
+			f.add("sent, loopback not counted", sent+" MiB/s")
+		}
 	}
 	if b := p.r.Batches; b.Count > 0 {
 		f.add("batches", fmt.Sprintf("%s records, %s each", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean))))

@@ -214,11 +214,14 @@ func faultTable(d *study.Document) Table {
 func published(d *study.Document) Table {
 	t := Table{ID: "published-table", Caption: "Figures that others have published, and those of this study", Heads: columns("<case", "<at", "published", "here", "ratio", "<their environment", "<here")}
 	for _, p := range d.Published {
-		row := cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), "–", "–", p.Environment, p.EnvironmentHere)
-		if p.Ratio > 0 {
-			row[3].Text, row[4].Text = report.Rounded(p.Here), theme.Ratio(p.Ratio)
+		if p.Ratio == 0 {
+			continue // the study has no run of it
 		}
-		t.Rows = append(t.Rows, row)
+		ratio := theme.Ratio(p.Ratio)
+		if p.Ratio < 0.1 {
+			ratio = theme.Number(p.Ratio) + "x"
+		}
+		t.Rows = append(t.Rows, cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), report.Rounded(p.Here), ratio, p.Environment, p.EnvironmentHere))
 	}
 	return t
 }
@@ -285,19 +288,24 @@ func curve(d *study.FindDocument) *Plot {
 // reached is what each trial reached at its rate.
 func reached(d *study.FindDocument) *Plot {
 	p := &Plot{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: Rate, Text: Rate.text, Tick: Rate.tick}
-	held, failed := DotGroup{Name: "held", Class: "good"}, DotGroup{Name: "did not hold", Class: "bad"}
+	held, failed, invalid := DotGroup{Name: "held", Class: "good"}, DotGroup{Name: "did not hold", Class: "bad"}, DotGroup{Name: "not valid", Class: "muted"}
 	for _, t := range d.Trials {
 		if t.Rate == 0 {
 			continue // the burst had no rate
 		}
-		dot := Dot{X: t.Rate, Y: t.Achieved, Failed: t.Outcome != study.Passed}
-		if dot.Failed {
-			failed.Points = append(failed.Points, dot)
-		} else {
+		dot := Dot{X: t.Rate, Y: t.Achieved}
+		switch t.Outcome {
+		case study.Passed:
 			held.Points = append(held.Points, dot)
+		case study.Invalid:
+			dot.Shape = square
+			invalid.Points = append(invalid.Points, dot)
+		default:
+			dot.Shape = cross
+			failed.Points = append(failed.Points, dot)
 		}
 	}
-	p.Groups = slices.DeleteFunc([]DotGroup{held, failed}, func(g DotGroup) bool { return len(g.Points) == 0 })
+	p.Groups = slices.DeleteFunc([]DotGroup{held, failed, invalid}, func(g DotGroup) bool { return len(g.Points) == 0 })
 	if peak := d.Peak.RecordsPerSecond; peak > 0 {
 		p.Limits = []Limit{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
 	}
