@@ -192,10 +192,8 @@ func (c *Chart) Summary() string {
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// html returns the figure with the static picture.
-func (c *Chart) html() (template.HTML, error) {
-	return render("chart", struct {
-		*Chart
-		SVG, Key template.HTML
-	}{c, c.svg(), ""})
-}
+// HTML returns the figure with the static picture.
+func (c *Chart) HTML() (template.HTML, error) { return render("chart", c) }
+
+// Key returns what stands beside the title; "": nothing.
+func (c *Chart) Key() template.HTML { return "" }

@@ -121,9 +121,5 @@ func files(sides ...*study.SideDoc) Block {
 // Sentence is an answer.
 type Sentence string
 
-func (s Sentence) html() (template.HTML, error) {
-	if s == "" {
-		return "", nil
-	}
-	return render("sentence", string(s))
-}
+// HTML returns the block.
+func (s Sentence) HTML() (template.HTML, error) { return render("sentence", string(s)) }

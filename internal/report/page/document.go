@@ -74,25 +74,7 @@ func hash(block string) string {
 }
 
 // body returns what is seen without a script.
-func (d *Document) body() (template.HTML, error) {
-	head, err := d.Head.html()
-	if err != nil {
-		return "", err
-	}
-	var parts []template.HTML
-	for _, s := range d.Sections {
-		part, err := s.html()
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, part)
-	}
-	return render("body", struct {
-		Head  template.HTML
-		Parts []template.HTML
-		*Document
-	}{head, parts, d})
-}
+func (d *Document) body() (template.HTML, error) { return render("body", d) }
 
 // charts collects the charts of all sections.
 func (d *Document) charts() chartData {

@@ -55,7 +55,7 @@ func TestTheHeadSaysNothingTwice(t *testing.T) {
 func TestATrialThatIsNotValidHasAMarkOfItsOwn(t *testing.T) {
 	d := found()
 	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
-	page := string(reached(d).svg())
+	page := string(reached(d).SVG())
 	for _, want := range []string{`<g class="dot good"><circle`, `<g class="dot bad"><path d="M102.8 4.0l8`, `h10v10h-10z`, `>not valid</text>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the plot lacks %s: %s", want, page)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -20,7 +21,7 @@ type Plot struct {
 	Tick   func(v float64) string // writes it beside the axis
 	Log    bool
 	Groups []DotGroup
-	Limits []Limit
+	Lines  []Line
 }
 
 // DotGroup is points of one kind.
@@ -60,8 +61,8 @@ func (s shape) at(x, y float64) string {
 	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
 }
 
-// Limit is a line across the plot.
-type Limit struct {
+// Line is a line across the plot.
+type Line struct {
 	Name    string
 	At      float64
 	Upright bool // at a place of the x axis
@@ -89,27 +90,16 @@ func (p *Plot) place(x float64) string {
 	return p.XUnit.text(x)
 }
 
-// html returns the figure.
-func (p *Plot) html() (template.HTML, error) {
-	if !p.measured() {
-		return "", nil
-	}
-	return render("picture", struct {
-		*Plot
-		SVG template.HTML
-	}{p, p.svg()})
+// HTML returns the figure.
+func (p *Plot) HTML() (template.HTML, error) { return render("picture", p) }
+
+// Measured reports whether the plot has a point.
+func (p *Plot) Measured() bool {
+	return slices.ContainsFunc(p.Groups, func(g DotGroup) bool { return len(g.Points) > 0 })
 }
 
-func (p *Plot) measured() bool {
-	for _, g := range p.Groups {
-		if len(g.Points) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *Plot) svg() template.HTML {
+// SVG returns the picture.
+func (p *Plot) SVG() template.HTML {
 	pic := newPicture(p.Summary())
 	pic.y, pic.xFrom, pic.xTo = p.y(), -0.5, float64(len(p.Names))-0.5
 	if p.Names == nil {
@@ -117,7 +107,7 @@ func (p *Plot) svg() template.HTML {
 	}
 	pic.grid(p.Tick)
 	p.xLabels(pic)
-	p.limits(pic)
+	p.lines(pic)
 	for _, g := range p.Groups {
 		p.group(pic, &g)
 	}
@@ -140,7 +130,7 @@ func (p *Plot) y() chart.Axis {
 			take(d.High)
 		}
 	}
-	for _, l := range p.Limits {
+	for _, l := range p.Lines {
 		if !l.Upright {
 			take(l.At)
 		}
@@ -187,8 +177,8 @@ func (p *Plot) xLabels(pic *picture) {
 	}
 }
 
-func (p *Plot) limits(pic *picture) {
-	for _, l := range p.Limits {
+func (p *Plot) lines(pic *picture) {
+	for _, l := range p.Lines {
 		name := template.HTMLEscapeString(l.Name)
 		if l.Upright {
 			x := pic.px(l.At)

@@ -122,7 +122,8 @@ type OneRun struct {
 	File string
 }
 
-func (r Runs) html() (template.HTML, error) { return render("runs", r) }
+// HTML returns the block.
+func (r Runs) HTML() (template.HTML, error) { return render("runs", r) }
 
 func (p *severalPage) list() (list Runs) {
 	for i, one := range p.runs {

@@ -280,7 +280,7 @@ func curve(d *study.FindDocument) *Plot {
 	slices.SortFunc(g.Points, func(a, b Dot) int { return cmp.Compare(a.X, b.X) })
 	p.Groups = []DotGroup{g}
 	for _, s := range d.Study.Find.SLO {
-		p.Limits = append(p.Limits, Limit{Name: fmt.Sprintf("%s < %s", s.Metric, theme.Duration(micros(int64(s.Below)))), At: s.Below / 1e6})
+		p.Lines = append(p.Lines, Line{Name: fmt.Sprintf("%s < %s", s.Metric, theme.Duration(micros(int64(s.Below)))), At: s.Below / 1e6})
 	}
 	return p
 }
@@ -307,7 +307,7 @@ func reached(d *study.FindDocument) *Plot {
 	}
 	p.Groups = slices.DeleteFunc([]DotGroup{held, failed, invalid}, func(g DotGroup) bool { return len(g.Points) == 0 })
 	if peak := d.Peak.RecordsPerSecond; peak > 0 {
-		p.Limits = []Limit{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
+		p.Lines = []Line{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
 	}
 	return p
 }

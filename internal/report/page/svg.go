@@ -16,8 +16,8 @@ const (
 	svgTop, svgBottom   = 30.0, 20.0
 )
 
-// svg returns the static picture.
-func (c *Chart) svg() template.HTML {
+// SVG returns the static picture.
+func (c *Chart) SVG() template.HTML {
 	p := newPicture(c.Summary())
 	p.y = c.y()
 	p.xFrom, p.xTo, p.xLog = c.span()
