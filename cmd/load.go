@@ -145,11 +145,11 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		return usageError(err)
 	}
 	defer file.Discard()
-	html, err := newPageFile(env, l.HTML, l.Quiet)
+	asPage, err := newPageFile(env, l.HTML, l.Quiet)
 	if err != nil {
 		return usageError(err)
 	}
-	defer html.discard()
+	defer asPage.discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, stop, &status), ctx
 	shown.notify = out.notify
@@ -185,7 +185,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		err = process.Err
 	}
 	env.runsFolder().Add(file.Path(), &res)
-	err = errors.Join(err, out.write(res, file.Path()), html.writeRun(res, report.Options{}, file.Path()))
+	err = errors.Join(err, out.write(res, file.Path()), asPage.writeRun(res, report.Options{}, file.Path()))
 	shown.finished = true
 	judged := judge(&res, stop.code(), l.Output)
 	if judged != nil && hosts == nil {

@@ -221,10 +221,10 @@ func removeRuns(ctx context.Context, env *Env, paths []string, yes bool) error {
 		return usageError(errNobodyToAsk)
 	}
 	if !yes {
-		switch yes, err := env.confirm(ctx, "remove "+all+"?"); {
+		switch sure, err := env.confirm(ctx, "remove "+all+"?"); {
 		case err != nil:
 			return err
-		case !yes:
+		case !sure:
 			return usageError(errors.New("nothing was removed"))
 		}
 	}

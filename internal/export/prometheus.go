@@ -173,7 +173,7 @@ const longestLinger = 30 * time.Second
 
 // Patience returns how long a finished run waits for the scrapes of its last totals: for each scraper that came, the
 // distance of its last two scrapes and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, if
-// all have those totals, and for who came once and is no Prometheus.
+// all have those totals, or if a scraper came once and is no Prometheus.
 func (p *Prometheus) Patience() time.Duration {
 	p.finish()
 	p.scraping.Lock()

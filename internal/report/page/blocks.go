@@ -14,7 +14,13 @@ import (
 var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class, "words": words}).ParseFS(assets, "assets/*.html"))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class, "uplot": uplot, "words": words}).ParseFS(assets, "assets/*.html"))
+
+// uplot returns the name and the version of the charts' library.
+func uplot() string {
+	name, _, _ := strings.Cut(asset("VERSION"), ",")
+	return name
+}
 
 // render returns data in HTML, by the template of a name; "": there is nothing to show.
 func render(name string, data any) (template.HTML, error) {
@@ -150,11 +156,20 @@ func cells(texts ...string) []Cell {
 	return row
 }
 
-// columns returns heads by their names. A name that begins with < is of a column of words.
-func columns(names ...string) []Column {
+// texts returns heads of columns of words.
+func texts(names ...string) []Column {
+	heads := numbers(names...)
+	for i := range heads {
+		heads[i].Text = true
+	}
+	return heads
+}
+
+// numbers returns heads of columns of numbers.
+func numbers(names ...string) []Column {
 	heads := make([]Column, len(names))
 	for i, name := range names {
-		heads[i].Name, heads[i].Text = strings.CutPrefix(name, "<")
+		heads[i].Name = name
 	}
 	return heads
 }

@@ -83,3 +83,16 @@ func TestPointsAreJoinedInTheOrderOfTheirRates(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+func TestNamesOfFactorsAreCleanedInTablesAndPlots(t *testing.T) {
+	const bad = "\x1b[31mred"
+	d := studied()
+	d.Study.Factors[0] = study.Factor{Name: bad, Values: []string{bad}}
+	d.Answers[0].Factor = bad
+	for i := range d.Cells {
+		d.Cells[i].At = map[string]string{bad: bad}
+	}
+	if page := written(t, func(w io.Writer) error { return Study(w, d, report.Options{}) }); strings.Contains(page, "\x1b") {
+		t.Error("an escape sequence of a study is in its page")
+	}
+}

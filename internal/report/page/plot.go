@@ -173,20 +173,22 @@ func (p *Plot) xLabels(pic *picture) {
 		if len(name) > room {
 			name = append(name[:max(room-1, 1)], '…')
 		}
-		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(float64(i)), svgHeight-5, template.HTMLEscapeString(string(name)))
+		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(float64(i)), svgHeight-5, escaped(string(name)))
 	}
 }
 
 func (p *Plot) lines(pic *picture) {
 	for _, l := range p.Lines {
-		name := template.HTMLEscapeString(l.Name)
+		name := escaped(l.Name)
 		if l.Upright {
 			x := pic.px(l.At)
-			fmt.Fprintf(pic, `<path class="limit" d="M%.1f %gV%g"/><text class="tick end" x="%.1f" y="%g">%s</text>`, x, svgTop, svgHeight-svgBottom, x-4, svgTop+10, name)
+			fmt.Fprintf(pic, `<path class="limit" d="M%.1f %gV%g"/><text class="tick end" x="%.1f" y="%g">%s</text>`,
+				x, svgTop, svgHeight-svgBottom, x-4, svgTop+10, name)
 			continue
 		}
 		y := pic.py(l.At)
-		fmt.Fprintf(pic, `<path class="limit" d="M%g %.1fH%g"/><text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft, y, svgWidth-svgRight, svgWidth-svgRight-2, y-4, name)
+		fmt.Fprintf(pic, `<path class="limit" d="M%g %.1fH%g"/><text class="tick end" x="%g" y="%.1f">%s</text>`,
+			svgLeft, y, svgWidth-svgRight, svgWidth-svgRight-2, y-4, name)
 	}
 }
 
@@ -217,10 +219,10 @@ func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
 		low, high := pic.py(d.Low), pic.py(d.High)
 		fmt.Fprintf(pic, `<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
 	}
-	fmt.Fprintf(pic, `<title>%s</title>`, template.HTMLEscapeString(text))
+	fmt.Fprintf(pic, `<title>%s</title>`, escaped(text))
 	pic.WriteString(d.Shape.at(x, y))
 	if d.Label != "" {
-		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, template.HTMLEscapeString(d.Label))
+		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, escaped(d.Label))
 	}
 	pic.WriteString("</g>")
 }
@@ -236,7 +238,7 @@ func (p *Plot) legend(pic *picture) {
 		if len(g.Points) > 0 {
 			mark = g.Points[0].Shape
 		}
-		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, mark.at(x+6, 8), x+14, template.HTMLEscapeString(g.Name))
+		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, mark.at(x+6, 8), x+14, escaped(g.Name))
 		x += 30 + 6.2*float64(len([]rune(g.Name)))
 	}
 }

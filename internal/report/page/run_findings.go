@@ -10,7 +10,7 @@ import (
 
 // limits is the table of what the run had to keep.
 func (p *runPage) limits() []Block {
-	t := Table{ID: "kept", Caption: "What the run had to keep", Heads: columns("<limit", "value", "<held", "<note")}
+	t := Table{ID: "kept", Caption: "What the run had to keep", Heads: slices.Concat(texts("limit"), numbers("value"), texts("held", "note"))}
 	for i := range p.r.Limits {
 		l := &p.r.Limits[i]
 		value, note, held := report.LimitWords(l)
@@ -26,7 +26,7 @@ func (p *runPage) limits() []Block {
 
 // tune is what kt tune found on the machines when the run began, failures first.
 func (p *runPage) tune() []Block {
-	t := Table{ID: "findings", Caption: "What kt tune found when the run began", Heads: columns("<host", "<verdict", "<check", "<is", "<wanted", "<why")}
+	t := Table{ID: "findings", Caption: "What kt tune found when the run began", Heads: texts("host", "verdict", "check", "is", "wanted", "why")}
 	order := []string{result.TuneFail, result.TuneWarn, result.TuneInfo}
 	classes := map[string]string{result.TuneFail: "bad", result.TuneWarn: "warn"}
 	for i := range p.r.Tune {

@@ -196,7 +196,7 @@ func (p *severalPage) metrics() (all []shown) {
 // figures has a row for each figure, and a column for each run.
 func (p *severalPage) figures() Table {
 	t := Table{
-		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: columns("<figure"),
+		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: texts("figure"),
 		Note: "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike.",
 	}
 	counts := []Cell{{Text: "latency counts from"}}
@@ -342,7 +342,7 @@ func (p *severalPage) latency() []Block {
 // differs is what may explain the differences.
 func (p *severalPage) differs() Block {
 	runs := make([]*result.Result, len(p.runs))
-	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: columns("<what")}
+	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts("what")}
 	for i, one := range p.runs {
 		runs[i] = &one.r
 		t.Heads = append(t.Heads, Column{Name: letter(i), Text: true})

@@ -44,23 +44,9 @@ func madeAgain(id string) string {
 func answers(d *study.Document) (notes Notes) {
 	for i := range d.Answers {
 		a := &d.Answers[i]
-		notes = append(notes, Note{question(d, a), a.Sentence, ""})
+		notes = append(notes, Note{report.Question(d, a), a.Sentence, ""})
 	}
 	return notes
-}
-
-// question is what an answer is about.
-func question(d *study.Document, a *study.Answer) string {
-	text := "best " + a.Factor + " by " + a.By.String()
-	if a.Best == "" {
-		text = a.By.String() + " by " + a.Factor
-	}
-	for _, f := range d.Study.Factors {
-		if v, ok := a.At[f.Name]; ok {
-			text += ", " + f.Name + "=" + v
-		}
-	}
-	return text
 }
 
 // maxPlots bounds the plots of a page. The table has every cell.
@@ -85,7 +71,10 @@ func plots(d *study.Document) (blocks []Block) {
 
 // along is a metric over the values of the factor of an answer.
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot {
-	p := &Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval", Text: func(v float64) string { return report.Figure(m, v) }, Tick: theme.Tick}
+	p := &Plot{
+		ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval",
+		Text: func(v float64) string { return report.Figure(m, v) }, Tick: theme.Tick,
+	}
 	switch {
 	case m == study.Roughness:
 		p.Tick = theme.Percent
@@ -117,15 +106,7 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot 
 }
 
 // loadHeads are the heads of what tells the rows of a table apart.
-func loadHeads(d *study.Document) (heads []string) {
-	for _, f := range d.Study.Factors {
-		heads = append(heads, "<"+f.Name)
-	}
-	if len(d.Study.Loads) > 1 {
-		heads = append(heads, "<load")
-	}
-	return heads
-}
+func loadHeads(d *study.Document) []Column { return texts(report.LoadHeads(d)...) }
 
 // loadCells are the cells below loadHeads.
 func loadCells(d *study.Document, c *study.CellDoc, f *study.CellFigures) (at []string) {
@@ -140,8 +121,10 @@ func loadCells(d *study.Document, c *study.CellDoc, f *study.CellFigures) (at []
 
 // cellTable has a row for each load of each cell.
 func cellTable(d *study.Document) Table {
-	heads := append(loadHeads(d), "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "<limit")
-	t := Table{ID: "cell-table", Caption: "Medians of the runs of each cell, and the interval of the throughput", Heads: columns(heads...)}
+	t := Table{
+		ID: "cell-table", Caption: "Medians of the runs of each cell, and the interval of the throughput",
+		Heads: slices.Concat(loadHeads(d), numbers("records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs"), texts("limit")),
+	}
 	first := len(loadHeads(d))
 	var rates []float64
 	add := func(c *study.CellDoc, f *study.CellFigures) {
@@ -187,7 +170,8 @@ func figuresOf(f *study.CellFigures) []string {
 // faultTable is what the runs saw of faults; no row: nothing.
 func faultTable(d *study.Document) Table {
 	t := Table{
-		ID: "fault-table", Caption: "What the runs saw of faults: medians, and the range", Heads: columns(append(loadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")...),
+		ID: "fault-table", Caption: "What the runs saw of faults: medians, and the range",
+		Heads: append(loadHeads(d), numbers("failed", "lost", "no acks for", "rate back after", "in sync after")...),
 	}
 	if !d.Faulty() {
 		return t
@@ -197,7 +181,8 @@ func faultTable(d *study.Document) Table {
 	add := func(c *study.CellDoc, f *study.CellFigures) {
 		if len(c.Runs) > 0 {
 			of := func(s study.Spread, write func(float64) string) string { return report.OverRuns(s, f, "–", write) }
-			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f), of(f.Failed, count), of(f.Lost, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
+			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f),
+				of(f.Failed, count), of(f.Lost, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
 		}
 	}
 	for i := range d.Cells {
@@ -212,7 +197,10 @@ func faultTable(d *study.Document) Table {
 
 // published is the table of figures that others have measured.
 func published(d *study.Document) Table {
-	t := Table{ID: "published-table", Caption: "Figures that others have published, and those of this study", Heads: columns("<case", "<at", "published", "here", "ratio", "<their environment", "<here")}
+	t := Table{
+		ID: "published-table", Caption: "Figures that others have published, and those of this study",
+		Heads: slices.Concat(texts("case", "at"), numbers("published", "here", "ratio"), texts("their environment", "here")),
+	}
 	for _, p := range d.Published {
 		if p.Ratio == 0 {
 			continue // the study has no run of it
@@ -313,7 +301,10 @@ func reached(d *study.FindDocument) *Plot {
 }
 
 func trialTable(d *study.FindDocument) Table {
-	t := Table{ID: "trial-table", Caption: "Trials in their order", Heads: columns("<trial", "rate", "reached", "<outcome", "<reasons")}
+	t := Table{
+		ID: "trial-table", Caption: "Trials in their order",
+		Heads: slices.Concat(texts("trial"), numbers("rate", "reached"), texts("outcome", "reasons")),
+	}
 	classes := map[study.Outcome]string{study.Passed: "good", study.Failed: "bad", study.Invalid: "muted"}
 	for _, one := range d.Trials {
 		row := cells(string(one.Kind), report.RateOf(one.Rate), report.Rounded(one.Achieved), string(one.Outcome), strings.Join(one.Reasons, "; "))
@@ -324,7 +315,10 @@ func trialTable(d *study.FindDocument) Table {
 }
 
 func curveTable(d *study.FindDocument) Table {
-	t := Table{ID: "curve-table", Caption: "Latency at shares of the peak", Heads: columns("of the peak", "rate", "p50", "p99", "p99.9", "<note")}
+	t := Table{
+		ID: "curve-table", Caption: "Latency at shares of the peak",
+		Heads: slices.Concat(numbers("of the peak", "rate", "p50", "p99", "p99.9"), texts("note")),
+	}
 	var p99 []float64
 	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
 	for _, c := range d.Curve {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"math"
 
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
@@ -54,9 +55,12 @@ type picture struct {
 
 func newPicture(label string) *picture {
 	p := new(picture)
-	fmt.Fprintf(p, `<svg class="static" viewBox="0 0 %g %g" role="img" aria-label="%s">`, svgWidth, svgHeight, template.HTMLEscapeString(label))
+	fmt.Fprintf(p, `<svg class="static" viewBox="0 0 %g %g" role="img" aria-label="%s">`, svgWidth, svgHeight, escaped(label))
 	return p
 }
+
+// escaped returns a text for a picture, without what is not to be printed.
+func escaped(text string) string { return template.HTMLEscapeString(theme.Clean(text)) }
 
 func (p *picture) end() template.HTML {
 	p.WriteString("</svg>")
@@ -215,7 +219,7 @@ func (p *picture) legend(series []Series) {
 	x := svgLeft
 	for _, s := range series {
 		fmt.Fprintf(p, `<path class="line %s"%s d="M%.0f 8h16"/><text class="tick" x="%.0f" y="11.5">%s</text>`,
-			s.Class, dashes(s.Dash), x, x+20, template.HTMLEscapeString(s.Name))
+			s.Class, dashes(s.Dash), x, x+20, escaped(s.Name))
 		x += 32 + 6.2*float64(len([]rune(s.Name)))
 	}
 }
@@ -231,7 +235,7 @@ func (p *picture) labels(c *Chart) {
 			}
 		}
 		if at >= 0 && s.Label != "" {
-			fmt.Fprintf(p, `<text class="label %s" x="%.1f" y="%.1f">%s</text>`, s.Class, p.px(c.X[at]), p.py(s.Values[at])-4, template.HTMLEscapeString(s.Label))
+			fmt.Fprintf(p, `<text class="label %s" x="%.1f" y="%.1f">%s</text>`, s.Class, p.px(c.X[at]), p.py(s.Values[at])-4, escaped(s.Label))
 		}
 	}
 }
