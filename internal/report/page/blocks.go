@@ -31,7 +31,7 @@ func render(name string, data any) (template.HTML, error) {
 
 // words returns a command with its words marked: a line of it breaks between words, and not after the hyphens of a flag.
 func words(command string) template.HTML {
-	marked := strings.Split(template.HTMLEscapeString(theme.Clean(command)), " ")
+	marked := strings.Split(escaped(command), " ")
 	for i, word := range marked {
 		if word != "" {
 			marked[i] = "<span>" + word + "</span>"
