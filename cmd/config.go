@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
@@ -147,11 +148,12 @@ told too. Exit code 2: there is a mistake.`,
 	return c
 }
 
-// checkClients returns what the clients of a load refuse.
+// checkClients returns what the clients of a load refuse, and its limits.
 func (e *Env) checkClients(r *config.Run) error {
 	_, _, err := system.New(&r.Plan, r.Properties, r.ConsumerProperties, r.Lenient)
 	_, _, bad := security.Parse(r.Security.Given(), e.Getenv)
-	return errors.Join(err, bad)
+	limits := limit.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
+	return errors.Join(err, bad, limits)
 }
 
 func newConfigClusters(env *Env) *cobra.Command {

@@ -37,11 +37,13 @@ func (e *Env) runPath(name string) (string, error) {
 	case !errors.Is(err, fs.ErrNotExist) || strings.ContainsRune(name, filepath.Separator):
 		return name, nil
 	}
-	path, err := history.Find(e.runFiles(), name)
-	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(name, history.Ext) {
-		return name, nil
+	switch name {
+	case "":
+		return "", errors.New(`"": the name of a run is empty: name a run file, or last for the newest run`)
+	case "-":
+		return "", errors.New("-: there is no such file or run; to read a run from stdin, name /dev/stdin")
 	}
-	return path, err
+	return history.Find(e.runFiles(), name)
 }
 
 // runFile returns the run file that an argument means, or else the newest one of the state folder. It says which one that is

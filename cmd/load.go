@@ -70,7 +70,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if l.date, badDate = report.ParseDateFormat(l.DateFormat); badDate != nil {
 		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
 	}
-	err = errors.Join(err, limit.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0))
+	err = errors.Join(err, l.sourced(limit.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
 	if err != nil {
 		return nil, once(err)
 	}
@@ -139,17 +139,17 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	if err != nil {
 		return usageError(err)
 	}
-	defer shown.close(ctx)
+	defer shown.close(ctx, stop)
 	file, err := openRunFile(env, l.ResultFile, l.stem())
 	if err != nil {
 		return usageError(err)
 	}
 	defer file.Discard()
-	page, err := newPageFile(env, l.HTML, l.Quiet)
+	asPage, err := newPageFile(env, l.HTML, l.Quiet)
 	if err != nil {
 		return usageError(err)
 	}
-	defer page.discard()
+	defer asPage.discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, stop, &status), ctx
 	shown.notify = out.notify
@@ -185,8 +185,8 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		err = process.Err
 	}
 	env.runsFolder().Add(file.Path(), &res)
-	err = errors.Join(err, out.write(res, file.Path()), page.write(res, report.Options{}))
-	defer shown.linger(ctx, stop)
+	err = errors.Join(err, out.write(res, file.Path()), asPage.writeRun(res, report.Options{}, file.Path()))
+	shown.finished = true
 	judged := judge(&res, stop.code(), l.Output)
 	if judged != nil && hosts == nil {
 		judged = l.whyNow(screen, &res, judged)
@@ -278,12 +278,17 @@ func runError(err error) error {
 // namedFlag matches a flag in an error.
 var namedFlag = regexp.MustCompile(`--([a-z][a-z.-]*)`)
 
-// withSources adds to each line of a plan that does not fit the source of the first value in it that was not typed.
+// withSources is sourced for a plan that does not fit. Another error stays as it is.
 func (l *load) withSources(err error) error {
 	var misfit *run.MisfitError
 	if !errors.As(err, &misfit) {
 		return err
 	}
+	return &run.MisfitError{Err: l.sourced(err)}
+}
+
+// sourced adds to each line of an error the source of the first value in it that was not typed.
+func (l *load) sourced(err error) error {
 	var lines []error
 	for _, line := range problems(err) {
 		for _, flag := range namedFlag.FindAllStringSubmatch(line, -1) {
@@ -294,7 +299,7 @@ func (l *load) withSources(err error) error {
 		}
 		lines = append(lines, errors.New(line))
 	}
-	return &run.MisfitError{Err: errors.Join(lines...)}
+	return errors.Join(lines...)
 }
 
 // noRunFile is the value of --result that means: no run file.

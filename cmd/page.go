@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // html is the form of output of pages.
@@ -52,8 +54,11 @@ func newPageFile(env *Env, path string, quiet bool) (*pageFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if _, err := os.Lstat(path); err == nil {
+	switch _, err := os.Lstat(path); {
+	case err == nil:
 		return nil, fmt.Errorf("--html %s: it exists, and kt does not overwrite results: name another file or remove it", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
 	}
 	dir, name := filepath.Split(path)
 	f, err := os.OpenFile(fmt.Sprintf("%s.%.200s-%.8s", dir, name, rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -68,12 +73,18 @@ func newPageFile(env *Env, path string, quiet bool) (*pageFile, error) {
 	return &pageFile{path, f, tell}, nil
 }
 
-// write writes the page of a result, gives the file its name, and says where it is.
-func (f *pageFile) write(res result.Result, o report.Options) error {
+// writeRun writes the page of a result. run is its run file; "": there is none.
+func (f *pageFile) writeRun(res result.Result, o report.Options, run ...string) error {
+	return f.write(func(w io.Writer) error { return page.Run(w, res, o) }, run...)
+}
+
+// write writes the page, gives the file its name, and says where it is. runs are the files from which the page can be
+// written again.
+func (f *pageFile) write(page func(io.Writer) error, runs ...string) error {
 	if f == nil {
 		return nil
 	}
-	err := page.Run(f.file, res, o)
+	err := page(f.file)
 	if err == nil {
 		err = f.file.Close()
 	}
@@ -81,17 +92,34 @@ func (f *pageFile) write(res result.Result, o report.Options) error {
 		err = f.name()
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", f.path, input.Cause(err))
+		return fmt.Errorf("write %s: %w%s", f.path, input.Cause(err), again(runs))
 	}
 	f.tell()
 	return nil
 }
 
-// name gives the file its name. It replaces no file that has come there since the run began, where the file system can
+// again returns how to write the page of runs at another place; "": it cannot be written again.
+func again(runs []string) string {
+	command := ""
+	for _, run := range runs {
+		if run != "" {
+			command += " " + theme.Quoted(run)
+		}
+	}
+	if command == "" {
+		return ""
+	}
+	return "; to write the page elsewhere: kt report" + command + " --html FILE"
+}
+
+// name gives the file its name, and leaves it no other. It replaces no file that has come there since the run began, where the file system can
 // tell: one without hard links cannot.
 func (f *pageFile) name() error {
-	err := os.Link(f.file.Name(), f.path) // discard removes the other name
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	err := os.Link(f.file.Name(), f.path)
+	switch {
+	case err == nil:
+		return os.Remove(f.file.Name())
+	case errors.Is(err, fs.ErrExist):
 		return err
 	}
 	return os.Rename(f.file.Name(), f.path)

@@ -31,13 +31,21 @@ type player struct {
 	paused bool
 }
 
+// hasSeconds returns an error if a file has no seconds of a run for a flag that needs them.
+func hasSeconds(f *merge.File, path, flag string) error {
+	if !f.IsPage() {
+		return nil
+	}
+	return fmt.Errorf("%s: a page has the result of a run, and %s needs its seconds: name its run file (.ktr)", path, flag)
+}
+
 // playRun shows a run as it was seen, until the user leaves.
 func playRun(ctx context.Context, env *Env, f *merge.File, path string, flags *config.Report) error {
 	if _, ok := env.screen(); !ok {
 		return usageError(errors.New("--play: there is no terminal to show the run on; without --play kt writes its result"))
 	}
-	if f.IsPage() {
-		return usageError(fmt.Errorf("%s: a page has the result of a run, and --play needs its seconds: name its run file (.ktr)", path))
+	if err := hasSeconds(f, path, "--play"); err != nil {
+		return usageError(err)
 	}
 	if f.IsCollection() {
 		return usageError(fmt.Errorf("%s: it holds the runs of several processes, and --play shows that of one: name its run file", path))

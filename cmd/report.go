@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -31,14 +33,14 @@ func newReport(env *Env) *cobra.Command {
 		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write
 its result in any format. RUN is a file, or a run that kt keeps: last, last~1 (the one
 before), or the beginning of its name; kt runs lists them. Without RUN kt takes your newest
-run. Several runs make one page, with --output html. A run that was killed is read up to its
+run. Several runs make one page, with --html or --output html. A run that was killed is read up to its
 last second. kt report does not judge a run, so its exit code is never 4 or 5. With --limit
 it judges the run by that alone.`,
 		Example: `  kt report last~1
   kt report 20261121-121025-produce-orders-50k-acks-all
   kt report run.ktr --output json | jq .bound_by
   kt report run.ktr --output html > page.html
-  kt report last~1 last --output html > both.html
+  kt report last~1 last --html both.html
   kt report run.ktr --output hgrm > percentiles.hgrm
   kt report run.ktr --limit 'p99<20ms' --output junit > junit.xml
   kt report run.ktr --play --speed 10`,
@@ -84,8 +86,8 @@ func oneFile(c *cobra.Command, args []string) error {
 // reportSeveral writes a page of several runs.
 func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 	switch {
-	case flags.Output != html || flags.Play || flags.HTML != "":
-		return usageError(fmt.Errorf("%d files: kt report shows several runs as one page only: give --output html > page.html. "+
+	case flags.Output != html && (flags.HTML == "" || flags.OutputTyped()) || flags.Play:
+		return usageError(fmt.Errorf("%d files: kt report shows several runs as one page only: give --html page.html, or --output html > page.html. "+
 			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths)))
 	case len(flags.Limits) > 0:
 		return usageError(fmt.Errorf("--limit: it judges one run, and %d files are named: judge each by itself", len(paths)))
@@ -93,20 +95,33 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 		return usageError(fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns))
 	}
 	var runs []result.Result
+	var names []string
 	var errs []error
-	for i := range paths {
+	for i, name := range paths {
 		path, err := e.runFile(paths[i : i+1])
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		if path != name { // "last" is another run tomorrow
+			name = filepath.Base(path)
+		}
 		r, err := readRun(path)
-		runs, errs = append(runs, r), append(errs, err)
+		runs, names, errs = append(runs, r), append(names, name), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return usageError(err)
 	}
-	return page.Several(e.Stdout, runs, paths)
+	several := func(w io.Writer) error { return page.Several(w, runs, names) }
+	file, err := newPageFile(e, flags.HTML, false)
+	if err != nil {
+		return usageError(err)
+	}
+	defer file.discard()
+	if err := file.write(several, paths...); err != nil || flags.Output != html {
+		return err
+	}
+	return several(e.Stdout)
 }
 
 // readRun returns the result of a file.
@@ -132,6 +147,11 @@ func openRun(path string) (*merge.File, error) {
 
 // writeReport writes the result of a run, and judges it by the limits that are given, if any.
 func writeReport(env *Env, f *merge.File, path string, flags *config.Report) error {
+	if flags.Output == report.HLog {
+		if err := hasSeconds(f, path, "--output "+report.HLog); err != nil {
+			return usageError(err)
+		}
+	}
 	res, err := merge.Read(f, f.Size, flags.Limits...)
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
@@ -145,12 +165,13 @@ func writeReport(env *Env, f *merge.File, path string, flags *config.Report) err
 	}
 	defer file.discard()
 	o := env.reportOptions(flags.Look, flags.Verbose)
+	written := file.writeRun(res, o, path) // before stdout, whose reader may be gone
 	if flags.Output == report.HLog {
 		err = report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
 	} else {
 		err = format(flags.Output)(env.Stdout, res, o)
 	}
-	if err = errors.Join(err, file.write(res, o)); err == nil && len(flags.Limits) > 0 {
+	if err = errors.Join(err, written); err == nil && len(flags.Limits) > 0 {
 		err = run.JudgeLimits(&res)
 	}
 	return err

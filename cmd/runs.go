@@ -29,7 +29,7 @@ func newRuns(env *Env) *cobra.Command {
 the limit was, and whether the run is valid. p99 is that of the headline latency; a run
 at an unlimited rate has none. Runs of studies are in kt study list.
 
-Wherever a command takes a run file, RUN is one of these too: last, last~1 (the one
+Wherever a command reads a run file, RUN is one of these too: last, last~1 (the one
 before the newest), last~2 and so on, or the beginning of a name.`,
 		Example: `  kt runs
   kt runs --tag nightly --since 7d
@@ -139,6 +139,11 @@ func newRunsRemove(env *Env) *cobra.Command {
 		if err := errors.Join(errs...); err != nil {
 			return usageError(err)
 		}
+		for _, path := range paths {
+			if !yes && env.StdinTTY { // to be asked
+				env.say("%s", runName(path))
+			}
+		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, yes) })
 	}
 	return c
@@ -216,13 +221,10 @@ func removeRuns(ctx context.Context, env *Env, paths []string, yes bool) error {
 		return usageError(errNobodyToAsk)
 	}
 	if !yes {
-		for _, path := range paths {
-			env.say("%s", runName(path))
-		}
-		switch yes, err := env.confirm(ctx, "remove "+all+"?"); {
+		switch sure, err := env.confirm(ctx, "remove "+all+"?"); {
 		case err != nil:
 			return err
-		case !yes:
+		case !sure:
 			return usageError(errors.New("nothing was removed"))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,16 +66,8 @@ func (e *Env) makePage(f *merge.File, path string, write report.Format, to strin
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	part, err := os.CreateTemp(filepath.Dir(to), ".page-*")
+	err = input.Replace(to, 0o600, func(w io.Writer) error { return write(w, res, e.reportOptions(config.Look{}, false)) })
 	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	err = write(part, res, e.reportOptions(config.Look{}, false))
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), to)
-	}
-	if err != nil {
-		_ = os.Remove(part.Name()) // it is not complete
 		return fmt.Errorf("page %s: %w", to, input.Cause(err))
 	}
 	return nil
@@ -109,8 +102,9 @@ func (e *Env) browse(path string) error {
 	if _, err := exec.LookPath(opener); err != nil || !e.StdoutTTY {
 		return nil
 	}
-	if err := exec.Command(opener, path).Run(); err != nil {
+	c := exec.Command(opener, path)
+	if err := c.Start(); err != nil {
 		return fmt.Errorf("%s %s: %w; open the page by hand", opener, path, err)
 	}
-	return nil
+	return c.Process.Release() // some stay until the browser is closed
 }

@@ -65,6 +65,21 @@ func TestAPageIsInTheCacheFolder(t *testing.T) {
 	}
 }
 
+func TestABrowserIsNotWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"xdg-open", "open"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec sleep 20\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env := Env{Getenv: func(string) string { return ":0" }, StdoutTTY: true}
+	from := time.Now()
+	if err := env.browse("/nowhere/page.html"); err != nil || time.Since(from) > 10*time.Second {
+		t.Errorf("after %v: %v", time.Since(from), err)
+	}
+}
+
 func TestABrowserIsOpenedOnlyAtADesktop(t *testing.T) {
 	env := Env{Getenv: func(string) string { return "" }, StdoutTTY: true}
 	if err := env.browse("/nowhere/page.html"); err != nil {

@@ -31,18 +31,10 @@ func Save(path string, d Document) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := create(path)
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	_, err = fresh.Write(append(text, '\n'))
-	if err = errors.Join(err, fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(fresh.Name()))
-	}
-	return nil
+	return input.ReplaceText(path, 0o600, append(text, '\n'))
 }
 
 // Check returns an error if Save could not keep a document in a file: a measurement that cannot be saved takes as long as
@@ -51,19 +43,14 @@ func Check(path string) error {
 	if _, err := read(path); err != nil {
 		return err
 	}
-	fresh, err := create(path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), FileName)
 	if err != nil {
 		return err
 	}
 	return errors.Join(fresh.Close(), os.Remove(fresh.Name()))
-}
-
-// create creates an empty file beside another one, and the folder of both if there is none.
-func create(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return os.CreateTemp(filepath.Dir(path), FileName)
 }
 
 // Find returns the ceiling of a shape of load on a machine, with one version of kt, nil if none was saved. An error is of a

@@ -197,6 +197,14 @@ func defineHTML(set *pflag.FlagSet, path *string) {
 	set.StringVar(path, "html", "", "also write the result as a page to this `FILE`, for a browser")
 }
 
+// checkHTML refuses what names no file: nothing, as of a variable that is not set, and "-".
+func checkHTML(set *pflag.FlagSet, path string) error {
+	if path == "-" || path == "" && typedOn(set.Lookup("html")) {
+		return fmt.Errorf("--html %q: name a file; kt report --output html writes the page of a run to stdout", path)
+	}
+	return nil
+}
+
 func defineQuiet(set *pflag.FlagSet, quiet *bool) {
 	set.BoolVarP(quiet, "quiet", "q", false, "no progress, only the result")
 }

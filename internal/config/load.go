@@ -36,6 +36,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	r.Interval = b.interval()
 	r.Output = b.output()
 	b.checkMetrics()
+	b.errs = append(b.errs, checkHTML(f.set, r.HTML))
 	if r.Tags, err = tagsOf(f.run.Tags); err != nil {
 		b.errs = append(b.errs, err)
 	}
@@ -214,7 +215,7 @@ func (b *builder) checkVerify() {
 // checkMetrics refuses an address that names no host or no port. To serve on all networks takes a word: 0.0.0.0.
 func (b *builder) checkMetrics() {
 	addr := b.f.run.Metrics
-	if addr == "" {
+	if addr == "" && !typedOn(b.f.set.Lookup("metrics-listen")) {
 		return
 	}
 	host, port, err := net.SplitHostPort(addr)

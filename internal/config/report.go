@@ -49,7 +49,7 @@ func (r *Report) Load(sys System, nearest Nearest) error {
 		return err
 	}
 	switch {
-	case r.Play && typedOn(r.set.Lookup("output")):
+	case r.Play && r.OutputTyped():
 		return errors.New("--play and --output exclude each other: give one")
 	case r.Play && len(r.Limits) > 0:
 		return errors.New("--play and --limit exclude each other: give one")
@@ -60,5 +60,8 @@ func (r *Report) Load(sys System, nearest Nearest) error {
 	case !(r.Speed > 0 && r.Speed <= MaxSpeed):
 		return fmt.Errorf("--speed %g: give a number above 0, %d at most", r.Speed, MaxSpeed)
 	}
-	return r.checkForm(nearest)
+	return errors.Join(checkHTML(r.set, r.HTML), r.checkForm(nearest))
 }
+
+// OutputTyped reports whether the form of output was typed.
+func (r *Report) OutputTyped() bool { return typedOn(r.set.Lookup("output")) }

@@ -122,14 +122,5 @@ func replaceFile(path string, text []byte) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: it is no regular file, so kt does not write to it", path)
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(fresh.Name()) }() // after a success it has the name of the file
-	_, err = fresh.Write(text)
-	if err = errors.Join(err, fresh.Chmod(info.Mode().Perm()), fresh.Sync(), fresh.Close()); err != nil {
-		return err
-	}
-	return os.Rename(fresh.Name(), path)
+	return input.ReplaceText(path, info.Mode().Perm(), text)
 }

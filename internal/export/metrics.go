@@ -111,9 +111,12 @@ func ofRecords() []family {
 	return []family{
 		count("kt_records_offered_total", "{record}", "Records handed to the client.", writes, func(w *stats.Window) int64 { return w.Offered }),
 		count("kt_records_acknowledged_total", "{record}", "Records that a broker acknowledged.", writes, func(w *stats.Window) int64 { return w.Acknowledged }),
-		counts("kt_records_failed_total", "{record}", "Records that failed, by Kafka's error code.", writes, func(w *stats.Window) map[string]int64 { return w.Errors }),
-		count("kt_records_unknown_total", "{record}", "Records that were sent and not answered by the end of the run.", writes, func(w *stats.Window) int64 { return w.Unknown }),
-		count("kt_records_unsent_total", "{record}", "Records that were due by the end of the run and never handed to the client.", writes, func(w *stats.Window) int64 { return w.Unsent }),
+		counts("kt_records_failed_total", "{record}", "Records that failed, by Kafka's error code.", writes,
+			func(w *stats.Window) map[string]int64 { return w.Errors }),
+		count("kt_records_unknown_total", "{record}", "Records that were sent and not answered by the end of the run.", writes,
+			func(w *stats.Window) int64 { return w.Unknown }),
+		count("kt_records_unsent_total", "{record}", "Records that were due by the end of the run and never handed to the client.", writes,
+			func(w *stats.Window) int64 { return w.Unsent }),
 		count("kt_acknowledged_bytes_total", "By", "Bytes of the keys and values of acknowledged records.", writes, func(w *stats.Window) int64 { return w.Bytes }),
 		{
 			name: "kt_oldest_record_age_seconds", kind: gauge, unit: "s", help: "Age of the oldest record without an outcome, since it was due.", of: writes,
@@ -124,10 +127,14 @@ func ofRecords() []family {
 
 func ofLatency() []family {
 	return []family{
-		latency("kt_response_seconds", "Time from when a record was due until it was acknowledged, or failed.", writes, func(w *stats.Window) *stats.Histogram { return &w.Response }),
-		latency("kt_service_seconds", "Time from when a record was handed to the client until it was acknowledged.", writes, func(w *stats.Window) *stats.Histogram { return &w.Service }),
-		latency("kt_send_delay_seconds", "Time from when a record was due until it was handed to the client.", paced, func(w *stats.Window) *stats.Histogram { return &w.SendDelay }),
-		latency("kt_end_to_end_seconds", "Time from when a record was due until it was read, of records with kt's stamp.", reads, func(w *stats.Window) *stats.Histogram { return &w.EndToEnd }),
+		latency("kt_response_seconds", "Time from when a record was due until it was acknowledged, or failed.", writes,
+			func(w *stats.Window) *stats.Histogram { return &w.Response }),
+		latency("kt_service_seconds", "Time from when a record was handed to the client until it was acknowledged.", writes,
+			func(w *stats.Window) *stats.Histogram { return &w.Service }),
+		latency("kt_send_delay_seconds", "Time from when a record was due until it was handed to the client.", paced,
+			func(w *stats.Window) *stats.Histogram { return &w.SendDelay }),
+		latency("kt_end_to_end_seconds", "Time from when a record was due until it was read, of records with kt's stamp.", reads,
+			func(w *stats.Window) *stats.Histogram { return &w.EndToEnd }),
 		{
 			name: "kt_latency_out_of_range_total", kind: counter, unit: "{record}", help: "Records whose latency is below 0 or above an hour. No histogram has them.",
 			labels: []string{phaseLabel, latencyLabel},
@@ -162,7 +169,8 @@ func ofReading() []family {
 				}
 			},
 		},
-		counts("kt_fetch_errors_total", "{error}", "Fetches of a partition that a broker refused, by Kafka's error code.", reads, func(w *stats.Window) map[string]int64 { return w.FetchErrors }),
+		counts("kt_fetch_errors_total", "{error}", "Fetches of a partition that a broker refused, by Kafka's error code.", reads,
+			func(w *stats.Window) map[string]int64 { return w.FetchErrors }),
 		count("kt_rebalances_total", "{rebalance}", "Rebalances of the group after the first.", reads, func(w *stats.Window) int64 { return w.Rebalances }),
 	}
 }
@@ -170,13 +178,17 @@ func ofReading() []family {
 func ofBrokers() []family {
 	return []family{
 		broker("kt_broker_requests_total", "{request}", "Requests to a broker: produce or fetch.", func(t *stats.Traffic) float64 { return float64(t.Requests) }),
-		broker("kt_broker_requests_failed_total", "{request}", "Requests to a broker that ended without an answer.", func(t *stats.Traffic) float64 { return float64(t.Failed) }),
+		broker("kt_broker_requests_failed_total", "{request}", "Requests to a broker that ended without an answer.",
+			func(t *stats.Traffic) float64 { return float64(t.Failed) }),
 		broker("kt_broker_records_total", "{record}", "Records in the requests to a broker.", func(t *stats.Traffic) float64 { return float64(t.Records) }),
 		broker("kt_broker_batches_total", "{batch}", "Record batches in the requests to a broker.", func(t *stats.Traffic) float64 { return float64(t.Batches) }),
-		broker("kt_broker_batch_bytes_total", "By", "Bytes of record batches as sent, after compression.", func(t *stats.Traffic) float64 { return float64(t.WireBytes) }),
-		broker("kt_broker_throttle_seconds_total", "s", "Time for which a broker asked to wait with requests.", func(t *stats.Traffic) float64 { return t.Throttle.Seconds() }),
+		broker("kt_broker_batch_bytes_total", "By", "Bytes of record batches as sent, after compression.",
+			func(t *stats.Traffic) float64 { return float64(t.WireBytes) }),
+		broker("kt_broker_throttle_seconds_total", "s", "Time for which a broker asked to wait with requests.",
+			func(t *stats.Traffic) float64 { return t.Throttle.Seconds() }),
 		{
-			name: "kt_broker_request_seconds", kind: histogram, unit: "s", help: "Time from when a request was queued for writing until its answer was read. A fetch waits for records in it.",
+			name: "kt_broker_request_seconds", kind: histogram, unit: "s",
+			help:   "Time from when a request was queued for writing until its answer was read. A fetch waits for records in it.",
 			labels: []string{phaseLabel, brokerLabel, requestLabel},
 			times: func(t *totals, put putTimes) {
 				t.eachBroker(func(phase, id, request string, of *stats.Traffic) { put(&of.Latency, phase, id, request) })
@@ -188,13 +200,15 @@ func ofBrokers() []family {
 func ofTheClient() []family {
 	return []family{
 		count("kt_transactions_committed_total", "{transaction}", "Transactions committed.", commits, func(w *stats.Window) int64 { return w.Transactions }),
-		count("kt_transactions_aborted_total", "{transaction}", "Transactions that could not be committed.", commits, func(w *stats.Window) int64 { return w.Aborted }),
+		count("kt_transactions_aborted_total", "{transaction}", "Transactions that could not be committed.", commits,
+			func(w *stats.Window) int64 { return w.Aborted }),
 		count("kt_connects_failed_total", "{connect}", "Attempts to connect to a broker that failed.", nil, func(w *stats.Window) int64 { return w.FailedConnects }),
 		now("kt_requests_in_flight", "{request}", "Produce requests without an answer.", writes, func(s *result.Snapshot) float64 { return float64(s.InFlight) }),
 		now("kt_buffered_bytes", "By", "Bytes of records that wait for acknowledgements.", writes, func(s *result.Snapshot) float64 { return float64(s.Buffered) }),
 		now("kt_cpu_cores", "{cpu}", "CPU use of kt in the newest second, in cores.", nil, func(s *result.Snapshot) float64 { return s.Sample.ProcessCPU }),
 		now("kt_cpu_cores_available", "{cpu}", "Cores that kt may use.", nil, func(s *result.Snapshot) float64 { return s.Sample.Cores }),
-		now("kt_host_cpu_cores", "{cpu}", "CPU use of the machine in the newest second, in cores, kt included.", nil, func(s *result.Snapshot) float64 { return s.Sample.HostCPU }),
+		now("kt_host_cpu_cores", "{cpu}", "CPU use of the machine in the newest second, in cores, kt included.", nil,
+			func(s *result.Snapshot) float64 { return s.Sample.HostCPU }),
 		now("kt_host_cores", "{cpu}", "Logical CPUs of the machine.", nil, func(s *result.Snapshot) float64 { return s.Sample.HostCores }),
 		now("kt_resident_memory_bytes", "By", "Resident memory of kt.", nil, func(s *result.Snapshot) float64 { return float64(s.Sample.RSS) }),
 	}
@@ -227,9 +241,12 @@ func latency(name, help string, of func(*plan.Plan) bool, value func(*stats.Wind
 
 // broker is a counter of the requests to each broker.
 func broker(name, unit, help string, value func(*stats.Traffic) float64) family {
-	return family{name: name, kind: counter, unit: unit, help: help, labels: []string{phaseLabel, brokerLabel, requestLabel}, number: func(t *totals, put putNumber) {
-		t.eachBroker(func(phase, id, request string, of *stats.Traffic) { put(value(of), phase, id, request) })
-	}}
+	return family{
+		name: name, kind: counter, unit: unit, help: help,
+		labels: []string{phaseLabel, brokerLabel, requestLabel}, number: func(t *totals, put putNumber) {
+			t.eachBroker(func(phase, id, request string, of *stats.Traffic) { put(value(of), phase, id, request) })
+		},
+	}
 }
 
 // now is a gauge of the newest second.

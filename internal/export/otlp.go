@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,8 +30,8 @@ import (
 // where to, how often and under which name.
 type OTLP struct {
 	totals
-	warn     func(text string) // called once at most
-	warned   sync.Once
+	warn     func(text string)
+	warned   sync.Once             // that metrics could not be sent
 	provider *metric.MeterProvider // nil: the run has not been opened
 }
 
@@ -69,8 +70,18 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 			return nil, fmt.Errorf("%s: write KEY=VALUE,KEY=VALUE", name)
 		}
 	}
+	for _, name := range timeVars {
+		if value := getenv(name); value != "" {
+			if ms, err := strconv.Atoi(value); err != nil || ms <= 0 {
+				return nil, fmt.Errorf("%s=%s: write milliseconds above 0, as 5000", name, value)
+			}
+		}
+	}
 	return &OTLP{warn: warn}, nil
 }
+
+// timeVars are the variables of times, in milliseconds.
+var timeVars = []string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT"}
 
 // firstSet returns the first variable that is set, with its value; "" if none is.
 func firstSet(getenv func(string) string, names []string) (name, value string) {
@@ -122,12 +133,12 @@ func (o *OTLP) failed(err error) {
 // lastFlush is how long the last metrics may take.
 const lastFlush = 5 * time.Second
 
-// Close sends the last totals, for lastFlush or until ctx ends.
-func (o *OTLP) Close(ctx context.Context) {
+// Close sends the last totals, for lastFlush at most.
+func (o *OTLP) Close() {
 	if o.provider == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastFlush)
+	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
 	defer cancel()
 	if err := o.provider.Shutdown(ctx); err != nil {
 		o.failed(err)

@@ -52,7 +52,7 @@ func sent(t *testing.T, endpoint string) (warnings []string, res result.Result) 
 		t.Fatal(err)
 	}
 	res = runOf(t, plan.Produce, o.Open, o)
-	o.Close(t.Context())
+	o.Close()
 	return warnings, res
 }
 
@@ -148,6 +148,7 @@ func TestTheVariablesOfOpenTelemetryAreChecked(t *testing.T) {
 		{"metrics are off", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_METRICS_EXPORTER": "none"}, false, ""},
 		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": secret + "@c:4318"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: it is no URL"},
 		{"another protocol", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: kt speaks http/protobuf"},
+		{"an interval that is none", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_METRIC_EXPORT_INTERVAL": "abc"}, false, "OTEL_METRIC_EXPORT_INTERVAL=abc: write milliseconds above 0"},
 		{"headers without a value", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_HEADERS": secret}, false, "OTEL_EXPORTER_OTLP_HEADERS: write KEY=VALUE"},
 	} {
 		o, err := OTLPFromEnv(func(name string) string { return one.env[name] }, nil)

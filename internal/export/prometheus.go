@@ -173,7 +173,7 @@ const longestLinger = 30 * time.Second
 
 // Patience returns how long a finished run waits for the scrapes of its last totals: for each scraper that came, the
 // distance of its last two scrapes and a second more, or 30 s if that is less or not known. It is 0 if nobody scraped, if
-// all have those totals, and for who came once and is no Prometheus.
+// all have those totals, or if a scraper came once and is no Prometheus.
 func (p *Prometheus) Patience() time.Duration {
 	p.finish()
 	p.scraping.Lock()
@@ -319,29 +319,16 @@ func cumulative(h *stats.Histogram) map[float64]uint64 {
 }
 
 // exponential returns how many durations are below a microsecond, and how many are in each bucket. Bucket i holds those
-// above 2^((i-1)/8) s, up to 2^(i/8) s. Durations come in their order, so a bucket is looked for where the last one ends.
+// above 2^((i-1)/8) s, up to 2^(i/8) s.
 func exponential(h *stats.Histogram) (zero uint64, buckets map[int]int64) {
 	buckets = make(map[int]int64)
-	var bucket int
-	var end time.Duration // of the bucket
-	var inBucket int64
 	h.Each(func(upTo time.Duration, n int64) {
-		switch {
-		case upTo <= 0:
+		if upTo <= 0 {
 			zero += uint64(n)
 			return
-		case upTo > end:
-			if inBucket > 0 {
-				buckets[bucket] = inBucket
-			}
-			bucket, inBucket = bucketOf(upTo.Seconds()), 0
-			end = bucketEnd(bucket)
 		}
-		inBucket += n
+		buckets[bucketOf(upTo.Seconds())] += n
 	})
-	if inBucket > 0 {
-		buckets[bucket] = inBucket
-	}
 	return zero, buckets
 }
 
@@ -359,11 +346,4 @@ func octaveBounds() (all [1 << schema]float64) {
 func bucketOf(v float64) int {
 	fraction, exponent := math.Frexp(v)
 	return sort.SearchFloat64s(octave[:], fraction) + (exponent-1)*len(octave)
-}
-
-// bucketEnd returns the longest duration in whole nanoseconds that a bucket holds.
-func bucketEnd(bucket int) time.Duration {
-	exponent := bucket >> schema
-	end := math.Ldexp(octave[bucket-exponent<<schema], exponent+1)
-	return time.Duration(math.Floor(end * float64(time.Second)))
 }

@@ -66,7 +66,7 @@ func TestOnlyRunsOfTheFolderAreFoundToBeRemoved(t *testing.T) {
 			t.Errorf("FindKept(%q) = %s, %v", name, got, err)
 		}
 	}
-	for _, name := range []string{"./a.ktr", "../a.ktr", f.Dir + "/../a.ktr", "b", "/"} {
+	for _, name := range []string{"./a.ktr", "../a.ktr", f.Dir + "/../a.ktr", "b", "/", f.Dir + "/last", f.Dir + "/a", f.Dir + "/"} {
 		if got, err := f.FindKept([]string{path}, name); err == nil {
 			t.Errorf("FindKept(%q) = %s", name, got)
 		}

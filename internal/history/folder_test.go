@@ -133,7 +133,7 @@ func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
 		_ = os.Remove(index) // or it is the next that is spoilt
 		runsOf(t, f)
 	}
-	left, _ := filepath.Glob(filepath.Join(f.Dir, ".index-*"))
+	left, _ := filepath.Glob(filepath.Join(f.Dir, ".new-*"))
 	if len(left) > 0 {
 		t.Errorf("it left %v", left)
 	}

@@ -2,8 +2,6 @@ package history
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/kt-bench/kt/internal/input"
@@ -39,9 +37,8 @@ func (f Folder) readIndex() map[string]Run {
 	return known
 }
 
-// writeIndex writes the rows of the files that could be read and that no process still writes. The index takes its place in one step, so
-// a reader finds the old one or the new one. Of two that write at once one wins, and nothing but time is lost.
-// An error is no one's concern: without an index the files are read again.
+// writeIndex writes the rows of the files that could be read and that no process still writes. Of two that write at once
+// one wins, and nothing but time is lost. An error is ignored.
 func (f Folder) writeIndex(runs []Run) {
 	kept := index{Schema: indexSchema}
 	for _, r := range runs {
@@ -53,15 +50,5 @@ func (f Folder) writeIndex(runs []Run) {
 	if err != nil {
 		return
 	}
-	file, err := os.CreateTemp(f.Dir, ".index-*")
-	if err != nil {
-		return
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(f.Dir, indexName))
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // it is of no use
-	}
+	_ = input.ReplaceText(filepath.Join(f.Dir, indexName), 0o600, data) // without an index the files are read again
 }

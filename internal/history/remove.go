@@ -46,14 +46,24 @@ func Remove(path string) error {
 	return nil
 }
 
-// FindKept is Find for a run that is to be removed. It finds only runs of the folder: a path has to lead there.
+// FindKept is Find for a run that is to be removed. It finds only runs of the folder: a path has to be that of a file in it.
 func (f Folder) FindKept(paths []string, name string) (string, error) {
+	elsewhere := fmt.Errorf("%s: kt removes only runs that it keeps, in %s", name, f.Dir)
 	if !strings.ContainsRune(name, filepath.Separator) {
-		return Find(paths, name)
+		path, err := Find(paths, name)
+		if _, here := os.Lstat(name); here == nil && errors.Is(err, fs.ErrNotExist) {
+			return "", elsewhere
+		}
+		return path, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err != nil || dir != filepath.Clean(f.Dir) {
-		return "", fmt.Errorf("%s: kt removes only runs that it keeps, in %s", name, f.Dir)
+		return "", elsewhere
 	}
-	return Find(paths, filepath.Base(name))
+	for _, path := range paths {
+		if filepath.Base(path) == filepath.Base(name) {
+			return path, nil
+		}
+	}
+	return "", &UnknownError{Name: name}
 }

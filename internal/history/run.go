@@ -122,11 +122,8 @@ func (r *Run) figures(res *result.Result) {
 	}
 	r.Valid = &res.Valid
 	r.Headline, r.BoundBy, r.Ended = res.Headline, string(res.BoundBy.Limit), res.Ended
-	switch l := &res.Latency; {
-	case res.Headline == "response" && l.Response.Count > 0:
-		r.P99US = &l.Response.P99
-	case res.Headline == "end_to_end" && l.EndToEnd != nil:
-		r.P99US = &l.EndToEnd.P99
+	if _, l := res.HeadlineLatency(); l.Count > 0 && res.Headline != "throughput" {
+		r.P99US = &l.P99
 	}
 }
 

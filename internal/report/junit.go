@@ -58,18 +58,14 @@ func JUnit(w io.Writer, r result.Result, _ Options) error {
 		s.Cases = append(s.Cases, c)
 	}
 	add("run", "the run ends well", "bound by "+r.BoundBy.Limit.String()+": "+r.BoundBy.Evidence, failed(r))
-	add("valid", "kt keeps its own schedule", "", strings.Join(invalid(r), "; "))
+	add("valid", "the run is valid", "", strings.Join(invalid(r), "; "))
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		value := LimitValue(l, l.Note)
-		if l.Value != nil && l.Stretches > 0 {
-			value += ": " + stretches(l)
-		}
 		failure := ""
 		if !l.Held {
-			failure = l.Expression + " is not held: " + value
+			failure = l.Expression + " is not held: " + limitText(l)
 		}
-		add("limit", l.Expression, value, failure)
+		add("limit", l.Expression, limitText(l), failure)
 	}
 	s.Tests = len(s.Cases)
 	text, err := xml.MarshalIndent(junitSuites{Tests: s.Tests, Failures: s.Failures, Suite: s}, "", "  ")

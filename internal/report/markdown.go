@@ -16,21 +16,17 @@ func Markdown(w io.Writer, r result.Result, _ Options) error {
 	for _, warning := range markdownWarnings(&r) {
 		fmt.Fprintf(&b, "**%s**\n\n", cell(warning))
 	}
-	fmt.Fprintf(&b, "Limit: %s (%s)\n", cell(r.BoundBy.Limit.String()), cell(r.BoundBy.Evidence))
+	fmt.Fprintf(&b, "Bound by: %s (%s)\n", cell(r.BoundBy.Limit.String()), cell(r.BoundBy.Evidence))
 	if len(r.Limits) > 0 {
 		b.WriteString("\n| value | --limit | held |\n| --- | --- | --- |\n")
 	}
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		value := LimitValue(l, l.Note)
-		if l.Value != nil && l.Stretches > 0 {
-			value += " (" + stretches(l) + ")"
-		}
-		held := heldWord(l)
+		_, _, held := LimitWords(l)
 		if !l.Held {
 			held = "**" + held + "**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(value), cell(l.Expression), held)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(limitText(l)), cell(l.Expression), held)
 	}
 	b.WriteString("\n| figure | |\n| --- | --- |\n")
 	for _, row := range markdownFigures(&r) {
@@ -59,8 +55,11 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 	add := func(name, format string, args ...any) {
 		rows = append(rows, [2]string{name, fmt.Sprintf(format, args...)})
 	}
-	rate := func(records, mib float64) string {
-		return fmt.Sprintf("%s records/s, %s MiB/s", theme.Count(int64(records+0.5)), theme.Number(mib))
+	rate := func(rate result.Rate, ok bool) string {
+		if !ok {
+			return noRate
+		}
+		return fmt.Sprintf("%s records/s, %s MiB/s", theme.Count(int64(rate.Records+0.5)), theme.Number(rate.Bytes/mibBytes))
 	}
 	latency := func(name string, l *result.Latency) {
 		if l != nil && l.Count > 0 {
@@ -68,10 +67,10 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 		}
 	}
 	if writes(r.Header) {
-		add("throughput", "%s", rate(r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond))
+		add("throughput", "%s", rate(r.Written()))
 	}
-	if f := r.Fetch; f != nil {
-		add("read", "%s", rate(f.RecordsPerSecond, f.MiBPerSecond))
+	if r.Fetch != nil {
+		add("read", "%s", rate(r.Read()))
 	}
 	if writes(r.Header) {
 		latency("response", &r.Latency.Response)

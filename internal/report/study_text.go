@@ -59,7 +59,7 @@ func (t *text) paragraph(s string) {
 // studyCells is the table of the cells, with a row for each load.
 func (t *text) studyCells(d *study.Document) *grid {
 	g := &grid{
-		heads: append(loadHeads(d), "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "limit"),
+		heads: append(LoadHeads(d), "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "limit"),
 		left:  map[int]bool{},
 		leave: []string{"p99.9", "p50", "MiB/s", "CPU", "rough"},
 	}
@@ -81,8 +81,8 @@ func (t *text) studyCells(d *study.Document) *grid {
 	return g
 }
 
-// loadHeads are the heads of what tells the rows of a table with a row for each load apart.
-func loadHeads(d *study.Document) []string {
+// LoadHeads are the heads of what tells the rows of a table with a row for each load apart.
+func LoadHeads(d *study.Document) []string {
 	heads := studyHeads(d)
 	if len(d.Study.Loads) > 1 {
 		heads = append(heads, "load")
@@ -124,16 +124,17 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 
 // studyFaults is the table of what the runs saw of faults, with a row for each load.
 func (t *text) studyFaults(d *study.Document) *grid {
-	g := &grid{heads: append(loadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")}
+	g := &grid{heads: append(LoadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")}
+	none := string(t.th.Glyphs.Missing)
 	add := func(at []string, c *study.CellFigures) {
 		if len(d.Study.Loads) > 1 {
 			at = append(at, c.Load)
 		}
 		for _, s := range []study.Spread{c.Failed, c.Lost} {
-			at = append(at, t.overRuns(s, c, func(v float64) string { return theme.Count(int64(v)) }))
+			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Count(int64(v)) }))
 		}
 		for _, s := range []study.Spread{c.Gap, c.Recovered, c.InSync} {
-			at = append(at, t.overRuns(s, c, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))
+			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))
 		}
 		g.add(plain, at...)
 	}
@@ -150,10 +151,11 @@ func (t *text) studyFaults(d *study.Document) *grid {
 	return g
 }
 
-// overRuns writes the median of an effect with its range, and in how many runs it was seen if not in all.
-func (t *text) overRuns(s study.Spread, c *study.CellFigures, write func(float64) string) string {
+// OverRuns writes the median of an effect with its range, and in how many runs it was seen if not in all. none stands
+// for an effect that was seen in no run.
+func OverRuns(s study.Spread, c *study.CellFigures, none string, write func(float64) string) string {
 	if s.N == 0 {
-		return string(t.th.Glyphs.Missing)
+		return none
 	}
 	text := write(s.Median)
 	if s.Low < s.High {
@@ -165,18 +167,23 @@ func (t *text) overRuns(s study.Spread, c *study.CellFigures, write func(float64
 	return text
 }
 
-// answer writes an answer with a chart of what it compares.
-func (t *text) answer(d *study.Document, a *study.Answer) {
-	title := "best " + a.Factor + " by " + a.By.String()
+// Question returns what an answer is about.
+func Question(d *study.Document, a *study.Answer) string {
+	text := "best " + a.Factor + " by " + a.By.String()
 	if a.Best == "" {
-		title = a.By.String() + " by " + a.Factor
+		text = a.By.String() + " by " + a.Factor
 	}
 	for _, f := range d.Study.Factors {
 		if v, ok := a.At[f.Name]; ok {
-			title += ", " + f.Name + "=" + v
+			text += ", " + f.Name + "=" + v
 		}
 	}
-	t.line("  " + t.th.Paint(strong, title))
+	return text
+}
+
+// answer writes an answer with a chart of what it compares.
+func (t *text) answer(d *study.Document, a *study.Answer) {
+	t.line("  " + t.th.Paint(strong, Question(d, a)))
 	t.bars(d, a)
 	for _, line := range wrapText(a.Sentence, t.wrapAt()-margin) {
 		t.line(strings.Repeat(" ", margin) + line)

@@ -13,7 +13,7 @@ func (t *text) tables(r result.Result) {
 	if len(r.Brokers) > 0 && writes(r.Header) {
 		t.brokers("request", r.Brokers)
 	}
-	if rows := fetched(r.Brokers); len(rows) > 0 && (t.verbose || !writes(r.Header)) {
+	if rows := Fetched(r.Brokers); len(rows) > 0 && (t.verbose || !writes(r.Header)) {
 		t.brokers("fetch", rows)
 	}
 }
@@ -47,8 +47,8 @@ func (t *text) brokers(kind string, rows []result.BrokerRow) {
 	t.draw(g)
 }
 
-// fetched returns the fetches from each broker, as requests to it.
-func fetched(rows []result.BrokerRow) []result.BrokerRow {
+// Fetched returns the fetches from each broker, as requests to it.
+func Fetched(rows []result.BrokerRow) []result.BrokerRow {
 	var of []result.BrokerRow
 	for _, b := range rows {
 		if f := b.Fetch; f != nil {

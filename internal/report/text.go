@@ -214,8 +214,8 @@ func writes(h result.Header) bool { return h.Plan.Writes() || !h.Plan.Reads() }
 
 func (t *text) throughput(r result.Result) {
 	th := r.Throughput
-	if tooShort(r) {
-		t.row("throughput", warn, "too short for a rate: less than 1s was measured")
+	if _, ok := r.Written(); !ok {
+		t.row("throughput", warn, noRate)
 		return
 	}
 	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(th.RecordsPerSecond+0.5)), theme.Number(th.MiBPerSecond))

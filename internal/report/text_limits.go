@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -18,33 +21,33 @@ func (t *text) limits(r result.Result) {
 		if l.Held {
 			style = good
 		}
-		g.rows = append(g.rows, []gridCell{{LimitValue(l, string(t.th.Glyphs.Missing)), plain}, {l.Expression, plain}, {heldWord(l), style}})
+		value, note, held := LimitWords(l)
+		g.rows = append(g.rows, []gridCell{{cmp.Or(value, string(t.th.Glyphs.Missing)), plain}, {l.Expression, plain}, {held, style}})
 		switch {
-		case l.Note != "":
-			g.note(warn, l.Note)
-		case l.Stretches > 0:
-			g.note(muted, stretches(l))
+		case value == "":
+			g.note(warn, note)
+		case note != "":
+			g.note(muted, note)
 		}
 	}
 	t.draw(g)
 }
 
-// LimitValue returns the value of a limit for people, or a sign that there is none.
-func LimitValue(l *result.Limit, missing string) string {
-	if l.Value == nil {
-		return missing
-	}
-	return l.Shown()
-}
-
-func heldWord(l *result.Limit) string {
+// LimitWords returns what is to be said of a limit: its value, a note, and whether it is held. There is always a value or
+// a note. The note beside the value of a stretch says how many stretches held.
+func LimitWords(l *result.Limit) (value, note, held string) {
+	note, held = l.Note, "NO"
 	if l.Held {
-		return "yes"
+		held = "yes"
 	}
-	return "NO"
+	if note == "" && l.Stretches > 0 {
+		note = "the worst of " + theme.Plural(l.Stretches, "stretch", "stretches") + ", " + theme.Count(l.StretchesHeld) + " held"
+	}
+	return l.Shown(), note, held
 }
 
-// stretches returns how many stretches held. The value beside it is that of the worst one.
-func stretches(l *result.Limit) string {
-	return "the worst of " + theme.Plural(l.Stretches, "stretch", "stretches") + ", " + theme.Count(l.StretchesHeld) + " held"
+// limitText returns the value of a limit and its note in one.
+func limitText(l *result.Limit) string {
+	value, note, _ := LimitWords(l)
+	return strings.Trim(value+": "+note, ": ")
 }

@@ -87,12 +87,14 @@ func spread(o *result.Overlap) string {
 	return s
 }
 
-// leastRate is the time below which there is no rate: one record more or less would make
-// it another.
-const leastRate = 1.0 // seconds
+// noRate stands for the rate of a run that is too short for one.
+const noRate = "too short for a rate: less than 1s was measured"
 
-// tooShort reports whether a merged result has no rates.
-func tooShort(r result.Result) bool { return merged(r) && r.Throughput.Seconds < leastRate }
+// tooShort reports whether a run is too short to be quoted by a rate.
+func tooShort(r result.Result) bool {
+	_, ok := r.Quoted()
+	return !ok
+}
 
 // maxLeftOut is how many processes a summary says something of.
 const maxLeftOut = 10

@@ -258,7 +258,7 @@ func (t *text) processRows(g *grid, a aspect, r result.Result, all pace) (more i
 			name = t.name(p.Host)
 		}
 		own := all
-		if all == rated && !p.Counted && p.ToSeconds-p.FromSeconds < leastRate {
+		if all == rated && !p.Counted && p.ToSeconds-p.FromSeconds < verdict.Shortest.Seconds() {
 			own = unrated
 		}
 		t.processRow(g, name, p, a.cells(&p.Figures, none, own))

@@ -29,10 +29,12 @@ func (t *text) reading(r result.Result) {
 		rate += "   (" + about + ")"
 	}
 	style := strong
+	_, ok := r.Read()
 	switch {
-	case tooShort(r):
-		rate = "too short for a rate: less than 1s was measured"
-	case !merged(r) && f.Seconds < leastRate && r.Records.Consumed > 0:
+	case ok:
+	case merged(r) || r.Records.Consumed == 0:
+		rate, style = noRate, warn
+	default:
 		rate, style = "too short for a rate: "+plural(r.Records.Consumed, "record")+" in one poll", warn
 		if f.Seconds > 0 {
 			rate = fmt.Sprintf("too short for a rate: %s in %s", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))

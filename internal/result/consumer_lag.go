@@ -30,6 +30,7 @@ const (
 // consumerLag adds up consumer lag, window by window.
 type consumerLag struct {
 	now, max, at int64
+	known        bool // it was learned
 	fit          fit
 	judged       bool // some measured second was all load
 
@@ -62,10 +63,23 @@ func (b *consumerLag) levels() map[int32]int64 {
 	return levels
 }
 
+// learns reports whether a window says what the consumer lag is, which may be 0.
+func learns(w *stats.Window) bool { return w.ConsumerLag != 0 || w.Consumed > 0 || w.JoinTime > 0 }
+
+// ifKnown returns a consumer lag, or -1 if none was ever learned. It is never below -1, although reading may be counted
+// before the lag.
+func (b *consumerLag) ifKnown(lag int64) int64 {
+	if !b.known {
+		return -1
+	}
+	return max(lag, 0)
+}
+
 // add takes a window. steady reports whether the load went on in all of it: after the senders have
 // stopped, readers only catch up.
 func (b *consumerLag) add(w *stats.Window, steady bool) {
 	b.now += w.ConsumerLag
+	b.known = b.known || learns(w)
 	for id, p := range w.Partitions {
 		if p.ConsumerLag == 0 {
 			continue

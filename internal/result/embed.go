@@ -196,6 +196,11 @@ func (r *Result) check() error {
 	if n := r.Histograms.Service.Count(); n > rec.Acknowledged {
 		return fmt.Errorf("%d records were acknowledged, and %d have a service time", rec.Acknowledged, n)
 	}
+	for i := range r.Limits {
+		if l := &r.Limits[i]; l.Value != nil && !l.Unit.Known() {
+			return fmt.Errorf("its limit %q has a value in %q, and kt has no such unit", l.Expression, l.Unit)
+		}
+	}
 	if len(r.Series) > 2*maxPoints || len(r.Events) > maxEvents {
 		return fmt.Errorf("its series has %d points, and there are %d events", len(r.Series), len(r.Events))
 	}

@@ -103,17 +103,9 @@ func (f *Fold) place(h host.Sample) {
 	f.heat = f.heatOf(f.second)
 	f.now.follow(f.second, f.points.consumerLag)
 	if f.hosted != nil {
-		f.hosted.add(f.headline(&f.now.second))
+		f.hosted.add(f.now.second.Headline(f.header.Plan.Reads()))
 	}
 	f.second = f.second[:0]
-}
-
-// headline returns the headline latency of a window.
-func (f *Fold) headline(w *stats.Window) *stats.Histogram {
-	if f.header.Plan.Reads() {
-		return &w.EndToEnd
-	}
-	return &w.Response
 }
 
 // allPoints returns the series so far, with the windows that no sample has come after.

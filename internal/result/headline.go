@@ -16,3 +16,15 @@ func headline(p *plan.Plan, target float64) (name, note string) {
 	}
 	return "throughput", "the rate is unlimited, so no record has a due time, and latency is mostly queueing in the client; set --rate to measure latency"
 }
+
+// HeadlineLatency returns the latency to quote, and its name: end to end where records were read with their stamps, else the
+// response time. Its count is 0 if nothing was measured.
+func (r *Result) HeadlineLatency() (name string, l Latency) {
+	switch {
+	case r.Latency.EndToEnd != nil:
+		return "end to end", *r.Latency.EndToEnd
+	case r.Plan.ReadsOnly():
+		return "end to end", Latency{}
+	}
+	return "response", r.Latency.Response
+}

@@ -99,7 +99,7 @@ func (f *Fold) heatOf(windows []stats.Window) heat {
 		w := &windows[i]
 		c.Start, c.End = min(c.Start, w.Start), max(c.End, w.End)
 		if !fetches {
-			c.count(f.headline(w))
+			c.count(w.Headline(f.header.Plan.Reads()))
 			continue
 		}
 		for _, b := range w.Brokers {

@@ -18,9 +18,9 @@ type Limit struct {
 	Held  bool       `json:"held"`
 	Note  string     `json:"note,omitempty"` // why there is no value
 
-	// With "over".
-	Stretches     int64 `json:"stretches,omitempty"`      // whole ones of the measured part
-	StretchesHeld int64 `json:"stretches_held,omitempty"` // those that held
+	// With "over"; else 0.
+	Stretches     int64 `json:"stretches"`      // whole ones of the measured part
+	StretchesHeld int64 `json:"stretches_held"` // those that held
 }
 
 // Shown returns the value for people, "" if there is none.
@@ -59,6 +59,9 @@ type span struct {
 	lag    int64 // the highest consumer lag at the end of one of them
 }
 
+// endsBefore reports whether a second is missing between the span and a window: then they are not on end.
+func (s *span) endsBefore(w *stats.Window) bool { return w.Start > s.window.End+slack }
+
 func (s *span) add(w *stats.Window, lag int64) {
 	s.window.Add(w)
 	s.length += w.End - w.Start
@@ -75,7 +78,7 @@ func (s *span) long(over time.Duration) bool { return s.length+slack >= over }
 func (f *Fold) figures(s *span) *limit.Figures {
 	w := &s.window
 	return &limit.Figures{
-		Plan: &f.header.Plan, Window: w, ConsumerLag: s.lag,
+		Plan: &f.header.Plan, Window: w, ConsumerLag: f.consumerLag.ifKnown(s.lag),
 		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
 		ReadRecords: w.ConsumedPerSecond(), ReadBytes: per(float64(w.ConsumedBytes), w.Seconds()),
 	}
@@ -92,6 +95,9 @@ func (f *Fold) judge(w *stats.Window) {
 			continue
 		}
 		kept := j.expr.Metric.Keep(&f.header.Plan, w)
+		if j.stretch.endsBefore(w) {
+			j.stretch = span{}
+		}
 		j.stretch.add(&kept, f.consumerLag.now)
 		if j.stretch.long(j.expr.Over) {
 			j.close(f.figures(&j.stretch))
@@ -128,7 +134,7 @@ func (f *Fold) whole(r *Result) *limit.Figures {
 	w := f.total[stats.Measured]
 	w.Unknown = r.Records.Unknown
 	figures := &limit.Figures{
-		Plan: &f.header.Plan, Window: &w, ConsumerLag: f.consumerLag.max, Cores: r.Client.CPUCores, Verify: r.Verify,
+		Plan: &f.header.Plan, Window: &w, ConsumerLag: f.consumerLag.ifKnown(f.consumerLag.max), Cores: r.Client.CPUCores, Verify: r.Verify,
 		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1,
 	}
 	if rate, ok := r.Written(); ok {

@@ -68,7 +68,7 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 		"end-to-end.p99": us(e.P99), "response.p99": us(r.Latency.Response.P99), "response.mean": us(r.Latency.Response.Mean),
 		"service.p99.9": us(r.Latency.Service.P999), "send-delay.max": us(r.Latency.SendDelay.Max),
 		"rate": r.Throughput.RecordsPerSecond, "read-rate": r.Fetch.RecordsPerSecond, "throughput": r.Throughput.MiBPerSecond * mib,
-		"errors": float64(w.Failed + w.Unknown + w.Unsent), "failed": float64(w.Failed), "unknown": float64(w.Unknown),
+		"errors": float64(w.Errors()), "failed": float64(w.Failed), "unknown": float64(w.Unknown),
 		"lost": 1, "duplicated": 2, "reordered": 3, "corrupted": 4, "consumer-lag": float64(r.ConsumerLag.Max), "cpu": r.Client.CPUCores,
 	}
 	for i, m := range limit.Metrics {
@@ -107,6 +107,41 @@ func TestStretchesAreJudgedOneByOne(t *testing.T) {
 		got := limited([]string{text}, run...)[0]
 		if got.Held != want.held || got.Stretches != want.whole || got.StretchesHeld != want.of || got.Value == nil || math.Abs(*got.Value/1000-worst) > 0.1 {
 			t.Errorf("%s: %+v (%s), want %+v and %g ms", text, got, got.Shown(), want, worst)
+		}
+	}
+}
+
+func TestAStretchHasNoHole(t *testing.T) {
+	// The clients do nothing in the third second, so it is none to judge by.
+	idle := func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime, w.Response = 0, 0, 0, stats.Histogram{} }
+	run := []stats.Window{even(0, millis(10), nil), even(1, millis(90), nil), even(2, 0, idle), even(3, millis(90), nil), even(4, millis(10), nil), even(5, millis(10), nil)}
+	got := limited([]string{"mean<60ms over 3s", "mean<60ms over 2s"}, run...)
+	if got[0].Stretches != 1 || !got[0].Held || got[1].Stretches != 2 || got[1].StretchesHeld != 2 {
+		t.Errorf("%+v", got)
+	}
+	if at, text := aborted("mean>60ms over 3s", run...); at >= 0 {
+		t.Errorf("a condition over the hole came true in second %d: %s", at, text)
+	}
+}
+
+func TestConsumerLagThatWasNeverLearnedHoldsNoLimit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		learned stats.Read
+		held    bool
+	}{
+		"a group that never joined":             {stats.Read{}, false},
+		"a group that joined and is not behind": {stats.Read{JoinTime: time.Millisecond}, true},
+		"records that were read":                {stats.Read{Consumed: 1}, true},
+	} {
+		h := readHeader(plan.Roundtrip, 1000)
+		h.Limits = []string{"consumer-lag<1000", "consumer-lag<1000 over 1s"}
+		f := NewFold(h)
+		f.AddWindow(even(0, millis(10), func(w *stats.Window) { w.JoinTime, w.Consumed = tc.learned.JoinTime, tc.learned.Consumed }))
+		f.Finish(Trailer{Ended: Completed})
+		for _, l := range f.Result().Limits {
+			if l.Held != tc.held || (l.Value != nil) != tc.held || (l.Note == "there was nothing to measure it of") == tc.held {
+				t.Errorf("%s: %+v", name, l)
+			}
 		}
 	}
 }
@@ -231,6 +266,8 @@ func TestAConditionEndsARunInTheSecondInWhichItComesTrue(t *testing.T) {
 		{"counts of the last second only with over", "failed>8 over 1s", bad, -1, ""},
 		{"the rate", "rate<998", bad, 0, "996 records/s at 1.00s"},
 		{"not of the drain", "rate<900", append(bad[:1:1], even(1, millis(10), func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime = 0, 3, 0 })), -1, ""},
+		{"not of a gap of the warm-up", "outage>500ms over 1s", []stats.Window{even(1, millis(10), func(w *stats.Window) { w.Outage = stats.Gap{From: 0, Length: 1200 * time.Millisecond} })}, -1, ""},
+		{"of the measured part of a gap", "outage>150ms over 1s", []stats.Window{even(1, millis(10), func(w *stats.Window) { w.Outage = stats.Gap{From: 0, Length: 1200 * time.Millisecond} })}, 0, "200ms"},
 		{"no latency without an acknowledgement", "p99>1us", []stats.Window{{End: time.Second, Offered: 5, ShardTime: time.Second}}, -1, ""},
 	} {
 		at, text := aborted(tc.condition, tc.of...)

@@ -43,7 +43,7 @@ func NewLines(r io.Reader, last int) *Lines {
 }
 
 // errNoRunFile is the error of a first line that is not a header.
-var errNoRunFile = errors.New("it is no run file, or was cut off in its header: name the .ktr file of a run")
+var errNoRunFile = errors.New("it is no run file and no page of kt, or was cut off in its header: name the .ktr file of a run")
 
 // CheckHeader returns an error unless line n of a run file holds a header where it should: in
 // line 1, of this schema, and nowhere else.

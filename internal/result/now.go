@@ -128,7 +128,7 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 // learnLag sets the consumer lag, and reports whether it became known in this second.
 func (n *now) learnLag(w *stats.Window, lag int64) (first bool) {
 	n.lag.Records = max(lag, 0)
-	if n.lag.Known || w.ConsumerLag == 0 && w.Consumed == 0 && w.JoinTime == 0 {
+	if n.lag.Known || !learns(w) {
 		return false
 	}
 	n.lag.Known, n.lag.Since = true, w.End

@@ -81,6 +81,9 @@ type Records struct {
 	Consumed     int64 `json:"consumed" of:"reading"`
 }
 
+// Errors returns how many records were not acknowledged.
+func (r *Records) Errors() int64 { return r.Failed + r.Unknown + r.Unsent }
+
 // Errors counts failed records by Kafka error code.
 type Errors map[string]int64
 

@@ -79,7 +79,7 @@ func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Windo
 		l, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF) && f == nil:
-			return nil, errors.New("it is empty, not a run file: name the .ktr file of a run")
+			return nil, errors.New("it is empty, so no run file and no page of kt: name the .ktr file of a run")
 		case errors.Is(err, io.EOF):
 			return f, nil
 		case err != nil:

@@ -36,10 +36,11 @@ func (t *Watch) Look(f *Fold, windows []stats.Window) string {
 	if len(t.conditions) == 0 || len(windows) == 0 || !f.steady.is {
 		return ""
 	}
-	w := &windows[len(windows)-1] // the measured one
+	w := windows[len(windows)-1] // the measured one
+	w.Outage = f.MeasuredGap(&w)
 	for i := range t.conditions {
 		c := &t.conditions[i]
-		second := span{window: c.expr.Metric.Keep(&f.header.Plan, w), length: w.End - w.Start, lag: f.consumerLag.now}
+		second := span{window: c.expr.Metric.Keep(&f.header.Plan, &w), length: w.End - w.Start, lag: f.consumerLag.now}
 		figures, whole := c.figures(f, second)
 		if !whole {
 			continue
@@ -58,6 +59,9 @@ func (c *condition) figures(f *Fold, second span) (figures *limit.Figures, whole
 		m, w := &f.total[stats.Measured], &second.window
 		w.Failed, w.Unknown, w.Unsent, w.Outage = m.Failed, m.Unknown, m.Unsent, m.Outage
 		return f.figures(&second), true
+	}
+	if n := len(c.recent); n > 0 && c.recent[n-1].endsBefore(&second.window) {
+		c.recent = nil
 	}
 	c.recent = append(c.recent, second)
 	length := second.length

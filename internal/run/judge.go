@@ -33,9 +33,9 @@ const (
 // Judge returns the worst fault of a result; nil: there is none. idle says that a run may end
 // because no record came for the time of --timeout.
 func Judge(res *result.Result, idle bool) error {
-	lost := res.Records.Failed + res.Records.Unknown
+	unanswered := res.Records.Failed + res.Records.Unknown // a rate that is too high leaves others unsent, and is no fault
 	if res.Warmup != nil {
-		lost += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
+		unanswered += res.Warmup.Records.Failed + res.Warmup.Records.Unknown
 	}
 	switch v := res.Verify; {
 	case res.Lost():
@@ -43,13 +43,13 @@ func Judge(res *result.Result, idle bool) error {
 	case res.Damaged():
 		return &Fault{Damaged, damage(v) + inGroups(v)}
 	case !res.Valid:
-		return &Fault{NotValid, "the run is not valid: " + few(res.Invalid)}
+		return &Fault{NotValid, strings.Join(append([]string{"the run is not valid: " + few(res.Invalid)}, notMet(res)...), "; also ")}
 	case res.AbortedBy != "" || len(notHeld(res.Limits)) > 0:
-		return &Fault{NotMet, notMet(res)}
+		return &Fault{NotMet, strings.Join(notMet(res), "; ")}
 	case res.Client.Aborted > 0:
 		return &Fault{Failed, theme.Plural(res.Client.Aborted, "transaction", "transactions") + " could not be committed"}
-	case lost > 0:
-		return &Fault{Failed, theme.Plural(lost, "record was", "records were") + " not acknowledged" + why(res)}
+	case unanswered > 0:
+		return &Fault{Failed, theme.Plural(unanswered, "record was", "records were") + " not acknowledged" + why(res)}
 	}
 	return judgeReading(res, idle)
 }
@@ -59,7 +59,7 @@ func JudgeLimits(res *result.Result) error {
 	if len(notHeld(res.Limits)) == 0 {
 		return nil
 	}
-	return &Fault{NotMet, notMet(res)}
+	return &Fault{NotMet, strings.Join(notMet(res), "; ")}
 }
 
 // notHeld returns a clause for each limit that is not held.
@@ -76,16 +76,15 @@ func notHeld(limits []result.Limit) (clauses []string) {
 	return clauses
 }
 
-// notMet returns the text of a NotMet fault.
-func notMet(res *result.Result) string {
-	var say []string
+// notMet returns what a NotMet fault says.
+func notMet(res *result.Result) (say []string) {
 	if res.AbortedBy != "" {
 		say = append(say, "ended by --abort-on "+res.AbortedBy)
 	}
 	if n := notHeld(res.Limits); len(n) > 0 {
 		say = append(say, fmt.Sprintf("%s of %d not held: %s", theme.Plural(len(n), "limit", "limits"), len(res.Limits), few(n)))
 	}
-	return strings.Join(say, "; ")
+	return say
 }
 
 // why returns the most frequent error code of failed records, and where they were to go.

@@ -290,6 +290,14 @@ func (w *Window) Shift(d time.Duration) {
 	}
 }
 
+// Headline returns the latency to quote: end to end if records are read, else the response time.
+func (w *Window) Headline(reads bool) *Histogram {
+	if reads {
+		return &w.EndToEnd
+	}
+	return &w.Response
+}
+
 // Counts returns the counts and times of a window: without histograms, partitions and
 // events. It shares no memory with w.
 func (w *Window) Counts() Window {

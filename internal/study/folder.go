@@ -79,21 +79,7 @@ func Create(dir string, s *Study, id string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, writeWhole(filepath.Join(f.dir, studyFile), append(text, '\n'))
-}
-
-// writeWhole writes a file that is there as a whole or not at all.
-func writeWhole(path string, text []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // it may not be there
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return f, input.ReplaceText(filepath.Join(f.dir, studyFile), 0o600, append(text, '\n'))
 }
 
 // Open reads the folder of a study.

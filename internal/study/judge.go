@@ -97,6 +97,9 @@ func ParseSLO(text string) (SLO, error) {
 	return SLO{m, float64(d.Microseconds())}, nil
 }
 
+// offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
+const offSchedule = "kt did not keep its schedule"
+
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
 	t := Trial{Step: step, Outcome: Passed, Achieved: l.Throughput, Reasons: []string{}}
@@ -114,7 +117,8 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 		t.Outcome, t.Reasons = Invalid, append(t.Reasons, "too little was measured; a topic to read from must hold more")
 	case len(t.Reasons) == 0:
 	case elsewhere:
-		t.Outcome, t.Reasons = Invalid, append(t.Reasons, limit)
+		said := func(reason string) bool { return reason == offSchedule && l.Limit == verdict.Schedule }
+		t.Outcome, t.Reasons = Invalid, append(slices.DeleteFunc(t.Reasons, said), limit)
 	default:
 		t.Outcome = Failed
 	}
@@ -142,7 +146,7 @@ func (s *Search) reasons(step Step, l *LoadFigures) []string {
 		}
 	}
 	if !l.Valid {
-		add("kt did not keep its schedule")
+		add(offSchedule)
 	}
 	return why
 }

@@ -46,6 +46,9 @@ func (m Metric) String() string {
 // HigherIsBetter reports whether more of a metric is better.
 func (m Metric) HigherIsBetter() bool { return m == Throughput || m == Bytes }
 
+// IsLatency reports whether a metric is a time in microseconds.
+func (m Metric) IsLatency() bool { return slices.Contains([]Metric{Mean, P50, P90, P99, P999}, m) }
+
 // Measures has a value for each metric: of a run its figures, of a cell how they spread. A metric that
 // was not measured is zero.
 type Measures[T any] struct {
@@ -90,19 +93,19 @@ type LoadFigures struct {
 	cluster string // that it went to
 }
 
+// MeasuresOf returns the metrics of a result.
+func MeasuresOf(r *result.Result) Measures[float64] { return figuresOf("", "", r).Measures }
+
 // figuresOf returns the figures of a result.
 func figuresOf(load, file string, r *result.Result) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
 		FaultFigures: faultsOf(r), cluster: clusterOf(r),
 	}
-	latency := r.Latency.Response
+	_, latency := r.HeadlineLatency()
 	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
 	if r.Plan.ReadsOnly() && r.Fetch != nil {
 		f.Throughput, f.Bytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
-	}
-	if r.Latency.EndToEnd != nil && r.Headline == "end_to_end" {
-		latency = *r.Latency.EndToEnd
 	}
 	f.Latency = Latency[float64]{
 		Mean: float64(latency.Mean), P50: float64(latency.P50), P90: float64(latency.P90),

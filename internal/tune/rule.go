@@ -59,7 +59,7 @@ func ParseRule(text string) (Rule, error) {
 // Leave tells that the value is left as it is.
 func (r Rule) Leave() bool { return r.Op == Leave }
 
-// String is the rule as it is shown: "≥ 262144", "madvise or never", "1".
+// String is the rule as it is shown: "≥ 262144", "madvise or never", "1", "number 3 ≥ 4194304".
 func (r Rule) String() string {
 	switch r.Op {
 	case Leave:
@@ -67,7 +67,17 @@ func (r Rule) String() string {
 	case Equal:
 		return strings.ReplaceAll(r.Value, "|", " or ")
 	}
-	return string(r.Op) + " " + r.Value
+	parts := strings.Fields(r.Value)
+	if !slices.Contains(parts, "-") {
+		return string(r.Op) + " " + r.Value
+	}
+	var shown []string
+	for i, part := range parts {
+		if part != "-" {
+			shown = append(shown, fmt.Sprintf("number %d %s %s", i+1, r.Op, part))
+		}
+	}
+	return strings.Join(shown, ", ")
 }
 
 // Holds reports whether a value is as wanted. One that cannot be compared is not.

@@ -14,39 +14,42 @@ import (
 var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class}).ParseFS(assets, "assets/*.html"))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class, "uplot": uplot, "words": words}).ParseFS(assets, "assets/*.html"))
 
-// render returns a block in HTML.
+// uplot returns the name and the version of the charts' library.
+func uplot() string {
+	name, _, _ := strings.Cut(asset("VERSION"), ",")
+	return name
+}
+
+// render returns data in HTML, by the template of a name; "": there is nothing to show.
 func render(name string, data any) (template.HTML, error) {
 	var b bytes.Buffer
 	err := templates.ExecuteTemplate(&b, name, data)
-	return template.HTML(b.String()), err //nolint:gosec // the template has escaped it
+	return template.HTML(bytes.TrimSpace(b.Bytes())), err //nolint:gosec // the template has escaped it
 }
 
-// Block is a part of a section.
-type Block interface{ html() (template.HTML, error) }
-
-// Section is a part of a page with a heading.
-type Section struct {
-	ID, Title string
-	Wide      bool // its blocks are below each other
-	Blocks    []Block
-}
-
-func (s Section) html() (template.HTML, error) {
-	parts, err := all(s.Blocks)
-	if err != nil || len(parts) == 0 {
-		return "", err
+// words returns a command with its words marked: a line of it breaks between words, and not after the hyphens of a flag.
+func words(command string) template.HTML {
+	marked := strings.Split(escaped(command), " ")
+	for i, word := range marked {
+		if word != "" {
+			marked[i] = "<span>" + word + "</span>"
+		}
 	}
-	return render("section", struct {
-		Section
-		Parts []template.HTML
-	}{s, parts})
+	return template.HTML(strings.Join(marked, " ")) //nolint:gosec // it was escaped
 }
 
-func all(blocks []Block) (parts []template.HTML, err error) {
-	for _, b := range blocks {
-		part, err := b.html()
+// Block is a part of a section. Its template writes nothing if the block is empty.
+type Block interface{ HTML() (template.HTML, error) }
+
+// Blocks are some blocks.
+type Blocks []Block
+
+// Parts returns the HTML of the blocks that are not empty.
+func (all Blocks) Parts() (parts []template.HTML, err error) {
+	for _, b := range all {
+		part, err := b.HTML()
 		if err != nil {
 			return nil, err
 		}
@@ -57,11 +60,20 @@ func all(blocks []Block) (parts []template.HTML, err error) {
 	return parts, nil
 }
 
+// Section is a part of a page with a heading.
+type Section struct {
+	ID, Title string
+	Wide      bool // its blocks are below each other
+	Blocks    Blocks
+}
+
+// HTML returns the section.
+func (s Section) HTML() (template.HTML, error) { return render("section", s) }
+
 // Head is the top of a page: the sentence that a reader in a hurry needs.
 type Head struct {
 	Command, Subject string // "kt produce" and its topic
-	Badge            string // "valid"
-	Good             bool   // the badge is good news
+	Badges           []Badge
 	About            []string
 	Alerts           []string // to be read before any figure
 	Line             string   // the command line
@@ -70,7 +82,14 @@ type Head struct {
 	Remarks          []string
 }
 
-func (h Head) html() (template.HTML, error) { return render("head", h) }
+// Badge is a verdict in a few words: "valid".
+type Badge struct {
+	Text string
+	Good bool
+}
+
+// HTML returns the block.
+func (h Head) HTML() (template.HTML, error) { return render("head", h) }
 
 // Tile is one figure.
 type Tile struct {
@@ -82,7 +101,8 @@ type Tile struct {
 // Tiles are the figures of a page in a row.
 type Tiles []Tile
 
-func (t Tiles) html() (template.HTML, error) { return render("tiles", t) }
+// HTML returns the block.
+func (t Tiles) HTML() (template.HTML, error) { return render("tiles", t) }
 
 // Table is a table. Cells of a column are numbers or texts.
 type Table struct {
@@ -124,12 +144,8 @@ func class(words, text bool, own string) string {
 	return own
 }
 
-func (t Table) html() (template.HTML, error) {
-	if len(t.Rows) == 0 {
-		return "", nil
-	}
-	return render("table", t)
-}
+// HTML returns the block.
+func (t Table) HTML() (template.HTML, error) { return render("table", t) }
 
 // cells are texts as cells.
 func cells(texts ...string) []Cell {
@@ -140,11 +156,20 @@ func cells(texts ...string) []Cell {
 	return row
 }
 
-// columns returns heads by their names. A name that begins with < is of a column of words.
-func columns(names ...string) []Column {
+// texts returns heads of columns of words.
+func texts(names ...string) []Column {
+	heads := numbers(names...)
+	for i := range heads {
+		heads[i].Text = true
+	}
+	return heads
+}
+
+// numbers returns heads of columns of numbers.
+func numbers(names ...string) []Column {
 	heads := make([]Column, len(names))
 	for i, name := range names {
-		heads[i].Name, heads[i].Text = strings.CutPrefix(name, "<")
+		heads[i].Name = name
 	}
 	return heads
 }
@@ -175,12 +200,8 @@ func (f *Facts) add(name, value string) {
 	}
 }
 
-func (f Facts) html() (template.HTML, error) {
-	if len(f.Rows) == 0 {
-		return "", nil
-	}
-	return render("facts", f)
-}
+// HTML returns the block.
+func (f Facts) HTML() (template.HTML, error) { return render("facts", f) }
 
 // Events is the list of events; their numbers are those of the marks.
 type Events struct {
@@ -188,12 +209,8 @@ type Events struct {
 	LeftOut int64
 }
 
-func (e Events) html() (template.HTML, error) {
-	if len(e.Marks) == 0 {
-		return "", nil
-	}
-	return render("events", e)
-}
+// HTML returns the block.
+func (e Events) HTML() (template.HTML, error) { return render("events", e) }
 
 // Notes are sentences.
 type Notes []Note
@@ -201,26 +218,14 @@ type Notes []Note
 // Note is a sentence with a name before it.
 type Note struct{ Name, Text, Class string }
 
-func (n Notes) html() (template.HTML, error) {
-	if len(n) == 0 {
-		return "", nil
-	}
-	return render("notes", n)
-}
+// HTML returns the block.
+func (n Notes) HTML() (template.HTML, error) { return render("notes", n) }
 
 // Details are blocks that a reader opens.
 type Details struct {
 	Summary string
-	Blocks  []Block
+	Blocks  Blocks
 }
 
-func (d Details) html() (template.HTML, error) {
-	parts, err := all(d.Blocks)
-	if err != nil || len(parts) == 0 {
-		return "", err
-	}
-	return render("details", struct {
-		Details
-		Parts []template.HTML
-	}{d, parts})
-}
+// HTML returns the block.
+func (d Details) HTML() (template.HTML, error) { return render("details", d) }

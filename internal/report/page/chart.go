@@ -100,7 +100,9 @@ func (u Unit) tick(v float64) string {
 		return theme.TickDuration(seconds(v))
 	case Percentile:
 		return strconv.FormatFloat(100-100/v, 'f', max(0, int(math.Log10(v))-2), 64) + "%"
-	case Rate, Count, Cores:
+	case Cores:
+		return strconv.FormatFloat(significant(v), 'f', -1, 64) // two decimals are too few for a part of a core
+	case Rate, Count:
 	}
 	return theme.Tick(v)
 }
@@ -190,10 +192,8 @@ func (c *Chart) Summary() string {
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// html returns the figure with the static picture.
-func (c *Chart) html() (template.HTML, error) {
-	return render("chart", struct {
-		*Chart
-		SVG, Key template.HTML
-	}{c, c.svg(), ""})
-}
+// HTML returns the figure with the static picture.
+func (c *Chart) HTML() (template.HTML, error) { return render("chart", c) }
+
+// Key returns what stands beside the title; "": nothing.
+func (c *Chart) Key() template.HTML { return "" }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/report"
@@ -17,7 +18,7 @@ func Compare(w io.Writer, d *study.CompareDocument, _ report.Options) error {
 	doc := Document{
 		Title: "kt compare ▸ B against A", Head: compareHead(d), Foot: "Made by kt compare. This page does not hold the runs: keep their files.",
 		Sections: []Section{
-			{ID: "differences", Title: "What the runs say", Wide: true, Blocks: []Block{said(d)}},
+			{ID: "differences", Title: "What the runs say", Wide: true, Blocks: []Block{sentences(d)}},
 			{ID: "metrics", Title: "Metrics", Wide: true, Blocks: []Block{shifts(d.Metrics, "A", "B")}},
 			{ID: "differs", Title: "What differs", Wide: true, Blocks: []Block{differing(d)}},
 			{ID: "sides", Title: "Runs", Blocks: []Block{side("A", &d.A), side("B", &d.B), files(&d.A, &d.B)}},
@@ -47,11 +48,11 @@ var changeClass = map[study.Change]string{
 	study.Better: "good", study.Lesser: "bad", study.TooFew: "muted", study.Steadier: "good", study.Rougher: "bad",
 }
 
-// said has the sentence of each metric, those first that can be told from noise.
-func said(d *study.CompareDocument) (notes Notes) {
-	for _, told := range []bool{true, false} {
+// sentences are those of the metrics. Differences that are no noise come first.
+func sentences(d *study.CompareDocument) (notes Notes) {
+	for _, differ := range []bool{true, false} {
 		for _, c := range d.Metrics {
-			if (c.Verdict == study.Better || c.Verdict == study.Lesser) == told {
+			if (c.Verdict == study.Better || c.Verdict == study.Lesser) == differ {
 				notes = append(notes, Note{string(c.Verdict), c.Sentence, ""})
 			}
 		}
@@ -62,7 +63,8 @@ func said(d *study.CompareDocument) (notes Notes) {
 // shifts is the table of the metrics, with a bar for each shift.
 func shifts(metrics []study.Compared, a, b string) Table {
 	t := Table{
-		ID: "shifts", Caption: "Metrics of both sides: medians, and the shift with its interval", Heads: columns("<metric", a, b, "runs", "shift", "interval", "<verdict"),
+		ID: "shifts", Caption: "Metrics of both sides: medians, and the shift with its interval",
+		Heads: slices.Concat(texts("metric"), numbers(a, b, "runs", "shift", "interval"), texts("verdict")),
 	}
 	var drawn []*Shift
 	for i := range metrics {
@@ -84,7 +86,7 @@ func shifts(metrics []study.Compared, a, b string) Table {
 
 // differing is the table of settings and facts that differ.
 func differing(d *study.CompareDocument) Block {
-	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: columns("<what", "<A", "<B")}
+	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts("what", "A", "B")}
 	for _, f := range d.Differs {
 		t.Rows = append(t.Rows, cells(f.What, strings.Join(f.A, ", "), strings.Join(f.B, ", ")))
 	}
@@ -121,9 +123,5 @@ func files(sides ...*study.SideDoc) Block {
 // Sentence is an answer.
 type Sentence string
 
-func (s Sentence) html() (template.HTML, error) {
-	if s == "" {
-		return "", nil
-	}
-	return render("sentence", string(s))
-}
+// HTML returns the block.
+func (s Sentence) HTML() (template.HTML, error) { return render("sentence", string(s)) }

@@ -51,21 +51,24 @@ func (d *Document) Write(w io.Writer) error {
 	b.WriteString(result.PageStart)
 	b.WriteString("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	fmt.Fprintf(&b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy(style, loader, code))
-	b.WriteString("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n")
+	b.WriteString("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
+	b.WriteString("<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n")
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", template.HTMLEscapeString(theme.Clean(d.Title)), style)
 	b.WriteString(string(body))
 	fmt.Fprintf(&b, "<script type=\"application/json\" id=\"charts\">%s</script>\n", charts)
 	if d.Run != "" {
 		b.WriteString(result.EmbedStart + d.Run + result.EmbedEnd + "\n")
 	}
-	fmt.Fprintf(&b, "<!--\n%s-->\n<script type=\"text/plain\" id=\"code\">%s</script>\n<script>%s</script>\n</body>\n</html>\n", asset("uPlot.LICENSE"), packed, loader)
+	fmt.Fprintf(&b, "<!--\n%s-->\n<script type=\"text/plain\" id=\"code\">%s</script>\n", asset("uPlot.LICENSE"), packed)
+	fmt.Fprintf(&b, "<script>%s</script>\n</body>\n</html>\n", loader)
 	_, err = w.Write(b.Bytes())
 	return err
 }
 
 // policy allows the style, the loader and the code that this unpacks, and nothing else.
 func policy(style, loader, code string) string {
-	return "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(loader) + " " + hash(code) + "; img-src data:; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(loader) + " " + hash(code) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
 }
 
 func hash(block string) string {
@@ -74,25 +77,7 @@ func hash(block string) string {
 }
 
 // body returns what is seen without a script.
-func (d *Document) body() (template.HTML, error) {
-	head, err := d.Head.html()
-	if err != nil {
-		return "", err
-	}
-	var parts []template.HTML
-	for _, s := range d.Sections {
-		part, err := s.html()
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, part)
-	}
-	return render("body", struct {
-		Head  template.HTML
-		Parts []template.HTML
-		*Document
-	}{head, parts, d})
-}
+func (d *Document) body() (template.HTML, error) { return render("body", d) }
 
 // charts collects the charts of all sections.
 func (d *Document) charts() chartData {
@@ -139,11 +124,11 @@ func asset(name string) string {
 	return string(b)
 }
 
-// compact returns a text without indentation and without lines that are comments.
+// compact returns a text without indentation and without lines that are comments of a script or a style.
 func compact(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "/*") {
 			b.WriteString(line + "\n")
 		}
 	}

@@ -103,8 +103,11 @@ func (h *Heat) Summary() string {
 	return fmt.Sprintf("%s: how many records took how long, over time, between %s and %s.", h.Title, Latency.tick(h.Min), Latency.tick(h.Max))
 }
 
-// html returns the figure with the static picture.
-func (h *Heat) html() (template.HTML, error) {
+// HTML returns the figure with the static picture.
+func (h *Heat) HTML() (template.HTML, error) { return render("chart", h) }
+
+// SVG returns the static picture.
+func (h *Heat) SVG() (template.HTML, error) {
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := encoder.Encode(&b, h.image()); err != nil {
@@ -117,19 +120,16 @@ func (h *Heat) html() (template.HTML, error) {
 	fmt.Fprintf(p, `<image class="cells" x="%g" y="%g" width="%g" height="%g" preserveAspectRatio="none" href="data:image/png;base64,%s"/>`,
 		svgLeft, svgTop, svgWidth-svgLeft-svgRight, svgHeight-svgTop-svgBottom, base64.StdEncoding.EncodeToString(b.Bytes()))
 	p.bands(h.Timeline)
-	p.grid(Latency)
+	p.grid(Latency.tick)
 	p.xTicks(Time)
 	p.marks(h.Timeline)
-	return render("chart", struct {
-		*Heat
-		SVG, Key template.HTML
-	}{h, p.end(), ramp()})
+	return p.end(), nil
 }
 
-// ramp returns the key to the colours.
-func ramp() template.HTML {
+// Key returns the key to the colours.
+func (h *Heat) Key() template.HTML {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<span class="muted live">few <svg class="ramp" viewBox="0 0 %d 1" preserveAspectRatio="none" aria-hidden="true">`, theme.HeatSteps)
+	fmt.Fprintf(&b, `<span class="muted">few <svg class="ramp" viewBox="0 0 %d 1" preserveAspectRatio="none" aria-hidden="true">`, theme.HeatSteps)
 	for i := range theme.HeatSteps {
 		fmt.Fprintf(&b, `<rect x="%d" width="1" height="1" fill="var(--heat%d)"/>`, i, i)
 	}

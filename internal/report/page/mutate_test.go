@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -41,6 +42,10 @@ func TestNoChangeOfAPageBreaksWhatReadsIt(t *testing.T) {
 	r.Outage.BeganSeconds, r.Outage.BeganWith, r.Outage.RecordsFailed = &began, stats.Exec, &failed
 	r.Stages = []result.StageRow{{ToSeconds: 20, MeasuredSeconds: 20, Invalid: []string{"late"}}}
 	r.Hosts, r.Processes = []result.HostRow{{Host: "vm14", Processes: 1, Busy: new(result.Busy)}}, []result.ProcessRow{{Host: "vm14", Process: 1, Counted: true}}
+	value := 12_300.0
+	r.Limits = []result.Limit{{Expression: "p99<20ms over 10s", Value: &value, Unit: limit.Time, Held: true, Stretches: 3, StretchesHeld: 3}}
+	r.Tune = []result.TuneCheck{{Host: "vm14", Checks: 9, Findings: []result.TuneFinding{{ID: "cpu.governor", Verdict: result.TuneWarn}}}}
+	r.Tags, r.Note = []string{"before"}, "é"
 	doc, err := report.Document(r)
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +61,8 @@ func TestNoChangeOfAPageBreaksWhatReadsIt(t *testing.T) {
 			values = []any{-1}
 		case bool:
 			values = []any{!was}
+		case string:
+			values = []any{nil, "", "\u00e9?"}
 		}
 		for _, v := range values {
 			set(v)
@@ -85,7 +92,7 @@ func try(t *testing.T, what string, doc any) {
 		return
 	}
 	var out bytes.Buffer
-	for _, form := range []string{"text", "perf-test"} {
+	for _, form := range []string{"text", "markdown", "junit", "perf-test"} {
 		_ = report.Formats[form](&out, r, report.Options{}) // an error is an answer
 	}
 	_, _ = newRunPage(r).document("").body()

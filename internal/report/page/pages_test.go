@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,7 +110,7 @@ func TestPagesOfManyRunsHaveTheirPictures(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"several": {`<text class="label run0"`, `<text class="label run2"`, `class="line run1" stroke-dasharray="7 3"`, `"label":"C"`},
 		"compare": {`<svg class="shift good"`, `<rect x=`},
-		"study":   {`aria-label="throughput by acks. 1: 120k/s; all: 80.0k/s."`, `<g class="dot flow strong">`},
+		"study":   {`aria-label="throughput by acks. 1: 120,000; all: 80,000."`, `<g class="dot flow strong">`},
 		"find":    {`>knee</text>`, `>p99 &lt; 20.0ms</text>`, `<g class="dot bad">`, `>peak 90.0k/s</text>`},
 		"trial":   {`<svg class="shift`},
 	} {
@@ -161,17 +162,9 @@ func TestRunsOfOtherStepsAreShownOverTheSameTime(t *testing.T) {
 	}
 }
 
-func TestAPageHasEightRunsAtMost(t *testing.T) {
+func TestAPageHasRoomForEightRuns(t *testing.T) {
 	r := runs()["produce"]
-	many := make([]result.Result, MaxRuns+1)
-	names := make([]string, len(many))
-	for i := range many {
-		many[i] = r
-	}
-	if err := Several(io.Discard, many, names); err == nil || !strings.Contains(err.Error(), "at most 8") {
-		t.Errorf("nine runs: %v", err)
-	}
-	if err := Several(io.Discard, many[:MaxRuns], names); err != nil {
+	if err := Several(io.Discard, slices.Repeat([]result.Result{r}, MaxRuns), slices.Repeat([]string{"a"}, MaxRuns)); err != nil {
 		t.Error(err)
 	}
 }

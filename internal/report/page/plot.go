@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -14,12 +15,13 @@ import (
 type Plot struct {
 	ID, Title, About string
 
-	Names  []string // of the places on the x axis, at equal distances; nil: X of the points is a number
-	XUnit  Unit     // of the numbers
-	Unit   Unit     // of the values
+	Names  []string               // of the places on the x axis, at equal distances; nil: X of the points is a number
+	XUnit  Unit                   // of the numbers
+	Text   func(v float64) string // writes a value as the table beside the plot does
+	Tick   func(v float64) string // writes it beside the axis
 	Log    bool
 	Groups []DotGroup
-	Limits []Limit
+	Lines  []Line
 }
 
 // DotGroup is points of one kind.
@@ -31,14 +33,36 @@ type DotGroup struct {
 
 // Dot is a point with its interval.
 type Dot struct {
-	X              float64 // a number, or an index of Names
-	Y, Low, High   float64
-	Strong, Failed bool // the best of an answer; a trial that did not pass
-	Label          string
+	X            float64 // a number, or an index of Names
+	Y, Low, High float64
+	Strong       bool // the best of an answer
+	Shape        shape
+	Label        string
 }
 
-// Limit is a line across the plot.
-type Limit struct {
+// shape tells kinds of points apart without colours.
+type shape int
+
+const (
+	circle shape = iota
+	cross
+	square
+)
+
+// at returns the shape at a place.
+func (s shape) at(x, y float64) string {
+	switch s {
+	case cross:
+		return fmt.Sprintf(`<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
+	case square:
+		return fmt.Sprintf(`<path d="M%.1f %.1fh10v10h-10z"/>`, x-5, y-5)
+	case circle:
+	}
+	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
+}
+
+// Line is a line across the plot.
+type Line struct {
 	Name    string
 	At      float64
 	Upright bool // at a place of the x axis
@@ -49,7 +73,7 @@ func (p *Plot) Summary() string {
 	var parts []string
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Unit.text(d.Y))))
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Text(d.Y))))
 		}
 	}
 	const most = 12
@@ -66,35 +90,24 @@ func (p *Plot) place(x float64) string {
 	return p.XUnit.text(x)
 }
 
-// html returns the figure.
-func (p *Plot) html() (template.HTML, error) {
-	if !p.measured() {
-		return "", nil
-	}
-	return render("picture", struct {
-		*Plot
-		SVG template.HTML
-	}{p, p.svg()})
+// HTML returns the figure.
+func (p *Plot) HTML() (template.HTML, error) { return render("picture", p) }
+
+// Measured reports whether the plot has a point.
+func (p *Plot) Measured() bool {
+	return slices.ContainsFunc(p.Groups, func(g DotGroup) bool { return len(g.Points) > 0 })
 }
 
-func (p *Plot) measured() bool {
-	for _, g := range p.Groups {
-		if len(g.Points) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *Plot) svg() template.HTML {
+// SVG returns the picture.
+func (p *Plot) SVG() template.HTML {
 	pic := newPicture(p.Summary())
 	pic.y, pic.xFrom, pic.xTo = p.y(), -0.5, float64(len(p.Names))-0.5
 	if p.Names == nil {
 		pic.xFrom, pic.xTo = 0, p.xEnd()
 	}
-	pic.grid(p.Unit)
+	pic.grid(p.Tick)
 	p.xLabels(pic)
-	p.limits(pic)
+	p.lines(pic)
 	for _, g := range p.Groups {
 		p.group(pic, &g)
 	}
@@ -117,7 +130,7 @@ func (p *Plot) y() chart.Axis {
 			take(d.High)
 		}
 	}
-	for _, l := range p.Limits {
+	for _, l := range p.Lines {
 		if !l.Upright {
 			take(l.At)
 		}
@@ -160,20 +173,22 @@ func (p *Plot) xLabels(pic *picture) {
 		if len(name) > room {
 			name = append(name[:max(room-1, 1)], '…')
 		}
-		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(float64(i)), svgHeight-5, template.HTMLEscapeString(string(name)))
+		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(float64(i)), svgHeight-5, escaped(string(name)))
 	}
 }
 
-func (p *Plot) limits(pic *picture) {
-	for _, l := range p.Limits {
-		name := template.HTMLEscapeString(l.Name)
+func (p *Plot) lines(pic *picture) {
+	for _, l := range p.Lines {
+		name := escaped(l.Name)
 		if l.Upright {
 			x := pic.px(l.At)
-			fmt.Fprintf(pic, `<path class="limit" d="M%.1f %gV%g"/><text class="tick end" x="%.1f" y="%g">%s</text>`, x, svgTop, svgHeight-svgBottom, x-4, svgTop+10, name)
+			fmt.Fprintf(pic, `<path class="limit" d="M%.1f %gV%g"/><text class="tick end" x="%.1f" y="%g">%s</text>`,
+				x, svgTop, svgHeight-svgBottom, x-4, svgTop+10, name)
 			continue
 		}
 		y := pic.py(l.At)
-		fmt.Fprintf(pic, `<path class="limit" d="M%g %.1fH%g"/><text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft, y, svgWidth-svgRight, svgWidth-svgRight-2, y-4, name)
+		fmt.Fprintf(pic, `<path class="limit" d="M%g %.1fH%g"/><text class="tick end" x="%g" y="%.1f">%s</text>`,
+			svgLeft, y, svgWidth-svgRight, svgWidth-svgRight-2, y-4, name)
 	}
 }
 
@@ -194,24 +209,20 @@ func (p *Plot) group(pic *picture, g *DotGroup) {
 
 func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
 	x, y := pic.px(d.X), pic.py(d.Y)
-	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Unit.text(d.Y))
+	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Text(d.Y))
 	if d.Strong {
 		class += " strong"
 	}
 	fmt.Fprintf(pic, `<g class="dot %s">`, class)
 	if d.High > d.Low {
-		text += fmt.Sprintf(" (%s to %s)", p.Unit.text(d.Low), p.Unit.text(d.High))
+		text += fmt.Sprintf(" (%s to %s)", p.Text(d.Low), p.Text(d.High))
 		low, high := pic.py(d.Low), pic.py(d.High)
 		fmt.Fprintf(pic, `<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
 	}
-	fmt.Fprintf(pic, `<title>%s</title>`, template.HTMLEscapeString(text))
-	if d.Failed {
-		fmt.Fprintf(pic, `<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
-	} else {
-		fmt.Fprintf(pic, `<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
-	}
+	fmt.Fprintf(pic, `<title>%s</title>`, escaped(text))
+	pic.WriteString(d.Shape.at(x, y))
 	if d.Label != "" {
-		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, template.HTMLEscapeString(d.Label))
+		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, escaped(d.Label))
 	}
 	pic.WriteString("</g>")
 }
@@ -223,12 +234,11 @@ func (p *Plot) legend(pic *picture) {
 	}
 	x := svgLeft
 	for _, g := range p.Groups {
-		failed := len(g.Points) > 0 && g.Points[0].Failed
-		shape := fmt.Sprintf(`<circle cx="%.0f" cy="8" r="4"/>`, x+6)
-		if failed {
-			shape = fmt.Sprintf(`<path d="M%.0f 4l8 8m0 -8l-8 8"/>`, x+2)
+		mark := circle
+		if len(g.Points) > 0 {
+			mark = g.Points[0].Shape
 		}
-		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, shape, x+14, template.HTMLEscapeString(g.Name))
+		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, mark.at(x+6, 8), x+14, escaped(g.Name))
 		x += 30 + 6.2*float64(len([]rune(g.Name)))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -89,18 +91,19 @@ func (p *runPage) sections() []Section {
 func (p *runPage) head() Head {
 	r := &p.r
 	h := Head{
-		Command: p.command(), Subject: p.say.Subject, Alerts: p.say.Alerts, Good: r.Valid, Badge: "valid",
+		Command: p.command(), Subject: p.say.Subject, Alerts: p.say.Alerts, Badges: p.badges(),
 		Bound: "Bound by " + r.BoundBy.Limit.String(), Evidence: r.BoundBy.Evidence,
 	}
 	switch r.BoundBy.Limit {
 	case verdict.None:
 		h.Bound, h.Calm = "No limit reached", true
 	case verdict.Unknown:
-		h.Bound, h.Calm = "Limit not known", true
+		h.Bound = "Not known what bound the run"
 	}
 	if !r.Valid {
-		h.Badge = "not valid"
-		h.Alerts = append(h.Alerts, "Not valid: "+strings.Join(p.say.Invalid, "; "))
+		why := strings.Join(p.say.Invalid, "; ")
+		h.Alerts = append(h.Alerts, "Not valid: "+why)
+		h.Evidence = strings.TrimPrefix(strings.TrimPrefix(h.Evidence, why), "; ") // once is enough
 	}
 	h.About = p.about()
 	var args []string
@@ -112,9 +115,33 @@ func (p *runPage) head() Head {
 		h.Remarks = append(h.Remarks, p.say.Ceiling)
 	}
 	if r.Note != "" {
-		h.Remarks = append(h.Remarks, strings.ToUpper(r.Note[:1])+r.Note[1:]+".")
+		first, size := utf8.DecodeRuneInString(r.Note)
+		h.Remarks = append(h.Remarks, string(unicode.ToUpper(first))+r.Note[size:]+".")
 	}
 	return h
+}
+
+// badges are whether the run is valid, and whether it kept its limits.
+func (p *runPage) badges() []Badge {
+	badges := []Badge{{"valid", true}}
+	if !p.r.Valid {
+		badges[0] = Badge{"not valid", false}
+	}
+	all, broken := len(p.r.Limits), 0
+	for i := range p.r.Limits {
+		if !p.r.Limits[i].Held {
+			broken++
+		}
+	}
+	limits := theme.Plural(all, "limit", "limits")
+	switch {
+	case all == 0:
+	case broken > 0:
+		badges = append(badges, Badge{fmt.Sprintf("%d of %s not held", broken, limits), false})
+	default:
+		badges = append(badges, Badge{limits + " held", true})
+	}
+	return badges
 }
 
 // about is when and where the run was, in a few words.
@@ -135,7 +162,6 @@ func (p *runPage) about() []string {
 	case r.Environment.Host.Hostname != "":
 		about = append(about, "on "+r.Environment.Host.Hostname)
 	}
-	about = append(about, r.Tags...)
 	version, _, _ := strings.Cut(r.KTVersion, " ")
 	return append(about, "kt "+version)
 }

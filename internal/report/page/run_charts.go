@@ -139,8 +139,8 @@ func (p *runPage) loadEnd() float64 {
 	return p.r.ElapsedSeconds
 }
 
-// lines are the quantiles over time, with their looks. Dashes tell them apart without colours.
-var lines = []struct {
+// quantileLines are the quantiles over time, with their looks. Dashes tell them apart without colours.
+var quantileLines = []struct {
 	name, class string
 	dash        []int
 	acked, read func(*result.Point) int64
@@ -154,7 +154,7 @@ var lines = []struct {
 // quantiles is the headline latency over time.
 func (p *runPage) quantiles() *Chart {
 	c := p.chart("quantiles", "Latency", p.latencyName(), Latency)
-	for _, l := range lines {
+	for _, l := range quantileLines {
 		of := l.acked
 		if p.reads {
 			of = l.read

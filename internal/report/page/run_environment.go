@@ -20,14 +20,15 @@ func (p *runPage) settings() []Block {
 		all.Rows[i] = slices.Concat(row[:2], row[3:4]) // the JSON has their notes
 	}
 	return []Block{
-		settingsTable("own-settings", "Settings that differ from the defaults", p.r.Config, p.r.ConsumerConfig, func(s result.Setting) bool { return s.Value != s.Default }),
+		settingsTable("own-settings", "Properties of the clients that differ from the defaults", p.r.Config, p.r.ConsumerConfig,
+			func(s result.Setting) bool { return s.Value != s.Default }),
 		Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []Block{all}},
 		p.topicConfigs(),
 	}
 }
 
 func settingsTable(id, caption string, producer, consumer []result.Setting, shown func(result.Setting) bool) Table {
-	t := Table{ID: id, Caption: caption, Heads: columns("<property", "<value", "<default", "<source", "<note")}
+	t := Table{ID: id, Caption: caption, Heads: texts("property", "value", "default", "source", "note")}
 	for _, of := range []struct {
 		who      string
 		settings []result.Setting
@@ -111,7 +112,7 @@ func (p *runPage) topicConfigs() Block {
 	if len(topics) == 0 {
 		topics = []result.Topic{p.r.Environment.Topic}
 	}
-	t := Table{ID: "topic-configs", Caption: "Configurations of the topic", Heads: columns("<topic", "<name", "<value")}
+	t := Table{ID: "topic-configs", Caption: "Configurations of the topic", Heads: texts("topic", "name", "value")}
 	for _, topic := range topics[:min(maxRows, len(topics))] {
 		for _, name := range slices.Sorted(maps.Keys(topic.Configs)) {
 			t.Rows = append(t.Rows, cells(topic.Name, name, topic.Configs[name]))
@@ -133,7 +134,9 @@ func (p *runPage) clientFacts() Facts {
 	if p.writes {
 		f.add("waited for a full buffer", theme.Percent(c.BufferFullShare)+" of the time")
 		f.add("requests in flight", theme.Percent(c.InFlightShare)+" of those allowed")
-		f.add("sent", theme.Number(c.NetSentMiBPerSecond)+" MiB/s")
+		if sent := theme.Number(c.NetSentMiBPerSecond); sent != theme.Number(0) {
+			f.add("sent, loopback not counted", sent+" MiB/s")
+		}
 	}
 	if b := p.r.Batches; b.Count > 0 {
 		f.add("batches", fmt.Sprintf("%s records, %s each", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean))))

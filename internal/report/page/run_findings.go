@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/report"
@@ -9,13 +10,14 @@ import (
 
 // limits is the table of what the run had to keep.
 func (p *runPage) limits() []Block {
-	t := Table{ID: "kept", Caption: "What the run had to keep", Heads: columns("<limit", "value", "<held", "<note")}
+	t := Table{ID: "kept", Caption: "What the run had to keep", Heads: slices.Concat(texts("limit"), numbers("value"), texts("held", "note"))}
 	for i := range p.r.Limits {
 		l := &p.r.Limits[i]
-		row := cells(l.Expression, report.LimitValue(l, "–"), "yes", l.Note)
-		row[2].Class = "good"
-		if !l.Held {
-			row[2] = Cell{Text: "no", Class: "bad"}
+		value, note, held := report.LimitWords(l)
+		row := cells(l.Expression, cmp.Or(value, "–"), held, note)
+		row[2].Class = "bad"
+		if l.Held {
+			row[2].Class = "good"
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -24,7 +26,7 @@ func (p *runPage) limits() []Block {
 
 // tune is what kt tune found on the machines when the run began, failures first.
 func (p *runPage) tune() []Block {
-	t := Table{ID: "findings", Caption: "What kt tune found when the run began", Heads: columns("<host", "<verdict", "<check", "<is", "<wanted", "<why")}
+	t := Table{ID: "findings", Caption: "What kt tune found when the run began", Heads: texts("host", "verdict", "check", "is", "wanted", "why")}
 	order := []string{result.TuneFail, result.TuneWarn, result.TuneInfo}
 	classes := map[string]string{result.TuneFail: "bad", result.TuneWarn: "warn"}
 	for i := range p.r.Tune {

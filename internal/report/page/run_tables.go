@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -36,7 +37,7 @@ func (p *runPage) happened() []Block {
 
 // errors is a row for each code of failed records.
 func (p *runPage) errors() Table {
-	t := Table{ID: "errors", Caption: "Errors by kind", Heads: columns("<code", "<of", "records")}
+	t := Table{ID: "errors", Caption: "Errors by kind", Heads: slices.Concat(texts("code", "of"), numbers("records"))}
 	add := func(of string, errors result.Errors) {
 		for _, code := range slices.SortedFunc(maps.Keys(errors), func(a, b string) int {
 			return cmp.Or(cmp.Compare(errors[b], errors[a]), cmp.Compare(a, b))
@@ -55,16 +56,28 @@ func (p *runPage) errors() Table {
 }
 
 func (p *runPage) parts() []Block {
-	return []Block{p.hosts(), p.busy(), p.processes(), p.brokers(), p.fetches(), p.partitions()}
+	var written []result.BrokerRow
+	if p.writes {
+		written = p.r.Brokers
+	}
+	return []Block{
+		p.hosts(), p.busy(), p.processes(),
+		brokers("brokers", "Brokers: what they acknowledged, and the time of a request", written),
+		brokers("fetches", "Fetches: what was read from each broker, and the time of a request", report.Fetched(p.r.Brokers)),
+		p.partitions(),
+	}
 }
 
 func (p *runPage) hosts() Table {
-	t := Table{ID: "hosts", Caption: "Hosts", Heads: columns("<host", "<role", "processes", "records/s", "MiB/s", "p50", "p99", "failed", "kt's cores")}
+	t := Table{
+		ID: "hosts", Caption: "Hosts",
+		Heads: slices.Concat(texts("host", "role"), numbers("processes", "records/s", "MiB/s", "p50", "p99", "failed", "kt's cores")),
+	}
 	var rates, p99 []float64
 	for _, h := range p.r.Hosts {
 		rate, mib, l := p.figures(&h.Figures)
-		t.Rows = append(t.Rows, cells(h.Host, h.Role, strconv.Itoa(h.Processes), theme.Rate(rate), theme.Number(mib), quantile(l, l.P50), quantile(l, l.P99),
-			theme.Count(h.Records.Failed), theme.Number(h.CPUCores)))
+		t.Rows = append(t.Rows, cells(h.Host, h.Role, strconv.Itoa(h.Processes), p.rated(theme.Rate(rate)), p.rated(theme.Number(mib)),
+			quantile(l, l.P50), quantile(l, l.P99), theme.Count(h.Records.Failed), theme.Number(h.CPUCores)))
 		rates, p99 = append(rates, rate), append(p99, float64(l.P99))
 	}
 	bars(t.Rows, 3, rates)
@@ -84,6 +97,14 @@ func (p *runPage) figures(f *result.Figures) (rate, mib float64, l result.Latenc
 	return rate, mib, l
 }
 
+// rated returns the rate of a part, or a sign that the run is too short for one.
+func (p *runPage) rated(rate string) string {
+	if _, ok := p.r.Quoted(); !ok {
+		return "–"
+	}
+	return rate
+}
+
 func quantile(l result.Latency, us int64) string {
 	if l.Count == 0 {
 		return "–"
@@ -93,7 +114,10 @@ func quantile(l result.Latency, us int64) string {
 
 // busy is how busy the machines were that somebody watched.
 func (p *runPage) busy() Table {
-	t := Table{ID: "busy", Caption: "How busy the hosts were: means, dirty pages at most, the busiest disk and network", Heads: columns("<host", "CPU", "of cores", "steal", "page cache", "dirty", "<disk", "<network out / in")}
+	t := Table{
+		ID: "busy", Caption: "How busy the hosts were: means, dirty pages at most, the busiest disk and network",
+		Heads: slices.Concat(texts("host"), numbers("CPU", "of cores", "steal", "page cache", "dirty"), texts("disk", "network out / in")),
+	}
 	var cpu []float64
 	for _, h := range p.r.Hosts {
 		b := h.Busy
@@ -111,7 +135,8 @@ func (p *runPage) busy() Table {
 			})
 			network = fmt.Sprintf("%s %s / %s MiB/s", n.Name, theme.Number(n.SentMiB), theme.Number(n.ReceivedMiB))
 		}
-		t.Rows = append(t.Rows, cells(h.Host, theme.Percent(b.CPUShare), theme.Number(b.Cores), theme.Percent(b.StealShare), theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax), disk, network))
+		t.Rows = append(t.Rows, cells(h.Host, theme.Percent(b.CPUShare), theme.Number(b.Cores), theme.Percent(b.StealShare),
+			theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax), disk, network))
 		cpu = append(cpu, b.CPUShare)
 	}
 	bars(t.Rows, 1, cpu)
@@ -119,10 +144,14 @@ func (p *runPage) busy() Table {
 }
 
 func (p *runPage) processes() Block {
-	t := Table{ID: "processes", Caption: "Processes", Heads: columns("<process", "<state", "records/s", "p50", "p99", "<bound by", "<note")}
+	t := Table{
+		ID: "processes", Caption: "Processes",
+		Heads: slices.Concat(texts("process", "state"), numbers("records/s", "p50", "p99"), texts("bound by", "note")),
+	}
 	for _, r := range p.r.Processes[:min(maxRows, len(p.r.Processes))] {
 		rate, _, l := p.figures(&r.Figures)
-		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), theme.Rate(rate), quantile(l, l.P50), quantile(l, l.P99), r.BoundBy.Limit.String(), r.Note)
+		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), p.rated(theme.Rate(rate)),
+			quantile(l, l.P50), quantile(l, l.P99), r.BoundBy.Limit.String(), r.Note)
 		if !r.Counted {
 			row[1].Class = "bad"
 		}
@@ -137,16 +166,17 @@ func moreThan(rows int) string {
 	if rows <= maxRows {
 		return ""
 	}
-	return theme.Plural(rows-maxRows, "more row is", "more rows are") + " in the JSON of this page."
+	return theme.Plural(rows-maxRows, "more row is", "more rows are") + " in the run that this page holds: kt report FILE --output json."
 }
 
-func (p *runPage) brokers() Table {
-	t := Table{ID: "brokers", Caption: "Brokers: what they acknowledged, and the time of a request", Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
-	if !p.writes {
-		return t
+// brokers has a row for each broker, of its requests of one kind.
+func brokers(id, caption string, rows []result.BrokerRow) Table {
+	t := Table{
+		ID: id, Caption: caption,
+		Heads: slices.Concat(numbers("id"), texts("address"), numbers("records", "MiB", "p50", "p99", "max", "throttled", "unanswered")),
 	}
 	var records, p99 []float64
-	for _, b := range p.r.Brokers {
+	for _, b := range rows {
 		l := b.Latency
 		row := cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
 			theme.Duration(millis(b.ThrottleMS)), theme.Count(b.Failed))
@@ -161,30 +191,13 @@ func (p *runPage) brokers() Table {
 	return t
 }
 
-func (p *runPage) fetches() Table {
-	t := Table{ID: "fetches", Caption: "Fetches: what was read from each broker, and the time of a request", Heads: columns("id", "<address", "records", "MiB", "p50", "p99", "max", "throttled", "unanswered")}
-	var records []float64
-	for _, b := range p.r.Brokers {
-		f := b.Fetch
-		if f == nil {
-			continue
-		}
-		l := f.Latency
-		t.Rows = append(t.Rows, cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(f.Records)), theme.Number(f.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
-			theme.Duration(millis(f.ThrottleMS)), theme.Count(f.Failed)))
-		records = append(records, float64(f.Records))
-	}
-	bars(t.Rows, 2, records)
-	return t
-}
-
 func (p *runPage) partitions() Block {
-	t := Table{ID: "partitions", Heads: columns("<partition", "leader", "records", "MiB"), Note: moreThan(len(p.r.Partitions))}
+	t := Table{ID: "partitions", Heads: slices.Concat(texts("partition"), numbers("leader", "records", "MiB")), Note: moreThan(len(p.r.Partitions))}
 	if p.writes {
-		t.Heads = append(t.Heads, columns("mean", "p99", "max", "longest gap")...)
+		t.Heads = append(t.Heads, numbers("mean", "p99", "max", "longest gap")...)
 	}
 	if p.reads {
-		t.Heads = append(t.Heads, columns("read", "lag")...)
+		t.Heads = append(t.Heads, numbers("read", "lag")...)
 	}
 	var records, p99 []float64
 	total, top := int64(0), int64(0)
@@ -204,9 +217,10 @@ func (p *runPage) partitions() Block {
 	if p.writes {
 		bars(t.Rows, 5, p99)
 	}
-	t.Caption = theme.Plural(len(p.r.Partitions), "partition", "partitions")
+	count := max(p.r.Environment.Partitions(), len(p.r.Partitions)) // one that got nothing has no row
+	t.Caption = theme.Plural(count, "partition", "partitions")
 	if total > 0 {
-		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(len(p.r.Partitions))/float64(total)))
+		t.Caption += fmt.Sprintf("; skew %s (the fullest, in means)", theme.Number(float64(top)*float64(count)/float64(total)))
 	}
 	const open = 12 // rows that nobody has to scroll past
 	if len(t.Rows) > open {
@@ -278,7 +292,10 @@ func (p *runPage) conclusions() []Block {
 }
 
 func (p *runPage) stages() Table {
-	t := Table{ID: "stages", Caption: "Stages of the target", Heads: columns("stage", "from", "to", "target/s", "rate/s", "p50", "p99", "p99.9", "max", "<valid")}
+	t := Table{
+		ID: "stages", Caption: "Stages of the target",
+		Heads: slices.Concat(numbers("stage", "from", "to", "target/s", "rate/s", "p50", "p99", "p99.9", "max"), texts("valid")),
+	}
 	for i, s := range p.r.Stages {
 		target := theme.Rate(s.TargetFrom)
 		if s.TargetTo != s.TargetFrom {
@@ -300,8 +317,8 @@ func (p *runPage) stages() Table {
 		case s.TargetReached != nil:
 			valid = Cell{Text: theme.Percent(*s.TargetReached) + " of the target", Class: "warn"}
 		}
-		t.Rows = append(t.Rows, append(cells(strconv.Itoa(i+1), theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target, theme.Rate(rate),
-			quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.P999), quantile(l, l.Max)), valid))
+		t.Rows = append(t.Rows, append(cells(strconv.Itoa(i+1), theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target,
+			theme.Rate(rate), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.P999), quantile(l, l.Max)), valid))
 	}
 	return t
 }

@@ -68,28 +68,18 @@ func (p *runPage) bandwidthTile() Tile {
 	return t
 }
 
-// headline is the latency to quote, and its name.
+// headline is the latency to quote, and its name: that of fetches if no record has one.
 func (p *runPage) headline() (name string, l result.Latency) {
-	if e := p.r.Latency.EndToEnd; p.reads && e != nil {
-		return "end to end", *e
-	}
-	if p.writes {
-		return "response", p.r.Latency.Response
-	}
-	if f := p.r.Fetch; f != nil {
+	name, l = p.r.HeadlineLatency()
+	if f := p.r.Fetch; l.Count == 0 && f != nil && !p.writes {
 		return "fetch", f.Latency
 	}
-	return "latency", result.Latency{}
+	return name, l
 }
 
 func (p *runPage) latencyTiles() Tiles {
 	name, l := p.headline()
-	value := func(us int64) string {
-		if l.Count == 0 {
-			return "–"
-		}
-		return theme.Duration(micros(us))
-	}
+	value := func(us int64) string { return quantile(l, us) }
 	return Tiles{
 		{Name: "p50", Value: value(l.P50), Notes: []string{name}},
 		{Name: "p99", Value: value(l.P99), Notes: []string{"p90 " + value(l.P90)}},
@@ -100,32 +90,26 @@ func (p *runPage) latencyTiles() Tiles {
 // mibBytes is a MiB in bytes.
 const mibBytes = 1 << 20
 
-// failures are the records that went wrong, by what became of them.
-func (p *runPage) failures() (parts []failure, all int64) {
-	rec := &p.r.Records
-	parts = []failure{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}}
+// lost is how many acknowledged records are not in the log; false: the run was not verified.
+func (p *runPage) lost() (int64, bool) {
 	if v := p.r.Verify; v != nil && !v.OfAnotherRun {
-		parts = append(parts, failure{"lost", v.Lost})
+		return v.Lost, true
 	}
-	for _, part := range parts {
-		all += part.records
-	}
-	return parts, all
+	return 0, false
 }
 
-// failure is how many records went wrong in one way.
-type failure struct {
-	how     string
-	records int64
-}
-
+// errorTile has the records that were not acknowledged, and beside them those that were, and are lost.
 func (p *runPage) errorTile() Tile {
-	parts, n := p.failures()
-	t := Tile{Name: "errors", Value: theme.Rate(float64(n))}
-	if n > 0 {
+	rec := &p.r.Records
+	t := Tile{Name: "errors", Value: theme.Rate(float64(rec.Errors()))}
+	lost, _ := p.lost()
+	if rec.Errors()+lost > 0 {
 		t.Class = "bad"
 	}
-	for _, part := range parts {
+	for _, part := range []struct {
+		how     string
+		records int64
+	}{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}, {"lost", lost}} {
 		if part.records > 0 {
 			t.Notes = append(t.Notes, theme.Count(part.records)+" "+part.how)
 		}

@@ -1,14 +1,13 @@
 package page
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -19,14 +18,8 @@ import (
 // MaxRuns is the largest number of runs of one page: nobody tells more lines apart.
 const MaxRuns = 8
 
-// Several writes a page of several runs, each from its own start. files are their names, in the order of the runs.
+// Several writes a page of at most MaxRuns runs, each from its own start. files are their names, in the order of the runs.
 func Several(w io.Writer, runs []result.Result, files []string) error {
-	if len(runs) > MaxRuns {
-		return fmt.Errorf("%d runs: a page shows at most %d: name fewer, or compare two sets of them with kt compare", len(runs), MaxRuns)
-	}
-	if len(runs) == 0 {
-		return errors.New("there is no run to show")
-	}
 	p := newSeveralPage(runs, files)
 	d := Document{
 		Title: fmt.Sprintf("kt report ▸ %s", theme.Plural(len(runs), "run", "runs")), Head: p.head(), Timeline: p.timeline, Sections: p.sections(),
@@ -129,7 +122,8 @@ type OneRun struct {
 	File string
 }
 
-func (r Runs) html() (template.HTML, error) { return render("runs", r) }
+// HTML returns the block.
+func (r Runs) HTML() (template.HTML, error) { return render("runs", r) }
 
 func (p *severalPage) list() (list Runs) {
 	for i, one := range p.runs {
@@ -143,70 +137,66 @@ func (p *severalPage) list() (list Runs) {
 	return list
 }
 
-// shown is a figure of a run, for the table.
+// shown is a figure of each run, for the table.
 type shown struct {
-	name   string
-	higher bool // more is better
-	write  func(float64) string
-	of     func(*runPage) float64 // NaN: the run has none
-
+	name    string
+	higher  bool // more is better
 	latency bool
+	write   func(float64) string
+	values  []float64 // of the runs; NaN: a run has none
 }
 
-// shownFigures are the rows of the table.
-func shownFigures() []shown {
-	latency := func(us float64) string { return theme.Duration(time.Duration(us) * time.Microsecond) }
-	quantile := func(name string, of func(result.Latency) int64) shown {
-		return shown{name: name, write: latency, latency: true, of: func(p *runPage) float64 {
-			_, l := p.headline()
-			if l.Count == 0 {
-				return math.NaN()
-			}
-			return float64(of(l))
-		}}
-	}
-	rate := func(of func(*result.Result) (result.Rate, bool)) func(*runPage) float64 {
-		return func(p *runPage) float64 {
-			if rate, ok := of(&p.r); ok {
-				return rate.Records
-			}
-			return math.NaN()
+// shown returns a figure of the runs.
+func (p *severalPage) shown(name string, write func(float64) string, of func(*runPage) (v float64, ok bool)) shown {
+	s := shown{name: name, write: write}
+	for _, one := range p.runs {
+		v, ok := of(one)
+		if !ok {
+			v = math.NaN()
 		}
+		s.values = append(s.values, v)
 	}
-	count := func(v float64) string { return theme.Count(int64(v)) }
-	return []shown{
-		{name: "acknowledged, records/s", higher: true, write: theme.Rate, of: rate((*result.Result).Written)},
-		{name: "read, records/s", higher: true, write: theme.Rate, of: rate((*result.Result).Read)},
-		{name: "MiB/s", higher: true, write: theme.Number, of: mibOf},
-		quantile("p50", func(l result.Latency) int64 { return l.P50 }),
-		quantile("p90", func(l result.Latency) int64 { return l.P90 }),
-		quantile("p99", func(l result.Latency) int64 { return l.P99 }),
-		quantile("p99.9", func(l result.Latency) int64 { return l.P999 }),
-		quantile("longest", func(l result.Latency) int64 { return l.Max }),
-		{name: "failed, unknown, never sent or lost", write: count, of: func(p *runPage) float64 {
-			_, all := p.failures()
-			return float64(all)
-		}},
-		{name: "CPU of kt, cores", write: theme.Number, of: func(p *runPage) float64 {
-			if p.r.Client.CPUCores == 0 {
-				return math.NaN()
-			}
-			return p.r.Client.CPUCores
-		}},
-	}
+	return s
 }
 
-func mibOf(p *runPage) float64 {
-	if rate, ok := p.r.Quoted(); ok {
-		return rate.Bytes / mibBytes
+// unitNames are the names of the metrics that need a unit.
+var unitNames = map[study.Metric]string{study.Throughput: "records/s", study.Bytes: "MiB/s", study.CPU: "CPU of kt, cores"}
+
+// metrics are the rows of the table: those of studies, and what went wrong.
+func (p *severalPage) metrics() (all []shown) {
+	for _, m := range study.Metrics {
+		s := p.shown(cmp.Or(unitNames[m], m.String()), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
+			_, rated := one.r.Quoted()
+			measures := study.MeasuresOf(&one.r)
+			v := *measures.Of(m)
+			return v, v > 0 && (rated || !m.HigherIsBetter())
+		})
+		s.higher, s.latency = m.HigherIsBetter(), m.IsLatency()
+		all = append(all, s)
 	}
-	return math.NaN()
+	longest := p.shown("longest", func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
+		_, l := one.headline()
+		return float64(l.Max), l.Count > 0
+	})
+	longest.latency = true
+	read := p.shown("read by the round trip, records/s", report.Rounded, func(one *runPage) (float64, bool) {
+		rate, ok := one.r.Read()
+		return rate.Records, ok && one.writes
+	})
+	read.higher = true
+	count := func(v float64) string { return theme.Count(int64(v)) }
+	return append(all, longest, read,
+		p.shown("errors: failed, unknown or never sent", count, func(one *runPage) (float64, bool) { return float64(one.r.Records.Errors()), true }),
+		p.shown("lost", count, func(one *runPage) (float64, bool) {
+			lost, verified := one.lost()
+			return float64(lost), verified
+		}))
 }
 
 // figures has a row for each figure, and a column for each run.
 func (p *severalPage) figures() Table {
 	t := Table{
-		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: columns("<figure"),
+		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: texts("figure"),
 		Note: "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike.",
 	}
 	counts := []Cell{{Text: "latency counts from"}}
@@ -214,7 +204,7 @@ func (p *severalPage) figures() Table {
 		t.Heads = append(t.Heads, Column{Name: letter(i)})
 		counts = append(counts, Cell{Text: one.countsFrom()})
 	}
-	for _, f := range shownFigures() {
+	for _, f := range p.metrics() {
 		if row := p.row(f); row != nil {
 			t.Rows = append(t.Rows, row)
 		}
@@ -232,10 +222,9 @@ func (p *runPage) countsFrom() string {
 // row returns the row of a figure; nil: no run has it.
 func (p *severalPage) row(f shown) []Cell {
 	row := []Cell{{Text: f.name}}
-	best, valid, values := math.NaN(), 0, make([]float64, len(p.runs))
-	for i, one := range p.runs {
-		v := f.of(one)
-		if values[i] = v; !one.r.Valid || math.IsNaN(v) {
+	best, valid, values := math.NaN(), 0, f.values
+	for i, v := range values {
+		if !p.runs[i].r.Valid || math.IsNaN(v) {
 			continue
 		}
 		if valid++; math.IsNaN(best) || v != best && v > best == f.higher {
@@ -245,7 +234,7 @@ func (p *severalPage) row(f shown) []Cell {
 	if !slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
 		return nil
 	}
-	told := valid > 1 && !(f.latency && slices.ContainsFunc(p.runs, func(one *runPage) bool { return one.countsFrom() != p.runs[0].countsFrom() }))
+	named := valid > 1 && !(f.latency && slices.ContainsFunc(p.runs, func(one *runPage) bool { return one.countsFrom() != p.runs[0].countsFrom() }))
 	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
 		if math.IsNaN(v) {
@@ -256,7 +245,7 @@ func (p *severalPage) row(f shown) []Cell {
 		if i > 0 && values[0] > 0 {
 			c.Note = report.Signed(v/values[0] - 1)
 		}
-		if v == best && p.runs[i].r.Valid && told && !alike {
+		if v == best && p.runs[i].r.Valid && named && !alike {
 			c.Class, c.Note = "good", strings.TrimSpace(c.Note+" best")
 		}
 		row = append(row, c)
@@ -353,7 +342,7 @@ func (p *severalPage) latency() []Block {
 // differs is what may explain the differences.
 func (p *severalPage) differs() Block {
 	runs := make([]*result.Result, len(p.runs))
-	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: columns("<what")}
+	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts("what")}
 	for i, one := range p.runs {
 		runs[i] = &one.r
 		t.Heads = append(t.Heads, Column{Name: letter(i), Text: true})

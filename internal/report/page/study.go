@@ -1,12 +1,12 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -44,23 +44,9 @@ func madeAgain(id string) string {
 func answers(d *study.Document) (notes Notes) {
 	for i := range d.Answers {
 		a := &d.Answers[i]
-		notes = append(notes, Note{question(d, a), a.Sentence, ""})
+		notes = append(notes, Note{report.Question(d, a), a.Sentence, ""})
 	}
 	return notes
-}
-
-// question is what an answer is about.
-func question(d *study.Document, a *study.Answer) string {
-	text := "best " + a.Factor + " by " + a.By.String()
-	if a.Best == "" {
-		text = a.By.String() + " by " + a.Factor
-	}
-	for _, f := range d.Study.Factors {
-		if v, ok := a.At[f.Name]; ok {
-			text += ", " + f.Name + "=" + v
-		}
-	}
-	return text
 }
 
 // maxPlots bounds the plots of a page. The table has every cell.
@@ -85,8 +71,16 @@ func plots(d *study.Document) (blocks []Block) {
 
 // along is a metric over the values of the factor of an answer.
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot {
-	unit, times := unitOf(m)
-	p := &Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval", Unit: unit, Log: unit == Latency}
+	p := &Plot{
+		ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval",
+		Text: func(v float64) string { return report.Figure(m, v) }, Tick: theme.Tick,
+	}
+	switch {
+	case m == study.Roughness:
+		p.Tick = theme.Percent
+	case m.IsLatency():
+		p.Log, p.Tick = true, func(us float64) string { return theme.TickDuration(micros(int64(us))) }
+	}
 	for _, f := range d.Study.Factors {
 		if v, ok := a.At[f.Name]; ok {
 			p.About += ", " + f.Name + "=" + v
@@ -101,7 +95,7 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot 
 	for i, bar := range d.Along(&by) {
 		p.Names = append(p.Names, bar.Value)
 		if s := bar.Spread; s.N > 0 {
-			g.Points = append(g.Points, Dot{X: float64(i), Y: s.Median * times, Low: s.Low * times, High: s.High * times, Strong: m == a.By && bar.LikeBest})
+			g.Points = append(g.Points, Dot{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: m == a.By && bar.LikeBest})
 		}
 	}
 	if m == a.By {
@@ -111,27 +105,8 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *Plot 
 	return p
 }
 
-// unitOf returns the unit of a metric, and what its values are multiplied by.
-func unitOf(m study.Metric) (unit Unit, times float64) {
-	switch m {
-	case study.Throughput:
-		return Rate, 1
-	case study.Bytes, study.Roughness, study.CPU:
-		return Cores, 1
-	}
-	return Latency, 1e-6
-}
-
 // loadHeads are the heads of what tells the rows of a table apart.
-func loadHeads(d *study.Document) (heads []string) {
-	for _, f := range d.Study.Factors {
-		heads = append(heads, "<"+f.Name)
-	}
-	if len(d.Study.Loads) > 1 {
-		heads = append(heads, "<load")
-	}
-	return heads
-}
+func loadHeads(d *study.Document) []Column { return texts(report.LoadHeads(d)...) }
 
 // loadCells are the cells below loadHeads.
 func loadCells(d *study.Document, c *study.CellDoc, f *study.CellFigures) (at []string) {
@@ -146,8 +121,10 @@ func loadCells(d *study.Document, c *study.CellDoc, f *study.CellFigures) (at []
 
 // cellTable has a row for each load of each cell.
 func cellTable(d *study.Document) Table {
-	heads := append(loadHeads(d), "records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs", "<limit")
-	t := Table{ID: "cell-table", Caption: "Medians of the runs of each cell, and the interval of the throughput", Heads: columns(heads...)}
+	t := Table{
+		ID: "cell-table", Caption: "Medians of the runs of each cell, and the interval of the throughput",
+		Heads: slices.Concat(loadHeads(d), numbers("records/s", "from", "to", "MiB/s", "p50", "p99", "p99.9", "rough", "CPU", "runs"), texts("limit")),
+	}
 	first := len(loadHeads(d))
 	var rates []float64
 	add := func(c *study.CellDoc, f *study.CellFigures) {
@@ -193,17 +170,19 @@ func figuresOf(f *study.CellFigures) []string {
 // faultTable is what the runs saw of faults; no row: nothing.
 func faultTable(d *study.Document) Table {
 	t := Table{
-		ID: "fault-table", Caption: "What the runs saw of faults: medians, and the range", Heads: columns(append(loadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")...),
+		ID: "fault-table", Caption: "What the runs saw of faults: medians, and the range",
+		Heads: append(loadHeads(d), numbers("failed", "lost", "no acks for", "rate back after", "in sync after")...),
 	}
 	if !d.Faulty() {
 		return t
 	}
 	count := func(v float64) string { return theme.Count(int64(v)) }
-	time := func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }
+	span := func(v float64) string { return theme.Duration(millis(int64(v))) }
 	add := func(c *study.CellDoc, f *study.CellFigures) {
 		if len(c.Runs) > 0 {
-			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f), overRuns(f.Failed, count), overRuns(f.Lost, count), overRuns(f.Gap, time),
-				overRuns(f.Recovered, time), overRuns(f.InSync, time))...))
+			of := func(s study.Spread, write func(float64) string) string { return report.OverRuns(s, f, "–", write) }
+			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f),
+				of(f.Failed, count), of(f.Lost, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
 		}
 	}
 	for i := range d.Cells {
@@ -216,26 +195,21 @@ func faultTable(d *study.Document) Table {
 	return t
 }
 
-// overRuns writes the median of an effect with its range.
-func overRuns(s study.Spread, write func(float64) string) string {
-	switch {
-	case s.N == 0:
-		return "–"
-	case s.Low < s.High:
-		return fmt.Sprintf("%s (%s – %s)", write(s.Median), write(s.Low), write(s.High))
-	}
-	return write(s.Median)
-}
-
 // published is the table of figures that others have measured.
 func published(d *study.Document) Table {
-	t := Table{ID: "published-table", Caption: "Figures that others have published, and those of this study", Heads: columns("<case", "<at", "published", "here", "ratio", "<their environment", "<here")}
+	t := Table{
+		ID: "published-table", Caption: "Figures that others have published, and those of this study",
+		Heads: slices.Concat(texts("case", "at"), numbers("published", "here", "ratio"), texts("their environment", "here")),
+	}
 	for _, p := range d.Published {
-		row := cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), "–", "–", p.Environment, p.EnvironmentHere)
-		if p.Ratio > 0 {
-			row[3].Text, row[4].Text = report.Rounded(p.Here), theme.Ratio(p.Ratio)
+		if p.Ratio == 0 {
+			continue // the study has no run of it
 		}
-		t.Rows = append(t.Rows, row)
+		ratio := theme.Ratio(p.Ratio)
+		if p.Ratio < 0.1 {
+			ratio = theme.Number(p.Ratio) + "x"
+		}
+		t.Rows = append(t.Rows, cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), report.Rounded(p.Here), ratio, p.Environment, p.EnvironmentHere))
 	}
 	return t
 }
@@ -282,7 +256,7 @@ func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
 
 // curve is the latency over the rate, with what it must stay below.
 func curve(d *study.FindDocument) *Plot {
-	p := &Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: Rate, Unit: Latency, Log: true}
+	p := &Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: Rate, Text: Latency.text, Tick: Latency.tick, Log: true}
 	g := DotGroup{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
 		dot := Dot{X: c.Rate, Y: c.Latency.P99 / 1e6, Strong: c.Knee}
@@ -291,38 +265,46 @@ func curve(d *study.FindDocument) *Plot {
 		}
 		g.Points = append(g.Points, dot)
 	}
-	slices.SortFunc(g.Points, func(a, b Dot) int { return int(a.X - b.X) })
+	slices.SortFunc(g.Points, func(a, b Dot) int { return cmp.Compare(a.X, b.X) })
 	p.Groups = []DotGroup{g}
 	for _, s := range d.Study.Find.SLO {
-		p.Limits = append(p.Limits, Limit{Name: fmt.Sprintf("%s < %s", s.Metric, theme.Duration(micros(int64(s.Below)))), At: s.Below / 1e6})
+		p.Lines = append(p.Lines, Line{Name: fmt.Sprintf("%s < %s", s.Metric, theme.Duration(micros(int64(s.Below)))), At: s.Below / 1e6})
 	}
 	return p
 }
 
 // reached is what each trial reached at its rate.
 func reached(d *study.FindDocument) *Plot {
-	p := &Plot{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: Rate, Unit: Rate}
-	held, failed := DotGroup{Name: "held", Class: "good"}, DotGroup{Name: "did not hold", Class: "bad"}
+	p := &Plot{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: Rate, Text: Rate.text, Tick: Rate.tick}
+	held, failed, invalid := DotGroup{Name: "held", Class: "good"}, DotGroup{Name: "did not hold", Class: "bad"}, DotGroup{Name: "not valid", Class: "muted"}
 	for _, t := range d.Trials {
 		if t.Rate == 0 {
 			continue // the burst had no rate
 		}
-		dot := Dot{X: t.Rate, Y: t.Achieved, Failed: t.Outcome != study.Passed}
-		if dot.Failed {
-			failed.Points = append(failed.Points, dot)
-		} else {
+		dot := Dot{X: t.Rate, Y: t.Achieved}
+		switch t.Outcome {
+		case study.Passed:
 			held.Points = append(held.Points, dot)
+		case study.Invalid:
+			dot.Shape = square
+			invalid.Points = append(invalid.Points, dot)
+		default:
+			dot.Shape = cross
+			failed.Points = append(failed.Points, dot)
 		}
 	}
-	p.Groups = slices.DeleteFunc([]DotGroup{held, failed}, func(g DotGroup) bool { return len(g.Points) == 0 })
+	p.Groups = slices.DeleteFunc([]DotGroup{held, failed, invalid}, func(g DotGroup) bool { return len(g.Points) == 0 })
 	if peak := d.Peak.RecordsPerSecond; peak > 0 {
-		p.Limits = []Limit{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
+		p.Lines = []Line{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
 	}
 	return p
 }
 
 func trialTable(d *study.FindDocument) Table {
-	t := Table{ID: "trial-table", Caption: "Trials in their order", Heads: columns("<trial", "rate", "reached", "<outcome", "<reasons")}
+	t := Table{
+		ID: "trial-table", Caption: "Trials in their order",
+		Heads: slices.Concat(texts("trial"), numbers("rate", "reached"), texts("outcome", "reasons")),
+	}
 	classes := map[study.Outcome]string{study.Passed: "good", study.Failed: "bad", study.Invalid: "muted"}
 	for _, one := range d.Trials {
 		row := cells(string(one.Kind), report.RateOf(one.Rate), report.Rounded(one.Achieved), string(one.Outcome), strings.Join(one.Reasons, "; "))
@@ -333,7 +315,10 @@ func trialTable(d *study.FindDocument) Table {
 }
 
 func curveTable(d *study.FindDocument) Table {
-	t := Table{ID: "curve-table", Caption: "Latency at shares of the peak", Heads: columns("of the peak", "rate", "p50", "p99", "p99.9", "<note")}
+	t := Table{
+		ID: "curve-table", Caption: "Latency at shares of the peak",
+		Heads: slices.Concat(numbers("of the peak", "rate", "p50", "p99", "p99.9"), texts("note")),
+	}
 	var p99 []float64
 	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
 	for _, c := range d.Curve {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"math"
 
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
@@ -16,13 +17,13 @@ const (
 	svgTop, svgBottom   = 30.0, 20.0
 )
 
-// svg returns the static picture.
-func (c *Chart) svg() template.HTML {
+// SVG returns the static picture.
+func (c *Chart) SVG() template.HTML {
 	p := newPicture(c.Summary())
 	p.y = c.y()
 	p.xFrom, p.xTo, p.xLog = c.span()
 	p.bands(c.Timeline)
-	p.grid(c.Unit)
+	p.grid(c.Unit.tick)
 	p.xTicks(c.XUnit)
 	for i := range c.Series {
 		p.line(c, &c.Series[i])
@@ -54,9 +55,12 @@ type picture struct {
 
 func newPicture(label string) *picture {
 	p := new(picture)
-	fmt.Fprintf(p, `<svg class="static" viewBox="0 0 %g %g" role="img" aria-label="%s">`, svgWidth, svgHeight, template.HTMLEscapeString(label))
+	fmt.Fprintf(p, `<svg class="static" viewBox="0 0 %g %g" role="img" aria-label="%s">`, svgWidth, svgHeight, escaped(label))
 	return p
 }
+
+// escaped returns a text for a picture, without what is not to be printed.
+func escaped(text string) string { return template.HTMLEscapeString(theme.Clean(text)) }
 
 func (p *picture) end() template.HTML {
 	p.WriteString("</svg>")
@@ -78,13 +82,13 @@ func (p *picture) py(v float64) float64 {
 }
 
 // grid draws the lines and labels of the values.
-func (p *picture) grid(unit Unit) {
+func (p *picture) grid(tick func(float64) string) {
 	for _, v := range p.y.Ticks {
 		y := p.py(v)
 		if !p.plain {
 			fmt.Fprintf(p, `<path class="grid" d="M%g %.1fH%g"/>`, svgLeft, y, svgWidth-svgRight)
 		}
-		fmt.Fprintf(p, `<text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft-6, y+3.5, unit.tick(v))
+		fmt.Fprintf(p, `<text class="tick end" x="%g" y="%.1f">%s</text>`, svgLeft-6, y+3.5, tick(v))
 	}
 }
 
@@ -215,7 +219,7 @@ func (p *picture) legend(series []Series) {
 	x := svgLeft
 	for _, s := range series {
 		fmt.Fprintf(p, `<path class="line %s"%s d="M%.0f 8h16"/><text class="tick" x="%.0f" y="11.5">%s</text>`,
-			s.Class, dashes(s.Dash), x, x+20, template.HTMLEscapeString(s.Name))
+			s.Class, dashes(s.Dash), x, x+20, escaped(s.Name))
 		x += 32 + 6.2*float64(len([]rune(s.Name)))
 	}
 }
@@ -231,7 +235,7 @@ func (p *picture) labels(c *Chart) {
 			}
 		}
 		if at >= 0 && s.Label != "" {
-			fmt.Fprintf(p, `<text class="label %s" x="%.1f" y="%.1f">%s</text>`, s.Class, p.px(c.X[at]), p.py(s.Values[at])-4, template.HTMLEscapeString(s.Label))
+			fmt.Fprintf(p, `<text class="label %s" x="%.1f" y="%.1f">%s</text>`, s.Class, p.px(c.X[at]), p.py(s.Values[at])-4, escaped(s.Label))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // CheckAll returns an error for each expression of the flags --limit and --abort-on that is none, or
-// that no run of a plan can be judged by. elsewhere reports whether other hosts make the run.
+// that no run of a plan can be judged by. Without a plan the expressions are only read. elsewhere reports whether other hosts make the run.
 func CheckAll(limits, aborts []string, p *plan.Plan, elsewhere bool) error {
 	var errs []error
 	check := func(flag string, texts []string, judge func(*Expr, *plan.Plan) error) {
@@ -16,6 +16,9 @@ func CheckAll(limits, aborts []string, p *plan.Plan, elsewhere bool) error {
 			e, err := Parse(text)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("--%s %w", flag, err))
+				continue
+			}
+			if p == nil {
 				continue
 			}
 			if err := judge(&e, p); err != nil {

@@ -3,12 +3,10 @@ package limit
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Expr is what a run has to keep (--limit), or what ends it early (--abort-on).
@@ -53,7 +51,7 @@ func parse(text string) (e Expr, err error) {
 	if at < 0 || len(text) > maxText {
 		return e, errors.New("write a metric, a comparison and a value, as in 'p99<20ms' or 'rate>=50k over 10s for 95%'")
 	}
-	if e.Metric, err = find(strings.TrimSpace(text[:at]), suggest.Nearest); err != nil {
+	if e.Metric, err = find(strings.TrimSpace(text[:at])); err != nil {
 		return e, err
 	}
 	text = text[at:]
@@ -61,6 +59,13 @@ func parse(text string) (e Expr, err error) {
 		return e, errors.New("write one of the comparisons <, <=, >, >=, == and !=")
 	}
 	value, stretches, over := cutWord(text[len(e.Op):], "over")
+	_, _, some := cutWord(value, "for")
+	switch {
+	case strings.ContainsAny(value+stretches, "<>=!"):
+		return e, errors.New("it has more than one comparison: give each limit a flag of its own; a variable holds one, kt.yaml a list")
+	case some:
+		return e, errors.New("'for' is a share of stretches: write their length before it, as in 'over 10s for 95%'")
+	}
 	unit := units[e.Metric.Unit]
 	if e.Than, err = unit.parse(strings.Join(strings.Fields(value), " ")); err != nil {
 		return e, fmt.Errorf("%q is no value of %s: write %s", strings.TrimSpace(value), e.Metric.Name, unit.wants)
@@ -105,18 +110,6 @@ func (e *Expr) parseStretches(text string) (err error) {
 		return fmt.Errorf("for %q: write a share of the stretches, above 0 and up to 100%% (95%%)", percent)
 	}
 	return nil
-}
-
-// String writes the expression as Parse reads it.
-func (e Expr) String() string {
-	text := e.Metric.Name + string(e.Op) + units[e.Metric.Unit].print(e.Than)
-	if e.Over > 0 {
-		text += " over " + e.Over.String()
-	}
-	if e.For > 0 {
-		text += " for " + strconv.FormatFloat(e.For, 'f', -1, 64) + "%"
-	}
-	return text
 }
 
 // Value returns the value of the metric. ok is false if the figures have none.

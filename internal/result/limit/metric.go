@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Figures are what metrics are read from: of a whole run, or of a stretch of it.
@@ -19,7 +20,7 @@ type Figures struct {
 	// A second; below 0: there is none.
 	Records, Bytes, ReadRecords, ReadBytes float64
 
-	ConsumerLag int64           // the highest at the end of a second
+	ConsumerLag int64           // the highest at the end of a second; below 0: it was never learned
 	Cores       float64         // of kt; 0: not known
 	Verify      *ledger.Verdict // nil: not known yet
 }
@@ -40,7 +41,7 @@ type Metric struct {
 
 // Metrics are all metrics, in the order in which they are shown.
 var Metrics = slices.Concat(
-	latencies("", "headline latency: end to end of a run that reads, else response", headline, nothing),
+	latencies("", "headline latency: end to end of a run that reads, else response", func(f *Figures) *stats.Histogram { return f.Window.Headline(f.Plan.Reads()) }, nothing),
 	[]Metric{
 		{
 			Name: "rate", Unit: RecordsRate, About: "records acknowledged a second; of a run that only reads, read", needs: nothing,
@@ -72,7 +73,7 @@ var Metrics = slices.Concat(
 		verified("corrupted", "records whose contents changed", func(v *ledger.Verdict) int64 { return v.Corrupted }),
 		{
 			Name: "consumer-lag", Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
-			value: func(f *Figures) (float64, bool) { return float64(f.ConsumerLag), true },
+			value: func(f *Figures) (float64, bool) { return known(float64(f.ConsumerLag)) },
 		},
 		{
 			Name: "outage", Unit: Time, About: "longest time in which records waited and none was acknowledged", needs: writing,
@@ -130,13 +131,6 @@ func latencies(kind, about string, of func(f *Figures) *stats.Histogram, needs f
 		})
 	}
 	return all
-}
-
-func headline(f *Figures) *stats.Histogram {
-	if f.Plan.Reads() {
-		return &f.Window.EndToEnd
-	}
-	return &f.Window.Response
 }
 
 // verified returns a metric of what --verify finds.
@@ -211,11 +205,11 @@ func (m *Metric) Keep(p *plan.Plan, w *stats.Window) stats.Window {
 }
 
 // find returns the metric of a name.
-func find(name string, nearest func(name string, among []string) string) (*Metric, error) {
+func find(name string) (*Metric, error) {
 	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return &Metrics[i], nil
 	}
-	if near := nearest(name, Names()); near != "" {
+	if near := suggest.Nearest(name, Names()); near != "" {
 		return nil, fmt.Errorf("there is no metric %q; did you mean %s?", name, near)
 	}
 	return nil, fmt.Errorf("there is no metric %q: there are %s, and latencies of one kind, as response.p99, service.p99, send-delay.p99 and end-to-end.p99",

@@ -23,47 +23,32 @@ const (
 	Cores       Unit = "cores"
 )
 
-// Bounds of values. Within them a value and its text are the same, digit for digit.
+// Bounds of values.
 const (
 	mostTime  = 100 * time.Hour
 	mostCount = 1_000_000_000_000_000
 )
 
-// units are what each unit reads and prints.
+// units are how the values of each unit are read and shown.
 var units = map[Unit]struct {
 	wants string // what to write, for an error
 	parse func(text string) (float64, error)
-	print func(v float64) string // as parse reads it
 	show  func(v float64) string // for people
 }{
-	Time: {
-		"a time (20ms, 1.5s)", parseTime,
-		func(v float64) string { return micros(v).String() },
-		func(v float64) string { return theme.Duration(micros(v)) },
-	},
-	Records: {
-		"a number of records (0, 1000, 5k)", parseCount,
-		func(v float64) string { return strconv.FormatInt(int64(v), 10) },
-		func(v float64) string { return theme.Plural(v, "record", "records") },
-	},
-	RecordsRate: {
-		"records a second (50000, 50k)", func(text string) (float64, error) { return parseRate(text, false) },
-		func(v float64) string { return printRate(plan.Rate{PerSecond: v}) },
-		func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
-	},
-	BytesRate: {
-		"bytes a second (100MiB/s)", func(text string) (float64, error) { return parseRate(text, true) },
-		func(v float64) string { return printRate(plan.Rate{PerSecond: v, Bytes: true}) },
-		func(v float64) string { return theme.MiB(v) + " MiB/s" },
-	},
-	Cores: {
-		"a number of cores (1.5)", parseCores,
-		func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) },
-		func(v float64) string { return theme.Number(v) + " cores" },
-	},
+	Time:        {"a time (20ms, 1.5s)", parseTime, func(v float64) string { return theme.Duration(micros(v)) }},
+	Records:     {"a number of records (0, 1000, 5k)", parseCount, func(v float64) string { return theme.Plural(v, "record", "records") }},
+	RecordsRate: {"records a second (50000, 50k)", parseRecordsRate, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" }},
+	BytesRate:   {"bytes a second, with /s (100MiB/s, 100MB/s)", parseBytesRate, func(v float64) string { return theme.MiB(v) + " MiB/s" }},
+	Cores:       {"a number of cores (1.5)", parseCores, func(v float64) string { return theme.Number(v) + " cores" }},
 }
 
-// Show writes a value for people.
+// Known reports whether there is such a unit. A document may name another.
+func (u Unit) Known() bool {
+	_, known := units[u]
+	return known
+}
+
+// Show writes a value of a known unit for people.
 func (u Unit) Show(v float64) string { return units[u].show(v) }
 
 var errRange = errors.New("out of range")
@@ -88,6 +73,9 @@ func parseCount(text string) (float64, error) {
 	return float64(n), err
 }
 
+func parseRecordsRate(text string) (float64, error) { return parseRate(text, false) }
+func parseBytesRate(text string) (float64, error)   { return parseRate(text, true) }
+
 // parseRate reads a rate, which may be 0 here.
 func parseRate(text string, bytes bool) (float64, error) {
 	if text == "0" {
@@ -100,13 +88,6 @@ func parseRate(text string, bytes bool) (float64, error) {
 	return r.PerSecond, err
 }
 
-func printRate(r plan.Rate) string {
-	if r.IsUnlimited() {
-		return "0"
-	}
-	return r.String()
-}
-
 func parseCores(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err == nil && !(v >= 0 && v <= 1e6) {
@@ -115,10 +96,10 @@ func parseCores(text string) (float64, error) {
 	return v, err
 }
 
-// parsePercent reads "95%".
+// parsePercent reads "95%" and "95 %".
 func parsePercent(text string) (float64, error) {
 	number, isPercent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err == nil && !(isPercent && v > 0 && v <= 100) {
 		err = errRange
 	}

@@ -91,7 +91,7 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 		}
 	}
 	if s.header.Schema == 0 {
-		return nil, errors.New("it is empty, not a run file")
+		return nil, errors.New("it is empty, no run file and no page of kt")
 	}
 	if at, _ := section.Seek(0, io.SeekCurrent); at != size {
 		return nil, fmt.Errorf("it should have %d bytes, and there are %d", size, at)

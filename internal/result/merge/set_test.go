@@ -308,7 +308,7 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		return string(b)
 	}
 	for _, tc := range []struct{ name, text, want string }{
-		{"nothing", "", "it is empty, not a run file"},
+		{"nothing", "", "it is empty, no run file and no page of kt"},
 		{"text", "hello\n", "line 1: "},
 		{"another JSON document", `{"topic":"x"}`, "line 1: it is no run file"},
 		{"a window first", `{"window":{}}` + "\n", "line 1: it is no run file"},

@@ -69,7 +69,7 @@
 		latency: { text: duration, tick: tickDuration },
 		rate: { text: (v) => rate(v) + "/s", tick },
 		count: { text: rate, tick },
-		cores: { text: number, tick },
+		cores: { text: number, tick: (v) => String(Number(v.toPrecision(4))) },
 		percentile: { text: (v) => (100 - 100 / v).toPrecision(5).replace(/\.?0+$/, "") + "%", tick: percentile },
 	};
 
@@ -236,6 +236,9 @@
 		u.event.title = u.event.textContent;
 	}
 
+	// looks is how a line looks in the legend.
+	const looks = (s) => (!s || !s.dash ? "solid" : s.dash[0] < 4 ? "dotted" : "dashed");
+
 	// make returns a live chart in the place of a figure.
 	function make(id, unit, log, options, values) {
 		const figure = document.getElementById(id);
@@ -262,7 +265,7 @@
 				{ ...axis(unit, log), size: 54, space: 34 },
 			],
 			series: [{ label: timed ? "at" : "percentile", value: (u, v) => (v === null ? "–" : units[options.xUnit].text(v)) }, ...options.series],
-			legend: { markers: { width: 0, fill: (u, i) => (i ? options.series[i - 1].stroke : "transparent") } },
+			legend: { markers: { width: 2, fill: "transparent", dash: (u, i) => looks(options.series[i - 1]), stroke: (u, i) => (i ? options.series[i - 1].stroke : "transparent") } },
 			hooks: {
 				drawClear: [...(timed ? [drawBands] : []), ...(options.behind || [])],
 				draw: [...(timed ? [drawMarks] : []), ...(options.before || [])],
@@ -349,19 +352,6 @@
 		return run;
 	}
 
-	function save(name, type, text) {
-		const link = document.createElement("a");
-		link.href = URL.createObjectURL(new Blob([text], { type }));
-		link.download = name;
-		link.click();
-		setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-	}
-
-	function csv(series) {
-		const names = [...new Set(series.flatMap((p) => Object.keys(p)))];
-		return [names.join(","), ...series.map((p) => names.map((n) => p[n] ?? "").join(","))].join("\n") + "\n";
-	}
-
 	// The page
 
 	function build(run) {
@@ -380,10 +370,8 @@
 		document.addEventListener("click", (e) => {
 			const button = e.target.closest("button");
 			if (!button) return;
-			const { zoom: step, save: form, copy, schemeToggle } = button.dataset;
+			const { zoom: step, copy, schemeToggle } = button.dataset;
 			if (step && line) ({ in: steps["+"], out: steps["-"], reset: steps[0] })[step]();
-			if (form === "json") save("run.json", "application/json", JSON.stringify(run.result, null, 2) + "\n");
-			if (form === "csv") save("run.csv", "text/csv", csv(run.result.series));
 			if (copy) copyText(button, document.getElementById(copy).textContent);
 			if (schemeToggle !== undefined) {
 				const was = root.dataset.scheme || (dark.matches ? "dark" : "light");
@@ -400,7 +388,6 @@
 
 	// copyText copies a text; where the clipboard may not be used, it selects it.
 	async function copyText(button, text) {
-		const before = button.textContent;
 		try {
 			await navigator.clipboard.writeText(text);
 			button.textContent = "Copied";
@@ -408,14 +395,13 @@
 			getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
 			button.textContent = "Selected";
 		}
-		setTimeout(() => (button.textContent = before), 1500);
+		setTimeout(() => (button.textContent = "Copy"), 1500);
 	}
 
 	root.classList.add("js");
 	build(null);
 	readRun().catch(() => null).then((run) => {
 		for (const heat of data.heats) document.getElementById(heat.id).classList.toggle("picture", !run);
-		for (const button of document.querySelectorAll("[data-save]")) button.hidden = !run;
 		if (run) data.heats.forEach((heat) => makeHeat(heat, run.heat));
 		listen(run);
 		root.classList.add("ready");

@@ -1,0 +1,54 @@
+package cmd
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestACollectorGetsTheLastMetricsBeforeTheScrapeIsAwaited(t *testing.T) {
+	for name, signalled := range map[string]bool{"the wait for the scrape is ended by a signal": false, "a signal came before": true} {
+		ctx, abort := context.WithCancel(t.Context())
+		var sent atomic.Int32
+		collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			sent.Add(1)
+			abort() // else the scrape is waited for
+		}))
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+		env := &Env{Getenv: os.Getenv, Stderr: io.Discard}
+		l := &load{Run: &config.Run{Metrics: "127.0.0.1:0"}}
+		shown, err := l.exporters(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown.open(result.Header{})
+		scrape, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shown.prometheus.URL(), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scrape.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "10")
+		answer, err := http.DefaultClient.Do(scrape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		shown.finished = true
+		if signalled {
+			abort()
+		}
+		from := time.Now()
+		shown.close(ctx, newStopper(abort, nil, nil))
+		if took := time.Since(from); sent.Load() != 1 || took > 20*time.Second {
+			t.Errorf("%s: the collector got %d messages, and it took %v", name, sent.Load(), took)
+		}
+		collector.Close()
+	}
+}

@@ -1,0 +1,40 @@
+package input
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	torn := func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half")
+		return errors.New("no space left on device")
+	}
+	for _, old := range []string{"", "one", "two"} {
+		if err := Replace(path, 0o600, torn); err == nil {
+			t.Error("a write that failed is no error")
+		}
+		if got, _ := os.ReadFile(path); string(got) != old {
+			t.Errorf("the file has %q after an error, want %q", got, old)
+		}
+		if err := ReplaceText(path, 0o640, []byte("two")); old != "" && err != nil {
+			t.Error(err)
+		}
+		if old == "" {
+			if err := ReplaceText(path, 0o640, []byte("one")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("it left %v", files)
+	}
+}

@@ -1,0 +1,81 @@
+package page
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/study"
+)
+
+// broken is a run that is not valid, with tags, and with limits of which one is not held.
+func broken() result.Result {
+	r := runs()["produce"]
+	value := 3000.0
+	r.Valid, r.Invalid, r.Tags = false, []string{"kt sent 4 % of the records late"}, []string{"nightly"}
+	r.BoundBy = verdict.Verdict{Limit: verdict.Schedule, Evidence: "kt sent 4 % of the records late; kt used 1 of 2 cores"}
+	r.Limits = []result.Limit{{Expression: "p99<1ms", Value: &value, Unit: "us"}, {Expression: "errors==0", Held: true}}
+	return r
+}
+
+func TestTheHeadSaysWhetherTheLimitsAreHeld(t *testing.T) {
+	const notHeld = `<span class="badge bad">✕ 1 of 2 limits not held</span>`
+	r := broken()
+	one := written(t, func(w io.Writer) error { return Run(w, r, report.Options{}) })
+	several := written(t, func(w io.Writer) error { return Several(w, []result.Result{r, runs()["produce"]}, []string{"a", "b"}) })
+	for name, page := range map[string]string{"one run": one, "several": several} {
+		if strings.Count(page, notHeld) != 1 {
+			t.Errorf("the page of %s lacks %s", name, notHeld)
+		}
+	}
+	r.Limits[0].Held = true
+	if got := newRunPage(r).badges(); len(got) != 2 || got[1] != (Badge{"2 limits held", true}) {
+		t.Errorf("the badges of limits that hold are %v", got)
+	}
+}
+
+func TestTheHeadSaysNothingTwice(t *testing.T) {
+	h := newRunPage(broken()).head()
+	if h.Evidence != "kt used 1 of 2 cores" {
+		t.Errorf("the evidence is %q", h.Evidence)
+	}
+	if about := strings.Join(h.About, " "); strings.Count(about, "nightly") != 1 {
+		t.Errorf("the tag stands not once: %s", about)
+	}
+	r := runs()["produce"]
+	r.BoundBy = verdict.Verdict{Limit: verdict.Unknown}
+	if h := newRunPage(r).head(); h.Calm {
+		t.Errorf("%q looks like good news", h.Bound)
+	}
+}
+
+func TestATrialThatIsNotValidHasAMarkOfItsOwn(t *testing.T) {
+	d := found()
+	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
+	page := string(reached(d).SVG())
+	for _, want := range []string{`<g class="dot good"><circle`, `<g class="dot bad"><path d="M102.8 4.0l8`, `h10v10h-10z`, `>not valid</text>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the plot lacks %s: %s", want, page)
+		}
+	}
+}
+
+func TestPublishedFiguresWithoutARunHereAreLeftOut(t *testing.T) {
+	d := studied()
+	d.Published = append(d.Published, study.Published{Case: "never"}, study.Published{Case: "slow", RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04})
+	rows := published(d).Rows
+	if len(rows) != 2 || rows[1][4].Text != "0.04x" {
+		t.Errorf("the rows are %v", rows)
+	}
+}
+
+func TestLabelsOfPartsOfACoreAreExact(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.025: "0.025", 0.05: "0.05", 0.075: "0.075", 1: "1", 2.5: "2.5"} {
+		if got := Cores.tick(v); got != want {
+			t.Errorf("%g is written %s", v, got)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package run
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestARunThatIsNotValidAlsoSaysWhichLimitsItBroke(t *testing.T) {
+	value := 3000.0
+	res := result.Result{
+		Invalid: []string{"kt sent 4 % of the records late"},
+		Limits:  []result.Limit{{Expression: "p99<1ms", Value: &value, Unit: "us"}, {Expression: "errors==0", Held: true}},
+	}
+	res.AbortedBy = "errors>1: 2 records at 3s"
+	err := Judge(&res, false)
+	want := "the run is not valid: kt sent 4 % of the records late; also ended by --abort-on errors>1: 2 records at 3s; " +
+		"also 1 limit of 2 not held: p99<1ms: 3.00ms"
+	if f := (*Fault)(nil); !errors.As(err, &f) || f.Kind != NotValid || f.Error() != want {
+		t.Errorf("the fault is %v, want %s", err, want)
+	}
+}
