@@ -155,24 +155,31 @@ type Band struct {
 
 // y returns the axis of the values.
 func (c *Chart) y() chart.Axis {
-	lo, hi := math.Inf(1), 0.0
+	var values []float64
 	for _, s := range c.Series {
-		for _, v := range s.Values {
-			if v > 0 { // NaN is not
-				lo, hi = min(lo, v), max(hi, v)
-			}
+		values = append(values, s.Values...)
+	}
+	return axisOf(values, c.Log, 5)
+}
+
+const headroom = 1.05
+
+// axisOf returns the axis of some values, those above 0.
+func axisOf(values []float64, log bool, ticks int) chart.Axis {
+	lo, hi := math.Inf(1), 0.0
+	for _, v := range values {
+		if v > 0 { // NaN is not
+			lo, hi = min(lo, v), max(hi, v)
 		}
 	}
 	switch {
-	case !c.Log:
-		return chart.Linear(hi*headroom, 5)
+	case !log:
+		return chart.Linear(hi*headroom, ticks)
 	case hi == 0:
 		return chart.Decades(1e-3, 1)
 	}
 	return chart.Decades(lo, hi)
 }
-
-const headroom = 1.05
 
 // Summary says in a sentence what the chart shows, for those who do not see it.
 func (c *Chart) Summary() string {

@@ -86,14 +86,19 @@ func shifts(metrics []study.Compared, a, b string) Table {
 
 // differing is the table of settings and facts that differ.
 func differing(d *study.CompareDocument) Block {
-	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts("what", "A", "B")}
+	var rows [][]Cell
 	for _, f := range d.Differs {
-		t.Rows = append(t.Rows, cells(f.What, strings.Join(f.A, ", "), strings.Join(f.B, ", ")))
+		rows = append(rows, cells(f.What, strings.Join(f.A, ", "), strings.Join(f.B, ", ")))
 	}
-	if len(t.Rows) == 0 {
+	return differs([]string{"what", "A", "B"}, rows)
+}
+
+// differs is a table of what differs, or a sentence if there is no row.
+func differs(heads []string, rows [][]Cell) Block {
+	if len(rows) == 0 {
 		return Sentence("Settings and environments are alike.")
 	}
-	return t
+	return Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts(heads...), Rows: rows}
 }
 
 // side says what is to be known of the runs of a side.

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"html/template"
-	"math"
 	"slices"
 	"strings"
 
@@ -117,31 +116,18 @@ func (p *Plot) SVG() template.HTML {
 
 // y returns the axis of the values.
 func (p *Plot) y() chart.Axis {
-	lo, hi := math.Inf(1), 0.0
-	take := func(v float64) {
-		if v > 0 {
-			lo, hi = min(lo, v), max(hi, v)
-		}
-	}
+	var values []float64
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
-			take(d.Y)
-			take(d.Low)
-			take(d.High)
+			values = append(values, d.Y, d.Low, d.High)
 		}
 	}
 	for _, l := range p.Lines {
 		if !l.Upright {
-			take(l.At)
+			values = append(values, l.At)
 		}
 	}
-	switch {
-	case !p.Log:
-		return chart.Linear(hi*headroom, 4)
-	case hi == 0:
-		return chart.Decades(1e-3, 1)
-	}
-	return chart.Decades(lo, hi)
+	return axisOf(values, p.Log, 4)
 }
 
 // xEnd returns the end of an axis of numbers.

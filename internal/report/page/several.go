@@ -341,17 +341,13 @@ func (p *severalPage) latency() []Block {
 
 // differs is what may explain the differences.
 func (p *severalPage) differs() Block {
-	runs := make([]*result.Result, len(p.runs))
-	t := Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts("what")}
+	runs, heads := make([]*result.Result, len(p.runs)), []string{"what"}
 	for i, one := range p.runs {
-		runs[i] = &one.r
-		t.Heads = append(t.Heads, Column{Name: letter(i), Text: true})
+		runs[i], heads = &one.r, append(heads, letter(i))
 	}
+	var rows [][]Cell
 	for _, f := range study.Differ(runs) {
-		t.Rows = append(t.Rows, cells(append([]string{f.What}, f.Values...)...))
+		rows = append(rows, cells(append([]string{f.What}, f.Values...)...))
 	}
-	if len(t.Rows) == 0 {
-		return Sentence("Settings and environments are alike.")
-	}
-	return t
+	return differs(heads, rows)
 }

@@ -119,6 +119,17 @@ func loadCells(d *study.Document, c *study.CellDoc, f *study.CellFigures) (at []
 	return at
 }
 
+// eachLoad calls f for each load of each cell.
+func eachLoad(d *study.Document, f func(c *study.CellDoc, f *study.CellFigures)) {
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		f(c, &c.CellFigures)
+		for j := range c.Beside {
+			f(c, &c.Beside[j])
+		}
+	}
+}
+
 // cellTable has a row for each load of each cell.
 func cellTable(d *study.Document) Table {
 	t := Table{
@@ -127,7 +138,7 @@ func cellTable(d *study.Document) Table {
 	}
 	first := len(loadHeads(d))
 	var rates []float64
-	add := func(c *study.CellDoc, f *study.CellFigures) {
+	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures) {
 		row := cells(append(loadCells(d, c, f), figuresOf(f)...)...)
 		last := &row[len(row)-1]
 		switch {
@@ -137,14 +148,7 @@ func cellTable(d *study.Document) Table {
 			last.Class = "warn"
 		}
 		t.Rows, rates = append(t.Rows, row), append(rates, f.Throughput.Median)
-	}
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		add(c, &c.CellFigures)
-		for j := range c.Beside {
-			add(c, &c.Beside[j])
-		}
-	}
+	})
 	bars(t.Rows, first, rates)
 	return t
 }
@@ -178,20 +182,13 @@ func faultTable(d *study.Document) Table {
 	}
 	count := func(v float64) string { return theme.Count(int64(v)) }
 	span := func(v float64) string { return theme.Duration(millis(int64(v))) }
-	add := func(c *study.CellDoc, f *study.CellFigures) {
+	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures) {
 		if len(c.Runs) > 0 {
 			of := func(s study.Spread, write func(float64) string) string { return report.OverRuns(s, f, "–", write) }
 			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f),
 				of(f.Failed, count), of(f.Lost, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
 		}
-	}
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		add(c, &c.CellFigures)
-		for j := range c.Beside {
-			add(c, &c.Beside[j])
-		}
-	}
+	})
 	return t
 }
 
