@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -147,22 +149,21 @@ func (s *store) held() ([]held, error) {
 // maxListed bounds the files of a listing, which is one message.
 const maxListed = 2000
 
-// A listing reads files for up to listFor, because the coordinator waits for fetchTimeout. Its
-// error then ends with stillReading, and the coordinator asks again.
-const (
-	listFor      = fetchTimeout - 10*time.Second
-	stillReading = "are not read yet: ask again"
-)
+// A listing reads files for up to listFor, because a coordinator waits for fetchTimeout. Then it
+// has to ask again.
+const listFor = fetchTimeout - 10*time.Second
 
-// list returns the files of a run, by its name or epoch. For "" it returns the names of all
-// runs.
+// runs returns the names of all runs, the newest first.
+func (s *store) runs() (runsFound, error) {
+	all, err := s.held()
+	return runsFound{Runs: runsOf(all)}, err
+}
+
+// list returns the files of a run, by its name or epoch.
 func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 	all, err := s.held()
 	if err != nil {
 		return filesFound{}, err
-	}
-	if run == "" {
-		return filesFound{Runs: runsOf(all)}, nil
 	}
 	all = slices.DeleteFunc(all, func(h held) bool { return run != h.header.Part.Run && run != h.header.Part.Epoch })
 	if len(all) > maxListed {
@@ -178,7 +179,8 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 	until := time.Now().Add(listFor)
 	for i, h := range all {
 		if i > 0 && h.sum == "" && time.Now().After(until) {
-			return filesFound{}, fmt.Errorf("%d of the %d files of run %s %s", len(all)-i, len(all), run, stillReading)
+			text := fmt.Sprintf("%d of the %d files of run %s are not read yet: ask again", len(all)-i, len(all), run)
+			return filesFound{}, &refusal{http.StatusServiceUnavailable, problem{Error: text, Again: true}}
 		}
 		sum, err := s.sum(ctx, h)
 		if ctx.Err() != nil {
@@ -232,7 +234,7 @@ func (s *store) sum(ctx context.Context, h held) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	h.sum = hexOf(sum)
+	h.sum = hex.EncodeToString(sum.Sum(nil))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n, ok := s.notes[h.place]; ok && n.same(h.noted) {
@@ -255,17 +257,8 @@ func (s *store) find(runID string) (*os.File, error) {
 			return nil, err
 		}
 		if p, ok = known(); !ok {
-			return nil, fmt.Errorf("there is no run file %s on this host", runID)
+			return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
 		}
 	}
 	return s.open(p)
-}
-
-// chunkOf reads a chunk of a file.
-func chunkOf(f *os.File, c *chunkAsked) ([]byte, error) {
-	b := make([]byte, min(chunkBytes, c.Bytes-c.Offset))
-	if _, err := f.ReadAt(b, c.Offset); err != nil {
-		return nil, fmt.Errorf("read run file %s at byte %d: %w", c.RunID, c.Offset, err)
-	}
-	return b, nil
 }

@@ -2,7 +2,8 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -101,23 +101,6 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	}
 }
 
-// reader is an agent's stream that answers a few times that it has not read all files yet.
-type reader struct {
-	stream
-	left *int
-}
-
-func (r *reader) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
-	typ, b, err := r.stream.Receive(ctx)
-	if m, e := readFromAgent(typ, b); err == nil && e == nil && m.Files != nil && *r.left > 0 {
-		*r.left--
-		text := "3 of the 9 files of run n " + stillReading
-		b, err = json.Marshal(fromAgent{Problem: &text})
-		return frameJSON, b, err
-	}
-	return typ, b, err
-}
-
 func TestAListingThatTakesLongIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -126,10 +109,15 @@ func TestAListingThatTakesLongIsAskedForAgain(t *testing.T) {
 		leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 1)
 		left := 2 * fetchRetries
 		c := w.client()
-		c.dial = func(ctx context.Context, addr string) (stream, error) {
-			s, err := w.dial(ctx, addr)
-			return &reader{s, &left}, err
-		}
+		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/files") || left == 0 {
+				return w.RoundTrip(r)
+			}
+			left--
+			answer := httptest.NewRecorder()
+			reply(answer, nil, &refusal{http.StatusServiceUnavailable, problem{Error: "3 of the 9 files of run n are not read yet: ask again", Again: true}})
+			return answer.Result(), nil
+		})
 		if files, problems := c.Results(t.Context(), w.peers("a"), "n", t.TempDir()); len(files) != 1 || len(problems) > 0 {
 			t.Errorf("files %q, problems %v", files, problems)
 		}
