@@ -138,7 +138,9 @@ func (f *Fold) allHeat() []HeatColumn {
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
-func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap { return MeasuredGap(&f.total[stats.Measured], w) }
+func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
+	return MeasuredGap(&f.total[stats.Measured], w)
+}
 
 // MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts
 // of the measured windows before it.

@@ -192,6 +192,20 @@ func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing
 	}
 }
 
+func TestTheLastSnapshotHasTheTotalsOfTheResult(t *testing.T) {
+	files := liveParts(t, 1, 6)
+	files = append(files, partFile{run: "r", epoch: "e", host: "c", process: 2, events: canned.Written(3, 4)}.bytes(t)) // it has no end
+	r, last, err := setOf(t, files...).Final(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warmup, counts := r.Warmup.Records, last.All
+	if r.Apart == nil || last.Stage != result.Finished || counts.Acknowledged != r.Records.Acknowledged+warmup.Acknowledged ||
+		last.Run.Counts.Offered != r.Records.Offered || last.Run.Response.P99.Microseconds() != r.Latency.Response.P99 {
+		t.Errorf("the result has %+v after %+v, and the snapshot %+v", r.Records, warmup, counts)
+	}
+}
+
 func TestASecondWaitsForThePartsThatGrow(t *testing.T) {
 	part := func(process int) []byte {
 		return partFile{run: "r", epoch: "e", host: "a", process: process, events: used(steady(0, 6, 100)), trailer: trailerOf(6)}.bytes(t)

@@ -206,13 +206,20 @@ func (m *merge) listRunFiles() []result.MergedFile {
 // Result merges the set, whose parts must be of one run: see Select. It reads each file once more.
 // If some prove to be corrupt, their parts are lost, and it reads all files again.
 func (s *Set) Result(ctx context.Context) (result.Result, error) {
+	r, _, err := s.Final(ctx)
+	return r, err
+}
+
+// Final is Result, with the last snapshot of the run for those that followed a Live. The snapshot has the totals of the
+// result: without the parts that do not count.
+func (s *Set) Final(ctx context.Context) (result.Result, result.Snapshot, error) {
 	if err := s.Select(""); err != nil {
-		return result.Result{}, err
+		return result.Result{}, result.Snapshot{}, err
 	}
 	for {
-		r, err := s.merged(ctx)
+		r, last, err := s.merged(ctx)
 		if !errors.Is(err, errCorrupt) {
-			return r, err
+			return r, last, err
 		}
 	}
 }
@@ -237,18 +244,23 @@ func (s *Set) Lost() []error {
 	return errs
 }
 
-func (s *Set) merged(ctx context.Context) (result.Result, error) {
+func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot, err error) {
 	runFiles := s.inOrder()
 	m := newMerge(runFiles)
 	m.limits = s.limits
 	if len(m.parts) == 0 {
-		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+		return r, last, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
 	whole := result.NewFold(m.header(runFiles))
 	if err := m.read(ctx, whole); err != nil {
-		return result.Result{}, err
+		return r, last, err
 	}
-	return m.result(ctx, whole)
+	if r, err = m.result(ctx, whole); err != nil {
+		return r, last, err
+	}
+	last = whole.Snapshot()
+	last.Stage = result.Finished
+	return r, last, nil
 }
 
 // read reads all parts, each into its own fold and those that count into the whole.
