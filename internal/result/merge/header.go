@@ -212,6 +212,7 @@ func sharedFacts(a, b host.Facts) host.Facts {
 type topics struct {
 	all  []result.Topic
 	from map[string]int32 // by name: the number of the first partition
+	next int32            // number of the first partition of one more topic
 }
 
 func topicsOf(parts []*mergedPart) topics {
@@ -228,13 +229,20 @@ func topicsOf(parts []*mergedPart) topics {
 		}
 	}
 	t := topics{from: make(map[string]int32)}
-	next := int32(0)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		t.all = append(t.all, byName[name])
-		t.from[name] = next
-		next += int32(byName[name].Partitions)
+		t.add(byName[name])
 	}
 	return t
+}
+
+// add numbers the partitions of a topic, unless it is known.
+func (t *topics) add(topic result.Topic) {
+	if _, known := t.from[topic.Name]; known {
+		return
+	}
+	t.all = append(t.all, topic)
+	t.from[topic.Name] = t.next
+	t.next += int32(topic.Partitions)
 }
 
 func allTopics(e *result.Environment) []result.Topic {

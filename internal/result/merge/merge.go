@@ -71,18 +71,28 @@ func newMerge(runFiles []*runFile) *merge {
 	m.number()
 	m.findStopped()
 	m.chooseCounted()
-	parts := m.counted()
+	m.begin(m.counted())
+	m.align()
+	return m
+}
+
+// begin sets common time 0: the start of the earliest of some parts.
+func (m *merge) begin(parts []*mergedPart) {
 	for i, p := range parts {
-		p.named = len(parts) > 1
 		if i == 0 || p.began().Before(m.zero) {
 			m.zero = p.began()
 		}
 	}
+}
+
+// align sets how far each part is behind common time 0, and whether its events need its name.
+func (m *merge) align() {
+	several := len(m.counted()) > 1
 	for _, p := range m.parts {
+		p.named = several
 		p.late = p.began().Sub(m.zero)
 		p.shift = p.late.Round(time.Second)
 	}
-	return m
 }
 
 // number numbers the processes of each host that were not started together, if they have no number
@@ -196,13 +206,20 @@ func (m *merge) listRunFiles() []result.MergedFile {
 // Result merges the set, whose parts must be of one run: see Select. It reads each file once more.
 // If some prove to be corrupt, their parts are lost, and it reads all files again.
 func (s *Set) Result(ctx context.Context) (result.Result, error) {
+	r, _, err := s.Final(ctx)
+	return r, err
+}
+
+// Final is Result, with the last snapshot of the run for those that followed a Live. The snapshot has the totals of the
+// result: without the parts that do not count.
+func (s *Set) Final(ctx context.Context) (result.Result, result.Snapshot, error) {
 	if err := s.Select(""); err != nil {
-		return result.Result{}, err
+		return result.Result{}, result.Snapshot{}, err
 	}
 	for {
-		r, err := s.merged(ctx)
+		r, last, err := s.merged(ctx)
 		if !errors.Is(err, errCorrupt) {
-			return r, err
+			return r, last, err
 		}
 	}
 }
@@ -227,18 +244,23 @@ func (s *Set) Lost() []error {
 	return errs
 }
 
-func (s *Set) merged(ctx context.Context) (result.Result, error) {
+func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot, err error) {
 	runFiles := s.inOrder()
 	m := newMerge(runFiles)
 	m.limits = s.limits
 	if len(m.parts) == 0 {
-		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+		return r, last, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
 	whole := result.NewFold(m.header(runFiles))
 	if err := m.read(ctx, whole); err != nil {
-		return result.Result{}, err
+		return r, last, err
 	}
-	return m.result(ctx, whole)
+	if r, err = m.result(ctx, whole); err != nil {
+		return r, last, err
+	}
+	last = whole.Snapshot()
+	last.Stage = result.Finished
+	return r, last, nil
 }
 
 // read reads all parts, each into its own fold and those that count into the whole.
@@ -276,7 +298,6 @@ func (m *merge) combine(whole *result.Fold) {
 	parts := m.counted()
 	for _, p := range parts {
 		p.head = <-p.out
-		p.usage = Usage{Host: p.host(), Machine: p.machine()}
 	}
 	same := make(repeats)
 	for last := time.Duration(0); ; {
@@ -284,32 +305,21 @@ func (m *merge) combine(whole *result.Fold) {
 		if len(open) == 0 {
 			return
 		}
-		sum := partSecond{end: slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.end, b.head.end) }).head.end}
-		var at time.Duration
-		var usages []Usage
+		end := slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.end, b.head.end) }).head.end
+		var sum wholeSecond
 		for _, p := range parts {
-			p.usage = p.usage.idle()
-			if p.head != nil && p.head.end == sum.end {
-				sum.add(p, p.head, last, same)
-				if p.head.sample.Interval > 0 {
-					p.usage.Sample = p.head.sample
-					at = max(at, p.head.sample.At+p.shift)
-				}
-				p.head = <-p.out
+			if p.head == nil || p.head.end != end {
+				sum.add(p, nil, last, same)
+				continue
 			}
-			usages = append(usages, p.usage)
+			sum.add(p, p.head, last, same)
+			p.head = <-p.out
 		}
-		last = sum.end
-		for _, phase := range []int{stats.Warmup, stats.Measured} { // as a live run gives them
-			if w := &sum.phases[phase]; !w.IsZero() {
-				if m.each != nil {
-					m.each(w)
-				}
-				whole.AddWindow(*w)
+		last = end
+		for _, w := range sum.to(whole) {
+			if m.each != nil {
+				m.each(&w)
 			}
-		}
-		if at > 0 {
-			whole.AddSample(BusyTogether(at, usages))
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (m *merge) readOverlap(ctx context.Context, f frame) (*stats.Window, error)
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return nil, err
 			}
-			if w := l.Window; w != nil && !w.Warmup && p.second(w.End) > f.from && p.second(w.End) <= f.to {
+			if w := l.Window; w != nil && !w.Warmup && second(w.End)+p.shift > f.from && second(w.End)+p.shift <= f.to {
 				counts := w.Counts()
 				p.did.Add(&counts)
 			}

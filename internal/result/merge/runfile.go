@@ -116,10 +116,15 @@ func (s *runFile) keep(text []byte, n int) error {
 	if err := l.CheckHeader(n); err != nil {
 		return err
 	}
+	return s.keepOf(&l)
+}
+
+// keepOf keeps what a line has of the header, the start and the trailer.
+func (s *runFile) keepOf(l *result.Line) error {
 	switch {
-	case n == 1 && l != (result.Line{Header: l.Header}):
+	case l.Header != nil && *l != (result.Line{Header: l.Header}):
 		return errors.New("its header has more than a header has")
-	case n == 1:
+	case l.Header != nil:
 		s.header = *l.Header
 		return s.checkHeader()
 	case l.Start != nil:
