@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -35,8 +33,7 @@ const (
 	maxFiles      = 20_000                     // of a listing
 	maxRunFile    = int64(1) << 40             // bytes
 	maxRunTime    = 30 * 24 * time.Hour        // of a run
-	maxLine       = 64 << 20                   // bytes of a line of a process or a run file
-	maxKinds      = 10_000                     // disks, networks and brokers of a host
+	maxLine       = 64 << 20                   // bytes of a line of a run file
 	maxClockError = 100 * 365 * 24 * time.Hour // difference of two clocks; a Duration holds 292 years
 )
 
@@ -404,31 +401,4 @@ func (r *runsFound) check() error {
 		r.Runs[i] = clean(r.Runs[i], 64)
 	}
 	return nil
-}
-
-// cleanVitals checks vitals of another host, and cleans their texts.
-func cleanVitals(v *host.Vitals) error {
-	if len(v.Disks) > maxKinds || len(v.Networks) > maxKinds || len(v.Brokers) > maxKinds {
-		return errors.New("the vitals are too large")
-	}
-	if !plausibleCores(v.CPU) || !plausibleCores(v.Cores) || v.At < -maxRunTime || v.At > maxRunTime {
-		return errors.New("the vitals are out of range")
-	}
-	for i := range v.Disks {
-		v.Disks[i].Name = clean(v.Disks[i].Name, 64)
-	}
-	for i := range v.Networks {
-		v.Networks[i].Name = clean(v.Networks[i].Name, 64)
-	}
-	return nil
-}
-
-// cleanKeys cleans the keys of a map.
-func cleanKeys(m map[string]int64) {
-	for key, n := range maps.Clone(m) {
-		if c := clean(key, 256); c != key {
-			delete(m, key)
-			m[c] += n
-		}
-	}
 }

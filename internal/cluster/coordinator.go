@@ -193,7 +193,7 @@ type session struct {
 	agreed time.Time // the start, by this clock; zero: none yet
 	overAt time.Time // when all reachable hosts had finished; zero: they have not
 	copies *copies
-	live   *liveView
+	live   *live
 	sent   time.Time // when the observer got its last second
 }
 
@@ -225,7 +225,7 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 		return nil, err
 	}
 	return &session{
-		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: newLiveView(opts.Header, opts.AbortOn),
+		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: newLive(opts.Header, opts.AbortOn),
 		wires: wires{news: make(chan hostNews, 256), ticker: time.NewTicker(sessionTick)},
 	}, nil
 }
@@ -456,8 +456,10 @@ func (s *session) tick() {
 	}
 	for _, r := range s.hosts {
 		s.apply(r, notice{})
-		if r.state.away() {
-			s.live.gone(r)
+		for i := range r.state.Parts {
+			if r.state.away() {
+				s.live.gone(fileName(r.peer.Name, i+1))
+			}
 		}
 	}
 	s.show(false)
@@ -475,10 +477,16 @@ func (s *session) followFiles(r *remote) {
 		r.following.start(f)
 	}
 	for i := range r.state.Parts {
-		name := partName{r.peer.Name, i + 1}
-		follow(i+1, r.state.Parts[i].RunID, func(line []byte) { s.live.add(name, line) })
+		name, maker := fileName(r.peer.Name, i+1), i == 0 && r == s.hosts[0]
+		follow(i+1, r.state.Parts[i].RunID, func(line []byte) {
+			if maker {
+				s.live.learn(line)
+			}
+			s.live.add(name, line)
+		})
 	}
-	follow(0, r.state.VitalsID, r.hear)
+	name := fileName(r.peer.Name, 0)
+	follow(0, r.state.VitalsID, func(line []byte) { s.live.add(name, line) })
 }
 
 // elapsed returns the time since the agreed start, below 0 before it.

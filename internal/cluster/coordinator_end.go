@@ -23,6 +23,8 @@ const (
 	undoTimeout = stopGrace + 2*abortGrace
 	// If undoing takes longer, the user hears about it.
 	sayAfter = time.Second
+	// The files are complete, and so those who follow them end soon. Fetching goes on where they end.
+	followGrace = 5 * time.Second
 	// An order reaches every reachable agent within this time.
 	leaveTimeout = 2 * time.Second
 )
@@ -119,7 +121,8 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	var hosts []*remote
 	var peers []Peer
 	for _, r := range s.hosts {
-		r.following.stop()
+		late := time.AfterFunc(followGrace, r.following.stop)
+		defer late.Stop()
 		if r.state.Contact != contactLost {
 			hosts, peers = append(hosts, r), append(peers, r.peer)
 		}
@@ -278,8 +281,8 @@ func (s *session) finish() bool {
 		}
 	}
 	maker := s.hosts[0]
-	h := s.live.header(partName{maker.peer.Name, 1})
-	made := h == nil || h.Environment.Topic.Created
+	env := s.live.made()
+	made := env == nil || env.Topic.Created
 	if t.Delete && made && (maker.state.Parts[0].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
 		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Name))
 	}

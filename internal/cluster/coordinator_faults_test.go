@@ -20,6 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -313,7 +314,7 @@ func TestASecondSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
 	s := &session{c: &Client{Now: time.Now}, opts: runOptions{Observe: func(t run.Second) { got = t }}, hosts: []*remote{
 		told(partRunning, false), told(partDraining, false), told(partDone, false), told(partRunning, true),
 	}}
-	s.send(liveSecond{})
+	s.send(merge.Second{})
 	if got := got.Snapshot; got.Buffered != 400 || got.InFlight != 40 {
 		t.Errorf("%d bytes, %d requests", got.Buffered, got.InFlight)
 	}

@@ -41,7 +41,6 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.stage = stepPreparing
-	first := s.hosts[0]
 	if err := s.open(ctx, s.hosts[:1], openOrder{Processes: []int{1}}); err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func (s *session) prepare(ctx context.Context) error {
 	if err := s.ready(ctx, s.hosts, func(r *remote) bool { return r.state.ready() }); err != nil {
 		return err
 	}
-	s.learn(ctx, first)
+	s.warnReaders(ctx)
 	s.stage = stepSyncing
 	if err := s.sync(ctx); err != nil {
 		return err
@@ -224,20 +223,23 @@ func (s *session) ready(ctx context.Context, hosts []*remote, is func(*remote) b
 // headerTimeout is the longest wait for the header of the first process, which is ready.
 const headerTimeout = 2 * time.Second
 
-// learn waits for what the first process knows of the cluster. It warns of consumers that will read nothing: each partition is
-// read by one consumer of a group, or by one of all consumers if there is no group.
-func (s *session) learn(ctx context.Context, first *remote) {
-	name := partName{first.peer.Name, 1}
-	_ = s.until(ctx, headerTimeout, func() bool { return s.live.header(name) != nil }) // without it, nothing is said
-	p, h := &s.order.Plan, s.live.header(name)
-	if !p.Reads() || h == nil {
+// warnReaders warns of consumers that will read nothing. Each partition is read by one consumer of a group, or by
+// one of all consumers if there is no group.
+func (s *session) warnReaders(ctx context.Context) {
+	p := &s.order.Plan
+	if !p.Reads() {
+		return
+	}
+	_ = s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) // without it, nothing is said
+	made := s.live.made()
+	if made == nil {
 		return
 	}
 	who := "consumers"
 	if p.Read.Groups > 1 {
 		who = "consumers of each group"
 	}
-	partitions := h.Environment.Partitions()
+	partitions := made.Partitions()
 	if idle := p.Read.Consumers - partitions; partitions > 0 && idle > 0 {
 		s.c.Log(fmt.Sprintf("%d %s share %s: nothing to read for %d of them", p.Read.Consumers, who, theme.Plural(partitions, "partition", "partitions"), idle))
 	}

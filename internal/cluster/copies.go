@@ -46,9 +46,9 @@ func newCopies(dir string, free func(string) (int64, error)) (*copies, error) {
 	return &copies{dir: dir, root: root, quota: quota, open: make(map[string]*copyFile)}, nil
 }
 
-// copyFile is the copy of one run file. Whoever adds to it holds mu.
+// copyFile is the copy of one run file. Whoever adds to it has taken it.
 type copyFile struct {
-	mu    sync.Mutex
+	taken chan struct{} // of capacity 1
 	of    *copies
 	want  fileEntry // what has to be in the header
 	since time.Time // the file grows no faster than a run file from here on
@@ -70,10 +70,20 @@ func (c *copies) copyOf(want fileEntry, take func(line []byte)) *copyFile {
 	defer c.mu.Unlock()
 	f := c.open[want.RunID]
 	if f == nil {
-		f = &copyFile{of: c, want: want, since: time.Now(), sum: sha256.New(), line: lines{take: take}}
+		f = &copyFile{taken: make(chan struct{}, 1), of: c, want: want, since: time.Now(), sum: sha256.New(), line: lines{take: take}}
 		c.open[want.RunID] = f
 	}
 	return f
+}
+
+// take waits until nobody else adds to the copy, and returns what gives it back.
+func (f *copyFile) take(ctx context.Context) (release func(), err error) {
+	select {
+	case f.taken <- struct{}{}:
+		return func() { <-f.taken }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // create makes the file of the copy.
@@ -426,8 +436,11 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 		return "", fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
 	}
 	f := to.copyOf(e, nil)
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	release, err := f.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	if to.exists(e) { // another agent has it too
 		return nameOf(e), nil
 	}
@@ -437,7 +450,7 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 			return "", err
 		}
 	}
-	err := retry(ctx, func(ctx context.Context) (bool, error) {
+	err = retry(ctx, func(ctx context.Context) (bool, error) {
 		before := f.size
 		if f.size == e.Bytes {
 			return true, nil

@@ -201,8 +201,11 @@ func (v *view) forget(why string) {
 	}
 }
 
-// lose gives the host up.
+// lose gives the host up, unless no more news of it can come anyway.
 func (v *view) lose(why string) {
+	if v.ended() || v.Contact == contactLost {
+		return
+	}
 	v.Lost, v.Until = why, time.Time{}
 	v.say(v.Session.Name + ": " + v.missing(v.Session.Run))
 	v.Contact = contactLost

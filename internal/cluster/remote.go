@@ -2,16 +2,12 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // Times of a coordinator's requests to one agent during a run.
@@ -32,8 +28,7 @@ type remote struct {
 	out   chan posting  // orders, which are tried until the agent has them
 	taken chan struct{} // closed when the agent has accepted the offer
 
-	mu     sync.Mutex    // guards vitals and broken
-	vitals *host.Vitals  // the newest; may be nil
+	mu     sync.Mutex    // guards broken
 	broken chan struct{} // closed when the connection proves broken
 
 	state     hostState
@@ -193,8 +188,11 @@ func (r *remote) attempt(ctx context.Context) (context.Context, context.CancelFu
 
 // follow keeps a copy of a run file growing until the file is complete.
 func (r *remote) follow(ctx context.Context, f *copyFile, tell func(hostNews)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	release, err := f.take(ctx)
+	if err != nil {
+		return
+	}
+	defer release()
 	if err := f.create(); err != nil {
 		tell(noCopy(r, f, err))
 	}
@@ -224,22 +222,4 @@ func noCopy(r *remote, f *copyFile, err error) hostNews {
 		return hostNews{} // fetching it will say so
 	}
 	return hostNews{from: r, text: fmt.Sprintf("%s, process %d: no copy is kept in %s: %v", r.peer.Name, f.want.Process, f.of.dir, err)}
-}
-
-// hear takes a line of the file with the host's vitals.
-func (r *remote) hear(line []byte) {
-	var l result.Line
-	if json.Unmarshal(line, &l) != nil || l.Vitals == nil || cleanVitals(l.Vitals) != nil {
-		return // merging tells what is wrong with it
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.vitals = l.Vitals
-}
-
-// newest returns the newest vitals of the host; nil: none came.
-func (r *remote) newest() *host.Vitals {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.vitals
 }

@@ -124,8 +124,8 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 				shown.Add(&win)
 			}
 		}
-		if shown.Acknowledged != 6000 || len(shown.Partitions) > 0 {
-			t.Errorf("%d records and %d partitions on the screen", shown.Acknowledged, len(shown.Partitions))
+		if shown.Acknowledged != 6000 || shown.Partitions[0].Records != 6000 {
+			t.Errorf("%d records on the screen, by partition %+v", shown.Acknowledged, shown.Partitions)
 		}
 		if last := ticks[len(ticks)-1]; last.Snapshot.Stage != result.Finished || len(last.Hosts) != 4 {
 			t.Errorf("the last tick is %+v", last)

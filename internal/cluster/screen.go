@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -14,16 +15,19 @@ func (s *session) show(final bool) {
 		return
 	}
 	elapsed := s.elapsed()
+	if final {
+		elapsed = merge.Over
+	}
 	shown := false
 	for s.stage >= stepRunning {
-		second, ok := s.live.next(elapsed, final)
+		second, ok := s.live.next(elapsed)
 		if !ok {
 			break
 		}
 		s.send(second)
 		shown = true
-		if second.why != "" && s.stage == stepRunning && !s.end.stopped {
-			s.end.broken = second.why
+		if second.Broken != "" && s.stage == stepRunning && !s.end.stopped {
+			s.end.broken = second.Broken
 			s.stopLoad()
 		}
 	}
@@ -39,7 +43,7 @@ var steps = map[step]result.Stage{
 }
 
 // send gives the observer the state of the run with a second of the load.
-func (s *session) send(of liveSecond) {
+func (s *session) send(of merge.Second) {
 	s.sent = time.Now()
 	live := result.Live{Stage: steps[s.stage]}
 	for _, r := range s.hosts {
@@ -51,11 +55,12 @@ func (s *session) send(of liveSecond) {
 			}
 		}
 	}
-	t := run.Second{Windows: of.windows, Sample: of.sample, Snapshot: of.whole, StartsIn: max(0, -s.elapsed())}
+	t := run.Second{Windows: of.Windows, Sample: of.Sample, Snapshot: of.Snapshot, StartsIn: max(0, -s.elapsed())}
 	t.Snapshot.Live = live
 	for _, r := range s.hosts {
+		now := of.Hosts[r.peer.Name]
 		t.Hosts = append(t.Hosts, run.Host{
-			Name: r.peer.Name, Processes: len(r.state.Parts), State: r.state.word(s.stage == stepFinished), Snapshot: of.hosts[r.peer.Name], Vitals: r.newest(),
+			Name: r.peer.Name, Processes: len(r.state.Parts), State: r.state.word(s.stage == stepFinished), Snapshot: now.Snapshot, Vitals: now.Vitals,
 			Offset: r.clocks.best.offset, Bound: r.clocks.best.bound(), Seen: r.state.silence(time.Now()), Until: r.state.Until,
 			Note: r.state.note(r.clocks.moved(r.clocks.best)),
 		})

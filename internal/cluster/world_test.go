@@ -421,6 +421,7 @@ func (p *fakeProcess) run() error {
 	}
 	header.Environment.Topic = result.Topic{Name: p.job.Plan.Topic.Name, Partitions: 6, Created: p.job.CreateTopic}
 	result.Claim(file)
+	defer result.Release(file) // as the end of a process does
 	f, err := result.NewRunFile(file, header)
 	if err != nil {
 		return err
