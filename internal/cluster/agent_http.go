@@ -35,7 +35,7 @@ func (a *agent) handler() http.Handler {
 	get("PUT /v1/runs/{epoch}", a.takeOffer)
 	get("GET /v1/runs/{epoch}", a.status)
 	get("POST /v1/runs/{epoch}/{verb}", a.obey)
-	get("GET /v1/runs/{run}/files", func(r *http.Request) (any, error) { return a.store.list(r.Context(), r.PathValue("run")) })
+	get("GET /v1/runs/{run}/files", a.list)
 	mux.HandleFunc("GET /v1/files/{id}", a.sendFile)
 	get("POST /v1/tune", a.tune)
 	get("/", func(r *http.Request) (any, error) {
@@ -52,6 +52,15 @@ func (a *agent) read(r *http.Request, most int64, v checked) error {
 	}
 	a.note(r.RemoteAddr, fmt.Sprintf("%s sent an invalid message: %s", r.RemoteAddr, clean(err.Error(), 300)))
 	return &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%v; its kt is %s", err, a.o.Info.Version)}}
+}
+
+// list answers with the files of a run.
+func (a *agent) list(r *http.Request) (any, error) {
+	run := r.PathValue("run")
+	if err := checkName(run); err != nil {
+		return nil, &refusal{http.StatusBadRequest, problem{Error: err.Error()}}
+	}
+	return a.store.list(r.Context(), run)
 }
 
 func (a *agent) takeOffer(r *http.Request) (any, error) {
