@@ -193,7 +193,7 @@ func (s *store) list(ctx context.Context, run string) (filesFound, error) {
 		p := h.header.Part
 		found.Files = append(found.Files, fileEntry{
 			RunID: h.header.RunID, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: p.Process, Bytes: h.size, SHA256: sum,
-			AtWork: h.atWork,
+			AtWork: h.atWork && p.Process > 0, // a host may be watched after its load
 		})
 	}
 	return found, nil

@@ -55,6 +55,10 @@ func (s *session) send(of merge.Second) {
 			}
 		}
 	}
+	if of.Sample.Interval == 0 { // nothing was sampled
+		of.Sample = of.Snapshot.Sample
+		of.Sample.Interval = 0
+	}
 	t := run.Second{Windows: of.Windows, Sample: of.Sample, Snapshot: of.Snapshot, StartsIn: max(0, -s.elapsed())}
 	t.Snapshot.Live = live
 	for _, r := range s.hosts {
