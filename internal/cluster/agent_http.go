@@ -60,7 +60,7 @@ func (a *agent) list(r *http.Request) (any, error) {
 	if err := checkName(run); err != nil {
 		return nil, &refusal{http.StatusBadRequest, problem{Error: err.Error()}}
 	}
-	return a.store.list(r.Context(), run)
+	return a.store.list(run)
 }
 
 func (a *agent) takeOffer(r *http.Request) (any, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -199,14 +198,12 @@ type fileEntry struct {
 	Host    string `json:"host"`
 	Process int    `json:"process"`
 	Bytes   int64  `json:"bytes"`
-	SHA256  string `json:"sha256"`
 	AtWork  bool   `json:"at_work,omitempty"` // a process is writing it
 }
 
 // filesFound is the answer of GET /v1/runs/{run}/files.
 type filesFound struct {
-	Files  []fileEntry `json:"files,omitempty"`
-	Unread int         `json:"unread,omitempty"` // number of files of the run that could not be read
+	Files []fileEntry `json:"files,omitempty"`
 }
 
 // runsFound is the answer of GET /v1/runs.
@@ -220,8 +217,6 @@ type problem struct {
 
 	// AtWork is set if the agent does not know the run, and processes of an earlier agent still make its load.
 	AtWork bool `json:"at_work,omitempty"`
-	// Again is set if the same request gets further.
-	Again bool `json:"again,omitempty"`
 }
 
 // checked is a body that can be checked. check cleans its texts too.
@@ -376,14 +371,12 @@ func checkID(id string) error {
 	return checkName(id)
 }
 
-var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 func (f *filesFound) check() error {
-	if len(f.Files) > maxFiles || f.Unread < 0 {
+	if len(f.Files) > maxFiles {
 		return errors.New("it lists too many files")
 	}
 	for _, e := range f.Files {
-		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile || !sha256Text.MatchString(e.SHA256) {
+		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile {
 			return fmt.Errorf("file %s is out of range", clean(e.RunID, 64))
 		}
 		if err := errors.Join(checkName(e.RunID), checkName(e.Run), checkName(e.Host), checkID(e.Epoch)); err != nil {

@@ -90,8 +90,7 @@ func reply(w http.ResponseWriter, v any, err error) {
 // disk.
 type agentError struct {
 	error
-	code  int // HTTP's; 0: not from an agent
-	again bool
+	code  int  // HTTP's; 0: not from an agent
 	alive bool // processes of an earlier agent are at work on the run
 }
 
@@ -148,7 +147,7 @@ func (c *Client) send(ctx context.Context, method, addr, path string, in any) (*
 	if err := decodeBody(response.Body, maxBody, &p); err != nil {
 		return nil, fmt.Errorf("%w: status %s", errProtocol, clean(response.Status, 64))
 	}
-	return nil, &agentError{errors.New(p.Error), response.StatusCode, p.Again, p.AtWork}
+	return nil, &agentError{errors.New(p.Error), response.StatusCode, p.AtWork}
 }
 
 func (p *problem) check() error {

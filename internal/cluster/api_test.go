@@ -210,8 +210,8 @@ func bodies(o *offer) []checked {
 		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Parts: []partStatus{
 			{State: partRunning, RunID: "R", Load: Load{true, 1, 2}}, {State: partDone, Ended: &Ended{Text: text}}, {State: partGone, Text: text},
 		}},
-		&filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, strings.Repeat("ab", 32), true}}},
-		&runsFound{[]string{"n"}}, &problem{text, true, true},
+		&filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, true}}},
+		&runsFound{[]string{"n"}}, &problem{text, true},
 	}
 }
 

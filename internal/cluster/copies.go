@@ -61,6 +61,8 @@ type copyFile struct {
 	head []byte // the first line, until it is complete
 	is   bool   // the first line was checked
 	line lines
+
+	whole bool // it has all that an agent listed
 }
 
 // copyOf returns the copy of a run file, a new one if there is none. take gets the lines that are
@@ -169,44 +171,17 @@ func (f *copyFile) discard() error {
 	return err
 }
 
-// complete gives the copy its final name, which contains the checksum.
-func (f *copyFile) complete(e fileEntry) (string, error) {
-	switch got := hex.EncodeToString(f.sum.Sum(nil)); {
-	case !f.is:
+// complete gives the copy its final name. Another agent may have more of the file.
+func (f *copyFile) complete() (string, error) {
+	name := fmt.Sprintf("%s-p%d-%s.ktr", f.want.Host, f.want.Process, hex.EncodeToString(f.sum.Sum(nil)[:8]))
+	if !f.is {
 		return "", errForeign
-	case f.size != e.Bytes || got != e.SHA256:
-		return "", fmt.Errorf("its checksum is %.12s…, and %.12s… was promised", got, e.SHA256)
 	}
-	err := errors.Join(f.file.Close(), f.of.root.Rename(f.name, nameOf(e)))
+	err := f.of.root.Rename(f.name, name)
 	if err == nil {
-		f.file = nil
-		f.of.forget(f)
+		f.name, f.whole = name, true
 	}
-	return nameOf(e), err
-}
-
-// forget takes a copy that is complete from the open ones.
-func (c *copies) forget(f *copyFile) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, f.want.RunID)
-}
-
-// nameOf returns the name of a complete copy. A file that exists already is not fetched again.
-func nameOf(e fileEntry) string {
-	return fmt.Sprintf("%s-p%d-%s.ktr", e.Host, e.Process, e.SHA256[:16])
-}
-
-// exists reports whether the complete file is in the folder.
-func (c *copies) exists(e fileEntry) bool {
-	have, err := c.root.Open(nameOf(e))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = have.Close() }() // it was only read from
-	sum := sha256.New()
-	n, err := io.Copy(sum, have)
-	return err == nil && n == e.Bytes && hex.EncodeToString(sum.Sum(nil)) == e.SHA256
+	return name, err
 }
 
 // cut returns the paths of the copies that are not complete and have a load.
@@ -215,7 +190,7 @@ func (c *copies) cut() []string {
 	defer c.mu.Unlock()
 	var files []string
 	for _, f := range c.open {
-		if f.file == nil || !f.line.started {
+		if f.file == nil || f.whole || !f.line.started {
 			continue
 		}
 		files = append(files, filepath.Join(c.dir, f.name))
@@ -231,7 +206,7 @@ func (c *copies) close(keep bool) {
 		if f.file == nil {
 			continue
 		}
-		if !keep || !f.line.started {
+		if !f.whole && (!keep || !f.line.started) {
 			_ = f.discard() // the next kt tries again
 			continue
 		}
@@ -326,24 +301,23 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 
 // Times and limits of fetching run files.
 const (
-	fetchTimeout = 30 * time.Second // for a listing, before which an agent may have to read whole files, and without a byte
+	fetchTimeout = 30 * time.Second // for a listing, and without a byte
 	fetchRetries = 5                // attempts in a row without a byte
 	fetchAtOnce  = 4                // hosts at a time; more do not make one network faster
 	retryMost    = 2 * time.Second  // the longest wait between two attempts
 )
 
 // retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
-// agentError is final, unless it says that another request gets further.
+// agentError is final.
 func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
 	wait := 100 * time.Millisecond
 	for left := fetchRetries; ; {
 		progress, err := do(ctx)
 		var said *agentError
-		final := errors.As(err, &said) && !said.again
-		if err == nil || final || ctx.Err() != nil {
+		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
 			return err
 		}
-		if progress || said != nil {
+		if progress {
 			left, wait = fetchRetries, 100*time.Millisecond
 		}
 		if left--; left < 0 {
@@ -397,9 +371,6 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted 
 				return
 			}
 			all[i].answered = true
-			if found.Unread > 0 {
-				all[i].problems = append(all[i].problems, fmt.Errorf("%d of its files could not be read", found.Unread))
-			}
 			for _, e := range found.Files {
 				if wanted != nil && !wanted(&p, e) {
 					continue
@@ -428,8 +399,6 @@ func (g *fetched) fetch(ctx context.Context, c *Client, p *Peer, e fileEntry, ru
 // file completes the copy of a listed file and returns its name in the folder.
 func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string, most int64, to *copies) (string, error) {
 	switch {
-	case to.exists(e):
-		return nameOf(e), nil
 	case e.Run != run && e.Epoch != run:
 		return "", errForeign
 	case e.Bytes > most:
@@ -441,18 +410,15 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 		return "", err
 	}
 	defer release()
-	if to.exists(e) { // another agent has it too
-		return nameOf(e), nil
-	}
-	f.most = e.Bytes
-	if f.file == nil || f.size > e.Bytes { // nothing was followed, or could be written
+	f.most = max(f.most, e.Bytes)
+	if f.file == nil { // nothing was followed, or could be written
 		if err := f.restart(e.Bytes); err != nil {
 			return "", err
 		}
 	}
 	err = retry(ctx, func(ctx context.Context) (bool, error) {
 		before := f.size
-		if f.size == e.Bytes {
+		if f.size >= e.Bytes {
 			return true, nil
 		}
 		err := c.pull(ctx, addr, f, e.Bytes, false)
@@ -463,7 +429,7 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	})
 	name := ""
 	if err == nil {
-		name, err = f.complete(e)
+		name, err = f.complete()
 	}
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, f.discard())
@@ -476,7 +442,7 @@ func (f *copyFile) restart(size int64) error {
 	if err := errors.Join(f.discard(), f.of.quota.enough(size)); err != nil {
 		return err
 	}
-	f.size, f.sum, f.head, f.is, f.line = 0, sha256.New(), nil, false, lines{take: f.line.take}
+	f.size, f.sum, f.head, f.is, f.line = 0, sha256.New(), nil, false, lines{}
 	return f.create()
 }
 

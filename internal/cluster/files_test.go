@@ -76,9 +76,9 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		if len(got) != 2 || !bytes.Equal(got[0], one) || !bytes.Equal(got[1], two) {
 			t.Errorf("files %q", files)
 		}
-		again, _ := w.client().Results(t.Context(), w.peers("a", "b"), "nightly", dir)
+		again, _ := w.client().Results(t.Context(), w.peers("a", "a", "b"), "nightly", dir)
 		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(files, again) || len(here) != 2 {
-			t.Errorf("fetched again, the folder holds %q", here)
+			t.Errorf("fetched again, from two agents with one folder, the folder holds %q", here)
 		}
 		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "nigthly", t.TempDir())
 		var unknown *UnknownRunError
@@ -136,17 +136,6 @@ func (f *flaky) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// twisted is a body of which a byte is changed.
-type twisted struct{ io.ReadCloser }
-
-func (w *twisted) Read(b []byte) (int, error) {
-	n, err := w.ReadCloser.Read(b)
-	if n > 10_000 {
-		b[n-1] ^= 1
-	}
-	return n, err
-}
-
 func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -154,7 +143,7 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 		w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
 		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 5<<20)
 		pieces := 0
-		fetch := func(change func(io.ReadCloser) io.ReadCloser) ([]string, []error, string) {
+		fetch := func(change func(io.ReadCloser) io.ReadCloser) ([]string, []error) {
 			dir := t.TempDir()
 			c := w.through(t, func(path string, body io.ReadCloser) io.ReadCloser {
 				if !strings.HasPrefix(path, "/v1/files/") {
@@ -164,24 +153,17 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 				return change(body)
 			})
 			files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
-			return files, problems, dir
+			return files, problems
 		}
-		files, problems, _ := fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 1 << 20} })
+		files, problems := fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 1 << 20} })
 		if len(problems) > 0 || len(files) != 1 {
 			t.Fatalf("files %q, problems %v", files, problems)
 		}
 		if b, _ := os.ReadFile(files[0]); !bytes.Equal(b, want) || pieces != 6 {
 			t.Errorf("%d bytes of %d came in %d pieces, want 6", len(b), len(want), pieces)
 		}
-		files, problems, dir := fetch(func(b io.ReadCloser) io.ReadCloser { return &twisted{b} })
-		if len(files) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), "its checksum is") {
-			t.Errorf("bytes that changed: files %q, problems %v", files, problems)
-		}
-		if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
-			t.Errorf("bytes that changed left %q", here)
-		}
 		began := time.Now()
-		_, problems, _ = fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 0} })
+		_, problems = fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 0} })
 		if len(problems) != 1 || time.Since(began) > time.Minute {
 			t.Errorf("a stream that breaks at once: %v after %v", problems, time.Since(began))
 		}
@@ -238,9 +220,9 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 						return answer, nil
 					}
 					var list filesFound
-					for i := range 20 {
+					for range 20 {
 						list.Files = append(list.Files, fileEntry{
-							RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes, SHA256: fmt.Sprintf("%064x", i),
+							RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes,
 						})
 					}
 					b, err := json.Marshal(list)
@@ -363,7 +345,7 @@ func TestAListingFitsAnAnswer(t *testing.T) {
 	for i := range maxListed {
 		name := strings.Repeat("n", 64)
 		found.Files = append(found.Files, fileEntry{
-			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, SHA256: strings.Repeat("a", 64), AtWork: true,
+			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, AtWork: true,
 		})
 	}
 	b, err := json.Marshal(found)
