@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/input"
 )
 
@@ -28,7 +28,7 @@ key. Without FILE, or with -, kt writes the key to standard output.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			text := wire.NewKey().Text() + "\n"
+			text := port.NewKey().Text() + "\n"
 			if len(args) == 0 || args[0] == "-" {
 				_, err := fmt.Fprint(env.Stdout, text)
 				return err

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
@@ -89,7 +89,7 @@ func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
 }
 
 // readKey is nil when no file is named: agents on this host may need none.
-func readKey(path string) (*wire.Key, error) {
+func readKey(path string) (*port.Key, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -98,7 +98,7 @@ func readKey(path string) (*wire.Key, error) {
 		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	key, err := wire.ReadKey(f)
+	key, err := port.ReadKey(f)
 	if err != nil {
 		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/host"
 )
@@ -21,7 +22,7 @@ import (
 // AgentOptions configure an agent. Info, Dir, Keep, Spawn, Now and Log have to be set.
 type AgentOptions struct {
 	Info      Info
-	Key       *wire.Key // nil: the agent serves this machine only
+	Key       *port.Key // nil: the agent serves this machine only
 	Bind      string    // host:port of the one port, TCP and UDP
 	Advertise string    // host:port for the other hosts; "": as bound
 	Join      []string  // host:port of other agents
@@ -65,33 +66,45 @@ func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) err
 		return err
 	}
 	defer a.close()
-	server := &wire.Server{Key: o.Key, Log: o.Log, MaxConns: maxStreams}
-	server.Handle = func(ctx context.Context, c *wire.Conn) { a.handle(ctx, c) }
-	options := gossip.Options{
-		Bind: o.Bind, Advertise: o.Advertise, Join: o.Join, Info: a.presence(),
-		Streams: server.Serve, Log: o.Log,
-	}
-	if o.Key != nil {
-		k := o.Key.Derive("gossip")
-		options.Key = &k
-	}
-	g, err := gossip.Start(options)
+	l, err := port.Listen(o.Bind, port.Options{Key: o.Key, Log: o.Log})
 	if err != nil {
 		return err
+	}
+	g, err := gossip.Start(gossip.Options{Port: l, Key: o.Key, Advertise: o.Advertise, Join: o.Join, Info: a.presence(), Log: o.Log})
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
 	a.mu.Lock()
 	a.gossip = g
 	a.mu.Unlock()
-	listening(g.Addr())
+	var streams sync.WaitGroup
+	serving, end := context.WithCancel(context.Background()) // longer than ctx, so that the end of a load is told
+	streams.Go(func() { a.takeStreams(serving, l.Streams()) })
+	listening(l.Addr().String())
 	<-ctx.Done()
 	a.stop()
-	server.Close()
-	return g.Close()
+	end()
+	streams.Wait()
+	return errors.Join(g.Close(), l.Close())
 }
 
-// maxStreams bounds the streams at a time. A coordinator needs one for the run and one to fetch
-// files.
-const maxStreams = 32
+// takeStreams serves streams until ctx ends, and then closes them and waits for their end.
+func (a *agent) takeStreams(ctx context.Context, streams <-chan net.Conn) {
+	var open sync.WaitGroup
+	defer open.Wait()
+	for {
+		select {
+		case conn := <-streams:
+			s := wire.New(conn)
+			open.Go(func() {
+				defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+				a.handle(ctx, s)
+			})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // agent is the part of an agent that is independent of the network.
 type agent struct {

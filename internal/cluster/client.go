@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/cluster/wire"
 )
 
 // Client talks to agents. All fields but Key have to be set.
 type Client struct {
-	Key     *wire.Key // nil: only agents on this machine
+	Key     *port.Key // nil: only agents on this machine
 	Version string    // of this kt
 	Now     func() time.Time
 	Log     func(text string) // gets lines for the user
@@ -90,7 +91,7 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 // refused the key is running, and its own error has the advice.
 func noAnswer(errs []error) error {
 	err := errors.Join(errs...)
-	if errors.Is(err, wire.ErrAuth) || errors.Is(err, wire.ErrNeedsKey) {
+	if errors.Is(err, port.ErrAuth) || errors.Is(err, port.ErrNeedsKey) {
 		return err
 	}
 	return fmt.Errorf("no agent answers: %w; start kt agent there, or name one that runs with --join HOST", err)

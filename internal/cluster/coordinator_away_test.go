@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -513,7 +514,7 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 
 func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {
 	for err, tail := range map[error]bool{
-		fmt.Errorf("vm1: %w", wire.ErrAuth): false, errors.New("vm1: connection refused"): true,
+		fmt.Errorf("vm1: %w", port.ErrAuth): false, errors.New("vm1: connection refused"): true,
 	} {
 		if text := noAnswer([]error{err}).Error(); strings.Contains(text, "start kt agent") != tail || strings.HasPrefix(text, "no agent answers") != tail {
 			t.Errorf("%v: it is told as %q", err, text)

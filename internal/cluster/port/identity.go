@@ -18,6 +18,8 @@ const (
 	HTTP   = "kt-http/" + Version   // HTTP/2
 	Gossip = "kt-gossip/" + Version // memberlist's TCP connections
 
+	Stream = "kt-stream/1" // the streams of package wire, as long as there are any
+
 	// Version is the version of all protocols. Both sides must have the same.
 	Version = "2"
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type Listener struct {
 	key      *Key
 	limits   Limits
 	identity identity
+	addr     *net.TCPAddr
 	tcp      *net.TCPListener
 	udp      *net.UDPConn
 
@@ -32,6 +34,7 @@ type Listener struct {
 	journal *journal
 	http    *entrance
 	gossip  *entrance
+	streams *entrance
 	server  server
 
 	closing sync.Once
@@ -54,22 +57,27 @@ func Listen(bind string, o Options) (*Listener, error) {
 	}
 	limits := o.Limits.defaults()
 	l := &Listener{key: o.Key, limits: limits, identity: newIdentity(o.Key), tcp: tcp, udp: udp, journal: &journal{log: o.Log}}
+	// The kernel's address of all interfaces would be that of IPv6.
+	l.addr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port()))
 	l.lobby = lobby{max: limits.Pending, after: limits.HandshakeTimeout, told: func(g *guest, why string) { l.refused(g, why) }}
 	l.rates = rates{source: limits.SourceRate, total: limits.TotalRate, longest: limits.HandshakeTimeout / 2}
-	l.http, l.gossip = newEntrance(tcp.Addr(), limits), newEntrance(tcp.Addr(), limits)
+	l.http, l.gossip, l.streams = newEntrance(l.addr, limits), newEntrance(l.addr, limits), newEntrance(l.addr, limits)
 	l.server.init(l)
 	l.accepts.Go(l.accept)
 	return l, nil
 }
 
 // Addr returns the address that this agent listens on.
-func (l *Listener) Addr() net.Addr { return l.tcp.Addr() }
+func (l *Listener) Addr() net.Addr { return l.addr }
 
 // UDP returns the socket for packets at the same address. Close closes it.
 func (l *Listener) UDP() *net.UDPConn { return l.udp }
 
 // Gossip returns the channel of the authenticated gossip connections. It is never closed.
 func (l *Listener) Gossip() <-chan net.Conn { return l.gossip.conns }
+
+// Streams returns the channel of the authenticated connections of package wire. It is never closed.
+func (l *Listener) Streams() <-chan net.Conn { return l.streams.conns }
 
 // Serve answers HTTP/2 requests with h until Close. It is called once. Bodies of requests are
 // bounded as by http.MaxBytesReader. A write of h fails when the peer has taken nothing for long.
@@ -100,6 +108,7 @@ func (l *Listener) Close() (err error) {
 		l.lobby.close()
 		_ = l.http.Close()
 		_ = l.gossip.Close()
+		_ = l.streams.Close()
 		l.server.close()
 		l.lobby.wait()
 		l.journal.flush()
@@ -144,6 +153,8 @@ func (l *Listener) see(g *guest) {
 		l.admit(g, c, l.http, -1)
 	case Gossip:
 		l.admit(g, c, l.gossip, gossipBytes)
+	case Stream:
+		l.admit(g, c, l.streams, -1)
 	default:
 		_, _ = fmt.Fprintln(c, Version) // the other side is about to end, whatever comes of it
 		_ = c.Close()
@@ -185,7 +196,7 @@ var (
 // config returns the TLS settings for a guest.
 func (l *Listener) config(g *guest) *tls.Config {
 	c := l.identity.config(l.identity.verifyPeer)
-	c.NextProtos = []string{HTTP, Gossip, generic, versions}
+	c.NextProtos = []string{HTTP, Gossip, Stream, generic, versions}
 	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if len(hello.SupportedProtos) > 0 && !slices.ContainsFunc(hello.SupportedProtos, func(p string) bool { return slices.Contains(c.NextProtos, p) }) {
 			return nil, errForeign

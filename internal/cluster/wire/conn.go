@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 // SendTimeout is the longest time of a Send without a deadline in its context. It is longer than
@@ -18,13 +20,23 @@ const SendTimeout = 30 * time.Second
 // Conn is one stream of messages. Any goroutine may send, and one may receive.
 type Conn struct {
 	conn net.Conn
-	in   opener
+	in   reader
 
 	turn chan struct{} // holds a token, whose owner may use out
-	out  sealer
+	out  writer
 }
 
-func newConn(conn net.Conn) *Conn {
+// Dial opens a stream to an agent at host:port. Its errors are those of port.Dial.
+func Dial(ctx context.Context, addr string, key *port.Key) (*Conn, error) {
+	conn, err := port.Dial(ctx, addr, key, port.Stream)
+	if err != nil {
+		return nil, err
+	}
+	return New(conn), nil
+}
+
+// New returns the stream of a connection, and takes it over.
+func New(conn net.Conn) *Conn {
 	c := &Conn{conn: conn, turn: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
 	return c
@@ -73,7 +85,7 @@ func (c *Conn) send(ctx context.Context, typ FrameType, payload []byte) error {
 
 // Receive waits for the next message. The caller owns the payload. After the end of its context
 // the next call goes on where it stopped. The error is ErrClosed after the end of the stream.
-// ErrForged and ErrTooLarge end the stream.
+// ErrTooLarge ends the stream.
 func (c *Conn) Receive(ctx context.Context) (FrameType, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, nil, err
@@ -84,7 +96,7 @@ func (c *Conn) Receive(ctx context.Context) (FrameType, []byte, error) {
 	if err == nil {
 		return typ, payload, nil
 	}
-	if errors.Is(err, ErrForged) || errors.Is(err, ErrTooLarge) {
+	if errors.Is(err, ErrTooLarge) {
 		_ = c.conn.Close()
 	} else {
 		err = c.why(ctx, err)

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/cipher"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,47 +17,29 @@ type FrameType byte
 const (
 	lengthSize = 4
 	typeSize   = 1
-	tagSize    = 16                 // of AES-GCM
-	overhead   = typeSize + tagSize // of a sealed frame, beside its payload
 )
 
-// counter numbers the frames of one direction. Each direction has its own key, so no nonce is
-// used twice with one key.
-type counter struct {
-	n     uint64
-	nonce [12]byte
+// Errors for errors.Is.
+var (
+	// ErrTooLarge: a message, or the length of a frame, is over MaxFrame.
+	ErrTooLarge = errors.New("message too large")
+	// ErrClosed: one side or the network has ended the stream.
+	ErrClosed = errors.New("the stream is closed")
+)
+
+// writer makes the frames of one direction.
+type writer struct{ frame []byte } // reused
+
+// next returns the next frame. It is valid until the next call.
+func (w *writer) next(typ FrameType, payload []byte) []byte {
+	f := slices.Grow(w.frame[:0], lengthSize+typeSize+len(payload))
+	f = binary.BigEndian.AppendUint32(f, uint32(typeSize+len(payload)))
+	w.frame = append(append(f, byte(typ)), payload...)
+	return w.frame
 }
 
-// next returns the nonce of the next frame, valid until the next call.
-func (c *counter) next() []byte {
-	binary.BigEndian.PutUint64(c.nonce[4:], c.n)
-	c.n++
-	return c.nonce[:]
-}
-
-// sealer makes the frames of one direction.
-type sealer struct {
-	seal   cipher.AEAD
-	number counter
-	frame  []byte // reused
-}
-
-// next returns the next frame: the length and the sealed bytes. It is valid until the next call.
-func (s *sealer) next(typ FrameType, payload []byte) []byte {
-	f := slices.Grow(s.frame[:0], lengthSize+overhead+len(payload))
-	f = binary.BigEndian.AppendUint32(f, uint32(overhead+len(payload)))
-	f = append(append(f, byte(typ)), payload...)
-	sealed := s.seal.Seal(f[lengthSize:lengthSize], s.number.next(), f[lengthSize:], f[:lengthSize])
-	s.frame = f[:lengthSize+len(sealed)]
-	return s.frame
-}
-
-// opener reads the frames of one direction. After an interruption it goes on where it stopped.
-type opener struct {
-	seal   cipher.AEAD
-	number counter
-	max    int // bytes of a payload
-
+// reader reads the frames of one direction. After an interruption it goes on where it stopped.
+type reader struct {
 	length    [lengthSize]byte
 	hasLength int // bytes of it
 	body      []byte
@@ -66,8 +47,8 @@ type opener struct {
 }
 
 // next reads a frame. It returns errors of the reader unchanged, but io.ErrUnexpectedEOF for an
-// end within a frame. It must not be called again after ErrTooLarge or ErrForged.
-func (o *opener) next(r io.Reader) (FrameType, []byte, error) {
+// end within a frame. It must not be called again after ErrTooLarge.
+func (o *reader) next(r io.Reader) (FrameType, []byte, error) {
 	if err := fill(r, o.length[:], &o.hasLength); err != nil {
 		if errors.Is(err, io.EOF) && o.hasLength > 0 {
 			err = io.ErrUnexpectedEOF
@@ -76,16 +57,12 @@ func (o *opener) next(r io.Reader) (FrameType, []byte, error) {
 	}
 	if o.body == nil {
 		o.hasBody = 0
-		switch n := binary.BigEndian.Uint32(o.length[:]); {
-		case uint64(n) > uint64(o.max)+overhead:
+		n := binary.BigEndian.Uint32(o.length[:])
+		if n < typeSize || n > MaxFrame+typeSize {
 			o.hasLength = 0
 			return 0, nil, fmt.Errorf("a frame of %d bytes: %w", n, ErrTooLarge)
-		case n < overhead:
-			o.hasLength = 0
-			return 0, nil, fmt.Errorf("a frame of %d bytes: %w", n, ErrForged)
-		default:
-			o.body = make([]byte, n)
 		}
+		o.body = make([]byte, n)
 	}
 	if err := fill(r, o.body, &o.hasBody); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -93,11 +70,8 @@ func (o *opener) next(r io.Reader) (FrameType, []byte, error) {
 		}
 		return 0, nil, err
 	}
-	plain, err := o.seal.Open(o.body[:0], o.number.next(), o.body, o.length[:])
+	plain := o.body
 	o.body, o.hasLength = nil, 0
-	if err != nil {
-		return 0, nil, fmt.Errorf("frame %d: %w", o.number.n-1, ErrForged)
-	}
 	return FrameType(plain[0]), plain[typeSize:], nil
 }
 
