@@ -1,14 +1,9 @@
 package cluster
 
 import (
-	"context"
-	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"

@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"sync"
 
+	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
@@ -23,12 +26,19 @@ func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) err
 		return err
 	}
 	a.note = l.Note
-	served := make(chan error, 1)
-	go func() { served <- l.Serve(a.handler()) }()
+	g, err := gossip.Start(gossip.Options{Port: l, Key: o.Key, Advertise: o.Advertise, Join: o.Join, Info: a.presence(), Log: o.Log})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	a.mu.Lock()
+	a.gossip = g
+	a.mu.Unlock()
+	var serving sync.WaitGroup
+	serving.Go(func() { err = l.Serve(a.handler()) }) // longer than ctx, so that the end of a load is told
 	listening(l.Addr().String())
 	<-ctx.Done()
 	a.stop()
-	err = l.Close()
-	<-served
-	return err
+	closed := errors.Join(g.Close(), l.Close())
+	serving.Wait()
+	return errors.Join(err, closed)
 }

@@ -16,23 +16,27 @@ import (
 )
 
 // Client returns an HTTP client of agents, whose connections are authenticated: one for each
-// agent, which is given up when the agent does not answer pings. URLs are "http://host:port/…".
+// agent, or more if more requests than Limits.Streams are under way. A connection is given up when
+// the agent does not answer pings. URLs are "http://host:port/…".
 // Errors of requests wrap those of Dial. Without a key only agents on this machine are reached.
-func Client(key *Key) *http.Client {
+func Client(key *Key) *http.Client { return newClient(key, pingAfter, pingFor) }
+
+// newClient is Client with a time without news before a ping, and a time for its answer.
+func newClient(key *Key, after, within time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return Dial(ctx, addr, key, HTTP) },
 			Protocols:   onlyHTTP2(),
 			HTTP2: &http.HTTP2Config{
-				StrictMaxConcurrentRequests: true,
-				MaxDecoderHeaderTableSize:   headerTable,
-				MaxEncoderHeaderTableSize:   headerTable,
-				MaxReceiveBufferPerStream:   answerBuffer,
-				SendPingTimeout:             pingAfter,
-				PingTimeout:                 pingFor,
-				WriteByteTimeout:            pingAfter + pingFor,
+				// StrictMaxConcurrentRequests would keep to one connection, and hangs when as many
+				// requests as may run at a time wait for their turn.
+				MaxDecoderHeaderTableSize: headerTable,
+				MaxEncoderHeaderTableSize: headerTable,
+				MaxReceiveBufferPerStream: answerBuffer,
+				SendPingTimeout:           after,
+				PingTimeout:               within,
+				WriteByteTimeout:          after + within,
 			},
-			MaxConnsPerHost:        1,
 			IdleConnTimeout:        time.Minute,
 			MaxResponseHeaderBytes: answerHeader,
 		},

@@ -26,15 +26,17 @@ func (e *OptionError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// failure is an error with a text of its own, which errors.Is still recognizes.
-type failure struct {
+// Error is the reason why there is no connection, as a sentence for users without the address.
+type Error struct {
 	text string
 	is   error
 }
 
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.is }
+func (e *Error) Error() string { return e.text }
+
+// Unwrap returns the error for errors.Is.
+func (e *Error) Unwrap() error { return e.is }
 
 func failed(is error, format string, args ...any) error {
-	return &failure{text: fmt.Sprintf(format, args...), is: is}
+	return &Error{text: fmt.Sprintf(format, args...), is: is}
 }

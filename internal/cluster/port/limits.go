@@ -70,11 +70,11 @@ func (l Limits) defaults() Limits {
 	}
 	set(&l.Pending, 256) // a goroutine, a descriptor and up to 20 KiB each
 	last(&l.HandshakeTimeout, handshakeTimeout)
-	set(&l.SourceRate, 100)
-	set(&l.TotalRate, 500)
+	set(&l.SourceRate, 50) // of about 0.6 ms of CPU time each
+	set(&l.TotalRate, 200)
 	set(&l.Connections, 128) // several times those of 64 agents that join through one
 	set(&l.SourceConnections, 32)
-	set(&l.Streams, 64)
+	set(&l.Streams, 100)
 	set(&l.HeaderBytes, 16<<10)
 	if l.BodyBytes == 0 {
 		l.BodyBytes = 1 << 20

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type Listener struct {
 	key      *Key
 	limits   Limits
 	identity identity
+	addr     *net.TCPAddr
 	tcp      *net.TCPListener
 	udp      *net.UDPConn
 
@@ -54,16 +56,18 @@ func Listen(bind string, o Options) (*Listener, error) {
 	}
 	limits := o.Limits.defaults()
 	l := &Listener{key: o.Key, limits: limits, identity: newIdentity(o.Key), tcp: tcp, udp: udp, journal: &journal{log: o.Log}}
+	// The kernel's address of all interfaces would be that of IPv6.
+	l.addr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port()))
 	l.lobby = lobby{max: limits.Pending, after: limits.HandshakeTimeout, told: func(g *guest, why string) { l.refused(g, why) }}
 	l.rates = rates{source: limits.SourceRate, total: limits.TotalRate, longest: limits.HandshakeTimeout / 2}
-	l.http, l.gossip = newEntrance(tcp.Addr(), limits), newEntrance(tcp.Addr(), limits)
+	l.http, l.gossip = newEntrance(l.addr, limits), newEntrance(l.addr, limits)
 	l.server.init(l)
 	l.accepts.Go(l.accept)
 	return l, nil
 }
 
 // Addr returns the address that this agent listens on.
-func (l *Listener) Addr() net.Addr { return l.tcp.Addr() }
+func (l *Listener) Addr() net.Addr { return l.addr }
 
 // UDP returns the socket for packets at the same address. Close closes it.
 func (l *Listener) UDP() *net.UDPConn { return l.udp }
