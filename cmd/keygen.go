@@ -13,7 +13,7 @@ import (
 )
 
 func newKeygen(env *Env) *cobra.Command {
-	pem := ""
+	var pem bool
 	c := &cobra.Command{
 		Use:   "keygen [FILE]",
 		Short: "Make a key for agents and the hosts that start loads",
@@ -21,24 +21,28 @@ func newKeygen(env *Env) *cobra.Command {
 key can ask every agent with the same key for a load: copy it as you would a private
 key. Without FILE, or with -, kt writes the key to standard output.
 
-With --pem kt makes no key: it prints an existing one as a certificate and a private key, for
-generic clients of agents, such as curl (see docs/agent-api.md).`,
+With --pem, kt makes no key. It reads the one in FILE and writes the certificate and the
+private key of its owners to standard output, for clients such as openssl and curl.`,
 		Example: `  kt keygen kt.key
   scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key
-
-  # ask an agent by hand
-  kt keygen --pem kt.key > kt.pem
-  curl --http2-prior-knowledge --cert kt.pem --cacert kt.pem \
-      --connect-to kt:7946:vm14:7946 https://kt:7946/v1/state`,
+  (umask 077 && kt keygen --pem kt.key >kt.pem)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError(fmt.Errorf("kt keygen writes one key: %q is a second file; leave it out", args[1]))
 			}
+			if pem && len(args) == 0 {
+				return usageError(errors.New("--pem: name the file with the key, as in kt keygen --pem kt.key"))
+			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if pem != "" {
-				return printPEM(env, pem, args)
+			if pem {
+				key, err := openKey(args[0])
+				if err != nil {
+					return usageError(fmt.Errorf("--pem: %s: %w", args[0], err))
+				}
+				_, err = env.Stdout.Write(key.PEM())
+				return err
 			}
 			text := port.NewKey().Text() + "\n"
 			if len(args) == 0 || args[0] == "-" {
@@ -48,21 +52,8 @@ generic clients of agents, such as curl (see docs/agent-api.md).`,
 			return writeKey(env, args[0], text)
 		},
 	}
-	c.Flags().StringVar(&pem, "pem", "", "print the key of `KEY-FILE` as a certificate and a private key, and stop")
+	c.Flags().BoolVar(&pem, "pem", false, "write the certificate and private key of the key in FILE, for openssl and curl")
 	return c
-}
-
-// printPEM prints an existing key for generic clients.
-func printPEM(env *Env, path string, args []string) error {
-	if len(args) > 0 {
-		return usageError(fmt.Errorf("--pem prints to standard output: leave %q out, and redirect it", args[0]))
-	}
-	key, err := readKey(path)
-	if err != nil {
-		return err
-	}
-	_, err = env.Stdout.Write(key.PEM())
-	return err
 }
 
 // writeKey never overwrites a key: agents that have the old one would be lost.

@@ -34,7 +34,7 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkThroughput(b *testing.B) {
 	key := newKey()
 	const size = 256 << 10 // as run files are read
-	a := serve(b, Options{Key: key}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a := serve(b, Options{Key: key}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		payload := make([]byte, size)
 		for {
 			if _, err := w.Write(payload); err != nil {

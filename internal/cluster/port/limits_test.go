@@ -128,8 +128,8 @@ func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
 	for open := true; open; {
 		answers(t, c, a.addr) // on the same connection
 		select {
-		case <-ended:
-			open = false
+		case err := <-ended:
+			open = err == nil // it is not
 		case <-time.After(time.Millisecond):
 		}
 	}

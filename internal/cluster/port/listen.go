@@ -175,7 +175,7 @@ func (l *Listener) dismiss(g *guest, why string) {
 	if !l.lobby.leave(g) {
 		return
 	}
-	_ = g.Conn.Close()
+	_ = g.Close()
 	if why != "" {
 		l.refused(g, why)
 	}

@@ -110,7 +110,7 @@ func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 		case row.text != "" && (err == nil || err.Error() != row.text || row.is != nil && !errors.Is(err, row.is)):
 			t.Errorf("%s: %v, want %q that is %v", row.name, err, row.text, row.is)
 		}
-		if row.is == nil || row.is == syscall.ECONNREFUSED {
+		if row.is == nil || errors.Is(row.is, syscall.ECONNREFUSED) {
 			continue
 		}
 		if _, err := ask(client(t, row.key), row.addr, ""); !errors.Is(err, row.is) {
@@ -179,7 +179,7 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- l.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		done <- l.Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			running.Add(1)
 			<-r.Context().Done()
 			running.Add(-1)

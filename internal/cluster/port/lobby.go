@@ -17,6 +17,7 @@ type lobby struct {
 
 	mu     sync.Mutex
 	in     map[*guest]bool
+	count  map[source]int // the number of guests of each source
 	seq    uint64
 	closed bool
 
@@ -45,11 +46,12 @@ func (l *lobby) enter(conn net.Conn, see func(*guest)) {
 		return
 	}
 	if l.in == nil {
-		l.in = make(map[*guest]bool)
+		l.in, l.count = make(map[*guest]bool), make(map[source]int)
 	}
 	l.seq++
 	g.seq = l.seq
 	l.in[g] = true
+	l.count[g.from]++
 	l.wg.Add(1)
 	g.timer = time.AfterFunc(l.after, func() {
 		defer l.wg.Done()
@@ -72,20 +74,16 @@ func (l *lobby) enter(conn net.Conn, see func(*guest)) {
 // Handshakes are bounded by their rate, so connections that send nothing drop none of them. Other
 // machines, however many, take no more than half of the places from this one.
 func (l *lobby) crowd() *guest {
-	count := make(map[source]int)
-	for g := range l.in {
-		count[g.from]++
-	}
-	spared := count[here] <= l.max/2
+	spared := l.count[here] <= l.max/2
 	most := 0
-	for from, n := range count {
+	for from, n := range l.count {
 		if from != here || !spared {
 			most = max(most, n)
 		}
 	}
 	var out *guest
 	for g := range l.in {
-		if count[g.from] == most && (g.from != here || !spared) && (out == nil || g.before(out)) {
+		if (out == nil || g.before(out)) && l.count[g.from] == most && (g.from != here || !spared) {
 			out = g
 		}
 	}
@@ -120,6 +118,9 @@ func (l *lobby) remove(g *guest) bool {
 		return false
 	}
 	delete(l.in, g)
+	if l.count[g.from]--; l.count[g.from] == 0 {
+		delete(l.count, g.from)
+	}
 	if g.timer.Stop() {
 		l.wg.Done()
 	}
