@@ -26,6 +26,7 @@ type merge struct {
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
 	notes   []string              // differences between the parts
+	apart   string                // why the parts are not added up; "": they are
 	limits  []string              // judged instead of those of the parts; none: those of the parts
 	each    func(w *stats.Window) // called for each merged window; nil: nobody asks
 }
@@ -44,12 +45,12 @@ type mergedPart struct {
 	topics []int32      // numbers of its partitions among those of all: see topics.places
 	fold   *result.Fold // of itself
 	doc    result.Result
-	did    stats.Window    // counts in the overlap, if rates are over it
-	gaps   []stats.Gap     // without an acknowledgement, by its own time
-	bad    *result.BadLine // newly found; nil: none
-	out    chan *partSecond
-	head   *partSecond // received from out and not merged; nil: out is closed
-	usage  Usage       // of its newest second
+	did    stats.Window     // counts in the overlap, if rates are over it
+	gaps   []stats.Gap      // without an acknowledgement, by its own time
+	bad    *result.BadLine  // newly found; nil: none
+	out    chan *partSecond // nil: its seconds are not merged
+	head   *partSecond      // received from out and not merged; nil: out is closed
+	usage  Usage            // of its newest second
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -73,6 +74,9 @@ func newMerge(runFiles []*runFile) *merge {
 	m.chooseCounted()
 	m.begin(m.counted())
 	m.align()
+	if len(m.parts) > 0 {
+		m.apart = m.different()
+	}
 	return m
 }
 
@@ -251,6 +255,10 @@ func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot
 	if len(m.parts) == 0 {
 		return r, last, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
+	if m.apart != "" {
+		r, err = m.beside(ctx, runFiles)
+		return r, last, err
+	}
 	whole := result.NewFold(m.header(runFiles))
 	if err := m.read(ctx, whole); err != nil {
 		return r, last, err
@@ -263,22 +271,28 @@ func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot
 	return r, last, nil
 }
 
-// read reads all parts, each into its own fold and those that count into the whole.
+// read reads all parts, each into its own fold and those that count into the whole, which may be nil.
 func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
 	for _, p := range m.parts {
-		p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
+		if whole != nil && p.counted {
+			p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
+		}
 		reading.Go(func() {
-			defer close(p.out)
+			if p.out != nil {
+				defer close(p.out)
+			}
 			err := p.read(ctx)
 			if err != nil && !errors.As(err, &p.bad) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
 	}
-	m.combine(whole)
+	if whole != nil {
+		m.combine(whole)
+	}
 	reading.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -17,6 +17,7 @@ const mib = 1 << 20
 // frame is the time over which rates are.
 type frame struct {
 	from, to  time.Duration // whole seconds of common time; both 0: rates are over the whole run
+	own       bool          // those of each part are over its own time
 	noOverlap string        // reason why there is no overlap; "": there is one
 }
 

@@ -64,12 +64,9 @@ func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error
 		}
 		return ctx.Err()
 	}
-	t := result.Together{Parts: verdict.Parts{NoOverlap: f.noOverlap, Short: f.noOverlap == saysShort, Count: len(parts)}, Stall: m.stall()}
+	t := result.Together{Parts: verdict.Parts{NoOverlap: f.noOverlap, Short: f.noOverlap == saysShort, Count: len(parts), Invalid: m.invalid()}, Stall: m.stall()}
 	var verdicts []*ledger.Verdict
 	for _, p := range parts {
-		for _, reason := range p.doc.Invalid {
-			t.Invalid = append(t.Invalid, p.label()+": "+reason)
-		}
 		t.Cores += p.cores()
 		verdicts = append(verdicts, p.verdict())
 	}
@@ -138,7 +135,10 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 		}
 		plans = append(plans, p.plan())
 	}
-	whole, _ := plan.Together(plans)
+	whole, _, ok := plan.Together(plans)
+	if !ok { // parts that do not count are of another load
+		whole = r.Plan
+	}
 	from, length := r.Throughput.FirstDueSeconds, r.Throughput.Seconds
 	if r.Plan.ReadsOnly() && r.Fetch != nil {
 		from, length = r.Fetch.FirstReadSeconds, r.Fetch.Seconds
