@@ -300,7 +300,7 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	var err error
 	for _, p := range m.parts {
 		if p.bad != nil {
-			err = errors.Join(err, p.readAgain(p.bad))
+			err = errors.Join(err, p.cutAt(p.bad))
 		}
 	}
 	return err

@@ -216,7 +216,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
 		var bad *result.BadLine
 		if errors.As(err, &bad) {
-			err = s.readAgain(bad)
+			err = s.cutAt(bad)
 		}
 		if err != nil {
 			return err
