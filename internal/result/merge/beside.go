@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,41 +56,21 @@ func (m *merge) oneLoad() error {
 	return nil
 }
 
-// beside returns the result of parts that make no load together: a row for each process and host, and no
-// figures of the whole.
-func (m *merge) beside(ctx context.Context, runFiles []*runFile) (result.Result, error) {
-	if len(m.limits) > 0 {
-		return result.Result{}, m.oneLoad()
-	}
-	header := m.header(runFiles)
-	if err := m.read(ctx, nil); err != nil {
-		return result.Result{}, err
-	}
+// bare returns the result of parts that make no load together, without rows.
+func (m *merge) bare(h result.Header) result.Result {
 	start := m.start()
 	r := result.Result{
-		Header: header, Trailer: m.trailer(nil), Start: &start, NotAddedUp: m.apart, Headline: "throughput",
+		Header: h, Trailer: m.trailer(nil), Start: &start, NotAddedUp: m.apart, Headline: "throughput", Invalid: m.invalid(),
 		BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "each process has a limit of its own"},
 		Errors:  result.Errors{}, Partitions: []result.PartitionRow{}, Brokers: []result.BrokerRow{}, Series: []result.Point{},
 	}
-	for _, p := range m.parts {
-		p.doc = p.fold.Result()
-	}
-	r.Invalid = m.invalid()
 	r.Valid = len(r.Invalid) == 0
-	o, _ := m.overlap()
-	r.Processes, r.Hosts = m.rows(&r, frame{own: true})
-	if err := m.busy(r.Hosts, result.Overlap{SpanSeconds: o.SpanSeconds}); err != nil {
-		return result.Result{}, err
-	}
-	r.RunFiles, r.Apart = m.listRunFiles(), apartOf(r.Processes)
-	say := append([]string{"different loads, side by side and not added up: " + m.apart}, m.notices(&r, "")...)
 	for _, p := range m.counted() {
 		if p.doc.Lost() || p.doc.Damaged() {
-			say = append(say, p.label()+" lost or damaged records: see kt report of its run file")
+			m.notes = append(m.notes, p.label()+" lost or damaged records: see kt report of its run file")
 		}
 	}
-	r.Notice = strings.Join(append(say, m.notes...), "; ")
-	return r, nil
+	return r
 }
 
 // invalid returns why the parts that count are not valid.

@@ -37,20 +37,30 @@ type mergedPart struct {
 	number  int // of the process, in the result
 	state   result.PartState
 	counted bool
-	named   bool          // several parts count: its own events begin with its name
-	late    time.Duration // after common time 0
-	shift   time.Duration // late in whole seconds: its own time plus shift is common time
 	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
+	placed
+	reading
 
-	topics []int32      // numbers of its partitions among those of all: see topics.places
-	fold   *result.Fold // of itself
-	doc    result.Result
-	did    stats.Window     // counts in the overlap, if rates are over it
-	gaps   []stats.Gap      // without an acknowledgement, by its own time
-	bad    *result.BadLine  // newly found; nil: none
-	out    chan *partSecond // nil: its seconds are not merged
-	head   *partSecond      // received from out and not merged; nil: out is closed
-	usage  Usage            // of its newest second
+	fold *result.Fold // of itself
+	doc  result.Result
+	did  stats.Window // counts in the overlap, if rates are over it
+	gaps []stats.Gap  // without an acknowledgement, by its own time
+}
+
+// placed is the place of a part among all parts.
+type placed struct {
+	late   time.Duration // after common time 0
+	shift  time.Duration // late in whole seconds: its own time plus shift is common time
+	named  bool          // several parts count: its own events begin with its name
+	topics []int32       // numbers of its partitions among those of all: see topics.places
+}
+
+// reading is a part while its seconds are merged.
+type reading struct {
+	out   chan *partSecond // nil: its seconds are not merged
+	head  *partSecond      // received from out and not merged; nil: out is closed
+	usage Usage            // of its newest second
+	bad   *result.BadLine  // newly found; nil: none
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -255,9 +265,10 @@ func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot
 	if len(m.parts) == 0 {
 		return r, last, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
-	if m.apart != "" {
-		r, err = m.beside(ctx, runFiles)
-		return r, last, err
+	if len(m.limits) > 0 {
+		if err := m.oneLoad(); err != nil {
+			return r, last, err
+		}
 	}
 	whole := result.NewFold(m.header(runFiles))
 	if err := m.read(ctx, whole); err != nil {
@@ -271,13 +282,13 @@ func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot
 	return r, last, nil
 }
 
-// read reads all parts, each into its own fold and those that count into the whole, which may be nil.
+// read reads all parts, each into its own fold, and those that count into the whole if they are added up.
 func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
 	for _, p := range m.parts {
-		if whole != nil && p.counted {
+		if p.counted && m.apart == "" {
 			p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
 		}
 		reading.Go(func() {
@@ -290,7 +301,7 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 			}
 		})
 	}
-	if whole != nil {
+	if m.apart == "" {
 		m.combine(whole)
 	}
 	reading.Wait()
