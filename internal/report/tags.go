@@ -40,7 +40,7 @@ func Tags(h result.Header) []string {
 // RunTags returns Tags of a result, without the kind of load if it is of several.
 func RunTags(r *result.Result) []string {
 	if r.NotAddedUp != "" {
-		return marked(r.Header.Tags)
+		return marked(r.Tags)
 	}
 	return Tags(r.Header)
 }
