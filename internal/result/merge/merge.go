@@ -190,29 +190,19 @@ func (m *merge) counted() []*mergedPart {
 
 // listRunFiles lists all run files, sorted.
 func (m *merge) listRunFiles() []result.MergedFile {
-	of := func(s *runFile, state result.PartState) result.MergedFile {
-		return result.MergedFile{
-			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(),
-			State: state, KTVersion: s.header.KTVersion,
-		}
-	}
-	type row struct {
-		*runFile
-		result.MergedFile
-	}
-	var rows []row
+	parts, all := make(map[*runFile]*mergedPart), slices.Clone(m.watched)
 	for _, p := range m.parts {
-		r := of(p.runFile, p.state)
-		r.Process, r.Counted = p.number, p.counted
-		rows = append(rows, row{p.runFile, r})
+		parts[p.runFile], all = p, append(all, p.runFile)
 	}
-	for _, s := range m.watched {
-		rows = append(rows, row{s, of(s, s.state())})
-	}
-	slices.SortFunc(rows, func(a, b row) int { return a.compare(b.runFile) })
-	list := make([]result.MergedFile, len(rows))
-	for i := range rows {
-		list[i] = rows[i].MergedFile
+	slices.SortFunc(all, (*runFile).compare)
+	list := make([]result.MergedFile, len(all))
+	for i, s := range all {
+		list[i] = result.MergedFile{
+			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(), State: s.state(), KTVersion: s.header.KTVersion,
+		}
+		if p := parts[s]; p != nil {
+			list[i].Process, list[i].Counted = p.number, p.counted
+		}
 	}
 	return list
 }
