@@ -100,7 +100,7 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 			errs = append(errs, err)
 			continue
 		}
-		r, err := readRun(path)
+		r, err := readLoad(path)
 		runs, errs = append(runs, r), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -109,14 +109,17 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 	return page.Several(e.Stdout, runs, paths)
 }
 
-// readRun returns the result of a file.
-func readRun(path string) (result.Result, error) {
+// readLoad returns the result of a file, which has to be of one load.
+func readLoad(path string) (result.Result, error) {
 	f, err := openRun(path)
 	if err != nil {
 		return result.Result{}, err
 	}
 	defer f.Close()
 	r, err := merge.Read(f, f.Size)
+	if err == nil {
+		err = r.OneLoad()
+	}
 	if err != nil {
 		return result.Result{}, fmt.Errorf("%s: %w", path, err)
 	}

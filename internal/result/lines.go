@@ -40,9 +40,6 @@ func (d *Decoder) Decode(text []byte) (Line, error) {
 		return Line{}, d.wrap(errTooLong)
 	}
 	l, err := d.decode(text)
-	if err == nil {
-		err = l.CheckHeader(d.n)
-	}
 	if err != nil {
 		return Line{}, d.wrap(err)
 	}
@@ -68,9 +65,9 @@ var errNoRunFile = errors.New("it is no run file, or was cut off in its header: 
 
 var errTooLong = fmt.Errorf("it is longer than %d bytes: this is not a run file", MaxLine)
 
-// CheckHeader returns an error unless line n of a run file holds a header where it should: in
+// checkHeader returns an error unless line n of a run file holds a header where it should: in
 // line 1, of this schema, and nowhere else.
-func (l *Line) CheckHeader(n int) error {
+func (l *Line) checkHeader(n int) error {
 	switch {
 	case n > 1 && l.Header != nil:
 		return errors.New("it is a second header: each run has a file of its own")
@@ -78,33 +75,55 @@ func (l *Line) CheckHeader(n int) error {
 		return nil
 	case l.Header == nil:
 		return errNoRunFile
+	case *l != (Line{Header: l.Header}):
+		return errors.New("its header has more than a header has")
 	}
 	return CheckSchema(l.Header.Schema)
 }
 
 // Next returns the next line, which shares no memory with l. At the end the error is io.EOF.
 // Any other error has the number of the line.
-func (l *Lines) Next() (Line, error) {
-	text, err := l.text()
-	last := errors.Is(err, io.EOF)
-	switch {
-	case last && len(text) == 0:
-		return Line{}, io.EOF
-	case err != nil && !last:
-		return Line{}, l.wrap(err)
+func (l *Lines) Next() (Line, error) { return l.next(false) }
+
+// Skim is Next that passes over windows, samples and vitals, which are most of a file, without decoding them.
+func (l *Lines) Skim() (Line, error) { return l.next(true) }
+
+func (l *Lines) next(skim bool) (Line, error) {
+	for {
+		text, err := l.text()
+		last := errors.Is(err, io.EOF)
+		switch {
+		case last && len(text) == 0:
+			return Line{}, io.EOF
+		case err != nil && !last:
+			return Line{}, l.wrap(err)
+		case skim && l.n > 1 && isMeasurement(text):
+			continue
+		}
+		of, err := l.decode(text)
+		switch {
+		case err != nil && last && l.n > 1 && errors.As(err, new(damaged)):
+			l.torn = true
+			return Line{}, io.EOF
+		case err != nil:
+			return Line{}, l.wrap(err)
+		}
+		return of, nil
 	}
-	of, err := l.decode(text)
-	switch {
-	case err != nil && last && l.n > 1 && errors.As(err, new(damaged)):
-		l.torn = true
-		return Line{}, io.EOF
-	case err != nil:
-		return Line{}, l.wrap(err)
-	}
-	return of, nil
 }
 
-// decode returns the content of the current line, or an error if no run can have its numbers.
+// isMeasurement reports whether a line is a window, a sample or vitals.
+func isMeasurement(text []byte) bool {
+	for _, kind := range []string{`{"window":`, `{"sample":`, `{"vitals":`} {
+		if bytes.HasPrefix(text, []byte(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// decode returns the content of the current line, or an error if no run can have its numbers. A header is in the first
+// line and nowhere else.
 func (d *Decoder) decode(text []byte) (of Line, err error) {
 	if w, ok := scanWindow(text); ok {
 		of.Window = &w
@@ -113,6 +132,9 @@ func (d *Decoder) decode(text []byte) (of Line, err error) {
 			return Line{}, errNoRunFile
 		}
 		return Line{}, damaged{err}
+	}
+	if err := of.checkHeader(d.n); err != nil {
+		return Line{}, err
 	}
 	if of.Window != nil {
 		err = d.totals.Add(of.Window)

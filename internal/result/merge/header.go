@@ -52,19 +52,23 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		m.notes = append(m.notes, "the parts are of different versions of kt: "+h.KTVersion)
 	}
 	var differ []string
-	if h.Plan, differ = plan.Together(plans); len(differ) > 0 {
+	if h.Plan, differ, _ = plan.Together(plans); len(differ) > 0 {
 		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
-	if staged && len(h.Plan.Load.Rate.Stages) == 0 {
+	if m.apart == "" && staged && len(h.Plan.Load.Rate.Stages) == 0 {
 		m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
 	}
-	h.Limits = m.judged()
+	if m.apart == "" {
+		h.Limits = m.judged()
+	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
 		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
 	}
 	var clusters bool
-	if h.Environment, clusters = m.environment(); clusters {
+	if h.Environment, clusters = m.environment(); clusters && m.apart != "" {
+		h.Environment.Cluster = result.Cluster{Brokers: []result.Broker{}}
+	} else if clusters {
 		m.notes = append(m.notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
 	}
 	return h

@@ -103,7 +103,7 @@ func (l *Live) Add(name string, line []byte) error {
 	f.gone = false
 	of, err := f.lines.Decode(line)
 	if err == nil {
-		err = f.keepOf(&of)
+		err = f.keep(&of)
 	}
 	if err != nil {
 		f.bad = fmt.Errorf("%s: %w", name, err)

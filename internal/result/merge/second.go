@@ -39,7 +39,7 @@ func (q *seconds) add(w *stats.Window) {
 	join(&(*q)[n-1].phases[stats.PhaseOf(w.Warmup)], w)
 }
 
-// read reads the part into its own fold. If it counts, its seconds go to out as well.
+// read reads the part into its own fold, and its seconds go to out.
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	lines := p.lines()
@@ -70,7 +70,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 			w.Outage = p.fold.MeasuredGap(w)
 			p.noteGap(w.Outage)
 			p.fold.AddWindow(*w)
-			if p.counted {
+			if p.out != nil {
 				now.add(w)
 				send(1)
 			}
