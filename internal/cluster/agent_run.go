@@ -18,10 +18,8 @@ const runTick = 250 * time.Millisecond
 // hostRun is one run on this host: its state, and what carries out the actions that follow from
 // it.
 type hostRun struct {
+	runNames
 	a     *agent
-	name  string // of the run
-	epoch string
-	group string            // the prefix of its files' names
 	sum   [sha256.Size]byte // of the offer, so that the same one is accepted again
 	terms terms
 
@@ -34,6 +32,13 @@ type hostRun struct {
 	news     news
 }
 
+// runNames are what a run is called.
+type runNames struct {
+	name  string
+	epoch string
+	group string // the prefix of its files' names
+}
+
 // news tells waiting requests that the state of a run has changed.
 type news struct {
 	version int
@@ -43,7 +48,7 @@ type news struct {
 func newRun(a *agent, o *offer, sum [sha256.Size]byte) *hostRun {
 	now := time.Now()
 	r := &hostRun{
-		a: a, sum: sum, name: o.Part.Run, epoch: o.Part.Epoch, offer: o, group: a.store.group(o.Part.Epoch),
+		a: a, sum: sum, runNames: runNames{o.Part.Run, o.Part.Epoch, a.store.group(o.Part.Epoch)}, offer: o,
 		state: newRunState(len(o.Shares), now), news: news{1, make(chan struct{})},
 		terms: terms{Lasts: o.Lasts, Limit: a.o.Limits.Duration, Most: o.most(a.o.Limits.Duration)},
 	}

@@ -231,10 +231,10 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 	})
 }
 
-// put makes an agent an offer.
-func (w *world) put(t *testing.T, name string, o *offer) error {
+// put makes the agent of host b an offer.
+func (w *world) put(t *testing.T, o *offer) error {
 	t.Helper()
-	return w.client().call(t.Context(), http.MethodPut, name, runPath(o.Part.Epoch), o, new(nothing))
+	return w.client().call(t.Context(), http.MethodPut, "b", runPath(o.Part.Epoch), o, new(nothing))
 }
 
 // order gives a run of an agent an order.
@@ -260,7 +260,7 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
 			o.Producer = map[string]plan.Given{"client.id": {Value: strings.Repeat("a", 60<<10)}, "client.rack": {Value: strings.Repeat("b", 60<<10)}}
-			if err := errors.Join(w.put(t, "b", &o), w.post(t, "b", o.Part.Epoch, verbCancel)); err != nil {
+			if err := errors.Join(w.put(t, &o), w.post(t, "b", o.Part.Epoch, verbCancel)); err != nil {
 				t.Fatalf("offer %d: %v", k, err)
 			}
 			synctest.Wait()
@@ -278,7 +278,7 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 		for k := range 6 {
 			o.Producer[fmt.Sprint("p", k)] = plan.Given{Value: strings.Repeat("x", 50<<10)}
 		}
-		if err := w.put(t, "b", o); err == nil || !strings.Contains(err.Error(), "longer than 262144 bytes") {
+		if err := w.put(t, o); err == nil || !strings.Contains(err.Error(), "longer than 262144 bytes") {
 			t.Errorf("it is answered by %v", err)
 		}
 	})

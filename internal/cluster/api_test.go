@@ -121,7 +121,7 @@ func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
 func TestTheStateOfARunIsHeldUntilItChanges(t *testing.T) {
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
-		if err := w.put(t, "b", o); err != nil {
+		if err := w.put(t, o); err != nil {
 			t.Fatal(err)
 		}
 		ask := func(after string) (runStatus, time.Duration) {

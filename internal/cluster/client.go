@@ -36,16 +36,21 @@ type Peer struct {
 	Addr  string
 	State string // "alive" if it answered, else its state in the gossip, or "unreachable"
 
-	CPU, Cores   float64 // cores in use, and in all
-	Memory, Free int64   // bytes
-	Run          string  // the name of its current run; "": idle
-	Results      int     // number of runs that it has files of
+	Use
+	Run     string // the name of its current run; "": idle
+	Results int    // number of runs that it has files of
 
 	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the shortest
 	// round trip of the comparison.
 	Offset, Bound, RTT time.Duration
 
 	Err error // if not nil, the peer did not answer, and only the gossip's data is known
+}
+
+// Use is how busy a host is.
+type Use struct {
+	CPU, Cores   float64 // cores in use, and in all
+	Memory, Free int64   // bytes
 }
 
 // peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and

@@ -58,11 +58,16 @@ type copyFile struct {
 	file *os.File // nil: nothing is written, or no more
 	size int64
 	sum  hash.Hash
-	head []byte // the first line, until it is complete
-	is   bool   // the first line was checked
+	head header
 	line lines
 
 	whole bool // it has all that an agent listed
+}
+
+// header is the first line of a run file.
+type header struct {
+	text    []byte // until it is complete
+	checked bool
 }
 
 // copyOf returns the copy of a run file, a new one if there is none. take gets the lines that are
@@ -111,22 +116,22 @@ const maxFirstLine = 8 << 20
 
 // checkHead checks that the file begins with the header of the run file that is wanted.
 func (f *copyFile) checkHead(b []byte) error {
-	if f.is {
+	if f.head.checked {
 		return nil
 	}
 	end := bytes.IndexByte(b, '\n')
 	if end >= 0 {
 		b = b[:end+1]
 	}
-	if len(f.head)+len(b) > maxFirstLine {
+	if len(f.head.text)+len(b) > maxFirstLine {
 		return errForeign
 	}
-	f.head = append(f.head, b...)
+	f.head.text = append(f.head.text, b...)
 	if end < 0 {
 		return nil
 	}
-	h, e := readHeader(bytes.NewReader(f.head)), &f.want
-	f.head, f.is = nil, true
+	h, e := readHeader(bytes.NewReader(f.head.text)), &f.want
+	f.head.text, f.head.checked = nil, true
 	if h == nil || h.RunID != e.RunID || h.Part.Run != e.Run || h.Part.Epoch != e.Epoch || h.Part.Host != e.Host || h.Part.Process != e.Process {
 		return errForeign
 	}
@@ -174,7 +179,7 @@ func (f *copyFile) discard() error {
 // complete gives the copy its final name. Another agent may have more of the file.
 func (f *copyFile) complete() (string, error) {
 	name := fmt.Sprintf("%s-p%d-%s.ktr", f.want.Host, f.want.Process, hex.EncodeToString(f.sum.Sum(nil)[:8]))
-	if !f.is {
+	if !f.head.checked {
 		return "", errForeign
 	}
 	err := f.of.root.Rename(f.name, name)
@@ -442,7 +447,7 @@ func (f *copyFile) restart(size int64) error {
 	if err := errors.Join(f.discard(), f.of.quota.enough(size)); err != nil {
 		return err
 	}
-	f.size, f.sum, f.head, f.is, f.line = 0, sha256.New(), nil, false, lines{}
+	f.size, f.sum, f.head, f.line = 0, sha256.New(), header{}, lines{}
 	return f.create()
 }
 

@@ -64,13 +64,13 @@ func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
 		for range 2 { // the same offer again is accepted
-			if err := w.put(t, "b", o); err != nil {
+			if err := w.put(t, o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		other := offered(t)
 		other.Part.Epoch, other.Args = o.Part.Epoch, []string{"kt", "produce", "--more"}
-		if err := w.put(t, "b", other); err == nil || !strings.Contains(err.Error(), "was used before") {
+		if err := w.put(t, other); err == nil || !strings.Contains(err.Error(), "was used before") {
 			t.Errorf("another offer of this epoch: %v", err)
 		}
 		for _, verb := range []string{verbCancel, verbOpen, verbStart, verbStop} {
