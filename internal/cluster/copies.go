@@ -172,21 +172,22 @@ func (f *copyFile) discard() error {
 	if f.file != nil {
 		err = errors.Join(f.file.Close(), err)
 	}
-	f.name, f.file = "", nil
+	f.name, f.file, f.whole = "", nil, false
 	return err
 }
 
 // complete gives the copy its final name. Another agent may have more of the file.
-func (f *copyFile) complete() (string, error) {
+func (f *copyFile) complete() error {
 	name := fmt.Sprintf("%s-p%d-%s.ktr", f.want.Host, f.want.Process, hex.EncodeToString(f.sum.Sum(nil)[:8]))
 	if !f.head.checked {
-		return "", errForeign
+		return errForeign
 	}
-	err := f.of.root.Rename(f.name, name)
+	err := errors.Join(f.file.Close(), f.of.root.Rename(f.name, name))
+	f.file = nil
 	if err == nil {
 		f.name, f.whole = name, true
 	}
-	return name, err
+	return err
 }
 
 // cut returns the paths of the copies that are not complete and have a load.
@@ -195,7 +196,7 @@ func (c *copies) cut() []string {
 	defer c.mu.Unlock()
 	var files []string
 	for _, f := range c.open {
-		if f.file == nil || f.whole || !f.line.started {
+		if f.file == nil || !f.line.started {
 			continue
 		}
 		files = append(files, filepath.Join(c.dir, f.name))
@@ -211,7 +212,7 @@ func (c *copies) close(keep bool) {
 		if f.file == nil {
 			continue
 		}
-		if !f.whole && (!keep || !f.line.started) {
+		if !keep || !f.line.started {
 			_ = f.discard() // the next kt tries again
 			continue
 		}
@@ -346,7 +347,7 @@ type fetched struct {
 
 type gotFile struct {
 	entry fileEntry
-	name  string // in the folder
+	*copyFile
 }
 
 // list asks an agent for the files of a run.
@@ -392,33 +393,36 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted 
 
 // fetch completes the copy of one file. It reports whether the agent can be trusted.
 func (g *fetched) fetch(ctx context.Context, c *Client, p *Peer, e fileEntry, run string, most int64, to *copies) bool {
-	name, err := c.file(ctx, p.Addr, e, run, most, to)
+	f, err := c.file(ctx, p.Addr, e, run, most, to)
 	if err != nil {
 		g.problems = append(g.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
 		return !errors.Is(err, errForeign)
 	}
-	g.files = append(g.files, gotFile{entry: e, name: name})
+	g.files = append(g.files, gotFile{e, f})
 	return true
 }
 
-// file completes the copy of a listed file and returns its name in the folder.
-func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string, most int64, to *copies) (string, error) {
+// file completes the copy of a listed file.
+func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string, most int64, to *copies) (*copyFile, error) {
 	switch {
 	case e.Run != run && e.Epoch != run:
-		return "", errForeign
+		return nil, errForeign
 	case e.Bytes > most:
-		return "", fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
+		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
 	}
 	f := to.copyOf(e, nil)
 	release, err := f.take(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer release()
+	if f.whole && f.size >= e.Bytes { // another agent has it too
+		return f, nil
+	}
 	f.most = max(f.most, e.Bytes)
 	if f.file == nil { // nothing was followed, or could be written
 		if err := f.restart(e.Bytes); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	err = retry(ctx, func(ctx context.Context) (bool, error) {
@@ -432,14 +436,13 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 		}
 		return f.size > before, err
 	})
-	name := ""
 	if err == nil {
-		name, err = f.complete()
+		err = f.complete()
 	}
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, f.discard())
 	}
-	return name, err
+	return f, err
 }
 
 // restart begins the copy of a file of some size anew.
