@@ -174,8 +174,8 @@ func (a *agent) obey(r *http.Request) (any, error) {
 var plainVerbs = map[string]happening{verbAbort: evAbort, verbCancel: evCancel, verbDrained: evDrained, verbFinish: evFinish}
 
 const (
-	lookAgain  = 200 * time.Millisecond // the interval between two looks at a file that grows
-	flushEvery = time.Second            // of a file that grows
+	lookAgain  = 500 * time.Millisecond    // the interval between two looks at a file that grows
+	flushEvery = time.Second - lookAgain/2 // of a file that grows
 )
 
 // sendFile sends the bytes of a run file from an offset on. With follow it goes on as the file
@@ -195,7 +195,7 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 	out := &fileWriter{to: w, control: http.NewResponseController(w)}
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		out.zip, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // there is that level
+		out.zip = gzip.NewWriter(w)
 		out.to = out.zip
 	}
 	if err := out.copy(r.Context(), f, offset, r.FormValue("follow") == "1"); err != nil {
@@ -209,6 +209,7 @@ type fileWriter struct {
 	zip     *gzip.Writer // may be nil
 	control *http.ResponseController
 	flushed time.Time
+	idle    bool // nothing was written since
 }
 
 // copy copies a file from an offset on, up to its end as it is now. With follow it waits for more
@@ -221,6 +222,7 @@ func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow 
 			n, err := f.ReadAt(b, offset)
 			offset += int64(n)
 			if n > 0 {
+				o.idle = false
 				if _, err := o.to.Write(b[:n]); err != nil {
 					return err
 				}
@@ -252,10 +254,10 @@ func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow 
 
 // flush sends what was written, once in flushEvery.
 func (o *fileWriter) flush() error {
-	if time.Since(o.flushed) < flushEvery {
+	if o.idle || time.Since(o.flushed) < flushEvery {
 		return nil
 	}
-	o.flushed = time.Now()
+	o.flushed, o.idle = time.Now(), true
 	if o.zip != nil {
 		if err := o.zip.Flush(); err != nil {
 			return err

@@ -63,6 +63,9 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.stage = stepRunning
+	for _, r := range s.hosts {
+		close(r.begun)
+	}
 	return nil
 }
 

@@ -12,7 +12,9 @@ import (
 
 // Times of a coordinator's requests to one agent during a run.
 const (
-	echoEvery = time.Second
+	// Clocks are compared often until the load begins, because the start depends on them.
+	echoEvery  = time.Second
+	echoSeldom = 5 * time.Second
 	// An attempt that began while the network was cut must not outlast the cut by much.
 	pollTimeout  = heldFor + 3*time.Second
 	orderTimeout = 3 * time.Second
@@ -27,6 +29,7 @@ type remote struct {
 	c     *Client
 	out   chan posting  // orders, which are tried until the agent has them
 	taken chan struct{} // closed when the agent has accepted the offer
+	begun chan struct{} // closed when the start is agreed on all hosts
 
 	mu     sync.Mutex    // guards broken
 	broken chan struct{} // closed when the connection proves broken
@@ -53,7 +56,7 @@ type followers struct {
 
 func newRemote(c *Client, p Peer, o offer) *remote {
 	return &remote{
-		peer: p, offer: o, c: c, broken: make(chan struct{}), taken: make(chan struct{}), out: make(chan posting, 8), // each verb once
+		peer: p, offer: o, c: c, broken: make(chan struct{}), taken: make(chan struct{}), begun: make(chan struct{}), out: make(chan posting, 8), // each verb once
 		state: newHostState(len(o.Shares), time.Now()), told: make(map[string]bool), following: followers{ids: make(map[string]bool)},
 	}
 }
@@ -118,9 +121,15 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// echo compares the clocks once a second.
+// echo compares the clocks.
 func (r *remote) echo(ctx context.Context, tell func(hostNews)) {
-	for pause(ctx, echoEvery); ctx.Err() == nil; pause(ctx, echoEvery) {
+	every := echoEvery
+	for pause(ctx, every); ctx.Err() == nil; pause(ctx, every) {
+		select {
+		case <-r.begun:
+			every = echoSeldom
+		default:
+		}
 		if now, err := r.c.echo(ctx, r.peer.Addr); err == nil { // poll reports errors
 			tell(hostNews{from: r, clock: &now})
 		}
