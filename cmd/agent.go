@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
@@ -156,7 +156,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 			env.say("agent %s (%s) listens on %s; results in %s", o.Info.Name, o.Info.Role, addr, o.Dir)
 		}
 	})
-	var option *gossip.OptionError
+	var option *port.OptionError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil

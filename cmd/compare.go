@@ -116,17 +116,11 @@ func (e *Env) side(names []string) (*study.Side, error) {
 
 // addRun adds a run file to a side.
 func addRun(s *study.Side, path string) error {
-	f, err := merge.Open(path)
-	if err != nil {
-		return err
+	r, err := readLoad(path)
+	if err == nil {
+		s.Add(path, &r)
 	}
-	defer f.Close()
-	r, err := merge.Read(f, f.Size)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	s.Add(path, &r)
-	return nil
+	return err
 }
 
 // runsOf returns the run files that an argument means: a run file, a folder of them, a study, or a

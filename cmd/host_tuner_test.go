@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/tune"
 )
@@ -49,7 +49,7 @@ func quietEnv() *Env {
 }
 
 // served starts an agent of a broker; end waits until it has ended.
-func served(t *testing.T, name string, key *wire.Key, tuner func(context.Context, *cluster.TuneOrder) error) (addr string, end func()) {
+func served(t *testing.T, name string, key *port.Key, tuner func(context.Context, *cluster.TuneOrder) error) (addr string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	at, ended := make(chan string, 1), make(chan error, 1)
@@ -75,7 +75,7 @@ func served(t *testing.T, name string, key *wire.Key, tuner func(context.Context
 }
 
 func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
-	key, file := wire.NewKey(), filepath.Join(t.TempDir(), "key")
+	key, file := port.NewKey(), filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(key.Text()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

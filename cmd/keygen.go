@@ -8,27 +8,43 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/input"
 )
 
 func newKeygen(env *Env) *cobra.Command {
-	return &cobra.Command{
+	var pem bool
+	c := &cobra.Command{
 		Use:   "keygen [FILE]",
 		Short: "Make a key for agents and the hosts that start loads",
 		Long: `Make a random key and write it to a new file that only you can read. A host with this
 key can ask every agent with the same key for a load: copy it as you would a private
-key. Without FILE, or with -, kt writes the key to standard output.`,
+key. Without FILE, or with -, kt writes the key to standard output.
+
+With --pem, kt makes no key. It reads the one in FILE and writes the certificate and the
+private key of its owners to standard output, for clients such as openssl and curl.`,
 		Example: `  kt keygen kt.key
-  scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key`,
+  scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key
+  (umask 077 && kt keygen --pem kt.key >kt.pem)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError(fmt.Errorf("kt keygen writes one key: %q is a second file; leave it out", args[1]))
 			}
+			if pem && len(args) == 0 {
+				return usageError(errors.New("--pem: name the file with the key, as in kt keygen --pem kt.key"))
+			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			text := wire.NewKey().Text() + "\n"
+			if pem {
+				key, err := openKey(args[0])
+				if err != nil {
+					return usageError(fmt.Errorf("--pem: %s: %w", args[0], err))
+				}
+				_, err = env.Stdout.Write(key.PEM())
+				return err
+			}
+			text := port.NewKey().Text() + "\n"
 			if len(args) == 0 || args[0] == "-" {
 				_, err := fmt.Fprint(env.Stdout, text)
 				return err
@@ -36,6 +52,8 @@ key. Without FILE, or with -, kt writes the key to standard output.`,
 			return writeKey(env, args[0], text)
 		},
 	}
+	c.Flags().BoolVar(&pem, "pem", false, "write the certificate and private key of the key in FILE, for openssl and curl")
+	return c
 }
 
 // writeKey never overwrites a key: agents that have the old one would be lost.

@@ -238,7 +238,7 @@ const spin = 2 * time.Millisecond
 
 // await reports to the agent that all is ready, and returns at the start of the load.
 func (p *part) await(ctx context.Context, h result.Header) error {
-	p.tell(cluster.FromProcess{Ready: &h})
+	p.tell(cluster.FromProcess{Ready: &h.RunID})
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -272,15 +272,12 @@ func (p *part) began(stop *stopper, now time.Time) result.Start {
 	return result.Start{At: at, Agreed: &agreed}
 }
 
-// Observe sends one second to the agent, without data that no screen shows.
+// Observe tells the agent once a second what is in no run file.
 func (p *part) Observe(s run.Second) {
-	told := cluster.Second{
-		Sample: s.Sample, Stage: int32(s.Snapshot.Stage), Buffered: s.Snapshot.Buffered, InFlight: s.Snapshot.InFlight,
-	}
-	for i := range s.Windows {
-		told.Windows = append(told.Windows, s.Windows[i].Slim())
-	}
-	p.tell(cluster.FromProcess{Second: &told})
+	now := &s.Snapshot
+	p.tell(cluster.FromProcess{Load: &cluster.Load{
+		Draining: now.Stage == result.Draining, Buffered: max(0, now.Buffered), InFlight: max(0, now.InFlight),
+	}})
 }
 
 // done reports the end of the run to the agent, and waits for all other processes. It

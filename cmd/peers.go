@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
@@ -82,27 +82,29 @@ func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster.Client{
-		Key: key, Version: buildVersion().Version, Now: e.Now,
-		Log: func(text string) { e.say("%s", text) },
-	}, nil
+	return cluster.NewClient(key, buildVersion().Version, e.Now, func(text string) { e.say("%s", text) }), nil
 }
 
-// readKey is nil when no file is named: agents on this host may need none.
-func readKey(path string) (*wire.Key, error) {
+// readKey returns nil if no file is named: agents on this host may need no key.
+func readKey(path string) (*port.Key, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := input.Open(path)
-	if err != nil {
-		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	key, err := wire.ReadKey(f)
+	key, err := openKey(path)
 	if err != nil {
 		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
 	}
 	return &key, nil
+}
+
+// openKey reads the key in a file. Its errors leave out the path.
+func openKey(path string) (port.Key, error) {
+	f, err := input.Open(path)
+	if err != nil {
+		return port.Key{}, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return port.ReadKey(f)
 }
 
 // peers asks the selected agents for their names, tags and roles.

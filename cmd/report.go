@@ -106,7 +106,7 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 		if path != name { // "last" is another run tomorrow
 			name = filepath.Base(path)
 		}
-		r, err := readRun(path)
+		r, err := readLoad(path)
 		runs, names, errs = append(runs, r), append(names, name), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -124,14 +124,17 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 	return several(e.Stdout)
 }
 
-// readRun returns the result of a file.
-func readRun(path string) (result.Result, error) {
+// readLoad returns the result of a file, which has to be of one load.
+func readLoad(path string) (result.Result, error) {
 	f, err := openRun(path)
 	if err != nil {
 		return result.Result{}, err
 	}
 	defer f.Close()
 	r, err := merge.Read(f, f.Size)
+	if err == nil {
+		err = r.OneLoad()
+	}
 	if err != nil {
 		return result.Result{}, fmt.Errorf("%s: %w", path, err)
 	}

@@ -3,25 +3,25 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/host"
 )
 
 // AgentOptions configure an agent. Info, Dir, Keep, Spawn, Now and Log have to be set.
 type AgentOptions struct {
 	Info      Info
-	Key       *wire.Key // nil: the agent serves this machine only
+	Key       *port.Key // nil: the agent serves this machine only
 	Bind      string    // host:port of the one port, TCP and UDP
 	Advertise string    // host:port for the other hosts; "": as bound
 	Join      []string  // host:port of other agents
@@ -47,52 +47,6 @@ type AgentOptions struct {
 	Log  func(text string) // gets lines for the operator of the agent
 }
 
-// stream is one connection to a peer: a wire.Conn.
-type stream interface {
-	Send(ctx context.Context, typ wire.FrameType, payload []byte) error
-	Receive(ctx context.Context) (wire.FrameType, []byte, error)
-	Close() error
-	RemoteAddr() net.Addr
-}
-
-var _ stream = (*wire.Conn)(nil)
-
-// Serve runs an agent until ctx ends. Then it stops its loads and waits for them. It calls
-// listening with its address as soon as others can reach it.
-func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) error {
-	a, err := newAgent(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer a.close()
-	server := &wire.Server{Key: o.Key, Log: o.Log, MaxConns: maxStreams}
-	server.Handle = func(ctx context.Context, c *wire.Conn) { a.handle(ctx, c) }
-	options := gossip.Options{
-		Bind: o.Bind, Advertise: o.Advertise, Join: o.Join, Info: a.presence(),
-		Streams: server.Serve, Log: o.Log,
-	}
-	if o.Key != nil {
-		k := o.Key.Derive("gossip")
-		options.Key = &k
-	}
-	g, err := gossip.Start(options)
-	if err != nil {
-		return err
-	}
-	a.mu.Lock()
-	a.gossip = g
-	a.mu.Unlock()
-	listening(g.Addr())
-	<-ctx.Done()
-	a.stop()
-	server.Close()
-	return g.Close()
-}
-
-// maxStreams bounds the streams at a time. A coordinator needs one for the run and one to fetch
-// files.
-const maxStreams = 32
-
 // agent is the part of an agent that is independent of the network.
 type agent struct {
 	o     AgentOptions
@@ -101,7 +55,8 @@ type agent struct {
 	end   context.CancelFunc
 	live  sync.WaitGroup // runs and their processes
 
-	tuning sync.Mutex // held while settings of this host are changed
+	tuning sync.Mutex                // held while settings of this host are changed
+	note   func(remote, text string) // logs a line about a peer
 
 	mu     sync.Mutex // guards what follows
 	runs   map[string]*hostRun
@@ -114,10 +69,6 @@ type agent struct {
 // coordinator that comes back late learns how its run ended.
 const maxRemembered = 200
 
-// maxOffer bounds an offer in bytes, because it stays in memory during its run. A roster of
-// 1,000 hosts and a command line of 64 KiB fit.
-const maxOffer = 256 << 10
-
 func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 	if err := o.Info.check(); err != nil {
 		return nil, err
@@ -128,6 +79,7 @@ func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 		return nil, err
 	}
 	a := &agent{o: o, store: store, runs: make(map[string]*hostRun)}
+	a.note = func(_, text string) { o.Log(text) }
 	a.ctx, a.end = context.WithCancel(context.Background())
 	return a, nil
 }
@@ -177,25 +129,29 @@ func (a *agent) busy() string {
 	return ""
 }
 
-// active returns the runs that are not over, oldest first. Runs that only wait for a coordinator
-// to come back are left out. The caller holds mu.
+// active returns the runs that the host is at work on, oldest first. The caller holds mu.
 func (a *agent) active() []*hostRun {
 	var runs []*hostRun
 	for _, epoch := range a.order {
-		if r := a.runs[epoch]; !r.over() && !r.abandoned() {
+		r := a.runs[epoch]
+		r.mu.Lock()
+		if r.state.busy(r.terms, time.Now()) {
 			runs = append(runs, r)
 		}
+		r.mu.Unlock()
 	}
 	return runs
 }
 
-// accept begins the run of an offer. An error is the reason for a refusal.
-func (a *agent) accept(o *offer) (*hostRun, error) {
+// accept begins the run of an offer, or reports that the same offer was accepted before. An error
+// is the reason for a refusal.
+func (a *agent) accept(o *offer) (again bool, err error) {
 	if o.Part.Host != a.o.Info.Name {
-		return nil, fmt.Errorf("the offer is for %s", o.Part.Host)
+		return false, fmt.Errorf("the offer is for %s", o.Part.Host)
 	}
-	if b, err := json.Marshal(o); err != nil || len(b) > maxOffer {
-		return nil, errors.Join(fmt.Errorf("the offer has %d bytes, and %d are the most", len(b), maxOffer), err)
+	text, err := json.Marshal(o)
+	if err != nil || len(text) > maxOffer {
+		return false, errors.Join(fmt.Errorf("the offer has %d bytes, and %d are the most", len(text), maxOffer), err)
 	}
 	if most := a.o.Limits.Duration; most > 0 && len(o.Shares) == 0 && (o.Lasts == 0 || o.Lasts > most) {
 		o.Lasts = most // a machine is watched no longer than the limit
@@ -203,25 +159,29 @@ func (a *agent) accept(o *offer) (*hostRun, error) {
 	used, orphans := a.store.used(o.Part.Epoch), a.store.orphans()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ending {
-		return nil, errors.New("the agent is about to end")
-	}
-	if used || a.runs[o.Part.Epoch] != nil {
-		return nil, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
+	sum := sha256.Sum256(text)
+	known := a.runs[o.Part.Epoch]
+	switch {
+	case a.ending:
+		return false, errors.New("the agent is about to end")
+	case known != nil && known.sum == sum && !known.isOver():
+		return true, nil
+	case used || known != nil:
+		return false, fmt.Errorf("epoch %s was used before", o.Part.Epoch)
 	}
 	if err := a.checkRoom(o, orphans); err != nil {
-		return nil, err
+		return false, err
 	}
 	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // those of the offer may be outdated
-	r := newRun(a, o)
+	r := newRun(a, o, sum)
 	a.runs[o.Part.Epoch] = r
 	a.order = append(a.order, o.Part.Epoch)
 	a.forget()
 	a.live.Go(func() {
-		r.live(a.ctx)
+		r.live()
 		a.announce()
 	})
-	return r, nil
+	return false, nil
 }
 
 // maxWatches bounds the runs at a time that only watch the machine. Each of them reads its
@@ -270,7 +230,7 @@ func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 // forget removes the oldest ended runs above maxRemembered. The caller holds mu.
 func (a *agent) forget() {
 	for i := 0; len(a.order) > maxRemembered && i < len(a.order); {
-		if epoch := a.order[i]; a.runs[epoch].over() {
+		if epoch := a.order[i]; a.runs[epoch].isOver() {
 			delete(a.runs, epoch)
 			a.order = append(a.order[:i], a.order[i+1:]...)
 			continue

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -19,11 +20,11 @@ func offered(t *testing.T) *offer {
 		o.Load = append(o.Load, Peer{Info: Info{Name: n}})
 	}
 	o.Producer = map[string]plan.Given{"acks": {Value: "all", Source: "--command-property"}}
-	links, err := o.offers()
+	hosts, err := o.remotes(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &links[1].offer
+	return &hosts[1].offer
 }
 
 func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
@@ -121,21 +122,20 @@ func consumes(include string) func(*offer) {
 }
 
 func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
-	good, err := json.Marshal(toAgent{Offer: offered(t)})
+	good, err := json.Marshal(offered(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeToAgent(good); err != nil {
+	if err := decodeBody(bytes.NewReader(good), maxOffer, new(offer)); err != nil {
 		t.Fatalf("a fair offer is refused: %v", err)
 	}
 	for name, tc := range map[string][2]string{
-		"a command in the offer":          {`{"offer":{`, `{"offer":{"exec":"rm -rf /",`},
+		"a command in the offer":          {`{`, `{"exec":"rm -rf /",`},
 		"a command in the plan":           {`"plan":{`, `"plan":{"exec":[{"at":"1s","command":"true"}],`},
-		"a path in the offer":             {`{"offer":{`, `{"offer":{"run_file":"/etc/cron.d/x",`},
+		"a path in the offer":             {`{`, `{"run_file":"/etc/cron.d/x",`},
 		"a path in a share":               {`"shares":[{`, `"shares":[{"run_file":"/x",`},
 		"a ledger in the plan":            {`"plan":{`, `"plan":{"ledger":"/x",`},
-		"an environment":                  {`{"offer":{`, `{"offer":{"environment":["LD_PRELOAD=x"],`},
-		"a second message in one":         {`{"offer":{`, `{"look":{},"offer":{`},
+		"an environment":                  {`{`, `{"environment":["LD_PRELOAD=x"],`},
 		"something behind the message":    {"", "{}"},
 		"a host whose name is a path":     {`"host":"b","process"`, `"host":"../b","process"`},
 		"an epoch that is a path":         {`"epoch":"`, `"epoch":"/`},
@@ -152,7 +152,7 @@ func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
 			if bad == string(good) {
 				t.Fatalf("%s has no %s", good, tc[0])
 			}
-			if _, err := decodeToAgent([]byte(bad)); err == nil {
+			if err := decodeBody(strings.NewReader(bad), maxOffer, new(offer)); err == nil {
 				t.Errorf("it is accepted: %s", bad)
 			}
 		})

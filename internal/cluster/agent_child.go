@@ -7,25 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
-
-	"github.com/kt-bench/kt/internal/result"
 )
 
 // child is one process that makes a load.
 type child struct {
 	run    *hostRun
 	job    ProcessJob
-	orders chan ToProcess // has room for every order, so that tell never blocks
+	orders chan ToProcess // has room for every order, so that giving one never blocks
 
 	// Guarded by run.mu.
-	status  partStatus
-	spawned bool
-	gone    bool            // it has exited, or could not be started
-	given   map[string]bool // orders that were sent
-	hungUp  bool            // orders is closed
-	killAt  time.Time       // zero: no deadline
-	kill    func()          // nil until it is spawned
+	report partStatus // without the state, which is that of the run
+	kill   func()     // nil until it is spawned
 }
 
 // orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each
@@ -33,40 +25,7 @@ type child struct {
 const orderKinds = 5
 
 func newChild(r *hostRun, j Job) *child {
-	c := &child{run: r, job: ProcessJob{Job: j}, orders: make(chan ToProcess, orderKinds), given: make(map[string]bool)}
-	c.status = partStatus{Epoch: j.Part.Epoch, Process: j.Part.Process, State: partWaiting}
-	return c
-}
-
-// tell sends an order to the process, unless it was sent before. The caller holds run.mu.
-func (c *child) tell(order string, m ToProcess) {
-	if c.given[order] || c.hungUp {
-		return
-	}
-	c.given[order] = true
-	c.orders <- m
-}
-
-// hangUp makes write close the input of the process after the last order. The process then ends
-// by itself. The caller holds run.mu.
-func (c *child) hangUp() {
-	if !c.hungUp {
-		c.hungUp = true
-		close(c.orders)
-	}
-}
-
-// due sets the time at which the process is killed, unless it is sooner already. The caller
-// holds run.mu.
-func (c *child) due(at time.Time) {
-	if c.killAt.IsZero() || at.Before(c.killAt) {
-		c.killAt = at
-	}
-}
-
-// settled reports whether the process has ended its load. The caller holds run.mu.
-func (c *child) settled() bool {
-	return c.status.State.settled()
+	return &child{run: r, job: ProcessJob{Job: j}, orders: make(chan ToProcess, orderKinds)}
 }
 
 // live runs the process from its start to its end.
@@ -75,20 +34,18 @@ func (c *child) live() {
 	defer cancel()
 	p, err := c.run.a.o.Spawn(ctx)
 	if err != nil {
-		c.update(func() {
-			c.gone = true
-			c.status.State, c.status.Text = partFailed, clean(fmt.Sprintf("start the process: %v", err), maxText)
-		})
+		c.happen(evFailed, func() { c.report.Text = fmt.Sprintf("start the process: %v", err) })
+		c.happen(evExited, nil)
 		return
 	}
-	c.update(func() {
-		c.kill = func() { _ = p.Kill() } // fails only if the process has exited
-	})
+	c.run.mu.Lock()
+	c.kill = func() { _ = p.Kill() } // fails only if the process has exited
+	c.run.mu.Unlock()
 	written := make(chan struct{})
-	hung := make(chan struct{})
+	gone := make(chan struct{})
 	go func() {
 		defer close(written)
-		c.write(p.In, hung)
+		c.write(p.In, gone)
 	}()
 	err = c.listen(p.Out)
 	if err != nil {
@@ -96,9 +53,30 @@ func (c *child) live() {
 	}
 	_, _ = io.Copy(io.Discard, p.Out) // a process that waits to write would never end
 	err = errors.Join(err, p.Wait())
-	close(hung)
+	close(gone)
 	<-written
-	c.update(func() { c.exited(err) })
+	c.happen(evExited, func() {
+		c.report.Text = "the process ended without a word"
+		if err != nil {
+			c.report.Text = "the process died: " + err.Error()
+		}
+	})
+}
+
+// happen handles an event of the process. report changes its report, if the event changes its state.
+func (c *child) happen(kind happening, report func()) {
+	r, n := c.run, c.job.Part.Process
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.state.Parts[n-1].State
+	if _, ok := moves[before][kind]; ok && report != nil {
+		report()
+		c.report.Text = clean(c.report.Text, maxText)
+	}
+	_ = r.happened(event{Kind: kind, Process: n}) // no error of an order
+	if r.state.Parts[n-1].State != before {
+		r.logFailure(n)
+	}
 }
 
 // write sends the orders to the process until it is gone, and then closes its input.
@@ -111,7 +89,7 @@ func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
 			return
 		case m, ok := <-c.orders:
 			if !ok || e.Encode(m) != nil {
-				return // after hangUp, or because the process has died, which listen notices
+				return // hung up, or the process has died, which listen notices
 			}
 		}
 	}
@@ -119,7 +97,7 @@ func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
 
 // listen handles the messages of the process until the end of its output.
 func (c *child) listen(out io.Reader) error {
-	r := bufio.NewReaderSize(out, 64<<10)
+	r := bufio.NewReaderSize(out, 4<<10)
 	for {
 		line, err := readLine(r)
 		if len(line) == 0 && errors.Is(err, io.EOF) {
@@ -136,14 +114,14 @@ func (c *child) listen(out io.Reader) error {
 	}
 }
 
-// readLine reads up to the next end of line, and no more than maxLine.
+// readLine reads up to the next end of line, and no more than maxBody.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > maxLine {
-			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
+		if len(line) > maxBody {
+			return nil, fmt.Errorf("a line is longer than %d bytes", maxBody)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
@@ -152,77 +130,26 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 func (c *child) hear(m *FromProcess) {
-	if m.Second != nil {
-		c.run.out.second(c.job.Part.Process, m.Second)
-		return
-	}
-	c.update(func() {
-		s := &c.status
-		switch {
-		case m.Ready != nil && s.State == partOpening:
-			s.State, s.Header = partReady, shorten(m.Ready)
-		case m.Began != nil && s.State == partReady && c.run.start != nil:
-			agreed := c.run.start.Agreed
-			agreed.Late = m.Began.Sub(c.run.start.At)
-			s.State, s.Start = partRunning, &result.Start{At: *m.Began, Agreed: &agreed}
-		case m.Ended != nil && !c.settled():
-			s.State, s.Ended = partDone, m.Ended
-			s.Ended.Text = clean(s.Ended.Text, maxText)
-			if !c.run.undo {
-				c.killAt = time.Time{} // it has ended in time, and may have to wait for other hosts
-			}
-		case m.Failed != nil && !c.settled():
-			s.State, s.Text = partFailed, clean(*m.Failed, maxText)
+	switch {
+	case m.Ready != nil:
+		c.happen(evReady, func() { c.report.RunID = *m.Ready })
+	case m.Began != nil:
+		c.happen(evBegan, nil)
+	case m.Load != nil:
+		c.run.mu.Lock()
+		c.report.Load = *m.Load
+		c.run.mu.Unlock()
+		if m.Load.Draining {
+			c.happen(evDraining, nil)
 		}
-	})
-}
-
-// shorten returns the header if it fits a message, else one without leaders and topics, else nil.
-// The run file has the whole header.
-func shorten(h *result.Header) *result.Header {
-	if fitsMessage(h) {
-		return h
+	case m.Ended != nil:
+		c.happen(evEnded, func() {
+			c.report.Ended = &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}
+			c.report.Load = Load{}
+		})
+	case m.Failed != nil:
+		c.happen(evFailed, func() { c.report.Text = *m.Failed })
 	}
-	short := *h
-	short.Environment.Topic.Leaders, short.Environment.Topic.Replicas, short.Environment.Topics = nil, nil, nil
-	if fitsMessage(&short) {
-		return &short
-	}
-	return nil
-}
-
-// fitsMessage reports whether a header fits a message.
-func fitsMessage(h *result.Header) bool {
-	b, err := json.Marshal(h)
-	return err == nil && len(b) <= maxHeader && elements(b) <= maxElements-maxTags // with room for the rest of the message
-}
-
-// exited notes the exit of the process. The caller holds run.mu.
-func (c *child) exited(err error) {
-	c.gone = true
-	if c.settled() {
-		return
-	}
-	text := "the process ended without a word"
-	if err != nil {
-		text = "the process died: " + err.Error()
-	}
-	c.status.State, c.status.Text = partGone, clean(text, maxText)
-}
-
-// update calls change with run.mu held. It reports a new state to the coordinator and the log,
-// and wakes the run.
-func (c *child) update(change func()) {
-	c.run.mu.Lock()
-	before := c.status
-	change()
-	after := c.status
-	c.run.mu.Unlock()
-	if before.State != after.State {
-		c.run.out.part(after)
-		c.run.a.logFailure(c.run, after)
-	}
-	c.run.notify()
 }
 
 // decodeFromProcess decodes and checks one line of a process.
@@ -231,16 +158,25 @@ func decodeFromProcess(line []byte) (*FromProcess, error) {
 	if err := decodeStrict(line, m); err != nil {
 		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
 	}
-	if err := exactlyOne(m.Ready != nil, m.Began != nil, m.Second != nil, m.Ended != nil, m.Failed != nil); err != nil {
-		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
-	}
-	if m.Second != nil {
-		if err := m.Second.check(); err != nil {
-			return nil, fmt.Errorf("the process sent an invalid message: %w", err)
+	set := 0
+	for _, is := range []bool{m.Ready != nil, m.Began != nil, m.Load != nil, m.Ended != nil, m.Failed != nil} {
+		if is {
+			set++
 		}
 	}
-	if m.Began != nil && !plausible(*m.Began) {
-		return nil, errors.New("the process said that it began at no time")
+	var err error
+	switch {
+	case set != 1:
+		err = fmt.Errorf("%d of its fields are set, and one must be", set)
+	case m.Ready != nil:
+		err = checkName(*m.Ready)
+	case m.Began != nil && !plausible(*m.Began):
+		err = errors.New("it began at no time")
+	case m.Load != nil && (m.Load.Buffered < 0 || m.Load.InFlight < 0):
+		err = errors.New("its load is out of range")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the process sent an invalid message: %w", err)
 	}
 	return m, nil
 }

@@ -29,16 +29,11 @@ type store struct {
 
 	create func(name string) (io.WriteCloser, error) // makes a new file in dir
 
-	mu    sync.Mutex // guards what follows
-	inUse map[string]bool
-	notes map[place]noted
-	ids   map[string]place // of the files in notes, by run id
-
-	hash chan struct{} // holds one for each listing at work
+	mu      sync.Mutex // guards what follows
+	inUse   map[string]bool
+	headers map[place]*fileHeader // of run files of named runs
+	ids     map[string]place      // of the same files, by run id
 }
-
-// listings bounds the listings at a time, because each reads whole files.
-const listings = 2
 
 // claimWithin is the longest wait for the folder. An agent that is ending holds it until it has
 // left the gossip.
@@ -78,7 +73,7 @@ func openStore(ctx context.Context, dir, shared string, keep int, now func() tim
 		}
 		return nil, fmt.Errorf("another agent has its run files in %s: give each a folder of its own with --results", dir)
 	}
-	s := &store{dir: dir, root: root, own: own, shared: shared, keep: keep, now: now, inUse: make(map[string]bool), hash: make(chan struct{}, listings)}
+	s := &store{dir: dir, root: root, own: own, shared: shared, keep: keep, now: now, inUse: make(map[string]bool)}
 	s.create = func(name string) (io.WriteCloser, error) {
 		return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}

@@ -2,12 +2,11 @@ package cluster
 
 import (
 	"bufio"
-	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -33,21 +32,11 @@ func (s *store) open(p place) (*os.File, error) {
 	return root.Open(p.name)
 }
 
-// noted caches the header and checksum of a file while its size and time stay the same, because
-// reading gigabytes takes longer than a listing may.
-type noted struct {
-	size    int64
-	changed time.Time
-	header  *fileHeader // nil: no run file of a named run
-	sum     string      // "": not computed yet
-}
-
-func (n noted) same(o noted) bool { return n.size == o.size && n.changed.Equal(o.changed) }
-
 // held is a run file that peers can get.
 type held struct {
 	place
-	noted
+	*fileHeader
+	size   int64
 	atWork bool // a process was writing to it
 }
 
@@ -72,37 +61,32 @@ func readHeader(r io.Reader) *fileHeader {
 		return nil
 	}
 	h := line.Header
-	err = errors.Join(checkName(h.RunID), checkName(h.Part.Run), checkName(h.Part.Host))
-	if h.Part.Epoch != "" {
-		err = errors.Join(err, checkName(h.Part.Epoch))
-	}
+	err = errors.Join(checkName(h.RunID), checkName(h.Part.Run), checkName(h.Part.Host), checkID(h.Part.Epoch))
 	if err != nil || h.Part.Process < 0 {
 		return nil
 	}
 	return h
 }
 
-// look returns the state of a file, with the cached checksum if the file is unchanged.
+// look returns the state of a file. A header is read once, because no run file gets another one.
 func (s *store) look(p place) (held, error) {
 	f, err := s.open(p)
 	if err != nil {
 		return held{}, err
 	}
-	defer func() { _ = f.Close() }() // it was only read from
-	atWork := result.Claimed(f)      // before the size, because an unclaimed file does not grow
+	defer func() { _ = f.Close() }()               // it was only read from
+	h := held{place: p, atWork: result.Claimed(f)} // before the size, because an unclaimed file does not grow
 	info, err := f.Stat()
 	if err != nil {
 		return held{}, err
 	}
-	n := noted{size: info.Size(), changed: info.ModTime()}
+	h.size = info.Size()
 	s.mu.Lock()
-	before, ok := s.notes[p]
-	s.mu.Unlock()
-	if ok && before.same(n) {
-		return held{p, before, atWork}, nil
+	defer s.mu.Unlock()
+	if h.fileHeader = s.headers[p]; h.fileHeader == nil {
+		h.fileHeader = readHeader(f)
 	}
-	n.header = readHeader(f)
-	return held{p, n, atWork}, nil
+	return h, nil
 }
 
 // held returns the files of named runs. It leaves out other files and unreadable ones.
@@ -121,124 +105,56 @@ func (s *store) held() ([]held, error) {
 		places = append(places, place{shared: true, name: name})
 	}
 	var all []held
-	notes, ids := make(map[place]noted), make(map[string]place)
+	headers, ids := make(map[place]*fileHeader), make(map[string]place)
 	for _, p := range places {
-		h, err := s.look(p)
-		if err != nil {
-			continue
-		}
-		notes[p] = h.noted
-		if h.header != nil {
+		if h, err := s.look(p); err == nil && h.fileHeader != nil {
 			all = append(all, h)
-			ids[h.header.RunID] = p
+			headers[p], ids[h.RunID] = h.fileHeader, p
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p, n := range notes {
-		if before := s.notes[p]; before.same(n) {
-			notes[p] = before // its checksum may have been computed meanwhile
-		}
-	}
-	s.notes, s.ids = notes, ids
+	s.headers, s.ids = headers, ids
 	return all, nil
 }
 
-// maxListed bounds the files of a listing, which is one message.
+// maxListed bounds the files of a listing, which is one answer.
 const maxListed = 2000
 
-// A listing reads files for up to listFor, because the coordinator waits for fetchTimeout. Its
-// error then ends with stillReading, and the coordinator asks again.
-const (
-	listFor      = fetchTimeout - 10*time.Second
-	stillReading = "are not read yet: ask again"
-)
+// runs returns the names of all runs, the newest first.
+func (s *store) runs() (runsFound, error) {
+	all, err := s.held()
+	slices.SortFunc(all, func(a, b held) int { return b.StartedAt.Compare(a.StartedAt) })
+	known := make(map[string]bool)
+	var found runsFound
+	for _, h := range all {
+		if name := h.Part.Run; !known[name] && len(found.Runs) < maxListed {
+			known[name] = true
+			found.Runs = append(found.Runs, name)
+		}
+	}
+	return found, err
+}
 
-// list returns the files of a run, by its name or epoch. For "" it returns the names of all
-// runs.
-func (s *store) list(ctx context.Context, run string) (filesFound, error) {
+// list returns the files of a run, by its name or epoch.
+func (s *store) list(run string) (filesFound, error) {
 	all, err := s.held()
 	if err != nil {
 		return filesFound{}, err
 	}
-	if run == "" {
-		return filesFound{Runs: runsOf(all)}, nil
+	var found filesFound
+	for _, h := range all {
+		if p := h.Part; run == p.Run || run == p.Epoch {
+			found.Files = append(found.Files, fileEntry{
+				RunID: h.RunID, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: p.Process, Bytes: h.size,
+				AtWork: h.atWork && p.Process > 0, // a host may be watched after its load
+			})
+		}
 	}
-	all = slices.DeleteFunc(all, func(h held) bool { return run != h.header.Part.Run && run != h.header.Part.Epoch })
-	if len(all) > maxListed {
+	if len(found.Files) > maxListed {
 		return filesFound{}, fmt.Errorf("run %s has more than %d files on this host", run, maxListed)
 	}
-	select {
-	case s.hash <- struct{}{}:
-	case <-ctx.Done():
-		return filesFound{}, ctx.Err()
-	}
-	defer func() { <-s.hash }()
-	var found filesFound
-	until := time.Now().Add(listFor)
-	for i, h := range all {
-		if i > 0 && h.sum == "" && time.Now().After(until) {
-			return filesFound{}, fmt.Errorf("%d of the %d files of run %s %s", len(all)-i, len(all), run, stillReading)
-		}
-		sum, err := s.sum(ctx, h)
-		if ctx.Err() != nil {
-			return filesFound{}, ctx.Err()
-		}
-		if err != nil {
-			found.Unread++
-			continue
-		}
-		p := h.header.Part
-		found.Files = append(found.Files, fileEntry{
-			RunID: h.header.RunID, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: p.Process, Bytes: h.size, SHA256: sum,
-			AtWork: h.atWork,
-		})
-	}
 	return found, nil
-}
-
-// runsOf returns the names of the runs of the files, the newest first.
-func runsOf(all []held) []string {
-	slices.SortFunc(all, func(a, b held) int { return b.header.StartedAt.Compare(a.header.StartedAt) })
-	known := make(map[string]bool)
-	var runs []string
-	for _, h := range all {
-		if name := h.header.Part.Run; !known[name] && len(runs) < maxListed {
-			known[name] = true
-			runs = append(runs, name)
-		}
-	}
-	return runs
-}
-
-// sum returns the checksum of a file, up to the size that was noted, and caches it.
-func (s *store) sum(ctx context.Context, h held) (string, error) {
-	if h.sum != "" {
-		return h.sum, nil
-	}
-	f, err := s.open(h.place)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // it was only read from
-	sum := sha256.New()
-	for left := h.size; left > 0 && ctx.Err() == nil; {
-		n, err := io.CopyN(sum, f, min(left, 1<<20))
-		if err != nil {
-			return "", err
-		}
-		left -= n
-	}
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	h.sum = hexOf(sum)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n, ok := s.notes[h.place]; ok && n.same(h.noted) {
-		s.notes[h.place] = h.noted
-	}
-	return h.sum, nil
 }
 
 // find opens a run file by its id.
@@ -255,17 +171,8 @@ func (s *store) find(runID string) (*os.File, error) {
 			return nil, err
 		}
 		if p, ok = known(); !ok {
-			return nil, fmt.Errorf("there is no run file %s on this host", runID)
+			return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
 		}
 	}
 	return s.open(p)
-}
-
-// chunkOf reads a chunk of a file.
-func chunkOf(f *os.File, c *chunkAsked) ([]byte, error) {
-	b := make([]byte, min(chunkBytes, c.Bytes-c.Offset))
-	if _, err := f.ReadAt(b, c.Offset); err != nil {
-		return nil, fmt.Errorf("read run file %s at byte %d: %w", c.RunID, c.Offset, err)
-	}
-	return b, nil
 }

@@ -1,16 +1,11 @@
 package cluster
 
 import (
-	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -28,59 +23,9 @@ func shelf(t *testing.T) (s *store, path string) {
 	return s, path
 }
 
-func TestAFileIsReadOnceForAllListingsUntilItChanges(t *testing.T) {
-	s, path := shelf(t)
-	list := func() fileEntry {
-		found, err := s.list(t.Context(), "n")
-		if err != nil || len(found.Files) != 1 || found.Unread != 0 {
-			t.Fatalf("found %+v, %v", found, err)
-		}
-		return found.Files[0]
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := list()
-	b, _ := os.ReadFile(path)
-	b[len(b)-3] ^= 1
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	if again := list(); again != first {
-		t.Errorf("a file that looks the same was read again: %+v", again)
-	}
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if again := list(); again.SHA256 == first.SHA256 {
-		t.Error("a file that has changed was not read again")
-	}
-}
-
-func TestAFileOfTheRunThatCannotBeReadToItsEndIsCounted(t *testing.T) {
-	s, _ := shelf(t)
-	all, err := s.held()
-	if err != nil || len(all) != 1 {
-		t.Fatalf("held %+v, %v", all, err)
-	}
-	all[0].size++ // it has become shorter since
-	if sum, err := s.sum(t.Context(), all[0]); err == nil {
-		t.Errorf("its checksum is %s", sum)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if found, err := s.list(ctx, "n"); err == nil {
-		t.Errorf("for somebody who has gone %+v was read", found)
-	}
-}
-
 func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	s, path := shelf(t)
-	if _, err := s.list(t.Context(), "n"); err != nil {
+	if _, err := s.list("n"); err != nil {
 		t.Fatal(err)
 	}
 	leave(t, filepath.Join(s.shared, "2.ktr"), "R2", &result.Part{Run: "n", Host: "vm1", Process: 2}, 1)
@@ -99,42 +44,6 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	if f, err := s.find("R3"); err == nil || !strings.Contains(err.Error(), "there is no run file R3") {
 		t.Errorf("found %v, %v", f, err)
 	}
-}
-
-// reader is an agent's stream that answers a few times that it has not read all files yet.
-type reader struct {
-	stream
-	left *int
-}
-
-func (r *reader) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
-	typ, b, err := r.stream.Receive(ctx)
-	if m, e := readFromAgent(typ, b); err == nil && e == nil && m.Files != nil && *r.left > 0 {
-		*r.left--
-		text := "3 of the 9 files of run n " + stillReading
-		b, err = json.Marshal(fromAgent{Problem: &text})
-		return frameJSON, b, err
-	}
-	return typ, b, err
-}
-
-func TestAListingThatTakesLongIsAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		shared := t.TempDir()
-		w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
-		leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 1)
-		left := 2 * fetchRetries
-		c := w.client()
-		c.dial = func(ctx context.Context, addr string) (stream, error) {
-			s, err := w.dial(ctx, addr)
-			return &reader{s, &left}, err
-		}
-		if files, problems := c.Results(t.Context(), w.peers("a"), "n", t.TempDir()); len(files) != 1 || len(problems) > 0 {
-			t.Errorf("files %q, problems %v", files, problems)
-		}
-		w.end()
-	})
 }
 
 // FuzzReadHeader checks that the names in a header can be parts of file names, for every file.

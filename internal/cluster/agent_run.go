@@ -2,8 +2,7 @@ package cluster
 
 import (
 	"cmp"
-	"context"
-	"errors"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -13,94 +12,58 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Times of a run on an agent.
-const (
-	// A run without a start is undone lobbyGrace after its coordinator is gone, and after
-	// lobbyTimeout in any case.
-	lobbyGrace   = 15 * time.Second
-	lobbyTimeout = 10 * time.Minute
-	// A finished run waits this long for its coordinator, which dials for 30 s.
-	absentGrace = 60 * time.Second
-	// The same for a watched host that does not know the length of the load.
-	absentWatch = 10 * time.Minute
-	// The longest times of a process to drain when the agent ends, to leave when told to, and to
-	// delete the topic that it made.
-	stopGrace   = 20 * time.Second
-	abortGrace  = 5 * time.Second
-	finishGrace = 30 * time.Second
-	// The longest drain. The delivery timeout of a record is 120 s by default.
-	drainWithin = 150 * time.Second
-	// The slack beyond --max-duration, after which a load is stopped. An offer states its own
-	// duration, which may be wrong.
-	overtime = 10 * time.Second
-	// The interval between two steps.
-	runTick = 250 * time.Millisecond
-)
+// runTick is the interval between two looks at the clock.
+const runTick = 250 * time.Millisecond
 
-// hostRun is one run on this host: its processes, and the watching of the machine. Other
-// goroutines set its fields and call notify. Only live acts on them.
+// hostRun is one run on this host: its state, and what carries out the actions that follow from
+// it.
 type hostRun struct {
+	runNames
 	a     *agent
-	name  string // of the run
-	epoch string
-	group string // the prefix of its files' names
-	out   *outbox
-	wake  chan struct{} // of capacity 1: a field has changed
-	born  time.Time
+	sum   [sha256.Size]byte // of the offer, so that the same one is accepted again
+	terms terms
 
 	mu       sync.Mutex // guards what follows, and the fields of children
-	offer    *offer     // empty when the run is over
+	state    runState
+	offer    *offer // empty when the run is over
 	children []*child
-	watch    *watch
-	opened   bool        // openWatch was called
-	start    *StartOrder // At by the system's clock; nil: not started
-	ordered  map[string]bool
-	halted   time.Time // of the first order that ends the load or says that it is over; zero: none
-	quit     bool      // the agent is ending
-	talk     *talk     // the coordinator's stream; nil: it is away
-	leave    func()    // ends the delivery to talk
-	seen     time.Time // when the coordinator left
-	aborted  string    // the condition that ended the load; "": none did
-	undo     bool      // the run is undone, and its files are removed
-	why      string    // the reason for undoing it, for the log
-	written  bool      // the run files are complete
-	ended    bool
+	start    StartOrder // At by the system's clock; zero: not started
+	watch    watch
+	news     news
 }
 
-func newRun(a *agent, o *offer) *hostRun {
+// runNames are what a run is called.
+type runNames struct {
+	name  string
+	epoch string
+	group string // the prefix of its files' names
+}
+
+// news tells waiting requests that the state of a run has changed.
+type news struct {
+	version int
+	changed chan struct{} // closed at the next change
+}
+
+func newRun(a *agent, o *offer, sum [sha256.Size]byte) *hostRun {
+	now := time.Now()
 	r := &hostRun{
-		a: a, name: o.Part.Run, epoch: o.Part.Epoch, offer: o,
-		group: a.store.group(o.Part.Epoch), out: newOutbox(), wake: make(chan struct{}, 1),
-		born: time.Now(), seen: time.Now(), ordered: make(map[string]bool),
+		a: a, sum: sum, runNames: runNames{o.Part.Run, o.Part.Epoch, a.store.group(o.Part.Epoch)}, offer: o,
+		state: newRunState(len(o.Shares), now), news: news{1, make(chan struct{})},
+		terms: terms{Lasts: o.Lasts, Limit: a.o.Limits.Duration, Most: o.most(a.o.Limits.Duration)},
 	}
 	for _, j := range o.jobs() {
 		c := newChild(r, j)
-		c.job.RunFile, c.job.Most = r.path(j.Part.Process), o.most(a.o.Limits.Duration)
+		c.job.RunFile, c.job.Most = r.path(j.Part.Process), r.terms.Most
 		r.children = append(r.children, c)
 	}
 	a.store.hold(r.group)
 	return r
 }
 
-func (r *hostRun) notify() {
-	select {
-	case r.wake <- struct{}{}:
-	default: // a wake-up is pending
-	}
-}
-
-// over reports whether the run has ended: only its files are left.
-func (r *hostRun) over() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended
-}
-
-// asked returns the offer of the run, or an empty one when the run is over.
-func (r *hostRun) asked() *offer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.offer
+// path returns the path of a process's run file.
+func (r *hostRun) path(process int) string {
+	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
 }
 
 // drain returns the longest time from the end of a load's duration until all records have an
@@ -132,61 +95,152 @@ func (o *offer) most(limit time.Duration) time.Duration {
 	return most
 }
 
-// abandoned reports whether the load is over and the coordinator is away.
-func (r *hostRun) abandoned() bool {
+// live takes the run from its offer to its end.
+func (r *hostRun) live() {
+	ticker := time.NewTicker(runTick)
+	defer ticker.Stop()
+	quit := r.a.ctx.Done()
+	for {
+		s, changed := r.status()
+		if s.Stage == stageOver {
+			return
+		}
+		select {
+		case <-ticker.C:
+			_ = r.happen(event{Kind: evTick}) // no error of an order
+		case <-changed:
+		case <-quit:
+			quit = nil
+			_ = r.happen(event{Kind: evQuit}) // likewise
+		}
+	}
+}
+
+// happen handles an event. An error refuses it.
+func (r *hostRun) happen(e event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.start == nil || r.talk != nil || !r.settled() {
-		return false
-	}
-	// A host that is only watched goes by the stated length of the load.
-	return len(r.children) > 0 || time.Since(r.loadEnd()) > 0
+	return r.happened(e)
 }
 
-// loadEnd returns the end of the load on all hosts: of the order to end it, or else as planned.
-// The caller holds mu.
-func (r *hostRun) loadEnd() time.Time {
-	if !r.halted.IsZero() {
-		return r.halted
+// happened is happen for a caller that holds mu.
+func (r *hostRun) happened(e event) error {
+	e.Now = time.Now()
+	before := r.state
+	after, actions, err := next(r.terms, before, e)
+	if err != nil {
+		return err
 	}
-	return r.start.At.Add(r.offer.Lasts)
+	r.state = after
+	for _, a := range actions {
+		r.act(a)
+	}
+	if differ(&before, &after) {
+		r.news.version++
+		close(r.news.changed)
+		r.news.changed = make(chan struct{})
+	}
+	return nil
 }
 
-// attach makes t the stream of the run's messages, in place of any earlier one.
-func (r *hostRun) attach(ctx context.Context, t *talk) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+// differ reports whether a coordinator has to hear of a change.
+func differ(a, b *runState) bool {
+	if a.Stage != b.Stage {
+		return true
+	}
+	for i := range a.Parts {
+		if a.Parts[i].State != b.Parts[i].State {
+			return true
+		}
+	}
+	return false
+}
+
+// act carries out an action. None of them waits. The caller holds mu.
+func (r *hostRun) act(a action) {
+	var c *child
+	if a.Process > 0 {
+		c = r.children[a.Process-1]
+	}
+	switch a.Do {
+	case doSpawn:
+		c.orders <- ToProcess{Job: &c.job}
+		r.a.live.Go(c.live)
+	case doTell:
+		c.orders <- r.message(a.Order)
+	case doHangUp:
+		close(c.orders)
+	case doKill:
+		if c.kill != nil {
+			c.kill()
+		}
+	case doBeginWatch:
+		r.watch.begin(r, r.start)
+	case doCloseWatch:
+		r.closeWatch(a.Text)
+	case doLog:
+		r.log(": " + a.Text)
+	case doRemove:
+		if err := r.a.store.remove(r.group); err != nil {
+			r.log(fmt.Sprintf(": remove its files: %v", err))
+		}
+	case doEnd:
+		r.end()
+	}
+}
+
+// message returns an order to a process.
+func (r *hostRun) message(order told) ToProcess {
+	switch order {
+	case toldStart:
+		return ToProcess{Start: &r.start}
+	case toldStop:
+		return ToProcess{Stop: true, Why: r.state.Condition}
+	case toldAbort:
+		return ToProcess{Abort: true}
+	}
+	return ToProcess{Finish: true}
+}
+
+func (r *hostRun) log(text string) { r.a.o.Log("run " + r.name + text) }
+
+// closeWatch completes the file with the host's vitals.
+func (r *hostRun) closeWatch(ended string) {
+	if err := r.watch.close(ended); err != nil && r.state.Stage != stageOver {
+		r.watch.problem = clean(err.Error(), maxText)
+		r.log(": " + err.Error())
+	}
+}
+
+// end frees the memory of a run that is over: the agent remembers it for long.
+func (r *hostRun) end() {
+	r.offer = &offer{}
+	for _, c := range r.children {
+		c.job, c.kill = ProcessJob{}, nil
+	}
+	r.a.store.release(r.group)
+	r.log(": over" + r.state.Undone)
+}
+
+// begin gives the processes the start. s.At is by the agent's clock.
+func (r *hostRun) begin(s StartOrder) error {
 	r.mu.Lock()
-	before := r.leave
-	r.talk = t
-	r.leave = func() { cancel(); <-done }
-	r.mu.Unlock()
-	if before != nil {
-		before()
+	defer r.mu.Unlock()
+	if r.start.Agreed == s.Agreed && !r.start.At.IsZero() {
+		return nil // it was said before
 	}
-	r.out.retell()
-	go func() {
-		defer close(done)
-		r.out.deliver(ctx, t.s, r.epoch)
-	}()
-}
-
-// detach ends the delivery to t, unless another stream has taken over.
-func (r *hostRun) detach(t *talk) {
-	r.mu.Lock()
-	var leave func()
-	if r.talk == t {
-		leave, r.talk, r.leave, r.seen = r.leave, nil, nil, time.Now()
+	before := r.start
+	in := s.At.Sub(r.a.o.Now())
+	r.start = s
+	r.start.At = time.Now().Add(in) // by the system's clock, as processes have no other
+	if err := r.happened(event{Kind: evStart, Start: r.start.At}); err != nil {
+		r.start = before
+		return err
 	}
-	ended := r.ended
-	r.mu.Unlock()
-	if leave != nil {
-		leave()
+	if err := r.a.store.prune(0); err != nil { // only now, so that a run that never starts removes no files
+		r.a.o.Log(err.Error()) // the run goes on
 	}
-	if ended {
-		r.out.shrink()
-	}
-	r.notify()
+	return nil
 }
 
 // open starts the given processes, or all that are not started yet if processes is empty. It
@@ -194,141 +248,46 @@ func (r *hostRun) detach(t *talk) {
 func (r *hostRun) open(processes []int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.start != nil || r.undo || r.quit || r.ended {
-		return errors.New("the run is not being prepared any more")
-	}
-	if !r.opened {
-		w, err := r.openWatch()
-		if err != nil {
+	if r.state.Stage == stageOffered {
+		if err := r.watch.open(r); err != nil {
 			return err
 		}
-		r.watch, r.opened = w, true
 	}
-	named := make(map[int]bool)
-	for _, p := range processes {
-		named[p] = true
-	}
-	for _, c := range r.children {
-		if c.spawned || len(processes) > 0 && !named[c.job.Part.Process] {
-			continue
-		}
-		c.spawned = true
-		c.status.State = partOpening
-		c.tell("job", ToProcess{Job: &c.job})
-		r.a.live.Go(c.live)
-	}
-	return nil
+	return r.happened(event{Kind: evOpen, Only: processes})
 }
 
-// begin gives the processes the start. s.At is by the agent's clock.
-func (r *hostRun) begin(s StartOrder) error {
+// status returns the state of the run, and a channel that is closed when it changes.
+func (r *hostRun) status() (runStatus, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.start != nil || r.undo || r.quit || r.ended || !r.opened {
-		return errors.New("the run is not being prepared any more")
+	s := runStatus{Version: r.news.version, Stage: r.state.Stage, Vitals: r.watch.id, Problem: r.watch.problem}
+	for i, c := range r.children {
+		p := c.report
+		p.State = r.state.Parts[i].State
+		s.Parts = append(s.Parts, p)
 	}
-	for _, c := range r.children {
-		if c.status.State != partReady {
-			return fmt.Errorf("process %d is %s", c.job.Part.Process, c.status.State)
-		}
-	}
-	in := s.At.Sub(r.a.o.Now())
-	if in < -lobbyGrace || in > lobbyTimeout {
-		return fmt.Errorf("the start is %v away", in.Round(time.Millisecond))
-	}
-	s.At = time.Now().Add(in) // by the system's clock, as processes have no other
-	r.start = &s
-	for _, c := range r.children {
-		c.tell("start", ToProcess{Start: &s})
-		if c.job.Most > 0 {
-			c.due(s.At.Add(c.job.Most))
-		}
-	}
-	if r.watch != nil {
-		r.watch.begin(r, s)
-	}
-	r.out.flag(fromAgent{Starting: &inRun{r.epoch}})
-	if err := r.a.store.prune(0); err != nil { // only now, so that a run that never starts removes no files
-		r.a.o.Log(err.Error()) // the run goes on
-	}
-	return nil
+	return s, r.news.changed
 }
 
-// obey notes an order, which step carries out:
-//   - before a start is agreed, every order to end the load undoes the run;
-//   - after that a stop or an abort waits for the start, and a cancel still undoes the run. The
-//     coordinator gives the former when a cancel may not reach all hosts in time, so all hosts
-//     begin and then end;
-//   - after the start a cancel ends the run.
-func (r *hostRun) obey(do, why string) {
+// asked returns the offer of the run, or an empty one when the run is over.
+func (r *hostRun) asked() *offer {
 	r.mu.Lock()
-	r.aborted = cmp.Or(r.aborted, why)
-	r.order(do, time.Now())
-	begun := r.start != nil && !time.Now().Before(r.start.At)
-	switch {
-	case do == doDrained || do == doFinish:
-	case r.start == nil || do == doCancel && !begun:
-		r.undo = true
-	case do == doCancel:
-		r.ordered[doStop], r.ordered[doDrained], r.ordered[doFinish] = true, true, true
-	}
-	r.mu.Unlock()
-	r.notify()
+	defer r.mu.Unlock()
+	return r.offer
 }
 
-// order records an order and the end of the load. The caller holds mu.
-func (r *hostRun) order(do string, now time.Time) {
-	r.ordered[do] = true
-	if r.halted.IsZero() {
-		r.halted = now
-	}
-}
-
-// live takes the run from its offer to its end.
-func (r *hostRun) live(ctx context.Context) {
-	ticker := time.NewTicker(runTick)
-	defer ticker.Stop()
-	quit := ctx.Done()
-	for !r.step(time.Now()) {
-		select {
-		case <-ticker.C:
-		case <-r.wake:
-		case <-quit:
-			quit = nil
-			r.mu.Lock()
-			r.quit = true
-			r.mu.Unlock()
-		}
-	}
-	r.a.store.release(r.group)
+// isOver reports whether only the files of the run are left.
+func (r *hostRun) isOver() bool {
 	r.mu.Lock()
-	r.ended = true
-	// The agent remembers the run for long, and frees its memory.
-	r.offer, r.children, r.watch = &offer{}, nil, nil
-	why, undo, heard := r.why, r.undo, r.talk != nil
-	r.mu.Unlock()
-	if undo {
-		if err := r.a.store.remove(r.group); err != nil {
-			r.a.o.Log(fmt.Sprintf("run %s: remove its files: %v", r.name, err))
-		}
-	}
-	r.out.flag(fromAgent{Ended: &inRun{r.epoch}})
-	if !heard {
-		r.out.shrink()
-	}
-	r.a.o.Log(fmt.Sprintf("run %s: over%s", r.name, why))
+	defer r.mu.Unlock()
+	return r.state.Stage == stageOver
 }
 
-// logFailure logs the failure of a process.
-func (a *agent) logFailure(r *hostRun, s partStatus) {
-	switch s.State {
+// logFailure logs the failure of a process. The caller holds mu.
+func (r *hostRun) logFailure(process int) {
+	switch r.state.Parts[process-1].State {
 	case partFailed, partGone:
-		a.o.Log(fmt.Sprintf("run %s, process %d: %s", r.name, s.Process, s.Text))
-	case partWaiting, partOpening, partReady, partRunning, partDone:
+		r.log(fmt.Sprintf(", process %d: %s", process, cmp.Or(r.children[process-1].report.Text, "?")))
+	default:
 	}
-}
-
-// path returns the path of a process's run file.
-func (r *hostRun) path(process int) string {
-	return filepath.Join(r.a.store.dir, ownFile(r.group, process))
 }

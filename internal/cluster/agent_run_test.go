@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,7 +49,7 @@ func (w *world) over(t *testing.T, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.runs {
-		if !r.over() {
+		if !r.isOver() {
 			t.Errorf("%s: run %s is not over", name, r.name)
 		}
 	}
@@ -130,7 +132,7 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 			if tc.timeout != "" {
 				o.Producer = map[string]plan.Given{"delivery.timeout.ms": {Value: tc.timeout}}
 			}
-			for _, c := range newRun(a, o).children {
+			for _, c := range newRun(a, o, [32]byte{}).children {
 				if c.job.Most != tc.want {
 					t.Errorf("%s: %v, want %v", tc.name, c.job.Most, tc.want)
 				}
@@ -229,25 +231,16 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 	})
 }
 
-// talkTo opens a stream to an agent and says hello.
-func (w *world) talkTo(t *testing.T, name string) (stream, func(toAgent) *fromAgent) {
+// put makes the agent of host b an offer.
+func (w *world) put(t *testing.T, o *offer) error {
 	t.Helper()
-	s, err := w.dial(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	say := func(m toAgent) *fromAgent {
-		if err := send(t.Context(), s, m); err != nil {
-			t.Fatal(err)
-		}
-		answer, err := receive(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer
-	}
-	say(toAgent{Hello: &hello{Protocol: Protocol}})
-	return s, say
+	return w.client().call(t.Context(), http.MethodPut, "b", runPath(o.Part.Epoch), o, new(nothing))
+}
+
+// order gives a run of an agent an order.
+func (w *world) post(t *testing.T, name, epoch, verb string) error {
+	t.Helper()
+	return w.client().call(t.Context(), http.MethodPost, name, runPath(epoch, verb), nothing{}, new(nothing))
 }
 
 func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
@@ -267,12 +260,9 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
 			o.Producer = map[string]plan.Given{"client.id": {Value: strings.Repeat("a", 60<<10)}, "client.rack": {Value: strings.Repeat("b", 60<<10)}}
-			s, say := w.talkTo(t, "b")
-			if m := say(toAgent{Offer: &o}); m.Accepted == nil {
-				t.Fatalf("offer %d: %+v", k, m.Refused)
+			if err := errors.Join(w.put(t, &o), w.post(t, "b", o.Part.Epoch, verbCancel)); err != nil {
+				t.Fatalf("offer %d: %v", k, err)
 			}
-			say(toAgent{Order: &order{Epoch: o.Part.Epoch, Do: doCancel}}) // and it says that it ended
-			_ = s.Close()
 			synctest.Wait()
 		}
 		w.over(t, "b")
@@ -288,9 +278,8 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 		for k := range 6 {
 			o.Producer[fmt.Sprint("p", k)] = plan.Given{Value: strings.Repeat("x", 50<<10)}
 		}
-		_, say := w.talkTo(t, "b")
-		if m := say(toAgent{Offer: o}); m.Refused == nil || !strings.Contains(m.Refused.Text, "longer than 262144 bytes") {
-			t.Errorf("it is answered by %+v", m)
+		if err := w.put(t, o); err == nil || !strings.Contains(err.Error(), "longer than 262144 bytes") {
+			t.Errorf("it is answered by %v", err)
 		}
 	})
 }
@@ -303,17 +292,12 @@ func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour)
-		s, say := w.talkTo(t, "a")
-		said := []*fromAgent{say(toAgent{Resume: &inRun{o.Epoch}})}
-		for said[len(said)-1].Ended == nil {
-			m, err := receive(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			said = append(said, m)
+		var said runStatus
+		if err := w.client().call(t.Context(), http.MethodGet, "a", runPath(o.Epoch), nil, &said); err != nil {
+			t.Fatal(err)
 		}
-		if p := said[2].Part; p == nil || p.Ended == nil || p.Ended.Code != 2 || p.Header != nil {
-			t.Errorf("of the second process it says %+v", p)
+		if len(said.Parts) != 2 || said.Stage != stageOver || said.Parts[1].Ended == nil || said.Parts[1].Ended.Code != 2 {
+			t.Errorf("it says %+v", said)
 		}
 	})
 }

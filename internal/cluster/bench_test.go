@@ -1,49 +1,76 @@
 package cluster
 
 import (
-	"encoding/json"
+	"compress/gzip"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// BenchmarkSecond measures the work of an agent for one second of one process: decode, slim and
-// encode it for the coordinator. "sent-B/op" are the bytes for the network.
+// sent counts the bytes for the network.
+type sent struct{ bytes int }
+
+func (s *sent) Write(b []byte) (int, error) {
+	s.bytes += len(b)
+	return len(b), nil
+}
+
+// sentFile is a run file that is sent as an agent does.
+type sentFile struct {
+	zip *gzip.Writer
+	raw int
+}
+
+func (f *sentFile) Write(b []byte) (int, error) {
+	f.raw += len(b)
+	return f.zip.Write(b)
+}
+
+func (f *sentFile) Close() error { return f.zip.Close() }
+
+// BenchmarkSecond measures what an agent sends for one second of one process that writes 50,000 records a second to 21
+// partitions of 3 brokers. "sent-B/op" are the bytes for the network, "raw-B/op" those of the run file.
 func BenchmarkSecond(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
-	w := stats.Window{End: time.Second, Offered: 50_000, Acknowledged: 50_000, Partitions: map[int32]stats.Partition{}, Brokers: map[int32]stats.Broker{}}
-	for range 50_000 {
-		d := time.Duration(r.ExpFloat64() * float64(5*time.Millisecond))
-		w.Response.Record(d)
-		w.Service.Record(d)
-		w.OwnSendDelay.Record(d / 50)
-		w.SendDelay.Record(d / 50)
-	}
-	for p := range int32(21) {
-		w.Partitions[p] = stats.Partition{Records: 2381}
-	}
-	for n := range int32(3) {
-		w.Brokers[n] = stats.Broker{Traffic: stats.Traffic{Requests: 100, Latency: w.Service}}
-	}
-	line, err := json.Marshal(FromProcess{Second: &Second{Windows: []stats.Window{w.Slim()}, Sample: host.Sample{At: time.Second}}})
+	out := &sent{}
+	zip := gzip.NewWriter(out)
+	to := &sentFile{zip: zip}
+	f, err := result.NewRunFile(to, result.Header{Schema: result.Schema})
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, s := newOutbox(), &counting{}
+	var seconds []stats.Window
+	for range 10 {
+		w := stats.Window{End: time.Second, Offered: 50_000, Acknowledged: 50_000, Partitions: map[int32]stats.Partition{}, Brokers: map[int32]stats.Broker{}}
+		for range 50_000 {
+			d := time.Duration(r.ExpFloat64() * float64(5*time.Millisecond))
+			w.Response.Record(d)
+			w.Service.Record(d)
+			w.OwnSendDelay.Record(d / 50)
+			w.SendDelay.Record(d / 50)
+		}
+		for p := range int32(21) {
+			w.Partitions[p] = stats.Partition{Records: 2381, Bytes: 2381 * 512, ServiceSum: time.Duration(r.Int64N(1e10))}
+		}
+		for n := range int32(3) {
+			w.Brokers[n] = stats.Broker{Traffic: stats.Traffic{Requests: 100, Latency: w.Service}}
+		}
+		seconds = append(seconds, w)
+	}
+	out.bytes, to.raw = 0, 0
+	n := 0
 	for b.Loop() {
-		m, err := decodeFromProcess(line)
-		if err != nil {
+		f.AddWindow(seconds[n%len(seconds)])
+		f.AddSample(host.Sample{At: time.Duration(n) * time.Second, Interval: time.Second})
+		if err := zip.Flush(); err != nil {
 			b.Fatal(err)
 		}
-		o.second(1, m.Second)
-		for _, m := range o.take("E") {
-			if err := send(b.Context(), s, m); err != nil {
-				b.Fatal(err)
-			}
-		}
+		n++
 	}
-	b.ReportMetric(float64(s.bytes)/float64(b.N), "sent-B/op")
+	b.ReportMetric(float64(out.bytes)/float64(n), "sent-B/op")
+	b.ReportMetric(float64(to.raw)/float64(n), "raw-B/op")
 }

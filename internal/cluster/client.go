@@ -5,37 +5,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
-// Client talks to agents. All fields but Key have to be set.
+// Client talks to agents.
 type Client struct {
-	Key     *wire.Key // nil: only agents on this machine
-	Version string    // of this kt
+	Version string // of this kt
 	Now     func() time.Time
 	Log     func(text string) // gets lines for the user
 
-	dial func(ctx context.Context, addr string) (stream, error) // nil: opens a wire.Conn
-	free func(dir string) (int64, error)                        // free bytes of a disk; nil: freeSpace
+	conn *http.Client
+	free func(dir string) (int64, error) // free bytes of a disk; nil: freeSpace
+}
+
+// NewClient returns a client of agents with a key. Without a key it reaches only agents on this machine. log gets lines for
+// the user.
+func NewClient(key *port.Key, version string, now func() time.Time, log func(text string)) *Client {
+	return &Client{Version: version, Now: now, Log: log, conn: port.Client(key)}
 }
 
 // Peer is an agent as a client sees it.
 type Peer struct {
 	Info
-	Addr     string
-	State    string // "alive" if it answered, else its state in the gossip, or "unreachable"
-	Protocol int
+	Addr  string
+	State string // "alive" if it answered, else its state in the gossip, or "unreachable"
 
-	CPU, Cores   float64 // cores in use, and in all
-	Memory, Free int64   // bytes
-	Run          string  // the name of its current run; "": idle
-	Results      int     // number of runs that it has files of
+	Use
+	Run     string // the name of its current run; "": idle
+	Results int    // number of runs that it has files of
 
 	// Offset is the peer's clock minus this one, wrong by at most Bound. RTT is the shortest
 	// round trip of the comparison.
@@ -44,7 +47,13 @@ type Peer struct {
 	Err error // if not nil, the peer did not answer, and only the gossip's data is known
 }
 
-// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 pings, and
+// Use is how busy a host is.
+type Use struct {
+	CPU, Cores   float64 // cores in use, and in all
+	Memory, Free int64   // bytes
+}
+
+// peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and
 // lookFor.
 const peerTimeout = 10 * time.Second
 
@@ -90,7 +99,7 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 // refused the key is running, and its own error has the advice.
 func noAnswer(errs []error) error {
 	err := errors.Join(errs...)
-	if errors.Is(err, wire.ErrAuth) || errors.Is(err, wire.ErrNeedsKey) {
+	if errors.Is(err, port.ErrAuth) || errors.Is(err, port.ErrNeedsKey) {
 		return err
 	}
 	return fmt.Errorf("no agent answers: %w; start kt agent there, or name one that runs with --join HOST", err)
@@ -163,110 +172,29 @@ func (c *Client) ask(ctx context.Context, p *Peer) []member {
 	return known
 }
 
-// unanswered returns an error with the timeout in place of a context's deadline error.
-func unanswered(err error, waited time.Duration) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("it did not answer within %v", waited)
-	}
-	return err
-}
-
 func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
-	s, h, err := c.connect(ctx, p.Addr)
+	who, err := c.identify(ctx, p.Addr)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.Close() }() // every request was answered
-	p.Info, p.Protocol = h.Info, h.Protocol
-	var best clock
-	for n := range pings {
-		sent := c.Now()
-		m, err := request(ctx, s, toAgent{Ping: &ping{Number: n}})
-		if err != nil {
-			return nil, err
-		}
-		if m.Pong == nil || m.Pong.Number != n {
-			return nil, fmt.Errorf("%w: a ping was not answered", errProtocol)
-		}
-		best = better(best, compare(sent, m.Pong.Received, m.Pong.Sent, c.Now()))
+	p.Info = who
+	best, err := c.compareClocks(ctx, p.Addr)
+	if err != nil {
+		return nil, err
 	}
 	p.Offset, p.Bound, p.RTT = best.offset, best.bound(), best.rtt
-	m, err := request(ctx, s, toAgent{Look: &nothing{}})
-	if err != nil {
+	var l looked
+	if err := c.call(ctx, http.MethodGet, p.Addr, "/v1/state", nil, &l); err != nil {
 		return nil, err
 	}
-	if m.Looked == nil {
-		return nil, fmt.Errorf("%w: its status is missing", errProtocol)
-	}
-	l := m.Looked
 	p.State = "alive"
 	p.CPU, p.Cores, p.Memory, p.Free, p.Run, p.Results = l.CPU, l.Cores, l.Memory, l.Free, l.Run, l.Results
 	return l.Members, nil
 }
 
-// connect opens a stream to an agent of the same version.
-func (c *Client) connect(ctx context.Context, addr string) (stream, hello, error) {
-	s, err := c.open(ctx, addr)
-	if err != nil {
-		return nil, hello{}, err
-	}
-	h, err := c.greet(ctx, s)
-	if err != nil {
-		_ = s.Close() // the error of greet is the cause
-		return nil, h, err
-	}
-	return s, h, nil
-}
-
-func (c *Client) open(ctx context.Context, addr string) (stream, error) {
-	if c.dial != nil {
-		return c.dial(ctx, addr)
-	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return nil, fmt.Errorf("address %q: write host:port", clean(addr, 256))
-	}
-	s, err := wire.Dial(ctx, addr, c.Key)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func (c *Client) greet(ctx context.Context, s stream) (hello, error) {
-	if err := send(ctx, s, toAgent{Hello: &hello{Protocol: Protocol, Info: Info{Version: c.Version}}}); err != nil {
-		return hello{}, err
-	}
-	_, b, err := s.Receive(ctx)
-	if err != nil {
-		return hello{}, err
-	}
-	h, err := decodeHello(b)
-	if err != nil {
-		return h, err
-	}
-	if h.Protocol != Protocol {
-		return h, fmt.Errorf("it speaks version %d of kt's protocol (kt %s), this kt %d (kt %s): use the same kt on all hosts", h.Protocol, h.Version, Protocol, c.Version)
-	}
-	if err := checkName(h.Name); err != nil {
-		return h, fmt.Errorf("its name: %w", err)
-	}
-	return h, nil
-}
-
-// request sends one message and waits for its answer. No other messages may be under way on the
-// stream. A refusal is an agentError.
-func request(ctx context.Context, s stream, m toAgent) (*fromAgent, error) {
-	if err := send(ctx, s, m); err != nil {
-		return nil, err
-	}
-	answer, err := receive(ctx, s)
-	switch {
-	case err != nil:
-		return nil, err
-	case answer.Problem != nil:
-		return nil, &agentError{errors.New(*answer.Problem)}
-	case answer.Refused != nil:
-		return nil, &agentError{errors.New(answer.Refused.Text)}
-	}
-	return answer, nil
+// identify asks an agent who it is.
+func (c *Client) identify(ctx context.Context, addr string) (Info, error) {
+	var who identity
+	err := c.call(ctx, http.MethodGet, addr, "/v1/", nil, &who)
+	return who.Info, err
 }

@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"context"
-	"sync"
+	"net/http"
 	"time"
 )
 
@@ -17,7 +17,7 @@ type clock struct {
 // all of it.
 func (c clock) bound() time.Duration { return (c.rtt + 1) / 2 }
 
-// compare returns the estimate of one ping. sent and back are by this clock, received and
+// compare returns the estimate of one request. sent and back are by this clock, received and
 // answered by the other one.
 func compare(sent, received, answered, back time.Time) clock {
 	there, home := received.Sub(sent), answered.Sub(back)
@@ -33,72 +33,67 @@ func better(a, b clock) clock {
 	return a
 }
 
-// pings is the number of pings of one comparison.
-const pings = 32
+const (
+	echoes      = 32              // requests of one comparison
+	echoTimeout = 2 * time.Second // of one request
+	// clockWindow is the age at which a comparison of clocks is replaced by a newer one: clocks
+	// drift by up to 50 µs a second.
+	clockWindow = 10 * time.Second
+)
 
-// pingTimeout is the longest wait for a pong.
-const pingTimeout = 2 * time.Second
-
-// pinger compares clocks over a stream that carries other messages too.
-type pinger struct {
-	now func() time.Time
-	one sync.Mutex // held until the pong: there is one ping at a time
-
-	mu     sync.Mutex // guards the rest
-	number int        // of the last ping
-	sent   time.Time
-	answer chan clock
-}
-
-// ping sends one ping and waits for its answer. The reader of the stream must pass the answer to
-// pong.
-func (p *pinger) ping(ctx context.Context, s stream) (clock, error) {
-	p.one.Lock()
-	defer p.one.Unlock()
-	answer := make(chan clock, 1)
-	p.mu.Lock()
-	p.number++
-	n := p.number
-	p.answer = answer
-	p.sent = p.now()
-	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+// echo compares the clock of an agent once.
+func (c *Client) echo(ctx context.Context, addr string) (clock, error) {
+	ctx, cancel := context.WithTimeout(ctx, echoTimeout)
 	defer cancel()
-	if err := send(ctx, s, toAgent{Ping: &ping{Number: n}}); err != nil {
-		return clock{}, err
+	var e clockEcho
+	sent := c.Now()
+	if err := c.call(ctx, http.MethodGet, addr, "/v1/clock", nil, &e); err != nil {
+		return clock{}, unanswered(err, echoTimeout)
 	}
-	select {
-	case c := <-answer:
-		return c, nil
-	case <-ctx.Done():
-		return clock{}, unanswered(ctx.Err(), pingTimeout)
-	}
+	return compare(sent, e.Received, e.Sent, c.Now()), nil
 }
 
-// pong takes an answer. It returns the estimate, and false if the answer is not to the last
-// ping.
-func (p *pinger) pong(m *pong) (clock, bool) {
-	back := p.now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m.Number != p.number || p.answer == nil {
-		return clock{}, false
-	}
-	c := compare(p.sent, m.Received, m.Sent, back)
-	p.answer <- c
-	p.answer = nil
-	return c, true
-}
-
-// best returns the best estimate of n pings, one after the other.
-func (p *pinger) best(ctx context.Context, s stream, n int) (clock, error) {
+// compareClocks returns the best estimate of several requests, one after the other.
+func (c *Client) compareClocks(ctx context.Context, addr string) (clock, error) {
 	var best clock
-	for range n {
-		c, err := p.ping(ctx, s)
+	for range echoes {
+		one, err := c.echo(ctx, addr)
 		if err != nil {
 			return clock{}, err
 		}
-		best = better(best, c)
+		best = better(best, one)
 	}
 	return best, nil
+}
+
+// clocks are the comparisons with one host during a run.
+type clocks struct {
+	best   clock // of the last whole window
+	recent clock // of the current window
+	agreed clock // by which the start was agreed
+}
+
+// take takes over a comparison. The estimate is the one with the shortest round trip of the last
+// whole window.
+func (c *clocks) take(now clock) {
+	if !c.recent.taken.IsZero() && now.taken.Sub(c.recent.taken) > clockWindow {
+		c.best, c.recent = c.recent, clock{}
+	}
+	c.recent = better(c.recent, now)
+	if c.best.taken.IsZero() {
+		c.best = now
+	}
+}
+
+// moved returns the difference of a clock's offset to the one that the start was agreed by; 0 if
+// the bounds explain it.
+func (c *clocks) moved(now clock) time.Duration {
+	if c.agreed.taken.IsZero() {
+		return 0
+	}
+	moved := now.offset - c.agreed.offset
+	if moved.Abs() <= now.bound()+c.agreed.bound() {
+		return 0
+	}
+	return moved
 }

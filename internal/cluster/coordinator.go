@@ -41,18 +41,19 @@ type runOptions struct {
 	AbortOn []string         // conditions that end the load
 }
 
-// stage is the progress of a run on many hosts.
-type stage int
+// step is the progress of a coordinator's run.
+type step int
 
-// The stages, in order.
+// The steps, in order. Undoing takes the place of all that follow.
 const (
-	stageLobby      stage = iota // agents get their offers
-	stagePreparing               // processes open their clients
-	stageSyncing                 // clocks are compared
-	stageStarting                // hosts wait for the agreed start
-	stageRunning                 // until every process has drained
-	stageCollecting              // run files are fetched
-	stageFinished
+	stepLobby      step = iota // agents get their offers
+	stepPreparing              // processes open their clients
+	stepSyncing                // clocks are compared
+	stepStarting               // hosts wait for the agreed start
+	stepRunning                // until every process has drained
+	stepCollecting             // run files are fetched
+	stepUndoing                // the preparation is undone
+	stepFinished
 )
 
 // outcome is the end of a run on many hosts.
@@ -135,9 +136,9 @@ func (o *loadOrder) check() error {
 	return nil
 }
 
-// offers divides the load and returns a link with an offer for each host: hosts that make the
-// load, then watched ones, each sorted by name.
-func (o *loadOrder) offers() ([]*link, error) {
+// remotes divides the load and returns each host with its offer: hosts that make the load, then
+// watched ones, each sorted by name.
+func (o *loadOrder) remotes(c *Client) ([]*remote, error) {
 	byName := func(a, b Peer) int { return cmp.Compare(a.Name, b.Name) }
 	load, watched := slices.SortedFunc(slices.Values(o.Load), byName), slices.SortedFunc(slices.Values(o.Watch), byName)
 	parts, err := o.Plan.Divide(len(load) * o.Processes)
@@ -158,7 +159,7 @@ func (o *loadOrder) offers() ([]*link, error) {
 			Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, Lasts: lasts(&o.Plan),
 		}
 	}
-	var links []*link
+	var hosts []*remote
 	for i, p := range load {
 		f := offerTo(p)
 		for k, part := range parts[i*o.Processes : (i+1)*o.Processes] {
@@ -166,17 +167,17 @@ func (o *loadOrder) offers() ([]*link, error) {
 				Producers: part.Producers, Consumers: part.Read.Consumers, Share: part.Share, CreateTopic: i == 0 && k == 0,
 			})
 		}
-		links = append(links, newLink(p, f))
+		hosts = append(hosts, newRemote(c, p, f))
 	}
 	for _, p := range watched {
-		links = append(links, newLink(p, offerTo(p)))
+		hosts = append(hosts, newRemote(c, p, offerTo(p)))
 	}
-	for _, l := range links {
+	for _, l := range hosts {
 		if err := l.offer.checkSize(); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.peer.Name, err)
 		}
 	}
-	return links, nil
+	return hosts, nil
 }
 
 // session is a coordinator's state of one run. All fields belong to the goroutine that called
@@ -185,119 +186,132 @@ type session struct {
 	c      *Client
 	order  loadOrder
 	opts   runOptions
-	stage  stage
-	links  []*link
-	events chan event
-	ticker *time.Ticker
-	keep   sync.WaitGroup     // one for each link
-	hangUp context.CancelFunc // ends the links; nil: there are none yet
-
-	agreed  time.Time // the start, by this clock; zero: none yet
-	started bool      // every agent has confirmed the start, or the run is being ended
-	stopped bool      // by the user, or by a condition
-	broken  string    // the condition that ended the load; "": none did
-	leaving bool      // the run ends at once
-	undoing bool      // the preparation is being undone
-	overAt  time.Time // when all reachable hosts had finished
-
-	finishing bool // the agents were told to end the run, or end it by themselves
-
-	deadline time.Time          // for the hosts that the stage waits for; zero: none
-	giveUp   context.CancelFunc // ends the fetching of files; nil: no fetch is going on
-
-	view   *view
-	quota  *quota // of the bytes that hosts make this machine write
+	stage  step
+	hosts  []*remote
+	wires  wires
+	end    ending
+	agreed time.Time // the start, by this clock; zero: none yet
+	overAt time.Time // when all reachable hosts had finished; zero: they have not
 	copies *copies
+	live   *live
 	sent   time.Time // when the observer got its last second
 }
 
+// wires are what connects a session with the goroutines of its hosts.
+type wires struct {
+	news   chan hostNews
+	ticker *time.Ticker
+	live   sync.WaitGroup     // of the hosts
+	cut    context.CancelFunc // ends them; nil: there are none yet
+}
+
+// ending is how a run is ended before its load is over.
+type ending struct {
+	stopped   bool               // by the user, or by a condition
+	broken    string             // the condition; "": none did
+	leaving   bool               // the run ends at once
+	finishing bool               // the agents were told to end the run, or end it by themselves
+	deadline  time.Time          // for the hosts that the step waits for; zero: none
+	giveUp    context.CancelFunc // ends the fetching of files; nil: no fetch is going on
+}
+
 func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
-	links, err := o.offers()
+	hosts, err := o.remotes(c)
 	if err != nil {
 		return nil, err
 	}
-	quota, err := newQuota(opts.Dir, c.free)
-	if err != nil {
-		return nil, err
-	}
-	copies, err := newCopies(opts.Dir, quota)
+	copies, err := newCopies(opts.Dir, c.free)
 	if err != nil {
 		return nil, err
 	}
 	return &session{
-		c: c, order: o, opts: opts, links: links, events: make(chan event, 256), ticker: time.NewTicker(sessionTick),
-		view: newView(opts.Header, opts.AbortOn...), quota: quota, copies: copies,
+		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: newLive(opts.Header, opts.AbortOn),
+		wires: wires{news: make(chan hostNews, 256), ticker: time.NewTicker(sessionTick)},
 	}, nil
 }
 
-// sessionTick is the interval between two calls of tick.
+// sessionTick is the interval between two looks at the clock.
 const sessionTick = 250 * time.Millisecond
 
 func (s *session) close() {
-	s.ticker.Stop()
-	if s.hangUp != nil {
-		s.hangUp()
-		s.awaitLinks()
+	s.wires.ticker.Stop()
+	if s.wires.cut != nil {
+		s.wires.cut()
+		s.awaitHosts()
 	}
-	s.stage = stageFinished
+	undone := s.stage < stepRunning || s.stage == stepUndoing
+	s.stage = stepFinished
 	s.show(true)
-	s.copies.close()
+	s.copies.close(!undone)
 }
 
-// awaitLinks waits until all links have ended. It drops their events, because a link that
-// waits to deliver one would never end.
-func (s *session) awaitLinks() {
+// awaitHosts waits until the goroutines of all hosts have ended. It drops their news, because one
+// that waits to deliver some would never end.
+func (s *session) awaitHosts() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.keep.Wait()
+		s.wires.live.Wait()
+		for _, r := range s.hosts {
+			r.following.live.Wait()
+		}
 	}()
 	for {
 		select {
-		case <-s.events:
+		case <-s.wires.news:
 		case <-done:
 			return
 		}
 	}
 }
 
-// until handles events until done reports true; after the timeout it returns errTimeout.
+// tell passes news on to the session, until ctx ends.
+func (s *session) tell(ctx context.Context) func(hostNews) {
+	return func(n hostNews) {
+		select {
+		case s.wires.news <- n:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// until handles news until done reports true; after the timeout it returns errTimeout.
 // Before the start it returns the first problem of any host.
 func (s *session) until(ctx context.Context, timeout time.Duration, done func() bool) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	stop, abort := s.opts.Stop, s.opts.Abort
-	if s.stopped {
+	if s.end.stopped {
 		stop = nil
 	}
-	if s.leaving {
+	if s.end.leaving {
 		abort = nil
 	}
 	for !done() {
 		select {
-		case e := <-s.events:
-			if err := s.take(e); err != nil {
+		case n := <-s.wires.news:
+			if err := s.take(n); err != nil {
 				return err
 			}
-		case <-s.ticker.C:
+		case <-s.wires.ticker.C:
 			s.tick()
 		case <-timer.C:
 			return errTimeout
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-stop:
-			stop, s.stopped = nil, true
+			stop, s.end.stopped = nil, true
 			if s.canUndo() {
 				return errStopped
 			}
 			s.stopLoad()
 		case <-abort:
-			abort, stop, s.stopped, s.leaving = nil, nil, true, true
-			if s.undoing || s.canUndo() {
+			abort, stop, s.end.stopped, s.end.leaving = nil, nil, true, true
+			if s.stage == stepUndoing || s.canUndo() {
 				return errStopped
 			}
 			s.within(leaveGrace)
-			s.tellAll(doAbort)
+			s.tellAll(verbAbort)
 			s.loseAway()
 		}
 	}
@@ -306,9 +320,9 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 
 // stopLoad ends the load on all hosts.
 func (s *session) stopLoad() {
-	s.stopped = true
+	s.end.stopped = true
 	s.within(drainGrace)
-	s.tellAll(doStop)
+	s.tellAll(verbStop)
 	if !s.overAt.IsZero() {
 		s.loseAway() // there is nothing else to stop
 	}
@@ -317,7 +331,7 @@ func (s *session) stopLoad() {
 // canUndo reports whether the run can still be undone on all hosts: an order must reach them
 // before the start.
 func (s *session) canUndo() bool {
-	return !s.undoing && (!s.started || s.elapsed() < -undoAhead)
+	return s.stage != stepUndoing && (s.stage < stepRunning || s.elapsed() < -undoAhead)
 }
 
 // undoAhead is the time in which an order reaches every agent.
@@ -325,19 +339,160 @@ const undoAhead = 500 * time.Millisecond
 
 var errTimeout = errors.New("it took too long")
 
-// tellAll gives an order to every host. A host that comes back gets it again.
-func (s *session) tellAll(do string) {
-	for _, l := range s.links {
-		l.ordered[do] = true
-		l.tell(toAgent{Order: s.orderTo(do)})
+// tellAll gives an order to every host. It is tried until the host has it.
+func (s *session) tellAll(verb string) {
+	var body any = nothing{}
+	if verb == verbStop {
+		body = stopOrder{Why: s.end.broken}
+	}
+	for _, r := range s.hosts {
+		r.tell(verb, body)
 	}
 }
 
-// orderTo returns the message of an order.
-func (s *session) orderTo(do string) *order {
-	o := &order{Epoch: s.order.Epoch, Do: do}
-	if do == doStop {
-		o.Why = s.broken
+// apply handles a notice of a host.
+func (s *session) apply(r *remote, n notice) {
+	n.Now = time.Now()
+	n.Session = sessionView{
+		Running: s.stage >= stepRunning && s.stage != stepUndoing, Stopped: s.end.stopped, OverFor: -1, Name: r.peer.Name, Run: s.order.Run, Clock: s.c.Now,
 	}
-	return o
+	if !s.overAt.IsZero() {
+		n.Session.OverFor = n.Now.Sub(s.overAt)
+	}
+	for _, o := range s.hosts {
+		n.Session.Others = n.Session.Others || o != r && len(o.state.Parts) > 0 && o.state.settled()
+	}
+	var said []string
+	r.state, said = r.state.after(n)
+	for _, text := range said {
+		s.c.Log(text)
+	}
+}
+
+// take handles news of one host. Before the start it returns any problem of a host as an error.
+func (s *session) take(n hostNews) error {
+	r := n.from
+	early := s.stage < stepRunning && !s.end.leaving
+	switch {
+	case r == nil:
+		return nil
+	case n.text != "":
+		s.c.Log(n.text)
+	case n.clock != nil:
+		s.apply(r, notice{Heard: true})
+		r.clocks.take(*n.clock)
+		if moved := r.clocks.moved(*n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
+			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
+		}
+	case n.status != nil:
+		s.apply(r, notice{Status: n.status})
+		s.followFiles(r)
+		if early {
+			return r.problem()
+		}
+	default:
+		return s.unanswered(r, n.err, early)
+	}
+	return nil
+}
+
+// clockStep is the change from which on a clock was set between the comparison and the start:
+// no clock drifts that much in a few seconds.
+const clockStep = 20 * time.Millisecond
+
+// problem returns what hinders the start on a host.
+func (r *remote) problem() error {
+	if r.state.ended() || r.state.Stage == stageUndoing {
+		return fmt.Errorf("%s has ended the run", r.peer.Name)
+	}
+	for i := range r.state.Parts {
+		if p := &r.state.Parts[i]; p.State == partFailed || p.State == partGone {
+			return fmt.Errorf("%s, process %d: %s", r.peer.Name, i+1, p.Text)
+		}
+	}
+	return nil
+}
+
+// unanswered handles a request for the state of a run that failed.
+func (s *session) unanswered(r *remote, err error, early bool) error {
+	atWork, isUnknown := isUnknown(err)
+	var said *agentError
+	switch {
+	case early && errors.As(err, &said):
+		return fmt.Errorf("%s refuses: %w", r.peer.Name, err)
+	case early && (!errors.Is(err, context.DeadlineExceeded) || time.Since(r.state.Heard) > hangAfter):
+		return fmt.Errorf("%s: %w", r.peer.Name, unanswered(err, hangAfter))
+	case isUnknown:
+		s.apply(r, notice{Unknown: &unknown{atWork, err.Error()}})
+	case errors.As(err, &said):
+		s.apply(r, notice{Heard: true})
+	}
+	return nil
+}
+
+// tick does everything that depends on the time: deadlines, hosts that fall silent or come
+// back, and the observer.
+func (s *session) tick() {
+	now := time.Now()
+	if !s.end.deadline.IsZero() && now.After(s.end.deadline) {
+		s.loseLate()
+	}
+	over := s.stage >= stepRunning && s.stage != stepUndoing
+	for _, r := range s.hosts {
+		h := &r.state
+		known := h.canOrder() || h.ended() || !s.end.stopped && h.atWork(now) // orphans cannot be stopped, so a stopped run does not wait for them
+		if known && h.Contact != contactLost && !h.settled() {
+			over = false
+		}
+	}
+	if lasts := s.hosts[0].offer.Lasts; !s.end.stopped && lasts > 0 && s.elapsed() < lasts {
+		over = false // hosts that are away are still making their load
+	}
+	switch {
+	case !over:
+		s.overAt = time.Time{}
+	case s.overAt.IsZero():
+		s.overAt = now
+	}
+	for _, r := range s.hosts {
+		s.apply(r, notice{})
+		for i := range r.state.Parts {
+			if r.state.away() {
+				s.live.gone(fileName(r.peer.Name, i+1))
+			}
+		}
+	}
+	s.show(false)
+}
+
+// followFiles keeps copies of the run files of a host, from the moment when they are known.
+func (s *session) followFiles(r *remote) {
+	follow := func(process int, id string, take func(line []byte)) {
+		if id == "" || r.following.ids[id] {
+			return
+		}
+		r.following.ids[id] = true
+		p := &r.offer.Part
+		f := s.copies.copyOf(fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}, take)
+		r.following.start(f)
+	}
+	for i := range r.state.Parts {
+		name, maker := fileName(r.peer.Name, i+1), i == 0 && r == s.hosts[0]
+		follow(i+1, r.state.Parts[i].RunID, func(line []byte) {
+			if maker {
+				s.live.learn(line)
+			}
+			s.live.add(name, line)
+		})
+	}
+	name := fileName(r.peer.Name, 0)
+	follow(0, r.state.VitalsID, func(line []byte) { s.live.add(name, line) })
+}
+
+// elapsed returns the time since the agreed start, below 0 before it.
+func (s *session) elapsed() time.Duration {
+	if s.agreed.IsZero() {
+		return 0
+	}
+	return s.c.Now().Sub(s.agreed)
 }

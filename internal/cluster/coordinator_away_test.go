@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -133,13 +134,15 @@ func TestAHostThatIsAloneIsNotWaitedForInsteadOfOthers(t *testing.T) {
 	})
 }
 
-func TestAHostThatWasGivenUpIsNotAskedAnyMore(t *testing.T) {
-	for _, lost := range []string{"", "its load may go on"} {
-		l := newLink(Peer{}, offer{})
-		l.up, l.orphaned, l.lost = true, time.Now(), lost
-		new(session).askOrphaned(l, time.Now())
-		if asked := len(l.out) > 0; asked != (lost == "") {
-			t.Errorf("lost %q: it is asked: %v", lost, asked)
+func TestAHostThatWasGivenUpStaysSo(t *testing.T) {
+	for _, n := range []notice{
+		{Heard: true}, {Unknown: &unknown{AtWork: true}}, {Unknown: &unknown{}}, {Status: &runStatus{Stage: stageRunning}}, {},
+	} {
+		lost := newHostState(1, time.Now())
+		lost.Contact, lost.Lost = contactLost, "it was not heard"
+		n.Now, n.Session = time.Now().Add(time.Hour), sessionView{Running: true, Name: "b", Clock: time.Now}
+		if got, said := lost.after(n); got.Contact != contactLost || len(said) > 0 {
+			t.Errorf("%+v: it is %v, and the user hears %q", n, got.Contact, said)
 		}
 	}
 }
@@ -273,13 +276,12 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 				stop := make(chan struct{})
 				time.AfterFunc(tc.at, func() { close(stop) })
 				c := w.client()
-				c.dial = func(ctx context.Context, addr string) (stream, error) {
-					s, err := w.dial(ctx, addr)
-					if addr == "b" && err == nil {
-						s = &tardy{s, tc.late}
+				c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Host == "b" && strings.HasSuffix(r.URL.Path, "/stop") {
+						<-time.After(tc.late)
 					}
-					return s, err
-				}
+					return w.RoundTrip(r)
+				})
 				o := longer(w.order([]string{"a", "b"}, "broker"), time.Minute)
 				o.Plan.Topic.Delete = true
 				out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
@@ -320,25 +322,11 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 		{"both have", partRunning, time.Millisecond, true},
 		{"one has died", partGone, time.Millisecond, true},
 	} {
-		r := &hostRun{start: &StartOrder{At: start}, children: []*child{{}, {}}}
-		r.children[0].status.State, r.children[1].status.State = partRunning, tc.state
-		if got := r.begun(start.Add(tc.after)); got != tc.want {
+		m := change{runState: runState{Start: start, Parts: []process{{State: partRunning}, {State: tc.state}}}, now: start.Add(tc.after)}
+		if got := m.begun(); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
 		}
 	}
-}
-
-// tardy is a stream that delays orders to stop.
-type tardy struct {
-	stream
-	late time.Duration
-}
-
-func (s *tardy) Send(ctx context.Context, typ wire.FrameType, b []byte) error {
-	if typ == frameJSON && strings.Contains(string(b), `"do":"stop"`) {
-		<-time.After(s.late)
-	}
-	return s.stream.Send(ctx, typ, b)
 }
 
 func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
@@ -513,7 +501,7 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 
 func TestAnAgentThatWantsAKeyIsThere(t *testing.T) {
 	for err, tail := range map[error]bool{
-		fmt.Errorf("vm1: %w", wire.ErrAuth): false, errors.New("vm1: connection refused"): true,
+		fmt.Errorf("vm1: %w", port.ErrAuth): false, errors.New("vm1: connection refused"): true,
 	} {
 		if text := noAnswer([]error{err}).Error(); strings.Contains(text, "start kt agent") != tail || strings.HasPrefix(text, "no agent answers") != tail {
 			t.Errorf("%v: it is told as %q", err, text)

@@ -4,80 +4,263 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 )
 
-// Times of a session that ends before its load does.
+// Times of a session that ends.
 const (
+	// Draining may take the delivery timeout of two minutes; the rest is slack.
+	drainGrace = 3 * time.Minute
+	// Agents kill processes abortGrace after the order to leave. The rest is for their files.
+	leaveGrace  = abortGrace + 3*time.Second
 	undoTimeout = stopGrace + 2*abortGrace
 	// If undoing takes longer, the user hears about it.
 	sayAfter = time.Second
+	// The files are complete, and so those who follow them end soon. Fetching goes on where they end.
+	followGrace = 5 * time.Second
 	// An order reaches every reachable agent within this time.
 	leaveTimeout = 2 * time.Second
 )
 
-// within sets the deadline for the hosts that the stage waits for, unless it is sooner already.
+// within sets the deadline for the hosts that the step waits for, unless it is sooner already.
 func (s *session) within(d time.Duration) {
-	if at := time.Now().Add(d); s.deadline.IsZero() || at.Before(s.deadline) {
-		s.deadline = at
+	if at := time.Now().Add(d); s.end.deadline.IsZero() || at.Before(s.end.deadline) {
+		s.end.deadline = at
 	}
 }
 
-// awaits reports whether the stage still waits for a host: for its run files while
+// awaits reports whether the step still waits for a host: for its run files while
 // collecting, for its processes before.
-func (s *session) awaits(l *link) bool {
+func (s *session) awaits(r *remote) bool {
 	switch {
-	case l.lost != "" || l.ended:
+	case r.state.Contact == contactLost || r.state.ended():
 		return false
-	case s.stage == stageCollecting:
-		return !l.written
+	case s.stage == stepCollecting:
+		return r.state.Stage < stageWritten
 	}
-	return !l.settled()
+	return !r.state.settled()
 }
 
-func (s *session) unawaited(l *link) bool { return !s.awaits(l) }
+func (s *session) unawaited(r *remote) bool { return !s.awaits(r) }
 
-// loseLate gives up the hosts that the stage still waits for after its deadline.
-func (s *session) loseLate() {
-	for _, l := range s.links {
-		switch now := time.Now(); {
-		case !s.awaits(l):
-		case l.isAway(now):
-			s.lose(l, l.awayReason(now))
-		case s.leaving:
-			s.lose(l, fmt.Sprintf("it did not leave within %v", leaveGrace))
-		case s.stage == stageCollecting:
-			s.lose(l, fmt.Sprintf("it did not write its run files within %v", drainGrace))
-		default:
-			s.lose(l, fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace))
+// loseAway gives up the hosts that the step waits for and that are away.
+func (s *session) loseAway() {
+	now := time.Now()
+	for _, r := range s.hosts {
+		if s.awaits(r) && r.state.away() {
+			s.apply(r, notice{GiveUp: r.state.awayReason(now)})
 		}
 	}
-	if s.leaving && s.giveUp != nil {
-		s.giveUp()
+}
+
+// loseLate gives up the hosts that the step still waits for after its deadline.
+func (s *session) loseLate() {
+	s.loseAway()
+	for _, r := range s.hosts {
+		switch {
+		case !s.awaits(r):
+		case s.end.leaving:
+			s.apply(r, notice{GiveUp: fmt.Sprintf("it did not leave within %v", leaveGrace)})
+		case s.stage == stepCollecting:
+			s.apply(r, notice{GiveUp: fmt.Sprintf("it did not write its run files within %v", drainGrace)})
+		default:
+			s.apply(r, notice{GiveUp: fmt.Sprintf("its processes did not finish within %v of the end of the load", drainGrace)})
+		}
 	}
+	if s.end.leaving && s.end.giveUp != nil {
+		s.end.giveUp()
+	}
+}
+
+// collect completes the copies of the run files and tells the agents to end the run.
+func (s *session) collect(ctx context.Context) (outcome, error) {
+	s.stage = stepCollecting
+	if !s.end.leaving {
+		s.end.deadline = time.Now().Add(drainGrace)
+	}
+	s.tellAll(verbDrained)
+	if err := s.until(ctx, maxRunTime, s.all(s.unawaited)); err != nil {
+		return outcome{}, err
+	}
+	if !s.end.leaving {
+		s.end.deadline = time.Time{} // a fetch goes on as long as bytes arrive
+	}
+	got, err := s.fetch(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	o := s.outcome(got)
+	if !s.finish() {
+		return o, nil // each agent ends the run by itself, absentGrace after the coordinator is gone
+	}
+	ending, left := finishGrace+abortGrace, s.end.leaving
+	if left {
+		ending = leaveTimeout
+	}
+	err = s.until(ctx, ending, s.all(func(r *remote) bool {
+		return s.end.leaving && !left || !r.state.canOrder() || r.state.ended() // an abort only now costs no file
+	}))
+	switch {
+	case errors.Is(err, errTimeout):
+		s.c.Log("some agents have not ended the run yet; they do so by themselves")
+	case err != nil:
+		s.leave()
+	}
+	return o, nil
+}
+
+// fetch completes the copies of all hosts that are not lost, and handles news meanwhile.
+func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
+	var hosts []*remote
+	var peers []Peer
+	for _, r := range s.hosts {
+		late := time.AfterFunc(followGrace, r.following.stop)
+		defer late.Stop()
+		if r.state.Contact != contactLost {
+			hosts, peers = append(hosts, r), append(peers, r.peer)
+		}
+	}
+	fetching, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait below ends with ctx
+	defer giveUp()
+	s.end.giveUp = giveUp
+	done := make(chan []fetched, 1)
+	most, tell := fileMost(s.elapsed()), s.tell(fetching)
+	go func() {
+		done <- s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
+		tell(hostNews{}) // wakes until
+	}()
+	var all []fetched
+	err := s.until(ctx, maxRunTime, func() bool {
+		select {
+		case all = <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	if err != nil {
+		giveUp()
+		<-done
+		return nil, err
+	}
+	got := make(map[*remote]fetched)
+	for i, r := range hosts {
+		got[r] = all[i]
+	}
+	return got, nil
+}
+
+// expects reports whether a run file is one that the host was asked to write. Agents that share
+// a folder list each other's files too.
+func (s *session) expects(p *Peer, e fileEntry) bool {
+	return e.Host == p.Name && (e.Process == 0 || e.Process <= s.order.Processes)
+}
+
+// outcome returns the outcome of the run, from the files that were fetched.
+func (s *session) outcome(got map[*remote]fetched) outcome {
+	o := outcome{Ended: make(map[string][]Ended)}
+	for _, r := range s.hosts {
+		f := got[r]
+		for _, g := range f.files {
+			o.Files = append(o.Files, filepath.Join(s.opts.Dir, g.name))
+			state := s.stateOf(r, g)
+			r.state = r.state.found(g.entry.Process, state == result.PartComplete || state == result.PartLate, state == result.PartStopped)
+		}
+		for _, text := range s.lostOf(r, f) {
+			o.Lost = append(o.Lost, r.peer.Name+": "+text)
+		}
+		if len(r.state.Parts) > 0 {
+			o.Ended[r.peer.Name] = r.state.ends()
+		}
+	}
+	o.Files = append(o.Files, s.copies.cut()...)
+	slices.Sort(o.Files)
+	return o
+}
+
+// stateOf returns the state of the part in a file, if no agent reported about it.
+func (s *session) stateOf(r *remote, g gotFile) result.PartState {
+	if n := g.entry.Process; n < 1 || n > len(r.state.Parts) || r.state.Parts[n-1].State != partUnheard {
+		return ""
+	}
+	set := merge.NewFiles()
+	defer set.Close()
+	if err := set.OfferFile(g.name, filepath.Join(s.opts.Dir, g.name)); err != nil || set.Len() == 0 {
+		return result.PartLost // merging it reports why
+	}
+	return set.RunFiles()[0].State
+}
+
+// lostOf returns a sentence for each process or file of a host that is missing.
+func (s *session) lostOf(r *remote, f fetched) []string {
+	if r.state.Contact == contactLost {
+		return []string{r.state.missing(s.order.Run)}
+	}
+	var lost []string
+	if r.state.Vitals != "" {
+		lost = append(lost, r.state.Vitals)
+	}
+	for _, err := range f.problems {
+		lost = append(lost, s.problem(err))
+	}
+	have := make(map[int]bool)
+	for _, g := range f.files {
+		have[g.entry.Process] = true
+	}
+	for i := range r.state.Parts {
+		switch p := &r.state.Parts[i]; {
+		case p.State == partUnheard: // one sentence for all processes of the host
+			if !slices.Contains(lost, p.Text) {
+				lost = append(lost, p.Text)
+			}
+		case p.State == partGone || p.State == partFailed:
+			lost = append(lost, fmt.Sprintf("process %d: %s", i+1, p.Text))
+		case !have[i+1] && len(f.problems) == 0:
+			lost = append(lost, fmt.Sprintf("process %d left no run file", i+1))
+		}
+	}
+	return lost
+}
+
+// problem returns the reason why run files are missing.
+func (s *session) problem(err error) string {
+	var here *fs.PathError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Sprintf("not all of its run files came within %v; they are with its agent: kt collect --run %s", leaveGrace, s.order.Run)
+	case errors.As(err, &here): // of this machine, because errors of an agent arrive as text
+		return fmt.Sprintf("%v; files go to %s", err, s.opts.Dir)
+	}
+	return err.Error()
 }
 
 // undo undoes the preparation on all hosts. An agent without a coordinator undoes it by itself,
 // so undo does not wait for unreachable agents. After the start was sent it does, because such
 // an agent might make the load.
 func (s *session) undo() {
-	if s.hangUp == nil {
+	if s.wires.cut == nil {
 		return // nobody was asked
 	}
-	s.undoing, s.stopped, s.started = true, true, true // so that until returns no problem of a host
-	s.tellAll(doCancel)
-	undone := s.all(func(l *link) bool { // slower agents finish by themselves
-		return !l.up && s.agreed.IsZero() || l.state < linkAccepted || l.ended
+	s.stage, s.end.stopped = stepUndoing, true
+	s.tellAll(verbCancel)
+	undone := s.all(func(r *remote) bool { // slower agents finish by themselves
+		return !r.state.canOrder() && s.agreed.IsZero() || r.state.Stage == stageNone || r.state.ended()
 	})
-	if !s.leaving {
+	if !s.end.leaving {
 		err := s.until(context.Background(), sayAfter, undone)
 		if errors.Is(err, errTimeout) {
 			s.c.Log("undoing the preparation on the hosts")
-			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // an abort sets s.leaving
+			_ = s.until(context.Background(), undoTimeout-sayAfter, undone) // an abort sets leaving
 		}
 	}
-	if s.leaving {
+	if s.end.leaving {
 		s.leave()
 	}
 }
@@ -86,39 +269,40 @@ func (s *session) undo() {
 // deletes the topic and a host may still write to it. Then each agent ends the run by itself,
 // and the topic stays.
 func (s *session) finish() bool {
-	if s.finishing {
+	if s.end.finishing {
 		return true
 	}
-	s.finishing = true
+	s.end.finishing = true
 	t := &s.order.Plan.Topic
-	for _, l := range s.links {
-		if t.Delete && len(l.parts) > 0 && !l.settled() {
-			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Name, l.peer.Name))
+	for _, r := range s.hosts {
+		if t.Delete && len(r.state.Parts) > 0 && !r.state.settled() {
+			s.c.Log(fmt.Sprintf("topic %s is not deleted: %s may still write to it", t.Name, r.peer.Name))
 			return false
 		}
 	}
-	maker := s.links[0]
-	made := maker.parts[0].header == nil || maker.parts[0].header.Environment.Topic.Created
-	if t.Delete && made && (maker.parts[0].state != partDone || maker.lost != "" || maker.ended) {
+	maker := s.hosts[0]
+	env := s.live.made()
+	made := env == nil || env.Topic.Created
+	if t.Delete && made && (maker.state.Parts[0].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
 		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Name))
 	}
-	s.tellAll(doFinish)
+	s.tellAll(verbFinish)
 	return true
 }
 
 // leave tells all agents to end the run at once, and returns the names of hosts that may not
 // have got the order.
 func (s *session) leave() (deaf []string) {
-	s.stopped, s.leaving, s.started = true, true, true
-	s.tellAll(doAbort)
-	s.tellAll(doDrained)
+	s.end.stopped, s.end.leaving = true, true
+	s.tellAll(verbAbort)
+	s.tellAll(verbDrained)
 	s.finish()
-	_ = s.until(context.Background(), leaveTimeout, s.all(func(l *link) bool { // agents that take longer have the order
-		return !l.canOrder() || l.state < linkAccepted || l.ended
+	_ = s.until(context.Background(), leaveTimeout, s.all(func(r *remote) bool { // agents that take longer have the order
+		return !r.state.canOrder() || r.state.Stage == stageNone || r.state.ended()
 	}))
-	for _, l := range s.links {
-		if !l.ended && len(l.parts) > 0 && !l.settled() && (!l.up || l.isAway(time.Now())) {
-			deaf = append(deaf, l.peer.Name)
+	for _, r := range s.hosts {
+		if h := &r.state; !h.ended() && len(h.Parts) > 0 && !h.settled() && !h.canOrder() {
+			deaf = append(deaf, r.peer.Name)
 		}
 	}
 	return deaf

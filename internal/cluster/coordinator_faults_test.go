@@ -20,6 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -272,6 +273,9 @@ func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
 func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 		dir := t.TempDir()
+		for _, h := range w.hosts {
+			h.behave = func(int) behaviour { return behaviour{readyIn: 2 * time.Second} }
+		}
 		time.AfterFunc(time.Second, func() { _ = os.RemoveAll(dir) })
 		out, err := w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir})
 		if err != nil {
@@ -295,19 +299,23 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 	}
 }
 
-func TestATickSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
-	told := func(state partState, lost string) *link {
-		l := newLink(Peer{}, offer{Shares: make([]jobShare, 2)})
-		l.lost = lost
-		for i := range l.parts {
-			l.parts[i].state, l.parts[i].buffered, l.parts[i].inFlight = state, 100, 10
+func TestASecondSumsUpWhatWaitsInProcessesThatRun(t *testing.T) {
+	told := func(state partState, lost bool) *remote {
+		r := newRemote(nil, Peer{}, offer{Shares: make([]jobShare, 2)})
+		if lost {
+			r.state.Contact = contactLost
 		}
-		return l
+		for i := range r.state.Parts {
+			r.state.Parts[i].State, r.state.Parts[i].Load = state, Load{Buffered: 100, InFlight: 10}
+		}
+		return r
 	}
-	s := &session{c: &Client{Now: time.Now}, view: newView(result.Header{}), links: []*link{
-		told(partRunning, ""), told(partRunning, ""), told(partDone, ""), told(partRunning, "it was not heard"),
+	var got run.Second
+	s := &session{c: &Client{Now: time.Now}, opts: runOptions{Observe: func(t run.Second) { got = t }}, hosts: []*remote{
+		told(partRunning, false), told(partDraining, false), told(partDone, false), told(partRunning, true),
 	}}
-	if got := s.second(nil).Snapshot; got.Buffered != 400 || got.InFlight != 40 {
+	s.send(merge.Second{})
+	if got := got.Snapshot; got.Buffered != 400 || got.InFlight != 40 {
 		t.Errorf("%d bytes, %d requests", got.Buffered, got.InFlight)
 	}
 }
@@ -354,7 +362,7 @@ func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	_ = l.Close()
-	c := &Client{Version: "test", Now: time.Now, Log: func(text string) { t.Log(text) }}
+	c := NewClient(nil, "test", time.Now, func(text string) { t.Log(text) })
 	peers, err := c.Peers(t.Context(), []string{addr}, false)
 	if want := "no agent answers: " + addr + ": connection refused; start kt agent there, or name one that runs with --join HOST"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %q", err, want)

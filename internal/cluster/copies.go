@@ -1,132 +1,499 @@
 package cluster
 
 import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// copies are run files that the coordinator writes from the seconds of each process while it
-// runs. If a host does not come back, its copies are in the result. A copy looks like an
-// incomplete run file and has the id of the original, which replaces it on merging.
+// copies are the local copies of run files. They grow as the files do, from wherever they end. A
+// copy that is incomplete is a run file that was cut off, with the id of the original, which
+// replaces it on merging.
 type copies struct {
 	dir   string
 	root  *os.Root
 	quota *quota
-	open  map[partName]*partCopy
+
+	mu   sync.Mutex           // guards open
+	open map[string]*copyFile // by run id
 }
 
-type partCopy struct {
-	name string
-	disk *capped
-	file *result.RunFile
-}
-
-// capped is a file that another host fills. It grows no faster than a run file and no further
-// than the quota.
-type capped struct {
-	*os.File
-	since   time.Time
-	written int64
-	quota   *quota
-}
-
-func (c *capped) Write(b []byte) (int, error) {
-	n := int64(len(b))
-	if most := fileMost(time.Since(c.since)); c.written+n > most {
-		return 0, fmt.Errorf("the host sends more than %d MiB, the most of a run of this length", most>>20)
-	}
-	if err := c.quota.take(n); err != nil {
-		return 0, err
-	}
-	c.written += n
-	return c.File.Write(b)
-}
-
-func newCopies(dir string, q *quota) (*copies, error) {
+func newCopies(dir string, free func(string) (int64, error)) (*copies, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for run files: %w", err)
 	}
-	return &copies{dir: dir, root: root, quota: q, open: make(map[partName]*partCopy)}, nil
+	quota, err := newQuota(dir, free)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return &copies{dir: dir, root: root, quota: quota, open: make(map[string]*copyFile)}, nil
 }
 
-// begin starts the copy of a process that has reported its header and start.
-func (c *copies) begin(l *link, process int, p *part) error {
-	name := partName{l.peer.Name, process}
-	if p.header == nil || c.open[name] != nil {
+// copyFile is the copy of one run file. Whoever adds to it has taken it.
+type copyFile struct {
+	taken chan struct{} // of capacity 1
+	of    *copies
+	want  fileEntry // what has to be in the header
+	since time.Time // the file grows no faster than a run file from here on
+	most  int64     // bytes that it may have all the same
+
+	name string   // in the folder; "": nothing is written
+	file *os.File // nil: nothing is written, or no more
+	size int64
+	sum  hash.Hash
+	head header
+	line lines
+
+	whole bool // it has all that an agent listed
+}
+
+// header is the first line of a run file.
+type header struct {
+	text    []byte // until it is complete
+	checked bool
+}
+
+// copyOf returns the copy of a run file, a new one if there is none. take gets the lines that are
+// added to it; nil: nobody does.
+func (c *copies) copyOf(want fileEntry, take func(line []byte)) *copyFile {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.open[want.RunID]
+	if f == nil {
+		f = &copyFile{taken: make(chan struct{}, 1), of: c, want: want, since: time.Now(), sum: sha256.New(), line: lines{take: take}}
+		c.open[want.RunID] = f
+	}
+	return f
+}
+
+// take waits until nobody else adds to the copy, and returns what gives it back.
+func (f *copyFile) take(ctx context.Context) (release func(), err error) {
+	select {
+	case f.taken <- struct{}{}:
+		return func() { <-f.taken }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// create makes the file of the copy.
+func (f *copyFile) create() error {
+	name := fmt.Sprintf("%s-p%d-%s-cut.ktr", f.want.Host, f.want.Process, f.want.RunID)
+	file, err := f.of.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) { // of another file with this id
+		name = fmt.Sprintf("%s-p%d-%s-cut.ktr", f.want.Host, f.want.Process, rand.Text())
+		file, err = f.of.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err == nil {
+		f.name, f.file = name, file
+	}
+	return err
+}
+
+// errForeign is the error of a file that is another one than the agent said.
+var errForeign = errors.New("it does not begin with the header of this run")
+
+// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has
+// 3 MiB.
+const maxFirstLine = 8 << 20
+
+// checkHead checks that the file begins with the header of the run file that is wanted.
+func (f *copyFile) checkHead(b []byte) error {
+	if f.head.checked {
 		return nil
 	}
-	file := fmt.Sprintf("%s-p%d-%s-cut.ktr", name.host, process, p.header.RunID)
-	to, err := c.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	end := bytes.IndexByte(b, '\n')
+	if end >= 0 {
+		b = b[:end+1]
+	}
+	if len(f.head.text)+len(b) > maxFirstLine {
+		return errForeign
+	}
+	f.head.text = append(f.head.text, b...)
+	if end < 0 {
+		return nil
+	}
+	h, e := readHeader(bytes.NewReader(f.head.text)), &f.want
+	f.head.text, f.head.checked = nil, true
+	if h == nil || h.RunID != e.RunID || h.Part.Run != e.Run || h.Part.Epoch != e.Epoch || h.Part.Host != e.Host || h.Part.Process != e.Process {
+		return errForeign
+	}
+	return nil
+}
+
+// add appends bytes. An error ends the file: what it has is dropped.
+func (f *copyFile) add(b []byte) error {
+	if err := f.checkHead(b); err != nil {
+		return err
+	}
+	n := int64(len(b))
+	if most := max(f.most, fileMost(time.Since(f.since))); f.size+n > most {
+		return fmt.Errorf("the host sends more than %d MiB, the most of a run of this length; kt collect takes it", most>>20)
+	}
+	if f.file != nil {
+		if err := f.of.quota.take(n); err != nil {
+			return err
+		}
+		if _, err := f.file.Write(b); err != nil {
+			f.of.quota.put(n)
+			return err
+		}
+	}
+	_, _ = f.sum.Write(b) // a hash has no errors
+	f.size += n
+	f.line.add(b)
+	return nil
+}
+
+// discard removes what was written.
+func (f *copyFile) discard() error {
+	if f.name == "" {
+		return nil
+	}
+	f.of.quota.put(f.size)
+	err := f.of.root.Remove(f.name)
+	if f.file != nil {
+		err = errors.Join(f.file.Close(), err)
+	}
+	f.name, f.file, f.whole = "", nil, false
+	return err
+}
+
+// complete gives the copy its final name. Another agent may have more of the file.
+func (f *copyFile) complete() error {
+	name := fmt.Sprintf("%s-p%d-%s.ktr", f.want.Host, f.want.Process, hex.EncodeToString(f.sum.Sum(nil)[:8]))
+	if !f.head.checked {
+		return errForeign
+	}
+	err := errors.Join(f.file.Close(), f.of.root.Rename(f.name, name))
+	f.file = nil
+	if err == nil {
+		f.name, f.whole = name, true
+	}
+	return err
+}
+
+// cut returns the paths of the copies that are not complete and have a load.
+func (c *copies) cut() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var files []string
+	for _, f := range c.open {
+		if f.file == nil || !f.line.started {
+			continue
+		}
+		files = append(files, filepath.Join(c.dir, f.name))
+	}
+	slices.Sort(files)
+	return files
+}
+
+// close closes everything. Without keep it removes the incomplete copies; with it those that have
+// no load.
+func (c *copies) close(keep bool) {
+	for _, f := range c.open {
+		if f.file == nil {
+			continue
+		}
+		if !keep || !f.line.started {
+			_ = f.discard() // the next kt tries again
+			continue
+		}
+		_ = f.file.Close() // every write was checked
+	}
+	_ = c.root.Close() // only a folder
+}
+
+// lines gives the complete lines of a growing file to take.
+type lines struct {
+	take    func(line []byte) // nil: nobody takes them
+	part    []byte            // of a line that is incomplete
+	skip    bool              // the line is too long: nobody gets it
+	started bool              // a load has begun
+}
+
+func (l *lines) add(b []byte) {
+	for len(b) > 0 {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			l.keep(b)
+			return
+		}
+		l.keep(b[:end+1])
+		b = b[end+1:]
+		l.started = l.started || bytes.HasPrefix(l.part, []byte(`{"start":`))
+		if l.take != nil && !l.skip {
+			l.take(l.part)
+		}
+		l.part, l.skip = l.part[:0], false
+	}
+}
+
+func (l *lines) keep(b []byte) {
+	if len(l.part)+len(b) > result.MaxLine {
+		l.skip = true
+	}
+	if !l.skip && (l.take != nil || len(l.part) < 16) {
+		l.part = append(l.part, b...)
+	}
+}
+
+// pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
+// its end. With follow it goes on as the file grows, and returns when that is complete. An error of the copy
+// itself is an agentError.
+func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64, follow bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the rest of a body that is not wanted
+	path := fmt.Sprintf("/v1/files/%s?offset=%d", f.want.RunID, f.size)
+	if follow {
+		path += "&follow=1"
+	}
+	response, err := c.send(ctx, http.MethodGet, addr, path, nil)
 	if err != nil {
 		return err
 	}
-	disk := &capped{File: to, since: time.Now(), quota: c.quota}
-	f, err := result.NewRunFile(disk, *p.header)
-	k := &partCopy{name: file, disk: disk, file: f}
+	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
+	body := io.Reader(response.Body)
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = gzip.NewReader(body); err != nil {
+			return err
+		}
+	}
+	timer := time.AfterFunc(fetchTimeout, cancel)
+	defer timer.Stop()
+	b := make([]byte, 64<<10)
+	for most == 0 || f.size < most {
+		piece := b
+		if most > 0 {
+			piece = b[:min(int64(len(b)), most-f.size)]
+		}
+		if follow {
+			timer.Stop() // a file that grows may rest
+		} else {
+			timer.Reset(fetchTimeout)
+		}
+		n, err := body.Read(piece)
+		if n > 0 {
+			if err := f.add(piece[:n]); err != nil {
+				return &agentError{error: err}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// Times and limits of fetching run files.
+const (
+	fetchTimeout = 30 * time.Second // for a listing, and without a byte
+	fetchRetries = 5                // attempts in a row without a byte
+	fetchAtOnce  = 4                // hosts at a time; more do not make one network faster
+	retryMost    = 2 * time.Second  // the longest wait between two attempts
+)
+
+// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
+// agentError is final.
+func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
+	wait := 100 * time.Millisecond
+	for left := fetchRetries; ; {
+		progress, err := do(ctx)
+		var said *agentError
+		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
+			return err
+		}
+		if progress {
+			left, wait = fetchRetries, 100*time.Millisecond
+		}
+		if left--; left < 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, retryMost)
+	}
+}
+
+// fetched are the run files and the problems of one peer.
+type fetched struct {
+	files    []gotFile
+	problems []error
+	answered bool // it told which files it has
+}
+
+type gotFile struct {
+	entry fileEntry
+	*copyFile
+}
+
+// list asks an agent for the files of a run.
+func (c *Client) list(ctx context.Context, addr, run string) (filesFound, error) {
+	var found filesFound
+	err := retry(ctx, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+		defer cancel()
+		return false, c.call(ctx, http.MethodGet, addr, runPath(run, "files"), nil, &found)
+	})
+	return found, err
+}
+
+// fetchAll completes the copies of the files of a run from all peers, a few peers at a time. wanted reports
+// whether a file is wanted; nil: all are. most bounds the bytes of one file.
+func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted func(*Peer, fileEntry) bool, most int64, to *copies) []fetched {
+	all := make([]fetched, len(peers))
+	slots := make(chan struct{}, fetchAtOnce)
+	var fetching sync.WaitGroup
+	for i, p := range peers {
+		fetching.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			found, err := c.list(ctx, p.Addr, run)
+			if err != nil {
+				all[i].problems = []error{err}
+				return
+			}
+			all[i].answered = true
+			for _, e := range found.Files {
+				if wanted != nil && !wanted(&p, e) {
+					continue
+				}
+				if !all[i].fetch(ctx, c, &p, e, run, most, to) {
+					return
+				}
+			}
+		})
+	}
+	fetching.Wait()
+	return all
+}
+
+// fetch completes the copy of one file. It reports whether the agent can be trusted.
+func (g *fetched) fetch(ctx context.Context, c *Client, p *Peer, e fileEntry, run string, most int64, to *copies) bool {
+	f, err := c.file(ctx, p.Addr, e, run, most, to)
 	if err != nil {
-		return errors.Join(err, c.discard(k))
+		g.problems = append(g.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+		return !errors.Is(err, errForeign)
 	}
-	f.Begin(*p.start)
-	c.open[name] = k
-	return nil
+	g.files = append(g.files, gotFile{e, f})
+	return true
 }
 
-// add writes a second of a process. The first error ends and removes the copy.
-func (c *copies) add(l *link, process int, s *Second) error {
-	name := partName{l.peer.Name, process}
-	k := c.open[name]
-	if k == nil {
-		return nil
+// file completes the copy of a listed file.
+func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string, most int64, to *copies) (*copyFile, error) {
+	switch {
+	case e.Run != run && e.Epoch != run:
+		return nil, errForeign
+	case e.Bytes > most:
+		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
 	}
-	for _, w := range s.Windows {
-		k.file.AddWindow(w)
+	f := to.copyOf(e, nil)
+	release, err := f.take(ctx)
+	if err != nil {
+		return nil, err
 	}
-	k.file.AddSample(s.Sample)
-	if err := k.file.Err(); err != nil {
-		delete(c.open, name)
-		return errors.Join(err, c.discard(k))
+	defer release()
+	if f.whole && f.size >= e.Bytes { // another agent has it too
+		return f, nil
 	}
-	return nil
+	f.most = max(f.most, e.Bytes)
+	if f.file == nil { // nothing was followed, or could be written
+		if err := f.restart(e.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	err = retry(ctx, func(ctx context.Context) (bool, error) {
+		before := f.size
+		if f.size >= e.Bytes {
+			return true, nil
+		}
+		err := c.pull(ctx, addr, f, e.Bytes, false)
+		if err == nil && f.size < e.Bytes {
+			err = io.ErrUnexpectedEOF
+		}
+		return f.size > before, err
+	})
+	if err == nil {
+		err = f.complete()
+	}
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, f.discard())
+	}
+	return f, err
 }
 
-// remove removes the copy of a process whose run file was fetched.
-func (c *copies) remove(host string, process int) error {
-	name := partName{host, process}
-	k := c.open[name]
-	if k == nil {
-		return nil
+// restart begins the copy of a file of some size anew.
+func (f *copyFile) restart(size int64) error {
+	if err := errors.Join(f.discard(), f.of.quota.enough(size)); err != nil {
+		return err
 	}
-	delete(c.open, name)
-	return c.discard(k)
+	f.size, f.sum, f.head, f.line = 0, sha256.New(), header{}, lines{}
+	return f.create()
 }
 
-func (c *copies) discard(k *partCopy) error {
-	c.quota.put(k.disk.written)
-	return errors.Join(k.disk.Close(), c.root.Remove(k.name))
+// UnknownRunError is the error of a run of which no agent that answers has files.
+type UnknownRunError struct {
+	Run    string
+	Known  []string // the names of the runs that the agents have files of, sorted
+	Silent bool     // some agents did not answer
 }
 
-// keep closes the remaining copies and returns their paths.
-func (c *copies) keep() ([]string, error) {
+func (e *UnknownRunError) Error() string {
+	if e.Silent {
+		return "no agent that answers has run files of run " + e.Run
+	}
+	return "no agent has run files of run " + e.Run
+}
+
+// PeerError is the error of a peer whose files could not all be fetched.
+type PeerError struct {
+	Peer string // its name, or its address
+	Err  error
+}
+
+func (e *PeerError) Error() string { return e.Peer + ": " + e.Err.Error() }
+
+func (e *PeerError) Unwrap() error { return e.Err }
+
+// sorted returns the paths of files in a folder, each once.
+func sorted(dir string, names []string) []string {
 	var files []string
-	var errs []error
-	for name, k := range c.open {
-		errs = append(errs, k.disk.Close())
-		files = append(files, filepath.Join(c.dir, k.name))
-		delete(c.open, name)
+	for _, n := range names {
+		files = append(files, filepath.Join(dir, n))
 	}
 	slices.Sort(files)
-	return files, errors.Join(errs...)
+	return slices.Compact(files)
 }
 
-// close closes everything. Copies are still open only after a failed run, and stay on disk.
-func (c *copies) close() {
-	_, _ = c.keep()    // the run has failed already
-	_ = c.root.Close() // only a folder
+// hosts lists hosts for a sentence, each once.
+func hostsOf(entries []fileEntry) string {
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Host)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }

@@ -2,10 +2,11 @@ package cluster
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -45,7 +45,7 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		nightly := func(p int) *result.Part { return &result.Part{Run: "nightly", Host: "vm1", Process: p} }
 		// The second file takes several chunks.
 		one := leave(t, filepath.Join(shared, "1.ktr"), "R1", nightly(1), 10)
-		two := leave(t, filepath.Join(shared, "2.ktr"), "R2", nightly(2), 3*chunkBytes)
+		two := leave(t, filepath.Join(shared, "2.ktr"), "R2", nightly(2), 768<<10)
 		leave(t, filepath.Join(shared, "3.ktr"), "R3", &result.Part{Run: "other", Host: "vm1", Process: 1}, 10)
 		leave(t, filepath.Join(shared, "4.ktr"), "R4", nil, 10)                                           // stands for itself
 		leave(t, filepath.Join(shared, "5.txt"), "R5", nightly(5), 10)                                    // is called something else
@@ -76,9 +76,9 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		if len(got) != 2 || !bytes.Equal(got[0], one) || !bytes.Equal(got[1], two) {
 			t.Errorf("files %q", files)
 		}
-		again, _ := w.client().Results(t.Context(), w.peers("a", "b"), "nightly", dir)
+		again, _ := w.client().Results(t.Context(), w.peers("a", "a", "b"), "nightly", dir)
 		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(files, again) || len(here) != 2 {
-			t.Errorf("fetched again, the folder holds %q", here)
+			t.Errorf("fetched again, from two agents with one folder, the folder holds %q", here)
 		}
 		_, problems = w.client().Results(t.Context(), w.peers("a", "b"), "nigthly", t.TempDir())
 		var unknown *UnknownRunError
@@ -101,28 +101,39 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 	})
 }
 
-// flaky is a stream that breaks after some messages.
+// trip is a network that changes the answers of another.
+type trip func(r *http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// through returns a client whose network changes the answers to requests for files.
+func (w *world) through(t *testing.T, change func(path string, body io.ReadCloser) io.ReadCloser) *Client {
+	t.Helper()
+	c := w.client()
+	c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+		r.Header.Del("Accept-Encoding") // the bytes of the file
+		answer, err := w.RoundTrip(r)
+		if err == nil {
+			answer.Body = change(r.URL.Path, answer.Body)
+		}
+		return answer, err
+	})
+	return c
+}
+
+// flaky is a body that breaks after some bytes.
 type flaky struct {
-	stream
-	left *int
+	io.ReadCloser
+	left int
 }
 
-func (f *flaky) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
-	if *f.left--; *f.left < 0 {
-		return 0, nil, errors.Join(wire.ErrClosed, f.Close())
+func (f *flaky) Read(b []byte) (int, error) {
+	if f.left == 0 {
+		return 0, errBroken
 	}
-	return f.stream.Receive(ctx)
-}
-
-// twisted is a stream that changes bytes of files.
-type twisted struct{ stream }
-
-func (w *twisted) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
-	typ, b, err := w.stream.Receive(ctx)
-	if typ == frameChunk {
-		b[len(b)-1] ^= 1
-	}
-	return typ, b, err
+	n, err := f.ReadCloser.Read(b[:min(len(b), f.left)])
+	f.left -= n
+	return n, err
 }
 
 func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
@@ -130,43 +141,29 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 		w := newWorld(t)
 		shared := t.TempDir()
 		w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
-		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 20*chunkBytes)
-		fetch := func(dial func(context.Context, string) (stream, error)) ([]string, []error, string) {
-			c := w.client()
-			c.dial = dial
+		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 5<<20)
+		pieces := 0
+		fetch := func(change func(io.ReadCloser) io.ReadCloser) ([]string, []error) {
 			dir := t.TempDir()
+			c := w.through(t, func(path string, body io.ReadCloser) io.ReadCloser {
+				if !strings.HasPrefix(path, "/v1/files/") {
+					return body
+				}
+				pieces++
+				return change(body)
+			})
 			files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
-			return files, problems, dir
+			return files, problems
 		}
-		dials := 0
-		files, problems, _ := fetch(func(ctx context.Context, addr string) (stream, error) {
-			dials++
-			s, err := w.dial(ctx, addr)
-			left := 4 // a welcome and three answers
-			return &flaky{s, &left}, err
-		})
+		files, problems := fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 1 << 20} })
 		if len(problems) > 0 || len(files) != 1 {
 			t.Fatalf("files %q, problems %v", files, problems)
 		}
-		if b, _ := os.ReadFile(files[0]); !bytes.Equal(b, want) || dials != 8 {
-			t.Errorf("%d bytes of %d came over %d streams, want 22 answers over 8", len(b), len(want), dials)
-		}
-		files, problems, dir := fetch(func(ctx context.Context, addr string) (stream, error) {
-			s, err := w.dial(ctx, addr)
-			return &twisted{s}, err
-		})
-		if len(files) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), "its checksum is") {
-			t.Errorf("bytes that changed: files %q, problems %v", files, problems)
-		}
-		if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
-			t.Errorf("bytes that changed left %q", here)
+		if b, _ := os.ReadFile(files[0]); !bytes.Equal(b, want) || pieces != 6 {
+			t.Errorf("%d bytes of %d came in %d pieces, want 6", len(b), len(want), pieces)
 		}
 		began := time.Now()
-		_, problems, _ = fetch(func(ctx context.Context, addr string) (stream, error) {
-			s, err := w.dial(ctx, addr)
-			left := 1
-			return &flaky{s, &left}, err
-		})
+		_, problems = fetch(func(b io.ReadCloser) io.ReadCloser { return &flaky{b, 0} })
 		if len(problems) != 1 || time.Since(began) > time.Minute {
 			t.Errorf("a stream that breaks at once: %v after %v", problems, time.Since(began))
 		}
@@ -174,74 +171,71 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 	})
 }
 
-// rogue is the stream of an agent that lists files that do not exist, and sends arbitrary bytes.
-type rogue struct {
-	stream
-	list filesFound
-	sent []byte // the first piece; zeros follow, for ever
-	told int64  // bytes
+// endless is a body of a first piece, and zeros for ever.
+type endless struct {
+	first io.Reader
+	told  *int64 // bytes
 }
 
-func (r *rogue) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
-	typ, b, err := r.stream.Receive(ctx)
+func (e *endless) Read(b []byte) (int, error) {
+	n, err := e.first.Read(b)
 	if err != nil {
-		return typ, b, err
+		clear(b)
+		n = len(b)
 	}
-	if m, e := readFromAgent(typ, b); e == nil && (m.Files != nil || m.Problem != nil) {
-		if m.Files != nil {
-			b, err = json.Marshal(fromAgent{Files: &r.list})
-			return frameJSON, b, err
-		}
-		piece := make([]byte, chunkBytes)
-		if r.told == 0 {
-			copy(piece, r.sent)
-		}
-		r.told += chunkBytes
-		return frameChunk, piece, nil
-	}
-	return typ, b, err
+	*e.told += int64(n)
+	return n, nil
 }
+
+func (e *endless) Close() error { return nil }
 
 func TestARogueAgentFillsNoDisk(t *testing.T) {
 	header := func(run string) []byte {
 		return fmt.Appendf(nil, `{"header":{"schema":2,"run_id":"R","part":{"run":%q,"host":"a","process":1}}}`+"\n", run)
 	}
+	const piece = 64 << 10
 	for name, tc := range map[string]struct {
 		run   string // of the listed files
 		bytes int64  // of each
 		sent  []byte
 		want  string
-		most  int64 // bytes that are asked for
+		most  int64 // bytes that are read
 	}{
 		"more than there is room for": {"n", 600 << 20, header("n"), "not enough space on this disk", 0},
-		"a file that is none":         {"n", 400 << 20, nil, "does not begin with the header of this run", maxFirstLine + chunkBytes},
-		"a file of another run":       {"n", 400 << 20, header("other"), "does not begin with the header of this run", chunkBytes},
+		"a file that is none":         {"n", 400 << 20, nil, "does not begin with the header of this run", maxFirstLine + piece},
+		"a file of another run":       {"n", 400 << 20, header("other"), "does not begin with the header of this run", piece},
 		"files of another run":        {"other", 400 << 20, header("other"), "does not begin with the header of this run", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.add("a", "client")
-				r := &rogue{sent: tc.sent}
-				for i := range 20 {
-					r.list.Files = append(r.list.Files, fileEntry{
-						RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes, SHA256: fmt.Sprintf("%064x", i),
-					})
-				}
+				told := int64(0)
 				c := w.client()
 				c.free = func(string) (int64, error) { return 1 << 30, nil }
-				c.dial = func(ctx context.Context, addr string) (stream, error) {
-					s, err := w.dial(ctx, addr)
-					r.stream = s
-					return r, err
-				}
+				c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+					answer := &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Request: r}
+					if strings.HasPrefix(r.URL.Path, "/v1/files/") {
+						answer.Body = &endless{bytes.NewReader(tc.sent), &told}
+						return answer, nil
+					}
+					var list filesFound
+					for range 20 {
+						list.Files = append(list.Files, fileEntry{
+							RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes,
+						})
+					}
+					b, err := json.Marshal(list)
+					answer.Body = io.NopCloser(bytes.NewReader(b))
+					return answer, err
+				})
 				dir := t.TempDir()
 				files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
 				if len(files) > 0 || len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
 					t.Errorf("files %q, problems %v", files, problems)
 				}
-				if r.told > tc.most {
-					t.Errorf("%d KiB were asked for, want at most %d", r.told>>10, tc.most>>10)
+				if told > tc.most {
+					t.Errorf("%d KiB were read, want at most %d", told>>10, tc.most>>10)
 				}
 				if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
 					t.Errorf("the folder holds %q", here)
@@ -254,27 +248,35 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 
 func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := os.Create(filepath.Join(t.TempDir(), "x"))
-		if err != nil {
-			t.Fatal(err)
+		copyWith := func(free int64) *copyFile {
+			c, err := newCopies(t.TempDir(), func(string) (int64, error) { return 2 * free, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.close(false) })
+			f := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
+			f.head.checked = true
+			if err := f.create(); err != nil {
+				t.Fatal(err)
+			}
+			return f
 		}
-		defer f.Close()
-		fill := func(c *capped) (n int) {
+		fill := func(f *copyFile) (n int) {
 			for ; ; n++ {
-				if _, err := c.Write(make([]byte, 1<<20)); err != nil {
+				if err := f.add(make([]byte, 1<<20)); err != nil {
 					return n
 				}
 			}
 		}
-		c := &capped{File: f, since: time.Now(), quota: &quota{left: 1 << 40}}
-		if n := fill(c); n != 16 {
+		f := copyWith(1 << 40)
+		if n := fill(f); n != 16 {
 			t.Errorf("%d MiB are written at once, want 16", n)
 		}
 		<-time.After(10 * time.Second)
-		if n := fill(c); n != 40 {
+		if n := fill(f); n != 40 {
 			t.Errorf("%d MiB are written in 10 s, want 40", n)
 		}
-		if n := fill(&capped{File: f, since: time.Now(), quota: &quota{left: 3 << 20}}); n != 3 {
+		if n := fill(copyWith(3 << 20)); n != 3 {
 			t.Errorf("%d MiB are written where there is room for 3", n)
 		}
 	})
@@ -338,26 +340,19 @@ func TestTheFolderForRunFilesHasToBeThere(t *testing.T) {
 	})
 }
 
-func TestAListingFitsAMessage(t *testing.T) {
+func TestAListingFitsAnAnswer(t *testing.T) {
 	found := filesFound{}
 	for i := range maxListed {
 		name := strings.Repeat("n", 64)
 		found.Files = append(found.Files, fileEntry{
-			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, SHA256: strings.Repeat("a", 64), AtWork: true,
+			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, AtWork: true,
 		})
 	}
-	s := &counting{}
-	if err := send(t.Context(), s, fromAgent{Files: &found}); err != nil || s.bytes > wire.MaxFrame {
-		t.Errorf("%d bytes, and %d fit: %v", s.bytes, wire.MaxFrame, err)
+	b, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-type counting struct {
-	stream
-	bytes int
-}
-
-func (c *counting) Send(_ context.Context, _ wire.FrameType, b []byte) error {
-	c.bytes += len(b)
-	return nil
+	if err := decodeBody(bytes.NewReader(b), maxAnswer, new(filesFound)); err != nil {
+		t.Errorf("%d bytes: %v", len(b), err)
+	}
 }

@@ -3,10 +3,8 @@ package cluster
 import (
 	"time"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Job is one process's share of a load. Its fields are everything that a peer can ask for: no
@@ -24,23 +22,21 @@ type Job struct {
 	Tags        []string `json:"tags,omitempty"`         // of the run, for the run file only
 }
 
-// Second is one second of a run of one process.
-type Second struct {
-	Windows  []stats.Window `json:"windows"` // shortened by stats.Window.Slim
-	Sample   host.Sample    `json:"sample"`
-	Stage    int32          `json:"stage"` // a result.Stage
-	Buffered int64          `json:"buffered_bytes"`
-	InFlight int            `json:"in_flight"`
+// Load is the state of the load of one process that is not in its run file.
+type Load struct {
+	Draining bool  `json:"draining,omitempty"`
+	Buffered int64 `json:"buffered_bytes,omitempty"` // that wait for acknowledgements
+	InFlight int   `json:"in_flight,omitempty"`      // requests
 }
 
 // FromProcess is a message of a process that makes a load to its agent: one JSON line on
 // standard output. Exactly one field is set.
 type FromProcess struct {
-	Ready  *result.Header `json:"ready,omitempty"`  // every client is open, every broker was reached
-	Began  *time.Time     `json:"began,omitempty"`  // when the load began, by this host's clock
-	Second *Second        `json:"second,omitempty"` // once a second
-	Ended  *Ended         `json:"ended,omitempty"`  // the run file is written
-	Failed *string        `json:"failed,omitempty"` // no load was made; the reason, for people
+	Ready  *string    `json:"ready,omitempty"`  // every client is open, every broker was reached; the id of its run file
+	Began  *time.Time `json:"began,omitempty"`  // when the load began, by this host's clock
+	Load   *Load      `json:"load,omitempty"`   // once a second
+	Ended  *Ended     `json:"ended,omitempty"`  // the run file is written
+	Failed *string    `json:"failed,omitempty"` // no load was made; the reason, for people
 }
 
 // Ended is the end of a run of one process.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -61,42 +60,28 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 	})
 }
 
-func TestAnOrderForAnotherRunOfTheSameStreamDoesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("b", "client")
-		s, err := w.dial(t.Context(), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		say := func(m toAgent) *fromAgent {
-			answer, err := request(t.Context(), s, m)
-			if err != nil {
-				text := err.Error()
-				return &fromAgent{Problem: &text}
-			}
-			return answer
-		}
+func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
+	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
-		say(toAgent{Hello: &hello{Protocol: Protocol}})
-		if m := say(toAgent{Offer: o}); m.Accepted == nil {
-			b, _ := json.Marshal(m)
-			t.Fatalf("the offer: %s", b)
+		for range 2 { // the same offer again is accepted
+			if err := w.put(t, o); err != nil {
+				t.Fatal(err)
+			}
 		}
-		for name, m := range map[string]toAgent{
-			"a cancel":       {Order: &order{Epoch: "old", Do: doCancel}},
-			"an opening":     {Open: &open{Epoch: "old"}},
-			"a second offer": {Offer: offered(t)},
-		} {
-			if m := say(m); m.Problem == nil || !strings.Contains(*m.Problem, "this stream") {
-				t.Errorf("%s of an old epoch: %+v", name, m)
+		other := offered(t)
+		other.Part.Epoch, other.Args = o.Part.Epoch, []string{"kt", "produce", "--more"}
+		if err := w.put(t, other); err == nil || !strings.Contains(err.Error(), "was used before") {
+			t.Errorf("another offer of this epoch: %v", err)
+		}
+		for _, verb := range []string{verbCancel, verbOpen, verbStart, verbStop} {
+			if err := w.post(t, "b", "old", verb); err == nil || !strings.Contains(err.Error(), "the run is not known here") {
+				t.Errorf("%s of an old epoch: %v", verb, err)
 			}
 		}
 		<-time.After(2 * runTick)
 		if h := w.hosts["b"]; h.count() > 0 || h.agent.busy() != "nightly" {
 			t.Errorf("%d processes, busy with %q", h.count(), h.agent.busy())
 		}
-		w.end()
 	})
 }
 
@@ -113,18 +98,18 @@ func TestAHostIsBusyUntilItsLoadIsOverOrItsCoordinatorIsGone(t *testing.T) {
 		{"the load is over, and its coordinator asks for the files", true, true, false, true},
 		{"the load is over, and nobody asks for its files", true, true, true, false},
 	} {
-		r := &hostRun{offer: &offer{}, children: []*child{{}}}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		s := newRunState(1, now)
 		if tc.started {
-			r.start = &StartOrder{}
+			s.Stage, s.Start, s.Parts[0].State = stageRunning, now, partRunning
 		}
 		if tc.settled {
-			r.children[0].status.State = partDone
+			s.Stage, s.Parts[0].State = stageSettled, partDone
 		}
-		if !tc.left {
-			r.talk = &talk{}
+		if tc.left {
+			now = now.Add(2 * awayAfter)
 		}
-		a := &agent{runs: map[string]*hostRun{"e": r}, order: []string{"e"}}
-		if got := len(a.active()) == 1; got != tc.want {
+		if got := s.busy(terms{}, now); got != tc.want {
 			t.Errorf("%s: busy %v", tc.name, got)
 		}
 	}
@@ -147,14 +132,14 @@ func TestARunWaitsForItsCoordinatorAsLongAsItMayComeBack(t *testing.T) {
 		{"it left a while ago, and nobody knows when the load is over", false, 10 * time.Minute, 2 * time.Minute, 0, true, false},
 		{"it left long ago, and nobody knows when the load is over", false, time.Hour, 11 * time.Minute, 0, true, true},
 	} {
-		r := &hostRun{offer: &offer{Lasts: tc.lasts}, start: &StartOrder{At: now.Add(-tc.started)}, seen: now.Add(-tc.away)}
+		m := change{runState: runState{Start: now.Add(-tc.started), Heard: now.Add(-tc.away)}, terms: terms{Lasts: tc.lasts}, now: now}
 		if tc.there {
-			r.talk = &talk{}
+			m.Heard = now
 		}
 		if !tc.watched {
-			r.children = []*child{{}}
+			m.Parts = make([]process, 1)
 		}
-		if got := r.absent(now); got != tc.want {
+		if got := m.absent(); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
 		}
 	}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -51,6 +50,15 @@ func (q *quota) take(n int64) error {
 	return nil
 }
 
+// enough returns an error if n bytes more are too many.
+func (q *quota) enough(n int64) error {
+	if err := q.take(n); err != nil {
+		return err
+	}
+	q.put(n)
+	return nil
+}
+
 var errNoSpace = errors.New("there is not enough space on this disk")
 
 // put gives n reserved bytes back.
@@ -68,49 +76,4 @@ func freeSpace(dir string) (int64, error) {
 	}
 	space, err := host.SystemCalls("/").Space(dir)
 	return space.Free, err
-}
-
-// maxFirstLine bounds the header of a fetched file in bytes. That of a topic of 200,000
-// partitions has 3 MiB.
-const maxFirstLine = 8 << 20
-
-// firstLine checks that a fetched file begins with the header of the listed run file.
-type firstLine struct {
-	entry fileEntry
-	text  []byte
-	whole bool
-}
-
-var errForeign = errors.New("it does not begin with the header of this run")
-
-// add takes the next bytes of the file. It ignores everything after the first line.
-func (f *firstLine) add(b []byte) error {
-	if f.whole {
-		return nil
-	}
-	end := bytes.IndexByte(b, '\n')
-	if end >= 0 {
-		b = b[:end+1]
-	}
-	if len(f.text)+len(b) > maxFirstLine {
-		return errForeign
-	}
-	f.text = append(f.text, b...)
-	if end < 0 {
-		return nil
-	}
-	h, e := readHeader(bytes.NewReader(f.text)), &f.entry
-	f.text, f.whole = nil, true
-	if h == nil || h.RunID != e.RunID || h.Part.Run != e.Run || h.Part.Epoch != e.Epoch || h.Part.Host != e.Host || h.Part.Process != e.Process {
-		return errForeign
-	}
-	return nil
-}
-
-// end returns an error if the file has no complete first line.
-func (f *firstLine) end() error {
-	if !f.whole {
-		return errForeign
-	}
-	return nil
 }

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 // serve starts agents on this machine that use the real network. Each one joins the first.
-func serve(t *testing.T, w *world, key *wire.Key, names ...string) []string {
+func serve(t *testing.T, w *world, key *port.Key, names ...string) []string {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -46,9 +46,9 @@ func serve(t *testing.T, w *world, key *wire.Key, names ...string) []string {
 
 func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	w := newWorld(t)
-	key := wire.NewKey()
+	key := port.NewKey()
 	addrs := serve(t, w, &key, "a", "b")
-	c := &Client{Key: &key, Version: "test", Now: time.Now, Log: w.log}
+	c := NewClient(&key, "test", time.Now, w.log)
 	var peers []Peer
 	for deadline := time.Now().Add(20 * time.Second); len(peers) < 2; {
 		var err error
@@ -87,8 +87,8 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	if acked != 2400 {
 		t.Errorf("%d records", acked)
 	}
-	other := wire.NewKey()
-	c.Key = &other
+	other := port.NewKey()
+	c = NewClient(&other, "test", time.Now, w.log)
 	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
 		t.Errorf("with another key: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -56,24 +57,28 @@ func (o *TuneOrder) check() error {
 var errNoTune = errors.New("the agent may not change settings of its host: start it there, as root, with --allow-tune")
 
 // tune does what a TuneOrder asks for, one after the other.
-func (t *talk) tune(ctx context.Context, o *TuneOrder) error {
+func (a *agent) tune(r *http.Request) (any, error) {
+	o := new(TuneOrder)
+	if err := a.read(r, maxOffer, o); err != nil {
+		return nil, err
+	}
 	err := errNoTune
-	if t.a.o.Tune != nil {
-		t.a.tuning.Lock()
-		err = t.a.o.Tune(ctx, o)
-		t.a.tuning.Unlock()
+	if a.o.Tune != nil {
+		a.tuning.Lock()
+		err = a.o.Tune(r.Context(), o)
+		a.tuning.Unlock()
 	}
 	if o.Do != TuneCheck || err != nil {
-		text := fmt.Sprintf("study %s of %v: %s", o.Study, t.s.RemoteAddr(), o.Do)
+		text := fmt.Sprintf("study %s of %s: %s", o.Study, r.RemoteAddr, o.Do)
 		for _, s := range o.Set {
 			text += fmt.Sprintf(" %s=%s", s.Name, s.Value)
 		}
 		if err != nil {
 			text += ": " + clean(err.Error(), 300)
 		}
-		t.a.o.Log(text)
+		a.o.Log(text)
 	}
-	return t.orProblem(ctx, fromAgent{Tuned: new(nothing)}, err)
+	return nothing{}, err
 }
 
 // tuneTimeout is how long a host may take to change its settings.
@@ -95,16 +100,7 @@ func (c *Client) Tune(ctx context.Context, to Peer, o TuneOrder) error {
 func (c *Client) tune(ctx context.Context, to Peer, o TuneOrder) error {
 	ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
 	defer cancel()
-	s, _, err := c.connect(ctx, to.Addr)
-	if err != nil {
-		return fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
-	}
-	defer func() { _ = s.Close() }() // the order was answered
-	m, err := request(ctx, s, toAgent{Tune: &o})
-	if err == nil && m.Tuned == nil {
-		err = fmt.Errorf("%w: an order was not answered", errProtocol)
-	}
-	if err != nil {
+	if err := c.call(ctx, http.MethodPost, to.Addr, "/v1/tune", &o, new(nothing)); err != nil {
 		return fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
 	}
 	return nil

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -9,15 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -46,7 +45,7 @@ type testHost struct {
 	mu      sync.Mutex
 	cut     bool
 	ended   bool
-	streams []*memory
+	breaks  []context.CancelFunc // of requests
 	spawned int
 	jobs    []Job
 	started []time.Time // when each process began, by the system's clock
@@ -155,10 +154,10 @@ func (w *world) end() {
 func (h *testHost) breakAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, s := range h.streams {
-		_ = s.Close()
+	for _, cancel := range h.breaks {
+		cancel()
 	}
-	h.streams = nil
+	h.breaks = nil
 }
 
 // setCut cuts the host off or reconnects it. Messages under way are lost.
@@ -174,30 +173,134 @@ func (h *testHost) isCut() bool {
 	return h.cut
 }
 
-func (w *world) dial(ctx context.Context, addr string) (stream, error) {
+// RoundTrip carries a request to the agent of a host, as a network that can be cut.
+func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
-	h := w.hosts[addr]
+	h := w.hosts[r.URL.Host]
 	w.mu.Unlock()
 	if h == nil {
-		return nil, fmt.Errorf("dial %s: nobody is there", addr)
+		return nil, fmt.Errorf("dial %s: nobody is there", r.URL.Host)
 	}
-	if h.isCut() {
-		<-ctx.Done()
-		return nil, fmt.Errorf("dial %s: %w", addr, ctx.Err())
+	if err := h.pass(r.Context()); err != nil {
+		return nil, err
 	}
-	here, there := pair(h)
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.ended {
-		return nil, fmt.Errorf("dial %s: connection refused", addr)
+		h.mu.Unlock()
+		return nil, fmt.Errorf("dial %s: connection refused", r.URL.Host)
 	}
-	h.streams = append(h.streams, here)
-	h.serving.Go(func() { h.agent.handle(h.ctx, there) })
-	return here, nil
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.breaks = append(h.breaks, cancel)
+	agent := h.agent
+	h.mu.Unlock()
+	context.AfterFunc(r.Context(), cancel)
+	from, to := io.Pipe()
+	answer := &answering{host: h, ctx: ctx, header: make(http.Header), to: to, begun: make(chan int, 1)}
+	served := r.Clone(ctx)
+	served.RemoteAddr = "127.0.0.1:1"
+	if served.Body == nil {
+		served.Body = http.NoBody
+	}
+	h.serving.Go(func() {
+		defer func() {
+			if recover() != nil {
+				_ = to.CloseWithError(errBroken)
+			}
+		}()
+		agent.handler().ServeHTTP(answer, served)
+		answer.WriteHeader(http.StatusOK)
+		answer.flush()
+		_ = to.Close()
+	})
+	select {
+	case code := <-answer.begun:
+		return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: answer.header, Body: &arriving{h, ctx, from, cancel}, Request: r}, nil
+	case <-ctx.Done():
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		return nil, errBroken
+	}
+}
+
+var errBroken = errors.New("the connection is broken")
+
+// pass waits while the host is cut off.
+func (h *testHost) pass(ctx context.Context) error {
+	for h.isCut() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// answering is the answer of an agent on its way. What is written arrives when it is flushed.
+type answering struct {
+	host   *testHost
+	ctx    context.Context
+	header http.Header
+	to     *io.PipeWriter
+	begun  chan int
+	said   bool
+	buffer bytes.Buffer
+}
+
+func (a *answering) Header() http.Header { return a.header }
+
+func (a *answering) WriteHeader(code int) {
+	if a.said || a.host.pass(a.ctx) != nil {
+		return
+	}
+	a.said = true
+	a.begun <- code
+}
+
+func (a *answering) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.buffer.Write(b)
+}
+
+func (a *answering) Flush() {
+	a.WriteHeader(http.StatusOK)
+	a.flush()
+}
+
+func (a *answering) flush() {
+	stop := context.AfterFunc(a.ctx, func() { _ = a.to.CloseWithError(errBroken) })
+	defer stop()
+	_, _ = a.buffer.WriteTo(a.to)
+}
+
+// arriving is the body of an answer.
+type arriving struct {
+	host   *testHost
+	ctx    context.Context
+	from   *io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (a *arriving) Read(b []byte) (int, error) {
+	stop := context.AfterFunc(a.ctx, func() { _ = a.from.CloseWithError(errBroken) })
+	defer stop()
+	n, err := a.from.Read(b)
+	if waited := a.host.pass(a.ctx); waited != nil && n > 0 {
+		return 0, waited
+	}
+	return n, err
+}
+
+func (a *arriving) Close() error {
+	a.cancel()
+	return a.from.Close()
 }
 
 func (w *world) client() *Client {
-	return &Client{Version: "test", Now: time.Now, Log: w.log, dial: w.dial}
+	c := NewClient(nil, "test", time.Now, w.log)
+	c.conn = &http.Client{Transport: w}
+	return c
 }
 
 func (w *world) peers(names ...string) []Peer {
@@ -207,70 +310,6 @@ func (w *world) peers(names ...string) []Peer {
 	}
 	return peers
 }
-
-// memory is one end of a stream in memory, to a host that may be cut off.
-type memory struct {
-	host    *testHost
-	in, out chan frame
-	closed  chan struct{} // of both ends
-	once    *sync.Once
-}
-
-type frame struct {
-	typ     wire.FrameType
-	payload []byte
-}
-
-func pair(h *testHost) (*memory, *memory) {
-	a, b := make(chan frame, 64), make(chan frame, 64)
-	closed, once := make(chan struct{}), new(sync.Once)
-	return &memory{h, a, b, closed, once}, &memory{h, b, a, closed, once}
-}
-
-func (m *memory) Send(ctx context.Context, typ wire.FrameType, payload []byte) error {
-	if len(payload) > wire.MaxFrame {
-		return wire.ErrTooLarge
-	}
-	out := m.out
-	if m.host.isCut() {
-		out = nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, wire.SendTimeout)
-	defer cancel()
-	select {
-	case <-m.closed:
-		return wire.ErrClosed
-	default:
-	}
-	select {
-	case out <- frame{typ, slices.Clone(payload)}:
-		return nil
-	case <-m.closed:
-		return wire.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (m *memory) Receive(ctx context.Context) (wire.FrameType, []byte, error) {
-	select {
-	case f := <-m.in:
-		return f.typ, f.payload, nil
-	default:
-	}
-	select {
-	case f := <-m.in:
-		return f.typ, f.payload, nil
-	case <-m.closed:
-		return 0, nil, wire.ErrClosed
-	case <-ctx.Done():
-		return 0, nil, ctx.Err()
-	}
-}
-
-func (m *memory) Close() error { m.once.Do(func() { close(m.closed) }); return nil }
-
-func (m *memory) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 // spawn starts a fake process. It sends the messages of kt part and writes a real run file of an
 // invented load.
@@ -382,11 +421,12 @@ func (p *fakeProcess) run() error {
 	}
 	header.Environment.Topic = result.Topic{Name: p.job.Plan.Topic.Name, Partitions: 6, Created: p.job.CreateTopic}
 	result.Claim(file)
+	defer result.Release(file) // as the end of a process does
 	f, err := result.NewRunFile(file, header)
 	if err != nil {
 		return err
 	}
-	p.say(FromProcess{Ready: &header})
+	p.say(FromProcess{Ready: &header.RunID})
 	if m, err = p.next(); err != nil {
 		return err
 	}
@@ -498,7 +538,7 @@ func (p *fakeProcess) seconds(f *result.RunFile) (string, error) {
 		sample := host.Sample{At: at, Interval: time.Second, Cores: 2, ProcessCPU: 1}
 		f.AddWindow(w)
 		f.AddSample(sample)
-		p.say(FromProcess{Second: &Second{Windows: []stats.Window{w}, Sample: sample, Stage: int32(result.Running)}})
+		p.say(FromProcess{Load: &Load{Buffered: 1, InFlight: 1}})
 	}
 	return result.Completed, nil
 }

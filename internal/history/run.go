@@ -88,9 +88,6 @@ func (r *Run) header(f io.ReaderAt) {
 	if errors.Is(err, io.EOF) {
 		return // the run still connects
 	}
-	if err == nil {
-		err = line.CheckHeader(1)
-	}
 	if err != nil {
 		r.Problem = err.Error()
 		return

@@ -258,7 +258,7 @@ func TestSharesPutTogetherAreTheLoad(t *testing.T) {
 				shares[i+1].Topic.Delete, shares[i+1].Topic.Configs = false, nil // one of them makes the topic, and deletes it
 			}
 			rng.Shuffle(processes, func(i, j int) { shares[i], shares[j] = shares[j], shares[i] })
-			whole, differ := Together(shares)
+			whole, differ, _ := Together(shares)
 			if diff := cmp.Diff(p, whole, cmp.AllowUnexported(Size{}, sizeBucket{})); diff != "" || differ != nil {
 				t.Errorf("%s in %d shares: differ in %q (-want +got):\n%s", p.Command, processes, differ, diff)
 			}
@@ -284,8 +284,8 @@ func TestSharesOfWhichSomeAreMissingAreThatPartOfTheLoad(t *testing.T) {
 		{"one twice", []Plan{shares[0], shares[0], shares[1]}, 8, 8000. / 7, 429*2 + 286, 80},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, differ := Together(tc.shares)
-			if got.Producers != tc.producers || math.Abs(got.RecordsPerSecond()-tc.rate) > 1e-9 || got.Load.Records != tc.records || got.Load.Warmup.Records != tc.warmup || !got.Share.IsZero() || differ != nil {
+			got, differ, ok := Together(tc.shares)
+			if got.Producers != tc.producers || math.Abs(got.RecordsPerSecond()-tc.rate) > 1e-9 || got.Load.Records != tc.records || got.Load.Warmup.Records != tc.warmup || !got.Share.IsZero() || differ != nil || !ok {
 				t.Errorf("%d producers, %v records/s, %d records, %d of warm-up, %+v, differ in %q", got.Producers, got.RecordsPerSecond(), got.Load.Records, got.Load.Warmup.Records, got.Share, differ)
 			}
 		})
@@ -294,6 +294,30 @@ func TestSharesOfWhichSomeAreMissingAreThatPartOfTheLoad(t *testing.T) {
 		if shares[1].Share.Slot = 0; tile(shares) {
 			t.Errorf("%s that are not one load are taken for one", name)
 		}
+	}
+}
+
+func TestPlansOfSeveralTopicsMakeNoLoadTogether(t *testing.T) {
+	to := func(topic string, p Plan) Plan { p.Topic.Name = topic; return p }
+	pattern := readers(2)
+	pattern.Topic.Name, pattern.Read.Include = "", "b.*"
+	for _, tc := range []struct {
+		name  string
+		plans []Plan
+		want  Plan
+	}{
+		{"two topics written to", []Plan{to("a", good()), to("b", good())}, Plan{Command: Produce, Producers: 2}},
+		{"one written to, and another read", []Plan{to("a", good()), to("b", readers(3))}, Plan{Command: MixedLoad, Producers: 1, Read: Read{Consumers: 3}}},
+		{"a pattern between two topics", []Plan{to("a", readers(1)), pattern, to("b", readers(1))}, Plan{Command: Consume, Read: Read{Consumers: 4}}},
+		{"shares of two loads", append(divide(t, to("a", roundtrip(4, 4, 8)), 2), divide(t, to("b", roundtrip(4, 4, 8)), 2)...), Plan{Command: Roundtrip, Producers: 8, Read: Read{Consumers: 8}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.want.Engine, tc.want.Load.Arrivals, tc.want.Read.Commit = Client, Uniform, tc.plans[len(tc.plans)-1].Read.Commit
+			got, differ, ok := Together(tc.plans)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Size{}, sizeBucket{})); diff != "" || ok || differ != nil {
+				t.Errorf("ok is %t, differ %q, plan (-want +got):\n%s", ok, differ, diff)
+			}
+		})
 	}
 }
 
@@ -316,7 +340,7 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 		{"one without a rate", []Plan{good(), change(good(), func(p *Plan) { p.Load.Rate = Unlimited })}, func(p *Plan) { p.Producers, p.Load.Rate = 2, Unlimited }, []string{"load.rate"}},
 		{"one without an end by count", []Plan{change(good(), func(p *Plan) { p.Load.Records = 10 }), good()}, func(p *Plan) { p.Producers, p.Load.Records, p.Load.Rate.PerSecond = 2, 0, 2000 }, []string{"load.records"}},
 		{"records", []Plan{change(good(), func(p *Plan) { p.Load.Records = 10 }), change(good(), func(p *Plan) { p.Load.Records = 5 })}, func(p *Plan) { p.Producers, p.Load.Records, p.Load.Rate.PerSecond = 2, 15, 2000 }, nil},
-		{"topics and durations", []Plan{good(), change(good(), func(p *Plan) { p.Topic.Name, p.Load.Duration = "other", Duration(time.Hour) })}, func(p *Plan) { p.Producers, p.Load.Rate.PerSecond = 2, 2000 }, []string{"load.duration", "topic.name"}},
+		{"durations", []Plan{good(), change(good(), func(p *Plan) { p.Load.Duration = Duration(time.Hour) })}, func(p *Plan) { p.Producers, p.Load.Rate.PerSecond = 2, 2000 }, []string{"load.duration"}},
 		{"record sizes", []Plan{good(), change(good(), func(p *Plan) { p.Payload.Size = FixedSize(7) })}, func(p *Plan) { p.Producers, p.Load.Rate.PerSecond = 2, 2000 }, []string{"payload.record_size"}},
 		{"consumers of one group", []Plan{group, group}, func(p *Plan) { p.Read.Consumers, p.Load.Rate.PerSecond = 4, 2000 }, nil},
 		{"consumers of two groups", []Plan{group, change(readers(1), func(p *Plan) { p.Read.Group, p.Read.Groups = "f", 3 })}, func(p *Plan) { p.Read.Consumers, p.Read.Group, p.Load.Rate.PerSecond = 5, "", 2000 }, []string{"read.group", "read.groups"}},
@@ -332,7 +356,10 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			want := tc.plans[0]
 			tc.want(&want)
-			got, differ := Together(tc.plans)
+			got, differ, ok := Together(tc.plans)
+			if !ok {
+				t.Error("they make no load together")
+			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Size{}, sizeBucket{}), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -341,7 +368,7 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 			}
 		})
 	}
-	if p, differ := Together(nil); p.Producers != 0 || differ != nil {
+	if p, differ, ok := Together(nil); !ok || p.Producers != 0 || differ != nil {
 		t.Errorf("no plans are %+v", p)
 	}
 }
@@ -387,7 +414,7 @@ func FuzzDivide(f *testing.F) {
 		if sum.Producers != p.Producers || sum.Read.Consumers != p.Read.Consumers || all != records || p.Writes() && warm != warmup {
 			t.Fatalf("%d shares have %d producers, %d consumers, %d records and %d of warm-up", len(shares), sum.Producers, sum.Read.Consumers, all, warm)
 		}
-		whole, differ := Together(shares)
+		whole, differ, _ := Together(shares)
 		if got, want := fmt.Sprint(flatten(whole)), fmt.Sprint(flatten(p)); got != want || differ != nil {
 			t.Fatalf("put together they are %s, differ in %q; want %s", got, differ, want)
 		}

@@ -219,20 +219,20 @@ func TestSharesOfStagesAddUpToThemAndPutTogetherAreThem(t *testing.T) {
 	if peak := parts[0].Peak(); math.Abs(peak-540) > 1e-9 {
 		t.Errorf("the first part's peak is %v, want 540", peak)
 	}
-	whole, differ := Together(parts)
+	whole, differ, _ := Together(parts)
 	if !reflect.DeepEqual(whole.Load, p.Load) || len(differ) > 0 {
 		t.Errorf("together they are %v, differing in %q", whole.Load, differ)
 	}
-	if whole, _ = Together(parts[:1]); whole.Load.Rate.String() != "60@2s,60..540@3s" {
+	if whole, _, _ = Together(parts[:1]); whole.Load.Rate.String() != "60@2s,60..540@3s" {
 		t.Errorf("the first part is %v", whole.Load)
 	}
 	other := p
 	other.Load.Rate = target(t, "50@2s,1@3s")
-	if whole, differ = Together([]Plan{p, other}); whole.Load.Rate.String() != "150@2s,101..901@3s" || len(differ) > 0 {
+	if whole, differ, _ = Together([]Plan{p, other}); whole.Load.Rate.String() != "150@2s,101..901@3s" || len(differ) > 0 {
 		t.Errorf("together they are %v, differing in %q", whole.Load, differ)
 	}
 	other.Load.Rate = target(t, "50@3s,1@2s")
-	whole, differ = Together([]Plan{p, other})
+	whole, differ, _ = Together([]Plan{p, other})
 	for _, at := range []time.Duration{0, 1500 * time.Millisecond, 2500 * time.Millisecond, 3 * time.Second, 4999 * time.Millisecond} {
 		want := p.Schedule().Rate(at) + other.Schedule().Rate(at)
 		if got := whole.Schedule().Rate(at); math.Abs(got-want) > 1e-9 || len(whole.Load.Rate.Stages) != 3 || len(differ) > 0 {
@@ -240,7 +240,7 @@ func TestSharesOfStagesAddUpToThemAndPutTogetherAreThem(t *testing.T) {
 		}
 	}
 	other.Load.Rate = target(t, "50")
-	if whole, differ = Together([]Plan{p, other}); len(whole.Load.Rate.Stages) > 0 || !slices.Equal(differ, []string{"load.rate"}) {
+	if whole, differ, _ = Together([]Plan{p, other}); len(whole.Load.Rate.Stages) > 0 || !slices.Equal(differ, []string{"load.rate"}) {
 		t.Errorf("together they are %v, differing in %q", whole.Load, differ)
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,15 +20,18 @@ const MixedLoad Command = "mixed"
 // and the rest is that of the first one that writes, or reads; differ names the fields
 // of the document in which others are not as that one. There is no rate when one of
 // them has none. No plans are no load.
-func Together(plans []Plan) (whole Plan, differ []string) {
+//
+// ok is false for plans of several topics that are not shares of one load: nothing adds up then, and
+// whole has only the command, the engine and the numbers of clients.
+func Together(plans []Plan) (whole Plan, differ []string, ok bool) {
 	if len(plans) == 0 {
-		return Plan{}, nil
+		return Plan{}, nil, true
 	}
 	plans = withTopic(plans)
 	if tile(plans) {
 		whole = plans[0].Whole()
 		whole.Topic.Delete = slices.ContainsFunc(plans, func(p Plan) bool { return p.Topic.Delete })
-		return whole, nil
+		return whole, nil, true
 	}
 	var writers, readers []Plan
 	for _, p := range plans {
@@ -39,24 +43,31 @@ func Together(plans []Plan) (whole Plan, differ []string) {
 			readers = append(readers, p)
 		}
 	}
+	clients := Plan{Command: commandOf(plans), Engine: plans[0].Engine, Load: Load{Arrivals: plans[0].Load.Arrivals}, Read: readTogether(readers)}
+	for _, p := range writers {
+		clients.Producers += p.Producers
+	}
+	if !sameTopic(plans) {
+		clients.Read = Read{Consumers: clients.Read.Consumers, Commit: clients.Read.Commit}
+		if slices.ContainsFunc(plans, func(p Plan) bool { return p.Engine == Wire }) {
+			clients.Engine = Wire
+		}
+		return clients, nil, false
+	}
 	paced := writers // whose rate and records count
 	if len(writers) == 0 {
 		paced = readers
 	}
 	if len(paced) == 0 {
-		return plans[0], nil
+		return plans[0], nil, true
 	}
 	whole = paced[0]
-	whole.Command = commandOf(plans)
-	whole.Producers, whole.Topic.Delete, whole.Verify = 0, false, false
+	whole.Command, whole.Producers, whole.Read = clients.Command, clients.Producers, clients.Read
+	whole.Topic.Delete, whole.Verify = false, false
 	for _, p := range plans {
 		whole.Topic.Delete = whole.Topic.Delete || p.Topic.Delete
 		whole.Verify = whole.Verify || p.Verify
 	}
-	for _, p := range writers {
-		whole.Producers += p.Producers
-	}
-	whole.Read = readTogether(readers)
 	whole.Load.addUp(paced)
 	fields := make(map[string]bool)
 	differences(fields, writers, func(p *Plan) { p.Read = Read{} })
@@ -66,7 +77,19 @@ func Together(plans []Plan) (whole Plan, differ []string) {
 			p.Load = Load{}
 		}
 	})
-	return whole, slices.Sorted(maps.Keys(fields))
+	return whole, slices.Sorted(maps.Keys(fields)), true
+}
+
+// sameTopic reports whether all plans that name a topic name the same one.
+func sameTopic(plans []Plan) bool {
+	name := ""
+	for _, p := range plans {
+		if name != "" && p.Topic.Name != "" && p.Topic.Name != name {
+			return false
+		}
+		name = cmp.Or(name, p.Topic.Name)
+	}
+	return true
 }
 
 // withTopic gives the settings of the topic to the plans that have none: only the process

@@ -141,6 +141,31 @@ func mergedConsume() result.Result {
 	return r
 }
 
+// mergedBeside is of processes that made different loads.
+func mergedBeside() result.Result {
+	whole := mergedMixed()
+	why := "their topics differ: orders; orders, payments"
+	r := result.Result{
+		Header: whole.Header, Trailer: whole.Trailer, NotAddedUp: why, Notice: "different loads, side by side and not added up: " + why,
+		Valid: whole.Valid, Invalid: whole.Invalid, Headline: "throughput", BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "each process has a limit of its own"},
+		Errors: result.Errors{}, Partitions: []result.PartitionRow{}, Brokers: []result.BrokerRow{}, Series: []result.Point{},
+		Processes: whole.Processes, RunFiles: whole.RunFiles, Apart: whole.Apart,
+	}
+	r.Verify, r.Limits = nil, nil
+	r.Plan = plan.Plan{Command: plan.MixedLoad, Engine: plan.Client, Producers: 1, Read: plan.Read{Consumers: 2, Commit: plan.CommitAuto}, Load: plan.Load{Arrivals: plan.Uniform}}
+	r.Environment.Topics = []result.Topic{{Name: "orders", Partitions: 6}, {Name: "payments", Partitions: 1}}
+	for _, h := range whole.Hosts {
+		h.Figures = result.Figures{Errors: result.Errors{}}
+		r.Hosts = append(r.Hosts, h)
+	}
+	for i := range r.Processes {
+		if r.Processes[i].Topic = "orders"; r.Processes[i].Command == string(plan.Consume) {
+			r.Processes[i].Topic = "orders, payments"
+		}
+	}
+	return r
+}
+
 // mergedMixed is of a host that wrote and another that read, and one that nothing is
 // there of. They did not run at one time.
 func mergedMixed() result.Result {

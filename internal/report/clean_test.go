@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,8 +66,11 @@ func poison(v reflect.Value) {
 // property, an event, what a command wrote. None of them reaches a terminal as it is, in any
 // format, not even as a colour.
 func TestNothingInARunFileSteersATerminal(t *testing.T) {
-	for _, name := range []string{"fixed", "merged"} {
+	for _, name := range []string{"fixed", "merged", "beside"} {
 		for format, write := range Formats {
+			if name == "beside" && slices.Contains(ofOneLoadOnly, format) {
+				continue
+			}
 			for _, profile := range []colorprofile.Profile{colorprofile.NoTTY, colorprofile.TrueColor} {
 				r := mergedMixed()
 				if name == "fixed" {
@@ -81,6 +85,9 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 					t.Fatal(err)
 				}
 				poison(reflect.ValueOf(&read))
+				if name != "beside" {
+					read.NotAddedUp = ""
+				}
 				o := Options{Theme: theme.New(theme.Options{Profile: profile}), RunFile: hostile, Width: 100}
 				o.Consumer.Zone = time.UTC
 				var b strings.Builder

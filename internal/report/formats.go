@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -34,12 +35,22 @@ var Formats = map[string]Format{
 	"text":      Text,
 	"json":      JSON,
 	"jsonl":     JSONLines,
-	"csv":       CSV,
+	"csv":       ofOneLoad(CSV),
 	"processes": Processes,
-	"perf-test": PerfTest,
-	"markdown":  Markdown,
+	"perf-test": ofOneLoad(PerfTest),
+	"markdown":  ofOneLoad(Markdown),
 	"junit":     JUnit,
-	"hgrm":      HGRM,
+	"hgrm":      ofOneLoad(HGRM),
+}
+
+// ofOneLoad returns a format that has nothing for processes that are not added up.
+func ofOneLoad(f Format) Format {
+	return func(w io.Writer, r result.Result, o Options) error {
+		if err := r.OneLoad(); err != nil {
+			return fmt.Errorf("%w: use --output text, json or processes", err)
+		}
+		return f(w, r, o)
+	}
 }
 
 // JSON writes the whole document.

@@ -34,7 +34,19 @@ func Tags(h result.Header) []string {
 	if h.Plan.Reads() {
 		tags = append(tags, readTags(h)...)
 	}
-	for _, tag := range h.Tags {
+	return append(tags, marked(h.Tags)...)
+}
+
+// RunTags returns Tags of a result, without the kind of load if it is of several.
+func RunTags(r *result.Result) []string {
+	if r.NotAddedUp != "" {
+		return marked(r.Tags)
+	}
+	return Tags(r.Header)
+}
+
+func marked(names []string) (tags []string) {
+	for _, tag := range names {
 		tags = append(tags, "#"+tag)
 	}
 	return tags

@@ -23,6 +23,11 @@ func Text(w io.Writer, r result.Result, o Options) error {
 		t := newText(b, o.Theme, o.Width)
 		t.verbose = o.Verbose
 		t.title(r, o)
+		if r.NotAddedUp != "" {
+			t.beside(r)
+			t.runAgain(o)
+			return
+		}
 		t.verdict(r)
 		t.leftOut(r)
 		t.verification(r)
@@ -39,16 +44,34 @@ func Text(w io.Writer, r result.Result, o Options) error {
 			t.details(r)
 		}
 		t.limits(r)
-		if o.RunFile != "" || o.Check != "" {
-			t.line("")
-		}
-		if o.RunFile != "" {
-			t.again("kt report " + theme.Quoted(o.RunFile))
-		}
-		if o.Check != "" {
-			t.later("check", o.Check)
-		}
+		t.runAgain(o)
 	})
+}
+
+// beside writes the processes of a result that does not add them up.
+func (t *text) beside(r result.Result) {
+	t.notValid(r)
+	t.leftOut(r)
+	t.processes(r)
+	t.vitals(r)
+	if t.verbose {
+		t.line("")
+		t.tuneChecks(r.Tune)
+		t.runFiles(r)
+	}
+}
+
+// runAgain writes the commands that read the run again.
+func (t *text) runAgain(o Options) {
+	if o.RunFile != "" || o.Check != "" {
+		t.line("")
+	}
+	if o.RunFile != "" {
+		t.again("kt report " + theme.Quoted(o.RunFile))
+	}
+	if o.Check != "" {
+		t.later("check", o.Check)
+	}
 }
 
 // newText begins a summary. th may be nil, for one without colours.
@@ -79,7 +102,7 @@ var (
 
 func (t *text) title(r result.Result, o Options) {
 	t.line("")
-	tags := Tags(r.Header)
+	tags := RunTags(&r)
 	if merged(r) {
 		tags = append(tags, party(r)...)
 	}
@@ -356,10 +379,14 @@ func (t *text) verdict(r result.Result) {
 		}
 		t.sentence("", style, text)
 	}
+	t.notValid(r)
+	t.errors("errors", r.Errors)
+}
+
+func (t *text) notValid(r result.Result) {
 	if !r.Valid {
 		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
 	}
-	t.errors("errors", r.Errors)
 }
 
 // ceiling says how near a load came to what this host can offer, and reports whether that is known to be too

@@ -32,7 +32,7 @@ func endToEndLatency(f *result.Figures) *result.Latency { return f.EndToEnd }
 // others only read, as one column cannot hold the latencies of both.
 func aspects(r result.Result) []aspect {
 	name := "response"
-	if r.Throughput.TargetRecordsPerSecond == 0 {
+	if r.Throughput.TargetRecordsPerSecond == 0 && r.NotAddedUp == "" {
 		name = "latency, mostly queueing"
 	}
 	write := aspect{title: "writing, " + name, writes: true, latency: response}
@@ -150,24 +150,37 @@ func (a aspect) cells(f *result.Figures, none string, p pace) []string {
 	return append(cells, theme.Number(f.CPUCores))
 }
 
-// processes writes a row a process under the row of its host, and the total.
+// processes writes a row a process under the row of its host, and the total. Processes that are not added up
+// have their topics instead of hosts and a total.
 func (t *text) processes(r result.Result) {
 	for _, a := range aspects(r) {
 		t.line("")
 		t.caption(a.title)
-		heads, p := a.heads(tooShort(r)), rated
-		if tooShort(r) {
+		short, p := tooShort(r) && r.NotAddedUp == "", rated
+		if short {
 			p = tallied
+		}
+		heads := a.heads(short)
+		if r.NotAddedUp != "" {
+			heads = slices.Insert(heads, 1, "topic")
+			r.Hosts = nil
 		}
 		g := &grid{
 			heads: heads,
 			left:  map[int]bool{len(heads) - 1: true},
 			leave: []string{"mean", "p99.9", "MiB/s", "cores", "p50", "max"},
 		}
-		r := adding(r)
+		r := r
+		if r.NotAddedUp == "" {
+			r = adding(r)
+		} else {
+			g.left[1], g.names = true, map[int]bool{1: true}
+		}
 		more := t.processRows(g, a, r, p)
-		whole, n, of := a.whole(r)
-		t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), p), share(n, of))
+		if r.NotAddedUp == "" {
+			whole, n, of := a.whole(r)
+			t.addRow(g, strong, "total", a.cells(&whole, string(t.th.Glyphs.Missing), p), share(n, of))
+		}
 		t.draw(g)
 		if more > 0 {
 			t.line("    " + t.th.Paint(muted, fmt.Sprintf("%c %s more: --output processes lists all", t.th.Glyphs.Ellipsis, theme.Count(int64(more)))))
@@ -258,10 +271,14 @@ func (t *text) processRows(g *grid, a aspect, r result.Result, all pace) (more i
 			name = t.name(p.Host)
 		}
 		own := all
-		if all == rated && !p.Counted && p.ToSeconds-p.FromSeconds < verdict.Shortest.Seconds() {
+		if all == rated && (!p.Counted || r.NotAddedUp != "") && p.ToSeconds-p.FromSeconds < verdict.Shortest.Seconds() {
 			own = unrated
 		}
-		t.processRow(g, name, p, a.cells(&p.Figures, none, own))
+		cells := a.cells(&p.Figures, none, own)
+		if r.NotAddedUp != "" {
+			cells = slices.Insert(cells, 0, t.name(p.Topic))
+		}
+		t.processRow(g, name, p, cells)
 	}
 	return more
 }

@@ -131,9 +131,15 @@ func (f *Fold) allHeat() []HeatColumn {
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
 func (f *Fold) MeasuredGap(w *stats.Window) stats.Gap {
+	return MeasuredGap(&f.total[stats.Measured], w)
+}
+
+// MeasuredGap returns the part of a window's gap in which measured records waited. before has the counts
+// of the measured windows before it.
+func MeasuredGap(before, w *stats.Window) stats.Gap {
 	g, first := w.Outage, w.FirstDue
-	if m := &f.total[stats.Measured]; m.Offered > 0 {
-		first = m.FirstDue
+	if before.Offered > 0 {
+		first = before.FirstDue
 	} else if w.Offered == 0 {
 		return stats.Gap{}
 	}

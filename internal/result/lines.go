@@ -26,15 +26,33 @@ type Line struct {
 // 1,000 brokers stays below it.
 const MaxLine = 64 << 20
 
+// Decoder decodes the lines of a run file, one after the other. The zero value is at the first line.
+type Decoder struct {
+	n      int // lines so far
+	totals stats.Totals
+}
+
+// Decode returns the content of the next line, which shares no memory with text. An error has the
+// number of the line.
+func (d *Decoder) Decode(text []byte) (Line, error) {
+	d.n++
+	if len(text) > MaxLine {
+		return Line{}, d.wrap(errTooLong)
+	}
+	l, err := d.decode(text)
+	if err != nil {
+		return Line{}, d.wrap(err)
+	}
+	return l, nil
+}
+
 // Lines reads a run file line by line.
 type Lines struct {
+	Decoder
 	r    *bufio.Reader
 	long []byte // a line longer than r's buffer; reused
-	n    int    // lines so far
 	last int    // number of the last line to read; 0: no limit
-
-	totals stats.Totals
-	torn   bool // the last line was incomplete, as a kill leaves it, and ignored
+	torn bool   // the last line was incomplete, as a kill leaves it, and ignored
 }
 
 // NewLines reads a run file up to the line with the number last, or to its end if last is 0.
@@ -45,9 +63,11 @@ func NewLines(r io.Reader, last int) *Lines {
 // errNoRunFile is the error of a first line that is not a header.
 var errNoRunFile = errors.New("it is no run file and no page of kt, or was cut off in its header: name the .ktr file of a run")
 
-// CheckHeader returns an error unless line n of a run file holds a header where it should: in
+var errTooLong = fmt.Errorf("it is longer than %d bytes: this is not a run file", MaxLine)
+
+// checkHeader returns an error unless line n of a run file holds a header where it should: in
 // line 1, of this schema, and nowhere else.
-func (l *Line) CheckHeader(n int) error {
+func (l *Line) checkHeader(n int) error {
 	switch {
 	case n > 1 && l.Header != nil:
 		return errors.New("it is a second header: each run has a file of its own")
@@ -55,52 +75,85 @@ func (l *Line) CheckHeader(n int) error {
 		return nil
 	case l.Header == nil:
 		return errNoRunFile
+	case *l != (Line{Header: l.Header}):
+		return errors.New("its header has more than a header has")
 	}
 	return CheckSchema(l.Header.Schema)
 }
 
 // Next returns the next line, which shares no memory with l. At the end the error is io.EOF.
 // Any other error has the number of the line.
-func (l *Lines) Next() (Line, error) {
-	text, err := l.text()
-	last := errors.Is(err, io.EOF)
-	switch {
-	case last && len(text) == 0:
-		return Line{}, io.EOF
-	case err != nil && !last:
-		return Line{}, l.wrap(err)
-	}
-	if w, ok := scanWindow(text); ok {
-		return l.checked(Line{Window: &w})
-	}
-	var decoded Line
-	switch err := json.Unmarshal(text, &decoded); {
-	case err != nil && last && l.n > 1:
-		l.torn = true
-		return Line{}, io.EOF
-	case err != nil:
-		if l.n == 1 {
-			return Line{}, l.wrap(errNoRunFile)
+func (l *Lines) Next() (Line, error) { return l.next(false) }
+
+// Skim is Next that passes over windows, samples and vitals, which are most of a file, without decoding them.
+func (l *Lines) Skim() (Line, error) { return l.next(true) }
+
+func (l *Lines) next(skim bool) (Line, error) {
+	for {
+		text, err := l.text()
+		last := errors.Is(err, io.EOF)
+		switch {
+		case last && len(text) == 0:
+			return Line{}, io.EOF
+		case err != nil && !last:
+			return Line{}, l.wrap(err)
+		case skim && l.n > 1 && isMeasurement(text):
+			continue
 		}
-		return Line{}, l.wrap(fmt.Errorf("it is damaged: %w", err))
+		of, err := l.decode(text)
+		switch {
+		case err != nil && last && l.n > 1 && errors.As(err, new(damaged)):
+			l.torn = true
+			return Line{}, io.EOF
+		case err != nil:
+			return Line{}, l.wrap(err)
+		}
+		return of, nil
 	}
-	return l.checked(decoded)
 }
 
-// checked returns the line, or an error if no run can have its numbers.
-func (l *Lines) checked(of Line) (Line, error) {
-	var err error
+// isMeasurement reports whether a line is a window, a sample or vitals.
+func isMeasurement(text []byte) bool {
+	for _, kind := range []string{`{"window":`, `{"sample":`, `{"vitals":`} {
+		if bytes.HasPrefix(text, []byte(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// decode returns the content of the current line, or an error if no run can have its numbers. A header is in the first
+// line and nowhere else.
+func (d *Decoder) decode(text []byte) (of Line, err error) {
+	if w, ok := scanWindow(text); ok {
+		of.Window = &w
+	} else if err := json.Unmarshal(text, &of); err != nil {
+		if d.n == 1 {
+			return Line{}, errNoRunFile
+		}
+		return Line{}, damaged{err}
+	}
+	if err := of.checkHeader(d.n); err != nil {
+		return Line{}, err
+	}
 	if of.Window != nil {
-		err = l.totals.Add(of.Window)
+		err = d.totals.Add(of.Window)
 	}
 	if err == nil && of.Trailer != nil { // also in one line with a window
-		err = errors.Join(of.Trailer.check(), l.totals.End())
+		err = errors.Join(of.Trailer.check(), d.totals.End())
 	}
 	if err != nil {
-		return Line{}, l.wrap(fmt.Errorf("its numbers are impossible: %w", err))
+		return Line{}, fmt.Errorf("its numbers are impossible: %w", err)
 	}
 	return of, nil
 }
+
+// damaged is the error of a line that is not JSON: incomplete, or not of a run file.
+type damaged struct{ error }
+
+func (e damaged) Error() string { return "it is damaged: " + e.error.Error() }
+
+func (e damaged) Unwrap() error { return e.error }
 
 // longest bounds the seconds of a run: a century.
 const longest = 100 * 365 * 24 * 3600
@@ -130,7 +183,7 @@ func scanWindow(text []byte) (stats.Window, bool) {
 }
 
 // wrap adds the number of the current line to an error.
-func (l *Lines) wrap(err error) error { return &BadLine{l.n, err} }
+func (d *Decoder) wrap(err error) error { return &BadLine{d.n, err} }
 
 // BadLine is the error of a line that no kt writes.
 type BadLine struct {
@@ -152,7 +205,7 @@ func (l *Lines) text() ([]byte, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if len(l.long)+len(part) > MaxLine {
-			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", MaxLine)
+			return nil, errTooLong
 		}
 		if len(l.long) == 0 && !errors.Is(err, bufio.ErrBufferFull) {
 			return part, err

@@ -124,6 +124,7 @@ type ProcessRow struct {
 	Process int       `json:"process"`
 	RunID   string    `json:"run_id"` // "": no run file
 	Command string    `json:"command"`
+	Topic   string    `json:"topic,omitempty"` // of processes that are not added up: all of its topics
 	State   PartState `json:"state"`
 	Counted bool      `json:"counted"`
 	Note    string    `json:"note,omitempty"` // what happened to it

@@ -1,12 +1,14 @@
 package result
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Result is the document of a finished run. Every field has its unit in its name; latencies are
@@ -18,6 +20,10 @@ import (
 type Result struct {
 	Header
 	Trailer
+
+	// NotAddedUp is why a merged result has rows of processes and hosts only, and zeros and empty lists for the whole: the
+	// processes made different loads. "": they are added up.
+	NotAddedUp string `json:"not_added_up,omitempty"`
 
 	Notice  string          `json:"notice,omitempty"` // to be read before any figure
 	Valid   bool            `json:"valid"`
@@ -69,6 +75,14 @@ type Result struct {
 	Processes []ProcessRow `json:"processes,omitempty"`
 	RunFiles  []MergedFile `json:"run_files,omitempty"`
 	Apart     *Apart       `json:"apart,omitempty"` // nil: every part counts
+}
+
+// OneLoad returns an error if the result is of processes that made different loads: it has no figures of the whole.
+func (r *Result) OneLoad() error {
+	if r.NotAddedUp == "" {
+		return nil
+	}
+	return fmt.Errorf("the processes made different loads, which are not added up (%s)", theme.Clean(r.NotAddedUp))
 }
 
 // Records accounts for every record: offered = acknowledged + failed + unknown.

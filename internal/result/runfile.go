@@ -85,12 +85,8 @@ func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Windo
 		case err != nil:
 			return nil, err
 		}
-		err = l.CheckHeader(lines.n)
-		if err == nil && f == nil && l.Header.Part != nil && l.Header.Part.Process == 0 {
-			err = errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load")
-		}
-		if err != nil {
-			return nil, lines.wrap(err)
+		if f == nil && l.Header.Part != nil && l.Header.Part.Process == 0 {
+			return nil, lines.wrap(errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load"))
 		}
 		switch {
 		case f == nil:

@@ -1,11 +1,11 @@
 // Package gossip finds the other agents of a network, and notices when they are gone.
 //
-//	g, err := gossip.Start(gossip.Options{Bind: ":7946", Join: []string{"vm14:7946"}, Key: key, Info: info})
+//	g, err := gossip.Start(gossip.Options{Port: port, Key: key, Join: []string{"vm14:7946"}, Info: info})
 //	g.Members() // vm14 alive, vm15 alive, vm16 gone
 //
-// It carries presence only, which fits a datagram. Everything else goes over a stream (package
-// wire) on the same port. A TCP connection that begins as a stream is handed on. One that begins
-// with this network's label is gossip. All others are dropped without an answer.
+// It carries presence only, which fits a datagram. Its TCP connections are authenticated by package
+// port before memberlist sees them. Its packets are encrypted by memberlist, with a key that is
+// derived from the shared one. Everything else goes over HTTP/2 on the same port.
 //
 // Agents may start in any order. An address to join is tried until it answers, and again
 // whenever no live member is there. Members that are gone are tried too. So a network that was
@@ -16,6 +16,6 @@
 // The key keeps others out. It does not stop them from recording packets and sending them again,
 // because memberlist has no protection against replays. So a member that is gone may be shown as
 // alive until it is asked, or a live one as gone until it objects. Only the list of members
-// depends on that: loads use streams, which refuse replays. A goodbye contains the start of its
-// agent, and is ignored after the next start.
+// depends on that: loads use the connections of package port, which refuse replays. A goodbye
+// contains the start of its agent, and is ignored after the next start.
 package gossip

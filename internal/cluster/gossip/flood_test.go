@@ -6,16 +6,18 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 // message returns the beginning of an encrypted message of memberlist: the label, which is plain
-// text, and a length, which memberlist does not check before it decrypts.
-func message(k *[32]byte, length uint32) []byte {
-	head := append([]byte{labelMagic, byte(len(label(k)))}, label(k)...)
+// text in packets, and a length, which memberlist does not check before it decrypts.
+func message(k *port.Key, length uint32) []byte {
+	label := settings(k).Label
+	head := append([]byte{labelMagic, byte(len(label))}, label...)
 	const encrypted = 10
 	return binary.BigEndian.AppendUint32(append(head, encrypted), length)
 }
@@ -28,10 +30,10 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestWithoutTheKeyLittleIsReadOfAConnectionAndFewAreHeldAtATime(t *testing.T) {
+func TestMemberlistHoldsNothingOfConnectionsWithoutTheKey(t *testing.T) {
 	const conns, size = 48, 4 << 20
 	k := key(t, 1)
-	a, _ := agent(t, "a", Options{Key: k})
+	a, _ := agent(t, "a", setup{Key: k})
 	before := heap()
 	piece := make([]byte, 64<<10)
 	var flood sync.WaitGroup
@@ -69,8 +71,7 @@ func TestWithoutTheKeyLittleIsReadOfAConnectionAndFewAreHeldAtATime(t *testing.T
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	// maxPerAddress connections, of each what may be read and as much again, in which the
-	// buffer that grows finds room.
+	// A goroutine and the buffers of a handshake each.
 	if limit := int64(8 << 20); most > limit {
 		t.Errorf("%d connections that know only the label held %d KiB, want at most %d", conns, most>>10, limit>>10)
 	}
@@ -80,57 +81,7 @@ func TestWithoutTheKeyLittleIsReadOfAConnectionAndFewAreHeldAtATime(t *testing.T
 	if kept := heap() - before; kept > 2<<20 {
 		t.Errorf("%d KiB are kept of them", kept>>10)
 	}
-	b, _ := agent(t, "b", Options{Key: k, Join: []string{a.Addr()}})
+	b, _ := agent(t, "b", setup{Key: k, Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
-}
-
-// An answer at an address to join is no proof of the key either.
-func TestLittleIsReadOfWhoIsJoined(t *testing.T) {
-	const size = 4 << 20
-	k := key(t, 1)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	refused := make(chan error, 1)
-	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		go func() { _, _ = io.Copy(io.Discard, c) }()
-		_, err = c.Write(message(k, 4*size)[2+len(label(k)):]) // an answer has no label
-		piece := make([]byte, 64<<10)
-		for sent := 0; sent < 4*size-len(piece) && err == nil; sent += len(piece) {
-			_, err = c.Write(piece)
-		}
-		refused <- err
-	}()
-	agent(t, "a", Options{Key: k, Join: []string{l.Addr().String()}})
-	select {
-	case err := <-refused:
-		if err == nil {
-			t.Errorf("%d KiB were read of an answer", 4*size>>10)
-		}
-	case <-time.After(soon):
-		t.Fatal("nobody was joined")
-	}
-}
-
-func TestABoundConnectionIsReadAsFarAsItsBound(t *testing.T) {
-	near, far := net.Pipe()
-	defer near.Close()
-	go func() { _, _ = near.Write(make([]byte, maxStream+100)) }()
-	b := &bound{Conn: far, unbind: func() bool { return true }, left: maxStream}
-	got, err := io.ReadAll(b)
-	if len(got) != maxStream || !errors.Is(err, errTooMuch) {
-		t.Errorf("read %d bytes and %v, want %d and that it is too much", len(got), err, maxStream)
-	}
-	if !slices.Equal(got, make([]byte, maxStream)) {
-		t.Error("what was read is not what was sent")
-	}
-	_ = b.Close()
 }

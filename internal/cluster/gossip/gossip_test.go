@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/memberlist"
+
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 // logged collects the lines of an agent.
@@ -43,30 +45,70 @@ func (l *logged) with(text string) (found []string) {
 	return found
 }
 
-// agent starts one on loopback, at a free port unless o says another. It is closed with
-// the test.
-func agent(t testing.TB, name string, o Options) (*Gossip, *logged) {
+// setup is the options of an agent and its port.
+type setup struct {
+	Bind, Advertise string // Bind "": loopback, at a free port
+	Join            []string
+	Key             *port.Key
+	Info            Info
+	tune            func(*memberlist.Config)
+}
+
+// node is an agent with its port.
+type node struct {
+	*Gossip
+	port *port.Listener
+}
+
+// start starts an agent.
+func (s setup) start(log func(string)) (*node, error) {
+	if s.Bind == "" {
+		s.Bind = "127.0.0.1:0"
+	}
+	l, err := port.Listen(s.Bind, port.Options{Key: s.Key, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	g, err := Start(Options{Port: l, Key: s.Key, Advertise: s.Advertise, Join: s.Join, Info: s.Info, Log: log, tune: s.tune})
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &node{g, l}, nil
+}
+
+// Addr returns the address that the agent listens on.
+func (n *node) Addr() string { return n.port.Addr().String() }
+
+// Close ends the agent with a goodbye.
+func (n *node) Close() error { return n.end(true) }
+
+func (n *node) end(goodbye bool) error {
+	return errors.Join(n.Gossip.end(goodbye), n.port.Close())
+}
+
+// agent starts an agent that is closed with the test.
+func agent(t testing.TB, name string, s setup) (*node, *logged) {
 	t.Helper()
 	l := new(logged)
-	if o.Bind == "" {
-		o.Bind = "127.0.0.1:0"
-	}
-	o.Info.Name, o.Log = name, l.add
-	g, err := Start(o)
+	s.Info.Name = name
+	n, err := s.start(l.add)
 	// Another program may have got the port in the meantime, mostly to dial from it.
-	for end := time.Now().Add(soon); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); g, err = Start(o) {
+	for end := time.Now().Add(soon); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); n, err = s.start(l.add) {
 		<-time.After(20 * time.Millisecond)
 	}
 	if err != nil {
 		t.Fatalf("start %s: %v", name, err)
 	}
 	t.Cleanup(func() {
-		if err := g.end(false); err != nil {
+		if err := n.end(false); err != nil {
 			t.Errorf("close %s: %v", name, err)
 		}
 	})
-	return g, l
+	return n, l
 }
+
+// labelMagic begins memberlist's connections and packets when there is a label.
+const labelMagic = 244
 
 // freePort returns a port that is free in TCP and UDP.
 func freePort(t testing.TB) string {
@@ -104,7 +146,7 @@ func hasty(c *memberlist.Config) {
 }
 
 // states returns the members that an agent lists, as "name state".
-func states(g *Gossip) []string {
+func states(g *node) []string {
 	var all []string
 	for _, m := range g.Members() {
 		all = append(all, m.Name+" "+m.State)
@@ -113,7 +155,7 @@ func states(g *Gossip) []string {
 }
 
 // sees waits until an agent lists the given members.
-func sees(t testing.TB, g *Gossip, want ...string) {
+func sees(t testing.TB, g *node, want ...string) {
 	t.Helper()
 	var got []string
 	defer func() {
@@ -129,8 +171,12 @@ func sees(t testing.TB, g *Gossip, want ...string) {
 
 // key returns a key that no other test and no other process has, because a port that becomes free
 // may soon belong to another agent.
-func key(t testing.TB, n byte) *[32]byte {
-	k := sha256.Sum256([]byte(process + t.Name() + string(n)))
+func key(t testing.TB, n byte) *port.Key {
+	sum := sha256.Sum256([]byte(process + t.Name() + string(n)))
+	k, err := port.ParseKey(base64.StdEncoding.EncodeToString(sum[:]))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &k
 }
 
@@ -146,9 +192,9 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 			for range order {
 				addrs = append(addrs, freePort(t))
 			}
-			agents := make([]*Gossip, len(order))
+			agents := make([]*node, len(order))
 			for _, i := range order {
-				o := Options{Bind: addrs[i], Join: addrs, Key: key(t, 1)}
+				o := setup{Bind: addrs[i], Join: addrs, Key: key(t, 1)}
 				o.Info = Info{Role: "client", Version: "v1.2", Tags: []string{"rack-7"}, Wire: 1, Results: i}
 				agents[i], _ = agent(t, fmt.Sprint("vm", i), o)
 			}
@@ -172,9 +218,9 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 func TestAnAgentThatIsNotThereYetIsToldOnceAndFound(t *testing.T) {
 	t.Parallel()
 	addr := freePort(t)
-	a, log := agent(t, "a", Options{Join: []string{addr}, Key: key(t, 1)})
+	a, log := agent(t, "a", setup{Join: []string{addr}, Key: key(t, 1)})
 	eventually(t, "a tells that nobody answers", func() bool { return len(log.with("join "+addr)) > 0 })
-	b, _ := agent(t, "b", Options{Bind: addr, Key: key(t, 1)})
+	b, _ := agent(t, "b", setup{Bind: addr, Key: key(t, 1)})
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
 	eventually(t, "a tells that it answers", func() bool { return len(log.with(addr+": joined")) == 1 })
@@ -185,10 +231,10 @@ func TestAnAgentThatIsNotThereYetIsToldOnceAndFound(t *testing.T) {
 
 func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	t.Parallel()
-	a, _ := agent(t, "a", Options{Key: key(t, 1)})
-	b, log := agent(t, "b", Options{Key: key(t, 1), Join: []string{a.Addr()}})
-	c, _ := agent(t, "c", Options{Key: key(t, 1), Join: []string{a.Addr()}})
-	for _, g := range []*Gossip{a, b, c} {
+	a, _ := agent(t, "a", setup{Key: key(t, 1)})
+	b, log := agent(t, "b", setup{Key: key(t, 1), Join: []string{a.Addr()}})
+	c, _ := agent(t, "c", setup{Key: key(t, 1), Join: []string{a.Addr()}})
+	for _, g := range []*node{a, b, c} {
 		sees(t, g, "a alive", "b alive", "c alive")
 	}
 	if err := c.Close(); err != nil {
@@ -201,8 +247,8 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 		t.Error("an agent that has left took an update")
 	}
 	// It comes back, at another address, and is there at once.
-	again, _ := agent(t, "c", Options{Key: key(t, 1), Join: []string{b.Addr()}})
-	for _, g := range []*Gossip{a, b, again} {
+	again, _ := agent(t, "c", setup{Key: key(t, 1), Join: []string{b.Addr()}})
+	for _, g := range []*node{a, b, again} {
 		sees(t, g, "a alive", "b alive", "c alive")
 	}
 	if got := a.Members()[2].Addr; got != again.Addr() {
@@ -213,16 +259,16 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 	t.Parallel()
 	k := key(t, 1)
-	a, log := agent(t, "a", Options{Key: k, tune: hasty})
-	b, _ := agent(t, "b", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
-	c, _ := agent(t, "c", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
-	d, _ := agent(t, "d", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	a, log := agent(t, "a", setup{Key: k, tune: hasty})
+	b, _ := agent(t, "b", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	c, _ := agent(t, "c", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	d, _ := agent(t, "d", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
 	// Memberlist is quicker when two more confirm what one suspects.
-	e, _ := agent(t, "e", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
-	for _, g := range []*Gossip{a, b, c, d, e} {
+	e, _ := agent(t, "e", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	for _, g := range []*node{a, b, c, d, e} {
 		sees(t, g, "a alive", "b alive", "c alive", "d alive", "e alive")
 	}
-	for _, g := range []*Gossip{c, d} {
+	for _, g := range []*node{c, d} {
 		if err := g.end(false); err != nil {
 			t.Errorf("crash: %v", err)
 		}
@@ -237,9 +283,9 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 	// One comes back at another address and joins. The other comes back where it was and
 	// joins nobody: memberlist never tries again who is gone, so two halves of a network
 	// that was cut would stay halves.
-	c, _ = agent(t, "c", Options{Key: k, tune: hasty, Join: []string{b.Addr()}})
-	d, _ = agent(t, "d", Options{Key: k, tune: hasty, Bind: d.Addr()})
-	for _, g := range []*Gossip{a, b, c, d, e} {
+	c, _ = agent(t, "c", setup{Key: k, tune: hasty, Join: []string{b.Addr()}})
+	d, _ = agent(t, "d", setup{Key: k, tune: hasty, Bind: d.Addr()})
+	for _, g := range []*node{a, b, c, d, e} {
 		sees(t, g, "a alive", "b alive", "c alive", "d alive", "e alive")
 	}
 }
@@ -249,13 +295,13 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *testing.T) {
 	t.Parallel()
 	k := key(t, 1)
-	a, log := agent(t, "a", Options{Key: k, tune: hasty})
-	old, _ := agent(t, "b", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	a, log := agent(t, "a", setup{Key: k, tune: hasty})
+	old, _ := agent(t, "b", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
 	if err := old.end(false); err != nil {
 		t.Errorf("crash: %v", err)
 	}
-	again, _ := agent(t, "b", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	again, _ := agent(t, "b", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
 	eventually(t, "a tells of two", func() bool {
 		lines := log.with("two agents are called b")
 		return len(lines) == 1 && strings.Contains(lines[0], old.Addr()) && strings.Contains(lines[0], again.Addr())
@@ -268,10 +314,10 @@ func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *tes
 
 func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 	t.Parallel()
-	a, log := agent(t, "a", Options{Key: key(t, 1)})
-	first, _ := agent(t, "b", Options{Key: key(t, 1), Join: []string{a.Addr()}})
+	a, log := agent(t, "a", setup{Key: key(t, 1)})
+	first, _ := agent(t, "b", setup{Key: key(t, 1), Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
-	second, own := agent(t, "b", Options{Key: key(t, 1), Join: []string{a.Addr()}})
+	second, own := agent(t, "b", setup{Key: key(t, 1), Join: []string{a.Addr()}})
 	for _, l := range []*logged{log, own} {
 		eventually(t, "both addresses are told", func() bool {
 			lines := l.with("two agents are called b")
@@ -295,15 +341,15 @@ func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 func TestWhoHasNotTheKeyNeverJoins(t *testing.T) {
 	t.Parallel()
 	k := key(t, 1)
-	a, log := agent(t, "a", Options{Key: k, tune: hasty})
-	wrong, told := agent(t, "wrong", Options{Key: key(t, 2), Join: []string{a.Addr()}})
-	none, _ := agent(t, "none", Options{Join: []string{a.Addr()}})
-	good, _ := agent(t, "good", Options{Key: k, tune: hasty, Join: []string{a.Addr()}})
+	a, log := agent(t, "a", setup{Key: k, tune: hasty})
+	wrong, told := agent(t, "wrong", setup{Key: key(t, 2), Join: []string{a.Addr()}})
+	none, _ := agent(t, "none", setup{Join: []string{a.Addr()}})
+	good, _ := agent(t, "good", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
 	eventually(t, "the one with the wrong key is told", func() bool {
 		return len(told.with("it has another key, or is no kt agent")) > 0
 	})
 	eventually(t, "a tells of connections that it refused", func() bool {
-		return len(log.with("it is neither a kt nor of this gossip")) > 0
+		return len(log.with("it has another key, or none")) > 0
 	})
 	sees(t, a, "a alive", "good alive")
 	sees(t, good, "a alive", "good alive")
@@ -313,13 +359,13 @@ func TestWhoHasNotTheKeyNeverJoins(t *testing.T) {
 
 func TestAnUpdateReachesTheOthers(t *testing.T) {
 	t.Parallel()
-	a, _ := agent(t, "a", Options{Key: key(t, 1)})
-	b, _ := agent(t, "b", Options{Key: key(t, 1), Join: []string{a.Addr()}})
+	a, _ := agent(t, "a", setup{Key: key(t, 1)})
+	b, _ := agent(t, "b", setup{Key: key(t, 1), Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
 	if err := b.Update(Info{Name: "b", Role: "broker", Busy: "nightly", Results: 3}); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range []*Gossip{a, b} {
+	for _, g := range []*node{a, b} {
 		eventually(t, g.name+" sees the run", func() bool {
 			i := g.Members()[1].Info
 			return i.Busy == "nightly" && i.Role == "broker" && i.Results == 3
@@ -333,47 +379,19 @@ func TestAnUpdateReachesTheOthers(t *testing.T) {
 	}
 }
 
-func TestAStreamIsHandedOnWithNothingRead(t *testing.T) {
-	t.Parallel()
-	got := make(chan string, 1)
-	a, _ := agent(t, "a", Options{Key: key(t, 1), Streams: func(c net.Conn) {
-		go func() {
-			defer func() { _ = c.Close() }()
-			var b [5]byte
-			_, _ = io.ReadFull(c, b[:])
-			got <- string(b[:])
-		}()
-	}})
-	c, err := net.Dial("tcp", a.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte("Kafka")); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case text := <-got:
-		if text != "Kafka" {
-			t.Errorf("the stream begins with %q, want %q", text, "Kafka")
-		}
-	case <-time.After(soon):
-		t.Error("no stream was handed on")
-	}
-}
-
 func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 	t.Parallel()
-	for name, k := range map[string]*[32]byte{"with a key": key(t, 1), "without a key": nil} {
+	for name, k := range map[string]*port.Key{"with a key": key(t, 1), "without a key": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, log := agent(t, "a", Options{Key: k})
+			a, log := agent(t, "a", setup{Key: k})
 			udp, err := net.Dial("udp", a.Addr())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer udp.Close()
-			header := append([]byte{labelMagic, byte(len(label(k)))}, label(k)...)
+			label := settings(k).Label
+			header := append([]byte{labelMagic, byte(len(label))}, label...)
 			for i := range 256 {
 				junk := bytes.Repeat([]byte{byte(i)}, i)
 				for _, packet := range [][]byte{junk, append(slices.Clone(header), junk...), {labelMagic, byte(i)}} {
@@ -388,7 +406,7 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 				_, _ = tcp.Write(append(slices.Clone(header), junk...))
 				_ = tcp.Close()
 			}
-			b, _ := agent(t, "b", Options{Key: k, Join: []string{a.Addr()}})
+			b, _ := agent(t, "b", setup{Key: k, Join: []string{a.Addr()}})
 			sees(t, a, "a alive", "b alive")
 			sees(t, b, "a alive", "b alive")
 			eventually(t, "a tells of it", func() bool { return len(log.with("cannot read")) > 0 })
@@ -409,17 +427,17 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 func TestSixtyFourAgentsThatJoinAtOnceAllSeeAll(t *testing.T) {
 	const n = 64
 	want := make([]string, n)
-	agents := make([]*Gossip, n)
+	agents := make([]*node, n)
 	// Where so many share a CPU that is busy with something else, each would suspect others.
 	calm := func(c *memberlist.Config) { c.ProbeInterval = time.Hour }
-	agents[0], _ = agent(t, "vm00", Options{Key: key(t, 1), tune: calm})
+	agents[0], _ = agent(t, "vm00", setup{Key: key(t, 1), tune: calm})
 	for i := range n {
 		want[i] = fmt.Sprintf("vm%02d alive", i)
 	}
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
 		wg.Go(func() {
-			agents[i], _ = agent(t, fmt.Sprintf("vm%02d", i), Options{Key: key(t, 1), tune: calm, Join: []string{agents[0].Addr()}})
+			agents[i], _ = agent(t, fmt.Sprintf("vm%02d", i), setup{Key: key(t, 1), tune: calm, Join: []string{agents[0].Addr()}})
 		})
 	}
 	wg.Wait()

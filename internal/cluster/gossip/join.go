@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 const (
@@ -104,7 +106,7 @@ func (g *Gossip) isOwn(addr string) bool {
 	if err != nil {
 		return false
 	}
-	return addr == g.addr || a.Port() == g.bound.Port() && (a == g.bound || g.bound.Addr().IsUnspecified() && a.Addr().IsLoopback())
+	return a == g.addr || a.Port() == g.bound.Port() && (a == g.bound || g.bound.Addr().IsUnspecified() && a.Addr().IsLoopback())
 }
 
 // join exchanges tables with the agent at an address, and returns the addresses of its name.
@@ -122,13 +124,13 @@ func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 
 // resolve returns the addresses of a host:port.
 func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
-	host, port, err := split(target)
+	host, at, err := port.Split(target)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	ips, err := lookup(ctx, host)
+	ips, err := port.Lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func (g *Gossip) resolve(ctx context.Context, target string) ([]string, error) {
 	}
 	addrs := make([]string, len(ips))
 	for i, ip := range ips {
-		addrs[i] = join(ip.String(), port)
+		addrs[i] = join(ip.String(), at)
 	}
 	return addrs, nil
 }
@@ -152,13 +154,22 @@ func reason(err error) error {
 		return errors.New("no answer")
 	}
 	text := strings.TrimSpace(err.Error())
+	if i := strings.LastIndex(text, joinFailed); i >= 0 {
+		// The addresses have no space, and a sentence of package port has.
+		if _, sentence, ok := strings.Cut(text[i+len(joinFailed):], ": "); ok && strings.HasPrefix(sentence, "it ") {
+			return errors.New(sentence)
+		}
+	}
 	for _, closed := range []string{"EOF", "connection reset", "broken pipe"} {
 		if strings.Contains(text, closed) {
-			return errors.New("it closed the connection: it has another key, or is no kt agent")
+			return errors.New("it closed the connection: it has too many, or is overloaded")
 		}
 	}
 	return fmt.Errorf("no answer (%s)", ending(text))
 }
+
+// joinFailed begins a text of memberlist, before the address and the reason.
+const joinFailed = "failed to join "
 
 // ending returns the cause at the end of an error's text.
 func ending(text string) string {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/memberlist"
+
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 func TestTheTableFollowsWhatIsHeard(t *testing.T) {
@@ -187,49 +189,6 @@ func FuzzHear(f *testing.F) {
 	})
 }
 
-func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
-	for _, c := range []struct {
-		in, host string
-		port     int
-	}{
-		{"vm14:7000", "vm14", 7000},
-		{"vm14", "vm14", DefaultPort},
-		{":7000", "", 7000},
-		{"10.0.0.1", "10.0.0.1", DefaultPort},
-		{"[fd00::1]:7000", "fd00::1", 7000},
-		{"fd00::1", "fd00::1", DefaultPort},
-		{"127.0.0.1:0", "127.0.0.1", 0},
-	} {
-		host, port, err := split(c.in)
-		if err != nil || host != c.host || port != c.port {
-			t.Errorf("split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
-		}
-	}
-	for _, in := range []string{"vm14:", "vm14:x", "vm14:70000", "vm14:-1", "a:b:c", "[fd00::1"} {
-		if host, port, err := split(in); err == nil {
-			t.Errorf("split(%q) = %q, %d, want an error", in, host, port)
-		}
-	}
-}
-
-// FuzzSplit checks that an accepted address has a valid port, and is the same after joining and
-// splitting it again.
-func FuzzSplit(f *testing.F) {
-	for _, s := range []string{"vm14:7946", "vm14", ":0", "[::1]:7", "::1", "a:b:c", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		host, port, err := split(s)
-		if err != nil {
-			return
-		}
-		again, p, err := split(join(host, port))
-		if err != nil || again != host || p != port || port < 0 || port > 65535 {
-			t.Errorf("split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
-		}
-	})
-}
-
 func TestAnAgentOnAllInterfacesTellsAnAddressThatOthersReach(t *testing.T) {
 	ip, port, err := advertised(t.Context(), "", netip.IPv4Unspecified(), []string{"127.0.0.1:7946", "no such host"})
 	switch {
@@ -241,38 +200,38 @@ func TestAnAgentOnAllInterfacesTellsAnAddressThatOthersReach(t *testing.T) {
 }
 
 func TestAnAgentIsNotStartedAndTheFlagIsNamed(t *testing.T) {
-	taken, _ := agent(t, "taken", Options{})
+	taken, _ := agent(t, "taken", setup{})
 	for _, c := range []struct {
 		what string
-		o    Options
+		o    setup
 		want string
 	}{
-		{"off loopback without a key", Options{Bind: ":0", Info: Info{Name: "a"}}, "--key-file"},
-		{"telling an address off loopback without a key", Options{Bind: "127.0.0.1:0", Advertise: "10.0.0.1:7946", Info: Info{Name: "a"}}, "--key-file"},
-		{"telling an address that is none", Options{Bind: "127.0.0.1:0", Advertise: "0.0.0.0:7946", Info: Info{Name: "a"}}, "--advertise"},
-		{"at a host that is not there", Options{Bind: "no such host:0", Info: Info{Name: "a"}}, "--bind no such host:0: its name is not found: no such host"},
-		{"at a port that is none", Options{Bind: "127.0.0.1:x", Info: Info{Name: "a"}}, "--bind"},
-		{"at a port that is taken", Options{Bind: taken.Addr(), Info: Info{Name: "a"}}, "listen on " + taken.Addr() + ": address already in use"},
-		{"at an address of another machine", Options{Bind: "192.0.2.1:7946", Key: key(t, 1), Info: Info{Name: "a"}}, "listen on 192.0.2.1:7946: cannot assign requested address"},
-		{"joining what is no address", Options{Bind: "127.0.0.1:0", Join: []string{"a:b:c"}, Info: Info{Name: "a"}}, "--join"},
-		{"without a name", Options{Bind: "127.0.0.1:0"}, "--name"},
+		{"off loopback without a key", setup{Bind: ":0", Info: Info{Name: "a"}}, "--key-file"},
+		{"telling an address off loopback without a key", setup{Bind: "127.0.0.1:0", Advertise: "10.0.0.1:7946", Info: Info{Name: "a"}}, "--key-file"},
+		{"telling an address that is none", setup{Bind: "127.0.0.1:0", Advertise: "0.0.0.0:7946", Info: Info{Name: "a"}}, "--advertise"},
+		{"at a host that is not there", setup{Bind: "no such host:0", Info: Info{Name: "a"}}, "--bind no such host:0: its name is not found: no such host"},
+		{"at a port that is none", setup{Bind: "127.0.0.1:x", Info: Info{Name: "a"}}, "--bind"},
+		{"at a port that is taken", setup{Bind: taken.Addr(), Info: Info{Name: "a"}}, "listen on " + taken.Addr() + ": address already in use"},
+		{"at an address of another machine", setup{Bind: "192.0.2.1:7946", Key: key(t, 1), Info: Info{Name: "a"}}, "listen on 192.0.2.1:7946: cannot assign requested address"},
+		{"joining what is no address", setup{Bind: "127.0.0.1:0", Join: []string{"a:b:c"}, Info: Info{Name: "a"}}, "--join"},
+		{"without a name", setup{Bind: "127.0.0.1:0"}, "--name"},
 	} {
-		g, err := Start(c.o)
+		g, err := c.o.start(nil)
 		if err == nil {
 			err = errors.Join(errors.New("it started"), g.Close())
 		}
 		if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
 		}
-		if given := errors.As(err, new(*OptionError)); given == strings.HasPrefix(c.want, "listen on") {
+		if given := errors.As(err, new(*port.OptionError)); given == strings.HasPrefix(c.want, "listen on") {
 			t.Errorf("%s: %v: it is an error of what was given: %v", c.what, err, given)
 		}
 	}
 }
 
 func TestAPortThatIsTakenCanBeToldFromOtherErrors(t *testing.T) {
-	taken, _ := agent(t, "taken", Options{})
-	g, err := Start(Options{Bind: taken.Addr(), Info: Info{Name: "a"}})
+	taken, _ := agent(t, "taken", setup{})
+	g, err := setup{Bind: taken.Addr(), Info: Info{Name: "a"}}.start(nil)
 	if err == nil {
 		err = errors.Join(errors.New("it started"), g.Close())
 	}
@@ -293,7 +252,9 @@ func TestWhyNobodyIsJoinedIsToldOnceAndInFewWords(t *testing.T) {
 	}{
 		{nil, "no answer"},
 		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: dial tcp 10.0.0.1:7946: connect: connection refused\n\n"), "no answer (connection refused)"},
-		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: read tcp 10.0.0.2:4000->10.0.0.1:7946: read: connection reset by peer\n\n"), "it closed the connection: it has another key, or is no kt agent"},
+		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: read tcp 10.0.0.2:4000->10.0.0.1:7946: read: connection reset by peer\n\n"), "it closed the connection: it has too many, or is overloaded"},
+		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: it has another key, or is no kt agent\n\n"), "it has another key, or is no kt agent"},
+		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: it speaks version 3 of kt's protocol, this kt version 2: use the same kt on all hosts\n\n"), "it speaks version 3 of kt's protocol, this kt version 2: use the same kt on all hosts"},
 		{errors.New("refused"), "no answer (refused)"},
 	} {
 		if got := reason(c.err).Error(); got != c.want {
@@ -319,7 +280,7 @@ func TestAnAgentKnowsItsOwnAddress(t *testing.T) {
 		{"10.0.0.1:7946", "192.0.2.1:7000", "10.0.0.1:7946", true},
 		{"[::]:7946", "[fd00::1]:7946", "[::1]:7946", true},
 	} {
-		g := &Gossip{bound: netip.MustParseAddrPort(c.bound), addr: c.addr}
+		g := &Gossip{bound: netip.MustParseAddrPort(c.bound), addr: netip.MustParseAddrPort(c.addr)}
 		if g.isOwn(c.asked) != c.own {
 			t.Errorf("bound to %s, advertised as %s: %s is its own: %v", c.bound, c.addr, c.asked, !c.own)
 		}
@@ -328,11 +289,11 @@ func TestAnAgentKnowsItsOwnAddress(t *testing.T) {
 
 func TestAgentsOnAllInterfacesFindEachOther(t *testing.T) {
 	t.Parallel()
-	a, _ := agent(t, "a", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1)})
-	b, _ := agent(t, "b", Options{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1), Join: []string{a.addr}})
+	a, _ := agent(t, "a", setup{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1)})
+	b, _ := agent(t, "b", setup{Bind: ":0", Advertise: "127.0.0.1:0", Key: key(t, 1), Join: []string{a.addr.String()}})
 	sees(t, a, "a alive", "b alive")
 	sees(t, b, "a alive", "b alive")
-	if slices.Contains([]string{a.Addr(), b.Addr()}, a.addr) {
+	if slices.Contains([]string{a.Addr(), b.Addr()}, a.addr.String()) {
 		t.Errorf("bound to %s, advertised as %s", a.Addr(), a.addr)
 	}
 }

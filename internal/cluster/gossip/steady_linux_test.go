@@ -20,9 +20,9 @@ import (
 func BenchmarkSteadyState(b *testing.B) {
 	for _, n := range []int{16, 64} {
 		b.Run(fmt.Sprint(n, "agents"), func(b *testing.B) {
-			agents := make([]*Gossip, n)
+			agents := make([]*node, n)
 			for i := range agents {
-				o := Options{Key: key(b, 1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack-7", "ssd"}, Wire: 1}}
+				o := setup{Key: key(b, 1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack-7", "ssd"}, Wire: 1}}
 				if i > 0 {
 					o.Join = []string{agents[0].Addr()}
 				}

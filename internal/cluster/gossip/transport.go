@@ -9,78 +9,80 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/kt-bench/kt/internal/cluster/wire"
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 const (
-	// maxUntold bounds the connections of unknown kind, and maxGossip those of gossip. They are
-	// several times the connections of 64 agents that join through one, and below the usual limit
-	// of 1,024 open files.
-	maxUntold = 256
-	maxGossip = 128
+	// maxPacket bounds a packet in bytes. Those of memberlist have 1,400 at most, before they are
+	// encrypted.
+	maxPacket = 2 << 10
 
-	// maxPerAddress bounds the gossip connections of one address at a time, because each may hold
-	// maxStream bytes. Others wait for their turn: an exchange takes milliseconds.
-	maxPerAddress = 4
-
-	// maxStream bounds the bytes that are read from one connection, because memberlist reads up to
-	// 20 MiB of a message before it checks the key. A table of 1,000 agents takes about 180 KiB,
-	// one of 380 agents with all their tags about as much as the bound.
-	maxStream = 256 << 10
-
-	labelMagic = 244 // begins memberlist's connections and packets when there is a label
+	// packetBuffer is the kernel's buffer for packets, which come in bursts when many agents join.
+	packetBuffer = 1 << 20
 )
 
-// transport is memberlist's transport with two changes. A Mux separates the incoming connections,
-// and Shutdown closes all of them.
+// transport is memberlist's way over the port of an agent: its packets as they are, and its
+// connections inside TLS.
 type transport struct {
-	*memberlist.NetTransport
-	mux     wire.Mux
-	gossip  chan net.Conn      // to memberlist
-	ctx     context.Context    // of all dials and connections
-	hangUp  context.CancelFunc // ends ctx
-	stopped chan struct{}      // closed when no more connections arrive
+	port    *port.Listener
+	key     *port.Key
+	packets chan *memberlist.Packet
+	streams chan net.Conn
+	ctx     context.Context // of all dials and connections
+	hangUp  context.CancelFunc
 	once    sync.Once
 	wg      sync.WaitGroup
 }
 
 var _ memberlist.NodeAwareTransport = (*transport)(nil)
 
-// newTransport takes over an open port. untold is the time for a connection to show its kind. If
-// streams is nil, streams are closed.
-func newTransport(inner *memberlist.NetTransport, label string, untold time.Duration, streams func(net.Conn), log func(string)) *transport {
-	if streams == nil {
-		streams = func(c net.Conn) { _ = c.Close() }
-	}
-	t := &transport{
-		NetTransport: inner,
-		mux: wire.Mux{
-			Streams: streams,
-			// The prefix keeps other programs and networks from memberlist. It is no proof of the
-			// key, because the label is sent as plain text.
-			Prefix:     append([]byte{labelMagic, byte(len(label))}, label...),
-			MaxPending: maxUntold,
-			MaxRest:    maxGossip,
-			MaxSource:  maxPerAddress,
-			Timeout:    untold,
-			Log:        log,
-		},
-		gossip:  make(chan net.Conn),
-		stopped: make(chan struct{}),
-	}
+func newTransport(l *port.Listener, key *port.Key) *transport {
+	t := &transport{port: l, key: key, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn)}
 	t.ctx, t.hangUp = context.WithCancel(context.Background())
-	t.wg.Go(t.accept)
+	_ = l.UDP().SetReadBuffer(packetBuffer) // a smaller one loses packets of bursts, which are repeated
+	t.wg.Go(t.receive)
 	t.wg.Go(t.handOn)
 	return t
 }
 
-// StreamCh returns the channel of gossip connections, for memberlist.
-func (t *transport) StreamCh() <-chan net.Conn { return t.gossip }
+// FinalAdvertiseAddr returns the address for others, which is always given.
+func (t *transport) FinalAdvertiseAddr(ip string, at int) (net.IP, int, error) {
+	addr := net.ParseIP(ip)
+	if addr == nil {
+		return nil, 0, fmt.Errorf("%q is no address", ip)
+	}
+	if four := addr.To4(); four != nil {
+		addr = four
+	}
+	return addr, at, nil
+}
+
+// WriteTo sends a packet.
+func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
+	to, err := net.ResolveUDPAddr("udp", addr) // memberlist has no names
+	if err != nil {
+		return time.Time{}, err
+	}
+	_, err = t.port.UDP().WriteTo(b, to)
+	return time.Now(), err
+}
+
+// WriteToAddress is WriteTo, without the name of the agent.
+func (t *transport) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
+	return t.WriteTo(b, a.Addr)
+}
+
+// PacketCh returns the channel of packets.
+func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packets }
+
+// StreamCh returns the channel of connections.
+func (t *transport) StreamCh() <-chan net.Conn { return t.streams }
 
 // DialTimeout dials, and gives up when the transport ends.
 func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	c, err := d.DialContext(t.ctx, "tcp", addr)
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	c, err := port.Dial(ctx, addr, t.key, port.Gossip)
 	if err != nil {
 		return nil, err
 	}
@@ -92,81 +94,74 @@ func (t *transport) DialAddressTimeout(a memberlist.Address, timeout time.Durati
 	return t.DialTimeout(a.Addr, timeout)
 }
 
-// Shutdown closes the port and all gossip connections, and waits for all goroutines.
-func (t *transport) Shutdown() (err error) {
+// Shutdown ends all gossip connections and waits for all goroutines. The port stays open.
+func (t *transport) Shutdown() error {
 	t.once.Do(func() {
 		t.hangUp()
-		// The listeners end only after somebody has taken their last connection or packet.
-		ended := make(chan struct{})
-		t.wg.Go(func() {
-			defer close(ended)
-			err = t.NetTransport.Shutdown()
-		})
-		for open := true; open; {
-			select {
-			case <-t.PacketCh():
-			case <-ended:
-				open = false
-			}
-		}
-		close(t.stopped)
+		_ = t.port.UDP().SetReadDeadline(time.Unix(1, 0)) // fails only on a closed port, whose reads have ended
 		t.wg.Wait()
-		t.mux.Close()
 	})
-	return err
+	return nil
 }
 
-// accept passes incoming connections to the Mux until the port is closed.
-func (t *transport) accept() {
+// receive passes packets to memberlist until the transport ends.
+func (t *transport) receive() {
+	buf := make([]byte, maxPacket+1)
 	for {
+		n, from, err := t.port.UDP().ReadFrom(buf)
+		at := time.Now()
+		switch {
+		case t.ctx.Err() != nil:
+			return
+		case err != nil: // of one packet that could not be delivered, or of the kernel's memory
+			t.pause()
+			continue
+		case n == 0, n > maxPacket:
+			continue // it is none of memberlist's
+		}
 		select {
-		case c := <-t.NetTransport.StreamCh():
-			t.mux.Take(c)
-		case <-t.stopped:
+		case t.packets <- &memberlist.Packet{Buf: append([]byte(nil), buf[:n]...), From: from, Timestamp: at}:
+		case <-t.ctx.Done():
 			return
 		}
 	}
 }
 
-// handOn passes gossip connections to memberlist.
+// pause keeps a lasting error from taking the CPU.
+func (t *transport) pause() {
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-t.ctx.Done():
+	}
+}
+
+// handOn passes connections to memberlist until the transport ends.
 func (t *transport) handOn() {
 	for {
 		select {
-		case c := <-t.mux.Rest():
+		case c := <-t.port.Gossip():
 			b := t.bind(c)
 			select {
-			case t.gossip <- b:
+			case t.streams <- b:
 			case <-t.ctx.Done():
 				_ = b.Close()
+				return
 			}
-		case <-t.stopped:
+		case <-t.ctx.Done():
 			return
 		}
 	}
 }
 
 // bind returns a connection that ends with the transport, because memberlist waits up to ten
-// seconds for its connections. It also bounds the bytes that are read.
+// seconds for its connections.
 func (t *transport) bind(c net.Conn) net.Conn {
-	return &bound{Conn: c, unbind: context.AfterFunc(t.ctx, func() { _ = c.Close() }), left: maxStream}
+	return &bound{Conn: c, unbind: context.AfterFunc(t.ctx, func() { _ = c.Close() })}
 }
 
 type bound struct {
 	net.Conn
 	unbind func() bool
-	left   int // bytes that may still be read
-}
-
-var errTooMuch = fmt.Errorf("it sends more than %d KiB", maxStream>>10)
-
-// Read reads up to the bound.
-func (b *bound) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		return 0, errTooMuch
-	}
-	n, err := b.Conn.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }
 
 // Close closes the connection.

@@ -72,6 +72,14 @@ func (p *runPage) command() string { return "kt " + string(p.r.Plan.Command) }
 
 // sections are the parts of the page, in the order in which a reader needs them.
 func (p *runPage) sections() []Section {
+	if p.r.NotAddedUp != "" {
+		return []Section{
+			{ID: "parts", Title: "Processes and hosts", Blocks: []Block{p.processTable(), p.busy()}},
+			{ID: "settings", Title: "Settings", Wide: true, Blocks: p.settings()},
+			{ID: "environment", Title: "Environment", Blocks: p.environment()},
+			{ID: "tune", Title: "Findings of kt tune", Wide: true, Blocks: p.tune()},
+		}
+	}
 	return []Section{
 		{ID: "figures", Title: "Figures", Wide: true, Blocks: []Block{p.tiles()}},
 		{ID: "limits", Title: "Limits", Wide: true, Blocks: p.limits()},
@@ -155,7 +163,7 @@ func (p *runPage) about() []string {
 	if n := len(r.Environment.Cluster.Brokers); n > 0 {
 		about = append(about, theme.Plural(n, "broker", "brokers"))
 	}
-	about = append(about, report.Tags(r.Header)...)
+	about = append(about, report.RunTags(r)...)
 	switch hosts := len(r.Hosts); {
 	case hosts > 1:
 		about = append(about, fmt.Sprintf("%s on %s", theme.Plural(len(r.Processes), "process", "processes"), theme.Plural(hosts, "host", "hosts")))

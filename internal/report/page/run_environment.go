@@ -48,6 +48,9 @@ func settingsTable(id, caption string, producer, consumer []result.Setting, show
 // environment is the host, the cluster and the topic.
 func (p *runPage) environment() []Block {
 	e := &p.r.Environment
+	if p.r.NotAddedUp != "" {
+		return []Block{hostFacts(&e.Host), p.clusterFacts()}
+	}
 	return []Block{hostFacts(&e.Host), p.clusterFacts(), p.clientFacts()}
 }
 

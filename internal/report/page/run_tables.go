@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -144,21 +146,42 @@ func (p *runPage) busy() Table {
 }
 
 func (p *runPage) processes() Block {
-	t := Table{
-		ID: "processes", Caption: "Processes",
-		Heads: slices.Concat(texts("process", "state"), numbers("records/s", "p50", "p99"), texts("bound by", "note")),
+	return Details{Summary: theme.Plural(len(p.r.Processes), "process", "processes"), Blocks: []Block{p.processTable()}}
+}
+
+// processTable has a row for each process. Those that are not added up have their topics, and rates of their own
+// kind.
+func (p *runPage) processTable() Table {
+	t := Table{ID: "processes", Caption: "Processes"}
+	names := texts("process", "state")
+	beside := p.r.NotAddedUp != ""
+	if beside {
+		t.Caption, names = "Different loads, side by side and not added up", texts("process", "load", "topic", "state")
 	}
+	t.Heads = slices.Concat(names, numbers("records/s", "p50", "p99"), texts("bound by", "note"))
 	for _, r := range p.r.Processes[:min(maxRows, len(p.r.Processes))] {
-		rate, _, l := p.figures(&r.Figures)
-		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), p.rated(theme.Rate(rate)),
+		of := *p
+		if beside {
+			c := plan.Command(r.Command)
+			of.writes, of.reads = c != plan.Consume, c != plan.Produce
+		}
+		rate, _, l := of.figures(&r.Figures)
+		rated := p.rated(theme.Rate(rate))
+		if beside && r.ToSeconds-r.FromSeconds >= verdict.Shortest.Seconds() {
+			rated = theme.Rate(rate)
+		}
+		row := cells(fmt.Sprintf("%s/%d", r.Host, r.Process), string(r.State), rated,
 			quantile(l, l.P50), quantile(l, l.P99), r.BoundBy.Limit.String(), r.Note)
 		if !r.Counted {
 			row[1].Class = "bad"
 		}
+		if beside {
+			row = slices.Insert(row, 1, cells(r.Command, r.Topic)...)
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	t.Note = moreThan(len(p.r.Processes))
-	return Details{Summary: theme.Plural(len(p.r.Processes), "process", "processes"), Blocks: []Block{t}}
+	return t
 }
 
 // moreThan says that a table leaves rows out; "": it has all.

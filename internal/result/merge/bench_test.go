@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -117,15 +119,60 @@ func peak(f func()) int64 {
 	return max(0, most-before)
 }
 
-// BenchmarkMerge merges run files of 10 minutes: as many as KT_MERGE_FILES says.
-func BenchmarkMerge(b *testing.B) {
-	n := 8
-	if s := os.Getenv("KT_MERGE_FILES"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			b.Fatal(err)
+// benchFiles returns how many files a benchmark merges.
+func benchFiles(b *testing.B) int {
+	b.Helper()
+	s := os.Getenv("KT_MERGE_FILES")
+	if s == "" {
+		return 8
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// BenchmarkLive merges the next second of so many files that grow, with a snapshot of the whole and of each host.
+func BenchmarkLive(b *testing.B) {
+	n := benchFiles(b)
+	files := manyParts(b, n, 600)
+	lines := make([]*bufio.Reader, n)
+	var l *Live
+	elapsed := time.Duration(0)
+	begin := func() {
+		l, elapsed = NewLive(header(1000), nil), 0
+		for i, f := range files {
+			lines[i] = bufio.NewReader(io.NewSectionReader(f, 0, f.size()))
 		}
 	}
+	begin()
+	for b.Loop() {
+		if elapsed += time.Second; elapsed > 590*time.Second {
+			begin()
+			continue
+		}
+		for i := range lines {
+			for sampled := false; !sampled; {
+				line, err := lines[i].ReadBytes('\n')
+				if err == nil {
+					err = l.Add(strconv.Itoa(i), line)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				sampled = bytes.HasPrefix(line, []byte(`{"sample":`))
+			}
+		}
+		if _, ok := l.Next(elapsed); !ok {
+			b.Fatalf("there is no second at %s", elapsed)
+		}
+	}
+}
+
+// BenchmarkMerge merges run files of 10 minutes: as many as KT_MERGE_FILES says.
+func BenchmarkMerge(b *testing.B) {
+	n := benchFiles(b)
 	files := manyParts(b, n, 600)
 	for b.Loop() {
 		used := peak(func() {

@@ -15,21 +15,31 @@ import (
 // maxWatched bounds the disks, networks and brokers of one host, all together.
 const maxWatched = 1000
 
-// busySum is the use of a watched host so far: shares are kept as sums over time.
+// mean is a mean over the time in which something could be read.
+type mean struct{ sum, seconds float64 }
+
+func (m *mean) add(v, seconds float64) {
+	m.sum += v * seconds
+	m.seconds += seconds
+}
+
+func (m mean) value() float64 { return per(m.sum, m.seconds) }
+
+// busySum is the use of a watched host so far.
 type busySum struct {
-	seconds                          float64 // watched
-	cpuSeconds                       float64 // with readable CPU counters
-	cores, cpu, steal, iowait, agent float64 // core-seconds
-	memory, dirty                    int64
-	cache, cacheSeconds              float64 // byte-seconds, and the seconds in which it was readable
-	disks                            map[string]*diskSum
-	networks                         map[string]*networkSum
-	brokers                          map[int]*brokerSum
+	agent         mean // over the time that it was watched
+	cores, cpu    mean // while the CPU counters were readable
+	steal, iowait mean
+	cache         mean
+	memory, dirty int64
+	disks         map[string]*diskSum
+	networks      map[string]*networkSum
+	brokers       map[int]*brokerSum
 }
 
 type diskSum struct {
-	seconds       float64
-	busy, most    float64 // seconds, share
+	busy          mean
+	most          float64
 	read, written int64
 }
 
@@ -73,29 +83,20 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 // because its mean is over the seconds in which it could be read.
 func (b *busySum) add(v *host.Vitals) {
 	d := v.Interval.Seconds()
-	b.seconds += d
-	b.agent += v.Agent * d
+	b.agent.add(v.Agent, d)
 	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // the agent itself uses some CPU
-		b.cpuSeconds += d
-		b.cores += v.Cores * d
-		b.cpu += v.CPU * d
-		b.steal += v.Steal * d
-		b.iowait += v.IOWait * d
+		b.cores.add(v.Cores, d)
+		b.cpu.add(v.CPU, d)
+		b.steal.add(v.Steal, d)
+		b.iowait.add(v.IOWait, d)
 	}
 	if v.Memory > 0 {
-		b.memory = max(b.memory, v.Memory)
-		b.dirty = max(b.dirty, v.Dirty)
-		b.cache += float64(v.Cache) * d
-		b.cacheSeconds += d
+		b.memory, b.dirty = max(b.memory, v.Memory), max(b.dirty, v.Dirty)
+		b.cache.add(float64(v.Cache), d)
 	}
-	b.addDevices(v, d)
-}
-
-func (b *busySum) addDevices(v *host.Vitals, d float64) {
 	for _, disk := range v.Disks {
 		s := entry(&b.disks, disk.Name)
-		s.seconds += d
-		s.busy += disk.Busy * d
+		s.busy.add(disk.Busy, d)
 		s.most = max(s.most, disk.Busy)
 		s.read += disk.Read
 		s.written += disk.Written
@@ -134,19 +135,19 @@ func entry[K comparable, V any](m *map[K]*V, key K) *V {
 
 // result returns means over time and maxima, nil if nothing was added.
 func (b *busySum) result() *result.Busy {
-	if b.seconds == 0 {
+	if b.agent.seconds == 0 {
 		return nil
 	}
+	share := func(of mean) float64 { return per(of.sum, b.cores.sum) }
 	r := &result.Busy{
-		Seconds: b.seconds, Cores: per(b.cores, b.cpuSeconds),
-		CPUShare: per(b.cpu, b.cores), StealShare: per(b.steal, b.cores), IOWaitShare: per(b.iowait, b.cores), AgentCores: b.agent / b.seconds,
-		MemoryBytes: b.memory, CacheBytes: int64(per(b.cache, b.cacheSeconds)), DirtyBytesMax: b.dirty,
+		Seconds: b.agent.seconds, Cores: b.cores.value(), CPUShare: share(b.cpu), StealShare: share(b.steal), IOWaitShare: share(b.iowait),
+		AgentCores: b.agent.value(), MemoryBytes: b.memory, CacheBytes: int64(b.cache.value()), DirtyBytesMax: b.dirty,
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
 		d := b.disks[name]
 		r.Disks = append(r.Disks, result.BusyDisk{
-			Name: name, BusyShare: d.busy / d.seconds, BusyShareMax: d.most,
-			ReadMiB: float64(d.read) / mib / d.seconds, WrittenMiB: float64(d.written) / mib / d.seconds,
+			Name: name, BusyShare: d.busy.value(), BusyShareMax: d.most,
+			ReadMiB: float64(d.read) / mib / d.busy.seconds, WrittenMiB: float64(d.written) / mib / d.busy.seconds,
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.networks)) {

@@ -52,19 +52,23 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		m.notes = append(m.notes, "the parts are of different versions of kt: "+h.KTVersion)
 	}
 	var differ []string
-	if h.Plan, differ = plan.Together(plans); len(differ) > 0 {
+	if h.Plan, differ, _ = plan.Together(plans); len(differ) > 0 {
 		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
-	if staged && len(h.Plan.Load.Rate.Stages) == 0 {
+	if m.apart == "" && staged && len(h.Plan.Load.Rate.Stages) == 0 {
 		m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
 	}
-	h.Limits = m.judged()
+	if m.apart == "" {
+		h.Limits = m.judged()
+	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
 		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
 	}
 	var clusters bool
-	if h.Environment, clusters = m.environment(); clusters {
+	if h.Environment, clusters = m.environment(); clusters && m.apart != "" {
+		h.Environment.Cluster = result.Cluster{Brokers: []result.Broker{}}
+	} else if clusters {
 		m.notes = append(m.notes, "the parts ran against different clusters: rows of brokers and partitions are of several")
 	}
 	return h
@@ -212,6 +216,7 @@ func sharedFacts(a, b host.Facts) host.Facts {
 type topics struct {
 	all  []result.Topic
 	from map[string]int32 // by name: the number of the first partition
+	next int32            // number of the first partition of one more topic
 }
 
 func topicsOf(parts []*mergedPart) topics {
@@ -228,13 +233,20 @@ func topicsOf(parts []*mergedPart) topics {
 		}
 	}
 	t := topics{from: make(map[string]int32)}
-	next := int32(0)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		t.all = append(t.all, byName[name])
-		t.from[name] = next
-		next += int32(byName[name].Partitions)
+		t.add(byName[name])
 	}
 	return t
+}
+
+// add numbers the partitions of a topic, unless it is known.
+func (t *topics) add(topic result.Topic) {
+	if _, known := t.from[topic.Name]; known {
+		return
+	}
+	t.all = append(t.all, topic)
+	t.from[topic.Name] = t.next
+	t.next += int32(topic.Partitions)
 }
 
 func allTopics(e *result.Environment) []result.Topic {

@@ -26,6 +26,7 @@ type merge struct {
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
 	notes   []string              // differences between the parts
+	apart   string                // why the parts are not added up; "": they are
 	limits  []string              // judged instead of those of the parts; none: those of the parts
 	each    func(w *stats.Window) // called for each merged window; nil: nobody asks
 }
@@ -36,20 +37,30 @@ type mergedPart struct {
 	number  int // of the process, in the result
 	state   result.PartState
 	counted bool
-	named   bool          // several parts count: its own events begin with its name
-	late    time.Duration // after common time 0
-	shift   time.Duration // late in whole seconds: its own time plus shift is common time
 	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
+	placed
+	reading
 
-	topics []int32      // numbers of its partitions among those of all: see topics.places
-	fold   *result.Fold // of itself
-	doc    result.Result
-	did    stats.Window    // counts in the overlap, if rates are over it
-	gaps   []stats.Gap     // without an acknowledgement, by its own time
-	bad    *result.BadLine // newly found; nil: none
-	out    chan *partSecond
-	head   *partSecond // received from out and not merged; nil: out is closed
-	usage  Usage       // of its newest second
+	fold *result.Fold // of itself
+	doc  result.Result
+	did  stats.Window // counts in the overlap, if rates are over it
+	gaps []stats.Gap  // without an acknowledgement, by its own time
+}
+
+// placed is the place of a part among all parts.
+type placed struct {
+	late   time.Duration // after common time 0
+	shift  time.Duration // late in whole seconds: its own time plus shift is common time
+	named  bool          // several parts count: its own events begin with its name
+	topics []int32       // numbers of its partitions among those of all: see topics.places
+}
+
+// reading is a part while its seconds are merged.
+type reading struct {
+	out   chan *partSecond // nil: its seconds are not merged
+	head  *partSecond      // received from out and not merged; nil: out is closed
+	usage Usage            // of its newest second
+	bad   *result.BadLine  // newly found; nil: none
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -71,18 +82,31 @@ func newMerge(runFiles []*runFile) *merge {
 	m.number()
 	m.findStopped()
 	m.chooseCounted()
-	parts := m.counted()
+	m.begin(m.counted())
+	m.align()
+	if len(m.parts) > 0 {
+		m.apart = m.different()
+	}
+	return m
+}
+
+// begin sets common time 0: the start of the earliest of some parts.
+func (m *merge) begin(parts []*mergedPart) {
 	for i, p := range parts {
-		p.named = len(parts) > 1
 		if i == 0 || p.began().Before(m.zero) {
 			m.zero = p.began()
 		}
 	}
+}
+
+// align sets how far each part is behind common time 0, and whether its events need its name.
+func (m *merge) align() {
+	several := len(m.counted()) > 1
 	for _, p := range m.parts {
+		p.named = several
 		p.late = p.began().Sub(m.zero)
 		p.shift = p.late.Round(time.Second)
 	}
-	return m
 }
 
 // number numbers the processes of each host that were not started together, if they have no number
@@ -166,29 +190,19 @@ func (m *merge) counted() []*mergedPart {
 
 // listRunFiles lists all run files, sorted.
 func (m *merge) listRunFiles() []result.MergedFile {
-	of := func(s *runFile, state result.PartState) result.MergedFile {
-		return result.MergedFile{
-			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(),
-			State: state, KTVersion: s.header.KTVersion,
-		}
-	}
-	type row struct {
-		*runFile
-		result.MergedFile
-	}
-	var rows []row
+	parts, all := make(map[*runFile]*mergedPart), slices.Clone(m.watched)
 	for _, p := range m.parts {
-		r := of(p.runFile, p.state)
-		r.Process, r.Counted = p.number, p.counted
-		rows = append(rows, row{p.runFile, r})
+		parts[p.runFile], all = p, append(all, p.runFile)
 	}
-	for _, s := range m.watched {
-		rows = append(rows, row{s, of(s, s.state())})
-	}
-	slices.SortFunc(rows, func(a, b row) int { return a.compare(b.runFile) })
-	list := make([]result.MergedFile, len(rows))
-	for i := range rows {
-		list[i] = rows[i].MergedFile
+	slices.SortFunc(all, (*runFile).compare)
+	list := make([]result.MergedFile, len(all))
+	for i, s := range all {
+		list[i] = result.MergedFile{
+			SHA256: s.sum, Bytes: s.size, RunID: s.header.RunID, Host: s.host(), Process: s.process(), State: s.state(), KTVersion: s.header.KTVersion,
+		}
+		if p := parts[s]; p != nil {
+			list[i].Process, list[i].Counted = p.number, p.counted
+		}
 	}
 	return list
 }
@@ -196,13 +210,20 @@ func (m *merge) listRunFiles() []result.MergedFile {
 // Result merges the set, whose parts must be of one run: see Select. It reads each file once more.
 // If some prove to be corrupt, their parts are lost, and it reads all files again.
 func (s *Set) Result(ctx context.Context) (result.Result, error) {
+	r, _, err := s.Final(ctx)
+	return r, err
+}
+
+// Final is Result, with the last snapshot of the run for those that followed a Live. The snapshot has the totals of the
+// result: without the parts that do not count.
+func (s *Set) Final(ctx context.Context) (result.Result, result.Snapshot, error) {
 	if err := s.Select(""); err != nil {
-		return result.Result{}, err
+		return result.Result{}, result.Snapshot{}, err
 	}
 	for {
-		r, err := s.merged(ctx)
+		r, last, err := s.merged(ctx)
 		if !errors.Is(err, errCorrupt) {
-			return r, err
+			return r, last, err
 		}
 	}
 }
@@ -227,36 +248,52 @@ func (s *Set) Lost() []error {
 	return errs
 }
 
-func (s *Set) merged(ctx context.Context) (result.Result, error) {
+func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot, err error) {
 	runFiles := s.inOrder()
 	m := newMerge(runFiles)
 	m.limits = s.limits
 	if len(m.parts) == 0 {
-		return result.Result{}, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+		return r, last, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+	}
+	if len(m.limits) > 0 {
+		if err := m.oneLoad(); err != nil {
+			return r, last, err
+		}
 	}
 	whole := result.NewFold(m.header(runFiles))
 	if err := m.read(ctx, whole); err != nil {
-		return result.Result{}, err
+		return r, last, err
 	}
-	return m.result(ctx, whole)
+	if r, err = m.result(ctx, whole); err != nil {
+		return r, last, err
+	}
+	last = whole.Snapshot()
+	last.Stage = result.Finished
+	return r, last, nil
 }
 
-// read reads all parts, each into its own fold and those that count into the whole.
+// read reads all parts, each into its own fold, and those that count into the whole if they are added up.
 func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
 	for _, p := range m.parts {
-		p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
+		if p.counted && m.apart == "" {
+			p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
+		}
 		reading.Go(func() {
-			defer close(p.out)
+			if p.out != nil {
+				defer close(p.out)
+			}
 			err := p.read(ctx)
 			if err != nil && !errors.As(err, &p.bad) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
 	}
-	m.combine(whole)
+	if m.apart == "" {
+		m.combine(whole)
+	}
 	reading.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -264,7 +301,7 @@ func (m *merge) read(ctx context.Context, whole *result.Fold) error {
 	var err error
 	for _, p := range m.parts {
 		if p.bad != nil {
-			err = errors.Join(err, p.readAgain(p.bad))
+			err = errors.Join(err, p.cutAt(p.bad))
 		}
 	}
 	return err
@@ -276,7 +313,6 @@ func (m *merge) combine(whole *result.Fold) {
 	parts := m.counted()
 	for _, p := range parts {
 		p.head = <-p.out
-		p.usage = Usage{Host: p.host(), Machine: p.machine()}
 	}
 	same := make(repeats)
 	for last := time.Duration(0); ; {
@@ -284,32 +320,21 @@ func (m *merge) combine(whole *result.Fold) {
 		if len(open) == 0 {
 			return
 		}
-		sum := partSecond{end: slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.end, b.head.end) }).head.end}
-		var at time.Duration
-		var usages []Usage
+		end := slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.end, b.head.end) }).head.end
+		var sum wholeSecond
 		for _, p := range parts {
-			p.usage = p.usage.idle()
-			if p.head != nil && p.head.end == sum.end {
-				sum.add(p, p.head, last, same)
-				if p.head.sample.Interval > 0 {
-					p.usage.Sample = p.head.sample
-					at = max(at, p.head.sample.At+p.shift)
-				}
-				p.head = <-p.out
+			if p.head == nil || p.head.end != end {
+				sum.add(p, nil, last, same)
+				continue
 			}
-			usages = append(usages, p.usage)
+			sum.add(p, p.head, last, same)
+			p.head = <-p.out
 		}
-		last = sum.end
-		for _, phase := range []int{stats.Warmup, stats.Measured} { // as a live run gives them
-			if w := &sum.phases[phase]; !w.IsZero() {
-				if m.each != nil {
-					m.each(w)
-				}
-				whole.AddWindow(*w)
+		last = end
+		for _, w := range sum.to(whole) {
+			if m.each != nil {
+				m.each(&w)
 			}
-		}
-		if at > 0 {
-			whole.AddSample(BusyTogether(at, usages))
 		}
 	}
 }

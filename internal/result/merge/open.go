@@ -54,6 +54,9 @@ func Open(path string) (*File, error) {
 // IsCollection reports whether the file holds several runs.
 func (f *File) IsCollection() bool { return isCollection(f, f.Size) }
 
+// IsPage reports whether the file is a page that kt made.
+func (f *File) IsPage() bool { return result.IsPage(f, f.Size) }
+
 // Close closes the file.
 func (f *File) Close() { _ = f.file.Close() } // it was only read
 

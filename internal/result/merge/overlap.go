@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -17,6 +18,7 @@ const mib = 1 << 20
 // frame is the time over which rates are.
 type frame struct {
 	from, to  time.Duration // whole seconds of common time; both 0: rates are over the whole run
+	own       bool          // those of each part are over its own time
 	noOverlap string        // reason why there is no overlap; "": there is one
 }
 
@@ -55,49 +57,34 @@ func (p *mergedPart) end() time.Duration {
 	return end
 }
 
-// spread holds the earliest and the latest of several times.
-type spread struct{ first, last time.Duration }
-
-func (s *spread) add(t time.Duration, first bool) {
-	if first {
-		*s = spread{t, t}
-		return
-	}
-	s.first, s.last = min(s.first, t), max(s.last, t)
-}
-
-func (s spread) width() time.Duration { return s.last - s.first }
-
 // overlap returns the time in which all parts that count were measured, and the time over which
 // rates are. A part in which nothing was measured does not shorten it.
 func (m *merge) overlap() (o result.Overlap, f frame) {
 	parts := m.counted()
-	var begins, ends, froms, tos spread // of the parts in which something was measured
-	var late, end time.Duration         // of all parts
-	measured := 0
+	var begins, ends, froms, tos []time.Duration // of the parts in which something was measured
+	var late, end time.Duration                  // of all parts
 	o.Agreed = true
 	for _, p := range parts {
 		late, end = max(late, p.late), max(end, p.shift+p.end())
 		o.Agreed = o.Agreed && p.agreed() != nil && p.agreed().At.Equal(parts[0].agreed().At)
-		from, to, ok := p.measured()
-		if !ok {
-			continue
+		if from, to, ok := p.measured(); ok {
+			begins, ends = append(begins, p.shift), append(ends, p.shift+p.end())
+			froms, tos = append(froms, p.shift+from), append(tos, p.shift+to)
 		}
-		first := measured == 0
-		measured++
-		begins.add(p.shift, first)
-		ends.add(p.shift+p.end(), first)
-		froms.add(p.shift+from, first)
-		tos.add(p.shift+to, first)
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
-	if ends.first <= begins.last && froms.first < tos.last {
+	if len(begins) == 0 {
+		o.Together = true
+		return o, frame{noOverlap: saysShort}
+	}
+	from, to := slices.Max(froms), slices.Min(tos)
+	firstFrom, lastTo := slices.Min(froms), slices.Max(tos)
+	if slices.Min(ends) <= slices.Max(begins) && firstFrom < lastTo {
 		return o, frame{noOverlap: saysApart}
 	}
 	o.Together = true
-	from, to := froms.last, tos.first
-	if froms.width() > together || tos.width() > together {
-		from, to = (from + time.Second - 1).Truncate(time.Second), to.Truncate(time.Second)
+	if from-firstFrom > together || lastTo-to > together {
+		from, to = second(from), to.Truncate(time.Second)
 		f = frame{from: from, to: to}
 	}
 	if from < to {
@@ -150,7 +137,7 @@ func (m *merge) readOverlap(ctx context.Context, f frame) (*stats.Window, error)
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return nil, err
 			}
-			if w := l.Window; w != nil && !w.Warmup && p.second(w.End) > f.from && p.second(w.End) <= f.to {
+			if w := l.Window; w != nil && !w.Warmup && second(w.End)+p.shift > f.from && second(w.End)+p.shift <= f.to {
 				counts := w.Counts()
 				p.did.Add(&counts)
 			}

@@ -41,10 +41,13 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 		reading = whole.Fetch.Seconds
 	}
 	switch {
-	case !p.counted:
+	case !p.counted || f.own:
 		sending, reading = (to - from).Seconds(), (to - from).Seconds()
 	case f.part():
 		did = &p.did
+	}
+	if f.own {
+		row.Topic = p.topicNames()
 	}
 	setRates(&row.Figures, did, sending, reading)
 	row.Note = p.note(r, ok)
@@ -159,6 +162,9 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 			continue
 		}
 		h.Counted++
+		if f.own {
+			continue
+		}
 		addFigures(&h.Figures, &row.Figures)
 		t := p.fold.Total(stats.Measured)
 		entry(&sums, row.Host).Add(&stats.Window{Response: t.Response, Service: t.Service, Read: stats.Read{EndToEnd: t.EndToEnd}})
@@ -210,7 +216,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 		err := entry(&sums, s.host()).read(s, seconds(from), seconds(to))
 		var bad *result.BadLine
 		if errors.As(err, &bad) {
-			err = s.readAgain(bad)
+			err = s.cutAt(bad)
 		}
 		if err != nil {
 			return err

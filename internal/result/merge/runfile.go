@@ -1,12 +1,9 @@
 package merge
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,18 +29,13 @@ type runFile struct {
 	corrupt  *result.BadLine // the line after it; nil: no bad line is known
 }
 
-// cutAt makes the file end before a bad line.
-func (s *runFile) cutAt(bad *result.BadLine) {
-	s.lastGood, s.corrupt, s.trailer = bad.Number-1, bad, nil
-}
-
-// readAgain makes the file end before a bad line and returns errCorrupt. It returns another error
-// if the header is bad: then no line counts.
-func (s *runFile) readAgain(bad *result.BadLine) error {
+// cutAt makes the file end before a bad line, and returns errCorrupt. It returns another error if
+// the header is bad: then no line counts.
+func (s *runFile) cutAt(bad *result.BadLine) error {
 	if bad.Number == 1 {
 		return fmt.Errorf("%s: %w", s.name, bad)
 	}
-	s.cutAt(bad)
+	s.lastGood, s.corrupt, s.trailer = bad.Number-1, bad, nil
 	return errCorrupt
 }
 
@@ -63,32 +55,28 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 	s := &runFile{name: name, r: r, size: size}
 	hash := sha256.New()
 	section := io.NewSectionReader(r, 0, size)
-	in := bufio.NewReaderSize(io.TeeReader(section, hash), int(min(256<<10, max(0, size)+1)))
-	for n := 1; ; n++ {
-		text, err := nextLine(in, n > 1)
-		last := errors.Is(err, io.EOF)
-		if last {
-			err = nil
-		}
-		if err == nil && len(text) > 0 {
-			err = s.keep(text, n)
-			if last && n > 1 && errors.As(err, new(notALine)) {
-				err = nil // torn, as a kill leaves it
-			}
-		}
-		switch {
-		case err != nil && n == 1:
-			return nil, &result.BadLine{Number: n, Err: err}
-		case err != nil:
-			s.cutAt(&result.BadLine{Number: n, Err: err})
-			if _, err := io.Copy(io.Discard, in); err != nil { // for the checksum
-				return nil, err
-			}
-			last = true
-		}
-		if last {
+	in := io.TeeReader(section, hash)
+	for lines := result.NewLines(in, 0); s.corrupt == nil; {
+		l, err := lines.Skim()
+		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err == nil {
+			err = s.keep(&l)
+		}
+		var bad *result.BadLine
+		switch {
+		case err == nil:
+		case !errors.As(err, &bad):
+			return nil, &result.BadLine{Number: 1, Err: err} // of the header
+		case bad.Number == 1:
+			return nil, bad
+		default:
+			_ = s.cutAt(bad) // it counts up to there
+		}
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil { // for the checksum
+		return nil, err
 	}
 	if s.header.Schema == 0 {
 		return nil, errors.New("it is empty, no run file and no page of kt")
@@ -100,26 +88,10 @@ func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 	return s, nil
 }
 
-// notALine is the error of a line that is not JSON: incomplete, or not of a run file.
-type notALine struct{ error }
-
-func (e notALine) Error() string { return "it is damaged: " + e.error.Error() }
-
-func (e notALine) Unwrap() error { return e.error }
-
-// keep keeps the header, the start and the trailer.
-func (s *runFile) keep(text []byte, n int) error {
-	var l result.Line
-	if err := json.Unmarshal(text, &l); err != nil {
-		return notALine{err}
-	}
-	if err := l.CheckHeader(n); err != nil {
-		return err
-	}
+// keep keeps what a line has of the header, the start and the trailer. It refuses a bad header only.
+func (s *runFile) keep(l *result.Line) error {
 	switch {
-	case n == 1 && l != (result.Line{Header: l.Header}):
-		return errors.New("its header has more than a header has")
-	case n == 1:
+	case l.Header != nil:
 		s.header = *l.Header
 		return s.checkHeader()
 	case l.Start != nil:
@@ -153,34 +125,6 @@ func (s *runFile) checkHeader() error {
 		return fmt.Errorf("it is part %d of %.40q on host %.40q", p.Process, p.Run, p.Host)
 	}
 	return nil
-}
-
-// nextLine returns the next line, with io.EOF if it is the last. With skip, a window, a sample and
-// vitals, which are most of a file, are empty lines.
-func nextLine(in *bufio.Reader, skip bool) ([]byte, error) {
-	var text []byte
-	skipping, length := false, 0
-	for first := true; ; first = false {
-		part, err := in.ReadSlice('\n')
-		length += len(part)
-		if length > result.MaxLine {
-			return nil, fmt.Errorf("it is longer than %d bytes: this is not a run file", result.MaxLine)
-		}
-		if first {
-			skipping = skip && isMeasurement(part)
-		}
-		if !skipping {
-			text = append(text, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err
-		}
-	}
-}
-
-// isMeasurement reports whether a line is a window, a sample or vitals.
-func isMeasurement(text []byte) bool {
-	return bytes.HasPrefix(text, []byte(`{"window":`)) || bytes.HasPrefix(text, []byte(`{"sample":`)) || bytes.HasPrefix(text, []byte(`{"vitals":`))
 }
 
 // lines reads the good lines of the file from its start.

@@ -16,32 +16,42 @@ import (
 
 // partSecond is one second of a part.
 type partSecond struct {
-	end    time.Duration // in common time: a whole second
+	end    time.Duration // a whole second, by the part's own time until it is placed
 	phases stats.Phases
 	sample host.Sample // zero: the part has none
 }
 
-// second returns the second of common time, by its end, to which a window with that end belongs.
-// The last window of a run is shorter than a second. A window of several seconds, as a slow run
-// file may hold, belongs to the last of them.
-func (p *mergedPart) second(end time.Duration) time.Duration {
-	return (end + time.Second - 1).Truncate(time.Second) + p.shift
+// seconds are those of a part that were read and not merged, in order.
+type seconds []*partSecond
+
+// second returns the end of the second to which a window with that end belongs. The last window of
+// a run is shorter than a second. A window of several seconds, as a slow run file may hold,
+// belongs to the last of them.
+func second(end time.Duration) time.Duration { return (end + time.Second - 1).Truncate(time.Second) }
+
+// add adds a window to its second. It takes the memory of the window.
+func (q *seconds) add(w *stats.Window) {
+	end, n := second(w.End), len(*q)
+	if n == 0 || end > (*q)[n-1].end {
+		*q = append(*q, &partSecond{end: end})
+		n++
+	}
+	join(&(*q)[n-1].phases[stats.PhaseOf(w.Warmup)], w)
 }
 
-// read reads the part into its own fold. If it counts, its seconds go to out as well.
+// read reads the part into its own fold, and its seconds go to out.
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	lines := p.lines()
-	var now *partSecond
-	send := func() {
-		if now == nil {
-			return
+	var now seconds
+	send := func(most int) { // all but the newest most seconds
+		for ; len(now) > most; now = now[1:] {
+			p.place(now[0])
+			select {
+			case p.out <- now[0]:
+			case <-ctx.Done():
+			}
 		}
-		select {
-		case p.out <- now:
-		case <-ctx.Done():
-		}
-		now = nil
 	}
 	for {
 		if ctx.Err() != nil {
@@ -49,7 +59,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		}
 		l, err := lines.Next()
 		if errors.Is(err, io.EOF) {
-			send()
+			send(0)
 			return nil
 		}
 		if err != nil {
@@ -60,22 +70,14 @@ func (p *mergedPart) read(ctx context.Context) error {
 			w.Outage = p.fold.MeasuredGap(w)
 			p.noteGap(w.Outage)
 			p.fold.AddWindow(*w)
-			if !p.counted {
-				continue
+			if p.out != nil {
+				now.add(w)
+				send(1)
 			}
-			end := p.second(w.End)
-			p.place(w)
-			if now != nil && end > now.end {
-				send()
-			}
-			if now == nil {
-				now = &partSecond{end: end}
-			}
-			join(&now.phases[stats.PhaseOf(w.Warmup)], w)
 		case l.Sample != nil:
 			p.fold.AddSample(*l.Sample)
-			if now != nil { // it comes after the windows of its interval
-				now.sample.Add(*l.Sample)
+			if len(now) > 0 { // it comes after the windows of its interval
+				now[0].sample.Add(*l.Sample)
 			}
 		case l.Start != nil:
 			p.fold.Begin(*l.Start)
@@ -85,9 +87,19 @@ func (p *mergedPart) read(ctx context.Context) error {
 	}
 }
 
-// place shifts a window of the part to common time, and numbers its partitions as those of all
+// place shifts a second of the part to common time, and numbers its partitions as those of all
 // parts. Events that no other part sees get its name.
-func (p *mergedPart) place(w *stats.Window) {
+func (p *mergedPart) place(s *partSecond) {
+	s.end += p.shift
+	s.sample.At += p.shift
+	for i := range s.phases {
+		if w := &s.phases[i]; !w.IsZero() {
+			p.placeWindow(w)
+		}
+	}
+}
+
+func (p *mergedPart) placeWindow(w *stats.Window) {
 	w.Shift(p.shift)
 	for i := range w.Events {
 		if e := &w.Events[i]; p.named && !ofCluster(e.Kind) {
@@ -110,18 +122,75 @@ func (p *mergedPart) place(w *stats.Window) {
 	}
 }
 
-// add merges a second of one part into the second of all parts. from is the end of the second before.
-// A window of several seconds begins there: the seconds before it are merged already.
-func (s *partSecond) add(p *mergedPart, o *partSecond, from time.Duration, same repeats) {
-	for i := range o.phases {
-		w := &o.phases[i]
-		if w.Seconds() <= 0 && w.Empty() {
-			continue
+// wholeSecond is one second of several parts.
+type wholeSecond struct {
+	phases stats.Phases
+	usages []Usage
+	at     time.Duration // of the newest sample; 0: there is none
+	sample host.Sample   // of all parts together, once it was added to a fold
+}
+
+// add adds a second of one part; nil: the part has none. from is the end of the second before. A window
+// of several seconds begins there, because the seconds before it are merged already.
+func (s *wholeSecond) add(p *mergedPart, of *partSecond, from time.Duration, same repeats) {
+	p.usage = Usage{Host: p.host(), Machine: p.machine(), Sample: p.usage.Sample}.idle()
+	if of != nil {
+		for i := range of.phases {
+			w := &of.phases[i]
+			if w.Seconds() <= 0 && w.Empty() {
+				continue
+			}
+			w.Start = max(w.Start, min(from, w.End))
+			w.Events = same.without(p, w.Events)
+			join(&s.phases[i], w)
 		}
-		w.Start = max(w.Start, min(from, w.End))
-		w.Events = same.without(p, w.Events)
-		join(&s.phases[i], w)
+		if of.sample.Interval > 0 {
+			p.usage.Sample = of.sample
+			s.at = max(s.at, of.sample.At)
+		}
 	}
+	s.usages = append(s.usages, p.usage)
+}
+
+// join adds the parts of o, of which others may use the memory.
+func (s *wholeSecond) join(o *wholeSecond) {
+	for i := range o.phases {
+		s.phases[i].Add(&o.phases[i])
+	}
+	s.usages, s.at = append(s.usages, o.usages...), max(s.at, o.at)
+}
+
+// windows returns the windows as a live run gives them: one for each phase, warm-up first.
+func (s *wholeSecond) windows() []stats.Window {
+	var all []stats.Window
+	for _, phase := range []int{stats.Warmup, stats.Measured} {
+		if w := &s.phases[phase]; !w.IsZero() {
+			all = append(all, *w)
+		}
+	}
+	return all
+}
+
+// to adds the second to a fold, and returns its windows.
+func (s *wholeSecond) to(f *result.Fold) []stats.Window {
+	windows := s.windows()
+	for _, w := range windows {
+		f.AddWindow(w)
+	}
+	if s.at > 0 {
+		s.sample = BusyTogether(s.at, s.usages)
+		f.AddSample(s.sample)
+	}
+	return windows
+}
+
+// join merges a later second of the same part into s. It takes the memory of o.
+func (s *partSecond) join(o *partSecond) {
+	s.end = o.end
+	for i := range o.phases {
+		join(&s.phases[i], &o.phases[i])
+	}
+	s.sample.Add(o.sample)
 }
 
 // join merges w into to. It takes the memory of w, which nobody else may use.

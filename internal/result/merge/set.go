@@ -292,7 +292,11 @@ func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
 		if len(limits) > 0 {
 			return result.Result{}, errors.New("a page cannot be judged anew: name the run file")
 		}
-		return readPage(r, size)
+		res, err := result.ReadPage(io.NewSectionReader(r, 0, size))
+		if err == nil {
+			err = (&runFile{header: res.Header}).checkHeader()
+		}
+		return res, err
 	}
 	if !isCollection(r, size) {
 		fold, err := result.Replay(io.NewSectionReader(r, 0, size), limits...)

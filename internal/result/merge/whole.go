@@ -19,22 +19,43 @@ import (
 )
 
 // result returns the merged result: the sums of whole, with a row for each process and host.
-func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, error) {
+func (m *merge) result(ctx context.Context, whole *result.Fold) (r result.Result, err error) {
 	for _, p := range m.parts {
 		p.doc = p.fold.Result()
 	}
 	o, f := m.overlap()
+	if m.apart != "" {
+		o, f = result.Overlap{SpanSeconds: o.SpanSeconds}, frame{own: true}
+		r = m.bare(whole.Result().Header)
+	} else if r, err = m.sums(ctx, whole, f); err != nil {
+		return r, err
+	}
+	r.Processes, r.Hosts = m.rows(&r, f)
+	if err := m.busy(r.Hosts, o); err != nil {
+		return r, err
+	}
+	r.RunFiles, r.Apart = m.listRunFiles(), apartOf(r.Processes)
+	if m.apart == "" {
+		r.Overlap = &o
+		if len(r.Processes) > 1 || len(r.Hosts) > 1 || len(m.watched) > 0 {
+			r.BoundBy = boundAcross(r.Hosts, r.Processes, r.BoundBy)
+		}
+	}
+	r.Notice = strings.Join(append(m.notices(&r, &o, f.noOverlap), m.notes...), "; ")
+	return r, nil
+}
+
+// sums returns the figures of all parts together.
+func (m *merge) sums(ctx context.Context, whole *result.Fold, f frame) (result.Result, error) {
 	if err := m.conclude(ctx, whole, f); err != nil {
 		return result.Result{}, err
 	}
-	parts := m.counted()
 	r := whole.Result()
-	if len(parts) > 1 && r.Throughput.Seconds < verdict.Shortest.Seconds() {
-		r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
-	}
-	processes, hosts := m.rows(&r, f)
-	if err := m.busy(hosts, o); err != nil {
-		return result.Result{}, err
+	if len(m.counted()) > 1 {
+		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
+			r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
+		}
+		m.nameGap(r.Outage)
 	}
 	if asked, of := m.asked(&r); asked > of*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
@@ -42,14 +63,6 @@ func (m *merge) result(ctx context.Context, whole *result.Fold) (result.Result, 
 			r.Fetch.AskedRecordsPerSecond = asked
 		}
 	}
-	r.Overlap, r.Hosts, r.Processes, r.RunFiles, r.Apart = &o, hosts, processes, m.listRunFiles(), apartOf(processes)
-	if len(parts) > 1 {
-		m.nameGap(r.Outage)
-	}
-	if len(processes) > 1 || len(hosts) > 1 || len(m.watched) > 0 {
-		r.BoundBy = boundAcross(hosts, processes, r.BoundBy)
-	}
-	r.Notice = strings.Join(append(m.notices(&r, f.noOverlap), m.notes...), "; ")
 	return r, nil
 }
 
@@ -64,12 +77,9 @@ func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error
 		}
 		return ctx.Err()
 	}
-	t := result.Together{Parts: verdict.Parts{NoOverlap: f.noOverlap, Short: f.noOverlap == saysShort, Count: len(parts)}, Stall: m.stall()}
+	t := result.Together{Parts: verdict.Parts{NoOverlap: f.noOverlap, Short: f.noOverlap == saysShort, Count: len(parts), Invalid: m.invalid()}, Stall: m.stall()}
 	var verdicts []*ledger.Verdict
 	for _, p := range parts {
-		for _, reason := range p.doc.Invalid {
-			t.Invalid = append(t.Invalid, p.label()+": "+reason)
-		}
 		t.Cores += p.cores()
 		verdicts = append(verdicts, p.verdict())
 	}
@@ -138,7 +148,10 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 		}
 		plans = append(plans, p.plan())
 	}
-	whole, _ := plan.Together(plans)
+	whole, _, ok := plan.Together(plans)
+	if !ok { // parts that do not count are of another load
+		whole = r.Plan
+	}
 	from, length := r.Throughput.FirstDueSeconds, r.Throughput.Seconds
 	if r.Plan.ReadsOnly() && r.Fetch != nil {
 		from, length = r.Fetch.FirstReadSeconds, r.Fetch.Seconds
@@ -151,8 +164,11 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 
 // notices returns the sentences that a reader needs before any figure. noOverlap is the reason why
 // there is no overlap, or "".
-func (m *merge) notices(r *result.Result, noOverlap string) []string {
+func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) []string {
 	say := r.Notices()
+	if m.apart != "" {
+		say = append([]string{"different loads, side by side and not added up: " + m.apart}, say...)
+	}
 	if p := m.counted()[0]; p.state == result.PartLost || p.state == result.PartLate {
 		say = append(say, fmt.Sprintf("no part of the run has ended: figures up to the last second of each part (%s)", p.state))
 	}
@@ -167,7 +183,7 @@ func (m *merge) notices(r *result.Result, noOverlap string) []string {
 	if empty := m.empty(); len(empty) > 0 && len(empty) < len(m.counted()) {
 		say = append(say, fmt.Sprintf("nothing was measured in %d of %s: %s", len(empty), theme.Plural(len(r.Processes), "process", "processes"), listed(empty[:min(mostNamed, len(empty))])))
 	}
-	if hosts := m.unwatchedOnly(r.Hosts, r.Overlap); hosts != "" {
+	if hosts := m.unwatchedOnly(r.Hosts, o); hosts != "" {
 		say = append(say, hosts)
 	}
 	if noOverlap == "" || len(m.counted()) < 2 {

@@ -35,6 +35,9 @@ func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error 
 		return err
 	}
 	m := newMerge(s.inOrder())
+	if err := m.oneLoad(); err != nil {
+		return err
+	}
 	var failed error
 	m.each = func(w *stats.Window) {
 		if failed == nil {

@@ -1,0 +1,267 @@
+package cluster
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// handler returns the agent as docs/agent-api.md describes it.
+func (a *agent) handler() http.Handler {
+	mux := http.NewServeMux()
+	get := func(pattern string, do func(r *http.Request) (any, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := do(r)
+			reply(w, v, err)
+		})
+	}
+	get("GET /v1/{$}", func(*http.Request) (any, error) { return a.o.Info, nil })
+	mux.HandleFunc("GET /v1/clock", func(w http.ResponseWriter, _ *http.Request) {
+		received := a.o.Now().UTC()
+		reply(w, clockEcho{Received: received, Sent: a.o.Now().UTC()}, nil)
+	})
+	get("GET /v1/state", func(r *http.Request) (any, error) { return a.look(r.Context()), nil })
+	get("GET /v1/runs", func(*http.Request) (any, error) { return a.store.runs() })
+	get("PUT /v1/runs/{epoch}", a.takeOffer)
+	get("GET /v1/runs/{epoch}", a.status)
+	get("POST /v1/runs/{epoch}/{verb}", a.obey)
+	get("GET /v1/runs/{run}/files", a.list)
+	mux.HandleFunc("GET /v1/files/{id}", a.sendFile)
+	get("POST /v1/tune", a.tune)
+	get("/", func(r *http.Request) (any, error) {
+		return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no %s %s; see docs/agent-api.md", clean(r.Method, 16), clean(r.URL.Path, 64))}}
+	})
+	return mux
+}
+
+// read decodes the body of a request.
+func (a *agent) read(r *http.Request, most int64, v checked) error {
+	err := decodeBody(r.Body, most, v)
+	if err == nil {
+		return nil
+	}
+	a.note(r.RemoteAddr, fmt.Sprintf("%s sent an invalid message: %s", r.RemoteAddr, clean(err.Error(), 300)))
+	return &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%v; its kt is %s", err, a.o.Info.Version)}}
+}
+
+// list answers with the files of a run.
+func (a *agent) list(r *http.Request) (any, error) {
+	run := r.PathValue("run")
+	if err := checkName(run); err != nil {
+		return nil, &refusal{http.StatusBadRequest, problem{Error: err.Error()}}
+	}
+	return a.store.list(run)
+}
+
+func (a *agent) takeOffer(r *http.Request) (any, error) {
+	o := new(offer)
+	if err := a.read(r, maxOffer, o); err != nil {
+		return nil, err
+	}
+	if epoch := r.PathValue("epoch"); epoch != o.Part.Epoch {
+		return nil, fmt.Errorf("the offer is of epoch %s, and its address of another", o.Part.Epoch)
+	}
+	from := r.RemoteAddr
+	again, err := a.accept(o)
+	switch {
+	case err != nil:
+		a.note(from, fmt.Sprintf("refused run %s of %s: %s", o.Part.Run, from, clean(err.Error(), 300)))
+		return nil, err
+	case !again:
+		a.o.Log(fmt.Sprintf("run %s: accepted from %s, %s", o.Part.Run, from, theme.Plural(len(o.Shares), "process", "processes")))
+		a.announce()
+	}
+	return nothing{}, nil
+}
+
+// known returns a run, and notes that its coordinator is there.
+func (a *agent) known(r *http.Request) (*hostRun, error) {
+	epoch := r.PathValue("epoch")
+	run := a.find(epoch)
+	if run == nil {
+		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && a.store.atWork(epoch)}}
+	}
+	return run, run.happen(event{Kind: evHeard})
+}
+
+// heldFor is the longest time for which a request for the state of a run is held. Coordinators
+// that are there ask again at once, so an agent hears them every second.
+const heldFor = time.Second
+
+// status answers with the state of a run: at once, or with "after" when its version is above that.
+func (a *agent) status(r *http.Request) (any, error) {
+	run, err := a.known(r)
+	if err != nil {
+		return nil, err
+	}
+	after, err := number(r, "after", 0)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(heldFor)
+	defer timer.Stop()
+	for {
+		s, changed := run.status()
+		if int64(s.Version) > after {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return s, nil
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+}
+
+// number returns a parameter of a request.
+func number(r *http.Request, name string, otherwise int64) (int64, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%s=%s: it must be 0 or more", name, clean(text, 64))}}
+	}
+	return n, nil
+}
+
+// obey gives an order of the coordinator to a run.
+func (a *agent) obey(r *http.Request) (any, error) {
+	run, err := a.known(r)
+	if err != nil {
+		return nil, err
+	}
+	verb := r.PathValue("verb")
+	switch verb {
+	case verbOpen:
+		o := new(openOrder)
+		if err = a.read(r, maxBody, o); err == nil {
+			err = run.open(o.Processes)
+		}
+	case verbStart:
+		o := new(StartOrder)
+		if err = a.read(r, maxBody, o); err == nil {
+			err = run.begin(*o)
+		}
+	case verbStop:
+		o := new(stopOrder)
+		if err = a.read(r, maxBody, o); err == nil {
+			err = run.happen(event{Kind: evStop, Why: o.Why})
+		}
+	case verbAbort, verbCancel, verbDrained, verbFinish:
+		if err = a.read(r, maxBody, new(nothing)); err == nil {
+			err = run.happen(event{Kind: plainVerbs[verb]})
+		}
+	default:
+		err = &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("order %q is none", clean(verb, 64))}}
+	}
+	return nothing{}, err
+}
+
+var plainVerbs = map[string]happening{verbAbort: evAbort, verbCancel: evCancel, verbDrained: evDrained, verbFinish: evFinish}
+
+const (
+	lookAgain  = 500 * time.Millisecond    // the interval between two looks at a file that grows
+	flushEvery = time.Second - lookAgain/2 // of a file that grows
+)
+
+// sendFile sends the bytes of a run file from an offset on. With follow it goes on as the file
+// grows, until no process writes it any more.
+func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
+	offset, err := number(r, "offset", 0)
+	var f *os.File
+	if err == nil {
+		f, err = a.store.find(r.PathValue("id"))
+	}
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	defer func() { _ = f.Close() }() // it was only read from
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := &fileWriter{to: w, control: http.NewResponseController(w)}
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		out.zip = gzip.NewWriter(w)
+		out.to = out.zip
+	}
+	if err := out.copy(r.Context(), f, offset, r.FormValue("follow") == "1"); err != nil {
+		panic(http.ErrAbortHandler) // so that the peer does not take it for the end of the file
+	}
+}
+
+// fileWriter writes a run file to a peer.
+type fileWriter struct {
+	to      io.Writer
+	zip     *gzip.Writer // may be nil
+	control *http.ResponseController
+	flushed time.Time
+	idle    bool // nothing was written since
+}
+
+// copy copies a file from an offset on, up to its end as it is now. With follow it waits for more
+// while a process writes the file.
+func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow bool) error {
+	b := make([]byte, 64<<10)
+	for {
+		atWork := follow && result.Claimed(f) // before reading, because an unclaimed file does not grow
+		for {
+			n, err := f.ReadAt(b, offset)
+			offset += int64(n)
+			if n > 0 {
+				o.idle = false
+				if _, err := o.to.Write(b[:n]); err != nil {
+					return err
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !atWork {
+			break
+		}
+		if err := o.flush(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
+	if o.zip == nil {
+		return nil
+	}
+	return o.zip.Close()
+}
+
+// flush sends what was written, once in flushEvery.
+func (o *fileWriter) flush() error {
+	if o.idle || time.Since(o.flushed) < flushEvery {
+		return nil
+	}
+	o.flushed, o.idle = time.Now(), true
+	if o.zip != nil {
+		if err := o.zip.Flush(); err != nil {
+			return err
+		}
+	}
+	return o.control.Flush()
+}

@@ -1,0 +1,397 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// This file has the bodies of requests and answers, which docs/agent-api.md describes.
+
+// Protocol is the version of the requests. Coordinator and agents must have the same.
+const Protocol = 2
+
+// Bounds of what a body may contain, far above the needs of a load.
+const (
+	maxProcesses  = 256  // of a host in a run
+	maxHosts      = 1000 // of a run
+	maxBootstrap  = 100
+	maxProperties = 500
+	maxArgs       = 1000
+	maxTags       = 32
+	maxSettings   = 100  // of a host, in one order
+	maxText       = 4096 // bytes of any text
+	maxArgsBytes  = 64 << 10
+	maxFiles      = 20_000                     // of a listing
+	maxRunFile    = int64(1) << 40             // bytes
+	maxRunTime    = 30 * 24 * time.Hour        // of a run
+	maxLine       = 64 << 20                   // bytes of a line of a run file
+	maxClockError = 100 * 365 * 24 * time.Hour // difference of two clocks; a Duration holds 292 years
+)
+
+// clockEcho is the answer of GET /v1/clock, by the agent's clock.
+type clockEcho struct {
+	Received time.Time `json:"received"`
+	Sent     time.Time `json:"sent"`
+}
+
+// looked is the answer of GET /v1/state.
+type looked struct {
+	CPU     float64  `json:"cpu_cores"` // in use now
+	Cores   float64  `json:"cores"`
+	Memory  int64    `json:"memory_bytes"`
+	Free    int64    `json:"available_bytes"`
+	Run     string   `json:"run,omitempty"` // the name of its current run
+	Results int      `json:"results"`
+	Members []member `json:"members,omitempty"` // of its gossip
+}
+
+// member is an agent in the gossip.
+type member struct {
+	Name  string   `json:"name"`
+	Role  string   `json:"role,omitempty"`
+	Tags  []string `json:"tags,omitempty"`
+	Addr  string   `json:"address"`
+	State string   `json:"state"`
+}
+
+// offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to
+// watch its machine. The common parts of its jobs are in it once.
+type offer struct {
+	Part     result.Part           `json:"part"` // with Process 0
+	Plan     plan.Plan             `json:"plan"` // the whole load
+	Producer map[string]plan.Given `json:"producer_properties,omitempty"`
+	Consumer map[string]plan.Given `json:"consumer_properties,omitempty"`
+	Args     []string              `json:"command_line"`
+	Tags     []string              `json:"tags,omitempty"`     // of the run
+	Shares   []jobShare            `json:"shares,omitempty"`   // one for each process; none: the host is only watched
+	Lasts    time.Duration         `json:"lasts_ns,omitempty"` // the longest duration of the load; 0: unknown
+}
+
+// jobShare is the part of a job that differs by process. The processes are numbered from 1 in
+// the order of the shares.
+type jobShare struct {
+	Producers   int        `json:"producers"`
+	Consumers   int        `json:"consumers"`
+	Share       plan.Share `json:"share"`
+	CreateTopic bool       `json:"create_topic,omitempty"`
+}
+
+// jobs returns the jobs of the host, in the order of their processes.
+func (o *offer) jobs() []Job {
+	var jobs []Job
+	for i, s := range o.Shares {
+		j := Job{Part: o.Part, Plan: o.Plan, Producer: o.Producer, Consumer: o.Consumer, Args: o.Args, Tags: o.Tags, CreateTopic: s.CreateTopic}
+		j.Part.Process = i + 1
+		j.Plan.Producers, j.Plan.Read.Consumers, j.Plan.Share = s.Producers, s.Consumers, s.Share
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// The verbs of POST /v1/runs/{epoch}/{verb}. One that is repeated has no effect.
+const (
+	verbOpen    = "open"    // connect to the brokers; the body is an openOrder
+	verbStart   = "start"   // begin at a moment; the body is a StartOrder, whose At is by the agent's clock
+	verbStop    = "stop"    // drain and finish; the body is a stopOrder
+	verbAbort   = "abort"   // leave at once
+	verbCancel  = "cancel"  // before the start: leave nothing behind
+	verbDrained = "drained" // the load of all hosts is over: stop watching, complete the run files
+	verbFinish  = "finish"  // all files are collected: end the run
+)
+
+type openOrder struct {
+	Processes []int `json:"processes,omitempty"` // empty: all that are not open yet
+}
+
+type stopOrder struct {
+	Why string `json:"why,omitempty"` // the condition of --abort-on that came true; "": none did
+}
+
+// nothing is the body of the other verbs, and of their answers.
+type nothing struct{}
+
+// stage is the progress of a run on its host.
+type stage int
+
+const (
+	stageNone     stage = iota // the offer was not answered
+	stageOffered               // accepted; no process was started
+	stageOpening               // processes connect to the brokers
+	stageStarting              // the start is agreed
+	stageRunning               // the load has begun
+	stageSettled               // the load of this host is over
+	stageWritten               // the load of all hosts is over, and the run files are complete
+	stageEnding                // the processes end
+	stageUndoing               // the preparation is being undone
+	stageOver                  // only the files of the run are left
+)
+
+var stageNames = []string{"", "offered", "opening", "starting", "running", "settled", "written", "ending", "undoing", "over"}
+
+func (s stage) String() string { return stageNames[s] }
+
+// MarshalText returns the name of the stage.
+func (s stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText accepts the names of stages.
+func (s *stage) UnmarshalText(text []byte) error {
+	at := slices.Index(stageNames, string(text))
+	if at < int(stageOffered) {
+		return fmt.Errorf("no run is %q", clean(string(text), 64))
+	}
+	*s = stage(at)
+	return nil
+}
+
+// partState is the progress of a process.
+type partState string
+
+const (
+	partWaiting  partState = "waiting" // its job was accepted
+	partOpening  partState = "opening"
+	partReady    partState = "ready"
+	partRunning  partState = "running"
+	partDraining partState = "draining" // it waits for the outcome of its records
+	partDone     partState = "done"
+	partFailed   partState = "failed"  // before the start
+	partGone     partState = "gone"    // died without reporting its end
+	partUnheard  partState = "unheard" // it has ended, and no agent reported how; only a coordinator says so
+)
+
+// settled reports whether the state is final for the load of the process.
+func (s partState) settled() bool {
+	return s == partDone || s == partFailed || s == partGone || s == partUnheard
+}
+
+// runStatus is the answer of GET /v1/runs/{epoch}.
+type runStatus struct {
+	Version int          `json:"version"`
+	Stage   stage        `json:"stage"`
+	Parts   []partStatus `json:"processes,omitempty"`         // in the order of their numbers
+	Vitals  string       `json:"vitals_run_id,omitempty"`     // of the file with the host's vitals; "": there is none
+	Problem string       `json:"vitals_incomplete,omitempty"` // the error of that file, or ""
+}
+
+// partStatus is the state of a process.
+type partStatus struct {
+	State partState `json:"state"`
+	RunID string    `json:"run_id,omitempty"` // of its run file; "": it has none yet
+	Ended *Ended    `json:"ended,omitempty"`
+	Text  string    `json:"text,omitempty"` // the reason of a failure
+	Load  Load      `json:"load,omitzero"`  // as the process reported last
+}
+
+// fileEntry is a run file at the time of a listing. A file that is still being written only gets
+// longer.
+type fileEntry struct {
+	RunID   string `json:"run_id"`
+	Run     string `json:"run"`
+	Epoch   string `json:"epoch,omitempty"`
+	Host    string `json:"host"`
+	Process int    `json:"process"`
+	Bytes   int64  `json:"bytes"`
+	AtWork  bool   `json:"at_work,omitempty"` // a process is writing it
+}
+
+// filesFound is the answer of GET /v1/runs/{run}/files.
+type filesFound struct {
+	Files []fileEntry `json:"files,omitempty"`
+}
+
+// runsFound is the answer of GET /v1/runs.
+type runsFound struct {
+	Runs []string `json:"runs"` // names
+}
+
+// problem is the body of every answer that is an error.
+type problem struct {
+	Error string `json:"error"` // for people
+
+	// AtWork is set if the agent does not know the run, and processes of an earlier agent still make its load.
+	AtWork bool `json:"at_work,omitempty"`
+}
+
+// checked is a body that can be checked. check cleans its texts too.
+type checked interface{ check() error }
+
+func (*nothing) check() error { return nil }
+
+// check returns an error if the offer is malformed. Limits decide whether the agent accepts it.
+func (o *offer) check() error {
+	p := &o.Part
+	if err := errors.Join(checkName(p.Run), checkName(p.Epoch), checkName(p.Host)); err != nil {
+		return err
+	}
+	for _, m := range p.Roster {
+		if err := checkName(m.Host); err != nil {
+			return err
+		}
+		if m.Processes < 0 || m.Processes > maxProcesses {
+			return fmt.Errorf("host %s has %d processes", m.Host, m.Processes)
+		}
+	}
+	tooLong := func(s string) bool { return len(s) > maxText }
+	switch {
+	case p.Process != 0:
+		return fmt.Errorf("it is for process %d and not for a host", p.Process)
+	case tooLong(p.Role) || len(p.Tags) > maxTags || len(p.Roster) > maxHosts || slices.ContainsFunc(p.Tags, tooLong):
+		return errors.New("its part is too large")
+	case len(o.Shares) > maxProcesses:
+		return fmt.Errorf("it is for %d processes, and %d are the most", len(o.Shares), maxProcesses)
+	case len(p.Limits) > maxTags || slices.ContainsFunc(p.Limits, tooLong):
+		return errors.New("its limits are too many or too long")
+	case len(o.Args) > maxArgs || len(strings.Join(o.Args, "")) > maxArgsBytes:
+		return errors.New("its command line is too long")
+	case o.Lasts < 0 || o.Lasts > maxRunTime:
+		return fmt.Errorf("it lasts %v", o.Lasts)
+	}
+	return errors.Join(plan.CheckTags(o.Tags), checkGiven(o.Producer), checkGiven(o.Consumer))
+}
+
+// checkSize returns an error if the offer is too large for any agent.
+func (o *offer) checkSize() error {
+	b, err := json.Marshal(o)
+	if err == nil && len(b) > maxOffer {
+		err = fmt.Errorf("its order takes %d KiB, at most %d KiB are allowed: give fewer or shorter properties", (len(b)+1023)>>10, maxOffer>>10)
+	}
+	return err
+}
+
+func checkGiven(properties map[string]plan.Given) error {
+	if len(properties) > maxProperties {
+		return fmt.Errorf("there are %d properties, and %d are the most", len(properties), maxProperties)
+	}
+	for name, g := range properties {
+		// A certificate in a property is a few KiB.
+		if len(name) > maxText || len(g.Value) > maxArgsBytes || len(g.Source) > maxText {
+			return fmt.Errorf("property %s is too long", clean(name, 64))
+		}
+	}
+	return nil
+}
+
+func (o *openOrder) check() error {
+	if len(o.Processes) > maxProcesses {
+		return errors.New("it opens too many processes")
+	}
+	return nil
+}
+
+func (o *stopOrder) check() error {
+	o.Why = clean(o.Why, maxText)
+	return nil
+}
+
+func (s *StartOrder) check() error {
+	if a := s.Agreed; a.Late != 0 || a.Bound < 0 || a.Bound > time.Hour || a.Offset < -maxClockError || a.Offset > maxClockError {
+		return fmt.Errorf("the agreed start %+v is none", a)
+	}
+	if !plausible(s.At) || !plausible(s.Agreed.At) {
+		return errors.New("its start is out of range")
+	}
+	return nil
+}
+
+// plausible reports whether a time can be encoded as JSON and subtracted from others.
+func plausible(t time.Time) bool { return t.Year() >= 1990 && t.Year() < 2200 }
+
+func (c *clockEcho) check() error {
+	if !plausible(c.Received) || !plausible(c.Sent) {
+		return errors.New("its clock is out of range")
+	}
+	return nil
+}
+
+// identity is the answer of GET /v1/.
+type identity struct{ Info }
+
+func (i *identity) check() error {
+	i.Info = i.clean()
+	if err := checkName(i.Name); err != nil {
+		return fmt.Errorf("its name: %w", err)
+	}
+	return nil
+}
+
+func (l *looked) check() error {
+	if !plausibleCores(l.CPU) || !plausibleCores(l.Cores) || l.Memory < 0 || l.Free < 0 || l.Results < 0 || len(l.Members) > 2*maxHosts {
+		return errors.New("its description of itself is out of range")
+	}
+	l.Run = clean(l.Run, 64)
+	for i := range l.Members {
+		m := &l.Members[i]
+		i := Info{Name: m.Name, Role: m.Role, Tags: m.Tags}.clean()
+		m.Name, m.Role, m.Tags = i.Name, i.Role, i.Tags
+		m.Addr, m.State = clean(m.Addr, 256), clean(m.State, 64)
+	}
+	return nil
+}
+
+// plausibleCores reports whether f can be a number of cores.
+func plausibleCores(f float64) bool { return f >= 0 && f < 1e6 && !math.IsNaN(f) }
+
+func (s *runStatus) check() error {
+	if len(s.Parts) > maxProcesses || s.Version < 1 || s.Stage == stageNone {
+		return errors.New("its run is out of range")
+	}
+	s.Problem = clean(s.Problem, maxText)
+	for i := range s.Parts {
+		if err := s.Parts[i].check(); err != nil {
+			return err
+		}
+	}
+	return checkID(s.Vitals)
+}
+
+func (p *partStatus) check() error {
+	_, moves := moves[p.State]
+	if !moves && p.State != partWaiting && (!p.State.settled() || p.State == partUnheard) {
+		return fmt.Errorf("no process is %q", clean(string(p.State), 64))
+	}
+	p.Text = clean(p.Text, maxText)
+	if p.Ended != nil {
+		p.Ended.Text = clean(p.Ended.Text, maxText)
+	}
+	return checkID(p.RunID)
+}
+
+// checkID returns an error unless a run id is a name or "".
+func checkID(id string) error {
+	if id == "" {
+		return nil
+	}
+	return checkName(id)
+}
+
+func (f *filesFound) check() error {
+	if len(f.Files) > maxFiles {
+		return errors.New("it lists too many files")
+	}
+	for _, e := range f.Files {
+		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile {
+			return fmt.Errorf("file %s is out of range", clean(e.RunID, 64))
+		}
+		if err := errors.Join(checkName(e.RunID), checkName(e.Run), checkName(e.Host), checkID(e.Epoch)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runsFound) check() error {
+	if len(r.Runs) > maxFiles {
+		return errors.New("it lists too many runs")
+	}
+	for i := range r.Runs {
+		r.Runs[i] = clean(r.Runs[i], 64)
+	}
+	return nil
+}

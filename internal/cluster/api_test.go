@@ -1,0 +1,351 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// raw sends a request to an agent and returns its answer.
+func raw(t *testing.T, w *world, method, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://a"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := w.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(b)
+}
+
+func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.add("a", "client")
+		o := offered(t)
+		good, _ := json.Marshal(o)
+		run := "/v1/runs/" + o.Part.Epoch
+		for _, tc := range []struct {
+			name, method, path, body string
+			code                     int
+			want                     string
+		}{
+			{"text", "PUT", run, "hello", 400, `{"error":"it is no message of this kt`},
+			{"nothing", "PUT", run, "", 400, "it is no message of this kt"},
+			{"an unknown field", "PUT", run, strings.Replace(string(good), `"plan":{`, `"plan":{"exec":"x",`, 1), 400, `unknown field \"exec\"; its kt is test`},
+			{"an offer for somebody else", "PUT", run, string(good), 409, "the offer is for b"},
+			{"an offer at the address of another run", "PUT", "/v1/runs/other", string(good), 409, "its address of another"},
+			{"a stale start", "POST", "/v1/runs/old/start", `{}`, 404, "the run is not known here"},
+			{"a stale stop", "POST", "/v1/runs/old/stop", `{}`, 404, "the run is not known here"},
+			{"a run that is not there", "GET", "/v1/runs/old", "", 404, "the run is not known here"},
+			{"a run that is a path", "GET", "/v1/runs/..%2f..%2fetc", "", 404, "the run is not known here"},
+			{"files of a run that are a path", "GET", "/v1/runs/..%2f..%2fetc/files", "", 400, "a name has 1 to 64 letters"},
+			{"a run file that is a path", "GET", "/v1/files/..%2f..%2fetc%2fpasswd", "", 404, "there is no run file ../../etc/passwd on this host"},
+			{"a run file that is not there", "GET", "/v1/files/X", "", 404, `{"error":"there is no run file X on this host"}`},
+			{"bytes before a run file", "GET", "/v1/files/X?offset=-1", "", 400, "offset=-1: it must be 0 or more"},
+			{"settings of a host that may not be changed", "POST", "/v1/tune", `{"do":"set","study":"s","set":[{"name":"sysctl.vm.swappiness","value":"1"}]}`, 409, `{"error":"the agent may not change`},
+			{"an order to a host that is none", "POST", "/v1/tune", `{"do":"exec","study":"s"}`, 400, `order \"exec\" is none`},
+			{"a study that is a path", "POST", "/v1/tune", `{"do":"check","study":"../s"}`, 400, "a name has 1 to 64 letters"},
+			{"a setting of two lines", "POST", "/v1/tune", `{"do":"check","study":"s","set":[{"name":"a","value":"1\n2"}]}`, 400, "is none"},
+			{"a setting that is too long", "POST", "/v1/tune", `{"do":"check","study":"s","own":[{"name":"` + strings.Repeat("a", maxText+1) + `","value":"1"}]}`, 400, "is none"},
+			{"too many settings", "POST", "/v1/tune", `{"do":"check","study":"s","set":[` + strings.Repeat(`{"name":"a","value":"1"},`, maxSettings) + `{"name":"a","value":"1"}]}`, 400, "more than 100 settings"},
+			{"another way", "DELETE", "/v1/runs/old", "", 404, "there is no DELETE /v1/runs/old"},
+			{"another address", "GET", "/etc/passwd", "", 404, "there is no GET /etc/passwd; see docs/agent-api.md"},
+		} {
+			code, got := raw(t, w, tc.method, tc.path, tc.body)
+			if code != tc.code || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: it answers %d %q, want %d %q", tc.name, code, got, tc.code, tc.want)
+			}
+		}
+		if a.count() > 0 || a.agent.busy() != "" {
+			t.Error("something was started")
+		}
+		w.end()
+	})
+}
+
+func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.add("a", "client")
+		o := offered(t)
+		o.Part.Host = "a"
+		body, _ := json.Marshal(o)
+		run := "/v1/runs/" + o.Part.Epoch
+		for _, tc := range []struct {
+			method, path, body string
+			code               int
+			want               string
+		}{
+			{"PUT", run, string(body), 200, "{}"},
+			{"GET", run + "?after=x", "", 400, "after=x: it must be 0 or more"},
+			{"GET", run, "", 200, `"stage":"offered","processes":[{"state":"waiting"},{"state":"waiting"}]`},
+			{"POST", run + "/exec", "{}", 404, `order \"exec\" is none`},
+			{"POST", run + "/abort", `{"why":"x"}`, 400, "unknown field"},
+			{"POST", run + "/start", `{"at":"2026-01-01T00:00:00Z","agreed":{"at":"2026-01-01T00:00:00Z","late_ns":5}}`, 400, "is none"},
+			{"POST", run + "/start", `{"at":"2026-01-01T00:00:00Z","agreed":{"at":"2026-01-01T00:00:00Z"}}`, 409, errNotPrepared.Error()},
+			{"POST", run + "/open", `{"processes":[` + strings.Repeat("1,", maxProcesses) + `1]}`, 400, "it opens too many processes"},
+			{"POST", run + "/cancel", "{}", 200, "{}"},
+			{"POST", run + "/cancel", "{}", 200, "{}"},
+			{"GET", run, "", 200, `"stage":"over"`},
+		} {
+			code, got := raw(t, w, tc.method, tc.path, tc.body)
+			if code != tc.code || !strings.Contains(got, tc.want) {
+				t.Errorf("%s %s: it answers %d %q, want %d %q", tc.method, tc.path, code, got, tc.code, tc.want)
+			}
+		}
+		if a.count() > 0 {
+			t.Error("something was started")
+		}
+		w.end()
+	})
+}
+
+func TestTheStateOfARunIsHeldUntilItChanges(t *testing.T) {
+	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
+		o := offered(t)
+		if err := w.put(t, o); err != nil {
+			t.Fatal(err)
+		}
+		ask := func(after string) (runStatus, time.Duration) {
+			began := time.Now()
+			var s runStatus
+			if err := w.client().call(t.Context(), http.MethodGet, "b", runPath(o.Part.Epoch)+"?after="+after, nil, &s); err != nil {
+				t.Fatal(err)
+			}
+			return s, time.Since(began)
+		}
+		if s, took := ask("0"); s.Version != 1 || took > 0 {
+			t.Errorf("at first it is version %d after %v", s.Version, took)
+		}
+		if s, took := ask("1"); s.Version != 1 || took != heldFor {
+			t.Errorf("nothing has changed: version %d after %v", s.Version, took)
+		}
+		time.AfterFunc(heldFor/2, func() { _ = w.post(t, "b", o.Part.Epoch, verbCancel) })
+		if s, took := ask("1"); s.Version <= 1 || s.Stage != stageOver || took != heldFor/2 {
+			t.Errorf("it was cancelled: version %d, %v after %v", s.Version, s.Stage, took)
+		}
+	})
+}
+
+func TestTextOfPeersCannotSteerATerminal(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain – text":              "plain – text",
+		"two\nlines\r\n":            "two lines",
+		"\x1b[31mred\x1b[0m":        "[31mred[0m",
+		"bell\a, null\x00, del\x7f": "bell, null, del",
+		"\u202egnirts":              "gnirts",
+		"c1 \u009b2J":               "c1 2J",
+		"zero\u200bwidth":           "zerowidth",
+		"bad \xff utf-8":            "bad  utf-8",
+		"   ":                       "",
+		"":                          "",
+	} {
+		if got := clean(in, 100); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := clean(strings.Repeat("ä", 100), 20); len(got) > 20 || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, unicode.ReplacementChar) {
+		t.Errorf("a text that is too long is cut to %q", got)
+	}
+}
+
+func TestOnlyNamesThatAreNoPathsAreNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"vm14": true, "a.b-c_D9": true, "-x": false, "_x": false, strings.Repeat("a", 64): true,
+		"": false, ".": false, "..": false, ".hidden": false, "a/b": false, `a\b`: false, "a b": false, "ä": false, "a\n": false,
+		"a\x00": false, strings.Repeat("a", 65): false,
+	} {
+		if err := checkName(name); (err == nil) != ok {
+			t.Errorf("checkName(%q) = %v", name, err)
+		}
+	}
+}
+
+func TestAnAgentHasANameARoleAndFewTags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		info Info
+		want string
+	}{
+		"as it should be": {Info{Name: "vm14", Role: "broker", Tags: []string{"clients", "rack-1"}}, ""},
+		"no name":         {Info{Role: "client"}, "--name"},
+		"no role":         {Info{Name: "a"}, "--role"},
+		"another role":    {Info{Name: "a", Role: "king"}, "--role"},
+		"a long tag":      {Info{Name: "a", Role: "client", Tags: []string{strings.Repeat("x", 65)}}, "--tags"},
+		"many tags":       {Info{Name: "a", Role: "client", Tags: make([]string, 33)}, "--tags"},
+	} {
+		err := tc.info.check()
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// bodies returns a body of every kind.
+func bodies(o *offer) []checked {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)
+	text := "why\x1b[2J"
+	return []checked{
+		o, &openOrder{[]int{1}}, &stopOrder{text}, &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}, &nothing{},
+		&TuneOrder{TuneSet, "s", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}},
+		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
+		&looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive"}}},
+		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Parts: []partStatus{
+			{State: partRunning, RunID: "R", Load: Load{true, 1, 2}}, {State: partDone, Ended: &Ended{Text: text}}, {State: partGone, Text: text},
+		}},
+		&filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, true}}},
+		&runsFound{[]string{"n"}}, &problem{text, true},
+	}
+}
+
+func TestEveryBodyReadsAsItWasWritten(t *testing.T) {
+	for _, body := range bodies(offered(t)) {
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := empty(body)
+		if err := decodeBody(bytes.NewReader(b), maxOffer, got); err != nil {
+			t.Errorf("%s: %v", b, err)
+			continue
+		}
+		again, _ := json.Marshal(got)
+		if want := strings.ReplaceAll(string(b), `\u001b`, ""); string(again) != want {
+			t.Errorf("%s reads as %s", want, again)
+		}
+	}
+}
+
+// empty returns a new body of the same kind.
+func empty(body checked) checked {
+	switch body.(type) {
+	case *offer:
+		return new(offer)
+	case *openOrder:
+		return new(openOrder)
+	case *stopOrder:
+		return new(stopOrder)
+	case *StartOrder:
+		return new(StartOrder)
+	case *TuneOrder:
+		return new(TuneOrder)
+	case *identity:
+		return new(identity)
+	case *clockEcho:
+		return new(clockEcho)
+	case *looked:
+		return new(looked)
+	case *runStatus:
+		return new(runStatus)
+	case *filesFound:
+		return new(filesFound)
+	case *runsFound:
+		return new(runsFound)
+	case *problem:
+		return new(problem)
+	}
+	return new(nothing)
+}
+
+// The memory for refusing a body depends on its bound and not on that of the decoded JSON.
+func TestASmallBodyTakesLittleMemory(t *testing.T) {
+	many := func(begins, one string, size int) string { return begins + strings.Repeat(one, size/len(one)) }
+	for name, tc := range map[string]struct {
+		text string
+		most int64
+		to   checked
+	}{
+		"an offer of processes": {many(`{"shares":[`, "{},", 8<<20), maxOffer, new(offer)},
+		"an offer of hosts":     {many(`{"part":{"roster":[`, "0,", 8<<20), maxOffer, new(offer)},
+		"an order":              {many(`{"processes":[`, "1,", 8<<20), maxBody, new(openOrder)},
+		"processes":             {many(`{"processes":[`, "{},", 900<<10), maxAnswer, new(runStatus)},
+		"files":                 {many(`{"files":[`, "{},", 8<<20), maxAnswer, new(filesFound)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := decodeBody(strings.NewReader(tc.text), tc.most, tc.to); !errors.Is(err, errProtocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
+			t.Errorf("%s took %d MiB", name, took>>20)
+		}
+	}
+}
+
+// FuzzBody decodes bodies of all kinds.
+//   - Decoding never panics, and a decoded body is the same after encoding and decoding it again.
+//   - Checking an offer against an agent's limits never panics.
+//   - No text of an agent can control a terminal.
+func FuzzBody(f *testing.F) {
+	o := &offer{Part: result.Part{Run: "n", Epoch: "E1", Host: "a"}, Shares: []jobShare{{Producers: 1}}}
+	for i, body := range bodies(o) {
+		b, _ := json.Marshal(body)
+		f.Add(i, b)
+	}
+	f.Fuzz(func(t *testing.T, kind int, data []byte) {
+		all := bodies(o)
+		got := empty(all[uint(kind)%uint(len(all))])
+		if decodeBody(bytes.NewReader(data), maxOffer, got) != nil {
+			return
+		}
+		if o, ok := got.(*offer); ok {
+			_ = (&Limits{Rate: 1, BytesPerSecond: 1, Producers: 1, Duration: 1}).allow(o)
+		}
+		b, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := decodeBody(bytes.NewReader(b), maxAnswer, empty(got)); err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		var texts []string
+		switch v := got.(type) {
+		case *problem:
+			texts = append(texts, v.Error)
+		case *runStatus:
+			texts = append(texts, v.Problem)
+			for _, p := range v.Parts {
+				texts = append(texts, p.Text)
+			}
+		}
+		for _, text := range texts {
+			if strings.ContainsFunc(text, unicode.IsControl) {
+				t.Errorf("%q", text)
+			}
+		}
+	})
+}
+
+// FuzzFromProcess checks that decoding a line of a process never panics, and returns either a
+// message or an error.
+func FuzzFromProcess(f *testing.F) {
+	began, text := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), "why"
+	for _, m := range []FromProcess{{Ready: &text}, {Began: &began}, {Load: &Load{Draining: true}}, {Ended: &Ended{}}, {Failed: &text}} {
+		b, _ := json.Marshal(m)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		m, err := decodeFromProcess(line)
+		if (m == nil) == (err == nil) {
+			t.Fatalf("decodeFromProcess = %v, %v", m, err)
+		}
+	})
+}

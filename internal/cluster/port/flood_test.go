@@ -1,0 +1,215 @@
+package port
+
+import (
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestACrowdedLobbyDropsTheOldestOfTheSourceWithMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out []string
+		l := &lobby{max: 4, after: time.Minute, told: func(g *guest, _ string) { out = append(out, g.RemoteAddr().String()) }}
+		for _, addr := range []string{
+			"10.0.0.7:1", "10.0.0.9:1", "10.0.0.9:2", "[2001:db8::1]:1", "10.0.0.9:3", "10.0.0.9:4",
+			"[2001:db8::2]:1", "[2001:db8::3]:1", "[2001:db8:0:1::1]:1",
+		} {
+			_, far := net.Pipe()
+			l.enter(from{far, addr}, func(*guest) {})
+		}
+		l.close()
+		l.wait()
+		// When 9:3 comes, .9 has three of five; so when 9:4 does. Then 2001:db8::/64, one
+		// network, has two as .9 has, and of these ::1 is the oldest; then 9:3 is.
+		want := []string{"10.0.0.9:1", "10.0.0.9:2", "[2001:db8::1]:1", "10.0.0.9:3", "[2001:db8::2]:1"}
+		if !slices.Equal(out, want) {
+			t.Fatalf("dropped %v, want %v", out, want)
+		}
+	})
+}
+
+func TestConnectionsThatSendNothingDropNoHandshakeAndNoneOfThisMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out []string
+		l := &lobby{max: 4, after: time.Minute, told: func(g *guest, _ string) { out = append(out, g.RemoteAddr().String()) }}
+		enter := func(addr string, begun bool) {
+			_, far := net.Pipe()
+			l.enter(from{far, addr}, func(g *guest) {
+				if begun {
+					l.greet(g, "")
+				}
+			})
+			synctest.Wait()
+		}
+		enter("127.0.0.1:1", false)
+		enter("10.0.0.9:1", true)
+		for _, addr := range []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1", "10.0.0.11:1", "10.0.0.12:1"} {
+			enter(addr, false)
+		}
+		l.close()
+		l.wait()
+		// In the end each source has one, and the handshake is the last of other machines to go.
+		want := []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1"}
+		if !slices.Equal(out, want) {
+			t.Errorf("dropped %v, want %v", out, want)
+		}
+	})
+}
+
+// crowd holds connections that do not complete a handshake.
+type crowd struct {
+	conns []net.Conn
+	out   atomic.Int64 // that were dropped
+	wg    sync.WaitGroup
+}
+
+// come adds a connection that begins with some bytes.
+func (c *crowd) come(t *testing.T, addr string, first []byte) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatalf("connection %d: %v", len(c.conns), err)
+	}
+	c.conns = append(c.conns, conn)
+	_, _ = conn.Write(first) // it may have been dropped
+	c.wg.Go(func() {
+		_, _ = io.Copy(io.Discard, conn)
+		c.out.Add(1)
+	})
+}
+
+// leave closes all connections.
+func (c *crowd) leave() {
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	c.wg.Wait()
+}
+
+func (l *lobby) size() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.in)
+}
+
+func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
+	key := newKey()
+	// Nobody's time is up before the test is over.
+	a := serve(t, Options{Key: key, Limits: Limits{HandshakeTimeout: time.Hour}}, nil)
+	c := client(t, key)
+	answers(t, c, a.addr)
+	hello := helloOf(t, key)
+	var before, during runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var all crowd
+	defer all.leave()
+	for i := range 1000 {
+		all.come(t, a.addr, hello[:i%3*(len(hello)-1)/2]) // nothing, a half, and all but a byte
+	}
+	eventually(t, "each one is in the lobby or dropped", func() bool {
+		return int(all.out.Load())+a.lobby.size() >= len(all.conns)
+	})
+	answers(t, c, a.addr)              // on the connection from before
+	answers(t, client(t, key), a.addr) // on a new one
+	runtime.GC()
+	runtime.ReadMemStats(&during)
+	// The test's own ends of the connections are a KiB each, and their readers 32 KiB.
+	if more := int64(during.HeapAlloc) - int64(before.HeapAlloc); more > 24<<20 {
+		t.Errorf("%d KiB more than before", more>>10)
+	}
+}
+
+func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key, Limits: Limits{Pending: 8}}, nil)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	garbage := []byte("GET / HTTP/1.1\r\n\r\n")
+	for _, first := range [][]byte{nil, helloOf(t, key), garbage} {
+		wg.Go(func() {
+			for {
+				select {
+				case <-time.After(time.Millisecond):
+					near, far := net.Pipe()
+					a.lobby.enter(from{far, "10.0.0.9:1"}, a.see)
+					wg.Go(func() {
+						_, _ = near.Write(first)
+						_, _ = io.Copy(io.Discard, near)
+					})
+				case <-stop:
+					return
+				}
+			}
+		})
+	}
+	for range 5 {
+		near, far := net.Pipe()
+		a.lobby.enter(from{far, "10.0.0.7:1"}, a.see)
+		c, err := shake(t.Context(), &slow{near}, key, Gossip) // a good peer on a slow network
+		if err != nil {
+			t.Errorf("while another floods the port: %v", err)
+			continue
+		}
+		peer := <-a.Gossip()
+		_ = near.Close() // nobody reads a goodbye
+		_ = peer.Close()
+		_ = c.Close()
+	}
+	close(stop)
+	a.lobby.close()
+	wg.Wait()
+	if n := strings.Count(a.log.all(), "10.0.0.9"); n != 1 {
+		t.Errorf("%d lines about the flood, want 1:\n%s", n, a.log.all())
+	}
+}
+
+// slow is a connection that delays each write.
+type slow struct{ net.Conn }
+
+func (s *slow) Write(b []byte) (int, error) {
+	<-time.After(100 * time.Millisecond)
+	return s.Conn.Write(b)
+}
+
+func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lobby{max: 4, after: handshakeTimeout, told: func(*guest, string) {}}
+		near, far := net.Pipe()
+		l.enter(from{far, "10.0.0.7:1"}, func(g *guest) { _, _ = io.Copy(io.Discard, g) })
+		sent := 0
+		for range 100 {
+			if _, err := near.Write([]byte{22}); err != nil {
+				break
+			}
+			sent++
+			<-time.After(1100 * time.Millisecond)
+		}
+		if sent != 5 {
+			t.Errorf("%d bytes were taken, want the 5 that come within %v", sent, handshakeTimeout)
+		}
+		near, far = net.Pipe()
+		read := make(chan error, 1)
+		l.enter(from{far, "10.0.0.7:1"}, func(g *guest) {
+			n, err := io.Copy(io.Discard, g)
+			if n != handshakeBytes {
+				t.Errorf("%d bytes were read, want %d", n, handshakeBytes)
+			}
+			read <- err
+		})
+		go func() { _, _ = near.Write(make([]byte, 2*handshakeBytes)) }()
+		if err := <-read; !errors.Is(err, errTooMuch) {
+			t.Errorf("the read ended with %v", err)
+		}
+		l.close()
+		l.wait()
+	})
+}

@@ -1,0 +1,392 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key, Limits: Limits{BodyBytes: 1000}}, nil)
+	c := client(t, key)
+	if got, err := ask(c, a.addr, strings.Repeat("x", 1000)); err != nil || len(got) != 1000 {
+		t.Errorf("a body at the limit: %d bytes, %v", len(got), err)
+	}
+	if got, err := ask(c, a.addr, strings.Repeat("x", 1001)); len(got) > 1100 || err == nil && len(got) == 1001 {
+		t.Errorf("a body over the limit: %d bytes, %v", len(got), err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := a.requests.Load()
+	r.Header.Set("X-Long", strings.Repeat("x", 40<<10))
+	if answer, err := c.Do(r); err == nil {
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("headers over the limit: status %d", answer.StatusCode)
+		}
+	}
+	if a.requests.Load() != before {
+		t.Error("a request with headers over the limit was handled")
+	}
+	answers(t, c, a.addr)
+}
+
+func TestAConnectionHasAsManyRequestsAtATimeAsItMay(t *testing.T) {
+	key := newKey()
+	var mu sync.Mutex
+	running := make(map[string]int) // by connection
+	total, most := 0, 0
+	release := make(chan struct{})
+	a := serve(t, Options{Key: key, Limits: Limits{Streams: 3}}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		running[r.RemoteAddr]++
+		total, most = total+1, max(most, running[r.RemoteAddr])
+		mu.Unlock()
+		if r.URL.Path == "/v1/" {
+			<-release
+		}
+		mu.Lock()
+		running[r.RemoteAddr]--
+		mu.Unlock()
+	}))
+	c := client(t, key)
+	first, err := c.Get("http://" + a.addr + "/") // afterwards the client knows the limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Body.Close()
+	done := make(chan error, 9)
+	for range cap(done) {
+		go func() { _, err := ask(c, a.addr, ""); done <- err }()
+	}
+	eventually(t, "all run", func() bool { mu.Lock(); defer mu.Unlock(); return total == 10 })
+	close(release)
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if most != 3 || len(running) < 3 {
+		t.Errorf("%d requests at a time on one of %d connections, want 3", most, len(running))
+	}
+}
+
+func TestARequestMayBeHeldLongerThanReadsAndWritesMayTake(t *testing.T) {
+	key := newKey()
+	limits := Limits{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond}
+	a := serve(t, Options{Key: key, Limits: limits}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 3 {
+			_, _ = io.WriteString(w, "news ")
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-r.Context().Done():
+				t.Error("the request was ended")
+			}
+		}
+	}))
+	if got, err := ask(client(t, key), a.addr, ""); err != nil || got != "news news news " {
+		t.Errorf("the answer is %q, %v", got, err)
+	}
+}
+
+func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
+	key := newKey()
+	ended := make(chan error, 1)
+	a := serve(t, Options{Key: key, Limits: Limits{WriteTimeout: 300 * time.Millisecond}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/endless" {
+			_, _ = io.Copy(w, r.Body)
+			return
+		}
+		for {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}))
+	c := client(t, key)
+	r, err := c.Get("http://" + a.addr + "/endless")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close() // nothing of it is read before
+	for open := true; open; {
+		answers(t, c, a.addr) // on the same connection
+		select {
+		case err := <-ended:
+			open = err == nil // it is not
+		case <-time.After(time.Millisecond):
+		}
+	}
+	answers(t, c, a.addr)
+	if n := len(a.http.shares.of[here].slots); n != 1 {
+		t.Errorf("%d connections, want the first one", n)
+	}
+}
+
+func TestABodyThatDoesNotComeIsWaitedForWithinLimits(t *testing.T) {
+	key := newKey()
+	ended := make(chan error, 1)
+	a := serve(t, Options{Key: key, Limits: Limits{ReadTimeout: 100 * time.Millisecond}}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.ReadAll(r.Body)
+		ended <- err
+	}))
+	body, w := io.Pipe()
+	defer w.Close()
+	go func() {
+		if r, err := client(t, key).Post("http://"+a.addr, "text/plain", body); err == nil {
+			_ = r.Body.Close()
+		}
+	}()
+	if err := <-ended; err == nil {
+		t.Error("the body was read")
+	}
+}
+
+func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key, Limits: Limits{ReadTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond}}, nil)
+	for name, first := range map[string]string{"nothing": "", "the preface": preface, "a part of it": preface[:5]} {
+		c, err := Dial(t.Context(), a.addr, key, HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(soon))
+		_, _ = c.Write([]byte(first))
+		_, err = io.Copy(io.Discard, c)
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			t.Errorf("after %s the connection stays open", name)
+		}
+		_ = c.Close()
+	}
+	eventually(t, "the shares are given back", func() bool {
+		a.http.shares.mu.Lock()
+		defer a.http.shares.mu.Unlock()
+		return len(a.http.shares.of) == 0
+	})
+}
+
+func TestAClientGivesAConnectionUpThatNobodyAnswers(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key}, nil)
+	var cut atomic.Bool
+	proxy := listen(t, func(near net.Conn) {
+		far, err := net.Dial("tcp", a.addr)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		back := make(chan struct{})
+		go func() { defer close(back); cuttable(near, far, &cut) }()
+		cuttable(far, near, &cut)
+		<-back
+	})
+	c := newClient(key, 50*time.Millisecond, 100*time.Millisecond)
+	defer c.CloseIdleConnections()
+	answers(t, c, proxy)
+	cut.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do(r); err == nil || ctx.Err() != nil {
+		t.Errorf("a request over a cut network: %v", err)
+	}
+	cut.Store(false)
+	answers(t, c, proxy) // on a new connection
+}
+
+// cuttable copies until an end. While cut is set it loses what comes.
+func cuttable(to, from net.Conn, cut *atomic.Bool) {
+	defer func() { _ = to.Close() }()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if !cut.Load() {
+			_, _ = to.Write(buf[:n])
+		}
+	}
+}
+
+func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShares(3, 2)
+		other, third := sourceOf(address("10.0.0.8:1")), sourceOf(address("10.0.0.9:1"))
+		gone := make(chan struct{})
+		take := func(from source) (leave func(), came *atomic.Bool) {
+			came = new(atomic.Bool)
+			got := make(chan func(), 1)
+			go func() {
+				if leave, ok := s.take(from, gone); ok {
+					came.Store(true)
+					got <- leave
+				}
+			}()
+			synctest.Wait()
+			return func() { (<-got)(); synctest.Wait() }, came
+		}
+		first, _ := take(other)
+		take(other)
+		leaveThird, overOwn := take(other)
+		take(third)
+		_, overTotal := take(third)
+		if overOwn.Load() || overTotal.Load() {
+			t.Errorf("a third of one source came: %v; a fourth in all: %v", overOwn.Load(), overTotal.Load())
+		}
+		take(here)
+		if _, came := take(here); !came.Load() {
+			t.Error("this machine had to wait for others")
+		}
+		if _, came := take(here); came.Load() {
+			t.Error("this machine got more than a share")
+		}
+		first()
+		if !overOwn.Load() && !overTotal.Load() {
+			t.Error("a place that was given back was not taken")
+		}
+		close(gone)
+		synctest.Wait()
+		_ = leaveThird
+	})
+}
+
+func address(text string) net.Addr { return from{addr: text}.RemoteAddr() }
+
+func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := &rates{source: 10, total: 25, longest: 500 * time.Millisecond}
+	take := func(addr string, at time.Duration) time.Duration {
+		d, ok := r.take(sourceOf(address(addr)), start.Add(at))
+		if !ok {
+			return -1
+		}
+		return d
+	}
+	const flood, other, third = "10.0.0.9:1", "10.0.0.7:1", "10.0.0.8:1"
+	for i := range 100 {
+		want := time.Duration(-1) // those of a second at once, then 500 ms of delays
+		switch {
+		case i < 11:
+			want = 0
+		case i < 16:
+			want = time.Duration(i-10) * 100 * time.Millisecond
+		}
+		if got := take(flood, 0); got != want {
+			t.Fatalf("handshake %d is delayed by %v, want %v", i, got, want)
+		}
+	}
+	for range 10 {
+		if got := take(other, 0); got > 500*time.Millisecond || got < 0 {
+			t.Errorf("a handshake of another source is delayed by %v", got)
+		}
+	}
+	if got := take(third, 0); got <= 0 {
+		t.Errorf("a handshake over the rate of all is delayed by %v", got)
+	}
+	if got := take("127.0.0.1:1", 0); got != 0 {
+		t.Errorf("one of this machine is delayed by %v", got)
+	}
+	if got := take(flood, 5*time.Second); got != 0 || len(r.of) != 1 {
+		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.of))
+	}
+}
+
+func TestLinesAboutOneSourceAreLoggedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		j := &journal{log: func(line string) { lines = append(lines, line) }}
+		flood, other := sourceOf(address("10.0.0.9:1")), sourceOf(address("10.0.0.7:1"))
+		for i := range 1000 {
+			j.note(flood, "flood "+string(rune('0'+i%10)))
+			if i == 500 {
+				j.note(other, "other")
+			}
+			<-time.After(100 * time.Millisecond)
+		}
+		j.flush()
+		j.flush()
+		want := "flood 0\nother\nflood 0 (and 599 more since the last line)\nflood 9 (and 398 more since the last line)"
+		if got := strings.Join(lines, "\n"); got != want {
+			t.Errorf("log:\n%s\nwant:\n%s", got, want)
+		}
+	})
+}
+
+func TestSourcesBeyondTheirNumberShareTheirLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines := 0
+		j := &journal{log: func(string) { lines++ }}
+		for i := range 1000 {
+			j.note(sourceOf(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i))}), "flood")
+		}
+		if lines != maxSources+1 || len(j.of) != maxSources+1 {
+			t.Errorf("%d lines and %d entries, want %d", lines, len(j.of), maxSources+1)
+		}
+		j.flush()
+		<-time.After(2 * quiet)
+		j.note(sourceOf(address("10.9.9.9:1")), "later")
+		if len(j.of) > 2 {
+			t.Errorf("%d entries are kept", len(j.of))
+		}
+	})
+}
+
+func TestASourceIsAnAddressANetworkOrThisMachine(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{"10.0.0.7:1", "10.0.0.7:2", true},
+		{"10.0.0.7:1", "10.0.0.8:1", false},
+		{"10.0.0.7:1", "[::ffff:10.0.0.7]:1", true},
+		{"[2001:db8::1]:1", "[2001:db8::2]:1", true},
+		{"[2001:db8::1]:1", "[2001:db8:0:1::1]:1", false},
+		{"127.0.0.1:1", "127.9.9.9:1", true},
+		{"127.0.0.1:1", "[::1]:1", true},
+		{"127.0.0.1:1", "[2001:db8::1]:1", false},
+	} {
+		if got := sourceOf(address(row.a)) == sourceOf(address(row.b)); got != row.same {
+			t.Errorf("%s and %s are one source: %v, want %v", row.a, row.b, got, row.same)
+		}
+	}
+}
+
+func TestAGossipConnectionIsReadAsFarAsItsBound(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key}, nil)
+	c, err := Dial(t.Context(), a.addr, key, Gossip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	far := <-a.Gossip()
+	defer far.Close()
+	go func() { _, _ = io.Copy(c, bytes.NewReader(make([]byte, 2*gossipBytes))) }()
+	go func() { _, _ = io.Copy(far, bytes.NewReader(make([]byte, 2*gossipBytes))) }()
+	for name, side := range map[string]net.Conn{"that listens": far, "that dials": c} {
+		if got, err := io.ReadAll(side); len(got) != gossipBytes || !errors.Is(err, errTooMuch) {
+			t.Errorf("the side %s read %d bytes and %v, want %d and that it is too much", name, len(got), err, gossipBytes)
+		}
+	}
+}

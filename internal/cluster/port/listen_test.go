@@ -1,0 +1,212 @@
+package port
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRequestsGoOverOneConnectionOfHTTP2(t *testing.T) {
+	key := newKey()
+	var mu sync.Mutex
+	from := make(map[string]bool)
+	a := serve(t, Options{Key: key}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		from[r.RemoteAddr] = true
+		mu.Unlock()
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	c := client(t, key)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if got, err := ask(c, a.addr, ""); err != nil || got != "HTTP/2.0" {
+				t.Errorf("the answer is %q, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(from) != 1 {
+		t.Errorf("requests came from %d connections, want 1", len(from))
+	}
+}
+
+func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
+	key := newKey()
+	a := serve(t, Options{Key: key}, nil)
+	c, err := Dial(t.Context(), a.addr, key, Gossip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	far := <-a.Gossip()
+	defer far.Close()
+	go func() { _, _ = c.Write([]byte("hello")) }()
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(far, got); err != nil || string(got) != "hello" {
+		t.Errorf("it got %q, %v", got, err)
+	}
+	if a.requests.Load() != 0 {
+		t.Error("it was handled as a request")
+	}
+}
+
+func TestPacketsComeAtTheSamePort(t *testing.T) {
+	a := serve(t, Options{}, nil)
+	if a.UDP().LocalAddr().String() != a.addr {
+		t.Errorf("packets come at %v, connections at %v", a.UDP().LocalAddr(), a.addr)
+	}
+}
+
+func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
+	key := newKey()
+	withKey, without := serve(t, Options{Key: key}, nil), serve(t, Options{}, nil)
+	talks := listen(t, func(c net.Conn) {
+		_, _ = c.Write([]byte(strings.Repeat("220 mail ready\r\n", 10)))
+		_, _ = io.Copy(io.Discard, c)
+		_ = c.Close()
+	})
+	ends := listen(t, func(c net.Conn) { _ = c.Close() })
+	taken, err := net.Dial("tcp", talks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	gone := taken.LocalAddr().String() // taken, and nobody listens
+	for _, row := range []struct {
+		name, addr string
+		key        *Key
+		is         error
+		text       string
+	}{
+		{"the key of the agent", withKey.addr, key, nil, ""},
+		{"no key on either side", without.addr, nil, nil, ""},
+		{"no key, and a name of this machine", strings.Replace(without.addr, "127.0.0.1", "localhost", 1), nil, nil, ""},
+		{"another key", withKey.addr, newKey(), ErrAuth, "it has another key, or is no kt agent"},
+		{"no key, and the agent has one", withKey.addr, nil, ErrNeedsKey, "it needs a key, or is no kt agent: give --key-file with the key of the agent"},
+		{"a key, and the agent has none", without.addr, key, ErrNeedsKey, "it has another key, or is no kt agent"},
+		{"something else listens", talks, key, ErrAuth, "it has another key, or is no kt agent"},
+		{"it ends each connection", ends, key, ErrBroken, "it ended the connection before it was known: it is no kt agent, one of another version, or has too many connections"},
+		{"no key for another machine", "192.0.2.1:7946", nil, ErrNeedsKey, "it is not this machine: give --key-file with the key that its agent has"},
+		{"nobody listens", gone, key, syscall.ECONNREFUSED, "connection refused"},
+		{"a name that nobody has", "no such host:7946", key, nil, "its name is not found: no such host"},
+		{"no port", "127.0.0.1", key, nil, "address 127.0.0.1: missing port in address"},
+	} {
+		c, err := Dial(t.Context(), row.addr, row.key, HTTP)
+		if err == nil {
+			_ = c.Close()
+		}
+		switch {
+		case row.text == "" && err != nil:
+			t.Errorf("%s: %v", row.name, err)
+		case row.text != "" && (err == nil || err.Error() != row.text || row.is != nil && !errors.Is(err, row.is)):
+			t.Errorf("%s: %v, want %q that is %v", row.name, err, row.text, row.is)
+		}
+		if row.is == nil || errors.Is(row.is, syscall.ECONNREFUSED) {
+			continue
+		}
+		if _, err := ask(client(t, row.key), row.addr, ""); !errors.Is(err, row.is) {
+			t.Errorf("%s: a request ended with %v, want %v", row.name, err, row.is)
+		}
+	}
+}
+
+func TestWithoutAKeyAnAgentListensOnItsMachineOnly(t *testing.T) {
+	_, err := Listen("0.0.0.0:0", Options{})
+	var option *OptionError
+	if !errors.As(err, &option) || !strings.Contains(err.Error(), "--key-file") {
+		t.Errorf("Listen: %v, want an OptionError that names --key-file", err)
+	}
+}
+
+func TestAPortThatIsTakenIsNamed(t *testing.T) {
+	a := serve(t, Options{}, nil)
+	if _, err := Listen(a.addr, Options{}); !errors.Is(err, syscall.EADDRINUSE) || err.Error() != "listen on "+a.addr+": address already in use" {
+		t.Errorf("Listen: %v", err)
+	}
+}
+
+func TestWithoutAKeyPeersOfOtherMachinesGetNoByte(t *testing.T) {
+	a := serve(t, Options{}, nil)
+	near, far := net.Pipe()
+	a.lobby.enter(from{far, "10.0.0.7:1"}, a.see)
+	if _, err := shake(t.Context(), near, nil, HTTP); !errors.Is(err, ErrBroken) {
+		t.Errorf("the handshake ended with %v, want ErrBroken", err)
+	}
+	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "--key-file") })
+}
+
+// from is a pipe with an address.
+type from struct {
+	net.Conn
+	addr string
+}
+
+func (f from) RemoteAddr() net.Addr {
+	addr, err := net.ResolveTCPAddr("tcp", f.addr)
+	if err != nil {
+		panic(err)
+	}
+	return addr
+}
+
+func TestDialEndsWithItsContext(t *testing.T) {
+	addr := listen(t, func(c net.Conn) {
+		_, _ = io.Copy(io.Discard, c)
+		_ = c.Close()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := Dial(ctx, addr, newKey(), HTTP); !errors.Is(err, context.Canceled) {
+		t.Errorf("Dial: %v, want context.Canceled", err)
+	}
+}
+
+func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
+	key := newKey()
+	var running atomic.Int64
+	l, err := Listen("127.0.0.1:0", Options{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- l.Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			running.Add(1)
+			<-r.Context().Done()
+			running.Add(-1)
+		}))
+	}()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		_, _ = ask(client(t, key), l.Addr().String(), "") // what arrives before the end is open
+	}()
+	eventually(t, "a request runs", func() bool { return running.Load() == 1 })
+	stray, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stray.Close()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if running.Load() != 0 {
+		t.Error("a request runs after Close")
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	<-asked
+	if _, err := Dial(t.Context(), l.Addr().String(), key, HTTP); err == nil {
+		t.Error("a closed port answers")
+	}
+}

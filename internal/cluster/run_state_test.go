@@ -1,0 +1,271 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// ranTo returns a run of one process at a stage, at dawn.
+func ranTo(at stage) runState {
+	s := newRunState(1, dawn)
+	s.Stage = at
+	p := &s.Parts[0]
+	if at >= stageOpening {
+		p.State, p.Live = partReady, true
+	}
+	if at >= stageStarting && at != stageUndoing {
+		s.Start = dawn.Add(time.Second)
+	}
+	if at >= stageRunning && at != stageUndoing {
+		s.Start, p.State, p.Told = dawn.Add(-10*time.Second), partRunning, toldStart
+	}
+	if at >= stageSettled && at != stageUndoing {
+		p.State = partDone
+	}
+	if at == stageOver {
+		p.Live = false
+	}
+	return s
+}
+
+func TestARunGoesOnAsItsTableSays(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		from stage
+		e    event
+		want stage
+		do   string // actions
+	}{
+		{"it is opened", stageOffered, event{Kind: evOpen}, stageOpening, "spawn"},
+		{"it is opened again", stageOpening, event{Kind: evOpen}, stageOpening, ""},
+		{"it is started", stageOpening, event{Kind: evStart, Start: dawn.Add(time.Second)}, stageStarting, "tell start, begin watch"},
+		{"its process begins before the start", stageStarting, event{Kind: evBegan, Process: 1}, stageStarting, ""},
+		{"its process says no word at the start", stageStarting, event{Kind: evTick, Now: dawn.Add(time.Second)}, stageStarting, ""},
+		{"its process says no word for long", stageStarting, event{Kind: evTick, Now: dawn.Add(time.Second + beginWithin)}, stageRunning, ""},
+		{"a cancel before the offer was opened", stageOffered, event{Kind: evCancel}, stageOver, "close watch, remove, end"},
+		{"a stop while it is opened", stageOpening, event{Kind: evStop}, stageUndoing, "tell stop"},
+		{"a stop before the start", stageStarting, event{Kind: evStop}, stageStarting, ""},
+		{"a cancel before the start", stageStarting, event{Kind: evCancel}, stageUndoing, "tell stop"},
+		{"its coordinator is gone before the start", stageOpening, event{Kind: evTick, Now: dawn.Add(lobbyGrace + 1)}, stageUndoing, "tell stop"},
+		{"its coordinator is there, and gives no start", stageOpening, event{Kind: evTick, Now: dawn.Add(lobbyTimeout + 1)}, stageUndoing, "tell stop"},
+		{"the agent ends before the start", stageStarting, event{Kind: evQuit}, stageUndoing, "tell stop"},
+		{"a stop", stageRunning, event{Kind: evStop}, stageRunning, "tell stop"},
+		{"an abort", stageRunning, event{Kind: evAbort}, stageRunning, "tell abort, tell stop"},
+		{"a cancel in the run", stageRunning, event{Kind: evCancel}, stageRunning, "tell stop"},
+		{"the agent ends", stageRunning, event{Kind: evQuit}, stageRunning, "tell stop"},
+		{"its process is done", stageRunning, event{Kind: evEnded, Process: 1}, stageSettled, ""},
+		{"its process dies", stageRunning, event{Kind: evExited, Process: 1}, stageSettled, ""},
+		{"the load of all hosts is over", stageSettled, event{Kind: evDrained}, stageWritten, "close watch"},
+		{"nobody is there any more", stageSettled, event{Kind: evTick, Now: dawn.Add(2 * absentGrace)}, stageEnding, "close watch, hang up"},
+		{"all files are collected", stageWritten, event{Kind: evFinish}, stageEnding, "tell finish"},
+		{"its process is gone", stageEnding, event{Kind: evExited, Process: 1}, stageOver, "end"},
+		{"its process is gone, and it is undone", stageUndoing, event{Kind: evExited, Process: 1}, stageOver, "close watch, remove, end"},
+		{"an order to a run that is over", stageOver, event{Kind: evAbort}, stageOver, ""},
+	} {
+		e := tc.e
+		if e.Now.IsZero() {
+			e.Now = dawn
+		}
+		s := ranTo(tc.from)
+		if tc.from == stageUndoing {
+			s.Parts[0].Told |= toldStop
+		}
+		got, actions, err := next(terms{Lasts: time.Second}, s, e)
+		if err != nil || got.Stage != tc.want {
+			t.Errorf("%s: %v becomes %v, want %v, error %v", tc.name, tc.from, got.Stage, tc.want, err)
+		}
+		if did := tell(actions); did != tc.do {
+			t.Errorf("%s: the agent has to %q, want %q", tc.name, did, tc.do)
+		}
+	}
+}
+
+// tell lists actions for people.
+func tell(actions []action) string {
+	names := map[doing]string{doSpawn: "spawn", doTell: "tell", doHangUp: "hang up", doKill: "kill", doBeginWatch: "begin watch", doCloseWatch: "close watch", doLog: "log", doRemove: "remove", doEnd: "end"}
+	orders := map[told]string{toldStart: " start", toldStop: " stop", toldAbort: " abort", toldFinish: " finish"}
+	text := ""
+	for _, a := range actions {
+		if text != "" {
+			text += ", "
+		}
+		text += names[a.Do] + orders[a.Order]
+	}
+	return text
+}
+
+func TestAnOrderThatComesTooLateIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		from stage
+		e    event
+		want string
+	}{
+		{stageOffered, event{Kind: evStart, Start: dawn}, errNotPrepared.Error()},
+		{stageOpening, event{Kind: evStart, Start: dawn.Add(time.Hour)}, "the start is 1h0m0s away"},
+		{stageRunning, event{Kind: evStart, Start: dawn}, errNotPrepared.Error()},
+		{stageRunning, event{Kind: evOpen}, errNotPrepared.Error()},
+		{stageUndoing, event{Kind: evStart, Start: dawn}, errNotPrepared.Error()},
+		{stageOver, event{Kind: evOpen}, errNotPrepared.Error()},
+	} {
+		tc.e.Now = dawn
+		s := ranTo(tc.from)
+		got, actions, err := next(terms{}, s, tc.e)
+		if err == nil || err.Error() != tc.want || len(actions) > 0 || got.Stage != s.Stage {
+			t.Errorf("%v: %v, %v, error %v", tc.from, got.Stage, actions, err)
+		}
+	}
+	s := newRunState(2, dawn)
+	s.Stage, s.Parts[0].State, s.Parts[1].State = stageOpening, partReady, partOpening
+	if _, _, err := next(terms{}, s, event{Kind: evStart, Now: dawn, Start: dawn}); err == nil || err.Error() != "process 2 is opening" {
+		t.Errorf("a start of processes that are not ready: %v", err)
+	}
+}
+
+// TestNoOrderOfEventsBreaksARun plays random events, and checks what must hold whatever happens.
+func TestNoOrderOfEventsBreaksARun(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		w := &playedRun{t: t, seed: seed, processes: r.IntN(4), terms: terms{Lasts: time.Duration(r.IntN(60)) * time.Second}}
+		if r.IntN(3) == 0 {
+			w.terms.Limit = 20 * time.Second
+		}
+		w.play(r)
+	}
+}
+
+// playedRun is a run of which random events are played.
+type playedRun struct {
+	t         *testing.T
+	seed      uint64
+	processes int
+	terms     terms
+
+	state   runState
+	live    []bool // processes
+	ends    []int  // of the load of each process
+	spawned []int
+	over    int
+	stopped bool // an order to end the load was given before the start was agreed
+	begun   bool // a load was made
+}
+
+func (w *playedRun) fail(format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("seed %d: "+format, append([]any{w.seed}, args...)...)
+}
+
+func (w *playedRun) play(r *rand.Rand) {
+	now := dawn
+	w.state = newRunState(w.processes, now)
+	w.live, w.ends, w.spawned = make([]bool, w.processes), make([]int, w.processes), make([]int, w.processes)
+	for step := range 400 {
+		now = now.Add(time.Duration(r.IntN(5000)) * time.Millisecond)
+		e := event{Kind: happening(r.IntN(int(evExited) + 1)), Now: now, Start: now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)}
+		if step < 20 { // else hardly any run begins
+			e.Kind = []happening{evOpen, evReady, evStart, evBegan, evHeard, evTick, evDraining, evHeard}[r.IntN(8)]
+		}
+		if step > 300 { // nobody is there any more, and kills succeed
+			e.Kind = []happening{evTick, evExited}[r.IntN(2)]
+			now = now.Add(30 * time.Second)
+			e.Now = now
+		}
+		if e.Kind >= evReady {
+			if w.processes == 0 {
+				continue
+			}
+			e.Process = 1 + r.IntN(w.processes)
+			if !w.live[e.Process-1] {
+				continue // it says nothing
+			}
+		}
+		w.happen(e)
+	}
+	if w.state.Stage != stageOver || w.over != 1 {
+		w.fail("in the end it is %v, and was over %d times: %+v", w.state.Stage, w.over, w.state)
+	}
+}
+
+func (w *playedRun) happen(e event) {
+	before := w.state
+	parts := slices.Clone(before.Parts)
+	after, actions, err := next(w.terms, before, e)
+	if !slices.Equal(parts, before.Parts) {
+		w.fail("%+v changed the state that was given", e)
+	}
+	if err != nil {
+		if len(actions) > 0 {
+			w.fail("%+v is refused, and has the actions %v", e, actions)
+		}
+		return
+	}
+	w.state = after
+	if after.Stage < before.Stage {
+		w.fail("%+v leads from %v back to %v", e, before.Stage, after.Stage)
+	}
+	if e.Kind == evStop || e.Kind == evAbort || e.Kind == evCancel {
+		w.stopped = w.stopped || before.Start.IsZero()
+	}
+	w.begun = w.begun || after.Stage >= stageRunning && after.Stage < stageUndoing
+	if e.Kind == evExited {
+		w.live[e.Process-1] = false
+	}
+	for i := range after.Parts {
+		was, is := before.Parts[i].State, after.Parts[i].State
+		if was.settled() && was != is {
+			w.fail("process %d was %s and is %s", i+1, was, is)
+		}
+		if !was.settled() && is.settled() {
+			if w.ends[i]++; w.ends[i] > 1 {
+				w.fail("the load of process %d ended twice", i+1)
+			}
+		}
+	}
+	for _, a := range actions {
+		w.act(a)
+	}
+}
+
+func (w *playedRun) act(a action) {
+	if a.Process > 0 && a.Do != doSpawn && !w.live[a.Process-1] {
+		w.fail("process %d is not alive, and has to be told %v", a.Process, a)
+	}
+	switch a.Do {
+	case doSpawn:
+		w.live[a.Process-1] = true
+		if w.spawned[a.Process-1]++; w.spawned[a.Process-1] > 1 || w.stopped {
+			w.fail("process %d is started %d times, stopped before: %v", a.Process, w.spawned[a.Process-1], w.stopped)
+		}
+	case doTell:
+		if a.Order == toldStart && (w.stopped || w.state.Stage == stageUndoing) {
+			w.fail("a start after a stop")
+		}
+	case doEnd:
+		w.over++
+		if slices.Contains(w.live, true) {
+			w.fail("it is over, and processes are alive")
+		}
+	case doRemove:
+		if w.begun {
+			w.fail("the files of a load are removed")
+		}
+	case doHangUp, doKill, doBeginWatch, doCloseWatch, doLog:
+	}
+}
+
+func TestStagesHaveNames(t *testing.T) {
+	for s := stageOffered; s <= stageOver; s++ {
+		text, _ := s.MarshalText()
+		var got stage
+		if err := got.UnmarshalText(text); err != nil || got != s || fmt.Sprint(s) != string(text) {
+			t.Errorf("%v reads as %v, %v", s, got, err)
+		}
+	}
+	if err := new(stage).UnmarshalText([]byte("\x1b[2J")); err == nil || err.Error() != `no run is "[2J"` {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,36 @@
+package report
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ofOneLoadOnly are the formats that have nothing for loads that are not added up.
+var ofOneLoadOnly = []string{"csv", "hgrm", "markdown", "perf-test"}
+
+func TestDifferentLoadsAreListedUnderOneHeadingAndNotAddedUp(t *testing.T) {
+	r := mergedBeside()
+	golden(t, "text/merged_beside_plain.txt", written(t, Text, r, Options{RunFile: "runs/orders.ktr"}))
+	golden(t, "text/merged_beside_verbose_80.txt", written(t, Text, r, Options{Verbose: true, Width: 80}))
+	golden(t, "processes/merged_beside.csv", written(t, Processes, r, Options{}))
+	if err := compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
+		t.Errorf("the document: %v", err)
+	}
+	var refused []string
+	for _, name := range slices.Sorted(maps.Keys(Formats)) {
+		if err := Formats[name](new(bytes.Buffer), r, Options{}); err != nil {
+			refused = append(refused, name)
+			if !strings.Contains(err.Error(), r.NotAddedUp) {
+				t.Errorf("the error of %s is %v", name, err)
+			}
+		}
+	}
+	if diff := cmp.Diff(ofOneLoadOnly, refused); diff != "" {
+		t.Errorf("formats that have nothing for it (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,314 @@
+package merge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// growing is a run file that a Live gets line by line.
+type growing struct {
+	name string
+	rest [][]byte
+}
+
+func grow(files ...[]byte) []*growing {
+	var all []*growing
+	for i, f := range files {
+		all = append(all, &growing{fmt.Sprintf("file %d", i), bytes.SplitAfter(bytes.TrimSuffix(f, []byte("\n")), []byte("\n"))})
+	}
+	return all
+}
+
+// to adds the next n lines, or all if there are fewer.
+func (g *growing) to(t testing.TB, l *Live, n int) {
+	t.Helper()
+	for ; n > 0 && len(g.rest) > 0; n, g.rest = n-1, g.rest[1:] {
+		if err := l.Add(g.name, g.rest[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// upTo adds the lines up to the sample of a second of the part.
+func (g *growing) upTo(t testing.TB, l *Live, seconds int) {
+	t.Helper()
+	for len(g.rest) > 0 {
+		var of result.Line
+		if err := json.Unmarshal(g.rest[0], &of); err != nil {
+			t.Fatal(err)
+		}
+		until := time.Duration(seconds) * time.Second
+		if w, s := of.Window, of.Sample; w != nil && w.End > until || s != nil && s.At > until {
+			return
+		}
+		g.to(t, l, 1)
+	}
+}
+
+// taken returns all seconds that are there.
+func taken(l *Live, elapsed time.Duration) (all []Second) {
+	for {
+		s, ok := l.Next(elapsed)
+		if !ok {
+			return all
+		}
+		all = append(all, s)
+	}
+}
+
+// liveParts are the files of a run of three hosts and five processes, some of which began late. They
+// write and read, in a warm-up too. Two of them have a second topic.
+func liveParts(t testing.TB, seed uint64, seconds int) [][]byte {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var roster []result.Member
+	for _, name := range []string{"a", "b", "c"} {
+		roster = append(roster, result.Member{Host: name, Processes: 2})
+	}
+	var files [][]byte
+	for i := range 5 {
+		p := partFile{
+			run: "r", epoch: "e", host: string(rune('a' + i/2)), process: 1 + i%2, roster: roster,
+			late: time.Duration(rng.Int64N(int64(time.Second))), plan: canned.ReadPlan(plan.Roundtrip, 120),
+			events: canned.Read(seed*10+uint64(i), seconds), trailer: trailerOf(float64(seconds)),
+		}
+		if i%2 == 1 {
+			p.change = func(h *result.Header) {
+				h.Environment.Topics = []result.Topic{{Name: "zoo", Partitions: 3}, {Name: "alarms", Partitions: 2}, h.Environment.Topic}
+				h.Environment.Topic = h.Environment.Topics[0]
+			}
+		}
+		files = append(files, p.bytes(t))
+	}
+	return files
+}
+
+// whole returns the fold of a set, before the findings that only its end shows.
+func whole(t testing.TB, files [][]byte) (*result.Fold, []stats.Window) {
+	t.Helper()
+	s := setOf(t, files...)
+	m := newMerge(s.inOrder())
+	f := result.NewFold(m.header(s.inOrder()))
+	var windows []stats.Window
+	m.each = func(w *stats.Window) { windows = append(windows, *w) }
+	if err := m.read(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	return f, windows
+}
+
+// totals are what a fold has counted, whenever it was counted.
+func totals(t testing.TB, f *result.Fold) string {
+	t.Helper()
+	var all []string
+	for _, phase := range []int{stats.Warmup, stats.Measured} {
+		w := *f.Total(phase)
+		w.Start, w.End, w.Oldest = 0, 0, 0
+		all = append(all, marshal(t, &w))
+	}
+	return strings.Join(all, "\n")
+}
+
+func liveOf(t testing.TB, files [][]byte) *Live {
+	t.Helper()
+	s := setOf(t, files...)
+	return NewLive(newMerge(s.inOrder()).header(s.inOrder()), nil)
+}
+
+func TestALiveRunHasTheSecondsOfItsResult(t *testing.T) {
+	const seconds = 8
+	for seed := range uint64(4) {
+		files := liveParts(t, seed, seconds)
+		want, windows := whole(t, files)
+		l, parts := liveOf(t, files), grow(files...)
+		var got []stats.Window
+		for s := range seconds + 3 {
+			for _, i := range rand.New(rand.NewPCG(seed, uint64(s))).Perm(len(parts)) {
+				parts[i].upTo(t, l, s)
+			}
+			for _, second := range taken(l, time.Duration(s)*time.Second+200*time.Millisecond) {
+				got = append(got, second.Windows...)
+			}
+		}
+		for _, second := range taken(l, Over) {
+			got = append(got, second.Windows...)
+		}
+		if diff := cmp.Diff(marshal(t, windows), marshal(t, got)); diff != "" {
+			t.Fatalf("seed %d: windows (-set +live):\n%s", seed, diff)
+		}
+		a, b := want.Snapshot(), l.Now().Snapshot
+		if diff := cmp.Diff(marshal(t, a), marshal(t, b)); diff != "" {
+			t.Errorf("seed %d: snapshot (-set +live):\n%s", seed, diff)
+		}
+	}
+}
+
+func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing.T) {
+	const seconds = 12
+	for seed := range uint64(12) {
+		files := liveParts(t, seed, seconds)
+		want, _ := whole(t, files)
+		l, parts := liveOf(t, files), grow(files...)
+		rng := rand.New(rand.NewPCG(seed, 3))
+		for _, p := range parts {
+			p.to(t, l, 2) // header and start
+		}
+		for elapsed := time.Duration(0); slices.ContainsFunc(parts, func(g *growing) bool { return len(g.rest) > 0 }); elapsed += 300 * time.Millisecond {
+			switch p := parts[rng.IntN(len(parts))]; rng.IntN(4) {
+			case 0:
+				l.Gone(p.name)
+			case 1:
+				p.to(t, l, 1)
+			default:
+				p.to(t, l, rng.IntN(9))
+			}
+			taken(l, elapsed)
+		}
+		taken(l, Over)
+		if diff := cmp.Diff(totals(t, want), totals(t, l.whole)); diff != "" {
+			t.Fatalf("seed %d (-set +live):\n%s", seed, diff)
+		}
+		var acknowledged int64
+		for _, h := range l.Now().Hosts {
+			acknowledged += h.Snapshot.All.Acknowledged
+		}
+		if all := l.Now().Snapshot.All.Acknowledged; acknowledged != all {
+			t.Errorf("seed %d: the hosts have %d records, and the whole %d", seed, acknowledged, all)
+		}
+	}
+}
+
+func TestTheLastSnapshotHasTheTotalsOfTheResult(t *testing.T) {
+	files := liveParts(t, 1, 6)
+	files = append(files, partFile{run: "r", epoch: "e", host: "c", process: 2, events: canned.Written(3, 4)}.bytes(t)) // it has no end
+	r, last, err := setOf(t, files...).Final(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warmup, counts := r.Warmup.Records, last.All
+	if r.Apart == nil || last.Stage != result.Finished || counts.Acknowledged != r.Records.Acknowledged+warmup.Acknowledged ||
+		last.Run.Counts.Offered != r.Records.Offered || last.Run.Response.P99.Microseconds() != r.Latency.Response.P99 {
+		t.Errorf("the result has %+v after %+v, and the snapshot %+v", r.Records, warmup, counts)
+	}
+}
+
+func TestASecondWaitsForThePartsThatGrow(t *testing.T) {
+	part := func(process int) []byte {
+		return partFile{run: "r", epoch: "e", host: "a", process: process, events: used(steady(0, 6, 100)), trailer: trailerOf(6)}.bytes(t)
+	}
+	files := [][]byte{part(1), part(2)}
+	l, parts := liveOf(t, files), grow(files...)
+	second := func(elapsed time.Duration, want int64, at int) {
+		t.Helper()
+		s, ok := l.Next(elapsed)
+		switch {
+		case !ok && want == 0:
+		case ok != (want > 0) || s.Windows[0].Acknowledged != want || s.Windows[0].End != time.Duration(at)*time.Second:
+			t.Errorf("at %s: %t, %+v, want %d records of second %d", elapsed, ok, s.Windows, want, at)
+		}
+	}
+	parts[0].upTo(t, l, 1)
+	second(1100*time.Millisecond, 100, 1) // of the other nothing is known
+	parts[1].to(t, l, 2)
+	parts[0].upTo(t, l, 2)
+	second(2100*time.Millisecond, 0, 0)
+	parts[1].upTo(t, l, 2) // also the second that it was late for
+	second(2200*time.Millisecond, 300, 2)
+	parts[0].upTo(t, l, 3)
+	second(2300*time.Millisecond, 0, 0) // not over
+	second(4400*time.Millisecond, 0, 0)
+	second(4500*time.Millisecond, 100, 3) // patience
+	parts[0].upTo(t, l, 4)
+	l.Gone(parts[1].name)
+	second(4500*time.Millisecond, 100, 4)
+	parts[0].upTo(t, l, 5)
+	parts[1].upTo(t, l, 4) // it is back, and two seconds behind
+	second(5100*time.Millisecond, 0, 0)
+	parts[1].upTo(t, l, 5)
+	second(5100*time.Millisecond, 400, 5)
+	parts[0].upTo(t, l, 7) // with the trailer
+	second(6100*time.Millisecond, 0, 0)
+	second(Over, 100, 6)
+	parts[1].upTo(t, l, 7)
+	second(6200*time.Millisecond, 0, 0)
+	second(7000*time.Millisecond, 100, 6) // it counts in second 7, which has no other
+	second(Over, 0, 0)
+}
+
+func TestAPartThatRunsAheadTakesNoMoreThanItsShare(t *testing.T) {
+	file := partFile{run: "r", epoch: "e", host: "a", process: 1, events: used(steady(0, 500, 100)), trailer: trailerOf(500)}.bytes(t)
+	l, parts := liveOf(t, [][]byte{file}), grow(file)
+	parts[0].to(t, l, 1<<20)
+	if n := len(l.loads[0].queue); n != mostQueued {
+		t.Errorf("%d seconds are kept, want %d", n, mostQueued)
+	}
+	taken(l, Over)
+	if n := l.Now().Snapshot.All.Acknowledged; n != 50_000 {
+		t.Errorf("%d records, want 50,000", n)
+	}
+}
+
+func TestALiveRunIsBrokenByItsCondition(t *testing.T) {
+	files := [][]byte{partFile{run: "r", epoch: "e", host: "a", process: 1, events: used(steady(0, 30, 100)), trailer: trailerOf(30)}.bytes(t)}
+	l, parts := NewLive(header(100), []string{"p99>1ms"}), grow(files...)
+	broken := 0
+	for s := range 30 {
+		parts[0].upTo(t, l, s)
+		for _, second := range taken(l, time.Duration(s)*time.Second) {
+			if second.Broken != "" {
+				broken++
+			}
+		}
+	}
+	if got := l.Now().Broken; broken == 0 || !strings.HasPrefix(got, "p99>1ms: 4.00ms at 1.00s") {
+		t.Errorf("%d seconds are broken by %q", broken, got)
+	}
+}
+
+func TestALiveRunHasTheNewestVitalsOfEachHost(t *testing.T) {
+	l := NewLive(header(100), nil)
+	file := grow(partFile{run: "r", epoch: "e", host: "broker", vitals: []host.Vitals{{At: time.Second, CPU: 1}, {At: 2 * time.Second, CPU: 3}}}.bytes(t))
+	file[0].to(t, l, 10)
+	switch h := l.Now().Hosts["broker"]; {
+	case h.Vitals == nil || h.Snapshot != nil:
+		t.Errorf("the host is %+v", h)
+	case h.Vitals.CPU != 3:
+		t.Errorf("its vitals are %+v", h.Vitals)
+	}
+}
+
+func TestABadLineEndsItsFileAndNoOther(t *testing.T) {
+	part := func(process int) []byte {
+		return partFile{run: "r", epoch: "e", host: "a", process: process, events: used(steady(0, 4, 100)), trailer: trailerOf(4)}.bytes(t)
+	}
+	files := [][]byte{part(1), part(2)}
+	l, parts := liveOf(t, files), grow(files...)
+	parts[0].upTo(t, l, 2)
+	bad := []byte(`{"window":{"end_ns":-5}}` + "\n")
+	err := l.Add(parts[0].name, bad)
+	if again := l.Add(parts[0].name, parts[0].rest[0]); err == nil || again == nil || again.Error() != err.Error() || !strings.HasPrefix(err.Error(), "file 0: line 7: ") {
+		t.Errorf("the errors are %v and %v", err, again)
+	}
+	parts[1].upTo(t, l, 5)
+	taken(l, 4100*time.Millisecond)
+	if n := l.Now().Snapshot.All.Acknowledged; n != 600 {
+		t.Errorf("%d records, want 600", n)
+	}
+	if err := l.Add("text", []byte("hello\n")); err == nil || !strings.Contains(err.Error(), "text: line 1: it is no run file") {
+		t.Errorf("the error is %v", err)
+	}
+}
