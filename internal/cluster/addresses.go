@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"net/netip"
+)
+
+// eachAddress returns addresses of agents, with those of a name in place of a name that has several:
+// connections to one peer must not go to one agent now and to another one later.
+func (c *Client) eachAddress(ctx context.Context, addrs []string) []string {
+	if c.dial != nil { // a network without names
+		return addrs
+	}
+	var all []string
+	for _, addr := range addrs {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			all = append(all, addr) // connecting tells what is wrong
+			continue
+		}
+		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			ips = nil // the same
+		}
+		all = append(all, spread(addr, port, ips)...)
+	}
+	return all
+}
+
+// spread returns one address for each IP address of a name, or the address itself if there is no
+// choice.
+func spread(addr, port string, ips []netip.Addr) []string {
+	if len(ips) < 2 {
+		return []string{addr}
+	}
+	var all []string
+	for _, ip := range ips {
+		all = append(all, net.JoinHostPort(ip.Unmap().String(), port))
+	}
+	return all
+}
