@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +25,6 @@ import (
 )
 
 func newAgent(env *Env) *cobra.Command {
-	printUnit := false
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Take part in loads that other hosts ask for",
@@ -59,74 +57,31 @@ host that kt tune knows; kt tune --rollback here puts them back.`,
   # started by systemd at every boot
   kt agent --key-file /etc/kt/key --join vm14 --print-unit \
       > /etc/systemd/system/kt-agent.service
-  systemctl enable --now kt-agent`,
+  systemctl enable --now kt-agent
+
+  # in Kubernetes, in containers, by Ansible: the text says how it is used
+  kt agent --print-kubernetes --max-duration 1h > kt-agents.yaml
+  kt agent --print-compose --key-file kt.key > compose.yaml
+  kt agent --ansible --key-file kt.key --join vm14 > kt-agents.yaml`,
 		Args: noArgs,
 	}
 	flags := config.NewAgent(c.Flags())
-	c.Flags().BoolVar(&printUnit, "print-unit", false, "print a systemd unit that runs the agent with these flags, and stop")
+	definePrintFlags(c)
 	completions(c, map[string][]string{"role": config.AgentRoles})
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		what, err := toPrint(c.Flags())
+		switch {
+		case err != nil:
+			return usageError(err)
+		case what != "":
+			return printAgent(c.Flags(), what, env, flags)
+		}
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
-		}
-		if printUnit && flags.AllowTune {
-			return usageError(errors.New("--print-unit: its unit runs without root, and --allow-tune needs root; start such an agent by hand, for the time of a trial"))
-		}
-		if printUnit {
-			return writeUnit(env)
 		}
 		return runAgent(c.Context(), env, flags)
 	}
 	return c
-}
-
-// unit is a systemd unit, whose ExecStart is still to be filled in.
-//
-//go:embed kt-agent.service
-var unit string
-
-// writeUnit prints the unit with the flags of this command line.
-func writeUnit(env *Env) error {
-	path, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	words := []string{quoteUnit(path)}
-	for i, arg := range env.Args {
-		if arg == "--print-unit" || arg == "--print-unit=true" {
-			continue
-		}
-		if arg, err = fromRoot(env.Args[:i], arg); err != nil {
-			return err
-		}
-		words = append(words, quoteUnit(arg))
-	}
-	_, err = fmt.Fprintf(env.Stdout, unit, strings.Join(words, " "))
-	return err
-}
-
-// fromRoot makes the path of a flag one that means the same to a service, which starts in
-// the root folder. before are the words before it.
-func fromRoot(before []string, arg string) (string, error) {
-	for _, flag := range []string{"--key-file", "--results", "--config", "--command-config"} {
-		if path, ok := strings.CutPrefix(arg, flag+"="); ok {
-			path, err := filepath.Abs(path)
-			return flag + "=" + path, err
-		}
-		if len(before) > 0 && before[len(before)-1] == flag {
-			return filepath.Abs(arg)
-		}
-	}
-	return arg, nil
-}
-
-// quoteUnit returns a word as systemd takes it.
-func quoteUnit(word string) string {
-	word = strings.NewReplacer(`%`, `%%`, `$`, `$$`, `\`, `\\`, `"`, `\"`).Replace(word)
-	if strings.ContainsAny(word, " \t'\"\\;") || word == "" {
-		return `"` + word + `"`
-	}
-	return word
 }
 
 func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/deploy"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
@@ -11,7 +12,7 @@ import (
 // be neither in it nor around it.
 func TestNoUnitSharesTheFolderOfTheJournal(t *testing.T) {
 	seen := 0
-	for line := range strings.Lines(unit) {
+	for line := range strings.Lines(deploy.Unit([]string{"kt"})) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if strings.HasPrefix(key, "#") || !strings.HasSuffix(key, "Directory") {
 			continue

@@ -112,6 +112,7 @@ func (c *Client) members(ctx context.Context, addrs []string) ([]Peer, error) {
 		known []member
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	addrs = eachAddress(ctx, addrs)
 	answers := make(chan answer, len(addrs))
 	var asking sync.WaitGroup
 	defer asking.Wait()

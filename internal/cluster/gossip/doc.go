@@ -8,8 +8,9 @@
 // derived from the shared one. Everything else goes over HTTP/2 on the same port.
 //
 // Agents may start in any order. An address to join is tried until it answers, and again
-// whenever no live member is there. Members that are gone are tried too. So a network that was
-// split becomes one again.
+// whenever no live member is there. A name may have many addresses, which may change: it is looked
+// up again, and each address is joined where no live member is. Members that are gone are tried
+// too. So a network that was split becomes one again.
 //
 // The data of a peer is bounded in length, and its characters cannot control a terminal.
 //

@@ -19,9 +19,13 @@ const (
 	retryFirst = time.Second
 	retryLast  = 30 * time.Second
 
-	// lookAfter is the interval of checks, in the table only, for a live member at an address to
+	// lookAfter is the interval of checks, in the table only, for live members at the addresses to
 	// join.
 	lookAfter = 5 * time.Second
+
+	// lookupAfter is the longest time until a name is looked up again. The answer that an agent got
+	// first may have been old, or without the agents that were about to start.
+	lookupAfter = 30 * time.Second
 
 	// mendAfter is the interval of attempts to reach a member that is gone. Memberlist forgets
 	// them, so two halves of a network would never find each other again.
@@ -31,22 +35,27 @@ const (
 	lookupTimeout = 10 * time.Second
 )
 
-// keep joins an address, and again whenever no live member is there, until ctx ends.
+// keep joins the agents at the addresses of a name, and again whenever one of them is no live
+// member, until ctx ends. It looks the name up on each try, and at least every lookupAfter, for the
+// addresses of a name change: those of a headless Service come and go with its pods.
 func (g *Gossip) keep(ctx context.Context, target string) {
 	var addrs []string // the addresses of the last lookup
+	var looked time.Time
 	wait, told := retryFirst, false
 	for ctx.Err() == nil {
-		if g.reached(addrs) {
+		if len(addrs) > 0 && len(g.missing(addrs)) == 0 && time.Since(looked) < g.scaled(lookupAfter) {
 			wait = retryFirst
 			g.pause(ctx, lookAfter)
 			continue
 		}
-		var err error
-		addrs, err = g.join(ctx, target)
+		found, err := g.join(ctx, target)
+		if looked = time.Now(); len(found) > 0 {
+			addrs = found
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && !told:
+		case err != nil && !told && !g.reached(addrs):
 			told = true
 			g.speak.say("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
 		case err == nil && told:
@@ -85,19 +94,20 @@ func (g *Gossip) exchange(ctx context.Context, all []Member, state string) {
 	}
 }
 
-// reached reports whether there is no need to join any of the addresses. One of them is this
-// agent's own, or that of a live member while this agent's name is not contested.
-func (g *Gossip) reached(addrs []string) bool {
-	if slices.ContainsFunc(addrs, g.isOwn) {
-		return true
+// missing returns the addresses to join: those that are neither this agent's own nor a live
+// member's. While this agent's name is contested, members are joined again.
+func (g *Gossip) missing(addrs []string) []string {
+	var live []Member
+	if !g.isContested() {
+		live = slices.DeleteFunc(g.table.list(time.Now()), func(m Member) bool { return m.isAway() })
 	}
-	if g.isContested() {
-		return false
-	}
-	return slices.ContainsFunc(g.table.list(time.Now()), func(m Member) bool {
-		return !m.isAway() && slices.Contains(addrs, m.Addr)
+	return slices.DeleteFunc(slices.Clone(addrs), func(addr string) bool {
+		return g.isOwn(addr) || slices.ContainsFunc(live, func(m Member) bool { return m.Addr == addr })
 	})
 }
+
+// reached reports whether at least one of the addresses is this agent's own or a live member's.
+func (g *Gossip) reached(addrs []string) bool { return len(g.missing(addrs)) < len(addrs) }
 
 // isOwn reports whether an address is this agent's. That includes loopback, for which a host's
 // name may stand on that host.
@@ -109,17 +119,31 @@ func (g *Gossip) isOwn(addr string) bool {
 	return a == g.addr || a.Port() == g.bound.Port() && (a == g.bound || g.bound.Addr().IsUnspecified() && a.Addr().IsLoopback())
 }
 
-// join exchanges tables with the agent at an address, and returns the addresses of its name.
+// join looks a name up and exchanges tables with one of the agents that are missing, and returns the
+// addresses of the name. Addresses that do not answer are passed over. One answer is enough for a
+// try: its table has the others, and what is missing then is tried next.
 func (g *Gossip) join(ctx context.Context, target string) ([]string, error) {
 	addrs, err := g.resolve(ctx, target)
-	if err != nil || g.reached(addrs) {
-		return addrs, err
+	if err != nil {
+		return nil, err
 	}
-	n, err := g.list.Join(addrs)
-	if n > 0 {
-		return addrs, nil
+	missing := g.missing(addrs)
+	// In random order, so that one address that is silent does not stand before another each time,
+	// and agents that were started together do not all ask the same one.
+	rand.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })
+	for _, addr := range missing {
+		if ctx.Err() != nil {
+			return addrs, ctx.Err()
+		}
+		var n int
+		if n, err = g.list.Join([]string{addr}); n > 0 {
+			return addrs, nil
+		}
 	}
-	return addrs, reason(err)
+	if len(missing) > 0 {
+		err = reason(err)
+	}
+	return addrs, err
 }
 
 // resolve returns the addresses of a host:port.

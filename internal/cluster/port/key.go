@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // Key is the secret that the kts of one network share.
@@ -63,13 +65,14 @@ func (k Key) Derive(purpose string) [32]byte {
 // maxKeyFile bounds a key file in bytes, with slack for space around the key.
 const maxKeyFile = 4096
 
-// ReadKey reads a key from an open file or pipe, to which only its owner may have access.
+// ReadKey reads a key from an open file or pipe, which must be private.
 func ReadKey(f *os.File) (Key, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return Key{}, err
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if mode := info.Mode().Perm(); !isPrivate(mode, ok && stat.Uid == 0) {
 		return Key{}, fmt.Errorf("others than its owner may use it (mode %04o): chmod 600 %s", mode, f.Name())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
@@ -80,4 +83,13 @@ func ReadKey(f *os.File) (Key, error) {
 		return Key{}, fmt.Errorf("it is over %d bytes long; make a key with kt keygen", maxKeyFile)
 	}
 	return ParseKey(string(text))
+}
+
+// isPrivate reports whether only its owner has access to a file. The group of a file of root may read
+// it too: that is how Kubernetes gives a Secret to a user that is not root.
+func isPrivate(mode fs.FileMode, ofRoot bool) bool {
+	if ofRoot {
+		mode &^= 0o040
+	}
+	return mode&0o077 == 0
 }

@@ -59,6 +59,25 @@ func TestParseKeyRefusesWhatKeygenDidNotWrite(t *testing.T) {
 	}
 }
 
+func TestTheGroupOfAFileOfRootMayReadItsKey(t *testing.T) {
+	for _, row := range []struct {
+		mode   os.FileMode
+		ofRoot bool
+		want   bool
+	}{
+		{0o440, true, true}, // a Secret of Kubernetes with fsGroup
+		{0o640, true, true},
+		{0o660, true, false},
+		{0o444, true, false},
+		{0o440, false, false},
+		{0o600, false, true},
+	} {
+		if got := isPrivate(row.mode, row.ofRoot); got != row.want {
+			t.Errorf("mode %04o of root (%v) is private: %v", row.mode, row.ofRoot, got)
+		}
+	}
+}
+
 // readKeyFile reads a key as --key-file does.
 func readKeyFile(path string) (Key, error) {
 	f, err := input.Open(path)
@@ -90,11 +109,18 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 	if err := os.Symlink(write("linked", k.Text(), 0o600), link); err != nil {
 		t.Fatal(err)
 	}
+	group := write("group", k.Text(), 0o640)
+	if os.Getuid() == 0 { // a file of root is another case
+		if err := os.Chown(group, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, row := range []struct{ name, path, want string }{
 		{"as kt keygen writes it", write("good", k.Text()+"\n", 0o600), ""},
 		{"with space around it, for its owner to read only", write("space", "\r\n  "+k.Text()+" \r\n", 0o400), ""},
 		{"through a link, as a secret of a container is mounted", link, ""},
-		{"its group may read it", write("group", k.Text(), 0o640), "chmod 600 " + path("group")},
+		{"its group may read it", group, "chmod 600 " + group},
+		{"its group may write to it", write("shared", k.Text(), 0o620), "chmod 600 " + path("shared")},
 		{"all may read it", write("all", k.Text(), 0o604), "chmod 600 " + path("all")},
 		{"others may write to it", write("writable", k.Text(), 0o602), "chmod 600 " + path("writable")},
 		{"not there", path("none"), "no such file"},

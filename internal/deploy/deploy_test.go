@@ -1,0 +1,213 @@
+package deploy
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/yannh/kubeconform/pkg/validator"
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// agents are some as a user may ask for them, with values that other programs would replace.
+func agents() Agents {
+	return Agents{
+		Name: "kt-agent", Version: "1.2.0+g1", Port: 7999, Join: []string{"vm14:7946"},
+		Flags:   []string{"--tags=rack-a,ssd", `--allow-topic=a "$(HOME)" ${HOME} {{ b }} %h`, "--quiet=true"},
+		KeyFile: "/home/me/the $key's {{ file }}", Owner: "1000:1001",
+	}
+}
+
+func text(t *testing.T, write func(io.Writer, Agents) error, a Agents) string {
+	t.Helper()
+	b := new(bytes.Buffer)
+	if err := write(b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
+	withKey := agents()
+	withKey.Key = "a key"
+	for _, c := range []struct {
+		file  string
+		write func(io.Writer, Agents) error
+		a     Agents
+	}{
+		{"kubernetes.yaml", Kubernetes, agents()},
+		{"kubernetes_key.yaml", Kubernetes, withKey},
+		{"compose.yaml", Compose, agents()},
+		{"ansible.yaml", Ansible, agents()},
+	} {
+		got, path := text(t, c.write, c.a), filepath.Join("testdata", c.file)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
+		}
+	}
+}
+
+// validate returns what is wrong with manifests by Kubernetes' schemas, and their kinds.
+func validate(t *testing.T, manifests string) (kinds, wrong []string) {
+	t.Helper()
+	v, err := validator.New([]string{"testdata/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json"}, validator.Opts{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range v.Validate("manifests", io.NopCloser(strings.NewReader(manifests))) {
+		switch r.Status {
+		case validator.Empty:
+		case validator.Valid:
+			signature, err := r.Resource.Signature()
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, signature.Kind)
+		case validator.Error, validator.Invalid, validator.Skipped:
+			wrong = append(wrong, r.Err.Error())
+		}
+	}
+	return kinds, wrong
+}
+
+func TestManifestsAreValidByTheSchemasOfKubernetes(t *testing.T) {
+	kinds, wrong := validate(t, text(t, Kubernetes, agents()))
+	if want := []string{"Service", "StatefulSet", "Job"}; !slices.Equal(kinds, want) || len(wrong) > 0 {
+		t.Errorf("%q are valid, want %q: %q", kinds, want, wrong)
+	}
+	a := agents()
+	a.Key = "a key"
+	kinds, wrong = validate(t, text(t, Kubernetes, a))
+	if want := []string{"Secret", "Service", "StatefulSet", "Job"}; !slices.Equal(kinds, want) || len(wrong) > 0 {
+		t.Errorf("with a key %q are valid, want %q: %q", kinds, want, wrong)
+	}
+	// A name that YAML reads as true is a name all the same.
+	a.Name = "on"
+	if kinds, wrong = validate(t, text(t, Kubernetes, a)); len(kinds) != 4 {
+		t.Errorf("%q of the name on are valid: %q", kinds, wrong)
+	}
+}
+
+func TestWhatKubernetesDoesNotKnowIsFound(t *testing.T) {
+	good := text(t, Kubernetes, agents())
+	for _, c := range []struct{ what, old, by string }{
+		{"an unknown field", "podManagementPolicy:", "podManagement:"},
+		{"a number that is a string", "maxSkew: 1", `maxSkew: "1"`},
+		{"a missing field", "          topologyKey: kubernetes.io/hostname\n", ""},
+		{"an unknown field of a container", "startupProbe:", "startProbe:"},
+		{"an unknown kind", "kind: Job", "kind: Jobs"},
+	} {
+		bad := strings.Replace(good, c.old, c.by, 1)
+		if _, wrong := validate(t, bad); bad == good || len(wrong) != 1 {
+			t.Errorf("%s: found wrong: %q", c.what, wrong)
+		}
+	}
+}
+
+// pod is what the test reads of a pod.
+type pod struct {
+	Kind string `yaml:"kind"`
+	Spec struct {
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Args []string `yaml:"args"`
+				} `yaml:"containers"`
+			} `yaml:"spec"`
+		} `yaml:"template"`
+	} `yaml:"spec"`
+}
+
+func TestAnAgentGetsItsFlagsAsTheyWereGiven(t *testing.T) {
+	want := []string{"agent", "--key-file=/etc/kt/key", "--join=kt-agent:7999,vm14:7946", "--bind=0.0.0.0:7999"}
+	want = append(want, agents().Flags...)
+	var set pod
+	for d := yaml.NewDecoder(strings.NewReader(text(t, Kubernetes, agents()))); set.Kind != "StatefulSet"; {
+		set = pod{}
+		if err := d.Decode(&set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, unescaped(set.Spec.Template.Spec.Containers[0].Args)); diff != "" {
+		t.Errorf("in Kubernetes (-want +got):\n%s", diff)
+	}
+	var file struct {
+		Services map[string]struct {
+			Command []string `yaml:"command"`
+		} `yaml:"services"`
+		Secrets map[string]struct {
+			File string `yaml:"file"`
+		} `yaml:"secrets"`
+	}
+	if err := yaml.Unmarshal([]byte(text(t, Compose, agents())), &file); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, unescaped(file.Services["kt-agent"].Command)); diff != "" {
+		t.Errorf("in a compose file (-want +got):\n%s", diff)
+	}
+	if got := unescaped([]string{file.Secrets["key"].File})[0]; got != agents().KeyFile {
+		t.Errorf("the key is read from %q", got)
+	}
+}
+
+// unescaped returns arguments as Kubernetes and compose pass them on: they replace $$ by $.
+func unescaped(args []string) []string {
+	var all []string
+	for _, arg := range args {
+		all = append(all, strings.ReplaceAll(arg, "$$", "$"))
+	}
+	return all
+}
+
+func TestAPlayWritesTheUnit(t *testing.T) {
+	var plays []struct {
+		Vars  map[string]string `yaml:"vars"`
+		Tasks []struct {
+			Copy struct {
+				Dest    string    `yaml:"dest"`
+				Content yaml.Node `yaml:"content"`
+			} `yaml:"ansible.builtin.copy"`
+		} `yaml:"tasks"`
+	}
+	if err := yaml.Unmarshal([]byte(text(t, Ansible, agents())), &plays); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range plays[0].Tasks {
+		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
+			continue
+		}
+		if got := task.Copy.Content; got.Value != agents().Unit() || got.Tag != "!unsafe" {
+			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, agents().Unit())
+		}
+		return
+	}
+	t.Error("no task writes it")
+}
+
+func TestAGroupOfAgentsHasANameOfDNS(t *testing.T) {
+	for s, ok := range map[string]bool{
+		"kt-agent": true, "a": true, "a1": true, "": false, "1a": false, "a-": false, "A": false, "a_b": false, "a.b": false,
+		strings.Repeat("a", 40): true, strings.Repeat("a", 41): false, "a\nb": false,
+	} {
+		if err := CheckName(s); (err == nil) != ok {
+			t.Errorf("CheckName(%q) = %v", s, err)
+		}
+	}
+}
