@@ -468,7 +468,7 @@ func (s *session) tick() {
 // followFiles keeps copies of the run files of a host, from the moment when they are known.
 func (s *session) followFiles(r *remote) {
 	follow := func(process int, id string, take func(line []byte)) {
-		if id == "" || r.following.ids[id] {
+		if id == "" || r.following.ids[id] || s.stage >= stepCollecting {
 			return
 		}
 		r.following.ids[id] = true

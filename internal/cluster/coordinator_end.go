@@ -133,7 +133,12 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	done := make(chan []fetched, 1)
 	most, tell := fileMost(s.elapsed()), s.tell(fetching)
 	go func() {
-		done <- s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
+		got := s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
+		for _, r := range s.hosts { // the files of a host that is lost may still be followed
+			r.following.stop()
+			r.following.live.Wait()
+		}
+		done <- got
 		tell(hostNews{}) // wakes until
 	}()
 	var all []fetched
