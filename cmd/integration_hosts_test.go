@@ -163,9 +163,9 @@ func (h *hosts) collect(host, run string) []byte {
 }
 
 // agent starts an agent, and returns once it listens.
-func (h *hosts) agent(host, role string, flags ...string) *exec.Cmd {
+func (h *hosts) agent(host, role string) *exec.Cmd {
 	h.t.Helper()
-	c := h.command(host, append([]string{"agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"]}, flags...)...)
+	c := h.command(host, "agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"])
 	said, err := c.StderrPipe()
 	if err != nil {
 		h.t.Fatal(err)
