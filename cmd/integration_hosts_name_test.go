@@ -16,6 +16,7 @@ import (
 // Agents in pods join by the name of a headless Service, which has the addresses of all of them. Here
 // it is a name with several lines in the hosts file of each host.
 func TestAgentsJoinByANameWithManyAddresses(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
