@@ -383,12 +383,6 @@ func (t *text) verdict(r result.Result) {
 	t.errors("errors", r.Errors)
 }
 
-func (t *text) notValid(r result.Result) {
-	if !r.Valid {
-		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
-	}
-}
-
 // ceiling says how near a load came to what this host can offer, and reports whether that is known to be too
 // low; "": it is not known.
 func ceiling(r result.Result) (text string, low bool) {

@@ -81,3 +81,10 @@ func lateBy(reason string) time.Duration {
 	}
 	return 0
 }
+
+// notValid tells why the run is not valid.
+func (t *text) notValid(r result.Result) {
+	if !r.Valid {
+		t.sentence("NOT VALID", bad, strings.Join(invalid(r), "; "))
+	}
+}

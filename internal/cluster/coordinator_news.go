@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// apply handles a notice of a host.
+func (s *session) apply(r *remote, n notice) {
+	n.Now = time.Now()
+	n.Session = sessionView{
+		Running: s.stage >= stepRunning && s.stage != stepUndoing, Stopped: s.end.stopped, OverFor: -1, Name: r.peer.Name, Run: s.order.Run, Clock: s.c.Now,
+	}
+	if !s.overAt.IsZero() {
+		n.Session.OverFor = n.Now.Sub(s.overAt)
+	}
+	for _, o := range s.hosts {
+		n.Session.Others = n.Session.Others || o != r && len(o.state.Parts) > 0 && o.state.settled()
+	}
+	var said []string
+	r.state, said = r.state.after(n)
+	for _, text := range said {
+		s.c.Log(text)
+	}
+}
+
+// take handles news of one host. Before the start it returns any problem of a host as an error.
+func (s *session) take(n hostNews) error {
+	r := n.from
+	early := s.stage < stepRunning && !s.end.leaving
+	switch {
+	case r == nil:
+		return nil
+	case n.text != "":
+		s.c.Log(n.text)
+	case n.clock != nil:
+		s.apply(r, notice{Heard: true})
+		r.clocks.take(*n.clock)
+		if moved := r.clocks.moved(*n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
+			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
+		}
+	case n.status != nil:
+		s.apply(r, notice{Status: n.status})
+		s.followFiles(r)
+		if early {
+			return r.problem()
+		}
+	default:
+		return s.unanswered(r, n.err, early)
+	}
+	return nil
+}
+
+// clockStep is the change from which on a clock was set between the comparison and the start:
+// no clock drifts that much in a few seconds.
+const clockStep = 20 * time.Millisecond
+
+// problem returns what hinders the start on a host.
+func (r *remote) problem() error {
+	if r.state.ended() || r.state.Stage == stageUndoing {
+		return fmt.Errorf("%s has ended the run", r.peer.Name)
+	}
+	for i := range r.state.Parts {
+		if p := &r.state.Parts[i]; p.State == partFailed || p.State == partGone {
+			return fmt.Errorf("%s, process %d: %s", r.peer.Name, i+1, p.Text)
+		}
+	}
+	return nil
+}
+
+// unanswered handles a request for the state of a run that failed.
+func (s *session) unanswered(r *remote, err error, early bool) error {
+	atWork, isUnknown := isUnknown(err)
+	var said *agentError
+	switch {
+	case early && errors.As(err, &said):
+		return fmt.Errorf("%s refuses: %w", r.peer.Name, err)
+	case early && (!errors.Is(err, context.DeadlineExceeded) || time.Since(r.state.Heard) > hangAfter):
+		return fmt.Errorf("%s: %w", r.peer.Name, unanswered(err, hangAfter))
+	case isUnknown:
+		s.apply(r, notice{Unknown: &unknown{atWork, err.Error()}})
+	case errors.As(err, &said):
+		s.apply(r, notice{Heard: true})
+	}
+	return nil
+}
+
+// tick does everything that depends on the time: deadlines, hosts that fall silent or come
+// back, and the observer.
+func (s *session) tick() {
+	now := time.Now()
+	if !s.end.deadline.IsZero() && now.After(s.end.deadline) {
+		s.loseLate()
+	}
+	over := s.stage >= stepRunning && s.stage != stepUndoing
+	for _, r := range s.hosts {
+		h := &r.state
+		known := h.canOrder() || h.ended() || !s.end.stopped && h.atWork(now) // orphans cannot be stopped, so a stopped run does not wait for them
+		if known && h.Contact != contactLost && !h.settled() {
+			over = false
+		}
+	}
+	if lasts := s.hosts[0].offer.Lasts; !s.end.stopped && lasts > 0 && s.elapsed() < lasts {
+		over = false // hosts that are away are still making their load
+	}
+	switch {
+	case !over:
+		s.overAt = time.Time{}
+	case s.overAt.IsZero():
+		s.overAt = now
+	}
+	for _, r := range s.hosts {
+		s.apply(r, notice{})
+		for i := range r.state.Parts {
+			if r.state.away() {
+				s.live.gone(fileName(r.peer.Name, i+1))
+			}
+		}
+	}
+	s.show(false)
+}
+
+// followFiles keeps copies of the run files of a host, from the moment when they are known.
+func (s *session) followFiles(r *remote) {
+	follow := func(process int, id string, take func(line []byte)) {
+		if id == "" || r.following.ids[id] || s.stage >= stepCollecting {
+			return
+		}
+		r.following.ids[id] = true
+		p := &r.offer.Part
+		f := s.copies.copyOf(fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}, take)
+		r.following.start(f)
+	}
+	for i := range r.state.Parts {
+		name, maker := fileName(r.peer.Name, i+1), i == 0 && r == s.hosts[0]
+		follow(i+1, r.state.Parts[i].RunID, func(line []byte) {
+			if maker {
+				s.live.learn(line)
+			}
+			s.live.add(name, line)
+		})
+	}
+	name := fileName(r.peer.Name, 0)
+	follow(0, r.state.VitalsID, func(line []byte) { s.live.add(name, line) })
+}

@@ -1,0 +1,212 @@
+package cluster
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
+// its end. With follow it goes on as the file grows, and returns when that is complete. An error of the copy
+// itself is an agentError.
+func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64, follow bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the rest of a body that is not wanted
+	path := fmt.Sprintf("/v1/files/%s?offset=%d", f.want.RunID, f.size)
+	if follow {
+		path += "&follow=1"
+	}
+	response, err := c.send(ctx, http.MethodGet, addr, path, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
+	body := io.Reader(response.Body)
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = gzip.NewReader(body); err != nil {
+			return err
+		}
+	}
+	timer := time.AfterFunc(fetchTimeout, cancel)
+	defer timer.Stop()
+	b := make([]byte, 64<<10)
+	for most == 0 || f.size < most {
+		piece := b
+		if most > 0 {
+			piece = b[:min(int64(len(b)), most-f.size)]
+		}
+		if follow {
+			timer.Stop() // a file that grows may rest
+		} else {
+			timer.Reset(fetchTimeout)
+		}
+		n, err := body.Read(piece)
+		if n > 0 {
+			if err := f.add(piece[:n]); err != nil {
+				return &agentError{error: err}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// Times and limits of fetching run files.
+const (
+	fetchTimeout = 30 * time.Second // for a listing, and without a byte
+	fetchRetries = 5                // attempts in a row without a byte
+	fetchAtOnce  = 4                // hosts at a time; more do not make one network faster
+	retryMost    = 2 * time.Second  // the longest wait between two attempts
+)
+
+// retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
+// agentError is final.
+func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
+	wait := 100 * time.Millisecond
+	for left := fetchRetries; ; {
+		progress, err := do(ctx)
+		var said *agentError
+		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
+			return err
+		}
+		if progress {
+			left, wait = fetchRetries, 100*time.Millisecond
+		}
+		if left--; left < 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, retryMost)
+	}
+}
+
+// fetched are the run files and the problems of one peer.
+type fetched struct {
+	files    []gotFile
+	problems []error
+	answered bool // it told which files it has
+}
+
+type gotFile struct {
+	entry fileEntry
+	*copyFile
+}
+
+// list asks an agent for the files of a run.
+func (c *Client) list(ctx context.Context, addr, run string) (filesFound, error) {
+	var found filesFound
+	err := retry(ctx, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+		defer cancel()
+		return false, c.call(ctx, http.MethodGet, addr, runPath(run, "files"), nil, &found)
+	})
+	return found, err
+}
+
+// fetchAll completes the copies of the files of a run from all peers, a few peers at a time. wanted reports
+// whether a file is wanted; nil: all are. most bounds the bytes of one file.
+func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted func(*Peer, fileEntry) bool, most int64, to *copies) []fetched {
+	all := make([]fetched, len(peers))
+	slots := make(chan struct{}, fetchAtOnce)
+	var fetching sync.WaitGroup
+	for i, p := range peers {
+		fetching.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			found, err := c.list(ctx, p.Addr, run)
+			if err != nil {
+				all[i].problems = []error{err}
+				return
+			}
+			all[i].answered = true
+			for _, e := range found.Files {
+				if wanted != nil && !wanted(&p, e) {
+					continue
+				}
+				if !all[i].fetch(ctx, c, &p, e, run, most, to) {
+					return
+				}
+			}
+		})
+	}
+	fetching.Wait()
+	return all
+}
+
+// fetch completes the copy of one file. It reports whether the agent can be trusted.
+func (g *fetched) fetch(ctx context.Context, c *Client, p *Peer, e fileEntry, run string, most int64, to *copies) bool {
+	f, err := c.file(ctx, p.Addr, e, run, most, to)
+	if err != nil {
+		g.problems = append(g.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+		return !errors.Is(err, errForeign)
+	}
+	g.files = append(g.files, gotFile{e, f})
+	return true
+}
+
+// file completes the copy of a listed file.
+func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string, most int64, to *copies) (*copyFile, error) {
+	switch {
+	case e.Run != run && e.Epoch != run:
+		return nil, errForeign
+	case e.Bytes > most:
+		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
+	}
+	f := to.copyOf(e, nil)
+	release, err := f.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if f.whole && f.size >= e.Bytes { // another agent has it too
+		return f, nil
+	}
+	f.most = max(f.most, e.Bytes)
+	if f.file == nil { // nothing was followed, or could be written
+		if err := f.restart(e.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	err = retry(ctx, func(ctx context.Context) (bool, error) {
+		before := f.size
+		if f.size >= e.Bytes {
+			return true, nil
+		}
+		err := c.pull(ctx, addr, f, e.Bytes, false)
+		if err == nil && f.size < e.Bytes {
+			err = io.ErrUnexpectedEOF
+		}
+		return f.size > before, err
+	})
+	if err == nil {
+		err = f.complete()
+	}
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, f.discard())
+	}
+	return f, err
+}
+
+// restart begins the copy of a file of some size anew.
+func (f *copyFile) restart(size int64) error {
+	if err := errors.Join(f.discard(), f.of.quota.enough(size)); err != nil {
+		return err
+	}
+	f.size, f.sum, f.head, f.line = 0, sha256.New(), header{}, lines{}
+	return f.create()
+}
