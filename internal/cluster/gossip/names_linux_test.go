@@ -133,9 +133,6 @@ func TestPodsThatComeAndGoAreFoundByTheNextLookup(t *testing.T) {
 	b, _ := pod(t, 22, "pods.test", port)
 	seen := lookups("pods.test")
 	eventually(t, "b looks the name up", func() bool { return lookups("pods.test") > seen })
-	if got := states(b); !slices.Equal(got, []string{"pod-22 alive"}) {
-		t.Fatalf("b sees %q by its own address alone", got)
-	}
 	name("pods.test", "127.1.0.21", "127.1.0.22")
 	sees(t, a, "pod-21 alive", "pod-22 alive")
 	sees(t, b, "pod-21 alive", "pod-22 alive")
