@@ -33,8 +33,8 @@ func (t *text) limits(r result.Result) {
 	t.draw(g)
 }
 
-// LimitWords returns what is to be said of a limit: its value, a note, and whether it is held. There is always a value or
-// a note. The note beside the value of a stretch says how many stretches held.
+// LimitWords returns the cells of a limit in a table: its value, a note, and yes or NO for held. A limit without a
+// value has a note with the reason. The note of a limit over stretches says how many of them held.
 func LimitWords(l *result.Limit) (value, note, held string) {
 	note, held = l.Note, "NO"
 	if l.Held {

@@ -373,15 +373,7 @@ func TestASourceIsAnAddressANetworkOrThisMachine(t *testing.T) {
 }
 
 func TestAGossipConnectionIsReadAsFarAsItsBound(t *testing.T) {
-	key := newKey()
-	a := serve(t, Options{Key: key}, nil)
-	c, err := Dial(t.Context(), a.addr, key, Gossip)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	far := <-a.Gossip()
-	defer far.Close()
+	_, c, far := gossiping(t)
 	go func() { _, _ = io.Copy(c, bytes.NewReader(make([]byte, 2*gossipBytes))) }()
 	go func() { _, _ = io.Copy(far, bytes.NewReader(make([]byte, 2*gossipBytes))) }()
 	for name, side := range map[string]net.Conn{"that listens": far, "that dials": c} {

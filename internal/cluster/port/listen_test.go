@@ -39,16 +39,23 @@ func TestRequestsGoOverOneConnectionOfHTTP2(t *testing.T) {
 	}
 }
 
-func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
+// gossiping returns an agent, and both ends of a gossip connection to it.
+func gossiping(t *testing.T) (a *agent, c, far net.Conn) {
+	t.Helper()
 	key := newKey()
-	a := serve(t, Options{Key: key}, nil)
+	a = serve(t, Options{Key: key}, nil)
 	c, err := Dial(t.Context(), a.addr, key, Gossip)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	far := <-a.Gossip()
-	defer far.Close()
+	t.Cleanup(func() { _ = c.Close() })
+	far = <-a.Gossip()
+	t.Cleanup(func() { _ = far.Close() })
+	return a, c, far
+}
+
+func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
+	a, c, far := gossiping(t)
 	go func() { _, _ = c.Write([]byte("hello")) }()
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(far, got); err != nil || string(got) != "hello" {

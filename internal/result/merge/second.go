@@ -178,7 +178,7 @@ func (s *wholeSecond) to(f *result.Fold) []stats.Window {
 		f.AddWindow(w)
 	}
 	if s.at > 0 {
-		s.sample = BusyTogether(s.at, s.usages)
+		s.sample = busyTogether(s.at, s.usages)
 		f.AddSample(s.sample)
 	}
 	return windows

@@ -21,10 +21,10 @@ func (u Usage) idle() Usage {
 	return Usage{u.Host, u.Machine, host.Sample{Cores: u.Cores, HostCores: u.HostCores, NetSpeed: u.NetSpeed}}
 }
 
-// BusyTogether adds up the use of processes and hosts over the interval that ends at at. The network
+// busyTogether adds up the use of processes and hosts over the interval that ends at at. The network
 // of a host and the CPUs of a machine count once, however many processes there are. The
 // processes of a machine may use no more cores than it has.
-func BusyTogether(at time.Duration, all []Usage) host.Sample {
+func busyTogether(at time.Duration, all []Usage) host.Sample {
 	sum := host.Sample{At: at}
 	type machine struct{ cpu, seconds, own, cores float64 } // of its processes: core-seconds, and cores they may use
 	type nic struct{ sent, speed int64 }

@@ -13,7 +13,7 @@ func TestTheCoresOfAMachineCountOnce(t *testing.T) {
 			Interval: time.Second, ProcessCPU: 1, HostCPU: 3, Cores: 4, HostCores: 4, NetSent: 10, NetSpeed: 100,
 		}}
 	}
-	got := BusyTogether(time.Minute, []Usage{on("a", "one"), on("a", "one"), on("b", "b"), on("c", "one"), on("d", "d").idle()})
+	got := busyTogether(time.Minute, []Usage{on("a", "one"), on("a", "one"), on("b", "b"), on("c", "one"), on("d", "d").idle()})
 	want := host.Sample{
 		At: time.Minute, Interval: time.Second, ProcessCPU: 4, HostCPU: 6, Cores: 12, HostCores: 12, NetSent: 30, NetSpeed: 400,
 	}
