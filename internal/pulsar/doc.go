@@ -1,0 +1,2 @@
+// Package pulsar carries a load on Pulsar.
+package pulsar

@@ -1,0 +1,2 @@
+// Package rabbitmq carries a load on RabbitMQ.
+package rabbitmq
