@@ -76,7 +76,11 @@ func (b *lab) load(l study.Load) (*load, error) {
 		}
 		asked.Security = config.Security{}
 	}
-	return checkLoad(b.env.silent(), &asked) // a study would say the same of every run
+	ld, err := checkLoad(b.env.silent(), &asked) // a study would say the same of every run
+	if err == nil && ld.kafka == nil && ld.Plan.Writes() {
+		ld.Plan.Topic.Delete = true // only the run itself can delete what it made there
+	}
+	return ld, err
 }
 
 // warn gives a warning once.

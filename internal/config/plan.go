@@ -26,10 +26,13 @@ func (b *builder) plan() plan.Plan {
 	f := b.f
 	p := f.run.Plan
 	p.Command, p.Engine, p.Verify = f.command, plan.Engine(f.engine), f.verify || f.run.LedgerFile != ""
-	if b.given("url") && b.chosen("bootstrap-server", "url") == "url" {
-		p.URL = b.url()
-	} else {
+	switch brokers, isKafka := strings.CutPrefix(f.url, "kafka://"); {
+	case !b.given("url") || b.chosen("bootstrap-server", "url") != "url":
 		p.Bootstrap = b.bootstrap()
+	case isKafka: // where a study varies the system
+		p.Bootstrap = named(strings.Split(strings.TrimSuffix(brokers, "/"), ","))
+	default:
+		p.URL = b.url()
 	}
 	p.Topic = b.topic()
 	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}

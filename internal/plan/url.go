@@ -67,7 +67,7 @@ func ParseURL(text string) (*url.URL, error) {
 	}
 	i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == u.Scheme })
 	if i < 0 || u.Opaque != "" {
-		return nil, errors.New("write amqp://USER@HOST:PORT/VHOST or pulsar://HOST:PORT/TENANT/NAMESPACE, with amqps or pulsar+ssl for TLS; brokers of Kafka go with --bootstrap-server")
+		return nil, errors.New("write amqp://USER@HOST:PORT/VHOST or pulsar://HOST:PORT/TENANT/NAMESPACE, with amqps or pulsar+ssl for TLS; brokers of Kafka go with --bootstrap-server, or as kafka://HOST:PORT,HOST:PORT")
 	}
 	if u.Hostname() == "" {
 		return nil, errors.New("it names no host")
