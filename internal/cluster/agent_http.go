@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -193,12 +193,15 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = f.Close() }() // it was only read from
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := &fileWriter{to: w, control: http.NewResponseController(w)}
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		w.Header().Set("Content-Encoding", "gzip")
-		out.zip = gzip.NewWriter(w)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), codec.StreamName) {
+		w.Header().Set("Content-Encoding", codec.StreamName)
+		out.zip, err = codec.NewStreamWriter(w)
 		out.to = out.zip
 	}
-	if err := out.copy(r.Context(), f, offset, r.FormValue("follow") == "1"); err != nil {
+	if err == nil {
+		err = out.copy(r.Context(), f, offset, r.FormValue("follow") == "1")
+	}
+	if err != nil {
 		panic(http.ErrAbortHandler) // so that the peer does not take it for the end of the file
 	}
 }
@@ -206,7 +209,7 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 // fileWriter writes a run file to a peer.
 type fileWriter struct {
 	to      io.Writer
-	zip     *gzip.Writer // may be nil
+	zip     *codec.StreamWriter // may be nil
 	control *http.ResponseController
 	flushed time.Time
 	idle    bool // nothing was written since
@@ -243,13 +246,19 @@ func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookAgain):
+		case <-time.After(untilLook(time.Now())):
 		}
 	}
 	if o.zip == nil {
 		return nil
 	}
 	return o.zip.Close()
+}
+
+// untilLook returns the time until the next look at files. All files are looked at together, so that
+// the agent wakes up once, and what they have leaves in few packets.
+func untilLook(now time.Time) time.Duration {
+	return now.Truncate(lookAgain).Add(lookAgain).Sub(now)
 }
 
 // flush sends what was written, once in flushEvery.

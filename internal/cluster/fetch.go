@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kt-bench/kt/internal/codec"
 )
 
 // pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
@@ -28,10 +29,13 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	body := io.Reader(response.Body)
-	if response.Header.Get("Content-Encoding") == "gzip" {
-		if body, err = gzip.NewReader(body); err != nil {
+	if response.Header.Get("Content-Encoding") == codec.StreamName {
+		zip, err := codec.NewStreamReader(body)
+		if err != nil {
 			return err
 		}
+		defer func() { _ = zip.Close() }() // it has nothing to write
+		body = zip
 	}
 	timer := time.AfterFunc(fetchTimeout, cancel)
 	defer timer.Stop()
