@@ -266,7 +266,7 @@ func (a *agent) look(ctx context.Context) *looked {
 		return l
 	}
 	for _, m := range g.Members() {
-		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State})
+		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State, Rival: m.Rival})
 	}
 	return l
 }

@@ -60,6 +60,7 @@ type member struct {
 	Tags  []string `json:"tags,omitempty"`
 	Addr  string   `json:"address"`
 	State string   `json:"state"`
+	Rival string   `json:"rival,omitempty"` // address of another agent that presented this name of late
 }
 
 // offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to
@@ -330,7 +331,7 @@ func (l *looked) check() error {
 		m := &l.Members[i]
 		i := Info{Name: m.Name, Role: m.Role, Tags: m.Tags}.clean()
 		m.Name, m.Role, m.Tags = i.Name, i.Role, i.Tags
-		m.Addr, m.State = clean(m.Addr, 256), clean(m.State, 64)
+		m.Addr, m.State, m.Rival = clean(m.Addr, 256), clean(m.State, 64), clean(m.Rival, 256)
 	}
 	return nil
 }

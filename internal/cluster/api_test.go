@@ -206,7 +206,7 @@ func bodies(o *offer) []checked {
 		o, &openOrder{[]int{1}}, &stopOrder{text}, &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}, &nothing{},
 		&TuneOrder{TuneSet, "s", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}},
 		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
-		&looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive"}}},
+		&looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive", "1:2"}}},
 		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Parts: []partStatus{
 			{State: partRunning, RunID: "R", Load: Load{true, 1, 2}}, {State: partDone, Ended: &Ended{Text: text}}, {State: partGone, Text: text},
 		}},

@@ -35,6 +35,7 @@ type Peer struct {
 	Info
 	Addr  string
 	State string // "alive" if it answered, else its state in the gossip, or "unreachable"
+	Rival string // address of another agent of this name; "": none is known
 
 	Use
 	Run     string // the name of its current run; "": idle
@@ -85,6 +86,7 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 	}
 	asking.Wait()
 	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
+	pairRivals(peers)
 	var errs []error
 	for _, p := range peers {
 		if p.Err == nil {
@@ -93,6 +95,15 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 		errs = append(errs, p.Err)
 	}
 	return peers, noAnswer(errs)
+}
+
+// pairRivals sets the rivals of agents with the same name that both answered. The peers are sorted by name.
+func pairRivals(peers []Peer) {
+	for i := 1; i < len(peers); i++ {
+		if a, b := &peers[i-1], &peers[i]; a.Name == b.Name && a.Err == nil && b.Err == nil {
+			a.Rival, b.Rival = b.Addr, a.Addr
+		}
+	}
 }
 
 // noAnswer returns the error for agents of which none answers, with advice. An agent that
@@ -145,7 +156,7 @@ func fromGossip(who Peer, known []member) []Peer {
 		if m.State == gossip.Left {
 			continue
 		}
-		p := Peer{Info: Info{Name: m.Name, Role: m.Role, Tags: m.Tags}, Addr: m.Addr, State: m.State}
+		p := Peer{Info: Info{Name: m.Name, Role: m.Role, Tags: m.Tags}, Addr: m.Addr, State: m.State, Rival: m.Rival}
 		if m.Name == who.Name {
 			p.Addr = who.Addr // it works, and the advertised one may not from here
 		}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -51,7 +50,7 @@ type Gossip struct {
 	loops   sync.WaitGroup
 	closing sync.Once
 
-	contested atomic.Int64 // the end of a conflict about this agent's name, in ns since 1970
+	contest contest // about this agent's name
 
 	updating sync.Mutex // one Update at a time
 	closed   bool       // guarded by updating
@@ -159,8 +158,9 @@ func settings(key *port.Key) *memberlist.Config {
 // the last ten minutes.
 func (g *Gossip) Members() []Member {
 	g.mu.Lock()
-	self := Member{g.info.clone(), g.addr.String(), Alive, g.since, g.start}
+	self := Member{Info: g.info.clone(), Addr: g.addr.String(), State: Alive, Since: g.since, start: g.start}
 	g.mu.Unlock()
+	self.Rival = g.contest.rival(time.Now())
 	all := append(g.table.list(time.Now()), self)
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return all

@@ -325,8 +325,11 @@ func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 		})
 	}
 	sees(t, second, "a alive", "b alive")
-	if got := a.Members()[1].Addr; got != first.Addr() {
-		t.Errorf("a sees b at %s, want the first at %s", got, first.Addr())
+	if b := a.Members()[1]; b.Addr != first.Addr() || b.Rival != second.Addr() {
+		t.Errorf("a sees b at %s and its rival at %s, want the first at %s and the second at %s", b.Addr, b.Rival, first.Addr(), second.Addr())
+	}
+	if b := second.Members()[1]; b.Addr != second.Addr() || b.Rival != first.Addr() {
+		t.Errorf("the second sees itself at %s and its rival at %s, want %s and %s", b.Addr, b.Rival, second.Addr(), first.Addr())
 	}
 	// When the second goes, the first is still there.
 	if err := second.Close(); err != nil {

@@ -70,6 +70,25 @@ func bye(t *table, now time.Time)     { t.goodbye("a", "S1", now) }
 
 func byeOfOld(t *table, now time.Time) { t.goodbye("a", "S0", now) }
 
+func TestARivalIsListedUntilItHasBeenSilentForLong(t *testing.T) {
+	tab, start := newTable(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rival := func(after time.Duration) string { return tab.list(start.Add(after))[0].Rival }
+	here(tab, start)
+	tab.rival("a", "10.0.0.2:7946", start)
+	tab.rival("unknown", "10.0.0.3:7946", start)
+	if got := rival(rivalHolds); got != "10.0.0.2:7946" {
+		t.Errorf("the rival is %q", got)
+	}
+	if got := rival(rivalHolds + time.Second); got != "" {
+		t.Errorf("a rival that is silent is still %q", got)
+	}
+	tab.rival("a", "10.0.0.2:7946", start)
+	here(tab, start.Add(time.Second))
+	if got := rival(2 * time.Second); got != "" {
+		t.Errorf("after the member joined anew the rival is %q", got)
+	}
+}
+
 func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	tab, now := newTable(), time.Now()
 	for i := range maxMembers {
