@@ -1,9 +1,7 @@
 package merge
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -58,12 +56,8 @@ type brokerSum struct {
 // read adds the vitals of a file from one time to another, both from the start of the file. An
 // interval counts if its middle lies between them.
 func (b *busySum) read(s *runFile, from, to time.Duration) error {
-	lines := s.lines()
-	for {
-		l, err := lines.Next()
+	for l, err := range s.content() {
 		switch {
-		case errors.Is(err, io.EOF):
-			return nil
 		case err != nil:
 			return fmt.Errorf("%s: %w", s.name, err)
 		case l.Vitals == nil || l.Vitals.Interval <= 0:
@@ -77,6 +71,7 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
 	}
+	return nil
 }
 
 // add adds vitals. A resource that could not be read is missing in them, or 0. It adds no seconds,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -127,9 +128,9 @@ func (s *runFile) checkHeader() error {
 	return nil
 }
 
-// lines reads the good lines of the file from its start.
-func (s *runFile) lines() *result.Lines {
-	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood)
+// content returns the good lines of the file.
+func (s *runFile) content() iter.Seq2[result.Line, error] {
+	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood).All()
 }
 
 // host returns the name of the host that the part ran on.
@@ -237,17 +238,15 @@ func (s *runFile) lasted() (d time.Duration) {
 	if s.trailer != nil {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
 	}
-	for lines := s.lines(); ; {
-		l, err := lines.Next()
+	for l := range s.content() { // an error is reported when the file is merged
 		switch {
-		case err != nil: // reported when the file is merged
-			return d
 		case l.Window != nil:
 			d = max(d, l.Window.End)
 		case l.Vitals != nil:
 			d = max(d, l.Vitals.At)
 		}
 	}
+	return d
 }
 
 // began returns the start of the load, by the coordinator's clock if the parts agreed on a start.
