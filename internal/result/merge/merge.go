@@ -120,18 +120,14 @@ func (m *merge) align() {
 // number numbers the processes of each host that were not started together, if they have no number
 // or the same one.
 func (m *merge) number() {
-	type place struct {
-		host   string
-		number int
-	}
-	taken := make(map[place]int)
+	taken := make(map[string]int) // by label
 	for _, p := range m.parts {
-		taken[place{p.host(), p.number}]++
+		taken[p.label()]++
 	}
 	next := make(map[string]int)
 	for _, p := range m.parts {
 		alone := p.header.Part == nil || p.header.Part.Epoch == ""
-		if alone && (p.number == 0 || taken[place{p.host(), p.number}] > 1) {
+		if alone && (p.number == 0 || taken[p.label()] > 1) {
 			next[p.host()]++
 			p.number = next[p.host()]
 		}
@@ -183,7 +179,9 @@ func (m *merge) chooseCounted() {
 }
 
 // label returns the name of the part for a user: "vm14/1".
-func (p *mergedPart) label() string { return fmt.Sprintf("%s/%d", p.host(), p.number) }
+func (p *mergedPart) label() string { return label(p.host(), p.number) }
+
+func label(host string, process int) string { return fmt.Sprintf("%s/%d", host, process) }
 
 // counted returns the parts that count.
 func (m *merge) counted() []*mergedPart {

@@ -117,17 +117,14 @@ func addRecords(r, o result.Records) result.Records {
 
 // missing returns a row for each process of the roster without a run file.
 func (m *merge) missing() []result.ProcessRow {
-	there := make(map[string]map[int]bool)
+	there := make(map[string]bool) // by label
 	for _, p := range m.parts {
-		if there[p.host()] == nil {
-			there[p.host()] = make(map[int]bool)
-		}
-		there[p.host()][p.number] = true
+		there[p.label()] = true
 	}
 	var rows []result.ProcessRow
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
 		for n := 1; n <= m.roster[name].Processes; n++ {
-			if there[name][n] {
+			if there[label(name, n)] {
 				continue
 			}
 			rows = append(rows, result.ProcessRow{
