@@ -75,11 +75,9 @@ type waiting struct {
 func newMerge(runFiles []*runFile) *merge {
 	m := &merge{roster: make(map[string]result.Member), same: make(repeats)}
 	for _, s := range runFiles {
-		if p := s.header.Part; p != nil {
-			for _, member := range p.Roster {
-				known := m.roster[member.Host]
-				m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
-			}
+		for _, member := range s.part().Roster {
+			known := m.roster[member.Host]
+			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 		}
 		if s.watched() {
 			m.watched = append(m.watched, s)
@@ -126,8 +124,7 @@ func (m *merge) number() {
 	}
 	next := make(map[string]int)
 	for _, p := range m.parts {
-		alone := p.header.Part == nil || p.header.Part.Epoch == ""
-		if alone && (p.number == 0 || taken[p.label()] > 1) {
+		if p.part().Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
 			next[p.host()]++
 			p.number = next[p.host()]
 		}
@@ -275,7 +272,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
 	for i, p := range m.parts {
 		if p.counted && m.apart == "" {
-			p.lines = make(chan *result.Line, 1) // the next line is read while this one is added up
+			p.lines = make(chan *result.Line) // the next line is read while seconds are added up
 		}
 		reading.Go(func() {
 			if p.lines != nil {

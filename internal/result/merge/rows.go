@@ -188,11 +188,9 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 
 // learn fills in role, tags and clock of a host from one of its run files, unless they are known.
 func learn(h *result.HostRow, s *runFile) {
-	if p := s.header.Part; p != nil {
-		h.Role = cmp.Or(h.Role, p.Role)
-		if len(h.Tags) == 0 {
-			h.Tags = p.Tags
-		}
+	h.Role = cmp.Or(h.Role, s.part().Role)
+	if len(h.Tags) == 0 {
+		h.Tags = s.part().Tags
 	}
 	if a := s.agreed(); a != nil && h.ClockOffsetUS == nil {
 		offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()
