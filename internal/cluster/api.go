@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ const (
 	maxClockError = 100 * 365 * 24 * time.Hour // difference of two clocks; a Duration holds 292 years
 )
 
-// clockEcho is the answer of GET /v1/clock, by the agent's clock.
+// clockEcho is the answer of GET /v1/clock, and a part of others, by the agent's clock.
 type clockEcho struct {
 	Received time.Time `json:"received"`
 	Sent     time.Time `json:"sent"`
@@ -96,26 +97,27 @@ func (o *offer) jobs() []Job {
 	return jobs
 }
 
-// The verbs of POST /v1/runs/{epoch}/{verb}. One that is repeated has no effect.
-const (
-	verbOpen    = "open"    // connect to the brokers; the body is an openOrder
-	verbStart   = "start"   // begin at a moment; the body is a StartOrder, whose At is by the agent's clock
-	verbStop    = "stop"    // drain and finish; the body is a stopOrder
-	verbAbort   = "abort"   // leave at once
-	verbCancel  = "cancel"  // before the start: leave nothing behind
-	verbDrained = "drained" // the load of all hosts is over: stop watching, complete the run files
-	verbFinish  = "finish"  // all files are collected: end the run
-)
-
-type openOrder struct {
-	Processes []int `json:"processes,omitempty"` // empty: all that are not open yet
+// order is the body of POST /v1/runs/{epoch}. A part of it that was carried out before has no effect.
+type order struct {
+	Open    int         `json:"open,omitempty"`    // start so many processes, from the first one: they connect to the brokers
+	Start   *StartOrder `json:"start,omitempty"`   // begin the load at a moment
+	Stop    bool        `json:"stop,omitempty"`    // end the load, and wait for what was sent
+	Why     string      `json:"why,omitempty"`     // with Stop: the condition of --abort-on that came true; "": none did
+	Abort   bool        `json:"abort,omitempty"`   // end the load at once
+	Cancel  bool        `json:"cancel,omitempty"`  // before the start: leave nothing behind
+	Drained bool        `json:"drained,omitempty"` // the load of all hosts is over: stop watching, complete the run files
+	Finish  bool        `json:"finish,omitempty"`  // all files are collected: end the run
 }
 
-type stopOrder struct {
-	Why string `json:"why,omitempty"` // the condition of --abort-on that came true; "": none did
+// and returns the order with another one in addition. The preparation goes step by step, and what ends a run stays.
+func (o order) and(more order) order {
+	return order{
+		Open: more.Open, Start: more.Start, Why: cmp.Or(o.Why, more.Why), Stop: o.Stop || more.Stop, Abort: o.Abort || more.Abort,
+		Cancel: o.Cancel || more.Cancel, Drained: o.Drained || more.Drained, Finish: o.Finish || more.Finish,
+	}
 }
 
-// nothing is the body of the other verbs, and of their answers.
+// nothing is the answer to a request that only has an effect.
 type nothing struct{}
 
 // stage is the progress of a run on its host.
@@ -178,6 +180,7 @@ type runStatus struct {
 	Parts   []partStatus `json:"processes,omitempty"`         // in the order of their numbers
 	Vitals  string       `json:"vitals_run_id,omitempty"`     // of the file with the host's vitals; "": there is none
 	Problem string       `json:"vitals_incomplete,omitempty"` // the error of that file, or ""
+	Clock   clockEcho    `json:"clock"`
 }
 
 // partStatus is the state of a process.
@@ -278,15 +281,11 @@ func checkGiven(properties map[string]plan.Given) error {
 	return nil
 }
 
-func (o *openOrder) check() error {
-	if len(o.Processes) > maxProcesses {
-		return errors.New("it opens too many processes")
-	}
-	return nil
-}
-
-func (o *stopOrder) check() error {
+func (o *order) check() error {
 	o.Why = clean(o.Why, maxText)
+	if o.Start != nil {
+		return o.Start.check()
+	}
 	return nil
 }
 
@@ -343,6 +342,9 @@ func (s *runStatus) check() error {
 		return errors.New("its run is out of range")
 	}
 	s.Problem = clean(s.Problem, maxText)
+	if err := s.Clock.check(); err != nil {
+		return err
+	}
 	for i := range s.Parts {
 		if err := s.Parts[i].check(); err != nil {
 			return err

@@ -311,7 +311,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 				return errStopped
 			}
 			s.within(leaveGrace)
-			s.tellAll(verbAbort)
+			s.tellAll(order{Abort: true})
 			s.loseAway()
 		}
 	}
@@ -322,7 +322,7 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 func (s *session) stopLoad() {
 	s.end.stopped = true
 	s.within(drainGrace)
-	s.tellAll(verbStop)
+	s.tellAll(order{Stop: true, Why: s.end.broken})
 	if !s.overAt.IsZero() {
 		s.loseAway() // there is nothing else to stop
 	}
@@ -339,14 +339,10 @@ const undoAhead = 500 * time.Millisecond
 
 var errTimeout = errors.New("it took too long")
 
-// tellAll gives an order to every host. It is tried until the host has it.
-func (s *session) tellAll(verb string) {
-	var body any = nothing{}
-	if verb == verbStop {
-		body = stopOrder{Why: s.end.broken}
-	}
+// tellAll gives an order to every host.
+func (s *session) tellAll(o order) {
 	for _, r := range s.hosts {
-		r.tell(verb, body)
+		r.tell(o)
 	}
 }
 

@@ -35,15 +35,13 @@ func (s *session) take(n hostNews) error {
 		return nil
 	case n.text != "":
 		s.c.Log(n.text)
-	case n.clock != nil:
-		s.apply(r, notice{Heard: true})
-		r.clocks.take(*n.clock)
-		if moved := r.clocks.moved(*n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
-			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
-		}
 	case n.status != nil:
 		s.apply(r, notice{Status: n.status})
 		s.followFiles(r)
+		r.clocks.take(n.clock)
+		if moved := r.clocks.moved(n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
+			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
+		}
 		if early {
 			return r.problem()
 		}

@@ -73,25 +73,16 @@ const (
 // retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
 // agentError is final.
 func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
-	wait := 100 * time.Millisecond
-	for left := fetchRetries; ; {
+	var wait backoff
+	for left := fetchRetries; ; wait.pause(ctx) {
 		progress, err := do(ctx)
-		var said *agentError
-		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
-			return err
-		}
 		if progress {
-			left, wait = fetchRetries, 100*time.Millisecond
+			left, wait = fetchRetries, 0
 		}
-		if left--; left < 0 {
+		var said *agentError
+		if left--; err == nil || errors.As(err, &said) || ctx.Err() != nil || left < 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, retryMost)
 	}
 }
 

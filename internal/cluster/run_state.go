@@ -129,7 +129,7 @@ type event struct {
 	Kind    happening
 	Now     time.Time
 	Process int       // of the events of a process
-	Only    []int     // of evOpen: the processes; empty: all
+	Open    int       // of evOpen: the number of processes, from the first; 0: all
 	Start   time.Time // of evStart, by the system's clock
 	Why     string    // of evStop: the condition that came true
 }
@@ -206,7 +206,7 @@ func (m *change) take(e event) error {
 	case evQuit:
 		m.Quit = true
 	case evOpen:
-		return m.open(e.Only)
+		return m.open(e.Open)
 	case evStart:
 		return m.begin(e.Start)
 	case evStop, evAbort, evCancel:
@@ -223,15 +223,15 @@ func (m *change) take(e event) error {
 
 func (m *change) do(a action) { m.actions = append(m.actions, a) }
 
-// open starts processes.
-func (m *change) open(only []int) error {
+// open starts the first processes, or all.
+func (m *change) open(n int) error {
 	if m.Stage > stageOpening || m.Quit {
 		return errNotPrepared
 	}
 	m.Stage = stageOpening
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.State != partWaiting || len(only) > 0 && !slices.Contains(only, i+1) {
+		if p.State != partWaiting || n > 0 && i >= n {
 			continue
 		}
 		p.State, p.Live = partOpening, true
