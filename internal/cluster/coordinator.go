@@ -207,12 +207,12 @@ type wires struct {
 
 // ending is how a run is ended before its load is over.
 type ending struct {
-	stopped   bool               // by the user, or by a condition
-	broken    string             // the condition; "": none did
-	leaving   bool               // the run ends at once
-	finishing bool               // the agents were told to end the run, or end it by themselves
-	deadline  time.Time          // for the hosts that the step waits for; zero: none
-	giveUp    context.CancelFunc // ends the fetching of files; nil: no fetch is going on
+	stopped   bool      // by the user, or by a condition
+	broken    string    // the condition; "": none did
+	leaving   bool      // the run ends at once
+	finishing bool      // the agents were told to end the run, or end it by themselves
+	deadline  time.Time // for the hosts that the step waits for; zero: none
+	giveUp    func()    // ends the fetching of files; nil: no fetch is going on
 }
 
 func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {

@@ -121,24 +121,29 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	var hosts []*remote
 	var peers []Peer
 	for _, r := range s.hosts {
+		if r.state.Contact == contactLost {
+			r.following.stop()
+			continue
+		}
 		late := time.AfterFunc(followGrace, r.following.stop)
 		defer late.Stop()
-		if r.state.Contact != contactLost {
-			hosts, peers = append(hosts, r), append(peers, r.peer)
+		hosts, peers = append(hosts, r), append(peers, r.peer)
+	}
+	fetching, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the wait below ends with ctx
+	s.end.giveUp = func() {
+		cancel()
+		for _, r := range s.hosts {
+			r.following.stop()
 		}
 	}
-	fetching, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait below ends with ctx
-	defer giveUp()
-	s.end.giveUp = giveUp
+	defer s.end.giveUp()
 	done := make(chan []fetched, 1)
 	most, tell := fileMost(s.elapsed()), s.tell(fetching)
 	go func() {
-		got := s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
-		for _, r := range s.hosts { // the files of a host that is lost may still be followed
-			r.following.stop()
+		for _, r := range s.hosts {
 			r.following.live.Wait()
 		}
-		done <- got
+		done <- s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
 		tell(hostNews{}) // wakes until
 	}()
 	var all []fetched
@@ -151,7 +156,7 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 		}
 	})
 	if err != nil {
-		giveUp()
+		s.end.giveUp()
 		<-done
 		return nil, err
 	}

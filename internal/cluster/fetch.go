@@ -3,7 +3,6 @@ package cluster
 import (
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -159,12 +158,9 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
 	}
 	f := to.copyOf(e, nil)
-	release, err := f.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	if f.whole && f.size >= e.Bytes { // another agent has it too
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isComplete(e.Bytes) { // another agent has it too
 		return f, nil
 	}
 	f.most = max(f.most, e.Bytes)
@@ -173,7 +169,7 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 			return nil, err
 		}
 	}
-	err = retry(ctx, func(ctx context.Context) (bool, error) {
+	err := retry(ctx, func(ctx context.Context) (bool, error) {
 		before := f.size
 		if f.size >= e.Bytes {
 			return true, nil
@@ -184,8 +180,11 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 		}
 		return f.size > before, err
 	})
+	if err == nil && !f.lines.known {
+		err = errForeign
+	}
 	if err == nil {
-		err = f.complete()
+		err = f.finish()
 	}
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, f.discard())
@@ -195,9 +194,10 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 
 // restart begins the copy of a file of some size anew.
 func (f *copyFile) restart(size int64) error {
-	if err := errors.Join(f.discard(), f.of.quota.enough(size)); err != nil {
+	if err := errors.Join(f.discard(), f.of.quota.take(size)); err != nil {
 		return err
 	}
-	f.size, f.sum, f.head, f.line = 0, sha256.New(), header{}, lines{}
+	f.of.quota.left.Add(size) // it is taken as the bytes come
+	f.size, f.lines = 0, lines{}
 	return f.create()
 }

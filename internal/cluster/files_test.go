@@ -255,7 +255,7 @@ func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 			}
 			t.Cleanup(func() { c.close(false) })
 			f := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
-			f.head.checked = true
+			f.lines.known = true
 			if err := f.create(); err != nil {
 				t.Fatal(err)
 			}

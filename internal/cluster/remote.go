@@ -156,11 +156,8 @@ func (r *remote) ask(ctx context.Context, version int, pending *order) (*runStat
 
 // follow keeps a copy of a run file growing until the file is complete.
 func (r *remote) follow(ctx context.Context, f *copyFile, tell func(hostNews)) {
-	release, err := f.take(ctx)
-	if err != nil {
-		return
-	}
-	defer release()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := f.create(); err != nil {
 		tell(noCopy(r, f, err))
 	}
