@@ -318,6 +318,30 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 	return nil
 }
 
+// await does something that ends soon after its context, and handles news meanwhile.
+func (s *session) await(ctx context.Context, timeout time.Duration, do func(context.Context)) error {
+	doing, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
+	s.end.giveUp = giveUp
+	done := make(chan struct{})
+	tell := s.tell(doing)
+	go func() {
+		do(doing)
+		close(done)
+		tell(hostNews{}) // wakes until, which would notice at its next tick only
+	}()
+	err := s.until(ctx, timeout, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	giveUp()
+	<-done
+	return err
+}
+
 // stopLoad ends the load on all hosts.
 func (s *session) stopLoad() {
 	s.end.stopped = true

@@ -116,7 +116,7 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 	return o, nil
 }
 
-// fetch completes the copies of all hosts that are not lost, and handles news meanwhile.
+// fetch completes the copies of all hosts that are not lost, when nobody follows the files any more.
 func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	var hosts []*remote
 	var peers []Peer
@@ -129,35 +129,18 @@ func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 		defer late.Stop()
 		hosts, peers = append(hosts, r), append(peers, r.peer)
 	}
-	fetching, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the wait below ends with ctx
-	s.end.giveUp = func() {
-		cancel()
+	var all []fetched
+	most := fileMost(s.elapsed())
+	err := s.await(ctx, maxRunTime, func(ctx context.Context) {
 		for _, r := range s.hosts {
-			r.following.stop()
+			defer context.AfterFunc(ctx, r.following.stop)()
 		}
-	}
-	defer s.end.giveUp()
-	done := make(chan []fetched, 1)
-	most, tell := fileMost(s.elapsed()), s.tell(fetching)
-	go func() {
 		for _, r := range s.hosts {
 			r.following.live.Wait()
 		}
-		done <- s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
-		tell(hostNews{}) // wakes until
-	}()
-	var all []fetched
-	err := s.until(ctx, maxRunTime, func() bool {
-		select {
-		case all = <-done:
-			return true
-		default:
-			return false
-		}
+		all = s.c.fetchAll(ctx, peers, s.order.Epoch, s.expects, most, s.copies)
 	})
 	if err != nil {
-		s.end.giveUp()
-		<-done
 		return nil, err
 	}
 	got := make(map[*remote]fetched)

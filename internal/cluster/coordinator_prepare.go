@@ -69,32 +69,15 @@ func (s *session) prepare(ctx context.Context) error {
 // failed. what is for those that did not answer in time: "" stands for their not answering at all.
 func (s *session) each(ctx context.Context, timeout time.Duration, what string, do func(*remote, context.Context) error) error {
 	errs := make([]error, len(s.hosts))
-	all, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	var asking sync.WaitGroup
-	for i, r := range s.hosts {
-		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(all, timeout)
-			defer cancel()
-			errs[i] = do(r, ctx)
-		})
-	}
-	tell := s.tell(all)
-	go func() {
-		asking.Wait()
-		close(done)
-		tell(hostNews{}) // wakes until, which would notice at its next tick only
-	}()
-	err := s.until(ctx, timeout+time.Second, func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
+	err := s.await(ctx, timeout+time.Second, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		var asking sync.WaitGroup
+		for i, r := range s.hosts {
+			asking.Go(func() { errs[i] = do(r, ctx) })
 		}
+		asking.Wait()
 	})
-	cancel()
-	<-done
 	if err != nil {
 		return err
 	}
@@ -221,24 +204,21 @@ func (s *session) warnReaders(ctx context.Context) {
 
 // sync compares the clocks of all agents with this one.
 func (s *session) sync(ctx context.Context) error {
-	best := make([]clock, len(s.hosts))
-	at := make(map[*remote]int)
-	for i, r := range s.hosts {
-		at[r] = i
-	}
+	var best sync.Map // by host
 	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) error {
 		c, err := r.c.compareClocks(ctx, r.peer.Addr)
 		if err != nil {
 			return fmt.Errorf(": %w", err)
 		}
-		best[at[r]] = c
+		best.Store(r, c)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i, r := range s.hosts {
-		r.clocks.best, r.clocks.agreed = best[i], best[i]
+	for _, r := range s.hosts {
+		c, _ := best.Load(r)
+		r.clocks.best, r.clocks.agreed = c.(clock), c.(clock)
 	}
 	return nil
 }

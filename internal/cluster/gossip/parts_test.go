@@ -85,11 +85,11 @@ func TestAThingIsSaidOnceAMinuteWithHowOftenItHappened(t *testing.T) {
 		l := new(logged)
 		s := newSpeaker(l.add)
 		for range 200 { // seconds
-			s.sayOf("x", time.Now(), "x happened")
+			s.often.Note("x", "x happened")
 			time.Sleep(time.Second)
 		}
 		s.close()
-		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 times more since ") {
+		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 more since the last line)") {
 			t.Errorf("said %q", l.lines)
 		}
 	})
