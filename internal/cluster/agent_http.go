@@ -84,10 +84,12 @@ func (a *agent) takeOffer(r *http.Request) (any, error) {
 	return nothing{}, nil
 }
 
-// known returns a run, and notes that its coordinator is there.
-func (a *agent) known(r *http.Request) (*hostRun, error) {
+// asked returns the run of a request, and notes that its coordinator is there.
+func (a *agent) asked(r *http.Request) (*hostRun, error) {
 	epoch := r.PathValue("epoch")
-	run := a.find(epoch)
+	a.mu.Lock()
+	run := a.known(epoch)
+	a.mu.Unlock()
 	if run == nil {
 		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && a.store.atWork(epoch)}}
 	}
@@ -102,7 +104,7 @@ const heldFor = time.Second
 // notice of a step while the answer is held.
 func (a *agent) status(r *http.Request) (any, error) {
 	received := time.Now()
-	run, err := a.known(r)
+	run, err := a.asked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 
 // obey gives an order of the coordinator to a run, and answers with its state.
 func (a *agent) obey(r *http.Request) (any, error) {
-	run, err := a.known(r)
+	run, err := a.asked(r)
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func (r *hostRun) message(order told) ToProcess {
 	case toldStart:
 		return ToProcess{Start: &r.start}
 	case toldStop:
-		return ToProcess{Stop: true, Why: r.state.Condition}
+		return ToProcess{Stop: true, Why: r.state.Asked.Why}
 	case toldAbort:
 		return ToProcess{Abort: true}
 	}
@@ -236,15 +236,10 @@ func (r *hostRun) obey(o *order) error {
 			return err
 		}
 	}
-	for _, ends := range []struct {
-		given bool
-		kind  happening
-	}{{o.Cancel, evCancel}, {o.Stop, evStop}, {o.Abort, evAbort}, {o.Drained, evDrained}, {o.Finish, evFinish}} {
-		if ends.given {
-			_ = r.happened(event{Kind: ends.kind, Why: o.Why}) // none of them is refused
-		}
+	if !o.stops() && !o.Drained && !o.Finish {
+		return nil
 	}
-	return nil
+	return r.happened(event{Kind: evEnd, Order: *o})
 }
 
 // open starts so many processes, from the first one, and makes the file for the machine's vitals. The caller holds mu.

@@ -110,6 +110,9 @@ func (o order) and(more order) order {
 	}
 }
 
+// stops reports whether the order ends a load.
+func (o *order) stops() bool { return o.Stop || o.Abort || o.Cancel }
+
 // nothing is the answer to a request that only has an effect.
 type nothing struct{}
 

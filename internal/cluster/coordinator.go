@@ -47,8 +47,7 @@ type step int
 // The steps, in order. Undoing takes the place of all that follow.
 const (
 	stepLobby      step = iota // agents get their offers
-	stepPreparing              // processes open their clients
-	stepSyncing                // clocks are compared
+	stepPreparing              // processes open their clients, and clocks are compared
 	stepStarting               // hosts wait for the agreed start
 	stepRunning                // until every process has drained
 	stepCollecting             // run files are fetched

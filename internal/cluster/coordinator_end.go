@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -162,7 +161,7 @@ func (s *session) outcome(got map[*remote]fetched) outcome {
 	for _, r := range s.hosts {
 		f := got[r]
 		for _, g := range f.files {
-			o.Files = append(o.Files, filepath.Join(s.opts.Dir, g.name))
+			o.Files = append(o.Files, g.path())
 			state := s.stateOf(r, g)
 			r.state = r.state.found(g.entry.Process, state == result.PartComplete || state == result.PartLate, state == result.PartStopped)
 		}
@@ -185,7 +184,7 @@ func (s *session) stateOf(r *remote, g gotFile) result.PartState {
 	}
 	set := merge.NewFiles()
 	defer set.Close()
-	if err := set.OfferFile(g.name, filepath.Join(s.opts.Dir, g.name)); err != nil || set.Len() == 0 {
+	if err := set.OfferFile(g.name, g.path()); err != nil || set.Len() == 0 {
 		return result.PartLost // merging it reports why
 	}
 	return set.RunFiles()[0].State

@@ -53,7 +53,6 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.warnReaders(ctx)
-	s.stage = stepSyncing
 	if err := s.sync(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -17,24 +18,30 @@ import (
 // copies are the local copies of run files, called by their run ids. They grow as the files do, from wherever they end. A
 // copy that is incomplete is a run file that was cut off. The original has the same id, and replaces it on merging.
 type copies struct {
-	dir   string
-	root  *os.Root
-	quota *quota
+	dir  string
+	root *os.Root
+	room atomic.Int64 // bytes that may still be written
 
 	mu   sync.Mutex           // guards the map
 	open map[string]*copyFile // by run id
 }
 
+// newCopies returns copies in an existing folder. free returns the free bytes of its disk; nil: freeSpace.
 func newCopies(dir string, free func(string) (int64, error)) (*copies, error) {
+	if free == nil {
+		free = freeSpace
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for run files: %w", err)
 	}
-	quota, err := newQuota(dir, free)
+	n, err := free(dir)
 	if err != nil {
-		return nil, errors.Join(err, root.Close())
+		return nil, errors.Join(fmt.Errorf("look how much space %s has: %w", dir, err), root.Close())
 	}
-	return &copies{dir: dir, root: root, quota: quota, open: make(map[string]*copyFile)}, nil
+	c := &copies{dir: dir, root: root, open: make(map[string]*copyFile)}
+	c.room.Store(n / 2)
+	return c, nil
 }
 
 // copyFile is the copy of one run file.
@@ -51,17 +58,17 @@ type copyFile struct {
 	lines lines
 }
 
-// copyOf returns the copy of a run file, a new one if there is none. take gets the lines that are
+// copyOf returns the copy of a run file, and whether it is a new one. take gets the lines that are
 // added to it; nil: nobody does.
-func (c *copies) copyOf(want fileEntry, take func(line []byte)) *copyFile {
+func (c *copies) copyOf(want fileEntry, take func(line []byte)) (f *copyFile, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.open[want.RunID]
-	if f == nil {
-		f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{take: take}}
-		c.open[want.RunID] = f
+	if f = c.open[want.RunID]; f != nil {
+		return f, false
 	}
-	return f
+	f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{take: take}}
+	c.open[want.RunID] = f
+	return f, true
 }
 
 // create makes the file of the copy.
@@ -72,6 +79,9 @@ func (f *copyFile) create() (err error) {
 	}
 	return err
 }
+
+// path returns the path of a copy that is written.
+func (f *copyFile) path() string { return filepath.Join(f.of.dir, f.name) }
 
 // isComplete reports whether the copy has as many bytes as an agent listed, and nothing is added to it any more.
 func (f *copyFile) isComplete(bytes int64) bool {
@@ -88,11 +98,11 @@ func (f *copyFile) add(b []byte) error {
 		return fmt.Errorf("the host sends more than %d MiB, the most of a run of this length; kt collect takes it", most>>20)
 	}
 	if f.file != nil {
-		if err := f.of.quota.take(n); err != nil {
+		if err := f.of.take(n); err != nil {
 			return err
 		}
 		if _, err := f.file.Write(b); err != nil {
-			f.of.quota.left.Add(n)
+			f.of.room.Add(n)
 			return err
 		}
 	}
@@ -105,7 +115,7 @@ func (f *copyFile) discard() error {
 	if f.name == "" {
 		return nil
 	}
-	f.of.quota.left.Add(f.size)
+	f.of.room.Add(f.size)
 	err := errors.Join(f.close(), f.of.root.Remove(f.name))
 	f.name = ""
 	return err
@@ -132,7 +142,7 @@ func (c *copies) cut() []string {
 	var files []string
 	for _, f := range c.open {
 		if f.file != nil && f.lines.started {
-			files = append(files, filepath.Join(c.dir, f.name))
+			files = append(files, f.path())
 		}
 	}
 	return files
@@ -226,16 +236,6 @@ type PeerError struct {
 func (e *PeerError) Error() string { return e.Peer + ": " + e.Err.Error() }
 
 func (e *PeerError) Unwrap() error { return e.Err }
-
-// sorted returns the paths of files in a folder, each once.
-func sorted(dir string, names []string) []string {
-	var files []string
-	for _, n := range names {
-		files = append(files, filepath.Join(dir, n))
-	}
-	slices.Sort(files)
-	return slices.Compact(files)
-}
 
 // hosts lists hosts for a sentence, each once.
 func hostsOf(entries []fileEntry) string {

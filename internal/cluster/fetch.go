@@ -128,25 +128,20 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted 
 				if wanted != nil && !wanted(&p, e) {
 					continue
 				}
-				if !all[i].fetch(ctx, c, &p, e, run, most, to) {
-					return
+				f, err := c.file(ctx, p.Addr, e, run, most, to)
+				if err == nil {
+					all[i].files = append(all[i].files, gotFile{e, f})
+					continue
+				}
+				all[i].problems = append(all[i].problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+				if errors.Is(err, errForeign) {
+					return // the agent cannot be trusted
 				}
 			}
 		})
 	}
 	fetching.Wait()
 	return all
-}
-
-// fetch completes the copy of one file. It reports whether the agent can be trusted.
-func (g *fetched) fetch(ctx context.Context, c *Client, p *Peer, e fileEntry, run string, most int64, to *copies) bool {
-	f, err := c.file(ctx, p.Addr, e, run, most, to)
-	if err != nil {
-		g.problems = append(g.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
-		return !errors.Is(err, errForeign)
-	}
-	g.files = append(g.files, gotFile{e, f})
-	return true
 }
 
 // file completes the copy of a listed file.
@@ -157,7 +152,7 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	case e.Bytes > most:
 		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
 	}
-	f := to.copyOf(e, nil)
+	f, _ := to.copyOf(e, nil)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.isComplete(e.Bytes) { // another agent has it too
@@ -194,10 +189,10 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 
 // restart begins the copy of a file of some size anew.
 func (f *copyFile) restart(size int64) error {
-	if err := errors.Join(f.discard(), f.of.quota.take(size)); err != nil {
+	if err := errors.Join(f.discard(), f.of.take(size)); err != nil {
 		return err
 	}
-	f.of.quota.left.Add(size) // it is taken as the bytes come
+	f.of.room.Add(size) // it is taken as the bytes come
 	f.size, f.lines = 0, lines{}
 	return f.create()
 }

@@ -254,7 +254,7 @@ func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.close(false) })
-			f := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
+			f, _ := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
 			f.lines.known = true
 			if err := f.create(); err != nil {
 				t.Fatal(err)

@@ -38,7 +38,6 @@ type remote struct {
 
 // followers read the files of a host.
 type followers struct {
-	ids   map[string]bool // of the run files
 	live  sync.WaitGroup
 	start func(*copyFile) // follows a file
 	stop  context.CancelFunc
@@ -47,7 +46,7 @@ type followers struct {
 func newRemote(c *Client, p Peer, o offer) *remote {
 	return &remote{
 		peer: p, offer: o, c: c, again: make(chan struct{}),
-		state: newHostState(len(o.Shares), time.Now()), following: followers{ids: make(map[string]bool)},
+		state: newHostState(len(o.Shares), time.Now()),
 	}
 }
 

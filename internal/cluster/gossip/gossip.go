@@ -80,7 +80,7 @@ func Start(o Options) (*Gossip, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	g := &Gossip{
 		name: o.Info.Name, start: start, open: o.Key == nil, since: time.Now(), table: newTable(),
-		stop: stop, info: o.Info.clone(), meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
+		stop: stop, info: o.Info, meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
 	}
 	g.speak = newSpeaker(o.Log)
 	if err := g.listen(ctx, o); err != nil {
@@ -159,7 +159,7 @@ func settings(key *port.Key) *memberlist.Config {
 // the last ten minutes.
 func (g *Gossip) Members() []Member {
 	g.mu.Lock()
-	self := Member{g.info.clone(), g.addr.String(), Alive, g.since, g.start}
+	self := Member{g.info, g.addr.String(), Alive, g.since, g.start}
 	g.mu.Unlock()
 	all := append(g.table.list(time.Now()), self)
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
@@ -182,7 +182,7 @@ func (g *Gossip) Update(info Info) error {
 		return errors.New("this agent has left")
 	}
 	g.mu.Lock()
-	g.info, g.meta = info.clone(), meta
+	g.info, g.meta = info, meta
 	g.mu.Unlock()
 	// The only error is the timeout, and UpdateNode has queued the news by then.
 	_ = g.list.UpdateNode(time.Nanosecond)

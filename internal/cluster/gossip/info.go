@@ -4,21 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Info describes an agent.
+// Info describes an agent. Its encoded form is without the name, which memberlist sends.
 type Info struct {
-	Name    string   // unique in the network: up to 64 letters, digits, dots, dashes and underscores
-	Role    string   // "broker", "client" or ""
-	Version string   // of kt
-	Tags    []string // up to 16, of 32 such characters each
-	Wire    int      // version of its messages
-	Busy    string   // the first 64 bytes of the name of its current run; "": idle
-	Results int      // number of runs that it has files of
+	Name    string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
+	Role    string   `json:"r,omitempty"` // "broker", "client" or ""
+	Version string   `json:"v,omitempty"` // of kt
+	Tags    []string `json:"t,omitempty"` // up to 16, of 32 such characters each
+	Wire    int      `json:"w,omitempty"` // version of its messages
+	Busy    string   `json:"b,omitempty"` // the first 64 bytes of the name of its current run; "": idle
+	Results int      `json:"n,omitempty"` // number of runs that it has files of
 }
 
 // Bounds in bytes of the data of a peer. All together must fit metaLimit.
@@ -34,16 +33,11 @@ const (
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
 
-// meta is the encoded form of an Info, without the name. Unknown fields of later versions of kt
-// are ignored, so that their agents are listed too.
+// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored, so
+// that their agents are listed too.
 type meta struct {
-	Role    string   `json:"r,omitempty"`
-	Version string   `json:"v,omitempty"`
-	Tags    []string `json:"t,omitempty"`
-	Wire    int      `json:"w,omitempty"`
-	Busy    string   `json:"b,omitempty"`
-	Results int      `json:"n,omitempty"`
-	Start   string   `json:"s,omitempty"` // random, of one start of the agent
+	Info
+	Start string `json:"s,omitempty"` // random, of one start of the agent
 }
 
 // encode returns the data to send with the name. Its errors name the flags.
@@ -52,7 +46,7 @@ func (i Info) encode(start string) ([]byte, error) {
 	if err := i.Check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(meta{i.Role, i.Version, i.Tags, i.Wire, i.Busy, i.Results, start})
+	data, err := json.Marshal(meta{i, start})
 	if err != nil {
 		return nil, fmt.Errorf("encode the description of this agent: %w", err)
 	}
@@ -71,8 +65,8 @@ func decode(name string, data []byte) (Info, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return Info{}, fmt.Errorf("decode the description of an agent: %w", err)
 	}
-	i := Info{name, m.Role, m.Version, m.Tags, m.Wire, m.Busy, m.Results}
-	return i, i.Check()
+	m.Name = name
+	return m.Info, m.Check()
 }
 
 // startOf returns the start in the data of an agent, or "".
@@ -141,10 +135,4 @@ func cut(s string, limit int) string {
 		limit--
 	}
 	return s[:limit]
-}
-
-// clone returns a deep copy.
-func (i Info) clone() Info {
-	i.Tags = slices.Clone(i.Tags)
-	return i
 }

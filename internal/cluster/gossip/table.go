@@ -133,7 +133,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	return state
 }
 
-// list returns copies of all members, sorted by name. It forgets those that have been away for
+// list returns all members, sorted by name. It forgets those that have been away for
 // longer than keepGone.
 func (t *table) list(now time.Time) []Member {
 	t.mu.Lock()
@@ -147,9 +147,7 @@ func (t *table) list(now time.Time) []Member {
 		if m.State == Suspect && now.Sub(m.Since) > suspectHolds {
 			m.become(Alive, now)
 		}
-		c := *m
-		c.Info = c.clone()
-		all = append(all, c)
+		all = append(all, *m)
 	}
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return all
