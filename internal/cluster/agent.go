@@ -97,27 +97,6 @@ func (a *agent) close() {
 	a.store.close()
 }
 
-// presence returns this agent's data for the gossip.
-func (a *agent) presence() gossip.Info {
-	return gossip.Info{
-		Name: a.o.Info.Name, Role: a.o.Info.Role, Version: a.o.Info.Version, Tags: a.o.Info.Tags,
-		Wire: Protocol, Busy: a.busy(), Results: a.store.count(),
-	}
-}
-
-// announce sends this agent's new state to the other agents.
-func (a *agent) announce() {
-	a.mu.Lock()
-	g := a.gossip
-	a.mu.Unlock()
-	if g == nil {
-		return
-	}
-	if err := g.Update(a.presence()); err != nil {
-		a.o.Log(fmt.Sprintf("the other agents could not be reached: %v", err))
-	}
-}
-
 // busy returns the name of the oldest active run, or "".
 func (a *agent) busy() string {
 	a.mu.Lock()
@@ -174,10 +153,7 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	r := newRun(a, o, sum)
 	a.runs = append(a.runs, r)
 	a.forget()
-	a.live.Go(func() {
-		r.live()
-		a.announce()
-	})
+	a.live.Go(r.live)
 	return false, nil
 }
 

@@ -79,7 +79,6 @@ func (a *agent) takeOffer(r *http.Request) (any, error) {
 		return nil, err
 	case !again:
 		a.o.Log(fmt.Sprintf("run %s: accepted from %s, %s", o.Part.Run, from, theme.Plural(len(o.Shares), "process", "processes")))
-		a.announce()
 	}
 	return nothing{}, nil
 }

@@ -14,9 +14,6 @@ import (
 
 // This file has the bodies of requests and answers, which docs/agent-api.md describes.
 
-// Protocol is the version of the requests. Coordinator and agents must have the same.
-const Protocol = 2
-
 // Bounds of what a body may contain, far above the needs of a load.
 const (
 	maxProcesses  = 256                        // of a host in a run

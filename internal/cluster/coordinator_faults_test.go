@@ -363,7 +363,7 @@ func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	_ = l.Close()
-	c := NewClient(nil, "test", time.Now, func(text string) { t.Log(text) })
+	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })
 	peers, err := c.Peers(t.Context(), []string{addr}, false)
 	if want := "no agent answers: " + addr + ": connection refused; start kt agent there, or name one that runs with --join HOST"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %q", err, want)

@@ -83,5 +83,5 @@ func (i Info) check() error {
 	if i.Role != "broker" && i.Role != "client" {
 		return fmt.Errorf("--role %q: it must be broker or client", i.Role)
 	}
-	return gossip.Info{Name: i.Name, Role: i.Role, Version: i.Version, Tags: i.Tags}.Check()
+	return gossip.Info{Name: i.Name, Role: i.Role, Tags: i.Tags}.Check()
 }

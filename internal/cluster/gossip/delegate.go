@@ -23,11 +23,7 @@ var (
 )
 
 // NodeMeta returns the encoded info of this agent.
-func (d delegate) NodeMeta(int) []byte {
-	d.g.mu.Lock()
-	defer d.g.mu.Unlock()
-	return d.g.meta
-}
+func (d delegate) NodeMeta(int) []byte { return d.g.meta }
 
 // goodbyePrefix begins the only message between agents: the agent with the name and the start
 // that follow leaves. Memberlist has such a message too, but does not pass it on.
@@ -92,7 +88,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 	d.g.speak.say("%s is there, at %s", info.Name, address(n))
 }
 
-// NotifyUpdate notes a change of a member.
+// NotifyUpdate notes that a member was started anew.
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil {

@@ -5,30 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-// Info describes an agent. Its encoded form is without the name, which memberlist sends.
+// Info describes an agent: what stays as it is from its start to its end. Its encoded form is without the name, which
+// memberlist sends.
 type Info struct {
-	Name    string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
-	Role    string   `json:"r,omitempty"` // "broker", "client" or ""
-	Version string   `json:"v,omitempty"` // of kt
-	Tags    []string `json:"t,omitempty"` // up to 16, of 32 such characters each
-	Wire    int      `json:"w,omitempty"` // version of its messages
-	Busy    string   `json:"b,omitempty"` // the first 64 bytes of the name of its current run; "": idle
-	Results int      `json:"n,omitempty"` // number of runs that it has files of
+	Name string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
+	Role string   `json:"r,omitempty"` // "broker", "client" or ""
+	Tags []string `json:"t,omitempty"` // up to 16, of 32 such characters each
 }
 
 // Bounds in bytes of the data of a peer. All together must fit metaLimit.
 const (
-	nameLimit    = 64
-	roleLimit    = 16
-	versionLimit = 64
-	tagLimit     = 32
-	tagsLimit    = 16 // tags
-	busyLimit    = 64
-	startLimit   = 8
+	nameLimit  = 64
+	roleLimit  = 16
+	tagLimit   = 32
+	tagsLimit  = 16 // tags
+	startLimit = 8
 
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
@@ -42,7 +36,6 @@ type meta struct {
 
 // encode returns the data to send with the name. Its errors name the flags.
 func (i Info) encode(start string) ([]byte, error) {
-	i.Busy = cut(i.Busy, busyLimit)
 	if err := i.Check(); err != nil {
 		return nil, err
 	}
@@ -95,15 +88,6 @@ func (i Info) Check() error {
 			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(t, tagLimit), tagLimit))
 		}
 	}
-	if !isText(i.Version, versionLimit) {
-		errs = append(errs, fmt.Errorf("%q is no version", cut(i.Version, versionLimit)))
-	}
-	if !isText(i.Busy, busyLimit) {
-		errs = append(errs, fmt.Errorf("%q is no name of a run", cut(i.Busy, busyLimit)))
-	}
-	if i.Wire < 0 || i.Results < 0 {
-		errs = append(errs, errors.New("a count below 0"))
-	}
 	return errors.Join(errs...)
 }
 
@@ -119,11 +103,6 @@ func isWord(s string, limit int) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return !letter(r) && !strings.ContainsRune(".-_", r)
 	})
-}
-
-// isText reports whether a text has only printable characters.
-func isText(s string, limit int) bool {
-	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // cut shortens a text to at most limit bytes, without splitting a character.

@@ -62,7 +62,7 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 }
 
 func here(t *table, now time.Time)    { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
-func told(t *table, now time.Time)    { t.told(Info{Name: "a", Busy: "x"}, "S1", "10.0.0.1:7946", now) }
+func told(t *table, now time.Time)    { t.told(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
 func answers(t *table, now time.Time) { t.answers("a", now) }
 func silent(t *table, now time.Time)  { t.silent("a", now) }
 func away(t *table, now time.Time)    { t.away("a", now) }
@@ -154,7 +154,7 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	l := new(logged)
 	g := &Gossip{name: "a", table: newTable(), speak: newSpeaker(l.add)}
 	d := delegate{g}
-	meta, err := Info{Name: "c", Role: "client", Version: "v1.2", Wire: 1}.encode("S1")
+	meta, err := Info{Name: "c", Role: "client"}.encode("S1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.members[info.Name] = &Member{info, addr, Alive, now, start}
 }
 
-// told updates the info of a member. The update is a sign of life.
+// told updates the info of a member that was started anew. That is a sign of life.
 func (t *table) told(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
