@@ -85,7 +85,7 @@ func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster.NewClient(key, buildVersion().Version, e.Now, func(text string) { e.say("%s", text) }), nil
+	return cluster.NewClient(key, e.Now, func(text string) { e.say("%s", text) }), nil
 }
 
 // readKey returns nil if no file is named: agents on this host may need no key.

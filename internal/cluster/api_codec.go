@@ -152,11 +152,6 @@ func (c *Client) send(ctx context.Context, method, addr, path string, in any) (*
 	return nil, &agentError{errors.New(p.Error), response.StatusCode, p.AtWork}
 }
 
-func (p *problem) check() error {
-	p.Error = clean(p.Error, maxText)
-	return nil
-}
-
 // unanswered returns an error with the timeout in place of a context's deadline error.
 func unanswered(err error, waited time.Duration) error {
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -16,9 +16,8 @@ import (
 
 // Client talks to agents.
 type Client struct {
-	Version string // of this kt
-	Now     func() time.Time
-	Log     func(text string) // gets lines for the user
+	Now func() time.Time
+	Log func(text string) // gets lines for the user
 
 	conn *http.Client
 	free func(dir string) (int64, error) // free bytes of a disk; nil: freeSpace
@@ -26,8 +25,8 @@ type Client struct {
 
 // NewClient returns a client of agents with a key. Without a key it reaches only agents on this machine. log gets lines for
 // the user.
-func NewClient(key *port.Key, version string, now func() time.Time, log func(text string)) *Client {
-	return &Client{Version: version, Now: now, Log: log, conn: port.Client(key)}
+func NewClient(key *port.Key, now func() time.Time, log func(text string)) *Client {
+	return &Client{Now: now, Log: log, conn: port.Client(key)}
 }
 
 // Peer is an agent as a client sees it.

@@ -38,13 +38,19 @@ func (p *presenting) Read(b []byte) (int, error) {
 }
 
 func TestAFileOfAnAgentThatPresentsAnothersNameIsNotMerged(t *testing.T) {
+	t.Run("the list says so too", func(t *testing.T) { presentAnother(t, "/files") })
+	t.Run("only the file says so", func(t *testing.T) { presentAnother(t, "/no such path") })
+}
+
+// presentAnother makes a run on hosts a and b, of which b presents files of a. Its lists of that path do the same.
+func presentAnother(t *testing.T, list string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client")
 		w.add("b", "client")
 		c := w.client()
 		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
-			lies := r.URL.Host == "b" && (strings.HasPrefix(r.URL.Path, "/v1/files/") || strings.HasSuffix(r.URL.Path, "/files"))
+			lies := r.URL.Host == "b" && (strings.HasPrefix(r.URL.Path, "/v1/files/") || strings.HasSuffix(r.URL.Path, list))
 			if lies {
 				r.Header.Del("Accept-Encoding") // the bytes of the file
 			}
@@ -72,7 +78,7 @@ func TestAFileOfAnAgentThatPresentsAnothersNameIsNotMerged(t *testing.T) {
 				t.Errorf("the row of %s is %+v, of %+v in all", row.Host, row, res.Records)
 			}
 		}
-		if !slices.Contains(said, "b: process 1 left no run file") {
+		if !slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "b: ") }) {
 			t.Errorf("nothing is said of b: %q", said)
 		}
 		w.end()

@@ -49,7 +49,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	w := newWorld(t)
 	key := port.NewKey()
 	addrs := serve(t, w, &key, "a", "b")
-	c := NewClient(&key, "test", time.Now, w.log)
+	c := NewClient(&key, time.Now, w.log)
 	var peers []Peer
 	for deadline := time.Now().Add(20 * time.Second); len(peers) < 2; {
 		var err error
@@ -89,7 +89,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 		t.Errorf("%d records", acked)
 	}
 	other := port.NewKey()
-	c = NewClient(&other, "test", time.Now, w.log)
+	c = NewClient(&other, time.Now, w.log)
 	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
 		t.Errorf("with another key: %v", err)
 	}

@@ -78,7 +78,7 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.members[info.Name] = &Member{Info: info, Addr: addr, State: Alive, Since: now, start: start}
 }
 
-// told updates the info of a member. The update is a sign of life.
+// told updates the info of a member that was started anew. That is a sign of life.
 func (t *table) told(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	return state
 }
 
-// list returns copies of all members, sorted by name. It forgets those that have been away for
+// list returns all members, sorted by name. It forgets those that have been away for
 // longer than keepGone.
 func (t *table) list(now time.Time) []Member {
 	t.mu.Lock()
@@ -165,9 +165,7 @@ func (t *table) list(now time.Time) []Member {
 		if now.Sub(m.rivaled) > rivalHolds {
 			m.Rival = ""
 		}
-		c := *m
-		c.Info = c.clone()
-		all = append(all, c)
+		all = append(all, *m)
 	}
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return all
