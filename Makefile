@@ -53,8 +53,9 @@ check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts
 # The linter vets. The race detector takes three to six times the CPU, and finds
 # something only where goroutines are started: packages without any are tested without it.
 # Tests in files with `//go:build !race` are long and of one goroutine, or make what
-# others make with it. Scripts wait for what a load does in its seconds, so more of
-# them run at once than there are cores.
+# others make with it; they run for themselves where the rest of their package runs with it.
+# Scripts wait for what a load does in its seconds, so more of them run at once than there
+# are cores.
 CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
@@ -64,7 +65,7 @@ unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
 	CGO_ENABLED=1 $(GO) test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
 	$(GO) test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
-	$(GO) test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(sort $(dir $(UNRACED:%=./%)))
+	$(GO) test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%)))))
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run

@@ -55,9 +55,7 @@ func jsonOrder(rng *rand.Rand) []byte {
 
 // Both clients send the same payloads at full speed, with their defaults but for linger.ms: it
 // fills the batches on a busy machine too, and a short batch compresses less.
-func TestCompressionIsThatOfTheJavaClient(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1)
+func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 	payloads := map[string]string{
 		"letters": writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 'A', 26) }),
 		"random":  writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),

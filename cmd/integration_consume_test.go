@@ -11,9 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-func TestConsumeReadsARealTopic(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1)
+func (k *kafkaCluster) isRead(t *testing.T) {
 	const records = 70_000
 	if _, code := k.start("--topic", "read", "--partitions", "7", "--num-records", strconv.Itoa(records)).wait(); code != exitOK {
 		t.Fatalf("produce: exit code %d", code)
@@ -53,9 +51,7 @@ func TestConsumeReadsARealTopic(t *testing.T) {
 }
 
 // A member that leaves a group costs the others a rebalance, and they say so.
-func TestARebalanceIsReported(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1)
+func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
 	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "28s")
 	k.await("the topic", func() bool {
 		n, err := k.tryEndOffsets("shared")

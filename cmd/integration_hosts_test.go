@@ -91,6 +91,25 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 	}
 }
 
+func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("hosts are network namespaces, and making those needs root")
+	}
+	h := &hosts{kafkaCluster: &kafkaCluster{t: t}, set: "many", net: "80"}
+	t.Cleanup(func() { h.hosts("down") })
+	var names []string
+	for i := range 21 {
+		names = append(names, fmt.Sprint("h", i))
+	}
+	h.hosts("up", names...)
+	for _, name := range []string{"h0", "h20"} {
+		known := h.hosts("exec", name, "ip", "neigh", "show", "nud", "permanent")
+		if got := strings.Count(known, "lladdr"); got != len(names) {
+			t.Errorf("%s knows the link addresses of %d hosts, want %d:\n%s", name, got, len(names), known)
+		}
+	}
+}
+
 // hosts runs a command of scripts/hosts.
 func (h *hosts) hosts(command string, args ...string) string {
 	h.t.Helper()

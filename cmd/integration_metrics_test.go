@@ -137,9 +137,7 @@ func (p *prometheusServer) lastScrape(run, stage string) float64 {
 	return 0
 }
 
-func TestPrometheusHasTheTotalsOfTheResult(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1)
+func (k *kafkaCluster) isScraped(t *testing.T) {
 	for _, one := range []struct {
 		name        string
 		args, flags []string

@@ -34,7 +34,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "kt")
-	build := exec.Command("go", "build", "-o", path, "..")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	if err != nil {

@@ -14,9 +14,7 @@ import (
 )
 
 // What the wire engine wrote is read by the programs of others, record by record.
-func TestWhatTheWireEngineWroteIsReadByOthers(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1)
+func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 	const records = 10_000
 	codecs := []string{"none", "gzip", "snappy", "lz4", "zstd"}
 	for i, codec := range codecs {

@@ -59,6 +59,9 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags,
 			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results, Memory: p.Memory, Free: p.Free, Security: p.Security,
 		}
+		if p.Rival != "" {
+			row.Problem = fmt.Sprintf("another agent at %s is called %s too: give each a --name of its own, unless one has just been restarted", p.Rival, p.Name)
+		}
 		if p.Err != nil {
 			row.Problem = p.Err.Error()
 			silent++
@@ -82,7 +85,7 @@ func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster.NewClient(key, buildVersion().Version, e.Now, func(text string) { e.say("%s", text) }), nil
+	return cluster.NewClient(key, e.Now, func(text string) { e.say("%s", text) }), nil
 }
 
 // readKey returns nil if no file is named: agents on this host may need no key.

@@ -13,15 +13,8 @@ import (
 func eachAddress(ctx context.Context, addrs []string) []string {
 	var all []string
 	for _, addr := range addrs {
-		host, number, err := net.SplitHostPort(addr)
-		if err != nil {
-			all = append(all, addr) // connecting tells what is wrong
-			continue
-		}
-		ips, err := port.Lookup(ctx, host)
-		if err != nil {
-			ips = nil // the same
-		}
+		host, number, _ := net.SplitHostPort(addr)
+		ips, _ := port.Lookup(ctx, host) // connecting tells what is wrong
 		all = append(all, spread(addr, number, ips)...)
 	}
 	return all

@@ -59,8 +59,7 @@ type agent struct {
 	note   func(remote, text string) // logs a line about a peer
 
 	mu     sync.Mutex // guards what follows
-	runs   map[string]*hostRun
-	order  []string // epochs, oldest first
+	runs   []*hostRun // oldest first
 	gossip *gossip.Gossip
 	ending bool
 }
@@ -78,7 +77,7 @@ func newAgent(ctx context.Context, o AgentOptions) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{o: o, store: store, runs: make(map[string]*hostRun)}
+	a := &agent{o: o, store: store}
 	a.note = func(_, text string) { o.Log(text) }
 	a.ctx, a.end = context.WithCancel(context.Background())
 	return a, nil
@@ -98,27 +97,6 @@ func (a *agent) close() {
 	a.store.close()
 }
 
-// presence returns this agent's data for the gossip.
-func (a *agent) presence() gossip.Info {
-	return gossip.Info{
-		Name: a.o.Info.Name, Role: a.o.Info.Role, Version: a.o.Info.Version, Tags: a.o.Info.Tags,
-		Wire: Protocol, Busy: a.busy(), Results: a.store.count(),
-	}
-}
-
-// announce sends this agent's new state to the other agents.
-func (a *agent) announce() {
-	a.mu.Lock()
-	g := a.gossip
-	a.mu.Unlock()
-	if g == nil {
-		return
-	}
-	if err := g.Update(a.presence()); err != nil {
-		a.o.Log(fmt.Sprintf("the other agents could not be reached: %v", err))
-	}
-}
-
 // busy returns the name of the oldest active run, or "".
 func (a *agent) busy() string {
 	a.mu.Lock()
@@ -132,8 +110,7 @@ func (a *agent) busy() string {
 // active returns the runs that the host is at work on, oldest first. The caller holds mu.
 func (a *agent) active() []*hostRun {
 	var runs []*hostRun
-	for _, epoch := range a.order {
-		r := a.runs[epoch]
+	for _, r := range a.runs {
 		r.mu.Lock()
 		if r.state.busy(r.terms, time.Now()) {
 			runs = append(runs, r)
@@ -160,7 +137,7 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	sum := sha256.Sum256(text)
-	known := a.runs[o.Part.Epoch]
+	known := a.known(o.Part.Epoch)
 	switch {
 	case a.ending:
 		return false, errors.New("the agent is about to end")
@@ -174,13 +151,9 @@ func (a *agent) accept(o *offer) (again bool, err error) {
 	}
 	o.Part.Role, o.Part.Tags = a.o.Info.Role, a.o.Info.Tags // those of the offer may be outdated
 	r := newRun(a, o, sum)
-	a.runs[o.Part.Epoch] = r
-	a.order = append(a.order, o.Part.Epoch)
+	a.runs = append(a.runs, r)
 	a.forget()
-	a.live.Go(func() {
-		r.live()
-		a.announce()
-	})
+	a.live.Go(r.live)
 	return false, nil
 }
 
@@ -229,20 +202,24 @@ func (a *agent) checkRoom(o *offer, orphans map[string]string) error {
 
 // forget removes the oldest ended runs above maxRemembered. The caller holds mu.
 func (a *agent) forget() {
-	for i := 0; len(a.order) > maxRemembered && i < len(a.order); {
-		if epoch := a.order[i]; a.runs[epoch].isOver() {
-			delete(a.runs, epoch)
-			a.order = append(a.order[:i], a.order[i+1:]...)
-			continue
+	left := len(a.runs)
+	a.runs = slices.DeleteFunc(a.runs, func(r *hostRun) bool {
+		if left <= maxRemembered || !r.isOver() {
+			return false
 		}
-		i++
-	}
+		left--
+		return true
+	})
 }
 
-func (a *agent) find(epoch string) *hostRun {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.runs[epoch]
+// known returns the run of an epoch, or nil. The caller holds mu.
+func (a *agent) known(epoch string) *hostRun {
+	for _, r := range a.runs {
+		if r.epoch == epoch {
+			return r
+		}
+	}
+	return nil
 }
 
 // look returns the current load of this host, and the agents that it knows.
@@ -266,7 +243,7 @@ func (a *agent) look(ctx context.Context) *looked {
 		return l
 	}
 	for _, m := range g.Members() {
-		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State})
+		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State, Rival: m.Rival})
 	}
 	return l
 }

@@ -97,36 +97,19 @@ func (c *child) write(in io.WriteCloser, gone <-chan struct{}) {
 
 // listen handles the messages of the process until the end of its output.
 func (c *child) listen(out io.Reader) error {
-	r := bufio.NewReaderSize(out, 4<<10)
-	for {
-		line, err := readLine(r)
-		if len(line) == 0 && errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read what the process says: %w", err)
-		}
-		m, err := decodeFromProcess(line)
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, maxBody)
+	for lines.Scan() {
+		m, err := decodeFromProcess(lines.Bytes())
 		if err != nil {
 			return err
 		}
 		c.hear(m)
 	}
-}
-
-// readLine reads up to the next end of line, and no more than maxBody.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxBody {
-			return nil, fmt.Errorf("a line is longer than %d bytes", maxBody)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read what the process says: %w", err)
 	}
+	return nil
 }
 
 func (c *child) hear(m *FromProcess) {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +31,6 @@ type store struct {
 	mu      sync.Mutex // guards what follows
 	inUse   map[string]bool
 	headers map[place]*fileHeader // of run files of named runs
-	ids     map[string]place      // of the same files, by run id
 }
 
 // claimWithin is the longest wait for the folder. An agent that is ending holds it until it has
@@ -90,10 +88,10 @@ func (s *store) close() {
 // agent ignores other files in its folder.
 var ownName = regexp.MustCompile(`^(\d{8}-\d{6}-[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})-p(\d{1,3})\.ktr$`)
 
-// group returns the common prefix of the names of all files of a run.
-func (s *store) group(epoch string) string {
-	return s.now().UTC().Format("20060102-150405") + "-" + epoch
-}
+// groupTime begins the common prefix of the names of all files of a run. The epoch follows.
+const groupTime = "20060102-150405"
+
+func (s *store) group(epoch string) string { return s.now().UTC().Format(groupTime) + "-" + epoch }
 
 func ownFile(group string, process int) string { return fmt.Sprintf("%s-p%d.ktr", group, process) }
 
@@ -114,21 +112,18 @@ func (s *store) groups() (map[string][]string, error) {
 
 // used reports whether the agent has files of an epoch.
 func (s *store) used(epoch string) bool {
-	groups, err := s.groups()
-	if err != nil {
-		return false // creating files will say what is wrong
-	}
+	groups, _ := s.groups() // creating files will say what is wrong
+	return has(groups, epoch)
+}
+
+// has reports whether one of some groups is of an epoch.
+func has[V any](groups map[string]V, epoch string) bool {
 	for g := range groups {
-		if isOf(g, epoch) {
+		if g[len(groupTime)+1:] == epoch {
 			return true
 		}
 	}
 	return false
-}
-
-// isOf reports whether a group is of an epoch.
-func isOf(group, epoch string) bool {
-	return strings.HasSuffix(group, "-"+epoch) && len(group) == len("20060102-150405-")+len(epoch)
 }
 
 // hold keeps the files of a run from being removed until release.
@@ -138,21 +133,14 @@ func (s *store) release(group string) { s.mu.Lock(); delete(s.inUse, group); s.m
 // orphans returns the runs with processes that an earlier agent has started and that still write
 // their run files: one file by group.
 func (s *store) orphans() map[string]string {
-	groups, err := s.groups()
-	if err != nil {
-		return nil // creating files will say what is wrong
-	}
+	groups, _ := s.groups() // creating files will say what is wrong
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := make(map[string]string)
 	for g, names := range groups {
-		if s.inUse[g] {
-			continue
-		}
 		for _, name := range names {
-			if s.claimed(name) {
+			if !s.inUse[g] && look(place{s.dir, name}, new(fileHeader)).atWork {
 				found[g] = name
-				break
 			}
 		}
 	}
@@ -160,23 +148,7 @@ func (s *store) orphans() map[string]string {
 }
 
 // atWork reports whether orphans still make the load of an epoch.
-func (s *store) atWork(epoch string) bool {
-	for g := range s.orphans() {
-		if isOf(g, epoch) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *store) claimed(name string) bool {
-	f, err := s.root.Open(name)
-	if err != nil {
-		return false // the file was removed meanwhile
-	}
-	defer func() { _ = f.Close() }() // it was only read from
-	return result.Claimed(f)
-}
+func (s *store) atWork(epoch string) bool { return has(s.orphans(), epoch) }
 
 // prune removes the files of the oldest runs, so that with more new runs there are keep in all.
 func (s *store) prune(more int) error {
@@ -184,23 +156,21 @@ func (s *store) prune(more int) error {
 	if err != nil {
 		return fmt.Errorf("look for old run files: %w", err)
 	}
-	names := make([]string, 0, len(groups))
 	orphans := s.orphans()
+	var old []string
 	s.mu.Lock()
 	for g := range groups {
-		if !s.inUse[g] && orphans[g] == "" {
-			names = append(names, g)
-		} else {
+		if s.inUse[g] || orphans[g] != "" {
 			more++
+		} else {
+			old = append(old, g)
 		}
 	}
 	s.mu.Unlock()
-	slices.Sort(names) // they begin with the time
+	slices.Sort(old) // they begin with the time
 	var errs []error
-	for _, g := range names[:min(len(names), max(0, len(names)+more-s.keep))] {
-		for _, name := range groups[g] {
-			errs = append(errs, s.root.Remove(name))
-		}
+	for _, g := range old[:min(len(old), max(0, len(old)+more-s.keep))] {
+		errs = append(errs, s.remove(g))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("remove old run files: %w", err)
@@ -208,13 +178,10 @@ func (s *store) prune(more int) error {
 	return nil
 }
 
-// remove removes the files of a run that never began.
+// remove removes the files of a run.
 func (s *store) remove(group string) error {
 	groups, err := s.groups()
-	if err != nil {
-		return err
-	}
-	var errs []error
+	errs := []error{err}
 	for _, name := range groups[group] {
 		errs = append(errs, s.root.Remove(name))
 	}

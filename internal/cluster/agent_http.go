@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -34,7 +34,7 @@ func (a *agent) handler() http.Handler {
 	get("GET /v1/runs", func(*http.Request) (any, error) { return a.store.runs() })
 	get("PUT /v1/runs/{epoch}", a.takeOffer)
 	get("GET /v1/runs/{epoch}", a.status)
-	get("POST /v1/runs/{epoch}/{verb}", a.obey)
+	get("POST /v1/runs/{epoch}", a.obey)
 	get("GET /v1/runs/{run}/files", a.list)
 	mux.HandleFunc("GET /v1/files/{id}", a.sendFile)
 	get("POST /v1/tune", a.tune)
@@ -79,15 +79,16 @@ func (a *agent) takeOffer(r *http.Request) (any, error) {
 		return nil, err
 	case !again:
 		a.o.Log(fmt.Sprintf("run %s: accepted from %s, %s", o.Part.Run, from, theme.Plural(len(o.Shares), "process", "processes")))
-		a.announce()
 	}
 	return nothing{}, nil
 }
 
-// known returns a run, and notes that its coordinator is there.
-func (a *agent) known(r *http.Request) (*hostRun, error) {
+// asked returns the run of a request, and notes that its coordinator is there.
+func (a *agent) asked(r *http.Request) (*hostRun, error) {
 	epoch := r.PathValue("epoch")
-	run := a.find(epoch)
+	a.mu.Lock()
+	run := a.known(epoch)
+	a.mu.Unlock()
 	if run == nil {
 		return nil, &refusal{http.StatusNotFound, problem{Error: "the run is not known here", AtWork: checkName(epoch) == nil && a.store.atWork(epoch)}}
 	}
@@ -98,9 +99,11 @@ func (a *agent) known(r *http.Request) (*hostRun, error) {
 // that are there ask again at once, so an agent hears them every second.
 const heldFor = time.Second
 
-// status answers with the state of a run: at once, or with "after" when its version is above that.
+// status answers with the state of a run: at once, or with "after" when its version is above that. Its clock takes no
+// notice of a step while the answer is held.
 func (a *agent) status(r *http.Request) (any, error) {
-	run, err := a.known(r)
+	received := time.Now()
+	run, err := a.asked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -108,21 +111,19 @@ func (a *agent) status(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(heldFor)
-	defer timer.Stop()
-	for {
-		s, changed := run.status()
-		if int64(s.Version) > after {
-			return s, nil
-		}
+	held, release := context.WithTimeout(r.Context(), heldFor)
+	defer release()
+	s, changed := run.status()
+	for int64(s.Version) <= after && held.Err() == nil {
 		select {
 		case <-changed:
-		case <-timer.C:
-			return s, nil
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
+		case <-held.Done():
 		}
+		s, changed = run.status()
 	}
+	s.Clock.Sent = a.o.Now().UTC()
+	s.Clock.Received = s.Clock.Sent.Add(-time.Since(received))
+	return s, nil
 }
 
 // number returns a parameter of a request.
@@ -138,40 +139,21 @@ func number(r *http.Request, name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// obey gives an order of the coordinator to a run.
+// obey gives an order of the coordinator to a run, and answers with its state.
 func (a *agent) obey(r *http.Request) (any, error) {
-	run, err := a.known(r)
+	run, err := a.asked(r)
 	if err != nil {
 		return nil, err
 	}
-	verb := r.PathValue("verb")
-	switch verb {
-	case verbOpen:
-		o := new(openOrder)
-		if err = a.read(r, maxBody, o); err == nil {
-			err = run.open(o.Processes)
-		}
-	case verbStart:
-		o := new(StartOrder)
-		if err = a.read(r, maxBody, o); err == nil {
-			err = run.begin(*o)
-		}
-	case verbStop:
-		o := new(stopOrder)
-		if err = a.read(r, maxBody, o); err == nil {
-			err = run.happen(event{Kind: evStop, Why: o.Why})
-		}
-	case verbAbort, verbCancel, verbDrained, verbFinish:
-		if err = a.read(r, maxBody, new(nothing)); err == nil {
-			err = run.happen(event{Kind: plainVerbs[verb]})
-		}
-	default:
-		err = &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("order %q is none", clean(verb, 64))}}
+	o := new(order)
+	if err := a.read(r, maxBody, o); err != nil {
+		return nil, err
 	}
-	return nothing{}, err
+	if err := run.obey(o); err != nil {
+		return nil, err
+	}
+	return a.status(r)
 }
-
-var plainVerbs = map[string]happening{verbAbort: evAbort, verbCancel: evCancel, verbDrained: evDrained, verbFinish: evFinish}
 
 const (
 	lookAgain  = 500 * time.Millisecond    // the interval between two looks at a file that grows
@@ -193,12 +175,15 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = f.Close() }() // it was only read from
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := &fileWriter{to: w, control: http.NewResponseController(w)}
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		w.Header().Set("Content-Encoding", "gzip")
-		out.zip = gzip.NewWriter(w)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), codec.StreamName) {
+		w.Header().Set("Content-Encoding", codec.StreamName)
+		out.zip, err = codec.NewStreamWriter(w)
 		out.to = out.zip
 	}
-	if err := out.copy(r.Context(), f, offset, r.FormValue("follow") == "1"); err != nil {
+	if err == nil {
+		err = out.copy(r.Context(), f, offset, r.FormValue("follow") == "1")
+	}
+	if err != nil {
 		panic(http.ErrAbortHandler) // so that the peer does not take it for the end of the file
 	}
 }
@@ -206,7 +191,7 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 // fileWriter writes a run file to a peer.
 type fileWriter struct {
 	to      io.Writer
-	zip     *gzip.Writer // may be nil
+	zip     *codec.StreamWriter // may be nil
 	control *http.ResponseController
 	flushed time.Time
 	idle    bool // nothing was written since
@@ -243,13 +228,19 @@ func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookAgain):
+		case <-time.After(untilLook(time.Now())):
 		}
 	}
 	if o.zip == nil {
 		return nil
 	}
 	return o.zip.Close()
+}
+
+// untilLook returns the time until the next look at files. All files are looked at together, so that
+// the agent wakes up once, and what they have leaves in few packets.
+func untilLook(now time.Time) time.Duration {
+	return now.Truncate(lookAgain).Add(lookAgain).Sub(now)
 }
 
 // flush sends what was written, once in flushEvery.

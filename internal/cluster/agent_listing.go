@@ -15,26 +15,13 @@ import (
 )
 
 // place identifies a run file on this host.
-type place struct {
-	shared bool // in the folder of kt's other commands, not in the agent's own
-	name   string
-}
+type place struct{ dir, name string }
 
-func (s *store) open(p place) (*os.File, error) {
-	if !p.shared {
-		return s.root.Open(p.name)
-	}
-	root, err := os.OpenRoot(s.shared)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // only a folder
-	return root.Open(p.name)
-}
+// open opens a file. No link leads it out of its folder.
+func (p place) open() (*os.File, error) { return os.OpenInRoot(p.dir, p.name) }
 
 // held is a run file that peers can get.
 type held struct {
-	place
 	*fileHeader
 	size   int64
 	atWork bool // a process was writing to it
@@ -68,25 +55,22 @@ func readHeader(r io.Reader) *fileHeader {
 	return h
 }
 
-// look returns the state of a file. A header is read once, because no run file gets another one.
-func (s *store) look(p place) (held, error) {
-	f, err := s.open(p)
+// look returns the state of a file. A header is read once, because no run file gets another one: known is that of an
+// earlier look, or nil.
+func look(p place, known *fileHeader) held {
+	f, err := p.open()
 	if err != nil {
-		return held{}, err
+		return held{}
 	}
-	defer func() { _ = f.Close() }()               // it was only read from
-	h := held{place: p, atWork: result.Claimed(f)} // before the size, because an unclaimed file does not grow
-	info, err := f.Stat()
-	if err != nil {
-		return held{}, err
+	defer func() { _ = f.Close() }()                        // it was only read from
+	h := held{fileHeader: known, atWork: result.Claimed(f)} // before the size, because an unclaimed file does not grow
+	if info, err := f.Stat(); err == nil {
+		h.size = info.Size()
 	}
-	h.size = info.Size()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.fileHeader = s.headers[p]; h.fileHeader == nil {
+	if known == nil {
 		h.fileHeader = readHeader(f)
 	}
-	return h, nil
+	return h
 }
 
 // held returns the files of named runs. It leaves out other files and unreadable ones.
@@ -98,23 +82,22 @@ func (s *store) held() ([]held, error) {
 	var places []place
 	for _, names := range groups {
 		for _, name := range names {
-			places = append(places, place{name: name})
+			places = append(places, place{s.dir, name})
 		}
 	}
 	for _, name := range s.sharedNames() {
-		places = append(places, place{shared: true, name: name})
-	}
-	var all []held
-	headers, ids := make(map[place]*fileHeader), make(map[string]place)
-	for _, p := range places {
-		if h, err := s.look(p); err == nil && h.fileHeader != nil {
-			all = append(all, h)
-			headers[p], ids[h.RunID] = h.fileHeader, p
-		}
+		places = append(places, place{s.shared, name})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.headers, s.ids = headers, ids
+	var all []held
+	headers := make(map[place]*fileHeader)
+	for _, p := range places {
+		if h := look(p, s.headers[p]); h.fileHeader != nil {
+			all, headers[p] = append(all, h), h.fileHeader
+		}
+	}
+	s.headers = headers
 	return all, nil
 }
 
@@ -159,20 +142,26 @@ func (s *store) list(run string) (filesFound, error) {
 
 // find opens a run file by its id.
 func (s *store) find(runID string) (*os.File, error) {
-	known := func() (place, bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		p, ok := s.ids[runID]
-		return p, ok
-	}
-	p, ok := known()
+	p, ok := s.known(runID)
 	if !ok { // not listed since the agent was started
 		if _, err := s.held(); err != nil {
 			return nil, err
 		}
-		if p, ok = known(); !ok {
+		if p, ok = s.known(runID); !ok {
 			return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no run file %s on this host", clean(runID, 64))}}
 		}
 	}
-	return s.open(p)
+	return p.open()
+}
+
+// known returns the place of a file that was listed.
+func (s *store) known(runID string) (place, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p, h := range s.headers {
+		if h.RunID == runID {
+			return p, true
+		}
+	}
+	return place{}, false
 }

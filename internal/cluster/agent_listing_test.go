@@ -34,7 +34,7 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 		t.Fatalf("found %v, %v", f, err)
 	}
 	_ = f.Close()
-	if s.ids["R2"].name != "" {
+	if _, ok := s.known("R2"); ok {
 		t.Error("the others were looked at")
 	}
 	if f, err = s.find("R2"); err != nil { // that is newer than the listing

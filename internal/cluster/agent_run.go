@@ -195,7 +195,7 @@ func (r *hostRun) message(order told) ToProcess {
 	case toldStart:
 		return ToProcess{Start: &r.start}
 	case toldStop:
-		return ToProcess{Stop: true, Why: r.state.Condition}
+		return ToProcess{Stop: true, Why: r.state.Asked.Why}
 	case toldAbort:
 		return ToProcess{Abort: true}
 	}
@@ -222,10 +222,38 @@ func (r *hostRun) end() {
 	r.log(": over" + r.state.Undone)
 }
 
-// begin gives the processes the start. s.At is by the agent's clock.
-func (r *hostRun) begin(s StartOrder) error {
+// obey carries out an order. An error refuses it.
+func (r *hostRun) obey(o *order) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if o.Open > 0 {
+		if err := r.open(o.Open); err != nil {
+			return err
+		}
+	}
+	if o.Start != nil {
+		if err := r.begin(*o.Start); err != nil {
+			return err
+		}
+	}
+	if !o.stops() && !o.Drained && !o.Finish {
+		return nil
+	}
+	return r.happened(event{Kind: evEnd, Order: *o})
+}
+
+// open starts so many processes, from the first one, and makes the file for the machine's vitals. The caller holds mu.
+func (r *hostRun) open(processes int) error {
+	if r.state.Stage == stageOffered {
+		if err := r.watch.open(r); err != nil {
+			return err
+		}
+	}
+	return r.happened(event{Kind: evOpen, Open: processes})
+}
+
+// begin gives the processes the start. s.At is by the agent's clock. The caller holds mu.
+func (r *hostRun) begin(s StartOrder) error {
 	if r.start.Agreed == s.Agreed && !r.start.At.IsZero() {
 		return nil // it was said before
 	}
@@ -241,19 +269,6 @@ func (r *hostRun) begin(s StartOrder) error {
 		r.a.o.Log(err.Error()) // the run goes on
 	}
 	return nil
-}
-
-// open starts the given processes, or all that are not started yet if processes is empty. It
-// also makes the file for the machine's vitals.
-func (r *hostRun) open(processes []int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.state.Stage == stageOffered {
-		if err := r.watch.open(r); err != nil {
-			return err
-		}
-	}
-	return r.happened(event{Kind: evOpen, Only: processes})
 }
 
 // status returns the state of the run, and a channel that is closed when it changes.

@@ -237,10 +237,10 @@ func (w *world) put(t *testing.T, o *offer) error {
 	return w.client().call(t.Context(), http.MethodPut, "b", runPath(o.Part.Epoch), o, new(nothing))
 }
 
-// order gives a run of an agent an order.
-func (w *world) post(t *testing.T, name, epoch, verb string) error {
+// post gives a run of an agent an order.
+func (w *world) post(t *testing.T, name, epoch string, o order) error {
 	t.Helper()
-	return w.client().call(t.Context(), http.MethodPost, name, runPath(epoch, verb), nothing{}, new(nothing))
+	return w.client().call(t.Context(), http.MethodPost, name, runPath(epoch), o, new(runStatus))
 }
 
 func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
@@ -260,7 +260,7 @@ func TestRunsThatAreOverTakeNoRoom(t *testing.T) {
 			o := *offered
 			o.Part.Epoch = fmt.Sprint("E", k)
 			o.Producer = map[string]plan.Given{"client.id": {Value: strings.Repeat("a", 60<<10)}, "client.rack": {Value: strings.Repeat("b", 60<<10)}}
-			if err := errors.Join(w.put(t, &o), w.post(t, "b", o.Part.Epoch, verbCancel)); err != nil {
+			if err := errors.Join(w.put(t, &o), w.post(t, "b", o.Part.Epoch, order{Cancel: true})); err != nil {
 				t.Fatalf("offer %d: %v", k, err)
 			}
 			synctest.Wait()

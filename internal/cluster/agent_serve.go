@@ -26,7 +26,7 @@ func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) err
 		return err
 	}
 	a.note = l.Note
-	g, err := gossip.Start(gossip.Options{Port: l, Key: o.Key, Advertise: o.Advertise, Join: o.Join, Info: a.presence(), Log: o.Log})
+	g, err := gossip.Start(gossip.Options{Port: l, Key: o.Key, Advertise: o.Advertise, Join: o.Join, Info: gossip.Info{Name: o.Info.Name, Role: o.Info.Role, Tags: o.Info.Tags}, Log: o.Log})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

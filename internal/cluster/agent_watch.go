@@ -20,8 +20,8 @@ type watch struct {
 	problem string // the error of the file, or ""
 	file    *result.RunFile
 	stop    chan struct{}
-	live    *sync.WaitGroup
-	elapsed *time.Duration
+	live    sync.WaitGroup
+	elapsed time.Duration // set when live is over
 }
 
 // open makes the file before the load begins, so that an error can still stop the run. It does
@@ -47,7 +47,7 @@ func (w *watch) open(r *hostRun) error {
 	if err != nil {
 		return errors.Join(err, to.Close())
 	}
-	*w = watch{id: h.RunID, file: f, stop: make(chan struct{}), live: new(sync.WaitGroup), elapsed: new(time.Duration)}
+	w.id, w.file, w.stop = h.RunID, f, make(chan struct{})
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (w *watch) begin(r *hostRun, start StartOrder) {
 	if w.file == nil {
 		return
 	}
-	file, stop, elapsed := w.file, w.stop, w.elapsed
+	file, stop := w.file, w.stop
 	w.live.Go(func() {
 		if !until(start.At, stop) {
 			return
@@ -84,8 +84,8 @@ func (w *watch) begin(r *hostRun, start StartOrder) {
 				k = behind // skip the seconds in which the machine was asleep or too busy
 			}
 		}
-		*elapsed = since()
-		file.AddVitals(sample(*elapsed))
+		w.elapsed = since()
+		file.AddVitals(sample(w.elapsed))
 	})
 }
 

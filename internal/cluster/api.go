@@ -1,12 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -15,28 +14,20 @@ import (
 
 // This file has the bodies of requests and answers, which docs/agent-api.md describes.
 
-// Protocol is the version of the requests. Coordinator and agents must have the same.
-const Protocol = 2
-
 // Bounds of what a body may contain, far above the needs of a load.
 const (
-	maxProcesses  = 256  // of a host in a run
-	maxHosts      = 1000 // of a run
-	maxBootstrap  = 100
-	maxProperties = 500
-	maxArgs       = 1000
-	maxTags       = 32
-	maxSettings   = 100  // of a host, in one order
-	maxText       = 4096 // bytes of any text
-	maxArgsBytes  = 64 << 10
-	maxFiles      = 20_000                     // of a listing
+	maxProcesses  = 256                        // of a host in a run
+	maxHosts      = 1000                       // of a run
+	maxText       = 4096                       // bytes of any text
+	maxWord       = 256                        // bytes of a text that stands in a table
+	maxFiles      = 20_000                     // of other commands
 	maxRunFile    = int64(1) << 40             // bytes
 	maxRunTime    = 30 * 24 * time.Hour        // of a run
 	maxLine       = 64 << 20                   // bytes of a line of a run file
 	maxClockError = 100 * 365 * 24 * time.Hour // difference of two clocks; a Duration holds 292 years
 )
 
-// clockEcho is the answer of GET /v1/clock, by the agent's clock.
+// clockEcho is the answer of GET /v1/clock, and a part of others, by the agent's clock.
 type clockEcho struct {
 	Received time.Time `json:"received"`
 	Sent     time.Time `json:"sent"`
@@ -60,6 +51,7 @@ type member struct {
 	Tags  []string `json:"tags,omitempty"`
 	Addr  string   `json:"address"`
 	State string   `json:"state"`
+	Rival string   `json:"rival,omitempty"` // address of another agent that presented this name of late
 }
 
 // offer is the body of PUT /v1/runs/{epoch}: it asks one host to make its share of a load, or to
@@ -96,26 +88,30 @@ func (o *offer) jobs() []Job {
 	return jobs
 }
 
-// The verbs of POST /v1/runs/{epoch}/{verb}. One that is repeated has no effect.
-const (
-	verbOpen    = "open"    // connect to the brokers; the body is an openOrder
-	verbStart   = "start"   // begin at a moment; the body is a StartOrder, whose At is by the agent's clock
-	verbStop    = "stop"    // drain and finish; the body is a stopOrder
-	verbAbort   = "abort"   // leave at once
-	verbCancel  = "cancel"  // before the start: leave nothing behind
-	verbDrained = "drained" // the load of all hosts is over: stop watching, complete the run files
-	verbFinish  = "finish"  // all files are collected: end the run
-)
-
-type openOrder struct {
-	Processes []int `json:"processes,omitempty"` // empty: all that are not open yet
+// order is the body of POST /v1/runs/{epoch}. A part of it that was carried out before has no effect.
+type order struct {
+	Open    int         `json:"open,omitempty"`    // start so many processes, from the first one: they connect to the brokers
+	Start   *StartOrder `json:"start,omitempty"`   // begin the load at a moment
+	Stop    bool        `json:"stop,omitempty"`    // end the load, and wait for what was sent
+	Why     string      `json:"why,omitempty"`     // with Stop: the condition of --abort-on that came true; "": none did
+	Abort   bool        `json:"abort,omitempty"`   // end the load at once
+	Cancel  bool        `json:"cancel,omitempty"`  // before the start: leave nothing behind
+	Drained bool        `json:"drained,omitempty"` // the load of all hosts is over: stop watching, complete the run files
+	Finish  bool        `json:"finish,omitempty"`  // all files are collected: end the run
 }
 
-type stopOrder struct {
-	Why string `json:"why,omitempty"` // the condition of --abort-on that came true; "": none did
+// and returns the order with another one in addition. The preparation goes step by step, and what ends a run stays.
+func (o order) and(more order) order {
+	return order{
+		Open: more.Open, Start: more.Start, Why: cmp.Or(o.Why, more.Why), Stop: o.Stop || more.Stop, Abort: o.Abort || more.Abort,
+		Cancel: o.Cancel || more.Cancel, Drained: o.Drained || more.Drained, Finish: o.Finish || more.Finish,
+	}
 }
 
-// nothing is the body of the other verbs, and of their answers.
+// stops reports whether the order ends a load.
+func (o *order) stops() bool { return o.Stop || o.Abort || o.Cancel }
+
+// nothing is the answer to a request that only has an effect.
 type nothing struct{}
 
 // stage is the progress of a run on its host.
@@ -178,6 +174,7 @@ type runStatus struct {
 	Parts   []partStatus `json:"processes,omitempty"`         // in the order of their numbers
 	Vitals  string       `json:"vitals_run_id,omitempty"`     // of the file with the host's vitals; "": there is none
 	Problem string       `json:"vitals_incomplete,omitempty"` // the error of that file, or ""
+	Clock   clockEcho    `json:"clock"`
 }
 
 // partStatus is the state of a process.
@@ -219,7 +216,8 @@ type problem struct {
 	AtWork bool `json:"at_work,omitempty"`
 }
 
-// checked is a body that can be checked. check cleans its texts too.
+// checked is a body that can be checked. check keeps paths, escape sequences and numbers out of range away. How much
+// a body may hold is bounded by its size.
 type checked interface{ check() error }
 
 func (*nothing) check() error { return nil }
@@ -227,33 +225,22 @@ func (*nothing) check() error { return nil }
 // check returns an error if the offer is malformed. Limits decide whether the agent accepts it.
 func (o *offer) check() error {
 	p := &o.Part
-	if err := errors.Join(checkName(p.Run), checkName(p.Epoch), checkName(p.Host)); err != nil {
-		return err
-	}
+	errs := []error{checkName(p.Run), checkName(p.Epoch), checkName(p.Host), plan.CheckTags(o.Tags)}
 	for _, m := range p.Roster {
-		if err := checkName(m.Host); err != nil {
-			return err
-		}
+		errs = append(errs, checkName(m.Host))
 		if m.Processes < 0 || m.Processes > maxProcesses {
-			return fmt.Errorf("host %s has %d processes", m.Host, m.Processes)
+			errs = append(errs, fmt.Errorf("host %s has %d processes", clean(m.Host, 64), m.Processes))
 		}
 	}
-	tooLong := func(s string) bool { return len(s) > maxText }
 	switch {
 	case p.Process != 0:
-		return fmt.Errorf("it is for process %d and not for a host", p.Process)
-	case tooLong(p.Role) || len(p.Tags) > maxTags || len(p.Roster) > maxHosts || slices.ContainsFunc(p.Tags, tooLong):
-		return errors.New("its part is too large")
+		errs = append(errs, fmt.Errorf("it is for process %d and not for a host", p.Process))
 	case len(o.Shares) > maxProcesses:
-		return fmt.Errorf("it is for %d processes, and %d are the most", len(o.Shares), maxProcesses)
-	case len(p.Limits) > maxTags || slices.ContainsFunc(p.Limits, tooLong):
-		return errors.New("its limits are too many or too long")
-	case len(o.Args) > maxArgs || len(strings.Join(o.Args, "")) > maxArgsBytes:
-		return errors.New("its command line is too long")
+		errs = append(errs, fmt.Errorf("it is for %d processes, and %d are the most", len(o.Shares), maxProcesses))
 	case o.Lasts < 0 || o.Lasts > maxRunTime:
-		return fmt.Errorf("it lasts %v", o.Lasts)
+		errs = append(errs, fmt.Errorf("it lasts %v", o.Lasts))
 	}
-	return errors.Join(plan.CheckTags(o.Tags), checkGiven(o.Producer), checkGiven(o.Consumer))
+	return errors.Join(errs...)
 }
 
 // checkSize returns an error if the offer is too large for any agent.
@@ -265,28 +252,11 @@ func (o *offer) checkSize() error {
 	return err
 }
 
-func checkGiven(properties map[string]plan.Given) error {
-	if len(properties) > maxProperties {
-		return fmt.Errorf("there are %d properties, and %d are the most", len(properties), maxProperties)
+func (o *order) check() error {
+	cleanTexts(o, maxText)
+	if o.Start != nil {
+		return o.Start.check()
 	}
-	for name, g := range properties {
-		// A certificate in a property is a few KiB.
-		if len(name) > maxText || len(g.Value) > maxArgsBytes || len(g.Source) > maxText {
-			return fmt.Errorf("property %s is too long", clean(name, 64))
-		}
-	}
-	return nil
-}
-
-func (o *openOrder) check() error {
-	if len(o.Processes) > maxProcesses {
-		return errors.New("it opens too many processes")
-	}
-	return nil
-}
-
-func (o *stopOrder) check() error {
-	o.Why = clean(o.Why, maxText)
 	return nil
 }
 
@@ -314,7 +284,7 @@ func (c *clockEcho) check() error {
 type identity struct{ Info }
 
 func (i *identity) check() error {
-	i.Info = i.clean()
+	cleanTexts(i, maxWord)
 	if err := checkName(i.Name); err != nil {
 		return fmt.Errorf("its name: %w", err)
 	}
@@ -322,45 +292,20 @@ func (i *identity) check() error {
 }
 
 func (l *looked) check() error {
-	if !plausibleCores(l.CPU) || !plausibleCores(l.Cores) || l.Memory < 0 || l.Free < 0 || l.Results < 0 || len(l.Members) > 2*maxHosts {
-		return errors.New("its description of itself is out of range")
-	}
-	l.Run = clean(l.Run, 64)
-	for i := range l.Members {
-		m := &l.Members[i]
-		i := Info{Name: m.Name, Role: m.Role, Tags: m.Tags}.clean()
-		m.Name, m.Role, m.Tags = i.Name, i.Role, i.Tags
-		m.Addr, m.State = clean(m.Addr, 256), clean(m.State, 64)
-	}
+	cleanTexts(l, maxWord)
 	return nil
 }
 
-// plausibleCores reports whether f can be a number of cores.
-func plausibleCores(f float64) bool { return f >= 0 && f < 1e6 && !math.IsNaN(f) }
-
 func (s *runStatus) check() error {
-	if len(s.Parts) > maxProcesses || s.Version < 1 || s.Stage == stageNone {
-		return errors.New("its run is out of range")
-	}
-	s.Problem = clean(s.Problem, maxText)
-	for i := range s.Parts {
-		if err := s.Parts[i].check(); err != nil {
-			return err
+	cleanTexts(s, maxText)
+	errs := []error{s.Clock.check(), checkID(s.Vitals)}
+	for _, p := range s.Parts {
+		errs = append(errs, checkID(p.RunID))
+		if _, moves := moves[p.State]; !moves && p.State != partWaiting && (!p.State.settled() || p.State == partUnheard) {
+			errs = append(errs, fmt.Errorf("no process is %q", p.State))
 		}
 	}
-	return checkID(s.Vitals)
-}
-
-func (p *partStatus) check() error {
-	_, moves := moves[p.State]
-	if !moves && p.State != partWaiting && (!p.State.settled() || p.State == partUnheard) {
-		return fmt.Errorf("no process is %q", clean(string(p.State), 64))
-	}
-	p.Text = clean(p.Text, maxText)
-	if p.Ended != nil {
-		p.Ended.Text = clean(p.Ended.Text, maxText)
-	}
-	return checkID(p.RunID)
+	return errors.Join(errs...)
 }
 
 // checkID returns an error unless a run id is a name or "".
@@ -372,9 +317,6 @@ func checkID(id string) error {
 }
 
 func (f *filesFound) check() error {
-	if len(f.Files) > maxFiles {
-		return errors.New("it lists too many files")
-	}
 	for _, e := range f.Files {
 		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile {
 			return fmt.Errorf("file %s is out of range", clean(e.RunID, 64))
@@ -387,11 +329,11 @@ func (f *filesFound) check() error {
 }
 
 func (r *runsFound) check() error {
-	if len(r.Runs) > maxFiles {
-		return errors.New("it lists too many runs")
-	}
-	for i := range r.Runs {
-		r.Runs[i] = clean(r.Runs[i], 64)
-	}
+	cleanTexts(r, maxWord)
+	return nil
+}
+
+func (p *problem) check() error {
+	cleanTexts(p, maxText)
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/codec"
 )
 
 // Bounds in bytes of a body.
@@ -130,7 +132,7 @@ func (c *Client) send(ctx context.Context, method, addr, path string, in any) (*
 	if err != nil {
 		return nil, fmt.Errorf("address %q: write host:port", clean(addr, 256))
 	}
-	r.Header.Set("Accept-Encoding", "gzip") // so that nothing is unpacked by itself
+	r.Header.Set("Accept-Encoding", codec.StreamName) // so that nothing is unpacked by itself
 	response, err := c.conn.Do(r)
 	if err != nil {
 		var outer *url.Error
@@ -148,11 +150,6 @@ func (c *Client) send(ctx context.Context, method, addr, path string, in any) (*
 		return nil, fmt.Errorf("%w: status %s", errProtocol, clean(response.Status, 64))
 	}
 	return nil, &agentError{errors.New(p.Error), response.StatusCode, p.AtWork}
-}
-
-func (p *problem) check() error {
-	p.Error = clean(p.Error, maxText)
-	return nil
 }
 
 // unanswered returns an error with the timeout in place of a context's deadline error.

@@ -52,8 +52,8 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 			{"an unknown field", "PUT", run, strings.Replace(string(good), `"plan":{`, `"plan":{"exec":"x",`, 1), 400, `unknown field \"exec\"; its kt is test`},
 			{"an offer for somebody else", "PUT", run, string(good), 409, "the offer is for b"},
 			{"an offer at the address of another run", "PUT", "/v1/runs/other", string(good), 409, "its address of another"},
-			{"a stale start", "POST", "/v1/runs/old/start", `{}`, 404, "the run is not known here"},
-			{"a stale stop", "POST", "/v1/runs/old/stop", `{}`, 404, "the run is not known here"},
+			{"a stale start", "POST", "/v1/runs/old", `{"start":{}}`, 404, "the run is not known here"},
+			{"a stale stop", "POST", "/v1/runs/old", `{"stop":true}`, 404, "the run is not known here"},
 			{"a run that is not there", "GET", "/v1/runs/old", "", 404, "the run is not known here"},
 			{"a run that is a path", "GET", "/v1/runs/..%2f..%2fetc", "", 404, "the run is not known here"},
 			{"files of a run that are a path", "GET", "/v1/runs/..%2f..%2fetc/files", "", 400, "a name has 1 to 64 letters"},
@@ -65,7 +65,6 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 			{"a study that is a path", "POST", "/v1/tune", `{"do":"check","study":"../s"}`, 400, "a name has 1 to 64 letters"},
 			{"a setting of two lines", "POST", "/v1/tune", `{"do":"check","study":"s","set":[{"name":"a","value":"1\n2"}]}`, 400, "is none"},
 			{"a setting that is too long", "POST", "/v1/tune", `{"do":"check","study":"s","own":[{"name":"` + strings.Repeat("a", maxText+1) + `","value":"1"}]}`, 400, "is none"},
-			{"too many settings", "POST", "/v1/tune", `{"do":"check","study":"s","set":[` + strings.Repeat(`{"name":"a","value":"1"},`, maxSettings) + `{"name":"a","value":"1"}]}`, 400, "more than 100 settings"},
 			{"another way", "DELETE", "/v1/runs/old", "", 404, "there is no DELETE /v1/runs/old"},
 			{"another address", "GET", "/etc/passwd", "", 404, "there is no GET /etc/passwd; see docs/agent-api.md"},
 		} {
@@ -97,13 +96,12 @@ func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
 			{"PUT", run, string(body), 200, "{}"},
 			{"GET", run + "?after=x", "", 400, "after=x: it must be 0 or more"},
 			{"GET", run, "", 200, `"stage":"offered","processes":[{"state":"waiting"},{"state":"waiting"}]`},
-			{"POST", run + "/exec", "{}", 404, `order \"exec\" is none`},
-			{"POST", run + "/abort", `{"why":"x"}`, 400, "unknown field"},
-			{"POST", run + "/start", `{"at":"2026-01-01T00:00:00Z","agreed":{"at":"2026-01-01T00:00:00Z","late_ns":5}}`, 400, "is none"},
-			{"POST", run + "/start", `{"at":"2026-01-01T00:00:00Z","agreed":{"at":"2026-01-01T00:00:00Z"}}`, 409, errNotPrepared.Error()},
-			{"POST", run + "/open", `{"processes":[` + strings.Repeat("1,", maxProcesses) + `1]}`, 400, "it opens too many processes"},
-			{"POST", run + "/cancel", "{}", 200, "{}"},
-			{"POST", run + "/cancel", "{}", 200, "{}"},
+			{"POST", run, `{"exec":true}`, 400, "unknown field"},
+			{"POST", run, `{"start":{"at":"2026-01-01T00:00:00Z","agreed":{"at":"2026-01-01T00:00:00Z","late_ns":5}}}`, 400, "is none"},
+			{"POST", run, `{"start":{"at":"2026-01-01T00:00:00Z","agreed":{"at":"2026-01-01T00:00:00Z"}}}`, 409, errNotPrepared.Error()},
+			{"POST", run + "/stop", "{}", 404, "there is no POST"},
+			{"POST", run, `{"cancel":true}`, 200, `"stage":"`},
+			{"POST", run, `{"cancel":true}`, 200, `"stage":"`},
 			{"GET", run, "", 200, `"stage":"over"`},
 		} {
 			code, got := raw(t, w, tc.method, tc.path, tc.body)
@@ -138,7 +136,7 @@ func TestTheStateOfARunIsHeldUntilItChanges(t *testing.T) {
 		if s, took := ask("1"); s.Version != 1 || took != heldFor {
 			t.Errorf("nothing has changed: version %d after %v", s.Version, took)
 		}
-		time.AfterFunc(heldFor/2, func() { _ = w.post(t, "b", o.Part.Epoch, verbCancel) })
+		time.AfterFunc(heldFor/2, func() { _ = w.post(t, "b", o.Part.Epoch, order{Cancel: true}) })
 		if s, took := ask("1"); s.Version <= 1 || s.Stage != stageOver || took != heldFor/2 {
 			t.Errorf("it was cancelled: version %d, %v after %v", s.Version, s.Stage, took)
 		}
@@ -203,11 +201,11 @@ func bodies(o *offer) []checked {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)
 	text := "why\x1b[2J"
 	return []checked{
-		o, &openOrder{[]int{1}}, &stopOrder{text}, &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}, &nothing{},
+		o, &order{Open: 1, Why: text, Drained: true}, &order{Start: &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}, &nothing{},
 		&TuneOrder{TuneSet, "s", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}},
 		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
-		&looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive"}}},
-		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Parts: []partStatus{
+		&looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive", "1:2"}}},
+		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Clock: clockEcho{now, now}, Parts: []partStatus{
 			{State: partRunning, RunID: "R", Load: Load{true, 1, 2}}, {State: partDone, Ended: &Ended{Text: text}}, {State: partGone, Text: text},
 		}},
 		&filesFound{Files: []fileEntry{{"R", "n", "E1", "a", 1, 10, true}}},
@@ -238,12 +236,8 @@ func empty(body checked) checked {
 	switch body.(type) {
 	case *offer:
 		return new(offer)
-	case *openOrder:
-		return new(openOrder)
-	case *stopOrder:
-		return new(stopOrder)
-	case *StartOrder:
-		return new(StartOrder)
+	case *order:
+		return new(order)
 	case *TuneOrder:
 		return new(TuneOrder)
 	case *identity:
@@ -274,7 +268,7 @@ func TestASmallBodyTakesLittleMemory(t *testing.T) {
 	}{
 		"an offer of processes": {many(`{"shares":[`, "{},", 8<<20), maxOffer, new(offer)},
 		"an offer of hosts":     {many(`{"part":{"roster":[`, "0,", 8<<20), maxOffer, new(offer)},
-		"an order":              {many(`{"processes":[`, "1,", 8<<20), maxBody, new(openOrder)},
+		"an order":              {many(`{"start":[`, "1,", 8<<20), maxBody, new(order)},
 		"processes":             {many(`{"processes":[`, "{},", 900<<10), maxAnswer, new(runStatus)},
 		"files":                 {many(`{"files":[`, "{},", 8<<20), maxAnswer, new(filesFound)},
 	} {

@@ -1,11 +1,11 @@
 package cluster
 
 import (
-	"compress/gzip"
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -21,7 +21,7 @@ func (s *sent) Write(b []byte) (int, error) {
 
 // sentFile is a run file that is sent as an agent does.
 type sentFile struct {
-	zip *gzip.Writer
+	zip *codec.StreamWriter
 	raw int
 }
 
@@ -37,7 +37,10 @@ func (f *sentFile) Close() error { return f.zip.Close() }
 func BenchmarkSecond(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := &sent{}
-	zip := gzip.NewWriter(out)
+	zip, err := codec.NewStreamWriter(out)
+	if err != nil {
+		b.Fatal(err)
+	}
 	to := &sentFile{zip: zip}
 	f, err := result.NewRunFile(to, result.Header{Schema: result.Schema})
 	if err != nil {

@@ -35,20 +35,17 @@ func choose(flag string, words []string, among []Peer) ([]Peer, error) {
 	var chosen []Peer
 	var errs []error
 	for _, word := range words {
-		found := slices.Collect(func(yield func(Peer) bool) {
-			for _, p := range among {
-				if p.matches(word) && !yield(p) {
-					return
-				}
+		matched := false
+		for _, p := range among {
+			if !p.matches(word) {
+				continue
 			}
-		})
-		if len(found) == 0 {
-			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name, tag or role%s", flag, word, explainNoMatch(word, among)))
-		}
-		for _, p := range found {
-			if !isAmong(chosen, &p) {
+			if matched = true; !isAmong(chosen, &p) {
 				chosen = append(chosen, p)
 			}
+		}
+		if !matched {
+			errs = append(errs, fmt.Errorf("--%s %s: no agent has that name, tag or role%s", flag, word, explainNoMatch(word, among)))
 		}
 	}
 	for _, p := range chosen {

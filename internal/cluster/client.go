@@ -16,9 +16,8 @@ import (
 
 // Client talks to agents.
 type Client struct {
-	Version string // of this kt
-	Now     func() time.Time
-	Log     func(text string) // gets lines for the user
+	Now func() time.Time
+	Log func(text string) // gets lines for the user
 
 	conn *http.Client
 	free func(dir string) (int64, error) // free bytes of a disk; nil: freeSpace
@@ -26,8 +25,8 @@ type Client struct {
 
 // NewClient returns a client of agents with a key. Without a key it reaches only agents on this machine. log gets lines for
 // the user.
-func NewClient(key *port.Key, version string, now func() time.Time, log func(text string)) *Client {
-	return &Client{Version: version, Now: now, Log: log, conn: port.Client(key)}
+func NewClient(key *port.Key, now func() time.Time, log func(text string)) *Client {
+	return &Client{Now: now, Log: log, conn: port.Client(key)}
 }
 
 // Peer is an agent as a client sees it.
@@ -35,6 +34,7 @@ type Peer struct {
 	Info
 	Addr  string
 	State string // "alive" if it answered, else its state in the gossip, or "unreachable"
+	Rival string // address of another agent of this name; "": none is known
 
 	Use
 	Run     string // the name of its current run; "": idle
@@ -85,6 +85,7 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 	}
 	asking.Wait()
 	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
+	pairRivals(peers)
 	var errs []error
 	for _, p := range peers {
 		if p.Err == nil {
@@ -93,6 +94,15 @@ func (c *Client) Peers(ctx context.Context, addrs []string, follow bool) ([]Peer
 		errs = append(errs, p.Err)
 	}
 	return peers, noAnswer(errs)
+}
+
+// pairRivals sets the rivals of agents with the same name that both answered. The peers are sorted by name.
+func pairRivals(peers []Peer) {
+	for i := 1; i < len(peers); i++ {
+		if a, b := &peers[i-1], &peers[i]; a.Name == b.Name && a.Err == nil && b.Err == nil {
+			a.Rival, b.Rival = b.Addr, a.Addr
+		}
+	}
 }
 
 // noAnswer returns the error for agents of which none answers, with advice. An agent that
@@ -145,7 +155,7 @@ func fromGossip(who Peer, known []member) []Peer {
 		if m.State == gossip.Left {
 			continue
 		}
-		p := Peer{Info: Info{Name: m.Name, Role: m.Role, Tags: m.Tags}, Addr: m.Addr, State: m.State}
+		p := Peer{Info: Info{Name: m.Name, Role: m.Role, Tags: m.Tags}, Addr: m.Addr, State: m.State, Rival: m.Rival}
 		if m.Name == who.Name {
 			p.Addr = who.Addr // it works, and the advertised one may not from here
 		}

@@ -18,7 +18,6 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		return nil, []error{err}
 	}
 	defer to.close(false)
-	var names []string
 	var going []fileEntry
 	var lacking []Peer // they answered, and have no file of it
 	answered := 0      // peers
@@ -30,7 +29,7 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 			lacking = append(lacking, peers[i])
 		}
 		for _, g := range f.files {
-			names = append(names, g.name)
+			files = append(files, g.path())
 			if g.entry.AtWork {
 				going = append(going, g.entry)
 			}
@@ -45,7 +44,8 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	if answered > 0 && len(lacking) == answered {
 		problems = append(problems, &UnknownRunError{Run: run, Known: c.Runs(ctx, lacking), Silent: answered < len(peers)})
 	}
-	return sorted(dir, names), problems
+	slices.Sort(files)
+	return slices.Compact(files), problems
 }
 
 // Runs returns the names of the runs that the peers have files of.

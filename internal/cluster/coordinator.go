@@ -47,8 +47,7 @@ type step int
 // The steps, in order. Undoing takes the place of all that follow.
 const (
 	stepLobby      step = iota // agents get their offers
-	stepPreparing              // processes open their clients
-	stepSyncing                // clocks are compared
+	stepPreparing              // processes open their clients, and clocks are compared
 	stepStarting               // hosts wait for the agreed start
 	stepRunning                // until every process has drained
 	stepCollecting             // run files are fetched
@@ -207,12 +206,12 @@ type wires struct {
 
 // ending is how a run is ended before its load is over.
 type ending struct {
-	stopped   bool               // by the user, or by a condition
-	broken    string             // the condition; "": none did
-	leaving   bool               // the run ends at once
-	finishing bool               // the agents were told to end the run, or end it by themselves
-	deadline  time.Time          // for the hosts that the step waits for; zero: none
-	giveUp    context.CancelFunc // ends the fetching of files; nil: no fetch is going on
+	stopped   bool      // by the user, or by a condition
+	broken    string    // the condition; "": none did
+	leaving   bool      // the run ends at once
+	finishing bool      // the agents were told to end the run, or end it by themselves
+	deadline  time.Time // for the hosts that the step waits for; zero: none
+	giveUp    func()    // ends the fetching of files; nil: no fetch is going on
 }
 
 func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
@@ -311,18 +310,42 @@ func (s *session) until(ctx context.Context, timeout time.Duration, done func() 
 				return errStopped
 			}
 			s.within(leaveGrace)
-			s.tellAll(verbAbort)
+			s.tellAll(order{Abort: true})
 			s.loseAway()
 		}
 	}
 	return nil
 }
 
+// await does something that ends soon after its context, and handles news meanwhile.
+func (s *session) await(ctx context.Context, timeout time.Duration, do func(context.Context)) error {
+	doing, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait ends with ctx
+	s.end.giveUp = giveUp
+	done := make(chan struct{})
+	tell := s.tell(doing)
+	go func() {
+		do(doing)
+		close(done)
+		tell(hostNews{}) // wakes until, which would notice at its next tick only
+	}()
+	err := s.until(ctx, timeout, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	giveUp()
+	<-done
+	return err
+}
+
 // stopLoad ends the load on all hosts.
 func (s *session) stopLoad() {
 	s.end.stopped = true
 	s.within(drainGrace)
-	s.tellAll(verbStop)
+	s.tellAll(order{Stop: true, Why: s.end.broken})
 	if !s.overAt.IsZero() {
 		s.loseAway() // there is nothing else to stop
 	}
@@ -339,14 +362,10 @@ const undoAhead = 500 * time.Millisecond
 
 var errTimeout = errors.New("it took too long")
 
-// tellAll gives an order to every host. It is tried until the host has it.
-func (s *session) tellAll(verb string) {
-	var body any = nothing{}
-	if verb == verbStop {
-		body = stopOrder{Why: s.end.broken}
-	}
+// tellAll gives an order to every host.
+func (s *session) tellAll(o order) {
 	for _, r := range s.hosts {
-		r.tell(verb, body)
+		r.tell(o)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +84,7 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 	if !s.end.leaving {
 		s.end.deadline = time.Now().Add(drainGrace)
 	}
-	s.tellAll(verbDrained)
+	s.tellAll(order{Drained: true})
 	if err := s.until(ctx, maxRunTime, s.all(s.unawaited)); err != nil {
 		return outcome{}, err
 	}
@@ -116,43 +115,31 @@ func (s *session) collect(ctx context.Context) (outcome, error) {
 	return o, nil
 }
 
-// fetch completes the copies of all hosts that are not lost, and handles news meanwhile.
+// fetch completes the copies of all hosts that are not lost, when nobody follows the files any more.
 func (s *session) fetch(ctx context.Context) (map[*remote]fetched, error) {
 	var hosts []*remote
 	var peers []Peer
 	for _, r := range s.hosts {
+		if r.state.Contact == contactLost {
+			r.following.stop()
+			continue
+		}
 		late := time.AfterFunc(followGrace, r.following.stop)
 		defer late.Stop()
-		if r.state.Contact != contactLost {
-			hosts, peers = append(hosts, r), append(peers, r.peer)
-		}
+		hosts, peers = append(hosts, r), append(peers, r.peer)
 	}
-	fetching, giveUp := context.WithCancel(context.WithoutCancel(ctx)) // the wait below ends with ctx
-	defer giveUp()
-	s.end.giveUp = giveUp
-	done := make(chan []fetched, 1)
-	most, tell := fileMost(s.elapsed()), s.tell(fetching)
-	go func() {
-		got := s.c.fetchAll(fetching, peers, s.order.Epoch, s.expects, most, s.copies)
-		for _, r := range s.hosts { // the files of a host that is lost may still be followed
-			r.following.stop()
+	var all []fetched
+	most := fileMost(s.elapsed())
+	err := s.await(ctx, maxRunTime, func(ctx context.Context) {
+		for _, r := range s.hosts {
+			defer context.AfterFunc(ctx, r.following.stop)()
+		}
+		for _, r := range s.hosts {
 			r.following.live.Wait()
 		}
-		done <- got
-		tell(hostNews{}) // wakes until
-	}()
-	var all []fetched
-	err := s.until(ctx, maxRunTime, func() bool {
-		select {
-		case all = <-done:
-			return true
-		default:
-			return false
-		}
+		all = s.c.fetchAll(ctx, peers, s.order.Epoch, s.expects, most, s.copies)
 	})
 	if err != nil {
-		giveUp()
-		<-done
 		return nil, err
 	}
 	got := make(map[*remote]fetched)
@@ -174,7 +161,7 @@ func (s *session) outcome(got map[*remote]fetched) outcome {
 	for _, r := range s.hosts {
 		f := got[r]
 		for _, g := range f.files {
-			o.Files = append(o.Files, filepath.Join(s.opts.Dir, g.name))
+			o.Files = append(o.Files, g.path())
 			state := s.stateOf(r, g)
 			r.state = r.state.found(g.entry.Process, state == result.PartComplete || state == result.PartLate, state == result.PartStopped)
 		}
@@ -197,7 +184,7 @@ func (s *session) stateOf(r *remote, g gotFile) result.PartState {
 	}
 	set := merge.NewFiles()
 	defer set.Close()
-	if err := set.OfferFile(g.name, filepath.Join(s.opts.Dir, g.name)); err != nil || set.Len() == 0 {
+	if err := set.OfferFile(g.name, g.path()); err != nil || set.Len() == 0 {
 		return result.PartLost // merging it reports why
 	}
 	return set.RunFiles()[0].State
@@ -254,7 +241,7 @@ func (s *session) undo() {
 		return // nobody was asked
 	}
 	s.stage, s.end.stopped = stepUndoing, true
-	s.tellAll(verbCancel)
+	s.tellAll(order{Cancel: true})
 	undone := s.all(func(r *remote) bool { // slower agents finish by themselves
 		return !r.state.canOrder() && s.agreed.IsZero() || r.state.Stage == stageNone || r.state.ended()
 	})
@@ -291,7 +278,7 @@ func (s *session) finish() bool {
 	if t.Delete && made && (maker.state.Parts[0].State != partDone || maker.state.Contact == contactLost || maker.state.ended()) {
 		s.c.Log(fmt.Sprintf("topic %s is not deleted: the process that made it is gone", t.Name))
 	}
-	s.tellAll(verbFinish)
+	s.tellAll(order{Finish: true})
 	return true
 }
 
@@ -299,8 +286,7 @@ func (s *session) finish() bool {
 // have got the order.
 func (s *session) leave() (deaf []string) {
 	s.end.stopped, s.end.leaving = true, true
-	s.tellAll(verbAbort)
-	s.tellAll(verbDrained)
+	s.tellAll(order{Abort: true, Drained: true})
 	s.finish()
 	_ = s.until(context.Background(), leaveTimeout, s.all(func(r *remote) bool { // agents that take longer have the order
 		return !r.state.canOrder() || r.state.Stage == stageNone || r.state.ended()

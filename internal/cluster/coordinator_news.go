@@ -35,15 +35,13 @@ func (s *session) take(n hostNews) error {
 		return nil
 	case n.text != "":
 		s.c.Log(n.text)
-	case n.clock != nil:
-		s.apply(r, notice{Heard: true})
-		r.clocks.take(*n.clock)
-		if moved := r.clocks.moved(*n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
-			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
-		}
 	case n.status != nil:
 		s.apply(r, notice{Status: n.status})
 		s.followFiles(r)
+		r.clocks.take(n.clock)
+		if moved := r.clocks.moved(n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
+			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
+		}
 		if early {
 			return r.problem()
 		}
@@ -125,13 +123,14 @@ func (s *session) tick() {
 // followFiles keeps copies of the run files of a host, from the moment when they are known.
 func (s *session) followFiles(r *remote) {
 	follow := func(process int, id string, take func(line []byte)) {
-		if id == "" || r.following.ids[id] || s.stage >= stepCollecting {
+		if id == "" || s.stage >= stepCollecting {
 			return
 		}
-		r.following.ids[id] = true
 		p := &r.offer.Part
-		f := s.copies.copyOf(fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}, take)
-		r.following.start(f)
+		f, isNew := s.copies.copyOf(fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}, take)
+		if isNew {
+			r.following.start(f)
+		}
 	}
 	for i := range r.state.Parts {
 		name, maker := fileName(r.peer.Name, i+1), i == 0 && r == s.hosts[0]

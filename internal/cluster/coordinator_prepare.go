@@ -27,34 +27,32 @@ const (
 // prepare brings all hosts to the agreed start. Any problem of a host is an error. The first
 // process makes the topic, so it opens its clients before the others do.
 func (s *session) prepare(ctx context.Context) error {
-	if err := s.each(ctx, peerTimeout, "", s.hosts, (*remote).meet); err != nil {
+	if err := s.each(ctx, peerTimeout, "", (*remote).meet); err != nil {
 		return err
 	}
-	s.connect(ctx)
-	err := s.each(ctx, offerTimeout, "answer the offer", s.hosts, (*remote).propose)
+	err := s.each(ctx, offerTimeout, "answer the offer", (*remote).propose)
 	for _, r := range s.hosts {
-		if r.accepted() {
+		if r.accepted {
 			s.apply(r, notice{Status: &runStatus{Stage: stageOffered}})
 		}
 	}
+	s.connect(ctx)
 	if err != nil {
 		return err
 	}
 	s.stage = stepPreparing
-	if err := s.open(ctx, s.hosts[:1], openOrder{Processes: []int{1}}); err != nil {
+	first := s.hosts[0]
+	first.tell(order{Open: 1})
+	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r != first || r.state.Parts[0].State == partReady }); err != nil {
 		return err
 	}
-	if err := s.ready(ctx, s.hosts[:1], func(r *remote) bool { return r.state.Parts[0].State == partReady }); err != nil {
-		return err
+	for _, r := range s.hosts {
+		r.tell(order{Open: max(1, len(r.state.Parts))})
 	}
-	if err := s.open(ctx, s.hosts, openOrder{}); err != nil {
-		return err
-	}
-	if err := s.ready(ctx, s.hosts, func(r *remote) bool { return r.state.ready() }); err != nil {
+	if err := s.ready(ctx, openTimeout, "get ready", func(r *remote) bool { return r.state.Stage >= stageOpening && r.state.ready() }); err != nil {
 		return err
 	}
 	s.warnReaders(ctx)
-	s.stage = stepSyncing
 	if err := s.sync(ctx); err != nil {
 		return err
 	}
@@ -63,46 +61,26 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.stage = stepRunning
-	for _, r := range s.hosts {
-		close(r.begun)
-	}
 	return nil
 }
 
-// each asks some hosts for something, all at the same time, and handles news meanwhile. An error names the hosts that
+// each asks all hosts for something, all at the same time, and handles news meanwhile. An error names the hosts that
 // failed. what is for those that did not answer in time: "" stands for their not answering at all.
-func (s *session) each(ctx context.Context, timeout time.Duration, what string, hosts []*remote, do func(*remote, context.Context) error) error {
-	errs := make([]error, len(hosts))
-	all, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	var asking sync.WaitGroup
-	for i, r := range hosts {
-		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(all, timeout)
-			defer cancel()
-			errs[i] = do(r, ctx)
-		})
-	}
-	tell := s.tell(all)
-	go func() {
-		asking.Wait()
-		close(done)
-		tell(hostNews{}) // wakes until, which would notice at its next tick only
-	}()
-	err := s.until(ctx, timeout+time.Second, func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
+func (s *session) each(ctx context.Context, timeout time.Duration, what string, do func(*remote, context.Context) error) error {
+	errs := make([]error, len(s.hosts))
+	err := s.await(ctx, timeout+time.Second, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		var asking sync.WaitGroup
+		for i, r := range s.hosts {
+			asking.Go(func() { errs[i] = do(r, ctx) })
 		}
+		asking.Wait()
 	})
-	cancel()
-	<-done
 	if err != nil {
 		return err
 	}
-	return failures(hosts, errs, timeout, what)
+	return failures(s.hosts, errs, timeout, what)
 }
 
 // failures returns the errors of hosts as one. If all hosts that failed have refused, it is a refusedError.
@@ -122,7 +100,7 @@ func failures(hosts []*remote, errs []error, timeout time.Duration, what string)
 		}
 	}
 	if len(slow) > 0 {
-		failed = append(failed, fmt.Errorf("%s did not %s in time", strings.Join(slow, ", "), what))
+		failed = append(failed, late(slow, what))
 	}
 	switch {
 	case len(failed) > 0:
@@ -155,18 +133,8 @@ func (r *remote) propose(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf(": %w", err)
 	}
-	close(r.taken)
+	r.accepted = true
 	return nil
-}
-
-// accepted reports whether the agent has accepted the offer.
-func (r *remote) accepted() bool {
-	select {
-	case <-r.taken:
-		return true
-	default:
-		return false
-	}
 }
 
 // connect begins to follow the hosts. That outlives ctx, because after it ends the agents are told
@@ -181,36 +149,16 @@ func (s *session) connect(ctx context.Context) {
 		r.following.start = func(f *copyFile) {
 			r.following.live.Go(func() { r.follow(following, f, tell) })
 		}
-		s.wires.live.Go(func() { r.run(keeping, tell) })
+		s.wires.live.Go(func() { r.poll(keeping, tell) })
 	}
 }
 
-// open tells hosts to open processes.
-func (s *session) open(ctx context.Context, hosts []*remote, o openOrder) error {
-	return s.each(ctx, openTimeout, "get ready", hosts, func(r *remote, ctx context.Context) error { return r.prepare(ctx, verbOpen, o) })
-}
-
-// prepare gives an order of the preparation.
-func (r *remote) prepare(ctx context.Context, verb string, body any) error {
-	err := r.post(ctx, verb, body, offerTimeout)
-	var said *agentError
-	switch {
-	case errors.As(err, &said):
-		return fmt.Errorf(" refuses: %w", err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return err
-	case err != nil:
-		return fmt.Errorf(": %w", err)
-	}
-	return nil
-}
-
-// ready waits until all of some hosts are ready.
-func (s *session) ready(ctx context.Context, hosts []*remote, is func(*remote) bool) error {
+// ready waits until all hosts are as they should be. what is for those that are not in time.
+func (s *session) ready(ctx context.Context, timeout time.Duration, what string, is func(*remote) bool) error {
 	var slow []string
-	err := s.until(ctx, openTimeout, func() bool {
+	err := s.until(ctx, timeout, func() bool {
 		slow = slow[:0]
-		for _, r := range hosts {
+		for _, r := range s.hosts {
 			if !is(r) {
 				slow = append(slow, r.peer.Name)
 			}
@@ -218,9 +166,14 @@ func (s *session) ready(ctx context.Context, hosts []*remote, is func(*remote) b
 		return len(slow) == 0
 	})
 	if errors.Is(err, errTimeout) {
-		return fmt.Errorf("%s did not get ready in time", strings.Join(slow, ", "))
+		return late(slow, what)
 	}
 	return err
+}
+
+// late returns the error of hosts that are too slow.
+func late(hosts []string, what string) error {
+	return fmt.Errorf("%s did not %s in time", strings.Join(hosts, ", "), what)
 }
 
 // headerTimeout is the longest wait for the header of the first process, which is ready.
@@ -250,24 +203,21 @@ func (s *session) warnReaders(ctx context.Context) {
 
 // sync compares the clocks of all agents with this one.
 func (s *session) sync(ctx context.Context) error {
-	best := make([]clock, len(s.hosts))
-	at := make(map[*remote]int)
-	for i, r := range s.hosts {
-		at[r] = i
-	}
-	err := s.each(ctx, echoes*echoTimeout, "", s.hosts, func(r *remote, ctx context.Context) error {
+	var best sync.Map // by host
+	err := s.each(ctx, echoes*echoTimeout, "", func(r *remote, ctx context.Context) error {
 		c, err := r.c.compareClocks(ctx, r.peer.Addr)
 		if err != nil {
 			return fmt.Errorf(": %w", err)
 		}
-		best[at[r]] = c
+		best.Store(r, c)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i, r := range s.hosts {
-		r.clocks.best, r.clocks.agreed = best[i], best[i]
+	for _, r := range s.hosts {
+		c, _ := best.Load(r)
+		r.clocks.best, r.clocks.agreed = c.(clock), c.(clock)
 	}
 	return nil
 }
@@ -279,19 +229,15 @@ func (s *session) start(ctx context.Context) error {
 		ahead = max(ahead, startTrips*r.clocks.agreed.rtt)
 	}
 	s.agreed = s.c.Now().Add(ahead)
-	agreed := s.agreed
-	// The last quarter is for undoing the run in time if an agent does not confirm.
-	err := s.each(ctx, ahead*3/4, "confirm the start", s.hosts, func(r *remote, ctx context.Context) error {
+	for _, r := range s.hosts {
 		c := r.clocks.agreed
-		return r.prepare(ctx, verbStart, StartOrder{
-			At:     agreed.Add(c.offset).UTC(),
-			Agreed: result.Agreed{At: agreed.UTC(), Offset: c.offset, Bound: c.bound()},
-		})
-	})
-	if errors.Is(err, errTimeout) {
-		err = errors.New("the hosts did not confirm the start in time")
+		r.tell(order{Start: &StartOrder{
+			At:     s.agreed.Add(c.offset).UTC(),
+			Agreed: result.Agreed{At: s.agreed.UTC(), Offset: c.offset, Bound: c.bound()},
+		}})
 	}
-	return err
+	// The last quarter is for undoing the run in time if an agent does not confirm.
+	return s.ready(ctx, ahead*3/4, "confirm the start", func(r *remote) bool { return r.state.Stage >= stageStarting })
 }
 
 // run follows the load until every process has finished or is given up.

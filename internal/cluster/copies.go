@@ -2,161 +2,112 @@ package cluster
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// copies are the local copies of run files. They grow as the files do, from wherever they end. A
-// copy that is incomplete is a run file that was cut off, with the id of the original, which
-// replaces it on merging.
+// copies are the local copies of run files, called by their run ids. They grow as the files do, from wherever they end. A
+// copy that is incomplete is a run file that was cut off. The original has the same id, and replaces it on merging.
 type copies struct {
-	dir   string
-	root  *os.Root
-	quota *quota
+	dir  string
+	root *os.Root
+	room atomic.Int64 // bytes that may still be written
 
-	mu   sync.Mutex           // guards open
+	mu   sync.Mutex           // guards the map
 	open map[string]*copyFile // by run id
 }
 
+// newCopies returns copies in an existing folder. free returns the free bytes of its disk; nil: freeSpace.
 func newCopies(dir string, free func(string) (int64, error)) (*copies, error) {
+	if free == nil {
+		free = freeSpace
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for run files: %w", err)
 	}
-	quota, err := newQuota(dir, free)
+	n, err := free(dir)
 	if err != nil {
-		return nil, errors.Join(err, root.Close())
+		return nil, errors.Join(fmt.Errorf("look how much space %s has: %w", dir, err), root.Close())
 	}
-	return &copies{dir: dir, root: root, quota: quota, open: make(map[string]*copyFile)}, nil
+	c := &copies{dir: dir, root: root, open: make(map[string]*copyFile)}
+	c.room.Store(n / 2)
+	return c, nil
 }
 
-// copyFile is the copy of one run file. Whoever adds to it has taken it.
+// copyFile is the copy of one run file.
 type copyFile struct {
-	taken chan struct{} // of capacity 1
+	mu    sync.Mutex // held by whoever adds to it
 	of    *copies
 	want  fileEntry // what has to be in the header
 	since time.Time // the file grows no faster than a run file from here on
 	most  int64     // bytes that it may have all the same
 
-	name string   // in the folder; "": nothing is written
-	file *os.File // nil: nothing is written, or no more
-	size int64
-	sum  hash.Hash
-	head header
-	line lines
-
-	whole bool // it has all that an agent listed
+	name  string   // in the folder; "": nothing is written
+	file  *os.File // nil: nothing is written, or no more
+	size  int64
+	lines lines
 }
 
-// header is the first line of a run file.
-type header struct {
-	text    []byte // until it is complete
-	checked bool
-}
-
-// copyOf returns the copy of a run file, a new one if there is none. take gets the lines that are
+// copyOf returns the copy of a run file, and whether it is a new one. take gets the lines that are
 // added to it; nil: nobody does.
-func (c *copies) copyOf(want fileEntry, take func(line []byte)) *copyFile {
+func (c *copies) copyOf(want fileEntry, take func(line []byte)) (f *copyFile, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.open[want.RunID]
-	if f == nil {
-		f = &copyFile{taken: make(chan struct{}, 1), of: c, want: want, since: time.Now(), sum: sha256.New(), line: lines{take: take}}
-		c.open[want.RunID] = f
+	if f = c.open[want.RunID]; f != nil {
+		return f, false
 	}
-	return f
-}
-
-// take waits until nobody else adds to the copy, and returns what gives it back.
-func (f *copyFile) take(ctx context.Context) (release func(), err error) {
-	select {
-	case f.taken <- struct{}{}:
-		return func() { <-f.taken }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	f = &copyFile{of: c, want: want, since: time.Now(), lines: lines{take: take}}
+	c.open[want.RunID] = f
+	return f, true
 }
 
 // create makes the file of the copy.
-func (f *copyFile) create() error {
-	name := fmt.Sprintf("%s-p%d-%s-cut.ktr", f.want.Host, f.want.Process, f.want.RunID)
-	file, err := f.of.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) { // of another file with this id
-		name = fmt.Sprintf("%s-p%d-%s-cut.ktr", f.want.Host, f.want.Process, rand.Text())
-		file, err = f.of.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	}
-	if err == nil {
-		f.name, f.file = name, file
+func (f *copyFile) create() (err error) {
+	name := fmt.Sprintf("%s-p%d-%s.ktr", f.want.Host, f.want.Process, f.want.RunID)
+	if f.file, err = f.of.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err == nil {
+		f.name = name
 	}
 	return err
+}
+
+// path returns the path of a copy that is written.
+func (f *copyFile) path() string { return filepath.Join(f.of.dir, f.name) }
+
+// isComplete reports whether the copy has as many bytes as an agent listed, and nothing is added to it any more.
+func (f *copyFile) isComplete(bytes int64) bool {
+	return f.name != "" && f.file == nil && f.size >= bytes
 }
 
 // errForeign is the error of a file that is another one than the agent said.
 var errForeign = errors.New("it does not begin with the header of this run")
 
-// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has
-// 3 MiB.
-const maxFirstLine = 8 << 20
-
-// checkHead checks that the file begins with the header of the run file that is wanted.
-func (f *copyFile) checkHead(b []byte) error {
-	if f.head.checked {
-		return nil
-	}
-	end := bytes.IndexByte(b, '\n')
-	if end >= 0 {
-		b = b[:end+1]
-	}
-	if len(f.head.text)+len(b) > maxFirstLine {
-		return errForeign
-	}
-	f.head.text = append(f.head.text, b...)
-	if end < 0 {
-		return nil
-	}
-	h, e := readHeader(bytes.NewReader(f.head.text)), &f.want
-	f.head.text, f.head.checked = nil, true
-	if h == nil || h.RunID != e.RunID || h.Part.Run != e.Run || h.Part.Epoch != e.Epoch || h.Part.Host != e.Host || h.Part.Process != e.Process {
-		return errForeign
-	}
-	return nil
-}
-
 // add appends bytes. An error ends the file: what it has is dropped.
 func (f *copyFile) add(b []byte) error {
-	if err := f.checkHead(b); err != nil {
-		return err
-	}
 	n := int64(len(b))
 	if most := max(f.most, fileMost(time.Since(f.since))); f.size+n > most {
 		return fmt.Errorf("the host sends more than %d MiB, the most of a run of this length; kt collect takes it", most>>20)
 	}
 	if f.file != nil {
-		if err := f.of.quota.take(n); err != nil {
+		if err := f.of.take(n); err != nil {
 			return err
 		}
 		if _, err := f.file.Write(b); err != nil {
-			f.of.quota.put(n)
+			f.of.room.Add(n)
 			return err
 		}
 	}
-	_, _ = f.sum.Write(b) // a hash has no errors
 	f.size += n
-	f.line.add(b)
-	return nil
+	return f.lines.add(b, &f.want)
 }
 
 // discard removes what was written.
@@ -164,41 +115,36 @@ func (f *copyFile) discard() error {
 	if f.name == "" {
 		return nil
 	}
-	f.of.quota.put(f.size)
-	err := f.of.root.Remove(f.name)
-	if f.file != nil {
-		err = errors.Join(f.file.Close(), err)
-	}
-	f.name, f.file, f.whole = "", nil, false
+	f.of.room.Add(f.size)
+	err := errors.Join(f.close(), f.of.root.Remove(f.name))
+	f.name = ""
 	return err
 }
 
-// complete gives the copy its final name. Another agent may have more of the file.
-func (f *copyFile) complete() error {
-	name := fmt.Sprintf("%s-p%d-%s.ktr", f.want.Host, f.want.Process, hex.EncodeToString(f.sum.Sum(nil)[:8]))
-	if !f.head.checked {
-		return errForeign
+// close closes the file.
+func (f *copyFile) close() error {
+	if f.file == nil {
+		return nil
 	}
-	err := errors.Join(f.file.Close(), f.of.root.Rename(f.name, name))
+	err := f.file.Close()
 	f.file = nil
-	if err == nil {
-		f.name, f.whole = name, true
-	}
 	return err
+}
+
+// finish closes a copy that is complete. Somebody may have removed the file meanwhile.
+func (f *copyFile) finish() error {
+	_, err := f.of.root.Stat(f.name)
+	return errors.Join(err, f.close())
 }
 
 // cut returns the paths of the copies that are not complete and have a load.
 func (c *copies) cut() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var files []string
 	for _, f := range c.open {
-		if f.file == nil || !f.line.started {
-			continue
+		if f.file != nil && f.lines.started {
+			files = append(files, f.path())
 		}
-		files = append(files, filepath.Join(c.dir, f.name))
 	}
-	slices.Sort(files)
 	return files
 }
 
@@ -206,14 +152,10 @@ func (c *copies) cut() []string {
 // no load.
 func (c *copies) close(keep bool) {
 	for _, f := range c.open {
-		if f.file == nil {
-			continue
-		}
-		if !keep || !f.line.started {
+		if f.file != nil && (!keep || !f.lines.started) {
 			_ = f.discard() // the next kt tries again
-			continue
 		}
-		_ = f.file.Close() // every write was checked
+		_ = f.close() // every write was checked
 	}
 	_ = c.root.Close() // only a folder
 }
@@ -223,33 +165,52 @@ type lines struct {
 	take    func(line []byte) // nil: nobody takes them
 	part    []byte            // of a line that is incomplete
 	skip    bool              // the line is too long: nobody gets it
+	known   bool              // the first line was the header that is wanted
 	started bool              // a load has begun
 }
 
-func (l *lines) add(b []byte) {
+// maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has
+// 3 MiB.
+const maxFirstLine = 8 << 20
+
+// add adds bytes. It returns errForeign if the file does not begin with the header that is wanted.
+func (l *lines) add(b []byte, want *fileEntry) error {
 	for len(b) > 0 {
-		end := bytes.IndexByte(b, '\n')
-		if end < 0 {
+		end := bytes.IndexByte(b, '\n') + 1
+		if end == 0 {
 			l.keep(b)
-			return
+			if !l.known && len(l.part) > maxFirstLine {
+				return errForeign
+			}
+			return nil
 		}
-		l.keep(b[:end+1])
-		b = b[end+1:]
+		l.keep(b[:end])
+		b = b[end:]
+		if l.known = l.known || want.heads(l.part); !l.known {
+			return errForeign
+		}
 		l.started = l.started || bytes.HasPrefix(l.part, []byte(`{"start":`))
 		if l.take != nil && !l.skip {
 			l.take(l.part)
 		}
 		l.part, l.skip = l.part[:0], false
 	}
+	return nil
 }
 
 func (l *lines) keep(b []byte) {
 	if len(l.part)+len(b) > result.MaxLine {
 		l.skip = true
 	}
-	if !l.skip && (l.take != nil || len(l.part) < 16) {
+	if !l.skip && (l.take != nil || !l.known || len(l.part) < 16) {
 		l.part = append(l.part, b...)
 	}
+}
+
+// heads reports whether a line is the header of the run file.
+func (e *fileEntry) heads(line []byte) bool {
+	h := readHeader(bytes.NewReader(line))
+	return h != nil && h.RunID == e.RunID && h.Part.Run == e.Run && h.Part.Epoch == e.Epoch && h.Part.Host == e.Host && h.Part.Process == e.Process
 }
 
 // UnknownRunError is the error of a run of which no agent that answers has files.
@@ -275,16 +236,6 @@ type PeerError struct {
 func (e *PeerError) Error() string { return e.Peer + ": " + e.Err.Error() }
 
 func (e *PeerError) Unwrap() error { return e.Err }
-
-// sorted returns the paths of files in a folder, each once.
-func sorted(dir string, names []string) []string {
-	var files []string
-	for _, n := range names {
-		files = append(files, filepath.Join(dir, n))
-	}
-	slices.Sort(files)
-	return slices.Compact(files)
-}
 
 // hosts lists hosts for a sentence, each once.
 func hostsOf(entries []fileEntry) string {

@@ -1,15 +1,15 @@
 package cluster
 
 import (
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kt-bench/kt/internal/codec"
 )
 
 // pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
@@ -28,10 +28,13 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	body := io.Reader(response.Body)
-	if response.Header.Get("Content-Encoding") == "gzip" {
-		if body, err = gzip.NewReader(body); err != nil {
+	if response.Header.Get("Content-Encoding") == codec.StreamName {
+		zip, err := codec.NewStreamReader(body)
+		if err != nil {
 			return err
 		}
+		defer func() { _ = zip.Close() }() // it has nothing to write
+		body = zip
 	}
 	timer := time.AfterFunc(fetchTimeout, cancel)
 	defer timer.Stop()
@@ -73,25 +76,16 @@ const (
 // retry calls do until it succeeds, up to fetchRetries times in a row without progress. An
 // agentError is final.
 func retry(ctx context.Context, do func(context.Context) (progress bool, err error)) error {
-	wait := 100 * time.Millisecond
-	for left := fetchRetries; ; {
+	var wait backoff
+	for left := fetchRetries; ; wait.pause(ctx) {
 		progress, err := do(ctx)
-		var said *agentError
-		if err == nil || errors.As(err, &said) || ctx.Err() != nil {
-			return err
-		}
 		if progress {
-			left, wait = fetchRetries, 100*time.Millisecond
+			left, wait = fetchRetries, 0
 		}
-		if left--; left < 0 {
+		var said *agentError
+		if left--; err == nil || errors.As(err, &said) || ctx.Err() != nil || left < 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, retryMost)
 	}
 }
 
@@ -138,25 +132,20 @@ func (c *Client) fetchAll(ctx context.Context, peers []Peer, run string, wanted 
 				if wanted != nil && !wanted(&p, e) {
 					continue
 				}
-				if !all[i].fetch(ctx, c, &p, e, run, most, to) {
-					return
+				f, err := c.file(ctx, p.Addr, e, run, most, to)
+				if err == nil {
+					all[i].files = append(all[i].files, gotFile{e, f})
+					continue
+				}
+				all[i].problems = append(all[i].problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
+				if errors.Is(err, errForeign) {
+					return // the agent cannot be trusted
 				}
 			}
 		})
 	}
 	fetching.Wait()
 	return all
-}
-
-// fetch completes the copy of one file. It reports whether the agent can be trusted.
-func (g *fetched) fetch(ctx context.Context, c *Client, p *Peer, e fileEntry, run string, most int64, to *copies) bool {
-	f, err := c.file(ctx, p.Addr, e, run, most, to)
-	if err != nil {
-		g.problems = append(g.problems, fmt.Errorf("run file of %s, process %d: %w", e.Host, e.Process, err))
-		return !errors.Is(err, errForeign)
-	}
-	g.files = append(g.files, gotFile{e, f})
-	return true
 }
 
 // file completes the copy of a listed file.
@@ -167,13 +156,10 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	case e.Bytes > most:
 		return nil, fmt.Errorf("it has %d MiB, and a run of this length writes %d at most; kt collect takes it", e.Bytes>>20, most>>20)
 	}
-	f := to.copyOf(e, nil)
-	release, err := f.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	if f.whole && f.size >= e.Bytes { // another agent has it too
+	f, _ := to.copyOf(e, nil)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isComplete(e.Bytes) { // another agent has it too
 		return f, nil
 	}
 	f.most = max(f.most, e.Bytes)
@@ -182,7 +168,7 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 			return nil, err
 		}
 	}
-	err = retry(ctx, func(ctx context.Context) (bool, error) {
+	err := retry(ctx, func(ctx context.Context) (bool, error) {
 		before := f.size
 		if f.size >= e.Bytes {
 			return true, nil
@@ -193,8 +179,11 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 		}
 		return f.size > before, err
 	})
+	if err == nil && !f.lines.known {
+		err = errForeign
+	}
 	if err == nil {
-		err = f.complete()
+		err = f.finish()
 	}
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, f.discard())
@@ -204,9 +193,10 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 
 // restart begins the copy of a file of some size anew.
 func (f *copyFile) restart(size int64) error {
-	if err := errors.Join(f.discard(), f.of.quota.enough(size)); err != nil {
+	if err := errors.Join(f.discard(), f.of.take(size)); err != nil {
 		return err
 	}
-	f.size, f.sum, f.head, f.line = 0, sha256.New(), header{}, lines{}
+	f.of.room.Add(size) // it is taken as the bytes come
+	f.size, f.lines = 0, lines{}
 	return f.create()
 }

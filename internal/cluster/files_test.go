@@ -254,8 +254,8 @@ func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.close(false) })
-			f := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
-			f.head.checked = true
+			f, _ := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
+			f.lines.known = true
 			if err := f.create(); err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +319,7 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 		if info, _ := os.Stat(a.dir); info.Mode().Perm() != 0o700 {
 			t.Errorf("the folder has mode %v", info.Mode())
 		}
-		if n := a.agent.presence().Results; n != 2 {
+		if n := a.agent.look(t.Context()).Results; n != 2 {
 			t.Errorf("the agent says that it holds %d results", n)
 		}
 		w.end()

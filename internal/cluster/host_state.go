@@ -166,6 +166,8 @@ const renewed = "its agent was started anew"
 func (v *view) unknown(u unknown) {
 	switch {
 	case v.ended() || v.Contact == contactLost:
+	case v.Stage == stageNone: // it never had the offer
+		v.Contact = contactForgotten
 	case u.AtWork:
 		v.AtWork = v.Now
 		if v.Contact != contactOrphaned {

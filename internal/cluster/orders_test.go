@@ -73,9 +73,9 @@ func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
 		if err := w.put(t, other); err == nil || !strings.Contains(err.Error(), "was used before") {
 			t.Errorf("another offer of this epoch: %v", err)
 		}
-		for _, verb := range []string{verbCancel, verbOpen, verbStart, verbStop} {
-			if err := w.post(t, "b", "old", verb); err == nil || !strings.Contains(err.Error(), "the run is not known here") {
-				t.Errorf("%s of an old epoch: %v", verb, err)
+		for _, order := range []order{{Cancel: true}, {Open: 1}, {Start: &StartOrder{}}, {Stop: true}} {
+			if err := w.post(t, "b", "old", order); err == nil || !strings.Contains(err.Error(), "the run is not known here") {
+				t.Errorf("%+v of an old epoch: %v", order, err)
 			}
 		}
 		<-time.After(2 * runTick)

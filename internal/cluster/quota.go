@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -21,51 +20,15 @@ func fileMost(lasted time.Duration) int64 {
 	return fileAtLeast + int64(max(0, lasted).Seconds()*float64(filePerSecond))
 }
 
-// quota bounds the bytes that other hosts make this one write, to half of the disk space that is
-// free at first. Any goroutine may use it.
-type quota struct {
-	mu   sync.Mutex
-	left int64 // bytes
-}
-
-func newQuota(dir string, free func(string) (int64, error)) (*quota, error) {
-	if free == nil {
-		free = freeSpace
-	}
-	n, err := free(dir)
-	if err != nil {
-		return nil, fmt.Errorf("look how much space %s has: %w", dir, err)
-	}
-	return &quota{left: n / 2}, nil
-}
-
-// take reserves n bytes.
-func (q *quota) take(n int64) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if n > q.left {
-		return fmt.Errorf("%w for %d MiB more: half of the free space may be used, and %d MiB of that are left", errNoSpace, n>>20, q.left>>20)
-	}
-	q.left -= n
-	return nil
-}
-
-// enough returns an error if n bytes more are too many.
-func (q *quota) enough(n int64) error {
-	if err := q.take(n); err != nil {
-		return err
-	}
-	q.put(n)
-	return nil
-}
-
 var errNoSpace = errors.New("there is not enough space on this disk")
 
-// put gives n reserved bytes back.
-func (q *quota) put(n int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.left += n
+// take reserves n bytes of the disk. Other hosts make this one write up to half of the space that is free at first.
+func (c *copies) take(n int64) error {
+	if left := c.room.Add(-n); left < 0 {
+		c.room.Add(n)
+		return fmt.Errorf("%w for %d MiB more: half of the free space may be used, and %d MiB of that are left", errNoSpace, n>>20, (left+n)>>20)
+	}
+	return nil
 }
 
 // freeSpace returns the free bytes of the disk of a folder.

@@ -12,43 +12,32 @@ import (
 
 // Times of a coordinator's requests to one agent during a run.
 const (
-	// Clocks are compared often until the load begins, because the start depends on them.
-	echoEvery  = time.Second
-	echoSeldom = 5 * time.Second
 	// An attempt that began while the network was cut must not outlast the cut by much.
-	pollTimeout  = heldFor + 3*time.Second
-	orderTimeout = 3 * time.Second
+	pollTimeout = heldFor + 3*time.Second
 	// hangAfter is the silence before the start after which a host has failed.
 	hangAfter = 10 * time.Second
 )
 
-// remote is a coordinator's connection to one agent. What follows mu belongs to the session.
+// remote is a coordinator's connection to one agent. What follows again belongs to the session.
 type remote struct {
 	peer  Peer
 	offer offer
 	c     *Client
-	out   chan posting  // orders, which are tried until the agent has them
-	taken chan struct{} // closed when the agent has accepted the offer
-	begun chan struct{} // closed when the start is agreed on all hosts
 
-	mu     sync.Mutex    // guards broken
-	broken chan struct{} // closed when the connection proves broken
+	accepted bool // the agent has accepted the offer
+
+	mu      sync.Mutex    // guards what follows
+	orders  order         // all so far
+	pending *order        // those that the agent may not have yet; nil: it has all
+	again   chan struct{} // closed when all requests have to be made again
 
 	state     hostState
 	clocks    clocks
-	told      map[string]bool // verbs that were put out
 	following followers
-}
-
-// posting is an order to an agent.
-type posting struct {
-	verb string
-	body any
 }
 
 // followers read the files of a host.
 type followers struct {
-	ids   map[string]bool // of the run files
 	live  sync.WaitGroup
 	start func(*copyFile) // follows a file
 	stop  context.CancelFunc
@@ -56,157 +45,123 @@ type followers struct {
 
 func newRemote(c *Client, p Peer, o offer) *remote {
 	return &remote{
-		peer: p, offer: o, c: c, broken: make(chan struct{}), taken: make(chan struct{}), begun: make(chan struct{}), out: make(chan posting, 8), // each verb once
-		state: newHostState(len(o.Shares), time.Now()), told: make(map[string]bool), following: followers{ids: make(map[string]bool)},
+		peer: p, offer: o, c: c, again: make(chan struct{}),
+		state: newHostState(len(o.Shares), time.Now()),
 	}
 }
 
-// hostNews is what a goroutine of a remote tells the session: exactly one of the fields beside from is set. One
+// hostNews is what a goroutine of a remote tells the session: exactly one of status, err and text is set. One
 // without a remote only wakes the session.
 type hostNews struct {
 	from   *remote
 	status *runStatus
-	clock  *clock
+	clock  clock  // with status
 	err    error  // why there is no status
 	text   string // for the user
 }
 
-// run asks the agent about the run, and gives it orders, until ctx ends.
-func (r *remote) run(ctx context.Context, tell func(hostNews)) {
-	var asking sync.WaitGroup
-	asking.Go(func() { r.poll(ctx, tell) })
-	asking.Go(func() { r.echo(ctx, tell) })
-	asking.Go(func() { r.deliver(ctx) })
-	asking.Wait()
-}
-
-// poll asks for the state of the run: the agent answers when it changes, and every second.
-func (r *remote) poll(ctx context.Context, tell func(hostNews)) {
-	select {
-	case <-r.taken:
-	case <-ctx.Done():
-	}
-	version, wait := 0, time.Duration(0)
-	for ctx.Err() == nil {
-		var s runStatus
-		asking, cancel := context.WithTimeout(ctx, pollTimeout)
-		err := r.c.call(asking, http.MethodGet, r.peer.Addr, runPath(r.offer.Part.Epoch)+"?after="+strconv.Itoa(version), nil, &s)
-		cancel()
-		if err == nil {
-			version, wait = s.Version, 0
-			tell(hostNews{from: r, status: &s})
-			continue
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		tell(hostNews{from: r, err: err})
-		if _, ok := isUnknown(err); ok {
-			wait = heldFor
-		} else {
-			r.renew()
-			wait = min(max(2*wait, 100*time.Millisecond), retryMost)
-		}
-		pause(ctx, wait)
-	}
-}
-
-// pause waits, until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
-
-// echo compares the clocks.
-func (r *remote) echo(ctx context.Context, tell func(hostNews)) {
-	every := echoEvery
-	for pause(ctx, every); ctx.Err() == nil; pause(ctx, every) {
-		select {
-		case <-r.begun:
-			every = echoSeldom
-		default:
-		}
-		if now, err := r.c.echo(ctx, r.peer.Addr); err == nil { // poll reports errors
-			tell(hostNews{from: r, clock: &now})
-		}
-	}
-}
-
-// deliver gives the agent orders, each until it has it or does not know the run.
-func (r *remote) deliver(ctx context.Context) {
-	for {
-		var p posting
-		select {
-		case <-ctx.Done():
-			return
-		case p = <-r.out:
-		}
-		for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, retryMost) {
-			err := r.post(ctx, p.verb, p.body, orderTimeout)
-			var said *agentError
-			if err == nil || errors.As(err, &said) {
-				break
-			}
-			pause(ctx, wait)
-		}
-	}
-}
-
-// post gives an order once.
-func (r *remote) post(ctx context.Context, verb string, body any, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	return r.c.call(ctx, http.MethodPost, r.peer.Addr, runPath(r.offer.Part.Epoch, verb), body, new(nothing))
-}
-
-// tell puts an order out, unless it was put out before.
-func (r *remote) tell(verb string, body any) {
-	if !r.told[verb] {
-		r.told[verb] = true
-		r.out <- posting{verb, body}
-	}
-}
-
-// renew makes the followers of files try again: a connection that is broken may tell nobody.
-func (r *remote) renew() {
+// tell gives the agent an order as soon as it can be reached.
+func (r *remote) tell(o order) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	close(r.broken)
-	r.broken = make(chan struct{})
+	if all := r.orders.and(o); all != r.orders {
+		r.orders, r.pending = all, &all
+		r.renew()
+	}
 }
 
-// attempt returns a context for one attempt to follow a file.
-func (r *remote) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
+// renew makes all requests begin again: for an order, or because a connection that is broken may tell nobody. The
+// caller holds mu.
+func (r *remote) renew() {
+	close(r.again)
+	r.again = make(chan struct{})
+}
+
+// attempt returns a context for one attempt of a request, and the orders that the agent may not have yet.
+func (r *remote) attempt(ctx context.Context) (trying context.Context, cancel context.CancelFunc, pending *order) {
+	trying, cancel = context.WithCancel(ctx)
 	r.mu.Lock()
-	broken := r.broken
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	again := r.again
 	go func() { // it ends with the attempt
 		select {
-		case <-broken:
+		case <-again:
 			cancel()
-		case <-ctx.Done():
+		case <-trying.Done():
 		}
 	}()
-	return ctx, cancel
+	return trying, cancel, r.pending
+}
+
+// poll asks for the state of the run, and gives orders, until ctx ends. The agent answers when the state changes, and
+// every second. An order is repeated until the agent answers it.
+func (r *remote) poll(ctx context.Context, tell func(hostNews)) {
+	var wait backoff
+	for version := 0; ctx.Err() == nil; {
+		trying, cancel, pending := r.attempt(ctx)
+		s, now, err := r.ask(trying, version, pending)
+		renewed := trying.Err() != nil
+		cancel()
+		var said *agentError
+		refused := errors.As(err, &said)
+		switch {
+		case err == nil:
+			version, wait = s.Version, 0
+			tell(hostNews{from: r, status: s, clock: now})
+		case renewed:
+			continue
+		default:
+			tell(hostNews{from: r, err: err})
+		}
+		r.answered(pending, err == nil || refused)
+		switch {
+		case refused:
+			pause(ctx, heldFor)
+		case err != nil:
+			wait.pause(ctx)
+		}
+	}
+}
+
+// answered notes whether the agent has answered a request with orders. If not, all requests are made again.
+func (r *remote) answered(pending *order, has bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !has:
+		r.renew()
+	case r.pending == pending:
+		r.pending = nil
+	}
+}
+
+// ask asks for the state of the run once: with an order at once, else when it has changed.
+func (r *remote) ask(ctx context.Context, version int, pending *order) (*runStatus, clock, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	var s runStatus
+	path, sent := runPath(r.offer.Part.Epoch), r.c.Now()
+	var err error
+	if pending != nil {
+		err = r.c.call(ctx, http.MethodPost, r.peer.Addr, path, pending, &s)
+	} else {
+		err = r.c.call(ctx, http.MethodGet, r.peer.Addr, path+"?after="+strconv.Itoa(version), nil, &s)
+	}
+	if err != nil {
+		return nil, clock{}, err
+	}
+	return &s, compare(sent, s.Clock.Received, s.Clock.Sent, r.c.Now()), nil
 }
 
 // follow keeps a copy of a run file growing until the file is complete.
 func (r *remote) follow(ctx context.Context, f *copyFile, tell func(hostNews)) {
-	release, err := f.take(ctx)
-	if err != nil {
-		return
-	}
-	defer release()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := f.create(); err != nil {
 		tell(noCopy(r, f, err))
 	}
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, retryMost) {
-		trying, cancel := r.attempt(ctx)
+	for wait := backoff(0); ctx.Err() == nil; wait.pause(ctx) {
+		trying, cancel, _ := r.attempt(ctx)
 		before := f.size
 		err := r.c.pull(trying, r.peer.Addr, f, 0, true)
 		cancel()
@@ -219,9 +174,8 @@ func (r *remote) follow(ctx context.Context, f *copyFile, tell func(hostNews)) {
 		case errors.As(err, &here) && here.code == 0:
 			return // the host sends too much
 		case f.size > before:
-			wait = 100 * time.Millisecond
+			wait = 0
 		}
-		pause(ctx, wait)
 	}
 }
 
@@ -231,4 +185,23 @@ func noCopy(r *remote, f *copyFile, err error) hostNews {
 		return hostNews{} // fetching it will say so
 	}
 	return hostNews{from: r, text: fmt.Sprintf("%s, process %d: no copy is kept in %s: %v", r.peer.Name, f.want.Process, f.of.dir, err)}
+}
+
+// backoff is the wait until the next attempt. It doubles up to retryMost; 0: it is the first.
+type backoff time.Duration
+
+func (b *backoff) pause(ctx context.Context) {
+	wait := max(time.Duration(*b), 100*time.Millisecond)
+	*b = backoff(min(2*wait, retryMost))
+	pause(ctx, wait)
+}
+
+// pause waits, until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }

@@ -25,7 +25,7 @@ func (m *change) advance() bool {
 		m.inRun()
 	case stageUndoing:
 		m.tellAll(toldStop, stopGrace)
-		if m.Order == orderAbort {
+		if m.Asked.Abort {
 			m.tellAll(toldAbort, abortGrace)
 		}
 		if m.gone() {
@@ -67,13 +67,13 @@ func (m *change) begun() bool {
 // inRun handles the stages after the start.
 func (m *change) inRun() {
 	m.keepLimit()
-	if m.Order == orderAbort {
+	if m.Asked.Abort {
 		m.tellAll(toldAbort, abortGrace)
 	}
 	left := m.Quit || m.absent()
 	switch m.Stage {
 	case stageRunning:
-		if m.Order >= orderStop {
+		if m.Asked.stops() {
 			m.tellAll(toldStop, drainWithin)
 		}
 		if m.Quit {
@@ -84,13 +84,13 @@ func (m *change) inRun() {
 			m.Stage = stageSettled
 		}
 	case stageSettled:
-		if m.Goal >= goalDrained || m.Order == orderAbort || left {
+		if m.Asked.Drained || m.Asked.Finish || m.Asked.Abort || left {
 			m.Stage = stageWritten
 			m.do(action{Do: doCloseWatch, Text: m.howEnded()})
 		}
 	case stageWritten:
 		switch {
-		case m.Goal == goalFinished:
+		case m.Asked.Finish:
 			m.Stage = stageEnding
 			m.tellAll(toldFinish, finishGrace)
 		case left:
@@ -110,19 +110,15 @@ func (m *change) inRun() {
 // keepLimit stops a load that is longer than the agent's limit.
 func (m *change) keepLimit() {
 	watched := len(m.Parts) == 0
-	if m.Limit <= 0 || m.now.Sub(m.Start) <= m.Limit+overtime || m.Order != orderNone || m.Stage > stageSettled || m.settled() && !watched {
+	if m.Limit <= 0 || m.now.Sub(m.Start) <= m.Limit+overtime || m.Asked.stops() || m.Stage > stageSettled || m.settled() && !watched {
 		return
 	}
-	m.Order = orderStop
-	m.halt()
-	if watched {
-		m.reach(goalDrained)
-	}
+	m.end(order{Stop: true, Drained: watched})
 	m.do(action{Do: doLog, Text: fmt.Sprintf("stopped, for it is longer than --max-duration %v", m.Limit)})
 }
 
 func (m *change) howEnded() string {
-	if m.Order != orderNone || m.Quit {
+	if m.Asked.stops() || m.Quit {
 		return result.Interrupted
 	}
 	return result.Completed

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,17 +44,15 @@ const (
 // Stages only grow, so a load ends exactly once, and nothing starts after a stop.
 type runState struct {
 	Stage  stage
-	Order  loadOrderKind // the strongest order to end the load
-	Goal   goal          // what all hosts have reached together
-	Parts  []process     // by their numbers - 1
+	Asked  order     // the orders so far that end the load, or say that it is over
+	Parts  []process // by their numbers - 1
 	Born   time.Time
 	Heard  time.Time // the last request about the run
 	Start  time.Time // by the system's clock; zero: none is agreed
 	Halted time.Time // of the first order that ends the load or says that it is over; zero: none
 	Quit   bool      // the agent is ending
 
-	Condition string // of --abort-on, which ended the load; "": none did
-	Undone    string // why the run was undone, for the log
+	Undone string // why the run was undone, for the log
 }
 
 // process is the state of one process of a run.
@@ -65,24 +62,6 @@ type process struct {
 	Told   told      // orders so far
 	KillAt time.Time // zero: no deadline
 }
-
-// loadOrderKind is an order to end the load; a greater one is stronger.
-type loadOrderKind int
-
-const (
-	orderNone loadOrderKind = iota
-	orderStop
-	orderAbort
-)
-
-// goal is what all hosts of a run have reached together.
-type goal int
-
-const (
-	goalLoad     goal = iota
-	goalDrained       // the load is over on all hosts
-	goalFinished      // all files are collected
-)
 
 // told is a set of orders to a process.
 type told uint8
@@ -111,11 +90,7 @@ const (
 	evQuit                   // the agent ends
 	evOpen
 	evStart
-	evStop
-	evAbort
-	evCancel
-	evDrained
-	evFinish
+	evEnd   // an order that ends the load, or says that it is over
 	evReady // of a process, like the rest
 	evBegan
 	evDraining
@@ -129,9 +104,9 @@ type event struct {
 	Kind    happening
 	Now     time.Time
 	Process int       // of the events of a process
-	Only    []int     // of evOpen: the processes; empty: all
+	Open    int       // of evOpen: the number of processes, from the first; 0: all
 	Start   time.Time // of evStart, by the system's clock
-	Why     string    // of evStop: the condition that came true
+	Order   order     // of evEnd
 }
 
 // moves has the state that an event of a process leads to. Other events change nothing.
@@ -206,15 +181,11 @@ func (m *change) take(e event) error {
 	case evQuit:
 		m.Quit = true
 	case evOpen:
-		return m.open(e.Only)
+		return m.open(e.Open)
 	case evStart:
 		return m.begin(e.Start)
-	case evStop, evAbort, evCancel:
-		m.endLoad(e)
-	case evDrained:
-		m.reach(goalDrained)
-	case evFinish:
-		m.reach(goalFinished)
+	case evEnd:
+		m.end(e.Order)
 	case evReady, evBegan, evDraining, evEnded, evFailed, evExited:
 		m.move(&m.Parts[e.Process-1], e.Kind)
 	}
@@ -223,15 +194,15 @@ func (m *change) take(e event) error {
 
 func (m *change) do(a action) { m.actions = append(m.actions, a) }
 
-// open starts processes.
-func (m *change) open(only []int) error {
+// open starts the first processes, or all.
+func (m *change) open(n int) error {
 	if m.Stage > stageOpening || m.Quit {
 		return errNotPrepared
 	}
 	m.Stage = stageOpening
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.State != partWaiting || len(only) > 0 && !slices.Contains(only, i+1) {
+		if p.State != partWaiting || n > 0 && i >= n {
 			continue
 		}
 		p.State, p.Live = partOpening, true
@@ -264,32 +235,23 @@ func (m *change) begin(at time.Time) error {
 	return nil
 }
 
-// endLoad notes an order to end the load:
-//   - before a start is agreed, every such order undoes the run;
+// end notes an order that ends the load, or says that it is over:
+//   - before a start is agreed, every order to end the load undoes the run;
 //   - after that a stop or an abort waits for the start, and a cancel still undoes the run. The
 //     coordinator gives the former when a cancel may not reach all hosts in time, so all hosts
 //     begin and then end;
 //   - after the start a cancel ends the run.
-func (m *change) endLoad(e event) {
-	m.Condition = cmp.Or(m.Condition, e.Why)
-	m.halt()
+func (m *change) end(o order) {
 	begun := m.Stage >= stageRunning || m.Stage == stageStarting && !m.now.Before(m.Start)
-	order := orderStop
-	if e.Kind == evAbort {
-		order = orderAbort
-	}
-	m.Order = max(m.Order, order)
-	switch {
-	case m.Stage < stageStarting || e.Kind == evCancel && !begun:
-		m.undo("")
-	case e.Kind == evCancel:
-		m.Goal = goalFinished
-	}
-}
-
-func (m *change) reach(g goal) {
-	m.Goal = max(m.Goal, g)
+	o.Open, o.Start = 0, nil
+	m.Asked = m.Asked.and(o)
 	m.halt()
+	switch {
+	case o.stops() && m.Stage < stageStarting || o.Cancel && !begun:
+		m.undo("")
+	case o.Cancel:
+		m.Asked.Finish = true
+	}
 }
 
 func (m *change) halt() {

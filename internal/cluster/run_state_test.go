@@ -47,25 +47,25 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 		{"its process begins before the start", stageStarting, event{Kind: evBegan, Process: 1}, stageStarting, ""},
 		{"its process says no word at the start", stageStarting, event{Kind: evTick, Now: dawn.Add(time.Second)}, stageStarting, ""},
 		{"its process says no word for long", stageStarting, event{Kind: evTick, Now: dawn.Add(time.Second + beginWithin)}, stageRunning, ""},
-		{"a cancel before the offer was opened", stageOffered, event{Kind: evCancel}, stageOver, "close watch, remove, end"},
-		{"a stop while it is opened", stageOpening, event{Kind: evStop}, stageUndoing, "tell stop"},
-		{"a stop before the start", stageStarting, event{Kind: evStop}, stageStarting, ""},
-		{"a cancel before the start", stageStarting, event{Kind: evCancel}, stageUndoing, "tell stop"},
+		{"a cancel before the offer was opened", stageOffered, event{Kind: evEnd, Order: order{Cancel: true}}, stageOver, "close watch, remove, end"},
+		{"a stop while it is opened", stageOpening, event{Kind: evEnd, Order: order{Stop: true}}, stageUndoing, "tell stop"},
+		{"a stop before the start", stageStarting, event{Kind: evEnd, Order: order{Stop: true}}, stageStarting, ""},
+		{"a cancel before the start", stageStarting, event{Kind: evEnd, Order: order{Cancel: true}}, stageUndoing, "tell stop"},
 		{"its coordinator is gone before the start", stageOpening, event{Kind: evTick, Now: dawn.Add(lobbyGrace + 1)}, stageUndoing, "tell stop"},
 		{"its coordinator is there, and gives no start", stageOpening, event{Kind: evTick, Now: dawn.Add(lobbyTimeout + 1)}, stageUndoing, "tell stop"},
 		{"the agent ends before the start", stageStarting, event{Kind: evQuit}, stageUndoing, "tell stop"},
-		{"a stop", stageRunning, event{Kind: evStop}, stageRunning, "tell stop"},
-		{"an abort", stageRunning, event{Kind: evAbort}, stageRunning, "tell abort, tell stop"},
-		{"a cancel in the run", stageRunning, event{Kind: evCancel}, stageRunning, "tell stop"},
+		{"a stop", stageRunning, event{Kind: evEnd, Order: order{Stop: true}}, stageRunning, "tell stop"},
+		{"an abort", stageRunning, event{Kind: evEnd, Order: order{Abort: true}}, stageRunning, "tell abort, tell stop"},
+		{"a cancel in the run", stageRunning, event{Kind: evEnd, Order: order{Cancel: true}}, stageRunning, "tell stop"},
 		{"the agent ends", stageRunning, event{Kind: evQuit}, stageRunning, "tell stop"},
 		{"its process is done", stageRunning, event{Kind: evEnded, Process: 1}, stageSettled, ""},
 		{"its process dies", stageRunning, event{Kind: evExited, Process: 1}, stageSettled, ""},
-		{"the load of all hosts is over", stageSettled, event{Kind: evDrained}, stageWritten, "close watch"},
+		{"the load of all hosts is over", stageSettled, event{Kind: evEnd, Order: order{Drained: true}}, stageWritten, "close watch"},
 		{"nobody is there any more", stageSettled, event{Kind: evTick, Now: dawn.Add(2 * absentGrace)}, stageEnding, "close watch, hang up"},
-		{"all files are collected", stageWritten, event{Kind: evFinish}, stageEnding, "tell finish"},
+		{"all files are collected", stageWritten, event{Kind: evEnd, Order: order{Finish: true}}, stageEnding, "tell finish"},
 		{"its process is gone", stageEnding, event{Kind: evExited, Process: 1}, stageOver, "end"},
 		{"its process is gone, and it is undone", stageUndoing, event{Kind: evExited, Process: 1}, stageOver, "close watch, remove, end"},
-		{"an order to a run that is over", stageOver, event{Kind: evAbort}, stageOver, ""},
+		{"an order to a run that is over", stageOver, event{Kind: evEnd, Order: order{Abort: true}}, stageOver, ""},
 	} {
 		e := tc.e
 		if e.Now.IsZero() {
@@ -166,6 +166,7 @@ func (w *playedRun) play(r *rand.Rand) {
 	for step := range 400 {
 		now = now.Add(time.Duration(r.IntN(5000)) * time.Millisecond)
 		e := event{Kind: happening(r.IntN(int(evExited) + 1)), Now: now, Start: now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)}
+		e.Order = []order{{Stop: true}, {Abort: true}, {Cancel: true}, {Drained: true}, {Finish: true}, {Abort: true, Drained: true, Finish: true}}[r.IntN(6)]
 		if step < 20 { // else hardly any run begins
 			e.Kind = []happening{evOpen, evReady, evStart, evBegan, evHeard, evTick, evDraining, evHeard}[r.IntN(8)]
 		}
@@ -207,7 +208,7 @@ func (w *playedRun) happen(e event) {
 	if after.Stage < before.Stage {
 		w.fail("%+v leads from %v back to %v", e, before.Stage, after.Stage)
 	}
-	if e.Kind == evStop || e.Kind == evAbort || e.Kind == evCancel {
+	if e.Kind == evEnd && e.Order.stops() {
 		w.stopped = w.stopped || before.Start.IsZero()
 	}
 	w.begun = w.begun || after.Stage >= stageRunning && after.Stage < stageUndoing

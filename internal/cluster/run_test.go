@@ -507,7 +507,7 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		}
 		var copies []string
 		for _, f := range loads(out.Files) {
-			if strings.HasSuffix(f, "-cut.ktr") {
+			if partOf(t, f).Part.Host == "b" {
 				copies = append(copies, f)
 			}
 		}

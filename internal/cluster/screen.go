@@ -38,7 +38,7 @@ func (s *session) show(final bool) {
 
 // steps maps the steps of a session to the stages of a snapshot.
 var steps = map[step]result.Stage{
-	stepLobby: result.Gathering, stepPreparing: result.Preparing, stepSyncing: result.Preparing, stepStarting: result.Preparing,
+	stepLobby: result.Gathering, stepPreparing: result.Preparing, stepStarting: result.Preparing,
 	stepRunning: result.Running, stepCollecting: result.Draining, stepUndoing: result.Preparing, stepFinished: result.Finished,
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	w := newWorld(t)
 	key := port.NewKey()
 	addrs := serve(t, w, &key, "a", "b")
-	c := NewClient(&key, "test", time.Now, w.log)
+	c := NewClient(&key, time.Now, w.log)
 	var peers []Peer
 	for deadline := time.Now().Add(20 * time.Second); len(peers) < 2; {
 		var err error
@@ -88,9 +89,33 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 		t.Errorf("%d records", acked)
 	}
 	other := port.NewKey()
-	c = NewClient(&other, "test", time.Now, w.log)
+	c = NewClient(&other, time.Now, w.log)
 	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
 		t.Errorf("with another key: %v", err)
+	}
+}
+
+func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		peers []Peer
+		want  []string
+	}{
+		{"one of each name", []Peer{{Info: Info{Name: "a"}, Addr: "1:1"}, {Info: Info{Name: "b"}, Addr: "1:2"}}, []string{"", ""}},
+		{"two of a name", []Peer{{Info: Info{Name: "a"}, Addr: "1:1"}, {Info: Info{Name: "a"}, Addr: "1:2"}}, []string{"1:2", "1:1"}},
+		{"what the gossip knows", []Peer{{Info: Info{Name: "a"}, Addr: "1:1", Rival: "1:3"}}, []string{"1:3"}},
+		{"one that does not answer", []Peer{{Info: Info{Name: "a"}, Addr: "1:1"}, {Info: Info{Name: "a"}, Addr: "1:2", Err: errors.New("gone")}}, []string{"", ""}},
+	} {
+		pairRivals(c.peers)
+		for i, p := range c.peers {
+			if p.Rival != c.want[i] {
+				t.Errorf("%s: the rival of %s is %q, want %q", c.what, p.Addr, p.Rival, c.want[i])
+			}
+		}
+	}
+	known := fromGossip(Peer{Addr: "1:1"}, []member{{Name: "a", Addr: "1:1", Rival: "1:2"}})
+	if len(known) != 1 || known[0].Rival != "1:2" {
+		t.Errorf("of the gossip's member came %+v", known)
 	}
 }
 

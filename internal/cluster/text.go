@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,6 +42,31 @@ func clean(text string, most int) string {
 	return text[:cut] + "…"
 }
 
+// cleanTexts cleans all texts of an answer, which v points to.
+func cleanTexts(v any, most int) { walk(reflect.ValueOf(v), most) }
+
+func walk(v reflect.Value, most int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(v.Elem(), most)
+		}
+	case reflect.String:
+		v.SetString(clean(v.String(), most))
+	case reflect.Slice:
+		for i := range v.Len() {
+			walk(v.Index(i), most)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				walk(v.Field(i), most)
+			}
+		}
+	default:
+	}
+}
+
 // Info describes an agent.
 type Info struct {
 	Name    string   `json:"name"`
@@ -52,22 +78,10 @@ type Info struct {
 	Security string `json:"security,omitempty"`
 }
 
-// clean returns the info with its texts cleaned.
-func (i Info) clean() Info {
-	i.Name, i.Role, i.Version = clean(i.Name, 64), clean(i.Role, 64), clean(i.Version, 64)
-	i.Security = clean(i.Security, 64)
-	var tags []string
-	for _, t := range i.Tags[:min(len(i.Tags), maxTags)] {
-		tags = append(tags, clean(t, 64))
-	}
-	i.Tags = tags
-	return i
-}
-
 // check returns an error if the name, the role or a tag of an agent is not valid.
 func (i Info) check() error {
 	if i.Role != "broker" && i.Role != "client" {
 		return fmt.Errorf("--role %q: it must be broker or client", i.Role)
 	}
-	return gossip.Info{Name: i.Name, Role: i.Role, Version: i.Version, Tags: i.Tags}.Check()
+	return gossip.Info{Name: i.Name, Role: i.Role, Tags: i.Tags}.Check()
 }

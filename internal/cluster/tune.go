@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -40,14 +41,9 @@ func (o *TuneOrder) check() error {
 	default:
 		return fmt.Errorf("order %q is none", clean(string(o.Do), 64))
 	}
-	if len(o.Set) > maxSettings || len(o.Own) > maxSettings {
-		return fmt.Errorf("it has more than %d settings", maxSettings)
-	}
-	for _, settings := range [][]HostSetting{o.Set, o.Own} {
-		for _, s := range settings {
-			if len(s.Name) > maxText || len(s.Value) > maxText || s.Name != clean(s.Name, maxText) || s.Value != clean(s.Value, maxText) {
-				return fmt.Errorf("setting %q is none", clean(s.Name, 64))
-			}
+	for _, s := range slices.Concat(o.Set, o.Own) {
+		if s.Name != clean(s.Name, maxText) || s.Value != clean(s.Value, maxText) {
+			return fmt.Errorf("setting %q is none", clean(s.Name, 64))
 		}
 	}
 	return checkName(o.Study)

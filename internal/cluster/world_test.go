@@ -298,7 +298,7 @@ func (a *arriving) Close() error {
 }
 
 func (w *world) client() *Client {
-	c := NewClient(nil, "test", time.Now, w.log)
+	c := NewClient(nil, time.Now, w.log)
 	c.conn = &http.Client{Transport: w}
 	return c
 }

@@ -14,6 +14,8 @@
 //   - zstd is klauspost/compress, told to code literals where libzstd does. It knows
 //     four levels of effort, so sizes differ below -1 and above 7.
 //
+// Streams between hosts of kt are compressed for little CPU instead: see [StreamWriter].
+//
 // testdata/java_sizes.tsv holds what Java makes of the samples of the tests;
 // "go test ./internal/codec -update" asks it again.
 package codec

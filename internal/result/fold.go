@@ -53,6 +53,20 @@ func NewFold(h Header) *Fold {
 // Begin sets the start of the load.
 func (f *Fold) Begin(s Start) { f.start = &s }
 
+// AddLine adds a line of the run file after its header.
+func (f *Fold) AddLine(l *Line) {
+	switch {
+	case l.Window != nil:
+		f.AddWindow(*l.Window)
+	case l.Sample != nil:
+		f.AddSample(*l.Sample)
+	case l.Start != nil:
+		f.Begin(*l.Start)
+	case l.Trailer != nil:
+		f.Finish(*l.Trailer)
+	}
+}
+
 // AddWindow adds a window.
 func (f *Fold) AddWindow(w stats.Window) {
 	f.retarget(w.Events)

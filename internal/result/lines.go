@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
@@ -84,6 +85,18 @@ func (l *Line) checkHeader(n int) error {
 // Next returns the next line, which shares no memory with l. At the end the error is io.EOF.
 // Any other error has the number of the line.
 func (l *Lines) Next() (Line, error) { return l.next(false) }
+
+// All returns the rest of the lines. An error other than the end comes last.
+func (l *Lines) All() iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		for {
+			of, err := l.Next()
+			if errors.Is(err, io.EOF) || !yield(of, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // Skim is Next that passes over windows, samples and vitals, which are most of a file, without decoding them.
 func (l *Lines) Skim() (Line, error) { return l.next(true) }

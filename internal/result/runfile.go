@@ -75,37 +75,29 @@ func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Windo
 	lines := NewLines(r, 0)
 	var f *Fold
 	var second []stats.Window
-	for {
-		l, err := lines.Next()
+	for l, err := range lines.All() {
 		switch {
-		case errors.Is(err, io.EOF) && f == nil:
-			return nil, errors.New("it is empty, so no run file and no page of kt: name the .ktr file of a run")
-		case errors.Is(err, io.EOF):
-			return f, nil
 		case err != nil:
 			return nil, err
-		}
-		if f == nil && l.Header.Part != nil && l.Header.Part.Process == 0 {
+		case f == nil && l.Header.Part != nil && l.Header.Part.Process == 0:
 			return nil, lines.wrap(errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load"))
-		}
-		switch {
 		case f == nil:
 			f = NewFold(l.Header.judgedBy(limits))
-		case l.Window != nil:
-			f.AddWindow(*l.Window)
-			if each != nil {
-				second = append(second, *l.Window)
-			}
+			continue
+		}
+		f.AddLine(&l)
+		switch {
+		case l.Window != nil && each != nil:
+			second = append(second, *l.Window)
 		case l.Sample != nil:
-			f.AddSample(*l.Sample)
 			if len(second) > 0 && !each(f, second) {
 				return f, nil
 			}
 			second = nil
-		case l.Start != nil:
-			f.Begin(*l.Start)
-		case l.Trailer != nil:
-			f.Finish(*l.Trailer)
 		}
 	}
+	if f == nil {
+		return nil, errors.New("it is empty, so no run file and no page of kt: name the .ktr file of a run")
+	}
+	return f, nil
 }

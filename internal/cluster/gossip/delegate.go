@@ -23,11 +23,7 @@ var (
 )
 
 // NodeMeta returns the encoded info of this agent.
-func (d delegate) NodeMeta(int) []byte {
-	d.g.mu.Lock()
-	defer d.g.mu.Unlock()
-	return d.g.meta
-}
+func (d delegate) NodeMeta(int) []byte { return d.g.meta }
 
 // goodbyePrefix begins the only message between agents: the agent with the name and the start
 // that follow leaves. Memberlist has such a message too, but does not pass it on.
@@ -58,7 +54,7 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	}
 	err := d.refuse(n)
 	if err != nil {
-		d.g.speak.sayOf("refused "+cut(n.Name, nameLimit), time.Now(), "an agent at %s is left out: %s", clean(address(n)), clean(err.Error()))
+		d.g.speak.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
 		return err
 	}
 	d.g.table.answers(n.Name, time.Now())
@@ -92,7 +88,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 	d.g.speak.say("%s is there, at %s", info.Name, address(n))
 }
 
-// NotifyUpdate notes a change of a member.
+// NotifyUpdate notes that a member was started anew.
 func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil {
@@ -116,10 +112,11 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 // NotifyConflict reports two agents with the same name. The first one keeps it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 	if known.Name == d.g.name {
-		d.g.contest(time.Now())
+		d.g.contest.note(address(other), time.Now())
 	}
-	d.g.speak.sayOf("conflict "+known.Name, time.Now(), "two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
-		clean(known.Name), address(known), clean(address(other)))
+	d.g.table.rival(known.Name, address(other), time.Now())
+	d.g.speak.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
+		clean(known.Name), address(known), clean(address(other))))
 }
 
 // AckPayload is empty.
@@ -146,11 +143,11 @@ func (g *Gossip) hear(line string, now time.Time) {
 		return
 	}
 	if name, ok := between(text, "Was able to connect to ", " over TCP but UDP probes failed"); ok {
-		g.speak.sayOf("udp "+name, now, "%s answers over TCP and not over UDP: let UDP through to its port", clean(name))
+		g.speak.often.Note("udp "+name, fmt.Sprintf("%s answers over TCP and not over UDP: let UDP through to its port", clean(name)))
 		return
 	}
 	if name, ok := between(text, "Refuting a suspect message (from: ", ")"); ok {
-		g.speak.sayOf("refute", now, "%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name))
+		g.speak.often.Note("refute", fmt.Sprintf("%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name)))
 		return
 	}
 	if level != "[ERR]" && level != "[WARN]" {
@@ -159,13 +156,13 @@ func (g *Gossip) hear(line string, now time.Time) {
 	_, from, _ := strings.Cut(text, "from=")
 	for _, foreign := range []string{"Decrypt packet failed", "unacceptable label", "cannot decode label", "label header cannot be empty", "failed to receive:"} {
 		if strings.Contains(text, foreign) {
-			g.speak.sayOf("foreign", now, "%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from))
+			g.speak.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
 			return
 		}
 	}
 	for _, known := range []string{"Error accepting TCP connection", "handler queue full", "Failed to send UDP ping", "Too many pending push/pull"} {
 		if strings.Contains(text, known) {
-			g.speak.sayOf(known, now, "gossip: %s", clean(text))
+			g.speak.often.Note(known, fmt.Sprintf("gossip: %s", clean(text)))
 			return
 		}
 	}

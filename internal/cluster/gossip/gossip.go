@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -51,13 +50,10 @@ type Gossip struct {
 	loops   sync.WaitGroup
 	closing sync.Once
 
-	contested atomic.Int64 // the end of a conflict about this agent's name, in ns since 1970
+	contest contest // about this agent's name
 
-	updating sync.Mutex // one Update at a time
-	closed   bool       // guarded by updating
-	mu       sync.Mutex
-	info     Info   // guarded by mu
-	meta     []byte // guarded by mu; info, encoded
+	info Info
+	meta []byte // info, encoded
 }
 
 // leaveTimeout bounds leaving: a packet to each member and two rounds of gossip.
@@ -80,7 +76,7 @@ func Start(o Options) (*Gossip, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	g := &Gossip{
 		name: o.Info.Name, start: start, open: o.Key == nil, since: time.Now(), table: newTable(),
-		stop: stop, info: o.Info.clone(), meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
+		stop: stop, info: o.Info, meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
 	}
 	g.speak = newSpeaker(o.Log)
 	if err := g.listen(ctx, o); err != nil {
@@ -158,35 +154,11 @@ func settings(key *port.Key) *memberlist.Config {
 // Members returns all members sorted by name, including this agent and those that went away in
 // the last ten minutes.
 func (g *Gossip) Members() []Member {
-	g.mu.Lock()
-	self := Member{g.info.clone(), g.addr.String(), Alive, g.since, g.start}
-	g.mu.Unlock()
+	self := Member{Info: g.info, Addr: g.addr.String(), State: Alive, Since: g.since, start: g.start}
+	self.Rival = g.contest.rival(time.Now())
 	all := append(g.table.list(time.Now()), self)
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// Update sends the new info of this agent, with the same name, to the others. It does not wait
-// until they have it, which takes a second or two.
-func (g *Gossip) Update(info Info) error {
-	if info.Name != g.name {
-		return fmt.Errorf("an agent keeps its name %q, and cannot become %q", g.name, info.Name)
-	}
-	meta, err := info.encode(g.start)
-	if err != nil {
-		return err
-	}
-	g.updating.Lock()
-	defer g.updating.Unlock()
-	if g.closed {
-		return errors.New("this agent has left")
-	}
-	g.mu.Lock()
-	g.info, g.meta = info.clone(), meta
-	g.mu.Unlock()
-	// The only error is the timeout, and UpdateNode has queued the news by then.
-	_ = g.list.UpdateNode(time.Nanosecond)
-	return nil
 }
 
 // Close tells the others that this agent leaves, ends all gossip connections and waits for all
@@ -196,9 +168,6 @@ func (g *Gossip) Close() error { return g.end(true) }
 // end closes, with or without a goodbye.
 func (g *Gossip) end(goodbye bool) (err error) {
 	g.closing.Do(func() {
-		g.updating.Lock()
-		g.closed = true
-		g.updating.Unlock()
 		g.stop()
 		g.net.hangUp() // ends dials, so that the loops end
 		g.loops.Wait()

@@ -4,55 +4,42 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-// Info describes an agent.
+// Info describes an agent: what stays as it is from its start to its end. Its encoded form is without the name, which
+// memberlist sends.
 type Info struct {
-	Name    string   // unique in the network: up to 64 letters, digits, dots, dashes and underscores
-	Role    string   // "broker", "client" or ""
-	Version string   // of kt
-	Tags    []string // up to 16, of 32 such characters each
-	Wire    int      // version of its messages
-	Busy    string   // the first 64 bytes of the name of its current run; "": idle
-	Results int      // number of runs that it has files of
+	Name string   `json:"-"`           // unique in the network: up to 64 letters, digits, dots, dashes and underscores
+	Role string   `json:"r,omitempty"` // "broker", "client" or ""
+	Tags []string `json:"t,omitempty"` // up to 16, of 32 such characters each
 }
 
 // Bounds in bytes of the data of a peer. All together must fit metaLimit.
 const (
-	nameLimit    = 64
-	roleLimit    = 16
-	versionLimit = 64
-	tagLimit     = 32
-	tagsLimit    = 16 // tags
-	busyLimit    = 64
-	startLimit   = 8
+	nameLimit  = 64
+	roleLimit  = 16
+	tagLimit   = 32
+	tagsLimit  = 16 // tags
+	startLimit = 8
 
 	metaLimit = 512 // memberlist's MetaMaxSize
 )
 
-// meta is the encoded form of an Info, without the name. Unknown fields of later versions of kt
-// are ignored, so that their agents are listed too.
+// meta is what an agent sends of itself. Unknown fields of later versions of kt are ignored, so
+// that their agents are listed too.
 type meta struct {
-	Role    string   `json:"r,omitempty"`
-	Version string   `json:"v,omitempty"`
-	Tags    []string `json:"t,omitempty"`
-	Wire    int      `json:"w,omitempty"`
-	Busy    string   `json:"b,omitempty"`
-	Results int      `json:"n,omitempty"`
-	Start   string   `json:"s,omitempty"` // random, of one start of the agent
+	Info
+	Start string `json:"s,omitempty"` // random, of one start of the agent
 }
 
 // encode returns the data to send with the name. Its errors name the flags.
 func (i Info) encode(start string) ([]byte, error) {
-	i.Busy = cut(i.Busy, busyLimit)
 	if err := i.Check(); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(meta{i.Role, i.Version, i.Tags, i.Wire, i.Busy, i.Results, start})
+	data, err := json.Marshal(meta{i, start})
 	if err != nil {
 		return nil, fmt.Errorf("encode the description of this agent: %w", err)
 	}
@@ -71,8 +58,8 @@ func decode(name string, data []byte) (Info, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return Info{}, fmt.Errorf("decode the description of an agent: %w", err)
 	}
-	i := Info{name, m.Role, m.Version, m.Tags, m.Wire, m.Busy, m.Results}
-	return i, i.Check()
+	m.Name = name
+	return m.Info, m.Check()
 }
 
 // startOf returns the start in the data of an agent, or "".
@@ -101,15 +88,6 @@ func (i Info) Check() error {
 			errs = append(errs, fmt.Errorf("--tags: %q is no tag: 1 to %d letters, digits, dots, dashes and underscores, the first a letter or a digit", cut(t, tagLimit), tagLimit))
 		}
 	}
-	if !isText(i.Version, versionLimit) {
-		errs = append(errs, fmt.Errorf("%q is no version", cut(i.Version, versionLimit)))
-	}
-	if !isText(i.Busy, busyLimit) {
-		errs = append(errs, fmt.Errorf("%q is no name of a run", cut(i.Busy, busyLimit)))
-	}
-	if i.Wire < 0 || i.Results < 0 {
-		errs = append(errs, errors.New("a count below 0"))
-	}
 	return errors.Join(errs...)
 }
 
@@ -127,11 +105,6 @@ func isWord(s string, limit int) bool {
 	})
 }
 
-// isText reports whether a text has only printable characters.
-func isText(s string, limit int) bool {
-	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
 // cut shortens a text to at most limit bytes, without splitting a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
@@ -141,10 +114,4 @@ func cut(s string, limit int) string {
 		limit--
 	}
 	return s[:limit]
-}
-
-// clone returns a deep copy.
-func (i Info) clone() Info {
-	i.Tags = slices.Clone(i.Tags)
-	return i
 }

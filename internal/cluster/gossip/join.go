@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
@@ -207,11 +208,32 @@ func ending(text string) string {
 // name. The other agent may be its own earlier process, which members list for half a minute.
 const contestedFor = time.Minute
 
-// contest notes a conflict about this agent's name.
-func (g *Gossip) contest(now time.Time) { g.contested.Store(now.Add(contestedFor).UnixNano()) }
+// contest is the last conflict about this agent's name. The zero value is none.
+type contest struct {
+	mu   sync.Mutex // guards what follows
+	addr string     // of the other agent
+	at   time.Time
+}
 
-// isContested reports whether there was such a conflict within contestedFor.
-func (g *Gossip) isContested() bool { return time.Now().UnixNano() < g.contested.Load() }
+// note notes a conflict.
+func (c *contest) note(addr string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addr, c.at = addr, now
+}
+
+// rival returns the address of the other agent, or "" after contestedFor.
+func (c *contest) rival(now time.Time) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.at) > contestedFor {
+		return ""
+	}
+	return c.addr
+}
+
+// isContested reports whether there was a conflict within contestedFor.
+func (g *Gossip) isContested() bool { return g.contest.rival(time.Now()) != "" }
 
 // scaled returns a duration, which is shorter in tests.
 func (g *Gossip) scaled(d time.Duration) time.Duration {

@@ -62,13 +62,32 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 }
 
 func here(t *table, now time.Time)    { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
-func told(t *table, now time.Time)    { t.told(Info{Name: "a", Busy: "x"}, "S1", "10.0.0.1:7946", now) }
+func told(t *table, now time.Time)    { t.told(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
 func answers(t *table, now time.Time) { t.answers("a", now) }
 func silent(t *table, now time.Time)  { t.silent("a", now) }
 func away(t *table, now time.Time)    { t.away("a", now) }
 func bye(t *table, now time.Time)     { t.goodbye("a", "S1", now) }
 
 func byeOfOld(t *table, now time.Time) { t.goodbye("a", "S0", now) }
+
+func TestARivalIsListedUntilItHasBeenSilentForLong(t *testing.T) {
+	tab, start := newTable(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rival := func(after time.Duration) string { return tab.list(start.Add(after))[0].Rival }
+	here(tab, start)
+	tab.rival("a", "10.0.0.2:7946", start)
+	tab.rival("unknown", "10.0.0.3:7946", start)
+	if got := rival(rivalHolds); got != "10.0.0.2:7946" {
+		t.Errorf("the rival is %q", got)
+	}
+	if got := rival(rivalHolds + time.Second); got != "" {
+		t.Errorf("a rival that is silent is still %q", got)
+	}
+	tab.rival("a", "10.0.0.2:7946", start)
+	here(tab, start.Add(time.Second))
+	if got := rival(2 * time.Second); got != "" {
+		t.Errorf("after the member joined anew the rival is %q", got)
+	}
+}
 
 func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	tab, now := newTable(), time.Now()
@@ -85,11 +104,11 @@ func TestAThingIsSaidOnceAMinuteWithHowOftenItHappened(t *testing.T) {
 		l := new(logged)
 		s := newSpeaker(l.add)
 		for range 200 { // seconds
-			s.sayOf("x", time.Now(), "x happened")
+			s.often.Note("x", "x happened")
 			time.Sleep(time.Second)
 		}
 		s.close()
-		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 times more since ") {
+		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 more since the last line)") {
 			t.Errorf("said %q", l.lines)
 		}
 	})
@@ -154,7 +173,7 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	l := new(logged)
 	g := &Gossip{name: "a", table: newTable(), speak: newSpeaker(l.add)}
 	d := delegate{g}
-	meta, err := Info{Name: "c", Role: "client", Version: "v1.2", Wire: 1}.encode("S1")
+	meta, err := Info{Name: "c", Role: "client"}.encode("S1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/kt-bench/kt/internal/cluster/port"
 )
 
 const (
-	// repeatAfter is the shortest interval of lines of one topic. A scanner or a broken network
-	// would cause thousands of equal lines.
-	repeatAfter = time.Minute
-
-	// maxSaid bounds the topics that are remembered.
-	maxSaid = 256
-
 	// saidQueue bounds the lines that wait for Log, because the gossip must not wait for a
 	// terminal.
 	saidQueue = 256
@@ -25,21 +19,14 @@ const (
 )
 
 // speaker logs lines for the operator, from a goroutine of its own, so that callers never block.
-// It logs each topic once a minute at most.
 type speaker struct {
 	queue chan string
 	quit  chan struct{} // closed by close
 	wg    sync.WaitGroup
 
+	often   port.Journal // of what may happen often: a scanner or a broken network would cause thousands of equal lines
 	mu      sync.Mutex
-	said    map[string]*saying // guarded by mu; by topic
-	dropped int                // guarded by mu; lines that found the queue full
-}
-
-// saying is the last line of a topic.
-type saying struct {
-	at    time.Time
-	again int // number of calls since then
+	dropped int // guarded by mu; lines that found the queue full
 }
 
 // newSpeaker returns a speaker that calls log, which may be nil.
@@ -47,7 +34,8 @@ func newSpeaker(log func(string)) *speaker {
 	if log == nil {
 		log = func(string) {}
 	}
-	s := &speaker{queue: make(chan string, saidQueue), quit: make(chan struct{}), said: make(map[string]*saying)}
+	s := &speaker{queue: make(chan string, saidQueue), quit: make(chan struct{})}
+	s.often.Log = func(text string) { s.say("%s", text) }
 	s.wg.Go(func() {
 		for {
 			select {
@@ -95,40 +83,6 @@ func (s *speaker) say(format string, args ...any) {
 	default:
 		s.dropped++
 	}
-}
-
-// sayOf logs a line about something that may happen often: once a minute for each topic, with the
-// number of times since the last line.
-func (s *speaker) sayOf(topic string, now time.Time, format string, args ...any) {
-	again, since, ok := s.due(topic, now)
-	if !ok {
-		return
-	}
-	text := fmt.Sprintf(format, args...)
-	if again > 0 {
-		text += fmt.Sprintf(" (and %d times more since %s)", again, since.Format(time.TimeOnly))
-	}
-	s.say("%s", text)
-}
-
-// due reports whether a line of a topic is due. again is the number of calls since the last line.
-func (s *speaker) due(topic string, now time.Time) (again int, since time.Time, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.said[topic]
-	if last != nil && now.Sub(last.at) < repeatAfter {
-		last.again++
-		return 0, now, false
-	}
-	if last != nil {
-		again, since = last.again, last.at
-	}
-	if last == nil && len(s.said) >= maxSaid {
-		// So many topics come from made-up names. Forgetting them only repeats a line.
-		clear(s.said)
-	}
-	s.said[topic] = &saying{at: now}
-	return again, since, true
 }
 
 // clean makes a peer's text safe for a terminal.

@@ -22,7 +22,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		b.Run(fmt.Sprint(n, "agents"), func(b *testing.B) {
 			agents := make([]*node, n)
 			for i := range agents {
-				o := setup{Key: key(b, 1), Info: Info{Role: "client", Version: "v1.2.3", Tags: []string{"rack-7", "ssd"}, Wire: 1}}
+				o := setup{Key: key(b, 1), Info: Info{Role: "client", Tags: []string{"rack-7", "ssd"}}}
 				if i > 0 {
 					o.Join = []string{agents[0].Addr()}
 				}

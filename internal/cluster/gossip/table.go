@@ -24,8 +24,10 @@ type Member struct {
 	Addr  string    // host:port, of both TCP and UDP
 	State string    // Alive, Suspect, Gone or Left
 	Since time.Time // in this state, by this host's clock
+	Rival string    // address of another agent that presented this name of late; "": none did
 
-	start string // random, of one start of the agent
+	start   string    // random, of one start of the agent
+	rivaled time.Time // when the rival was last heard
 }
 
 const (
@@ -40,6 +42,10 @@ const (
 	// suspectHolds is the longest time of a suspicion. Memberlist decides within 24 s, among 64
 	// agents within 44 s. If it reports nothing, the member has answered another agent.
 	suspectHolds = 45 * time.Second
+
+	// rivalHolds is the time for which a rival is listed after it was last heard. It exchanges tables
+	// with the members that it joins every few seconds, and with others once a minute.
+	rivalHolds = 2 * time.Minute
 
 	// maxMembers bounds the memory that peers can take, far beyond any real network of load
 	// generators and brokers.
@@ -69,16 +75,25 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.goodbyes, info.Name)
-	t.members[info.Name] = &Member{info, addr, Alive, now, start}
+	t.members[info.Name] = &Member{Info: info, Addr: addr, State: Alive, Since: now, start: start}
 }
 
-// told updates the info of a member. The update is a sign of life.
+// told updates the info of a member that was started anew. That is a sign of life.
 func (t *table) told(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m := t.members[info.Name]; m != nil {
 		m.Info, m.Addr, m.start = info, addr, start
 		m.become(Alive, now)
+	}
+}
+
+// rival notes that an agent at another address presents the name of a member.
+func (t *table) rival(name, addr string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.members[name]; m != nil {
+		m.Rival, m.rivaled = addr, now
 	}
 }
 
@@ -133,7 +148,7 @@ func (t *table) away(name string, now time.Time) (state string) {
 	return state
 }
 
-// list returns copies of all members, sorted by name. It forgets those that have been away for
+// list returns all members, sorted by name. It forgets those that have been away for
 // longer than keepGone.
 func (t *table) list(now time.Time) []Member {
 	t.mu.Lock()
@@ -147,9 +162,10 @@ func (t *table) list(now time.Time) []Member {
 		if m.State == Suspect && now.Sub(m.Since) > suspectHolds {
 			m.become(Alive, now)
 		}
-		c := *m
-		c.Info = c.clone()
-		all = append(all, c)
+		if now.Sub(m.rivaled) > rivalHolds {
+			m.Rival = ""
+		}
+		all = append(all, *m)
 	}
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return all

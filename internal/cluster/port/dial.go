@@ -140,9 +140,7 @@ func refusal(ctx context.Context, err error, key *Key, theirs tls.ConnectionStat
 		return failed(ErrNeedsKey, "it needs a key, or is no kt agent: give --key-file with the key of the agent")
 	case errors.Is(err, errStranger) && newIdentity(nil).has(theirs):
 		return failed(ErrNeedsKey, "it has another key, or is no kt agent")
-	case errors.As(err, &record), errors.Is(err, errTooMuch):
-		return failed(ErrAuth, "it has another key, or is no kt agent")
-	case errors.Is(err, errStranger):
+	case errors.As(err, &record), errors.Is(err, errTooMuch), errors.Is(err, errStranger):
 		return failed(ErrAuth, "it has another key, or is no kt agent")
 	case isEnd(err):
 		return failed(ErrBroken, "it ended the connection before it was known: it is no kt agent, one of another version, or has too many connections")

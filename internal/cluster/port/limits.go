@@ -1,6 +1,9 @@
 package port
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits bound what peers can take of an agent. A field that is zero has its default. A source is
 // an IPv4 address, the /64 network of an IPv6 address, or this machine.
@@ -58,31 +61,20 @@ const (
 
 // defaults returns the limits with defaults for the fields that are zero.
 func (l Limits) defaults() Limits {
-	set := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
+	return Limits{
+		Pending:           cmp.Or(l.Pending, 256), // a goroutine, a descriptor and up to 20 KiB each
+		HandshakeTimeout:  cmp.Or(l.HandshakeTimeout, handshakeTimeout),
+		SourceRate:        cmp.Or(l.SourceRate, 50), // of about 0.6 ms of CPU time each
+		TotalRate:         cmp.Or(l.TotalRate, 200),
+		Connections:       cmp.Or(l.Connections, 128), // several times those of 64 agents that join through one
+		SourceConnections: cmp.Or(l.SourceConnections, 32),
+		Streams:           cmp.Or(l.Streams, 100),
+		HeaderBytes:       cmp.Or(l.HeaderBytes, 16<<10),
+		BodyBytes:         cmp.Or(l.BodyBytes, 1<<20),
+		ReadTimeout:       cmp.Or(l.ReadTimeout, 10*time.Second),
+		WriteTimeout:      cmp.Or(l.WriteTimeout, 30*time.Second), // longer than an interruption of the network of 10 s
+		IdleTimeout:       cmp.Or(l.IdleTimeout, 2*time.Minute),
 	}
-	last := func(field *time.Duration, value time.Duration) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	set(&l.Pending, 256) // a goroutine, a descriptor and up to 20 KiB each
-	last(&l.HandshakeTimeout, handshakeTimeout)
-	set(&l.SourceRate, 50) // of about 0.6 ms of CPU time each
-	set(&l.TotalRate, 200)
-	set(&l.Connections, 128) // several times those of 64 agents that join through one
-	set(&l.SourceConnections, 32)
-	set(&l.Streams, 100)
-	set(&l.HeaderBytes, 16<<10)
-	if l.BodyBytes == 0 {
-		l.BodyBytes = 1 << 20
-	}
-	last(&l.ReadTimeout, 10*time.Second)
-	last(&l.WriteTimeout, 30*time.Second) // longer than an interruption of the network of 10 s
-	last(&l.IdleTimeout, 2*time.Minute)
-	return l
 }
 
 // handshakeTimeout bounds a handshake on both sides.

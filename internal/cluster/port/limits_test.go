@@ -315,17 +315,17 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 func TestLinesAboutOneSourceAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		j := &journal{log: func(line string) { lines = append(lines, line) }}
+		j := &Journal{Log: func(line string) { lines = append(lines, line) }}
 		flood, other := sourceOf(address("10.0.0.9:1")), sourceOf(address("10.0.0.7:1"))
 		for i := range 1000 {
-			j.note(flood, "flood "+string(rune('0'+i%10)))
+			j.Note(flood.String(), "flood "+string(rune('0'+i%10)))
 			if i == 500 {
-				j.note(other, "other")
+				j.Note(other.String(), "other")
 			}
 			<-time.After(100 * time.Millisecond)
 		}
-		j.flush()
-		j.flush()
+		j.Flush()
+		j.Flush()
 		want := "flood 0\nother\nflood 0 (and 599 more since the last line)\nflood 9 (and 398 more since the last line)"
 		if got := strings.Join(lines, "\n"); got != want {
 			t.Errorf("log:\n%s\nwant:\n%s", got, want)
@@ -336,16 +336,16 @@ func TestLinesAboutOneSourceAreLoggedOnceAMinute(t *testing.T) {
 func TestSourcesBeyondTheirNumberShareTheirLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := 0
-		j := &journal{log: func(string) { lines++ }}
+		j := &Journal{Log: func(string) { lines++ }}
 		for i := range 1000 {
-			j.note(sourceOf(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i))}), "flood")
+			j.Note(sourceOf(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i))}).String(), "flood")
 		}
-		if lines != maxSources+1 || len(j.of) != maxSources+1 {
-			t.Errorf("%d lines and %d entries, want %d", lines, len(j.of), maxSources+1)
+		if lines != maxTopics+1 || len(j.of) != maxTopics+1 {
+			t.Errorf("%d lines and %d entries, want %d", lines, len(j.of), maxTopics+1)
 		}
-		j.flush()
+		j.Flush()
 		<-time.After(2 * quiet)
-		j.note(sourceOf(address("10.9.9.9:1")), "later")
+		j.Note(sourceOf(address("10.9.9.9:1")).String(), "later")
 		if len(j.of) > 2 {
 			t.Errorf("%d entries are kept", len(j.of))
 		}

@@ -31,7 +31,7 @@ type Listener struct {
 
 	lobby   lobby
 	rates   rates
-	journal *journal
+	journal *Journal
 	http    *entrance
 	gossip  *entrance
 	server  server
@@ -55,7 +55,7 @@ func Listen(bind string, o Options) (*Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", bind, err)
 	}
 	limits := o.Limits.defaults()
-	l := &Listener{key: o.Key, limits: limits, identity: newIdentity(o.Key), tcp: tcp, udp: udp, journal: &journal{log: o.Log}}
+	l := &Listener{key: o.Key, limits: limits, identity: newIdentity(o.Key), tcp: tcp, udp: udp, journal: &Journal{Log: o.Log}}
 	// The kernel's address of all interfaces would be that of IPv6.
 	l.addr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port()))
 	l.lobby = lobby{max: limits.Pending, after: limits.HandshakeTimeout, told: func(g *guest, why string) { l.refused(g, why) }}
@@ -92,7 +92,7 @@ func (l *Listener) Note(remote, text string) {
 	if addr, err := net.ResolveTCPAddr("tcp", remote); err == nil { // it is no name
 		from = sourceOf(addr)
 	}
-	l.journal.note(from, text)
+	l.journal.Note(from.String(), text)
 }
 
 // Close closes the port and all connections but those of gossip that were handed on. It waits for
@@ -106,13 +106,13 @@ func (l *Listener) Close() (err error) {
 		_ = l.gossip.Close()
 		l.server.close()
 		l.lobby.wait()
-		l.journal.flush()
+		l.journal.Flush()
 	})
 	return err
 }
 
 func (l *Listener) refused(g *guest, why string) {
-	l.journal.note(g.from, fmt.Sprintf("connection from %s: %s", g.RemoteAddr(), why))
+	l.journal.Note(g.from.String(), fmt.Sprintf("connection from %s: %s", g.RemoteAddr(), why))
 }
 
 // accept takes connections until the port is closed.
@@ -123,7 +123,7 @@ func (l *Listener) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // of one connection, or no descriptors are left
-			l.journal.note(source{}, fmt.Sprintf("accept a connection: %v", err))
+			l.journal.Note("", fmt.Sprintf("accept a connection: %v", err))
 			<-time.After(100 * time.Millisecond)
 			continue
 		}

@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	// quiet is the shortest interval of two lines about one source.
+	// quiet is the shortest interval of two lines about one topic.
 	quiet = time.Minute
-	// maxSources bounds the sources that have lines of their own. The others share theirs.
-	maxSources = 32
+	// maxTopics bounds the topics that have lines of their own. The others share theirs.
+	maxTopics = 32
 )
 
-// journal logs lines about peers: the first one about a source at once, later ones once a minute
+// Journal logs lines about peers: the first one about a topic at once, later ones once a minute
 // with their number. So nobody can fill a log, or hide the lines about others.
-type journal struct {
-	log func(string) // may be nil
+type Journal struct {
+	Log func(string) // may be nil
 
 	mu sync.Mutex
-	of map[source]*entry // at most maxSources and one
+	of map[string]*entry // by topic, at most maxTopics and one
 }
 
-// entry is the lines about one source.
+// entry is the lines about one topic.
 type entry struct {
 	last    time.Time // of the last line
 	pending int       // lines that were not logged yet
 	latest  string    // the newest of them
 }
 
-// note logs a line about a source, or counts it.
-func (j *journal) note(from source, text string) {
+// Note logs a line about a topic, or counts it.
+func (j *Journal) Note(topic, text string) {
 	now := time.Now()
 	j.mu.Lock()
-	e := j.find(from, now)
+	e := j.find(topic, now)
 	e.pending++
 	e.latest = text
 	if now.Sub(e.last) >= quiet {
@@ -45,28 +45,28 @@ func (j *journal) note(from source, text string) {
 	j.write(text)
 }
 
-// find returns the entry of a source. The caller holds mu.
-func (j *journal) find(from source, now time.Time) *entry {
+// find returns the entry of a topic. The caller holds mu.
+func (j *Journal) find(topic string, now time.Time) *entry {
 	if j.of == nil {
-		j.of = make(map[source]*entry)
+		j.of = make(map[string]*entry)
 	}
-	if e := j.of[from]; e != nil {
+	if e := j.of[topic]; e != nil {
 		return e
 	}
-	if len(j.of) >= maxSources {
+	if len(j.of) >= maxTopics {
 		for s, e := range j.of {
 			if e.pending == 0 && now.Sub(e.last) >= quiet {
 				delete(j.of, s)
 			}
 		}
 	}
-	if len(j.of) >= maxSources {
-		from = source{}
+	if len(j.of) >= maxTopics {
+		topic = ""
 	}
-	e := j.of[from]
+	e := j.of[topic]
 	if e == nil {
 		e = &entry{}
-		j.of[from] = e
+		j.of[topic] = e
 	}
 	return e
 }
@@ -81,8 +81,8 @@ func (e *entry) take(now time.Time) string {
 	return text
 }
 
-// flush logs the pending lines.
-func (j *journal) flush() {
+// Flush logs the pending lines.
+func (j *Journal) Flush() {
 	j.mu.Lock()
 	var lines []string
 	for _, e := range j.of {
@@ -96,8 +96,8 @@ func (j *journal) flush() {
 	}
 }
 
-func (j *journal) write(text string) {
-	if text != "" && j.log != nil {
-		j.log(text)
+func (j *Journal) write(text string) {
+	if text != "" && j.Log != nil {
+		j.Log(text)
 	}
 }

@@ -137,10 +137,10 @@ func (t *timely) Accept() (net.Conn, error) {
 }
 
 // lines logs the lines of the HTTP server.
-type lines struct{ journal *journal }
+type lines struct{ journal *Journal }
 
 // Write logs a line.
 func (l lines) Write(line []byte) (int, error) {
-	l.journal.note(source{}, strings.TrimSpace(string(line)))
+	l.journal.Note("", strings.TrimSpace(string(line)))
 	return len(line), nil
 }

@@ -36,30 +36,30 @@ func (s *shares) take(from source, gone <-chan struct{}) (leave func(), ok bool)
 	}
 	own.users++
 	s.mu.Unlock()
-	left := func() {
+	needed, held := []chan struct{}{own.slots}, 0
+	if from != here {
+		needed = append(needed, s.total)
+	}
+	leave = func() {
+		for _, slots := range needed[:held] {
+			<-slots
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if own.users--; own.users == 0 {
 			delete(s.of, from)
 		}
 	}
-	select {
-	case own.slots <- struct{}{}:
-	case <-gone:
-		left()
-		return nil, false
+	for _, slots := range needed {
+		select {
+		case slots <- struct{}{}:
+			held++
+		case <-gone:
+			leave()
+			return nil, false
+		}
 	}
-	if from == here {
-		return func() { <-own.slots; left() }, true
-	}
-	select {
-	case s.total <- struct{}{}:
-	case <-gone:
-		<-own.slots
-		left()
-		return nil, false
-	}
-	return func() { <-s.total; <-own.slots; left() }, true
+	return leave, true
 }
 
 // rate spaces events out. Those of one second may come at once.

@@ -1,9 +1,7 @@
 package merge
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -15,55 +13,27 @@ import (
 // maxWatched bounds the disks, networks and brokers of one host, all together.
 const maxWatched = 1000
 
-// mean is a mean over the time in which something could be read.
-type mean struct{ sum, seconds float64 }
-
-func (m *mean) add(v, seconds float64) {
-	m.sum += v * seconds
-	m.seconds += seconds
-}
-
-func (m mean) value() float64 { return per(m.sum, m.seconds) }
-
-// busySum is the use of a watched host so far.
+// busySum is the use of a watched host so far. Means, rates and shares are sums, until result divides
+// them by the seconds in which something could be read.
 type busySum struct {
-	agent         mean // over the time that it was watched
-	cores, cpu    mean // while the CPU counters were readable
-	steal, iowait mean
-	cache         mean
-	memory, dirty int64
-	disks         map[string]*diskSum
-	networks      map[string]*networkSum
-	brokers       map[int]*brokerSum
+	result.Busy
+	cpu, memory, cache float64 // seconds, seconds and the sum of CacheBytes
+	disks              map[string]*timed[result.BusyDisk]
+	networks           map[string]*timed[result.BusyNetwork]
+	brokers            map[int]*timed[result.BusyBroker]
 }
 
-type diskSum struct {
-	busy          mean
-	most          float64
-	read, written int64
-}
-
-type networkSum struct {
-	seconds                        float64
-	speed, sent, received, dropped int64
-}
-
-type brokerSum struct {
-	maps, mapsLimit        int64
-	used, max, collections int64
-	gc                     time.Duration
-	seconds                float64
+// timed is a row with the seconds in which it could be read.
+type timed[T any] struct {
+	row     T
+	seconds float64
 }
 
 // read adds the vitals of a file from one time to another, both from the start of the file. An
 // interval counts if its middle lies between them.
 func (b *busySum) read(s *runFile, from, to time.Duration) error {
-	lines := s.lines()
-	for {
-		l, err := lines.Next()
+	for l, err := range s.content() {
 		switch {
-		case errors.Is(err, io.EOF):
-			return nil
 		case err != nil:
 			return fmt.Errorf("%s: %w", s.name, err)
 		case l.Vitals == nil || l.Vitals.Interval <= 0:
@@ -77,48 +47,53 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
 	}
+	return nil
 }
 
 // add adds vitals. A resource that could not be read is missing in them, or 0. It adds no seconds,
 // because its mean is over the seconds in which it could be read.
 func (b *busySum) add(v *host.Vitals) {
 	d := v.Interval.Seconds()
-	b.agent.add(v.Agent, d)
+	b.Seconds += d
+	b.AgentCores += v.Agent * d
 	if v.Cores > 0 && (v.CPU > 0 || v.Unread == 0) { // the agent itself uses some CPU
-		b.cores.add(v.Cores, d)
-		b.cpu.add(v.CPU, d)
-		b.steal.add(v.Steal, d)
-		b.iowait.add(v.IOWait, d)
+		b.cpu += d
+		b.Cores += v.Cores * d
+		b.CPUShare += v.CPU * d
+		b.StealShare += v.Steal * d
+		b.IOWaitShare += v.IOWait * d
 	}
 	if v.Memory > 0 {
-		b.memory, b.dirty = max(b.memory, v.Memory), max(b.dirty, v.Dirty)
-		b.cache.add(float64(v.Cache), d)
+		b.memory += d
+		b.MemoryBytes, b.DirtyBytesMax = max(b.MemoryBytes, v.Memory), max(b.DirtyBytesMax, v.Dirty)
+		b.cache += float64(v.Cache) * d
 	}
 	for _, disk := range v.Disks {
 		s := entry(&b.disks, disk.Name)
-		s.busy.add(disk.Busy, d)
-		s.most = max(s.most, disk.Busy)
-		s.read += disk.Read
-		s.written += disk.Written
+		s.seconds += d
+		s.row.BusyShare += disk.Busy * d
+		s.row.BusyShareMax = max(s.row.BusyShareMax, disk.Busy)
+		s.row.ReadMiB += float64(disk.Read)
+		s.row.WrittenMiB += float64(disk.Written)
 	}
 	for _, n := range v.Networks {
 		s := entry(&b.networks, n.Name)
 		s.seconds += d
-		s.speed = max(s.speed, n.Speed)
-		s.sent += n.Sent
-		s.received += n.Received
-		s.dropped += n.Dropped
+		s.row.SpeedBits = max(s.row.SpeedBits, n.Speed)
+		s.row.SentMiB += float64(n.Sent)
+		s.row.ReceivedMiB += float64(n.Received)
+		s.row.Dropped += n.Dropped
 	}
 	for _, broker := range v.Brokers {
 		s := entry(&b.brokers, broker.PID)
-		s.maps, s.mapsLimit = max(s.maps, broker.Maps), max(s.mapsLimit, broker.MapsLimit)
+		s.row.MapsMax, s.row.MapsLimit = max(s.row.MapsMax, broker.Maps), max(s.row.MapsLimit, broker.MapsLimit)
 		if broker.HeapUsed == 0 && broker.HeapMax == 0 {
 			continue
 		}
-		s.used, s.max = max(s.used, broker.HeapUsed), max(s.max, broker.HeapMax)
-		s.collections += broker.Collections
-		s.gc += broker.GCTime
 		s.seconds += d
+		s.row.HeapUsedMax, s.row.HeapMax = max(s.row.HeapUsedMax, broker.HeapUsed), max(s.row.HeapMax, broker.HeapMax)
+		s.row.Collections += broker.Collections
+		s.row.GCShare += float64(broker.GCTime)
 	}
 }
 
@@ -135,40 +110,35 @@ func entry[K comparable, V any](m *map[K]*V, key K) *V {
 
 // result returns means over time and maxima, nil if nothing was added.
 func (b *busySum) result() *result.Busy {
-	if b.agent.seconds == 0 {
+	if b.Seconds == 0 {
 		return nil
 	}
-	share := func(of mean) float64 { return per(of.sum, b.cores.sum) }
-	r := &result.Busy{
-		Seconds: b.agent.seconds, Cores: b.cores.value(), CPUShare: share(b.cpu), StealShare: share(b.steal), IOWaitShare: share(b.iowait),
-		AgentCores: b.agent.value(), MemoryBytes: b.memory, CacheBytes: int64(b.cache.value()), DirtyBytesMax: b.dirty,
+	r := b.Busy
+	r.AgentCores, r.CacheBytes = r.AgentCores/r.Seconds, int64(per(b.cache, b.memory))
+	for _, share := range []*float64{&r.CPUShare, &r.StealShare, &r.IOWaitShare} {
+		*share = per(*share, r.Cores)
 	}
+	r.Cores = per(r.Cores, b.cpu)
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
-		d := b.disks[name]
-		r.Disks = append(r.Disks, result.BusyDisk{
-			Name: name, BusyShare: d.busy.value(), BusyShareMax: d.most,
-			ReadMiB: float64(d.read) / mib / d.busy.seconds, WrittenMiB: float64(d.written) / mib / d.busy.seconds,
-		})
+		row, seconds := b.disks[name].row, b.disks[name].seconds
+		row.Name, row.BusyShare = name, row.BusyShare/seconds
+		row.ReadMiB, row.WrittenMiB = row.ReadMiB/mib/seconds, row.WrittenMiB/mib/seconds
+		r.Disks = append(r.Disks, row)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.networks)) {
-		n := b.networks[name]
-		row := result.BusyNetwork{
-			Name: name, SpeedBits: n.speed, Dropped: n.dropped,
-			SentMiB: float64(n.sent) / mib / n.seconds, ReceivedMiB: float64(n.received) / mib / n.seconds,
+		row, seconds := b.networks[name].row, b.networks[name].seconds
+		if speed := float64(row.SpeedBits); speed > 0 {
+			row.SentShare, row.ReceivedShare = 8*row.SentMiB/seconds/speed, 8*row.ReceivedMiB/seconds/speed
 		}
-		if n.speed > 0 {
-			row.SentShare = 8 * float64(n.sent) / n.seconds / float64(n.speed)
-			row.ReceivedShare = 8 * float64(n.received) / n.seconds / float64(n.speed)
-		}
+		row.Name, row.SentMiB, row.ReceivedMiB = name, row.SentMiB/mib/seconds, row.ReceivedMiB/mib/seconds
 		r.Networks = append(r.Networks, row)
 	}
 	for _, pid := range slices.Sorted(maps.Keys(b.brokers)) {
-		s := b.brokers[pid]
-		r.Brokers = append(r.Brokers, result.BusyBroker{
-			PID: pid, MapsMax: s.maps, MapsLimit: s.mapsLimit, HeapUsedMax: s.used, HeapMax: s.max, Collections: s.collections, GCShare: per(s.gc.Seconds(), s.seconds),
-		})
+		row := b.brokers[pid].row
+		row.PID, row.GCShare = pid, per(time.Duration(row.GCShare).Seconds(), b.brokers[pid].seconds)
+		r.Brokers = append(r.Brokers, row)
 	}
-	return r
+	return &r
 }
 
 // per returns a quotient, 0 if of is.

@@ -103,8 +103,8 @@ func (m *merge) judged() []string {
 
 // limits returns the limits of the run that the part is of.
 func (p *mergedPart) limits() []string {
-	if part := p.header.Part; part != nil && len(part.Limits) > 0 {
-		return part.Limits
+	if of := p.part().Limits; len(of) > 0 {
+		return of
 	}
 	return p.header.Limits
 }

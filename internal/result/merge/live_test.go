@@ -101,14 +101,12 @@ func liveParts(t testing.TB, seed uint64, seconds int) [][]byte {
 func whole(t testing.TB, files [][]byte) (*result.Fold, []stats.Window) {
 	t.Helper()
 	s := setOf(t, files...)
-	m := newMerge(s.inOrder())
-	f := result.NewFold(m.header(s.inOrder()))
 	var windows []stats.Window
-	m.each = func(w *stats.Window) { windows = append(windows, *w) }
-	if err := m.read(t.Context(), f); err != nil {
+	m, err := s.merge(t.Context(), func(w *stats.Window) { windows = append(windows, *w) })
+	if err != nil {
 		t.Fatal(err)
 	}
-	return f, windows
+	return m.whole, windows
 }
 
 // totals are what a fold has counted, whenever it was counted.
@@ -195,12 +193,17 @@ func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing
 func TestTheLastSnapshotHasTheTotalsOfTheResult(t *testing.T) {
 	files := liveParts(t, 1, 6)
 	files = append(files, partFile{run: "r", epoch: "e", host: "c", process: 2, events: canned.Written(3, 4)}.bytes(t)) // it has no end
-	r, last, err := setOf(t, files...).Final(t.Context())
+	m, err := setOf(t, files...).merge(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r, err := m.result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := m.whole.Snapshot()
 	warmup, counts := r.Warmup.Records, last.All
-	if r.Apart == nil || last.Stage != result.Finished || counts.Acknowledged != r.Records.Acknowledged+warmup.Acknowledged ||
+	if r.Apart == nil || counts.Acknowledged != r.Records.Acknowledged+warmup.Acknowledged ||
 		last.Run.Counts.Offered != r.Records.Offered || last.Run.Response.P99.Microseconds() != r.Latency.Response.P99 {
 		t.Errorf("the result has %+v after %+v, and the snapshot %+v", r.Records, warmup, counts)
 	}
@@ -253,7 +256,7 @@ func TestAPartThatRunsAheadTakesNoMoreThanItsShare(t *testing.T) {
 	file := partFile{run: "r", epoch: "e", host: "a", process: 1, events: used(steady(0, 500, 100)), trailer: trailerOf(500)}.bytes(t)
 	l, parts := liveOf(t, [][]byte{file}), grow(file)
 	parts[0].to(t, l, 1<<20)
-	if n := len(l.loads[0].queue); n != mostQueued {
+	if n := len(l.parts[0].queue); n != mostQueued {
 		t.Errorf("%d seconds are kept, want %d", n, mostQueued)
 	}
 	taken(l, Over)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -25,10 +26,14 @@ type merge struct {
 	roster  map[string]result.Member // by host
 	zero    time.Time                // common time 0: the start of the earliest part that counts
 	topics  topics
-	notes   []string              // differences between the parts
-	apart   string                // why the parts are not added up; "": they are
-	limits  []string              // judged instead of those of the parts; none: those of the parts
-	each    func(w *stats.Window) // called for each merged window; nil: nobody asks
+	notes   []string // differences between the parts
+	apart   string   // why the parts are not added up; "": they are
+	limits  []string // judged instead of those of the parts; none: those of the parts
+
+	whole   *result.Fold // of all parts that count
+	shown   time.Duration
+	same    repeats
+	addHost func(name string, windows []stats.Window) // called for each second of a host; nil: nobody asks
 }
 
 // mergedPart is one part with a load.
@@ -39,9 +44,10 @@ type mergedPart struct {
 	counted bool
 	ranOn   time.Duration // of a part stopped early: when most others ended, by its own time; else 0
 	placed
-	reading
+	waiting
+	copied
 
-	fold *result.Fold // of itself
+	fold *result.Fold // of itself; nil: of a copy that grows
 	doc  result.Result
 	did  stats.Window // counts in the overlap, if rates are over it
 	gaps []stats.Gap  // without an acknowledgement, by its own time
@@ -55,23 +61,23 @@ type placed struct {
 	topics []int32       // numbers of its partitions among those of all: see topics.places
 }
 
-// reading is a part while its seconds are merged.
-type reading struct {
-	out   chan *partSecond // nil: its seconds are not merged
-	head  *partSecond      // received from out and not merged; nil: out is closed
-	usage Usage            // of its newest second
-	bad   *result.BadLine  // newly found; nil: none
+// waiting is what of a part was read and is not merged.
+type waiting struct {
+	lines    chan *result.Line // nil: its seconds are not merged, or its lines come from a copy
+	queue    []*second         // in order
+	before   stats.Window      // measured windows so far: records offered, and when the first was due
+	newest   time.Duration     // end of the newest second, by the part's own time
+	complete time.Duration     // end of the newest second with all of its lines
+	sample   host.Sample       // of the second that was merged last
 }
 
 // newMerge finds the state of each part, and which parts count.
 func newMerge(runFiles []*runFile) *merge {
-	m := &merge{roster: make(map[string]result.Member)}
+	m := &merge{roster: make(map[string]result.Member), same: make(repeats)}
 	for _, s := range runFiles {
-		if p := s.header.Part; p != nil {
-			for _, member := range p.Roster {
-				known := m.roster[member.Host]
-				m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
-			}
+		for _, member := range s.part().Roster {
+			known := m.roster[member.Host]
+			m.roster[member.Host] = result.Member{Host: member.Host, Role: cmp.Or(known.Role, member.Role), Processes: max(known.Processes, member.Processes)}
 		}
 		if s.watched() {
 			m.watched = append(m.watched, s)
@@ -112,18 +118,13 @@ func (m *merge) align() {
 // number numbers the processes of each host that were not started together, if they have no number
 // or the same one.
 func (m *merge) number() {
-	type place struct {
-		host   string
-		number int
-	}
-	taken := make(map[place]int)
+	taken := make(map[string]int) // by label
 	for _, p := range m.parts {
-		taken[place{p.host(), p.number}]++
+		taken[p.label()]++
 	}
 	next := make(map[string]int)
 	for _, p := range m.parts {
-		alone := p.header.Part == nil || p.header.Part.Epoch == ""
-		if alone && (p.number == 0 || taken[place{p.host(), p.number}] > 1) {
+		if p.part().Epoch == "" && (p.number == 0 || taken[p.label()] > 1) {
 			next[p.host()]++
 			p.number = next[p.host()]
 		}
@@ -175,7 +176,9 @@ func (m *merge) chooseCounted() {
 }
 
 // label returns the name of the part for a user: "vm14/1".
-func (p *mergedPart) label() string { return fmt.Sprintf("%s/%d", p.host(), p.number) }
+func (p *mergedPart) label() string { return label(p.host(), p.number) }
+
+func label(host string, process int) string { return fmt.Sprintf("%s/%d", host, process) }
 
 // counted returns the parts that count.
 func (m *merge) counted() []*mergedPart {
@@ -209,21 +212,17 @@ func (m *merge) listRunFiles() []result.MergedFile {
 
 // Result merges the set, whose parts must be of one run: see Select. It reads each file once more.
 // If some prove to be corrupt, their parts are lost, and it reads all files again.
-func (s *Set) Result(ctx context.Context) (result.Result, error) {
-	r, _, err := s.Final(ctx)
-	return r, err
-}
-
-// Final is Result, with the last snapshot of the run for those that followed a Live. The snapshot has the totals of the
-// result: without the parts that do not count.
-func (s *Set) Final(ctx context.Context) (result.Result, result.Snapshot, error) {
+func (s *Set) Result(ctx context.Context) (r result.Result, err error) {
 	if err := s.Select(""); err != nil {
-		return result.Result{}, result.Snapshot{}, err
+		return r, err
 	}
 	for {
-		r, last, err := s.merged(ctx)
+		m, err := s.merge(ctx, nil)
+		if err == nil {
+			r, err = m.result(ctx)
+		}
 		if !errors.Is(err, errCorrupt) {
-			return r, last, err
+			return r, err
 		}
 	}
 }
@@ -248,92 +247,100 @@ func (s *Set) Lost() []error {
 	return errs
 }
 
-func (s *Set) merged(ctx context.Context) (r result.Result, last result.Snapshot, err error) {
+// merge reads all files of the set, and calls each for the windows of the whole, unless it is nil.
+func (s *Set) merge(ctx context.Context, each func(*stats.Window)) (*merge, error) {
 	runFiles := s.inOrder()
 	m := newMerge(runFiles)
 	m.limits = s.limits
 	if len(m.parts) == 0 {
-		return r, last, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
+		return nil, errors.New("there is nothing but how busy machines were, and no load: the run files of the load belong to it")
 	}
-	if len(m.limits) > 0 {
+	if len(m.limits) > 0 || each != nil {
 		if err := m.oneLoad(); err != nil {
-			return r, last, err
+			return nil, err
 		}
 	}
-	whole := result.NewFold(m.header(runFiles))
-	if err := m.read(ctx, whole); err != nil {
-		return r, last, err
-	}
-	if r, err = m.result(ctx, whole); err != nil {
-		return r, last, err
-	}
-	last = whole.Snapshot()
-	last.Stage = result.Finished
-	return r, last, nil
+	m.whole = result.NewFold(m.header(runFiles))
+	return m, m.read(ctx, each)
 }
 
 // read reads all parts, each into its own fold, and those that count into the whole if they are added up.
-func (m *merge) read(ctx context.Context, whole *result.Fold) error {
+func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var reading sync.WaitGroup
-	for _, p := range m.parts {
+	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
+	for i, p := range m.parts {
 		if p.counted && m.apart == "" {
-			p.out = make(chan *partSecond, 1) // the next second is made while this one is added up
+			p.lines = make(chan *result.Line) // the next line is read while seconds are added up
 		}
 		reading.Go(func() {
-			if p.out != nil {
-				defer close(p.out)
+			if p.lines != nil {
+				defer close(p.lines)
 			}
-			err := p.read(ctx)
-			if err != nil && !errors.As(err, &p.bad) { // after a bad line, other files are still checked
+			if err := p.read(ctx); err != nil && !errors.As(err, &bad[i]) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
 			}
 		})
 	}
 	if m.apart == "" {
-		m.combine(whole)
+		m.combine(each)
 	}
 	reading.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	var err error
-	for _, p := range m.parts {
-		if p.bad != nil {
-			err = errors.Join(err, p.cutAt(p.bad))
+	for i, p := range m.parts {
+		if bad[i] != nil {
+			err = errors.Join(err, p.cutAt(bad[i]))
 		}
 	}
 	return err
 }
 
-// combine merges the seconds of the parts that count. Parts are added in a fixed order, because
-// sums of floats depend on it.
-func (m *merge) combine(whole *result.Fold) {
-	parts := m.counted()
-	for _, p := range parts {
-		p.head = <-p.out
+// read reads the file of the part into its own fold, and passes its lines on to be merged.
+func (p *mergedPart) read(ctx context.Context) error {
+	p.fold = result.NewPartFold(p.header)
+	for l, err := range p.content() {
+		if err != nil || ctx.Err() != nil { // the cause of ctx has the reason
+			return err
+		}
+		if w := l.Window; w != nil {
+			w.Outage = p.fold.MeasuredGap(w)
+			p.noteGap(w.Outage)
+		}
+		p.fold.AddLine(&l)
+		if p.lines == nil {
+			continue
+		}
+		select {
+		case p.lines <- &l:
+		case <-ctx.Done():
+		}
 	}
-	same := make(repeats)
-	for last := time.Duration(0); ; {
-		open := slices.DeleteFunc(slices.Clone(parts), func(p *mergedPart) bool { return p.head == nil })
-		if len(open) == 0 {
+	return nil
+}
+
+// combine merges the seconds of the parts that count. One is complete when the next one begins.
+func (m *merge) combine(each func(*stats.Window)) {
+	for {
+		for _, p := range m.counted() {
+			for open := true; open && len(p.queue) < 2; {
+				var l *result.Line
+				if l, open = <-p.lines; open {
+					p.take(l)
+				}
+			}
+		}
+		end, ok := m.next()
+		if !ok {
 			return
 		}
-		end := slices.MinFunc(open, func(a, b *mergedPart) int { return cmp.Compare(a.head.end, b.head.end) }).head.end
-		var sum wholeSecond
-		for _, p := range parts {
-			if p.head == nil || p.head.end != end {
-				sum.add(p, nil, last, same)
-				continue
-			}
-			sum.add(p, p.head, last, same)
-			p.head = <-p.out
-		}
-		last = end
-		for _, w := range sum.to(whole) {
-			if m.each != nil {
-				m.each(&w)
+		windows := m.step(end).windows()
+		for i := range windows {
+			if each != nil {
+				each(&windows[i])
 			}
 		}
 	}

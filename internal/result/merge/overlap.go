@@ -3,7 +3,6 @@ package merge
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"time"
 
@@ -84,7 +83,7 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	}
 	o.Together = true
 	if from-firstFrom > together || lastTo-to > together {
-		from, to = second(from), to.Truncate(time.Second)
+		from, to = secondOf(from), to.Truncate(time.Second)
 		f = frame{from: from, to: to}
 	}
 	if from < to {
@@ -128,16 +127,11 @@ func (m *merge) readOverlap(ctx context.Context, f frame) (*stats.Window, error)
 	var sum stats.Window
 	for _, p := range m.counted() {
 		p.did = stats.Window{}
-		lines := p.lines()
-		for {
-			l, err := lines.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
+		for l, err := range p.content() {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return nil, err
 			}
-			if w := l.Window; w != nil && !w.Warmup && second(w.End)+p.shift > f.from && second(w.End)+p.shift <= f.to {
+			if w := l.Window; w != nil && !w.Warmup && secondOf(w.End)+p.shift > f.from && secondOf(w.End)+p.shift <= f.to {
 				counts := w.Counts()
 				p.did.Add(&counts)
 			}

@@ -117,17 +117,14 @@ func addRecords(r, o result.Records) result.Records {
 
 // missing returns a row for each process of the roster without a run file.
 func (m *merge) missing() []result.ProcessRow {
-	there := make(map[string]map[int]bool)
+	there := make(map[string]bool) // by label
 	for _, p := range m.parts {
-		if there[p.host()] == nil {
-			there[p.host()] = make(map[int]bool)
-		}
-		there[p.host()][p.number] = true
+		there[p.label()] = true
 	}
 	var rows []result.ProcessRow
 	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
 		for n := 1; n <= m.roster[name].Processes; n++ {
-			if there[name][n] {
+			if there[label(name, n)] {
 				continue
 			}
 			rows = append(rows, result.ProcessRow{
@@ -191,11 +188,9 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 
 // learn fills in role, tags and clock of a host from one of its run files, unless they are known.
 func learn(h *result.HostRow, s *runFile) {
-	if p := s.header.Part; p != nil {
-		h.Role = cmp.Or(h.Role, p.Role)
-		if len(h.Tags) == 0 {
-			h.Tags = p.Tags
-		}
+	h.Role = cmp.Or(h.Role, s.part().Role)
+	if len(h.Tags) == 0 {
+		h.Tags = s.part().Tags
 	}
 	if a := s.agreed(); a != nil && h.ClockOffsetUS == nil {
 		offset, bound := a.Offset.Microseconds(), a.Bound.Microseconds()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -127,39 +128,35 @@ func (s *runFile) checkHeader() error {
 	return nil
 }
 
-// lines reads the good lines of the file from its start.
-func (s *runFile) lines() *result.Lines {
-	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood)
+// content returns the good lines of the file.
+func (s *runFile) content() iter.Seq2[result.Line, error] {
+	return result.NewLines(io.NewSectionReader(s.r, 0, s.size), s.lastGood).All()
+}
+
+// part returns the part that the file is of: one that only has a host, if its header has none.
+func (s *runFile) part() result.Part {
+	if p := s.header.Part; p != nil {
+		return *p
+	}
+	return result.Part{Host: s.header.Environment.Host.Hostname}
 }
 
 // host returns the name of the host that the part ran on.
-func (s *runFile) host() string {
-	if p := s.header.Part; p != nil {
-		return p.Host
-	}
-	return s.header.Environment.Host.Hostname
-}
+func (s *runFile) host() string { return s.part().Host }
 
 // machine returns a key of the machine under the host. Containers and namespaces share one.
 func (s *runFile) machine() string { return cmp.Or(s.header.Environment.Host.BootID, s.host()) }
 
 // process returns the part's number on its host; 0: it has none.
-func (s *runFile) process() int {
-	if p := s.header.Part; p != nil {
-		return p.Process
-	}
-	return 0
-}
+func (s *runFile) process() int { return s.part().Process }
 
 // watched reports whether the file holds the vitals of a machine and no load.
 func (s *runFile) watched() bool { return s.header.Part != nil && s.header.Part.Process == 0 }
 
 // group returns the run that the part belongs to. Run files without a part are one group.
 func (s *runFile) group() group {
-	if p := s.header.Part; p != nil {
-		return group{run: p.Run, epoch: p.Epoch, parts: true}
-	}
-	return group{}
+	p := s.part()
+	return group{run: p.Run, epoch: p.Epoch, parts: s.header.Part != nil}
 }
 
 // group is a run of several parts.
@@ -237,17 +234,15 @@ func (s *runFile) lasted() (d time.Duration) {
 	if s.trailer != nil {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
 	}
-	for lines := s.lines(); ; {
-		l, err := lines.Next()
+	for l := range s.content() { // an error is reported when the file is merged
 		switch {
-		case err != nil: // reported when the file is merged
-			return d
 		case l.Window != nil:
 			d = max(d, l.Window.End)
 		case l.Vitals != nil:
 			d = max(d, l.Vitals.At)
 		}
 	}
+	return d
 }
 
 // began returns the start of the load, by the coordinator's clock if the parts agreed on a start.

@@ -1,10 +1,7 @@
 package merge
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -14,92 +11,152 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// partSecond is one second of a part.
-type partSecond struct {
-	end    time.Duration // a whole second, by the part's own time until it is placed
+// second is one second of a part or of several.
+type second struct {
+	end    time.Duration // a whole second: of a part that waits by its own time, else common time
 	phases stats.Phases
-	sample host.Sample // zero: the part has none
+	sample host.Sample // zero: there is none
 }
 
-// seconds are those of a part that were read and not merged, in order.
-type seconds []*partSecond
-
-// second returns the end of the second to which a window with that end belongs. The last window of
+// secondOf returns the end of the second to which a window with that end belongs. The last window of
 // a run is shorter than a second. A window of several seconds, as a slow run file may hold,
 // belongs to the last of them.
-func second(end time.Duration) time.Duration { return (end + time.Second - 1).Truncate(time.Second) }
+func secondOf(end time.Duration) time.Duration { return (end + time.Second - 1).Truncate(time.Second) }
 
-// add adds a window to its second. It takes the memory of the window.
-func (q *seconds) add(w *stats.Window) {
-	end, n := second(w.End), len(*q)
-	if n == 0 || end > (*q)[n-1].end {
-		*q = append(*q, &partSecond{end: end})
-		n++
+// join merges w into to. It takes the memory of w, which nobody else may use.
+func join(to, w *stats.Window) {
+	if to.IsZero() {
+		*to = *w
+		return
 	}
-	join(&(*q)[n-1].phases[stats.PhaseOf(w.Warmup)], w)
+	to.Add(w)
 }
 
-// read reads the part into its own fold, and its seconds go to out.
-func (p *mergedPart) read(ctx context.Context) error {
-	p.fold = result.NewPartFold(p.header)
-	lines := p.lines()
-	var now seconds
-	send := func(most int) { // all but the newest most seconds
-		for ; len(now) > most; now = now[1:] {
-			p.place(now[0])
-			select {
-			case p.out <- now[0]:
-			case <-ctx.Done():
-			}
+// windows returns the windows as a live run gives them: one for each phase, warm-up first.
+func (s *second) windows() []stats.Window {
+	var all []stats.Window
+	for _, phase := range []int{stats.Warmup, stats.Measured} {
+		if w := &s.phases[phase]; !w.IsZero() {
+			all = append(all, *w)
 		}
 	}
-	for {
-		if ctx.Err() != nil {
-			return nil // the cause of ctx has the reason
+	return all
+}
+
+// mostQueued bounds the seconds of one part that wait to be merged. Further ones are joined.
+const mostQueued = 30
+
+// take adds a line to the seconds that wait to be merged. It takes the memory of a window.
+func (p *mergedPart) take(l *result.Line) {
+	n := len(p.queue)
+	switch {
+	case l.Window != nil:
+		w := l.Window
+		w.Outage = result.MeasuredGap(&p.before, w)
+		if !w.Warmup {
+			p.before.Add(&stats.Window{Offered: w.Offered, FirstDue: w.FirstDue})
 		}
-		l, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			send(0)
-			return nil
+		end := secondOf(w.End)
+		if end > p.newest {
+			p.newest, p.complete = end, p.newest
 		}
-		if err != nil {
-			return err
+		switch {
+		case n == mostQueued:
+			p.queue[n-1].end = p.newest
+		case n == 0 || end > p.queue[n-1].end:
+			p.queue = append(p.queue, &second{end: end})
+			n++
 		}
-		switch w := l.Window; {
-		case w != nil:
-			w.Outage = p.fold.MeasuredGap(w)
-			p.noteGap(w.Outage)
-			p.fold.AddWindow(*w)
-			if p.out != nil {
-				now.add(w)
-				send(1)
-			}
-		case l.Sample != nil:
-			p.fold.AddSample(*l.Sample)
-			if len(now) > 0 { // it comes after the windows of its interval
-				now[0].sample.Add(*l.Sample)
-			}
-		case l.Start != nil:
-			p.fold.Begin(*l.Start)
-		case l.Trailer != nil:
-			p.fold.Finish(*l.Trailer)
+		join(&p.queue[n-1].phases[stats.PhaseOf(w.Warmup)], w)
+	case l.Sample != nil: // it comes after the windows of its interval
+		p.complete = p.newest
+		if n > 0 {
+			p.queue[n-1].sample.Add(*l.Sample)
 		}
 	}
 }
 
-// place shifts a second of the part to common time, and numbers its partitions as those of all
+// next returns the end of the next second. ok is false if nothing waits to be merged.
+func (m *merge) next() (end time.Duration, ok bool) {
+	for _, p := range m.counted() {
+		if len(p.queue) > 0 {
+			if at := p.queue[0].end + p.shift; !ok || at < end {
+				end, ok = at, true
+			}
+		}
+	}
+	return max(end, m.shown+time.Second), ok
+}
+
+// step merges the second with an end, with all that comes too late for the seconds before it, and
+// adds it to the fold. Parts are added in a fixed order, because sums of floats depend on it.
+func (m *merge) step(end time.Duration) *second {
+	sum, parts := second{end: end}, m.counted()
+	for rest := parts; len(rest) > 0; {
+		name, of := rest[0].host(), second{}
+		for ; len(rest) > 0 && rest[0].host() == name; rest = rest[1:] {
+			due := rest[0].due(end, m.shown, m.same)
+			for i := range of.phases {
+				join(&of.phases[i], &due.phases[i])
+			}
+		}
+		if m.addHost != nil {
+			m.addHost(name, of.windows())
+		}
+		for i := range sum.phases { // the fold of the host has the memory of its windows
+			sum.phases[i].Add(&of.phases[i])
+		}
+	}
+	for _, w := range sum.windows() {
+		m.whole.AddWindow(w)
+	}
+	if sum.sample = busyTogether(parts); sum.sample.Interval > 0 {
+		m.whole.AddSample(sum.sample)
+	}
+	m.shown = end
+	return &sum
+}
+
+// due takes the seconds up to an end from the queue, as one of common time. Late windows, up to
+// shown, count in the second after it, without the age of their records, which is outdated. A
+// window of several seconds begins at shown too, because the seconds before it are merged already.
+func (p *mergedPart) due(end, shown time.Duration, same repeats) second {
+	var due second
+	for ; len(p.queue) > 0 && p.queue[0].end+p.shift <= end; p.queue = p.queue[1:] {
+		s := p.queue[0]
+		for i := range s.phases {
+			w := &s.phases[i]
+			if w.IsZero() {
+				continue
+			}
+			p.place(w)
+			if s.end+p.shift <= shown {
+				w.Start, w.End, w.Oldest = shown, shown, 0
+			}
+			join(&due.phases[i], w)
+		}
+		due.sample.Add(s.sample)
+	}
+	for i := range due.phases {
+		w := &due.phases[i]
+		if w.Seconds() <= 0 && w.Empty() {
+			*w = stats.Window{}
+			continue
+		}
+		w.Start = max(w.Start, min(shown, w.End))
+		w.Events = same.without(p, w.Events)
+	}
+	p.sample = host.Sample{Cores: p.sample.Cores, HostCores: p.sample.HostCores, NetSpeed: p.sample.NetSpeed}
+	if due.sample.Interval > 0 {
+		p.sample = due.sample
+		p.sample.At += p.shift
+	}
+	return due
+}
+
+// place shifts a window of the part to common time, and numbers its partitions as those of all
 // parts. Events that no other part sees get its name.
-func (p *mergedPart) place(s *partSecond) {
-	s.end += p.shift
-	s.sample.At += p.shift
-	for i := range s.phases {
-		if w := &s.phases[i]; !w.IsZero() {
-			p.placeWindow(w)
-		}
-	}
-}
-
-func (p *mergedPart) placeWindow(w *stats.Window) {
+func (p *mergedPart) place(w *stats.Window) {
 	w.Shift(p.shift)
 	for i := range w.Events {
 		if e := &w.Events[i]; p.named && !ofCluster(e.Kind) {
@@ -120,86 +177,6 @@ func (p *mergedPart) placeWindow(w *stats.Window) {
 			w.Events[i].Partitions[j] = p.partition(id)
 		}
 	}
-}
-
-// wholeSecond is one second of several parts.
-type wholeSecond struct {
-	phases stats.Phases
-	usages []Usage
-	at     time.Duration // of the newest sample; 0: there is none
-	sample host.Sample   // of all parts together, once it was added to a fold
-}
-
-// add adds a second of one part; nil: the part has none. from is the end of the second before. A window
-// of several seconds begins there, because the seconds before it are merged already.
-func (s *wholeSecond) add(p *mergedPart, of *partSecond, from time.Duration, same repeats) {
-	p.usage = Usage{Host: p.host(), Machine: p.machine(), Sample: p.usage.Sample}.idle()
-	if of != nil {
-		for i := range of.phases {
-			w := &of.phases[i]
-			if w.Seconds() <= 0 && w.Empty() {
-				continue
-			}
-			w.Start = max(w.Start, min(from, w.End))
-			w.Events = same.without(p, w.Events)
-			join(&s.phases[i], w)
-		}
-		if of.sample.Interval > 0 {
-			p.usage.Sample = of.sample
-			s.at = max(s.at, of.sample.At)
-		}
-	}
-	s.usages = append(s.usages, p.usage)
-}
-
-// join adds the parts of o, of which others may use the memory.
-func (s *wholeSecond) join(o *wholeSecond) {
-	for i := range o.phases {
-		s.phases[i].Add(&o.phases[i])
-	}
-	s.usages, s.at = append(s.usages, o.usages...), max(s.at, o.at)
-}
-
-// windows returns the windows as a live run gives them: one for each phase, warm-up first.
-func (s *wholeSecond) windows() []stats.Window {
-	var all []stats.Window
-	for _, phase := range []int{stats.Warmup, stats.Measured} {
-		if w := &s.phases[phase]; !w.IsZero() {
-			all = append(all, *w)
-		}
-	}
-	return all
-}
-
-// to adds the second to a fold, and returns its windows.
-func (s *wholeSecond) to(f *result.Fold) []stats.Window {
-	windows := s.windows()
-	for _, w := range windows {
-		f.AddWindow(w)
-	}
-	if s.at > 0 {
-		s.sample = busyTogether(s.at, s.usages)
-		f.AddSample(s.sample)
-	}
-	return windows
-}
-
-// join merges a later second of the same part into s. It takes the memory of o.
-func (s *partSecond) join(o *partSecond) {
-	s.end = o.end
-	for i := range o.phases {
-		join(&s.phases[i], &o.phases[i])
-	}
-	s.sample.Add(o.sample)
-}
-
-// join merges w into to. It takes the memory of w, which nobody else may use.
-func join(to, w *stats.Window) {
-	if to.IsZero() {
-		*to = *w
-		return
-	}
-	to.Add(w)
 }
 
 // repeats finds events that several parts report, because each of them watches the cluster.
@@ -227,15 +204,13 @@ const mostReports = 10_000
 
 // without returns the events that no other part has reported.
 func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
-	kept := events[:0]
-	for _, e := range events {
+	return slices.DeleteFunc(events, func(e stats.Event) bool {
 		if !ofCluster(e.Kind) {
-			kept = append(kept, e)
-			continue
+			return false
 		}
 		key := eventKey{e.Kind, e.Broker, e.To, e.Count, fmt.Sprint(e.Partitions), e.Text}
 		if old, ok := r[key]; ok && old.part != p && ((e.At-old.at).Abs() <= repeatedWithin && e.Kind != stats.StageBegan || e.At == old.at) {
-			continue
+			return true
 		}
 		if len(r) >= mostReports {
 			maps.DeleteFunc(r, func(_ eventKey, old report) bool { return old.at < e.At-repeatedWithin })
@@ -243,9 +218,8 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 		if len(r) < mostReports {
 			r[key] = report{p, e.At}
 		}
-		kept = append(kept, e)
-	}
-	return kept
+		return false
+	})
 }
 
 // ofCluster reports whether every process sees the event: those of the cluster, and the stages of the load.

@@ -240,49 +240,35 @@ func (s *Set) RunFiles() []result.MergedFile { return newMerge(s.inOrder()).list
 
 // WriteTo writes the set as a collection: each file unchanged, after a line with its checksum and
 // length. Equal sets give equal bytes.
-func (s *Set) WriteTo(w io.Writer) (int64, error) {
-	out := &counted{w: bufio.NewWriterSize(w, 64<<10)}
-	err := s.writeTo(out)
+func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	all := s.inOrder()
+	write := func(head collectionLine, content io.Reader) error {
+		line, err := json.Marshal(head)
+		if err == nil {
+			var n int64
+			n, err = io.Copy(out, io.MultiReader(bytes.NewReader(append(line, '\n')), content))
+			written += n
+		}
+		return err
+	}
+	err = write(collectionLine{Collection: &collectionHead{Schema: result.Schema, Files: len(all)}}, strings.NewReader(""))
+	for _, one := range all {
+		content := io.NewSectionReader(one.r, 0, one.size)
+		if err == nil {
+			err = write(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size}}, content)
+		}
+		if at, _ := content.Seek(0, io.SeekCurrent); err == nil && at < one.size {
+			err = fmt.Errorf("%s has become shorter: %w", one.name, io.ErrUnexpectedEOF)
+		}
+	}
 	if err == nil {
-		err = out.w.Flush()
+		err = out.Flush()
 	}
 	if err != nil {
 		err = fmt.Errorf("write collection: %w", err)
 	}
-	return out.n, err
-}
-
-func (s *Set) writeTo(out *counted) error {
-	lines := json.NewEncoder(out)
-	all := s.inOrder()
-	if err := lines.Encode(collectionLine{Collection: &collectionHead{Schema: result.Schema, Files: len(all)}}); err != nil {
-		return err
-	}
-	for _, one := range all {
-		if err := lines.Encode(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size}}); err != nil {
-			return err
-		}
-		n, err := io.Copy(out, io.NewSectionReader(one.r, 0, one.size))
-		if err == nil && n < one.size {
-			err = fmt.Errorf("%s has become shorter: %w", one.name, io.ErrUnexpectedEOF)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// counted counts the bytes written.
-type counted struct {
-	w *bufio.Writer
-	n int64
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
+	return written, err
 }
 
 // Read returns the result of a run file, the merged one of a collection, or that of a page. limits are judged instead

@@ -19,15 +19,15 @@ import (
 )
 
 // result returns the merged result: the sums of whole, with a row for each process and host.
-func (m *merge) result(ctx context.Context, whole *result.Fold) (r result.Result, err error) {
+func (m *merge) result(ctx context.Context) (r result.Result, err error) {
 	for _, p := range m.parts {
 		p.doc = p.fold.Result()
 	}
 	o, f := m.overlap()
 	if m.apart != "" {
 		o, f = result.Overlap{SpanSeconds: o.SpanSeconds}, frame{own: true}
-		r = m.bare(whole.Result().Header)
-	} else if r, err = m.sums(ctx, whole, f); err != nil {
+		r = m.bare(m.whole.Result().Header)
+	} else if r, err = m.sums(ctx, f); err != nil {
 		return r, err
 	}
 	r.Processes, r.Hosts = m.rows(&r, f)
@@ -46,11 +46,11 @@ func (m *merge) result(ctx context.Context, whole *result.Fold) (r result.Result
 }
 
 // sums returns the figures of all parts together.
-func (m *merge) sums(ctx context.Context, whole *result.Fold, f frame) (result.Result, error) {
-	if err := m.conclude(ctx, whole, f); err != nil {
+func (m *merge) sums(ctx context.Context, f frame) (result.Result, error) {
+	if err := m.conclude(ctx, f); err != nil {
 		return result.Result{}, err
 	}
-	r := whole.Result()
+	r := m.whole.Result()
 	if len(m.counted()) > 1 {
 		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
 			r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
@@ -68,12 +68,12 @@ func (m *merge) sums(ctx context.Context, whole *result.Fold, f frame) (result.R
 
 // conclude gives the fold of the whole the findings that only its parts show: the overlap, stalls,
 // verification and the end. With one part, the whole ends as that part.
-func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error {
+func (m *merge) conclude(ctx context.Context, f frame) error {
 	parts := m.counted()
-	whole.Begin(m.start())
+	m.whole.Begin(m.start())
 	if len(parts) == 1 {
 		if t := parts[0].trailer; t != nil {
-			whole.Finish(*t)
+			m.whole.Finish(*t)
 		}
 		return ctx.Err()
 	}
@@ -89,12 +89,12 @@ func (m *merge) conclude(ctx context.Context, whole *result.Fold, f frame) error
 			return err
 		}
 	}
-	whole.JoinParts(t)
+	m.whole.JoinParts(t)
 	verify, all := verifyTogether(verdicts)
 	if verify != nil && !all {
 		m.notes = append(m.notes, "not all parts looked what became of their records")
 	}
-	whole.Finish(m.trailer(verify))
+	m.whole.Finish(m.trailer(verify))
 	return ctx.Err()
 }
 

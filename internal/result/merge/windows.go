@@ -13,12 +13,7 @@ import (
 // an error. Read has to have read the file.
 func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error {
 	if !isCollection(r, size) {
-		lines := result.NewLines(io.NewSectionReader(r, 0, size), 0)
-		for {
-			l, err := lines.Next()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+		for l, err := range result.NewLines(io.NewSectionReader(r, 0, size), 0).All() {
 			if err == nil && l.Window != nil {
 				err = each(l.Window)
 			}
@@ -26,6 +21,7 @@ func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error 
 				return err
 			}
 		}
+		return nil
 	}
 	s, err := readSet(r, size)
 	if err != nil {
@@ -34,16 +30,11 @@ func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error 
 	if _, err := s.Result(context.Background()); err != nil { // from here on, corrupt files end where they are damaged
 		return err
 	}
-	m := newMerge(s.inOrder())
-	if err := m.oneLoad(); err != nil {
-		return err
-	}
 	var failed error
-	m.each = func(w *stats.Window) {
+	_, err = s.merge(context.Background(), func(w *stats.Window) {
 		if failed == nil {
 			failed = each(w)
 		}
-	}
-	err = m.read(context.Background(), result.NewFold(m.header(s.inOrder())))
+	})
 	return errors.Join(err, failed)
 }

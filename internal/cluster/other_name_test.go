@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// presenting is a body in whose first line host b is called a.
+type presenting struct {
+	io.ReadCloser
+	lines *bufio.Reader
+	first []byte
+	begun bool
+}
+
+func (p *presenting) Read(b []byte) (int, error) {
+	if !p.begun {
+		line, err := p.lines.ReadBytes('\n')
+		if err != nil && len(line) == 0 {
+			return 0, err
+		}
+		p.first, p.begun = bytes.ReplaceAll(line, []byte(`"host":"b"`), []byte(`"host":"a"`)), true
+	}
+	if len(p.first) > 0 {
+		n := copy(b, p.first)
+		p.first = p.first[n:]
+		return n, nil
+	}
+	return p.lines.Read(b)
+}
+
+func TestAFileOfAnAgentThatPresentsAnothersNameIsNotMerged(t *testing.T) {
+	t.Run("the list says so too", func(t *testing.T) { presentAnother(t, "/files") })
+	t.Run("only the file says so", func(t *testing.T) { presentAnother(t, "/no such path") })
+}
+
+// presentAnother makes a run on hosts a and b, of which b presents files of a. Its lists of that path do the same.
+func presentAnother(t *testing.T, list string) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client")
+		w.add("b", "client")
+		c := w.client()
+		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+			lies := r.URL.Host == "b" && (strings.HasPrefix(r.URL.Path, "/v1/files/") || strings.HasSuffix(r.URL.Path, list))
+			if lies {
+				r.Header.Del("Accept-Encoding") // the bytes of the file
+			}
+			answer, err := w.RoundTrip(r)
+			if err == nil && lies {
+				answer.Body = &presenting{ReadCloser: answer.Body, lines: bufio.NewReader(answer.Body)}
+			}
+			return answer, err
+		})
+		h := Hosts{Client: c, Load: w.peers("a", "b"), Processes: 1, Dir: t.TempDir()}
+		var said []string
+		res, _ := h.Run(t.Context(), run.Request{ // its error is that of b
+			Plan: w.order(nil).Plan, System: anySystem{}, Notify: func(n run.Notice) { said = append(said, n.Text) },
+		})
+		for _, f := range res.RunFiles {
+			if f.Host != "a" {
+				t.Errorf("the file of %s, process %d is merged", f.Host, f.Process)
+			}
+		}
+		if len(res.RunFiles) != 2 { // of the process of a and of its vitals
+			t.Errorf("%d files are merged: %+v", len(res.RunFiles), res.RunFiles)
+		}
+		for _, row := range res.Processes {
+			if row.Counted != (row.Host == "a") || row.Counted && row.Records != res.Records {
+				t.Errorf("the row of %s is %+v, of %+v in all", row.Host, row, res.Records)
+			}
+		}
+		if !slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "b: ") }) {
+			t.Errorf("nothing is said of b: %q", said)
+		}
+		w.end()
+	})
+}
