@@ -159,6 +159,9 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	f, _ := to.copyOf(e, nil)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.want.isSame(e) { // another host has named a file by this id
+		return nil, errForeign
+	}
 	if f.isComplete(e.Bytes) { // another agent has it too
 		return f, nil
 	}
