@@ -195,10 +195,11 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	if err == nil && !f.lines.known {
 		err = errForeign
 	}
-	if err == nil {
+	var here *agentError
+	switch {
+	case err == nil:
 		err = f.finish()
-	}
-	if err != nil && ctx.Err() == nil {
+	case errors.Is(err, errForeign), errors.As(err, &here) && here.code == 0: // else it is a copy that was cut off
 		err = errors.Join(err, f.discard())
 	}
 	return f, err
