@@ -167,6 +167,9 @@ func (s partState) settled() bool {
 	return s == partDone || s == partFailed || s == partGone || s == partUnheard
 }
 
+// died reports whether the process is gone and has not reported its end, so that its run file is not completed.
+func (s partState) died() bool { return s == partGone || s == partUnheard }
+
 // runStatus is the answer of GET /v1/runs/{epoch}.
 type runStatus struct {
 	Version int          `json:"version"`

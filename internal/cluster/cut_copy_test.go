@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
@@ -35,6 +38,38 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 		}
 		if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b, process 1: "+errBroken.Error()) {
 			t.Errorf("lost: %q", out.Lost)
+		}
+		w.end()
+	})
+}
+
+func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client").behave = func(process int) behaviour {
+			if process == 2 {
+				return behaviour{diesAt: 3 * time.Second}
+			}
+			return behaviour{}
+		}
+		var start time.Time
+		late := make(map[time.Duration]time.Duration) // by the end of the second
+		observe := func(s run.Second) {
+			if s.StartsIn > 0 {
+				start = time.Now().Add(s.StartsIn)
+			}
+			if n := len(s.Windows); n > 0 {
+				end := s.Windows[n-1].End
+				late[end] = time.Since(start) - end
+			}
+		}
+		if _, err := w.client().run(t.Context(), longer(w.order([]string{"a"}), 12*time.Second), runOptions{Dir: t.TempDir(), Observe: observe}); err != nil {
+			t.Fatal(err)
+		}
+		for end := 6 * time.Second; end < 12*time.Second; end += time.Second {
+			if d, ok := late[end]; !ok || d >= 1500*time.Millisecond {
+				t.Errorf("second %v was shown %v late (%v): it waited", end, d, ok)
+			}
 		}
 		w.end()
 	})
