@@ -397,3 +397,28 @@ func TestAFileOfWhichNothingComesIsSaidToStall(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlySoManyFilesAreCompressedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		shared := t.TempDir()
+		a := w.add("a", "client", func(o *AgentOptions) { o.Shared = shared }).agent
+		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 1<<10)
+		for sent, encoding := range map[int32]string{maxZipped - 1: "zstd", maxZipped: ""} {
+			synctest.Wait() // for the end of the answer before
+			a.sending.Store(sent)
+			answer, err := w.client().send(t.Context(), http.MethodGet, "a", "/v1/files/R1", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(answer.Body)
+			if got := answer.Header.Get("Content-Encoding"); got != encoding || encoding == "" && !bytes.Equal(b, want) || err != nil {
+				t.Errorf("beside %d files, one is sent as %q, %v", sent, got, err)
+			}
+			_ = answer.Body.Close()
+		}
+		synctest.Wait()
+		a.sending.Store(0)
+		w.end()
+	})
+}
