@@ -28,8 +28,10 @@ type scheme struct {
 
 // schemes are those of Plan.URL, with the ports that a URL need not name.
 var schemes = []scheme{
-	{"amqp", "5672", RabbitMQ, false}, {"amqps", "5671", RabbitMQ, true},
-	{"pulsar", "6650", Pulsar, false}, {"pulsar+ssl", "6651", Pulsar, true},
+	{"amqp", "5672", RabbitMQ, false},
+	{"amqps", "5671", RabbitMQ, true},
+	{"pulsar", "6650", Pulsar, false},
+	{"pulsar+ssl", "6651", Pulsar, true},
 }
 
 // scheme returns what the scheme of the plan's URL says; a zero value: it is Kafka's load.
