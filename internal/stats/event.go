@@ -90,7 +90,9 @@ const (
 	LogDirForecast  EventKind = "log_dir_forecast"       // when a log directory of a broker will be full
 	LogDirFull      EventKind = "log_dir_full"           // it is, or as full as the load may make it
 	MapsNear        EventKind = "memory_maps_near_limit" // a broker on this host is near vm.max_map_count
-	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
+	AlarmOn         EventKind = "alarm_on"
+	AlarmOff        EventKind = "alarm_off"
+	LogDirFailed    EventKind = "log_dir_failed" // its disk has failed
 )
 
 // Gravity is how bad an event is.
