@@ -28,9 +28,11 @@ type store struct {
 
 	create func(name string) (io.WriteCloser, error) // makes a new file in dir
 
+	listing sync.Mutex // held while all files are looked at, which may take long
+
 	mu      sync.Mutex // guards what follows
 	inUse   map[string]bool
-	headers map[place]*fileHeader // of run files of named runs
+	headers map[place]*fileHeader // of run files of named runs; replaced as a whole
 }
 
 // claimWithin is the longest wait for the folder. An agent that is ending holds it until it has

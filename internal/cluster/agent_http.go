@@ -160,6 +160,10 @@ const (
 	flushEvery = time.Second - lookAgain/2 // of a file that grows
 )
 
+// maxZipped is the number of files at a time up to which they are compressed: those of two runs. Each takes 1.8 MiB.
+// Further ones are sent as they are.
+const maxZipped = 2 * maxProcesses
+
 // sendFile sends the bytes of a run file from an offset on. With follow it goes on as the file
 // grows, until no process writes it any more.
 func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +179,8 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = f.Close() }() // it was only read from
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := &fileWriter{to: w, control: http.NewResponseController(w)}
-	if strings.Contains(r.Header.Get("Accept-Encoding"), codec.StreamName) {
+	defer a.sending.Add(-1)
+	if a.sending.Add(1) <= maxZipped && strings.Contains(r.Header.Get("Accept-Encoding"), codec.StreamName) {
 		w.Header().Set("Content-Encoding", codec.StreamName)
 		out.zip, err = codec.NewStreamWriter(w)
 		out.to = out.zip

@@ -88,16 +88,21 @@ func (s *store) held() ([]held, error) {
 	for _, name := range s.sharedNames() {
 		places = append(places, place{s.shared, name})
 	}
+	s.listing.Lock()
+	defer s.listing.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	known := s.headers
+	s.mu.Unlock()
 	var all []held
 	headers := make(map[place]*fileHeader)
 	for _, p := range places {
-		if h := look(p, s.headers[p]); h.fileHeader != nil {
+		if h := look(p, known[p]); h.fileHeader != nil {
 			all, headers[p] = append(all, h), h.fileHeader
 		}
 	}
+	s.mu.Lock()
 	s.headers = headers
+	s.mu.Unlock()
 	return all, nil
 }
 

@@ -156,7 +156,7 @@ func differ(a, b *runState) bool {
 	return false
 }
 
-// act carries out an action. None of them waits. The caller holds mu.
+// act carries out an action. None of them waits for a process or a peer. The caller holds mu.
 func (r *hostRun) act(a action) {
 	var c *child
 	if a.Process > 0 {
@@ -265,9 +265,11 @@ func (r *hostRun) begin(s StartOrder) error {
 		r.start = before
 		return err
 	}
-	if err := r.a.store.prune(0); err != nil { // only now, so that a run that never starts removes no files
-		r.a.o.Log(err.Error()) // the run goes on
-	}
+	r.a.live.Go(func() { // only now, so that a run that never starts removes no files; the start waits for no disk
+		if err := r.a.store.prune(0); err != nil {
+			r.a.o.Log(err.Error()) // the run goes on
+		}
+	})
 	return nil
 }
 

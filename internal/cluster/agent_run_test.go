@@ -301,3 +301,31 @@ func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 		}
 	})
 }
+
+func TestARunStartsWhileFilesAreListedAndRemoved(t *testing.T) {
+	w := newWorld(t)
+	a := w.add("b", "client").agent
+	o := offered(t)
+	o.Shares = nil         // it is only watched
+	a.store.listing.Lock() // as a long listing does
+	begun := make(chan error, 1)
+	go func() {
+		_, err := a.accept(o)
+		r := a.known(o.Part.Epoch)
+		err = errors.Join(err, r.obey(&order{Open: 1}))
+		a.store.mu.Lock() // the oldest files cannot be removed now
+		at := time.Now().Add(time.Minute)
+		begun <- errors.Join(err, r.obey(&order{Start: &StartOrder{At: at, Agreed: result.Agreed{At: at}}}))
+	}()
+	select {
+	case err := <-begun:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the start waits for the files")
+	}
+	a.store.mu.Unlock()
+	a.store.listing.Unlock()
+	w.end()
+}

@@ -18,6 +18,7 @@ import (
 const (
 	maxProcesses  = 256                        // of a host in a run
 	maxHosts      = 1000                       // of a run
+	maxMembers    = 2 * maxHosts               // of a network, each of which a client asks
 	maxText       = 4096                       // bytes of any text
 	maxWord       = 256                        // bytes of a text that stands in a table
 	maxFiles      = 20_000                     // of other commands
@@ -167,6 +168,9 @@ func (s partState) settled() bool {
 	return s == partDone || s == partFailed || s == partGone || s == partUnheard
 }
 
+// died reports whether the process is gone and has not reported its end, so that its run file is not completed.
+func (s partState) died() bool { return s == partGone || s == partUnheard }
+
 // runStatus is the answer of GET /v1/runs/{epoch}.
 type runStatus struct {
 	Version int          `json:"version"`
@@ -293,6 +297,9 @@ func (i *identity) check() error {
 
 func (l *looked) check() error {
 	cleanTexts(l, maxWord)
+	if n := len(l.Members); n > maxMembers {
+		return fmt.Errorf("it knows %d agents, and %d are the most", n, maxMembers)
+	}
 	return nil
 }
 

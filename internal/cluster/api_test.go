@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -342,4 +343,16 @@ func FuzzFromProcess(f *testing.F) {
 			t.Fatalf("decodeFromProcess = %v, %v", m, err)
 		}
 	})
+}
+
+func TestAnAgentCannotMakeAClientAskTooManyOthers(t *testing.T) {
+	for n, fits := range map[int]bool{maxMembers: true, maxMembers + 1: false} {
+		b, err := json.Marshal(looked{Members: slices.Repeat([]member{{Name: "a"}}, n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := decodeBody(bytes.NewReader(b), maxAnswer, new(looked)); (err == nil) != fits {
+			t.Errorf("an answer with %d agents: %v", n, err)
+		}
+	}
 }

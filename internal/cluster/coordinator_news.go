@@ -112,7 +112,7 @@ func (s *session) tick() {
 	for _, r := range s.hosts {
 		s.apply(r, notice{})
 		for i := range r.state.Parts {
-			if r.state.away() {
+			if r.state.away() || r.state.Parts[i].State.died() {
 				s.live.gone(fileName(r.peer.Name, i+1))
 			}
 		}

@@ -147,7 +147,7 @@ func (s *session) connect(ctx context.Context) {
 		following, stop := context.WithCancel(keeping)
 		r.following.stop = stop
 		r.following.start = func(f *copyFile) {
-			r.following.live.Go(func() { r.follow(following, f, tell) })
+			r.following.live.Go(func() { r.follow(following, f, s.tell(following)) }) // who waits for it may take no news
 		}
 		s.wires.live.Go(func() { r.poll(keeping, tell) })
 	}

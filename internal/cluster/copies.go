@@ -210,7 +210,12 @@ func (l *lines) keep(b []byte) {
 // heads reports whether a line is the header of the run file.
 func (e *fileEntry) heads(line []byte) bool {
 	h := readHeader(bytes.NewReader(line))
-	return h != nil && h.RunID == e.RunID && h.Part.Run == e.Run && h.Part.Epoch == e.Epoch && h.Part.Host == e.Host && h.Part.Process == e.Process
+	return h != nil && e.isSame(fileEntry{RunID: h.RunID, Run: h.Part.Run, Epoch: h.Part.Epoch, Host: h.Part.Host, Process: h.Part.Process})
+}
+
+// isSame reports whether two entries are of one run file. Its size may have changed.
+func (e *fileEntry) isSame(o fileEntry) bool {
+	return e.RunID == o.RunID && e.Run == o.Run && e.Epoch == o.Epoch && e.Host == o.Host && e.Process == o.Process
 }
 
 // UnknownRunError is the error of a run of which no agent that answers has files.

@@ -16,15 +16,18 @@ import (
 // its end. With follow it goes on as the file grows, and returns when that is complete. An error of the copy
 // itself is an agentError.
 func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64, follow bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // the rest of a body that is not wanted
+	trying, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil) // the rest of a body that is not wanted
+	timer := time.AfterFunc(fetchTimeout, func() { cancel(errStalled) })
+	defer timer.Stop()
 	path := fmt.Sprintf("/v1/files/%s?offset=%d", f.want.RunID, f.size)
 	if follow {
+		timer.Stop() // a file that grows may rest
 		path += "&follow=1"
 	}
-	response, err := c.send(ctx, http.MethodGet, addr, path, nil)
+	response, err := c.send(trying, http.MethodGet, addr, path, nil)
 	if err != nil {
-		return err
+		return stalled(trying, err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
 	body := io.Reader(response.Body)
@@ -36,17 +39,13 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 		defer func() { _ = zip.Close() }() // it has nothing to write
 		body = zip
 	}
-	timer := time.AfterFunc(fetchTimeout, cancel)
-	defer timer.Stop()
 	b := make([]byte, 64<<10)
 	for most == 0 || f.size < most {
 		piece := b
 		if most > 0 {
 			piece = b[:min(int64(len(b)), most-f.size)]
 		}
-		if follow {
-			timer.Stop() // a file that grows may rest
-		} else {
+		if !follow {
 			timer.Reset(fetchTimeout)
 		}
 		n, err := body.Read(piece)
@@ -59,10 +58,21 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return err
+			return stalled(trying, err)
 		}
 	}
 	return nil
+}
+
+// errStalled is the error of an answer of which no byte came within fetchTimeout.
+var errStalled = fmt.Errorf("no byte of it came for %v", fetchTimeout)
+
+// stalled returns the error of a request: errStalled, if that ended it.
+func stalled(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+		return cause
+	}
+	return err
 }
 
 // Times and limits of fetching run files.
@@ -159,6 +169,9 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	f, _ := to.copyOf(e, nil)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.want.isSame(e) { // another host has named a file by this id
+		return nil, errForeign
+	}
 	if f.isComplete(e.Bytes) { // another agent has it too
 		return f, nil
 	}
@@ -182,10 +195,11 @@ func (c *Client) file(ctx context.Context, addr string, e fileEntry, run string,
 	if err == nil && !f.lines.known {
 		err = errForeign
 	}
-	if err == nil {
+	var here *agentError
+	switch {
+	case err == nil:
 		err = f.finish()
-	}
-	if err != nil && ctx.Err() == nil {
+	case errors.Is(err, errForeign), errors.As(err, &here) && here.code == 0: // else it is a copy that was cut off
 		err = errors.Join(err, f.discard())
 	}
 	return f, err

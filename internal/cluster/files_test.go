@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -355,4 +356,69 @@ func TestAListingFitsAnAnswer(t *testing.T) {
 	if err := decodeBody(bytes.NewReader(b), maxAnswer, new(filesFound)); err != nil {
 		t.Errorf("%d bytes: %v", len(b), err)
 	}
+}
+
+// silent is a body that has nothing until its request ends.
+type silent struct{ ctx context.Context }
+
+func (s silent) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func (silent) Close() error { return nil }
+
+func TestAFileOfWhichNothingComesIsSaidToStall(t *testing.T) {
+	for name, begins := range map[string]bool{"the answer does not begin": false, "the answer has no bytes": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				shared := t.TempDir()
+				w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
+				leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 10)
+				c := w.client()
+				c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+					switch {
+					case !strings.HasPrefix(r.URL.Path, "/v1/files/"):
+						return w.RoundTrip(r)
+					case !begins:
+						<-r.Context().Done()
+						return nil, r.Context().Err()
+					}
+					return &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Body: silent{r.Context()}, Request: r}, nil
+				})
+				began := time.Now()
+				_, problems := c.Results(t.Context(), w.peers("a"), "n", t.TempDir())
+				if len(problems) != 1 || !errors.Is(problems[0], errStalled) || time.Since(began) > (fetchRetries+2)*fetchTimeout {
+					t.Errorf("problems %v after %v", problems, time.Since(began))
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func TestOnlySoManyFilesAreCompressedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		shared := t.TempDir()
+		a := w.add("a", "client", func(o *AgentOptions) { o.Shared = shared }).agent
+		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 1<<10)
+		for sent, encoding := range map[int32]string{maxZipped - 1: "zstd", maxZipped: ""} {
+			synctest.Wait() // for the end of the answer before
+			a.sending.Store(sent)
+			answer, err := w.client().send(t.Context(), http.MethodGet, "a", "/v1/files/R1", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(answer.Body)
+			if got := answer.Header.Get("Content-Encoding"); got != encoding || encoding == "" && !bytes.Equal(b, want) || err != nil {
+				t.Errorf("beside %d files, one is sent as %q, %v", sent, got, err)
+			}
+			_ = answer.Body.Close()
+		}
+		synctest.Wait()
+		a.sending.Store(0)
+		w.end()
+	})
 }

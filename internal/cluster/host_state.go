@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -137,12 +138,13 @@ func (v *view) hear() {
 	}
 }
 
-// take takes over the state of the run. Whoever is done stays done.
+// take takes over the state of the run. Whoever is done stays done. A process has one run file, and each file that is
+// named costs a copy, so the first run id stays.
 func (v *view) take(r *runStatus) {
 	if v.ended() || r.Stage < v.Stage {
 		return // an answer that was overtaken by another
 	}
-	v.Stage, v.VitalsID = r.Stage, r.Vitals
+	v.Stage, v.VitalsID = r.Stage, cmp.Or(v.VitalsID, r.Vitals)
 	if r.Problem != "" {
 		v.Vitals = "watching is incomplete: " + r.Problem
 	}
@@ -151,7 +153,9 @@ func (v *view) take(r *runStatus) {
 		if p.State.settled() {
 			continue
 		}
+		id := cmp.Or(p.RunID, r.Parts[i].RunID)
 		p.partStatus = r.Parts[i]
+		p.RunID = id
 		if p.State == partFailed || p.State == partGone {
 			v.Trouble = fmt.Sprintf("process %d: %s", i+1, p.Text)
 		}

@@ -149,3 +149,13 @@ func TestNoOrderOfNewsBreaksTheViewOfAHost(t *testing.T) {
 		}
 	}
 }
+
+func TestAHostNamesOneRunFileForEachProcess(t *testing.T) {
+	s := newHostState(1, dawn)
+	for _, id := range []string{"", "R1", "R2", ""} {
+		s, _ = s.after(notice{Now: dawn, Status: &runStatus{Stage: stageRunning, Vitals: id, Parts: []partStatus{{State: partRunning, RunID: id}}}})
+	}
+	if s.Parts[0].RunID != "R1" || s.VitalsID != "R1" {
+		t.Errorf("the files are %q and %q, want the first ones", s.Parts[0].RunID, s.VitalsID)
+	}
+}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -83,4 +84,18 @@ func presentAnother(t *testing.T, list string) {
 		}
 		w.end()
 	})
+}
+
+func TestAHostCannotNameTheFileOfAnother(t *testing.T) {
+	to, err := newCopies(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.close(false)
+	of := func(host string) fileEntry { return fileEntry{RunID: "R", Run: "n", Host: host, Process: 1, Bytes: 1} }
+	a, _ := to.copyOf(of("a"), nil)
+	a.name, a.size = "a-p1-R.ktr", 1 // it is complete
+	if _, err := newWorld(t).client().file(t.Context(), "b", of("b"), "n", maxRunFile, to); !errors.Is(err, errForeign) {
+		t.Errorf("the file of a is taken for one of b: %v", err)
+	}
 }

@@ -69,10 +69,12 @@ func (a *agent) tune(r *http.Request) (any, error) {
 		for _, s := range o.Set {
 			text += fmt.Sprintf(" %s=%s", s.Name, s.Value)
 		}
-		if err != nil {
-			text += ": " + clean(err.Error(), 300)
+		text = clean(text, maxText)
+		if err != nil { // a peer may repeat it as often as it likes
+			a.note(r.RemoteAddr, text+": "+clean(err.Error(), 300))
+		} else {
+			a.o.Log(text)
 		}
-		a.o.Log(text)
 	}
 	return nothing{}, err
 }

@@ -42,3 +42,25 @@ func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 		w.end()
 	})
 }
+
+func TestRefusedSettingsFillNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.add("a", RoleBroker)
+		var noted []string
+		a.agent.note = func(_, text string) { noted = append(noted, text) }
+		order := TuneOrder{Do: TuneSet, Study: "s1"}
+		for range 30 {
+			order.Set = append(order.Set, HostSetting{"sysctl.vm.swappiness", strings.Repeat("1", maxText)})
+		}
+		for range 3 {
+			if err := w.client().Tune(t.Context(), w.peers("a")[0], order); err == nil {
+				t.Error("the settings are changed")
+			}
+		}
+		if len(w.logs) > 0 || len(noted) != 3 || len(noted[0]) > 2*maxText {
+			t.Errorf("%d lines are logged as they come, and %d as lines about a peer", len(w.logs), len(noted))
+		}
+		w.end()
+	})
+}

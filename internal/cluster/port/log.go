@@ -101,3 +101,37 @@ func (j *Journal) write(text string) {
 		j.Log(text)
 	}
 }
+
+const (
+	// mostAtOnce is the number of lines that a log takes at once: a network of 1,000 agents that starts and ends.
+	mostAtOnce = 2000
+	// lineEvery is the interval at which it takes more.
+	lineEvery = time.Second
+)
+
+// Bounded returns a log that leaves lines out when there are too many, and says how many. So peers with the key
+// cannot fill the disk by what an agent logs about them.
+func Bounded(log func(text string)) func(text string) {
+	var mu sync.Mutex // guards what follows
+	var next time.Time
+	left := 0
+	return func(text string) {
+		now := time.Now()
+		mu.Lock()
+		if earliest := now.Add(-mostAtOnce * lineEvery); next.Before(earliest) {
+			next = earliest
+		}
+		if next.After(now) {
+			left++
+			mu.Unlock()
+			return
+		}
+		next = next.Add(lineEvery)
+		if left > 0 {
+			text = fmt.Sprintf("%s (%d lines before it were left out)", text, left)
+		}
+		left = 0
+		mu.Unlock()
+		log(text)
+	}
+}

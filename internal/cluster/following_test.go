@@ -1,0 +1,45 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.add("a", "client")
+		dir := t.TempDir()
+		s, err := newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.connect(t.Context())
+		for len(s.wires.news) < cap(s.wires.news) {
+			s.wires.news <- hostNews{}
+		}
+		if err := os.Mkdir(filepath.Join(dir, "a-p1-R.ktr"), 0o700); err != nil { // so that there is news: no copy is kept
+			t.Fatal(err)
+		}
+		f, _ := s.copies.copyOf(fileEntry{RunID: "R", Host: "a", Process: 1}, nil)
+		following := &s.hosts[0].following
+		following.start(f)
+		synctest.Wait()
+		following.stop()
+		ended := make(chan struct{})
+		go func() {
+			following.live.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("it waits still")
+		}
+		s.close()
+		w.end()
+	})
+}
