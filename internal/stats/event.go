@@ -91,6 +91,7 @@ const (
 	LogDirFull      EventKind = "log_dir_full"           // it is, or as full as the load may make it
 	MapsNear        EventKind = "memory_maps_near_limit" // a broker on this host is near vm.max_map_count
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
+	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
 )
 
 // Gravity is how bad an event is.
@@ -116,7 +117,7 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded:
 	}
 	return Worse
 }
