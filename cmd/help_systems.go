@@ -18,13 +18,13 @@ A password, or a token, stands in a file: url.password=… for --command-config.
   --topic               a direct exchange              a topic
   --partitions          queues, bound to it            its partitions
   --replication-factor  members of quorum queues       ensemble and write quorum
-  --topic-config        arguments of the queues        settings of the topic
+  --topic-config        arguments of the queues        policies of the topic, in JSON
   --acks all            publisher confirms             the broker's receipt
   --acks 0              nothing is awaited             not there
   --batch-size, linger  not there: one by one          batches of the client
   --compression         not there                      lz4, zstd, snappy, zlib
   --group               not there: queues are shared   a subscription
-  --commit none         auto.ack=true: by RabbitMQ     not there
+  --commit none         auto.ack=true: by RabbitMQ     nothing is acknowledged
   --commit auto         auto.ack=false: by each read   acknowledged after each read
   consumer lag          ready + unacknowledged         backlog of the subscription
   leader                of a quorum queue              owner of a bundle

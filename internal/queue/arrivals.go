@@ -189,6 +189,9 @@ func sum(counts []int64) (n int64) {
 	return n
 }
 
+// End ends reading: a driver that knows the ends of its queues by itself has found that everything was read.
+func (a *Arrivals) End() { a.atEnd.Store(true) }
+
 // AtEndOffsets reports whether everything was read.
 func (a *Arrivals) AtEndOffsets() bool { return a.atEnd.Load() }
 
@@ -250,6 +253,9 @@ func (a *Arrivals) Take() stats.Window {
 		var lag int64
 		for at := q; at < len(a.lag); at += a.Queues {
 			lag += max(0, a.lag[at])
+		}
+		if a.atEnd.Load() { // the system may learn that a little later
+			lag = 0
 		}
 		change := lag - a.told[q]
 		if change == 0 {

@@ -138,7 +138,7 @@ func TestWithoutAGroupEachPartitionIsOfOneConsumerOfTheLoad(t *testing.T) {
 		for _, share := range sharesOf(t, plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 5}}, processes) {
 			d := NewConsumer(&reading.State{Options: reading.Options{Plan: share}})
 			for number := range readers {
-				if r := d.ReaderOf(int32(number)); r >= 0 && r < share.Read.Consumers {
+				if r := d.Plan.ReaderOf(int32(number)); r >= 0 && r < share.Read.Consumers {
 					readers[number]++
 				} else if !d.IsElsewhere(int32(number)) {
 					t.Errorf("%d processes: one waits for partition %d, which it does not read", processes, number)

@@ -234,7 +234,7 @@ func (s *runFile) lasted() (d time.Duration) {
 	if s.trailer != nil {
 		return time.Duration(s.trailer.ElapsedSeconds * float64(time.Second))
 	}
-	for l := range s.content() { // an error is reported when the file is merged
+	for l := range s.content() { //nolint:errcheck // an error is reported when the file is merged
 		switch {
 		case l.Window != nil:
 			d = max(d, l.Window.End)
