@@ -24,8 +24,8 @@ A password, or a token, stands in a file: url.password=… for --command-config.
   --batch-size, linger  not there: one by one          batches of the client
   --compression         not there                      lz4, zstd, snappy, zlib
   --group               not there: queues are shared   a subscription
-  --commit none         automatic acknowledgement      nothing is acknowledged
-  --commit auto         acknowledged after each read   acknowledged after each read
+  --commit none         auto.ack=true: by RabbitMQ     nothing is acknowledged
+  --commit auto         auto.ack=false: by each read   acknowledged after each read
   consumer lag          ready + unacknowledged         backlog of the subscription
   leader                of a quorum queue              owner of a bundle
 

@@ -33,6 +33,8 @@ var allowed = strings.Fields(`
 	partition.assignment.strategy session.timeout.ms share.acknowledgement.mode share.acquire.mode
 	value.deserializer
 
+	auto.ack delivery.mode mandatory prefetch.count
+
 	ack.quorum admin.url batching.max.messages max.pending.messages receiver.queue.size subscription.type`)
 
 // AllowsProperty reports whether an agent takes a Java property from another host.

@@ -115,8 +115,11 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if status == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
 		status = Corrupted
 	}
-	before := l.duplicated
+	before, order := l.duplicated, l.reordered
 	status = l.count(r.Offset, r.Epoch, status, s)
+	if r.Again {
+		l.reordered = order // it came in its turn the first time
+	}
 	if twice := l.duplicated - before; r.Again && twice > 0 { // the log has it once
 		l.duplicated, l.redelivered, l.checked = before, l.redelivered+twice, l.checked-twice
 		return Redelivered
