@@ -16,7 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// pulsarServer is a real Pulsar, with TLS and a token, that lives as long as its test.
+// pulsarServer is a real Pulsar that lives as long as its test.
 type pulsarServer struct {
 	t                 *testing.T
 	name, url, config string
@@ -27,7 +27,7 @@ func startPulsar(t *testing.T, args ...string) *pulsarServer {
 	port := nextPort()
 	p := &pulsarServer{t: t, name: "it-" + strconv.Itoa(port)}
 	t.Cleanup(func() { p.script("down") })
-	p.url = p.script("up", append([]string{"--port", strconv.Itoa(port), "--token", "--tls"}, args...)...)
+	p.url = p.script("up", append([]string{"--port", strconv.Itoa(port)}, args...)...)
 	p.config = p.script("client-config")
 	return p
 }
@@ -88,7 +88,7 @@ func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
 }
 
 func TestLoadsOnPulsar(t *testing.T) {
-	p := startPulsar(t, "--property", "backlogQuotaCheckIntervalInSeconds=1")
+	p := startPulsar(t, "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")
 
 	t.Run("Pulsar counts what kt counts, and what is taken from a subscription is missed", func(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
