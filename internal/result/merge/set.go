@@ -173,42 +173,47 @@ func (s *Set) inOrder() []*runFile {
 }
 
 // Select keeps the files of one run and drops the others. run is its name, its epoch, or
-// NAME@START for runs of one name that were not started together. With "", files of several runs
-// are an error that lists them. Run files without a part are taken for parts of one run.
+// NAME@START with the start that its result says. With "", files of several runs are an error that
+// lists them. Run files without a part are taken for parts of one run.
 func (s *Set) Select(run string) error {
-	first := make(map[group]*runFile) // of each run that fits, the file that began first
+	all, fit := make(map[group]bool), make(map[group]bool)
 	of := groupsOf(s.inOrder())
-	for one, g := range of {
-		if !g.askedFor(run) {
-			continue
-		}
-		if old := first[g]; old == nil || one.began().Before(old.began()) {
-			first[g] = one
+	for _, g := range of {
+		all[g] = true
+		if g.askedFor(run) {
+			fit[g] = true
 		}
 	}
 	switch {
 	case len(s.runFiles) == 0:
 		return errors.New("there are no run files")
-	case len(first) == 0:
-		return fmt.Errorf("no part of the run %q is there", run)
-	case len(first) > 1:
-		return severalRuns(first)
+	case len(fit) == 0:
+		return fmt.Errorf("no part of the run %q is there; there is %s", run, listRuns(all))
+	case len(fit) > 1:
+		return severalRuns(fit)
 	}
 	for id, one := range s.runFiles {
-		if first[of[one]] == nil {
+		if !fit[of[one]] {
 			delete(s.runFiles, id)
 		}
 	}
 	return nil
 }
 
-func severalRuns(first map[group]*runFile) error {
+// severalRuns returns the error that lists runs to choose from.
+func severalRuns(runs map[group]bool) error {
+	return fmt.Errorf("the files are of %d runs: choose one with --run, by its name, its epoch or NAME@START: %s", len(runs), listRuns(runs))
+}
+
+// listRuns lists runs by their starts. Of several runs with one name, each has the epoch or the
+// name that selects it.
+func listRuns(runs map[group]bool) string {
 	var all []string
 	clocks := ""
-	for g, one := range first {
-		again, layout := false, time.RFC3339 // again: another run has the name, and no epoch either
-		for other := range first {
-			if g.epoch != "" || other == g || other != (group{g.run, "", g.parts, other.began}) {
+	for g := range runs {
+		again, layout := false, time.RFC3339 // again: another run has the name
+		for other := range runs {
+			if g.epoch != "" || other == g || !other.hasNameOf(g) {
 				continue
 			}
 			again = true
@@ -229,10 +234,10 @@ func severalRuns(first map[group]*runFile) error {
 		if g.epoch != "" {
 			what += fmt.Sprintf(", epoch %q", g.epoch)
 		}
-		all = append(all, fmt.Sprintf("%s %s", one.began().UTC().Format(time.RFC3339), what))
+		all = append(all, fmt.Sprintf("%s %s", g.started.Format(time.RFC3339), what))
 	}
 	slices.Sort(all)
-	return fmt.Errorf("the files are of %d runs: choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
+	return strings.Join(all, "; ") + clocks
 }
 
 // RunFiles lists the files of the set, sorted, with the state of each part.
