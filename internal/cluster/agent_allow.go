@@ -69,7 +69,7 @@ func allowPlan(p *plan.Plan) error {
 		bad("the load has no end of its own: give --duration or --num-records")
 	}
 	if err := p.Validate(); err != nil {
-		errs = append(errs, errors.New(clean(err.Error(), maxText)))
+		errs = append(errs, errors.New(oneLine(err, maxText)))
 	}
 	return errors.Join(errs...)
 }
