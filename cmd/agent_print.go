@@ -190,8 +190,19 @@ func writeUnit(env *Env) error {
 		}
 		words = append(words, arg)
 	}
-	_, err = io.WriteString(env.Stdout, deploy.Unit(words))
-	return err
+	return deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write(env.Stdout)
+}
+
+// valueOf returns the value of a flag on a command line, or "".
+func valueOf(words []string, flag string) (value string) {
+	for i, word := range words {
+		if after, ok := strings.CutPrefix(word, flag+"="); ok {
+			value = after
+		} else if i > 0 && words[i-1] == flag {
+			value = word
+		}
+	}
+	return value
 }
 
 // fromRoot makes the path of a flag one that means the same to a service, which starts in

@@ -96,13 +96,17 @@ func (a Agents) Load() []string {
 }
 
 // Unit returns the systemd unit of an agent on a host.
-func (a Agents) Unit() string { return Unit(append([]string{"/usr/bin/kt"}, a.args(a.Join)...)) }
+func (a Agents) Unit() (string, error) {
+	b := new(strings.Builder)
+	err := Unit{Words: append([]string{"/usr/bin/kt"}, a.args(a.Join)...), Key: keyPath}.Write(b)
+	return b.String(), err
+}
 
-//go:embed kubernetes.yaml compose.yaml ansible.yaml
+//go:embed kubernetes.yaml compose.yaml ansible.yaml kt-agent.service
 var texts embed.FS
 
 // write fills in a template. Nothing is written if that fails.
-func write(w io.Writer, file string, a Agents) error {
+func write(w io.Writer, file string, data any) error {
 	t, err := template.New(file).Funcs(template.FuncMap{
 		"quote": quote, "escaped": quoteEscaped, "indent": indent, "shell": shellWord,
 	}).ParseFS(texts, file)
@@ -110,7 +114,7 @@ func write(w io.Writer, file string, a Agents) error {
 		return err
 	}
 	b := new(bytes.Buffer)
-	if err := t.Execute(b, a); err != nil {
+	if err := t.Execute(b, data); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	_, err = w.Write(b.Bytes())

@@ -189,12 +189,16 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text(t, Ansible, agents())), &plays); err != nil {
 		t.Fatal(err)
 	}
+	want, err := agents().Unit()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, task := range plays[0].Tasks {
 		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
 			continue
 		}
-		if got := task.Copy.Content; got.Value != agents().Unit() || got.Tag != "!unsafe" {
-			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, agents().Unit())
+		if got := task.Copy.Content; got.Value != want || got.Tag != "!unsafe" {
+			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, want)
 		}
 		return
 	}
