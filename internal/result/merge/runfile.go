@@ -24,6 +24,7 @@ type runFile struct {
 	header  result.Header
 	start   *result.Start
 	trailer *result.Trailer // nil: the file has no end
+	atWork  bool            // a process was writing the file
 
 	// A corrupt file counts up to its last good line, as if it had been cut off there.
 	lastGood int             // number of that line; 0: no bad line is known
@@ -313,6 +314,8 @@ const lateAfter = time.Second
 // state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
+	case s.trailer == nil && s.corrupt == nil && s.atWork:
+		return result.PartRunning
 	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.Aborted, result.DiskFull}, s.trailer.Ended):
 		return result.PartLost
 	case a != nil && (a.Late > lateAfter || a.Late < -lateAfter):
@@ -337,5 +340,11 @@ func (s *runFile) compareContent(o *runFile) int {
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(whole(s), whole(o)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum))
+	left := func(s *runFile) int { // a file that nobody writes any more was seen later
+		if !s.atWork {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(whole(s), whole(o)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum), cmp.Compare(left(s), left(o)))
 }

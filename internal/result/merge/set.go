@@ -46,7 +46,8 @@ type collectionHead struct {
 
 type fileHead struct {
 	SHA256 string `json:"sha256"`
-	Bytes  int64  `json:"bytes"` // of the file that follows
+	Bytes  int64  `json:"bytes"`             // of the file that follows
+	AtWork bool   `json:"at_work,omitempty"` // a process was writing it, so it has no end
 }
 
 // maxHead bounds the length of a collectionLine.
@@ -55,6 +56,11 @@ const maxHead = 256
 // Add adds a run file, a file of vitals, or all files of a collection. It reads the file once, and
 // Result and WriteTo read it again. name is for errors.
 func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
+	return s.addAll(name, r, size, false)
+}
+
+// addAll is Add. atWork reports whether a process was writing the file.
+func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) error {
 	var added []*runFile
 	var err error
 	switch {
@@ -64,7 +70,9 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
 	default:
 		var one *runFile
-		one, err = readRunFile(name, r, size)
+		if one, err = readRunFile(name, r, size); err == nil {
+			one.atWork = atWork && one.trailer == nil
+		}
 		added = []*runFile{one}
 	}
 	if err != nil {
@@ -78,8 +86,10 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 
 // Offer adds a file as Add does. One that cannot be read costs no other: its error is among
 // those of Unreadable and Lost.
-func (s *Set) Offer(name string, r io.ReaderAt, size int64) {
-	if err := s.Add(name, r, size); err != nil {
+func (s *Set) Offer(name string, r io.ReaderAt, size int64) { s.offer(name, r, size, false) }
+
+func (s *Set) offer(name string, r io.ReaderAt, size int64, atWork bool) {
+	if err := s.addAll(name, r, size, atWork); err != nil {
 		s.unreadable = append(s.unreadable, err)
 	}
 }
@@ -139,6 +149,7 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*runFile, error) 
 		if one.sum != h.SHA256 {
 			return nil, wrap(fmt.Errorf("its SHA-256 is %.12s…, and should be %.12q…: the collection was changed", one.sum, h.SHA256))
 		}
+		one.atWork = h.AtWork && one.trailer == nil
 		all, at = append(all, one), from+h.Bytes
 	}
 	if want := head.Collection.Files; len(all) != want {
@@ -261,7 +272,7 @@ func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 	for _, one := range all {
 		content := io.NewSectionReader(one.r, 0, one.size)
 		if err == nil {
-			err = write(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size}}, content)
+			err = write(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size, AtWork: one.atWork}}, content)
 		}
 		if at, _ := content.Seek(0, io.SeekCurrent); err == nil && at < one.size {
 			err = fmt.Errorf("%s has become shorter: %w", one.name, io.ErrUnexpectedEOF)
