@@ -20,7 +20,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/kafka/security"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -142,7 +141,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 			role = cluster.RoleBroker
 		}
 	}
-	if err := plan.CheckName(name); err != nil {
+	if err := config.CheckAgentName(name); err != nil {
 		return cluster.AgentOptions{}, usageError(fmt.Errorf("--name %q: %w", name, err))
 	}
 	dir, shared, err := agentDirs(env, flags.Dir, name)

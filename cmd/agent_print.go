@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/deploy"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -138,6 +140,7 @@ func (d deployed) agents(env *Env, flags *config.Agent) (deploy.Agents, error) {
 	if d.what == "ansible" {
 		return d.onHosts(a, flags)
 	}
+	a.Load = allowedLoad(flags, a.Replicas())
 	if flags.Name != "" {
 		a.Name = flags.Name
 	}
@@ -159,6 +162,33 @@ func (d deployed) agents(env *Env, flags *config.Agent) (deploy.Agents, error) {
 	a.Key = key.Text()
 	env.say("the output holds the key of %s: keep it as you keep a private key; without --key-file it says how the Secret is made", d.key)
 	return a, nil
+}
+
+// allowedLoad returns a load that so many agents with these flags accept, or nil if they make none.
+func allowedLoad(flags *config.Agent, agents int) *deploy.Load {
+	if flags.Role == cluster.RoleBroker {
+		return nil
+	}
+	l := &deploy.Load{Rate: "10000", Duration: "1m", Topic: "kt-load"}
+	enough := 10_000.0 // records/s
+	if flags.MaxRate.Bytes {
+		enough = 5 << 20 // of kt's records of 512 B
+	}
+	most := flags.MaxRate
+	most.PerSecond *= float64(agents) // each makes its share
+	if !most.IsUnlimited() && most.PerSecond < enough {
+		l.Rate = most.String()
+	}
+	if d := flags.MaxDuration; d > 0 && d < time.Minute {
+		l.Duration = d.String()
+	}
+	if allowed := flags.AllowTopic; allowed != nil {
+		l.Pattern = allowed.String()
+		if (&cluster.Limits{Topic: allowed}).AllowsTopic(l.Topic) != nil {
+			l.Topic = ""
+		}
+	}
+	return l
 }
 
 // onHosts completes what a play needs.
@@ -190,8 +220,19 @@ func writeUnit(env *Env) error {
 		}
 		words = append(words, arg)
 	}
-	_, err = io.WriteString(env.Stdout, deploy.Unit(words))
-	return err
+	return deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write(env.Stdout)
+}
+
+// valueOf returns the value of a flag on a command line, or "".
+func valueOf(words []string, flag string) (value string) {
+	for i, word := range words {
+		if after, ok := strings.CutPrefix(word, flag+"="); ok {
+			value = after
+		} else if i > 0 && words[i-1] == flag {
+			value = word
+		}
+	}
+	return value
 }
 
 // fromRoot makes the path of a flag one that means the same to a service, which starts in

@@ -138,9 +138,11 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	}
 	m.remove = remove
 	fetched, problems := client.Results(ctx, found, flags.Name, dir)
+	var going *cluster.GoingError
+	_ = errors.As(errors.Join(problems...), &going) // or it stays nil
 	for _, path := range fetched {
 		// The name alone: it contains the host, and the folder is temporary.
-		if err := m.OfferFile(filepath.Base(path), path); err != nil {
+		if err := m.OfferCopy(filepath.Base(path), path, going.IsCopy(path)); err != nil {
 			return nil, err
 		}
 	}

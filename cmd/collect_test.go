@@ -30,6 +30,9 @@ func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
 	if want := path; m.going() == nil || !strings.Contains(m.going().Error(), want) {
 		t.Errorf("the problem is %v, want %q", m.going(), want)
 	}
+	if got := m.RunFiles()[0].State; got != result.PartRunning {
+		t.Errorf("its part is %q, want running", got)
+	}
 	if err := f.Close(result.Trailer{Ended: result.Completed}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,11 @@ import (
 // be neither in it nor around it.
 func TestNoUnitSharesTheFolderOfTheJournal(t *testing.T) {
 	seen := 0
-	for line := range strings.Lines(deploy.Unit([]string{"kt"})) {
+	unit := new(strings.Builder)
+	if err := (deploy.Unit{Words: []string{"kt"}}).Write(unit); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(unit.String()) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if strings.HasPrefix(key, "#") || !strings.HasSuffix(key, "Directory") {
 			continue

@@ -69,7 +69,7 @@ func allowPlan(p *plan.Plan) error {
 		bad("the load has no end of its own: give --duration or --num-records")
 	}
 	if err := p.Validate(); err != nil {
-		errs = append(errs, errors.New(clean(err.Error(), maxText)))
+		errs = append(errs, errors.New(oneLine(err, maxText)))
 	}
 	return errors.Join(errs...)
 }
@@ -147,9 +147,17 @@ func (l *Limits) allowTopic(p *plan.Plan) error {
 	if p.Read.Include != "" || p.Topic.Name == "" {
 		return fmt.Errorf("--allow-topic %s: a pattern of topics may match others; name one with --topic", l.Topic)
 	}
+	return l.AllowsTopic(p.Topic.Name)
+}
+
+// AllowsTopic returns an error if the limits refuse loads of a topic.
+func (l *Limits) AllowsTopic(name string) error {
+	if l.Topic == nil {
+		return nil
+	}
 	whole, err := regexp.Compile(`^(?:` + l.Topic.String() + `)$`)
-	if err != nil || !whole.MatchString(p.Topic.Name) {
-		return fmt.Errorf("--allow-topic %s: the topic is %s", l.Topic, p.Topic.Name)
+	if err != nil || !whole.MatchString(name) {
+		return fmt.Errorf("--allow-topic %s: the topic is %s", l.Topic, name)
 	}
 	return nil
 }

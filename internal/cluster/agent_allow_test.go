@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -156,5 +157,25 @@ func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
 				t.Errorf("it is accepted: %s", bad)
 			}
 		})
+	}
+}
+
+func TestTheOfferInTheDocumentIsAccepted(t *testing.T) {
+	page, err := os.ReadFile("../../docs/agent-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "## An offer\n\n```json\n")
+	text, _, _ = strings.Cut(text, "```")
+	o := new(offer)
+	if err := decodeBody(strings.NewReader(text), maxOffer, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&Limits{Rate: 100, Duration: 5 * time.Second}).allow(o); err != nil {
+		t.Error(err)
+	}
+	const want = "--max-rate 99: this host's share is 100 records/s\n--max-duration 4s: the load lasts 5s"
+	if err := (&Limits{Rate: 99, Duration: 4 * time.Second}).allow(o); err == nil || err.Error() != want {
+		t.Errorf("allow = %v, want %q", err, want)
 	}
 }

@@ -50,8 +50,8 @@ func (a *agent) read(r *http.Request, most int64, v checked) error {
 	if err == nil {
 		return nil
 	}
-	a.note(r.RemoteAddr, fmt.Sprintf("%s sent an invalid message: %s", r.RemoteAddr, clean(err.Error(), 300)))
-	return &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%v; its kt is %s", err, a.o.Info.Version)}}
+	a.note(r.RemoteAddr, fmt.Sprintf("%s sent an invalid message: %s", r.RemoteAddr, oneLine(err, 300)))
+	return &refusal{http.StatusBadRequest, problem{Error: fmt.Sprintf("%s; its kt is %s", oneLine(err, maxText), a.o.Info.Version)}}
 }
 
 // list answers with the files of a run.
@@ -75,7 +75,7 @@ func (a *agent) takeOffer(r *http.Request) (any, error) {
 	again, err := a.accept(o)
 	switch {
 	case err != nil:
-		a.note(from, fmt.Sprintf("refused run %s of %s: %s", o.Part.Run, from, clean(err.Error(), 300)))
+		a.note(from, fmt.Sprintf("refused run %s of %s: %s", o.Part.Run, from, oneLine(err, 300)))
 		return nil, err
 	case !again:
 		a.o.Log(fmt.Sprintf("run %s: accepted from %s, %s", o.Part.Run, from, theme.Plural(len(o.Shares), "process", "processes")))

@@ -78,7 +78,7 @@ func (r *refusal) Error() string { return r.problem.Error }
 func reply(w http.ResponseWriter, v any, err error) {
 	code := http.StatusOK
 	if err != nil {
-		r := &refusal{code: http.StatusConflict, problem: problem{Error: err.Error()}}
+		r := &refusal{code: http.StatusConflict, problem: problem{Error: oneLine(err, maxText)}}
 		_ = errors.As(err, &r) // or it stays as it is
 		r.problem.Error = clean(r.problem.Error, maxText)
 		code, v = r.code, r.problem

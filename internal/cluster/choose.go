@@ -65,8 +65,15 @@ func isAmong(peers []Peer, p *Peer) bool {
 
 // matches reports whether a word of --on or --watch stands for the peer.
 func (p *Peer) matches(word string) bool {
-	return word == p.Name || slices.Contains(p.Tags, word) || word == "all" && p.Role != RoleBroker ||
-		word == RoleClient+"s" && p.Role == RoleClient || word == RoleBroker+"s" && p.Role == RoleBroker
+	switch word { // whatever an agent calls itself
+	case "all":
+		return p.Role != RoleBroker
+	case RoleClient + "s":
+		return p.Role == RoleClient
+	case RoleBroker + "s":
+		return p.Role == RoleBroker
+	}
+	return word == p.Name || slices.Contains(p.Tags, word)
 }
 
 // The roles of hosts. As words of --on and --watch their plurals stand for all hosts of a role.

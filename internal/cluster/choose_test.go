@@ -15,6 +15,7 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 	}
 	among := []Peer{
 		peer("vm16", "client", nil, "fast"), peer("vm14", "client", nil), peer("kafka1", "broker", nil, "fast"), peer("vm15", "client", silent, "slow"),
+		peer("all", "broker", nil, "clients"), // kt gives no agent such a name
 	}
 	for _, r := range []struct {
 		name  string
@@ -25,7 +26,8 @@ func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
 		{"by name", []string{"vm14"}, []string{"vm14"}, ""},
 		{"once, in the order of names", []string{"vm16", "vm14", "vm16"}, []string{"vm14", "vm16"}, ""},
 		{"by a tag, which a broker's host may have", []string{"fast"}, []string{"kafka1", "vm16"}, ""},
-		{"brokers", []string{"brokers"}, []string{"kafka1"}, ""},
+		{"brokers", []string{"brokers"}, []string{"all", "kafka1"}, ""},
+		{"clients are no broker with that tag", []string{"clients"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
 		{"all are all but brokers, and one does not answer", []string{"all"}, []string{"vm14", "vm15", "vm16"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
 		{"a tag of one that does not answer", []string{"slow"}, []string{"vm15"}, "--on: vm15 (10.0.0.5:7946): it did not answer"},
 		{"one that does not answer and is not meant", []string{"vm14", "vm16"}, []string{"vm14", "vm16"}, ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Results fetches all run files of a run, by its name or epoch, from all peers into dir. It
@@ -18,7 +19,7 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		return nil, []error{err}
 	}
 	defer to.close(false)
-	var going []fileEntry
+	going := &GoingError{run: run}
 	var lacking []Peer // they answered, and have no file of it
 	answered := 0      // peers
 	for i, f := range c.fetchAll(ctx, peers, run, nil, maxRunFile, to) {
@@ -31,15 +32,15 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 		for _, g := range f.files {
 			files = append(files, g.path())
 			if g.entry.AtWork {
-				going = append(going, g.entry)
+				going.hosts, going.files = append(going.hosts, g.entry.Host), append(going.files, g.path())
 			}
 		}
 		for _, err := range f.problems {
 			problems = append(problems, &PeerError{Peer: cmp.Or(peers[i].Name, peers[i].Addr), Err: err})
 		}
 	}
-	if len(going) > 0 {
-		problems = append(problems, fmt.Errorf("run %s is still going on %s: collect again when it is over", run, hostsOf(going)))
+	if len(going.files) > 0 {
+		problems = append(problems, going)
 	}
 	if answered > 0 && len(lacking) == answered {
 		problems = append(problems, &UnknownRunError{Run: run, Known: c.Runs(ctx, lacking), Silent: answered < len(peers)})
@@ -47,6 +48,21 @@ func (c *Client) Results(ctx context.Context, peers []Peer, run, dir string) (fi
 	slices.Sort(files)
 	return slices.Compact(files), problems
 }
+
+// GoingError is the problem of a run that is still going on.
+type GoingError struct {
+	run   string
+	hosts []string
+	files []string // copies of files that processes were writing
+}
+
+func (e *GoingError) Error() string {
+	slices.Sort(e.hosts)
+	return fmt.Sprintf("run %s is still going on %s: collect again when it is over", e.run, strings.Join(slices.Compact(slices.Clone(e.hosts)), ", "))
+}
+
+// IsCopy reports whether a path is that of the copy of a file that a process was writing.
+func (e *GoingError) IsCopy(path string) bool { return e != nil && slices.Contains(e.files, path) }
 
 // Runs returns the names of the runs that the peers have files of.
 func (c *Client) Runs(ctx context.Context, peers []Peer) []string {

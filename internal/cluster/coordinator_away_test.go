@@ -172,6 +172,10 @@ func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 		if want := "run nightly is still going on b: collect again when it is over"; len(going) != 2 || len(problems) != 1 || problems[0].Error() != want {
 			t.Errorf("while it goes on: files %q, problems %v", going, problems)
 		}
+		var on *GoingError
+		if !errors.As(problems[0], &on) || !on.IsCopy(going[0]) || !on.IsCopy(going[1]) || on.IsCopy("b") {
+			t.Errorf("%v is not about %q", problems, going)
+		}
 		<-time.After(2 * time.Minute)
 		files, problems := w.client().Results(t.Context(), b, "nightly", t.TempDir())
 		if len(files) != 2 || len(problems) > 0 || partOf(t, files[0]).Ended != result.Completed {

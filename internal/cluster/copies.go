@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -241,13 +239,3 @@ type PeerError struct {
 func (e *PeerError) Error() string { return e.Peer + ": " + e.Err.Error() }
 
 func (e *PeerError) Unwrap() error { return e.Err }
-
-// hosts lists hosts for a sentence, each once.
-func hostsOf(entries []fileEntry) string {
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Host)
-	}
-	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
-}

@@ -267,6 +267,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 		want    string
 	}{
 		{"one host's limit is below its share", nil, func(o *AgentOptions) { o.Limits.Rate = 399 }, 0, "b refuses: --max-rate 399: this host's share is 400 records/s"},
+		{"two limits are", nil, func(o *AgentOptions) { o.Limits.Rate, o.Limits.Producers = 399, 1 }, 0, "400 records/s; --max-producers 1: "},
 		{"a client cannot connect", func(w *world, _ *loadOrder) {
 			w.hosts["b"].behave = func(p int) behaviour {
 				if p == 2 {

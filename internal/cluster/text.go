@@ -42,6 +42,11 @@ func clean(text string, most int) string {
 	return text[:cut] + "…"
 }
 
+// oneLine returns the text of an error as clean does, with "; " between joined errors.
+func oneLine(err error, most int) string {
+	return clean(strings.ReplaceAll(err.Error(), "\n", "; "), most)
+}
+
 // cleanTexts cleans all texts of an answer, which v points to.
 func cleanTexts(v any, most int) { walk(reflect.ValueOf(v), most) }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -117,18 +119,30 @@ func (a *Agent) Load(sys System, nearest Nearest) error {
 
 func (a *Agent) checkNames() error {
 	var errs []error
-	if err := plan.CheckName(a.Name); a.Name != "" && err != nil {
+	if err := CheckAgentName(a.Name); a.Name != "" && err != nil {
 		errs = append(errs, fmt.Errorf("--name %q: %w", a.Name, err))
 	}
 	if len(a.Tags) > maxTags {
 		errs = append(errs, fmt.Errorf("--tags: %d given, at most %d allowed", len(a.Tags), maxTags))
 	}
 	for _, tag := range a.Tags {
-		if len(tag) > longestTag || plan.CheckName(tag) != nil || tag == "all" || tag == "none" {
-			errs = append(errs, fmt.Errorf("--tags %q: a tag has 1 to %d letters, digits, '.', '_' or '-', begins with a letter or a digit, and is not all or none", tag, longestTag))
+		if len(tag) > longestTag || CheckAgentName(tag) != nil {
+			errs = append(errs, fmt.Errorf("--tags %q: a tag has 1 to %d letters, digits, '.', '_' or '-', begins with a letter or a digit, and is none of %s", tag, longestTag, strings.Join(groupWords, ", ")))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// groupWords are the words of --on and --watch that stand for several hosts.
+var groupWords = []string{"all", "clients", "brokers", "none"}
+
+// CheckAgentName returns an error if an agent cannot have that name. A word that stands for several hosts is
+// no name, so that a broker's host makes a load only if it is named.
+func CheckAgentName(name string) error {
+	if slices.Contains(groupWords, name) {
+		return fmt.Errorf("%s stands for several hosts in --on and --watch: give the agent another --name", name)
+	}
+	return plan.CheckName(name)
 }
 
 func (a *Agent) checkAddresses() error {

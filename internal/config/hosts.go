@@ -178,7 +178,7 @@ func (b *builder) checkRemote(p *plan.Plan) {
 		refuse("commit", "a process sees the progress of its group only in committed offsets; commit, or give --duration or --no-group")
 	}
 	if p.Load.Duration == 0 && p.Load.Records == 0 && !p.Read.ToEnd {
-		refuse("duration", "a load on other hosts needs an end")
+		b.bad("--duration 0: it does not go with --on: 0 is no end, and a load on other hosts needs one; give a time or --num-records")
 	}
 }
 

@@ -43,6 +43,7 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		{"producers share out a number", plan.Produce, append(produce, "--on", "all", "--num-records", "5"), ""},
 		{"nobody knows where a group ends that commits nothing", plan.Consume, append(consume, "--on", "all", "--commit", "none"), "--commit: it does not go with --on: "},
 		{"nor where the client is told not to", plan.Consume, append(consume, "--on", "all", "--command-property", "enable.auto.commit=false"), "--commit: it does not go with --on: "},
+		{"a load without an end", plan.Produce, append(produce, "--on", "all", "--duration", "0"), "--duration 0: it does not go with --on: 0 is no end"},
 		{"a variable that is not set", plan.Produce, append(produce, "--on", ""), "--on: name a host, a tag or all"},
 		{"two that are not set", plan.Produce, append(produce, "--on", " , "), "--on: name a host, a tag or all"},
 		{"one that is not set, with a key", plan.Produce, append(produce, "--on", "", "--key-file", "k"), "--on: name a host, a tag or all"},

@@ -32,6 +32,14 @@ type Agents struct {
 	KeyFile string   // the file with the key on this host
 	Key     string   // the text of the key, to be written; empty: the text says how the key gets there
 	Owner   string   // UID:GID of the reader of KeyFile, for compose
+	Load    *Load    // that the agents make; nil: they make none
+}
+
+// Load is a load within the limits of the agents.
+type Load struct {
+	Rate, Duration string // as --rate and --duration
+	Topic          string // "": the user names one that matches Pattern
+	Pattern        string // of the topics that the agents allow; "": any
 }
 
 var name = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
@@ -45,7 +53,7 @@ func CheckName(s string) error {
 	return nil
 }
 
-// Kubernetes writes a Service, a StatefulSet, a Job and, if there is the key, its Secret.
+// Kubernetes writes a Service, a StatefulSet, a Job if there is a load and, if there is the key, its Secret.
 func Kubernetes(w io.Writer, a Agents) error { return write(w, "kubernetes.yaml", a) }
 
 // Compose writes a compose file.
@@ -58,7 +66,7 @@ func Ansible(w io.Writer, a Agents) error { return write(w, "ansible.yaml", a) }
 func (a Agents) Image() string { return "kt:" + strings.ReplaceAll(a.Version, "+", "-") }
 
 // Replicas returns the number of agents.
-func (a Agents) Replicas() int { return replicas }
+func (Agents) Replicas() int { return replicas }
 
 // KeyPath returns where an agent has the key.
 func (a Agents) KeyPath() string { return keyPath }
@@ -87,22 +95,27 @@ func (a Agents) args(join []string) []string {
 	return append(args, a.Flags...)
 }
 
-// Load returns the command line of a load that the agents make. It needs KT_BOOTSTRAP_SERVER.
-func (a Agents) Load() []string {
-	return []string{
-		"produce", "--key-file=" + keyPath, "--join=" + a.Address(), "--on=clients", "--hosts=" + strconv.Itoa(replicas),
-		"--topic=kt-load", "--partitions=12", "--rate=10000", "--duration=1m", "--delete-topic",
+// LoadArgs returns the command line of the load. It needs KT_BOOTSTRAP_SERVER.
+func (a Agents) LoadArgs() []string {
+	args := []string{"produce", "--key-file=" + keyPath, "--join=" + a.Address(), "--on=clients", "--hosts=" + strconv.Itoa(replicas)}
+	if a.Load.Topic != "" {
+		args = append(args, "--topic="+a.Load.Topic)
 	}
+	return append(args, "--partitions=12", "--rate="+a.Load.Rate, "--duration="+a.Load.Duration, "--delete-topic")
 }
 
 // Unit returns the systemd unit of an agent on a host.
-func (a Agents) Unit() string { return Unit(append([]string{"/usr/bin/kt"}, a.args(a.Join)...)) }
+func (a Agents) Unit() (string, error) {
+	b := new(strings.Builder)
+	err := Unit{Words: append([]string{"/usr/bin/kt"}, a.args(a.Join)...), Key: keyPath}.Write(b)
+	return b.String(), err
+}
 
-//go:embed kubernetes.yaml compose.yaml ansible.yaml
+//go:embed kubernetes.yaml compose.yaml ansible.yaml kt-agent.service
 var texts embed.FS
 
 // write fills in a template. Nothing is written if that fails.
-func write(w io.Writer, file string, a Agents) error {
+func write(w io.Writer, file string, data any) error {
 	t, err := template.New(file).Funcs(template.FuncMap{
 		"quote": quote, "escaped": quoteEscaped, "indent": indent, "shell": shellWord,
 	}).ParseFS(texts, file)
@@ -110,7 +123,7 @@ func write(w io.Writer, file string, a Agents) error {
 		return err
 	}
 	b := new(bytes.Buffer)
-	if err := t.Execute(b, a); err != nil {
+	if err := t.Execute(b, data); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	_, err = w.Write(b.Bytes())

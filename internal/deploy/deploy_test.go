@@ -23,6 +23,7 @@ func agents() Agents {
 		Name: "kt-agent", Version: "1.2.0+g1", Port: 7999, Join: []string{"vm14:7946"},
 		Flags:   []string{"--tags=rack-a,ssd", `--allow-topic=a "$(HOME)" ${HOME} {{ b }} %h`, "--quiet=true"},
 		KeyFile: "/home/me/the $key's {{ file }}", Owner: "1000:1001",
+		Load: &Load{Rate: "10000", Duration: "1m", Topic: "kt-load"},
 	}
 }
 
@@ -38,6 +39,8 @@ func text(t *testing.T, write func(io.Writer, Agents) error, a Agents) string {
 func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 	withKey := agents()
 	withKey.Key = "a key"
+	watching := agents()
+	watching.Load = nil
 	for _, c := range []struct {
 		file  string
 		write func(io.Writer, Agents) error
@@ -47,6 +50,8 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 		{"kubernetes_key.yaml", Kubernetes, withKey},
 		{"compose.yaml", Compose, agents()},
 		{"ansible.yaml", Ansible, agents()},
+		{"kubernetes_watch.yaml", Kubernetes, watching},
+		{"compose_watch.yaml", Compose, watching},
 	} {
 		got, path := text(t, c.write, c.a), filepath.Join("testdata", c.file)
 		if *update {
@@ -189,16 +194,40 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text(t, Ansible, agents())), &plays); err != nil {
 		t.Fatal(err)
 	}
+	want, err := agents().Unit()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, task := range plays[0].Tasks {
 		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
 			continue
 		}
-		if got := task.Copy.Content; got.Value != agents().Unit() || got.Tag != "!unsafe" {
-			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, agents().Unit())
+		if got := task.Copy.Content; got.Value != want || got.Tag != "!unsafe" {
+			t.Errorf("%s %s\nwant\n%s", got.Tag, got.Value, want)
 		}
 		return
 	}
 	t.Error("no task writes it")
+}
+
+func TestATopicIsNamedInALoadOrAskedFor(t *testing.T) {
+	a := agents()
+	a.Load = &Load{Rate: "90", Duration: "5s", Pattern: `orders-\d+`}
+	for name, write := range map[string]func(io.Writer, Agents) error{"Kubernetes": Kubernetes, "a compose file": Compose} {
+		got := text(t, write, a)
+		if want := `# Name a topic (--topic): its whole name has to match 'orders-\d+', or`; !strings.Contains(got, want) || strings.Contains(got, "--topic=") {
+			t.Errorf("in %s there is no %q, or a topic:\n%s", name, want, got)
+		}
+		for _, want := range []string{`- "--rate=90"`, `- "--duration=5s"`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("in %s there is no %s", name, want)
+			}
+		}
+		var d any
+		if err := yaml.Unmarshal([]byte(got), &d); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestAGroupOfAgentsHasANameOfDNS(t *testing.T) {

@@ -1,24 +1,31 @@
 package deploy
 
 import (
-	_ "embed"
-	"fmt"
+	"io"
 	"strings"
 )
 
-// unit is a systemd unit, whose ExecStart is still to be filled in.
-//
-//go:embed kt-agent.service
-var unit string
+// Unit is a systemd unit of an agent.
+type Unit struct {
+	Words   []string // the command line
+	Key     string   // the path of the key file; "": the agent has no key
+	Results string   // the path of the folder for results; "": the one in /var/lib
+}
 
-// Unit returns a systemd unit that runs a command line.
-func Unit(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
+// Write writes the unit.
+func (u Unit) Write(w io.Writer) error { return write(w, "kt-agent.service", u) }
+
+// ExecStart returns the command line as systemd takes it.
+func (u Unit) ExecStart() string {
+	quoted := make([]string, len(u.Words))
+	for i, word := range u.Words {
 		quoted[i] = quoteUnit(word)
 	}
-	return fmt.Sprintf(unit, strings.Join(quoted, " "))
+	return strings.Join(quoted, " ")
 }
+
+// ReadWritePaths returns the folder for results as systemd takes it: it replaces no variables in paths.
+func (u Unit) ReadWritePaths() string { return strings.ReplaceAll(quoteUnit(u.Results), "$$", "$") }
 
 // quoteUnit returns a word as systemd takes it.
 func quoteUnit(word string) string {

@@ -1,6 +1,9 @@
 package deploy
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
 	for _, r := range []struct{ name, word, want string }{
@@ -13,6 +16,32 @@ func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
 	} {
 		if got := quoteUnit(r.word); got != r.want {
 			t.Errorf("%s: %s, want %s", r.name, got, r.want)
+		}
+	}
+}
+
+func TestAUnitNamesTheFilesThatTheAgentNeeds(t *testing.T) {
+	unit := func(u Unit) string {
+		b := new(strings.Builder)
+		if err := u.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	given := unit(Unit{Words: []string{"kt", "agent"}, Key: "/srv/the key", Results: "/srv/$ 5%"})
+	for _, want := range []string{
+		"\n#   chown kt '/srv/the key' && chmod 600 '/srv/the key'\n",
+		"\n#   install --directory --owner=kt --mode=0700 '/srv/$ 5%'\n",
+		"\nExecStart=kt agent\n", "\nKillMode=process\n", "\nReadWritePaths=\"/srv/$ 5%%\"\n",
+	} {
+		if !strings.Contains(given, want) {
+			t.Errorf("%q is missing in\n%s", want, given)
+		}
+	}
+	none := unit(Unit{Words: []string{"kt", "agent"}})
+	for _, other := range []string{"chown kt", "install", "ReadWritePaths"} {
+		if strings.Contains(none, other) {
+			t.Errorf("without a key and a folder there is %q in\n%s", other, none)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,11 +24,13 @@ func invalid(r result.Result) []string {
 	var order []string
 	said := make(map[string]bool) // in the document, with the process
 	of := 0
+	var own []string // of the last process that counts
 	for _, p := range r.Processes {
 		if !p.Counted {
 			continue
 		}
 		of++
+		own = p.Invalid
 		name := p.Host + "/" + strconv.Itoa(p.Process)
 		for _, reason := range p.Invalid {
 			said[name+": "+reason] = true
@@ -56,7 +59,8 @@ func invalid(r result.Result) []string {
 		all = append(all, fmt.Sprintf("%d of %d processes, %s%s: %s", g.processes, of, which, g.which, g.worst))
 	}
 	for _, reason := range r.Invalid {
-		if !said[reason] {
+		// The reasons of a single process are those of the whole, without its name.
+		if !said[reason] && (of > 1 || !slices.Contains(own, reason)) {
 			all = append(all, reason)
 		}
 	}

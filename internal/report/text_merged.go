@@ -162,7 +162,7 @@ func (t *text) named(rows []result.ProcessRow, say func(result.ProcessRow) strin
 // stateReasons explain states without a reason of their own.
 var stateReasons = map[result.PartState]string{
 	result.PartComplete: "it was not counted", result.PartStopped: "it was not counted",
-	result.PartLost: "its run file was cut off", result.PartMissing: "it left no run file",
+	result.PartRunning: "it still runs", result.PartLost: "its run file was cut off", result.PartMissing: "it left no run file",
 	result.PartLate: "it began too late to be measured with the others",
 }
 

@@ -170,6 +170,18 @@ func TestTablesOfAMergedResultFitATerminalOfAHundredColumns(t *testing.T) {
 	}
 }
 
+func TestTheReasonsOfASingleProcessAreThereOnce(t *testing.T) {
+	r := many(1, 1)
+	reasons := []string{"kt was 19ms late (bound: 5ms)", "kt sent 900 of 1,000 records/s"}
+	r.Valid, r.Invalid = false, append(reasons, "the whole is too short")
+	r.Processes[0].Valid, r.Processes[0].Invalid = false, reasons
+	name := r.Processes[0].Host + "/1: "
+	want := []string{name + reasons[0], name + reasons[1], "the whole is too short"}
+	if diff := cmp.Diff(want, invalid(r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
 	r := many(3, 5)
 	r.Valid, r.Invalid = false, nil

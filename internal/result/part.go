@@ -54,6 +54,7 @@ type PartState string
 const (
 	PartComplete PartState = "complete"
 	PartStopped  PartState = "interrupted" // ended by a person or a signal; the figures until then are right
+	PartRunning  PartState = "running"     // a process was still writing its file when it was read
 	PartLost     PartState = "lost"        // its file has no end: the process or its host went away
 	PartLate     PartState = "late"        // it began too late to be measured with the others
 	PartMissing  PartState = "missing"     // it is in the roster and has no run file

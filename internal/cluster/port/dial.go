@@ -139,7 +139,7 @@ func refusal(ctx context.Context, err error, key *Key, theirs tls.ConnectionStat
 	case errors.Is(err, errStranger) && key == nil:
 		return failed(ErrNeedsKey, "it needs a key, or is no kt agent: give --key-file with the key of the agent")
 	case errors.Is(err, errStranger) && newIdentity(nil).has(theirs):
-		return failed(ErrNeedsKey, "it has another key, or is no kt agent")
+		return failed(ErrNeedsKey, "it has no key, or is no kt agent: leave out --key-file here, or start the agent with it")
 	case errors.As(err, &record), errors.Is(err, errTooMuch), errors.Is(err, errStranger):
 		return failed(ErrAuth, "it has another key, or is no kt agent")
 	case isEnd(err):

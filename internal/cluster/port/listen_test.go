@@ -99,7 +99,7 @@ func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 		{"no key, and a name of this machine", strings.Replace(without.addr, "127.0.0.1", "localhost", 1), nil, nil, ""},
 		{"another key", withKey.addr, newKey(), ErrAuth, "it has another key, or is no kt agent"},
 		{"no key, and the agent has one", withKey.addr, nil, ErrNeedsKey, "it needs a key, or is no kt agent: give --key-file with the key of the agent"},
-		{"a key, and the agent has none", without.addr, key, ErrNeedsKey, "it has another key, or is no kt agent"},
+		{"a key, and the agent has none", without.addr, key, ErrNeedsKey, "it has no key, or is no kt agent: leave out --key-file here, or start the agent with it"},
 		{"something else listens", talks, key, ErrAuth, "it has another key, or is no kt agent"},
 		{"it ends each connection", ends, key, ErrBroken, "it ended the connection before it was known: it is no kt agent, one of another version, or has too many connections"},
 		{"no key for another machine", "192.0.2.1:7946", nil, ErrNeedsKey, "it is not this machine: give --key-file with the key that its agent has"},

@@ -163,9 +163,9 @@ func (m *merge) findStopped() {
 }
 
 // chooseCounted sets which parts count: complete and stopped ones, unless they were stopped well
-// before the others. If there are none, lost ones count, or else late ones.
+// before the others. If there are none, running ones count, or else lost ones, or else late ones.
 func (m *merge) chooseCounted() {
-	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartLost}, {result.PartLate}} {
+	for _, states := range [][]result.PartState{{result.PartComplete, result.PartStopped}, {result.PartRunning}, {result.PartLost}, {result.PartLate}} {
 		for _, p := range m.parts {
 			p.counted = slices.Contains(states, p.state) && p.ranOn == 0
 		}
@@ -198,6 +198,7 @@ func (m *merge) listRunFiles() []result.MergedFile {
 		parts[p.runFile], all = p, append(all, p.runFile)
 	}
 	slices.SortFunc(all, (*runFile).compare)
+	goesOn := slices.ContainsFunc(m.parts, func(p *mergedPart) bool { return p.state == result.PartRunning })
 	list := make([]result.MergedFile, len(all))
 	for i, s := range all {
 		list[i] = result.MergedFile{
@@ -205,6 +206,8 @@ func (m *merge) listRunFiles() []result.MergedFile {
 		}
 		if p := parts[s]; p != nil {
 			list[i].Process, list[i].Counted = p.number, p.counted
+		} else if goesOn && list[i].State == result.PartLost { // of a machine that is watched until the load is over
+			list[i].State = result.PartRunning
 		}
 	}
 	return list

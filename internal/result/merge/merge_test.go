@@ -431,7 +431,7 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 	if diff := cmp.Diff(want, r.Config); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
-	if r.KTVersion != "v1, v2" || len(r.Args) != 0 || !r.StartedAt.Equal(header(0).StartedAt.Add(-time.Hour)) || r.Environment.Host.Hostname != "" || r.Environment.Host.LogicalCPUs != 4 {
+	if r.KTVersion != "v1, v2" || len(r.Args) != 0 || !r.StartedAt.Equal(noon.Add(-time.Hour)) || r.Environment.Host.Hostname != "" || r.Environment.Host.LogicalCPUs != 4 {
 		t.Errorf("version %q, command line %q, start %s, host %+v", r.KTVersion, r.Args, r.StartedAt, r.Environment.Host)
 	}
 	if r.Plan.Command != plan.MixedLoad || r.Plan.Producers != 2 || r.Plan.Read.Consumers == 0 {

@@ -98,7 +98,19 @@ func (f *Files) OfferFile(name, path string) error {
 	if one.AtWork {
 		f.AtWork = append(f.AtWork, path)
 	}
-	f.Offer(name, one, one.Size)
+	f.offer(name, one, one.Size, one.AtWork)
+	return nil
+}
+
+// OfferCopy is OfferFile for the copy of a file of another host. atWork reports whether a process there was writing
+// the original.
+func (f *Files) OfferCopy(name, path string, atWork bool) error {
+	one, err := Open(path)
+	if err != nil {
+		return err
+	}
+	f.open = append(f.open, one)
+	f.offer(name, one, one.Size, atWork)
 	return nil
 }
 

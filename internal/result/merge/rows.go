@@ -60,6 +60,8 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
 		return fmt.Sprintf("its run file is corrupt: %v; it is good up to %.1f s", p.corrupt, p.end().Seconds())
+	case p.state == result.PartRunning:
+		return fmt.Sprintf("its figures are up to %.1f s", p.end().Seconds())
 	case p.state == result.PartLost:
 		return fmt.Sprintf("its run file stops at %.1f s", p.end().Seconds())
 	case p.state == result.PartLate && p.agreed().Late < 0:

@@ -24,6 +24,7 @@ type runFile struct {
 	header  result.Header
 	start   *result.Start
 	trailer *result.Trailer // nil: the file has no end
+	atWork  bool            // a process was writing the file
 
 	// A corrupt file counts up to its last good line, as if it had been cut off there.
 	lastGood int             // number of that line; 0: no bad line is known
@@ -163,18 +164,22 @@ func (s *runFile) group() group {
 type group struct {
 	run, epoch string
 	parts      bool
-	began      time.Time // start of the first part of a group without an epoch
+	began      time.Time // start of the load of the first part of a group without an epoch
+	started    time.Time // as the result of the group says it
 }
 
-// name returns the name by which a user selects a group without an epoch, such as
-// "nightly@2026-11-21T22:00:00Z". layout is that of the time.
-func (g group) name(layout string) string { return g.run + "@" + g.began.Format(layout) }
+// name returns the name by which a user selects a group, such as "nightly@2026-11-21T22:00:00Z".
+// layout is that of the time.
+func (g group) name(layout string) string { return g.run + "@" + g.started.Format(layout) }
 
-// askedFor reports whether run is the name or the epoch of the group, or empty.
+// askedFor reports whether run is the name, the epoch, or name and start of the group, or empty.
 func (g group) askedFor(run string) bool {
 	return run == "" || g.parts && (g.run == run || g.epoch == run) ||
-		g.epoch == "" && (g.name(time.RFC3339) == run || g.name(exactly) == run)
+		g.name(time.RFC3339) == run || g.name(exactly) == run
 }
+
+// hasNameOf reports whether two groups have one name.
+func (g group) hasNameOf(o group) bool { return g.run == o.run && g.parts == o.parts }
 
 // exactly is the layout of a start when two runs of one name began in the same second.
 const exactly = "2006-01-02T15:04:05.000000000Z07:00"
@@ -226,7 +231,42 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 			hosts[s.host()] = h
 		}
 	}
+	setStarted(of)
 	return of
+}
+
+// setStarted sets started of all groups.
+func setStarted(of map[*runFile]group) {
+	files := make(map[group][]*runFile)
+	for s, g := range of {
+		files[g] = append(files[g], s)
+	}
+	for g, all := range files {
+		whole := g
+		whole.started = started(all)
+		for _, s := range all {
+			of[s] = whole
+		}
+	}
+}
+
+// started returns the start of a run as its result says it: the earliest of the parts that count.
+// Without a part that counts, it is the earliest of all files.
+func started(runFiles []*runFile) (at time.Time) {
+	first := func(s *runFile) {
+		if t := s.header.StartedAt.UTC(); at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	for _, p := range newMerge(runFiles).counted() {
+		first(p.runFile)
+	}
+	if at.IsZero() {
+		for _, s := range runFiles {
+			first(s)
+		}
+	}
+	return at
 }
 
 // lasted returns the duration of the run, up to the last window if the file has no trailer.
@@ -274,6 +314,8 @@ const lateAfter = time.Second
 // state returns the state of the part, from its own file alone.
 func (s *runFile) state() result.PartState {
 	switch a := s.agreed(); {
+	case s.trailer == nil && s.corrupt == nil && s.atWork:
+		return result.PartRunning
 	case s.trailer == nil || !slices.Contains([]string{result.Completed, result.Interrupted, result.Aborted, result.DiskFull}, s.trailer.Ended):
 		return result.PartLost
 	case a != nil && (a.Late > lateAfter || a.Late < -lateAfter):
@@ -298,5 +340,11 @@ func (s *runFile) compareContent(o *runFile) int {
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(whole(s), whole(o)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum))
+	left := func(s *runFile) int { // a file that nobody writes any more was seen later
+		if !s.atWork {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(whole(s), whole(o)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum), cmp.Compare(left(s), left(o)))
 }

@@ -46,7 +46,8 @@ type collectionHead struct {
 
 type fileHead struct {
 	SHA256 string `json:"sha256"`
-	Bytes  int64  `json:"bytes"` // of the file that follows
+	Bytes  int64  `json:"bytes"`             // of the file that follows
+	AtWork bool   `json:"at_work,omitempty"` // a process was writing it, so it has no end
 }
 
 // maxHead bounds the length of a collectionLine.
@@ -55,6 +56,11 @@ const maxHead = 256
 // Add adds a run file, a file of vitals, or all files of a collection. It reads the file once, and
 // Result and WriteTo read it again. name is for errors.
 func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
+	return s.addAll(name, r, size, false)
+}
+
+// addAll is Add. atWork reports whether a process was writing the file.
+func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) error {
 	var added []*runFile
 	var err error
 	switch {
@@ -64,7 +70,9 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
 	default:
 		var one *runFile
-		one, err = readRunFile(name, r, size)
+		if one, err = readRunFile(name, r, size); err == nil {
+			one.atWork = atWork && one.trailer == nil
+		}
 		added = []*runFile{one}
 	}
 	if err != nil {
@@ -78,8 +86,10 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 
 // Offer adds a file as Add does. One that cannot be read costs no other: its error is among
 // those of Unreadable and Lost.
-func (s *Set) Offer(name string, r io.ReaderAt, size int64) {
-	if err := s.Add(name, r, size); err != nil {
+func (s *Set) Offer(name string, r io.ReaderAt, size int64) { s.offer(name, r, size, false) }
+
+func (s *Set) offer(name string, r io.ReaderAt, size int64, atWork bool) {
+	if err := s.addAll(name, r, size, atWork); err != nil {
 		s.unreadable = append(s.unreadable, err)
 	}
 }
@@ -139,6 +149,7 @@ func readCollection(name string, r io.ReaderAt, size int64) ([]*runFile, error) 
 		if one.sum != h.SHA256 {
 			return nil, wrap(fmt.Errorf("its SHA-256 is %.12s…, and should be %.12q…: the collection was changed", one.sum, h.SHA256))
 		}
+		one.atWork = h.AtWork && one.trailer == nil
 		all, at = append(all, one), from+h.Bytes
 	}
 	if want := head.Collection.Files; len(all) != want {
@@ -173,42 +184,47 @@ func (s *Set) inOrder() []*runFile {
 }
 
 // Select keeps the files of one run and drops the others. run is its name, its epoch, or
-// NAME@START for runs of one name that were not started together. With "", files of several runs
-// are an error that lists them. Run files without a part are taken for parts of one run.
+// NAME@START with the start that its result says. With "", files of several runs are an error that
+// lists them. Run files without a part are taken for parts of one run.
 func (s *Set) Select(run string) error {
-	first := make(map[group]*runFile) // of each run that fits, the file that began first
+	all, fit := make(map[group]bool), make(map[group]bool)
 	of := groupsOf(s.inOrder())
-	for one, g := range of {
-		if !g.askedFor(run) {
-			continue
-		}
-		if old := first[g]; old == nil || one.began().Before(old.began()) {
-			first[g] = one
+	for _, g := range of {
+		all[g] = true
+		if g.askedFor(run) {
+			fit[g] = true
 		}
 	}
 	switch {
 	case len(s.runFiles) == 0:
 		return errors.New("there are no run files")
-	case len(first) == 0:
-		return fmt.Errorf("no part of the run %q is there", run)
-	case len(first) > 1:
-		return severalRuns(first)
+	case len(fit) == 0:
+		return fmt.Errorf("no part of the run %q is there; there is %s", run, listRuns(all))
+	case len(fit) > 1:
+		return severalRuns(fit)
 	}
 	for id, one := range s.runFiles {
-		if first[of[one]] == nil {
+		if !fit[of[one]] {
 			delete(s.runFiles, id)
 		}
 	}
 	return nil
 }
 
-func severalRuns(first map[group]*runFile) error {
+// severalRuns returns the error that lists runs to choose from.
+func severalRuns(runs map[group]bool) error {
+	return fmt.Errorf("the files are of %d runs: choose one with --run, by its name, its epoch or NAME@START: %s", len(runs), listRuns(runs))
+}
+
+// listRuns lists runs by their starts. Of several runs with one name, each has the epoch or the
+// name that selects it.
+func listRuns(runs map[group]bool) string {
 	var all []string
 	clocks := ""
-	for g, one := range first {
-		again, layout := false, time.RFC3339 // again: another run has the name, and no epoch either
-		for other := range first {
-			if g.epoch != "" || other == g || other != (group{g.run, "", g.parts, other.began}) {
+	for g := range runs {
+		again, layout := false, time.RFC3339 // again: another run has the name
+		for other := range runs {
+			if g.epoch != "" || other == g || !other.hasNameOf(g) {
 				continue
 			}
 			again = true
@@ -229,10 +245,10 @@ func severalRuns(first map[group]*runFile) error {
 		if g.epoch != "" {
 			what += fmt.Sprintf(", epoch %q", g.epoch)
 		}
-		all = append(all, fmt.Sprintf("%s %s", one.began().UTC().Format(time.RFC3339), what))
+		all = append(all, fmt.Sprintf("%s %s", g.started.Format(time.RFC3339), what))
 	}
 	slices.Sort(all)
-	return fmt.Errorf("the files are of %d runs: choose one with --run, by its name or epoch: %s", len(all), strings.Join(all, "; ")+clocks)
+	return strings.Join(all, "; ") + clocks
 }
 
 // RunFiles lists the files of the set, sorted, with the state of each part.
@@ -256,7 +272,7 @@ func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 	for _, one := range all {
 		content := io.NewSectionReader(one.r, 0, one.size)
 		if err == nil {
-			err = write(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size}}, content)
+			err = write(collectionLine{File: &fileHead{SHA256: one.sum, Bytes: one.size, AtWork: one.atWork}}, content)
 		}
 		if at, _ := content.Seek(0, io.SeekCurrent); err == nil && at < one.size {
 			err = fmt.Errorf("%s has become shorter: %w", one.name, io.ErrUnexpectedEOF)

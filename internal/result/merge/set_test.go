@@ -52,6 +52,7 @@ func (p partFile) bytes(t testing.TB) []byte {
 	if p.plan.Command != "" {
 		h.Plan = p.plan
 	}
+	h.StartedAt = noon.Add(p.late)
 	h.Environment.Host.Hostname = p.host
 	if !p.whole {
 		h.Part = &result.Part{Run: p.run, Epoch: p.epoch, Host: p.host, Process: p.process, Roster: p.roster}
@@ -231,6 +232,9 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		return partFile{run: "nightly", host: "a", process: 1, id: id, alone: true, events: events}.bytes(t)
 	}
 	first, second := began("a", "20", 0, 0.3), began("a", "21", 500*time.Millisecond, 0.3)
+	opened := partFile{run: "nightly", epoch: "e3", host: "a", process: 1, id: "30", events: canned.Written(1, 3), trailer: trailerOf(3), change: func(h *result.Header) {
+		h.StartedAt = noon.Add(-1500 * time.Millisecond)
+	}}.bytes(t)
 	nightly1, nightly2, other := part("nightly", "e1", "1", 0), part("nightly", "e2", "2", time.Millisecond), part("other", "", "3", 0)
 	for _, tc := range []struct {
 		name  string
@@ -266,6 +270,11 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 		{"and the second", [][]byte{first, second}, "nightly@2026-11-21T12:00:00.500000000Z", "21"},
 		{"runs by themselves on two days", [][]byte{single("1"), alone}, "", `error: 2026-11-20T12:00:00Z runs by themselves "@2026-11-20T12:00:00Z"`},
 		{"runs by themselves, by their start", [][]byte{single("1"), alone}, "@2026-11-20T12:00:00Z", "9"},
+		{"an epoch and none, in one list", [][]byte{nightly1, tuesday}, "nightly", `error: 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"; 2026-11-21T12:00:00Z run "nightly", epoch "e1"`},
+		{"the one without an epoch by name and start", [][]byte{nightly1, tuesday}, "nightly@2026-11-20T12:00:00Z", "5"},
+		{"the one with an epoch by name and start", [][]byte{nightly1, tuesday}, "nightly@2026-11-21T12:00:00Z", "1"},
+		{"the start is that of the result, not that of the load", [][]byte{opened, tuesday}, "nightly@2026-11-21T11:59:58Z", "30"},
+		{"and so it is listed", [][]byte{opened, tuesday}, "nightly", `error: 2026-11-20T12:00:00Z run "nightly@2026-11-20T12:00:00Z"; 2026-11-21T11:59:58Z run "nightly", epoch "e3"`},
 		{"nothing", nil, "", "error: there are no run files"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

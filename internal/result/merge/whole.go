@@ -169,7 +169,11 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 	if m.apart != "" {
 		say = append([]string{"different loads, side by side and not added up: " + m.apart}, say...)
 	}
-	if p := m.counted()[0]; p.state == result.PartLost || p.state == result.PartLate {
+	switch p := m.counted()[0]; p.state {
+	case result.PartComplete, result.PartStopped, result.PartMissing:
+	case result.PartRunning:
+		say = append(say, "the run still goes on: figures up to the last second of each part")
+	case result.PartLost, result.PartLate:
 		say = append(say, fmt.Sprintf("no part of the run has ended: figures up to the last second of each part (%s)", p.state))
 	}
 	if a := r.Apart; a != nil {

@@ -1,0 +1,74 @@
+package merge
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
+)
+
+func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
+	part := func(host string, process int, trailer result.Trailer) []byte {
+		return partFile{run: "r", epoch: "e", host: host, process: process, events: canned.Written(1, 3), trailer: trailer}.bytes(t)
+	}
+	type file struct {
+		content []byte
+		atWork  bool
+	}
+	goes, died, ended := file{part("a", 1, result.Trailer{}), true}, file{part("a", 2, result.Trailer{}), false}, file{part("a", 3, trailerOf(3)), true}
+	watched := file{part("b", 0, result.Trailer{}), false}
+	for _, tc := range []struct {
+		name  string
+		files []file
+		want  string // state of each file, and + if it counts
+		says  string
+	}{
+		{"alone it counts", []file{goes, watched}, "running+ running", "the run still goes on: "},
+		{"without those that died", []file{goes, died}, "running+ lost", "a/2 is lost: "},
+		{"but not beside one that has ended", []file{goes, ended}, "running complete+", "a/1 is running: its figures are up to 3.0 s"},
+		{"nobody writes a file that has an end", []file{ended}, "complete+", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := NewSet()
+			for _, f := range tc.files {
+				s.offer("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork)
+			}
+			r, err := s.Result(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range r.RunFiles {
+				state := string(f.State)
+				if f.Counted {
+					state += "+"
+				}
+				got = append(got, state)
+			}
+			if got := strings.Join(got, " "); got != tc.want || !strings.Contains(r.Notice, tc.says) {
+				t.Errorf("%q, want %q; the notice is %q, want %q", got, tc.want, r.Notice, tc.says)
+			}
+			again, err := Read(bytes.NewReader(collection(t, s)), int64(len(collection(t, s))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(document(t, r), document(t, again)); diff != "" {
+				t.Errorf("the collection has another result (-set +collection):\n%s", diff)
+			}
+		})
+	}
+}
+
+func document(t *testing.T, r result.Result) string {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
