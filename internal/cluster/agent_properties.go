@@ -35,7 +35,7 @@ var allowed = strings.Fields(`
 
 	auto.ack delivery.mode mandatory prefetch.count
 
-	ack.quorum admin.url batching.max.messages max.pending.messages receiver.queue.size subscription.type`)
+	ack.quorum batching.max.messages max.pending.messages receiver.queue.size subscription.type`)
 
 // AllowsProperty reports whether an agent takes a Java property from another host.
 func AllowsProperty(name string) bool { return slices.Contains(allowed, name) }

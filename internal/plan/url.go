@@ -74,13 +74,43 @@ func ParseURL(text string) (*url.URL, error) {
 	if u.Hostname() == "" {
 		return nil, errors.New("it names no host")
 	}
-	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("it has something behind the path: settings go with --command-property")
+	if q := u.Query(); u.Fragment != "" || len(q) > 1 || u.RawQuery != "" && !q.Has("admin") {
+		return nil, errors.New("it has something behind the path that is not ?admin=http://HOST:PORT: settings go with --command-property")
+	}
+	if err := checkAdmin(u.Query(), schemes[i].encrypts); err != nil {
+		return nil, err
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), schemes[i].port)
 	}
 	return u, nil
+}
+
+// checkAdmin returns an error unless the address of the admin API is one.
+func checkAdmin(query url.Values, encrypted bool) error {
+	if !query.Has("admin") {
+		return nil
+	}
+	a, err := url.Parse(query.Get("admin"))
+	switch {
+	case err != nil || a.Host == "" || a.User != nil || a.Scheme != "http" && a.Scheme != "https":
+		return errors.New("?admin= is none: write http://HOST:PORT or https://HOST:PORT")
+	case encrypted && a.Scheme == "http":
+		return errors.New("?admin= must be https:// with TLS, else a password would go unencrypted")
+	}
+	return nil
+}
+
+// Admin returns the address of the HTTP API of a system, for what its protocol does not tell: that which the URL names
+// with ?admin=, or one at the host with the scheme and the port that fit.
+func Admin(u *url.URL, plain, encrypted string) string {
+	if at := u.Query().Get("admin"); at != "" {
+		return strings.TrimSuffix(at, "/")
+	}
+	if (&Plan{URL: u.String()}).Encrypts() {
+		return "https://" + net.JoinHostPort(u.Hostname(), encrypted)
+	}
+	return "http://" + net.JoinHostPort(u.Hostname(), plain)
 }
 
 // validateURL returns what does not fit a load that is not of Kafka.

@@ -17,6 +17,10 @@ func TestAURLNamesASystemAndHoldsNoPassword(t *testing.T) {
 		"http://localhost":                    "amqp://",
 		"amqp:///vhost":                       "no host",
 		"amqp://localhost/?heartbeat=1":       "--command-property",
+		"amqps://h/?admin=http://h:15672":     "https://",
+		"amqp://h/?admin=http://u:p@h:15672":  "http://HOST:PORT",
+		"amqp://h/?admin=h:15672":             "http://HOST:PORT",
+		"amqp://h/?admin=http://h:15672":      "amqp://h:5672/?admin=http://h:15672",
 		"amqp://localhost:s3cret":             "invalid port",
 		"pulsar://guest:s3cret@localhost:abc": "invalid port",
 	} {
@@ -28,6 +32,22 @@ func TestAURLNamesASystemAndHoldsNoPassword(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		case err != nil && strings.Contains(err.Error(), "guest:s3cret"):
 			t.Errorf("%s: the error has the password: %v", text, err)
+		}
+	}
+}
+
+func TestTheAdminAPIIsAtTheURLOrWhereItUsuallyIs(t *testing.T) {
+	for text, want := range map[string]string{
+		"amqp://h/":                          "http://h:15672",
+		"amqps://h/":                         "https://h:15671",
+		"amqp://h:1/?admin=https://other:2/": "https://other:2",
+	} {
+		u, err := ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Admin(u, "15672", "15671"); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

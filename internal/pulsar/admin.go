@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -32,12 +33,9 @@ const (
 	maxRedirects = 5
 )
 
-// newAdmin returns the way to the admin API: at a URL that was given, or at its usual port of the host.
+// newAdmin returns the way to the admin API that the URL names.
 func newAdmin(s *System) (*admin, error) {
-	base, err := s.adminURL()
-	if err != nil {
-		return nil, err
-	}
+	base := plan.Admin(s.url, "8080", "8443")
 	at, err := url.Parse(base)
 	if err != nil {
 		return nil, err
@@ -68,31 +66,6 @@ func (a *admin) logIn(r *http.Request) {
 	if token := a.token.Reveal(); token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-}
-
-// adminURL returns the address of the admin API.
-func (s *System) adminURL() (string, error) {
-	given := make(map[string]bool)
-	for _, c := range []*settings{s.producer, s.consumer} {
-		if c != nil && c.admin != "" {
-			given[c.admin] = true
-		}
-	}
-	switch len(given) {
-	case 0:
-		if s.url.Scheme == encrypted {
-			return "https://" + net.JoinHostPort(s.url.Hostname(), "8443"), nil
-		}
-		return "http://" + net.JoinHostPort(s.url.Hostname(), "8080"), nil
-	case 1:
-		for base := range given {
-			if s.url.Scheme == encrypted && strings.HasPrefix(base, "http:") {
-				return "", fmt.Errorf("admin.url=%s: with %s:// it must be https://, else a token would go unencrypted", base, encrypted)
-			}
-			return base, nil
-		}
-	}
-	return "", errors.New("admin.url: producers and consumers have different ones: give one")
 }
 
 // statusError is an answer that is not what was wanted.

@@ -165,7 +165,7 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 		c.Send, c.Limits = &producer{s, s.accounts}, s.limits()
 	}
 	if s.seen != nil {
-		text := fmt.Sprintf("admin API: %v: neither brokers nor backlogs are watched; admin.url=http://HOST:PORT of --command-property names it", s.seen)
+		text := fmt.Sprintf("admin API: %v: neither brokers nor backlogs are watched; ?admin=http://HOST:PORT behind --url says where it is", s.seen)
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: text})
 	} else if s.options.Watch {
 		c.Sources = append(c.Sources, newWatcher(s))

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +33,6 @@ type settings struct {
 	ackQuorum                 int // 0: that of the namespace, or as many as replicas
 	subscription              client.SubscriptionType
 	receiverQueue             int
-	admin                     string // URL; "": a guess by the host
 
 	all []result.Setting
 }
@@ -50,19 +47,7 @@ var subscriptions = map[string]client.SubscriptionType{
 	"failover": client.Failover, "exclusive": client.Exclusive, "shared": client.Shared, "key_shared": client.KeyShared,
 }
 
-// common are settings that clients of both kinds have.
-var common = []property{
-	{"admin.url", "", "kt itself", func(s *settings, v string) error {
-		u, err := url.Parse(v)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			return errors.New("write http://HOST:PORT or https://HOST:PORT")
-		}
-		s.admin = u.Scheme + "://" + u.Host
-		return nil
-	}},
-}
-
-var producerProperties = append(slices.Clone(common), []property{
+var producerProperties = []property{
 	{"acks", "all", "SendAsync", func(_ *settings, v string) error {
 		if v != "all" && v != "-1" {
 			return errors.New("a broker of Pulsar always answers, when as many bookies as the ack quorum have the message: write all, and ack.quorum=N for a topic that kt creates")
@@ -88,9 +73,9 @@ var producerProperties = append(slices.Clone(common), []property{
 	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, &s.maxBlock) }},
 	{"buffer.memory", "33554432", "kt itself", func(s *settings, v string) error { return number(v, 1, math.MaxInt64, &s.bufferBytes) }},
 	{"max.pending.messages", "", "MaxPendingMessages", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.pending) }},
-}...)
+}
 
-var consumerProperties = append(slices.Clone(common), []property{
+var consumerProperties = []property{
 	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }}, // it is in the plan
 	{"subscription.type", "failover", "Type", func(s *settings, v string) error {
 		kind, known := subscriptions[v]
@@ -101,7 +86,7 @@ var consumerProperties = append(slices.Clone(common), []property{
 		return nil
 	}},
 	{"receiver.queue.size", "1000", "ReceiverQueueSize", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.receiverQueue) }},
-}...)
+}
 
 // ProducerProperties and ConsumerProperties are the names of the properties that the clients have.
 var (

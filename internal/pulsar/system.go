@@ -60,8 +60,6 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access)
 		note(err)
 		note(s.consumer.fitsReading(p))
 	}
-	_, err = s.adminURL()
-	note(err)
 	return s, nil, errors.Join(errs...)
 }
 

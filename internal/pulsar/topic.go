@@ -61,7 +61,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 		s.found(len(names), partitioned)
 		return s.matches(ctx)
 	case s.seen != nil:
-		return misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; admin.url=http://HOST:PORT of --command-property names it", s.topic.Name, s.seen)
+		return misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
 	case !s.plan.Writes():
 		return &run.MisfitError{Err: fmt.Errorf("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)}
 	}

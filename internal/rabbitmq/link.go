@@ -56,7 +56,7 @@ func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, 
 		_ = conn.Close() // err says more
 		return nil, err
 	}
-	if config == nil { // the URL asks for no TLS, and management.url does
+	if config == nil { // the URL asks for no TLS, and that of the management API does
 		config = &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
 	}
 	client := tls.Client(conn, config)

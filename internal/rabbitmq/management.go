@@ -28,18 +28,11 @@ type management struct {
 // managementTimeout is how long an answer may take.
 const managementTimeout = 3 * time.Second
 
-// newManagement returns the API at management.url, or at the usual port of the node.
+// newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
 	transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) }}
 	m := &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport}}
-	at := s.settings.management
-	if at == "" {
-		host, _, _ := net.SplitHostPort(s.hosts[0]) // it was checked
-		if at = "http://" + net.JoinHostPort(host, "15672"); s.tls {
-			at = "https://" + net.JoinHostPort(host, "15671")
-		}
-	}
-	m.urls = []string{strings.TrimSuffix(at, "/")}
+	m.urls = []string{s.admin}
 	return m
 }
 

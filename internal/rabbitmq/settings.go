@@ -3,7 +3,6 @@ package rabbitmq
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +23,6 @@ type settings struct {
 	deliveryTimeout time.Duration
 	prefetch        int
 	autoAck         bool
-	management      string // URL of the management API; "": the usual port of the nodes
 	producer        []result.Setting
 	consumer        []result.Setting
 }
@@ -67,7 +65,6 @@ var producerProperties = []property{
 		s.mandatory, err = yesNo(v)
 		return err
 	}},
-	managementProperty,
 }
 
 var consumerProperties = []property{
@@ -83,19 +80,7 @@ var consumerProperties = []property{
 		}
 		return err
 	}},
-	managementProperty,
 }
-
-var managementProperty = property{"management.url", "", "HTTP API", func(s *settings, v string) error {
-	if v == "" { // of the producers or of the consumers
-		return nil
-	}
-	if u, err := url.Parse(v); err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("write http://host:15672")
-	}
-	s.management = v
-	return nil
-}}
 
 // ProducerProperties are the settings of producers that go with --command-property.
 var ProducerProperties = names(producerProperties)

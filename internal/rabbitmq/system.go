@@ -26,6 +26,7 @@ type System struct {
 	user, vhost string
 	tls         bool
 	hosts       []string // with their ports; the first one is that of the URL
+	admin       string   // URL of the management API
 	access      queue.Access
 	settings    settings
 	values      *payload.Values // nil: the plan writes nothing
@@ -40,7 +41,7 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Ac
 	if err != nil {
 		return nil, nil, fmt.Errorf("--url: %w", err)
 	}
-	s := &System{access: access, tls: p.Encrypts(), hosts: []string{u.Host}, user: u.User.Username(), vhost: strings.TrimPrefix(u.Path, "/")}
+	s := &System{access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: plan.Admin(u, "15672", "15671"), user: u.User.Username(), vhost: strings.TrimPrefix(u.Path, "/")}
 	s.user, s.vhost = cmp.Or(s.user, "guest"), cmp.Or(s.vhost, "/") // as RabbitMQ's own tools
 	var bad, worse error
 	if p.Writes() {
@@ -113,7 +114,7 @@ func (s *session) look(ctx context.Context) error {
 	name, _ := s.admin.Properties["cluster_name"].(string)
 	s.cluster = result.Cluster{ID: name, Version: "RabbitMQ " + version, Controller: -1}
 	if err := s.management.describe(ctx, &s.cluster); err != nil {
-		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("the management API does not answer (%v): nodes and leaders of queues are not watched; management.url says where it is", err)})
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("the management API does not answer (%v): nodes and leaders of queues are not watched; ?admin=http://HOST:PORT behind --url says where it is", err)})
 		s.management = nil
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
 		return nil

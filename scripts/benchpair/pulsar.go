@@ -47,7 +47,7 @@ func pulsar(args []string) error {
 			fmt.Fprintln(os.Stderr, "bench: stop Pulsar:", err)
 		}
 	}()
-	s.bootstrap, s.admin = strings.TrimSpace(string(address)), "admin.url=http://127.0.0.1:"+strconv.Itoa(*port+1)
+	s.bootstrap = strings.TrimSpace(string(address))
 	return s.comparePulsar(jars)
 }
 
@@ -108,10 +108,11 @@ func (s *settings) comparePulsar(jars string) error {
 
 // onPulsar runs one of them.
 func (s *settings) onPulsar(row, jars, topic string) (r pulsarRun, err error) {
-	c := exec.Command("java", "-Xmx512m", "-Dlog4j2.configurationFile=scripts/lib/kafka-log4j2.properties", "-cp", jars, "PulsarLoop", s.bootstrap, "persistent://public/default/"+topic, strconv.Itoa(s.records), strconv.Itoa(s.rate), strconv.Itoa(s.size))
+	javas, _, _ := strings.Cut(s.bootstrap, "?")
+	c := exec.Command("java", "-Xmx512m", "-Dlog4j2.configurationFile=scripts/lib/kafka-log4j2.properties", "-cp", jars, "PulsarLoop", javas, "persistent://public/default/"+topic, strconv.Itoa(s.records), strconv.Itoa(s.rate), strconv.Itoa(s.size))
 	if row == kt {
 		c = exec.Command("bin/kt", "produce", "--url", s.bootstrap, "--topic", topic, "--num-records", strconv.Itoa(s.records), "--record-size", strconv.Itoa(s.size),
-			"--command-property", s.admin, "--output", "json", "--result", "none", "--quiet")
+			"--output", "json", "--result", "none", "--quiet")
 		if s.rate > 0 {
 			c.Args = append(c.Args, "--rate", strconv.Itoa(s.rate))
 		}
