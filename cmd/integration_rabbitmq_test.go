@@ -86,6 +86,7 @@ func (r *rabbit) messages(topic string) (queues int, sum int64) {
 }
 
 func TestLoadsOnRabbitMQ(t *testing.T) {
+	t.Parallel()
 	r := startRabbit(t, "--tls")
 
 	t.Run("what was acknowledged is in the queues, and what is taken from them is missed", func(t *testing.T) {
@@ -140,6 +141,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 }
 
 func TestQuorumQueuesOfThreeNodes(t *testing.T) {
+	t.Parallel()
 	r := startRabbit(t, "--nodes", "3")
 	doc, code := r.kt(t, "roundtrip", "--topic", "quorum", "--partitions", "3", "--replication-factor", "3", "--rate", "300", "--duration", "20s", "--verify", "--timeout", "30s",
 		"--at", "3s", "--exec", r.fault("kill", "2"), "--at", "10s", "--exec", r.fault("start", "2")).wait()
