@@ -41,7 +41,7 @@ build: ## build bin/kt, static
 # The tests against a Kafka mostly wait, and the others compute in the meantime.
 .PHONY: test
 test: ## run everything: check, and the tests against a real Kafka
-	scripts/check-tools --install go cc java mvn tmux ip openssl kdc prometheus chromium
+	scripts/check-tools --install go cc java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	mkdir -p build
 	nice $(MAKE) check >build/check.txt 2>&1 & check=$$!; failed=0; \
 	$(MAKE) integration || failed=1; \
@@ -76,7 +76,7 @@ INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' c
 .PHONY: integration
 integration: export KAFKA_JVM_PERFORMANCE_OPTS = -XX:+UseSerialGC -XX:TieredStopAtLevel=1
 integration: ## run the tests against a real Kafka, which they start themselves
-	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium
+	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	$(GO) test -tags integration -vet=off -timeout 30m -parallel 4 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/security"
-	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -150,8 +149,8 @@ told too. Exit code 2: there is a mistake.`,
 
 // checkClients returns what the clients of a load refuse, and its limits.
 func (e *Env) checkClients(r *config.Run) error {
-	_, _, err := system.New(&r.Plan, r.Properties, r.ConsumerProperties, r.Lenient)
-	_, _, bad := security.Parse(r.Security.Given(), e.Getenv)
+	secure, _, bad := security.Parse(ofURL(&r.Plan, r.Security.Given()), e.Getenv)
+	_, err := (&load{Run: r}).chooseSystem(secure)
 	limits := limit.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
 	return errors.Join(err, bad, limits)
 }

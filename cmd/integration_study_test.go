@@ -14,7 +14,13 @@ import (
 // studied makes a named study in a short form and returns what it says.
 func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d study.Document) {
 	t.Helper()
-	args = append([]string{"study", "run", name, "--bootstrap-server", k.brokers, "--quiet", "--output", "json"}, args...)
+	return k.studiedAt(t, name, append([]string{"--bootstrap-server", k.brokers}, args...)...)
+}
+
+// studiedAt is studied on the systems that the arguments name.
+func (k *kafkaCluster) studiedAt(t *testing.T, name string, args ...string) (d study.Document) {
+	t.Helper()
+	args = append([]string{"study", "run", name, "--quiet", "--output", "json"}, args...)
 	out, err := k.ktIn(t, t.TempDir(), args...).Output()
 	if err != nil || json.Unmarshal(out, &d) != nil {
 		t.Fatalf("kt %q: %v\n%s", args, err, out)

@@ -33,7 +33,8 @@ import (
 // load is a run on request, with everything known of it before kt connects to a broker.
 type load struct {
 	*config.Run
-	system *system.System
+	system run.System
+	kafka  *system.System    // nil: the load is made on another system
 	date   report.DateFormat // of the output perf-test
 	book   *ledger.Book      // of an earlier run, whose records are looked for; nil: none
 }
@@ -41,22 +42,19 @@ type load struct {
 // checkLoad checks a run without connecting to a broker.
 func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	l := &load{Run: asked}
-	var warnings []string
-	var err, badLedger error
+	var badLedger error
 	if l.LedgerFile != "" { // it may choose the engine
 		l.book, badLedger = run.ReadBook(l.LedgerFile, &l.Plan, l.Sources["engine"] != "default")
 		l.settle("engine", string(l.Plan.Engine))
 		l.settle("topic", l.Plan.Topic.Name)
 	}
-	l.system, warnings, err = system.New(&l.Plan, l.Properties, l.ConsumerProperties, l.Lenient)
 	given := asked.Security.Given()
 	if len(l.Hosts.On) > 0 { // the agents connect, with their own
 		given = nil
 	}
-	secure, more, bad := env.secure(given)
-	if err = errors.Join(err, bad); err == nil {
-		l.system.Security = secure
-	}
+	secure, more, bad := env.secure(ofURL(&l.Plan, given))
+	warnings, err := l.chooseSystem(secure)
+	err = errors.Join(err, bad)
 	if l.Plan.Embedded() && secure.Protocol() != plaintext {
 		more = append(more, "the broker inside kt has no security: the security properties have no effect")
 	}
@@ -201,7 +199,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 func (l *load) stem() string {
 	acks := ""
 	if l.Plan.Writes() {
-		acks = l.system.Producer.Acks()
+		acks = l.acks()
 	}
 	return run.Stem(&l.Plan, acks, l.Tags)
 }
@@ -237,7 +235,7 @@ const plaintext = "PLAINTEXT"
 // ceiling returns the function that finds what this host can offer of a load, nil for a load with TLS or SASL: a sink has
 // neither, so what they cost is in no ceiling.
 func (l *load) ceiling(env *Env) func(*result.Header) *result.Ceiling {
-	if l.system.Security.Protocol() != plaintext {
+	if l.kafka == nil || l.kafka.Security.Protocol() != plaintext {
 		return nil
 	}
 	return env.ceiling
@@ -379,11 +377,8 @@ func (l *load) config() (c report.Config) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		c.Security = append(c.Security, result.Setting{Name: name, Value: security.Show(name, given[name].Value), Source: given[name].Source})
 	}
-	if l.Plan.Writes() {
-		c.Producer = l.system.Producer.All()
-	}
-	if l.Plan.Reads() {
-		c.Consumer = l.system.Consumer.All()
-	}
+	var h result.Header
+	l.system.Describe(&h)
+	c.Producer, c.Consumer = h.Config, h.ConsumerConfig
 	return c
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/pulsar"
+	"github.com/kt-bench/kt/internal/rabbitmq"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -60,10 +63,16 @@ func clients() config.Kafka {
 	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
 	return config.Kafka{
 		Nearest:  suggest.Nearest,
-		Producer: config.Client{Has: javaconf.IsProducerProperty, Names: propertyNames(producer.All())},
-		Consumer: config.Client{Has: javaconf.IsConsumerProperty, Names: propertyNames(consumer.All())},
+		Producer: config.Client{Has: orOf(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
+		Consumer: config.Client{Has: orOf(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
 		Security: security.Is,
 	}
+}
+
+// orOf returns a function that reports whether a property is one of Kafka's client, or of other systems.
+func orOf(kafka func(name string) bool, others ...[]string) func(name string) bool {
+	all := slices.Concat(others...)
+	return func(name string) bool { return kafka(name) || slices.Contains(all, name) }
 }
 
 func propertyNames(all []result.Setting) []string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/tui"
 )
@@ -24,7 +23,7 @@ const leaveHosts = 20 * time.Second
 func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown []tui.HostHeader, err error) {
 	h = &cluster.Hosts{
 		Processes: l.Hosts.Processes,
-		Producer:  travelling(l.Properties, javaconf.IsProducerProperty), Consumer: travelling(l.ConsumerProperties, javaconf.IsConsumerProperty),
+		Producer:  travelling(l.Properties, clients().Producer.Has), Consumer: travelling(l.ConsumerProperties, clients().Consumer.Has),
 	}
 	if h.Client, err = env.client(&l.Hosts.Agents); err != nil {
 		return nil, nil, err
@@ -43,7 +42,7 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 		return nil, nil, usageError(fmt.Errorf("--hosts %d: --on %s means %d now (%s); kt peers lists the agents, and a new one takes seconds to join",
 			n, strings.Join(l.Hosts.On, ","), len(h.Load), cluster.Names(h.Load)))
 	}
-	if len(h.Load) > 1 && !slices.ContainsFunc(l.Plan.Bootstrap, func(s string) bool { return !config.Loopback(s) }) {
+	if len(h.Load) > 1 && l.kafka != nil && !slices.ContainsFunc(l.Plan.Bootstrap, func(s string) bool { return !config.Loopback(s) }) {
 		env.say("--bootstrap-server %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(l.Plan.Bootstrap, ","))
 	}
 	if shown, err = l.divide(h); err != nil {

@@ -59,7 +59,7 @@ func (o *output) open(ctx context.Context, h result.Header) (err error) {
 		Output: o.format, Quiet: l.Quiet, Interval: l.Interval, Stdout: env.Stdout, Stderr: env.Stderr, Now: env.Now,
 		Rows: report.ConsumerRows{HideHeader: l.HideHeader, Detailed: l.ShowDetailed, Date: l.date},
 		Draining: func(buffered int64) {
-			env.say("waiting for the acknowledgements of %s; %s at most", theme.Bytes(buffered), theme.Duration(l.system.Producer.DeliveryTimeout()))
+			env.say("waiting for the acknowledgements of %s; %s at most", theme.Bytes(buffered), theme.Duration(l.deliveryTimeout()))
 		},
 	})
 	if err == nil {
@@ -220,7 +220,7 @@ func (o *output) check() string {
 		return ""
 	}
 	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)
-	for _, flag := range []string{"cluster", bootstrapServer, "command-config"} { // as they were typed
+	for _, flag := range []string{"cluster", bootstrapServer, "url", "command-config"} { // as they were typed
 		if o.load.Sources[flag] == "--"+flag {
 			command += " --" + flag + " " + theme.Quoted(strings.Trim(o.load.Flags[flag], "[]"))
 		}

@@ -53,7 +53,7 @@ func describeLoad(p *plan.Plan) string {
 	if topic == "" {
 		topic = p.Read.Include
 	}
-	return fmt.Sprintf("kt %s with topic %s at %s, %s, %s", p.Command, topic, strings.Join(p.Bootstrap, ","), rate, end)
+	return fmt.Sprintf("kt %s with topic %s at %s, %s, %s", p.Command, topic, strings.Join(p.Servers(), ","), rate, end)
 }
 
 // permitStudy asks once before all runs of a study, if one of them goes to a protected cluster. The loads were planned.

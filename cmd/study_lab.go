@@ -76,7 +76,11 @@ func (b *lab) load(l study.Load) (*load, error) {
 		}
 		asked.Security = config.Security{}
 	}
-	return checkLoad(b.env.silent(), &asked) // a study would say the same of every run
+	ld, err := checkLoad(b.env.silent(), &asked) // a study would say the same of every run
+	if err == nil && ld.kafka == nil && ld.Plan.Writes() {
+		ld.Plan.Topic.Delete = true // only the run itself can delete what it made there
+	}
+	return ld, err
 }
 
 // warn gives a warning once.
@@ -195,17 +199,17 @@ const bootstrapServer = "bootstrap-server" // the flag of a load
 // connect returns the cluster that a load goes to; nil: a broker inside kt, of which each run has its own.
 func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error) {
 	ld, err := b.place(l)
-	if err != nil || ld.Plan.Embedded() {
+	if err != nil || ld.Plan.Embedded() || ld.kafka == nil {
 		return nil, err
 	}
-	return kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout, Security: ld.system.Security})
+	return kafka.Connect(ctx, kafka.Access{Bootstrap: ld.Plan.Bootstrap, ClientID: "kt-admin", Timeout: kafka.AdminTimeout, Security: ld.kafka.Security})
 }
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *lab) place(l study.Load) (*load, error) {
 	p := study.Load{Command: string(plan.Produce), OfProject: l.OfProject, Untyped: l.Untyped}
 	for _, f := range l.Flags {
-		if slices.Contains([]string{bootstrapServer, "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
+		if slices.Contains([]string{bootstrapServer, "url", "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
 			p.Flags = append(p.Flags, f)
 		}
 	}

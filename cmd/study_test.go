@@ -45,13 +45,17 @@ func TestEveryNamedStudyIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onMachine, err := os.ReadFile("integration_trial_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var onMachine []byte
+	for _, name := range []string{"integration_trial_test.go", "integration_systems_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onMachine = append(onMachine, text...)
 	}
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
 		if !regexp.MustCompile(`(?m)^named `+regexp.QuoteMeta(name)+`( |$)`).Match(script) && !bytes.Contains(onMachine, []byte(`"`+name+`"`)) {
-			t.Errorf("neither study_named.txtar nor integration_trial_test.go runs %s", name)
+			t.Errorf("neither study_named.txtar nor an integration test runs %s", name)
 		}
 	}
 }

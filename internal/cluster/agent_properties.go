@@ -31,7 +31,11 @@ var allowed = strings.Fields(`
 	group.id group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms
 	isolation.level key.deserializer max.partition.fetch.bytes max.poll.interval.ms max.poll.records
 	partition.assignment.strategy session.timeout.ms share.acknowledgement.mode share.acquire.mode
-	value.deserializer`)
+	value.deserializer
+
+	auto.ack delivery.mode mandatory prefetch.count
+
+	ack.quorum batching.max.messages max.pending.messages receiver.queue.size subscription.type`)
 
 // AllowsProperty reports whether an agent takes a Java property from another host.
 func AllowsProperty(name string) bool { return slices.Contains(allowed, name) }

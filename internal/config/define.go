@@ -26,6 +26,7 @@ func (f *Flags) defineTarget() {
 		set.StringVar(&f.run.Plan.Topic.Name, "topic", "", topicUsage)
 		set.StringVar(&f.include, "include", "", "read all topics whose whole name matches this `REGEX`")
 	}
+	set.StringVar(&f.url, "url", "", "`URL` of RabbitMQ (amqp://USER@HOST/) or Pulsar (pulsar://HOST) instead of Kafka; see kt help systems")
 	defineCluster(set, &f.cluster)
 	if f.reads() {
 		set.StringSliceVar(&f.brokerList, "broker-list", nil, "old name of --bootstrap-server `BROKERS`")

@@ -16,7 +16,7 @@ type Flags struct {
 
 	// target
 	bootstrap, brokerList, topicConfig []string
-	include, cluster                   string
+	url, include, cluster              string
 
 	// load
 	records, messages, warmupRecords   count

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Load applies the layers and makes the plan. It reports every problem that it
@@ -27,6 +30,9 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	b.javaProperties()
 	r.Plan = b.plan()
 	r.Security = b.security()
+	if r.Plan.URL != "" {
+		b.onlyGiven()
+	}
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
 	r.OfProject = b.isOfProject()
 	r.Cluster, r.Protected = l.cluster, l.protected(r.Plan.Bootstrap)
@@ -47,6 +53,13 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 	}
 	r.Warnings = b.warnings
 	return r, b.err()
+}
+
+// onlyGiven leaves out the properties that only Kafka's clients get: brokers, and what the user has not set.
+func (b *builder) onlyGiven() {
+	for _, c := range b.clients {
+		maps.DeleteFunc(c.given, func(name string, g plan.Given) bool { return name == bootstrapProperty || g.Source == fromNobody })
+	}
 }
 
 // showBrokers shows the brokers of the run as the value of --bootstrap-server, however they were given.

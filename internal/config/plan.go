@@ -26,7 +26,15 @@ func (b *builder) plan() plan.Plan {
 	f := b.f
 	p := f.run.Plan
 	p.Command, p.Engine, p.Verify = f.command, plan.Engine(f.engine), f.verify || f.run.LedgerFile != ""
-	p.Bootstrap, p.Topic = b.bootstrap(), b.topic()
+	switch brokers, isKafka := strings.CutPrefix(f.url, "kafka://"); {
+	case !b.given("url") || b.chosen("bootstrap-server", "url") != "url":
+		p.Bootstrap = b.bootstrap()
+	case isKafka: // where a study varies the system
+		p.Bootstrap = named(strings.Split(strings.TrimSuffix(brokers, "/"), ","))
+	default:
+		p.URL = b.url()
+	}
+	p.Topic = b.topic()
 	p.Load = plan.Load{Rate: b.rate(), Records: b.records(), Arrivals: plan.Uniform, Warmup: b.warmup()}
 	p.Load.OneAtATime = b.oneAtATime
 	if f.reads() {
@@ -39,8 +47,8 @@ func (b *builder) plan() plan.Plan {
 		p.Producers = b.clientCount("producers", f.producers)
 		p.Load.Arrivals, p.Load.Transaction = plan.Arrivals(f.arrivals), b.transaction()
 		p.Load.StopAtDisk, p.Load.UntilFull = b.disk()
-		if p.Embedded() {
-			p.Load.StopAtDisk = 0 // its log is in memory
+		if p.Embedded() || p.URL != "" {
+			p.Load.StopAtDisk = 0 // its log is in memory, or not seen
 		}
 		p.Payload = b.payload()
 		p.Payload.Stamp = f.reads() || f.stamp || p.Verify && p.Engine != plan.Wire // where the wire engine needs stamps, it asks for them
@@ -68,6 +76,16 @@ func (b *builder) topic() plan.Topic {
 		b.bad("--replication-factor 0: it must be 1 or more")
 	}
 	return t
+}
+
+// url returns the address of a system that is not Kafka.
+func (b *builder) url() string {
+	u, err := plan.ParseURL(b.f.url)
+	if err != nil {
+		b.bad("--url: %w", err)
+		return ""
+	}
+	return u.String()
 }
 
 // bootstrap returns the list of brokers; none: the one inside kt. A list that is given and

@@ -39,7 +39,7 @@ func (b *builder) group() (id string, own bool) {
 	if g, ok := b.consumer.given[property]; ok {
 		return g.Value, true
 	}
-	if without || (b.f.run.LedgerFile != "" || b.f.writes() || b.f.engine == string(plan.Wire)) && b.f.groups < 2 {
+	if without || (b.f.run.LedgerFile != "" || b.f.writes() || b.f.engine == string(plan.Wire) || b.given("url") && !strings.HasPrefix(b.f.url, "kafka:")) && b.f.groups < 2 {
 		b.groupOnly()
 		return "", false
 	}

@@ -51,7 +51,7 @@ func (b *builder) security() Security {
 
 // isOfProject reports whether the brokers are those of a project file.
 func (b *builder) isOfProject() bool {
-	return b.cluster == "" && (b.sys.OfProject || b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject)
+	return b.cluster == "" && (b.sys.OfProject || b.from["bootstrap-server"] == fromProject || b.from["broker-list"] == fromProject || b.from["url"] == fromProject)
 }
 
 // SecurityOf returns the security properties in a file of Java properties. is reports whether a

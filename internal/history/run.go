@@ -101,8 +101,8 @@ func (r *Run) about(h *result.Header) {
 	r.Topic = cmp.Or(h.Environment.Topic.Name, h.Plan.Topic.Name, h.Plan.Read.Include)
 	switch {
 	case h.Embedded:
-	case len(h.Plan.Bootstrap) > 0:
-		r.Server = h.Plan.Bootstrap[0]
+	case len(h.Plan.Servers()) > 0:
+		r.Server = h.Plan.Servers()[0]
 	case len(h.Environment.Cluster.Brokers) > 0:
 		r.Server = h.Environment.Cluster.Brokers[0].Addr
 	}

@@ -23,7 +23,7 @@ type Book struct {
 
 	// The settings of the client that explain the findings of Verify.
 	Idempotent bool
-	Acks       string // as the property acks: "all", "1", "0"
+	Acks       string // as the property acks: "all", "1", "0"; "": not Kafka's
 	Retries    bool   // the client sends unanswered records again
 
 	Lanes []Lane // no two of the same producer and partition

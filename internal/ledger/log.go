@@ -95,6 +95,7 @@ type Record struct {
 	Value  []byte
 	Around
 	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
+	Again  bool  // the system says that it has delivered the record before
 }
 
 // Add accounts for one record and returns the status of its stamp. s holds the stamp of a record
@@ -114,7 +115,16 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if status == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
 		status = Corrupted
 	}
-	return l.count(r.Offset, r.Epoch, status, s)
+	before, order := l.duplicated, l.reordered
+	status = l.count(r.Offset, r.Epoch, status, s)
+	if r.Again {
+		l.reordered = order // it came in its turn the first time
+	}
+	if twice := l.duplicated - before; r.Again && twice > 0 { // the log has it once
+		l.duplicated, l.redelivered, l.checked = before, l.redelivered+twice, l.checked-twice
+		return Redelivered
+	}
+	return status
 }
 
 // count is Add without looking at the record.

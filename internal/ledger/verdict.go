@@ -232,6 +232,7 @@ func (b *Book) blame(v *Verdict) []string {
 	}
 	if v.Lost > 0 && !v.OfAnotherRun {
 		switch b.Acks {
+		case "": // not Kafka
 		case "0":
 			why = append(why, "acks=0: no broker acknowledged anything, so the client's settings allow losses")
 		case "1":

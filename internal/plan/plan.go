@@ -15,7 +15,8 @@ var ErrNoTopic = errors.New("does not exist")
 type Plan struct {
 	Command   Command  `json:"command"`
 	Engine    Engine   `json:"engine"`
-	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker
+	Bootstrap []string `json:"bootstrap_server"` // empty: the embedded broker, unless there is a URL
+	URL       string   `json:"url,omitempty"`    // of a system that is not Kafka, without a password, see ParseURL; "": Kafka
 	Topic     Topic    `json:"topic"`
 	Producers int      `json:"producers" of:"writing"` // clients in this process, each with connections of its own; 0: nobody writes
 	Load      Load     `json:"load"`
@@ -117,7 +118,15 @@ func (d *Duration) UnmarshalText(b []byte) error {
 }
 
 // Embedded reports whether the run uses the broker inside kt.
-func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 }
+func (p *Plan) Embedded() bool { return len(p.Bootstrap) == 0 && p.URL == "" }
+
+// Servers returns the addresses that the run connects to first.
+func (p *Plan) Servers() []string {
+	if p.URL != "" {
+		return []string{p.URL}
+	}
+	return p.Bootstrap
+}
 
 // RecordsPerSecond returns the target rate of this process; it is Unlimited's PerSecond when
 // there is none, and the mean when it has stages.

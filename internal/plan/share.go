@@ -72,6 +72,21 @@ func (p *Plan) Reader(index int) (number, all int) {
 	return index/own*each + p.Share.Consumer + index%own, each * max(1, p.Read.Groups)
 }
 
+// ReaderOf returns the number of the consumer of this process that reads a partition without a
+// group. No consumer has that number if another process reads it.
+func (p *Plan) ReaderOf(partition int32) int {
+	share, own := p.Share, p.Read.Consumers
+	switch {
+	case share.Slots > 0 && share.Has(partition):
+		return int(partition) / share.Slots % own
+	case share.Slots > 0:
+		return -1
+	case share.Consumers > 0:
+		return int(partition)%share.Consumers - share.Consumer
+	}
+	return int(partition) % own
+}
+
 // Pacer makes the schedule of a producer of this process.
 func (p *Plan) Pacer(index int) Pacer {
 	number, all := p.Shard(index)

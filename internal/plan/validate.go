@@ -34,6 +34,7 @@ func (p *Plan) Validate() error {
 	if !slices.Contains(Engines, p.Engine) {
 		bad("--engine %q: it must be one of %q", p.Engine, Engines)
 	}
+	errs = append(errs, p.validateURL()...)
 	errs = append(errs, p.validateTopic()...)
 	errs = append(errs, p.Load.validate()...)
 	if err := p.Share.validate(p); err != nil {

@@ -44,6 +44,9 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 func (t *text) studyHead(d *study.Document) {
 	t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
 	t.paragraph(d.Study.About)
+	for _, sentence := range d.NotEqual {
+		t.paragraph("not equal: " + sentence)
+	}
 	if d.Embedded() {
 		t.alert(result.EmbeddedNotice)
 	}

@@ -142,13 +142,16 @@ func (m *maker) writeLedger() error {
 	if err != nil {
 		return fmt.Errorf("ledger %s: %w", path, input.Cause(err))
 	}
-	at := m.Plan.Bootstrap
-	if len(at) == 0 {
+	flag, at := "--bootstrap-server", m.Plan.Servers()
+	switch {
+	case m.Plan.URL != "":
+		flag = "--url"
+	case len(at) == 0:
 		for _, b := range m.header.Environment.Cluster.Brokers {
 			at = append(at, b.Addr)
 		}
 	}
-	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: fmt.Sprintf("ledger %s; check the topic with: kt consume --verify %s --bootstrap-server %s", path, path, strings.Join(at, ","))})
+	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: fmt.Sprintf("ledger %s; check the topic with: kt consume --verify %s %s %s", path, path, flag, strings.Join(at, ","))})
 	return nil
 }
 

@@ -90,7 +90,10 @@ const (
 	LogDirForecast  EventKind = "log_dir_forecast"       // when a log directory of a broker will be full
 	LogDirFull      EventKind = "log_dir_full"           // it is, or as full as the load may make it
 	MapsNear        EventKind = "memory_maps_near_limit" // a broker on this host is near vm.max_map_count
+	AlarmOn         EventKind = "alarm_on"               // RabbitMQ takes no messages: memory or disk is short
+	AlarmOff        EventKind = "alarm_off"              // it takes messages again
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
+	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
 )
 
 // Gravity is how bad an event is.
@@ -112,11 +115,11 @@ func (k EventKind) Gravity() Gravity {
 	switch k {
 	case Exec, ExecEnded, RateChanged, StageBegan:
 		return Neutral
-	case BrokerBack, ISRGrew, InSync, FirstSuccess:
+	case BrokerBack, ISRGrew, InSync, FirstSuccess, AlarmOff:
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn:
 	}
 	return Worse
 }

@@ -25,6 +25,8 @@ type Document struct {
 	Answers   []Answer    `json:"answers"`
 	Published []Published `json:"published"`
 
+	NotEqual []string `json:"not_equal,omitempty"` // between the systems that were compared, each in a sentence
+
 	ends map[string]SearchEnd // by the values of the other factors
 }
 
@@ -59,7 +61,7 @@ type RunDoc struct {
 
 // Document reads the run files of a study and returns its results and answers.
 func (f *Folder) Document() (*Document, error) {
-	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study}
+	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, NotEqual: f.Study.unequal()}
 	turns, ends, err := f.narrow()
 	if err == nil {
 		err = d.read(f, turns)

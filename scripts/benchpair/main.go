@@ -23,7 +23,8 @@ func main() {
 
 const usage = `usage: scripts/bench produce|consume|roundtrip [--rounds 5] [--load NAME,NAME|all] [--rows ROW,ROW]
   [--records N --record-size BYTES --batch-size BYTES --rate N] [--bootstrap-server HOST:PORT] [--against KT]
-  [--security KIND]`
+  [--security KIND]
+       scripts/bench pulsar [--rounds 5] [--records N --record-size BYTES --rate N] [--port P]`
 
 // load is what a run writes or reads.
 type load struct {
@@ -55,6 +56,9 @@ var loads = map[string][]load{
 func run(args []string) error {
 	if len(args) == 0 {
 		return errors.New(usage)
+	}
+	if args[0] == "pulsar" {
+		return pulsar(args[1:])
 	}
 	var s settings
 	bench := map[string]func(*settings) error{

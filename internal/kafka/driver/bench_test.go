@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -36,11 +37,11 @@ func (o *ownCost) Do(op *engine.Op) bool {
 	if !ok {
 		r = o.newRecord(op)
 	}
-	o.generator.Fill(&r.Record, op.Index)
+	r.Key, r.Value = o.generator.Fill(&r.memory, op.Index)
 	r.Timestamp = op.Wall
 	op.Bytes = len(r.Key) + len(r.Value)
 	r.Partition = int32(op.Index>>5) & 7 // batches of 32 records
-	r.done(&r.Record.Record, nil)
+	r.done(&r.Record, nil)
 	return false
 }
 
@@ -49,7 +50,7 @@ func (o *ownCost) Close() error                { return nil }
 
 type ownDriver struct {
 	engine.Driver
-	values *writing.Values
+	values *payload.Values
 }
 
 func (d ownDriver) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
@@ -69,7 +70,7 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			p := benchPlan(b.N)
 			p.Load.Rate = rate
-			values, err := writing.MakeValues(&p)
+			values, err := payload.MakeValues(&p)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -106,7 +107,7 @@ func BenchmarkFranzGoPerRecord(b *testing.B) {
 func BenchmarkKtPerRecord(b *testing.B) {
 	cluster, settings := benchCluster(b)
 	p := benchPlan(b.N)
-	values, err := writing.MakeValues(&p)
+	values, err := payload.MakeValues(&p)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/watch"
-	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -64,7 +64,7 @@ func producer(t *testing.T, c *kafka.Cluster, partitions int) *Producer {
 		Command: plan.Produce, Topic: plan.Topic{Name: "t"}, Producers: 2,
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys, Stamp: true},
 	}
-	values, err := writing.MakeValues(&p)
+	values, err := payload.MakeValues(&p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (r *fetcher) share() map[string]map[int32]kgo.Offset {
 	at := &d.At.Groups[r.group]
 	shares := make(map[string]map[int32]kgo.Offset)
 	d.Layout.Each(func(topic string, partition, number int32) {
-		if d.ReaderOf(number) != r.member {
+		if d.Plan.ReaderOf(number) != r.member {
 			return
 		}
 		if shares[topic] == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/payload"
 )
 
 // refused is a driver whose clients cannot connect when they are opened, and once more for
@@ -36,7 +36,7 @@ func (w refusedWorker) Do(op *engine.Op) bool {
 
 func TestConnectsThatFailWhileTheLoadGoesOnAreCounted(t *testing.T) {
 	p := benchPlan(7)
-	values, err := writing.MakeValues(&p)
+	values, err := payload.MakeValues(&p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -20,7 +21,7 @@ type Producer struct {
 	Cluster    *kafka.Cluster
 	Plan       plan.Plan
 	Settings   javaconf.Producer
-	Values     *writing.Values // the content of the records
+	Values     *payload.Values // the content of the records
 	Partitions int             // of the topic, for records that carry a stamp
 	Run        uint64          // in the stamps
 
@@ -70,7 +71,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 }
 
 // generator returns the generator of one producer's share of the load's records.
-func (p *Producer) generator(index int) *writing.Generator {
+func (p *Producer) generator(index int) *payload.Generator {
 	number, all := p.Plan.Shard(index)
 	return p.Values.Generator(p.Plan, number, all)
 }
@@ -114,7 +115,7 @@ type worker struct {
 	hooks     *writing.Hooks
 	topic     string
 	headers   []kgo.RecordHeader
-	generator *writing.Generator
+	generator *payload.Generator
 	stamps    *stamper // nil: records carry none
 	txn       transaction
 	running   context.Context // ends with the run: a commit in the middle of it must not outlast it
@@ -144,9 +145,10 @@ func (w *worker) ready(ctx context.Context, idempotent bool, transactional strin
 // known, and the engine does not reuse an Op before that. It is small, because up to 50,000 of
 // them are in use.
 type record struct {
-	writing.Record
-	done func(*kgo.Record, error)
-	seq  int64 // in its stamp
+	kgo.Record
+	memory payload.Memory
+	done   func(*kgo.Record, error)
+	seq    int64 // in its stamp
 }
 
 // OpRecords returns 1: an application hands its records over one by one.
@@ -188,14 +190,14 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 			op.Sent = w.shard.Now()
 		}
 	}
-	w.generator.Fill(&r.Record, op.Index)
+	r.Key, r.Value = w.generator.Fill(&r.memory, op.Index)
 	r.Timestamp = op.Wall
 	if w.stamps != nil {
 		r.Partition = w.stamps.choose(r.Key, len(r.Value))
 		r.seq, r.Timestamp = w.stamps.put(r.Value, r.Key, r.Partition, op)
 	}
 	op.Bytes = len(r.Key) + len(r.Value)
-	w.client.Produce(context.Background(), &r.Record.Record, r.done)
+	w.client.Produce(context.Background(), &r.Record, r.done)
 	return waited
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
-	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -41,17 +41,17 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := plan.Plan{Command: plan.Produce, Producers: 5, Seed: 7}
 			p.Payload = plan.Payload{Kind: tc.kind, Size: plan.FixedSize(20), Keys: tc.keys, KeyRange: 1000}
-			values, err := writing.MakeValues(&p)
+			values, err := payload.MakeValues(&p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			written := func(plans ...plan.Plan) (records []string) {
 				for _, p := range plans {
 					for i := range p.Producers {
-						s, r := (&Producer{Plan: p, Values: values}).generator(i), &record{}
+						s := (&Producer{Plan: p, Values: values}).generator(i)
 						for index := range int64(20) {
-							s.Fill(&r.Record, index)
-							records = append(records, fmt.Sprintf("%s=%x", r.Key, r.Value))
+							key, value := s.Fill(new(payload.Memory), index)
+							records = append(records, fmt.Sprintf("%s=%x", key, value))
 						}
 					}
 				}
@@ -109,7 +109,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 
 func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any {
 	t.Helper()
-	d := &Producer{Cluster: c, Plan: p, Values: &writing.Values{}, Settings: producing(t, 0, "transactional.id=x")}
+	d := &Producer{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x")}
 	w, err := d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestWithoutAGroupEachPartitionIsOfOneConsumerOfTheLoad(t *testing.T) {
 		for _, share := range sharesOf(t, plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 5}}, processes) {
 			d := NewConsumer(&reading.State{Options: reading.Options{Plan: share}})
 			for number := range readers {
-				if r := d.ReaderOf(int32(number)); r >= 0 && r < share.Read.Consumers {
+				if r := d.Plan.ReaderOf(int32(number)); r >= 0 && r < share.Read.Consumers {
 					readers[number]++
 				} else if !d.IsElsewhere(int32(number)) {
 					t.Errorf("%d processes: one waits for partition %d, which it does not read", processes, number)

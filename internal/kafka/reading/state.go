@@ -151,25 +151,10 @@ func (d *State) verify(book *ledger.Book) {
 	}
 }
 
-// ReaderOf returns the number of the consumer of this process that reads a partition without a
-// group. No consumer has that number if another process reads it.
-func (d *State) ReaderOf(partition int32) int {
-	share, own := d.Plan.Share, d.Plan.Read.Consumers
-	switch {
-	case share.Slots > 0 && share.Has(partition):
-		return int(partition) / share.Slots % own
-	case share.Slots > 0:
-		return -1
-	case share.Consumers > 0:
-		return int(partition)%share.Consumers - share.Consumer
-	}
-	return int(partition) % own
-}
-
 // IsElsewhere reports whether another process reads a partition at a position that is unknown
 // here, because it is not committed.
 func (d *State) IsElsewhere(partition int32) bool {
-	n := d.ReaderOf(partition)
+	n := d.Plan.ReaderOf(partition)
 	return d.Plan.Read.Group == "" && (n < 0 || n >= d.Plan.Read.Consumers)
 }
 

@@ -47,7 +47,7 @@ func Parse(given map[string]plan.Given, getenv func(string) string) (Settings, [
 	if err := errors.Join(v.problems...); err != nil {
 		return Settings{}, v.warnings, err
 	}
-	s.stores = v.stores
+	s.stores, s.Password = v.stores, v.secret(urlPassword)
 	return s, v.warnings, nil
 }
 

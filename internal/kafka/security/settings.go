@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // Settings are how to connect to the brokers of one cluster. Parse makes them; the zero value
@@ -16,6 +18,9 @@ import (
 type Settings struct {
 	tls   *transport // nil: plain text
 	login *login     // nil: no SASL
+
+	// Password is the value of url.password, for a system that a URL names: a password, or a token.
+	Password secret.Text
 
 	stores []*stored // all of them
 }

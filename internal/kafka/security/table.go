@@ -46,6 +46,7 @@ func commonProperties() []Property {
 	return []Property{
 		{Name: "security.protocol", Default: "PLAINTEXT", Kt: "PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL, in any case", Franz: "has no such option: a dialer with TLS, and SASL beside it"},
 		{Name: "security.providers", Kt: noProvider, use: noTwin},
+		{Name: urlPassword, Kt: "not of Java: the password, or the token of Pulsar, for --url", Franz: "is for Kafka alone", Secret: true},
 	}
 }
 
@@ -129,9 +130,12 @@ func oauthProperties() []Property {
 	return rows
 }
 
-// Is reports whether a property is one of security: those that Java has, and others of that form.
+// urlPassword is the one security property that is kt's own: systems that a URL names have no file for it.
+const urlPassword = "url.password"
+
+// Is reports whether a property is one of security: those that Java has, others of that form, and urlPassword.
 func Is(name string) bool {
-	return strings.HasPrefix(name, "sasl.") || strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "security.")
+	return strings.HasPrefix(name, "sasl.") || strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "security.") || name == urlPassword
 }
 
 // Show returns the value of a property for a screen: [hidden], unless it is known to be no secret.

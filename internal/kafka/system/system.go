@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/wire"
 	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -27,7 +28,7 @@ type System struct {
 	Consumer javaconf.Consumer // of a plan that reads
 	Security security.Settings // of the connections; the broker inside kt has none
 
-	values        *writing.Values
+	values        *payload.Values
 	writes, reads bool
 }
 
@@ -42,7 +43,7 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (
 	var err error
 	if s.writes {
 		var bad error
-		s.values, err = writing.MakeValues(p)
+		s.values, err = payload.MakeValues(p)
 		s.Producer, warnings, bad = javaconf.ParseProducer(producer, p.Payload.MaxBytes(), lenient)
 		if bad == nil && p.Verify && !p.Payload.Stamp && !s.Producer.Idempotent() { // no batch has sequences to know its records by
 			p.Payload.Stamp = true

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
-	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -124,7 +124,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 		if keyed {
 			p.Payload.Keys, p.Payload.KeyRange = plan.RandomKeys, 1000
 		}
-		values, err := writing.MakeValues(&p)
+		values, err := payload.MakeValues(&p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 	if err := p.Payload.Size.UnmarshalText([]byte("100@99,30000@1")); err != nil {
 		t.Fatal(err)
 	}
-	values, err := writing.MakeValues(&p)
+	values, err := payload.MakeValues(&p)
 	if err != nil {
 		t.Fatal(err)
 	}

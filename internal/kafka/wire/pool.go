@@ -8,7 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -63,7 +63,7 @@ func encode(records []byte, codec byte) encoded {
 // that an op is a batch: the mean of what fits into target, for where records differ in size, one large record would
 // else make all batches small. With sizeOnly, it finds that number and keeps no batch; as the records of a batch are
 // others then, the number is one for which the largest records fit.
-func newPool(p plan.Plan, v *writing.Values, target, limit int, c kgo.Compressor, sizeOnly bool) *pool {
+func newPool(p plan.Plan, v *payload.Values, target, limit int, c kgo.Compressor, sizeOnly bool) *pool {
 	o := &pool{compressor: c, room: partBytes, parts: make(map[part]encoded)}
 	n := variants
 	if c == nil {
@@ -99,23 +99,23 @@ func newPool(p plan.Plan, v *writing.Values, target, limit int, c kgo.Compressor
 
 // source encodes the records of a load, one after the other.
 type source struct {
-	generator *writing.Generator
+	generator *payload.Generator
 	headers   []byte // encoded
-	record    writing.Record
+	memory    payload.Memory
 	index     int64 // of the next record
 }
 
 // template returns a batch of one record at least, and of no more than so many bytes and records.
 func (s *source) template(size, records int) (t template) {
 	sum, bytes := uint32(0), int32(0)
-	for r := &s.record; len(t.ends) < records; s.index++ {
-		s.generator.Fill(r, s.index)
-		grown := appendRecord(t.records, len(t.ends), 0, r.Key, r.Value, s.headers)
+	for ; len(t.ends) < records; s.index++ {
+		key, value := s.generator.Fill(&s.memory, s.index)
+		grown := appendRecord(t.records, len(t.ends), 0, key, value, s.headers)
 		if len(t.ends) > 0 && headSize+len(grown) > size {
 			break
 		}
 		sum = crc32.Update(sum, castagnoli, grown[len(t.records):])
-		bytes += int32(len(r.Key) + len(r.Value))
+		bytes += int32(len(key) + len(value))
 		t.records, t.ends = grown, append(t.ends, int32(len(grown)))
 		t.sums, t.bytes = append(t.sums, sum), append(t.bytes, bytes)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -27,7 +28,7 @@ import (
 type WriteOptions struct {
 	Plan       plan.Plan
 	Settings   javaconf.Producer
-	Values     *writing.Values // the content of the records
+	Values     *payload.Values // the content of the records
 	Partitions int             // of the topic
 	Run        uint64          // in the stamps
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -73,7 +73,7 @@ func (s *scene) producer(records int64, change func(*plan.Plan), properties ...s
 	if change != nil {
 		change(&p)
 	}
-	values, err := writing.MakeValues(&p)
+	values, err := payload.MakeValues(&p)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func NewConsumer(s *reading.State) *Consumer {
 // OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine
 // does, or at once in a run that also sends.
 func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader, error) {
-	r := d.reader(s, func(partition int32) bool { return d.ReaderOf(partition) == s.Index }, kgo.WithHooks(reading.Hooks{Shard: s}))
+	r := d.reader(s, func(partition int32) bool { return d.Plan.ReaderOf(partition) == s.Index }, kgo.WithHooks(reading.Hooks{Shard: s}))
 	if !d.Plan.Writes() {
 		return r, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
 )
 
 // worker is one producer.
@@ -28,8 +28,8 @@ type worker struct {
 	backoff          func(fails int) time.Duration
 
 	// Of records that are encoded one by one.
-	generator *writing.Generator
-	record    writing.Record
+	generator *payload.Generator
+	memory    payload.Memory
 	headers   []byte // encoded
 	headerSum uint32
 
@@ -141,24 +141,23 @@ const passOver = 2
 // append encodes the records of an op behind those of a batch. The first one has that number in the lane.
 func (w *worker) append(b *batch, op *engine.Op, first int64) {
 	op.Bytes = 0
-	r := &w.record
 	for i := range op.Records {
-		w.generator.Fill(r, op.Index+int64(i))
+		key, value := w.generator.Fill(&w.memory, op.Index+int64(i))
 		millis := b.times.first
 		if w.driver.Plan.Payload.Stamp {
 			stamp := ledger.Stamp{
 				Run: w.driver.Run, Seq: first + int64(i), Due: w.shard.Started().UnixNano() + int64(op.Due),
 				Producer: w.opened.account.Number(), Partition: w.opened.partition, Warmup: op.Warmup(),
 			}
-			stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: w.headerSum})
+			stamp.Put(value, ledger.Around{Key: key, Headers: w.headerSum})
 			millis = stamp.Time().UnixMilli()
 			if b.records+i == 0 {
 				b.times = times{millis, millis}
 			}
 			b.times.last = max(b.times.last, millis)
 		}
-		b.encoded = appendRecord(b.encoded, b.records+i, millis-b.times.first, r.Key, r.Value, w.headers)
-		op.Bytes += len(r.Key) + len(r.Value)
+		b.encoded = appendRecord(b.encoded, b.records+i, millis-b.times.first, key, value, w.headers)
+		op.Bytes += len(key) + len(value)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -25,7 +26,7 @@ const (
 // batch.size with its estimate of the compressed size, franz-go with the size before
 // compression. So a batch of the payload is compressed here, before the run, and franz-go's
 // limit is raised by the bytes saved.
-func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
+func FitBatches(s javaconf.Producer, p plan.Plan, v *payload.Values) javaconf.Producer {
 	c := s.Compressor()
 	if c == nil || s.BatchSize() == 0 {
 		return s
@@ -33,7 +34,7 @@ func FitBatches(s javaconf.Producer, p plan.Plan, v *Values) javaconf.Producer {
 	var out bytes.Buffer
 	size := s.BatchSize()
 	for range fitRounds {
-		records, largest := v.sample(p, size)
+		records, largest := sample(v, p, size)
 		out.Reset()
 		compressed, _ := c.Compress(&out, records)
 		ratio := min(float64(len(compressed))/float64(len(records)), 1)
@@ -49,16 +50,15 @@ const BatchHeader = 61
 
 // sample returns the records of a batch of about that size before compression, and the size of
 // the largest.
-func (v *Values) sample(p plan.Plan, size int) (records []byte, largest int) {
+func sample(v *payload.Values, p plan.Plan, size int) (records []byte, largest int) {
 	generator := v.Generator(p, 0, 1)
 	var headers []kmsg.Header
 	for _, h := range p.Payload.Headers {
 		headers = append(headers, kmsg.Header{Key: h.Key, Value: []byte(h.Value)})
 	}
 	for i := int32(0); len(records) == 0 || len(records)+largest <= size; i++ {
-		var r Record
-		generator.Fill(&r, int64(i))
-		wire := kmsg.Record{OffsetDelta: i, Key: r.Key, Value: r.Value, Headers: headers}
+		key, value := generator.Fill(new(payload.Memory), int64(i))
+		wire := kmsg.Record{OffsetDelta: i, Key: key, Value: value, Headers: headers}
 		before := len(records)
 		wire.Length = int32(len(wire.AppendTo(nil)) - 1) // without itself, one byte while it is 0
 		records = wire.AppendTo(records)

@@ -9,11 +9,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// payload returns a plan that sends what the file holds, or letters without one.
-func payload(t *testing.T, file string) (plan.Plan, *Values) {
+// loadOf returns a plan that sends what the file holds, or letters without one.
+func loadOf(t *testing.T, file string) (plan.Plan, *payload.Values) {
 	t.Helper()
 	p := plan.Plan{Seed: 1, Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1024), Keys: plan.NoKeys}}
 	if file != "" {
@@ -23,7 +24,7 @@ func payload(t *testing.T, file string) (plan.Plan, *Values) {
 		}
 		p.Payload = plan.Payload{Kind: plan.File, File: path, Delimiter: "\n", Keys: plan.NoKeys}
 	}
-	v, err := MakeValues(&p)
+	v, err := payload.MakeValues(&p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +32,8 @@ func payload(t *testing.T, file string) (plan.Plan, *Values) {
 }
 
 func TestLettersWithoutRepetitionsAreCompressed(t *testing.T) {
-	p, v := payload(t, "")
-	records, _ := v.sample(p, 25_000)
+	p, v := loadOf(t, "")
+	records, _ := sample(v, p, 25_000)
 	for codec, want := range map[string]struct{ low, high float64 }{
 		"gzip": {0.60, 0.64}, "zstd": {0.59, 0.62}, "lz4": {0.99, 1.01}, "snappy": {0.99, 1.01}, // Kafka's own tool: 0.632, 0.606
 	} {
@@ -60,7 +61,7 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 		{"no more than a request holds", "compression.type=zstd max.request.size=100000", strings.Repeat("the same again ", 70), 100_000, 100_100},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, v := payload(t, tc.file)
+			p, v := loadOf(t, tc.file)
 			client, err := kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...)
 			if err != nil {
 				t.Fatal(err)

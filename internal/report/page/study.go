@@ -20,6 +20,9 @@ func Study(w io.Writer, d *study.Document, _ report.Options) error {
 	if d.Study.About != "" {
 		h.Remarks = []string{d.Study.About}
 	}
+	for _, sentence := range d.NotEqual {
+		h.Remarks = append(h.Remarks, "Not equal: "+sentence+".")
+	}
 	if d.Embedded() {
 		h.Alerts = []string{result.EmbeddedNotice}
 	}

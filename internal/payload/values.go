@@ -1,4 +1,4 @@
-package writing
+package payload
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
@@ -106,20 +104,8 @@ func readLines(p *plan.Payload) (*Values, error) {
 	return v, nil
 }
 
-// Record is a record with memory for bytes of its own, which Fill reuses.
-type Record struct {
-	kgo.Record
-	key, value []byte // nil until a number, or a payload behind a stamp, is written
-}
-
-// RecordHeaders returns the headers that every record of a plan carries.
-func RecordHeaders(hs []plan.Header) []kgo.RecordHeader {
-	var out []kgo.RecordHeader
-	for _, h := range hs {
-		out = append(out, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
-	}
-	return out
-}
+// Memory is for the bytes of one record's key and value. Fill reuses it.
+type Memory struct{ key, value []byte } // nil until a number, or a payload behind a stamp, is written
 
 // Generator gives one producer its keys and values, one record after the other. It
 // allocates nothing.
@@ -159,46 +145,48 @@ func (v *Values) Generator(p plan.Plan, shard, shards int) *Generator {
 	return s
 }
 
-// Fill sets the key and value of this producer's record with an index.
-func (s *Generator) Fill(r *Record, index int64) {
+// Fill returns the key, nil without one, and the value of this producer's record with an index. Both may lie
+// in m, until m is used again.
+func (s *Generator) Fill(m *Memory, index int64) (key, value []byte) {
 	number := index*s.shards + s.shard
 	switch s.kind {
 	case plan.Monotonic:
-		r.value = strconv.AppendInt(s.head(r), number, 10)
-		r.Value = r.value
+		m.value = strconv.AppendInt(s.head(m), number, 10)
+		value = m.value
 	case plan.File:
-		r.Value = s.own(r, s.values.lines[s.rng.IntN(len(s.values.lines))])
+		value = s.own(m, s.values.lines[s.rng.IntN(len(s.values.lines))])
 	default:
-		r.Value = s.cut()
+		value = s.cut()
 		if s.stamp > 0 {
-			r.Value = s.own(r, r.Value[min(s.stamp, len(r.Value)):]) // it keeps its size
+			value = s.own(m, value[min(s.stamp, len(value)):]) // it keeps its size
 		}
 	}
 	switch s.keys {
 	case plan.RangeKeys:
-		r.key = strconv.AppendInt(r.key[:0], number%s.keyspan, 10)
-		r.Key = r.key
+		m.key = strconv.AppendInt(m.key[:0], number%s.keyspan, 10)
+		key = m.key
 	case plan.RandomKeys:
-		r.key = strconv.AppendInt(r.key[:0], s.rng.Int64N(s.keyspan), 10)
-		r.Key = r.key
+		m.key = strconv.AppendInt(m.key[:0], s.rng.Int64N(s.keyspan), 10)
+		key = m.key
 	}
+	return key, value
 }
 
 // head returns the record's own memory, with room for a stamp at its beginning.
-func (s *Generator) head(r *Record) []byte {
-	return append(r.value[:0], noStamp[:s.stamp]...)
+func (s *Generator) head(m *Memory) []byte {
+	return append(m.value[:0], noStamp[:s.stamp]...)
 }
 
 var noStamp [plan.StampBytes]byte
 
 // own returns a value with an empty stamp and a copy of the payload. Without stamps it returns
 // the payload itself.
-func (s *Generator) own(r *Record, payload []byte) []byte {
+func (s *Generator) own(m *Memory, payload []byte) []byte {
 	if s.stamp == 0 {
 		return payload
 	}
-	r.value = append(s.head(r), payload...)
-	return r.value
+	m.value = append(s.head(m), payload...)
+	return m.value
 }
 
 // cut returns the next value from the pool. Values share the pool's memory and must not be

@@ -1,0 +1,146 @@
+//go:build integration
+
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// pulsarServer is a real Pulsar that lives as long as its test.
+type pulsarServer struct {
+	t                 *testing.T
+	name, url, config string
+}
+
+func startPulsar(t *testing.T, args ...string) *pulsarServer {
+	t.Helper()
+	port := nextPort()
+	p := &pulsarServer{t: t, name: "it-" + strconv.Itoa(port)}
+	t.Cleanup(func() { p.script("down") })
+	p.url = p.script("up", append([]string{"--port", strconv.Itoa(port)}, args...)...)
+	p.config = p.script("client-config")
+	return p
+}
+
+// script runs a command of scripts/pulsar on this server.
+func (p *pulsarServer) script(command string, args ...string) string {
+	p.t.Helper()
+	c := exec.Command("../scripts/pulsar", append([]string{command, "--name", p.name}, args...)...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		p.t.Fatalf("scripts/pulsar %s %v: %v\n%s", command, args, err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// fault returns a command for --exec.
+func (p *pulsarServer) fault(command string, args ...string) string {
+	script, err := filepath.Abs("../scripts/pulsar")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return fmt.Sprintf("%s %s --name %s %s", script, command, p.name, strings.Join(args, " "))
+}
+
+// kt runs a command of kt.
+func (p *pulsarServer) kt(t *testing.T, command string, args ...string) (result.Result, int) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &ktRun{t: t}
+	args = append([]string{command, "--url", p.url, "--command-config", p.config, "--result", "none", "--output", "json"}, args...)
+	run.cmd = exec.Command(path, args...)
+	run.cmd.Stdout, run.cmd.Stderr = &run.stdout, &run.stderr
+	if err := run.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return run.wait()
+}
+
+const namespacePath = "/persistent/public/default/"
+
+// counted returns how many messages came into a topic, and how many entries wait for a subscription, as Pulsar says.
+func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
+	p.t.Helper()
+	var stats struct {
+		MsgInCounter  int64
+		Subscriptions map[string]struct{ MsgBacklog int64 }
+	}
+	text := p.script("admin", "GET", namespacePath+topic+"/partitioned-stats?perPartition=false&getPreciseBacklog=true")
+	if err := json.Unmarshal([]byte(text), &stats); err != nil {
+		p.t.Fatalf("%v: %s", err, text)
+	}
+	return stats.MsgInCounter, stats.Subscriptions[subscription].MsgBacklog
+}
+
+func TestLoadsOnPulsar(t *testing.T) {
+	t.Parallel()
+	p := startPulsar(t, "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")
+
+	t.Run("Pulsar counts what kt counts, and what is taken from a subscription is missed", func(t *testing.T) {
+		ledger := filepath.Join(t.TempDir(), "kept.ledger")
+		doc, code := p.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--key-distribution", "random", "--record-key-range", "100", "--verify", "--ledger", ledger)
+		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 3000 {
+			t.Fatalf("exit code %d, %+v, %v", code, doc.Records, doc.Errors)
+		}
+		if in, _ := p.counted("kept", ""); in != 3000 {
+			t.Errorf("%d messages came in, want 3000", in)
+		}
+		for _, kind := range []string{"failover", "shared"} {
+			doc, code = p.kt(t, "consume", "--topic", "kept", "--group", kind, "--consumers", "2", "--command-property", "subscription.type="+kind)
+			if _, backlog := p.counted("kept", kind); !ended(doc, code, exitOK) || doc.Records.Consumed != 3000 || backlog != 0 {
+				t.Errorf("%s: exit code %d, %d read, %d entries wait; want 3000 and none", kind, code, doc.Records.Consumed, backlog)
+			}
+		}
+		p.script("admin", "PUT", namespacePath+"kept/subscription/robbed", `{"ledgerId":-1,"entryId":-1}`)
+		p.script("admin", "POST", namespacePath+"kept-partition-1/subscription/robbed/skip_all")
+		doc, code = p.kt(t, "consume", "--topic", "kept", "--group", "robbed", "--verify", ledger)
+		if v := doc.Verify; code != exitLost || v == nil || v.Lost == 0 || v.Lost+v.AcknowledgedRead != 3000 {
+			t.Errorf("exit code %d, %+v, want all of partition 1 lost", code, v)
+		}
+	})
+
+	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
+		doc, code := p.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "16s", "--verify", "--timeout", "60s", "--delete-topic",
+			"--at", "2s", "--exec", p.fault("admin", "PUT", "/namespaces/public/default/unload"),
+			"--at", "6s", "--exec", p.fault("kill")+" && "+p.fault("start"))
+		for _, kind := range []stats.EventKind{stats.BundleUnloaded, stats.BrokerGone, stats.BrokerBack} {
+			if !hasEvent(doc, kind) {
+				t.Errorf("no event %s in %+v", kind, doc.Events)
+			}
+		}
+		if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered != 0 || v.AcknowledgedRead != doc.Records.Acknowledged || v.Acknowledged == 0 {
+			t.Errorf("exit code %d, %+v, %v, verdict %+v", code, doc.Records, doc.Errors, v)
+		}
+		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, "faults") {
+			t.Errorf("the topic is left: %s", topics)
+		}
+	})
+
+	t.Run("messages fail by Pulsar's names", func(t *testing.T) {
+		doc, code := p.kt(t, "produce", "--topic", "narrow", "--num-records", "2000", "--rate", "20000", "--command-property", "max.pending.messages=1")
+		if !ended(doc, code, exitFailed) || doc.Errors["ProducerQueueIsFull"] == 0 || doc.Errors["ProducerQueueIsFull"] != doc.Records.Failed {
+			t.Errorf("exit code %d, %+v, %v, want ProducerQueueIsFull", code, doc.Records, doc.Errors)
+		}
+		p.script("admin", "PUT", namespacePath+"narrow/subscription/waits", `{"ledgerId":-1,"entryId":-1}`)
+		p.script("admin", "POST", namespacePath+"narrow/backlogQuota", `{"limitSize":10000,"limitTime":-1,"policy":"producer_exception"}`)
+		doc, code = p.kt(t, "produce", "--topic", "narrow", "--rate", "200", "--duration", "10s")
+		if !ended(doc, code, exitFailed) || doc.Errors["ProducerBlockedQuotaExceededException"] == 0 {
+			t.Errorf("exit code %d, %+v, %v, want ProducerBlockedQuotaExceededException", code, doc.Records, doc.Errors)
+		}
+	})
+}

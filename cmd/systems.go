@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/pulsar"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/rabbitmq"
+)
+
+// chooseSystem checks the settings of the load's clients, and makes the system that the load goes to.
+func (l *load) chooseSystem(secure security.Settings) (warnings []string, err error) {
+	p, access := &l.Plan, queue.Access{Password: secure.Password, TLS: secure.TLS}
+	switch p.System() {
+	case plan.RabbitMQ:
+		l.system, warnings, err = rabbitmq.New(p, l.Properties, l.ConsumerProperties, access)
+	case plan.Pulsar:
+		l.system, warnings, err = pulsar.New(p, l.Properties, l.ConsumerProperties, access)
+	default:
+		l.kafka, warnings, err = system.New(p, l.Properties, l.ConsumerProperties, l.Lenient)
+		l.kafka.Security, l.system = secure, l.kafka
+	}
+	return warnings, err
+}
+
+// ofURL returns the security properties of a load on a system that a URL names: the URL says whether there is TLS.
+func ofURL(p *plan.Plan, given map[string]plan.Given) map[string]plan.Given {
+	if p.URL == "" {
+		return given
+	}
+	given = maps.Clone(given)
+	if p.Encrypts() {
+		if given == nil {
+			given = make(map[string]plan.Given)
+		}
+		given["security.protocol"] = plan.Given{Value: "SSL", Source: "--url"}
+	}
+	return given
+}
+
+// acks returns the acknowledgements that the load waits for.
+func (l *load) acks() string {
+	if l.kafka != nil {
+		return l.kafka.Producer.Acks()
+	}
+	if given := l.Properties["acks"].Value; given != "" {
+		return given
+	}
+	return "all"
+}
+
+// deliveryTimeout returns how long a record may wait for its outcome.
+func (l *load) deliveryTimeout() time.Duration {
+	if l.kafka != nil {
+		return l.kafka.Producer.DeliveryTimeout()
+	}
+	if ms, err := strconv.ParseInt(l.Properties["delivery.timeout.ms"].Value, 10, 32); err == nil {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return engine.DefaultDrainTimeout
+}

@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// System is a kind of system that loads are made on.
+type System string
+
+// The systems.
+const (
+	Kafka    System = "Kafka"
+	RabbitMQ System = "RabbitMQ"
+	Pulsar   System = "Pulsar"
+)
+
+// scheme is what the scheme of a URL says.
+type scheme struct {
+	name, port string
+	system     System
+	encrypts   bool
+}
+
+// schemes are those of Plan.URL, with the ports that a URL need not name.
+var schemes = []scheme{
+	{"amqp", "5672", RabbitMQ, false},
+	{"amqps", "5671", RabbitMQ, true},
+	{"pulsar", "6650", Pulsar, false},
+	{"pulsar+ssl", "6651", Pulsar, true},
+}
+
+// scheme returns what the scheme of the plan's URL says; a zero value: it is Kafka's load.
+func (p *Plan) scheme() scheme {
+	name, _, _ := strings.Cut(p.URL, ":")
+	if i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == name }); i >= 0 {
+		return schemes[i]
+	}
+	return scheme{}
+}
+
+// System returns the system that the load is made on.
+func (p *Plan) System() System {
+	if s := p.scheme(); s.system != "" {
+		return s.system
+	}
+	return Kafka
+}
+
+// Encrypts reports whether the URL asks for TLS.
+func (p *Plan) Encrypts() bool { return p.scheme().encrypts }
+
+// ParseURL reads the address of a system that is not Kafka, and completes its port. It holds no password.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err // without the text, which may hold a password
+		}
+		return nil, err
+	}
+	if _, has := u.User.Password(); has {
+		return nil, errors.New("it holds a password, which others could read: leave it out, and write url.password=… into the file of --command-config")
+	}
+	i := slices.IndexFunc(schemes, func(s scheme) bool { return s.name == u.Scheme })
+	if i < 0 || u.Opaque != "" {
+		return nil, errors.New("write amqp://USER@HOST:PORT/VHOST or pulsar://HOST:PORT/TENANT/NAMESPACE, with amqps or pulsar+ssl for TLS; brokers of Kafka go with --bootstrap-server, or as kafka://HOST:PORT,HOST:PORT")
+	}
+	if u.Hostname() == "" {
+		return nil, errors.New("it names no host")
+	}
+	if q := u.Query(); u.Fragment != "" || len(q) > 1 || u.RawQuery != "" && !q.Has("admin") {
+		return nil, errors.New("it has something behind the path that is not ?admin=http://HOST:PORT: settings go with --command-property")
+	}
+	if err := checkAdmin(u.Query(), schemes[i].encrypts); err != nil {
+		return nil, err
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), schemes[i].port)
+	}
+	return u, nil
+}
+
+// checkAdmin returns an error unless the address of the admin API is one.
+func checkAdmin(query url.Values, encrypted bool) error {
+	if !query.Has("admin") {
+		return nil
+	}
+	a, err := url.Parse(query.Get("admin"))
+	switch {
+	case err != nil || a.Host == "" || a.User != nil || a.Scheme != "http" && a.Scheme != "https":
+		return errors.New("?admin= is none: write http://HOST:PORT or https://HOST:PORT")
+	case encrypted && a.Scheme == "http":
+		return errors.New("?admin= must be https:// with TLS, else a password would go unencrypted")
+	}
+	return nil
+}
+
+// Admin returns the address of the HTTP API of a system, for what its protocol does not tell: that which the URL names
+// with ?admin=, or one at the host with the scheme and the port that fit.
+func Admin(u *url.URL, plain, encrypted string) string {
+	if at := u.Query().Get("admin"); at != "" {
+		return strings.TrimSuffix(at, "/")
+	}
+	if (&Plan{URL: u.String()}).Encrypts() {
+		return "https://" + net.JoinHostPort(u.Hostname(), encrypted)
+	}
+	return "http://" + net.JoinHostPort(u.Hostname(), plain)
+}
+
+// validateURL returns what does not fit a load that is not of Kafka.
+func (p *Plan) validateURL() []error {
+	if p.URL == "" {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if _, err := ParseURL(p.URL); err != nil {
+		bad("--url: %w", err)
+		return errs
+	}
+	system := p.System()
+	if len(p.Bootstrap) > 0 {
+		bad("--url and --bootstrap-server exclude each other: give one")
+	}
+	if p.Engine != Client {
+		bad("--engine %s: it is for Kafka; %s has the client engine only", p.Engine, system)
+	}
+	if p.Read.Include != "" {
+		bad("--include: %s has no pattern of topics here: name one with --topic", system)
+	}
+	if p.Load.Transaction > 0 {
+		bad("--transaction-duration-ms: kt makes no transactions with %s", system)
+	}
+	if p.Load.UntilFull {
+		bad("--until-full: kt does not see the disks of %s", system)
+	}
+	if len(p.Payload.Headers) > 0 {
+		bad("--header: kt sends no headers with %s", system)
+	}
+	return errs
+}

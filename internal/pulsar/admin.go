@@ -1,0 +1,174 @@
+package pulsar
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
+)
+
+// admin asks the admin API of a cluster.
+type admin struct {
+	base  string // such as http://host:8080
+	http  *http.Client
+	token secret.Text
+	known []string // web addresses of the brokers
+}
+
+// Limits of an answer.
+const (
+	adminTimeout = 20 * time.Second
+	adminBytes   = 64 << 20
+	maxRedirects = 5
+)
+
+// newAdmin returns the way to the admin API that the URL names.
+func newAdmin(s *System) (*admin, error) {
+	base := plan.Admin(s.url, "8080", "8443")
+	at, err := url.Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext}
+	if at.Scheme == "https" && s.access.TLS != nil {
+		if transport.TLSClientConfig, err = s.access.TLS(at.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	a := &admin{base: base, token: s.access.Password}
+	a.http = &http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}
+	return a, nil
+}
+
+// follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token.
+func (a *admin) follow(next *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return errors.New("too many redirects")
+	}
+	if next.URL.Scheme == via[0].URL.Scheme && slices.Contains(a.known, next.URL.Host) {
+		a.logIn(next)
+	}
+	return nil
+}
+
+func (a *admin) logIn(r *http.Request) {
+	if token := a.token.Reveal(); token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
+// statusError is an answer that is not what was wanted.
+type statusError struct {
+	code   int
+	reason string
+}
+
+func (e *statusError) Error() string {
+	if e.reason == "" {
+		return http.StatusText(e.code)
+	}
+	return e.reason
+}
+
+// status returns the code of an answer that is an error, 0 of other errors.
+func status(err error) int {
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.code
+	}
+	return 0
+}
+
+// do asks for a path below /admin/v2, with a body in JSON unless it is nil, and reads the answer into a value unless that
+// is nil.
+func (a *admin) do(ctx context.Context, method, path string, body, into any) error {
+	var content io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, content)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	a.logIn(req)
+	answer, err := a.http.Do(req)
+	if err != nil {
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err
+		}
+		return fmt.Errorf("%s: %w", a.base, err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	text, err := io.ReadAll(io.LimitReader(answer.Body, adminBytes))
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.base, err)
+	}
+	if answer.StatusCode >= http.StatusBadRequest {
+		var e struct{ Reason string }
+		_ = json.Unmarshal(text, &e) // a proxy may answer something else
+		reason, _, _ := strings.Cut(e.Reason, "\n")
+		return &statusError{code: answer.StatusCode, reason: strings.TrimSpace(reason)}
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s%s: %w", a.base, path, err)
+	}
+	return nil
+}
+
+// host returns the host that is asked.
+func (a *admin) host() string {
+	_, host, _ := strings.Cut(a.base, "://")
+	return host
+}
+
+func (a *admin) get(ctx context.Context, path string, into any) error {
+	return a.do(ctx, http.MethodGet, path, nil, into)
+}
+
+// brokers returns the web addresses of the brokers that are active, sorted.
+func (a *admin) brokers(ctx context.Context) (list []string, err error) {
+	err = a.get(ctx, "/admin/v2/brokers", &list)
+	slices.Sort(list)
+	return list, err
+}
+
+// partitionStats are what the brokers count of a partition.
+type partitionStats struct {
+	MsgInCounter  int64 `json:"msgInCounter"` // since its broker has loaded it
+	Subscriptions map[string]struct {
+		MsgBacklog int64 `json:"msgBacklog"` // in entries
+		Consumers  []struct {
+			AvgMessagesPerEntry int64 `json:"avgMessagesPerEntry"`
+		} `json:"consumers"`
+	} `json:"subscriptions"`
+}
+
+// backlog returns how many messages of a subscription wait. Entries are batches: where there are some, it is a guess by
+// their mean.
+func (p *partitionStats) backlog(subscription string) int64 {
+	s, perEntry := p.Subscriptions[subscription], int64(1)
+	for _, c := range s.Consumers {
+		perEntry = max(perEntry, c.AvgMessagesPerEntry)
+	}
+	return s.MsgBacklog * perEntry
+}

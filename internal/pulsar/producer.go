@@ -1,0 +1,171 @@
+package pulsar
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/queue"
+)
+
+// turnBatches is how many batches a partition gets before the next has its turn.
+const turnBatches = 10
+
+// producer is the driver that writes.
+type producer struct {
+	session *session
+	*queue.Accounts
+}
+
+var _ engine.Driver = (*producer)(nil)
+
+// Open makes a client that is connected to the brokers of all partitions.
+func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, error) {
+	s := p.session
+	c, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	number, all := s.plan.Shard(shard.Index)
+	w := &worker{shard: shard, client: c, lanes: p.Add(shard), generator: s.values.Generator(*s.plan, number, all)}
+	if s.producer.batches() {
+		w.each = turnBatches * s.producer.linger
+	}
+	timeout := s.producer.timeout
+	if timeout == 0 {
+		timeout = -1 // never
+	}
+	w.producer, err = c.CreateProducer(client.ProducerOptions{
+		Topic: s.full(), SendTimeout: timeout,
+		// The engine bounds what is on its way, and must not be held up in Do.
+		DisableBlockIfQueueFull: true, MaxPendingMessages: s.producer.pending,
+		DisableBatching:         !s.producer.batches(),
+		BatchingMaxPublishDelay: s.producer.linger, BatchingMaxSize: s.producer.batchBytes, BatchingMaxMessages: s.producer.batchMessages,
+		CompressionType: s.producer.compression,
+		MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.next) }, // SendAsync asks
+	})
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("%s: %w", code(err), err)
+	}
+	return w, nil
+}
+
+// worker is one producer.
+type worker struct {
+	shard     *engine.Shard
+	client    client.Client
+	producer  client.Producer
+	lanes     *queue.Lanes
+	generator *payload.Generator
+	next      int32 // the partition of the message that the client gets
+	turn      int32 // the partition that has its turn
+	until     time.Duration
+	each      time.Duration // how long a turn is
+	given     int64         // messages that the client got
+	answered  atomic.Int64  // of them, with an outcome
+}
+
+// message is the worker's state of an Op. The client uses it until the outcome is known.
+type message struct {
+	client.ProducerMessage
+	memory    payload.Memory
+	partition int32
+	seq       int64 // in its stamp
+	done      func(client.MessageID, *client.ProducerMessage, error)
+}
+
+// OpRecords returns 1: an application hands its messages over one by one.
+func (w *worker) OpRecords() int { return 1 }
+
+// Place returns the partition that was chosen.
+func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).partition }
+
+func (w *worker) newMessage(op *engine.Op) *message {
+	m := &message{}
+	m.done = func(_ client.MessageID, _ *client.ProducerMessage, err error) {
+		if err == nil {
+			w.lanes.Acknowledge(op, m.partition, m.seq, w.shard.Now())
+		} else {
+			w.lanes.Fail(op, m.partition, m.seq, code(err))
+		}
+		w.answered.Add(1)
+	}
+	op.State = m
+	return m
+}
+
+// Do gives one message to the client. The client has room for it, or fails it at once.
+func (w *worker) Do(op *engine.Op) (waited bool) {
+	m, ok := op.State.(*message)
+	if !ok {
+		m = w.newMessage(op)
+	}
+	key, value := w.generator.Fill(&m.memory, op.Index)
+	m.partition = w.choose(key, op.Sent)
+	m.seq = w.lanes.Stamp(op, key, value, m.partition)
+	m.Payload, m.Key = value, string(key)
+	op.Bytes = len(key) + len(value)
+	w.given++
+	w.next = m.partition
+	w.producer.SendAsync(context.Background(), &m.ProducerMessage, m.done)
+	return false
+}
+
+// choose returns the partition of a message: by its key, or one after the other. As with Java's client, one has
+// all messages of some batches, which would be small otherwise.
+func (w *worker) choose(key []byte, now time.Duration) int32 {
+	if key != nil || now >= w.until {
+		w.turn, w.until = w.lanes.Choose(key), now+w.each
+	}
+	return w.turn
+}
+
+// flushPoll is how often Flush looks whether all messages have their outcome.
+const flushPoll = 5 * time.Millisecond
+
+// Flush waits until the client has an outcome for every message.
+func (w *worker) Flush(ctx context.Context) error {
+	_ = w.producer.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
+	ticker := time.NewTicker(flushPoll)
+	defer ticker.Stop()
+	for w.answered.Load() < w.given {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// closeTimeout bounds how long a producer waits to take its leave of a broker that does not answer.
+const closeTimeout = 3 * time.Second
+
+// Close closes the client. Messages without an outcome fail.
+func (w *worker) Close() error {
+	within(closeTimeout, func() {
+		w.producer.Close()
+		w.client.Close()
+	})
+	return nil
+}
+
+// within waits for something that has no context, up to a time. What is not done by then ends by the client's own
+// timeouts.
+func within(d time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
+}

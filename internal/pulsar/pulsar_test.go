@@ -1,0 +1,208 @@
+package pulsar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func given(pairs ...string) map[string]plan.Given {
+	all := make(map[string]plan.Given)
+	for _, p := range pairs {
+		name, value, _ := strings.Cut(p, "=")
+		all[name] = plan.Given{Value: value, Source: "--command-property"}
+	}
+	return all
+}
+
+func TestSettingsAreTheClientsOptions(t *testing.T) {
+	s, err := parse(producerProperties, given())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.linger != time.Millisecond || s.batchBytes != 131072 || s.batchMessages != 1000 || !s.batches() || s.timeout != 30*time.Second {
+		t.Errorf("the defaults are %+v", s)
+	}
+	s, err = parse(producerProperties, given("batch.size=1000000", "compression.type=zstd", "linger.ms=50", "acks=-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.batchBytes != 1e6 || s.batchMessages < 1e9 || s.compression != client.ZSTD || s.linger != 50*time.Millisecond {
+		t.Errorf("the settings are %+v", s)
+	}
+	if s, _ = parse(producerProperties, given("linger.ms=0")); s.batches() {
+		t.Error("without a delay there are batches")
+	}
+	if s, _ = parse(producerProperties, given("batch.size=1000", "batching.max.messages=7")); s.batchMessages != 7 {
+		t.Errorf("a batch has %d messages, want 7", s.batchMessages)
+	}
+}
+
+func TestDefaultsFitTheSizeOfALoad(t *testing.T) {
+	for _, tc := range []struct {
+		given                         string
+		producers, partitions, millis int
+		pending                       int
+	}{
+		{"acks=all", 1, 4, 1, 50_000},
+		{"acks=all", 4, 100, 10, 2000},
+		{"linger.ms=2", 4, 100, 2, 2000},
+		{"max.pending.messages=5", 1, 1, 1, 5},
+		{"acks=all", 1, 1000, 10, 1000},
+	} {
+		s, err := parse(producerProperties, given(tc.given))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.fit(tc.producers, tc.partitions)
+		if int(s.linger.Milliseconds()) != tc.millis || s.pending != tc.pending {
+			t.Errorf("%+v: linger %s, %d pending", tc, s.linger, s.pending)
+		}
+	}
+}
+
+func TestWhatPulsarDoesNotHaveIsRefusedByName(t *testing.T) {
+	for property, want := range map[string]string{
+		"acks=1": "ack.quorum", "acks=0": "ack.quorum", "compression.type=gzip": "zlib", "enable.idempotence=true": "deduplicationEnabled",
+		"max.request.size=1": "batch.size", "nonsense=1": "kt help systems", "batch.size=x": "whole number", "linger.ms=-1": "whole number",
+	} {
+		name, _, _ := strings.Cut(property, "=")
+		_, err := parse(producerProperties, given(property))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want %s", property, err, want)
+		}
+	}
+}
+
+func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
+	reads := plan.Read{Consumers: 1}
+	for want, p := range map[string]plan.Plan{
+		"TENANT/NAMESPACE":     {URL: "pulsar://h/only"},
+		"no users":             {URL: "pulsar://me@h"},
+		"give the name alone":  {URL: "pulsar://h", Topic: plan.Topic{Name: "persistent://a/b/c"}},
+		"earliest or latest":   {URL: "pulsar://h", Read: plan.Read{Consumers: 1, From: plan.From{HasOffset: true}}},
+		"write async":          {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
+		"it holds a password,": {URL: "pulsar://me:secret@h", Read: reads},
+	} {
+		_, _, err := New(&p, nil, nil, queue.Access{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("%+v: %v, want %q", p, err, want)
+		}
+	}
+	open := plan.Plan{URL: "pulsar+ssl://h/?admin=http://h:8080", Read: reads}
+	if _, _, err := New(&open, nil, nil, queue.Access{}); err == nil || !strings.Contains(err.Error(), "https://") {
+		t.Errorf("an admin API without TLS beside a broker with TLS: %v", err)
+	}
+	p := plan.Plan{URL: "pulsar://h/a/b", Topic: plan.Topic{Name: "t"}, Read: reads}
+	s, _, err := New(&p, nil, nil, queue.Access{})
+	if err != nil || s.namespace != "a/b" || s.url.Host != "h:6650" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestErrorsHaveTheClientsNames(t *testing.T) {
+	for want, err := range map[string]error{
+		"TimeoutError":                          client.ErrSendTimeout,
+		"ProducerQueueIsFull":                   client.ErrSendQueueIsFull,
+		"ProducerFenced":                        errors.Join(client.ErrProducerFenced, errors.New("a: b")),
+		"ProducerBlockedQuotaExceededException": errors.Join(client.ErrProducerBlockedQuotaExceeded, errors.New("why")),
+		"MessageTooBig":                         fmt.Errorf("wrapped: %w", client.ErrMessageTooLarge),
+		"client:context canceled":               context.Canceled,
+		"client:connection closed":              errors.New("connection closed\nand more"),
+	} {
+		if got := code(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
+
+func TestReadingEndsWithTheLastMessageOfTheLastBatch(t *testing.T) {
+	e := &ends{at: []position{{5, 10}}}
+	for _, tc := range []struct {
+		ledger, entry int64
+		index, size   int32
+		passed        bool
+	}{
+		{5, 9, 0, 0, false}, {5, 10, 0, 3, false}, {5, 10, 1, 3, false}, {5, 10, 2, 3, true}, {5, 10, -1, 0, true}, {6, 0, 0, 2, true}, {4, 99, -1, 0, false},
+	} {
+		e.passed = make([]atomic.Bool, 1)
+		e.pass(0, 0, fakeID{client.NewMessageID(tc.ledger, tc.entry, tc.index, 0), tc.size})
+		if got := e.passed[0].Load(); got != tc.passed {
+			t.Errorf("%+v: passed is %v", tc, got)
+		}
+	}
+	var none *ends
+	none.pass(0, 0, nil) // nobody has asked for the end
+}
+
+// fakeID is an id of a batch of some size.
+type fakeID struct {
+	client.MessageID
+	size int32
+}
+
+func (f fakeID) BatchSize() int32 { return f.size }
+
+func TestEventsTellOfBrokersAndBundles(t *testing.T) {
+	s := &session{System: &System{}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
+	s.topic.Partitions = 2
+	w := newWatcher(s)
+	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone
+	w.hear(nil, errors.New("connection refused"), 2)                        // a is gone, of b nothing is known
+	w.hear([]string{"a:8080", "b:8080"}, nil, 3)                            // both are back
+	w.hear(nil, &statusError{code: 500}, 4)                                 // it answers
+	w.compare([]*partitionStats{{MsgInCounter: 10}, {MsgInCounter: 10}}, 5) // as at the start
+	w.compare([]*partitionStats{{MsgInCounter: 12}, nil}, 6)                // partition 1 is nobody's
+	w.compare([]*partitionStats{{MsgInCounter: 14}, {MsgInCounter: 3}}, 7)  // partition 1 began anew
+	var kinds []string
+	for _, e := range w.Take().Events {
+		kinds = append(kinds, fmt.Sprintf("%d %s %d", e.At, e.Kind, e.Broker))
+	}
+	want := "1 broker_gone 1, 2 broker_gone 0, 3 broker_back 0, 3 broker_back 1, 7 bundle_unloaded -1"
+	if got := strings.Join(kinds, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if more := w.Take(); !isEmpty(more) {
+		t.Errorf("taken twice: %+v", more)
+	}
+}
+
+func isEmpty(w stats.Window) bool { return len(w.Events) == 0 }
+
+func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {
+	var p partitionStats
+	if err := json.Unmarshal([]byte(`{"subscriptions": {"s": {"msgBacklog": 3, "consumers": [{"avgMessagesPerEntry": 20}, {}]}, "idle": {"msgBacklog": 3}}}`), &p); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int64{"s": 60, "idle": 3, "none": 0} {
+		if got := p.backlog(name); got != want {
+			t.Errorf("the backlog of %s is %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestPoliciesOfATopicAreChecked(t *testing.T) {
+	s := &session{System: &System{producer: &settings{ackQuorum: 2}}, plan: &plan.Plan{Topic: plan.Topic{Configs: map[string]string{"retention": "{"}}}}
+	_, err := s.policies()
+	var misfit *run.MisfitError
+	if !errors.As(err, &misfit) || !strings.Contains(err.Error(), "--topic-config retention={") || !strings.Contains(err.Error(), "--replication-factor") {
+		t.Errorf("%v", err)
+	}
+	s.plan.Topic = plan.Topic{ReplicationFactor: 3, Configs: map[string]string{"deduplicationEnabled": "true"}}
+	all, err := s.policies()
+	if err != nil || all["deduplicationEnabled"] != true || all["persistence"] != (persistence{Ensemble: 3, WriteQuorum: 3, AckQuorum: 2}) {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

@@ -1,0 +1,211 @@
+package pulsar
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// property is a setting of a client.
+type property struct {
+	name, standard string
+	client         string // the client's own option
+	set            func(s *settings, value string) error
+}
+
+// settings are what the clients of a load are set to.
+type settings struct {
+	batchBytes, batchMessages uint
+	linger                    time.Duration // 0: no batches
+	compression               client.CompressionType
+	timeout, maxBlock         time.Duration
+	bufferBytes               int64
+	pending                   int // most messages of a partition on their way; 0: as many as fit pendingMemory
+	ackQuorum                 int // 0: that of the namespace, or as many as replicas
+	subscription              client.SubscriptionType
+	receiverQueue             int
+
+	all []result.Setting
+}
+
+// codecs are the values of compression.type.
+var codecs = map[string]client.CompressionType{
+	"none": client.NoCompression, "lz4": client.LZ4, "zlib": client.ZLib, "zstd": client.ZSTD, "snappy": client.SNAPPY,
+}
+
+// subscriptions are the values of subscription.type.
+var subscriptions = map[string]client.SubscriptionType{
+	"failover": client.Failover, "exclusive": client.Exclusive, "shared": client.Shared, "key_shared": client.KeyShared,
+}
+
+var producerProperties = []property{
+	{"acks", "all", "SendAsync", func(_ *settings, v string) error {
+		if v != "all" && v != "-1" {
+			return errors.New("a broker of Pulsar always answers, when as many bookies as the ack quorum have the message: write all, and ack.quorum=N for a topic that kt creates")
+		}
+		return nil
+	}},
+	{"ack.quorum", "", "kt itself, in the topic that it creates", func(s *settings, v string) error { return number(v, 1, 100, &s.ackQuorum) }},
+	{"batch.size", "131072", "BatchingMaxSize", func(s *settings, v string) error {
+		s.batchMessages = math.MaxInt32 // whoever sets one of the two bounds means this one
+		return number(v, 0, math.MaxInt32, &s.batchBytes)
+	}},
+	{"batching.max.messages", "1000", "BatchingMaxMessages", func(s *settings, v string) error { return number(v, 1, math.MaxInt32, &s.batchMessages) }},
+	{"linger.ms", "1", "BatchingMaxPublishDelay", func(s *settings, v string) error { return millis(v, &s.linger) }},
+	{"compression.type", "none", "CompressionType", func(s *settings, v string) error {
+		codec, known := codecs[v]
+		if !known {
+			return errors.New("write none, lz4, zlib (the codec of gzip), zstd or snappy")
+		}
+		s.compression = codec
+		return nil
+	}},
+	{"delivery.timeout.ms", "30000", "SendTimeout", func(s *settings, v string) error { return millis(v, &s.timeout) }},
+	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, &s.maxBlock) }},
+	{"buffer.memory", "33554432", "kt itself", func(s *settings, v string) error { return number(v, 1, math.MaxInt64, &s.bufferBytes) }},
+	{"max.pending.messages", "", "MaxPendingMessages", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.pending) }},
+}
+
+var consumerProperties = []property{
+	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }}, // it is in the plan
+	{"subscription.type", "failover", "Type", func(s *settings, v string) error {
+		kind, known := subscriptions[v]
+		if !known {
+			return errors.New("write failover, exclusive, shared or key_shared")
+		}
+		s.subscription = kind
+		return nil
+	}},
+	{"receiver.queue.size", "1000", "ReceiverQueueSize", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.receiverQueue) }},
+}
+
+// ProducerProperties and ConsumerProperties are the names of the properties that the clients have.
+var (
+	ProducerProperties = names(producerProperties)
+	ConsumerProperties = names(consumerProperties)
+)
+
+// nearest tells what comes nearest to properties of Kafka's clients.
+var nearest = map[string]string{
+	"enable.idempotence":            "kt sends each message once, and the client again after a lost connection; deduplicationEnabled=true of --topic-config drops those",
+	"max.in.flight.requests":        "max.pending.messages bounds what is on its way",
+	"compression.zstd.level":        "the client's levels are not Java's: write zstd without one",
+	"compression.lz4.level":         "the client's levels are not Java's: write lz4 without one",
+	"compression.gzip.level":        "write compression.type=zlib",
+	"max.request.size":              "batch.size bounds a batch, and the brokers' maxMessageSize a message",
+	"request.timeout.ms":            "delivery.timeout.ms is how long a message may take",
+	"retries":                       "delivery.timeout.ms is how long the client goes on",
+	"auto.offset.reset":             "--from earliest or latest, of a new subscription",
+	"isolation.level":               "kt makes no transactions with Pulsar",
+	"partition.assignment.strategy": "subscription.type: failover, exclusive, shared or key_shared",
+	"group.protocol":                "subscription.type: failover, exclusive, shared or key_shared",
+	"fetch.max.bytes":               "receiver.queue.size, in messages",
+	"max.partition.fetch.bytes":     "receiver.queue.size, in messages",
+}
+
+func names(all []property) (list []string) {
+	for _, p := range all {
+		list = append(list, p.name)
+	}
+	return list
+}
+
+// parse reads the properties of one kind of client.
+func parse(has []property, given map[string]plan.Given) (*settings, error) {
+	s := &settings{}
+	errs := []error{queue.Refuse("Pulsar", given, names(has), nearest)}
+	for _, p := range has {
+		value, source := p.standard, "default"
+		if g, ok := given[p.name]; ok {
+			value, source = g.Value, g.Source
+		}
+		s.all = append(s.all, result.Setting{Name: p.name, Value: value, Default: p.standard, Source: source, Client: p.client})
+		if source == "default" && value == "" {
+			continue
+		}
+		bound := s.batchMessages
+		if err := p.set(s, value); err != nil {
+			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.name, value, source, err))
+		}
+		switch {
+		case p.name == "batch.size" && source == "default":
+			s.batchMessages = bound
+		case p.name == "batching.max.messages" && source == "default" && bound > 0:
+			s.batchMessages = bound
+			shown := &s.all[len(s.all)-1]
+			shown.Value, shown.Source, shown.Note = strconv.Itoa(math.MaxInt32), "derived", "batch.size alone bounds a batch"
+		}
+	}
+	return s, errors.Join(errs...)
+}
+
+// Numbers of tickers: a producer of the client has one for each partition, which ticks even when nothing is sent.
+const (
+	manyTickers = 20
+	slowTick    = 10 * time.Millisecond // the client's own default
+)
+
+// fit fits settings that nobody gave to the size of a load.
+func (s *settings) fit(producers, partitions int) {
+	for i := range s.all {
+		switch p := &s.all[i]; {
+		case p.Name == "linger.ms" && p.Source == "default" && producers*partitions > manyTickers:
+			s.linger = slowTick
+			p.Value, p.Source = strconv.FormatInt(slowTick.Milliseconds(), 10), "derived"
+			p.Note = "the client's own default, because its timers cost CPU for each producer and partition"
+		case p.Name == "max.pending.messages" && s.pending == 0:
+			s.pending = min(maxPending, max(minPending, pendingOfProducer/partitions))
+			p.Value, p.Source = strconv.Itoa(s.pending), "derived"
+		}
+	}
+}
+
+// fitOwn fits the type of a subscription that nobody else has, if nobody gave it. With failover a broker waits for a second
+// before it sends anything. No partition of alone has two consumers.
+func (s *settings) fitOwn(alone bool) {
+	for i := range s.all {
+		if p := &s.all[i]; alone && p.Name == "subscription.type" && p.Source == "default" {
+			s.subscription = client.Exclusive
+			p.Value, p.Source, p.Note = "exclusive", "derived", "no partition has more than one consumer"
+		}
+	}
+}
+
+// The client takes memory for the most messages on their way, of each partition, even when there are none: some 24
+// bytes for each.
+const (
+	pendingOfProducer = 200_000
+	minPending        = 1000 // Pulsar's default before 3.0
+	maxPending        = 50_000
+)
+
+// batches reports whether messages go in batches.
+func (s *settings) batches() bool { return s.linger > 0 && s.batchBytes > 1 }
+
+// integer is a kind of number that a setting has.
+type integer interface{ ~int | ~uint | ~int64 }
+
+func number[N integer](value string, least, most int64, into *N) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("write a whole number from %d to %d", least, most)
+	}
+	*into = N(n)
+	return nil
+}
+
+func millis(value string, into *time.Duration) error {
+	var n int64
+	err := number(value, 0, math.MaxInt32, &n)
+	*into = time.Duration(n) * time.Millisecond
+	return err
+}

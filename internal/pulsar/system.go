@@ -1,0 +1,123 @@
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+const encrypted = "pulsar+ssl" // the scheme of a URL with TLS
+
+// System is Pulsar, with the settings of the clients of one plan. New makes it.
+type System struct {
+	access             queue.Access
+	url                *url.URL
+	namespace          string
+	values             *payload.Values
+	producer, consumer *settings // nil: nobody writes, or reads
+}
+
+var _ run.System = (*System)(nil)
+
+// New checks the properties of the clients of a plan, and makes what its messages hold. It completes the plan with what a
+// payload file says.
+func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access) (*System, []string, error) {
+	s := &System{access: a}
+	var err error
+	if s.url, err = plan.ParseURL(p.URL); err != nil {
+		return nil, nil, err
+	}
+	s.namespace, err = namespace(s.url.Path)
+	errs := []error{err}
+	note := func(err error) { errs = append(errs, err) }
+	if s.url.User != nil {
+		note(errors.New("--url: Pulsar has no users: leave out what is before the @, and give a token by url.password"))
+	}
+	if strings.ContainsAny(p.Topic.Name, "/") {
+		note(fmt.Errorf("--topic %q: give the name alone; the tenant and the namespace go into --url", p.Topic.Name))
+	}
+	if p.Writes() {
+		s.producer, err = parse(producerProperties, producer)
+		note(err)
+		s.values, err = payload.MakeValues(p)
+		note(err)
+	}
+	if p.Reads() {
+		s.consumer, err = parse(consumerProperties, consumer)
+		note(err)
+		note(s.consumer.fitsReading(p))
+	}
+	return s, nil, errors.Join(errs...)
+}
+
+// namespace returns the tenant and the namespace that the path of a URL names, as tenant/namespace.
+func namespace(path string) (string, error) {
+	path = strings.Trim(path, "/")
+	if path == "" {
+		return "public/default", nil
+	}
+	if strings.Count(path, "/") != 1 {
+		return "", fmt.Errorf("--url: /%s: write pulsar://HOST:PORT/TENANT/NAMESPACE", path)
+	}
+	return path, nil
+}
+
+// Describe completes a header with the settings of the clients.
+func (s *System) Describe(h *result.Header) {
+	if s.producer != nil {
+		h.Config = s.producer.all
+	}
+	if s.consumer != nil {
+		h.ConsumerConfig = s.consumer.all
+	}
+}
+
+// openTimeout is how long a client may take to connect, and for each other request that is not a message.
+const openTimeout = 30 * time.Second
+
+// client makes a client with connections of its own. The engine bounds the memory of what is on its way.
+func (s *System) client() (client.Client, error) {
+	o := client.ClientOptions{
+		URL:               s.url.Scheme + "://" + s.url.Host,
+		Logger:            log.DefaultNopLogger(),
+		MetricsRegisterer: prometheus.NewRegistry(), // not that of the process
+		MemoryLimitBytes:  -1,
+		ConnectionTimeout: openTimeout / 3, OperationTimeout: openTimeout,
+		ConnectionMaxIdleTime: -1,
+		Description:           "kt",
+	}
+	if s.url.Scheme == encrypted {
+		var err error
+		if o.TLSConfig, err = s.access.TLS(s.url.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	if token := s.access.Password.Reveal(); token != "" {
+		o.Authentication = client.NewAuthenticationToken(token)
+	}
+	return client.NewClient(o)
+}
+
+// Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
+func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
+	c := &session{System: s, plan: p, options: o, topic: result.Topic{Name: p.Topic.Name}}
+	err := c.connect(ctx)
+	if err == nil {
+		return c, nil
+	}
+	c.Close()
+	return nil, err
+}

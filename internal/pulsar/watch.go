@@ -1,0 +1,163 @@
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// watcher is the source of events of the cluster, as its admin API tells of it.
+type watcher struct {
+	session  *session
+	watching sync.WaitGroup
+
+	// Of the loop alone.
+	gone    []bool  // by broker
+	late    int     // questions in a row without an answer in time
+	counted []int64 // messages that came in, by partition
+
+	mu     sync.Mutex // guards the rest
+	events []stats.Event
+	count  int
+}
+
+var _ engine.Source = (*watcher)(nil)
+
+const (
+	watchInterval  = 500 * time.Millisecond
+	watchTimeout   = 2 * time.Second
+	maxWatchEvents = 1000 // of a run: an unstable cluster must not fill the memory
+)
+
+func newWatcher(s *session) *watcher {
+	return &watcher{session: s, gone: make([]bool, len(s.watched)), counted: make([]int64, s.topic.Partitions)}
+}
+
+// Start begins to ask, until ctx ends.
+func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
+	w.watching.Go(func() {
+		ticker := time.NewTicker(watchInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				w.look(ctx, now)
+			}
+		}
+	})
+}
+
+// Wait returns when no request is under way.
+func (w *watcher) Wait() { w.watching.Wait() }
+
+// Take returns the events since the last call.
+func (w *watcher) Take() stats.Window {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	return stats.Window{Events: events}
+}
+
+func (w *watcher) look(ctx context.Context, now func() time.Duration) {
+	asking, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	active, err := w.session.admin.brokers(asking)
+	if ctx.Err() != nil {
+		return
+	}
+	if w.late++; !errors.Is(err, context.DeadlineExceeded) {
+		w.late = 0
+	}
+	if w.late == 1 {
+		return // a busy broker may be late once
+	}
+	w.hear(active, err, now())
+	if err != nil {
+		return
+	}
+	if all, err := w.session.stats(asking); err == nil {
+		w.compare(all, now())
+	}
+}
+
+// hear notes which brokers are there. One that does not answer is gone, and says nothing of the others.
+func (w *watcher) hear(active []string, err error, at time.Duration) {
+	asked := hostOf(w.session.admin.host())
+	for i, addr := range w.session.watched {
+		gone := w.gone[i]
+		switch {
+		case err == nil:
+			gone = !slices.Contains(active, addr)
+		case status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == asked):
+			gone = true
+		}
+		if gone == w.gone[i] {
+			continue
+		}
+		w.gone[i] = gone
+		e := stats.Event{At: at, Kind: stats.BrokerBack, Broker: int32(i), To: -1, Text: fmt.Sprintf("broker %s is back", addr)}
+		if gone {
+			clear(w.counted) // what it had loaded is loaded again, which needs no event of its own
+			e.Kind, e.Text = stats.BrokerGone, fmt.Sprintf("broker %s is not among the active ones", addr)
+			if err != nil {
+				e.Text = fmt.Sprintf("broker %s does not answer: %v", addr, cause(err))
+			}
+		}
+		w.emit(e)
+	}
+}
+
+// hostOf returns the host of an address.
+func hostOf(addr string) string {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return host
+	}
+	return addr
+}
+
+// cause returns an error without what was tried.
+func cause(err error) error {
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
+	}
+	return err
+}
+
+// compare finds partitions that were unloaded: their counters began anew.
+func (w *watcher) compare(all []*partitionStats, at time.Duration) {
+	var anew []int32
+	for i, p := range all {
+		if p == nil {
+			continue // nobody has loaded it yet
+		}
+		if p.MsgInCounter < w.counted[i] {
+			anew = append(anew, int32(i))
+		}
+		w.counted[i] = p.MsgInCounter
+	}
+	if len(anew) == 0 {
+		return
+	}
+	w.emit(stats.Event{
+		At: at, Kind: stats.BundleUnloaded, Broker: -1, To: -1, Count: len(anew), Partitions: anew[:min(len(anew), stats.MaxEventPartitions)],
+		Text: fmt.Sprintf("%d of %d partitions were unloaded and loaded again", len(anew), len(all)),
+	})
+}
+
+func (w *watcher) emit(e stats.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count++; w.count <= maxWatchEvents {
+		w.events = append(w.events, e)
+	}
+}

@@ -1,0 +1,272 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Message is a message that was read.
+type Message struct {
+	Queue       int32
+	Key, Value  []byte
+	Redelivered bool // the system says that it was delivered before
+}
+
+// Options are what is read, and how its backlog is known.
+type Options struct {
+	Plan   plan.Plan
+	Queues int
+	Run    uint64       // end-to-end latency counts for stamps of this run; 0: for those of any
+	Book   *ledger.Book // of the run to verify; nil: nothing is verified
+
+	// Written returns, by queue, how many messages this process had acknowledged; nil: it writes none.
+	Written func() []int64
+
+	// Backlog returns how many messages of each queue wait to be read, of all groups: that of queue q of group g is
+	// at g*Queues+q. One that is not known is below 0.
+	Backlog func(ctx context.Context) ([]int64, error)
+}
+
+// Arrivals counts the messages that the readers of a run get. It is the part of an engine.ReadDriver that
+// is the same for all systems without offsets, and the source of the consumer lag.
+type Arrivals struct {
+	Options
+	counted []atomic.Int64   // messages read, as Backlog has them
+	books   []*ledger.Reader // by group; nil: nothing is verified
+	atEnd   atomic.Bool
+	empty   atomic.Bool // the queues were found empty
+
+	asking sync.WaitGroup
+	mu     sync.Mutex // guards what follows
+	lag    []int64    // as Backlog said last
+	told   []int64    // by queue: the sum of the windows so far
+}
+
+var _ engine.Source = (*Arrivals)(nil)
+
+// NewArrivals returns the account of a run's readers.
+func NewArrivals(o Options) *Arrivals {
+	groups := max(1, o.Plan.Read.Groups)
+	a := &Arrivals{Options: o, counted: make([]atomic.Int64, groups*o.Queues), told: make([]int64, o.Queues)}
+	if o.Book == nil {
+		return a
+	}
+	for range groups {
+		r := ledger.NewReader(o.Book)
+		for q := range int32(o.Queues) {
+			r.Begin(q, 0)
+		}
+		a.books = append(a.books, r)
+	}
+	return a
+}
+
+// Count counts messages that a reader of a group got, in the order in which they came.
+func (a *Arrivals) Count(s *engine.Shard, group int, messages []Message) {
+	now, started := s.Now(), s.Started().UnixNano()
+	s.Record(func(rec *stats.Recorder, phase int) {
+		for from, to := 0, 0; from < len(messages); from = to {
+			queue, bytes := messages[from].Queue, 0
+			for to = from; to < len(messages) && messages[to].Queue == queue; to++ {
+				bytes += len(messages[to].Key) + len(messages[to].Value)
+			}
+			rec.Consumed(phase, queue, to-from, bytes, now)
+			a.account(rec, phase, group, messages[from:to], started, now)
+		}
+		rec.Polled(phase)
+	})
+}
+
+// account looks at the stamps of messages of one queue.
+func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Message, started int64, now time.Duration) {
+	queue := messages[0].Queue
+	counted := &a.counted[group*a.Queues+int(queue)]
+	var log *ledger.Log
+	if a.books != nil {
+		log = a.books[group].Log(queue)
+		log.Lock()
+		defer log.Unlock()
+	}
+	at := counted.Load()
+	var s ledger.Stamp
+	for i := range messages {
+		m := &messages[i]
+		status := ledger.Unstamped
+		if log != nil {
+			status = log.Add(&ledger.Record{
+				Offset: at + int64(i), Epoch: -1, Value: m.Value, Around: ledger.Around{Key: m.Key}, Millis: -1, Again: m.Redelivered,
+			}, &s)
+		} else if ledger.PeekStamp(m.Value, &s) {
+			status = ledger.Stamped
+		}
+		if status == ledger.Stamped && s.Due >= started && (a.Run == 0 || s.Run == a.Run) {
+			in := phase
+			if a.Run != 0 {
+				in = stats.PhaseOf(s.Warmup)
+			}
+			rec.EndToEnd(in, time.Duration(started-s.Due)+now)
+		}
+	}
+	counted.Store(at + int64(len(messages)))
+}
+
+// Times of looking at the backlog.
+const (
+	lagEvery   = time.Second
+	emptyEvery = 300 * time.Millisecond // two looks in a row at empty queues end the reading
+)
+
+// SetEndOffsets ends reading when what waits now was read, or when the queues are empty.
+func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
+	waiting, err := a.Backlog(ctx)
+	if err != nil {
+		return err
+	}
+	ends := make([]int64, len(a.counted))
+	for i := range ends {
+		ends[i] = a.counted[i].Load() + max(0, waiting[i])
+	}
+	if a.Written != nil {
+		for i, n := range a.Written() { // a queue may hold older messages too
+			for at := i; at < len(ends); at += a.Queues {
+				ends[at] = max(ends[at], n)
+			}
+		}
+	}
+	go a.watchEnd(ctx, ends) // until ctx ends
+	return nil
+}
+
+// watchEnd waits until everything was read.
+func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
+	ticker := time.NewTicker(emptyEvery / 10)
+	defer ticker.Stop()
+	looked, before := time.Now(), int64(-1)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		read, behind := int64(0), false
+		for i := range ends {
+			n := a.counted[i].Load()
+			read, behind = read+n, behind || n < ends[i]
+		}
+		if !behind && a.Book == nil { // to verify, the queues have to be empty
+			a.atEnd.Store(true)
+			return
+		}
+		if time.Since(looked) < emptyEvery {
+			continue
+		}
+		looked = time.Now()
+		switch waiting, err := a.Backlog(ctx); {
+		case err != nil || sum(waiting) > 0:
+			before = -1
+		case before == read: // messages on their way would have come meanwhile
+			a.empty.Store(true)
+			a.atEnd.Store(true)
+			return
+		default:
+			before = read
+		}
+	}
+}
+
+func sum(counts []int64) (n int64) {
+	for _, c := range counts {
+		n += max(0, c)
+	}
+	return n
+}
+
+// End ends reading: a driver that knows the ends of its queues by itself has found that everything was read.
+func (a *Arrivals) End() { a.atEnd.Store(true) }
+
+// AtEndOffsets reports whether everything was read.
+func (a *Arrivals) AtEndOffsets() bool { return a.atEnd.Load() }
+
+// Elsewhere returns 0: what other processes read is known only as a smaller backlog.
+func (a *Arrivals) Elsewhere() int64 { return 0 }
+
+// Readers returns what was read. A message that was acknowledged and did not come is lost only if the queues were
+// found empty.
+func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
+	var err error
+	if !a.empty.Load() {
+		var waiting []int64
+		if waiting, err = a.Backlog(ctx); err == nil && sum(waiting) > 0 {
+			err = errors.New("messages are still waiting to be read")
+		}
+	}
+	for group, r := range a.books {
+		for q := range a.Queues {
+			next := a.counted[group*a.Queues+q].Load()
+			end := next
+			if err != nil {
+				end = -1
+			}
+			r.ReadTo(int32(q), next, end)
+		}
+	}
+	return a.books, err
+}
+
+// Start begins to ask for the backlog.
+func (a *Arrivals) Start(ctx context.Context, _ func() time.Duration) {
+	a.asking.Go(func() {
+		ticker := time.NewTicker(lagEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if waiting, err := a.Backlog(ctx); err == nil {
+				a.mu.Lock()
+				a.lag = waiting
+				a.mu.Unlock()
+			}
+		}
+	})
+}
+
+// Wait returns when nothing is asked any more.
+func (a *Arrivals) Wait() { a.asking.Wait() }
+
+// Take returns the change of the consumer lag since the last call.
+func (a *Arrivals) Take() stats.Window {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var w stats.Window
+	for q := range a.told {
+		var lag int64
+		for at := q; at < len(a.lag); at += a.Queues {
+			lag += max(0, a.lag[at])
+		}
+		if a.atEnd.Load() { // the system may learn that a little later
+			lag = 0
+		}
+		change := lag - a.told[q]
+		if change == 0 {
+			continue
+		}
+		a.told[q] = lag
+		if w.Partitions == nil {
+			w.Partitions = make(map[int32]stats.Partition)
+		}
+		w.Partitions[int32(q)] = stats.Partition{ConsumerLag: change}
+		w.ConsumerLag += change
+	}
+	return w
+}

@@ -1,0 +1,124 @@
+package queue
+
+import (
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// Lanes gives the messages of one producer their queues and their stamps. Choose and Stamp are for the
+// goroutine that sends, Settle is for any.
+type Lanes struct {
+	run     uint64
+	shard   *engine.Shard
+	account *ledger.Producer // nil: messages carry no stamps
+	own     []int32          // the queues that this process writes to
+	turn    int
+
+	mu    sync.Mutex     // held while an outcome is noted
+	acked []atomic.Int64 // acknowledged messages, by queue
+}
+
+// Accounts are the Lanes of all producers of a run: the part of an engine.Driver that is about verification.
+type Accounts struct {
+	plan   *plan.Plan
+	run    uint64 // in the stamps
+	queues int
+	all    []*Lanes
+}
+
+// NewAccounts returns the accounts of the producers of a plan. run is in the stamps.
+func NewAccounts(p *plan.Plan, run uint64, queues int) *Accounts {
+	return &Accounts{plan: p, run: run, queues: queues}
+}
+
+// Add returns the lanes of one more producer.
+func (a *Accounts) Add(s *engine.Shard) *Lanes {
+	l := &Lanes{run: a.run, shard: s, turn: s.Index, acked: make([]atomic.Int64, a.queues)}
+	if a.plan.Payload.Stamp {
+		l.account = ledger.NewProducer(uint16(s.Index))
+	}
+	for q := range int32(a.queues) {
+		if a.plan.Share.Has(q) {
+			l.own = append(l.own, q)
+		}
+	}
+	a.all = append(a.all, l)
+	return l
+}
+
+// Acked returns, by queue, how many messages were acknowledged.
+func (a *Accounts) Acked() []int64 {
+	acked := make([]int64, a.queues)
+	for _, l := range a.all {
+		for q := range acked {
+			acked[q] += l.acked[q].Load()
+		}
+	}
+	return acked
+}
+
+// Lanes returns all messages that were sent, and their outcomes.
+func (a *Accounts) Lanes() []ledger.Lane {
+	var lanes []ledger.Lane
+	for _, l := range a.all {
+		if l.account != nil {
+			l.mu.Lock() // later outcomes count nowhere
+			lanes = append(lanes, l.account.Lanes()...)
+			l.mu.Unlock()
+		}
+	}
+	return lanes
+}
+
+// Choose returns the queue of the next message: by its key, or each one in turn.
+func (l *Lanes) Choose(key []byte) int32 {
+	if key != nil {
+		h := fnv.New32a()
+		_, _ = h.Write(key) // a hash has no errors
+		return l.own[int(h.Sum32()%uint32(len(l.own)))]
+	}
+	l.turn = (l.turn + 1) % len(l.own)
+	return l.own[l.turn]
+}
+
+// Stamp writes the stamp of a message into its value, if messages have stamps, and returns the message's number in
+// its lane.
+func (l *Lanes) Stamp(op *engine.Op, key, value []byte, queue int32) (seq int64) {
+	if l.account == nil {
+		return 0
+	}
+	stamp := ledger.Stamp{
+		Run: l.run, Seq: l.account.Next(queue, 1), Due: l.shard.Started().UnixNano() + int64(op.Due),
+		Producer: l.account.Number(), Partition: queue, Warmup: op.Warmup(),
+	}
+	stamp.Put(value, ledger.Around{Key: key})
+	return stamp.Seq
+}
+
+// Acknowledge reports that the system took a message, by an answer at that time from the start of the run.
+func (l *Lanes) Acknowledge(op *engine.Op, queue int32, seq int64, at time.Duration) {
+	if !op.Acknowledge(queue, at) {
+		return
+	}
+	l.acked[queue].Add(1)
+	if l.account != nil {
+		l.mu.Lock()
+		l.account.Acknowledged(queue, seq, 1, -1)
+		l.mu.Unlock()
+	}
+}
+
+// Fail reports that a message was given up, with the name of an error.
+func (l *Lanes) Fail(op *engine.Op, queue int32, seq int64, code string) {
+	if op.Fail(queue, code) && l.account != nil {
+		l.mu.Lock()
+		l.account.Failed(queue, seq, 1)
+		l.mu.Unlock()
+	}
+}

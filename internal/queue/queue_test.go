@@ -1,0 +1,172 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// queues are message queues in memory, which can lose a message or deliver one twice.
+type queues struct {
+	*Accounts
+	*Arrivals
+	plan plan.Plan
+
+	queueMu sync.Mutex
+	waiting [][]Message
+	sent    int
+	lose    int // the number of the message that is acknowledged and dropped; -1: none
+	twice   int // the number of the one that is delivered again, marked; -1: none
+}
+
+func (q *queues) backlog(context.Context) ([]int64, error) {
+	q.queueMu.Lock()
+	defer q.queueMu.Unlock()
+	var n []int64
+	for _, w := range q.waiting {
+		n = append(n, int64(len(w)))
+	}
+	return n, nil
+}
+
+type writer struct {
+	*queues
+	*Lanes
+}
+
+func (q *queues) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
+	return &writer{q, q.Add(s)}, nil
+}
+
+func (w *writer) OpRecords() int { return 1 }
+
+func (w *writer) Do(op *engine.Op) bool {
+	value := make([]byte, 100)
+	at := w.Choose(nil)
+	seq := w.Stamp(op, nil, value, at)
+	op.Bytes = len(value)
+	w.queueMu.Lock()
+	defer w.queueMu.Unlock()
+	if w.sent != w.lose {
+		w.waiting[at] = append(w.waiting[at], Message{Queue: at, Value: value})
+	}
+	if w.sent == w.twice {
+		w.waiting[at] = append(w.waiting[at], Message{Queue: at, Value: value, Redelivered: true})
+	}
+	w.sent++
+	w.Acknowledge(op, at, seq, op.Sent)
+	return false
+}
+
+func (w *writer) Place(*engine.Op) int32      { return -1 }
+func (w *writer) Flush(context.Context) error { return nil }
+func (w *writer) Close() error                { return nil }
+
+type taker struct {
+	*queues
+	shard *engine.Shard
+}
+
+func (q *queues) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader, error) {
+	return &taker{q, s}, nil
+}
+
+func (r *taker) Read(ctx context.Context, _ int, _ time.Duration) (int, error) {
+	r.queueMu.Lock()
+	got := slices.Concat(r.waiting...)
+	for i := range r.waiting {
+		r.waiting[i] = nil
+	}
+	r.queueMu.Unlock()
+	if len(got) > 0 {
+		r.shard.Working()
+		r.Count(r.shard, 0, got)
+		return len(got), nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Millisecond):
+	}
+	return 0, nil
+}
+
+func (r *taker) Flush(context.Context) {}
+func (r *taker) Close() error          { return nil }
+
+type adding struct{ stats.Window }
+
+func (s *adding) Observe(windows []stats.Window) {
+	for _, w := range windows {
+		s.Add(&w)
+	}
+}
+
+// through sends 1000 messages through the queues, and returns what was counted and what became of them.
+func through(t *testing.T, lose, twice int) (stats.Window, ledger.Verdict) {
+	t.Helper()
+	p := plan.Plan{
+		Command: plan.Roundtrip, Engine: plan.Client, URL: "amqp://localhost:5672", Topic: plan.Topic{Name: "t"}, Producers: 1, Verify: true,
+		Load:    plan.Load{Rate: plan.Unlimited, Records: 1000, Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys, Stamp: true},
+		Read:    plan.Read{Consumers: 1, Commit: plan.CommitAuto},
+	}
+	const run = 42
+	book := &ledger.Book{Run: run, Topic: "t", SameTopic: true}
+	q := &queues{Accounts: NewAccounts(&p, run, 3), plan: p, waiting: make([][]Message, 3), lose: lose, twice: twice}
+	q.Arrivals = NewArrivals(Options{Plan: p, Queues: 3, Run: run, Book: book, Written: q.Acked, Backlog: q.backlog})
+	var total adding
+	if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: q, Read: q}, engine.Options{Sources: []engine.Source{q.Arrivals}}, &total); err != nil {
+		t.Fatal(err)
+	}
+	book.Lanes = q.Lanes()
+	readers, err := q.Readers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total.Window, book.Verify(readers...)
+}
+
+func TestEveryMessageOfQueuesIsAccountedFor(t *testing.T) {
+	w, v := through(t, -1, -1)
+	if w.Acknowledged != 1000 || w.Consumed != 1000 || w.EndToEnd.Count() != 1000 || w.ConsumerLag != 0 {
+		t.Errorf("%d acknowledged, %d read, %d timed, lag %d", w.Acknowledged, w.Consumed, w.EndToEnd.Count(), w.ConsumerLag)
+	}
+	if v.AcknowledgedRead != 1000 || v.Lost+v.Duplicated+v.Reordered+v.Redelivered+v.Unchecked > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestAMessageThatLeftItsQueueBehindKtsBackIsLost(t *testing.T) {
+	if _, v := through(t, 500, -1); v.Lost != 1 || v.AcknowledgedRead != 999 {
+		t.Errorf("%+v", v)
+	}
+	if _, v := through(t, 999, -1); v.Lost != 1 { // the last one too
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestAMessageThatIsMarkedAsDeliveredBeforeIsNoDuplicate(t *testing.T) {
+	if _, v := through(t, -1, 500); v.Redelivered != 1 || v.Duplicated != 0 || v.AcknowledgedRead != 1000 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestASettingThatASystemDoesNotHaveIsRefusedByName(t *testing.T) {
+	given := map[string]plan.Given{"linger.ms": {Value: "5", Source: "--linger"}, "acks": {Value: "all", Source: "--acks"}, "no.such": {Value: "1", Source: "f:3"}}
+	err := Refuse("RabbitMQ", given, []string{"acks"}, map[string]string{"linger.ms": "messages go one by one"})
+	if err == nil || !strings.Contains(err.Error(), "linger.ms (from --linger): RabbitMQ does not have it: messages go one by one") ||
+		!strings.Contains(err.Error(), "no.such (from f:3)") || strings.Contains(err.Error(), "acks") {
+		t.Errorf("%v", err)
+	}
+	if err := Refuse("RabbitMQ", nil, nil, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,147 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// dialTimeout is how long each step of a connection's beginning may take.
+const dialTimeout = 10 * time.Second
+
+// link is one connection.
+type link struct {
+	*amqp.Connection
+	pipe *pipe
+	host string
+}
+
+// connect connects to one node. name is what the server lists the connection by.
+func (s *System) connect(ctx context.Context, host, name string) (*link, error) {
+	conn, err := s.dial(ctx, host, s.tls)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{pipe: newPipe(conn), host: host}
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(name)
+	l.Connection, err = amqp.Open(l.pipe, amqp.Config{
+		SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
+		Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: 128 << 10, Properties: properties, Locale: "en_US",
+	})
+	if err != nil {
+		_ = l.pipe.Close() // err says more
+		return nil, fmt.Errorf("connect to %s: %w", host, explain(err))
+	}
+	l.pipe.patience.Store(int64(3 * heartbeat))
+	return l, nil
+}
+
+// dial connects to an address, by TLS if so asked.
+func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+	if err != nil || !secure {
+		return conn, err
+	}
+	name, _, _ := net.SplitHostPort(host) // it was checked
+	config, err := s.access.TLS(name)
+	if err != nil {
+		_ = conn.Close() // err says more
+		return nil, err
+	}
+	if config == nil { // the URL asks for no TLS, and that of the management API does
+		config = &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	}
+	client := tls.Client(conn, config)
+	if err := client.HandshakeContext(ctx); err != nil {
+		_ = conn.Close() // err says more
+		return nil, fmt.Errorf("connect to %s by TLS: %w", host, err)
+	}
+	return client, nil
+}
+
+// endTimeout is how long a server may take to end a connection.
+const endTimeout = time.Second
+
+// end closes the connection in order. It does not wait for a server that hangs.
+func (l *link) end() {
+	timer := time.AfterFunc(endTimeout, func() { _ = l.pipe.Close() })
+	defer timer.Stop()
+	_ = l.Close() // it may be lost already
+	_ = l.pipe.Close()
+}
+
+// explain adds what to do about an error of the server.
+func explain(err error) error {
+	var e *amqp.Error
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Code == amqp.AccessRefused:
+		return fmt.Errorf("%w (the user is in --url, and url.password in the file of --command-config)", err)
+	case e.Server:
+		return fmt.Errorf("%s: %s", code(err), e.Reason)
+	}
+	return errors.New(e.Reason)
+}
+
+// lost is the code of a message whose connection was lost before its confirm.
+const lost = "client:connection lost"
+
+var errLost = errors.New("the connection was lost")
+
+// reason returns why a channel or connection ended. The client does not say it if writing failed before reading did.
+func reason(e *amqp.Error) error {
+	if e == nil {
+		return errLost
+	}
+	return e
+}
+
+// code returns the name of the server's reason to end a channel or a connection.
+func code(err error) string {
+	var e *amqp.Error
+	if !errors.As(err, &e) || !e.Server {
+		return lost
+	}
+	if name, ok := replies[e.Code]; ok {
+		return name
+	}
+	return fmt.Sprintf("AMQP_%d", e.Code)
+}
+
+// replies are the reply codes of AMQP 0-9-1.
+var replies = map[int]string{
+	311: "CONTENT_TOO_LARGE", 313: "NO_CONSUMERS", 320: "CONNECTION_FORCED", 402: "INVALID_PATH", 403: "ACCESS_REFUSED",
+	404: "NOT_FOUND", 405: "RESOURCE_LOCKED", 406: "PRECONDITION_FAILED", 501: "FRAME_ERROR", 502: "SYNTAX_ERROR",
+	503: "COMMAND_INVALID", 504: "CHANNEL_ERROR", 505: "UNEXPECTED_FRAME", 506: "RESOURCE_ERROR", 530: "NOT_ALLOWED",
+	540: "NOT_IMPLEMENTED", 541: "INTERNAL_ERROR",
+}
+
+// backOff is the wait before another attempt to connect.
+type backOff time.Duration
+
+const (
+	firstWait   = 100 * time.Millisecond
+	longestWait = 2 * time.Second
+)
+
+// wait waits, each time longer. It reports whether ctx goes on.
+func (b *backOff) wait(ctx context.Context) bool {
+	*b = min(max(*b*2, backOff(firstWait)), backOff(longestWait))
+	timer := time.NewTimer(time.Duration(*b))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

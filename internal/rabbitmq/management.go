@@ -1,0 +1,160 @@
+package rabbitmq
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// management is the HTTP API of the management plugin, which knows of nodes and of the members of queues.
+type management struct {
+	system *System
+	client http.Client
+	urls   []string // of the nodes
+	at     int      // the one that answered last
+}
+
+// managementTimeout is how long an answer may take.
+const managementTimeout = 3 * time.Second
+
+// newManagement returns the API that the URL names.
+func (s *System) newManagement() *management {
+	transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) }}
+	m := &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport}}
+	m.urls = []string{s.admin}
+	return m
+}
+
+// get asks for what is at a path, the node that answered last first.
+func (m *management) get(ctx context.Context, path string, into any) (err error) {
+	for range m.urls {
+		if err = m.ask(ctx, m.urls[m.at]+"/api/"+path, into); err == nil {
+			return nil
+		}
+		m.at = (m.at + 1) % len(m.urls)
+	}
+	return err
+}
+
+// maxAnswer bounds the memory of an answer.
+const maxAnswer = 16 << 20
+
+func (m *management) ask(ctx context.Context, at string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	r.SetBasicAuth(m.system.user, m.system.access.Password.Reveal())
+	answer, err := m.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // all of it was read
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", at, answer.Status)
+	}
+	return json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into)
+}
+
+// describe completes a cluster with its nodes, whose names are their racks. It notes where they and their APIs listen.
+func (m *management) describe(ctx context.Context, c *result.Cluster) error {
+	var overview struct {
+		Listeners []struct {
+			Node, Protocol string
+			IP             string `json:"ip_address"`
+			Port           int
+		}
+	}
+	if err := m.get(ctx, "overview", &overview); err != nil {
+		return err
+	}
+	running, err := m.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	at := make(map[string]string) // by node and protocol
+	for _, l := range overview.Listeners {
+		host := l.IP
+		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+			_, host, _ = strings.Cut(l.Node, "@")
+		}
+		at[l.Node+" "+l.Protocol] = net.JoinHostPort(host, strconv.Itoa(l.Port))
+	}
+	amqp, http := "amqp", "http"
+	if m.system.tls {
+		amqp, http = "amqp/ssl", "https"
+	}
+	for name := range running {
+		c.Brokers = append(c.Brokers, result.Broker{Rack: name, Addr: at[name+" "+amqp]})
+		if api := at[name+" "+http]; api != "" && !slices.Contains(m.urls, http+"://"+api) {
+			m.urls = append(m.urls, http+"://"+api)
+		}
+	}
+	slices.SortFunc(c.Brokers, func(a, b result.Broker) int { return strings.Compare(a.Rack, b.Rack) })
+	for i := range c.Brokers {
+		c.Brokers[i].ID = int32(i) + 1
+	}
+	return nil
+}
+
+// nodes returns which nodes run.
+func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
+	var all []struct {
+		Name    string
+		Running bool
+	}
+	err := m.get(ctx, "nodes?columns=name,running", &all)
+	running := make(map[string]bool)
+	for _, n := range all {
+		running[n.Name] = n.Running
+	}
+	return running, err
+}
+
+// describeQueues completes a topic with the members, leaders and arguments of its queues.
+func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) error {
+	name := url.QueryEscape("^" + regexp.QuoteMeta(t.Name) + "-[0-9]+$")
+	for at, pages := 1, 1; at <= pages; at++ {
+		var page struct {
+			Pages int `json:"page_count"`
+			Items []struct {
+				Name, Node, Leader string
+				Members            []string
+				Arguments          map[string]any
+			}
+		}
+		path := fmt.Sprintf("queues/%s?page=%d&page_size=500&use_regex=true&name=%s&columns=name,node,leader,members,arguments", url.PathEscape(m.system.vhost), at, name)
+		if err := m.get(ctx, path, &page); err != nil {
+			return err
+		}
+		pages = page.Pages
+		for _, q := range page.Items {
+			number, err := strconv.ParseInt(q.Name[len(t.Name)+1:], 10, 32)
+			if err != nil {
+				continue // more digits than a queue of kt has
+			}
+			if q.Leader == "" {
+				q.Leader = q.Node // of a classic queue
+			}
+			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == q.Leader }); n >= 0 {
+				t.Leaders[int32(number)] = nodes[n].ID
+			}
+			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members))
+			for k, v := range q.Arguments {
+				t.Configs[k] = fmt.Sprint(v)
+			}
+		}
+	}
+	return nil
+}

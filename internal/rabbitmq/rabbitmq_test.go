@@ -1,0 +1,254 @@
+package rabbitmq
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func testPlan(change func(*plan.Plan)) *plan.Plan {
+	p := &plan.Plan{
+		Command: plan.Roundtrip, Engine: plan.Client, URL: "amqp://kt@localhost/", Topic: plan.Topic{Name: "t"}, Producers: 1,
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys},
+		Read:    plan.Read{Consumers: 1, Commit: plan.CommitNone, From: plan.From{Latest: true}},
+	}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func TestTheURLSaysWhereAndWhoAndWhichVirtualHost(t *testing.T) {
+	for url, want := range map[string]string{
+		"amqp://localhost":                     "guest / localhost:5672 false",
+		"amqp://kt@localhost/":                 "kt / localhost:5672 false",
+		"amqps://a%40b@rabbit:25003/some%2Fvh": "a@b some/vh rabbit:25003 true",
+	} {
+		s, _, err := New(testPlan(func(p *plan.Plan) { p.URL = url }), nil, nil, queue.Access{})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if got := fmt.Sprintln(s.user, s.vhost, s.hosts[0], s.tls); got != want+"\n" {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
+
+func TestWhatRabbitMQDoesNotHaveIsRefusedByName(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		change             func(*plan.Plan)
+		producer, consumer string
+		want               []string
+	}{
+		{name: "nothing is wrong"},
+		{name: "acks of one replica", producer: "acks=1", want: []string{"acks=1 (from test)", "write all or 0"}},
+		{name: "batches", producer: "linger.ms=5", want: []string{"linger.ms (from test)", "each message goes by itself"}},
+		{name: "transient messages", producer: "delivery.mode=transient"},
+		{name: "another mode", producer: "delivery.mode=2", want: []string{"delivery.mode=2 (from test)", "persistent or transient"}},
+		{name: "no timeout", producer: "delivery.timeout.ms=0", want: []string{"delivery.timeout.ms=0"}},
+		{name: "a group", consumer: "group.id=g", want: []string{"group.id (from test)", "share its messages"}},
+		{name: "automatic acknowledgement", consumer: "auto.ack=true"},
+		{name: "too large a prefetch", consumer: "prefetch.count=65536", want: []string{"prefetch.count=65536", "1 to 65535"}},
+		{name: "an offset", change: func(p *plan.Plan) { p.Read.From = plan.From{HasOffset: true, Offset: 7} }, want: []string{"--from offset:7"}},
+		{name: "a setting of Kafka's topics", change: func(p *plan.Plan) { p.Topic.Configs = map[string]string{"retention.ms": "5"} }, want: []string{"--topic-config retention.ms", "x-message-ttl"}},
+		{name: "an argument of queues", change: func(p *plan.Plan) { p.Topic.Configs = map[string]string{"x-max-length": "5"} }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, err := New(testPlan(tc.change), given(tc.producer), given(tc.consumer), queue.Access{})
+			if (err != nil) != (len(tc.want) > 0) {
+				t.Fatalf("%v, want %q", err, tc.want)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+func given(property string) map[string]plan.Given {
+	name, value, ok := strings.Cut(property, "=")
+	if !ok {
+		return nil
+	}
+	return map[string]plan.Given{name: {Value: value, Source: "test"}}
+}
+
+func TestAnErrorHasTheNameOfItsReplyCode(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{&amqp.Error{Code: amqp.ConnectionForced, Server: true}, "CONNECTION_FORCED"},
+		{fmt.Errorf("publish: %w", &amqp.Error{Code: amqp.NotFound, Server: true}), "NOT_FOUND"},
+		{&amqp.Error{Code: 599, Server: true}, "AMQP_599"},
+		{&amqp.Error{Code: amqp.FrameError}, lost}, // the client's own
+		{reason(nil), lost},
+		{errors.New("reset by peer"), lost},
+	} {
+		if got := code(tc.err); got != tc.want {
+			t.Errorf("code(%v) = %s, want %s", tc.err, got, tc.want)
+		}
+	}
+}
+
+func TestMoreMembersThanOneMakeAQuorumQueue(t *testing.T) {
+	for _, tc := range []struct {
+		replicas int16
+		configs  map[string]string
+		want     amqp.Table
+	}{
+		{0, nil, amqp.Table{}},
+		{1, nil, amqp.Table{}},
+		{3, nil, amqp.Table{"x-queue-type": "quorum", "x-quorum-initial-group-size": int64(3)}},
+		{1, map[string]string{"x-queue-type": "quorum"}, amqp.Table{"x-queue-type": "quorum", "x-quorum-initial-group-size": int64(1)}},
+		{0, map[string]string{"x-max-length": "10", "x-single-active-consumer": "true"}, amqp.Table{"x-max-length": int64(10), "x-single-active-consumer": true}},
+	} {
+		got := arguments(&plan.Topic{ReplicationFactor: tc.replicas, Configs: tc.configs})
+		if fmt.Sprint(got) != fmt.Sprint(tc.want) {
+			t.Errorf("arguments(%d, %v) = %v, want %v", tc.replicas, tc.configs, got, tc.want)
+		}
+	}
+}
+
+func TestQueuesAreDealtOutToConsumers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		queues int
+		read   int
+		share  plan.Share
+		want   [][]int
+	}{
+		{"one reads all", 3, 1, plan.Share{}, [][]int{{0, 1, 2}}},
+		{"two share them", 3, 2, plan.Share{}, [][]int{{0, 2}, {1}}},
+		{"more than queues", 2, 3, plan.Share{}, [][]int{{0}, {1}, {0}}},
+		{"the second of two processes", 4, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int{{1, 3}}},
+		{"queues of its own", 4, 1, plan.Share{Slot: 1, Slots: 2, Consumer: 1, Consumers: 2}, [][]int{{1, 3}}},
+	} {
+		c := &consumer{session: &session{topic: result.Topic{Partitions: tc.queues}, plan: testPlan(func(p *plan.Plan) { p.Read.Consumers, p.Share = tc.read, tc.share })}}
+		for i, want := range tc.want {
+			if got := c.share(i); !slices.Equal(got, want) {
+				t.Errorf("%s: consumer %d of %d has queues %v, want %v", tc.name, i, tc.read, got, want)
+			}
+		}
+	}
+}
+
+// frame returns one frame of AMQP.
+func frame(kind byte, channel uint16, payload []byte) []byte {
+	b := binary.BigEndian.AppendUint16([]byte{kind}, channel)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(payload)))
+	return append(append(b, payload...), 0xCE)
+}
+
+func TestMessagesAreCountedHoweverTheirFramesComeInPieces(t *testing.T) {
+	deliver := append(binary.BigEndian.AppendUint32(nil, basicDeliver), "consumer tag and more"...)
+	ack := append(binary.BigEndian.AppendUint32(nil, basicAck), make([]byte, 9)...)
+	var stream []byte
+	for range 3 {
+		stream = append(stream, frame(8, 0, nil)...) // a heartbeat
+		stream = append(stream, frame(methodFrame, 1, deliver)...)
+		stream = append(stream, frame(2, 1, make([]byte, 20))...)
+		stream = append(stream, frame(3, 1, bytes.Repeat([]byte{1}, 100))...)
+		stream = append(stream, frame(methodFrame, 2, ack)...)
+	}
+	stream = append(stream, frame(methodFrame, 2, deliver)...)
+	for size := 1; size <= len(stream); size++ {
+		p := newPipe(nil)
+		for part := range slices.Chunk(stream, size) {
+			p.count(part)
+		}
+		if p.unread != 4 || p.arrived(1) != 3 || p.arrived(2) != 1 {
+			t.Fatalf("in pieces of %d bytes: %d messages, %d and %d by channel; want 4, 3 and 1", size, p.unread, p.arrived(1), p.arrived(2))
+		}
+	}
+}
+
+func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
+	for _, size := range []int{0, 1, 100, 4096 - 8, 4096, 10_000} {
+		m := publication{exchange: "t", key: "7", mandatory: true, mode: 2, correlationID: []byte("key"), id: []byte("42"), body: bytes.Repeat([]byte("x"), size)}
+		b := m.append(nil, 1, 4096)
+		kinds, body := "", 0
+		for len(b) > 0 {
+			n := int(binary.BigEndian.Uint32(b[3:]))
+			if n+8 > 4096 || b[7+n] != frameEnd {
+				t.Fatalf("%d bytes: a frame of %d bytes ends with %x", size, n, b[7+n])
+			}
+			switch payload := b[7 : 7+n]; b[0] {
+			case headerFrame:
+				if got := messageID(payload); got != "42" {
+					t.Errorf("%d bytes: message id %q, want 42", size, got)
+				}
+			case bodyFrame:
+				body += n
+			}
+			kinds += fmt.Sprint(b[0])
+			b = b[8+n:]
+		}
+		if body != size || !strings.HasPrefix(kinds, "12") || strings.Trim(kinds[2:], "3") != "" {
+			t.Errorf("%d bytes: frames %s with %d bytes", size, kinds, body)
+		}
+	}
+}
+
+// confirmed is a server's word on messages that a pipe passed on.
+func confirmed(method uint32, tag uint64, bits byte) []byte {
+	payload := binary.BigEndian.AppendUint32(nil, method)
+	return frame(methodFrame, 1, append(binary.BigEndian.AppendUint64(payload, tag), bits))
+}
+
+// With confirms of several messages behind a negative one, the negative one keeps counting.
+func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
+	properties := append(make([]byte, 12), 0x14, 0x80, 2, 3, 'k', 'e', 'y', 1, '4') // delivery mode, correlation id, message id
+	returned := append(binary.BigEndian.AppendUint32(nil, basicReturn), make([]byte, 20)...)
+	var stream []byte
+	stream = append(stream, confirmed(basicNack, 3, 0)...)
+	stream = append(stream, frame(methodFrame, 1, returned)...)
+	stream = append(stream, frame(headerFrame, 1, properties)...)
+	stream = append(stream, frame(3, 1, []byte("body"))...)
+	stream = append(stream, confirmed(basicAck, 5, 1)...)
+	want := "3 false false; returned 4; 5 true true; "
+	for size := 1; size <= len(stream); size++ {
+		got := ""
+		p := newPipe(nil)
+		p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
+		p.returned = func(id string) { got += fmt.Sprintf("returned %s; ", id) }
+		for part := range slices.Chunk(stream, size) {
+			p.count(part)
+		}
+		if got != want {
+			t.Fatalf("in pieces of %d bytes: %q, want %q", size, got, want)
+		}
+	}
+}
+
+func TestAPipeThatIsHeldWritesAllAtOnce(t *testing.T) {
+	ours, theirs := net.Pipe()
+	p := newPipe(ours)
+	defer func() { _ = p.Close() }()
+	p.hold()
+	for _, part := range []string{"one ", "two ", "three"} {
+		if _, err := p.Write([]byte(part)); err != nil { // without a reader it would wait
+			t.Fatal(err)
+		}
+	}
+	go func() { _ = p.flush() }()
+	b := make([]byte, 100)
+	if n, err := theirs.Read(b); err != nil || string(b[:n]) != "one two three" {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+}

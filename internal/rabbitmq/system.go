@@ -1,0 +1,212 @@
+package rabbitmq
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// System is RabbitMQ, with the settings of the clients of one plan. New makes it.
+type System struct {
+	user, vhost string
+	tls         bool
+	hosts       []string // with their ports; the first one is that of the URL
+	admin       string   // URL of the management API
+	access      queue.Access
+	settings    settings
+	values      *payload.Values // nil: the plan writes nothing
+}
+
+var _ run.System = (*System)(nil)
+
+// New checks a plan and the properties of its clients, and makes what its messages hold. It completes
+// the plan with what a payload file says.
+func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Access) (*System, []string, error) {
+	u, err := plan.ParseURL(p.URL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--url: %w", err)
+	}
+	s := &System{access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: plan.Admin(u, "15672", "15671"), user: u.User.Username(), vhost: strings.TrimPrefix(u.Path, "/")}
+	s.user, s.vhost = cmp.Or(s.user, "guest"), cmp.Or(s.vhost, "/") // as RabbitMQ's own tools
+	var bad, worse error
+	if p.Writes() {
+		if p.Verify && !p.Payload.Stamp {
+			p.Payload.Stamp = true
+			err = p.Validate()
+		}
+		s.values, bad = payload.MakeValues(p)
+		s.settings.producer, worse = s.settings.set(producerProperties, producer)
+	}
+	err = errors.Join(err, bad, worse, fits(p))
+	if p.Reads() {
+		s.settings.consumer, bad = s.settings.set(consumerProperties, consumer)
+		err = errors.Join(err, bad)
+	}
+	return s, nil, err
+}
+
+// Describe completes a header with the settings of the clients.
+func (s *System) Describe(h *result.Header) {
+	h.Config, h.ConsumerConfig = s.settings.producer, s.settings.consumer
+}
+
+// Connect reaches a node, and finds or makes the exchange and the queues of the plan.
+func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
+	c := &session{System: s, plan: p, options: o, management: s.newManagement(), gone: make(map[string]bool)}
+	err := c.look(ctx)
+	if err == nil {
+		err = c.prepare(ctx)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// session is a cluster, an exchange and its queues, for one run.
+type session struct {
+	*System
+	plan       *plan.Plan
+	options    run.Options
+	management *management // nil: it does not answer
+	cluster    result.Cluster
+	topic      result.Topic
+	queues     []string // by partition
+	keys       []string // their routing keys
+	made       int      // queues that this run made
+
+	write *producer // nil: nobody writes
+	read  *consumer // nil: nobody reads
+
+	asking sync.Mutex // guards admin and tries
+	admin  *link      // for questions; nil: there is none
+	tries  int        // to connect it
+
+	mu      sync.Mutex      // guards the rest
+	gone    map[string]bool // hosts, while connections to them are lost
+	blocked int             // connections
+}
+
+// look connects, and asks what there is of a cluster.
+func (s *session) look(ctx context.Context) error {
+	ch, err := s.channel(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ch.Close() }() // it was of no use
+	version, _ := s.admin.Properties["version"].(string)
+	name, _ := s.admin.Properties["cluster_name"].(string)
+	s.cluster = result.Cluster{ID: name, Version: "RabbitMQ " + version, Controller: -1}
+	if err := s.management.describe(ctx, &s.cluster); err != nil {
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("the management API does not answer (%v): nodes and leaders of queues are not watched; ?admin=http://HOST:PORT behind --url says where it is", err)})
+		s.management = nil
+		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
+		return nil
+	}
+	for _, b := range s.cluster.Brokers {
+		if b.Addr != "" && !slices.Contains(s.hosts, b.Addr) {
+			s.hosts = append(s.hosts, b.Addr)
+		}
+	}
+	return nil
+}
+
+// Describe completes a header with the settings, the cluster and the queues.
+func (s *session) Describe(h *result.Header) {
+	s.System.Describe(h)
+	h.Environment.Cluster, h.Environment.Topic = s.cluster, s.topic
+}
+
+// NewBook opens the account of the records of this run.
+func (s *session) NewBook(context.Context) (*ledger.Book, error) {
+	acks := "all"
+	if !s.settings.confirms {
+		acks = "0"
+	}
+	return &ledger.Book{Topic: s.topic.Name, SameTopic: true, Acks: acks}, nil
+}
+
+// Open makes the drivers and the sources beside them.
+func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
+	var id uint64
+	if book != nil && s.plan.Writes() {
+		id = book.Run
+	}
+	if s.plan.Writes() {
+		s.write = &producer{session: s, Accounts: queue.NewAccounts(s.plan, id, s.topic.Partitions)}
+		c.Send, c.Limits = s.write, s.limits()
+	}
+	if s.plan.Reads() {
+		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Backlog: s.backlog}
+		if s.plan.Verify {
+			o.Book = book
+		}
+		if s.write != nil {
+			o.Written = s.write.Acked
+		}
+		s.read = &consumer{session: s, Arrivals: queue.NewArrivals(o)}
+		c.Read = s.read
+		c.Sources = append(c.Sources, s.read.Arrivals)
+	}
+	if s.options.Watch && s.management != nil {
+		c.Sources = append(c.Sources, &watcher{session: s})
+	}
+	return c, nil
+}
+
+// unlimitedRecords is how many messages may be unconfirmed where no rate says it: enough for all
+// queues to be busy, and few enough that waiting in kt is no great part of the time.
+const unlimitedRecords = 2000
+
+func (s *session) limits() engine.Options {
+	o := engine.Options{
+		BufferBytes: s.settings.bufferMemory, BufferRecords: engine.DefaultBufferRecords,
+		DrainTimeout: s.settings.deliveryTimeout + 5*time.Second,
+	}
+	if s.plan.Load.Rate.IsUnlimited() {
+		o.BufferRecords = unlimitedRecords
+	}
+	return o
+}
+
+// Close frees the connection.
+func (s *session) Close() {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	if s.admin != nil {
+		s.admin.end()
+		s.admin = nil
+	}
+}
+
+// channel opens a channel for one question, because a question about what is not there ends it.
+func (s *session) channel(ctx context.Context) (*amqp.Channel, error) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	if s.admin == nil || s.admin.IsClosed() {
+		host := s.hosts[s.tries%len(s.hosts)]
+		s.tries++
+		var err error
+		if s.admin, err = s.connect(ctx, host, "kt"); err != nil {
+			s.admin = nil
+			return nil, err
+		}
+	}
+	return s.admin.Channel()
+}

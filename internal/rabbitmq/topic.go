@@ -1,0 +1,199 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+func misfit(format string, args ...any) error {
+	return &run.MisfitError{Err: fmt.Errorf(format, args...)}
+}
+
+// queueName returns the name of the queue of a partition.
+func queueName(topic string, partition int) string { return topic + "-" + strconv.Itoa(partition) }
+
+// prepare finds the exchange and the queues of the plan, or makes them if it writes.
+func (s *session) prepare(ctx context.Context) error {
+	t := &s.plan.Topic
+	s.topic = result.Topic{Name: t.Name, Leaders: map[int32]int32{}, ReplicationFactor: 1, Configs: map[string]string{}}
+	exchange, err := s.finds(ctx, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+	})
+	if err != nil {
+		return err
+	}
+	found := true
+	for n := 0; found; n++ {
+		if found, err = s.finds(ctx, func(ch *amqp.Channel) error { return inspect(ch, queueName(t.Name, n), nil) }); err != nil {
+			return err
+		}
+		if found {
+			s.topic.Partitions++
+		}
+	}
+	have, want := s.topic.Partitions, int(t.Partitions)
+	switch {
+	case have > 0 && !exchange:
+		return misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", queueName(t.Name, 0), t.Name)
+	case exchange && have == 0:
+		return misfit("exchange %s is there, and no queue %s: kt adds nothing to what it did not make; name another --topic", t.Name, queueName(t.Name, 0))
+	case have == 0 && !s.plan.Writes():
+		return &run.MisfitError{Err: fmt.Errorf("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)}
+	case want > 0 && have > 0 && want != have:
+		return misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
+	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
+		return misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
+	}
+	if have == 0 {
+		s.topic.Partitions = max(1, want)
+	}
+	for n := range s.topic.Partitions {
+		s.queues, s.keys = append(s.queues, queueName(t.Name, n)), append(s.keys, strconv.Itoa(n))
+	}
+	if have == 0 {
+		if err := s.create(ctx); err != nil {
+			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
+		}
+	}
+	if s.management != nil { // if it knows nothing now, it is asked again
+		_ = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers)
+	}
+	if n := int(t.ReplicationFactor); have > 0 && n > 0 && n != s.topic.ReplicationFactor {
+		return misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
+	}
+	return nil
+}
+
+// finds reports whether something that is asked for passively is there.
+func (s *session) finds(ctx context.Context, ask func(*amqp.Channel) error) (bool, error) {
+	ch, err := s.channel(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = ask(ch)
+	var e *amqp.Error
+	switch {
+	case err == nil:
+		return true, ch.Close()
+	case errors.As(err, &e) && e.Code == amqp.NotFound:
+		return false, nil
+	}
+	return false, fmt.Errorf("look up %s: %w", s.plan.Topic.Name, explain(err))
+}
+
+// inspect asks for the messages of a queue that wait.
+func inspect(ch *amqp.Channel, name string, ready *int64) error {
+	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+	if err == nil && ready != nil {
+		*ready = int64(q.Messages)
+	}
+	return err
+}
+
+// create makes the exchange and the queues, with their leaders on the nodes in turn: each is on the node that it is declared at.
+func (s *session) create(ctx context.Context) error {
+	t := &s.plan.Topic
+	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
+		return misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
+	}
+	s.topic.Created = true
+	args := arguments(t)
+	var links []*link
+	defer func() {
+		for _, l := range links {
+			l.end()
+		}
+	}()
+	for _, host := range s.hosts {
+		if l, err := s.connect(ctx, host, "kt"); err == nil { // it was told if not
+			links = append(links, l)
+		}
+	}
+	for n, name := range s.queues {
+		if len(links) == 0 {
+			return errors.New("no node answers any more")
+		}
+		ch, err := links[n%len(links)].Channel()
+		if err == nil && n == 0 {
+			err = ch.ExchangeDeclare(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+		}
+		if err == nil {
+			_, err = ch.QueueDeclare(name, true, false, false, false, args)
+		}
+		if err == nil {
+			err = ch.QueueBind(name, s.keys[n], t.Name, false, nil)
+		}
+		if err != nil {
+			return misfit("create queue %s: %w", name, explain(err))
+		}
+		s.made++
+		_ = ch.Close() // all was answered
+	}
+	s.topic.ReplicationFactor = max(1, int(t.ReplicationFactor))
+	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s (queues %d, members %d)", t.Name, s.topic.Partitions, s.topic.ReplicationFactor)})
+	return nil
+}
+
+// arguments returns the arguments of the queues. More than one member has only a quorum queue.
+func arguments(t *plan.Topic) amqp.Table {
+	args := make(amqp.Table)
+	for name, value := range t.Configs {
+		switch n, err := strconv.ParseInt(value, 10, 64); {
+		case err == nil:
+			args[name] = n
+		case value == "true" || value == "false":
+			args[name] = value == "true"
+		default:
+			args[name] = value
+		}
+	}
+	if n := t.ReplicationFactor; n > 1 && args["x-queue-type"] == nil {
+		args["x-queue-type"] = "quorum"
+	}
+	if n := t.ReplicationFactor; n > 0 && args["x-queue-type"] == "quorum" {
+		args["x-quorum-initial-group-size"] = int64(n)
+	}
+	return args
+}
+
+// Delete deletes the exchange and the queues that were made for the load.
+func (s *session) Delete(ctx context.Context) (err error) {
+	if !s.topic.Created {
+		return nil
+	}
+	for _, name := range s.queues[:s.made] {
+		_, bad := s.finds(ctx, func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete(name, false, false, false)
+			return err
+		})
+		err = errors.Join(err, bad)
+	}
+	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
+	return errors.Join(err, bad)
+}
+
+// backlog returns how many messages of each queue wait: those in the queue, and those on their way to the consumers
+// of this process.
+func (s *session) backlog(ctx context.Context) ([]int64, error) {
+	ch, err := s.channel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting := make([]int64, len(s.queues))
+	for i, name := range s.queues {
+		if err := inspect(ch, name, &waiting[i]); err != nil {
+			return nil, fmt.Errorf("ask for the messages of queue %s: %w", name, explain(err))
+		}
+		waiting[i] += s.read.onTheirWay(i)
+	}
+	return waiting, ch.Close()
+}
