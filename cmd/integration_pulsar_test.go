@@ -88,7 +88,6 @@ func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
 }
 
 func TestLoadsOnPulsar(t *testing.T) {
-	t.Parallel()
 	p := startPulsar(t, "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")
 
 	t.Run("Pulsar counts what kt counts, and what is taken from a subscription is missed", func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 // One load on Kafka, RabbitMQ and Pulsar, by the named studies in their shortest form.
 func TestThreeSystemsAreCompared(t *testing.T) {
-	t.Parallel()
 	k, r, p := startCluster(t, 1), startRabbit(t), startPulsar(t)
 	short := []string{
 		"--set", "kafka=kafka://" + k.brokers, "--set", "rabbitmq=" + r.url, "--set", "pulsar=" + p.url, "--set", "command-config=" + r.config,
