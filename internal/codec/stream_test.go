@@ -9,41 +9,56 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// onDemand is a connection whose sender writes when the reader asks for more.
+type onDemand struct {
+	sent  bytes.Buffer
+	send  func()
+	times int
+}
+
+func (o *onDemand) Read(b []byte) (int, error) {
+	if o.sent.Len() == 0 {
+		o.times++
+		o.send()
+	}
+	return o.sent.Read(b)
+}
+
 func TestAStreamIsReadUpToEachFlush(t *testing.T) {
-	in, out := io.Pipe()
-	w, err := NewStreamWriter(out)
+	const seconds = 3
+	second := strings.Repeat(`{"window":{}}`+"\n", 20_000) // more than the window
+	var from onDemand
+	w, err := NewStreamWriter(&from.sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewStreamReader(in)
+	from.send = func() {
+		if from.times > seconds {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		if _, err := io.WriteString(w, second); err != nil {
+			t.Error(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Error(err)
+		}
+	}
+	r, err := NewStreamReader(&from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	second := strings.Repeat(`{"window":{}}`+"\n", 20_000) // more than the window
-	sent := make(chan error, 1)
-	for range 3 {
-		go func() {
-			_, err := io.WriteString(w, second)
-			if err == nil {
-				err = w.Flush()
-			}
-			sent <- err
-		}()
+	for n := 1; n <= seconds; n++ {
 		got := make([]byte, len(second))
-		if _, err := io.ReadFull(r, got); err != nil || string(got) != second {
-			t.Fatalf("read %d bytes of a second, %v", len(got), err)
-		}
-		if err := <-sent; err != nil {
-			t.Fatal(err)
+		if _, err := io.ReadFull(r, got); err != nil || string(got) != second || from.times != n {
+			t.Fatalf("read %d bytes of second %d after %d were sent, %v", len(got), n, from.times, err)
 		}
 	}
-	go func() { sent <- w.Close(); _ = out.Close() }()
 	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
 		t.Errorf("%d bytes and %v after the end", len(rest), err)
-	}
-	if err := <-sent; err != nil {
-		t.Error(err)
 	}
 }
 
