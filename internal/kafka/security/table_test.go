@@ -20,7 +20,9 @@ func TestTheTableIsThatOfKafka(t *testing.T) {
 		if p.Secret {
 			line += "secret"
 		}
-		got = append(got, line)
+		if p.Name != urlPassword { // the one that is kt's own
+			got = append(got, line)
+		}
 		if p.Kt == "" {
 			t.Errorf("%s: nothing says what kt does with it", p.Name)
 		}
