@@ -51,12 +51,15 @@ func newAdmin(s *System) (*admin, error) {
 	return a, nil
 }
 
-// follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token.
+// follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token: Go's client
+// would give it to other ports of the same host too, and over plain HTTP.
 func (a *admin) follow(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
 	}
-	if next.URL.Scheme == via[0].URL.Scheme && slices.Contains(a.known, next.URL.Host) {
+	next.Header.Del("Authorization")
+	first := via[0].URL
+	if next.URL.Scheme == first.Scheme && (next.URL.Host == first.Host || slices.Contains(a.known, next.URL.Host)) {
 		a.logIn(next)
 	}
 	return nil
