@@ -88,10 +88,11 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), p.send()
 }
 
-// Read gives the client what the server sent. It counts the messages in it.
+// Read gives the client what the server sent. It counts the messages in it. A message counts when it begins, so
+// one more than most has to fit: the rest of it may be what comes next.
 func (p *pipe) Read(b []byte) (int, error) {
 	p.reading.Lock()
-	for p.most > 0 && p.unread >= p.most && !p.closed {
+	for p.most > 0 && p.unread > p.most && !p.closed {
 		p.room.Wait()
 	}
 	p.reading.Unlock()
