@@ -200,11 +200,13 @@ func (s *session) channel(ctx context.Context) (*amqp.Channel, error) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	if s.admin == nil || s.admin.IsClosed() {
-		host := s.hosts[s.tries%len(s.hosts)]
-		s.tries++
-		var err error
-		if s.admin, err = s.connect(ctx, host, "kt"); err != nil {
-			s.admin = nil
+		err := s.anyNode(func() (err error) {
+			host := s.hosts[s.tries%len(s.hosts)]
+			s.tries++
+			s.admin, err = s.connect(ctx, host, "kt")
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
