@@ -93,8 +93,7 @@ func status(err error) int {
 	return 0
 }
 
-// do asks for a path below /admin/v2, with a body in JSON unless it is nil, and reads the answer into a value unless that
-// is nil.
+// do asks for a path, with a body in JSON, and reads the answer into a value. Both may be nil.
 func (a *admin) do(ctx context.Context, method, path string, body, into any) error {
 	var content io.Reader = http.NoBody
 	if body != nil {

@@ -127,9 +127,9 @@ const (
 	confirmSelect = 85<<16 | 10
 )
 
-// count looks at the beginnings of frames. So confirms count when they come, and each by itself: the
-// client gives them on in the order of their tags, and takes a negative one for a positive one if a confirm of
-// several messages comes behind it.
+// count looks at the beginnings of frames. So confirms count when they come, and each by itself. The client gives
+// them on in the order of their tags. It takes a negative one for a positive one if a confirm of several messages
+// comes behind it.
 func (p *pipe) count(b []byte) {
 	for len(b) > 0 {
 		if p.skip > 0 {

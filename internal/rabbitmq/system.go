@@ -170,8 +170,8 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	return c, nil
 }
 
-// unlimitedRecords is how many messages may be unconfirmed where no rate says it: enough for all
-// queues to be busy, and few enough that waiting in kt is no great part of the time.
+// unlimitedRecords is how many messages may be unconfirmed at an unlimited rate. It is enough for all queues to
+// be busy, and few enough that waiting in kt is no great part of the time.
 const unlimitedRecords = 2000
 
 func (s *session) limits() engine.Options {
