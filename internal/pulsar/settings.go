@@ -83,7 +83,7 @@ var consumerProperties = []property{
 		}
 		return nil
 	}},
-	{"enable.auto.commit", "true", "AckCumulative, AckID", func(_ *settings, v string) error {
+	{"enable.auto.commit", "true", "kt itself, by --commit", func(_ *settings, v string) error {
 		if v != "true" && v != "false" {
 			return errors.New("write true or false")
 		}
