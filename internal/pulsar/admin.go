@@ -51,12 +51,15 @@ func newAdmin(s *System) (*admin, error) {
 	return a, nil
 }
 
-// follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token.
+// follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token: Go's client
+// would give it to other ports of the same host too, and over plain HTTP.
 func (a *admin) follow(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
 	}
-	if next.URL.Scheme == via[0].URL.Scheme && slices.Contains(a.known, next.URL.Host) {
+	next.Header.Del("Authorization")
+	first := via[0].URL
+	if next.URL.Scheme == first.Scheme && (next.URL.Host == first.Host || slices.Contains(a.known, next.URL.Host)) {
 		a.logIn(next)
 	}
 	return nil
@@ -90,8 +93,7 @@ func status(err error) int {
 	return 0
 }
 
-// do asks for a path below /admin/v2, with a body in JSON unless it is nil, and reads the answer into a value unless that
-// is nil.
+// do asks for a path, with a body in JSON, and reads the answer into a value. Both may be nil.
 func (a *admin) do(ctx context.Context, method, path string, body, into any) error {
 	var content io.Reader = http.NoBody
 	if body != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/kt-bench/kt/internal/queue"
 )
 
 // position is the place of an entry in a partition.
@@ -40,11 +42,11 @@ func (e *ends) pass(group int, partition int32, id client.MessageID) {
 // known by their number. So reading is over at the last entry, or where a subscription has nothing left.
 func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	s := d.session
-	if s.plan.Writes() {
-		return d.Arrivals.SetEndOffsets(ctx)
-	}
 	if s.seen != nil {
 		return fmt.Errorf("where topic %s ends: %w; --num-records or --duration ends reading without the admin API", s.topic.Name, s.seen)
+	}
+	if s.plan.Writes() {
+		return d.Arrivals.SetEndOffsets(ctx)
 	}
 	names := s.paths()
 	d.ends = &ends{at: make([]position, len(names)), passed: make([]atomic.Bool, len(names)*max(1, s.plan.Read.Groups))}
@@ -55,7 +57,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	}
 	for g := range max(1, s.plan.Read.Groups) {
 		for i, path := range names {
-			if s.own != "" && !s.mine(int32(i)) { // nobody reads it here
+			if s.own != "" && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
 				d.ends.passed[g*len(names)+i].Store(true)
 				continue
 			}

@@ -157,7 +157,7 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
 	var id uint64
-	if book != nil {
+	if book != nil && s.plan.Writes() {
 		id = book.Run
 	}
 	if s.plan.Writes() {
@@ -171,7 +171,10 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 		c.Sources = append(c.Sources, newWatcher(s))
 	}
 	if s.plan.Reads() {
-		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Book: book, Backlog: s.backlog}
+		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Backlog: s.backlog}
+		if s.plan.Verify {
+			o.Book = book
+		}
 		if s.accounts != nil {
 			o.Written = s.accounts.Acked
 		}
@@ -212,7 +215,7 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	for g := range groups {
 		for i := range all {
 			switch {
-			case !s.mine(int32(i)): // another process counts it
+			case !queue.Mine(s.plan, int32(i)): // another process counts it
 			case all[i] == nil:
 				waiting[g*len(all)+i] = -1
 			default:
@@ -221,12 +224,6 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 		}
 	}
 	return waiting, nil
-}
-
-// mine reports whether a partition is this process's to read, of a load that several make.
-func (s *session) mine(partition int32) bool {
-	reader := s.plan.ReaderOf(partition)
-	return reader >= 0 && reader < s.plan.Read.Consumers
 }
 
 // stats returns what the brokers count, by partition; nil for those without an answer.
@@ -275,7 +272,11 @@ func (s *session) Delete(ctx context.Context) error {
 
 // Close deletes the subscription of a reading without a group.
 func (s *session) Close() {
-	if s.own == "" || s.seen != nil || s.topic.Partitions == 0 {
+	if s.own == "" || s.topic.Partitions == 0 {
+		return
+	}
+	if s.seen != nil {
+		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read: only the admin API deletes it", s.own, s.topic.Name)})
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout/4)

@@ -76,7 +76,19 @@ var producerProperties = []property{
 }
 
 var consumerProperties = []property{
-	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }}, // it is in the plan
+	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }}, // it is in the plan, as the next two
+	{"auto.offset.reset", "earliest", "SubscriptionInitialPosition", func(_ *settings, v string) error {
+		if v != "earliest" && v != "latest" {
+			return errors.New("a new subscription begins at earliest or latest")
+		}
+		return nil
+	}},
+	{"enable.auto.commit", "true", "kt itself, by --commit", func(_ *settings, v string) error {
+		if v != "true" && v != "false" {
+			return errors.New("write true or false")
+		}
+		return nil
+	}},
 	{"subscription.type", "failover", "Type", func(s *settings, v string) error {
 		kind, known := subscriptions[v]
 		if !known {
@@ -104,7 +116,6 @@ var nearest = map[string]string{
 	"max.request.size":              "batch.size bounds a batch, and the brokers' maxMessageSize a message",
 	"request.timeout.ms":            "delivery.timeout.ms is how long a message may take",
 	"retries":                       "delivery.timeout.ms is how long the client goes on",
-	"auto.offset.reset":             "--from earliest or latest, of a new subscription",
 	"isolation.level":               "kt makes no transactions with Pulsar",
 	"partition.assignment.strategy": "subscription.type: failover, exclusive, shared or key_shared",
 	"group.protocol":                "subscription.type: failover, exclusive, shared or key_shared",

@@ -85,10 +85,13 @@ func (s *session) matches(ctx context.Context) error {
 	if n := int(want.Partitions); n > 0 && n != s.topic.Partitions {
 		errs = append(errs, misfit("topic %s exists with %d partitions, not --partitions %d; leave the flag out to use it as it is, or name another --topic", s.topic.Name, s.topic.Partitions, n))
 	}
-	if len(want.Configs) > 0 || s.producer != nil && s.producer.ackQuorum > 0 {
-		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config and ack.quorum out, or name another --topic", s.topic.Name))
+	if len(want.Configs) > 0 {
+		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
 	}
-	s.lead(ctx)
+	bookies := s.lead(ctx)
+	if s.producer != nil && s.producer.ackQuorum > 0 && s.producer.ackQuorum != bookies.AckQuorum {
+		errs = append(errs, misfit("topic %s exists with ack quorum %d, not ack.quorum=%d; leave the property out to use it as it is, or name another --topic", s.topic.Name, bookies.AckQuorum, s.producer.ackQuorum))
+	}
 	if n := int(want.ReplicationFactor); n > 0 && n != s.topic.ReplicationFactor {
 		errs = append(errs, misfit("topic %s exists with write quorum %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic", s.topic.Name, s.topic.ReplicationFactor, n))
 	}
@@ -169,15 +172,14 @@ func (s *session) create(ctx context.Context) error {
 	return nil
 }
 
-// lead finds the brokers of the partitions, and the write quorum of the topic.
-func (s *session) lead(ctx context.Context) {
-	s.topic.ReplicationFactor = 1
-	var p *persistence
-	if s.seen == nil && s.admin.get(ctx, s.path()+"/persistence?applied=true", &p) == nil && p != nil {
-		s.topic.ReplicationFactor = p.WriteQuorum
+// lead finds the brokers of the partitions. It returns how many bookies have a message, as far as is known.
+func (s *session) lead(ctx context.Context) (bookies persistence) {
+	if s.seen == nil {
+		_ = s.admin.get(ctx, s.path()+"/persistence?applied=true", &bookies) // else nothing is known of them
 	}
+	s.topic.ReplicationFactor = max(1, bookies.WriteQuorum)
 	if len(s.watched) < 2 || s.single() {
-		return
+		return bookies
 	}
 	for i := range s.topic.Partitions {
 		var at struct{ HTTPURL string }
@@ -190,4 +192,5 @@ func (s *session) lead(ctx context.Context) {
 			s.topic.Leaders[int32(i)] = s.brokerOf(u.Host)
 		}
 	}
+	return bookies
 }

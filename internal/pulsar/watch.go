@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // watcher is the source of events of the cluster, as its admin API tells of it.
 type watcher struct {
+	queue.Events
 	session  *session
 	watching sync.WaitGroup
 
@@ -22,18 +24,13 @@ type watcher struct {
 	gone    []bool  // by broker
 	late    int     // questions in a row without an answer in time
 	counted []int64 // messages that came in, by partition
-
-	mu     sync.Mutex // guards the rest
-	events []stats.Event
-	count  int
 }
 
 var _ engine.Source = (*watcher)(nil)
 
 const (
-	watchInterval  = 500 * time.Millisecond
-	watchTimeout   = 2 * time.Second
-	maxWatchEvents = 1000 // of a run: an unstable cluster must not fill the memory
+	watchInterval = 500 * time.Millisecond
+	watchTimeout  = 2 * time.Second
 )
 
 func newWatcher(s *session) *watcher {
@@ -58,15 +55,6 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 
 // Wait returns when no request is under way.
 func (w *watcher) Wait() { w.watching.Wait() }
-
-// Take returns the events since the last call.
-func (w *watcher) Take() stats.Window {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	events := w.events
-	w.events = nil
-	return stats.Window{Events: events}
-}
 
 func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 	asking, cancel := context.WithTimeout(ctx, watchTimeout)
@@ -113,7 +101,7 @@ func (w *watcher) hear(active []string, err error, at time.Duration) {
 				e.Text = fmt.Sprintf("broker %s does not answer: %v", addr, cause(err))
 			}
 		}
-		w.emit(e)
+		w.Add(e)
 	}
 }
 
@@ -148,16 +136,8 @@ func (w *watcher) compare(all []*partitionStats, at time.Duration) {
 	if len(anew) == 0 {
 		return
 	}
-	w.emit(stats.Event{
+	w.Add(stats.Event{
 		At: at, Kind: stats.BundleUnloaded, Broker: -1, To: -1, Count: len(anew), Partitions: anew[:min(len(anew), stats.MaxEventPartitions)],
 		Text: fmt.Sprintf("%d of %d partitions were unloaded and loaded again", len(anew), len(all)),
 	})
-}
-
-func (w *watcher) emit(e stats.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.count++; w.count <= maxWatchEvents {
-		w.events = append(w.events, e)
-	}
 }

@@ -31,8 +31,14 @@ type Options struct {
 	Written func() []int64
 
 	// Backlog returns how many messages of each queue wait to be read, of all groups: that of queue q of group g is
-	// at g*Queues+q. One that is not known is below 0.
+	// at g*Queues+q. One that is not known is below 0, and 0 is one that is not Mine.
 	Backlog func(ctx context.Context) ([]int64, error)
+}
+
+// Mine reports whether this process counts what waits in a queue, of a load that several make.
+func Mine(p *plan.Plan, queue int32) bool {
+	reader := p.ReaderOf(queue)
+	return reader >= 0 && reader < p.Read.Consumers
 }
 
 // Arrivals counts the messages that the readers of a run get. It is the part of an engine.ReadDriver that
@@ -115,7 +121,7 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 			rec.EndToEnd(in, time.Duration(started-s.Due)+now)
 		}
 	}
-	counted.Store(at + int64(len(messages)))
+	counted.Add(int64(len(messages))) // several readers may share a queue
 }
 
 // Times of looking at the backlog.
@@ -124,11 +130,17 @@ const (
 	emptyEvery = 300 * time.Millisecond // two looks in a row at empty queues end the reading
 )
 
-// SetEndOffsets ends reading when what waits now was read, or when the queues are empty.
+// SetEndOffsets ends reading when what waits now was read, or when the queues are empty. It asks again while the system
+// does not answer.
 func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 	waiting, err := a.Backlog(ctx)
-	if err != nil {
-		return err
+	for err != nil {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lagEvery):
+		}
+		waiting, err = a.Backlog(ctx)
 	}
 	ends := make([]int64, len(a.counted))
 	for i := range ends {

@@ -2,10 +2,12 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -163,10 +165,88 @@ func TestASettingThatASystemDoesNotHaveIsRefusedByName(t *testing.T) {
 	given := map[string]plan.Given{"linger.ms": {Value: "5", Source: "--linger"}, "acks": {Value: "all", Source: "--acks"}, "no.such": {Value: "1", Source: "f:3"}}
 	err := Refuse("RabbitMQ", given, []string{"acks"}, map[string]string{"linger.ms": "messages go one by one"})
 	if err == nil || !strings.Contains(err.Error(), "linger.ms (from --linger): RabbitMQ does not have it: messages go one by one") ||
-		!strings.Contains(err.Error(), "no.such (from f:3)") || strings.Contains(err.Error(), "acks") {
+		!strings.Contains(err.Error(), "no.such (from f:3): RabbitMQ does not have it: leave it out; there is acks") || strings.Contains(err.Error(), "acks (from") {
 		t.Errorf("%v", err)
 	}
 	if err := Refuse("RabbitMQ", nil, nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestManyReadersOfOneQueueCountEachMessage(t *testing.T) {
+	a := NewArrivals(Options{Queues: 1})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			rec := stats.NewRecorder()
+			for range 1_000_000 {
+				a.account(rec, 0, 0, []Message{{}}, 0, 0)
+			}
+		})
+	}
+	readers.Wait()
+	if n := a.counted[0].Load(); n != 4_000_000 {
+		t.Errorf("%d messages were counted, want 4000000", n)
+	}
+}
+
+func TestReadingWaitsForASystemThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		asked := 0
+		a := NewArrivals(Options{Queues: 1, Backlog: func(context.Context) ([]int64, error) {
+			if asked++; asked < 4 {
+				return nil, errors.New("no node answers")
+			}
+			return []int64{0}, nil
+		}})
+		if err := a.SetEndOffsets(ctx); err != nil || asked != 4 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+		time.Sleep(time.Second)
+		if !a.AtEndOffsets() {
+			t.Error("reading goes on")
+		}
+		cancel()
+		asked = 0
+		if err := a.SetEndOffsets(ctx); err == nil {
+			t.Error("it goes on asking after the end of the run")
+		}
+	})
+}
+
+func TestEachQueueIsCountedByOneProcess(t *testing.T) {
+	whole := plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 5}}
+	shared := plan.Plan{Command: plan.Roundtrip, Producers: 3, Read: plan.Read{Consumers: 3}}
+	for _, p := range []plan.Plan{whole, shared} {
+		parts, err := p.Divide(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q := range int32(8) {
+			n := 0
+			for i := range parts {
+				if Mine(&parts[i], q) {
+					n++
+				}
+			}
+			if n != 1 || !Mine(&p, q) {
+				t.Errorf("%s: queue %d is counted by %d of 3 processes", p.Command, q, n)
+			}
+		}
+	}
+}
+
+func TestAnUnstableClusterDoesNotFillTheMemory(t *testing.T) {
+	var e Events
+	for range maxEvents + 1 {
+		e.Add(stats.Event{Kind: stats.BrokerGone})
+	}
+	if n := len(e.Take().Events); n != maxEvents {
+		t.Errorf("%d events were kept, want %d", n, maxEvents)
+	}
+	if w := e.Take(); len(w.Events) > 0 {
+		t.Errorf("%d events were taken twice", len(w.Events))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -19,7 +20,7 @@ func Refuse(system string, given map[string]plan.Given, has []string, nearest ma
 		}
 		advice := nearest[name]
 		if advice == "" {
-			advice = "leave it out; kt help systems lists what there is"
+			advice = "leave it out; there is " + strings.Join(has, ", ")
 		}
 		errs = append(errs, fmt.Errorf("%s (from %s): %s does not have it: %s", name, given[name].Source, system, advice))
 	}

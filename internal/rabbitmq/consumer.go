@@ -35,7 +35,7 @@ func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 	if !c.plan.Writes() {
 		return r, nil
 	}
-	return r, r.open(ctx)
+	return r, c.anyNode(func() error { return r.open(ctx) })
 }
 
 // share returns the queues of a consumer: they are dealt out, and where there are more consumers than queues,
@@ -83,6 +83,7 @@ type reader struct {
 	queues   []int
 	tries    int
 	pause    backOff
+	retry    time.Time // when to connect again; zero: now
 	messages []queue.Message
 
 	mu sync.Mutex // guards in, which only the reader changes
@@ -192,19 +193,22 @@ func (in *inlet) tell() {
 	}
 }
 
-// Read waits for messages, and acknowledges them. A connection that was lost is made again.
+// Read waits for messages, and acknowledges them. A connection that was lost is made again, whatever the patience: it
+// may be shorter than that takes.
 func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (int, error) {
+	waiting := ctx
 	if patience > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
+		waiting, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	if r.in == nil {
-		if r.tries > 0 && !r.pause.wait(ctx) {
+		if !pass(waiting, r.retry) {
 			return 0, nil
 		}
 		if err := r.open(ctx); err != nil {
 			r.failed(ctx, err)
+			r.retry = time.Now().Add(r.pause.next())
 			return 0, nil
 		}
 		r.reconnected(r.shard, r.in.host)
@@ -212,7 +216,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 	select {
 	case <-r.in.news:
 	case <-r.in.down:
-	case <-ctx.Done():
+	case <-waiting.Done():
 		return 0, nil
 	}
 	r.shard.Working()
@@ -280,6 +284,7 @@ func (r *reader) lose(ctx context.Context) {
 	r.mu.Lock()
 	r.in = nil
 	r.mu.Unlock()
+	r.retry = time.Now().Add(r.pause.next())
 	if why := reason(<-in.ends); ctx.Err() == nil {
 		r.failed(ctx, why)
 		r.disconnected(r.shard, in.host, why)

@@ -125,6 +125,16 @@ var replies = map[int]string{
 	540: "NOT_IMPLEMENTED", 541: "INTERNAL_ERROR",
 }
 
+// anyNode calls open, which goes on to the next node each time, until it succeeds or has tried all of them.
+func (s *System) anyNode(open func() error) (err error) {
+	for range s.hosts {
+		if err = open(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // backOff is the wait before another attempt to connect.
 type backOff time.Duration
 
@@ -133,10 +143,15 @@ const (
 	longestWait = 2 * time.Second
 )
 
-// wait waits, each time longer. It reports whether ctx goes on.
-func (b *backOff) wait(ctx context.Context) bool {
+// next returns how long to wait, each time longer.
+func (b *backOff) next() time.Duration {
 	*b = min(max(*b*2, backOff(firstWait)), backOff(longestWait))
-	timer := time.NewTimer(time.Duration(*b))
+	return time.Duration(*b)
+}
+
+// pass waits until a time. It reports whether ctx goes on until then.
+func pass(ctx context.Context, until time.Time) bool {
+	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -31,10 +31,13 @@ const managementTimeout = 3 * time.Second
 // newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
 	transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) }}
-	m := &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport}}
+	m := &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: stay}}
 	m.urls = []string{s.admin}
 	return m
 }
+
+// stay follows no redirect: the API has none, and the password would go along.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // get asks for what is at a path, the node that answered last first.
 func (m *management) get(ctx context.Context, path string, into any) (err error) {

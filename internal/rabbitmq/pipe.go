@@ -88,10 +88,11 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), p.send()
 }
 
-// Read gives the client what the server sent. It counts the messages in it.
+// Read gives the client what the server sent. It counts the messages in it. A message counts when it begins, so
+// one more than most has to fit: the rest of it may be what comes next.
 func (p *pipe) Read(b []byte) (int, error) {
 	p.reading.Lock()
-	for p.most > 0 && p.unread >= p.most && !p.closed {
+	for p.most > 0 && p.unread > p.most && !p.closed {
 		p.room.Wait()
 	}
 	p.reading.Unlock()
@@ -126,9 +127,9 @@ const (
 	confirmSelect = 85<<16 | 10
 )
 
-// count looks at the beginnings of frames. So confirms count when they come, and each by itself: the
-// client gives them on in the order of their tags, and takes a negative one for a positive one if a confirm of
-// several messages comes behind it.
+// count looks at the beginnings of frames. So confirms count when they come, and each by itself. The client gives
+// them on in the order of their tags. It takes a negative one for a positive one if a confirm of several messages
+// comes behind it.
 func (p *pipe) count(b []byte) {
 	for len(b) > 0 {
 		if p.skip > 0 {

@@ -40,7 +40,8 @@ func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		session: p.session, shard: s, number: number, lanes: p.Add(s), generator: p.values.Generator(*p.plan, number, all),
 		news: make(chan struct{}, 1), idle: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	l, err := w.open(ctx)
+	var l *outlet
+	err := p.anyNode(func() (err error) { l, err = w.open(ctx); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +229,7 @@ func (w *worker) work(ctx context.Context, o *outlet) {
 				pause = 0
 			}
 		}
-		if !pause.wait(ctx) {
+		if !pass(ctx, time.Now().Add(pause.next())) {
 			return
 		}
 		w.refuse(w.settings.deliveryTimeout)

@@ -149,6 +149,9 @@ func fits(p *plan.Plan) error {
 	}
 	refuse(p.Load.StopAtDisk > 0, "--stop-at-disk: RabbitMQ blocks publishers itself, at disk_free_limit; leave it out")
 	refuse(p.Read.From.HasOffset || !p.Read.From.Time.IsZero(), "--from %s: reading begins with the oldest message of each queue; leave it out", p.Read.From)
+	kind, given := p.Topic.Configs["x-queue-type"]
+	refuse(p.Topic.ReplicationFactor > 1 && given && kind != "quorum",
+		"--replication-factor %d: only a quorum queue has members, not x-queue-type=%s; leave one of them out", p.Topic.ReplicationFactor, kind)
 	for name := range p.Topic.Configs {
 		refuse(!strings.HasPrefix(name, "x-"), "--topic-config %s: queues have arguments, such as x-queue-type, x-message-ttl, x-max-length-bytes", name)
 	}

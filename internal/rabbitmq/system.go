@@ -170,8 +170,8 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	return c, nil
 }
 
-// unlimitedRecords is how many messages may be unconfirmed where no rate says it: enough for all
-// queues to be busy, and few enough that waiting in kt is no great part of the time.
+// unlimitedRecords is how many messages may be unconfirmed at an unlimited rate. It is enough for all queues to
+// be busy, and few enough that waiting in kt is no great part of the time.
 const unlimitedRecords = 2000
 
 func (s *session) limits() engine.Options {
@@ -200,11 +200,13 @@ func (s *session) channel(ctx context.Context) (*amqp.Channel, error) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	if s.admin == nil || s.admin.IsClosed() {
-		host := s.hosts[s.tries%len(s.hosts)]
-		s.tries++
-		var err error
-		if s.admin, err = s.connect(ctx, host, "kt"); err != nil {
-			s.admin = nil
+		err := s.anyNode(func() (err error) {
+			host := s.hosts[s.tries%len(s.hosts)]
+			s.tries++
+			s.admin, err = s.connect(ctx, host, "kt")
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
@@ -105,7 +106,6 @@ func (s *session) create(ctx context.Context) error {
 	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
 		return misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
 	}
-	s.topic.Created = true
 	args := arguments(t)
 	var links []*link
 	defer func() {
@@ -125,6 +125,7 @@ func (s *session) create(ctx context.Context) error {
 		ch, err := links[n%len(links)].Channel()
 		if err == nil && n == 0 {
 			err = ch.ExchangeDeclare(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+			s.topic.Created = err == nil
 		}
 		if err == nil {
 			_, err = ch.QueueDeclare(name, true, false, false, false, args)
@@ -190,6 +191,9 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	}
 	waiting := make([]int64, len(s.queues))
 	for i, name := range s.queues {
+		if !queue.Mine(s.plan, int32(i)) { // another process counts it
+			continue
+		}
 		if err := inspect(ch, name, &waiting[i]); err != nil {
 			return nil, fmt.Errorf("ask for the messages of queue %s: %w", name, explain(err))
 		}

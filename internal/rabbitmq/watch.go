@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -70,12 +71,10 @@ const watchEvery = time.Second
 // watcher asks the management API for nodes that are gone and for leaders of queues that moved.
 type watcher struct {
 	*session
+	queue.Events
 	asking  sync.WaitGroup
 	running map[int32]bool  // by node
 	leaders map[int32]int32 // by partition
-
-	found  sync.Mutex // guards events
-	events []stats.Event
 }
 
 var _ engine.Source = (*watcher)(nil)
@@ -92,13 +91,10 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 				return
 			case <-ticker.C:
 			}
-			events := append(w.nodes(ctx), w.moves(ctx)...)
-			w.found.Lock()
-			for _, e := range events {
+			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
 				e.At = now()
-				w.events = append(w.events, e)
+				w.Add(e)
 			}
-			w.found.Unlock()
 		}
 	})
 }
@@ -148,14 +144,6 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 		events = append(events, e)
 	}
 	return events
-}
-
-// Take returns the events since the last call.
-func (w *watcher) Take() (found stats.Window) {
-	w.found.Lock()
-	defer w.found.Unlock()
-	found.Events, w.events = w.events, nil
-	return found
 }
 
 // Wait returns when nothing is asked any more.

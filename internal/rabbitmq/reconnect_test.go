@@ -1,0 +1,64 @@
+package rabbitmq
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// nobody returns an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// consumerOf returns the driver of readers of a cluster with nodes at addresses.
+func consumerOf(p *plan.Plan, hosts ...string) *consumer {
+	s := &session{System: &System{hosts: hosts}, plan: p, queues: []string{"t-0", "t-1"}, gone: make(map[string]bool)}
+	s.topic = result.Topic{Name: "t", Partitions: 2}
+	s.read = &consumer{session: s, Arrivals: queue.NewArrivals(queue.Options{Plan: *p, Queues: 2})}
+	return s.read
+}
+
+func TestAClientIsOpenedAtAnyNodeThatAnswers(t *testing.T) {
+	c := consumerOf(testPlan(nil), nobody(t), nobody(t), nobody(t))
+	r, err := c.OpenReader(t.Context(), &engine.Shard{})
+	if err == nil || r.(*reader).tries != 3 {
+		t.Errorf("%d nodes were tried, %v; want 3", r.(*reader).tries, err)
+	}
+}
+
+type adding struct{ stats.Window }
+
+func (s *adding) Observe(windows []stats.Window) {
+	for _, w := range windows {
+		s.Add(&w)
+	}
+}
+
+// Readers that share a number of messages wait for a short time each, shorter than the pause between two attempts.
+func TestAReaderThatSharesANumberOfMessagesConnectsAgain(t *testing.T) {
+	p := plan.Plan{
+		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 2, Commit: plan.CommitNone, Timeout: plan.Duration(2 * time.Second)},
+	}
+	c := consumerOf(&p, nobody(t))
+	var total adding
+	if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
+		t.Fatal(err)
+	}
+	if n := total.FetchErrors[lost]; n < 6 { // at once, after 0.1, 0.3, 0.7 and 1.5 s
+		t.Errorf("two readers tried to connect %d times in 2 s", n)
+	}
+}
