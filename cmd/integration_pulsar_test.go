@@ -135,9 +135,10 @@ func TestLoadsOnPulsar(t *testing.T) {
 		if !ended(doc, code, exitFailed) || doc.Errors["ProducerQueueIsFull"] == 0 || doc.Errors["ProducerQueueIsFull"] != doc.Records.Failed {
 			t.Errorf("exit code %d, %+v, %v, want ProducerQueueIsFull", code, doc.Records, doc.Errors)
 		}
-		p.script("admin", "PUT", namespacePath+"narrow/subscription/waits", `{"ledgerId":-1,"entryId":-1}`)
-		p.script("admin", "POST", namespacePath+"narrow/backlogQuota", `{"limitSize":10000,"limitTime":-1,"policy":"producer_exception"}`)
-		doc, code = p.kt(t, "produce", "--topic", "narrow", "--rate", "200", "--duration", "10s")
+		p.kt(t, "produce", "--topic", "quota", "--num-records", "1")
+		p.script("admin", "PUT", namespacePath+"quota/subscription/waits", `{"ledgerId":-1,"entryId":-1}`)
+		p.script("admin", "POST", namespacePath+"quota/backlogQuota", `{"limitSize":10000,"limitTime":-1,"policy":"producer_exception"}`)
+		doc, code = p.kt(t, "produce", "--topic", "quota", "--rate", "200", "--duration", "10s")
 		if !ended(doc, code, exitFailed) || doc.Errors["ProducerBlockedQuotaExceededException"] == 0 {
 			t.Errorf("exit code %d, %+v, %v, want ProducerBlockedQuotaExceededException", code, doc.Records, doc.Errors)
 		}
