@@ -1,0 +1,48 @@
+package result
+
+import (
+	"maps"
+	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// records returns the records of a phase by outcome. Records without an outcome are unknown if the run
+// file was cut off.
+func (f *Fold) records(w *stats.Window) Records {
+	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
+	if f.trailer.Ended == CutOff {
+		r.Offered = max(r.Offered, r.Acknowledged+r.Failed) // an outcome may be written a second before its record
+		r.Unknown = r.Offered - r.Acknowledged - r.Failed
+	}
+	return r
+}
+
+// errorsOf returns a copy of counts by error code, never nil.
+func errorsOf(counts map[string]int64) Errors {
+	e := make(Errors, len(counts))
+	maps.Copy(e, counts)
+	return e
+}
+
+// spanOf returns the time over which rates are: from the due time of the first record to the last
+// acknowledgement, or to the due time of the last record if that is later. So an outage at the
+// end counts.
+func spanOf(w *stats.Window) time.Duration {
+	return max(0, max(w.LastAck, w.LastDue)-w.FirstDue)
+}
+
+func throughputOf(w *stats.Window) Throughput {
+	t := Throughput{
+		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: spanOf(w).Seconds(),
+	}
+	if t.Seconds > 0 {
+		t.RecordsPerSecond = float64(w.Acknowledged) / t.Seconds
+		t.MiBPerSecond = float64(w.Bytes) / mib / t.Seconds
+	}
+	// n records at equal intervals take n-1 intervals.
+	if d := (w.LastSent - w.FirstDue).Seconds(); d > 0 && w.Offered > 1 {
+		t.OfferedRecordsPerSecond = float64(w.Offered-1) / d
+	}
+	return t
+}
