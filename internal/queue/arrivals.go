@@ -236,20 +236,13 @@ func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 // Start begins to ask for the backlog.
 func (a *Arrivals) Start(ctx context.Context, _ func() time.Duration) {
 	a.asking.Go(func() {
-		ticker := time.NewTicker(lagEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+		Every(ctx, lagEvery, func() {
 			if waiting, err := a.Backlog(ctx); err == nil {
 				a.mu.Lock()
 				a.lag = waiting
 				a.mu.Unlock()
 			}
-		}
+		})
 	})
 }
 
