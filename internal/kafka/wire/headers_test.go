@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,16 +191,22 @@ func (s *readScene) tamper(f func(all []logBatch) []logBatch) {
 		node := s.fake.CurrentNode()
 		inside.Store(true)
 		defer inside.Store(false)
-		var got kmsg.Response
+		answers := make(chan kmsg.Response, 1)
 		s.fake.SleepControl(func() {
-			if got, err = beside.Broker(int(node)).Request(s.Context(), r); err != nil && s.Context().Err() == nil {
+			got, err := beside.Broker(int(node)).Request(s.Context(), r)
+			if err == nil {
+				answers <- got
+			} else if s.Context().Err() == nil {
 				s.Error(err)
 			}
 		})
-		if err != nil {
-			return nil, err, true
+		var resp *kmsg.FetchResponse
+		select {
+		case got := <-answers:
+			resp = got.(*kmsg.FetchResponse)
+		default: // an error, or the cluster is being closed
+			return nil, errors.New("no answer"), true
 		}
-		resp := got.(*kmsg.FetchResponse)
 		for i := range resp.Topics {
 			for j := range resp.Topics[i].Partitions {
 				p := &resp.Topics[i].Partitions[j]

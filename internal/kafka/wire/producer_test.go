@@ -257,7 +257,7 @@ func (s *scene) inject(f fault, times int32) *atomic.Int32 {
 			inside.Store(true)
 			defer inside.Store(false)
 			s.fake.SleepControl(func() {
-				if _, err := beside.Broker(int(node)).Request(s.Context(), r); err != nil {
+				if _, err := beside.Broker(int(node)).Request(s.Context(), r); err != nil && s.Context().Err() == nil {
 					s.Error(err)
 				}
 			})
