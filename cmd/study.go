@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,8 +136,13 @@ func newStudyResume(env *Env) *cobra.Command {
 			return usageError(err)
 		}
 		b := newLab(env)
-		if err := f.Study.CheckLoads(b); err != nil {
-			return usageError(err)
+		for _, part := range f.Study.All() {
+			if part, err = part.AtPeak(0); err == nil {
+				err = part.CheckLoads(b)
+			}
+			if err != nil {
+				return usageError(err)
+			}
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error {
 			if err := b.permitStudy(ctx, f.Study, flags.Yes); err != nil {
@@ -188,26 +194,16 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	b := newLab(env)
 	brokers := 0
 	if s.NeedsBrokers() {
-		if brokers, err = b.brokers(ctx, s.Loads[0]); err != nil {
+		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
 			return err
 		}
 	}
-	if err := s.Fill(brokers); err != nil {
+	if err := errors.Join(s.Fill(brokers), checkForm(s, flags.Output)); err != nil {
 		return usageError(err)
 	}
-	if err := b.checkStudy(ctx, s); err != nil {
-		return err
-	}
-	forecast, err := b.forecast(ctx, s, flags.DryRun)
-	switch {
-	case err != nil:
-		return err
-	case flags.DryRun && flags.Output == "json":
-		return report.Indented(env.Stdout, forecast)
-	case flags.DryRun:
-		return report.StudyPlan(env.Stdout, forecast, env.reportOptions(flags.Look, false))
-	case forecast.Err() != nil:
-		return usageError(forecast.Err())
+	forecasts, err := b.foresee(ctx, s, flags.DryRun)
+	if err != nil || flags.DryRun {
+		return errors.Join(err, writePlan(env, flags, s, forecasts))
 	}
 	if err := b.permitStudy(ctx, s, flags.Yes); err != nil {
 		return err
@@ -219,11 +215,73 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	return makeStudy(ctx, env, formOf(flags), f, b)
 }
 
+// checkForm refuses a form that what a study says cannot be written in.
+func checkForm(s *study.Study, form string) error {
+	if form == "csv" && len(s.Parts) > 0 {
+		return errors.New("--output csv: each part has a table of its own: make the study, and write one with kt study report ID/PART --output csv")
+	}
+	return nil
+}
+
+// foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
+func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
+	for _, open := range s.All() {
+		part, err := open.AtPeak(0)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		if err := b.checkStudy(ctx, part); err != nil {
+			return nil, err
+		}
+		f := &study.Forecast{Schema: study.Schema, Study: part, More: true, Room: study.RoomUnknown, NotKnown: []string{"how many trials a search takes"}}
+		if part.Find == nil {
+			if f, err = b.forecast(ctx, part, dry); err != nil {
+				return nil, err
+			}
+		}
+		if err := f.Err(); err != nil && !dry {
+			return nil, usageError(err)
+		}
+		if part != open {
+			f.NotKnown = append(f.NotKnown, "which peak the searches find: some rate stands for it here")
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// writePlan writes what a study will take.
+func writePlan(env *Env, flags *config.Study, s *study.Study, forecasts []*study.Forecast) error {
+	switch {
+	case flags.Output == "json" && len(s.Parts) > 0:
+		return report.Indented(env.Stdout, forecasts)
+	case flags.Output == "json":
+		return report.Indented(env.Stdout, forecasts[0])
+	}
+	o := env.reportOptions(flags.Look, false)
+	for _, f := range forecasts {
+		write := report.StudyPlan
+		if f.Study.Find != nil {
+			write = func(w io.Writer, f *study.Forecast, o report.Options) error { return report.FindPlan(w, f.Study, o) }
+		}
+		if err := write(env.Stdout, f, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // adapt changes a study as the command line says.
 func adapt(s *study.Study, flags *config.Study) {
 	for _, set := range flags.Set {
 		s.Set(set.Name, set.Values)
 	}
+	for _, part := range s.All() {
+		adaptPart(part, flags)
+	}
+}
+
+func adaptPart(s *study.Study, flags *config.Study) {
 	for _, shared := range flags.Shared() {
 		s.Share(shared.Name, shared.Values)
 	}
@@ -231,14 +289,17 @@ func adapt(s *study.Study, flags *config.Study) {
 	if flags.RunTime > 0 {
 		s.LimitTo(flags.RunTime)
 	}
+	if flags.Rest >= 0 {
+		s.Rest = plan.Duration(flags.Rest)
+	}
+	if s.Find != nil { // its trials are no repeats
+		return
+	}
 	if flags.Repeats > 0 {
 		s.Repeats = flags.Repeats
 	}
 	if flags.Discard >= 0 {
 		s.Discard = flags.Discard
-	}
-	if flags.Rest >= 0 {
-		s.Rest = plan.Duration(flags.Rest)
 	}
 	if flags.Bytes > 0 {
 		s.Bytes = flags.Bytes
@@ -251,13 +312,16 @@ func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
 	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
 	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
 	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case own.Cluster != "":
-		s.Keep("cluster", own.Cluster, false, bootstrapServer, "cluster")
-	case !own.Plan.Embedded():
-		s.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), own.OfProject, bootstrapServer, "cluster")
+	}
+	for _, part := range s.All() {
+		switch {
+		case own.Cluster != "":
+			part.Keep("cluster", own.Cluster, false, bootstrapServer, "cluster")
+		case !own.Plan.Embedded():
+			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), own.OfProject, bootstrapServer, "cluster")
+		}
 	}
 	dir, err := e.studiesDir()
 	if err != nil {
@@ -275,8 +339,28 @@ type studyForm struct {
 
 func formOf(flags *config.Study) studyForm { return studyForm{flags.Output, flags.Look, flags.Quiet} }
 
-// makeStudy makes the runs of a study that are not done, and writes what it says.
+// makeStudy makes the runs of a study that are not done, part by part if it has parts, and writes what it says.
 func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
+	for _, part := range f.Study.All() {
+		one, err := f.Begin(part)
+		if err == nil {
+			if part != f.Study && !form.quiet && one.IsOpen() {
+				env.say("part %s: %s", part.Name, part.About)
+			}
+			err = makePart(ctx, env, form, one, b)
+		}
+		if err != nil {
+			if !form.quiet && !errors.Is(err, study.ErrBusy) {
+				env.say("go on with: kt study resume %s", f.ID)
+			}
+			return err
+		}
+	}
+	return writeStudy(env, form, f)
+}
+
+// makePart makes the runs of a study without parts that are not done.
+func makePart(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
 	board, err := env.openBoard(ctx, form, f)
 	if err != nil {
 		return err
@@ -295,18 +379,22 @@ func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b
 	if board != nil {
 		board.close(env)
 	}
-	if err != nil {
-		if !form.quiet && !errors.Is(err, study.ErrBusy) {
-			env.say("go on with: kt study resume %s", f.ID)
-		}
-		return err
-	}
-	return writeStudy(env, form, f)
+	return err
 }
 
 // writeStudy writes what a study says, whatever kind it is of.
 func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 	o := env.reportOptions(form.look, false)
+	if len(f.Study.Parts) > 0 {
+		if err := checkForm(f.Study, form.output); err != nil {
+			return usageError(err)
+		}
+		doc, err := f.Whole()
+		if err != nil {
+			return err
+		}
+		return orPage(form.output, report.WholeFormats, page.Whole)(env.Stdout, doc, o)
+	}
 	if f.Study.Find != nil {
 		doc, err := f.Find()
 		if err == nil {

@@ -97,6 +97,13 @@ func (e *Env) openStudy(args []string, unfinished bool) (*study.Folder, error) {
 		return nil, err
 	}
 	if len(args) == 1 {
+		if id, part, ok := strings.Cut(args[0], "/"); ok {
+			f, err := e.openStudy([]string{id}, false)
+			if err != nil {
+				return nil, err
+			}
+			return f.Part(part)
+		}
 		if err := plan.CheckName(args[0]); err != nil {
 			return nil, fmt.Errorf("study %q: %w", args[0], err)
 		}

@@ -111,6 +111,10 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 	if err != nil {
 		return nil, err
 	}
+	if !slices.Equal(s.Systems(), []plan.System{plan.Kafka}) {
+		f.NotKnown = append(f.NotKnown, "how much room there is: only Kafka tells it, to a study of nothing else")
+		return f, nil
+	}
 	c, err := b.connect(ctx, s.Loads[0])
 	switch {
 	case err != nil && !dry:

@@ -60,16 +60,8 @@ func (f *Find) Load(sys System, nearest Nearest) error {
 	if f.Precision, err = parseShare(f.precision); err != nil || f.Precision < 0.001 || f.Precision > 0.5 {
 		bad("--precision %q: write a share from 0.1%% to 50%%", f.precision)
 	}
-	for _, rung := range f.ladder {
-		r, err := plan.ParseRate(rung)
-		switch n := len(f.Ladder); {
-		case err != nil || r.IsUnlimited() || r.Bytes:
-			bad("--ladder %q: write records a second (10k, 50000)", rung)
-		case n > 0 && r.PerSecond <= f.Ladder[n-1]:
-			bad("--ladder %q: each rate must be higher than the one before", rung)
-		default:
-			f.Ladder = append(f.Ladder, r.PerSecond)
-		}
+	if f.Ladder, err = plan.ParseLadder(f.ladder); err != nil {
+		bad("--ladder %w", err)
 	}
 	return errors.Join(errs...)
 }

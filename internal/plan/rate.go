@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -61,6 +62,23 @@ func ParseRate(s string) (Rate, error) {
 		return Rate{}, fmt.Errorf("%w, or -1 for no limit", err)
 	}
 	return r, nil
+}
+
+// ParseLadder reads rates in records a second, each higher than the one before.
+func ParseLadder(texts []string) (ladder []float64, err error) {
+	var errs []error
+	for _, rung := range texts {
+		r, err := ParseRate(rung)
+		switch n := len(ladder); {
+		case err != nil || r.IsUnlimited() || r.Bytes:
+			errs = append(errs, fmt.Errorf("%q: write records a second (10k, 50000)", rung))
+		case n > 0 && r.PerSecond <= ladder[n-1]:
+			errs = append(errs, fmt.Errorf("%q: each rate must be higher than the one before", rung))
+		default:
+			ladder = append(ladder, r.PerSecond)
+		}
+	}
+	return ladder, errors.Join(errs...)
 }
 
 // parseLimit reads a rate above 0.

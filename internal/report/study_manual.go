@@ -21,6 +21,9 @@ func StudyManual(w io.Writer, all []*study.Study) error {
 			}
 			varies = append(varies, "`"+f.Name+"` "+values)
 		}
+		for _, part := range s.Parts {
+			varies = append(varies, "part `"+part.Name+"`")
+		}
 		for _, g := range s.Given {
 			varies = append(varies, "`--set "+g.Name+"=…`")
 		}

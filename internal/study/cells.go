@@ -37,8 +37,10 @@ func (c Cell) String() string {
 // Check returns all that is wrong with a study before its flags are looked at.
 func (s *Study) Check() error {
 	var errs []error
-	for _, p := range s.problems() {
-		errs = append(errs, p.err)
+	for _, one := range s.All() {
+		for _, p := range one.problems() {
+			errs = append(errs, p.err)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -51,8 +53,15 @@ type problem struct {
 
 func (s *Study) problems() (all []problem) {
 	bad := func(part, format string, args ...any) { all = append(all, problem{part, fmt.Errorf(format, args...)}) }
+	if len(s.Parts) > 0 {
+		s.checkParts(bad)
+		return all
+	}
 	if len(s.Loads) == 0 {
 		bad("", "load: there is none; write load: {command: produce, …}")
+	}
+	if s.Find != nil {
+		s.checkFind(bad)
 	}
 	if s.Repeats < 1 {
 		bad("repeats", "repeats %d: it must be 1 or more", s.Repeats)
@@ -206,7 +215,9 @@ func (s *Study) Cells() []Cell {
 func (s *Study) at(c Cell, l Load) Load {
 	l.Flags = slices.Clone(l.Flags)
 	for _, f := range c.At {
-		if load, flag := s.target(f.Name); (load == "" || load == l.Name) && !isOutside(f.Name) {
+		load, flag := s.target(f.Name)
+		mine := (load == "" || load == l.Name) && !isOutside(f.Name)
+		if mine && (f.Value != Default || hasPrefix(flag, topicPrefix)) {
 			l.set(flag, f.Value)
 		}
 	}

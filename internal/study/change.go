@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of
@@ -15,12 +17,19 @@ func (s *Study) Set(name string, values []string) {
 			return
 		}
 	}
+	if len(s.Parts) > 0 {
+		s.setParts(name, values)
+		return
+	}
 	if name == brokersGiven || name == replicasGiven {
 		s.give(Given{Name: name, Value: strings.Join(values, ",")})
 		return
 	}
 	for i := range s.Factors {
 		if s.Factors[i].Name == name {
+			if s.Pair && len(values) == 1 {
+				values = slices.Repeat(values, len(s.Factors[i].Values))
+			}
 			s.Factors[i].Values, s.Factors[i].Search = values, spanOf(values)
 			if s.Factors[i].Search != nil {
 				s.Factors[i].Values = nil
@@ -76,6 +85,10 @@ func (s *Study) Keep(name, value string, ofProject bool, unless ...string) {
 // still does, because less is prepared. Commands of a load come earlier or later
 // by as much as it gets shorter or longer.
 func (s *Study) LimitTo(d time.Duration) {
+	if s.Find != nil {
+		s.Find.Trial = plan.Duration(d)
+		return
+	}
 	s.Bytes = 0
 	for _, loads := range [][]Load{s.Prepare, s.Loads} {
 		for i := range loads {

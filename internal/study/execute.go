@@ -202,7 +202,7 @@ func (x *executor) dropPartial(t Turn) {
 
 // topic returns the name of a topic of this study. Its random ID makes sure that nobody else has one
 // of that name.
-func (x *executor) topic(what string) string { return "kt-study-" + x.ID + "-" + what }
+func (x *executor) topic(what string) string { return "kt-study-" + x.name() + "-" + what }
 
 // together makes all loads of a run at once. Those that only read begin when the others have made the topic.
 func (x *executor) together(ctx context.Context, t Turn, topic string, prepared map[string]string) ([]LoadFigures, error) {

@@ -18,6 +18,9 @@ func IsFolder(path string) bool {
 // Files returns the run files of the runs that count, of the first load: all, or those of a cell that
 // is written as "partitions=4,acks=all".
 func (f *Folder) Files(cell string) ([]string, error) {
+	if len(f.Study.Parts) > 0 {
+		return nil, fmt.Errorf("study %s: it has parts: name the folder of one of them, in %s", f.ID, filepath.Join(f.dir, partsDir))
+	}
 	want, err := f.Study.parseCell(cell)
 	if err != nil {
 		return nil, fmt.Errorf("study %s: %w", f.ID, err)

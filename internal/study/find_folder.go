@@ -52,23 +52,31 @@ const (
 // NewFind returns the search for the highest rate at which a load holds. A load that only reads needs old
 // records: beside a writer kt would measure the writer.
 func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
-	named := make(map[string]bool)
-	for _, f := range l.Flags {
-		named[f.Name] = true
-		if slices.Contains([]string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}, f.Name) {
-			return nil, fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
-		}
-	}
-	switch {
-	case l.Command == "consume" && !named["topic"]:
-		return nil, errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
-	case l.Command == "consume" && named["group"]:
-		return nil, errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
-	}
 	study := &Study{
 		Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s,
 	}
 	return study, study.Check()
+}
+
+// ofTrials are flags that a search gives its trials.
+var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}
+
+// checkFind returns what keeps a load from being tried at many rates.
+func (l *Load) checkFind() error {
+	named := make(map[string]bool)
+	for _, f := range l.Flags {
+		named[f.Name] = true
+		if slices.Contains(ofTrials, f.Name) {
+			return fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
+		}
+	}
+	switch {
+	case l.Command == "consume" && !named["topic"]:
+		return errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
+	case l.Command == "consume" && named["group"]:
+		return errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
+	}
+	return nil
 }
 
 // cell returns the flags of a step.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -68,24 +69,28 @@ var ErrBusy = errors.New("another kt works on it")
 
 // Create makes the folder of a new study below dir.
 func Create(dir string, s *Study, id string) (*Folder, error) {
-	f := &Folder{ID: id, Study: s, dir: filepath.Join(dir, id)}
 	if err := plan.CheckName(id); err != nil {
 		return nil, fmt.Errorf("study %q: %w", id, err)
 	}
+	f := &Folder{ID: id, Study: s, dir: filepath.Join(dir, id)}
+	return f, f.create()
+}
+
+func (f *Folder) create() error {
 	if err := os.MkdirAll(filepath.Join(f.dir, runsDir), 0o755); err != nil {
-		return nil, err
+		return err
 	}
-	text, err := json.MarshalIndent(s, "", "  ")
+	text, err := json.MarshalIndent(f.Study, "", "  ")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return f, input.ReplaceText(filepath.Join(f.dir, studyFile), 0o600, append(text, '\n'))
+	return input.ReplaceText(filepath.Join(f.dir, studyFile), 0o600, append(text, '\n'))
 }
 
 // Open reads the folder of a study.
 func Open(dir, id string) (*Folder, error) {
 	f := &Folder{ID: id, dir: filepath.Join(dir, id), Study: new(Study)}
-	text, err := input.Read(filepath.Join(f.dir, studyFile), input.Settings)
+	err := f.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		ids, _ := IDs(dir) // a folder that cannot be read has none
 		hint := "; there is none yet: make one with kt study run"
@@ -96,6 +101,11 @@ func Open(dir, id string) (*Folder, error) {
 		}
 		return nil, fmt.Errorf("study %s: there is no such study%s", id, hint)
 	}
+	return f, err
+}
+
+func (f *Folder) open() error {
+	text, err := input.Read(filepath.Join(f.dir, studyFile), input.Settings)
 	if err == nil {
 		err = json.Unmarshal(text, f.Study)
 	}
@@ -106,10 +116,13 @@ func Open(dir, id string) (*Folder, error) {
 		err = f.readLog()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("study %s: %w", id, input.Cause(err))
+		return fmt.Errorf("study %s: %w", f.ID, input.Cause(err))
 	}
-	return f, nil
+	return nil
 }
+
+// name returns the ID as a part of other names.
+func (f *Folder) name() string { return strings.ReplaceAll(f.ID, "/", "-") }
 
 // IDs returns the studies below a folder, the newest first.
 func IDs(dir string) ([]string, error) {
@@ -226,13 +239,24 @@ func (f *Folder) Dir() string { return f.dir }
 
 // IsOpen reports whether a run is left to make, a topic to delete, or a change to put back.
 func (f *Folder) IsOpen() bool {
+	if len(f.Study.Parts) > 0 {
+		return f.isOpenInParts()
+	}
 	_, _, more, err := f.next()
 	brokers, host := f.changed()
 	return err == nil && (more || len(f.topics()) > 0 || brokers != nil || host)
 }
 
-// Count returns how many runs are done, and how many the study wants as far as it is known.
+// Count returns how many runs are done, and how many the study wants as far as it is known: of parts, those that were begun.
 func (f *Folder) Count() (done, wanted int, err error) {
+	if len(f.Study.Parts) > 0 {
+		parts, err := f.begun()
+		for _, p := range parts {
+			d, w, bad := p.Count()
+			done, wanted, err = done+d, wanted+w, errors.Join(err, bad)
+		}
+		return done, wanted, err
+	}
 	turns, err := f.Sequence()
 	for _, t := range turns {
 		if f.leftOut(t.Cell) != "" || t.Repeat == 0 {

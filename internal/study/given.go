@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Given is what a study leaves open: $NAME in its values.
@@ -25,11 +26,14 @@ const (
 // safeReplicas is the number of replicas that Kafka's documents recommend.
 const safeReplicas = 3
 
-// open is a value that is left open: $stop, 4*$brokers.
-var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5})\*)?\$([a-z][a-z0-9-]*)$`)
+// open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
+var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
 
 // NeedsBrokers reports whether a value of the study depends on how many brokers there are.
 func (s *Study) NeedsBrokers() (needs bool) {
+	for _, part := range s.Parts {
+		needs = needs || part.NeedsBrokers()
+	}
 	s.values(func(v string) string {
 		if m := open.FindStringSubmatch(v); m != nil && !s.isGiven(m[2]) {
 			needs = needs || m[2] == brokersGiven || m[2] == replicasGiven
@@ -42,6 +46,9 @@ func (s *Study) NeedsBrokers() (needs bool) {
 // Fill puts what was given into the values that were left open. brokers is how many there are; 0: not
 // known. A value that a factor then has twice is there once. The error says what is not given.
 func (s *Study) Fill(brokers int) error {
+	if len(s.Parts) > 0 {
+		return s.fillParts(brokers)
+	}
 	if brokers > 0 {
 		s.give(Given{Name: brokersGiven, Value: strconv.Itoa(brokers)})
 		s.give(Given{Name: replicasGiven, Value: strconv.Itoa(min(brokers, safeReplicas))})
@@ -98,12 +105,18 @@ func (s *Study) given(times, name string) (string, error) {
 		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, s.Given[i].About, name)
 	case times == "":
 		return s.Given[i].Value, nil
+	case open.MatchString(s.Given[i].Value): // what it is comes later
+		return times + "*" + s.Given[i].Value, nil
 	}
 	n, err := strconv.Atoi(s.Given[i].Value)
 	if err != nil {
 		return "", fmt.Errorf("%s*$%s: %s is %q, and not a number", times, name, name, s.Given[i].Value)
 	}
-	by, err := strconv.Atoi(times)
+	whole, isShare := strings.CutSuffix(times, "%")
+	by, err := strconv.Atoi(whole)
+	if isShare {
+		return strconv.Itoa(max(1, by*n/100)), err
+	}
 	return strconv.Itoa(by * n), err
 }
 

@@ -138,7 +138,7 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 }
 
 func (x *executor) order(do HostDo, set []Flag) HostOrder {
-	return HostOrder{Do: do, Study: x.ID, Set: set, Own: x.Study.outside(sysctlPrefix, tunePrefix)}
+	return HostOrder{Do: do, Study: x.name(), Set: set, Own: x.Study.outside(sysctlPrefix, tunePrefix)}
 }
 
 func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
@@ -223,6 +223,15 @@ func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
 // It returns a line for each of them.
 func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
+	leaves, err := f.leaves()
+	for _, leaf := range leaves {
+		lines, bad := restore(ctx, leaf, lab)
+		done, err = append(done, lines...), errors.Join(err, bad)
+	}
+	return done, err
+}
+
+func restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
 	release, err := f.hold()
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 // file.
 func Parse(name string, text []byte, known func(command, flag string) error) (*Study, error) {
 	p := &parser{name: name, known: known, parts: make(map[string]*yaml.Node)}
-	s := &Study{Name: stem(name), Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
+	s := newStudy(stem(name))
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %s; kt study show partitions prints one to compare with", name, strings.TrimPrefix(err.Error(), "yaml: "))
@@ -30,13 +30,27 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*S
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
 	p.study(doc.Content[0], s)
-	p.varied(s)
-	if len(p.errs) == 0 {
-		for _, wrong := range s.problems() {
-			p.bad(cmp.Or(p.parts[wrong.part], doc.Content[0]), "%w", wrong.err)
-		}
-	}
+	p.check(doc.Content[0], s)
 	return s, errors.Join(p.errs...)
+}
+
+// check looks for what is wrong with a study that can be read.
+func (p *parser) check(n *yaml.Node, s *Study) {
+	p.varied(s)
+	if s.Find != nil {
+		s.Repeats, s.Discard, s.Order = 1, 0, Listed // each trial is one run
+	}
+	if len(p.errs) > 0 {
+		return
+	}
+	for _, wrong := range s.problems() {
+		p.bad(cmp.Or(p.parts[wrong.part], n), "%w", wrong.err)
+	}
+}
+
+// newStudy returns a study that says nothing yet.
+func newStudy(name string) *Study {
+	return &Study{Name: name, Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
 }
 
 // parser reads the nodes of a file and collects what is wrong with them.
@@ -101,11 +115,37 @@ func (p *parser) unknown(key *yaml.Node, what string, known map[string]func(*yam
 }
 
 func (p *parser) study(n *yaml.Node, s *Study) {
-	p.mapping(n, "study", map[string]func(*yaml.Node){
+	keys := p.keys(s)
+	keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
+	keys["parts"] = func(n *yaml.Node) { s.Parts = p.studies(n) }
+	p.mapping(n, "study", keys)
+}
+
+// studies reads the parts of a study.
+func (p *parser) studies(n *yaml.Node) (parts []*Study) {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, "parts: write a list of studies, each with its name")
+		return nil
+	}
+	for _, one := range n.Content {
+		s := newStudy("")
+		sub := &parser{name: p.name, known: p.known, parts: make(map[string]*yaml.Node)}
+		keys := sub.keys(s)
+		keys["name"] = sub.text(&s.Name)
+		sub.mapping(one, "study", keys)
+		sub.check(one, s)
+		p.errs = append(p.errs, sub.errs...)
+		parts = append(parts, s)
+	}
+	return parts
+}
+
+// keys are what a study and a part of one may have.
+func (p *parser) keys(s *Study) map[string]func(*yaml.Node) {
+	return map[string]func(*yaml.Node){
 		"about":     p.text(&s.About),
 		"found":     p.text(&s.Found),
 		"published": func(n *yaml.Node) { s.Published = p.list(n) },
-		"given":     func(n *yaml.Node) { s.Given = p.given(n) },
 		"bytes":     func(n *yaml.Node) { s.Bytes = p.bytes(n) },
 		"prepare":   func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare", true) },
 		"load":      func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load", false)) },
@@ -118,7 +158,34 @@ func (p *parser) study(n *yaml.Node, s *Study) {
 		"order":     func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
 		"rest":      func(n *yaml.Node) { s.Rest = plan.Duration(p.time(n)) },
 		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
+		"find":      func(n *yaml.Node) { s.Find = p.search(n) },
+	}
+}
+
+// search reads how the highest rate is searched for.
+func (p *parser) search(n *yaml.Node) *Search {
+	s := DefaultSearch()
+	p.mapping(n, "find", map[string]func(*yaml.Node){
+		"trial":     func(n *yaml.Node) { s.Trial = plan.Duration(p.time(n)) },
+		"precision": func(n *yaml.Node) { p.scalar(n, &s.Precision) },
+		"curve":     func(n *yaml.Node) { p.scalar(n, &s.Curve) },
+		"ladder": func(n *yaml.Node) {
+			var err error
+			if s.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
+				p.bad(n, "ladder %w", err)
+			}
+		},
+		"slo": func(n *yaml.Node) {
+			for _, text := range p.list(n) {
+				slo, err := ParseSLO(text)
+				if err != nil {
+					p.bad(n, "slo %w", err)
+				}
+				s.SLO = append(s.SLO, slo)
+			}
+		},
 	})
+	return &s
 }
 
 func (p *parser) given(n *yaml.Node) (given []Given) {
@@ -261,6 +328,7 @@ func (p *parser) scalar(n *yaml.Node, into any) {
 // kinds says what may be written for a variable of a type.
 var kinds = map[string]string{
 	"*bool": "write true or false", "*int": "write a number", "*uint64": "write a number from 0", "*string": "write a text",
+	"*float64": "write a number", "*[]float64": "write a list of numbers",
 }
 
 func (p *parser) text(into *string) func(*yaml.Node) {

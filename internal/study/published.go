@@ -42,24 +42,36 @@ func (d *Document) publish() error {
 	if len(d.Study.Published) == 0 {
 		return nil
 	}
-	text, err := fs.ReadFile(profiles.Of("published"), "runs.csv")
+	rows, err := publishedRows("runs.csv")
 	if err != nil {
 		return err
 	}
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil {
-		return fmt.Errorf("published figures: %w", err)
-	}
-	for _, row := range rows[1:] {
-		of := make(map[string]string)
-		for i, name := range rows[0] {
-			of[name] = row[i]
-		}
+	for _, of := range rows {
 		if slices.Contains(d.Study.Published, of["case"]) {
 			d.Published = append(d.Published, d.beside(of))
 		}
 	}
 	return nil
+}
+
+// publishedRows returns the rows of a table of published figures, by the names of its columns.
+func publishedRows(table string) (rows []map[string]string, err error) {
+	text, err := fs.ReadFile(profiles.Of("published"), table)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("published figures: %w", err)
+	}
+	for _, line := range lines[1:] {
+		row := make(map[string]string)
+		for i, name := range lines[0] {
+			row[name] = line[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 // beside returns a published figure with that of the cell with the same values. When several cells have them, because

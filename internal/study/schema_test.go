@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write docs/study.schema.json anew")
 
 // documents are what kt study, kt find, kt compare and kt trial write as JSON.
-var documents = []any{Document{}, FindDocument{}, CompareDocument{}, TrialDocument{}, Forecast{}}
+var documents = []any{Document{}, WholeDocument{}, FindDocument{}, CompareDocument{}, TrialDocument{}, Forecast{}}
 
 // The comments of the types are the descriptions, so programs and people read the same of a field.
 func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {

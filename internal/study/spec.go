@@ -10,12 +10,14 @@ import (
 // Study is a plan of many runs: the loads, the factors that vary between runs, and the questions.
 type Study struct {
 	Name      string        `json:"name"`
+	Of        string        `json:"of,omitempty"`        // the part that this is one search of; "": none
 	About     string        `json:"about"`               // the question, in a sentence
 	Found     string        `json:"found,omitempty"`     // what a published account found
 	Published []string      `json:"published,omitempty"` // its figures: ACCOUNT/CASE
 	Given     []Given       `json:"given,omitempty"`     // what its values leave open
+	Parts     []*Study      `json:"parts,omitempty"`     // made one after the other, instead of loads of its own
 	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
-	Loads     []Load        `json:"loads"`               // at once in every run; the first one is judged
+	Loads     []Load        `json:"loads,omitempty"`     // at once in every run; the first one is judged
 	Factors   []Factor      `json:"factors,omitempty"`
 	Pair      bool          `json:"pair,omitempty"`           // the n-th values of all factors go together
 	Discard   int           `json:"discard"`                  // runs before the others that do not count: they warm the brokers up
@@ -132,5 +134,5 @@ const (
 // topicPrefix begins the name of a factor that is a setting of the topic of each run.
 const topicPrefix = "topic."
 
-// Default is the value of a topic setting that a run does not set, so that the broker's own holds.
+// Default is the value of a setting that a run does not set, so that it is as without the study.
 const Default = "default"

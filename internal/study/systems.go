@@ -17,23 +17,7 @@ var promises = map[plan.System]string{
 
 // unequal returns what was not equal between the systems of a study: none if it has only one.
 func (s *Study) unequal() (sentences []string) {
-	var systems []plan.System
-	note := func(name, value string) {
-		if p := (plan.Plan{URL: value}); name == "url" && !slices.Contains(systems, p.System()) {
-			systems = append(systems, p.System())
-		}
-	}
-	for _, l := range s.Loads {
-		for _, f := range l.Flags {
-			note(f.Name, f.Value)
-		}
-	}
-	for i := range s.Factors {
-		_, flag := s.target(s.Factors[i].Name)
-		for _, v := range s.Factors[i].Values {
-			note(flag, v)
-		}
-	}
+	systems := s.Systems()
 	if len(systems) < 2 {
 		return nil
 	}
@@ -41,4 +25,29 @@ func (s *Study) unequal() (sentences []string) {
 		sentences = append(sentences, promises[system])
 	}
 	return sentences
+}
+
+// Systems returns the systems that the runs of a study are made on, in the order of plan's.
+func (s *Study) Systems() (systems []plan.System) {
+	for _, part := range s.Parts {
+		systems = append(systems, part.Systems()...)
+	}
+	for _, c := range s.Cells() {
+		for _, l := range s.Loads {
+			systems = append(systems, systemOf(s.at(c, l)))
+		}
+	}
+	slices.Sort(systems)
+	return slices.Compact(systems)
+}
+
+// systemOf returns the system that a load goes to.
+func systemOf(l Load) plan.System {
+	var p plan.Plan
+	for _, f := range l.Flags {
+		if f.Name == "url" {
+			p.URL = f.Value
+		}
+	}
+	return p.System()
 }

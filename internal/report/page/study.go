@@ -26,17 +26,18 @@ func Study(w io.Writer, d *study.Document, _ report.Options) error {
 	if d.Embedded() {
 		h.Alerts = []string{result.EmbeddedNotice}
 	}
-	doc := Document{
-		Title: "kt study ▸ " + d.Study.Name, Head: h, Foot: madeAgain(d.ID),
-		Sections: []Section{
-			{ID: "answers", Title: "Answers", Wide: true, Blocks: []Block{answers(d)}},
-			{ID: "plots", Title: "By factor", Blocks: plots(d)},
-			{ID: "cells", Title: "Cells", Wide: true, Blocks: []Block{cellTable(d)}},
-			{ID: "faults", Title: "Faults", Wide: true, Blocks: []Block{faultTable(d)}},
-			{ID: "published", Title: "Beside published figures", Wide: true, Blocks: []Block{published(d)}},
-		},
-	}
+	doc := Document{Title: "kt study ▸ " + d.Study.Name, Head: h, Foot: madeAgain(d.ID), Sections: studySections(d)}
 	return doc.Write(w)
+}
+
+func studySections(d *study.Document) []Section {
+	return []Section{
+		{ID: "answers", Title: "Answers", Wide: true, Blocks: []Block{answers(d)}},
+		{ID: "plots", Title: "By factor", Blocks: plots(d)},
+		{ID: "cells", Title: "Cells", Wide: true, Blocks: []Block{cellTable(d)}},
+		{ID: "faults", Title: "Faults", Wide: true, Blocks: []Block{faultTable(d)}},
+		{ID: "published", Title: "Beside published figures", Wide: true, Blocks: []Block{published(d)}},
+	}
 }
 
 func madeAgain(id string) string {
@@ -242,16 +243,17 @@ func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
 	if !d.Over {
 		h.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
 	}
-	doc := Document{
-		Title: "kt find ▸ " + load, Head: h, Foot: madeAgain(d.ID),
-		Sections: []Section{
-			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
-			{ID: "plots", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
-			{ID: "trials", Title: "Trials", Wide: true, Blocks: []Block{trialTable(d)}},
-			{ID: "latencies", Title: "Latency below the peak", Wide: true, Blocks: []Block{curveTable(d)}},
-		},
-	}
+	doc := Document{Title: "kt find ▸ " + load, Head: h, Foot: madeAgain(d.ID), Sections: findSections(d)}
 	return doc.Write(w)
+}
+
+func findSections(d *study.FindDocument) []Section {
+	return []Section{
+		{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
+		{ID: "plots", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
+		{ID: "trials", Title: "Trials", Wide: true, Blocks: []Block{trialTable(d)}},
+		{ID: "latencies", Title: "Latency below the peak", Wide: true, Blocks: []Block{curveTable(d)}},
+	}
 }
 
 // curve is the latency over the rate, with what it must stay below.

@@ -1,0 +1,190 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// WholeFormat writes what a study of parts says.
+type WholeFormat func(w io.Writer, d *study.WholeDocument, o Options) error
+
+// WholeFormats are the formats of a study of parts by name. A table of rows that differ from part to part is none.
+var WholeFormats = map[string]WholeFormat{
+	"text":     WholeText,
+	"json":     func(w io.Writer, d *study.WholeDocument, _ Options) error { return Indented(w, d) },
+	"markdown": WholeMarkdown,
+}
+
+// WholeText writes what a study of parts says for people.
+func WholeText(w io.Writer, d *study.WholeDocument, o Options) error {
+	err := buffered(w, func(b *bytes.Buffer) {
+		t := newText(b, o.Theme, o.Width)
+		t.line("")
+		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, theme.Plural(len(d.Parts), "part", "parts")})
+		t.paragraph(d.Study.About)
+		for _, sentence := range d.NotEqual {
+			t.paragraph("not equal: " + sentence)
+		}
+		if d.Embedded() {
+			t.alert(result.EmbeddedNotice)
+		}
+		if len(d.Standings) > 0 {
+			t.line("")
+			t.draw(standings(d))
+		}
+	})
+	for i := range d.Parts {
+		if err != nil {
+			break
+		}
+		if p := &d.Parts[i]; p.Find != nil {
+			err = FindText(w, p.Find, o)
+		} else {
+			err = StudyText(w, p.Study, o)
+		}
+	}
+	return err
+}
+
+// standings is the table of what each part found of each system, with a row for each.
+func standings(d *study.WholeDocument) *grid {
+	g := &grid{heads: []string{"part", "system", "found", "published"}, left: map[int]bool{0: true, 1: true, 2: true, 3: true}}
+	part := ""
+	for i := range d.Standings {
+		s := &d.Standings[i]
+		name := s.Part
+		if name == part {
+			name = ""
+		}
+		part = s.Part
+		published, _ := publishedOf(s)
+		g.add(plain, name, string(s.System), standing(s), published)
+	}
+	return g
+}
+
+// WholeMarkdown writes the systems side by side, and then each part, for a wiki or a ticket.
+func WholeMarkdown(w io.Writer, d *study.WholeDocument, o Options) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", cell(d.Study.Name), cell(d.Study.About))
+	for _, sentence := range d.NotEqual {
+		fmt.Fprintf(&b, "- Not equal: %s.\n", cell(sentence))
+	}
+	if rows := SideBySide(d); len(rows) > 0 {
+		heads := SideHeads(d)
+		fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(heads, " | "), strings.Repeat(" --- |", len(heads)))
+		for _, row := range rows {
+			for i := range row {
+				row[i] = cell(row[i])
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		}
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(w, b.String())
+	for i := range d.Parts {
+		if err != nil {
+			break
+		}
+		if p := &d.Parts[i]; p.Find != nil {
+			err = FindMarkdown(w, p.Find, o)
+		} else {
+			err = StudyMarkdown(w, p.Study, o)
+		}
+	}
+	return err
+}
+
+// SideHeads are the heads of SideBySide.
+func SideHeads(d *study.WholeDocument) []string {
+	heads := []string{"part"}
+	for _, s := range d.Systems {
+		heads = append(heads, string(s))
+	}
+	return heads
+}
+
+// SideBySide has a row for each part, with what it found of each system, and below it what an account has published.
+func SideBySide(d *study.WholeDocument) (rows [][]string) {
+	var parts []string
+	for _, s := range d.Standings {
+		if !slices.Contains(parts, s.Part) {
+			parts = append(parts, s.Part)
+		}
+	}
+	for _, part := range parts {
+		row, published, account := []string{part}, []string{""}, ""
+		for _, system := range d.Systems {
+			i := slices.IndexFunc(d.Standings, func(s study.Standing) bool { return s.Part == part && s.System == system })
+			if i < 0 {
+				row, published = append(row, "–"), append(published, "–")
+				continue
+			}
+			texts, source := publishedOf(&d.Standings[i])
+			row, published, account = append(row, standing(&d.Standings[i])), append(published, cmp.Or(texts, "–")), cmp.Or(account, source)
+		}
+		rows = append(rows, row)
+		if account != "" {
+			published[0] = "published by " + account
+			rows = append(rows, published)
+		}
+	}
+	return rows
+}
+
+// standing writes what a part found of a system.
+func standing(s *study.Standing) string {
+	if s.Peak != nil {
+		switch p := s.Peak; {
+		case p.RecordsPerSecond == 0:
+			return "no rate holds"
+		case p.ClientBound:
+			return "at least " + Rounded(p.RecordsPerSecond) + " records/s"
+		default:
+			return Rounded(p.RecordsPerSecond) + " records/s"
+		}
+	}
+	c := s.Cell
+	var text string
+	switch {
+	case s.By == "":
+		text = theme.Count(int64(c.Failed.Median)) + " failed"
+		if c.Lost.N > 0 {
+			text += ", " + theme.Count(int64(c.Lost.Median)) + " lost"
+		}
+		if c.Gap.N > 0 {
+			text += ", none taken for " + theme.Duration(time.Duration(c.Gap.Median)*time.Millisecond)
+		}
+	case s.By.IsLatency():
+		text = "p50 " + Figure(study.P50, c.Latency.P50.Median) + ", p99 " + Figure(study.P99, c.Latency.P99.Median)
+	default:
+		text = Rounded(c.Throughput.Median) + " records/s"
+	}
+	if s.At != "" {
+		text += " with " + s.At
+	}
+	return text
+}
+
+// publishedOf writes the figures that accounts have published of a system, and who they are.
+func publishedOf(s *study.Standing) (text, source string) {
+	var texts []string
+	for _, p := range s.Published {
+		source = p.Source + "/" + p.Case
+		one := theme.Number(p.MBSecond) + " MB/s"
+		if p.P99 > 0 {
+			one = fmt.Sprintf("p99 %s at %s MB/s", theme.Duration(micros(int64(p.P99))), theme.Number(p.AtSecond))
+		}
+		texts = append(texts, one+" ("+p.Of+")")
+	}
+	return strings.Join(texts, "; "), source
+}

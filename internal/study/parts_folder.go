@@ -1,0 +1,116 @@
+package study
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// partsDir holds the folders of the parts of a study.
+const partsDir = "parts"
+
+// part returns the folder of a part, which may not be there yet.
+func (f *Folder) part(s *Study) *Folder {
+	return &Folder{ID: f.ID + "/" + s.Name, Study: s, dir: filepath.Join(f.dir, partsDir, s.Name)}
+}
+
+// begun returns the folders of the parts that were begun, in their order.
+func (f *Folder) begun() (parts []*Folder, err error) {
+	for _, s := range f.Study.Parts {
+		p := f.part(s)
+		if !IsFolder(p.dir) {
+			continue
+		}
+		p.Study = new(Study) // its peak is filled in
+		if err := p.open(); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// Part opens the folder of a part that was begun.
+func (f *Folder) Part(name string) (*Folder, error) {
+	parts, err := f.begun()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range parts {
+		if p.Study.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Study.Name)
+	}
+	return nil, fmt.Errorf("study %s: it has no finished part %q; it has %q", f.ID, name, names)
+}
+
+// Begin opens the folder of a part, or makes it. A part that needs a peak takes the least that the parts before it have
+// found. The only part of a study without parts is itself.
+func (f *Folder) Begin(part *Study) (*Folder, error) {
+	if part == f.Study {
+		return f, nil
+	}
+	p := f.part(part)
+	if IsFolder(p.dir) {
+		p.Study = new(Study)
+		return p, p.open()
+	}
+	if part.needsPeak() {
+		peak, err := f.leastPeak()
+		if err == nil {
+			p.Study, err = part.AtPeak(peak)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, p.create()
+}
+
+// leastPeak returns the least of the rates that were found so far, in records a second.
+func (f *Folder) leastPeak() (least float64, err error) {
+	parts, err := f.begun()
+	if err != nil {
+		return 0, err
+	}
+	var peaks []float64
+	for _, p := range parts {
+		if p.Study.Find == nil {
+			continue
+		}
+		d, err := p.Find()
+		if err != nil {
+			return 0, err
+		}
+		peaks = append(peaks, d.Peak.RecordsPerSecond)
+	}
+	if least = leastAbove0(peaks); least == 0 {
+		return 0, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
+	}
+	return least, nil
+}
+
+// leastAbove0 returns the least of the rates that were found. A search that has found none has 0.
+func leastAbove0(peaks []float64) float64 {
+	found := slices.DeleteFunc(slices.Clone(peaks), func(p float64) bool { return p == 0 })
+	if len(found) == 0 {
+		return 0
+	}
+	return slices.Min(found)
+}
+
+// leaves returns the folders in which something may have to be put back: the begun parts, or the folder itself.
+func (f *Folder) leaves() ([]*Folder, error) {
+	if len(f.Study.Parts) == 0 {
+		return []*Folder{f}, nil
+	}
+	return f.begun()
+}
+
+// isOpenInParts is IsOpen for a study of parts.
+func (f *Folder) isOpenInParts() bool {
+	parts, err := f.begun()
+	return err == nil && (len(parts) < len(f.Study.Parts) || slices.ContainsFunc(parts, (*Folder).IsOpen))
+}

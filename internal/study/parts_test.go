@@ -1,0 +1,167 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const whole = `
+given: {a: one system, b: another one}
+parts:
+  - name: top
+    find: {ladder: [10k, 50k], slo: p99<50ms}
+    load: {command: produce}
+    pair: true
+    factors: {url: [$a, $b], batch-size: [1MiB, default]}
+  - name: half
+    load: {command: produce, rate: 50%*$peak}
+    pair: true
+    factors: {url: [$a, $b, $b], linger: [default, default, 5ms]}
+    ask: [{best: url, by: p99}]
+`
+
+// readWhole returns the study of parts, filled in.
+func readWhole(t *testing.T) *Study {
+	t.Helper()
+	s, err := Parse("whole.yaml", []byte(whole), anyFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Set("a", []string{"kafka://a:9092"})
+	s.Set("b", []string{"pulsar://b:6650/public/default"})
+	return s
+}
+
+func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
+	s := readWhole(t)
+	s.Set("half.linger", []string{"1ms"}) // for all pairs, so two of them are the same
+	s.Set("rate", []string{"7"})          // a search gives its trials their rates
+	if err := s.Fill(0); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, part := range s.Parts {
+		got = append(got, part.Name+": "+part.Loads[0].String()+" "+strings.Join(names(part.Cells()), ", "))
+	}
+	want := []string{
+		"top-1: produce --url kafka://a:9092 --batch-size 1MiB ",
+		"top-2: produce --url pulsar://b:6650/public/default ",
+		"half: produce --rate 7 url=kafka://a:9092 linger=1ms, url=pulsar://b:6650/public/default linger=1ms",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPartTakesTheLeastPeakOfThoseBeforeIt(t *testing.T) {
+	s := readWhole(t)
+	if err := s.Fill(0); err != nil {
+		t.Fatal(err)
+	}
+	half := s.Parts[2]
+	at, err := half.AtPeak(leastAbove0([]float64{0, 90_001, 3_000.5}))
+	if err != nil || at.Loads[0].String() != "produce --rate 1500" {
+		t.Errorf("%v, %v", at.Loads, err)
+	}
+	if !half.needsPeak() || at.needsPeak() {
+		t.Error("the part itself was changed")
+	}
+	f, err := Create(t.TempDir(), s, "whole")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Begin(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
+		t.Errorf("without a search: %v", err)
+	}
+	s = readWhole(t)
+	s.Set("peak", []string{"500"})
+	if err := s.Fill(0); err != nil || s.Parts[2].Loads[0].String() != "produce --rate 250" {
+		t.Errorf("a peak that is given: %v, %v", s.Parts[2].Loads, err)
+	}
+}
+
+// Parts that were not begun, and runs of parts that are not made, are left to do.
+func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
+	s, err := Parse("two.yaml", []byte("parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: consume}, repeats: 2, discard: 0, rest: 0}"), anyFlag)
+	if err != nil || s.Fill(0) != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := Create(dir, s, "two"); err != nil {
+		t.Fatal(err)
+	}
+	lab := new(scribe)
+	for made, left := range []bool{true, true, false} {
+		f, err := Open(dir, "two")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.IsOpen() != left || len(lab.made) != []int{0, 1, 3}[made] {
+			t.Errorf("after %d parts: left %v, runs %q", made, f.IsOpen(), lab.made)
+		}
+		if made == len(s.Parts) {
+			break
+		}
+		part, err := f.Begin(f.Study.Parts[made])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Execute(t.Context(), part, lab, func(Progress) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f, err := Open(dir, "two"); err != nil {
+		t.Error(err)
+	} else if _, err := f.Part("c"); err == nil || !strings.Contains(err.Error(), `"a" "b"`) {
+		t.Errorf("a part that is not there: %v", err)
+	}
+}
+
+func TestWhatIsWrongInPartsIsFound(t *testing.T) {
+	for text, want := range map[string]string{
+		"parts:\n  - {load: {command: produce}}":                 "s.yaml:2:3: parts: name",
+		"parts: 3":                                               "s.yaml:1:8: parts: write a list",
+		"parts:\n  - {name: a, lod: {command: produce}}":         "s.yaml:2:15: study: unknown key \"lod\"",
+		"parts:\n  - {name: a, parts: []}":                       "unknown key \"parts\"",
+		"find: {ladder: [1]}\nload: {command: produce, rate: 3}": "--rate: kt find gives",
+		"find: {trail: 3s}\nload: {command: produce}":            "did you mean trial",
+		"find: {}\nload: {command: produce}\nask: [{best: partitions}]\nfactors: {partitions: [1]}":                         "no questions",
+		"find: {}\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}":                                         "lists of values",
+		"find: {slo: p99}\nload: {command: produce}":                                                                        "write a latency and its limit",
+		"parts:\n  - {name: a, load: {command: produce}}\nload: {command: produce}":                                         "leave them out beside parts",
+		"parts:\n  - {name: a, load: {command: produce}}\n  - {name: a, load: {command: produce}}":                          "two have the name a",
+		"parts:\n  - {name: a, load: {command: produce, rate: 5}, find: {}}":                                                "--rate: kt find gives",
+		"parts:\n  - {name: a, load: {command: produce}, factors: {partitions: [1]}, find: {}}\nfactors: {partitions: [1]}": "leave them out beside parts",
+	} {
+		if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Rows of published figures are of systems that kt knows, with numbers that can be read.
+func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
+	s := readWhole(t)
+	s.Parts[0].Published = []string{"004/peak"}
+	if err := s.Fill(0); err != nil {
+		t.Fatal(err)
+	}
+	d := &WholeDocument{Study: s, Systems: s.Systems()}
+	for i, p := range s.Parts[:2] {
+		d.stand(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}})
+	}
+	if err := d.publish(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{605, 305} {
+		if s := d.Standings[i]; s.Part != "top" || len(s.Published) != 1 || s.Published[0].MBSecond != want || s.Published[0].Of == "" {
+			t.Errorf("%+v, want %v MB/s", s, want)
+		}
+	}
+	rows, err := publishedRows("systems.csv")
+	if err != nil || len(rows) != 6 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}

@@ -1,0 +1,179 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/plan"
+)
+
+// WholeDocument has what the parts of a study say, and the systems in it side by side.
+type WholeDocument struct {
+	Schema int       `json:"schema"`
+	ID     string    `json:"id"`
+	Study  *Study    `json:"study"`
+	Parts  []PartDoc `json:"parts"` // those that were begun
+
+	NotEqual  []string      `json:"not_equal,omitempty"`    // between the systems that were compared, each in a sentence
+	Systems   []plan.System `json:"systems,omitempty"`      // those that were compared
+	Standings []Standing    `json:"side_by_side,omitempty"` // what each part found of each system
+}
+
+// PartDoc is what a part says: the one or the other.
+type PartDoc struct {
+	Name  string        `json:"name"`
+	Study *Document     `json:"study,omitempty"`
+	Find  *FindDocument `json:"find,omitempty"`
+}
+
+// Standing is what a part found of one system: of a search the peak, of a study the best of its cells.
+type Standing struct {
+	Part      string         `json:"part"`
+	System    plan.System    `json:"system"`
+	At        string         `json:"at,omitempty"`        // the other values of the cell
+	By        Metric         `json:"by,omitempty"`        // what made it the best; "": the part asks nothing, and is about faults
+	Peak      *PeakRate      `json:"peak,omitempty"`      // of a search
+	Cell      *CellFigures   `json:"cell,omitempty"`      // of a study
+	Published []SystemFigure `json:"published,omitempty"` // by the accounts that the part names
+}
+
+// Whole reads what the parts of a study say.
+func (f *Folder) Whole() (*WholeDocument, error) {
+	d := &WholeDocument{Schema: Schema, ID: f.ID, Study: f.Study, Parts: []PartDoc{}, NotEqual: f.Study.unequal()}
+	if systems := f.Study.Systems(); len(systems) > 1 {
+		d.Systems = systems
+	}
+	parts, err := f.begun()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		one := PartDoc{Name: p.Study.Name}
+		if p.Study.Find != nil {
+			one.Find, err = p.Find()
+		} else {
+			one.Study, err = p.Document()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("part %s: %w", p.Study.Name, err)
+		}
+		d.Parts = append(d.Parts, one)
+		d.stand(&one)
+	}
+	slices.SortStableFunc(d.Standings, func(a, b Standing) int {
+		order := func(s Standing) int { return slices.Index(d.Systems, s.System) }
+		if a.Part != b.Part {
+			return 0
+		}
+		return order(a) - order(b)
+	})
+	return d, d.publish()
+}
+
+// SystemFigure is what a published account measured of one system.
+type SystemFigure struct {
+	Source   string  `json:"source"` // the account
+	Case     string  `json:"case"`
+	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
+	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
+	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
+	Of       string  `json:"environment"`
+}
+
+// publish adds the figures that the parts name.
+func (d *WholeDocument) publish() error {
+	rows, err := publishedRows("systems.csv")
+	if err != nil {
+		return err
+	}
+	for i := range d.Standings {
+		s := &d.Standings[i]
+		for _, row := range rows {
+			if row["system"] != string(s.System) || !slices.Contains(d.published(s.Part), row["case"]) {
+				continue
+			}
+			var f SystemFigure
+			f.Source, f.Case, _ = strings.Cut(row["case"], "/")
+			f.MBSecond, _ = strconv.ParseFloat(row["mb-per-second"], 64) // a test reads them all
+			f.P99, _ = strconv.ParseFloat(row["latency-p99-us"], 64)
+			f.AtSecond, _ = strconv.ParseFloat(row["at-mb-per-second"], 64)
+			f.Of = row["environment"]
+			s.Published = append(s.Published, f)
+		}
+	}
+	return nil
+}
+
+// published returns the accounts that a part names.
+func (d *WholeDocument) published(part string) []string {
+	for _, s := range d.Study.Parts {
+		if cmp.Or(s.Of, s.Name) == part {
+			return s.Published
+		}
+	}
+	return nil
+}
+
+// Embedded reports whether a part was made on a broker inside kt.
+func (d *WholeDocument) Embedded() bool {
+	return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.Study != nil && p.Study.Embedded() })
+}
+
+// stand adds what a part found of each system, if several are compared.
+func (d *WholeDocument) stand(p *PartDoc) {
+	switch {
+	case len(d.Systems) == 0:
+	case p.Find != nil:
+		s := p.Find.Study
+		d.Standings = append(d.Standings, Standing{Part: cmp.Or(s.Of, s.Name), System: s.Systems()[0], By: Throughput, Peak: &p.Find.Peak})
+	default:
+		for _, system := range d.Systems {
+			if s, ok := p.Study.standing(system); ok {
+				d.Standings = append(d.Standings, s)
+			}
+		}
+	}
+}
+
+// standing returns the best cell of a system, by the first question of the study.
+func (d *Document) standing(system plan.System) (Standing, bool) {
+	s, by := Standing{Part: d.Study.Name, System: system}, Throughput
+	if len(d.Study.Ask) > 0 {
+		s.By = d.Study.Ask[0].By
+		by = s.By
+	}
+	var best *CellDoc
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if c.LeftOut != "" || c.Of(by).N == 0 || d.systemOf(c) != system {
+			continue
+		}
+		if best == nil || (c.Of(by).Median > best.Of(by).Median) == by.HigherIsBetter() {
+			best = c
+		}
+	}
+	if best == nil {
+		return s, false
+	}
+	s.Cell = &best.CellFigures
+	for _, f := range best.cell.At {
+		if _, flag := d.Study.target(f.Name); flag != "url" && f.Value != Default && len(d.ofSystem(system)) > 1 {
+			s.At += " " + f.Name + "=" + f.Value
+		}
+	}
+	s.At = strings.TrimSpace(s.At)
+	return s, true
+}
+
+// ofSystem returns the cells of a system.
+func (d *Document) ofSystem(system plan.System) []CellDoc {
+	return slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return d.systemOf(&c) != system })
+}
+
+// systemOf returns the system that a cell was made on.
+func (d *Document) systemOf(c *CellDoc) plan.System {
+	return systemOf(d.Study.at(c.cell, d.Study.Loads[0]))
+}
