@@ -35,18 +35,12 @@ const (
 
 // newAdmin returns the way to the admin API that the URL names.
 func newAdmin(s *System) (*admin, error) {
-	base := plan.Admin(s.url, "8080", "8443")
-	at, err := url.Parse(base)
+	config, err := s.tls()
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext}
-	if at.Scheme == "https" && s.access.TLS != nil {
-		if transport.TLSClientConfig, err = s.access.TLS(at.Hostname()); err != nil {
-			return nil, err
-		}
-	}
-	a := &admin{base: base, token: s.access.Password}
+	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext, TLSClientConfig: config}
+	a := &admin{base: plan.Admin(s.url, "8080", "8443"), token: s.access.Password}
 	a.http = &http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}
 	return a, nil
 }

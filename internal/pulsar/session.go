@@ -82,14 +82,14 @@ func (s *session) connect(ctx context.Context) (err error) {
 func (s *session) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout/3)
 	defer cancel()
+	config, err := s.tls()
+	if err != nil {
+		return err
+	}
 	var d interface {
 		DialContext(ctx context.Context, network, addr string) (net.Conn, error)
 	} = &net.Dialer{}
-	if s.url.Scheme == encrypted {
-		config, err := s.access.TLS(s.url.Hostname())
-		if err != nil {
-			return err
-		}
+	if config != nil {
 		d = &tls.Dialer{Config: config}
 	}
 	c, err := d.DialContext(ctx, "tcp", s.url.Host)

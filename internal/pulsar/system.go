@@ -2,6 +2,7 @@ package pulsar
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,8 +19,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
-
-const encrypted = "pulsar+ssl" // the scheme of a URL with TLS
 
 // System is Pulsar, with the settings of the clients of one plan. New makes it.
 type System struct {
@@ -99,16 +98,23 @@ func (s *System) client() (client.Client, error) {
 		ConnectionMaxIdleTime: -1,
 		Description:           "kt",
 	}
-	if s.url.Scheme == encrypted {
-		var err error
-		if o.TLSConfig, err = s.access.TLS(s.url.Hostname()); err != nil {
-			return nil, err
-		}
+	var err error
+	if o.TLSConfig, err = s.tls(); err != nil {
+		return nil, err
 	}
 	if token := s.access.Password.Reveal(); token != "" {
 		o.Authentication = client.NewAuthenticationToken(token)
 	}
 	return client.NewClient(o)
+}
+
+// tls returns the settings of all connections, nil for plain text. They name no host: lookups and redirects lead to others
+// than that of the URL, and whoever connects completes a copy with the host that it connects to.
+func (s *System) tls() (*tls.Config, error) {
+	if s.access.TLS == nil {
+		return nil, nil
+	}
+	return s.access.TLS("")
 }
 
 // Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.

@@ -114,7 +114,8 @@ func (s Settings) Dial(dial Dialer) Dialer {
 	}
 }
 
-// TLS returns the configuration for a server of that name or IP address; nil: plain text. The
+// TLS returns the configuration for a server of that name or IP address; nil: plain text. With no name it is for a
+// client that connects to several hosts, and sets the name of each as crypto/tls does. The
 // files of the stores are read again if they have changed.
 func (s Settings) TLS(server string) (*tls.Config, error) {
 	if s.tls == nil {

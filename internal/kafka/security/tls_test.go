@@ -236,3 +236,38 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 		t.Errorf("%v, told %q", err, told)
 	}
 }
+
+// Pulsar's client connects to whatever broker a lookup names, with one configuration for all.
+func TestOneConfigurationChecksEachHostByItsOwnName(t *testing.T) {
+	authority := sign(t, nil, nil)
+	trusting := "ssl.truststore.certificates=" + authority.pem()
+	byName := serve(t, sign(t, authority, func(c *x509.Certificate) { c.DNSNames = []string{"localhost"} }).config())
+	byAddress := serve(t, sign(t, authority, onLoopback).config())
+	strange := serve(t, sign(t, sign(t, nil, nil), onLoopback).config())
+	for _, r := range []struct {
+		host, served, algorithm string
+		want                    bool
+	}{
+		{"localhost", byName, "https", true},
+		{"127.0.0.1", byName, "https", false},
+		{"127.0.0.1", byAddress, "https", true},
+		{"localhost", byAddress, "https", false},
+		{"127.0.0.1", strange, "https", false},
+		{"127.0.0.1", byName, "", true},
+		{"127.0.0.1", strange, "", false},
+	} {
+		s := mustParse(t, trusting, "security.protocol=SSL", "ssl.endpoint.identification.algorithm="+r.algorithm)
+		config, err := s.TLS("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(r.served)
+		conn, err := tls.Dial("tcp", net.JoinHostPort(r.host, port), config)
+		if (err == nil) != r.want {
+			t.Errorf("%+v: %v", r, err)
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+	}
+}
