@@ -2,6 +2,7 @@ package pulsar
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,9 +41,26 @@ func newAdmin(s *System) (*admin, error) {
 		return nil, err
 	}
 	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext, TLSClientConfig: config}
-	a := &admin{base: plan.Admin(s.url, "8080", "8443"), token: s.access.Password}
+	a := &admin{base: plan.Admin(s.url, "8080", defaultTLSPort), token: s.access.Password}
 	a.http = &http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}
 	return a, nil
+}
+
+// defaultTLSPort is Pulsar's own for the admin API with TLS.
+const defaultTLSPort = "8443"
+
+// know notes the brokers of the cluster. Their list has one port of each, without TLS if there is such a one. With TLS a
+// redirect leads to another, which is the one that is asked, or Pulsar's default behind a load balancer.
+func (a *admin) know(brokers []string) {
+	at, err := url.Parse(a.base)
+	for _, addr := range brokers {
+		a.known = append(a.known, addr)
+		if err == nil && at.Scheme == "https" {
+			own := cmp.Or(at.Port(), "443")
+			a.known = append(a.known, net.JoinHostPort(hostOf(addr), own), net.JoinHostPort(hostOf(addr), defaultTLSPort))
+		}
+	}
+	a.known = slices.Compact(a.known)
 }
 
 // follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token: Go's client

@@ -135,7 +135,7 @@ func (s *session) describeCluster(ctx context.Context) {
 		s.cluster.Brokers = []result.Broker{{Addr: s.url.Host}}
 		return
 	}
-	s.admin.known = s.watched
+	s.admin.know(s.watched)
 	var version string
 	if s.admin.get(ctx, "/admin/v2/brokers/version", &version) == nil {
 		s.cluster.Version += " " + version

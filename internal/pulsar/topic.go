@@ -1,6 +1,7 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -182,13 +183,13 @@ func (s *session) lead(ctx context.Context) (bookies persistence) {
 		return bookies
 	}
 	for i := range s.topic.Partitions {
-		var at struct{ HTTPURL string }
+		var at struct{ HTTPURL, HTTPURLTLS string }
 		name := url.PathEscape(s.plan.Topic.Name + "-partition-" + strconv.Itoa(i))
 		if s.admin.get(ctx, "/lookup/v2/topic/persistent/"+s.namespace+"/"+name, &at) != nil {
 			s.topic.Leaders[int32(i)] = -1
 			continue
 		}
-		if u, err := url.Parse(at.HTTPURL); err == nil {
+		if u, err := url.Parse(cmp.Or(at.HTTPURL, at.HTTPURLTLS)); err == nil {
 			s.topic.Leaders[int32(i)] = s.brokerOf(u.Host)
 		}
 	}
