@@ -60,6 +60,9 @@ func (l *load) deliveryTimeout() time.Duration {
 	if l.kafka != nil {
 		return l.kafka.Producer.DeliveryTimeout()
 	}
+	if p, ok := l.system.(*pulsar.System); ok {
+		return p.DeliveryTimeout()
+	}
 	if ms, err := strconv.ParseInt(l.Properties["delivery.timeout.ms"].Value, 10, 32); err == nil {
 		return time.Duration(ms) * time.Millisecond
 	}

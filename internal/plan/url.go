@@ -101,8 +101,8 @@ func checkAdmin(query url.Values, encrypted bool) error {
 	return nil
 }
 
-// Admin returns the address of the HTTP API of a system, for what its protocol does not tell: that which the URL names
-// with ?admin=, or one at the host with the scheme and the port that fit.
+// Admin returns the address of the HTTP API of a system, for what its protocol does not tell. The URL names it with
+// ?admin=. Without that it is at the URL's host, on the plain or the encrypted port.
 func Admin(u *url.URL, plain, encrypted string) string {
 	if at := u.Query().Get("admin"); at != "" {
 		return strings.TrimSuffix(at, "/")

@@ -22,7 +22,7 @@ func (s *settings) fitsReading(p *plan.Plan) error {
 		bad("--from %s: a subscription of Pulsar begins at earliest or latest", from)
 	}
 	if p.Read.Commit == plan.CommitSync {
-		bad("--commit sync: a subscription acknowledges without waiting: write async")
+		bad("--commit sync: kt does not wait until Pulsar has an acknowledgement: write auto, or none")
 	}
 	return errors.Join(errs...)
 }

@@ -36,12 +36,8 @@ func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, 
 	if s.producer.batches() {
 		w.each = turnBatches * s.producer.linger
 	}
-	timeout := s.producer.timeout
-	if timeout == 0 {
-		timeout = -1 // never
-	}
 	w.producer, err = c.CreateProducer(client.ProducerOptions{
-		Topic: s.full(), SendTimeout: timeout,
+		Topic: s.full(), SendTimeout: s.producer.timeout,
 		// The engine bounds what is on its way, and must not be held up in Do.
 		DisableBlockIfQueueFull: true, MaxPendingMessages: s.producer.pending,
 		DisableBatching:         !s.producer.batches(),

@@ -77,6 +77,7 @@ func TestWhatPulsarDoesNotHaveIsRefusedByName(t *testing.T) {
 	for property, want := range map[string]string{
 		"acks=1": "ack.quorum", "acks=0": "ack.quorum", "compression.type=gzip": "zlib", "enable.idempotence=true": "deduplicationEnabled",
 		"max.request.size=1": "batch.size", "nonsense=1": "there is acks, ack.quorum", "batch.size=x": "whole number", "linger.ms=-1": "whole number",
+		"delivery.timeout.ms=0": "from 1 to",
 	} {
 		name, _, _ := strings.Cut(property, "=")
 		_, err := parse(producerProperties, given(property))
@@ -93,7 +94,7 @@ func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
 		"no users":             {URL: "pulsar://me@h"},
 		"give the name alone":  {URL: "pulsar://h", Topic: plan.Topic{Name: "persistent://a/b/c"}},
 		"earliest or latest":   {URL: "pulsar://h", Read: plan.Read{Consumers: 1, From: plan.From{HasOffset: true}}},
-		"write async":          {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
+		"write auto, or none":  {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
 		"it holds a password,": {URL: "pulsar://me:secret@h", Read: reads},
 	} {
 		_, _, err := New(&p, nil, nil, queue.Access{})

@@ -194,8 +194,7 @@ const pipelined = 2000
 func (s *session) limits() engine.Options {
 	o := engine.Options{
 		BufferBytes: s.producer.bufferBytes, MaxBlock: max(s.producer.maxBlock, 1),
-		// The client looks for late messages once in that time. The rest is for it to report them.
-		DrainTimeout: 2*s.producer.timeout + 5*time.Second,
+		DrainTimeout: s.DeliveryTimeout() + 5*time.Second, // to report them
 	}
 	if s.plan.Load.Rate.IsUnlimited() {
 		perBatch := int(min(int64(s.producer.batchMessages), int64(s.producer.batchBytes)/max(1, int64(s.plan.Payload.MeanBytes()))))

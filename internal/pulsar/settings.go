@@ -60,7 +60,7 @@ var producerProperties = []property{
 		return number(v, 0, math.MaxInt32, &s.batchBytes)
 	}},
 	{"batching.max.messages", "1000", "BatchingMaxMessages", func(s *settings, v string) error { return number(v, 1, math.MaxInt32, &s.batchMessages) }},
-	{"linger.ms", "1", "BatchingMaxPublishDelay", func(s *settings, v string) error { return millis(v, &s.linger) }},
+	{"linger.ms", "1", "BatchingMaxPublishDelay", func(s *settings, v string) error { return millis(v, 0, &s.linger) }},
 	{"compression.type", "none", "CompressionType", func(s *settings, v string) error {
 		codec, known := codecs[v]
 		if !known {
@@ -69,8 +69,8 @@ var producerProperties = []property{
 		s.compression = codec
 		return nil
 	}},
-	{"delivery.timeout.ms", "30000", "SendTimeout", func(s *settings, v string) error { return millis(v, &s.timeout) }},
-	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, &s.maxBlock) }},
+	{"delivery.timeout.ms", "30000", "SendTimeout", func(s *settings, v string) error { return millis(v, 1, &s.timeout) }},
+	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, 0, &s.maxBlock) }},
 	{"buffer.memory", "33554432", "kt itself", func(s *settings, v string) error { return number(v, 1, math.MaxInt64, &s.bufferBytes) }},
 	{"max.pending.messages", "", "MaxPendingMessages", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.pending) }},
 }
@@ -214,9 +214,9 @@ func number[N integer](value string, least, most int64, into *N) error {
 	return nil
 }
 
-func millis(value string, into *time.Duration) error {
+func millis(value string, least int64, into *time.Duration) error {
 	var n int64
-	err := number(value, 0, math.MaxInt32, &n)
+	err := number(value, least, math.MaxInt32, &n)
 	*into = time.Duration(n) * time.Millisecond
 	return err
 }

@@ -108,6 +108,10 @@ func (s *System) client() (client.Client, error) {
 	return client.NewClient(o)
 }
 
+// DeliveryTimeout returns how long a message may wait for its outcome. The client looks for late ones once in
+// delivery.timeout.ms, so one may wait twice as long.
+func (s *System) DeliveryTimeout() time.Duration { return 2 * s.producer.timeout }
+
 // tls returns the settings of all connections, nil for plain text. They name no host: lookups and redirects lead to others
 // than that of the URL, and whoever connects completes a copy with the host that it connects to.
 func (s *System) tls() (*tls.Config, error) {

@@ -6,12 +6,13 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// promises are what the acknowledgement of a message means with each system's own settings. Sources: Kafka's documentation
-// of acks and flush.messages; RabbitMQ's of publisher confirms and quorum queues; Pulsar's of persistence and
-// journalSyncData.
+// promises are what the acknowledgement of a message means with each system's own settings. Sources:
+//   - Kafka's documentation of acks and flush.messages
+//   - RabbitMQ's of publisher confirms and quorum queues
+//   - Pulsar's of persistence and journalSyncData
 var promises = map[plan.System]string{
-	plan.Kafka:    "Kafka acknowledges when all replicas in sync have a record in memory, and leaves the flush to the operating system unless flush.messages says otherwise",
-	plan.RabbitMQ: "RabbitMQ confirms when a classic queue has handed a persistent message to the file system, or when most members of a quorum queue have flushed it; messages go one by one",
+	plan.Kafka:    "Kafka acknowledges when all in-sync replicas have a record in memory. Unless flush.messages is set, the operating system decides when to flush",
+	plan.RabbitMQ: "RabbitMQ confirms when a classic queue has given a persistent message to the file system. A quorum queue confirms when most members have flushed the message. There are no batches",
 	plan.Pulsar:   "Pulsar acknowledges when an ack quorum of bookies has a message in the journal, which they flush first unless journalSyncData is false",
 }
 
