@@ -49,18 +49,18 @@ func newAdmin(s *System) (*admin, error) {
 // defaultTLSPort is Pulsar's own for the admin API with TLS.
 const defaultTLSPort = "8443"
 
-// know notes the brokers of the cluster. Their list has one port of each, without TLS if there is such a one. With TLS a
-// redirect leads to another, which is the one that is asked, or Pulsar's default behind a load balancer.
+// know notes the brokers of the cluster. Their list has one port of each: that without TLS, if there is one. With TLS a
+// redirect leads to the other: the same port as that of base, or Pulsar's default behind a load balancer.
 func (a *admin) know(brokers []string) {
+	a.known = slices.Clone(brokers)
 	at, err := url.Parse(a.base)
-	for _, addr := range brokers {
-		a.known = append(a.known, addr)
-		if err == nil && at.Scheme == "https" {
-			own := cmp.Or(at.Port(), "443")
-			a.known = append(a.known, net.JoinHostPort(hostOf(addr), own), net.JoinHostPort(hostOf(addr), defaultTLSPort))
-		}
+	if err != nil || at.Scheme != "https" {
+		return
 	}
-	a.known = slices.Compact(a.known)
+	for _, addr := range brokers {
+		host := hostOf(addr)
+		a.known = append(a.known, net.JoinHostPort(host, cmp.Or(at.Port(), "443")), net.JoinHostPort(host, defaultTLSPort))
+	}
 }
 
 // follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token: Go's client
@@ -89,12 +89,7 @@ type statusError struct {
 	reason string
 }
 
-func (e *statusError) Error() string {
-	if e.reason == "" {
-		return http.StatusText(e.code)
-	}
-	return e.reason
-}
+func (e *statusError) Error() string { return cmp.Or(e.reason, http.StatusText(e.code)) }
 
 // status returns the code of an answer that is an error, 0 of other errors.
 func status(err error) int {
@@ -107,43 +102,34 @@ func status(err error) int {
 
 // do asks for a path, with a body in JSON, and reads the answer into a value. Both may be nil.
 func (a *admin) do(ctx context.Context, method, path string, body, into any) error {
-	var content io.Reader = http.NoBody
+	var content bytes.Buffer
 	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
+		if err := json.NewEncoder(&content).Encode(body); err != nil {
 			return err
 		}
-		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, a.base+path, content)
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, &content)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	a.logIn(req)
 	answer, err := a.http.Do(req)
-	if err != nil {
-		var outer *url.Error
-		if errors.As(err, &outer) {
-			err = outer.Err
-		}
-		return fmt.Errorf("%s: %w", a.base, err)
+	if outer := (*url.Error)(nil); errors.As(err, &outer) {
+		return fmt.Errorf("%s: %w", a.base, outer.Err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, adminBytes))
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.base, err)
-	}
 	if answer.StatusCode >= http.StatusBadRequest {
 		var e struct{ Reason string }
 		_ = json.Unmarshal(text, &e) // a proxy may answer something else
 		reason, _, _ := strings.Cut(e.Reason, "\n")
 		return &statusError{code: answer.StatusCode, reason: strings.TrimSpace(reason)}
 	}
-	if into == nil {
-		return nil
+	if err == nil && into != nil {
+		err = json.Unmarshal(text, into)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s%s: %w", a.base, path, err)
 	}
 	return nil
@@ -151,8 +137,8 @@ func (a *admin) do(ctx context.Context, method, path string, body, into any) err
 
 // host returns the host that is asked.
 func (a *admin) host() string {
-	_, host, _ := strings.Cut(a.base, "://")
-	return host
+	_, addr, _ := strings.Cut(a.base, "://")
+	return hostOf(addr)
 }
 
 func (a *admin) get(ctx context.Context, path string, into any) error {
@@ -177,12 +163,24 @@ type partitionStats struct {
 	} `json:"subscriptions"`
 }
 
-// backlog returns how many messages of a subscription wait. Entries are batches: where there are some, it is a guess by
-// their mean.
+// backlog returns how many messages of a subscription wait, -1 if p is nil. Entries are batches: where there are some,
+// it is a guess by their mean.
 func (p *partitionStats) backlog(subscription string) int64 {
+	if p == nil {
+		return -1
+	}
 	s, perEntry := p.Subscriptions[subscription], int64(1)
 	for _, c := range s.Consumers {
 		perEntry = max(perEntry, c.AvgMessagesPerEntry)
 	}
 	return s.MsgBacklog * perEntry
+}
+
+// emptied reports whether a subscription is known to have nothing left. p may be nil.
+func (p *partitionStats) emptied(subscription string) bool {
+	if p == nil {
+		return false
+	}
+	s, there := p.Subscriptions[subscription]
+	return there && s.MsgBacklog == 0
 }

@@ -64,9 +64,9 @@ func adminOf(t *testing.T, server *httptest.Server, authority *x509.Certificate)
 func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
 	for base, want := range map[string]string{
 		"http://a:8080":  "b:8080 c:18080",
-		"https://a:8443": "b:8080 b:8443 c:18080 c:8443",
-		"https://a:443":  "b:8080 b:443 b:8443 c:18080 c:443 c:8443",
-		"https://a":      "b:8080 b:443 b:8443 c:18080 c:443 c:8443",
+		"https://a:8443": "b:8080 c:18080 b:8443 b:8443 c:8443 c:8443",
+		"https://a:443":  "b:8080 c:18080 b:443 b:8443 c:443 c:8443",
+		"https://a":      "b:8080 c:18080 b:443 b:8443 c:443 c:8443",
 	} {
 		a := &admin{base: base}
 		a.know([]string{"b:8080", "c:18080"})

@@ -2,8 +2,6 @@ package pulsar
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,32 +12,19 @@ import (
 	"github.com/kt-bench/kt/internal/queue"
 )
 
-// fitsReading returns what does not fit a reading of Pulsar.
-func (s *settings) fitsReading(p *plan.Plan) error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if from := p.Read.From; from.HasOffset || !from.Time.IsZero() {
-		bad("--from %s: a subscription of Pulsar begins at earliest or latest", from)
-	}
-	if p.Read.Commit == plan.CommitSync {
-		bad("--commit sync: kt does not wait until Pulsar has an acknowledgement: write auto, or none")
-	}
-	return errors.Join(errs...)
-}
-
 // consumers is the driver that reads.
 type consumers struct {
 	*queue.Arrivals
 	session *session
 	numbers map[string]int32 // of partitions, by their whole names
-	ends    *ends            // nil: nobody has asked where reading is over
+	ends    [][]end          // by group and partition; nil: nobody has asked where reading is over
 }
 
 var _ engine.ReadDriver = (*consumers)(nil)
 
 func newConsumers(s *session, o queue.Options) *consumers {
 	d := &consumers{Arrivals: queue.NewArrivals(o), session: s, numbers: make(map[string]int32)}
-	for i, name := range s.partitions() {
+	for i, name := range s.each(s.full()) {
 		d.numbers[name] = int32(i)
 	}
 	return d
@@ -51,7 +36,7 @@ func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.R
 	r := &reader{
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
 		last: make([]client.MessageID, s.topic.Partitions),
-		acks: s.own != "" || read.Commit != plan.CommitNone,
+		acks: s.own || read.Commit != plan.CommitNone,
 		each: s.consumer.subscription == client.Shared || s.consumer.subscription == client.KeyShared,
 	}
 	topics := d.share(shard.Index % read.Consumers)
@@ -67,35 +52,30 @@ func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.R
 		from = client.SubscriptionPositionLatest
 	}
 	r.consumer, err = r.client.Subscribe(client.ConsumerOptions{
-		Topics: topics, SubscriptionName: s.subscription(r.group), Type: s.consumer.subscription,
+		Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.consumer.subscription,
 		SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
 		MessageChannel: make(chan client.ConsumerMessage, s.consumer.receiverQueue),
 	})
 	if err != nil {
 		r.client.Close()
-		return nil, fmt.Errorf("%s: %w", code(err), err)
+		return nil, err
 	}
 	return r, nil
 }
 
-// share returns the partitions of a consumer. Those of one that belongs to a group are its broker's to choose, unless
-// a partition may have one consumer only.
-func (d *consumers) share(member int) []string {
+// share returns what a consumer subscribes to. A broker shares out the partitions, unless each may have one consumer only,
+// or other processes read some of them without a group.
+func (d *consumers) share(member int) (topics []string) {
 	s := d.session
-	all := s.partitions()
-	if s.own == "" && s.consumer.subscription != client.Exclusive {
+	if s.consumer.subscription != client.Exclusive && (!s.own || s.plan.Share.IsZero()) {
 		return []string{s.full()}
 	}
-	var own []string
-	for i, name := range all {
+	for i, name := range s.each(s.full()) {
 		if s.plan.ReaderOf(int32(i)) == member {
-			own = append(own, name)
+			topics = append(topics, name)
 		}
 	}
-	if len(own) == 0 && s.consumer.subscription != client.Exclusive && s.plan.Share.IsZero() { // more consumers than partitions
-		own = []string{all[member%len(all)]} // it stands by
-	}
-	return own
+	return topics
 }
 
 // reader is one consumer.
@@ -133,15 +113,9 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 	case m := <-arrived:
 		r.shard.Working()
 		r.take(m.Message)
-	}
-	for limit = min(limit, maxPoll); len(r.batch) < limit; {
-		select {
-		case m := <-arrived:
-			r.take(m.Message)
-			continue
-		default:
+		for limit = min(limit, maxPoll, 1+len(arrived)); len(r.batch) < limit; {
+			r.take((<-arrived).Message)
 		}
-		break
 	}
 	// The messages of a partition come in order. Count takes those of one partition together.
 	slices.SortStableFunc(r.batch, func(a, b queue.Message) int { return int(a.Queue - b.Queue) })
@@ -163,7 +137,9 @@ func (r *reader) take(m client.Message) {
 	}
 	id := m.ID()
 	r.last[partition] = id
-	r.driver.ends.pass(r.group, partition, id)
+	if ends := r.driver.ends; ends != nil {
+		ends[r.group][partition].pass(id)
+	}
 }
 
 // acknowledge acknowledges what was read.
@@ -185,10 +161,7 @@ func (r *reader) Flush(context.Context) {}
 // Close ends the subscription's consumer.
 func (r *reader) Close() error {
 	if r.client != nil {
-		within(closeTimeout, func() {
-			r.consumer.Close()
-			r.client.Close()
-		})
+		leave(r.consumer, r.client)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -20,21 +21,17 @@ type position struct {
 	Entry  int64 `json:"entryId"`
 }
 
-// ends are where the partitions end that are read up to there.
-type ends struct {
-	at     []position    // by partition
-	passed []atomic.Bool // of partition i by group g: at g*len(at)+i
+// end is where the reading of a partition by a group is over.
+type end struct {
+	position
+	passed atomic.Bool
 }
 
-// pass notes that a group has read a message. e may be nil.
-func (e *ends) pass(group int, partition int32, id client.MessageID) {
-	if e == nil {
-		return
-	}
-	end, at := e.at[partition], position{id.LedgerID(), id.EntryID()}
-	// The last message of a batch passes it.
-	if at.Ledger > end.Ledger || at.Ledger == end.Ledger && (at.Entry > end.Entry || at.Entry == end.Entry && id.BatchIdx()+1 >= id.BatchSize()) {
-		e.passed[group*len(e.at)+int(partition)].Store(true)
+// pass notes that a message was read. The last one of a batch passes an end.
+func (e *end) pass(id client.MessageID) {
+	at := cmp.Or(cmp.Compare(id.LedgerID(), e.Ledger), cmp.Compare(id.EntryID(), e.Entry))
+	if at > 0 || at == 0 && id.BatchIdx()+1 >= id.BatchSize() {
+		e.passed.Store(true)
 	}
 }
 
@@ -48,25 +45,25 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	if s.plan.Writes() {
 		return d.Arrivals.SetEndOffsets(ctx)
 	}
-	names := s.paths()
-	d.ends = &ends{at: make([]position, len(names)), passed: make([]atomic.Bool, len(names)*max(1, s.plan.Read.Groups))}
-	for i, path := range names {
-		if err := s.admin.get(ctx, path+"/lastMessageId", &d.ends.at[i]); err != nil && status(err) != http.StatusNotFound {
-			return fmt.Errorf("where partition %d of topic %s ends: %w", i, s.topic.Name, err)
-		}
-	}
-	for g := range max(1, s.plan.Read.Groups) {
-		for i, path := range names {
-			if s.own != "" && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
-				d.ends.passed[g*len(names)+i].Store(true)
+	paths := s.each(s.path())
+	d.ends = make([][]end, len(s.subscriptions))
+	for g, name := range s.subscriptions {
+		d.ends[g] = make([]end, len(paths))
+		for i, path := range paths {
+			e := &d.ends[g][i]
+			if s.own && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
+				e.passed.Store(true)
 				continue
 			}
-			if err := s.subscribe(ctx, path, s.subscription(g)); err != nil {
-				return fmt.Errorf("subscription %s of topic %s: %w", s.subscription(g), s.topic.Name, err)
+			if err := s.admin.get(ctx, path+"/lastMessageId", &e.position); err != nil && status(err) != http.StatusNotFound {
+				return fmt.Errorf("where partition %d of topic %s ends: %w", i, s.topic.Name, err)
+			}
+			if err := s.subscribe(ctx, path, name); err != nil {
+				return fmt.Errorf("subscription %s of topic %s: %w", name, s.topic.Name, err)
 			}
 		}
 	}
-	go d.watchEnd(ctx) // until ctx ends
+	go queue.Every(ctx, endPoll, func() { d.lookForEnd(ctx) })
 	return nil
 }
 
@@ -83,48 +80,23 @@ func (s *session) subscribe(ctx context.Context, path, name string) error {
 	return err
 }
 
-// endPoll is how often watchEnd looks.
+// endPoll is how often lookForEnd is called.
 const endPoll = 200 * time.Millisecond
 
-// watchEnd waits until every group has read every partition.
-func (d *consumers) watchEnd(ctx context.Context) {
-	ticker := time.NewTicker(endPoll)
-	defer ticker.Stop()
-	for {
-		if d.passedAll() {
-			d.End()
-			return
-		}
-		if all, err := d.session.stats(ctx); err == nil {
-			d.emptied(all)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+// lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
+func (d *consumers) lookForEnd(ctx context.Context) {
+	left := false
+	all, err := d.session.stats(ctx)
+	for g, name := range d.session.subscriptions {
+		for i := range d.ends[g] {
+			e := &d.ends[g][i]
+			if err == nil && all[i].emptied(name) {
+				e.passed.Store(true)
+			}
+			left = left || !e.passed.Load()
 		}
 	}
-}
-
-func (d *consumers) passedAll() bool {
-	for i := range d.ends.passed {
-		if !d.ends.passed[i].Load() {
-			return false
-		}
-	}
-	return true
-}
-
-// emptied notes partitions of which a group has nothing to read.
-func (d *consumers) emptied(all []*partitionStats) {
-	for g := range max(1, d.session.plan.Read.Groups) {
-		for i, p := range all {
-			if p == nil {
-				continue
-			}
-			if s, there := p.Subscriptions[d.session.subscription(g)]; there && s.MsgBacklog == 0 {
-				d.ends.passed[g*len(all)+i].Store(true)
-			}
-		}
+	if !left {
+		d.End()
 	}
 }

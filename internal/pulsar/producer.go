@@ -2,7 +2,6 @@ package pulsar
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +46,7 @@ func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, 
 	})
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("%s: %w", code(err), err)
+		return nil, err
 	}
 	return w, nil
 }
@@ -145,23 +144,30 @@ const closeTimeout = 3 * time.Second
 
 // Close closes the client. Messages without an outcome fail.
 func (w *worker) Close() error {
-	within(closeTimeout, func() {
-		w.producer.Close()
-		w.client.Close()
-	})
+	leave(w.producer, w.client)
 	return nil
 }
 
-// within waits for something that has no context, up to a time. What is not done by then ends by the client's own
-// timeouts.
-func within(d time.Duration, f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
+// leave closes a producer or a consumer, and its client.
+func leave(c interface{ Close() }, of client.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = within(ctx, func() error { // late: it goes on by itself
+		c.Close()
+		of.Close()
+		return nil
+	})
+}
+
+// within returns what f returns, which knows no context, or an error when ctx ends first. The client's own timeouts
+// end f then.
+func within(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
-	case <-done:
-	case <-time.After(d):
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,7 +129,6 @@ func TestErrorsHaveTheClientsNames(t *testing.T) {
 }
 
 func TestReadingEndsWithTheLastMessageOfTheLastBatch(t *testing.T) {
-	e := &ends{at: []position{{5, 10}}}
 	for _, tc := range []struct {
 		ledger, entry int64
 		index, size   int32
@@ -138,14 +136,12 @@ func TestReadingEndsWithTheLastMessageOfTheLastBatch(t *testing.T) {
 	}{
 		{5, 9, 0, 0, false}, {5, 10, 0, 3, false}, {5, 10, 1, 3, false}, {5, 10, 2, 3, true}, {5, 10, -1, 0, true}, {6, 0, 0, 2, true}, {4, 99, -1, 0, false},
 	} {
-		e.passed = make([]atomic.Bool, 1)
-		e.pass(0, 0, fakeID{client.NewMessageID(tc.ledger, tc.entry, tc.index, 0), tc.size})
-		if got := e.passed[0].Load(); got != tc.passed {
+		e := end{position: position{5, 10}}
+		e.pass(fakeID{client.NewMessageID(tc.ledger, tc.entry, tc.index, 0), tc.size})
+		if got := e.passed.Load(); got != tc.passed {
 			t.Errorf("%+v: passed is %v", tc, got)
 		}
 	}
-	var none *ends
-	none.pass(0, 0, nil) // nobody has asked for the end
 }
 
 // fakeID is an id of a batch of some size.

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	client "github.com/apache/pulsar-client-go/pulsar"
-
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
@@ -30,10 +28,11 @@ type session struct {
 	seen    error // why the admin API does not answer; nil: it does
 	cluster result.Cluster
 	topic   result.Topic
-	own     string // the subscription of a reading without a group, deleted at the end
-	watched []string
+	watched []string // web addresses of the brokers
 
-	accounts *queue.Accounts // nil: nobody writes
+	subscriptions []string        // of the groups
+	own           bool            // there is no group, and its subscription is deleted at the end
+	accounts      *queue.Accounts // nil: nobody writes
 }
 
 // Describe completes a header with the settings, the cluster and the topic.
@@ -59,23 +58,41 @@ func (s *session) connect(ctx context.Context) (err error) {
 		return fmt.Errorf("connect to %s: %w", s.url.Host, err)
 	}
 	defer c.Close()
-	partitions, err := lookUp(ctx, c, s.full())
+	var partitions []string
+	err = within(ctx, func() (err error) {
+		partitions, err = c.TopicPartitions(s.full())
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("look up topic %s at %s: %w; the server may want a token: url.password=TOKEN in the file of --command-config", s.topic.Name, s.url.Host, err)
 	}
 	if err := s.prepare(ctx, partitions); err != nil {
 		return err
 	}
-	for _, settings := range []*settings{s.producer, s.consumer} {
-		if settings != nil {
-			settings.fit(s.plan.Producers, s.topic.Partitions)
-		}
+	if s.producer != nil {
+		s.producer.fit(s.plan.Producers, s.topic.Partitions)
 	}
-	if s.plan.Reads() && s.plan.Read.Group == "" {
-		s.own = fmt.Sprintf("kt-%016x", rand.Uint64())
-		s.consumer.fitOwn(s.plan.Read.Consumers <= s.topic.Partitions && s.plan.Share.IsZero())
+	if s.consumer != nil {
+		s.nameSubscriptions(s.plan.Read.Group, s.plan.Read.Groups)
 	}
 	return nil
+}
+
+// nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends
+// anything, which a subscription that nobody else has does not need.
+func (s *session) nameSubscriptions(group string, groups int) {
+	if s.own = group == ""; s.own {
+		s.subscriptions = []string{fmt.Sprintf("kt-%016x", rand.Uint64())}
+		s.consumer.derive("subscription.type", "exclusive", "no partition has more than one consumer")
+		return
+	}
+	if groups < 2 {
+		s.subscriptions = []string{group}
+		return
+	}
+	for g := range groups {
+		s.subscriptions = append(s.subscriptions, fmt.Sprintf("%s-%d", group, g))
+	}
 }
 
 // reach opens a connection and closes it again. The client tries so often that its error does not tell what is wrong.
@@ -86,36 +103,15 @@ func (s *session) reach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var d interface {
-		DialContext(ctx context.Context, network, addr string) (net.Conn, error)
-	} = &net.Dialer{}
+	dial := new(net.Dialer).DialContext
 	if config != nil {
-		d = &tls.Dialer{Config: config}
+		dial = (&tls.Dialer{Config: config}).DialContext
 	}
-	c, err := d.DialContext(ctx, "tcp", s.url.Host)
+	c, err := dial(ctx, "tcp", s.url.Host)
 	if err != nil {
 		return err
 	}
 	return c.Close()
-}
-
-// lookUp asks a broker for the partitions of a topic: the first contact.
-func lookUp(ctx context.Context, c client.Client, topic string) (names []string, err error) {
-	type answer struct {
-		names []string
-		err   error
-	}
-	answers := make(chan answer, 1)
-	go func() { // ends with openTimeout at the latest
-		names, err := c.TopicPartitions(topic)
-		answers <- answer{names, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.names, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // full returns the whole name of the topic.
@@ -209,17 +205,14 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backlog of topic %s: %w", s.topic.Name, err)
 	}
-	groups := max(1, s.plan.Read.Groups)
-	waiting := make([]int64, groups*len(all))
-	for g := range groups {
-		for i := range all {
-			switch {
-			case !queue.Mine(s.plan, int32(i)): // another process counts it
-			case all[i] == nil:
-				waiting[g*len(all)+i] = -1
-			default:
-				waiting[g*len(all)+i] = all[i].backlog(s.subscription(g))
+	waiting := make([]int64, 0, len(s.subscriptions)*len(all))
+	for _, name := range s.subscriptions {
+		for i, p := range all {
+			n := p.backlog(name)
+			if !queue.Mine(s.plan, int32(i)) { // another process counts it
+				n = 0
 			}
+			waiting = append(waiting, n)
 		}
 	}
 	return waiting, nil
@@ -239,21 +232,10 @@ func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
 	if err := s.admin.get(ctx, s.path()+"/partitioned-stats?perPartition=true&"+precise, &answer); err != nil {
 		return nil, err
 	}
-	for i, name := range s.partitions() {
+	for i, name := range s.each(s.full()) {
 		all[i] = answer.Partitions[name]
 	}
 	return all, nil
-}
-
-// subscription returns the name of a group's subscription.
-func (s *session) subscription(group int) string {
-	switch {
-	case s.own != "":
-		return s.own
-	case s.plan.Read.Groups > 1:
-		return fmt.Sprintf("%s-%d", s.plan.Read.Group, group)
-	}
-	return s.plan.Read.Group
 }
 
 // Delete deletes the topic that was created for the load.
@@ -265,24 +247,27 @@ func (s *session) Delete(ctx context.Context) error {
 	if err != nil && status(err) != http.StatusNotFound {
 		return fmt.Errorf("delete topic %s: %w", s.topic.Name, err)
 	}
-	s.own = "" // its subscriptions went with it
+	s.own = false // its subscriptions went with it
 	return nil
 }
 
 // Close deletes the subscription of a reading without a group.
 func (s *session) Close() {
-	if s.own == "" || s.topic.Partitions == 0 {
+	if !s.own {
 		return
 	}
-	if s.seen != nil {
-		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read: only the admin API deletes it", s.own, s.topic.Name)})
-		return
+	err := s.seen
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), adminTimeout/4)
+		defer cancel()
+		err = s.admin.do(ctx, http.MethodDelete, s.path()+"/subscription/"+s.subscriptions[0]+"?force=true", nil, nil)
+		if status(err) == http.StatusNotFound {
+			return
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout/4)
-	defer cancel()
-	err := s.admin.do(ctx, http.MethodDelete, s.path()+"/subscription/"+s.own+"?force=true", nil, nil)
-	if err != nil && status(err) != http.StatusNotFound {
-		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: fmt.Sprintf("subscription %s of topic %s was not deleted: %v", s.own, s.topic.Name, err)})
+	if err != nil {
+		text := fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read, because the admin API did not delete it: %v", s.subscriptions[0], s.topic.Name, err)
+		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: text})
 	}
 }
 

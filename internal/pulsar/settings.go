@@ -34,7 +34,8 @@ type settings struct {
 	subscription              client.SubscriptionType
 	receiverQueue             int
 
-	all []result.Setting
+	has []property
+	all []result.Setting // of the same numbers
 }
 
 // codecs are the values of compression.type.
@@ -55,19 +56,11 @@ var producerProperties = []property{
 		return nil
 	}},
 	{"ack.quorum", "", "kt itself, in the topic that it creates", func(s *settings, v string) error { return number(v, 1, 100, &s.ackQuorum) }},
-	{"batch.size", "131072", "BatchingMaxSize", func(s *settings, v string) error {
-		s.batchMessages = math.MaxInt32 // whoever sets one of the two bounds means this one
-		return number(v, 0, math.MaxInt32, &s.batchBytes)
-	}},
+	{"batch.size", "131072", "BatchingMaxSize", func(s *settings, v string) error { return number(v, 0, math.MaxInt32, &s.batchBytes) }},
 	{"batching.max.messages", "1000", "BatchingMaxMessages", func(s *settings, v string) error { return number(v, 1, math.MaxInt32, &s.batchMessages) }},
 	{"linger.ms", "1", "BatchingMaxPublishDelay", func(s *settings, v string) error { return millis(v, 0, &s.linger) }},
 	{"compression.type", "none", "CompressionType", func(s *settings, v string) error {
-		codec, known := codecs[v]
-		if !known {
-			return errors.New("write none, lz4, zlib (the codec of gzip), zstd or snappy")
-		}
-		s.compression = codec
-		return nil
+		return choose(v, codecs, "none, lz4, zlib (the codec of gzip), zstd or snappy", &s.compression)
 	}},
 	{"delivery.timeout.ms", "30000", "SendTimeout", func(s *settings, v string) error { return millis(v, 1, &s.timeout) }},
 	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, 0, &s.maxBlock) }},
@@ -75,27 +68,17 @@ var producerProperties = []property{
 	{"max.pending.messages", "", "MaxPendingMessages", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.pending) }},
 }
 
+// The plan has the first three. Here they are checked.
 var consumerProperties = []property{
-	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }}, // it is in the plan, as the next two
+	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }},
 	{"auto.offset.reset", "earliest", "SubscriptionInitialPosition", func(_ *settings, v string) error {
-		if v != "earliest" && v != "latest" {
-			return errors.New("a new subscription begins at earliest or latest")
-		}
-		return nil
+		return choose(v, map[string]bool{"earliest": true, "latest": true}, "earliest or latest, where a new subscription begins", new(bool))
 	}},
 	{"enable.auto.commit", "true", "kt itself, by --commit", func(_ *settings, v string) error {
-		if v != "true" && v != "false" {
-			return errors.New("write true or false")
-		}
-		return nil
+		return choose(v, map[string]bool{"true": true, "false": true}, "true or false", new(bool))
 	}},
 	{"subscription.type", "failover", "Type", func(s *settings, v string) error {
-		kind, known := subscriptions[v]
-		if !known {
-			return errors.New("write failover, exclusive, shared or key_shared")
-		}
-		s.subscription = kind
-		return nil
+		return choose(v, subscriptions, "failover, exclusive, shared or key_shared", &s.subscription)
 	}},
 	{"receiver.queue.size", "1000", "ReceiverQueueSize", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.receiverQueue) }},
 }
@@ -132,7 +115,7 @@ func names(all []property) (list []string) {
 
 // parse reads the properties of one kind of client.
 func parse(has []property, given map[string]plan.Given) (*settings, error) {
-	s := &settings{}
+	s := &settings{has: has}
 	errs := []error{queue.Refuse("Pulsar", given, names(has), nearest)}
 	for _, p := range has {
 		value, source := p.standard, "default"
@@ -143,53 +126,31 @@ func parse(has []property, given map[string]plan.Given) (*settings, error) {
 		if source == "default" && value == "" {
 			continue
 		}
-		bound := s.batchMessages
 		if err := p.set(s, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.name, value, source, err))
 		}
-		switch {
-		case p.name == "batch.size" && source == "default":
-			s.batchMessages = bound
-		case p.name == "batching.max.messages" && source == "default" && bound > 0:
-			s.batchMessages = bound
-			shown := &s.all[len(s.all)-1]
-			shown.Value, shown.Source, shown.Note = strconv.Itoa(math.MaxInt32), "derived", "batch.size alone bounds a batch"
-		}
+	}
+	if _, bounds := given["batch.size"]; bounds {
+		s.derive("batching.max.messages", strconv.Itoa(math.MaxInt32), "batch.size alone bounds a batch")
 	}
 	return s, errors.Join(errs...)
+}
+
+// derive sets a property, if the clients have it and nobody gave it.
+func (s *settings) derive(name, value, note string) {
+	for i := range s.all {
+		if p := &s.all[i]; p.Name == name && p.Source == "default" {
+			_ = s.has[i].set(s, value) // kt's own values are right
+			p.Value, p.Source, p.Note = value, "derived", note
+		}
+	}
 }
 
 // Numbers of tickers: a producer of the client has one for each partition, which ticks even when nothing is sent.
 const (
 	manyTickers = 20
-	slowTick    = 10 * time.Millisecond // the client's own default
+	slowTick    = "10" // milliseconds: the client's own default
 )
-
-// fit fits settings that nobody gave to the size of a load.
-func (s *settings) fit(producers, partitions int) {
-	for i := range s.all {
-		switch p := &s.all[i]; {
-		case p.Name == "linger.ms" && p.Source == "default" && producers*partitions > manyTickers:
-			s.linger = slowTick
-			p.Value, p.Source = strconv.FormatInt(slowTick.Milliseconds(), 10), "derived"
-			p.Note = "the client's own default, because its timers cost CPU for each producer and partition"
-		case p.Name == "max.pending.messages" && s.pending == 0:
-			s.pending = min(maxPending, max(minPending, pendingOfProducer/partitions))
-			p.Value, p.Source = strconv.Itoa(s.pending), "derived"
-		}
-	}
-}
-
-// fitOwn fits the type of a subscription that nobody else has, if nobody gave it. With failover a broker waits for a second
-// before it sends anything. No partition of alone has two consumers.
-func (s *settings) fitOwn(alone bool) {
-	for i := range s.all {
-		if p := &s.all[i]; alone && p.Name == "subscription.type" && p.Source == "default" {
-			s.subscription = client.Exclusive
-			p.Value, p.Source, p.Note = "exclusive", "derived", "no partition has more than one consumer"
-		}
-	}
-}
 
 // The client takes memory for the most messages on their way, of each partition, even when there are none: some 24
 // bytes for each.
@@ -199,8 +160,26 @@ const (
 	maxPending        = 50_000
 )
 
+// fit fits settings that nobody gave to the size of a load.
+func (s *settings) fit(producers, partitions int) {
+	if producers*partitions > manyTickers {
+		s.derive("linger.ms", slowTick, "the client's own default, because its timers cost CPU for each producer and partition")
+	}
+	s.derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
+}
+
 // batches reports whether messages go in batches.
 func (s *settings) batches() bool { return s.linger > 0 && s.batchBytes > 1 }
+
+// choose sets what a word means. words lists all of them.
+func choose[V any](word string, meanings map[string]V, words string, into *V) error {
+	v, known := meanings[word]
+	if !known {
+		return errors.New("write " + words)
+	}
+	*into = v
+	return nil
+}
 
 // integer is a kind of number that a setting has.
 type integer interface{ ~int | ~uint | ~int64 }

@@ -57,7 +57,12 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access)
 	if p.Reads() {
 		s.consumer, err = parse(consumerProperties, consumer)
 		note(err)
-		note(s.consumer.fitsReading(p))
+		if from := p.Read.From; from.HasOffset || !from.Time.IsZero() {
+			note(fmt.Errorf("--from %s: a subscription of Pulsar begins at earliest or latest", from))
+		}
+		if p.Read.Commit == plan.CommitSync {
+			note(errors.New("--commit sync: kt does not wait until Pulsar has an acknowledgement: write auto, or none"))
+		}
 	}
 	return s, nil, errors.Join(errs...)
 }
@@ -124,10 +129,9 @@ func (s *System) tls() (*tls.Config, error) {
 // Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
 	c := &session{System: s, plan: p, options: o, topic: result.Topic{Name: p.Topic.Name}}
-	err := c.connect(ctx)
-	if err == nil {
-		return c, nil
+	if err := c.connect(ctx); err != nil {
+		c.Close()
+		return nil, err
 	}
-	c.Close()
-	return nil, err
+	return c, nil
 }

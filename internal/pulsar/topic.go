@@ -23,26 +23,13 @@ func misfit(format string, args ...any) error {
 // single reports whether the topic is not a partitioned one.
 func (s *session) single() bool { return s.topic.Leaders == nil }
 
-// partitions returns the whole names of the topic's partitions.
-func (s *session) partitions() []string {
+// each returns the partitions of the topic, whose whole name or path is given.
+func (s *session) each(topic string) (list []string) {
 	if s.single() {
-		return []string{s.full()}
+		return []string{topic}
 	}
-	list := make([]string, s.topic.Partitions)
-	for i := range list {
-		list[i] = s.full() + "-partition-" + strconv.Itoa(i)
-	}
-	return list
-}
-
-// paths returns the partitions' paths in the admin API.
-func (s *session) paths() []string {
-	if s.single() {
-		return []string{s.path()}
-	}
-	list := make([]string, s.topic.Partitions)
-	for i := range list {
-		list[i] = s.path() + "-partition-" + strconv.Itoa(i)
+	for i := range s.topic.Partitions {
+		list = append(list, topic+"-partition-"+strconv.Itoa(i))
 	}
 	return list
 }
@@ -81,20 +68,23 @@ func (s *session) found(partitions int, partitioned bool) {
 
 // matches checks a topic that was there, and finds its brokers.
 func (s *session) matches(ctx context.Context) error {
-	want := s.plan.Topic
 	var errs []error
-	if n := int(want.Partitions); n > 0 && n != s.topic.Partitions {
-		errs = append(errs, misfit("topic %s exists with %d partitions, not --partitions %d; leave the flag out to use it as it is, or name another --topic", s.topic.Name, s.topic.Partitions, n))
-	}
-	if len(want.Configs) > 0 {
-		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
+	refuse := func(isWrong bool, format string, args ...any) {
+		if isWrong {
+			errs = append(errs, misfit("topic %s exists "+format+", or name another --topic", append([]any{s.topic.Name}, args...)...))
+		}
 	}
 	bookies := s.lead(ctx)
-	if s.producer != nil && s.producer.ackQuorum > 0 && s.producer.ackQuorum != bookies.AckQuorum {
-		errs = append(errs, misfit("topic %s exists with ack quorum %d, not ack.quorum=%d; leave the property out to use it as it is, or name another --topic", s.topic.Name, bookies.AckQuorum, s.producer.ackQuorum))
+	want, has := s.plan.Topic, s.topic
+	if n := int(want.Partitions); n > 0 {
+		refuse(n != has.Partitions, "with %d partitions, not --partitions %d; leave the flag out to use it as it is", has.Partitions, n)
 	}
-	if n := int(want.ReplicationFactor); n > 0 && n != s.topic.ReplicationFactor {
-		errs = append(errs, misfit("topic %s exists with write quorum %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic", s.topic.Name, s.topic.ReplicationFactor, n))
+	refuse(len(want.Configs) > 0, "and kt changes no topic that it did not create; leave --topic-config out")
+	if s.producer != nil && s.producer.ackQuorum > 0 {
+		refuse(s.producer.ackQuorum != bookies.AckQuorum, "with ack quorum %d, not ack.quorum=%d; leave the property out to use it as it is", bookies.AckQuorum, s.producer.ackQuorum)
+	}
+	if n := int(want.ReplicationFactor); n > 0 {
+		refuse(n != has.ReplicationFactor, "with write quorum %d, not --replication-factor %d; leave the flag out to use it as it is", has.ReplicationFactor, n)
 	}
 	return errors.Join(errs...)
 }

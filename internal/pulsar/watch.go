@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -69,13 +69,11 @@ func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 
 // hear notes which brokers are there. One that does not answer is gone, and says nothing of the others.
 func (w *watcher) hear(active []string, err error, at time.Duration) {
-	asked := hostOf(w.session.admin.host())
 	for i, addr := range w.session.watched {
 		gone := w.gone[i]
-		switch {
-		case err == nil:
+		if err == nil {
 			gone = !slices.Contains(active, addr)
-		case status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == asked):
+		} else if status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == w.session.admin.host()) {
 			gone = true
 		}
 		if gone == w.gone[i] {
@@ -95,12 +93,7 @@ func (w *watcher) hear(active []string, err error, at time.Duration) {
 }
 
 // hostOf returns the host of an address.
-func hostOf(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		return host
-	}
-	return addr
-}
+func hostOf(addr string) string { return (&url.URL{Host: addr}).Hostname() }
 
 // cause returns an error without what was tried.
 func cause(err error) error {
