@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -34,34 +34,15 @@ const (
 	maxRedirects = 5
 )
 
-// newAdmin returns the way to the admin API that the URL names.
-func newAdmin(s *System) (*admin, error) {
-	config, err := s.tls()
-	if err != nil {
-		return nil, err
-	}
+func newAdmin(base string, token secret.Text, config *tls.Config) *admin {
 	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext, TLSClientConfig: config}
-	a := &admin{base: plan.Admin(s.url, "8080", defaultTLSPort), token: s.access.Password}
+	a := &admin{base: base, token: token}
 	a.http = &http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}
-	return a, nil
+	return a
 }
 
 // defaultTLSPort is Pulsar's own for the admin API with TLS.
 const defaultTLSPort = "8443"
-
-// know notes the brokers of the cluster. Their list has one port of each: that without TLS, if there is one. With TLS a
-// redirect leads to the other: the same port as that of base, or Pulsar's default behind a load balancer.
-func (a *admin) know(brokers []string) {
-	a.known = slices.Clone(brokers)
-	at, err := url.Parse(a.base)
-	if err != nil || at.Scheme != "https" {
-		return
-	}
-	for _, addr := range brokers {
-		host := hostOf(addr)
-		a.known = append(a.known, net.JoinHostPort(host, cmp.Or(at.Port(), "443")), net.JoinHostPort(host, defaultTLSPort))
-	}
-}
 
 // follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token: Go's client
 // would give it to other ports of the same host too, and over plain HTTP.
@@ -71,10 +52,18 @@ func (a *admin) follow(next *http.Request, via []*http.Request) error {
 	}
 	next.Header.Del("Authorization")
 	first := via[0].URL
-	if next.URL.Scheme == first.Scheme && (next.URL.Host == first.Host || slices.Contains(a.known, next.URL.Host)) {
+	if next.URL.Scheme == first.Scheme && (next.URL.Host == first.Host || a.knows(next.URL, first.Port())) {
 		a.logIn(next)
 	}
 	return nil
+}
+
+// knows reports whether a URL is that of a broker. The list of brokers has one port of each: that without TLS, if there
+// is one. A redirect over TLS leads to the other, which is taken to be the port of the API, or Pulsar's default.
+func (a *admin) knows(u *url.URL, port string) bool {
+	return slices.ContainsFunc(a.known, func(addr string) bool {
+		return u.Host == addr || u.Scheme == "https" && u.Hostname() == hostOf(addr) && (u.Port() == port || u.Port() == defaultTLSPort)
+	})
 }
 
 func (a *admin) logIn(r *http.Request) {
@@ -115,8 +104,8 @@ func (a *admin) do(ctx context.Context, method, path string, body, into any) err
 	req.Header.Set("Content-Type", "application/json")
 	a.logIn(req)
 	answer, err := a.http.Do(req)
-	if outer := (*url.Error)(nil); errors.As(err, &outer) {
-		return fmt.Errorf("%s: %w", a.base, outer.Err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.base, cause(err))
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, adminBytes))
@@ -154,13 +143,11 @@ func (a *admin) brokers(ctx context.Context) (list []string, err error) {
 
 // partitionStats are what the brokers count of a partition.
 type partitionStats struct {
-	MsgInCounter  int64 `json:"msgInCounter"` // since its broker has loaded it
+	MsgInCounter  int64 // since its broker has loaded it
 	Subscriptions map[string]struct {
-		MsgBacklog int64 `json:"msgBacklog"` // in entries
-		Consumers  []struct {
-			AvgMessagesPerEntry int64 `json:"avgMessagesPerEntry"`
-		} `json:"consumers"`
-	} `json:"subscriptions"`
+		MsgBacklog int64 // in entries
+		Consumers  []struct{ AvgMessagesPerEntry int64 }
+	}
 }
 
 // backlog returns how many messages of a subscription wait, -1 if p is nil. Entries are batches: where there are some,
@@ -174,13 +161,4 @@ func (p *partitionStats) backlog(subscription string) int64 {
 		perEntry = max(perEntry, c.AvgMessagesPerEntry)
 	}
 	return s.MsgBacklog * perEntry
-}
-
-// emptied reports whether a subscription is known to have nothing left. p may be nil.
-func (p *partitionStats) emptied(subscription string) bool {
-	if p == nil {
-		return false
-	}
-	s, there := p.Subscriptions[subscription]
-	return there && s.MsgBacklog == 0
 }

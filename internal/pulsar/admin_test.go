@@ -3,13 +3,14 @@ package pulsar
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -36,9 +37,9 @@ func TestOnlyBrokersOfTheClusterGetTheToken(t *testing.T) {
 		{"a broker without TLS behind one with it", httptest.NewTLSServer, plain, true, ""},
 	} {
 		first := r.start(http.RedirectHandler(r.to.URL, http.StatusTemporaryRedirect))
-		a := adminOf(t, first, encrypted.Certificate())
+		a := adminOf(first, encrypted.Certificate())
 		if r.known {
-			a.know([]string{r.to.Listener.Addr().String()})
+			a.known = []string{r.to.Listener.Addr().String()}
 		}
 		if err := a.get(t.Context(), "/", new([]string)); err != nil || got != r.want {
 			t.Errorf("%s got %q, %v; want %q", r.name, got, err, r.want)
@@ -48,42 +49,39 @@ func TestOnlyBrokersOfTheClusterGetTheToken(t *testing.T) {
 }
 
 // adminOf returns the way to a server's admin API with a token.
-func adminOf(t *testing.T, server *httptest.Server, authority *x509.Certificate) *admin {
-	t.Helper()
+func adminOf(server *httptest.Server, authority *x509.Certificate) *admin {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority)
-	access := queue.Access{Password: secret.New("token"), TLS: func(name string) (*tls.Config, error) { return &tls.Config{ServerName: name, RootCAs: roots}, nil }}
-	a, err := newAdmin(&System{url: &url.URL{Scheme: "pulsar", Host: "h", RawQuery: "admin=" + server.URL}, access: access})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return newAdmin(server.URL, secret.New("token"), &tls.Config{RootCAs: roots})
 }
 
 // The list has one port of each broker, which is that without TLS if there are both.
 func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
-	for base, want := range map[string]string{
-		"http://a:8080":  "b:8080 c:18080",
-		"https://a:8443": "b:8080 c:18080 b:8443 b:8443 c:8443 c:8443",
-		"https://a:443":  "b:8080 c:18080 b:443 b:8443 c:443 c:8443",
-		"https://a":      "b:8080 c:18080 b:443 b:8443 c:443 c:8443",
+	a := &admin{known: []string{"b:8080", "c:18080"}}
+	for to, want := range map[string]bool{
+		"http://b:8080": true, "http://c:18080": true, "http://c:8080": false, "http://d:8080": false, "http://b:9443": false, "http://b:8443": false,
+		"https://b:8443": true, "https://c:9443": true, "https://c:10443": false, "https://d:8443": false,
 	} {
-		a := &admin{base: base}
-		a.know([]string{"b:8080", "c:18080"})
-		if got := strings.Join(a.known, " "); got != want {
-			t.Errorf("%s: %q, want %q", base, got, want)
+		u, err := url.Parse(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.knows(u, "9443"); got != want {
+			t.Errorf("from port 9443 to %s: known is %v", to, got)
 		}
 	}
 }
 
 // A redirect leads from one host to another, whose certificate is for itself.
 func TestTheAdminAPIOfEachBrokerIsCheckedByItsOwnName(t *testing.T) {
-	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }))
+	other := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }))
+	other.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that refuse its certificate
+	other.StartTLS()
 	defer other.Close()
 	_, port, _ := strings.Cut(other.Listener.Addr().String(), ":")
 	for host, fits := range map[string]bool{"127.0.0.1": true, "localhost": false} { // it is for 127.0.0.1 and example.com
 		first := httptest.NewTLSServer(http.RedirectHandler("https://"+host+":"+port, http.StatusTemporaryRedirect))
-		err := adminOf(t, first, other.Certificate()).get(t.Context(), "/", new([]string))
+		err := adminOf(first, other.Certificate()).get(t.Context(), "/", new([]string))
 		if (err == nil) != fits {
 			t.Errorf("%s: %v", host, err)
 		}

@@ -1,8 +1,12 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
@@ -33,11 +37,10 @@ func newConsumers(s *session, o queue.Options) *consumers {
 // OpenReader subscribes, so that what is written from now on is kept for the reader.
 func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.Reader, error) {
 	s, read := d.session, d.session.plan.Read
+	kind := s.consumer.subscription
 	r := &reader{
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
-		last: make([]client.MessageID, s.topic.Partitions),
-		acks: s.own || read.Commit != plan.CommitNone,
-		each: s.consumer.subscription == client.Shared || s.consumer.subscription == client.KeyShared,
+		acks: s.own || read.Commit != plan.CommitNone, each: kind == client.Shared || kind == client.KeyShared,
 	}
 	topics := d.share(shard.Index % read.Consumers)
 	if len(topics) == 0 {
@@ -51,10 +54,12 @@ func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.R
 	if read.From.Latest {
 		from = client.SubscriptionPositionLatest
 	}
+	arrived := make(chan client.ConsumerMessage, s.consumer.receiverQueue)
+	r.arrived = arrived
 	r.consumer, err = r.client.Subscribe(client.ConsumerOptions{
-		Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: s.consumer.subscription,
+		Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: kind,
 		SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
-		MessageChannel: make(chan client.ConsumerMessage, s.consumer.receiverQueue),
+		MessageChannel: arrived,
 	})
 	if err != nil {
 		r.client.Close()
@@ -85,10 +90,10 @@ type reader struct {
 	group    int
 	client   client.Client   // nil: it has nothing to read
 	consumer client.Consumer // of client
+	arrived  <-chan client.ConsumerMessage
 
 	acks, each bool // it acknowledges, and each message by itself
 	batch      []queue.Message
-	last       []client.MessageID // read last, by partition; nil: since the last acknowledgement none was
 }
 
 // maxPoll bounds the messages of one Read, which are counted together.
@@ -101,26 +106,20 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	if r.consumer == nil {
-		<-ctx.Done()
-		return 0, nil
-	}
-	arrived := r.consumer.Chan()
 	r.batch = r.batch[:0]
 	select {
 	case <-ctx.Done():
 		return 0, nil
-	case m := <-arrived:
+	case m := <-r.arrived:
 		r.shard.Working()
 		r.take(m.Message)
-		for limit = min(limit, maxPoll, 1+len(arrived)); len(r.batch) < limit; {
-			r.take((<-arrived).Message)
+		for limit = min(limit, maxPoll, 1+len(r.arrived)); len(r.batch) < limit; {
+			r.take((<-r.arrived).Message)
 		}
 	}
 	// The messages of a partition come in order. Count takes those of one partition together.
 	slices.SortStableFunc(r.batch, func(a, b queue.Message) int { return int(a.Queue - b.Queue) })
 	r.driver.Count(r.shard, r.group, r.batch)
-	r.acknowledge()
 	return len(r.batch), nil
 }
 
@@ -132,26 +131,16 @@ func (r *reader) take(m client.Message) {
 		key = []byte(k)
 	}
 	r.batch = append(r.batch, queue.Message{Queue: partition, Key: key, Value: m.Payload(), Redelivered: m.RedeliveryCount() > 0})
-	if r.acks && r.each {
-		_ = r.consumer.Ack(m) // the client sends them together; an error is that it is closed
-	}
 	id := m.ID()
-	r.last[partition] = id
 	if ends := r.driver.ends; ends != nil {
 		ends[r.group][partition].pass(id)
 	}
-}
-
-// acknowledge acknowledges what was read.
-func (r *reader) acknowledge() {
-	for i, id := range r.last {
-		if id == nil {
-			continue
-		}
-		if r.acks && !r.each {
-			_ = r.consumer.AckIDCumulative(id) // as in take
-		}
-		r.last[i] = nil
+	// The client sends acknowledgements together. An error is that it is closed.
+	switch {
+	case r.acks && r.each:
+		_ = r.consumer.AckID(id)
+	case r.acks && endsBatch(id): // the client acknowledges whole batches
+		_ = r.consumer.AckIDCumulative(id)
 	}
 }
 
@@ -164,4 +153,79 @@ func (r *reader) Close() error {
 		leave(r.consumer, r.client)
 	}
 	return nil
+}
+
+// position is the place of an entry in a partition.
+type position struct {
+	Ledger int64 `json:"ledgerId"`
+	Entry  int64 `json:"entryId"`
+}
+
+// end is where the reading of a partition by a group is over.
+type end struct {
+	position
+	passed atomic.Bool
+}
+
+// pass notes that a message was read. The last one of a batch passes an end.
+func (e *end) pass(id client.MessageID) {
+	at := cmp.Or(cmp.Compare(id.LedgerID(), e.Ledger), cmp.Compare(id.EntryID(), e.Entry))
+	if at > 0 || at == 0 && endsBatch(id) {
+		e.passed.Store(true)
+	}
+}
+
+// endsBatch reports whether a message is the last one of a batch, or in none.
+func endsBatch(id client.MessageID) bool { return id.BatchIdx()+1 >= id.BatchSize() }
+
+// SetEndOffsets looks up where the partitions end now. Brokers count entries, which are batches: the messages that wait are not
+// known by their number. So reading is over at the last entry, or where a subscription has nothing left.
+func (d *consumers) SetEndOffsets(ctx context.Context) error {
+	s := d.session
+	if s.seen != nil {
+		return fmt.Errorf("where topic %s ends: %w; --num-records or --duration ends reading without the admin API", s.topic.Name, s.seen)
+	}
+	if s.plan.Writes() {
+		return d.Arrivals.SetEndOffsets(ctx)
+	}
+	paths := s.each(s.path())
+	d.ends = make([][]end, len(s.subscriptions))
+	for g := range d.ends {
+		d.ends[g] = make([]end, len(paths))
+		for i, path := range paths {
+			e := &d.ends[g][i]
+			if s.own && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
+				e.passed.Store(true)
+				continue
+			}
+			if err := s.admin.get(ctx, path+"/lastMessageId", &e.position); err != nil && status(err) != http.StatusNotFound {
+				return fmt.Errorf("where partition %d of topic %s ends: %w", i, s.topic.Name, err)
+			}
+		}
+	}
+	go queue.Every(ctx, endPoll, func() { d.lookForEnd(ctx) })
+	return nil
+}
+
+// endPoll is how often lookForEnd is called.
+const endPoll = 200 * time.Millisecond
+
+// lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
+func (d *consumers) lookForEnd(ctx context.Context) {
+	left := false
+	all, err := d.session.stats(ctx)
+	for g, name := range d.session.subscriptions {
+		for i := range d.ends[g] {
+			e := &d.ends[g][i]
+			if err == nil && all[i] != nil {
+				if s, there := all[i].Subscriptions[name]; there && s.MsgBacklog == 0 {
+					e.passed.Store(true)
+				}
+			}
+			left = left || !e.passed.Load()
+		}
+	}
+	if !left {
+		d.End()
+	}
 }

@@ -2,6 +2,8 @@ package pulsar
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,9 +33,9 @@ func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, 
 		return nil, err
 	}
 	number, all := s.plan.Shard(shard.Index)
-	w := &worker{shard: shard, client: c, lanes: p.Add(shard), generator: s.values.Generator(*s.plan, number, all)}
-	if s.producer.batches() {
-		w.each = turnBatches * s.producer.linger
+	w := &worker{
+		shard: shard, client: c, lanes: p.Add(shard), generator: s.values.Generator(*s.plan, number, all),
+		each: turnBatches * s.producer.linger,
 	}
 	w.producer, err = c.CreateProducer(client.ProducerOptions{
 		Topic: s.full(), SendTimeout: s.producer.timeout,
@@ -42,7 +44,7 @@ func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, 
 		DisableBatching:         !s.producer.batches(),
 		BatchingMaxPublishDelay: s.producer.linger, BatchingMaxSize: s.producer.batchBytes, BatchingMaxMessages: s.producer.batchMessages,
 		CompressionType: s.producer.compression,
-		MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.next) }, // SendAsync asks
+		MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.turn) }, // SendAsync asks
 	})
 	if err != nil {
 		c.Close()
@@ -58,12 +60,10 @@ type worker struct {
 	producer  client.Producer
 	lanes     *queue.Lanes
 	generator *payload.Generator
-	next      int32 // the partition of the message that the client gets
-	turn      int32 // the partition that has its turn
-	until     time.Duration
+	turn      int32         // the partition of the message that the client gets
+	until     time.Duration // when the next partition has its turn
 	each      time.Duration // how long a turn is
-	given     int64         // messages that the client got
-	answered  atomic.Int64  // of them, with an outcome
+	open      atomic.Int64  // messages without an outcome
 }
 
 // message is the worker's state of an Op. The client uses it until the outcome is known.
@@ -89,7 +89,7 @@ func (w *worker) newMessage(op *engine.Op) *message {
 		} else {
 			w.lanes.Fail(op, m.partition, m.seq, code(err))
 		}
-		w.answered.Add(1)
+		w.open.Add(-1)
 	}
 	op.State = m
 	return m
@@ -106,8 +106,7 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	m.seq = w.lanes.Stamp(op, key, value, m.partition)
 	m.Payload, m.Key = value, string(key)
 	op.Bytes = len(key) + len(value)
-	w.given++
-	w.next = m.partition
+	w.open.Add(1)
 	w.producer.SendAsync(context.Background(), &m.ProducerMessage, m.done)
 	return false
 }
@@ -127,13 +126,11 @@ const flushPoll = 5 * time.Millisecond
 // Flush waits until the client has an outcome for every message.
 func (w *worker) Flush(ctx context.Context) error {
 	_ = w.producer.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
-	ticker := time.NewTicker(flushPoll)
-	defer ticker.Stop()
-	for w.answered.Load() < w.given {
+	for w.open.Load() > 0 {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-ticker.C:
+		case <-time.After(flushPoll):
 		}
 	}
 	return nil
@@ -170,4 +167,21 @@ func within(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// code returns the name of an error, as Pulsar has it.
+func code(err error) string {
+	var e *client.Error
+	if !errors.As(err, &e) { // below the client's results, such as one of its connection
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return "client:" + text
+	}
+	before, name, _ := strings.Cut(e.Error(), ": ")
+	switch {
+	case e.Result() == client.ProducerFenced:
+		return "ProducerFenced" // the client does not write that name
+	case e.Result() == client.UnknownError && before != "":
+		return before // the broker's own
+	}
+	return name
 }

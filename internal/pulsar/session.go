@@ -8,8 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
+
+	client "github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -24,15 +27,16 @@ type session struct {
 	*System
 	plan    *plan.Plan
 	options run.Options
+	tls     *tls.Config // of all connections; nil: plain text
 	admin   *admin
 	seen    error // why the admin API does not answer; nil: it does
 	cluster result.Cluster
 	topic   result.Topic
+	single  bool     // the topic has no partitions, and counts as one
 	watched []string // web addresses of the brokers
 
-	subscriptions []string        // of the groups
-	own           bool            // there is no group, and its subscription is deleted at the end
-	accounts      *queue.Accounts // nil: nobody writes
+	subscriptions []string // of the groups
+	own           bool     // there is no group, and its subscription is deleted at the end
 }
 
 // Describe completes a header with the settings, the cluster and the topic.
@@ -41,57 +45,88 @@ func (s *session) Describe(h *result.Header) {
 	h.Environment.Cluster, h.Environment.Topic = s.cluster, s.topic
 }
 
-// connect reaches the cluster and prepares the topic.
-func (s *session) connect(ctx context.Context) (err error) {
-	if s.admin, err = newAdmin(s.System); err != nil {
-		return &run.MisfitError{Err: err}
+// openTimeout is how long a client may take to connect, and for each other request that is not a message.
+const openTimeout = 30 * time.Second
+
+// Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
+func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
+	c := &session{System: s, plan: p, options: o, topic: result.Topic{Name: p.Topic.Name}, cluster: result.Cluster{Version: "Pulsar", Controller: -1}}
+	var err error
+	// The settings name no host: lookups and redirects lead to others than that of the URL. Who connects to one completes a
+	// copy with its name.
+	if c.tls, err = s.access.TLS(""); err != nil {
+		return nil, &run.MisfitError{Err: err}
 	}
-	if err := s.reach(ctx); err != nil {
-		return fmt.Errorf("connect to %s: %w", s.url.Host, cause(err))
+	if err := c.reach(ctx); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", s.url.Host, cause(err))
 	}
-	s.describeCluster(ctx)
-	if status(s.seen) == http.StatusUnauthorized {
-		return fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", s.admin.base, s.seen)
+	c.admin = newAdmin(plan.Admin(s.url, "8080", defaultTLSPort), s.access.Password, c.tls)
+	c.describeCluster(ctx)
+	if status(c.seen) == http.StatusUnauthorized {
+		return nil, fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", c.admin.base, c.seen)
 	}
+	partitions, err := c.lookUp(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up topic %s at %s: %w; the server may want a token: url.password=TOKEN in the file of --command-config", c.topic.Name, s.url.Host, err)
+	}
+	if err := c.prepare(ctx, partitions); err != nil {
+		return nil, err
+	}
+	c.producer.fit(p.Producers, c.topic.Partitions)
+	if p.Reads() {
+		c.nameSubscriptions(p.Read.Group, p.Read.Groups)
+	}
+	return c, nil
+}
+
+// client makes a client with connections of its own. The engine bounds the memory of what is on its way.
+func (s *session) client() (client.Client, error) {
+	o := client.ClientOptions{
+		URL:               s.url.Scheme + "://" + s.url.Host,
+		Logger:            log.DefaultNopLogger(),
+		MetricsRegisterer: prometheus.NewRegistry(), // not that of the process
+		MemoryLimitBytes:  -1,
+		ConnectionTimeout: openTimeout / 3, OperationTimeout: openTimeout,
+		ConnectionMaxIdleTime: -1, TLSConfig: s.tls,
+		Description: "kt",
+	}
+	if token := s.access.Password.Reveal(); token != "" {
+		o.Authentication = client.NewAuthenticationToken(token)
+	}
+	return client.NewClient(o)
+}
+
+// lookUp asks a broker for the partitions of the topic.
+func (s *session) lookUp(ctx context.Context) ([]string, error) {
 	c, err := s.client()
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", s.url.Host, err)
+		return nil, err
 	}
 	defer c.Close()
-	var partitions []string
+	var partitions []string // an answer that comes too late is not for the caller
 	err = within(ctx, func() (err error) {
 		partitions, err = c.TopicPartitions(s.full())
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("look up topic %s at %s: %w; the server may want a token: url.password=TOKEN in the file of --command-config", s.topic.Name, s.url.Host, err)
+		return nil, err
 	}
-	if err := s.prepare(ctx, partitions); err != nil {
-		return err
-	}
-	if s.producer != nil {
-		s.producer.fit(s.plan.Producers, s.topic.Partitions)
-	}
-	if s.consumer != nil {
-		s.nameSubscriptions(s.plan.Read.Group, s.plan.Read.Groups)
-	}
-	return nil
+	return partitions, nil
 }
 
 // nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends
 // anything, which a subscription that nobody else has does not need.
 func (s *session) nameSubscriptions(group string, groups int) {
-	if s.own = group == ""; s.own {
+	switch s.own = group == ""; {
+	case s.own:
 		s.subscriptions = []string{fmt.Sprintf("kt-%016x", rand.Uint64())}
 		s.consumer.derive("subscription.type", "exclusive", "no partition has more than one consumer")
-		return
-	}
-	if groups < 2 {
+	case groups < 2:
 		s.subscriptions = []string{group}
-		return
-	}
-	for g := range groups {
-		s.subscriptions = append(s.subscriptions, fmt.Sprintf("%s-%d", group, g))
+	default:
+		for g := range groups {
+			s.subscriptions = append(s.subscriptions, fmt.Sprintf("%s-%d", group, g))
+		}
 	}
 }
 
@@ -99,13 +134,9 @@ func (s *session) nameSubscriptions(group string, groups int) {
 func (s *session) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout/3)
 	defer cancel()
-	config, err := s.tls()
-	if err != nil {
-		return err
-	}
 	dial := new(net.Dialer).DialContext
-	if config != nil {
-		dial = (&tls.Dialer{Config: config}).DialContext
+	if s.tls != nil {
+		dial = (&tls.Dialer{Config: s.tls}).DialContext
 	}
 	c, err := dial(ctx, "tcp", s.url.Host)
 	if err != nil {
@@ -124,19 +155,18 @@ func (s *session) path() string {
 
 // describeCluster asks for the brokers and their version. Without an answer of the admin API it notes that.
 func (s *session) describeCluster(ctx context.Context) {
-	s.cluster = result.Cluster{Version: "Pulsar", Controller: -1}
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout/4)
 	defer cancel()
 	if s.watched, s.seen = s.admin.brokers(ctx); s.seen != nil {
 		s.cluster.Brokers = []result.Broker{{Addr: s.url.Host}}
 		return
 	}
-	s.admin.know(s.watched)
+	s.admin.known = s.watched
 	var version string
 	if s.admin.get(ctx, "/admin/v2/brokers/version", &version) == nil {
 		s.cluster.Version += " " + version
 	}
-	var clusters []string
+	var clusters []string // that know each other
 	if s.admin.get(ctx, "/admin/v2/clusters", &clusters) == nil && len(clusters) > 0 {
 		s.cluster.ID = clusters[0]
 	}
@@ -152,33 +182,28 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	var id uint64
-	if book != nil && s.plan.Writes() {
-		id = book.Run
+	o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Backlog: s.backlog}
+	if s.plan.Verify {
+		o.Book = book
 	}
 	if s.plan.Writes() {
-		s.accounts = queue.NewAccounts(s.plan, id, s.topic.Partitions)
-		c.Send, c.Limits = &producer{s, s.accounts}, s.limits()
+		if book != nil {
+			o.Run = book.Run
+		}
+		accounts := queue.NewAccounts(s.plan, o.Run, o.Queues)
+		o.Written = accounts.Acked
+		c.Send, c.Limits = &producer{s, accounts}, s.limits()
+	}
+	if s.plan.Reads() {
+		d := newConsumers(s, o)
+		c.Read, c.Sources = d, append(c.Sources, d.Arrivals)
 	}
 	if s.seen != nil {
+		c.Sources = nil
 		text := fmt.Sprintf("admin API: %v: neither brokers nor backlogs are watched; ?admin=http://HOST:PORT behind --url says where it is", s.seen)
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: text})
 	} else if s.options.Watch {
 		c.Sources = append(c.Sources, newWatcher(s))
-	}
-	if s.plan.Reads() {
-		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Backlog: s.backlog}
-		if s.plan.Verify {
-			o.Book = book
-		}
-		if s.accounts != nil {
-			o.Written = s.accounts.Acked
-		}
-		d := newConsumers(s, o)
-		c.Read = d
-		if s.seen == nil {
-			c.Sources = append(c.Sources, d.Arrivals)
-		}
 	}
 	return c, nil
 }
@@ -222,20 +247,16 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
 	const precise = "getPreciseBacklog=true&subscriptionBacklogSize=false"
 	all := make([]*partitionStats, s.topic.Partitions)
-	if s.single() {
+	if s.single {
 		all[0] = new(partitionStats)
 		return all, s.admin.get(ctx, s.path()+"/stats?"+precise, all[0])
 	}
-	var answer struct {
-		Partitions map[string]*partitionStats `json:"partitions"`
-	}
-	if err := s.admin.get(ctx, s.path()+"/partitioned-stats?perPartition=true&"+precise, &answer); err != nil {
-		return nil, err
-	}
+	var answer struct{ Partitions map[string]*partitionStats }
+	err := s.admin.get(ctx, s.path()+"/partitioned-stats?perPartition=true&"+precise, &answer)
 	for i, name := range s.each(s.full()) {
 		all[i] = answer.Partitions[name]
 	}
-	return all, nil
+	return all, err
 }
 
 // Delete deletes the topic that was created for the load.
@@ -256,20 +277,14 @@ func (s *session) Close() {
 	if !s.own {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout/4)
+	defer cancel()
 	err := s.seen
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), adminTimeout/4)
-		defer cancel()
 		err = s.admin.do(ctx, http.MethodDelete, s.path()+"/subscription/"+s.subscriptions[0]+"?force=true", nil, nil)
-		if status(err) == http.StatusNotFound {
-			return
-		}
 	}
-	if err != nil {
+	if err != nil && (s.seen != nil || status(err) != http.StatusNotFound) {
 		text := fmt.Sprintf("subscription %s of topic %s stays, and with it what it has not read, because the admin API did not delete it: %v", s.subscriptions[0], s.topic.Name, err)
 		s.options.Notify(run.Notice{Kind: run.TopicKept, Text: text})
 	}
 }
-
-// brokerOf returns the number of the broker at a web address, -1 if it is not known.
-func (s *session) brokerOf(addr string) int32 { return int32(slices.Index(s.watched, addr)) }

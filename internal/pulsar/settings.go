@@ -3,7 +3,9 @@ package pulsar
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,39 +31,35 @@ type settings struct {
 	compression               client.CompressionType
 	timeout, maxBlock         time.Duration
 	bufferBytes               int64
-	pending                   int // most messages of a partition on their way; 0: as many as fit pendingMemory
+	pending                   int // most messages of a partition on their way
 	ackQuorum                 int // 0: that of the namespace, or as many as replicas
 	subscription              client.SubscriptionType
 	receiverQueue             int
 
 	has []property
-	all []result.Setting // of the same numbers
+	all []result.Setting // of each in has
 }
 
-// codecs are the values of compression.type.
-var codecs = map[string]client.CompressionType{
-	"none": client.NoCompression, "lz4": client.LZ4, "zlib": client.ZLib, "zstd": client.ZSTD, "snappy": client.SNAPPY,
-}
-
-// subscriptions are the values of subscription.type.
-var subscriptions = map[string]client.SubscriptionType{
-	"failover": client.Failover, "exclusive": client.Exclusive, "shared": client.Shared, "key_shared": client.KeyShared,
-}
+// The words of properties, and what they mean.
+var (
+	codecs        = map[string]client.CompressionType{"none": client.NoCompression, "lz4": client.LZ4, "zlib": client.ZLib, "zstd": client.ZSTD, "snappy": client.SNAPPY}
+	subscriptions = map[string]client.SubscriptionType{"failover": client.Failover, "exclusive": client.Exclusive, "shared": client.Shared, "key_shared": client.KeyShared}
+	starts        = map[string]bool{"earliest": true, "latest": true}
+	truths        = map[string]bool{"true": true, "false": true}
+)
 
 var producerProperties = []property{
 	{"acks", "all", "SendAsync", func(_ *settings, v string) error {
-		if v != "all" && v != "-1" {
-			return errors.New("a broker of Pulsar always answers, when as many bookies as the ack quorum have the message: write all, and ack.quorum=N for a topic that kt creates")
+		if v == "all" || v == "-1" {
+			return nil
 		}
-		return nil
+		return errors.New("a broker of Pulsar always answers, when as many bookies as the ack quorum have the message: write all, and ack.quorum=N for a topic that kt creates")
 	}},
 	{"ack.quorum", "", "kt itself, in the topic that it creates", func(s *settings, v string) error { return number(v, 1, 100, &s.ackQuorum) }},
 	{"batch.size", "131072", "BatchingMaxSize", func(s *settings, v string) error { return number(v, 0, math.MaxInt32, &s.batchBytes) }},
 	{"batching.max.messages", "1000", "BatchingMaxMessages", func(s *settings, v string) error { return number(v, 1, math.MaxInt32, &s.batchMessages) }},
 	{"linger.ms", "1", "BatchingMaxPublishDelay", func(s *settings, v string) error { return millis(v, 0, &s.linger) }},
-	{"compression.type", "none", "CompressionType", func(s *settings, v string) error {
-		return choose(v, codecs, "none, lz4, zlib (the codec of gzip), zstd or snappy", &s.compression)
-	}},
+	{"compression.type", "none", "CompressionType", func(s *settings, v string) error { return choose(v, codecs, &s.compression) }},
 	{"delivery.timeout.ms", "30000", "SendTimeout", func(s *settings, v string) error { return millis(v, 1, &s.timeout) }},
 	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, 0, &s.maxBlock) }},
 	{"buffer.memory", "33554432", "kt itself", func(s *settings, v string) error { return number(v, 1, math.MaxInt64, &s.bufferBytes) }},
@@ -71,15 +69,9 @@ var producerProperties = []property{
 // The plan has the first three. Here they are checked.
 var consumerProperties = []property{
 	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }},
-	{"auto.offset.reset", "earliest", "SubscriptionInitialPosition", func(_ *settings, v string) error {
-		return choose(v, map[string]bool{"earliest": true, "latest": true}, "earliest or latest, where a new subscription begins", new(bool))
-	}},
-	{"enable.auto.commit", "true", "kt itself, by --commit", func(_ *settings, v string) error {
-		return choose(v, map[string]bool{"true": true, "false": true}, "true or false", new(bool))
-	}},
-	{"subscription.type", "failover", "Type", func(s *settings, v string) error {
-		return choose(v, subscriptions, "failover, exclusive, shared or key_shared", &s.subscription)
-	}},
+	{"auto.offset.reset", "earliest", "SubscriptionInitialPosition", func(_ *settings, v string) error { return choose(v, starts, new(bool)) }},
+	{"enable.auto.commit", "true", "kt itself, by --commit", func(_ *settings, v string) error { return choose(v, truths, new(bool)) }},
+	{"subscription.type", "failover", "Type", func(s *settings, v string) error { return choose(v, subscriptions, &s.subscription) }},
 	{"receiver.queue.size", "1000", "ReceiverQueueSize", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.receiverQueue) }},
 }
 
@@ -114,8 +106,8 @@ func names(all []property) (list []string) {
 }
 
 // parse reads the properties of one kind of client.
-func parse(has []property, given map[string]plan.Given) (*settings, error) {
-	s := &settings{has: has}
+func parse(has []property, given map[string]plan.Given) (settings, error) {
+	s := settings{has: has}
 	errs := []error{queue.Refuse("Pulsar", given, names(has), nearest)}
 	for _, p := range has {
 		value, source := p.standard, "default"
@@ -126,7 +118,7 @@ func parse(has []property, given map[string]plan.Given) (*settings, error) {
 		if source == "default" && value == "" {
 			continue
 		}
-		if err := p.set(s, value); err != nil {
+		if err := p.set(&s, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.name, value, source, err))
 		}
 	}
@@ -146,11 +138,9 @@ func (s *settings) derive(name, value, note string) {
 	}
 }
 
-// Numbers of tickers: a producer of the client has one for each partition, which ticks even when nothing is sent.
-const (
-	manyTickers = 20
-	slowTick    = "10" // milliseconds: the client's own default
-)
+// manyTickers is how many are too many: a producer of the client has one for each partition, which ticks even when nothing
+// is sent.
+const manyTickers = 20
 
 // The client takes memory for the most messages on their way, of each partition, even when there are none: some 24
 // bytes for each.
@@ -163,7 +153,7 @@ const (
 // fit fits settings that nobody gave to the size of a load.
 func (s *settings) fit(producers, partitions int) {
 	if producers*partitions > manyTickers {
-		s.derive("linger.ms", slowTick, "the client's own default, because its timers cost CPU for each producer and partition")
+		s.derive("linger.ms", "10", "the client's own default, because its timers cost CPU for each producer and partition")
 	}
 	s.derive("max.pending.messages", strconv.Itoa(min(maxPending, max(minPending, pendingOfProducer/partitions))), "")
 }
@@ -171,20 +161,17 @@ func (s *settings) fit(producers, partitions int) {
 // batches reports whether messages go in batches.
 func (s *settings) batches() bool { return s.linger > 0 && s.batchBytes > 1 }
 
-// choose sets what a word means. words lists all of them.
-func choose[V any](word string, meanings map[string]V, words string, into *V) error {
+// choose sets what a word means.
+func choose[V any](word string, meanings map[string]V, into *V) error {
 	v, known := meanings[word]
 	if !known {
-		return errors.New("write " + words)
+		return errors.New("write " + strings.Join(slices.Sorted(maps.Keys(meanings)), " or "))
 	}
 	*into = v
 	return nil
 }
 
-// integer is a kind of number that a setting has.
-type integer interface{ ~int | ~uint | ~int64 }
-
-func number[N integer](value string, least, most int64, into *N) error {
+func number[N int | uint | int64](value string, least, most int64, into *N) error {
 	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 	if err != nil || n < least || n > most {
 		return fmt.Errorf("write a whole number from %d to %d", least, most)

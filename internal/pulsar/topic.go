@@ -20,12 +20,9 @@ func misfit(format string, args ...any) error {
 	return &run.MisfitError{Err: fmt.Errorf(format, args...)}
 }
 
-// single reports whether the topic is not a partitioned one.
-func (s *session) single() bool { return s.topic.Leaders == nil }
-
 // each returns the partitions of the topic, whose whole name or path is given.
 func (s *session) each(topic string) (list []string) {
-	if s.single() {
+	if s.single {
 		return []string{topic}
 	}
 	for i := range s.topic.Partitions {
@@ -36,55 +33,42 @@ func (s *session) each(topic string) (list []string) {
 
 // prepare finds the topic, or makes it. names is what a broker said of its partitions.
 func (s *session) prepare(ctx context.Context, names []string) error {
-	partitioned := len(names) > 1 || names[0] != s.full()
-	there := partitioned
-	if !there && s.seen == nil {
-		err := s.admin.get(ctx, s.path()+"/stats", nil)
-		if there = err == nil; !there && status(err) != http.StatusNotFound {
-			return fmt.Errorf("look up topic %s: %w", s.topic.Name, err)
-		}
-	}
-	switch {
-	case there:
-		s.found(len(names), partitioned)
+	s.topic.Partitions, s.single = len(names), len(names) == 1 && names[0] == s.full()
+	if !s.single {
 		return s.matches(ctx)
-	case s.seen != nil:
+	}
+	if s.seen != nil {
 		return misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
+	}
+	switch err := s.admin.get(ctx, s.path()+"/stats", nil); {
+	case err == nil:
+		return s.matches(ctx)
+	case status(err) != http.StatusNotFound:
+		return fmt.Errorf("look up topic %s: %w", s.topic.Name, err)
 	case !s.plan.Writes():
-		return &run.MisfitError{Err: fmt.Errorf("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)}
+		return misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
 	}
 	return s.create(ctx)
 }
 
-func (s *session) found(partitions int, partitioned bool) {
-	s.topic.Partitions = partitions
-	if partitioned {
-		s.topic.Leaders = make(map[int32]int32)
-		for i := range int32(partitions) {
-			s.topic.Leaders[i] = 0 // lead looks, if there are several brokers
-		}
-	}
-}
-
 // matches checks a topic that was there, and finds its brokers.
 func (s *session) matches(ctx context.Context) error {
+	bookies, want := s.lead(ctx), s.plan.Topic
 	var errs []error
-	refuse := func(isWrong bool, format string, args ...any) {
-		if isWrong {
-			errs = append(errs, misfit("topic %s exists "+format+", or name another --topic", append([]any{s.topic.Name}, args...)...))
+	for _, c := range []struct {
+		name, asked string
+		has, want   int
+	}{
+		{"partitions", "--partitions", s.topic.Partitions, int(want.Partitions)},
+		{"write quorum", "--replication-factor", s.topic.ReplicationFactor, int(want.ReplicationFactor)},
+		{"ack quorum", "ack.quorum", bookies.AckQuorum, s.producer.ackQuorum},
+	} {
+		if c.want > 0 && c.want != c.has {
+			errs = append(errs, misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
 		}
 	}
-	bookies := s.lead(ctx)
-	want, has := s.plan.Topic, s.topic
-	if n := int(want.Partitions); n > 0 {
-		refuse(n != has.Partitions, "with %d partitions, not --partitions %d; leave the flag out to use it as it is", has.Partitions, n)
-	}
-	refuse(len(want.Configs) > 0, "and kt changes no topic that it did not create; leave --topic-config out")
-	if s.producer != nil && s.producer.ackQuorum > 0 {
-		refuse(s.producer.ackQuorum != bookies.AckQuorum, "with ack quorum %d, not ack.quorum=%d; leave the property out to use it as it is", bookies.AckQuorum, s.producer.ackQuorum)
-	}
-	if n := int(want.ReplicationFactor); n > 0 {
-		refuse(n != has.ReplicationFactor, "with write quorum %d, not --replication-factor %d; leave the flag out to use it as it is", has.ReplicationFactor, n)
+	if len(want.Configs) > 0 {
+		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
 	}
 	return errors.Join(errs...)
 }
@@ -108,16 +92,12 @@ func (s *session) policies() (map[string]any, error) {
 		}
 		all[url.PathEscape(name)] = v
 	}
-	n, quorum := int(s.plan.Topic.ReplicationFactor), s.producer.ackQuorum
-	switch {
-	case n == 0 && quorum > 0:
-		errs = append(errs, misfit("ack.quorum=%d: it needs --replication-factor, the number of bookies that a message is written to", quorum))
-	case quorum > n:
-		errs = append(errs, misfit("ack.quorum=%d: a message is written to %d bookies only (--replication-factor)", quorum, n))
-	case n > 0:
-		if quorum == 0 {
-			quorum = n
-		}
+	n := int(s.plan.Topic.ReplicationFactor)
+	quorum := cmp.Or(s.producer.ackQuorum, n)
+	if quorum > n {
+		errs = append(errs, misfit("ack.quorum=%d: --replication-factor %d, the number of bookies that a message is written to, must be as much at least", quorum, n))
+	}
+	if n > 0 {
 		all["persistence"] = persistence{Ensemble: n, WriteQuorum: n, AckQuorum: quorum}
 	}
 	return all, errors.Join(errs...)
@@ -129,13 +109,9 @@ func (s *session) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := int(s.plan.Topic.ReplicationFactor); n > 1 {
-		var bookies struct {
-			Bookies []struct{} `json:"bookies"`
-		}
-		if err := s.admin.get(ctx, "/admin/v2/bookies/all", &bookies); err == nil && len(bookies.Bookies) < n {
-			return misfit("--replication-factor %d: the cluster has %d bookies", n, len(bookies.Bookies))
-		}
+	var all struct{ Bookies []struct{} }
+	if n := int(s.plan.Topic.ReplicationFactor); n > 1 && s.admin.get(ctx, "/admin/v2/bookies/all", &all) == nil && len(all.Bookies) < n {
+		return misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies))
 	}
 	partitions := max(1, int(s.plan.Topic.Partitions))
 	err = s.admin.do(ctx, http.MethodPut, s.path()+"/partitions", partitions, nil)
@@ -148,7 +124,7 @@ func (s *session) create(ctx context.Context) error {
 		return fmt.Errorf("create topic %s, which may exist now: %w", s.topic.Name, err)
 	}
 	s.topic.Created = err == nil
-	s.found(partitions, true)
+	s.topic.Partitions, s.single = partitions, false
 	if !s.topic.Created {
 		return s.matches(ctx)
 	}
@@ -169,19 +145,22 @@ func (s *session) lead(ctx context.Context) (bookies persistence) {
 		_ = s.admin.get(ctx, s.path()+"/persistence?applied=true", &bookies) // else nothing is known of them
 	}
 	s.topic.ReplicationFactor = max(1, bookies.WriteQuorum)
-	if len(s.watched) < 2 || s.single() {
+	if s.single {
 		return bookies
 	}
-	for i := range s.topic.Partitions {
-		var at struct{ HTTPURL, HTTPURLTLS string }
-		name := url.PathEscape(s.plan.Topic.Name + "-partition-" + strconv.Itoa(i))
-		if s.admin.get(ctx, "/lookup/v2/topic/persistent/"+s.namespace+"/"+name, &at) != nil {
-			s.topic.Leaders[int32(i)] = -1
-			continue
-		}
-		if u, err := url.Parse(cmp.Or(at.HTTPURL, at.HTTPURLTLS)); err == nil {
-			s.topic.Leaders[int32(i)] = s.brokerOf(u.Host)
-		}
+	s.topic.Leaders = make(map[int32]int32)
+	for i, path := range s.each("/lookup/v2/topic/persistent/" + s.namespace + "/" + url.PathEscape(s.topic.Name)) {
+		s.topic.Leaders[int32(i)] = s.leader(ctx, path)
 	}
 	return bookies
+}
+
+// leader returns the number of the broker that a lookup names, -1 if it is not known.
+func (s *session) leader(ctx context.Context, lookup string) int32 {
+	if len(s.watched) < 2 {
+		return 0
+	}
+	var at struct{ HTTPURL, HTTPURLTLS string }
+	_ = s.admin.get(ctx, lookup, &at) // else it is none of them
+	return int32(slices.IndexFunc(s.watched, func(addr string) bool { return at.HTTPURL == "http://"+addr || at.HTTPURLTLS == "https://"+addr }))
 }

@@ -16,7 +16,7 @@ func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
 	defer api.Close()
 	for quorum, fits := range map[int]bool{0: true, 2: true, 3: false} {
 		s := &session{
-			System: &System{producer: &settings{ackQuorum: quorum}, namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
+			System: &System{producer: settings{ackQuorum: quorum}, namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
 			plan: &plan.Plan{Topic: plan.Topic{Name: "t", ReplicationFactor: 3}},
 		}
 		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {

@@ -22,7 +22,6 @@ type watcher struct {
 
 	// Of the loop alone.
 	gone    []bool  // by broker
-	late    int     // questions in a row without an answer in time
 	counted []int64 // messages that came in, by partition
 }
 
@@ -30,7 +29,7 @@ var _ engine.Source = (*watcher)(nil)
 
 const (
 	watchInterval = 500 * time.Millisecond
-	watchTimeout  = 2 * time.Second
+	watchTimeout  = 4 * time.Second // a busy broker may be late
 )
 
 func newWatcher(s *session) *watcher {
@@ -52,16 +51,7 @@ func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 	if ctx.Err() != nil {
 		return
 	}
-	if w.late++; !errors.Is(err, context.DeadlineExceeded) {
-		w.late = 0
-	}
-	if w.late == 1 {
-		return // a busy broker may be late once
-	}
 	w.hear(active, err, now())
-	if err != nil {
-		return
-	}
 	if all, err := w.session.stats(asking); err == nil {
 		w.compare(all, now())
 	}
@@ -70,11 +60,9 @@ func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 // hear notes which brokers are there. One that does not answer is gone, and says nothing of the others.
 func (w *watcher) hear(active []string, err error, at time.Duration) {
 	for i, addr := range w.session.watched {
-		gone := w.gone[i]
-		if err == nil {
-			gone = !slices.Contains(active, addr)
-		} else if status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == w.session.admin.host()) {
-			gone = true
+		gone := !slices.Contains(active, addr)
+		if err != nil {
+			gone = w.gone[i] || status(err) == 0 && (len(w.session.watched) == 1 || hostOf(addr) == w.session.admin.host())
 		}
 		if gone == w.gone[i] {
 			continue
