@@ -54,12 +54,11 @@ func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.R
 	if read.From.Latest {
 		from = client.SubscriptionPositionLatest
 	}
-	arrived := make(chan client.ConsumerMessage, s.consumer.receiverQueue)
-	r.arrived = arrived
+	r.arrived = make(chan client.ConsumerMessage, s.consumer.receiverQueue)
 	r.consumer, err = r.client.Subscribe(client.ConsumerOptions{
 		Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: kind,
 		SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
-		MessageChannel: arrived,
+		MessageChannel: r.arrived,
 	})
 	if err != nil {
 		r.client.Close()
@@ -88,9 +87,9 @@ type reader struct {
 	driver   *consumers
 	shard    *engine.Shard
 	group    int
-	client   client.Client   // nil: it has nothing to read
-	consumer client.Consumer // of client
-	arrived  <-chan client.ConsumerMessage
+	client   client.Client               // nil: it has nothing to read
+	consumer client.Consumer             // of client
+	arrived  chan client.ConsumerMessage // filled by consumer
 
 	acks, each bool // it acknowledges, and each message by itself
 	batch      []queue.Message
@@ -150,7 +149,7 @@ func (r *reader) Flush(context.Context) {}
 // Close ends the subscription's consumer.
 func (r *reader) Close() error {
 	if r.client != nil {
-		leave(r.consumer, r.client)
+		leave(r.client)
 	}
 	return nil
 }
@@ -188,11 +187,10 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	if s.plan.Writes() {
 		return d.Arrivals.SetEndOffsets(ctx)
 	}
-	paths := s.each(s.path())
 	d.ends = make([][]end, len(s.subscriptions))
 	for g := range d.ends {
-		d.ends[g] = make([]end, len(paths))
-		for i, path := range paths {
+		d.ends[g] = make([]end, s.topic.Partitions)
+		for i, path := range s.each(s.path()) {
 			e := &d.ends[g][i]
 			if s.own && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
 				e.passed.Store(true)
@@ -203,12 +201,9 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 			}
 		}
 	}
-	go queue.Every(ctx, endPoll, func() { d.lookForEnd(ctx) })
+	go queue.Every(ctx, time.Second/5, func() { d.lookForEnd(ctx) })
 	return nil
 }
-
-// endPoll is how often lookForEnd is called.
-const endPoll = 200 * time.Millisecond
 
 // lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
 func (d *consumers) lookForEnd(ctx context.Context) {

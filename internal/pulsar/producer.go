@@ -81,25 +81,13 @@ func (w *worker) OpRecords() int { return 1 }
 // Place returns the partition that was chosen.
 func (w *worker) Place(op *engine.Op) int32 { return op.State.(*message).partition }
 
-func (w *worker) newMessage(op *engine.Op) *message {
-	m := &message{}
-	m.done = func(_ client.MessageID, _ *client.ProducerMessage, err error) {
-		if err == nil {
-			w.lanes.Acknowledge(op, m.partition, m.seq, w.shard.Now())
-		} else {
-			w.lanes.Fail(op, m.partition, m.seq, code(err))
-		}
-		w.open.Add(-1)
-	}
-	op.State = m
-	return m
-}
-
 // Do gives one message to the client. The client has room for it, or fails it at once.
 func (w *worker) Do(op *engine.Op) (waited bool) {
 	m, ok := op.State.(*message)
 	if !ok {
-		m = w.newMessage(op)
+		m = &message{}
+		m.done = func(_ client.MessageID, _ *client.ProducerMessage, err error) { w.settle(op, m, err) }
+		op.State = m
 	}
 	key, value := w.generator.Fill(&m.memory, op.Index)
 	m.partition = w.choose(key, op.Sent)
@@ -111,6 +99,16 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	return false
 }
 
+// settle notes the outcome of a message.
+func (w *worker) settle(op *engine.Op, m *message, err error) {
+	if err == nil {
+		w.lanes.Acknowledge(op, m.partition, m.seq, w.shard.Now())
+	} else {
+		w.lanes.Fail(op, m.partition, m.seq, code(err))
+	}
+	w.open.Add(-1)
+}
+
 // choose returns the partition of a message: by its key, or one after the other. As with Java's client, one has
 // all messages of some batches, which would be small otherwise.
 func (w *worker) choose(key []byte, now time.Duration) int32 {
@@ -120,9 +118,6 @@ func (w *worker) choose(key []byte, now time.Duration) int32 {
 	return w.turn
 }
 
-// flushPoll is how often Flush looks whether all messages have their outcome.
-const flushPoll = 5 * time.Millisecond
-
 // Flush waits until the client has an outcome for every message.
 func (w *worker) Flush(ctx context.Context) error {
 	_ = w.producer.FlushWithCtx(ctx) // it sends batches at once; it ends early when a message fails
@@ -130,30 +125,23 @@ func (w *worker) Flush(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(flushPoll):
+		case <-time.After(5 * time.Millisecond): // it looks again
 		}
 	}
 	return nil
 }
 
-// closeTimeout bounds how long a producer waits to take its leave of a broker that does not answer.
-const closeTimeout = 3 * time.Second
-
 // Close closes the client. Messages without an outcome fail.
 func (w *worker) Close() error {
-	leave(w.producer, w.client)
+	leave(w.client)
 	return nil
 }
 
-// leave closes a producer or a consumer, and its client.
-func leave(c interface{ Close() }, of client.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+// leave closes a client with its producers and consumers, which wait for their brokers' answers.
+func leave(c client.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	_ = within(ctx, func() error { // late: it goes on by itself
-		c.Close()
-		of.Close()
-		return nil
-	})
+	_ = within(ctx, func() error { c.Close(); return nil }) // late: it goes on by itself
 }
 
 // within returns what f returns, which knows no context, or an error when ctx ends first. The client's own timeouts

@@ -200,8 +200,7 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	}
 	if s.seen != nil {
 		c.Sources = nil
-		text := fmt.Sprintf("admin API: %v: neither brokers nor backlogs are watched; ?admin=http://HOST:PORT behind --url says where it is", s.seen)
-		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: text})
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("admin API: %v: neither brokers nor backlogs are watched; ?admin=http://HOST:PORT behind --url says where it is", s.seen)})
 	} else if s.options.Watch {
 		c.Sources = append(c.Sources, newWatcher(s))
 	}

@@ -115,7 +115,7 @@ func parse(has []property, given map[string]plan.Given) (settings, error) {
 			value, source = g.Value, g.Source
 		}
 		s.all = append(s.all, result.Setting{Name: p.name, Value: value, Default: p.standard, Source: source, Client: p.client})
-		if source == "default" && value == "" {
+		if value == "" && source == "default" {
 			continue
 		}
 		if err := p.set(&s, value); err != nil {

@@ -75,10 +75,9 @@ func (s *session) matches(ctx context.Context) error {
 
 // persistence is how many bookies have a message.
 type persistence struct {
-	Ensemble    int     `json:"bookkeeperEnsemble"`
-	WriteQuorum int     `json:"bookkeeperWriteQuorum"`
-	AckQuorum   int     `json:"bookkeeperAckQuorum"`
-	MarkDelete  float64 `json:"managedLedgerMaxMarkDeleteRate"`
+	Ensemble    int `json:"bookkeeperEnsemble"`
+	WriteQuorum int `json:"bookkeeperWriteQuorum"`
+	AckQuorum   int `json:"bookkeeperAckQuorum"`
 }
 
 // policies returns the policies of a topic to make, as paths below it and what is posted there.
@@ -95,7 +94,7 @@ func (s *session) policies() (map[string]any, error) {
 	n := int(s.plan.Topic.ReplicationFactor)
 	quorum := cmp.Or(s.producer.ackQuorum, n)
 	if quorum > n {
-		errs = append(errs, misfit("ack.quorum=%d: --replication-factor %d, the number of bookies that a message is written to, must be as much at least", quorum, n))
+		errs = append(errs, misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum))
 	}
 	if n > 0 {
 		all["persistence"] = persistence{Ensemble: n, WriteQuorum: n, AckQuorum: quorum}

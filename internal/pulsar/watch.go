@@ -68,15 +68,15 @@ func (w *watcher) hear(active []string, err error, at time.Duration) {
 			continue
 		}
 		w.gone[i] = gone
-		e := stats.Event{At: at, Kind: stats.BrokerBack, Broker: int32(i), To: -1, Text: fmt.Sprintf("broker %s is back", addr)}
+		kind, text := stats.BrokerBack, "is back"
 		if gone {
 			clear(w.counted) // what it had loaded is loaded again, which needs no event of its own
-			e.Kind, e.Text = stats.BrokerGone, fmt.Sprintf("broker %s is not among the active ones", addr)
-			if err != nil {
-				e.Text = fmt.Sprintf("broker %s does not answer: %v", addr, cause(err))
-			}
+			kind, text = stats.BrokerGone, "is not among the active ones"
 		}
-		w.Add(e)
+		if gone && err != nil {
+			text = "does not answer: " + cause(err).Error()
+		}
+		w.Add(stats.Event{At: at, Kind: kind, Broker: int32(i), To: -1, Text: fmt.Sprintf("broker %s %s", addr, text)})
 	}
 }
 
@@ -103,11 +103,10 @@ func (w *watcher) compare(all []*partitionStats, at time.Duration) {
 		}
 		w.counted[i] = p.MsgInCounter
 	}
-	if len(anew) == 0 {
-		return
+	if len(anew) > 0 {
+		w.Add(stats.Event{
+			At: at, Kind: stats.BundleUnloaded, Broker: -1, To: -1, Count: len(anew), Partitions: anew[:min(len(anew), stats.MaxEventPartitions)],
+			Text: fmt.Sprintf("%d of %d partitions were unloaded and loaded again", len(anew), len(all)),
+		})
 	}
-	w.Add(stats.Event{
-		At: at, Kind: stats.BundleUnloaded, Broker: -1, To: -1, Count: len(anew), Partitions: anew[:min(len(anew), stats.MaxEventPartitions)],
-		Text: fmt.Sprintf("%d of %d partitions were unloaded and loaded again", len(anew), len(all)),
-	})
 }
