@@ -52,10 +52,13 @@ func (b *Book) compare(l *Lane, log *Log) finding {
 // unseen returns the numbers that may lie at offsets that were not looked at: those
 // before the first one read if the reading began after the start of the run, those
 // after the last if it did not go on to the lane's end, and gaps across offsets that
-// were skipped. Where the client may write in the wrong order, so may their
+// were skipped; all, if what was passed over may still come. Where the client may write in the wrong order, so may their
 // neighbours, and anything may lie at skipped offsets.
 func (b *Book) unseen(l *Lane, log *Log, rl *readLane) Ranges {
 	end := max(l.Issued, rl.next)
+	if log.unfinished {
+		return Ranges{{From: 0, To: end}}
+	}
 	var far int64
 	if b.unordered() {
 		far = reach
@@ -197,7 +200,7 @@ func within(rs Ranges, z Range) int64 {
 // acknowledged, whose offset is known. It was passed over, or the log ends before it.
 func (c *comparison) provable(log *Log, rl *readLane) {
 	l := c.lane
-	if c.lost > 0 || c.undecided > 0 || c.unchecked == 0 || len(l.Aborted) > 0 {
+	if c.lost > 0 || c.undecided > 0 || c.unchecked == 0 || log.unfinished || len(l.Aborted) > 0 {
 		return
 	}
 	looked := log.begin >= 0 && l.LastOffset >= max(log.begin, log.skipped) && l.LastOffset < log.nextOffset()

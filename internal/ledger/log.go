@@ -15,6 +15,7 @@ type Log struct {
 	partition int32
 	limit     int    // of the gaps of a lane
 	tracks    tracks // of a book with Headers
+	shared    bool   // several readers share it: the order in which they get records is not defined
 	found
 	history
 }
@@ -38,6 +39,7 @@ type found struct {
 
 	cut         bool // the log was cut off below an offset that had been read
 	unconfirmed bool // it is not known whether the log still holds the records read
+	unfinished  bool // records that were passed over may still come
 
 	checked, duplicated, reordered, late int64
 	corrupted, unstamped, foreign        int64
@@ -206,6 +208,17 @@ func (l *Log) Cut() {
 	l.cut = true
 }
 
+// sharedRanges is by how much more gaps a lane has room for whose readers overtake each other.
+const sharedRanges = 16
+
+// Shared notes that several readers share the partition, each of which gets some of its records. Then no order is
+// defined, and a record behind one with a higher number is not reordered. Call it before the first record.
+func (l *Log) Shared() {
+	l.Lock()
+	defer l.Unlock()
+	l.shared, l.limit = true, sharedRanges*l.limit
+}
+
 // Tips returns the tip of each leader whose records were read, to be looked for in the
 // log when the reading is over: the log holds all records read if it holds all tips. cut
 // reports whether it is known already that it does not.
@@ -313,11 +326,15 @@ func (l *Log) fill(lane *readLane, i int, from, to int64) {
 	gaps := lane.gaps
 	g := &gaps[i]
 	if !g.exact() {
-		l.late += to - from
+		if !l.shared {
+			l.late += to - from
+		}
 		g.unsure = min(g.unsure+to-from, g.Count())
 		return
 	}
-	l.reordered += to - from
+	if !l.shared {
+		l.reordered += to - from
+	}
 	switch {
 	case g.From == from && g.To == to:
 		lane.gaps = slices.Delete(gaps, i, i+1)

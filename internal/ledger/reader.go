@@ -55,6 +55,15 @@ func (r *Reader) Begin(partition int32, first int64) {
 	}
 }
 
+// Unfinished notes that a queue was read, but not until it was empty. It may give records back in another order, so those
+// that were passed over may still come: they are unchecked and not lost.
+func (r *Reader) Unfinished(partition int32) {
+	l := r.Log(partition)
+	l.Lock()
+	defer l.Unlock()
+	l.unfinished = true
+}
+
 // ReadTo says how far a partition was read: next is the offset that would be read
 // next, and logEnd where the log ends for good, after the run; -1 if that is not
 // known. Acknowledged records that may lie at offsets that were not reached are

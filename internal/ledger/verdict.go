@@ -70,6 +70,9 @@ type Verdict struct {
 	// Verify. Then nothing was compared, and lost records were never there.
 	OfAnotherRun bool `json:"of_another_run,omitempty"`
 
+	// AnyOrder reports whether several readers shared a partition. No order is defined there, so Reordered is only of others.
+	AnyOrder bool `json:"any_order,omitempty"`
+
 	// RepeatsAllowed reports whether the client's settings allow records to be duplicated
 	// and reordered: it retries, and the brokers do not check.
 	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
@@ -193,6 +196,7 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		v.EpochRegressions += l.epochsBehind
 		v.Rewritten += l.rewritten
 		v.ReadAgain += l.readAgain
+		v.AnyOrder = v.AnyOrder || l.shared
 		v.Inexact = v.Inexact || l.late > 0
 		if l.foreign > most {
 			most, v.OtherRun = l.foreign, fmt.Sprintf("%016x", l.other)

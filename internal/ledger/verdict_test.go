@@ -459,3 +459,36 @@ func TestWhatWasAcknowledgedBeyondTheEndOfTheLogIsLost(t *testing.T) {
 		t.Errorf("%+v, want the last one lost, and the others unchecked", v)
 	}
 }
+
+func TestWhatAQueueMayStillGiveBackIsUnchecked(t *testing.T) {
+	r := reading(100, 0, 1, 4, 9)
+	r.ReadTo(0, 110, 110)
+	r.Unfinished(0)
+	v := ten().Verify(r)
+	addsUp(t, v)
+	if v.AcknowledgedRead != 4 || v.Lost != 0 || v.Unchecked != 6 {
+		t.Errorf("%+v, want 4 read and 6 unchecked", v)
+	}
+}
+
+// Of messages that a queue deals out in turn, each reader's come together.
+func TestReadersThatShareAPartitionOvertakeEachOther(t *testing.T) {
+	const n = 10_000
+	r := NewReader(&Book{Run: 1})
+	r.Begin(0, 0)
+	r.Log(0).Shared()
+	offset := int64(0)
+	for _, first := range []int64{1, 0} {
+		for seq := first; seq < n; seq += 2 {
+			add(r, offset, put(0, 0, seq))
+			offset++
+		}
+	}
+	add(r, offset, put(0, 0, 7))
+	r.ReadTo(0, offset+1, offset+1)
+	v := (&Book{Run: 1, SameTopic: true, Lanes: []Lane{{Issued: n, Acknowledged: Ranges{{0, n, 0}}, LastOffset: -1}}}).Verify(r)
+	addsUp(t, v)
+	if v.AcknowledgedRead != n || v.Reordered != 0 || v.Duplicated != 1 || !v.AnyOrder || v.Inexact {
+		t.Errorf("%+v, want all read, one of them twice", v)
+	}
+}

@@ -30,6 +30,9 @@ type Options struct {
 	// Written returns, by queue, how many messages this process had acknowledged; nil: it writes none.
 	Written func() []int64
 
+	// Shared reports whether several readers share a queue, so that no order is defined there; nil: none is.
+	Shared func(queue int32) bool
+
 	// Backlog returns how many messages of each queue wait to be read, of all groups: that of queue q of group g is
 	// at g*Queues+q. One that is not known is below 0, and 0 is one that is not Mine.
 	Backlog func(ctx context.Context) ([]int64, error)
@@ -47,6 +50,7 @@ type Arrivals struct {
 	Options
 	counted []atomic.Int64   // messages read, as Backlog has them
 	books   []*ledger.Reader // by group; nil: nothing is verified
+	issued  atomic.Int64     // those of the book
 	atEnd   atomic.Bool
 	empty   atomic.Bool // the queues were found empty
 
@@ -69,6 +73,9 @@ func NewArrivals(o Options) *Arrivals {
 		r := ledger.NewReader(o.Book)
 		for q := range int32(o.Queues) {
 			r.Begin(q, 0)
+			if o.Shared != nil && o.Shared(q) {
+				r.Log(q).Shared()
+			}
 		}
 		a.books = append(a.books, r)
 	}
@@ -101,7 +108,7 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 		log.Lock()
 		defer log.Unlock()
 	}
-	at := counted.Load()
+	at, issued := counted.Load(), int64(0)
 	var s ledger.Stamp
 	for i := range messages {
 		m := &messages[i]
@@ -110,6 +117,9 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 			status = log.Add(&ledger.Record{
 				Offset: at + int64(i), Epoch: -1, Value: m.Value, Around: ledger.Around{Key: m.Key}, Millis: -1, Again: m.Redelivered,
 			}, &s)
+			if status == ledger.Stamped {
+				issued++
+			}
 		} else if ledger.PeekStamp(m.Value, &s) {
 			status = ledger.Stamped
 		}
@@ -121,6 +131,7 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 			rec.EndToEnd(in, time.Duration(started-s.Due)+now)
 		}
 	}
+	a.issued.Add(issued)
 	counted.Add(int64(len(messages))) // several readers may share a queue
 }
 
@@ -128,10 +139,12 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 const (
 	lagEvery   = time.Second
 	emptyEvery = 300 * time.Millisecond // two looks in a row at empty queues end the reading
+	endPoll    = emptyEvery / 10
 )
 
-// SetEndOffsets ends reading when what waits now was read, or when the queues are empty. It asks again while the system
-// does not answer.
+// SetEndOffsets ends reading when what waits now was read, or when the queues are empty. With a book, messages may be on
+// their way back to a queue. So what waits is then read once more, until nothing of the book is in it. It asks again while
+// the system does not answer.
 func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 	waiting, err := a.Backlog(ctx)
 	for err != nil {
@@ -142,10 +155,7 @@ func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 		}
 		waiting, err = a.Backlog(ctx)
 	}
-	ends := make([]int64, len(a.counted))
-	for i := range ends {
-		ends[i] = a.counted[i].Load() + max(0, waiting[i])
-	}
+	ends := a.ends(waiting)
 	if a.Written != nil {
 		for i, n := range a.Written() { // a queue may hold older messages too
 			for at := i; at < len(ends); at += a.Queues {
@@ -157,38 +167,61 @@ func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 	return nil
 }
 
+// ends returns how many messages will have been read of each queue when those that wait have been.
+func (a *Arrivals) ends(waiting []int64) []int64 {
+	ends := make([]int64, len(a.counted))
+	for i := range ends {
+		ends[i] = a.counted[i].Load() + max(0, waiting[i])
+	}
+	return ends
+}
+
+// reached reports whether so many messages of each queue were read, and returns how many of all.
+func (a *Arrivals) reached(ends []int64) (all bool, read int64) {
+	all = true
+	for i := range ends {
+		n := a.counted[i].Load()
+		read, all = read+n, all && n >= ends[i]
+	}
+	return all, read
+}
+
 // watchEnd waits until everything was read.
 func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
-	ticker := time.NewTicker(emptyEvery / 10)
+	ticker := time.NewTicker(endPoll)
 	defer ticker.Stop()
-	looked, before := time.Now(), int64(-1)
+	looked, before, issued := time.Now(), int64(-1), int64(-1)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		read, behind := int64(0), false
-		for i := range ends {
-			n := a.counted[i].Load()
-			read, behind = read+n, behind || n < ends[i]
-		}
-		if !behind && a.Book == nil { // to verify, the queues have to be empty
-			a.atEnd.Store(true)
+		all, read := a.reached(ends)
+		if all && a.Book == nil {
+			a.End()
 			return
 		}
 		if time.Since(looked) < emptyEvery {
 			continue
 		}
 		looked = time.Now()
-		switch waiting, err := a.Backlog(ctx); {
-		case err != nil || sum(waiting) > 0:
-			before = -1
-		case before == read: // messages on their way would have come meanwhile
+		n := a.issued.Load()
+		waiting, err := a.Backlog(ctx)
+		empty := err == nil && sum(waiting) == 0
+		switch {
+		case empty && before == read: // messages on their way would have come meanwhile
 			a.empty.Store(true)
-			a.atEnd.Store(true)
+			a.End()
 			return
-		default:
+		case err == nil && all && issued == n && (!empty || before >= 0): // others write to the queues
+			a.End()
+			return
+		case err == nil && all:
+			ends, issued = a.ends(waiting), n
+		}
+		before = -1
+		if empty {
 			before = read
 		}
 	}
@@ -211,24 +244,26 @@ func (a *Arrivals) AtEndOffsets() bool { return a.atEnd.Load() }
 func (a *Arrivals) Elsewhere() int64 { return 0 }
 
 // Readers returns what was read. A message that was acknowledged and did not come is lost only if the queues were
-// found empty.
+// found empty. Else it is unchecked, and the error says why.
 func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var err error
 	if !a.empty.Load() {
 		var waiting []int64
 		if waiting, err = a.Backlog(ctx); err == nil && sum(waiting) > 0 {
-			err = errors.New("messages are still waiting to be read")
+			err = errors.New("messages wait in the queues still, as while others write to them")
 		}
 	}
 	for group, r := range a.books {
-		for q := range a.Queues {
-			next := a.counted[group*a.Queues+q].Load()
-			end := next
+		for q := range int32(a.Queues) {
+			next := a.counted[group*a.Queues+int(q)].Load()
+			r.ReadTo(q, next, next)
 			if err != nil {
-				end = -1
+				r.Unfinished(q)
 			}
-			r.ReadTo(int32(q), next, end)
 		}
+	}
+	if err != nil && a.Book.Verify(a.books...).Unchecked == 0 { // all came
+		return a.books, nil
 	}
 	return a.books, err
 }

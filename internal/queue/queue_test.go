@@ -250,3 +250,89 @@ func TestAnUnstableClusterDoesNotFillTheMemory(t *testing.T) {
 		t.Errorf("%d events were taken twice", len(w.Events))
 	}
 }
+
+// stamped returns a message of run 42, of its producer 0.
+func stamped(seq int64) Message {
+	value := make([]byte, ledger.StampSize)
+	(&ledger.Stamp{Run: 42, Seq: seq}).Put(value, ledger.Around{})
+	return Message{Value: value}
+}
+
+// written is the book of run 42 with so many acknowledged messages in queue 0.
+func written(n int64) *ledger.Book {
+	lane := ledger.Lane{Issued: n, Acknowledged: ledger.Ranges{{From: 0, To: n}}, LastOffset: -1}
+	return &ledger.Book{Run: 42, SameTopic: true, Lanes: []ledger.Lane{lane}}
+}
+
+// Others write as fast as kt reads, so that the queue is never found empty, or a little slower.
+func TestAReadingToVerifyEndsThoughOthersWriteToTheQueue(t *testing.T) {
+	for _, tc := range []struct {
+		name            string
+		seqs            []int64 // of the messages of the book that wait, between those of others
+		others          int     // messages that they write each 10 ms, as many as kt reads
+		unchecked, lost int64
+	}{
+		{"all come", []int64{0, 1, 2, 3}, 1, 0, 0},
+		{"one does not", []int64{0, 1, 3}, 1, 1, 0},
+		{"the last does not", []int64{0, 1, 2}, 1, 1, 0},
+		{"the queue is empty now and then", []int64{0, 1, 3}, 0, 0, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var mu sync.Mutex // guards waiting
+				var waiting []Message
+				for _, seq := range tc.seqs {
+					waiting = append(append(waiting, make([]Message, 50)...), stamped(seq))
+				}
+				rec, book := stats.NewRecorder(), written(4)
+				a := NewArrivals(Options{Queues: 1, Book: book, Backlog: func(context.Context) ([]int64, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return []int64{int64(len(waiting))}, nil
+				}})
+				if err := a.SetEndOffsets(ctx); err != nil {
+					t.Fatal(err)
+				}
+				for tick := 0; !a.AtEndOffsets(); tick++ {
+					if tick == 1000 {
+						t.Fatal("reading goes on")
+					}
+					mu.Lock()
+					if len(waiting) > 0 {
+						a.account(rec, 0, 0, waiting[:1], 0, 0)
+						waiting = waiting[1:]
+					}
+					waiting = append(waiting, make([]Message, tc.others)...)
+					if tc.others == 0 && tick%20 == 0 {
+						waiting = append(waiting, Message{})
+					}
+					mu.Unlock()
+					time.Sleep(10 * time.Millisecond)
+				}
+				readers, err := a.Readers(ctx)
+				v := book.Verify(readers...)
+				if v.Unchecked != tc.unchecked || v.Lost != tc.lost || (err != nil) != (tc.unchecked > 0) {
+					t.Errorf("%+v, %v; want %d unchecked and %d lost", v, err, tc.unchecked, tc.lost)
+				}
+			})
+		})
+	}
+}
+
+func TestAQueueOfSeveralReadersHasNoOrder(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		book := written(4)
+		a := NewArrivals(Options{Queues: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil }, Shared: func(int32) bool { return shared }})
+		rec := stats.NewRecorder()
+		for _, seq := range []int64{1, 3, 0, 2, 2} {
+			a.account(rec, 0, 0, []Message{stamped(seq)}, 0, 0)
+		}
+		readers, err := a.Readers(t.Context())
+		v := book.Verify(readers...)
+		if reordered := v.Reordered > 0; err != nil || reordered == shared || v.AnyOrder != shared || v.Duplicated != 1 || v.AcknowledgedRead != 4 {
+			t.Errorf("shared %v: %+v, %v", shared, v, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,17 +41,8 @@ func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 
 // share returns the queues of a consumer: they are dealt out, and where there are more consumers than queues,
 // several share one.
-func (c *consumer) share(index int) (mine []int) {
-	share, number, all := c.plan.Share, index, c.plan.Read.Consumers
-	if share.Slots == 0 && share.Consumers > 0 {
-		number, all = share.Consumer+index, share.Consumers
-	}
-	var own []int
-	for q := range c.topic.Partitions {
-		if share.Has(int32(q)) {
-			own = append(own, q)
-		}
-	}
+func (s *session) share(index int) (mine []int) {
+	own, number, all := s.dealt(index)
 	if all > len(own) {
 		return []int{own[number%len(own)]}
 	}
@@ -60,6 +52,27 @@ func (c *consumer) share(index int) (mine []int) {
 		}
 	}
 	return mine
+}
+
+// dealt returns the queues of this process, and the number of one of its consumers among all that they are dealt out to.
+func (s *session) dealt(index int) (own []int, number, all int) {
+	share := s.plan.Share
+	for q := range s.topic.Partitions {
+		if share.Has(int32(q)) {
+			own = append(own, q)
+		}
+	}
+	if share.Slots == 0 && share.Consumers > 0 {
+		return own, share.Consumer + index, share.Consumers
+	}
+	return own, index, s.plan.Read.Consumers
+}
+
+// shared reports whether several consumers share a queue.
+func (s *session) shared(partition int32) bool {
+	own, _, all := s.dealt(0)
+	at := slices.Index(own, int(partition))
+	return at >= 0 && at+len(own) < all
 }
 
 // onTheirWay returns how many messages of a queue came to this process and were not read.

@@ -138,17 +138,24 @@ func TestQueuesAreDealtOutToConsumers(t *testing.T) {
 		read   int
 		share  plan.Share
 		want   [][]int
+		shared int // 1 is the first queue, 0 none
 	}{
-		{"one reads all", 3, 1, plan.Share{}, [][]int{{0, 1, 2}}},
-		{"two share them", 3, 2, plan.Share{}, [][]int{{0, 2}, {1}}},
-		{"more than queues", 2, 3, plan.Share{}, [][]int{{0}, {1}, {0}}},
-		{"the second of two processes", 4, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int{{1, 3}}},
-		{"queues of its own", 4, 1, plan.Share{Slot: 1, Slots: 2, Consumer: 1, Consumers: 2}, [][]int{{1, 3}}},
+		{"one reads all", 3, 1, plan.Share{}, [][]int{{0, 1, 2}}, 0},
+		{"two share them", 3, 2, plan.Share{}, [][]int{{0, 2}, {1}}, 0},
+		{"more than queues", 2, 3, plan.Share{}, [][]int{{0}, {1}, {0}}, 1},
+		{"the second of two processes", 4, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int{{1, 3}}, 0},
+		{"the second of two processes, and one queue", 1, 1, plan.Share{Consumer: 1, Consumers: 2}, [][]int{{0}}, 1},
+		{"queues of its own", 4, 1, plan.Share{Slot: 1, Slots: 2, Consumer: 1, Consumers: 2}, [][]int{{1, 3}}, 0},
 	} {
 		c := &consumer{session: &session{topic: result.Topic{Partitions: tc.queues}, plan: testPlan(func(p *plan.Plan) { p.Read.Consumers, p.Share = tc.read, tc.share })}}
 		for i, want := range tc.want {
 			if got := c.share(i); !slices.Equal(got, want) {
 				t.Errorf("%s: consumer %d of %d has queues %v, want %v", tc.name, i, tc.read, got, want)
+			}
+			for _, q := range want {
+				if many := tc.shared == q+1; c.shared(int32(q)) != many {
+					t.Errorf("%s: several consumers share queue %d: %v, want %v", tc.name, q, !many, many)
+				}
 			}
 		}
 	}

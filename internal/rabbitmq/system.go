@@ -153,7 +153,7 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 		c.Send, c.Limits = s.write, s.limits()
 	}
 	if s.plan.Reads() {
-		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Backlog: s.backlog}
+		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Backlog: s.backlog, Shared: s.shared}
 		if s.plan.Verify {
 			o.Book = book
 		}

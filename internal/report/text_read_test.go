@@ -93,6 +93,7 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		color theme.Color
 	}{
 		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "every acknowledged record was read once", theme.Good},
+		{"a queue of several consumers has no order", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5, AnyOrder: true}, "read once and unchanged; several consumers shared a queue", theme.Good},
 		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "every acknowledged record was read once", theme.Good},
 		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, ": 1 lost, 2 corrupted, 3 duplicated, 4", theme.Bad},
 		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "another run (00ff)", theme.Bad},

@@ -64,6 +64,9 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	if v.Headers {
 		return "every acknowledged record was read once and in order, by the headers of intact batches", good
 	}
+	if v.AnyOrder {
+		return "every acknowledged record was read once and unchanged; several consumers shared a queue, where no order is defined", good
+	}
 	if v.Readers > 1 {
 		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and unchanged", v.Readers), good
 	}

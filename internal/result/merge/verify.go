@@ -32,6 +32,7 @@ func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 		sum.Readers = max(sum.Readers, v.Readers) // groups that read each record: those of its own part
 		sum.Inexact = sum.Inexact || v.Inexact
 		sum.Headers = sum.Headers || v.Headers
+		sum.AnyOrder = sum.AnyOrder || v.AnyOrder
 		sum.RepeatsAllowed = sum.RepeatsAllowed && (v.RepeatsAllowed || v.Duplicated+v.Reordered+v.LateUndecided == 0)
 		if v.OtherRun != "" && v.Foreign > foreign {
 			sum.OtherRun, foreign = v.OtherRun, v.Foreign
