@@ -47,7 +47,7 @@ func (b *builder) plan() plan.Plan {
 		p.Producers = b.clientCount("producers", f.producers)
 		p.Load.Arrivals, p.Load.Transaction = plan.Arrivals(f.arrivals), b.transaction()
 		p.Load.StopAtDisk, p.Load.UntilFull = b.disk()
-		if p.Embedded() || p.URL != "" {
+		if p.Embedded() || p.URL != "" && !b.given("stop-at-disk") {
 			p.Load.StopAtDisk = 0 // its log is in memory, or not seen
 		}
 		p.Payload = b.payload()

@@ -22,6 +22,12 @@ func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
 	if r := mustLoad(t, given{command: plan.Consume, args: []string{"--topic", "t", "--url", "pulsar://broker"}}); r.Plan.Read.Group != "" || len(r.ConsumerProperties) > 0 {
 		t.Errorf("without --group there is group %q, and %v", r.Plan.Read.Group, r.ConsumerProperties)
 	}
+	if _, err := loadArgs(t, "--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "80%"); err == nil || !strings.Contains(err.Error(), "--stop-at-disk: kt does not see the disks of RabbitMQ: --num-records or --duration") {
+		t.Errorf("the limit of disks is taken: %v", err)
+	}
+	if r := mustLoad(t, given{args: []string{"--topic", "t", "--url", "amqp://rabbit", "--stop-at-disk", "never"}}); r.Plan.Load.StopAtDisk != 0 {
+		t.Errorf("never is %v", r.Plan.Load.StopAtDisk)
+	}
 	if _, err := loadArgs(t, "--topic", "t", "--url", "amqp://rabbit", "--bootstrap-server", "b:9092"); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("both are taken: %v", err)
 	}

@@ -338,12 +338,15 @@ func (r *run) take(end time.Duration) {
 	r.feed.Send(windows)
 }
 
+// close frees all clients at once, because each may wait for a broker.
 func (r *run) close() {
+	var all sync.WaitGroup
 	for _, s := range r.shards {
 		if s.worker != nil {
-			_ = s.worker.Close() // every outcome is counted
+			all.Go(func() { _ = s.worker.Close() }) // every outcome is counted
 		}
 	}
+	all.Wait()
 	r.readers.close()
 }
 

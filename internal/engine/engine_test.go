@@ -577,3 +577,15 @@ func TestPoissonArrivalsAreSentWhenTheyAreDue(t *testing.T) {
 		}
 	})
 }
+
+func TestProducersAreClosedAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(1)})
+		p.Producers = 20
+		began := time.Now()
+		end, _ := mustRun(t.Context(), t, p, &fake{ending: time.Second}, Options{})
+		if took := time.Since(began) - end.Elapsed; took != time.Second {
+			t.Errorf("20 producers that take 1 s each were closed in %v", took)
+		}
+	})
+}

@@ -24,6 +24,7 @@ type fake struct {
 	size     func(*Op) int                   // bytes of an op; nil: 100
 	saw      func(now time.Duration, op *Op) // called by Do
 	opening  time.Duration                   // how long Open takes
+	ending   time.Duration                   // how long Close takes
 	failOpen int                             // the number of the producer that does not open, from 1
 
 	workers []*fakeWorker
@@ -157,6 +158,7 @@ func (w *fakeWorker) Close() error {
 	close(w.closing)
 	close(w.queue)
 	w.answering.Wait()
+	time.Sleep(w.fake.ending)
 	return nil
 }
 

@@ -137,6 +137,9 @@ func (p *Plan) validateURL() []error {
 	if p.Load.Transaction > 0 {
 		bad("--transaction-duration-ms: kt makes no transactions with %s", system)
 	}
+	if p.Load.StopAtDisk > 0 {
+		bad("--stop-at-disk: kt does not see the disks of %s: --num-records or --duration bounds what is written", system)
+	}
 	if p.Load.UntilFull {
 		bad("--until-full: kt does not see the disks of %s", system)
 	}

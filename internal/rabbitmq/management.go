@@ -153,7 +153,7 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 			if n := slices.IndexFunc(nodes, func(b result.Broker) bool { return b.Rack == q.Leader }); n >= 0 {
 				t.Leaders[int32(number)] = nodes[n].ID
 			}
-			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members))
+			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members), 1) // a classic queue names none
 			for k, v := range q.Arguments {
 				t.Configs[k] = fmt.Sprint(v)
 			}

@@ -147,7 +147,6 @@ func fits(p *plan.Plan) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(p.Load.StopAtDisk > 0, "--stop-at-disk: RabbitMQ blocks publishers itself, at disk_free_limit; leave it out")
 	refuse(p.Read.From.HasOffset || !p.Read.From.Time.IsZero(), "--from %s: reading begins with the oldest message of each queue; leave it out", p.Read.From)
 	kind, given := p.Topic.Configs["x-queue-type"]
 	refuse(p.Topic.ReplicationFactor > 1 && given && kind != "quorum",

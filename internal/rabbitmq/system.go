@@ -45,10 +45,6 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Ac
 	s.user, s.vhost = cmp.Or(s.user, "guest"), cmp.Or(s.vhost, "/") // as RabbitMQ's own tools
 	var bad, worse error
 	if p.Writes() {
-		if p.Verify && !p.Payload.Stamp {
-			p.Payload.Stamp = true
-			err = p.Validate()
-		}
 		s.values, bad = payload.MakeValues(p)
 		s.settings.producer, worse = s.settings.set(producerProperties, producer)
 	}

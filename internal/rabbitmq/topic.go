@@ -25,7 +25,7 @@ func queueName(topic string, partition int) string { return topic + "-" + strcon
 // prepare finds the exchange and the queues of the plan, or makes them if it writes.
 func (s *session) prepare(ctx context.Context) error {
 	t := &s.plan.Topic
-	s.topic = result.Topic{Name: t.Name, Leaders: map[int32]int32{}, ReplicationFactor: 1, Configs: map[string]string{}}
+	s.topic = result.Topic{Name: t.Name, Leaders: map[int32]int32{}, Configs: map[string]string{}}
 	exchange, err := s.finds(ctx, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
@@ -68,7 +68,11 @@ func (s *session) prepare(ctx context.Context) error {
 	if s.management != nil { // if it knows nothing now, it is asked again
 		_ = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers)
 	}
-	if n := int(t.ReplicationFactor); have > 0 && n > 0 && n != s.topic.ReplicationFactor {
+	switch n := int(t.ReplicationFactor); {
+	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:
+	case s.topic.ReplicationFactor == 0:
+		return misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
+	default:
 		return misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
 	}
 	return nil
@@ -139,8 +143,8 @@ func (s *session) create(ctx context.Context) error {
 		s.made++
 		_ = ch.Close() // all was answered
 	}
-	s.topic.ReplicationFactor = max(1, int(t.ReplicationFactor))
-	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s (queues %d, members %d)", t.Name, s.topic.Partitions, s.topic.ReplicationFactor)})
+	s.topic.ReplicationFactor = int(t.ReplicationFactor)
+	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s with %s", t.Name, theme.Plural(s.topic.Partitions, "queue", "queues"))})
 	return nil
 }
 

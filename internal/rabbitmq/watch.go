@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // broker returns the number of the node at a host, -1 if it is not known.
@@ -133,7 +134,7 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	}
 	for way, queues := range moved {
 		e := stats.Event{Kind: stats.LeaderMoved, Broker: way[0], To: way[1], Count: len(queues), Partitions: queues[:min(len(queues), stats.MaxEventPartitions)]}
-		e.Text = fmt.Sprintf("the leaders of %d queues moved from node %d to node %d", len(queues), way[0], way[1])
+		e.Text = fmt.Sprintf("%s moved from node %d to node %d", theme.Plural(len(queues), "leader of a queue", "leaders of queues"), way[0], way[1])
 		events = append(events, e)
 	}
 	return events

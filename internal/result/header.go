@@ -159,7 +159,7 @@ type Topic struct {
 	Name              string             `json:"name"`
 	ID                string             `json:"id,omitempty"` // Kafka's, which another topic of the same name does not share
 	Partitions        int                `json:"partitions"`
-	ReplicationFactor int                `json:"replication_factor"`
+	ReplicationFactor int                `json:"replication_factor"` // 0: not known
 	Leaders           map[int32]int32    `json:"leaders"`            // partition → broker, at the start
 	Replicas          map[int32]Replicas `json:"replicas,omitempty"` // by broker, at the start
 	Created           bool               `json:"created"`            // by this run

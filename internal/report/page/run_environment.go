@@ -100,7 +100,11 @@ func (p *runPage) clusterFacts() Facts {
 		topics = []result.Topic{e.Topic}
 	}
 	for _, t := range topics {
-		text := fmt.Sprintf("%s, replication factor %d", theme.Plural(t.Partitions, "partition", "partitions"), t.ReplicationFactor)
+		factor := "not known"
+		if t.ReplicationFactor > 0 {
+			factor = strconv.Itoa(t.ReplicationFactor)
+		}
+		text := fmt.Sprintf("%s, replication factor %s", theme.Plural(t.Partitions, "partition", "partitions"), factor)
 		if t.Created {
 			text += ", created by this run"
 		}
