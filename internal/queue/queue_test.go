@@ -305,7 +305,7 @@ func TestAReadingToVerifyEndsThoughOthersWriteToTheQueue(t *testing.T) {
 						waiting = waiting[1:]
 					}
 					waiting = append(waiting, make([]Message, tc.others)...)
-					if tc.others == 0 && tick%20 == 0 {
+					if tc.others == 0 && tick%20 == 7 { // not when kt looks
 						waiting = append(waiting, Message{})
 					}
 					mu.Unlock()
@@ -333,6 +333,50 @@ func TestAQueueOfSeveralReadersHasNoOrder(t *testing.T) {
 		v := book.Verify(readers...)
 		if reordered := v.Reordered > 0; err != nil || reordered == shared || v.AnyOrder != shared || v.Duplicated != 1 || v.AcknowledgedRead != 4 {
 			t.Errorf("shared %v: %+v, %v", shared, v, err)
+		}
+	}
+}
+
+func TestSettingsAreThoseGivenAndTheDefaultsOfOthers(t *testing.T) {
+	type settings struct {
+		n    int
+		wait time.Duration
+		yes  bool
+	}
+	has := []Property[settings]{
+		{Name: "n", Default: "5", Set: func(s *settings, v string) error { return Number(v, 1, 10, &s.n) }},
+		{Name: "wait.ms", Default: "0", Set: func(s *settings, v string) error { return Millis(v, 0, time.Second, &s.wait) }},
+		{Name: "yes", Default: "true", Set: func(s *settings, v string) error {
+			return Choice(v, map[string]bool{"true": true, "false": false}, &s.yes)
+		}},
+	}
+	for _, tc := range []struct {
+		name, value string
+		want        settings
+		err         string
+	}{
+		{"", "", settings{5, 0, true}, ""},
+		{"n", " 10 ", settings{10, 0, true}, ""},
+		{"wait.ms", "1000", settings{5, time.Second, true}, ""},
+		{"yes", "false", settings{5, 0, false}, ""},
+		{"n", "11", settings{}, "n=11 (from f:1): write a whole number from 1 to 10"},
+		{"wait.ms", "1001", settings{}, "wait.ms=1001 (from f:1): write a whole number from 0 to 1000"},
+		{"yes", "no", settings{}, "yes=no (from f:1): write false or true"},
+		{"m", "1", settings{}, "m (from f:1): Some does not have it: leave it out; there is n, wait.ms, yes"},
+	} {
+		var s settings
+		given := make(map[string]plan.Given)
+		if tc.name != "" {
+			given[tc.name] = plan.Given{Value: tc.value, Source: "f:1"}
+		}
+		all, err := Set(&s, "Some", has, given, nil)
+		switch {
+		case tc.err != "":
+			if err == nil || err.Error() != tc.err {
+				t.Errorf("%s=%s: %v, want %s", tc.name, tc.value, err, tc.err)
+			}
+		case err != nil || s != tc.want || len(all) != 3 || all[0].Default != "5":
+			t.Errorf("%s=%s: %+v, %+v, %v; want %+v", tc.name, tc.value, s, all, err, tc.want)
 		}
 	}
 }

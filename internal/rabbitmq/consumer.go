@@ -2,10 +2,10 @@ package rabbitmq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -29,7 +29,7 @@ var _ engine.ReadDriver = (*consumer)(nil)
 // OpenReader makes the reader of one shard. In a round trip it connects now, so that messages are
 // read from the first one on.
 func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
-	r := &reader{consumer: c, shard: s, number: s.Index, queues: c.share(s.Index)}
+	r := &reader{consumer: c, shard: s, queues: c.share(s.Index), dialer: dialer{name: fmt.Sprintf("kt consumer %d", s.Index+1), number: s.Index}}
 	c.mu.Lock()
 	c.readers = append(c.readers, r)
 	c.mu.Unlock()
@@ -43,11 +43,8 @@ func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 // several share one.
 func (s *session) share(index int) (mine []int) {
 	own, number, all := s.dealt(index)
-	if all > len(own) {
-		return []int{own[number%len(own)]}
-	}
 	for i, q := range own {
-		if i%all == number {
+		if n := min(len(own), all); i%n == number%n {
 			mine = append(mine, q)
 		}
 	}
@@ -83,7 +80,9 @@ func (s *session) onTheirWay(partition int) (n int64) {
 	s.read.mu.Lock()
 	defer s.read.mu.Unlock()
 	for _, r := range s.read.readers {
-		n += r.onItsWay(partition)
+		if in, i := r.in.Load(), slices.Index(r.queues, partition); in != nil && i >= 0 {
+			n += in.pipe.arrived(channelOf(i))
+		}
 	}
 	return n
 }
@@ -91,119 +90,105 @@ func (s *session) onTheirWay(partition int) (n int64) {
 // reader is one consumer.
 type reader struct {
 	*consumer
+	dialer
 	shard    *engine.Shard
-	number   int
 	queues   []int
-	tries    int
-	pause    backOff
-	retry    time.Time // when to connect again; zero: now
 	messages []queue.Message
-
-	mu sync.Mutex // guards in, which only the reader changes
-	in *inlet     // nil: it is not connected
+	in       atomic.Pointer[inlet] // nil: it is not connected; only the reader changes it
 }
 
 // inlet is a connection of a reader, with a channel for each of its queues. So the delivery tags of a queue are
 // without gaps, and one acknowledgement is of all messages up to it.
 type inlet struct {
 	*link
-	channels []*amqp.Channel
-	ends     chan *amqp.Error
-	news     chan struct{} // holds one value: look at inbox
-	down     chan struct{} // closed: nothing comes any more, of one queue at least
+	ends    chan *amqp.Error
+	inbox   chan delivery
+	over    chan string   // of a queue nothing comes any more, "", or the server has ended its consumer: its name
+	closing chan struct{} // closed: nobody looks at the inbox
 
-	mu    sync.Mutex // guards the rest
-	inbox []delivery
-	taken []int64 // by channel
-	over  bool    // down is closed
+	ended  string // of the reader: what came by over, once it did
+	isOver bool
+	last   []uint64 // by channel: delivery tags that are to be acknowledged
+	acks   []byte
 }
 
 // delivery is a message that came on a channel.
 type delivery struct {
-	amqp.Delivery
+	queue.Message
 	channel int
+	tag     uint64
 }
 
-func (r *reader) onItsWay(partition int) int64 {
-	r.mu.Lock()
-	in := r.in
-	r.mu.Unlock()
-	if in == nil {
-		return 0
-	}
-	for i, q := range r.queues {
-		if q == partition {
-			in.mu.Lock()
-			defer in.mu.Unlock()
-			return in.pipe.arrived(uint16(i+1)) - in.taken[i] // the client numbers channels from 1, as they are opened
-		}
-	}
-	return 0
-}
+// maxInbox bounds the memory of an inbox that is empty.
+const maxInbox = 10_000
+
+// channelOf returns the number of a channel: the client numbers channels from 1, as they are opened.
+func channelOf(index int) uint16 { return uint16(index + firstChannel) }
 
 // open connects to the next of the nodes, and subscribes to the queues.
 func (r *reader) open(ctx context.Context) error {
-	hosts := r.hosts
-	host := hosts[(r.number+r.tries)%len(hosts)]
-	r.tries++
-	l, err := r.connect(ctx, host, fmt.Sprintf("kt consumer %d", r.number+1))
+	l, err := r.reach(ctx, r.System)
 	if err != nil {
 		return err
 	}
+	n, most := len(r.queues), r.settings.prefetch*len(r.queues)
 	in := &inlet{
-		link: l, ends: l.NotifyClose(make(chan *amqp.Error, 1)), news: make(chan struct{}, 1), down: make(chan struct{}),
-		taken: make([]int64, len(r.queues)),
+		link: l, ends: l.NotifyClose(make(chan *amqp.Error, 1)), inbox: make(chan delivery, min(most, maxInbox)),
+		over: make(chan string, n), closing: make(chan struct{}), last: make([]uint64, n),
 	}
-	l.pipe.limit(r.settings.prefetch * len(r.queues))
-	for i, q := range r.queues {
-		if err := in.subscribe(r, i, r.session.queues[q]); err != nil {
-			l.end()
-			return fmt.Errorf("read queue %s: %w", r.session.queues[q], explain(err))
-		}
-	}
-	r.mu.Lock()
-	r.in = in
-	r.mu.Unlock()
-	return nil
-}
-
-func (in *inlet) subscribe(r *reader, number int, name string) error {
-	ch, err := in.Channel()
-	if err != nil {
-		return err
-	}
-	in.channels = append(in.channels, ch)
-	if !r.settings.autoAck {
-		if err := ch.Qos(r.settings.prefetch, 0, false); err != nil {
+	l.pipe.limit(most)
+	for i := range r.queues {
+		if err := in.subscribe(r, i); err != nil {
+			in.end()
 			return err
 		}
 	}
-	messages, err := ch.Consume(name, "", r.settings.autoAck, false, false, false, nil)
-	if err != nil {
-		return err
+	r.in.Store(in)
+	return nil
+}
+
+// subscribe begins to read a queue.
+func (in *inlet) subscribe(r *reader, number int) error {
+	partition := r.queues[number]
+	name := r.session.queues[partition]
+	ch, err := in.Channel()
+	if err == nil && !r.settings.autoAck {
+		err = ch.Qos(r.settings.prefetch, 0, false)
 	}
+	var messages <-chan amqp.Delivery
+	if err == nil {
+		messages, err = ch.Consume(name, "", r.settings.autoAck, false, false, false, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("read queue %s: %w", name, explain(err))
+	}
+	cancels := ch.NotifyCancel(make(chan string, 1))
+	r.turn(name, false)
 	go func() {
 		for d := range messages {
-			in.mu.Lock()
-			in.inbox = append(in.inbox, delivery{d, number})
-			in.mu.Unlock()
-			in.tell()
+			m := delivery{queue.Message{Queue: int32(partition), Value: d.Body, Redelivered: d.Redelivered}, number, d.DeliveryTag}
+			if d.CorrelationId != "" {
+				m.Key = []byte(d.CorrelationId)
+			}
+			select {
+			case in.inbox <- m:
+			case <-in.closing:
+			}
 		}
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		if !in.over {
-			in.over = true
-			close(in.down)
+		select {
+		case <-cancels:
+			in.over <- name
+		default:
+			in.over <- ""
 		}
 	}()
 	return nil
 }
 
-func (in *inlet) tell() {
-	select {
-	case in.news <- struct{}{}:
-	default: // the reader has not looked since the last value
-	}
+// end closes the connection.
+func (in *inlet) end() {
+	close(in.closing)
+	in.link.end()
 }
 
 // Read waits for messages, and acknowledges them. A connection that was lost is made again, whatever the patience: it
@@ -215,99 +200,93 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		waiting, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	if r.in == nil {
-		if !pass(waiting, r.retry) {
+	in := r.in.Load()
+	if in == nil {
+		if !r.wait(waiting) {
 			return 0, nil
 		}
 		if err := r.open(ctx); err != nil {
-			r.failed(ctx, err)
-			r.retry = time.Now().Add(r.pause.next())
+			r.failed(ctx, code(err))
+			r.later()
 			return 0, nil
 		}
-		r.reconnected(r.shard, r.in.host)
+		in = r.in.Load()
+		r.reconnected(r.shard, in.host)
 	}
-	select {
-	case <-r.in.news:
-	case <-r.in.down:
-	case <-waiting.Done():
-		return 0, nil
-	}
-	r.shard.Working()
-	n, err := r.take(limit)
-	if n > 0 {
-		r.pause = 0
-		return n, nil // err comes again
-	}
-	select {
-	case <-r.in.down:
-		r.lose(ctx)
-	default:
-		if err != nil {
-			r.lose(ctx)
+	for {
+		if in.isOver && len(in.inbox) == 0 {
+			r.lose(ctx, in)
+			return 0, nil
+		}
+		select {
+		case d := <-in.inbox:
+			r.shard.Working()
+			return r.take(in, d, limit), nil
+		case in.ended = <-in.over:
+			in.isOver = true
+		case <-waiting.Done():
+			return 0, nil
 		}
 	}
-	return 0, nil
 }
 
-// take counts and acknowledges up to limit messages of the inbox.
-func (r *reader) take(limit int) (n int, err error) {
-	in := r.in
+// take counts and acknowledges a message, and those behind it in the inbox.
+func (r *reader) take(in *inlet, d delivery, limit int) int {
 	r.messages = r.messages[:0]
-	last := make([]uint64, len(in.channels))
-	in.mu.Lock()
-	n = min(limit, len(in.inbox))
-	for i := range in.inbox[:n] {
-		d := &in.inbox[i]
-		m := queue.Message{Queue: int32(r.queues[d.channel]), Value: d.Body, Redelivered: d.Redelivered}
-		if d.CorrelationId != "" {
-			m.Key = []byte(d.CorrelationId)
+	for more := true; more; {
+		r.messages = append(r.messages, d.Message)
+		in.last[d.channel] = d.tag
+		if len(r.messages) == limit {
+			break
 		}
-		r.messages = append(r.messages, m)
-		last[d.channel] = d.DeliveryTag
-		in.taken[d.channel]++
-	}
-	rest := copy(in.inbox, in.inbox[n:])
-	clear(in.inbox[rest:])
-	in.inbox = in.inbox[:rest]
-	in.mu.Unlock()
-	if rest > 0 {
-		in.tell()
-	}
-	if n == 0 {
-		return 0, nil
+		select {
+		case d = <-in.inbox:
+		default:
+			more = false
+		}
 	}
 	r.Count(r.shard, 0, r.messages)
-	in.pipe.take(n)
-	if r.settings.autoAck {
-		return n, nil
-	}
-	in.pipe.hold()
-	for i, tag := range last {
+	r.pause = 0
+	in.acks = in.acks[:0]
+	for i, tag := range in.last {
 		if tag > 0 {
-			err = errors.Join(err, in.channels[i].Ack(tag, true))
+			in.pipe.take(channelOf(i), tag)
+			in.acks = appendAck(in.acks, channelOf(i), tag)
 		}
 	}
-	return n, errors.Join(err, in.pipe.flush())
+	clear(in.last)
+	if !r.settings.autoAck {
+		if _, err := in.pipe.Write(in.acks); err != nil {
+			_ = in.pipe.Close() // over follows
+		}
+	}
+	return len(r.messages)
 }
 
 // lose gives a connection up.
-func (r *reader) lose(ctx context.Context) {
-	in := r.in
+func (r *reader) lose(ctx context.Context, in *inlet) {
 	in.end()
-	r.mu.Lock()
-	r.in = nil
-	r.mu.Unlock()
-	r.retry = time.Now().Add(r.pause.next())
-	if why := reason(<-in.ends); ctx.Err() == nil {
-		r.failed(ctx, why)
+	r.in.Store(nil)
+	r.later()
+	switch {
+	case ctx.Err() != nil:
+	case in.ended != "":
+		r.failed(ctx, cancelled)
+		r.queueGone(r.shard, in.ended)
+	default:
+		why := reason(<-in.ends)
+		r.failed(ctx, code(why))
 		r.disconnected(r.shard, in.host, why)
 	}
 }
 
+// cancelled is the code of a consumer that the server has ended.
+const cancelled = "CONSUMER_CANCELLED"
+
 // failed counts an error that reading goes on after.
-func (r *reader) failed(ctx context.Context, err error) {
+func (r *reader) failed(ctx context.Context, code string) {
 	if ctx.Err() == nil {
-		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code(err)) })
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
 	}
 }
 
@@ -316,8 +295,8 @@ func (r *reader) Flush(context.Context) {}
 
 // Close ends the connection. The server gives messages that were not acknowledged to others.
 func (r *reader) Close() error {
-	if r.in != nil {
-		r.in.end()
+	if in := r.in.Load(); in != nil {
+		in.end()
 	}
 	return nil
 }

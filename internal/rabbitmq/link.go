@@ -125,6 +125,44 @@ var replies = map[int]string{
 	540: "NOT_IMPLEMENTED", 541: "INTERNAL_ERROR",
 }
 
+// dialer connects a client to one node after the other, after a longer pause each time.
+type dialer struct {
+	name          string // what the server lists the connections by
+	number, tries int    // of the client in the whole load, and of attempts
+	pause         time.Duration
+	next          time.Time // of the next attempt; zero: now
+}
+
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// reach connects to the next of the nodes.
+func (d *dialer) reach(ctx context.Context, s *System) (*link, error) {
+	host := s.hosts[(d.number+d.tries)%len(s.hosts)]
+	d.tries++
+	return s.connect(ctx, host, d.name)
+}
+
+// later puts the next attempt off.
+func (d *dialer) later() {
+	d.pause = min(max(2*d.pause, firstPause), longestPause)
+	d.next = time.Now().Add(d.pause)
+}
+
+// wait waits for the next attempt. It reports whether ctx goes on until then.
+func (d *dialer) wait(ctx context.Context) bool {
+	timer := time.NewTimer(time.Until(d.next))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // anyNode calls open, which goes on to the next node each time, until it succeeds or has tried all of them.
 func (s *System) anyNode(open func() error) (err error) {
 	for range s.hosts {
@@ -133,30 +171,4 @@ func (s *System) anyNode(open func() error) (err error) {
 		}
 	}
 	return err
-}
-
-// backOff is the wait before another attempt to connect.
-type backOff time.Duration
-
-const (
-	firstWait   = 100 * time.Millisecond
-	longestWait = 2 * time.Second
-)
-
-// next returns how long to wait, each time longer.
-func (b *backOff) next() time.Duration {
-	*b = min(max(*b*2, backOff(firstWait)), backOff(longestWait))
-	return time.Duration(*b)
-}
-
-// pass waits until a time. It reports whether ctx goes on until then.
-func pass(ctx context.Context, until time.Time) bool {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

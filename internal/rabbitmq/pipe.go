@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,29 +14,22 @@ import (
 // times as long is lost.
 const heartbeat = 10 * time.Second
 
-const (
-	readBuffer = 64 << 10
-	flushAt    = 64 << 10 // bytes that are written at once while the pipe is held
-)
+const readBuffer = 64 << 10
 
-// pipe is a connection as the client sees it. It gathers what the client writes for each message, so
-// that many messages take one system call and one TLS record. It reads on only while
-// few enough messages wait in the process, because the client keeps any number of them.
+// pipe is a connection as the client sees it. It reads on only while few enough messages wait in the process, because
+// the client keeps any number of them. It counts deliveries and hears confirms as they come. What is written by
+// one call goes out in one piece, so that frames of kt may go between those of the client.
 type pipe struct {
-	conn     net.Conn
+	conn     net.Conn // with its deadlines out of the client's sight
 	in       *bufio.Reader
 	patience atomic.Int64 // how long the server may be silent, a time.Duration
 
-	mu   sync.Mutex // guards out and held, and the writing
-	out  []byte
-	held bool
-
-	reading   sync.Mutex // guards the rest
-	room      *sync.Cond // a message was taken, or the pipe was closed
-	most      int        // unread messages above which it does not read on; 0: any number
-	unread    int        // messages that came and were not taken
-	closed    bool
-	delivered map[uint16]int64
+	reading          sync.Mutex        // guards the rest
+	room             *sync.Cond        // a message was taken, or the pipe was closed
+	most             int               // unread messages above which it does not read on; 0: any number
+	unread           int               // messages that came and were not taken
+	delivered, taken map[uint16]uint64 // by channel: the newest delivery tags
+	closed           bool
 
 	frame     []byte // the beginning of the frame that comes
 	want      int    // bytes of it
@@ -44,49 +38,19 @@ type pipe struct {
 
 	// Called for what a publisher is told, from the goroutine that reads; nil: nobody publishes.
 	confirm  func(tag uint64, multiple, taken bool)
-	returned func(messageID string)
+	returned func(tag uint64)
 }
 
 func newPipe(conn net.Conn) *pipe {
-	p := &pipe{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), delivered: make(map[uint16]int64), want: frameHeader}
+	p := &pipe{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), want: frameHeader}
+	p.delivered, p.taken = make(map[uint16]uint64), make(map[uint16]uint64)
 	p.room = sync.NewCond(&p.reading)
 	p.patience.Store(int64(dialTimeout))
 	return p
 }
 
-// hold keeps what is written until flush.
-func (p *pipe) hold() {
-	p.mu.Lock()
-	p.held = true
-	p.mu.Unlock()
-}
-
-// flush writes what was kept, and keeps no more.
-func (p *pipe) flush() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.held = false
-	return p.send()
-}
-
-func (p *pipe) send() error {
-	if len(p.out) == 0 {
-		return nil
-	}
-	_, err := p.conn.Write(p.out)
-	p.out = p.out[:0]
-	return err
-}
-
-func (p *pipe) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.out = append(p.out, b...)
-	if p.held && len(p.out) < flushAt {
-		return len(b), nil
-	}
-	return len(b), p.send()
-}
+// Write sends frames.
+func (p *pipe) Write(b []byte) (int, error) { return p.conn.Write(b) }
 
 // Read gives the client what the server sent. It counts the messages in it. A message counts when it begins, so
 // one more than most has to fit: the rest of it may be what comes next.
@@ -167,7 +131,7 @@ func (p *pipe) look(kind byte, channel uint16, payload []byte) {
 	switch {
 	case kind == headerFrame && p.returning:
 		p.returning = false
-		p.returned(messageID(payload))
+		p.returned(messageTag(payload))
 	case kind != methodFrame || len(payload) < 4:
 	default:
 		switch method := binary.BigEndian.Uint32(payload); {
@@ -203,30 +167,27 @@ type publication struct {
 // system call, several allocations and the waking of a goroutine of each message.
 func (m *publication) append(b []byte, channel uint16, frameMax int) []byte {
 	at := len(b)
-	b = beginFrame(b, methodFrame, channel)
-	b = binary.BigEndian.AppendUint32(b, basicPublish)
-	b = append(b, 0, 0, byte(len(m.exchange)))
-	b = append(b, m.exchange...)
+	b = binary.BigEndian.AppendUint32(beginFrame(b, methodFrame, channel), basicPublish)
+	b = append(append(b, 0, 0, byte(len(m.exchange))), m.exchange...)
 	b = append(append(b, byte(len(m.key))), m.key...)
+	var bits byte
 	if m.mandatory {
-		b = endFrame(append(b, 1), at)
-	} else {
-		b = endFrame(append(b, 0), at)
+		bits = 1
 	}
+	b = endFrame(append(b, bits), at)
 	at = len(b)
 	b = append(beginFrame(b, headerFrame, channel), 0, 60, 0, 0)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(m.body)))
-	flags := uint16(hasDeliveryMode)
-	if m.correlationID != nil {
-		flags |= hasCorrelationID
-	}
-	if m.id != nil {
-		flags |= hasMessageID
-	}
-	b = append(binary.BigEndian.AppendUint16(b, flags), m.mode)
-	for _, text := range [][]byte{m.correlationID, m.id} {
-		if text != nil {
-			b = append(append(b, byte(len(text))), text...)
+	flags := len(b)
+	b = append(b, hasDeliveryMode>>8, 0, m.mode)
+	for _, text := range []struct {
+		flag  uint16
+		value []byte
+	}{{hasCorrelationID, m.correlationID}, {hasMessageID, m.id}} {
+		if text.value != nil {
+			b[flags] |= byte(text.flag >> 8)
+			b[flags+1] |= byte(text.flag)
+			b = append(append(b, byte(len(text.value))), text.value...)
 		}
 	}
 	b = endFrame(b, at)
@@ -239,6 +200,13 @@ func (m *publication) append(b []byte, channel uint16, frameMax int) []byte {
 	return b
 }
 
+// appendAck appends the acknowledgement of the messages of a channel up to a delivery tag.
+func appendAck(b []byte, channel uint16, tag uint64) []byte {
+	at := len(b)
+	b = binary.BigEndian.AppendUint32(beginFrame(b, methodFrame, channel), basicAck)
+	return endFrame(append(binary.BigEndian.AppendUint64(b, tag), 1), at)
+}
+
 func beginFrame(b []byte, kind byte, channel uint16) []byte {
 	return append(b, kind, byte(channel>>8), byte(channel), 0, 0, 0, 0)
 }
@@ -249,34 +217,20 @@ func endFrame(b []byte, at int) []byte {
 	return append(b, frameEnd)
 }
 
-// messageID returns the message id in the header of a message that kt has published.
-func messageID(header []byte) string {
-	const flags = 12
-	if len(header) < flags+2 {
-		return ""
+// messageTag returns the delivery tag in the header of a message that kt has published, 0 if there is none. It is the
+// message id, and the last of the properties. A text's length comes before it, and is no digit.
+func messageTag(header []byte) uint64 {
+	at := len(header)
+	for at > 0 && '0' <= header[at-1] && header[at-1] <= '9' {
+		at--
 	}
-	has, rest := binary.BigEndian.Uint16(header[flags:]), header[flags+2:]
-	if has&hasDeliveryMode != 0 && len(rest) > 0 {
-		rest = rest[1:]
-	}
-	short := func() (text string) { // its length is in its first byte
-		if len(rest) > 0 && len(rest) > int(rest[0]) {
-			text, rest = string(rest[1:1+rest[0]]), rest[1+rest[0]:]
-		}
-		return text
-	}
-	if has&hasCorrelationID != 0 {
-		short()
-	}
-	if has&hasMessageID == 0 {
-		return ""
-	}
-	return short()
+	tag, _ := strconv.ParseUint(string(header[at:]), 10, 64) // 0 with an error
+	return tag
 }
 
 // confirms asks the server to confirm what is published on a channel. The client does not know of it, and so
 // keeps nothing for each message.
-func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(messageID string)) error {
+func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken bool), returned func(tag uint64)) error {
 	p.reading.Lock()
 	p.confirm, p.returned = confirm, returned
 	p.reading.Unlock()
@@ -285,19 +239,27 @@ func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken
 	return err
 }
 
-// take notes that messages were taken.
-func (p *pipe) take(n int) {
+// limit sets how many messages may wait in the process.
+func (p *pipe) limit(n int) {
 	p.reading.Lock()
-	p.unread -= n
+	p.most = n
+	p.reading.Unlock()
+}
+
+// take notes that the messages of a channel were taken up to a delivery tag.
+func (p *pipe) take(channel uint16, tag uint64) {
+	p.reading.Lock()
+	p.unread -= int(tag - p.taken[channel])
+	p.taken[channel] = tag
 	p.reading.Unlock()
 	p.room.Signal()
 }
 
-// arrived returns how many messages came on a channel.
+// arrived returns how many messages of a channel came and were not taken.
 func (p *pipe) arrived(channel uint16) int64 {
 	p.reading.Lock()
 	defer p.reading.Unlock()
-	return p.delivered[channel]
+	return int64(p.delivered[channel] - p.taken[channel])
 }
 
 // Close ends the connection, without a word to the server.
@@ -307,11 +269,4 @@ func (p *pipe) Close() error {
 	p.reading.Unlock()
 	p.room.Broadcast()
 	return p.conn.Close()
-}
-
-// limit sets how many messages may wait in the process.
-func (p *pipe) limit(n int) {
-	p.reading.Lock()
-	p.most = n
-	p.reading.Unlock()
 }

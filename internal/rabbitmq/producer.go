@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -37,40 +38,41 @@ var _ engine.Driver = (*producer)(nil)
 func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
 	number, all := p.plan.Shard(s.Index)
 	w := &worker{
-		session: p.session, shard: s, number: number, lanes: p.Add(s), generator: p.values.Generator(*p.plan, number, all),
-		news: make(chan struct{}, 1), idle: make(chan struct{}, 1), done: make(chan struct{}),
+		session: p.session, shard: s, lanes: p.Add(s), generator: p.values.Generator(*p.plan, number, all),
+		dialer: dialer{name: fmt.Sprintf("kt producer %d", number+1), number: number},
+		news:   make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}
-	var l *outlet
-	err := p.anyNode(func() (err error) { l, err = w.open(ctx); return err })
+	var o *outlet
+	err := p.anyNode(func() (err error) { o, err = w.open(ctx); return err })
 	if err != nil {
 		return nil, err
 	}
 	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go w.work(ctx, l)
+	w.tasks.Go(func() { w.work(ctx, o) })
+	w.tasks.Go(func() { queue.Every(ctx, time.Second, func() { w.refuse(w.settings.deliveryTimeout) }) })
 	return w, nil
 }
 
 // worker is one producer: a connection with one channel. One goroutine publishes; that which reads from the
-// connection settles what was confirmed.
+// connection settles what was confirmed; one that neither reads nor writes refuses what has waited too long.
 type worker struct {
 	*session
+	dialer
 	shard     *engine.Shard
-	number    int // in the whole load
 	lanes     *queue.Lanes
 	generator *payload.Generator
-	tries     int // of connecting
 
-	news chan struct{}      // holds one value: look at waiting and blocked
-	idle chan struct{}      // holds one value: all ops have their outcomes
-	stop context.CancelFunc // of the goroutine that publishes
-	done chan struct{}      // closed: it has ended
+	news  chan struct{}      // holds one value: look at waiting and blocked
+	idle  chan struct{}      // holds one value: all ops have their outcomes
+	stop  context.CancelFunc // of the tasks
+	tasks sync.WaitGroup
 
-	outstanding atomic.Int64
-	blocked     atomic.Bool // by the server, because of an alarm
+	outstanding        atomic.Int64
+	connected, blocked atomic.Bool // blocked: by the server, because of an alarm
 
-	mu      sync.Mutex
-	waiting []*engine.Op // not published
-	spare   []*engine.Op
+	mu      sync.Mutex   // guards the rest
+	waiting []*engine.Op // not published, from first on
+	first   int
 }
 
 // message is the worker's state of an Op.
@@ -101,16 +103,31 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	op.Bytes = len(m.key) + len(m.value)
 	w.outstanding.Add(1)
 	w.mu.Lock()
+	if len(w.waiting) == cap(w.waiting) && w.first > len(w.waiting)/2 { // rather than to grow
+		w.waiting, w.first = append(w.waiting[:0], w.waiting[w.first:]...), 0
+	}
 	w.waiting = append(w.waiting, op)
 	w.mu.Unlock()
-	w.tell()
+	signal(w.news)
 	return false
 }
 
-func (w *worker) tell() {
+// oldest takes the op that has waited longest, if it was sent up to a time; nil: there is none.
+func (w *worker) oldest(until time.Duration) *engine.Op {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first == len(w.waiting) || w.waiting[w.first].Sent > until {
+		return nil
+	}
+	w.first++
+	return w.waiting[w.first-1]
+}
+
+// signal leaves a value in a channel that holds one, for who has not looked since the last one too.
+func signal(c chan struct{}) {
 	select {
-	case w.news <- struct{}{}:
-	default: // it has not looked since the last value
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -122,10 +139,7 @@ func (w *worker) settle(op *engine.Op, code string, at time.Duration) {
 		w.lanes.Fail(op, m.queue, m.seq, code)
 	}
 	if w.outstanding.Add(-1) == 0 {
-		select {
-		case w.idle <- struct{}{}:
-		default:
-		}
+		signal(w.idle)
 	}
 }
 
@@ -145,26 +159,21 @@ func (w *worker) Flush(ctx context.Context) error {
 // Close ends the connection.
 func (w *worker) Close() error {
 	w.stop()
-	<-w.done
+	w.tasks.Wait()
 	return nil
 }
 
 // refuse fails messages that have waited so long.
 func (w *worker) refuse(age time.Duration) {
 	code := notConnected
-	if w.blocked.Load() {
+	if w.connected.Load() {
 		code = blockedCode
 	}
-	before := w.shard.Now() - age
-	w.mu.Lock()
-	n := 0
-	for n < len(w.waiting) && w.waiting[n].Sent <= before {
-		n++
-	}
-	old := w.waiting[:n:n]
-	w.waiting = w.waiting[n:]
-	w.mu.Unlock()
-	for _, op := range old {
+	for until := w.shard.Now() - age; ; {
+		op := w.oldest(until)
+		if op == nil {
+			return
+		}
 		w.settle(op, code, 0)
 	}
 }
@@ -172,13 +181,11 @@ func (w *worker) refuse(age time.Duration) {
 // outlet is a connection of a worker that is ready to publish.
 type outlet struct {
 	*link
-	worker   *worker
-	channel  *amqp.Channel
-	exchange string
-	blocks   chan amqp.Blocking
-	ends     chan *amqp.Error
-	down     chan struct{} // closed: the channel has ended
-	why      error         // then
+	worker *worker
+	blocks chan amqp.Blocking
+	ends   chan *amqp.Error
+	down   chan struct{} // closed: the channel has ended
+	why    error         // then
 
 	frames, id []byte // of the goroutine that publishes
 
@@ -194,30 +201,28 @@ const firstChannel = 1
 
 // open connects to the next of the nodes.
 func (w *worker) open(ctx context.Context) (*outlet, error) {
-	host := w.hosts[(w.number+w.tries)%len(w.hosts)]
-	w.tries++
-	l, err := w.connect(ctx, host, fmt.Sprintf("kt producer %d", w.number+1))
+	l, err := w.reach(ctx, w.System)
 	if err != nil {
 		return nil, err
 	}
-	o := &outlet{link: l, worker: w, exchange: w.topic.Name, down: make(chan struct{}), pending: make(map[uint64]*engine.Op), oldest: 1}
-	if o.channel, err = l.Channel(); err == nil && w.settings.confirms {
+	o := &outlet{link: l, worker: w, down: make(chan struct{}), pending: make(map[uint64]*engine.Op), oldest: 1}
+	channel, err := l.Channel()
+	if err == nil && w.settings.confirms {
 		err = l.pipe.confirms(firstChannel, o.confirm, o.returned)
 	}
 	if err != nil {
 		l.end()
-		return nil, fmt.Errorf("connect to %s: %w", host, explain(err))
+		return nil, fmt.Errorf("connect to %s: %w", l.host, explain(err))
 	}
-	o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), o.channel.NotifyClose(make(chan *amqp.Error, 1))
+	o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), channel.NotifyClose(make(chan *amqp.Error, 1))
 	return o, nil
 }
 
 // work publishes until ctx ends, on one connection after the other.
 func (w *worker) work(ctx context.Context, o *outlet) {
-	defer close(w.done)
-	var pause backOff
 	for {
 		if o != nil {
+			w.connected.Store(true)
 			go w.hear(o)
 			// A server that takes nothing more holds up what is being written.
 			unhook := context.AfterFunc(ctx, func() { time.AfterFunc(endTimeout, func() { _ = o.pipe.Close() }) })
@@ -225,14 +230,12 @@ func (w *worker) work(ctx context.Context, o *outlet) {
 			o.end()
 			unhook()
 			<-o.down
-			if w.lose(ctx, o) {
-				pause = 0
-			}
+			w.lose(ctx, o)
 		}
-		if !pass(ctx, time.Now().Add(pause.next())) {
+		w.later()
+		if !w.wait(ctx) {
 			return
 		}
-		w.refuse(w.settings.deliveryTimeout)
 		var err error
 		if o, err = w.open(ctx); err == nil {
 			w.reconnected(w.shard, o.host)
@@ -240,12 +243,15 @@ func (w *worker) work(ctx context.Context, o *outlet) {
 	}
 }
 
-// lose fails what was published and not confirmed when the connection ended. It reports whether anything was confirmed.
-func (w *worker) lose(ctx context.Context, o *outlet) (worked bool) {
+// lose fails what was published and not confirmed when the connection ended.
+func (w *worker) lose(ctx context.Context, o *outlet) {
+	w.connected.Store(false)
 	w.setBlocked(false, "")
 	o.mu.Lock()
 	left := o.pending
-	worked = int(o.published) > len(left)
+	if int(o.published) > len(left) {
+		w.pause = 0 // the connection has worked
+	}
 	o.pending = nil
 	o.mu.Unlock()
 	for _, tag := range slices.Sorted(maps.Keys(left)) {
@@ -254,73 +260,67 @@ func (w *worker) lose(ctx context.Context, o *outlet) (worked bool) {
 	if ctx.Err() == nil {
 		w.disconnected(w.shard, o.host, o.why)
 	}
-	return worked
 }
 
 // publish publishes what waits until the connection or ctx ends.
 func (w *worker) publish(ctx context.Context, o *outlet) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	w.tell() // some may have waited for the connection
+	signal(w.news) // some may have waited for the connection
 	for {
 		select {
 		case <-w.news:
-		case <-ticker.C:
-			w.refuse(w.settings.deliveryTimeout)
 		case <-o.down:
 			return
 		case <-ctx.Done():
 			return
 		}
-		if w.blocked.Load() {
-			continue
-		}
-		w.mu.Lock()
-		ops := w.waiting
-		w.waiting = w.spare[:0]
-		w.mu.Unlock()
-		w.spare = ops
-		if err := w.publishAll(o, ops); err != nil {
-			return
+		for more := true; more && !w.blocked.Load(); {
+			var err error
+			if more, err = w.publishSome(o); err != nil {
+				return
+			}
 		}
 	}
 }
 
-// publishAll publishes some messages together. Those after an error wait for the next connection.
-func (w *worker) publishAll(o *outlet, ops []*engine.Op) error {
-	o.pipe.hold()
-	for i, op := range ops {
-		if err := w.publishOne(o, op); err != nil {
-			w.mu.Lock()
-			w.waiting = append(append([]*engine.Op(nil), ops[i+1:]...), w.waiting...)
-			w.mu.Unlock()
-			return err
+// writeAt is the bytes that are written at once while more messages wait: many messages take one system call and one TLS
+// record.
+const writeAt = 64 << 10
+
+// publishSome publishes messages together. It reports whether there may be more.
+func (w *worker) publishSome(o *outlet) (more bool, err error) {
+	o.frames = o.frames[:0]
+	for more = true; len(o.frames) < writeAt; {
+		op := w.oldest(math.MaxInt64)
+		if op == nil {
+			more = false
+			break
 		}
+		o.add(op)
 	}
-	if err := o.pipe.flush(); err != nil {
-		return err
+	if len(o.frames) == 0 {
+		return false, nil
 	}
-	if !w.settings.confirms && len(ops) > 0 {
+	_, err = o.pipe.Write(o.frames)
+	if err == nil && !w.settings.confirms {
 		o.confirm(o.published, true, true)
 	}
-	return nil
+	return more, err
 }
 
-func (w *worker) publishOne(o *outlet, op *engine.Op) error {
-	m := op.State.(*message)
-	p := publication{exchange: o.exchange, key: w.keys[m.queue], mode: w.settings.deliveryMode, correlationID: m.key, body: m.value}
+// add adds the frames of a message.
+func (o *outlet) add(op *engine.Op) {
 	o.mu.Lock()
 	o.published++
 	tag := o.published
 	o.pending[tag] = op
 	o.mu.Unlock()
+	w, m := o.worker, op.State.(*message)
+	p := publication{exchange: w.topic.Name, key: w.key(m.queue), mode: w.settings.deliveryMode, correlationID: m.key, body: m.value}
 	if w.settings.mandatory && w.settings.confirms {
 		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
 		p.mandatory, p.id = true, o.id
 	}
-	o.frames = p.append(o.frames[:0], firstChannel, o.Config.FrameSize)
-	_, err := o.pipe.Write(o.frames)
-	return err
+	o.frames = p.append(o.frames, firstChannel, o.Config.FrameSize)
 }
 
 // hear waits for alarms, until the channel has ended.
@@ -335,7 +335,7 @@ func (w *worker) hear(o *outlet) {
 				continue
 			}
 			w.setBlocked(b.Active, b.Reason)
-			w.tell()
+			signal(w.news)
 		case e := <-o.ends:
 			o.why = reason(e)
 			return
@@ -344,11 +344,11 @@ func (w *worker) hear(o *outlet) {
 }
 
 // returned notes that no queue took a message. Its confirm follows.
-func (o *outlet) returned(messageID string) {
+func (o *outlet) returned(tag uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if tag, err := strconv.ParseUint(messageID, 10, 64); err == nil && o.pending[tag] != nil {
-		o.pending[tag].State.(*message).returned = true
+	if op := o.pending[tag]; op != nil {
+		op.State.(*message).returned = true
 	}
 }
 
@@ -372,14 +372,14 @@ func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 	}
 	o.mu.Unlock()
 	for _, op := range o.settled {
+		code := ""
 		switch {
 		case !taken:
-			o.worker.settle(op, nack, now)
+			code = nack
 		case op.State.(*message).returned:
-			o.worker.settle(op, noRoute, now)
-		default:
-			o.worker.settle(op, "", now)
+			code = noRoute
 		}
+		o.worker.settle(op, code, now)
 	}
 }
 

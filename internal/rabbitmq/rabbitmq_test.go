@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -203,8 +202,8 @@ func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
 			}
 			switch payload := b[7 : 7+n]; b[0] {
 			case headerFrame:
-				if got := messageID(payload); got != "42" {
-					t.Errorf("%d bytes: message id %q, want 42", size, got)
+				if got := messageTag(payload); got != 42 {
+					t.Errorf("%d bytes: message id %d, want 42", size, got)
 				}
 			case bodyFrame:
 				body += n
@@ -239,29 +238,12 @@ func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
 		got := ""
 		p := newPipe(nil)
 		p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
-		p.returned = func(id string) { got += fmt.Sprintf("returned %s; ", id) }
+		p.returned = func(tag uint64) { got += fmt.Sprintf("returned %d; ", tag) }
 		for part := range slices.Chunk(stream, size) {
 			p.count(part)
 		}
 		if got != want {
 			t.Fatalf("in pieces of %d bytes: %q, want %q", size, got, want)
 		}
-	}
-}
-
-func TestAPipeThatIsHeldWritesAllAtOnce(t *testing.T) {
-	ours, theirs := net.Pipe()
-	p := newPipe(ours)
-	defer func() { _ = p.Close() }()
-	p.hold()
-	for _, part := range []string{"one ", "two ", "three"} {
-		if _, err := p.Write([]byte(part)); err != nil { // without a reader it would wait
-			t.Fatal(err)
-		}
-	}
-	go func() { _ = p.flush() }()
-	b := make([]byte, 100)
-	if n, err := theirs.Read(b); err != nil || string(b[:n]) != "one two three" {
-		t.Errorf("%q, %v", b[:n], err)
 	}
 }

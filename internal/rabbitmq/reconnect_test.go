@@ -62,3 +62,31 @@ func TestAReaderThatSharesANumberOfMessagesConnectsAgain(t *testing.T) {
 		t.Errorf("two readers tried to connect %d times in 2 s", n)
 	}
 }
+
+func TestTheNodeOfTheURLKeepsItsName(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		nodes, want []string // addresses; those of nodes that do not run are empty
+		hosts       int
+	}{
+		{"another name of its host", []string{"127.0.0.2:5672", "127.0.0.1:5672"}, []string{"127.0.0.2:5672", "localhost:5672"}, 2},
+		{"other ports", []string{"127.0.0.1:5673", "localhost:5674"}, []string{"127.0.0.1:5673", "localhost:5674"}, 3},
+		{"the only one", []string{"rabbit-1.invalid:5672"}, []string{"localhost:5672"}, 1},
+		{"one that does not run", []string{"", "localhost:5672"}, []string{"", "localhost:5672"}, 1},
+	} {
+		s := &System{hosts: []string{"localhost:5672"}}
+		var nodes []result.Broker
+		for _, at := range tc.nodes {
+			nodes = append(nodes, result.Broker{Addr: at})
+		}
+		s.learn(t.Context(), nodes)
+		for i, want := range tc.want {
+			if got := nodes[i].Addr; got != want {
+				t.Errorf("%s: node %d is at %q, want %q", tc.name, i, got, want)
+			}
+		}
+		if len(s.hosts) != tc.hosts {
+			t.Errorf("%s: hosts %q, want %d", tc.name, s.hosts, tc.hosts)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -41,19 +42,22 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Ac
 	if err != nil {
 		return nil, nil, fmt.Errorf("--url: %w", err)
 	}
-	s := &System{access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: plan.Admin(u, "15672", "15671"), user: u.User.Username(), vhost: strings.TrimPrefix(u.Path, "/")}
-	s.user, s.vhost = cmp.Or(s.user, "guest"), cmp.Or(s.vhost, "/") // as RabbitMQ's own tools
-	var bad, worse error
+	s := &System{
+		access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: plan.Admin(u, "15672", "15671"),
+		user: cmp.Or(u.User.Username(), "guest"), vhost: cmp.Or(strings.TrimPrefix(u.Path, "/"), "/"), // as RabbitMQ's own tools
+	}
+	errs := []error{fits(p)}
 	if p.Writes() {
-		s.values, bad = payload.MakeValues(p)
-		s.settings.producer, worse = s.settings.set(producerProperties, producer)
+		s.values, err = payload.MakeValues(p)
+		errs = append(errs, err)
+		s.settings.producer, err = queue.Set(&s.settings, "RabbitMQ", producerProperties, producer, nearest)
+		errs = append(errs, err)
 	}
-	err = errors.Join(err, bad, worse, fits(p))
 	if p.Reads() {
-		s.settings.consumer, bad = s.settings.set(consumerProperties, consumer)
-		err = errors.Join(err, bad)
+		s.settings.consumer, err = queue.Set(&s.settings, "RabbitMQ", consumerProperties, consumer, nearest)
+		errs = append(errs, err)
 	}
-	return s, nil, err
+	return s, nil, errors.Join(errs...)
 }
 
 // Describe completes a header with the settings of the clients.
@@ -63,7 +67,7 @@ func (s *System) Describe(h *result.Header) {
 
 // Connect reaches a node, and finds or makes the exchange and the queues of the plan.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
-	c := &session{System: s, plan: p, options: o, management: s.newManagement(), gone: make(map[string]bool)}
+	c := &session{System: s, plan: p, options: o, management: s.newManagement(), asker: dialer{name: "kt"}, gone: make(map[string]bool)}
 	err := c.look(ctx)
 	if err == nil {
 		err = c.prepare(ctx)
@@ -84,28 +88,25 @@ type session struct {
 	cluster    result.Cluster
 	topic      result.Topic
 	queues     []string // by partition
-	keys       []string // their routing keys
 	made       int      // queues that this run made
 
 	write *producer // nil: nobody writes
 	read  *consumer // nil: nobody reads
 
-	asking sync.Mutex // guards admin and tries
+	asking sync.Mutex // guards admin and asker
 	admin  *link      // for questions; nil: there is none
-	tries  int        // to connect it
+	asker  dialer
 
 	mu      sync.Mutex      // guards the rest
-	gone    map[string]bool // hosts, while connections to them are lost
+	gone    map[string]bool // hosts while connections to them are lost, and queues
 	blocked int             // connections
 }
 
 // look connects, and asks what there is of a cluster.
 func (s *session) look(ctx context.Context) error {
-	ch, err := s.channel(ctx)
-	if err != nil {
+	if err := s.ask(ctx, func(*amqp.Channel) error { return nil }); err != nil {
 		return err
 	}
-	defer func() { _ = ch.Close() }() // it was of no use
 	version, _ := s.admin.Properties["version"].(string)
 	name, _ := s.admin.Properties["cluster_name"].(string)
 	s.cluster = result.Cluster{ID: name, Version: "RabbitMQ " + version, Controller: -1}
@@ -115,12 +116,37 @@ func (s *session) look(ctx context.Context) error {
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
 		return nil
 	}
-	for _, b := range s.cluster.Brokers {
-		if b.Addr != "" && !slices.Contains(s.hosts, b.Addr) {
+	s.learn(ctx, s.cluster.Brokers)
+	return nil
+}
+
+// learn adds the hosts of nodes. That of the URL keeps the name that it has there, so that no node has two.
+func (s *System) learn(ctx context.Context, nodes []result.Broker) {
+	for i := range nodes {
+		b := &nodes[i]
+		switch {
+		case b.Addr == "": // it does not run
+		case len(nodes) == 1 || sameHost(ctx, b.Addr, s.hosts[0]):
+			b.Addr = s.hosts[0]
+		default:
 			s.hosts = append(s.hosts, b.Addr)
 		}
 	}
-	return nil
+}
+
+// sameHost reports whether two addresses have the same port, and IP addresses in common.
+func sameHost(ctx context.Context, a, b string) bool {
+	if a == b {
+		return true
+	}
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	if portA != portB {
+		return false
+	}
+	ofA, _ := net.DefaultResolver.LookupHost(ctx, hostA) // nothing is known of a name that is not
+	ofB, _ := net.DefaultResolver.LookupHost(ctx, hostB)
+	return slices.ContainsFunc(ofA, func(ip string) bool { return slices.Contains(ofB, ip) })
 }
 
 // Describe completes a header with the settings, the cluster and the queues.
@@ -191,17 +217,23 @@ func (s *session) Close() {
 	}
 }
 
-// channel opens a channel for one question, because a question about what is not there ends it.
+// ask opens a channel for a question, because one about what is not there ends it.
+func (s *session) ask(ctx context.Context, question func(*amqp.Channel) error) error {
+	ch, err := s.channel(ctx)
+	if err != nil {
+		return err
+	}
+	if err := question(ch); err != nil {
+		return err
+	}
+	return ch.Close()
+}
+
 func (s *session) channel(ctx context.Context) (*amqp.Channel, error) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	if s.admin == nil || s.admin.IsClosed() {
-		err := s.anyNode(func() (err error) {
-			host := s.hosts[s.tries%len(s.hosts)]
-			s.tries++
-			s.admin, err = s.connect(ctx, host, "kt")
-			return err
-		})
+		err := s.anyNode(func() (err error) { s.admin, err = s.asker.reach(ctx, s.System); return err })
 		if err != nil {
 			return nil, err
 		}

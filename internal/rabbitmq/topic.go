@@ -19,49 +19,39 @@ func misfit(format string, args ...any) error {
 	return &run.MisfitError{Err: fmt.Errorf(format, args...)}
 }
 
-// queueName returns the name of the queue of a partition.
-func queueName(topic string, partition int) string { return topic + "-" + strconv.Itoa(partition) }
+// add adds a queue to those of the topic: that of the next partition.
+func (s *session) add() (name string) {
+	name = s.topic.Name + "-" + strconv.Itoa(len(s.queues))
+	s.queues = append(s.queues, name)
+	s.topic.Partitions = len(s.queues)
+	return name
+}
+
+// key returns the routing key of a partition.
+func (s *session) key(partition int32) string { return s.queues[partition][len(s.topic.Name)+1:] }
 
 // prepare finds the exchange and the queues of the plan, or makes them if it writes.
 func (s *session) prepare(ctx context.Context) error {
 	t := &s.plan.Topic
 	s.topic = result.Topic{Name: t.Name, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-	exchange, err := s.finds(ctx, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclarePassive(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
-	})
+	exchange, err := s.find(ctx)
 	if err != nil {
 		return err
 	}
-	found := true
-	for n := 0; found; n++ {
-		if found, err = s.finds(ctx, func(ch *amqp.Channel) error { return inspect(ch, queueName(t.Name, n), nil) }); err != nil {
-			return err
-		}
-		if found {
-			s.topic.Partitions++
-		}
-	}
-	have, want := s.topic.Partitions, int(t.Partitions)
+	have, want := len(s.queues), int(t.Partitions)
 	switch {
 	case have > 0 && !exchange:
-		return misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", queueName(t.Name, 0), t.Name)
+		return misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", s.queues[0], t.Name)
 	case exchange && have == 0:
-		return misfit("exchange %s is there, and no queue %s: kt adds nothing to what it did not make; name another --topic", t.Name, queueName(t.Name, 0))
+		return misfit("exchange %s is there, and no queue %s-0: kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
 	case have == 0 && !s.plan.Writes():
-		return &run.MisfitError{Err: fmt.Errorf("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)}
+		return misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
 	case want > 0 && have > 0 && want != have:
 		return misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
 	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
 		return misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
-	}
-	if have == 0 {
-		s.topic.Partitions = max(1, want)
-	}
-	for n := range s.topic.Partitions {
-		s.queues, s.keys = append(s.queues, queueName(t.Name, n)), append(s.keys, strconv.Itoa(n))
-	}
-	if have == 0 {
-		if err := s.create(ctx); err != nil {
+	case have == 0:
+		if err := s.create(ctx, max(1, want)); err != nil {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
 		}
 	}
@@ -70,29 +60,40 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 	switch n := int(t.ReplicationFactor); {
 	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:
+		return nil
 	case s.topic.ReplicationFactor == 0:
 		return misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
 	default:
 		return misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
 	}
-	return nil
+}
+
+// find looks for the exchange, and for queues until one is not there.
+func (s *session) find(ctx context.Context) (exchange bool, err error) {
+	exchange, err = s.finds(ctx, func(ch *amqp.Channel) error {
+		return ch.ExchangeDeclarePassive(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+	})
+	for there := true; there && err == nil; {
+		name := s.add()
+		if there, err = s.finds(ctx, func(ch *amqp.Channel) error { return inspect(ch, name, nil) }); !there {
+			s.queues = s.queues[:len(s.queues)-1]
+		}
+	}
+	s.topic.Partitions = len(s.queues)
+	return exchange, err
 }
 
 // finds reports whether something that is asked for passively is there.
-func (s *session) finds(ctx context.Context, ask func(*amqp.Channel) error) (bool, error) {
-	ch, err := s.channel(ctx)
-	if err != nil {
-		return false, err
-	}
-	err = ask(ch)
+func (s *session) finds(ctx context.Context, question func(*amqp.Channel) error) (bool, error) {
+	err := s.ask(ctx, question)
 	var e *amqp.Error
-	switch {
-	case err == nil:
-		return true, ch.Close()
-	case errors.As(err, &e) && e.Code == amqp.NotFound:
+	if errors.As(err, &e) && e.Code == amqp.NotFound {
 		return false, nil
 	}
-	return false, fmt.Errorf("look up %s: %w", s.plan.Topic.Name, explain(err))
+	if err != nil {
+		return false, fmt.Errorf("look up %s: %w", s.topic.Name, explain(err))
+	}
+	return true, nil
 }
 
 // inspect asks for the messages of a queue that wait.
@@ -105,47 +106,48 @@ func inspect(ch *amqp.Channel, name string, ready *int64) error {
 }
 
 // create makes the exchange and the queues, with their leaders on the nodes in turn: each is on the node that it is declared at.
-func (s *session) create(ctx context.Context) error {
+func (s *session) create(ctx context.Context, queues int) error {
 	t := &s.plan.Topic
 	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
 		return misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
 	}
-	args := arguments(t)
 	var links []*link
-	defer func() {
-		for _, l := range links {
-			l.end()
-		}
-	}()
 	for _, host := range s.hosts {
 		if l, err := s.connect(ctx, host, "kt"); err == nil { // it was told if not
 			links = append(links, l)
+			defer l.end()
 		}
 	}
-	for n, name := range s.queues {
-		if len(links) == 0 {
-			return errors.New("no node answers any more")
-		}
-		ch, err := links[n%len(links)].Channel()
-		if err == nil && n == 0 {
-			err = ch.ExchangeDeclare(t.Name, amqp.ExchangeDirect, true, false, false, false, nil)
-			s.topic.Created = err == nil
-		}
-		if err == nil {
-			_, err = ch.QueueDeclare(name, true, false, false, false, args)
-		}
-		if err == nil {
-			err = ch.QueueBind(name, s.keys[n], t.Name, false, nil)
-		}
-		if err != nil {
+	if len(links) == 0 {
+		return errors.New("no node answers any more")
+	}
+	args := arguments(t)
+	for n := range queues {
+		name := s.add()
+		if err := s.declare(links[n%len(links)], name, args); err != nil {
 			return misfit("create queue %s: %w", name, explain(err))
 		}
 		s.made++
-		_ = ch.Close() // all was answered
 	}
 	s.topic.ReplicationFactor = int(t.ReplicationFactor)
-	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s with %s", t.Name, theme.Plural(s.topic.Partitions, "queue", "queues"))})
+	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s with %s", t.Name, theme.Plural(queues, "queue", "queues"))})
 	return nil
+}
+
+// declare makes the newest queue, and before the first one the exchange.
+func (s *session) declare(l *link, name string, args amqp.Table) error {
+	ch, err := l.Channel()
+	if err == nil && !s.topic.Created {
+		err = ch.ExchangeDeclare(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+		s.topic.Created = err == nil
+	}
+	if err == nil {
+		_, err = ch.QueueDeclare(name, true, false, false, false, args)
+	}
+	if err == nil {
+		err = ch.QueueBind(name, s.key(int32(len(s.queues)-1)), s.topic.Name, false, nil)
+	}
+	return err
 }
 
 // arguments returns the arguments of the queues. More than one member has only a quorum queue.
@@ -189,19 +191,18 @@ func (s *session) Delete(ctx context.Context) (err error) {
 // backlog returns how many messages of each queue wait: those in the queue, and those on their way to the consumers
 // of this process.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
-	ch, err := s.channel(ctx)
-	if err != nil {
-		return nil, err
-	}
 	waiting := make([]int64, len(s.queues))
-	for i, name := range s.queues {
-		if !queue.Mine(s.plan, int32(i)) { // another process counts it
-			continue
+	err := s.ask(ctx, func(ch *amqp.Channel) error {
+		for i, name := range s.queues {
+			if !queue.Mine(s.plan, int32(i)) { // another process counts it
+				continue
+			}
+			if err := inspect(ch, name, &waiting[i]); err != nil {
+				return fmt.Errorf("ask for the messages of queue %s: %w", name, explain(err))
+			}
+			waiting[i] += s.read.onTheirWay(i)
 		}
-		if err := inspect(ch, name, &waiting[i]); err != nil {
-			return nil, fmt.Errorf("ask for the messages of queue %s: %w", name, explain(err))
-		}
-		waiting[i] += s.read.onTheirWay(i)
-	}
-	return waiting, ch.Close()
+		return nil
+	})
+	return waiting, err
 }

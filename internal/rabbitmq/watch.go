@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,6 +16,11 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// event returns an event of a node, -1 for none.
+func event(kind stats.EventKind, node int32, format string, args ...any) stats.Event {
+	return stats.Event{Kind: kind, Broker: node, To: -1, Text: fmt.Sprintf(format, args...)}
+}
+
 // broker returns the number of the node at a host, -1 if it is not known.
 func (s *session) broker(host string) int32 {
 	for _, b := range s.cluster.Brokers {
@@ -28,41 +34,51 @@ func (s *session) broker(host string) int32 {
 // disconnected reports that a connection to a host was lost, the first time.
 func (s *session) disconnected(shard *engine.Shard, host string, why error) {
 	if s.turn(host, true) {
-		shard.Event(stats.Event{Kind: stats.BrokerGone, Broker: s.broker(host), To: -1, Text: fmt.Sprintf("connections to %s are lost: %v", host, explain(why))})
+		shard.Event(event(stats.BrokerGone, s.broker(host), "connections to %s are lost: %v", host, explain(why)))
 	}
 }
 
 // reconnected reports that there is a connection to a host again.
 func (s *session) reconnected(shard *engine.Shard, host string) {
 	if s.turn(host, false) {
-		shard.Event(stats.Event{Kind: stats.BrokerBack, Broker: s.broker(host), To: -1, Text: fmt.Sprintf("%s takes connections again", host)})
+		shard.Event(event(stats.BrokerBack, s.broker(host), "%s takes connections again", host))
 	}
 }
 
-// turn notes whether a host or a node is gone, and reports whether that is new.
-func (s *session) turn(host string, gone bool) bool {
+// queueGone reports that the server has ended the consumers of a queue, the first time.
+func (s *session) queueGone(shard *engine.Shard, name string) {
+	if s.turn(name, true) {
+		e := event(stats.LeaderLost, -1, "RabbitMQ ended the consumers of queue %s, as when it is deleted or its node is gone", name)
+		e.Count, e.Partitions = 1, []int32{int32(slices.Index(s.queues, name))}
+		shard.Event(e)
+	}
+}
+
+// turn notes whether a host or a queue is gone, and reports whether that is new.
+func (s *session) turn(name string, gone bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.gone[host]
-	s.gone[host] = gone
+	before := s.gone[name]
+	s.gone[name] = gone
 	return before != gone
 }
 
 // alarm reports the first connection that the server blocks, and when it blocks none any more.
 func (s *session) alarm(shard *engine.Shard, on bool, reason string) {
 	s.mu.Lock()
-	change := 1
-	if !on {
-		change = -1
+	before := s.blocked
+	if on {
+		s.blocked++
+	} else {
+		s.blocked--
 	}
-	s.blocked += change
-	told := on && s.blocked == 1 || !on && s.blocked == 0
+	first, last := before == 0, s.blocked == 0
 	s.mu.Unlock()
 	switch {
-	case told && on:
-		shard.Event(stats.Event{Kind: stats.AlarmOn, Broker: -1, To: -1, Text: "RabbitMQ blocks publishers: " + reason})
-	case told:
-		shard.Event(stats.Event{Kind: stats.AlarmOff, Broker: -1, To: -1, Text: "RabbitMQ takes messages again"})
+	case first:
+		shard.Event(event(stats.AlarmOn, -1, "RabbitMQ blocks publishers: %s", reason))
+	case last:
+		shard.Event(event(stats.AlarmOff, -1, "RabbitMQ takes messages again"))
 	}
 }
 
@@ -106,11 +122,11 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 			continue
 		}
 		w.running[b.ID] = up
-		switch {
-		case !up && w.turn(b.Addr, true):
-			events = append(events, stats.Event{Kind: stats.BrokerGone, Broker: b.ID, To: -1, Text: fmt.Sprintf("node %s does not run", b.Rack)})
-		case up && w.turn(b.Addr, false):
-			events = append(events, stats.Event{Kind: stats.BrokerBack, Broker: b.ID, To: -1, Text: fmt.Sprintf("node %s runs again", b.Rack)})
+		switch changed := w.turn(cmp.Or(b.Addr, b.Rack), !up); {
+		case changed && up:
+			events = append(events, event(stats.BrokerBack, b.ID, "node %s runs again", b.Rack))
+		case changed:
+			events = append(events, event(stats.BrokerGone, b.ID, "node %s does not run", b.Rack))
 		}
 	}
 	return events
@@ -125,16 +141,15 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	moved := make(map[[2]int32][]int32)
 	for _, q := range slices.Sorted(maps.Keys(t.Leaders)) {
 		from, known := w.leaders[q]
-		if to := t.Leaders[q]; to != from {
-			if known {
-				moved[[2]int32{from, to}] = append(moved[[2]int32{from, to}], q)
-			}
-			w.leaders[q] = to
+		to := t.Leaders[q]
+		if known && to != from {
+			moved[[2]int32{from, to}] = append(moved[[2]int32{from, to}], q)
 		}
+		w.leaders[q] = to
 	}
 	for way, queues := range moved {
-		e := stats.Event{Kind: stats.LeaderMoved, Broker: way[0], To: way[1], Count: len(queues), Partitions: queues[:min(len(queues), stats.MaxEventPartitions)]}
-		e.Text = fmt.Sprintf("%s moved from node %d to node %d", theme.Plural(len(queues), "leader of a queue", "leaders of queues"), way[0], way[1])
+		e := event(stats.LeaderMoved, way[0], "%s moved from node %d to node %d", theme.Plural(len(queues), "leader of a queue", "leaders of queues"), way[0], way[1])
+		e.To, e.Count, e.Partitions = way[1], len(queues), queues[:min(len(queues), stats.MaxEventPartitions)]
 		events = append(events, e)
 	}
 	return events

@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+)
+
+// Property is a setting of a system's clients, which are set to an S.
+type Property[S any] struct {
+	Name, Default string
+	Client        string // the client's own name of it
+	Set           func(s *S, value string) error
+}
+
+// Names returns the names of properties.
+func Names[S any](all []Property[S]) (names []string) {
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Set sets s to the properties that a system has: to what was given, and to the defaults of others. It returns all of them.
+// nearest tells what comes nearest to properties that it does not have.
+func Set[S any](s *S, system string, has []Property[S], given map[string]plan.Given, nearest map[string]string) ([]result.Setting, error) {
+	errs := []error{Refuse(system, given, Names(has), nearest)}
+	var all []result.Setting
+	for _, p := range has {
+		at := result.Setting{Name: p.Name, Value: p.Default, Default: p.Default, Source: "default", Client: p.Client}
+		if g, ok := given[p.Name]; ok {
+			at.Value, at.Source = strings.TrimSpace(g.Value), g.Source
+		}
+		if err := p.Set(s, at.Value); err != nil {
+			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.Name, at.Value, at.Source, err))
+		}
+		all = append(all, at)
+	}
+	return all, errors.Join(errs...)
+}
+
+// Number reads a whole number.
+func Number[N ~int | ~uint | ~int64](value string, least, most int64, into *N) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("write a whole number from %d to %d", least, most)
+	}
+	*into = N(n)
+	return nil
+}
+
+// Millis reads a time in milliseconds.
+func Millis(value string, least, most time.Duration, into *time.Duration) error {
+	var n int64
+	err := Number(value, least.Milliseconds(), most.Milliseconds(), &n)
+	*into = time.Duration(n) * time.Millisecond
+	return err
+}
+
+// Choice reads one of some words.
+func Choice[V any](value string, words map[string]V, into *V) error {
+	v, ok := words[value]
+	if !ok {
+		return fmt.Errorf("write %s", strings.Join(slices.Sorted(maps.Keys(words)), " or "))
+	}
+	*into = v
+	return nil
+}
+
+// Refuse returns an error for each property that a system does not have. has lists those that it has, and nearest
+// tells what comes nearest to others.
+func Refuse(system string, given map[string]plan.Given, has []string, nearest map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(has, name) {
+			continue
+		}
+		advice := nearest[name]
+		if advice == "" {
+			advice = "leave it out; there is " + strings.Join(has, ", ")
+		}
+		errs = append(errs, fmt.Errorf("%s (from %s): %s does not have it: %s", name, given[name].Source, system, advice))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,138 @@
+package rabbitmq
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/payload"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Methods of AMQP that begin a connection.
+const (
+	connectionStart   = 10<<16 | 10
+	connectionStartOk = 10<<16 | 11
+	connectionTune    = 10<<16 | 30
+	connectionOpen    = 10<<16 | 40
+	connectionOpenOk  = 10<<16 | 41
+	channelOpen       = 20<<16 | 10
+	channelOpenOk     = 20<<16 | 11
+)
+
+// deaf is a server that opens connections and a channel on each, and reads nothing from then on.
+func deaf(t *testing.T) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			go greet(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// greet answers until a channel is open.
+func greet(conn net.Conn) {
+	say := func(channel uint16, method uint32, args ...byte) {
+		_, _ = conn.Write(frame(methodFrame, channel, append(binary.BigEndian.AppendUint32(nil, method), args...)))
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
+		return
+	}
+	say(0, connectionStart, append([]byte{0, 9, 0, 0, 0, 0, 0, 0, 0, 5}, "PLAIN\x00\x00\x00\x05en_US"...)...)
+	for head := make([]byte, frameHeader); ; {
+		if _, err := io.ReadFull(conn, head); err != nil {
+			return
+		}
+		payload := make([]byte, binary.BigEndian.Uint32(head[3:])+1)
+		if _, err := io.ReadFull(conn, payload); err != nil || len(payload) < 4 {
+			return
+		}
+		switch binary.BigEndian.Uint32(payload) {
+		case connectionStartOk:
+			say(0, connectionTune, 0, 0, 0, 2, 0, 0, 0, 0) // frames of 128 KiB
+		case connectionOpen:
+			say(0, connectionOpenOk, 0)
+		case channelOpen:
+			say(1, channelOpenOk, 0, 0, 0, 0)
+			return
+		}
+	}
+}
+
+// firsts notes the second in which a code came first.
+type firsts map[string]time.Duration
+
+func (f firsts) Observe(windows []stats.Window) {
+	for _, w := range windows {
+		for code := range w.Errors {
+			if _, seen := f[code]; !seen {
+				f[code] = w.End
+			}
+		}
+	}
+}
+
+// The goroutine that writes is held up by the connection, whose buffers are full.
+func TestMessagesFailInTimeThoughTheServerReadsNothing(t *testing.T) {
+	p := plan.Plan{
+		Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
+		Load:    plan.Load{Rate: plan.Unlimited, Records: 40, Arrivals: plan.Uniform},
+		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1 << 20), Keys: plan.NoKeys},
+	}
+	values, err := payload.MakeValues(&p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys := &System{hosts: []string{deaf(t)}, values: values, settings: settings{confirms: true, deliveryTimeout: time.Second}}
+	s := &session{System: sys, plan: &p, queues: []string{"t-0"}, topic: result.Topic{Name: "t", Partitions: 1}, gone: make(map[string]bool)}
+	d := &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}
+	var total adding
+	seen := make(firsts)
+	o := engine.Options{BufferBytes: 1 << 30, DrainTimeout: 5 * time.Second}
+	if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: d}, o, &total, seen); err != nil {
+		t.Fatal(err)
+	}
+	if total.Errors[blockedCode] < 10 || seen[blockedCode] > 3*time.Second {
+		t.Errorf("errors %v, of which the first came in the second that ends at %v", total.Errors, seen)
+	}
+	if n := total.Failed + total.Unknown; n != 40 {
+		t.Errorf("%d messages are accounted for, want 40", n)
+	}
+}
+
+func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
+	ours, theirs := net.Pipe()
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(ours)}
+	defer func() { _ = l.pipe.Close() }()
+	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
+	w := &worker{session: s}
+	for range 100 {
+		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
+	}
+	o := &outlet{link: l, worker: w, pending: make(map[uint64]*engine.Op)}
+	go func() { _, _ = w.publishSome(o) }()
+	b := make([]byte, writeAt)
+	n, err := theirs.Read(b) // what one call has written
+	if err != nil || n != len(o.frames) || len(o.pending) != 100 {
+		t.Errorf("%d bytes of %d, %d messages, %v", n, len(o.frames), len(o.pending), err)
+	}
+}
