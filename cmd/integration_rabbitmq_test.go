@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -172,6 +175,95 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		}
 	})
 
+	t.Run("without confirms every message that is written counts", func(t *testing.T) {
+		doc, code := r.kt(t, "produce", "--topic", "unconfirmed", "--partitions", "2", "--num-records", "1000", "--acks", "0").wait()
+		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 1000 {
+			t.Fatalf("exit code %d, %+v, %v", code, doc.Records, doc.Errors)
+		}
+		doc, code = r.kt(t, "consume", "--topic", "unconfirmed", "--command-property", "auto.ack=true").wait()
+		if _, left := r.messages("unconfirmed"); !ended(doc, code, exitOK) || doc.Records.Consumed != 1000 || left != 0 {
+			t.Errorf("exit code %d, %+v, and %d messages are left", code, doc.Records, left)
+		}
+	})
+
+	t.Run("consumers that share a queue get each message once, in no order", func(t *testing.T) {
+		doc, code := r.kt(t, "roundtrip", "--topic", "shared", "--partitions", "2", "--consumers", "5", "--rate", "500", "--duration", "2s",
+			"--command-property", "prefetch.count=1", "--verify", "--delete-topic").wait()
+		v := doc.Verify
+		if !ended(doc, code, exitOK) || v == nil || !v.AnyOrder || v.AcknowledgedRead != doc.Records.Acknowledged || v.Lost+v.Duplicated+v.Reordered+v.Unchecked != 0 {
+			t.Errorf("exit code %d, %+v, verdict %+v", code, doc.Records, v)
+		}
+	})
+
+	t.Run("a reading to verify ends though others write to the queue", func(t *testing.T) {
+		ledger := filepath.Join(t.TempDir(), "busy.ledger")
+		r.kt(t, "produce", "--topic", "busy", "--num-records", "1000", "--verify", "--ledger", ledger).wait()
+		others := r.kt(t, "produce", "--topic", "busy", "--rate", "5000", "--duration", "1m")
+		time.Sleep(time.Second)
+		doc, code := r.kt(t, "consume", "--topic", "busy", "--verify", ledger).wait()
+		others.interrupt()
+		others.wait()
+		if v := doc.Verify; !ended(doc, code, exitOK) || v == nil || v.AcknowledgedRead != 1000 || v.Unstamped == 0 {
+			t.Errorf("exit code %d, verdict %+v", code, doc.Verify)
+		}
+	})
+
+	t.Run("a queue that is deleted is told by its name", func(t *testing.T) {
+		r.kt(t, "produce", "--topic", "deleted", "--partitions", "2", "--num-records", "10").wait()
+		run := r.kt(t, "consume", "--topic", "deleted", "--duration", "4s")
+		time.Sleep(2 * time.Second) // of reading
+		r.remove("deleted-1", true)
+		doc, _ := run.wait()
+		told := slices.ContainsFunc(doc.Events, func(e result.Event) bool {
+			return e.Kind == stats.LeaderLost && strings.Contains(e.Text, "queue deleted-1,")
+		})
+		if !told || hasEvent(doc, stats.BrokerGone) || doc.Fetch == nil || doc.Fetch.Errors["CONSUMER_CANCELLED"] != 1 {
+			t.Errorf("events %+v, %+v", doc.Events, doc.Fetch)
+		}
+	})
+
+	t.Run("an agent makes the load with its own password", func(t *testing.T) {
+		path, err := binary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := "127.0.0.1:" + strconv.Itoa(nextPort())
+		agent := exec.Command(path, "agent", "--name", "loads", "--bind", at, "--command-config", r.config)
+		agent.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+		stderr, err := agent.StderrPipe()
+		if err == nil {
+			err = agent.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(stderr); lines.Scan() && !strings.Contains(lines.Text(), "listens on"); {
+		}
+		doc, code := r.kt(t, "produce", "--on", "loads", "--peers", at, "--topic", "remote", "--num-records", "500").wait()
+		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 500 {
+			t.Errorf("exit code %d, %+v", code, doc.Records)
+		}
+		_ = agent.Process.Signal(os.Interrupt) // it may have ended
+		_ = agent.Wait()                       // as it ends is not the point
+	})
+
+	t.Run("a full disk holds messages back, and each that waits too long fails", func(t *testing.T) {
+		run := r.kt(t, "produce", "--topic", "full", "--rate", "200", "--duration", "8s", "--command-property", "delivery.timeout.ms=500",
+			"--at", "1s", "--exec", r.fault("ctl", "set_disk_free_limit", "999999GB"), "--at", "4s", "--exec", r.fault("ctl", "set_disk_free_limit", "50MB"))
+		doc, code := run.wait()
+		records, blocked := doc.Records, doc.Errors["client:connection blocked"]
+		if code != exitFailed || blocked == 0 || records.Failed != blocked || records.Acknowledged+records.Failed != records.Offered {
+			t.Errorf("exit code %d, %+v, %v, want messages that were blocked", code, records, doc.Errors)
+		}
+		if _, n := r.messages("full"); n != records.Acknowledged {
+			t.Errorf("the queue holds %d messages, and %d were acknowledged", n, records.Acknowledged)
+		}
+		on := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "disk") })
+		if !on || !hasEvent(doc, stats.AlarmOff) {
+			t.Errorf("no alarm of the disk, or not its end, in %+v", doc.Events)
+		}
+	})
+
 	t.Run("an alarm holds messages back, and a killed node loses none that it has confirmed", func(t *testing.T) {
 		run := r.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "30s", "--delete-topic")
 		for _, fault := range [][]string{
@@ -181,9 +273,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 			r.script(fault[0], fault[1:]...)
 		}
 		time.Sleep(5 * time.Second) // it is connected again after 2 s at most
-		if err := run.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		run.interrupt()
 		doc, code := run.wait()
 		for _, kind := range []stats.EventKind{stats.AlarmOn, stats.AlarmOff, stats.BrokerGone, stats.BrokerBack} {
 			if !hasEvent(doc, kind) {
