@@ -124,12 +124,12 @@ func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(ours)}
 	defer func() { _ = l.pipe.Close() }()
 	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
-	w := &worker{session: s}
+	w := &worker{session: s, news: make(chan struct{}, 1)}
 	for range 100 {
 		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
 	}
 	o := &outlet{link: l, worker: w, pending: make(map[uint64]*engine.Op)}
-	go func() { _, _ = w.publishSome(o) }()
+	go func() { _ = w.publishSome(o) }()
 	b := make([]byte, writeAt)
 	n, err := theirs.Read(b) // what one call has written
 	if err != nil || n != len(o.frames) || len(o.pending) != 100 {

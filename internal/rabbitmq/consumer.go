@@ -98,18 +98,16 @@ type reader struct {
 }
 
 // inlet is a connection of a reader, with a channel for each of its queues. So the delivery tags of a queue are
-// without gaps, and one acknowledgement is of all messages up to it.
+// without gaps, and one acknowledgement is of all messages up to it. All queues end with the first of them.
 type inlet struct {
 	*link
-	ends    chan *amqp.Error
-	inbox   chan delivery
-	over    chan string   // of a queue nothing comes any more, "", or the server has ended its consumer: its name
-	closing chan struct{} // closed: nobody looks at the inbox
+	ends  chan *amqp.Error
+	feeds sync.WaitGroup // of the inbox
+	inbox chan delivery  // closed: nothing comes any more
+	gone  chan string    // names of queues whose consumers the server has ended
 
-	ended  string // of the reader: what came by over, once it did
-	isOver bool
-	last   []uint64 // by channel: delivery tags that are to be acknowledged
-	acks   []byte
+	last []uint64 // of the reader, by channel: delivery tags that are to be acknowledged
+	acks []byte
 }
 
 // delivery is a message that came on a channel.
@@ -134,14 +132,18 @@ func (r *reader) open(ctx context.Context) error {
 	n, most := len(r.queues), r.settings.prefetch*len(r.queues)
 	in := &inlet{
 		link: l, ends: l.NotifyClose(make(chan *amqp.Error, 1)), inbox: make(chan delivery, min(most, maxInbox)),
-		over: make(chan string, n), closing: make(chan struct{}), last: make([]uint64, n),
+		gone: make(chan string, n), last: make([]uint64, n),
 	}
 	l.pipe.limit(most)
 	for i := range r.queues {
-		if err := in.subscribe(r, i); err != nil {
-			in.end()
-			return err
+		if err = in.subscribe(r, i); err != nil {
+			break
 		}
+	}
+	go func() { in.feeds.Wait(); close(in.inbox) }()
+	if err != nil {
+		in.end()
+		return err
 	}
 	r.in.Store(in)
 	return nil
@@ -164,31 +166,27 @@ func (in *inlet) subscribe(r *reader, number int) error {
 	}
 	cancels := ch.NotifyCancel(make(chan string, 1))
 	r.turn(name, false)
-	go func() {
+	in.feeds.Go(func() {
 		for d := range messages {
 			m := delivery{queue.Message{Queue: int32(partition), Value: d.Body, Redelivered: d.Redelivered}, number, d.DeliveryTag}
 			if d.CorrelationId != "" {
 				m.Key = []byte(d.CorrelationId)
 			}
-			select {
-			case in.inbox <- m:
-			case <-in.closing:
-			}
+			in.inbox <- m
 		}
-		select {
-		case <-cancels:
-			in.over <- name
-		default:
-			in.over <- ""
+		if len(cancels) > 0 {
+			in.gone <- name
 		}
-	}()
+		_ = in.pipe.Close() // the server has ended it, or it is closed
+	})
 	return nil
 }
 
-// end closes the connection.
+// end closes the connection, and waits for what feeds the inbox.
 func (in *inlet) end() {
-	close(in.closing)
 	in.link.end()
+	for range in.inbox { // nobody else looks at it
+	}
 }
 
 // Read waits for messages, and acknowledges them. A connection that was lost is made again, whatever the patience: it
@@ -213,20 +211,16 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		in = r.in.Load()
 		r.reconnected(r.shard, in.host)
 	}
-	for {
-		if in.isOver && len(in.inbox) == 0 {
+	select {
+	case d, ok := <-in.inbox:
+		if !ok {
 			r.lose(ctx, in)
 			return 0, nil
 		}
-		select {
-		case d := <-in.inbox:
-			r.shard.Working()
-			return r.take(in, d, limit), nil
-		case in.ended = <-in.over:
-			in.isOver = true
-		case <-waiting.Done():
-			return 0, nil
-		}
+		r.shard.Working()
+		return r.take(in, d, limit), nil
+	case <-waiting.Done():
+		return 0, nil
 	}
 }
 
@@ -236,13 +230,12 @@ func (r *reader) take(in *inlet, d delivery, limit int) int {
 	for more := true; more; {
 		r.messages = append(r.messages, d.Message)
 		in.last[d.channel] = d.tag
-		if len(r.messages) == limit {
-			break
-		}
-		select {
-		case d = <-in.inbox:
-		default:
-			more = false
+		if more = len(r.messages) < limit; more {
+			select {
+			case d, more = <-in.inbox:
+			default:
+				more = false
+			}
 		}
 	}
 	r.Count(r.shard, 0, r.messages)
@@ -257,7 +250,7 @@ func (r *reader) take(in *inlet, d delivery, limit int) int {
 	clear(in.last)
 	if !r.settings.autoAck {
 		if _, err := in.pipe.Write(in.acks); err != nil {
-			_ = in.pipe.Close() // over follows
+			_ = in.pipe.Close() // the inbox ends
 		}
 	}
 	return len(r.messages)
@@ -268,11 +261,13 @@ func (r *reader) lose(ctx context.Context, in *inlet) {
 	in.end()
 	r.in.Store(nil)
 	r.later()
-	switch {
-	case ctx.Err() != nil:
-	case in.ended != "":
+	if ctx.Err() != nil {
+		return
+	}
+	select {
+	case name := <-in.gone:
 		r.failed(ctx, cancelled)
-		r.queueGone(r.shard, in.ended)
+		r.queueGone(r.shard, name)
 	default:
 		why := reason(<-in.ends)
 		r.failed(ctx, code(why))

@@ -46,25 +46,19 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
-	if err != nil || !secure {
-		return conn, err
+	if !secure {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", host)
 	}
 	name, _, _ := net.SplitHostPort(host) // it was checked
 	config, err := s.access.TLS(name)
 	if err != nil {
-		_ = conn.Close() // err says more
 		return nil, err
 	}
-	if config == nil { // the URL asks for no TLS, and that of the management API does
-		config = &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
-	}
-	client := tls.Client(conn, config)
-	if err := client.HandshakeContext(ctx); err != nil {
-		_ = conn.Close() // err says more
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", host) // nil: only the management API asks for TLS
+	if err != nil {
 		return nil, fmt.Errorf("connect to %s by TLS: %w", host, err)
 	}
-	return client, nil
+	return conn, nil
 }
 
 // endTimeout is how long a server may take to end a connection.

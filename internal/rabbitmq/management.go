@@ -31,9 +31,7 @@ const managementTimeout = 3 * time.Second
 // newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
 	transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) }}
-	m := &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: stay}}
-	m.urls = []string{s.admin}
-	return m
+	return &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: stay}, urls: []string{s.admin}}
 }
 
 // stay follows no redirect: the API has none, and the password would go along.
@@ -86,23 +84,26 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	if err != nil {
 		return err
 	}
-	at := make(map[string]string) // by node and protocol
+	amqp, http := "amqp", "http"
+	if m.system.tls {
+		amqp, http = "amqp/ssl", "https"
+	}
+	at := make(map[string]string) // by node
 	for _, l := range overview.Listeners {
 		host := l.IP
 		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 			_, host, _ = strings.Cut(l.Node, "@")
 		}
-		at[l.Node+" "+l.Protocol] = net.JoinHostPort(host, strconv.Itoa(l.Port))
-	}
-	amqp, http := "amqp", "http"
-	if m.system.tls {
-		amqp, http = "amqp/ssl", "https"
+		host = net.JoinHostPort(host, strconv.Itoa(l.Port))
+		switch url := http + "://" + host; {
+		case l.Protocol == amqp:
+			at[l.Node] = host
+		case l.Protocol == http && !slices.Contains(m.urls, url):
+			m.urls = append(m.urls, url)
+		}
 	}
 	for name := range running {
-		c.Brokers = append(c.Brokers, result.Broker{Rack: name, Addr: at[name+" "+amqp]})
-		if api := at[name+" "+http]; api != "" && !slices.Contains(m.urls, http+"://"+api) {
-			m.urls = append(m.urls, http+"://"+api)
-		}
+		c.Brokers = append(c.Brokers, result.Broker{Rack: name, Addr: at[name]})
 	}
 	slices.SortFunc(c.Brokers, func(a, b result.Broker) int { return strings.Compare(a.Rack, b.Rack) })
 	for i := range c.Brokers {

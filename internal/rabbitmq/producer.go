@@ -273,11 +273,8 @@ func (w *worker) publish(ctx context.Context, o *outlet) {
 		case <-ctx.Done():
 			return
 		}
-		for more := true; more && !w.blocked.Load(); {
-			var err error
-			if more, err = w.publishSome(o); err != nil {
-				return
-			}
+		if !w.blocked.Load() && w.publishSome(o) != nil {
+			return
 		}
 	}
 }
@@ -286,25 +283,25 @@ func (w *worker) publish(ctx context.Context, o *outlet) {
 // record.
 const writeAt = 64 << 10
 
-// publishSome publishes messages together. It reports whether there may be more.
-func (w *worker) publishSome(o *outlet) (more bool, err error) {
+// publishSome publishes messages together.
+func (w *worker) publishSome(o *outlet) error {
 	o.frames = o.frames[:0]
-	for more = true; len(o.frames) < writeAt; {
+	for len(o.frames) < writeAt {
 		op := w.oldest(math.MaxInt64)
 		if op == nil {
-			more = false
 			break
 		}
 		o.add(op)
 	}
 	if len(o.frames) == 0 {
-		return false, nil
+		return nil
 	}
-	_, err = o.pipe.Write(o.frames)
+	signal(w.news) // there may be more
+	_, err := o.pipe.Write(o.frames)
 	if err == nil && !w.settings.confirms {
 		o.confirm(o.published, true, true)
 	}
-	return more, err
+	return err
 }
 
 // add adds the frames of a message.

@@ -163,11 +163,8 @@ func arguments(t *plan.Topic) amqp.Table {
 			args[name] = value
 		}
 	}
-	if n := t.ReplicationFactor; n > 1 && args["x-queue-type"] == nil {
-		args["x-queue-type"] = "quorum"
-	}
-	if n := t.ReplicationFactor; n > 0 && args["x-queue-type"] == "quorum" {
-		args["x-quorum-initial-group-size"] = int64(n)
+	if n := t.ReplicationFactor; n > 1 || n == 1 && args["x-queue-type"] == "quorum" {
+		args["x-queue-type"], args["x-quorum-initial-group-size"] = "quorum", int64(n)
 	}
 	return args
 }
