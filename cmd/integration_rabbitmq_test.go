@@ -217,7 +217,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		told := slices.ContainsFunc(doc.Events, func(e result.Event) bool {
 			return e.Kind == stats.LeaderLost && strings.Contains(e.Text, "queue deleted-1,")
 		})
-		if !told || hasEvent(doc, stats.BrokerGone) || doc.Fetch == nil || doc.Fetch.Errors["CONSUMER_CANCELLED"] != 1 {
+		if !told || hasEvent(doc, stats.BrokerGone) || doc.Fetch == nil || doc.Fetch.Errors["CONSUMER_CANCELLED"] != 1 || doc.Fetch.Errors["NOT_FOUND"] == 0 {
 			t.Errorf("events %+v, %+v", doc.Events, doc.Fetch)
 		}
 	})

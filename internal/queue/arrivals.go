@@ -38,6 +38,23 @@ type Options struct {
 	Backlog func(ctx context.Context) ([]int64, error)
 }
 
+// Begin returns the accounts of a plan's producers, and the options of its readers but for the functions that know the system.
+// book may be nil.
+func Begin(p *plan.Plan, queues int, book *ledger.Book) (*Accounts, Options) {
+	o := Options{Plan: *p, Queues: queues}
+	if book != nil && p.Writes() {
+		o.Run = book.Run
+	}
+	if p.Verify {
+		o.Book = book
+	}
+	accounts := NewAccounts(p, o.Run, queues)
+	if p.Writes() {
+		o.Written = accounts.Acked
+	}
+	return accounts, o
+}
+
 // Mine reports whether this process counts what waits in a queue, of a load that several make.
 func Mine(p *plan.Plan, queue int32) bool {
 	reader := p.ReaderOf(queue)

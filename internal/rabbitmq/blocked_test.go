@@ -1,8 +1,10 @@
 package rabbitmq
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net"
 	"testing"
 	"time"
@@ -128,11 +130,84 @@ func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	for range 100 {
 		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
 	}
-	o := &outlet{link: l, worker: w, pending: make(map[uint64]*engine.Op)}
+	o := &outlet{link: l, worker: w, tag: 1}
 	go func() { _ = w.publishSome(o) }()
 	b := make([]byte, writeAt)
 	n, err := theirs.Read(b) // what one call has written
 	if err != nil || n != len(o.frames) || len(o.pending) != 100 {
 		t.Errorf("%d bytes of %d, %d messages, %v", n, len(o.frames), len(o.pending), err)
+	}
+}
+
+// settling is a driver whose worker has published five messages, of which a server confirms some.
+type settling struct {
+	*producer
+	confirms func(o *outlet)
+	o        *outlet
+}
+
+func (d *settling) Open(_ context.Context, s *engine.Shard) (engine.Worker, error) {
+	w := &worker{session: d.session, shard: s, lanes: d.Add(s), generator: d.values.Generator(*d.plan, 0, 1), news: make(chan struct{}, 1), idle: make(chan struct{}, 1), stop: func() {}}
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(discard{})}
+	d.o = &outlet{link: l, worker: w, tag: 1}
+	return &settler{w, d}, nil
+}
+
+type settler struct {
+	*worker
+	d *settling
+}
+
+func (w *settler) Do(op *engine.Op) bool {
+	w.worker.Do(op)
+	if err := w.publishSome(w.d.o); err != nil {
+		panic(err)
+	}
+	if len(w.d.o.pending) == 5 {
+		w.d.confirms(w.d.o)
+		w.d.o.why = errLost
+		w.lose(context.Background(), w.d.o)
+	}
+	return false
+}
+
+// discard is a connection whose server takes everything.
+type discard struct{ net.Conn }
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		confirms func(o *outlet)
+		acked    int64
+		errors   map[string]int64
+	}{
+		{"all at once", func(o *outlet) { o.confirm(5, true, true) }, 5, nil},
+		{"out of order", func(o *outlet) { o.confirm(4, false, true); o.confirm(2, false, false); o.confirm(5, true, true) }, 4, map[string]int64{nack: 1}},
+		{"twice", func(o *outlet) { o.confirm(1, false, true); o.confirm(1, false, true); o.confirm(2, true, true) }, 2, map[string]int64{lost: 3}},
+		{"one that was never published", func(o *outlet) { o.confirm(6, false, true); o.confirm(0, true, true) }, 0, map[string]int64{lost: 5}},
+		{"returned", func(o *outlet) { o.returned(3); o.returned(9); o.confirm(5, true, true) }, 4, map[string]int64{noRoute: 1}},
+		{"lost behind a hole", func(o *outlet) { o.confirm(2, false, true); o.confirm(5, false, true) }, 2, map[string]int64{lost: 3}},
+	} {
+		p := plan.Plan{
+			Command: plan.Produce, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Producers: 1,
+			Load:    plan.Load{Rate: plan.Unlimited, Records: 5, Arrivals: plan.Uniform},
+			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(10), Keys: plan.NoKeys},
+		}
+		values, err := payload.MakeValues(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true, mandatory: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
+		s.topic = result.Topic{Name: "t", Partitions: 1}
+		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: tc.confirms}
+		var total adding
+		if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total); err != nil {
+			t.Fatal(err)
+		}
+		if total.Acknowledged != tc.acked || !maps.Equal(total.Errors, tc.errors) {
+			t.Errorf("%s: %d acknowledged, %v; want %d, %v", tc.name, total.Acknowledged, total.Errors, tc.acked, tc.errors)
+		}
 	}
 }

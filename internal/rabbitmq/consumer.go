@@ -36,7 +36,7 @@ func (c *consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Read
 	if !c.plan.Writes() {
 		return r, nil
 	}
-	return r, c.anyNode(func() error { return r.open(ctx) })
+	return r, explain(c.anyNode(func() error { return r.open(ctx) }))
 }
 
 // share returns the queues of a consumer: they are dealt out, and where there are more consumers than queues,
@@ -73,13 +73,10 @@ func (s *session) shared(partition int32) bool {
 }
 
 // onTheirWay returns how many messages of a queue came to this process and were not read.
-func (s *session) onTheirWay(partition int) (n int64) {
-	if s.read == nil {
-		return 0
-	}
-	s.read.mu.Lock()
-	defer s.read.mu.Unlock()
-	for _, r := range s.read.readers {
+func (c *consumer) onTheirWay(partition int) (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.readers {
 		if in, i := r.in.Load(), slices.Index(r.queues, partition); in != nil && i >= 0 {
 			n += in.pipe.arrived(channelOf(i))
 		}
@@ -162,7 +159,7 @@ func (in *inlet) subscribe(r *reader, number int) error {
 		messages, err = ch.Consume(name, "", r.settings.autoAck, false, false, false, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("read queue %s: %w", name, explain(err))
+		return fmt.Errorf("read queue %s: %w", name, err)
 	}
 	cancels := ch.NotifyCancel(make(chan string, 1))
 	r.turn(name, false)

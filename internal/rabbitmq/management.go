@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -102,12 +103,8 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 			m.urls = append(m.urls, url)
 		}
 	}
-	for name := range running {
-		c.Brokers = append(c.Brokers, result.Broker{Rack: name, Addr: at[name]})
-	}
-	slices.SortFunc(c.Brokers, func(a, b result.Broker) int { return strings.Compare(a.Rack, b.Rack) })
-	for i := range c.Brokers {
-		c.Brokers[i].ID = int32(i) + 1
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		c.Brokers = append(c.Brokers, result.Broker{ID: int32(len(c.Brokers) + 1), Rack: name, Addr: at[name]})
 	}
 	return nil
 }

@@ -3,9 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -70,9 +68,8 @@ type worker struct {
 	outstanding        atomic.Int64
 	connected, blocked atomic.Bool // blocked: by the server, because of an alarm
 
-	mu      sync.Mutex   // guards the rest
-	waiting []*engine.Op // not published, from first on
-	first   int
+	mu      sync.Mutex // guards waiting
+	waiting []*engine.Op
 }
 
 // message is the worker's state of an Op.
@@ -103,24 +100,22 @@ func (w *worker) Do(op *engine.Op) (waited bool) {
 	op.Bytes = len(m.key) + len(m.value)
 	w.outstanding.Add(1)
 	w.mu.Lock()
-	if len(w.waiting) == cap(w.waiting) && w.first > len(w.waiting)/2 { // rather than to grow
-		w.waiting, w.first = append(w.waiting[:0], w.waiting[w.first:]...), 0
-	}
 	w.waiting = append(w.waiting, op)
 	w.mu.Unlock()
 	signal(w.news)
 	return false
 }
 
-// oldest takes the op that has waited longest, if it was sent up to a time; nil: there is none.
+// oldest takes the op that has waited longest to be published, if it was sent up to a time; nil: there is none.
 func (w *worker) oldest(until time.Duration) *engine.Op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.first == len(w.waiting) || w.waiting[w.first].Sent > until {
+	if len(w.waiting) == 0 || w.waiting[0].Sent > until {
 		return nil
 	}
-	w.first++
-	return w.waiting[w.first-1]
+	op := w.waiting[0]
+	w.waiting = w.waiting[1:]
+	return op
 }
 
 // signal leaves a value in a channel that holds one, for who has not looked since the last one too.
@@ -189,11 +184,10 @@ type outlet struct {
 
 	frames, id []byte // of the goroutine that publishes
 
-	mu        sync.Mutex            // guards the rest
-	pending   map[uint64]*engine.Op // published and not confirmed, by delivery tag
-	published uint64                // the newest delivery tag
-	oldest    uint64                // no tag below it is pending
-	settled   []*engine.Op          // the goroutine that reads reuses it
+	mu      sync.Mutex   // guards the rest
+	pending []*engine.Op // published, in the order of delivery tags; nil: confirmed
+	tag     uint64       // of the first of them
+	settled []*engine.Op // the goroutine that reads reuses it
 }
 
 // firstChannel is the number that the client gives to the first channel of a connection.
@@ -205,7 +199,7 @@ func (w *worker) open(ctx context.Context) (*outlet, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outlet{link: l, worker: w, down: make(chan struct{}), pending: make(map[uint64]*engine.Op), oldest: 1}
+	o := &outlet{link: l, worker: w, down: make(chan struct{}), tag: 1}
 	channel, err := l.Channel()
 	if err == nil && w.settings.confirms {
 		err = l.pipe.confirms(firstChannel, o.confirm, o.returned)
@@ -249,13 +243,15 @@ func (w *worker) lose(ctx context.Context, o *outlet) {
 	w.setBlocked(false, "")
 	o.mu.Lock()
 	left := o.pending
-	if int(o.published) > len(left) {
+	if o.tag > 1 {
 		w.pause = 0 // the connection has worked
 	}
 	o.pending = nil
 	o.mu.Unlock()
-	for _, tag := range slices.Sorted(maps.Keys(left)) {
-		w.settle(left[tag], code(o.why), 0)
+	for _, op := range left {
+		if op != nil {
+			w.settle(op, code(o.why), 0)
+		}
 	}
 	if ctx.Err() == nil {
 		w.disconnected(w.shard, o.host, o.why)
@@ -285,13 +281,14 @@ const writeAt = 64 << 10
 
 // publishSome publishes messages together.
 func (w *worker) publishSome(o *outlet) error {
+	newest := uint64(0)
 	o.frames = o.frames[:0]
 	for len(o.frames) < writeAt {
 		op := w.oldest(math.MaxInt64)
 		if op == nil {
 			break
 		}
-		o.add(op)
+		newest = o.add(op)
 	}
 	if len(o.frames) == 0 {
 		return nil
@@ -299,17 +296,16 @@ func (w *worker) publishSome(o *outlet) error {
 	signal(w.news) // there may be more
 	_, err := o.pipe.Write(o.frames)
 	if err == nil && !w.settings.confirms {
-		o.confirm(o.published, true, true)
+		o.confirm(newest, true, true)
 	}
 	return err
 }
 
-// add adds the frames of a message.
-func (o *outlet) add(op *engine.Op) {
+// add adds the frames of a message, and returns its delivery tag.
+func (o *outlet) add(op *engine.Op) uint64 {
 	o.mu.Lock()
-	o.published++
-	tag := o.published
-	o.pending[tag] = op
+	tag := o.tag + uint64(len(o.pending))
+	o.pending = append(o.pending, op)
 	o.mu.Unlock()
 	w, m := o.worker, op.State.(*message)
 	p := publication{exchange: w.topic.Name, key: w.key(m.queue), mode: w.settings.deliveryMode, correlationID: m.key, body: m.value}
@@ -318,6 +314,7 @@ func (o *outlet) add(op *engine.Op) {
 		p.mandatory, p.id = true, o.id
 	}
 	o.frames = p.append(o.frames, firstChannel, o.Config.FrameSize)
+	return tag
 }
 
 // hear waits for alarms, until the channel has ended.
@@ -344,8 +341,8 @@ func (w *worker) hear(o *outlet) {
 func (o *outlet) returned(tag uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if op := o.pending[tag]; op != nil {
-		op.State.(*message).returned = true
+	if at := tag - o.tag; at < uint64(len(o.pending)) && o.pending[at] != nil {
+		o.pending[at].State.(*message).returned = true
 	}
 }
 
@@ -354,23 +351,24 @@ func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 	now := o.worker.shard.Now()
 	o.mu.Lock()
 	o.settled = o.settled[:0]
-	from := tag
-	if multiple {
-		from = o.oldest
-	}
-	for ; from <= tag; from++ {
-		if op := o.pending[from]; op != nil {
-			delete(o.pending, from)
-			o.settled = append(o.settled, op)
+	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
+		from := at
+		if multiple {
+			from = 0
 		}
+		o.settled = append(o.settled, o.pending[from:at+1]...)
+		clear(o.pending[from : at+1])
 	}
-	for o.oldest <= o.published && o.pending[o.oldest] == nil {
-		o.oldest++
+	for len(o.pending) > 0 && o.pending[0] == nil {
+		o.pending = o.pending[1:]
+		o.tag++
 	}
 	o.mu.Unlock()
 	for _, op := range o.settled {
 		code := ""
 		switch {
+		case op == nil:
+			continue
 		case !taken:
 			code = nack
 		case op.State.(*message).returned:
@@ -382,7 +380,10 @@ func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 
 // setBlocked notes whether the server takes no messages of this connection.
 func (w *worker) setBlocked(blocked bool, reason string) {
-	if w.blocked.Swap(blocked) != blocked {
-		w.alarm(w.shard, blocked, reason)
+	switch before := w.blocked.Swap(blocked); {
+	case blocked && !before:
+		w.alarm(w.shard, 1, reason)
+	case before && !blocked:
+		w.alarm(w.shard, -1, reason)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,8 +89,7 @@ type session struct {
 	queues     []string // by partition
 	made       int      // queues that this run made
 
-	write *producer // nil: nobody writes
-	read  *consumer // nil: nobody reads
+	read *consumer // nil: nobody reads
 
 	asking sync.Mutex // guards admin and asker
 	admin  *link      // for questions; nil: there is none
@@ -116,17 +114,17 @@ func (s *session) look(ctx context.Context) error {
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
 		return nil
 	}
-	s.learn(ctx, s.cluster.Brokers)
+	s.learn(s.cluster.Brokers)
 	return nil
 }
 
 // learn adds the hosts of nodes. That of the URL keeps the name that it has there, so that no node has two.
-func (s *System) learn(ctx context.Context, nodes []result.Broker) {
+func (s *System) learn(nodes []result.Broker) {
 	for i := range nodes {
 		b := &nodes[i]
 		switch {
 		case b.Addr == "": // it does not run
-		case len(nodes) == 1 || sameHost(ctx, b.Addr, s.hosts[0]):
+		case len(nodes) == 1 || sameHost(b.Addr, s.hosts[0]):
 			b.Addr = s.hosts[0]
 		default:
 			s.hosts = append(s.hosts, b.Addr)
@@ -134,19 +132,11 @@ func (s *System) learn(ctx context.Context, nodes []result.Broker) {
 	}
 }
 
-// sameHost reports whether two addresses have the same port, and IP addresses in common.
-func sameHost(ctx context.Context, a, b string) bool {
-	if a == b {
-		return true
-	}
-	hostA, portA, _ := net.SplitHostPort(a)
-	hostB, portB, _ := net.SplitHostPort(b)
-	if portA != portB {
-		return false
-	}
-	ofA, _ := net.DefaultResolver.LookupHost(ctx, hostA) // nothing is known of a name that is not
-	ofB, _ := net.DefaultResolver.LookupHost(ctx, hostB)
-	return slices.ContainsFunc(ofA, func(ip string) bool { return slices.Contains(ofB, ip) })
+// sameHost reports whether two addresses have the same port, and mean the same host.
+func sameHost(a, b string) bool {
+	one, err := net.ResolveTCPAddr("tcp", a)
+	other, bad := net.ResolveTCPAddr("tcp", b)
+	return err == nil && bad == nil && one.Port == other.Port && one.IP.Equal(other.IP)
 }
 
 // Describe completes a header with the settings, the cluster and the queues.
@@ -166,22 +156,12 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	var id uint64
-	if book != nil && s.plan.Writes() {
-		id = book.Run
-	}
+	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
 	if s.plan.Writes() {
-		s.write = &producer{session: s, Accounts: queue.NewAccounts(s.plan, id, s.topic.Partitions)}
-		c.Send, c.Limits = s.write, s.limits()
+		c.Send, c.Limits = &producer{s, accounts}, s.limits()
 	}
 	if s.plan.Reads() {
-		o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Run: id, Backlog: s.backlog, Shared: s.shared}
-		if s.plan.Verify {
-			o.Book = book
-		}
-		if s.write != nil {
-			o.Written = s.write.Acked
-		}
+		o.Backlog, o.Shared = s.backlog, s.shared
 		s.read = &consumer{session: s, Arrivals: queue.NewArrivals(o)}
 		c.Read = s.read
 		c.Sources = append(c.Sources, s.read.Arrivals)

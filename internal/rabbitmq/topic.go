@@ -75,7 +75,7 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 	})
 	for there := true; there && err == nil; {
 		name := s.add()
-		if there, err = s.finds(ctx, func(ch *amqp.Channel) error { return inspect(ch, name, nil) }); !there {
+		if there, err = s.finds(ctx, func(ch *amqp.Channel) error { _, err := inspect(ch, name); return err }); !there {
 			s.queues = s.queues[:len(s.queues)-1]
 		}
 	}
@@ -97,12 +97,9 @@ func (s *session) finds(ctx context.Context, question func(*amqp.Channel) error)
 }
 
 // inspect asks for the messages of a queue that wait.
-func inspect(ch *amqp.Channel, name string, ready *int64) error {
+func inspect(ch *amqp.Channel, name string) (int64, error) {
 	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-	if err == nil && ready != nil {
-		*ready = int64(q.Messages)
-	}
-	return err
+	return int64(q.Messages), err
 }
 
 // create makes the exchange and the queues, with their leaders on the nodes in turn: each is on the node that it is declared at.
@@ -194,10 +191,11 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 			if !queue.Mine(s.plan, int32(i)) { // another process counts it
 				continue
 			}
-			if err := inspect(ch, name, &waiting[i]); err != nil {
+			ready, err := inspect(ch, name)
+			if err != nil {
 				return fmt.Errorf("ask for the messages of queue %s: %w", name, explain(err))
 			}
-			waiting[i] += s.read.onTheirWay(i)
+			waiting[i] = ready + s.read.onTheirWay(i)
 		}
 		return nil
 	})

@@ -63,21 +63,16 @@ func (s *session) turn(name string, gone bool) bool {
 	return before != gone
 }
 
-// alarm reports the first connection that the server blocks, and when it blocks none any more.
-func (s *session) alarm(shard *engine.Shard, on bool, reason string) {
+// alarm reports the first connection that the server blocks, and when it blocks none any more. change is 1 or -1.
+func (s *session) alarm(shard *engine.Shard, change int, reason string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	before := s.blocked
-	if on {
-		s.blocked++
-	} else {
-		s.blocked--
-	}
-	first, last := before == 0, s.blocked == 0
-	s.mu.Unlock()
+	s.blocked += change
 	switch {
-	case first:
+	case before == 0:
 		shard.Event(event(stats.AlarmOn, -1, "RabbitMQ blocks publishers: %s", reason))
-	case last:
+	case s.blocked == 0:
 		shard.Event(event(stats.AlarmOff, -1, "RabbitMQ takes messages again"))
 	}
 }
