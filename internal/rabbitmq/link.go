@@ -32,7 +32,7 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 	properties.SetClientConnectionName(name)
 	l.Connection, err = amqp.Open(l.pipe, amqp.Config{
 		SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
-		Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: 128 << 10, Properties: properties, Locale: "en_US",
+		Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: frameMax, Properties: properties, Locale: "en_US",
 	})
 	if err != nil {
 		_ = l.pipe.Close() // err says more

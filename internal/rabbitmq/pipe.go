@@ -3,7 +3,10 @@ package rabbitmq
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
+	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,10 +34,8 @@ type pipe struct {
 	delivered, taken map[uint16]uint64 // by channel: the newest delivery tags
 	closed           bool
 
-	frame     []byte // the beginning of the frame that comes
-	want      int    // bytes of it
-	skip      int    // bytes of it after those
-	returning bool   // the properties of a returned message come next
+	frame []byte // the newest one
+	rest  []byte // of it, which the client has not got
 
 	// Called for what a publisher is told, from the goroutine that reads; nil: nobody publishes.
 	confirm  func(tag uint64, multiple, taken bool)
@@ -42,7 +43,7 @@ type pipe struct {
 }
 
 func newPipe(conn net.Conn) *pipe {
-	p := &pipe{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), want: frameHeader}
+	p := &pipe{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), frame: make([]byte, frameHeader)}
 	p.delivered, p.taken = make(map[uint16]uint64), make(map[uint16]uint64)
 	p.room = sync.NewCond(&p.reading)
 	p.patience.Store(int64(dialTimeout))
@@ -52,9 +53,20 @@ func newPipe(conn net.Conn) *pipe {
 // Write sends frames.
 func (p *pipe) Write(b []byte) (int, error) { return p.conn.Write(b) }
 
-// Read gives the client what the server sent. It counts the messages in it. A message counts when it begins, so
-// one more than most has to fit: the rest of it may be what comes next.
+// Read gives the client what the server sent.
 func (p *pipe) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		if err := p.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// next reads a frame. One message more than most has to fit: it counts when it begins, and the rest of it comes next.
+func (p *pipe) next() error {
 	p.reading.Lock()
 	for p.most > 0 && p.unread > p.most && !p.closed {
 		p.room.Wait()
@@ -62,14 +74,26 @@ func (p *pipe) Read(b []byte) (int, error) {
 	p.reading.Unlock()
 	if p.in.Buffered() == 0 {
 		if err := p.conn.SetReadDeadline(time.Now().Add(time.Duration(p.patience.Load()))); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	n, err := p.in.Read(b)
+	p.frame = p.frame[:frameHeader]
+	if _, err := io.ReadFull(p.in, p.frame); err != nil {
+		return err
+	}
+	size := int(binary.BigEndian.Uint32(p.frame[3:]))
+	if size > frameMax {
+		return fmt.Errorf("a frame of %d bytes", size)
+	}
+	p.frame = slices.Grow(p.frame, size+1)[:frameHeader+size+1]
+	if _, err := io.ReadFull(p.in, p.frame[frameHeader:]); err != nil {
+		return err
+	}
+	p.rest = p.frame
 	p.reading.Lock()
-	p.count(b[:n])
-	p.reading.Unlock()
-	return n, err
+	defer p.reading.Unlock()
+	p.look(p.frame[0], binary.BigEndian.Uint16(p.frame[1:]), p.frame[frameHeader:frameHeader+size])
+	return nil
 }
 
 // Frames are a type (1 byte), a channel (2), the length of the payload (4), the payload and an end (1). The
@@ -81,69 +105,30 @@ const (
 	headerFrame   = 2
 	bodyFrame     = 3
 	frameEnd      = 0xCE
-	methodBegin   = 13
-	headerBegin   = 600 // more than the properties of kt's messages take
+	frameMax      = 128 << 10 // as agreed with the server
 	basicPublish  = 60<<16 | 40
-	basicReturn   = 60<<16 | 50
 	basicDeliver  = 60<<16 | 60
 	basicAck      = 60<<16 | 80
 	basicNack     = 60<<16 | 120
 	confirmSelect = 85<<16 | 10
 )
 
-// count looks at the beginnings of frames. So confirms count when they come, and each by itself. The client gives
+// look counts what a frame begins. So confirms count when they come, and each by itself. The client gives
 // them on in the order of their tags. It takes a negative one for a positive one if a confirm of several messages
-// comes behind it.
-func (p *pipe) count(b []byte) {
-	for len(b) > 0 {
-		if p.skip > 0 {
-			n := min(p.skip, len(b))
-			p.skip -= n
-			b = b[n:]
-			continue
-		}
-		n := min(p.want-len(p.frame), len(b))
-		p.frame = append(p.frame, b[:n]...)
-		b = b[n:]
-		if len(p.frame) < p.want {
-			return
-		}
-		size := int(binary.BigEndian.Uint32(p.frame[3:]))
-		if p.want == frameHeader {
-			switch {
-			case p.frame[0] == methodFrame:
-				p.want += min(size, methodBegin)
-			case p.frame[0] == headerFrame && p.returning:
-				p.want += min(size, headerBegin)
-			}
-			if p.want > frameHeader {
-				continue
-			}
-		}
-		p.look(p.frame[0], binary.BigEndian.Uint16(p.frame[1:]), p.frame[frameHeader:])
-		p.skip = size + 1 - (p.want - frameHeader)
-		p.frame, p.want = p.frame[:0], frameHeader
-	}
-}
-
-// look counts what a frame begins.
+// comes behind it. Who publishes gets no messages but those that are returned.
 func (p *pipe) look(kind byte, channel uint16, payload []byte) {
-	switch {
-	case kind == headerFrame && p.returning:
-		p.returning = false
+	if kind == headerFrame && p.returned != nil {
 		p.returned(messageTag(payload))
-	case kind != methodFrame || len(payload) < 4:
-	default:
-		switch method := binary.BigEndian.Uint32(payload); {
-		case method == basicDeliver:
-			p.unread++
-			p.delivered[channel]++
-		case p.confirm == nil || len(payload) < methodBegin:
-		case method == basicReturn:
-			p.returning = true
-		case method == basicAck, method == basicNack:
-			p.confirm(binary.BigEndian.Uint64(payload[4:]), payload[12]&1 != 0, method == basicAck)
-		}
+	}
+	if kind != methodFrame || len(payload) < 4 {
+		return
+	}
+	switch method := binary.BigEndian.Uint32(payload); {
+	case method == basicDeliver:
+		p.unread++
+		p.delivered[channel]++
+	case p.confirm != nil && len(payload) > 12 && (method == basicAck || method == basicNack):
+		p.confirm(binary.BigEndian.Uint64(payload[4:]), payload[12]&1 != 0, method == basicAck)
 	}
 }
 
@@ -163,9 +148,9 @@ type publication struct {
 	body              []byte
 }
 
-// append appends the message's frames, of frameMax bytes at most. The client would make a
+// append appends the message's frames, of so many bytes at most. The client would make a
 // system call, several allocations and the waking of a goroutine of each message.
-func (m *publication) append(b []byte, channel uint16, frameMax int) []byte {
+func (m *publication) append(b []byte, channel uint16, most int) []byte {
 	at := len(b)
 	b = binary.BigEndian.AppendUint32(beginFrame(b, methodFrame, channel), basicPublish)
 	b = append(append(b, 0, 0, byte(len(m.exchange))), m.exchange...)
@@ -192,7 +177,7 @@ func (m *publication) append(b []byte, channel uint16, frameMax int) []byte {
 	}
 	b = endFrame(b, at)
 	for body := m.body; len(body) > 0; {
-		n := min(len(body), frameMax-frameHeader-1)
+		n := min(len(body), most-frameHeader-1)
 		at = len(b)
 		b = endFrame(append(beginFrame(b, bodyFrame, channel), body[:n]...), at)
 		body = body[n:]

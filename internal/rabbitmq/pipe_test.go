@@ -29,3 +29,10 @@ func TestAMessageThatFillsThePrefetchIsReadToItsEnd(t *testing.T) {
 		t.Error("it waits for a message to be taken that has not come yet")
 	}
 }
+
+func TestAFrameThatIsTooLargeEndsTheConnection(t *testing.T) {
+	p := newPipe(&pieces{left: [][]byte{{methodFrame, 0, 1, 0, 2, 0, 1}}})
+	if _, err := p.Read(make([]byte, 10)); err == nil {
+		t.Error("memory is taken for it")
+	}
+}

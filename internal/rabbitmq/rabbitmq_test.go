@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -167,6 +170,38 @@ func frame(kind byte, channel uint16, payload []byte) []byte {
 	return append(append(b, payload...), 0xCE)
 }
 
+// pieces is a connection from which bytes come in pieces.
+type pieces struct {
+	net.Conn
+	left [][]byte
+}
+
+func (p *pieces) SetReadDeadline(time.Time) error { return nil }
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.left[0])
+	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
+		p.left = p.left[1:]
+	}
+	return n, nil
+}
+
+// passes passes a stream that comes in pieces of a size on to a client, which has to get all of it.
+func passes(t *testing.T, stream []byte, size int, prepare func(*pipe)) *pipe {
+	t.Helper()
+	p := newPipe(&pieces{left: slices.Collect(slices.Chunk(stream, size))})
+	if prepare != nil {
+		prepare(p)
+	}
+	if got, err := io.ReadAll(p); err != nil || !bytes.Equal(got, stream) {
+		t.Fatalf("in pieces of %d bytes: the client got %d bytes of %d, %v", size, len(got), len(stream), err)
+	}
+	return p
+}
+
 func TestMessagesAreCountedHoweverTheirFramesComeInPieces(t *testing.T) {
 	deliver := append(binary.BigEndian.AppendUint32(nil, basicDeliver), "consumer tag and more"...)
 	ack := append(binary.BigEndian.AppendUint32(nil, basicAck), make([]byte, 9)...)
@@ -180,10 +215,7 @@ func TestMessagesAreCountedHoweverTheirFramesComeInPieces(t *testing.T) {
 	}
 	stream = append(stream, frame(methodFrame, 2, deliver)...)
 	for size := 1; size <= len(stream); size++ {
-		p := newPipe(nil)
-		for part := range slices.Chunk(stream, size) {
-			p.count(part)
-		}
+		p := passes(t, stream, size, nil)
 		if p.unread != 4 || p.arrived(1) != 3 || p.arrived(2) != 1 {
 			t.Fatalf("in pieces of %d bytes: %d messages, %d and %d by channel; want 4, 3 and 1", size, p.unread, p.arrived(1), p.arrived(2))
 		}
@@ -226,6 +258,7 @@ func confirmed(method uint32, tag uint64, bits byte) []byte {
 // With confirms of several messages behind a negative one, the negative one keeps counting.
 func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
 	properties := append(make([]byte, 12), 0x14, 0x80, 2, 3, 'k', 'e', 'y', 1, '4') // delivery mode, correlation id, message id
+	const basicReturn = 60<<16 | 50
 	returned := append(binary.BigEndian.AppendUint32(nil, basicReturn), make([]byte, 20)...)
 	var stream []byte
 	stream = append(stream, confirmed(basicNack, 3, 0)...)
@@ -236,12 +269,10 @@ func TestConfirmsAndReturnsArePassedOnAsTheyCome(t *testing.T) {
 	want := "3 false false; returned 4; 5 true true; "
 	for size := 1; size <= len(stream); size++ {
 		got := ""
-		p := newPipe(nil)
-		p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
-		p.returned = func(tag uint64) { got += fmt.Sprintf("returned %d; ", tag) }
-		for part := range slices.Chunk(stream, size) {
-			p.count(part)
-		}
+		passes(t, stream, size, func(p *pipe) {
+			p.confirm = func(tag uint64, multiple, taken bool) { got += fmt.Sprintf("%d %v %v; ", tag, multiple, taken) }
+			p.returned = func(tag uint64) { got += fmt.Sprintf("returned %d; ", tag) }
+		})
 		if got != want {
 			t.Fatalf("in pieces of %d bytes: %q, want %q", size, got, want)
 		}
