@@ -208,7 +208,7 @@ func (l *Log) Cut() {
 	l.cut = true
 }
 
-// sharedRanges is by how much more gaps a lane has room for whose readers overtake each other.
+// sharedRanges is how many times as many gaps a lane of a shared partition may have, because its readers overtake each other.
 const sharedRanges = 16
 
 // Shared notes that several readers share the partition, each of which gets some of its records. Then no order is

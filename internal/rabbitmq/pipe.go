@@ -83,7 +83,7 @@ func (p *pipe) next() error {
 	}
 	size := int(binary.BigEndian.Uint32(p.frame[3:]))
 	if size > frameMax {
-		return fmt.Errorf("a frame of %d bytes", size)
+		return fmt.Errorf("a frame has %d bytes, and %d at most were agreed", size, frameMax)
 	}
 	p.frame = slices.Grow(p.frame, size+1)[:frameHeader+size+1]
 	if _, err := io.ReadFull(p.in, p.frame[frameHeader:]); err != nil {

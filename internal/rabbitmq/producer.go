@@ -51,8 +51,8 @@ func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	return w, nil
 }
 
-// worker is one producer: a connection with one channel. One goroutine publishes; that which reads from the
-// connection settles what was confirmed; one that neither reads nor writes refuses what has waited too long.
+// worker is one producer: a connection with one channel. One goroutine publishes. That which reads from the connection
+// settles what was confirmed. A third one, which no connection holds up, refuses what has waited too long.
 type worker struct {
 	*session
 	dialer
@@ -118,7 +118,7 @@ func (w *worker) oldest(until time.Duration) *engine.Op {
 	return op
 }
 
-// signal leaves a value in a channel that holds one, for who has not looked since the last one too.
+// signal leaves a value in a channel with room for one, unless there is one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,7 +124,7 @@ func (s *System) learn(nodes []result.Broker) {
 	for i := range nodes {
 		b := &nodes[i]
 		switch {
-		case b.Addr == "": // it does not run
+		case b.Addr == "" || slices.Contains(s.hosts, b.Addr): // it does not run, or is known
 		case len(nodes) == 1 || sameHost(b.Addr, s.hosts[0]):
 			b.Addr = s.hosts[0]
 		default:
