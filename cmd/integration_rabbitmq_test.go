@@ -302,4 +302,11 @@ func TestQuorumQueuesOfThreeNodes(t *testing.T) {
 	if v := doc.Verify; v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || top.ReplicationFactor != 3 || len(doc.Environment.Cluster.Brokers) != 3 {
 		t.Errorf("exit code %d, %+v, verdict %+v, topic %+v", code, doc.Records, v, top)
 	}
+	silent := *r
+	address, _, _ := strings.Cut(r.url, "?")
+	silent.url = address + "?admin=http://127.0.0.1:9" // where nobody listens
+	doc, code = silent.kt(t, "produce", "--topic", "quorum", "--num-records", "10").wait()
+	if n := doc.Environment.Topic.ReplicationFactor; !ended(doc, code, exitOK) || doc.Records.Acknowledged != 10 || n != 0 {
+		t.Errorf("exit code %d, %+v; without the management API the queues have %d members, want 0: not known", code, doc.Records, n)
+	}
 }
