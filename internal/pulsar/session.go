@@ -182,19 +182,15 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
-	o := queue.Options{Plan: *s.plan, Queues: s.topic.Partitions, Backlog: s.backlog}
-	if s.plan.Verify {
-		o.Book = book
-	}
+	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
 	if s.plan.Writes() {
-		if book != nil {
-			o.Run = book.Run
-		}
-		accounts := queue.NewAccounts(s.plan, o.Run, o.Queues)
-		o.Written = accounts.Acked
 		c.Send, c.Limits = &producer{s, accounts}, s.limits()
 	}
 	if s.plan.Reads() {
+		o.Backlog = s.backlog
+		if kind := s.consumer.subscription; kind == client.Shared || kind == client.KeyShared {
+			o.Shared = func(int32) bool { return true }
+		}
 		d := newConsumers(s, o)
 		c.Read, c.Sources = d, append(c.Sources, d.Arrivals)
 	}

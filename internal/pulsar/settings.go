@@ -2,12 +2,8 @@ package pulsar
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
@@ -17,12 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// property is a setting of a client.
-type property struct {
-	name, standard string
-	client         string // the client's own option
-	set            func(s *settings, value string) error
-}
+type property = queue.Property[settings]
 
 // settings are what the clients of a load are set to.
 type settings struct {
@@ -40,6 +31,9 @@ type settings struct {
 	all []result.Setting // of each in has
 }
 
+// longest is as long as a time of Kafka's clients may be.
+const longest = math.MaxInt32 * time.Millisecond
+
 // The words of properties, and what they mean.
 var (
 	codecs        = map[string]client.CompressionType{"none": client.NoCompression, "lz4": client.LZ4, "zlib": client.ZLib, "zstd": client.ZSTD, "snappy": client.SNAPPY}
@@ -49,36 +43,36 @@ var (
 )
 
 var producerProperties = []property{
-	{"acks", "all", "SendAsync", func(_ *settings, v string) error {
+	{Name: "acks", Default: "all", Client: "SendAsync", Set: func(_ *settings, v string) error {
 		if v == "all" || v == "-1" {
 			return nil
 		}
 		return errors.New("a broker of Pulsar always answers, when as many bookies as the ack quorum have the message: write all, and ack.quorum=N for a topic that kt creates")
 	}},
-	{"ack.quorum", "", "kt itself, in the topic that it creates", func(s *settings, v string) error { return number(v, 1, 100, &s.ackQuorum) }},
-	{"batch.size", "131072", "BatchingMaxSize", func(s *settings, v string) error { return number(v, 0, math.MaxInt32, &s.batchBytes) }},
-	{"batching.max.messages", "1000", "BatchingMaxMessages", func(s *settings, v string) error { return number(v, 1, math.MaxInt32, &s.batchMessages) }},
-	{"linger.ms", "1", "BatchingMaxPublishDelay", func(s *settings, v string) error { return millis(v, 0, &s.linger) }},
-	{"compression.type", "none", "CompressionType", func(s *settings, v string) error { return choose(v, codecs, &s.compression) }},
-	{"delivery.timeout.ms", "30000", "SendTimeout", func(s *settings, v string) error { return millis(v, 1, &s.timeout) }},
-	{"max.block.ms", "60000", "kt itself", func(s *settings, v string) error { return millis(v, 0, &s.maxBlock) }},
-	{"buffer.memory", "33554432", "kt itself", func(s *settings, v string) error { return number(v, 1, math.MaxInt64, &s.bufferBytes) }},
-	{"max.pending.messages", "", "MaxPendingMessages", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.pending) }},
+	{Name: "ack.quorum", Client: "kt itself, in the topic that it creates", Set: func(s *settings, v string) error { return queue.Number(v, 1, 100, &s.ackQuorum) }},
+	{Name: "batch.size", Default: "131072", Client: "BatchingMaxSize", Set: func(s *settings, v string) error { return queue.Number(v, 0, math.MaxInt32, &s.batchBytes) }},
+	{Name: "batching.max.messages", Default: "1000", Client: "BatchingMaxMessages", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt32, &s.batchMessages) }},
+	{Name: "linger.ms", Default: "1", Client: "BatchingMaxPublishDelay", Set: func(s *settings, v string) error { return queue.Millis(v, 0, longest, &s.linger) }},
+	{Name: "compression.type", Default: "none", Client: "CompressionType", Set: func(s *settings, v string) error { return queue.Choice(v, codecs, &s.compression) }},
+	{Name: "delivery.timeout.ms", Default: "30000", Client: "SendTimeout", Set: func(s *settings, v string) error { return queue.Millis(v, time.Millisecond, longest, &s.timeout) }},
+	{Name: "max.block.ms", Default: "60000", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Millis(v, 0, longest, &s.maxBlock) }},
+	{Name: "buffer.memory", Default: "33554432", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt64, &s.bufferBytes) }},
+	{Name: "max.pending.messages", Client: "MaxPendingMessages", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1_000_000, &s.pending) }},
 }
 
 // The plan has the first three. Here they are checked.
 var consumerProperties = []property{
-	{"group.id", "", "SubscriptionName", func(*settings, string) error { return nil }},
-	{"auto.offset.reset", "earliest", "SubscriptionInitialPosition", func(_ *settings, v string) error { return choose(v, starts, new(bool)) }},
-	{"enable.auto.commit", "true", "kt itself, by --commit", func(_ *settings, v string) error { return choose(v, truths, new(bool)) }},
-	{"subscription.type", "failover", "Type", func(s *settings, v string) error { return choose(v, subscriptions, &s.subscription) }},
-	{"receiver.queue.size", "1000", "ReceiverQueueSize", func(s *settings, v string) error { return number(v, 1, 1_000_000, &s.receiverQueue) }},
+	{Name: "group.id", Client: "SubscriptionName", Set: func(*settings, string) error { return nil }},
+	{Name: "auto.offset.reset", Default: "earliest", Client: "SubscriptionInitialPosition", Set: func(_ *settings, v string) error { return queue.Choice(v, starts, new(bool)) }},
+	{Name: "enable.auto.commit", Default: "true", Client: "kt itself, by --commit", Set: func(_ *settings, v string) error { return queue.Choice(v, truths, new(bool)) }},
+	{Name: "subscription.type", Default: "failover", Client: "Type", Set: func(s *settings, v string) error { return queue.Choice(v, subscriptions, &s.subscription) }},
+	{Name: "receiver.queue.size", Default: "1000", Client: "ReceiverQueueSize", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1_000_000, &s.receiverQueue) }},
 }
 
 // ProducerProperties and ConsumerProperties are the names of the properties that the clients have.
 var (
-	ProducerProperties = names(producerProperties)
-	ConsumerProperties = names(consumerProperties)
+	ProducerProperties = queue.Names(producerProperties)
+	ConsumerProperties = queue.Names(consumerProperties)
 )
 
 // nearest tells what comes nearest to properties of Kafka's clients.
@@ -98,41 +92,21 @@ var nearest = map[string]string{
 	"max.partition.fetch.bytes":     "receiver.queue.size, in messages",
 }
 
-func names(all []property) (list []string) {
-	for _, p := range all {
-		list = append(list, p.name)
-	}
-	return list
-}
-
 // parse reads the properties of one kind of client.
-func parse(has []property, given map[string]plan.Given) (settings, error) {
-	s := settings{has: has}
-	errs := []error{queue.Refuse("Pulsar", given, names(has), nearest)}
-	for _, p := range has {
-		value, source := p.standard, "default"
-		if g, ok := given[p.name]; ok {
-			value, source = g.Value, g.Source
-		}
-		s.all = append(s.all, result.Setting{Name: p.name, Value: value, Default: p.standard, Source: source, Client: p.client})
-		if value == "" && source == "default" {
-			continue
-		}
-		if err := p.set(&s, value); err != nil {
-			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.name, value, source, err))
-		}
-	}
+func parse(has []property, given map[string]plan.Given) (s settings, err error) {
+	s.has = has
+	s.all, err = queue.Set(&s, "Pulsar", has, given, nearest)
 	if _, bounds := given["batch.size"]; bounds {
 		s.derive("batching.max.messages", strconv.Itoa(math.MaxInt32), "batch.size alone bounds a batch")
 	}
-	return s, errors.Join(errs...)
+	return s, err
 }
 
 // derive sets a property, if the clients have it and nobody gave it.
 func (s *settings) derive(name, value, note string) {
 	for i := range s.all {
 		if p := &s.all[i]; p.Name == name && p.Source == "default" {
-			_ = s.has[i].set(s, value) // kt's own values are right
+			_ = s.has[i].Set(s, value) // kt's own values are right
 			p.Value, p.Source, p.Note = value, "derived", note
 		}
 	}
@@ -160,29 +134,3 @@ func (s *settings) fit(producers, partitions int) {
 
 // batches reports whether messages go in batches.
 func (s *settings) batches() bool { return s.linger > 0 && s.batchBytes > 1 }
-
-// choose sets what a word means.
-func choose[V any](word string, meanings map[string]V, into *V) error {
-	v, known := meanings[word]
-	if !known {
-		return errors.New("write " + strings.Join(slices.Sorted(maps.Keys(meanings)), " or "))
-	}
-	*into = v
-	return nil
-}
-
-func number[N int | uint | int64](value string, least, most int64, into *N) error {
-	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-	if err != nil || n < least || n > most {
-		return fmt.Errorf("write a whole number from %d to %d", least, most)
-	}
-	*into = N(n)
-	return nil
-}
-
-func millis(value string, least int64, into *time.Duration) error {
-	var n int64
-	err := number(value, least, math.MaxInt32, &n)
-	*into = time.Duration(n) * time.Millisecond
-	return err
-}

@@ -15,7 +15,7 @@ import (
 
 // Property is a setting of a system's clients, which are set to an S.
 type Property[S any] struct {
-	Name, Default string
+	Name, Default string // Default "": it is not set
 	Client        string // the client's own name of it
 	Set           func(s *S, value string) error
 }
@@ -38,10 +38,13 @@ func Set[S any](s *S, system string, has []Property[S], given map[string]plan.Gi
 		if g, ok := given[p.Name]; ok {
 			at.Value, at.Source = strings.TrimSpace(g.Value), g.Source
 		}
+		all = append(all, at)
+		if at == (result.Setting{Name: p.Name, Source: "default", Client: p.Client}) {
+			continue // it has no default
+		}
 		if err := p.Set(s, at.Value); err != nil {
 			errs = append(errs, fmt.Errorf("%s=%s (from %s): %w", p.Name, at.Value, at.Source, err))
 		}
-		all = append(all, at)
 	}
 	return all, errors.Join(errs...)
 }
