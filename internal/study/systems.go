@@ -6,14 +6,17 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// promises are what the acknowledgement of a message means with each system's own settings. Sources:
-//   - Kafka's documentation of acks and flush.messages
+// promises are what the acknowledgement of a message means with each system's own settings, and how messages are gathered
+// in batches unless a setting says otherwise. Sources:
+//   - Kafka's documentation of acks, flush.messages, batch.size and linger.ms
 //   - RabbitMQ's of publisher confirms and quorum queues
-//   - Pulsar's of persistence and journalSyncData
+//   - Pulsar's of persistence and journalSyncData; the defaults of the batches are kt's, as docs/pulsar.md has them
 var promises = map[plan.System]string{
-	plan.Kafka:    "Kafka acknowledges when all in-sync replicas have a record in memory. Unless flush.messages is set, the operating system decides when to flush",
+	plan.Kafka: "Kafka acknowledges when all in-sync replicas have a record in memory. Unless flush.messages is set, the operating system decides when to flush. " +
+		"By default a batch has 16 KiB and waits for 5 ms",
 	plan.RabbitMQ: "RabbitMQ confirms when a classic queue has given a persistent message to the file system. A quorum queue confirms when most members have flushed the message. There are no batches",
-	plan.Pulsar:   "Pulsar acknowledges when an ack quorum of bookies has a message in the journal, which they flush first unless journalSyncData is false",
+	plan.Pulsar: "Pulsar acknowledges when an ack quorum of bookies has a message in the journal, which they flush first unless journalSyncData is false. " +
+		"By default a batch has 128 KiB or 1,000 messages, and waits for 1 ms (10 ms with many partitions)",
 }
 
 // unequal returns what was not equal between the systems of a study: none if it has only one.
