@@ -77,6 +77,7 @@ INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' c
 integration: export KAFKA_JVM_PERFORMANCE_OPTS = -XX:+UseSerialGC -XX:TieredStopAtLevel=1
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium rabbitmq
+	scripts/kafka fetch
 	$(GO) test -tags integration -vet=off -timeout 30m -parallel 4 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
