@@ -321,18 +321,24 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 	}
 }
 
+// It is given 1 GiB of records, which it must forget.
 func TestTheEmbeddedBrokerStaysBelow512MiB(t *testing.T) {
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(path, "produce", "--acks", "all", "--partitions", "21", "--duration", "30s", "--result", "none", "--output", "json").Output()
+	const records, size = 2 << 20, 512
+	out, err := exec.Command(path, "produce", "--acks", "all", "--partitions", "21", "--num-records", strconv.Itoa(records),
+		"--record-size", strconv.Itoa(size), "--result", "none", "--output", "json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var doc result.Result
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatal(err)
+	}
+	if got := doc.Records.Acknowledged; got != records {
+		t.Errorf("%d of %d records acknowledged", got, records)
 	}
 	if got := doc.Client.PeakResidentBytes; got == 0 || got > 512<<20 {
 		t.Errorf("peak resident memory %d bytes, want at most 512 MiB", got)
