@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,41 +150,6 @@ func TestALiveRunHasTheSecondsOfItsResult(t *testing.T) {
 		a, b := want.Snapshot(), l.Now().Snapshot
 		if diff := cmp.Diff(marshal(t, a), marshal(t, b)); diff != "" {
 			t.Errorf("seed %d: snapshot (-set +live):\n%s", seed, diff)
-		}
-	}
-}
-
-func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing.T) {
-	const seconds = 12
-	for seed := range uint64(12) {
-		files := liveParts(t, seed, seconds)
-		want, _ := whole(t, files)
-		l, parts := liveOf(t, files), grow(files...)
-		rng := rand.New(rand.NewPCG(seed, 3))
-		for _, p := range parts {
-			p.to(t, l, 2) // header and start
-		}
-		for elapsed := time.Duration(0); slices.ContainsFunc(parts, func(g *growing) bool { return len(g.rest) > 0 }); elapsed += 300 * time.Millisecond {
-			switch p := parts[rng.IntN(len(parts))]; rng.IntN(4) {
-			case 0:
-				l.Gone(p.name)
-			case 1:
-				p.to(t, l, 1)
-			default:
-				p.to(t, l, rng.IntN(9))
-			}
-			taken(l, elapsed)
-		}
-		taken(l, Over)
-		if diff := cmp.Diff(totals(t, want), totals(t, l.whole)); diff != "" {
-			t.Fatalf("seed %d (-set +live):\n%s", seed, diff)
-		}
-		var acknowledged int64
-		for _, h := range l.Now().Hosts {
-			acknowledged += h.Snapshot.All.Acknowledged
-		}
-		if all := l.Now().Snapshot.All.Acknowledged; acknowledged != all {
-			t.Errorf("seed %d: the hosts have %d records, and the whole %d", seed, acknowledged, all)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package merge
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -164,5 +165,40 @@ func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
 	short, longer := merge(20), merge(200)
 	if longer > 2*short+64*mib {
 		t.Errorf("20 s take %d MiB, 200 s %d MiB", short/mib, longer/mib)
+	}
+}
+
+func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing.T) {
+	const seconds = 12
+	for seed := range uint64(12) {
+		files := liveParts(t, seed, seconds)
+		want, _ := whole(t, files)
+		l, parts := liveOf(t, files), grow(files...)
+		rng := rand.New(rand.NewPCG(seed, 3))
+		for _, p := range parts {
+			p.to(t, l, 2) // header and start
+		}
+		for elapsed := time.Duration(0); slices.ContainsFunc(parts, func(g *growing) bool { return len(g.rest) > 0 }); elapsed += 300 * time.Millisecond {
+			switch p := parts[rng.IntN(len(parts))]; rng.IntN(4) {
+			case 0:
+				l.Gone(p.name)
+			case 1:
+				p.to(t, l, 1)
+			default:
+				p.to(t, l, rng.IntN(9))
+			}
+			taken(l, elapsed)
+		}
+		taken(l, Over)
+		if diff := cmp.Diff(totals(t, want), totals(t, l.whole)); diff != "" {
+			t.Fatalf("seed %d (-set +live):\n%s", seed, diff)
+		}
+		var acknowledged int64
+		for _, h := range l.Now().Hosts {
+			acknowledged += h.Snapshot.All.Acknowledged
+		}
+		if all := l.Now().Snapshot.All.Acknowledged; acknowledged != all {
+			t.Errorf("seed %d: the hosts have %d records, and the whole %d", seed, acknowledged, all)
+		}
 	}
 }
