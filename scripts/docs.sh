@@ -14,7 +14,7 @@ export SOURCE_DATE_EPOCH
 unset GOOS GOARCH
 rm -rf build/completions build/man
 mkdir -p build/completions build/man
-go build -o build/kt-docs .
+go build -ldflags="-s -w" -o build/kt-docs .
 trap 'rm -f build/kt-docs' EXIT
 
 for shell in bash zsh fish; do
