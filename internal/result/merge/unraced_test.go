@@ -17,7 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// These tests are long and of one goroutine: the race detector would find nothing.
+// These tests are long. The other tests run the same code with the race detector: parts are read by goroutines, and a Live has none.
 
 func TestWhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections(t *testing.T) {
 	for seed := range uint64(6) {
