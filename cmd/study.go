@@ -132,6 +132,9 @@ func newStudyResume(env *Env) *cobra.Command {
 			return usageError(err)
 		}
 		f, err := env.openStudy(args, true)
+		if err == nil {
+			err = checkForm(f.Study, flags.Output)
+		}
 		if err != nil {
 			return usageError(err)
 		}
@@ -198,7 +201,11 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 			return err
 		}
 	}
-	if err := errors.Join(s.Fill(brokers), checkForm(s, flags.Output)); err != nil {
+	err = s.Fill(brokers)
+	if err == nil {
+		err = errors.Join(s.Check(), checkForm(s, flags.Output))
+	}
+	if err != nil {
 		return usageError(err)
 	}
 	forecasts, err := b.foresee(ctx, s, flags.DryRun)
@@ -225,8 +232,8 @@ func checkForm(s *study.Study, form string) error {
 
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
 func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
-	for _, open := range s.All() {
-		part, err := open.AtPeak(0)
+	for _, whole := range s.All() {
+		part, err := whole.AtPeak(0)
 		if err != nil {
 			return nil, usageError(err)
 		}
@@ -242,7 +249,7 @@ func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*stu
 		if err := f.Err(); err != nil && !dry {
 			return nil, usageError(err)
 		}
-		if part != open {
+		if part != whole {
 			f.NotKnown = append(f.NotKnown, "which peak the searches find: some rate stands for it here")
 		}
 		all = append(all, f)

@@ -127,13 +127,13 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 
 // studyFaults is the table of what the runs saw of faults, with a row for each load.
 func (t *text) studyFaults(d *study.Document) *grid {
-	g := &grid{heads: append(LoadHeads(d), "failed", "lost", "no acks for", "rate back after", "in sync after")}
+	g := &grid{heads: append(LoadHeads(d), "failed", "lost", "not checked", "no acks for", "rate back after", "in sync after")}
 	none := string(t.th.Glyphs.Missing)
 	add := func(at []string, c *study.CellFigures) {
 		if len(d.Study.Loads) > 1 {
 			at = append(at, c.Load)
 		}
-		for _, s := range []study.Spread{c.Failed, c.Lost} {
+		for _, s := range []study.Spread{c.Failed, c.Lost, c.Unchecked} {
 			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Count(int64(v)) }))
 		}
 		for _, s := range []study.Spread{c.Gap, c.Recovered, c.InSync} {

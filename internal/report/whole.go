@@ -17,7 +17,7 @@ import (
 // WholeFormat writes what a study of parts says.
 type WholeFormat func(w io.Writer, d *study.WholeDocument, o Options) error
 
-// WholeFormats are the formats of a study of parts by name. A table of rows that differ from part to part is none.
+// WholeFormats are the formats of a study of parts by name. There is no CSV: each part has other columns.
 var WholeFormats = map[string]WholeFormat{
 	"text":     WholeText,
 	"json":     func(w io.Writer, d *study.WholeDocument, _ Options) error { return Indented(w, d) },
@@ -39,7 +39,7 @@ func WholeText(w io.Writer, d *study.WholeDocument, o Options) error {
 		}
 		if len(d.Standings) > 0 {
 			t.line("")
-			t.draw(standings(d))
+			t.draw(systemTable(d))
 		}
 	})
 	for i := range d.Parts {
@@ -55,8 +55,8 @@ func WholeText(w io.Writer, d *study.WholeDocument, o Options) error {
 	return err
 }
 
-// standings is the table of what each part found of each system, with a row for each.
-func standings(d *study.WholeDocument) *grid {
+// systemTable is the table of what each part found of each system, with a row for each.
+func systemTable(d *study.WholeDocument) *grid {
 	g := &grid{heads: []string{"part", "system", "found", "published"}, left: map[int]bool{0: true, 1: true, 2: true, 3: true}}
 	part := ""
 	for i := range d.Standings {
@@ -67,7 +67,7 @@ func standings(d *study.WholeDocument) *grid {
 		}
 		part = s.Part
 		published, _ := publishedOf(s)
-		g.add(plain, name, string(s.System), standing(s), published)
+		g.add(plain, name, string(s.System), foundOf(s), published)
 	}
 	return g
 }
@@ -130,7 +130,7 @@ func SideBySide(d *study.WholeDocument) (rows [][]string) {
 				continue
 			}
 			texts, source := publishedOf(&d.Standings[i])
-			row, published, account = append(row, standing(&d.Standings[i])), append(published, cmp.Or(texts, "–")), cmp.Or(account, source)
+			row, published, account = append(row, foundOf(&d.Standings[i])), append(published, cmp.Or(texts, "–")), cmp.Or(account, source)
 		}
 		rows = append(rows, row)
 		if account != "" {
@@ -141,29 +141,14 @@ func SideBySide(d *study.WholeDocument) (rows [][]string) {
 	return rows
 }
 
-// standing writes what a part found of a system.
-func standing(s *study.Standing) string {
-	if s.Peak != nil {
-		switch p := s.Peak; {
-		case p.RecordsPerSecond == 0:
-			return "no rate holds"
-		case p.ClientBound:
-			return "at least " + Rounded(p.RecordsPerSecond) + " records/s"
-		default:
-			return Rounded(p.RecordsPerSecond) + " records/s"
-		}
-	}
-	c := s.Cell
+// foundOf writes what a part found of a system.
+func foundOf(s *study.Standing) string {
 	var text string
-	switch {
+	switch c := s.Cell; {
+	case s.Peak != nil:
+		text = peakOf(s)
 	case s.By == "":
-		text = theme.Count(int64(c.Failed.Median)) + " failed"
-		if c.Lost.N > 0 {
-			text += ", " + theme.Count(int64(c.Lost.Median)) + " lost"
-		}
-		if c.Gap.N > 0 {
-			text += ", none taken for " + theme.Duration(time.Duration(c.Gap.Median)*time.Millisecond)
-		}
+		text = faultsOf(c)
 	case s.By.IsLatency():
 		text = "p50 " + Figure(study.P50, c.Latency.P50.Median) + ", p99 " + Figure(study.P99, c.Latency.P99.Median)
 	default:
@@ -172,7 +157,38 @@ func standing(s *study.Standing) string {
 	if s.At != "" {
 		text += " with " + s.At
 	}
+	if !s.Over {
+		text += " (not over)"
+	}
 	return text
+}
+
+// peakOf writes the highest rate that holds.
+func peakOf(s *study.Standing) string {
+	switch p := s.Peak; {
+	case p.RecordsPerSecond == 0 && !s.Over:
+		return "–"
+	case p.RecordsPerSecond == 0:
+		return "no rate holds"
+	case p.ClientBound:
+		return "at least " + Rounded(p.RecordsPerSecond) + " records/s"
+	}
+	return Rounded(s.Peak.RecordsPerSecond) + " records/s"
+}
+
+// faultsOf writes what runs saw of faults.
+func faultsOf(c *study.CellFigures) string {
+	texts := []string{theme.Count(int64(c.Failed.Median)) + " failed"}
+	if c.Lost.N > 0 {
+		texts = append(texts, theme.Count(int64(c.Lost.Median))+" lost")
+	}
+	if c.Unchecked.Median > 0 {
+		texts = append(texts, theme.Count(int64(c.Unchecked.Median))+" not checked")
+	}
+	if c.Gap.N > 0 {
+		texts = append(texts, "none taken for "+theme.Duration(time.Duration(c.Gap.Median)*time.Millisecond))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // publishedOf writes the figures that accounts have published of a system, and who they are.

@@ -37,9 +37,12 @@ func (c Cell) String() string {
 // Check returns all that is wrong with a study before its flags are looked at.
 func (s *Study) Check() error {
 	var errs []error
-	for _, one := range s.All() {
-		for _, p := range one.problems() {
-			errs = append(errs, p.err)
+	for _, p := range s.problems() {
+		errs = append(errs, p.err)
+	}
+	for _, part := range s.Parts {
+		if err := part.Check(); err != nil {
+			errs = append(errs, fmt.Errorf("part %s: %w", part.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -162,7 +162,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		return err
 	}
 	topic := x.topic(fmt.Sprintf("%04d", t.Number))
-	if err := x.note(entry{At: time.Now().UTC(), What: began, Turn: t.Number, Topic: topic}); err != nil {
+	if err := x.note(entry{At: time.Now().UTC(), What: began, Turn: t.Number, Topic: topic, Cell: &t.Cell.Index}); err != nil {
 		return err
 	}
 	x.notify(Progress{Kind: Begun, Turn: t, Turns: x.known})
@@ -263,7 +263,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		if slices.ContainsFunc(x.log, func(e entry) bool { return e.What == made && e.Topic == topic }) && slices.Contains(x.topics(), topic) {
 			continue
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: made, Topic: topic}); err != nil {
+		if err := x.note(entry{At: time.Now().UTC(), What: made, Topic: topic, Cell: &t.Cell.Index}); err != nil {
 			return nil, err
 		}
 		x.notify(Progress{Kind: Preparing, Turn: t, Turns: x.known, Name: l.Name})
@@ -277,7 +277,19 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 
 // deleteTopic deletes a topic of the study, also when ctx has ended.
 func (x *executor) deleteTopic(ctx context.Context, name string) error {
-	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(x.Study.Cells()[0], x.Study.Loads[0]), name)
+	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(x.madeIn(name), x.Study.Loads[0]), name)
+}
+
+// madeIn returns the cell whose run made a topic, because cells may be of other brokers. That of a search among values is
+// no other than the first one.
+func (x *executor) madeIn(topic string) Cell {
+	cells := x.Study.Cells()
+	for _, e := range x.log {
+		if e.Topic == topic && e.Cell != nil && *e.Cell < len(cells) {
+			return cells[*e.Cell]
+		}
+	}
+	return cells[0]
 }
 
 // deleteTopics deletes what is left of the topics of the study.

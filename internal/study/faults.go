@@ -6,6 +6,7 @@ import "github.com/kt-bench/kt/internal/result"
 type Faults struct {
 	Failed    Spread `json:"failed_records,omitzero"`    // and unknown ones; of all runs
 	Lost      Spread `json:"lost_records,omitzero"`      // acknowledged and gone; of runs that verified
+	Unchecked Spread `json:"unchecked_records,omitzero"` // acknowledged, and not known whether gone; of runs that verified
 	Gap       Spread `json:"longest_gap_ms,omitzero"`    // records waited and none was acknowledged
 	Recovered Spread `json:"rate_recovered_ms,omitzero"` // since the fault
 	InSync    Spread `json:"in_sync_ms,omitzero"`        // since the fault
@@ -13,23 +14,25 @@ type Faults struct {
 
 // FaultFigures are the effects of faults on one load of a run.
 type FaultFigures struct {
-	Failed int64          `json:"failed_records"`         // and unknown ones
-	Lost   *int64         `json:"lost_records,omitempty"` // nil: not verified
-	Outage *result.Outage `json:"outage,omitempty"`
+	Failed    int64          `json:"failed_records"`              // and unknown ones
+	Lost      *int64         `json:"lost_records,omitempty"`      // nil: not verified
+	Unchecked *int64         `json:"unchecked_records,omitempty"` // nil: not verified
+	Outage    *result.Outage `json:"outage,omitempty"`
 }
 
 // faultsOf returns the effects of faults in a result.
 func faultsOf(r *result.Result) FaultFigures {
 	f := FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage}
 	if r.Verify != nil && !r.Verify.OfAnotherRun {
-		f.Lost = &r.Verify.Lost
+		unchecked := r.Verify.Unchecked + r.Verify.Undecided
+		f.Lost, f.Unchecked = &r.Verify.Lost, &unchecked
 	}
 	return f
 }
 
 // faults sums up a load over the runs of a cell.
 func (c *CellDoc) faults(load int) Faults {
-	var failed, lost, gaps, recovered, inSync []float64
+	var failed, lost, unchecked, gaps, recovered, inSync []float64
 	add := func(to *[]float64, ms *int64) {
 		if ms != nil {
 			*to = append(*to, float64(*ms))
@@ -39,13 +42,14 @@ func (c *CellDoc) faults(load int) Faults {
 		f := &c.Runs[i].Loads[load].FaultFigures
 		add(&failed, &f.Failed)
 		add(&lost, f.Lost)
+		add(&unchecked, f.Unchecked)
 		if o := f.Outage; o != nil {
 			add(&gaps, o.LongestGapMS)
 			add(&recovered, o.RecoveredMS)
 			add(&inSync, o.InSyncMS)
 		}
 	}
-	return Faults{spread(failed), spread(lost), spread(gaps), spread(recovered), spread(inSync)}
+	return Faults{spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync)}
 }
 
 // Faulty reports whether a fault was seen, or records failed or were lost.
@@ -53,7 +57,7 @@ func (d *Document) Faulty() bool {
 	for i := range d.Cells {
 		for _, r := range d.Cells[i].Runs {
 			for _, l := range r.Loads {
-				if l.Failed > 0 || l.Lost != nil && *l.Lost > 0 || l.Outage != nil && l.Outage.BeganWith != "" {
+				if l.Failed > 0 || l.Lost != nil && *l.Lost+*l.Unchecked > 0 || l.Outage != nil && l.Outage.BeganWith != "" {
 					return true
 				}
 			}

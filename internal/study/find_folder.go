@@ -23,6 +23,8 @@ type FindDocument struct {
 	Curve    []CurvePoint `json:"curve"`
 	Sentence string       `json:"sentence"`
 	Over     bool         `json:"over"` // false: the search was cut off
+
+	embedded bool // the broker was inside kt
 }
 
 // FindLimit is what limited the trial at the lowest rate that did not hold.
@@ -127,6 +129,7 @@ func (f *Folder) Find() (*FindDocument, error) {
 			return nil, err
 		}
 		d.add(t, &figures[0])
+		d.embedded = d.embedded || figures[0].cluster == insideKt
 	}
 	d.markKnee()
 	d.Sentence = d.say()

@@ -35,7 +35,7 @@ type entry struct {
 	At     time.Time `json:"at"`
 	What   what      `json:"what"`
 	Turn   int       `json:"turn,omitempty"`
-	Cell   *int      `json:"cell,omitempty"` // of without
+	Cell   *int      `json:"cell,omitempty"` // of without, and of began and made: where the topic is
 	Topic  string    `json:"topic,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 

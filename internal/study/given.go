@@ -32,7 +32,9 @@ var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
 // NeedsBrokers reports whether a value of the study depends on how many brokers there are.
 func (s *Study) NeedsBrokers() (needs bool) {
 	for _, part := range s.Parts {
-		needs = needs || part.NeedsBrokers()
+		one := *part
+		one.Given = s.Given
+		needs = needs || one.NeedsBrokers()
 	}
 	s.values(func(v string) string {
 		if m := open.FindStringSubmatch(v); m != nil && !s.isGiven(m[2]) {
@@ -69,6 +71,9 @@ func (s *Study) Fill(brokers int) error {
 	var errs []error
 	for _, text := range once(missing) {
 		errs = append(errs, errors.New(text))
+	}
+	if len(errs) == 0 {
+		s.split()
 	}
 	return errors.Join(errs...)
 }

@@ -18,7 +18,7 @@ const peakGiven = "peak"
 // somePeak stands for a peak that is not known yet, in records a second, where the flags of a part are checked.
 const somePeak = 1000
 
-// All returns the studies whose runs are made: the parts, or the study itself.
+// All returns the parts of a study, or the study itself if it has none: what runs are made of.
 func (s *Study) All() []*Study {
 	if len(s.Parts) > 0 {
 		return s.Parts
@@ -49,8 +49,16 @@ func (s *Study) checkFind(bad func(part, format string, args ...any)) {
 		bad("find", "find: a search has one load, and no questions")
 		return
 	}
-	if s.searched() != nil {
-		bad("find", "find: its factors have lists of values, with a search of the highest rate for each")
+	for _, f := range s.Factors {
+		switch {
+		case f.Search != nil:
+			bad("factor "+f.Name, "find: its factors have lists of values, with a search of the highest rate for each")
+		case isOutside(f.Name):
+			bad("factor "+f.Name, "find: %s: a search changes no broker and no host; vary it in a study without find", f.Name)
+		}
+	}
+	if err := s.Find.check(); err != nil {
+		bad("find", "find: %w", err)
 	}
 	if err := s.Loads[0].checkFind(); err != nil {
 		bad("load "+s.Loads[0].Name, "%w", err)
@@ -59,12 +67,15 @@ func (s *Study) checkFind(bad func(part, format string, args ...any)) {
 
 // setParts is Set for a study of parts: PART.NAME is of one part.
 func (s *Study) setParts(name string, values []string) {
-	before, after, _ := strings.Cut(name, ".")
-	for _, part := range s.Parts {
-		if part.Name == before {
-			part.Set(after, values)
-			return
+	var one *Study
+	for _, part := range s.Parts { // names may have dots
+		if strings.HasPrefix(name, part.Name+".") && (one == nil || len(part.Name) > len(one.Name)) {
+			one = part
 		}
+	}
+	if one != nil {
+		one.Set(strings.TrimPrefix(name, one.Name+"."), values)
+		return
 	}
 	if name == peakGiven {
 		s.give(Given{Name: peakGiven, Value: strings.Join(values, ",")})
@@ -77,22 +88,23 @@ func (s *Study) setParts(name string, values []string) {
 	}
 }
 
-// fillParts is Fill for a study of parts. A search with factors becomes a search for each of its cells.
+// fillParts is Fill for a study of parts. A search with factors becomes several parts.
 func (s *Study) fillParts(brokers int) error {
 	s.give(Given{Name: peakGiven, Value: "$" + peakGiven})
 	var parts []*Study
 	var wrong []string
-	known := s.Given[slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == peakGiven })].Value != "$"+peakGiven
+	hasPeak := s.Given[slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == peakGiven })].Value != "$"+peakGiven
 	for _, part := range s.Parts {
-		if known = known || part.Find != nil; !known && part.needsPeak() {
+		if !hasPeak && part.needsPeak() {
 			wrong = append(wrong, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
 		}
+		hasPeak = hasPeak || part.Find != nil
 		part.Given = append(part.Given, s.Given...)
 		if err := part.Fill(brokers); err != nil {
 			wrong = append(wrong, strings.Split(err.Error(), "\n")...) // parts may miss the same
 			continue
 		}
-		parts = append(parts, part.searches()...)
+		parts = append(parts, part.All()...)
 	}
 	if len(wrong) > 0 {
 		return errors.New(strings.Join(once(wrong), "\n"))
@@ -101,19 +113,20 @@ func (s *Study) fillParts(brokers int) error {
 	return nil
 }
 
-// searches returns the searches of a part, one for each of its cells; a part that is none is alone.
-func (s *Study) searches() (parts []*Study) {
+// split makes a search with factors a study of parts: one search for each of its cells.
+func (s *Study) split() {
 	if s.Find == nil || len(s.Factors) == 0 {
-		return []*Study{s}
+		return
 	}
+	var parts []*Study
 	for i, c := range s.Cells() {
 		one := *s
-		one.Name, one.Of, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, nil, false
+		one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
 		one.About = strings.TrimSpace(s.About + " (" + c.String() + ")")
 		one.Loads = []Load{s.at(c, s.Loads[0])}
 		parts = append(parts, &one)
 	}
-	return parts
+	*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
 }
 
 // AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // partsDir holds the folders of the parts of a study.
@@ -43,7 +44,7 @@ func (f *Folder) Part(name string) (*Folder, error) {
 		}
 		names = append(names, p.Study.Name)
 	}
-	return nil, fmt.Errorf("study %s: it has no finished part %q; it has %q", f.ID, name, names)
+	return nil, fmt.Errorf("study %s: no part %q was begun; there is %q", f.ID, name, names)
 }
 
 // Begin opens the folder of a part, or makes it. A part that needs a peak takes the least that the parts before it have
@@ -58,47 +59,45 @@ func (f *Folder) Begin(part *Study) (*Folder, error) {
 		return p, p.open()
 	}
 	if part.needsPeak() {
-		peak, err := f.leastPeak()
+		peak, none, err := f.leastPeak()
 		if err == nil {
 			p.Study, err = part.AtPeak(peak)
 		}
 		if err != nil {
 			return nil, err
 		}
+		if len(none) > 0 {
+			p.Study.About += fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
+		}
 	}
 	return p, p.create()
 }
 
-// leastPeak returns the least of the rates that were found so far, in records a second.
-func (f *Folder) leastPeak() (least float64, err error) {
+// leastPeak returns the least of the rates that were found so far, in records a second, and the searches that found none.
+func (f *Folder) leastPeak() (least float64, none []string, err error) {
 	parts, err := f.begun()
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	var peaks []float64
 	for _, p := range parts {
 		if p.Study.Find == nil {
 			continue
 		}
 		d, err := p.Find()
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		peaks = append(peaks, d.Peak.RecordsPerSecond)
+		switch peak := d.Peak.RecordsPerSecond; {
+		case peak == 0:
+			none = append(none, p.Study.Name)
+		case least == 0 || peak < least:
+			least = peak
+		}
 	}
-	if least = leastAbove0(peaks); least == 0 {
-		return 0, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
+	if least == 0 {
+		return 0, nil, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
 	}
-	return least, nil
-}
-
-// leastAbove0 returns the least of the rates that were found. A search that has found none has 0.
-func leastAbove0(peaks []float64) float64 {
-	found := slices.DeleteFunc(slices.Clone(peaks), func(p float64) bool { return p == 0 })
-	if len(found) == 0 {
-		return 0
-	}
-	return slices.Min(found)
+	return least, none, nil
 }
 
 // leaves returns the folders in which something may have to be put back: the begun parts, or the folder itself.

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -55,13 +56,13 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	}
 }
 
-func TestAPartTakesTheLeastPeakOfThoseBeforeIt(t *testing.T) {
+func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	s := readWhole(t)
 	if err := s.Fill(0); err != nil {
 		t.Fatal(err)
 	}
 	half := s.Parts[2]
-	at, err := half.AtPeak(leastAbove0([]float64{0, 90_001, 3_000.5}))
+	at, err := half.AtPeak(3_000.5)
 	if err != nil || at.Loads[0].String() != "produce --rate 1500" {
 		t.Errorf("%v, %v", at.Loads, err)
 	}
@@ -129,6 +130,11 @@ func TestWhatIsWrongInPartsIsFound(t *testing.T) {
 		"find: {trail: 3s}\nload: {command: produce}":            "did you mean trial",
 		"find: {}\nload: {command: produce}\nask: [{best: partitions}]\nfactors: {partitions: [1]}":                         "no questions",
 		"find: {}\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}":                                         "lists of values",
+		"find: {precision: 0}\nload: {command: produce}":                                                                    "s.yaml:1:7: find: precision 0",
+		"find: {precision: .nan}\nload: {command: produce}":                                                                 "precision NaN",
+		"find: {trial: 1ms}\nload: {command: produce}":                                                                      "trial 1ms",
+		"find: {curve: [-1]}\nload: {command: produce}":                                                                     "curve -1",
+		"find: {}\nload: {command: produce}\nfactors: {broker.num.io.threads: [8]}":                                         "s.yaml:3:34: find: broker.num.io.threads: a search changes no broker",
 		"find: {slo: p99}\nload: {command: produce}":                                                                        "write a latency and its limit",
 		"parts:\n  - {name: a, load: {command: produce}}\nload: {command: produce}":                                         "leave them out beside parts",
 		"parts:\n  - {name: a, load: {command: produce}}\n  - {name: a, load: {command: produce}}":                          "two have the name a",
@@ -150,7 +156,7 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	}
 	d := &WholeDocument{Study: s, Systems: s.Systems()}
 	for i, p := range s.Parts[:2] {
-		d.stand(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}})
+		d.compare(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}})
 	}
 	if err := d.publish(); err != nil {
 		t.Fatal(err)
@@ -163,5 +169,108 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	rows, err := publishedRows("systems.csv")
 	if err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+func TestASearchWithFactorsThatIsNoPartHasParts(t *testing.T) {
+	s, err := Parse("top.yaml", []byte("about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), anyFlag)
+	if err == nil {
+		err = s.Fill(0)
+	}
+	if err != nil || len(s.Parts) != 2 || s.Find != nil || s.Parts[1].Name != "top-2" || s.Parts[1].About != "Where? (acks=all linger=0)" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Names of searches are made when the values are filled in, and those of a copied folder may be anything.
+func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
+	s, err := Parse("s.yaml", []byte("parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {acks: [1, all]}}\n  - {name: a-1, load: {command: produce}}"), anyFlag)
+	if err == nil {
+		err = s.Fill(0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "two have the name a-1") {
+		t.Errorf("a part with the name of a search: %v", err)
+	}
+	s.Parts = s.Parts[:1]
+	dir := t.TempDir()
+	s.Parts[0].Name = "../../outside"
+	if _, err := Create(dir, s, "copied"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, "copied"); err == nil || !strings.Contains(err.Error(), `name "../../outside"`) {
+		t.Errorf("a path as a name: %v", err)
+	}
+}
+
+func TestSetIsOfThePartThatItNames(t *testing.T) {
+	s, err := Parse("s.yaml", []byte("given: {replicas: how many}\nparts:\n  - {name: peak, load: {command: produce, partitions: $replicas}}\n  - {name: a, load: {command: produce, rate: $peak}}\n  - {name: a.b, load: {command: consume}}\n  - {name: acks, load: {command: produce}}"), anyFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.NeedsBrokers() {
+		t.Error("$replicas is given")
+	}
+	for name, value := range map[string]string{"peak": "500", "a.b.topic": "t", "acks": "1", "a.linger": "5ms", "replicas": "2"} {
+		s.Set(name, []string{value})
+	}
+	if err := s.Fill(0); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"produce --partitions 2 --acks 1", "produce --rate 500 --acks 1 --linger 5ms", "consume --topic t --acks 1", "produce --acks 1"}
+	for i, part := range s.Parts {
+		if got := part.Loads[0]; len(got.Flags) != strings.Count(want[i], "--") {
+			t.Errorf("part %s: %s, want %s in any order", part.Name, got, want[i])
+		}
+	}
+}
+
+// deleter notes where topics are deleted.
+type deleter struct {
+	scribe
+
+	at []string
+}
+
+func (d *deleter) DeleteTopic(_ context.Context, l Load, _ string) error {
+	d.at = append(d.at, l.url())
+	return nil
+}
+
+func TestATopicIsDeletedWhereItsCellWasMade(t *testing.T) {
+	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 1, Order: Listed, Factors: []Factor{{Name: "url", Values: []string{"amqp://a", "kafka://b", "kafka://c"}}}}
+	f, err := Create(t.TempDir(), s, "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := new(deleter)
+	if err := Execute(t.Context(), f, d, func(Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.Factors[0].Values, d.at); diff != "" {
+		t.Errorf("deleted at (-want +got):\n%s", diff)
+	}
+}
+
+func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
+	s, err := Parse("s.yaml", []byte("parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {url: [kafka://a, pulsar://b, pulsar://c], acks: [1, all]}}"), anyFlag)
+	if err == nil {
+		err = s.Fill(0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &WholeDocument{Study: s, Systems: s.Systems()}
+	for i, p := range s.Parts {
+		d.compare(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Over: i > 0, Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}})
+	}
+	want := []Standing{
+		{Part: "a", System: "Kafka", At: "acks=1", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 7}},
+		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
+	}
+	if diff := cmp.Diff(want, d.Standings); diff != "" {
+		t.Errorf("standings (-want +got):\n%s", diff)
 	}
 }

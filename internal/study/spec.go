@@ -10,7 +10,8 @@ import (
 // Study is a plan of many runs: the loads, the factors that vary between runs, and the questions.
 type Study struct {
 	Name      string        `json:"name"`
-	Of        string        `json:"of,omitempty"`        // the part that this is one search of; "": none
+	Of        string        `json:"of,omitempty"`        // the part with factors that had this search in it; "": none
+	At        []Flag        `json:"at,omitempty"`        // the values of the factors of that part
 	About     string        `json:"about"`               // the question, in a sentence
 	Found     string        `json:"found,omitempty"`     // what a published account found
 	Published []string      `json:"published,omitempty"` // its figures: ACCOUNT/CASE

@@ -47,11 +47,16 @@ func (s *Study) Systems() (systems []plan.System) {
 
 // systemOf returns the system that a load goes to.
 func systemOf(l Load) plan.System {
-	var p plan.Plan
+	p := plan.Plan{URL: l.url()}
+	return p.System()
+}
+
+// url returns the address of a load's system; "": that of Kafka's brokers is elsewhere.
+func (l Load) url() (url string) {
 	for _, f := range l.Flags {
 		if f.Name == "url" {
-			p.URL = f.Value
+			url = f.Value
 		}
 	}
-	return p.System()
+	return url
 }

@@ -22,21 +22,22 @@ type WholeDocument struct {
 	Standings []Standing    `json:"side_by_side,omitempty"` // what each part found of each system
 }
 
-// PartDoc is what a part says: the one or the other.
+// PartDoc is what a part says: Find of a search, Study of another part.
 type PartDoc struct {
 	Name  string        `json:"name"`
 	Study *Document     `json:"study,omitempty"`
 	Find  *FindDocument `json:"find,omitempty"`
 }
 
-// Standing is what a part found of one system: of a search the peak, of a study the best of its cells.
+// Standing is what a part found of one system: the highest peak of its searches, or the best of its cells.
 type Standing struct {
 	Part      string         `json:"part"`
 	System    plan.System    `json:"system"`
-	At        string         `json:"at,omitempty"`        // the other values of the cell
+	At        string         `json:"at,omitempty"`        // the other values of the cell, if the system has several
 	By        Metric         `json:"by,omitempty"`        // what made it the best; "": the part asks nothing, and is about faults
 	Peak      *PeakRate      `json:"peak,omitempty"`      // of a search
-	Cell      *CellFigures   `json:"cell,omitempty"`      // of a study
+	Over      bool           `json:"over"`                // false: a search that was cut off, or runs are missing
+	Cell      *CellFigures   `json:"cell,omitempty"`      // of another part
 	Published []SystemFigure `json:"published,omitempty"` // by the accounts that the part names
 }
 
@@ -61,7 +62,7 @@ func (f *Folder) Whole() (*WholeDocument, error) {
 			return nil, fmt.Errorf("part %s: %w", p.Study.Name, err)
 		}
 		d.Parts = append(d.Parts, one)
-		d.stand(&one)
+		d.compare(&one)
 	}
 	slices.SortStableFunc(d.Standings, func(a, b Standing) int {
 		order := func(s Standing) int { return slices.Index(d.Systems, s.System) }
@@ -119,36 +120,68 @@ func (d *WholeDocument) published(part string) []string {
 
 // Embedded reports whether a part was made on a broker inside kt.
 func (d *WholeDocument) Embedded() bool {
-	return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.Study != nil && p.Study.Embedded() })
+	return slices.ContainsFunc(d.Parts, func(p PartDoc) bool {
+		return p.Study != nil && p.Study.Embedded() || p.Find != nil && p.Find.embedded
+	})
 }
 
-// stand adds what a part found of each system, if several are compared.
-func (d *WholeDocument) stand(p *PartDoc) {
+// compare adds what a part found of each system, if several are compared.
+func (d *WholeDocument) compare(p *PartDoc) {
 	switch {
 	case len(d.Systems) == 0:
 	case p.Find != nil:
-		s := p.Find.Study
-		d.Standings = append(d.Standings, Standing{Part: cmp.Or(s.Of, s.Name), System: s.Systems()[0], By: Throughput, Peak: &p.Find.Peak})
+		d.compareFind(p.Find)
 	default:
 		for _, system := range d.Systems {
-			if s, ok := p.Study.standing(system); ok {
+			if s, ok := p.Study.bestOf(system); ok {
 				d.Standings = append(d.Standings, s)
 			}
 		}
 	}
 }
 
-// standing returns the best cell of a system, by the first question of the study.
-func (d *Document) standing(system plan.System) (Standing, bool) {
-	s, by := Standing{Part: d.Study.Name, System: system}, Throughput
+// compareFind adds the peak of a search. Of several searches of one part and system the highest stands.
+func (d *WholeDocument) compareFind(f *FindDocument) {
+	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: Throughput, Peak: &f.Peak, Over: f.Over}
+	i := slices.IndexFunc(d.Standings, func(o Standing) bool { return o.Part == s.Part && o.System == s.System })
+	if several := d.searchesOf(s.Part, s.System); len(several) > 1 {
+		s.At = besides(f.Study.At, urlsOf(several) == 1)
+	}
+	switch {
+	case i < 0:
+		d.Standings = append(d.Standings, s)
+	case d.Standings[i].Peak.RecordsPerSecond < f.Peak.RecordsPerSecond:
+		d.Standings[i] = s
+	}
+}
+
+// searchesOf returns the loads of the searches of a part on a system.
+func (d *WholeDocument) searchesOf(part string, system plan.System) (loads []Load) {
+	for _, s := range d.Study.Parts {
+		if cmp.Or(s.Of, s.Name) == part && s.Find != nil && systemOf(s.Loads[0]) == system {
+			loads = append(loads, s.Loads[0])
+		}
+	}
+	return loads
+}
+
+// bestOf returns the best cell of a system, by the first question of the study.
+func (d *Document) bestOf(system plan.System) (Standing, bool) {
+	s, by := Standing{Part: d.Study.Name, System: system, Over: d.Runs == d.Wanted}, Throughput
 	if len(d.Study.Ask) > 0 {
 		s.By = d.Study.Ask[0].By
 		by = s.By
 	}
 	var best *CellDoc
+	var loads []Load
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		if c.LeftOut != "" || c.Of(by).N == 0 || d.systemOf(c) != system {
+		load := d.Study.at(c.cell, d.Study.Loads[0])
+		if systemOf(load) != system {
+			continue
+		}
+		loads = append(loads, load)
+		if c.LeftOut != "" || c.Of(by).N == 0 {
 			continue
 		}
 		if best == nil || (c.Of(by).Median > best.Of(by).Median) == by.HigherIsBetter() {
@@ -159,21 +192,28 @@ func (d *Document) standing(system plan.System) (Standing, bool) {
 		return s, false
 	}
 	s.Cell = &best.CellFigures
-	for _, f := range best.cell.At {
-		if _, flag := d.Study.target(f.Name); flag != "url" && f.Value != Default && len(d.ofSystem(system)) > 1 {
-			s.At += " " + f.Name + "=" + f.Value
-		}
+	if len(loads) > 1 {
+		s.At = besides(best.cell.At, urlsOf(loads) == 1)
 	}
-	s.At = strings.TrimSpace(s.At)
 	return s, true
 }
 
-// ofSystem returns the cells of a system.
-func (d *Document) ofSystem(system plan.System) []CellDoc {
-	return slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return d.systemOf(&c) != system })
+// besides writes the values of a cell that are set, without that of the url if it goes without saying.
+func besides(at []Flag, oneURL bool) string {
+	var set []string
+	for _, f := range at {
+		if isURL := f.Name == "url" || strings.HasSuffix(f.Name, ".url"); f.Value != Default && !(isURL && oneURL) {
+			set = append(set, f.Name+"="+f.Value)
+		}
+	}
+	return strings.Join(set, " ")
 }
 
-// systemOf returns the system that a cell was made on.
-func (d *Document) systemOf(c *CellDoc) plan.System {
-	return systemOf(d.Study.at(c.cell, d.Study.Loads[0]))
+// urlsOf returns how many addresses some loads go to.
+func urlsOf(loads []Load) int {
+	urls := make(map[string]bool)
+	for _, l := range loads {
+		urls[l.url()] = true
+	}
+	return len(urls)
 }

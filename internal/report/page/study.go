@@ -179,7 +179,7 @@ func figuresOf(f *study.CellFigures) []string {
 func faultTable(d *study.Document) Table {
 	t := Table{
 		ID: "fault-table", Caption: "What the runs saw of faults: medians, and the range",
-		Heads: append(loadHeads(d), numbers("failed", "lost", "no acks for", "rate back after", "in sync after")...),
+		Heads: append(loadHeads(d), numbers("failed", "lost", "not checked", "no acks for", "rate back after", "in sync after")...),
 	}
 	if !d.Faulty() {
 		return t
@@ -190,7 +190,7 @@ func faultTable(d *study.Document) Table {
 		if len(c.Runs) > 0 {
 			of := func(s study.Spread, write func(float64) string) string { return report.OverRuns(s, f, "–", write) }
 			t.Rows = append(t.Rows, cells(append(loadCells(d, c, f),
-				of(f.Failed, count), of(f.Lost, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
+				of(f.Failed, count), of(f.Lost, count), of(f.Unchecked, count), of(f.Gap, span), of(f.Recovered, span), of(f.InSync, span))...))
 		}
 	})
 	return t
