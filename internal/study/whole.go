@@ -202,9 +202,11 @@ func (d *Document) bestOf(system plan.System) (Standing, bool) {
 func besides(at []Flag, oneURL bool) string {
 	var set []string
 	for _, f := range at {
-		if isURL := f.Name == "url" || strings.HasSuffix(f.Name, ".url"); f.Value != Default && !(isURL && oneURL) {
-			set = append(set, f.Name+"="+f.Value)
+		isURL := f.Name == "url" || strings.HasSuffix(f.Name, ".url")
+		if f.Value == Default || isURL && oneURL {
+			continue
 		}
+		set = append(set, f.Name+"="+f.Value)
 	}
 	return strings.Join(set, " ")
 }
