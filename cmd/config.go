@@ -151,8 +151,9 @@ told too. Exit code 2: there is a mistake.`,
 func (e *Env) checkClients(r *config.Run) error {
 	secure, _, bad := security.Parse(ofURL(&r.Plan, r.Security.Given()), e.Getenv)
 	_, err := (&load{Run: r}).chooseSystem(secure)
+	_, badTLS := checkTLS(&r.Plan, r.Security.Given())
 	limits := limit.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
-	return errors.Join(err, bad, limits)
+	return errors.Join(err, bad, badTLS, limits)
 }
 
 func newConfigClusters(env *Env) *cobra.Command {

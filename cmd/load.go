@@ -54,7 +54,8 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	}
 	secure, more, bad := env.secure(ofURL(&l.Plan, given))
 	warnings, err := l.chooseSystem(secure)
-	err = errors.Join(err, bad)
+	unencrypted, badTLS := checkTLS(&l.Plan, given)
+	warnings, err = append(warnings, unencrypted...), errors.Join(err, bad, badTLS)
 	if l.Plan.Embedded() && secure.Protocol() != plaintext {
 		more = append(more, "the broker inside kt has no security: the security properties have no effect")
 	}

@@ -211,12 +211,12 @@ func (o *output) result(res result.Result, opts report.Options) error {
 	return errors.Join(err, format(o.format)(o.env.Stdout, res, opts))
 }
 
-// check returns the command that looks for the records of the run's ledger; "": there is none, or the broker inside kt had the
-// records.
+// check returns the command that looks for the records of the run's ledger; "": there is none, the broker inside kt had the
+// records, or they were taken from a queue.
 func (o *output) check() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ledger == "" || o.load.Plan.Embedded() {
+	if p := &o.load.Plan; o.ledger == "" || p.Embedded() || p.URL != "" && p.Reads() {
 		return ""
 	}
 	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)

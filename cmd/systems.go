@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -29,18 +32,40 @@ func (l *load) chooseSystem(secure security.Settings) (warnings []string, err er
 	return warnings, err
 }
 
+// checkTLS returns what properties say of TLS that a URL does not.
+func checkTLS(p *plan.Plan, given map[string]plan.Given) (warnings []string, err error) {
+	if p.URL == "" || p.Encrypts() {
+		return nil, nil
+	}
+	plain, secure := "amqp://", "amqps://"
+	if p.System() == plan.Pulsar {
+		plain, secure = "pulsar://", "pulsar+ssl://"
+	}
+	if g := given["security.protocol"]; slices.Contains([]string{"SSL", "SASL_SSL"}, strings.ToUpper(strings.TrimSpace(g.Value))) {
+		return nil, fmt.Errorf("security.protocol=%s (from %s): %s in --url connects without TLS: write %s", g.Value, g.Source, plain, secure)
+	}
+	for name := range given {
+		if strings.HasPrefix(name, "ssl.") {
+			return []string{"the ssl. properties have no effect with " + plain + ": " + secure + " connects by TLS"}, nil
+		}
+	}
+	return nil, nil
+}
+
 // ofURL returns the security properties of a load on a system that a URL names: the URL says whether there is TLS.
 func ofURL(p *plan.Plan, given map[string]plan.Given) map[string]plan.Given {
 	if p.URL == "" {
 		return given
 	}
 	given = maps.Clone(given)
-	if p.Encrypts() {
-		if given == nil {
-			given = make(map[string]plan.Given)
-		}
-		given["security.protocol"] = plan.Given{Value: "SSL", Source: "--url"}
+	if !p.Encrypts() {
+		maps.DeleteFunc(given, func(name string, _ plan.Given) bool { return strings.HasPrefix(name, "ssl.") }) // checkTLS says so
+		return given
 	}
+	if given == nil {
+		given = make(map[string]plan.Given)
+	}
+	given["security.protocol"] = plan.Given{Value: "SSL", Source: "--url"}
 	return given
 }
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,24 @@ import (
 	"github.com/kt-bench/kt/internal/pulsar"
 	"github.com/kt-bench/kt/internal/queue"
 )
+
+func TestTLSIsWhatTheURLSays(t *testing.T) {
+	for _, tc := range []struct{ url, property, warning, err string }{
+		{"amqp://h", "security.protocol=SSL", "", "security.protocol=SSL (from f): amqp:// in --url connects without TLS: write amqps://"},
+		{"pulsar://h", "security.protocol=sasl_ssl", "", "write pulsar+ssl://"},
+		{"amqp://h", "security.protocol=PLAINTEXT", "", ""},
+		{"amqp://h", "ssl.truststore.location=ca.pem", "have no effect with amqp://", ""},
+		{"amqps://h", "ssl.truststore.location=ca.pem", "", ""},
+		{"amqps://h", "security.protocol=SSL", "", ""},
+		{"", "security.protocol=SSL", "", ""},
+	} {
+		name, value, _ := strings.Cut(tc.property, "=")
+		warnings, err := checkTLS(&plan.Plan{URL: tc.url}, map[string]plan.Given{name: {Value: value, Source: "f"}})
+		if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) || !strings.Contains(strings.Join(warnings, ""), tc.warning) || (tc.warning == "") != (len(warnings) == 0) {
+			t.Errorf("%+v: warnings %q, error %v", tc, warnings, err)
+		}
+	}
+}
 
 // Pulsar's client may find a late message only when its next look is due.
 func TestAMessageOfPulsarMayWaitForTwiceTheTimeout(t *testing.T) {

@@ -181,7 +181,7 @@ func (b *builder) ownFlags() {
 		}
 		b.own(b.producer, "linger", "linger.ms", strconv.FormatInt(d.Milliseconds(), 10))
 	}
-	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime {
+	if _, ok := b.producer.given["linger.ms"]; !ok && b.oneAtATime && (&plan.Plan{URL: f.url}).System() != plan.RabbitMQ { // which gathers nothing
 		b.own(b.producer, "one-at-a-time", "linger.ms", "0")
 	}
 	codec, level, hasLevel := strings.Cut(f.compression, ":")

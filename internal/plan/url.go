@@ -134,6 +134,9 @@ func (p *Plan) validateURL() []error {
 	if p.Read.Include != "" {
 		bad("--include: %s has no pattern of topics here: name one with --topic", system)
 	}
+	if p.Read.Groups > 1 && system == RabbitMQ {
+		bad("--groups %d: a queue gives each message to one consumer, so there are no groups; leave it out", p.Read.Groups)
+	}
 	if p.Load.Transaction > 0 {
 		bad("--transaction-duration-ms: kt makes no transactions with %s", system)
 	}

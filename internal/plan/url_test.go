@@ -56,10 +56,11 @@ func TestAPlanOfAnotherSystemHasNothingThatOnlyKafkaHas(t *testing.T) {
 	p := Plan{
 		Command: Produce, Engine: Wire, URL: "amqp://localhost:5672", Bootstrap: []string{"kafka:9092"}, Topic: Topic{Name: "t"}, Producers: 1,
 		Load:    Load{Rate: Unlimited, Arrivals: Uniform, Records: 1, Transaction: 1},
+		Read:    Read{Groups: 2},
 		Payload: Payload{Kind: Letters, Size: FixedSize(100), Keys: NoKeys, Headers: []Header{{Key: "a", Value: "b"}}},
 	}
 	err := p.Validate()
-	for _, flag := range []string{"--bootstrap-server", "--engine wire", "--transaction-duration-ms", "--header"} {
+	for _, flag := range []string{"--bootstrap-server", "--engine wire", "--transaction-duration-ms", "--header", "--groups 2"} {
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s is not refused: %v", flag, err)
 		}

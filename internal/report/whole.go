@@ -96,9 +96,11 @@ func WholeMarkdown(w io.Writer, d *study.WholeDocument, o Options) error {
 			break
 		}
 		if p := &d.Parts[i]; p.Find != nil {
-			err = FindMarkdown(w, p.Find, o)
+			_, err = fmt.Fprintf(w, "\n# %s: %s\n\n", cell(p.Name), cell(p.Find.Study.About))
+			err = cmp.Or(err, FindMarkdown(w, p.Find, o))
 		} else {
-			err = StudyMarkdown(w, p.Study, o)
+			_, err = io.WriteString(w, "\n")
+			err = cmp.Or(err, StudyMarkdown(w, p.Study, o))
 		}
 	}
 	return err

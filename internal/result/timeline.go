@@ -114,13 +114,17 @@ func (t *timeline) look() {
 	}
 }
 
-// explain returns a clause on the event that may have caused a stall: of a broker, or the user's
-// command, in it or up to a second before. "" if there is none.
+// explain returns a clause on the event that may have caused a stall: of a broker, in it or up to a second before, or the
+// user's command at its beginning. "" if there is none.
 func (t *timeline) explain(from, to time.Duration) string {
 	events := inOrder(t.events)
-	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.Exec} {
+	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.AlarmOn, stats.Exec} {
 		for _, e := range events {
-			if e.Kind != kind || e.At < from-time.Second || e.At > to {
+			last := to
+			if kind == stats.Exec { // a later one may have ended it
+				last = min(to, from+time.Second)
+			}
+			if e.Kind != kind || e.At < from-time.Second || e.At > last {
 				continue
 			}
 			what := e.Text

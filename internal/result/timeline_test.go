@@ -287,6 +287,8 @@ func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 		{"a broker is gone", []stats.Event{at(10.1, stats.Exec), at(10.3, stats.FirstError), broker}, ": at 12.9s broker 2 does not answer"},
 		{"leaders moved, just before", []stats.Event{moved(9.1, 1, 2)}, ": at 9.10s leader_moved"},
 		{"the user's command", []stats.Event{at(10, stats.Exec)}, ": at 10.0s the user's command"},
+		{"an alarm, that the user's command has ended", []stats.Event{at(10.1, stats.AlarmOn), at(13.9, stats.Exec)}, ": at 10.1s alarm_on"},
+		{"the user's command at the end", []stats.Event{at(13.9, stats.Exec)}, "; senders waited"},
 		{"long before", []stats.Event{at(8.9, stats.BrokerGone)}, "; senders waited"},
 		{"and after", []stats.Event{at(14.1, stats.BrokerGone)}, "; senders waited"},
 	} {

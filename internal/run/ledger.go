@@ -142,17 +142,24 @@ func (m *maker) writeLedger() error {
 	if err != nil {
 		return fmt.Errorf("ledger %s: %w", path, input.Cause(err))
 	}
-	flag, at := "--bootstrap-server", m.Plan.Servers()
+	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: "ledger " + path + m.check(path)})
+	return nil
+}
+
+// check returns how the ledger of a run is used; "": its records were taken from the queues.
+func (m *maker) check(path string) string {
+	at := m.Plan.Servers()
 	switch {
+	case m.Plan.URL != "" && m.Plan.Reads():
+		return ""
 	case m.Plan.URL != "":
-		flag = "--url"
+		return fmt.Sprintf("; check the queues with: kt consume --topic %s --verify %s, and the --url and --command-config of this run", m.Plan.Topic.Name, path)
 	case len(at) == 0:
 		for _, b := range m.header.Environment.Cluster.Brokers {
 			at = append(at, b.Addr)
 		}
 	}
-	m.Notify(Notice{Kind: LedgerWritten, Path: path, Text: fmt.Sprintf("ledger %s; check the topic with: kt consume --verify %s %s %s", path, path, flag, strings.Join(at, ","))})
-	return nil
+	return fmt.Sprintf("; check the topic with: kt consume --verify %s --bootstrap-server %s", path, strings.Join(at, ","))
 }
 
 // ledgerPath returns where the ledger goes: where the request says, else beside the run file;

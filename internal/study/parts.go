@@ -106,8 +106,12 @@ func (s *Study) fillParts(brokers int) error {
 		}
 		parts = append(parts, part.All()...)
 	}
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(once(wrong), "\n"))
+	var errs []error
+	for _, text := range once(wrong) {
+		errs = append(errs, errors.New(text))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	s.Parts = parts
 	return nil

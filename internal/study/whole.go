@@ -144,9 +144,7 @@ func (d *WholeDocument) compare(p *PartDoc) {
 func (d *WholeDocument) compareFind(f *FindDocument) {
 	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: Throughput, Peak: &f.Peak, Over: f.Over}
 	i := slices.IndexFunc(d.Standings, func(o Standing) bool { return o.Part == s.Part && o.System == s.System })
-	if several := d.searchesOf(s.Part, s.System); len(several) > 1 {
-		s.At = besides(f.Study.At, urlsOf(several) == 1)
-	}
+	s.At = varying(f.Study.At, d.searchesOf(s.Part, s.System))
 	switch {
 	case i < 0:
 		d.Standings = append(d.Standings, s)
@@ -155,14 +153,14 @@ func (d *WholeDocument) compareFind(f *FindDocument) {
 	}
 }
 
-// searchesOf returns the loads of the searches of a part on a system.
-func (d *WholeDocument) searchesOf(part string, system plan.System) (loads []Load) {
+// searchesOf returns the cells of the searches of a part on a system.
+func (d *WholeDocument) searchesOf(part string, system plan.System) (cells [][]Flag) {
 	for _, s := range d.Study.Parts {
 		if cmp.Or(s.Of, s.Name) == part && s.Find != nil && systemOf(s.Loads[0]) == system {
-			loads = append(loads, s.Loads[0])
+			cells = append(cells, s.At)
 		}
 	}
-	return loads
+	return cells
 }
 
 // bestOf returns the best cell of a system, by the first question of the study.
@@ -173,14 +171,13 @@ func (d *Document) bestOf(system plan.System) (Standing, bool) {
 		by = s.By
 	}
 	var best *CellDoc
-	var loads []Load
+	var cells [][]Flag
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		load := d.Study.at(c.cell, d.Study.Loads[0])
-		if systemOf(load) != system {
+		if systemOf(d.Study.at(c.cell, d.Study.Loads[0])) != system {
 			continue
 		}
-		loads = append(loads, load)
+		cells = append(cells, c.cell.At)
 		if c.LeftOut != "" || c.Of(by).N == 0 {
 			continue
 		}
@@ -192,30 +189,18 @@ func (d *Document) bestOf(system plan.System) (Standing, bool) {
 		return s, false
 	}
 	s.Cell = &best.CellFigures
-	if len(loads) > 1 {
-		s.At = besides(best.cell.At, urlsOf(loads) == 1)
-	}
+	s.At = varying(best.cell.At, cells)
 	return s, true
 }
 
-// besides writes the values of a cell that are set, without that of the url if it goes without saying.
-func besides(at []Flag, oneURL bool) string {
+// varying writes the values of a cell that are set, and that are not the same in all of some cells.
+func varying(at []Flag, cells [][]Flag) string {
 	var set []string
-	for _, f := range at {
-		isURL := f.Name == "url" || strings.HasSuffix(f.Name, ".url")
-		if f.Value == Default || isURL && oneURL {
-			continue
+	for i, f := range at {
+		varies := slices.ContainsFunc(cells, func(c []Flag) bool { return c[i].Value != f.Value })
+		if varies && f.Value != Default {
+			set = append(set, f.Name+"="+f.Value)
 		}
-		set = append(set, f.Name+"="+f.Value)
 	}
 	return strings.Join(set, " ")
-}
-
-// urlsOf returns how many addresses some loads go to.
-func urlsOf(loads []Load) int {
-	urls := make(map[string]bool)
-	for _, l := range loads {
-		urls[l.url()] = true
-	}
-	return len(urls)
 }
