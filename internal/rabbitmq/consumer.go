@@ -98,10 +98,10 @@ type reader struct {
 // without gaps, and one acknowledgement is of all messages up to it. All queues end with the first of them.
 type inlet struct {
 	*link
-	ends  chan *amqp.Error
-	feeds sync.WaitGroup // of the inbox
-	inbox chan delivery  // closed: nothing comes any more
-	gone  chan string    // names of queues whose consumers the server has ended
+	ends  chan *amqp.Error // why channels ended
+	feeds sync.WaitGroup   // of the inbox
+	inbox chan delivery    // closed: nothing comes any more
+	gone  chan string      // names of queues whose consumers the server has ended
 
 	last []uint64 // of the reader, by channel: delivery tags that are to be acknowledged
 	acks []byte
@@ -128,15 +128,11 @@ func (r *reader) open(ctx context.Context) error {
 	}
 	n, most := len(r.queues), r.settings.prefetch*len(r.queues)
 	in := &inlet{
-		link: l, ends: l.NotifyClose(make(chan *amqp.Error, 1)), inbox: make(chan delivery, min(most, maxInbox)),
+		link: l, ends: make(chan *amqp.Error, n), inbox: make(chan delivery, min(most, maxInbox)),
 		gone: make(chan string, n), last: make([]uint64, n),
 	}
 	l.pipe.limit(most)
-	for i := range r.queues {
-		if err = in.subscribe(r, i); err != nil {
-			break
-		}
-	}
+	err = in.subscribe(ctx, r)
 	go func() { in.feeds.Wait(); close(in.inbox) }()
 	if err != nil {
 		in.end()
@@ -146,23 +142,40 @@ func (r *reader) open(ctx context.Context) error {
 	return nil
 }
 
-// subscribe begins to read a queue.
-func (in *inlet) subscribe(r *reader, number int) error {
+// subscribe begins to read the queues. Each answer of the server may take dialTimeout. Nothing waits for an answer once messages
+// may come that no prefetch bounds: they may fill the pipe, and the answer would be behind them.
+func (in *inlet) subscribe(ctx context.Context, r *reader) (err error) {
+	late := time.AfterFunc(dialTimeout, func() { _ = in.pipe.Close() })
+	defer late.Stop()
+	unhook := context.AfterFunc(ctx, func() { _ = in.pipe.Close() })
+	defer unhook()
+	channels := make([]*amqp.Channel, len(r.queues))
+	for i := range channels {
+		if channels[i], err = in.Channel(); err == nil && !r.settings.autoAck {
+			err = channels[i].Qos(r.settings.prefetch, 0, false)
+		}
+		if err != nil {
+			return fmt.Errorf("open a channel at %s: %w", in.host, err)
+		}
+		late.Reset(dialTimeout)
+	}
+	for i, ch := range channels {
+		name := r.session.queues[r.queues[i]]
+		messages, err := ch.Consume(name, "", r.settings.autoAck, false, false, r.settings.autoAck, nil)
+		if err != nil {
+			return fmt.Errorf("read queue %s: %w", name, err)
+		}
+		late.Reset(dialTimeout)
+		r.turn(name, false)
+		in.feed(r, i, ch, messages)
+	}
+	return nil
+}
+
+// feed passes the messages of a queue on to the inbox.
+func (in *inlet) feed(r *reader, number int, ch *amqp.Channel, messages <-chan amqp.Delivery) {
 	partition := r.queues[number]
-	name := r.session.queues[partition]
-	ch, err := in.Channel()
-	if err == nil && !r.settings.autoAck {
-		err = ch.Qos(r.settings.prefetch, 0, false)
-	}
-	var messages <-chan amqp.Delivery
-	if err == nil {
-		messages, err = ch.Consume(name, "", r.settings.autoAck, false, false, false, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("read queue %s: %w", name, err)
-	}
-	cancels := ch.NotifyCancel(make(chan string, 1))
-	r.turn(name, false)
+	cancels, ends := ch.NotifyCancel(make(chan string, 1)), ch.NotifyClose(make(chan *amqp.Error, 1))
 	in.feeds.Go(func() {
 		for d := range messages {
 			m := delivery{queue.Message{Queue: int32(partition), Value: d.Body, Redelivered: d.Redelivered}, number, d.DeliveryTag}
@@ -172,11 +185,13 @@ func (in *inlet) subscribe(r *reader, number int) error {
 			in.inbox <- m
 		}
 		if len(cancels) > 0 {
-			in.gone <- name
+			in.gone <- r.session.queues[partition]
+		}
+		if len(ends) > 0 {
+			in.ends <- <-ends
 		}
 		_ = in.pipe.Close() // the server has ended it, or it is closed
 	})
-	return nil
 }
 
 // end closes the connection, and waits for what feeds the inbox.
@@ -266,7 +281,12 @@ func (r *reader) lose(ctx context.Context, in *inlet) {
 		r.failed(ctx, cancelled)
 		r.queueGone(r.shard, name)
 	default:
-		why := reason(<-in.ends)
+		var end *amqp.Error // of the first one, if the client says it
+		select {
+		case end = <-in.ends:
+		default:
+		}
+		why := reason(end)
 		r.failed(ctx, code(why))
 		r.disconnected(r.shard, in.host, why)
 	}

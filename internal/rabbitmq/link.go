@@ -28,6 +28,8 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 		return nil, err
 	}
 	l := &link{pipe: newPipe(conn), host: host}
+	unhook := context.AfterFunc(ctx, func() { _ = l.pipe.Close() })
+	defer unhook()
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
 	l.Connection, err = amqp.Open(l.pipe, amqp.Config{
