@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,12 +71,14 @@ type Arrivals struct {
 	books   []*ledger.Reader // by group; nil: nothing is verified
 	issued  atomic.Int64     // those of the book
 	atEnd   atomic.Bool
-	empty   atomic.Bool // the queues were found empty
+	empty   atomic.Bool // all queues were found empty
 
-	asking sync.WaitGroup
-	mu     sync.Mutex // guards what follows
-	lag    []int64    // as Backlog said last
-	told   []int64    // by queue: the sum of the windows so far
+	tasks sync.WaitGroup
+	mu    sync.Mutex           // guards what follows
+	stops []context.CancelFunc // of the tasks
+	over  bool                 // no task begins any more
+	lag   []int64              // as Backlog said last
+	told  []int64              // by queue: the sum of the windows so far
 }
 
 var _ engine.Source = (*Arrivals)(nil)
@@ -173,48 +177,56 @@ func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
 		waiting, err = a.Backlog(ctx)
 	}
 	ends := a.ends(waiting)
-	if a.Written != nil {
-		for i, n := range a.Written() { // a queue may hold older messages too
-			for at := i; at < len(ends); at += a.Queues {
-				ends[at] = max(ends[at], n)
-			}
-		}
-	}
-	go a.watchEnd(ctx, ends) // until ctx ends
+	a.Go(ctx, func(ctx context.Context) { a.watchEnd(ctx, ends) })
 	return nil
 }
 
+// unknown is the end of a queue whose backlog is not known. It is never reached.
+const unknown = math.MaxInt64
+
 // ends returns how many messages will have been read of each queue when those that wait have been.
 func (a *Arrivals) ends(waiting []int64) []int64 {
+	var written []int64
+	if a.Written != nil {
+		written = a.Written() // a queue may hold older messages too
+	}
 	ends := make([]int64, len(a.counted))
 	for i := range ends {
-		ends[i] = a.counted[i].Load() + max(0, waiting[i])
+		if waiting[i] < 0 {
+			ends[i] = unknown
+			continue
+		}
+		ends[i] = a.counted[i].Load() + waiting[i]
+		if written != nil {
+			ends[i] = max(ends[i], written[i%a.Queues])
+		}
 	}
 	return ends
 }
 
-// reached reports whether so many messages of each queue were read, and returns how many of all.
-func (a *Arrivals) reached(ends []int64) (all bool, read int64) {
-	all = true
+// reached reports whether so many messages of each queue were read.
+func (a *Arrivals) reached(ends []int64) bool {
 	for i := range ends {
-		n := a.counted[i].Load()
-		read, all = read+n, all && n >= ends[i]
+		if a.counted[i].Load() < ends[i] {
+			return false
+		}
 	}
-	return all, read
+	return true
 }
 
 // watchEnd waits until everything was read.
 func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
 	ticker := time.NewTicker(endPoll)
 	defer ticker.Stop()
-	looked, before, issued := time.Now(), int64(-1), int64(-1)
+	looked, issued := time.Now(), int64(-1)
+	var before look
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		all, read := a.reached(ends)
+		all := a.reached(ends)
 		if all && a.Book == nil {
 			a.End()
 			return
@@ -224,31 +236,68 @@ func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
 		}
 		looked = time.Now()
 		n := a.issued.Load()
-		waiting, err := a.Backlog(ctx)
-		empty := err == nil && sum(waiting) == 0
+		now, err := a.look(ctx)
 		switch {
-		case empty && before == read: // messages on their way would have come meanwhile
+		case err != nil:
+		case now.allEmpty(before): // messages on their way would have come meanwhile
 			a.empty.Store(true)
 			a.End()
 			return
-		case err == nil && all && issued == n && (!empty || before >= 0): // others write to the queues
+		case all && issued == n && (!now.nothing() || before.nothing()): // others write to the queues
 			a.End()
 			return
-		case err == nil && all:
-			ends, issued = a.ends(waiting), n
+		case all:
+			ends, issued = a.ends(now.waiting), n
+		default:
+			a.learn(ends, now.waiting)
 		}
-		before = -1
-		if empty {
-			before = read
+		before = now
+	}
+}
+
+// learn sets the ends of queues whose backlog was not known.
+func (a *Arrivals) learn(ends, waiting []int64) {
+	for i, end := range a.ends(waiting) {
+		if ends[i] == unknown {
+			ends[i] = end
 		}
 	}
 }
 
-func sum(counts []int64) (n int64) {
-	for _, c := range counts {
-		n += max(0, c)
+// look is what waits in the queues, and how many messages of each were read before that was asked.
+type look struct{ waiting, read []int64 }
+
+// look looks at the queues. The look is empty if the system does not answer.
+func (a *Arrivals) look(ctx context.Context) (l look, err error) {
+	read := make([]int64, len(a.counted))
+	for i := range read {
+		read[i] = a.counted[i].Load()
 	}
-	return n
+	waiting, err := a.Backlog(ctx)
+	if err != nil {
+		return look{}, err
+	}
+	return look{waiting, read}, nil
+}
+
+// nothing reports whether nothing waits in any queue.
+func (l look) nothing() bool {
+	return l.waiting != nil && !slices.ContainsFunc(l.waiting, func(n int64) bool { return n != 0 })
+}
+
+// empty reports whether a queue is empty: nothing waits in it, as at the look before, and nothing was read between the two.
+func (l look) empty(at int, before look) bool {
+	return l.waiting != nil && before.waiting != nil && l.waiting[at] == 0 && before.waiting[at] == 0 && l.read[at] == before.read[at]
+}
+
+// allEmpty reports whether all queues are empty.
+func (l look) allEmpty(before look) bool {
+	for at := range l.waiting {
+		if !l.empty(at, before) {
+			return false
+		}
+	}
+	return l.waiting != nil
 }
 
 // End ends reading: a driver that knows the ends of its queues by itself has found that everything was read.
@@ -260,34 +309,64 @@ func (a *Arrivals) AtEndOffsets() bool { return a.atEnd.Load() }
 // Elsewhere returns 0: what other processes read is known only as a smaller backlog.
 func (a *Arrivals) Elsewhere() int64 { return 0 }
 
-// Readers returns what was read. A message that was acknowledged and did not come is lost only if the queues were
+// Readers returns what was read. A message that was acknowledged and did not come is lost only if its queue was
 // found empty. Else it is unchecked, and the error says why.
 func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
+	var before, now look
 	var err error
-	if !a.empty.Load() {
-		var waiting []int64
-		if waiting, err = a.Backlog(ctx); err == nil && sum(waiting) > 0 {
-			err = errors.New("messages wait in the queues still, as while others write to them")
-		}
+	found := a.empty.Load()
+	if !found {
+		before, now, err = a.lookTwice(ctx)
 	}
 	for group, r := range a.books {
 		for q := range int32(a.Queues) {
-			next := a.counted[group*a.Queues+int(q)].Load()
+			at := group*a.Queues + int(q)
+			next := a.counted[at].Load()
 			r.ReadTo(q, next, next)
-			if err != nil {
+			if !found && !now.empty(at, before) {
 				r.Unfinished(q)
 			}
 		}
 	}
-	if err != nil && a.Book.Verify(a.books...).Unchecked == 0 { // all came
+	if found || now.allEmpty(before) || a.Book.Verify(a.books...).Unchecked == 0 { // all came
 		return a.books, nil
+	}
+	if err == nil {
+		err = now.left()
 	}
 	return a.books, err
 }
 
+// lookTwice looks at the queues, and again a little later. Messages that were not acknowledged come back to a queue only when
+// the system has seen that the connection of their consumer is gone.
+func (a *Arrivals) lookTwice(ctx context.Context) (before, now look, err error) {
+	if before, err = a.look(ctx); err != nil {
+		return look{}, look{}, err
+	}
+	select {
+	case <-ctx.Done():
+		return look{}, look{}, ctx.Err()
+	case <-time.After(emptyEvery):
+	}
+	now, err = a.look(ctx)
+	return before, now, err
+}
+
+// left says why queues were not found empty.
+func (l look) left() error {
+	var errs []error
+	if slices.ContainsFunc(l.waiting, func(n int64) bool { return n < 0 }) {
+		errs = append(errs, errors.New("the system does not say how many messages of some queues wait"))
+	}
+	if len(errs) == 0 || slices.ContainsFunc(l.waiting, func(n int64) bool { return n > 0 }) {
+		errs = append(errs, errors.New("messages wait in the queues still, as while others write to them"))
+	}
+	return errors.Join(errs...)
+}
+
 // Start begins to ask for the backlog.
 func (a *Arrivals) Start(ctx context.Context, _ func() time.Duration) {
-	a.asking.Go(func() {
+	a.Go(ctx, func(ctx context.Context) {
 		Every(ctx, lagEvery, func() {
 			if waiting, err := a.Backlog(ctx); err == nil {
 				a.mu.Lock()
@@ -298,8 +377,28 @@ func (a *Arrivals) Start(ctx context.Context, _ func() time.Duration) {
 	})
 }
 
-// Wait returns when nothing is asked any more.
-func (a *Arrivals) Wait() { a.asking.Wait() }
+// Go begins a task, which has to end with its context. That ends with ctx, and when Wait is called.
+func (a *Arrivals) Go(ctx context.Context, task func(context.Context)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	a.stops = append(a.stops, stop)
+	a.tasks.Go(func() { task(ctx) })
+}
+
+// Wait ends all tasks, and returns when nothing is asked any more.
+func (a *Arrivals) Wait() {
+	a.mu.Lock()
+	a.over = true
+	for _, stop := range a.stops {
+		stop()
+	}
+	a.mu.Unlock()
+	a.tasks.Wait()
+}
 
 // Take returns the change of the consumer lag since the last call.
 func (a *Arrivals) Take() stats.Window {
