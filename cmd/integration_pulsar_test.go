@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/study"
 )
 
 // pulsarServer is a real Pulsar that lives as long as its test.
@@ -126,6 +127,20 @@ func TestLoadsOnPulsar(t *testing.T) {
 			t.Errorf("exit code %d, %+v, %v, verdict %+v", code, doc.Records, doc.Errors, v)
 		}
 		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, "faults") {
+			t.Errorf("the topic is left: %s", topics)
+		}
+	})
+
+	t.Run("the topic of a study is deleted", func(t *testing.T) {
+		const topic = "kt-study-it-1"
+		p.kt(t, "produce", "--topic", topic, "--partitions", "2", "--num-records", "10")
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}}
+		for range 2 {
+			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, topic) {
 			t.Errorf("the topic is left: %s", topics)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/study"
 )
 
 // rabbit is a real RabbitMQ that lives as long as its test.
@@ -219,6 +220,32 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		})
 		if !told || hasEvent(doc, stats.BrokerGone) || doc.Fetch == nil || doc.Fetch.Errors["CONSUMER_CANCELLED"] != 1 || doc.Fetch.Errors["NOT_FOUND"] == 0 {
 			t.Errorf("events %+v, %+v", doc.Events, doc.Fetch)
+		}
+	})
+
+	t.Run("the topic of a study is deleted, whole or in part", func(t *testing.T) {
+		const topic = "kt-study-it-1"
+		r.kt(t, "produce", "--topic", topic, "--partitions", "3", "--num-records", "10").wait()
+		r.remove(topic+"-2", true) // as by a deletion that was cut off
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
+		for range 2 {
+			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exchange := r.ask(func(ch *amqp.Channel) error {
+			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)
+		})
+		if queues, _ := r.messages(topic); queues > 0 || exchange == nil {
+			t.Errorf("%d queues are left; the exchange: %v", queues, exchange)
+		}
+	})
+
+	t.Run("without acknowledgements a reader of several queues gets a backlog of any size", func(t *testing.T) {
+		r.kt(t, "produce", "--topic", "unbounded", "--partitions", "3", "--num-records", "3000").wait()
+		doc, code := r.kt(t, "consume", "--topic", "unbounded", "--command-property", "auto.ack=true", "--command-property", "prefetch.count=10").wait()
+		if !ended(doc, code, exitOK) || doc.Records.Consumed != 3000 {
+			t.Errorf("exit code %d, %d read, want 3000", code, doc.Records.Consumed)
 		}
 	})
 

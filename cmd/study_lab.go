@@ -13,6 +13,8 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/pulsar"
+	"github.com/kt-bench/kt/internal/rabbitmq"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
@@ -220,13 +222,37 @@ func (b *lab) place(l study.Load) (*load, error) {
 	return b.load(p)
 }
 
+// studyTopics is what the names of topics of studies begin with.
+const studyTopics = "kt-study-"
+
+// deleter is a system without Kafka's admin API.
+type deleter interface {
+	DeleteTopic(ctx context.Context, name string) error
+}
+
+var (
+	_ deleter = (*rabbitmq.System)(nil)
+	_ deleter = (*pulsar.System)(nil)
+)
+
 // DeleteTopic deletes a topic of the study.
 func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error {
+	if !strings.HasPrefix(name, studyTopics) {
+		return fmt.Errorf("delete topic %s: kt deletes only topics of studies here: their names begin with %s", name, studyTopics)
+	}
+	ld, err := b.place(l)
+	if err == nil && ld.kafka == nil {
+		system, ok := ld.system.(deleter)
+		if !ok {
+			return fmt.Errorf("delete topic %s: kt cannot delete topics of %s", name, ld.Plan.System())
+		}
+		return system.DeleteTopic(ctx, name)
+	}
 	c, err := b.connect(ctx, l)
 	if err != nil {
 		return fmt.Errorf("delete topic %s: %w", name, err)
 	}
-	if c == nil {
+	if c == nil { // it went with the broker inside kt
 		return nil
 	}
 	defer c.Close()

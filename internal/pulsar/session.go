@@ -267,6 +267,20 @@ func (s *session) Delete(ctx context.Context) error {
 	return nil
 }
 
+// DeleteTopic deletes a partitioned topic. It is for names that only kt gives. One that is not there is no error.
+func (s *System) DeleteTopic(ctx context.Context, name string) error {
+	c := &session{System: s, plan: &plan.Plan{Topic: plan.Topic{Name: name}}, topic: result.Topic{Name: name, Created: true}}
+	config, err := s.access.TLS("")
+	if err != nil {
+		return err
+	}
+	c.admin = newAdmin(plan.Admin(s.url, "8080", defaultTLSPort), s.access.Password, config)
+	if c.describeCluster(ctx); c.seen != nil {
+		return fmt.Errorf("delete topic %s: %w", name, c.seen)
+	}
+	return c.Delete(ctx)
+}
+
 // Close deletes the subscription of a reading without a group.
 func (s *session) Close() {
 	if !s.own {

@@ -1,11 +1,13 @@
 package pulsar
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 )
 
 // Other processes of a load find the topic that the first one has made.
@@ -22,5 +24,29 @@ func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
 		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
 			t.Errorf("ack.quorum=%d: %v", quorum, err)
 		}
+	}
+}
+
+func TestATopicOfAStudyIsDeletedOverTheAdminAPI(t *testing.T) {
+	for answer, fails := range map[int]bool{http.StatusNoContent: false, http.StatusNotFound: false, http.StatusForbidden: true} {
+		var deleted []string
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodDelete {
+				_, _ = w.Write([]byte("[]"))
+				return
+			}
+			deleted = append(deleted, r.URL.String())
+			w.WriteHeader(answer)
+		}))
+		p := plan.Plan{URL: "pulsar://localhost/a/b?admin=" + api.URL, Topic: plan.Topic{Name: "t"}, Read: plan.Read{Consumers: 1}}
+		s, _, err := New(&p, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.DeleteTopic(t.Context(), "kt-study-a1-1")
+		if want := "/admin/v2/persistent/a/b/kt-study-a1-1/partitions?force=true"; (err != nil) != fails || len(deleted) != 1 || deleted[0] != want {
+			t.Errorf("with the answer %d: %v, deleted %q, want %s", answer, err, deleted, want)
+		}
+		api.Close()
 	}
 }

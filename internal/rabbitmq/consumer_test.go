@@ -12,11 +12,16 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// Methods of AMQP that consumers need.
+// Methods of AMQP that consumers and topics need.
 const (
 	connectionClose   = 10<<16 | 50
 	connectionCloseOk = 10<<16 | 51
 	channelClose      = 20<<16 | 40
+	exchangeDeclare   = 40<<16 | 10
+	exchangeDeclareOk = 40<<16 | 11
+	queueDeclare      = 50<<16 | 10
+	queueDeclareOk    = 50<<16 | 11
+	queueBind         = 50<<16 | 20
 	basicQos          = 60<<16 | 10
 	basicQosOk        = 60<<16 | 11
 	basicConsume      = 60<<16 | 20
@@ -79,6 +84,12 @@ func (f *floods) serve(conn net.Conn) {
 			say(channel, channelOpenOk, 0, 0, 0, 0)
 		case basicQos:
 			say(channel, basicQosOk)
+		case exchangeDeclare:
+			say(channel, exchangeDeclareOk)
+		case queueDeclare:
+			say(channel, queueDeclareOk, append([]byte{1, 'q'}, make([]byte, 8)...)...)
+		case queueBind: // it is refused: 403
+			say(channel, channelClose, 1, 0x93, 0, 0, 50, 0, 20)
 		case connectionClose:
 			say(0, connectionCloseOk)
 		case basicConsume:
@@ -157,5 +168,18 @@ func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
 	}
 	if total.FetchErrors["NOT_FOUND"] == 0 {
 		t.Errorf("errors %v, want NOT_FOUND", total.FetchErrors)
+	}
+}
+
+// So it is deleted.
+func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
+	s := consumerOf(testPlan(nil), (&floods{}).listen(t)).session
+	l, err := s.connect(t.Context(), s.hosts[0], "kt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.end()
+	if err := s.declare(l, "t-0", nil); err == nil || !s.topic.Created || s.made != 1 {
+		t.Errorf("%v; the exchange: %v, %d queues", err, s.topic.Created, s.made)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -124,7 +125,6 @@ func (s *session) create(ctx context.Context, queues int) error {
 		if err := s.declare(links[n%len(links)], name, args); err != nil {
 			return misfit("create queue %s: %w", name, explain(err))
 		}
-		s.made++
 	}
 	s.topic.ReplicationFactor = int(t.ReplicationFactor)
 	s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created exchange %s with %s", t.Name, theme.Plural(queues, "queue", "queues"))})
@@ -142,6 +142,7 @@ func (s *session) declare(l *link, name string, args amqp.Table) error {
 		_, err = ch.QueueDeclare(name, true, false, false, false, args)
 	}
 	if err == nil {
+		s.made++
 		err = ch.QueueBind(name, s.key(int32(len(s.queues)-1)), s.topic.Name, false, nil)
 	}
 	return err
@@ -171,7 +172,7 @@ func (s *session) Delete(ctx context.Context) (err error) {
 	if !s.topic.Created {
 		return nil
 	}
-	for _, name := range s.queues[:s.made] {
+	for _, name := range slices.Backward(s.queues[:s.made]) { // so that what is left is found by its first queues
 		_, bad := s.finds(ctx, func(ch *amqp.Channel) error {
 			_, err := ch.QueueDelete(name, false, false, false)
 			return err
@@ -180,6 +181,17 @@ func (s *session) Delete(ctx context.Context) (err error) {
 	}
 	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
 	return errors.Join(err, bad)
+}
+
+// DeleteTopic deletes an exchange and its queues. It is for names that only kt gives. What is not there is no error.
+func (s *System) DeleteTopic(ctx context.Context, name string) error {
+	c := &session{System: s, plan: &plan.Plan{}, topic: result.Topic{Name: name, Created: true}, asker: dialer{name: "kt"}}
+	defer c.Close()
+	if _, err := c.find(ctx); err != nil {
+		return err
+	}
+	c.made = len(c.queues)
+	return c.Delete(ctx)
 }
 
 // backlog returns how many messages of each queue wait: those in the queue, and those on their way to the consumers

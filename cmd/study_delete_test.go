@@ -1,0 +1,28 @@
+package cmd
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/kt-bench/kt/internal/study"
+)
+
+func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
+		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {
+			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s at %s: %v, want %q", topic, url, err, want)
+			}
+		}
+	}
+}
