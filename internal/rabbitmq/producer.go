@@ -279,11 +279,22 @@ func (w *worker) publish(ctx context.Context, o *outlet) {
 // record.
 const writeAt = 64 << 10
 
+// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs. Messages wait
+// to be published then.
+const maxPending = 1 << 20
+
+// room returns how many messages may be published.
+func (o *outlet) room() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maxPending - len(o.pending)
+}
+
 // publishSome publishes messages together.
 func (w *worker) publishSome(o *outlet) error {
 	newest := uint64(0)
 	o.frames = o.frames[:0]
-	for len(o.frames) < writeAt {
+	for room := o.room(); len(o.frames) < writeAt && room > 0; room-- {
 		op := w.oldest(math.MaxInt64)
 		if op == nil {
 			break
@@ -349,22 +360,7 @@ func (o *outlet) returned(tag uint64) {
 // confirm settles the message with a tag, or all up to it.
 func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 	now := o.worker.shard.Now()
-	o.mu.Lock()
-	o.settled = o.settled[:0]
-	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
-		from := at
-		if multiple {
-			from = 0
-		}
-		o.settled = append(o.settled, o.pending[from:at+1]...)
-		clear(o.pending[from : at+1])
-	}
-	for len(o.pending) > 0 && o.pending[0] == nil {
-		o.pending = o.pending[1:]
-		o.tag++
-	}
-	o.mu.Unlock()
-	for _, op := range o.settled {
+	for _, op := range o.confirmed(tag, multiple) {
 		code := ""
 		switch {
 		case op == nil:
@@ -376,6 +372,30 @@ func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 		}
 		o.worker.settle(op, code, now)
 	}
+}
+
+// confirmed takes the message with a tag, or all up to it. Those that were confirmed before are nil.
+func (o *outlet) confirmed(tag uint64, multiple bool) []*engine.Op {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.settled = o.settled[:0]
+	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
+		from := at
+		if multiple {
+			from = 0
+		}
+		o.settled = append(o.settled, o.pending[from:at+1]...)
+		clear(o.pending[from : at+1])
+	}
+	full := len(o.pending) >= maxPending
+	for len(o.pending) > 0 && o.pending[0] == nil {
+		o.pending = o.pending[1:]
+		o.tag++
+	}
+	if full && len(o.pending) < maxPending {
+		signal(o.worker.news) // there is room again
+	}
+	return o.settled
 }
 
 // setBlocked notes whether the server takes no messages of this connection.

@@ -139,6 +139,37 @@ func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
 	}
 }
 
+// The confirms of all later ones have come.
+func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
+	l := &link{Connection: &amqp.Connection{Config: amqp.Config{FrameSize: 4096}}, pipe: newPipe(discard{})}
+	s := &session{System: &System{settings: settings{confirms: true}}, queues: []string{"t-0"}, topic: result.Topic{Name: "t"}}
+	w := &worker{session: s, news: make(chan struct{}, 1)}
+	o := &outlet{link: l, worker: w, tag: 1}
+	o.pending = make([]*engine.Op, maxPending-1)
+	o.pending[0] = &engine.Op{State: &message{}}
+	for range 3 {
+		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
+	}
+	for range 2 {
+		if err := w.publishSome(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.waiting) != 2 || len(o.pending) != maxPending {
+		t.Errorf("%d messages wait, %d are published; want 2 and %d", len(w.waiting), len(o.pending), maxPending)
+	}
+	<-w.news
+	o.confirmed(1, false)
+	select {
+	case <-w.news:
+	default:
+		t.Error("nobody hears that there is room")
+	}
+	if err := w.publishSome(o); err != nil || len(w.waiting) != 0 {
+		t.Errorf("%d messages wait, %v", len(w.waiting), err)
+	}
+}
+
 // settling is a driver whose worker has published five messages, of which a server confirms some.
 type settling struct {
 	*producer
