@@ -141,9 +141,10 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 		}
 		pages = page.Pages
 		for _, q := range page.Items {
-			number, err := strconv.ParseInt(q.Name[len(t.Name)+1:], 10, 32)
-			if err != nil {
-				continue // more digits than a queue of kt has
+			digits, ours := strings.CutPrefix(q.Name, t.Name+"-")
+			number, err := strconv.ParseInt(digits, 10, 32)
+			if !ours || err != nil || number < 0 || number >= int64(t.Partitions) {
+				continue // kt does not use it
 			}
 			if q.Leader == "" {
 				q.Leader = q.Node // of a classic queue
