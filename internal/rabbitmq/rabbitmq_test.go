@@ -61,6 +61,8 @@ func TestWhatRabbitMQDoesNotHaveIsRefusedByName(t *testing.T) {
 		{name: "transient messages", producer: "delivery.mode=transient"},
 		{name: "another mode", producer: "delivery.mode=2", want: []string{"delivery.mode=2 (from test)", "persistent or transient"}},
 		{name: "no timeout", producer: "delivery.timeout.ms=0", want: []string{"delivery.timeout.ms=0"}},
+		{name: "the longest timeout", producer: "delivery.timeout.ms=2147483647"},
+		{name: "a longer timeout", producer: "delivery.timeout.ms=2147483648", want: []string{"delivery.timeout.ms=2147483648", "1 to 2147483647"}},
 		{name: "a group", consumer: "group.id=g", want: []string{"group.id (from test)", "share its messages"}},
 		{name: "automatic acknowledgement", consumer: "auto.ack=true"},
 		{name: "too large a prefetch", consumer: "prefetch.count=65536", want: []string{"prefetch.count=65536", "1 to 65535"}},

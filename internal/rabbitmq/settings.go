@@ -27,6 +27,9 @@ type settings struct {
 	producer, consumer []result.Setting // nil: nobody writes, or reads
 }
 
+// longest is as long as a time of Kafka's clients may be.
+const longest = math.MaxInt32 * time.Millisecond
+
 var (
 	yesNo = map[string]bool{"true": true, "false": false}
 	modes = map[string]uint8{"persistent": amqp.Persistent, "transient": amqp.Transient}
@@ -46,7 +49,7 @@ var producerProperties = []queue.Property[settings]{
 		return queue.Choice(v, modes, &s.deliveryMode)
 	}},
 	{Name: "delivery.timeout.ms", Default: "120000", Set: func(s *settings, v string) error {
-		return queue.Millis(v, time.Millisecond, math.MaxInt64, &s.deliveryTimeout)
+		return queue.Millis(v, time.Millisecond, longest, &s.deliveryTimeout)
 	}},
 	{Name: "mandatory", Default: "true", Client: "basic.publish mandatory", Set: func(s *settings, v string) error {
 		return queue.Choice(v, yesNo, &s.mandatory)
