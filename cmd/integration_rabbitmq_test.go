@@ -209,10 +209,9 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		}
 	})
 
-	t.Run("a queue that is deleted is told by its name", func(t *testing.T) {
-		r.kt(t, "produce", "--topic", "deleted", "--partitions", "2", "--num-records", "10").wait()
-		run := r.kt(t, "consume", "--topic", "deleted", "--duration", "4s")
-		time.Sleep(2 * time.Second) // of reading
+	t.Run("a queue that is deleted is told by its name, and the other one is read on", func(t *testing.T) {
+		run := r.kt(t, "roundtrip", "--topic", "deleted", "--partitions", "2", "--consumers", "1", "--rate", "100", "--duration", "5s", "--verify", "--timeout", "5s")
+		time.Sleep(2500 * time.Millisecond) // of reading
 		r.remove("deleted-1", true)
 		doc, _ := run.wait()
 		told := slices.ContainsFunc(doc.Events, func(e result.Event) bool {
@@ -220,6 +219,10 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		})
 		if !told || hasEvent(doc, stats.BrokerGone) || doc.Fetch == nil || doc.Fetch.Errors["CONSUMER_CANCELLED"] != 1 || doc.Fetch.Errors["NOT_FOUND"] == 0 {
 			t.Errorf("events %+v, %+v", doc.Events, doc.Fetch)
+		}
+		// Of the queue that stays come 250 messages.
+		if v := doc.Verify; v == nil || v.AcknowledgedRead < 250 || v.Unchecked > 0 || v.AcknowledgedRead+v.Lost != doc.Records.Acknowledged || doc.Errors["NO_ROUTE"] == 0 {
+			t.Errorf("%d acknowledged, errors %v, verdict %+v", doc.Records.Acknowledged, doc.Errors, v)
 		}
 	})
 

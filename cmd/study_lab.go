@@ -78,11 +78,7 @@ func (b *lab) load(l study.Load) (*load, error) {
 		}
 		asked.Security = config.Security{}
 	}
-	ld, err := checkLoad(b.env.silent(), &asked) // a study would say the same of every run
-	if err == nil && ld.kafka == nil && ld.Plan.Writes() {
-		ld.Plan.Topic.Delete = true // only the run itself can delete what it made there
-	}
-	return ld, err
+	return checkLoad(b.env.silent(), &asked) // a study would say the same of every run
 }
 
 // warn gives a warning once.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
@@ -67,7 +68,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	}
 	partitions, err := c.lookUp(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look up topic %s at %s: %w; the server may want a token: url.password=TOKEN in the file of --command-config", c.topic.Name, s.url.Host, err)
+		return nil, fmt.Errorf("look up topic %s at %s: %w%s", c.topic.Name, s.url.Host, err, s.advice(err))
 	}
 	if err := c.prepare(ctx, partitions); err != nil {
 		return nil, err
@@ -77,6 +78,17 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 		c.nameSubscriptions(p.Read.Group, p.Read.Groups)
 	}
 	return c, nil
+}
+
+// advice returns what to do about a lookup that failed; "": its error says it.
+func (s *System) advice(err error) string {
+	switch {
+	case strings.Contains(err.Error(), "NotFound"):
+		return ""
+	case s.access.Password.Reveal() == "":
+		return "; the server may want a token: url.password=TOKEN in the file of --command-config"
+	}
+	return "; is it the port of Pulsar's own protocol (6650), and the token right?"
 }
 
 // client makes a client with connections of its own. The engine bounds the memory of what is on its way.
@@ -183,6 +195,7 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
 	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
+	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
 		c.Send, c.Limits = &producer{s, accounts}, s.limits()
 	}

@@ -35,6 +35,10 @@ type Options struct {
 	// Shared reports whether several readers share a queue, so that no order is defined there; nil: none is.
 	Shared func(queue int32) bool
 
+	// Fresh says that the queues were made for this run, and that this process alone writes to them and reads them. Then
+	// no more waits than was acknowledged and not read.
+	Fresh bool
+
 	// Backlog returns how many messages of each queue wait to be read, of all groups: that of queue q of group g is
 	// at g*Queues+q. One that is not known is below 0, and 0 is one that is not Mine.
 	Backlog func(ctx context.Context) ([]int64, error)
@@ -405,10 +409,18 @@ func (a *Arrivals) Take() stats.Window {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var w stats.Window
+	var written []int64
+	if a.Fresh && a.Written != nil {
+		written = a.Written()
+	}
 	for q := range a.told {
 		var lag int64
 		for at := q; at < len(a.lag); at += a.Queues {
-			lag += max(0, a.lag[at])
+			waits := a.lag[at]
+			if written != nil {
+				waits = min(waits, written[q]-a.counted[at].Load())
+			}
+			lag += max(0, waits)
 		}
 		if a.atEnd.Load() { // the system may learn that a little later
 			lag = 0

@@ -159,8 +159,16 @@ func (in *inlet) subscribe(ctx context.Context, r *reader) (err error) {
 		}
 		late.Reset(dialTimeout)
 	}
+	deleted := 0
 	for i, ch := range channels {
 		name := r.session.queues[r.queues[i]]
+		if r.deleted(ctx, name) { // the others go on
+			if deleted++; deleted == len(channels) {
+				return fmt.Errorf("read queue %s: it was deleted", name)
+			}
+			r.failed(ctx, "NOT_FOUND")
+			continue
+		}
 		messages, err := ch.Consume(name, "", r.settings.autoAck, false, false, r.settings.autoAck, nil)
 		if err != nil {
 			return fmt.Errorf("read queue %s: %w", name, err)
@@ -170,6 +178,17 @@ func (in *inlet) subscribe(ctx context.Context, r *reader) (err error) {
 		in.feed(r, i, ch, messages)
 	}
 	return nil
+}
+
+// deleted reports whether a queue that the server has ended consumers of is not there any more.
+func (s *session) deleted(ctx context.Context, name string) bool {
+	s.mu.Lock()
+	gone := s.gone[name]
+	s.mu.Unlock()
+	return gone && isDeleted(s.ask(ctx, func(ch *amqp.Channel) error {
+		_, err := inspect(ch, name)
+		return err
+	}))
 }
 
 // feed passes the messages of a queue on to the inbox.

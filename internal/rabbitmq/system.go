@@ -148,7 +148,7 @@ func (s *session) Describe(h *result.Header) {
 
 // NewBook opens the account of the records of this run.
 func (s *session) NewBook(context.Context) (*ledger.Book, error) {
-	acks := "all"
+	acks := "" // what it says of Kafka's replicas is not meant
 	if !s.settings.confirms {
 		acks = "0"
 	}
@@ -158,6 +158,7 @@ func (s *session) NewBook(context.Context) (*ledger.Book, error) {
 // Open makes the drivers and the sources beside them.
 func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err error) {
 	accounts, o := queue.Begin(s.plan, s.topic.Partitions, book)
+	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
 		c.Send, c.Limits = &producer{s, accounts}, s.limits()
 	}

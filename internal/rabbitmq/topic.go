@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -198,18 +199,29 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 // of this process.
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	waiting := make([]int64, len(s.queues))
-	err := s.ask(ctx, func(ch *amqp.Channel) error {
-		for i, name := range s.queues {
-			if !queue.Mine(s.plan, int32(i)) { // another process counts it
-				continue
+	for i := 0; i < len(s.queues); i++ {
+		err := s.ask(ctx, func(ch *amqp.Channel) error { // until a queue ends the channel
+			for ; i < len(s.queues); i++ {
+				if !queue.Mine(s.plan, int32(i)) { // another process counts it
+					continue
+				}
+				ready, err := inspect(ch, s.queues[i])
+				if err != nil {
+					return err
+				}
+				waiting[i] = ready + s.read.onTheirWay(i)
 			}
-			ready, err := inspect(ch, name)
-			if err != nil {
-				return fmt.Errorf("ask for the messages of queue %s: %w", name, explain(err))
-			}
-			waiting[i] = ready + s.read.onTheirWay(i)
+			return nil
+		})
+		if err != nil && !isDeleted(err) { // one that is deleted has nothing left
+			return nil, fmt.Errorf("ask for the messages of queue %s: %w", s.queues[min(i, len(s.queues)-1)], explain(err))
 		}
-		return nil
-	})
-	return waiting, err
+	}
+	return waiting, nil
+}
+
+// isDeleted reports whether an answer is that a queue is not there. One whose node is down is NOT_FOUND too.
+func isDeleted(err error) bool {
+	var e *amqp.Error
+	return errors.As(err, &e) && e.Code == amqp.NotFound && strings.Contains(e.Reason, "no queue")
 }
