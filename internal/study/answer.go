@@ -40,6 +40,16 @@ type Answer struct {
 	Repeats   int               `json:"repeats_to_tell,omitempty"` // how many would tell the first two apart
 	SearchEnd SearchEnd         `json:"search_end,omitempty"`      // of the metric by which the best value of a factor is searched for; "": not over
 	Sentence  string            `json:"sentence"`
+
+	pair bool // its values are whole cells
+}
+
+// named returns a value with the name of the factor.
+func (a *Answer) named(value string) string {
+	if a.pair {
+		return value
+	}
+	return a.Factor + "=" + value
 }
 
 // Worse is a value that is worse than the best one.
@@ -62,7 +72,7 @@ func (d *Document) answer() {
 	d.Answers = []Answer{}
 	for _, q := range d.Study.Ask {
 		for _, group := range d.groups(q.Factor()) {
-			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}}
+			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}, pair: d.Study.Pair}
 			if !d.Study.Pair { // else the others differ within the group
 				a.At = group[0].others(q.Factor())
 			}
@@ -122,7 +132,7 @@ type Bar struct {
 // Along returns the values that an answer compares.
 func (d *Document) Along(a *Answer) (bars []Bar) {
 	for _, group := range d.groups(a.Factor) {
-		if group[0].key(a.Factor) != fmt.Sprint(a.At) {
+		if !d.Study.Pair && group[0].key(a.Factor) != fmt.Sprint(a.At) {
 			continue
 		}
 		for _, c := range group {
@@ -200,9 +210,9 @@ func (a *Answer) say(r *ranking) string {
 	}
 	switch {
 	case measured == 1:
-		fmt.Fprintf(&b, "%s=%s alone was measured", a.Factor, a.Best)
+		fmt.Fprintf(&b, "%s alone was measured", a.named(a.Best))
 	case !slices.ContainsFunc(r.values, func(runs []float64) bool { return len(runs) > 1 }):
-		fmt.Fprintf(&b, "%s=%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", a.Factor, a.Best, a.By)
+		fmt.Fprintf(&b, "%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", a.named(a.Best), a.By)
 	case len(a.Worse) == 0:
 		fmt.Fprintf(&b, "no value of %s can be told from the others by %s: repeats of one differ too much", a.Factor, a.By)
 		if a.Repeats > 0 {
@@ -211,9 +221,9 @@ func (a *Answer) say(r *ranking) string {
 	case len(alike) > 1:
 		fmt.Fprintf(&b, "%s %s are alike", a.Factor, listed(alike))
 	case len(unsure) > 0:
-		fmt.Fprintf(&b, "%s=%s seems best", a.Factor, a.Best)
+		fmt.Fprintf(&b, "%s seems best", a.named(a.Best))
 	default:
-		fmt.Fprintf(&b, "%s=%s is best", a.Factor, a.Best)
+		fmt.Fprintf(&b, "%s is best", a.named(a.Best))
 	}
 	for i, w := range slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }) {
 		if i == 3 {

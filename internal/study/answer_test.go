@@ -150,3 +150,20 @@ func TestBlocksAreTakenOutOfWholeOnesAlone(t *testing.T) {
 		}
 	}
 }
+
+// In pairs a value of a factor is never alone, so the whole cell is named, and each has its bar.
+func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
+	d := &Document{Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
+	for i, url := range []string{"a", "b"} {
+		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
+		for n := range 5 {
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: float64(1000*(i+1) + n)}}}})
+		}
+		c.conclude(1)
+		d.Cells = append(d.Cells, c)
+	}
+	d.answer()
+	if a := &d.Answers[0]; !strings.HasPrefix(a.Sentence, "url=b is best") || len(d.Along(a)) != 2 || a.Worse[0].Value != "url=a linger=5ms" {
+		t.Errorf("%+v with the bars %+v", a, d.Along(a))
+	}
+}
