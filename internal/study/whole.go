@@ -64,14 +64,21 @@ func (f *Folder) Whole() (*WholeDocument, error) {
 		d.Parts = append(d.Parts, one)
 		d.compare(&one)
 	}
-	slices.SortStableFunc(d.Standings, func(a, b Standing) int {
-		order := func(s Standing) int { return slices.Index(d.Systems, s.System) }
-		if a.Part != b.Part {
-			return 0
-		}
-		return order(a) - order(b)
-	})
+	d.sort()
 	return d, d.publish()
+}
+
+// sort brings what was found into the order of the parts, and within each into that of the systems.
+func (d *WholeDocument) sort() {
+	var parts []string
+	for _, s := range d.Standings {
+		if !slices.Contains(parts, s.Part) {
+			parts = append(parts, s.Part)
+		}
+	}
+	slices.SortFunc(d.Standings, func(a, b Standing) int {
+		return cmp.Or(slices.Index(parts, a.Part)-slices.Index(parts, b.Part), slices.Index(d.Systems, a.System)-slices.Index(d.Systems, b.System))
+	})
 }
 
 // SystemFigure is what a published account measured of one system.
