@@ -129,7 +129,7 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 
 // moves returns events of queues with other leaders than before.
 func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
-	t := result.Topic{Name: w.topic.Name, Leaders: make(map[int32]int32), Configs: make(map[string]string)}
+	t := result.Topic{Name: w.topic.Name, Partitions: w.topic.Partitions, Leaders: make(map[int32]int32), Configs: make(map[string]string)}
 	if w.management.describeQueues(ctx, &t, w.cluster.Brokers) != nil {
 		return nil
 	}

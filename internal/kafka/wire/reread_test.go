@@ -23,7 +23,7 @@ func TestBrokersMayFailAtOnceWhileALogIsReadAgain(t *testing.T) {
 
 // Batches without records come for twice as long as a reader waits for one.
 func TestALogIsReadAgainOverBatchesWithoutRecords(t *testing.T) {
-	const idle, between = time.Second, 200 * time.Millisecond
+	const idle, between = 3 * time.Second, 600 * time.Millisecond
 	s := newReadScene(t, 1)
 	s.answer(func(p *kmsg.FetchRequestTopicPartition, res *kmsg.FetchResponseTopicPartition) {
 		if p.FetchOffset < 10 {
