@@ -201,7 +201,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 			}
 		}
 	}
-	d.Go(ctx, func(ctx context.Context) { queue.Every(ctx, time.Second/5, func() { d.lookForEnd(ctx) }) })
+	d.Go(ctx, func(ctx context.Context) { engine.Every(ctx, time.Second/5, func() { d.lookForEnd(ctx) }) })
 	return nil
 }
 

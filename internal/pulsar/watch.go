@@ -38,7 +38,7 @@ func newWatcher(s *session) *watcher {
 
 // Start begins to ask, until ctx ends.
 func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
-	w.watching.Go(func() { queue.Every(ctx, watchInterval, func() { w.look(ctx, now) }) })
+	w.watching.Go(func() { engine.Every(ctx, watchInterval, func() { w.look(ctx, now) }) })
 }
 
 // Wait returns when no request is under way.

@@ -1,9 +1,7 @@
 package queue
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -34,18 +32,4 @@ func (e *Events) Take() stats.Window {
 	w := stats.Window{Events: e.found}
 	e.found = nil
 	return w
-}
-
-// Every calls f at each interval, until ctx ends.
-func Every(ctx context.Context, interval time.Duration, f func()) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			f()
-		}
-	}
 }

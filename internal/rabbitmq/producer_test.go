@@ -2,8 +2,6 @@ package rabbitmq
 
 import (
 	"context"
-	"encoding/binary"
-	"io"
 	"maps"
 	"net"
 	"testing"
@@ -18,67 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
-
-// Methods of AMQP that begin a connection.
-const (
-	connectionStart   = 10<<16 | 10
-	connectionStartOk = 10<<16 | 11
-	connectionTune    = 10<<16 | 30
-	connectionOpen    = 10<<16 | 40
-	connectionOpenOk  = 10<<16 | 41
-	channelOpen       = 20<<16 | 10
-	channelOpenOk     = 20<<16 | 11
-)
-
-// deaf is a server that opens connections and a channel on each, and reads nothing from then on.
-func deaf(t *testing.T) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = conn.Close() })
-			go greet(conn)
-		}
-	}()
-	return l.Addr().String()
-}
-
-// greet answers until a channel is open.
-func greet(conn net.Conn) {
-	say := func(channel uint16, method uint32, args ...byte) {
-		_, _ = conn.Write(frame(methodFrame, channel, append(binary.BigEndian.AppendUint32(nil, method), args...)))
-	}
-	if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
-		return
-	}
-	say(0, connectionStart, append([]byte{0, 9, 0, 0, 0, 0, 0, 0, 0, 5}, "PLAIN\x00\x00\x00\x05en_US"...)...)
-	for head := make([]byte, frameHeader); ; {
-		if _, err := io.ReadFull(conn, head); err != nil {
-			return
-		}
-		payload := make([]byte, binary.BigEndian.Uint32(head[3:])+1)
-		if _, err := io.ReadFull(conn, payload); err != nil || len(payload) < 4 {
-			return
-		}
-		switch binary.BigEndian.Uint32(payload) {
-		case connectionStartOk:
-			say(0, connectionTune, 0, 0, 0, 2, 0, 0, 0, 0) // frames of 128 KiB
-		case connectionOpen:
-			say(0, connectionOpenOk, 0)
-		case channelOpen:
-			say(1, channelOpenOk, 0, 0, 0, 0)
-			return
-		}
-	}
-}
 
 // firsts notes the second in which a code came first.
 type firsts map[string]time.Duration
@@ -104,7 +41,7 @@ func TestMessagesFailInTimeThoughTheServerReadsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys := &System{hosts: []string{deaf(t)}, values: values, settings: settings{confirms: true, deliveryTimeout: time.Second}}
+	sys := &System{hosts: []string{(&server{deaf: true}).listen(t)}, values: values, settings: settings{confirms: true, deliveryTimeout: time.Second}}
 	s := &session{System: sys, plan: &p, queues: []string{"t-0"}, topic: result.Topic{Name: "t", Partitions: 1}, gone: make(map[string]bool)}
 	d := &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}
 	var total adding

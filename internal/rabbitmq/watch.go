@@ -95,7 +95,7 @@ var _ engine.Source = (*watcher)(nil)
 func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	w.running, w.leaders = make(map[int32]bool), maps.Clone(w.topic.Leaders)
 	w.asking.Go(func() {
-		queue.Every(ctx, watchEvery, func() {
+		engine.Every(ctx, watchEvery, func() {
 			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
 				e.At = now()
 				w.Add(e)

@@ -42,7 +42,7 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 		t.line("")
 		t.draw(t.effects(s.Trial))
 	default:
-		t.studyHead(s.Document)
+		t.documentHead(s.Document)
 		t.line("")
 		t.boardCells(s, room())
 	}

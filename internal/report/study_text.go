@@ -18,7 +18,7 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.studyHead(d)
+		t.documentHead(d)
 		t.line("")
 		t.draw(t.studyCells(d))
 		if d.Faulty() {
@@ -41,13 +41,18 @@ func StudyText(w io.Writer, d *study.Document, o Options) error {
 	})
 }
 
-func (t *text) studyHead(d *study.Document) {
-	t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))})
-	t.paragraph(d.Study.About)
-	for _, sentence := range d.NotEqual {
+func (t *text) documentHead(d *study.Document) {
+	t.studyHead(d.Study, d.NotEqual, d.Embedded(), d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs")))
+}
+
+// studyHead writes what a study asks, and what is not equal between the systems in it.
+func (t *text) studyHead(s *study.Study, notEqual []string, embedded bool, about ...string) {
+	t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+s.Name, about)
+	t.paragraph(s.About)
+	for _, sentence := range notEqual {
 		t.paragraph("not equal: " + sentence)
 	}
-	if d.Embedded() {
+	if embedded {
 		t.alert(result.EmbeddedNotice)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -29,14 +28,7 @@ func WholeText(w io.Writer, d *study.WholeDocument, o Options) error {
 	err := buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
-		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+d.Study.Name, []string{d.ID, theme.Plural(len(d.Parts), "part", "parts")})
-		t.paragraph(d.Study.About)
-		for _, sentence := range d.NotEqual {
-			t.paragraph("not equal: " + sentence)
-		}
-		if d.Embedded() {
-			t.alert(result.EmbeddedNotice)
-		}
+		t.studyHead(d.Study, d.NotEqual, d.Embedded(), d.ID, theme.Plural(len(d.Parts), "part", "parts"))
 		if len(d.Standings) > 0 {
 			t.line("")
 			t.draw(systemTable(d))

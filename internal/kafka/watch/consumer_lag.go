@@ -31,7 +31,7 @@ func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
 
 // Start begins to ask for the ends of the partitions.
 func (l *ConsumerLag) Start(ctx context.Context, _ func() time.Duration) {
-	l.asking.Go(func() { every(ctx, lagPoll, func() { l.ask(ctx) }) })
+	l.asking.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx) }) })
 }
 
 // Wait returns when no request is under way.
@@ -103,18 +103,4 @@ func waiting(g *kafka.GroupPositions, number int, end int64, othersCount bool) i
 		return 0
 	}
 	return max(0, end-max(next, elsewhere))
-}
-
-// every calls f at each interval, until ctx ends.
-func every(ctx context.Context, interval time.Duration, f func()) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			f()
-		}
-	}
 }

@@ -31,7 +31,7 @@ const deleteEvery = 250 * time.Millisecond
 
 // Start begins to delete.
 func (d *RecordDeleter) Start(ctx context.Context, _ func() time.Duration) {
-	d.deleting.Go(func() { every(ctx, deleteEvery, d.deleteRead) })
+	d.deleting.Go(func() { engine.Every(ctx, deleteEvery, d.deleteRead) })
 }
 
 // Wait returns when deleting is over.

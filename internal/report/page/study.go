@@ -16,18 +16,26 @@ import (
 
 // Study writes the page of a study.
 func Study(w io.Writer, d *study.Document, _ report.Options) error {
-	h := Head{Command: "kt study", Subject: d.Study.Name, About: []string{d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))}}
-	if d.Study.About != "" {
-		h.Remarks = []string{d.Study.About}
+	doc := Document{
+		Title: "kt study ▸ " + d.Study.Name, Foot: madeAgain(d.ID), Sections: studySections(d),
+		Head: studyHead(d.Study, d.NotEqual, d.Embedded(), d.ID, fmt.Sprintf("%d of %s", d.Runs, theme.Plural(d.Wanted, "run", "runs"))),
 	}
-	for _, sentence := range d.NotEqual {
+	return doc.Write(w)
+}
+
+// studyHead is the head of a study: what it asks, and what is not equal between the systems in it.
+func studyHead(s *study.Study, notEqual []string, embedded bool, about ...string) Head {
+	h := Head{Command: "kt study", Subject: s.Name, About: about}
+	if s.About != "" {
+		h.Remarks = []string{s.About}
+	}
+	for _, sentence := range notEqual {
 		h.Remarks = append(h.Remarks, "Not equal: "+sentence+".")
 	}
-	if d.Embedded() {
+	if embedded {
 		h.Alerts = []string{result.EmbeddedNotice}
 	}
-	doc := Document{Title: "kt study ▸ " + d.Study.Name, Head: h, Foot: madeAgain(d.ID), Sections: studySections(d)}
-	return doc.Write(w)
+	return h
 }
 
 func studySections(d *study.Document) []Section {

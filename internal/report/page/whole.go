@@ -5,25 +5,15 @@ import (
 	"io"
 
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Whole writes the page of a study of parts: the systems side by side, and then each part.
 func Whole(w io.Writer, d *study.WholeDocument, _ report.Options) error {
-	h := Head{Command: "kt study", Subject: d.Study.Name, About: []string{d.ID, theme.Plural(len(d.Parts), "part", "parts")}}
-	if d.Study.About != "" {
-		h.Remarks = []string{d.Study.About}
-	}
-	for _, sentence := range d.NotEqual {
-		h.Remarks = append(h.Remarks, "Not equal: "+sentence+".")
-	}
-	if d.Embedded() {
-		h.Alerts = []string{result.EmbeddedNotice}
-	}
 	doc := Document{
-		Title: "kt study ▸ " + d.Study.Name, Head: h, Foot: madeAgain(d.ID),
+		Title: "kt study ▸ " + d.Study.Name, Foot: madeAgain(d.ID),
+		Head:     studyHead(d.Study, d.NotEqual, d.Embedded(), d.ID, theme.Plural(len(d.Parts), "part", "parts")),
 		Sections: []Section{{ID: "side-by-side", Title: "Side by side", Wide: true, Blocks: []Block{sideBySide(d)}}},
 	}
 	for i := range d.Parts {

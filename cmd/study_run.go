@@ -1,0 +1,170 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// runStudy makes a new study.
+func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) error {
+	text, err := studyText(name)
+	if err != nil {
+		return usageError(err)
+	}
+	s, err := parseStudy(name, text)
+	if err != nil {
+		return usageError(err)
+	}
+	adapt(s, flags)
+	b := newLab(env)
+	brokers := 0
+	if s.NeedsBrokers() {
+		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
+			return err
+		}
+	}
+	err = s.Fill(brokers)
+	if err == nil {
+		err = errors.Join(s.Check(), checkForm(s, flags.Output))
+	}
+	if err != nil {
+		return usageError(err)
+	}
+	forecasts, err := b.foresee(ctx, s, flags.DryRun)
+	if err != nil || flags.DryRun {
+		return errors.Join(err, writePlan(env, flags, s, forecasts))
+	}
+	if err := b.permitStudy(ctx, s, flags.Yes); err != nil {
+		return err
+	}
+	f, err := env.createStudy(s, b)
+	if err != nil {
+		return err
+	}
+	return makeStudy(ctx, env, formOf(flags), f, b)
+}
+
+// checkForm refuses a form that what a study says cannot be written in.
+func checkForm(s *study.Study, form string) error {
+	if form == "csv" && len(s.Parts) > 0 {
+		return errors.New("--output csv: each part has a table of its own: make the study, and write one with kt study report ID/PART --output csv")
+	}
+	return nil
+}
+
+// foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
+func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
+	for _, whole := range s.All() {
+		part, err := whole.AtPeak(0)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		if err := b.checkStudy(ctx, part); err != nil {
+			return nil, err
+		}
+		f := &study.Forecast{Schema: study.Schema, Study: part, More: true, Room: study.RoomUnknown, NotKnown: []string{"how many trials a search takes"}}
+		if part.Find == nil {
+			if f, err = b.forecast(ctx, part, dry); err != nil {
+				return nil, err
+			}
+		}
+		if err := f.Err(); err != nil && !dry {
+			return nil, usageError(err)
+		}
+		if part != whole {
+			f.NotKnown = append(f.NotKnown, "which peak the searches find: some rate stands for it here")
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// writePlan writes what a study will take.
+func writePlan(env *Env, flags *config.Study, s *study.Study, forecasts []*study.Forecast) error {
+	switch {
+	case flags.Output == "json" && len(s.Parts) > 0:
+		return report.Indented(env.Stdout, forecasts)
+	case flags.Output == "json":
+		return report.Indented(env.Stdout, forecasts[0])
+	}
+	o := env.reportOptions(flags.Look, false)
+	for _, f := range forecasts {
+		write := report.StudyPlan
+		if f.Study.Find != nil {
+			write = func(w io.Writer, f *study.Forecast, o report.Options) error { return report.FindPlan(w, f.Study, o) }
+		}
+		if err := write(env.Stdout, f, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adapt changes a study as the command line says.
+func adapt(s *study.Study, flags *config.Study) {
+	for _, set := range flags.Set {
+		s.Set(set.Name, set.Values)
+	}
+	for _, part := range s.All() {
+		adaptPart(part, flags)
+	}
+}
+
+func adaptPart(s *study.Study, flags *config.Study) {
+	for _, shared := range flags.Shared() {
+		s.Share(shared.Name, shared.Values)
+	}
+	s.Mark(flags.OfProject(), !flags.IsLoginTyped())
+	if flags.RunTime > 0 {
+		s.LimitTo(flags.RunTime)
+	}
+	if flags.Rest >= 0 {
+		s.Rest = plan.Duration(flags.Rest)
+	}
+	if s.Find != nil { // its trials are no repeats
+		return
+	}
+	if flags.Repeats > 0 {
+		s.Repeats = flags.Repeats
+	}
+	if flags.Discard >= 0 {
+		s.Discard = flags.Discard
+	}
+	if flags.Bytes > 0 {
+		s.Bytes = flags.Bytes
+	}
+}
+
+// createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
+// and to put back what was changed, kt has to find the same ones.
+func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
+	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
+	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
+	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range s.All() {
+		switch {
+		case own.Cluster != "":
+			part.Keep("cluster", own.Cluster, false, bootstrapServer, "cluster")
+		case !own.Plan.Embedded():
+			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), own.OfProject, bootstrapServer, "cluster")
+		}
+	}
+	dir, err := e.studiesDir()
+	if err != nil {
+		return nil, err
+	}
+	return study.Create(dir, s, fmt.Sprintf("%s-%s-%s", e.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])))
+}

@@ -1,0 +1,215 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+// Times of looking at queues that are nearly read.
+const (
+	emptyEvery = 300 * time.Millisecond // two looks in a row at empty queues end the reading
+	endPoll    = emptyEvery / 10
+)
+
+// SetEndOffsets ends reading when what waits now was read, or when the queues are empty. With a book, messages may be on
+// their way back to a queue. So what waits is then read once more, until nothing of the book is in it. It asks again while
+// the system does not answer.
+func (a *Arrivals) SetEndOffsets(ctx context.Context) error {
+	waiting, err := a.Backlog(ctx)
+	for err != nil {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lagEvery):
+		}
+		waiting, err = a.Backlog(ctx)
+	}
+	ends := a.ends(waiting)
+	a.Go(ctx, func(ctx context.Context) { a.watchEnd(ctx, ends) })
+	return nil
+}
+
+// unknown is the end of a queue whose backlog is not known. It is never reached.
+const unknown = math.MaxInt64
+
+// ends returns how many messages will have been read of each queue when those that wait have been.
+func (a *Arrivals) ends(waiting []int64) []int64 {
+	var written []int64
+	if a.Written != nil {
+		written = a.Written() // a queue may hold older messages too
+	}
+	ends := make([]int64, len(a.counted))
+	for i := range ends {
+		if waiting[i] < 0 {
+			ends[i] = unknown
+			continue
+		}
+		ends[i] = a.counted[i].Load() + waiting[i]
+		if written != nil {
+			ends[i] = max(ends[i], written[i%a.Queues])
+		}
+	}
+	return ends
+}
+
+// reached reports whether so many messages of each queue were read.
+func (a *Arrivals) reached(ends []int64) bool {
+	for i := range ends {
+		if a.counted[i].Load() < ends[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// watchEnd waits until everything was read.
+func (a *Arrivals) watchEnd(ctx context.Context, ends []int64) {
+	ticker := time.NewTicker(endPoll)
+	defer ticker.Stop()
+	looked, issued := time.Now(), int64(-1)
+	var before look
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		all := a.reached(ends)
+		if all && a.Book == nil {
+			a.End()
+			return
+		}
+		if time.Since(looked) < emptyEvery {
+			continue
+		}
+		looked = time.Now()
+		n := a.issued.Load()
+		now, err := a.look(ctx)
+		switch {
+		case err != nil:
+		case now.allEmpty(before): // messages on their way would have come meanwhile
+			a.empty.Store(true)
+			a.End()
+			return
+		case all && issued == n && (!now.nothing() || before.nothing()): // others write to the queues
+			a.End()
+			return
+		case all:
+			ends, issued = a.ends(now.waiting), n
+		default:
+			a.learn(ends, now.waiting)
+		}
+		before = now
+	}
+}
+
+// learn sets the ends of queues whose backlog was not known.
+func (a *Arrivals) learn(ends, waiting []int64) {
+	for i, end := range a.ends(waiting) {
+		if ends[i] == unknown {
+			ends[i] = end
+		}
+	}
+}
+
+// look is what waits in the queues, and how many messages of each were read before that was asked.
+type look struct{ waiting, read []int64 }
+
+// look looks at the queues. The look is empty if the system does not answer.
+func (a *Arrivals) look(ctx context.Context) (l look, err error) {
+	read := make([]int64, len(a.counted))
+	for i := range read {
+		read[i] = a.counted[i].Load()
+	}
+	waiting, err := a.Backlog(ctx)
+	if err != nil {
+		return look{}, err
+	}
+	return look{waiting, read}, nil
+}
+
+// nothing reports whether nothing waits in any queue.
+func (l look) nothing() bool {
+	return l.waiting != nil && !slices.ContainsFunc(l.waiting, func(n int64) bool { return n != 0 })
+}
+
+// empty reports whether a queue is empty: nothing waits in it, as at the look before, and nothing was read between the two.
+func (l look) empty(at int, before look) bool {
+	return l.waiting != nil && before.waiting != nil && l.waiting[at] == 0 && before.waiting[at] == 0 && l.read[at] == before.read[at]
+}
+
+// allEmpty reports whether all queues are empty.
+func (l look) allEmpty(before look) bool {
+	for at := range l.waiting {
+		if !l.empty(at, before) {
+			return false
+		}
+	}
+	return l.waiting != nil
+}
+
+// End ends reading: a driver that knows the ends of its queues by itself has found that everything was read.
+func (a *Arrivals) End() { a.atEnd.Store(true) }
+
+// AtEndOffsets reports whether everything was read.
+func (a *Arrivals) AtEndOffsets() bool { return a.atEnd.Load() }
+
+// Readers returns what was read. A message that was acknowledged and did not come is lost only if its queue was
+// found empty. Else it is unchecked, and the error says why.
+func (a *Arrivals) Readers(ctx context.Context) ([]*ledger.Reader, error) {
+	var before, now look
+	var err error
+	found := a.empty.Load()
+	if !found {
+		before, now, err = a.lookTwice(ctx)
+	}
+	for group, r := range a.books {
+		for q := range int32(a.Queues) {
+			at := group*a.Queues + int(q)
+			next := a.counted[at].Load()
+			r.ReadTo(q, next, next)
+			if !found && !now.empty(at, before) {
+				r.Unfinished(q)
+			}
+		}
+	}
+	if found || now.allEmpty(before) || a.Book.Verify(a.books...).Unchecked == 0 { // all came
+		return a.books, nil
+	}
+	if err == nil {
+		err = now.left()
+	}
+	return a.books, err
+}
+
+// lookTwice looks at the queues, and again a little later. Messages that were not acknowledged come back to a queue only when
+// the system has seen that the connection of their consumer is gone.
+func (a *Arrivals) lookTwice(ctx context.Context) (before, now look, err error) {
+	if before, err = a.look(ctx); err != nil {
+		return look{}, look{}, err
+	}
+	select {
+	case <-ctx.Done():
+		return look{}, look{}, ctx.Err()
+	case <-time.After(emptyEvery):
+	}
+	now, err = a.look(ctx)
+	return before, now, err
+}
+
+// left says why queues were not found empty.
+func (l look) left() error {
+	var errs []error
+	if slices.ContainsFunc(l.waiting, func(n int64) bool { return n < 0 }) {
+		errs = append(errs, errors.New("the system does not say how many messages of some queues wait"))
+	}
+	if len(errs) == 0 || slices.ContainsFunc(l.waiting, func(n int64) bool { return n > 0 }) {
+		errs = append(errs, errors.New("messages wait in the queues still, as while others write to them"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,175 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/kt-bench/kt/internal/engine"
+)
+
+// outlet is a connection of a worker that is ready to publish.
+type outlet struct {
+	*link
+	worker *worker
+	blocks chan amqp.Blocking
+	ends   chan *amqp.Error
+	down   chan struct{} // closed: the channel has ended
+	why    error         // then
+
+	frames, id []byte // of the goroutine that publishes
+
+	mu      sync.Mutex   // guards the rest
+	pending []*engine.Op // published, in the order of delivery tags; nil: confirmed
+	tag     uint64       // of the first of them
+	settled []*engine.Op // the goroutine that reads reuses it
+}
+
+// firstChannel is the number that the client gives to the first channel of a connection.
+const firstChannel = 1
+
+// open connects to the next of the nodes.
+func (w *worker) open(ctx context.Context) (*outlet, error) {
+	l, err := w.reach(ctx, w.System)
+	if err != nil {
+		return nil, err
+	}
+	o := &outlet{link: l, worker: w, down: make(chan struct{}), tag: 1}
+	channel, err := l.Channel()
+	if err == nil && w.settings.confirms {
+		err = l.pipe.confirms(firstChannel, o.confirm, o.returned)
+	}
+	if err != nil {
+		l.end()
+		return nil, fmt.Errorf("connect to %s: %w", l.host, explain(err))
+	}
+	o.blocks, o.ends = l.NotifyBlocked(make(chan amqp.Blocking, 1)), channel.NotifyClose(make(chan *amqp.Error, 1))
+	return o, nil
+}
+
+// writeAt is the bytes that are written at once while more messages wait: many messages take one system call and one TLS
+// record.
+const writeAt = 64 << 10
+
+// maxPending bounds the memory of a connection whose oldest message has no confirm, while later ones have theirs. Messages wait
+// to be published then.
+const maxPending = 1 << 20
+
+// room returns how many messages may be published.
+func (o *outlet) room() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maxPending - len(o.pending)
+}
+
+// publishSome publishes messages together.
+func (w *worker) publishSome(o *outlet) error {
+	newest := uint64(0)
+	o.frames = o.frames[:0]
+	for room := o.room(); len(o.frames) < writeAt && room > 0; room-- {
+		op := w.oldest(math.MaxInt64)
+		if op == nil {
+			break
+		}
+		newest = o.add(op)
+	}
+	if len(o.frames) == 0 {
+		return nil
+	}
+	signal(w.news) // there may be more
+	_, err := o.pipe.Write(o.frames)
+	if err == nil && !w.settings.confirms {
+		o.confirm(newest, true, true)
+	}
+	return err
+}
+
+// add adds the frames of a message, and returns its delivery tag.
+func (o *outlet) add(op *engine.Op) uint64 {
+	o.mu.Lock()
+	tag := o.tag + uint64(len(o.pending))
+	o.pending = append(o.pending, op)
+	o.mu.Unlock()
+	w, m := o.worker, op.State.(*message)
+	p := publication{exchange: w.topic.Name, key: w.key(m.queue), mode: w.settings.deliveryMode, correlationID: m.key, body: m.value}
+	if w.settings.mandatory && w.settings.confirms {
+		o.id = strconv.AppendUint(o.id[:0], tag, 10) // a returned message is known by it
+		p.mandatory, p.id = true, o.id
+	}
+	o.frames = p.append(o.frames, firstChannel, o.Config.FrameSize)
+	return tag
+}
+
+// hear waits for alarms, until the channel has ended.
+func (w *worker) hear(o *outlet) {
+	defer close(o.down)
+	blocks := o.blocks
+	for {
+		select {
+		case b, ok := <-blocks:
+			if !ok {
+				blocks = nil
+				continue
+			}
+			w.setBlocked(b.Active, b.Reason)
+			signal(w.news)
+		case e := <-o.ends:
+			o.why = reason(e)
+			return
+		}
+	}
+}
+
+// returned notes that no queue took a message. Its confirm follows.
+func (o *outlet) returned(tag uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := tag - o.tag; at < uint64(len(o.pending)) && o.pending[at] != nil {
+		o.pending[at].State.(*message).returned = true
+	}
+}
+
+// confirm settles the message with a tag, or all up to it.
+func (o *outlet) confirm(tag uint64, multiple, taken bool) {
+	now := o.worker.shard.Now()
+	for _, op := range o.confirmed(tag, multiple) {
+		code := ""
+		switch {
+		case op == nil:
+			continue
+		case !taken:
+			code = nack
+		case op.State.(*message).returned:
+			code = noRoute
+		}
+		o.worker.settle(op, code, now)
+	}
+}
+
+// confirmed takes the message with a tag, or all up to it. Those that were confirmed before are nil.
+func (o *outlet) confirmed(tag uint64, multiple bool) []*engine.Op {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.settled = o.settled[:0]
+	if at := tag - o.tag; at < uint64(len(o.pending)) { // it was not confirmed before
+		from := at
+		if multiple {
+			from = 0
+		}
+		o.settled = append(o.settled, o.pending[from:at+1]...)
+		clear(o.pending[from : at+1])
+	}
+	full := len(o.pending) >= maxPending
+	for len(o.pending) > 0 && o.pending[0] == nil {
+		o.pending = o.pending[1:]
+		o.tag++
+	}
+	if full && len(o.pending) < maxPending {
+		signal(o.worker.news) // there is room again
+	}
+	return o.settled
+}
