@@ -167,7 +167,7 @@ func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Notice: strings.Join(h.Notices(), "; "),
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
-		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts,
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts, Uncounted: p.System() != plan.Kafka,
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include

@@ -192,6 +192,9 @@ func TestABrokerIsSlowComparedWithTheOthers(t *testing.T) {
 }
 
 func TestABrokerIsLostWhereItShouldAnswer(t *testing.T) {
+	if got, text := newData(Header{Command: "produce", Uncounted: true}).health(&result.BrokerNow{}); got != brokerUp || text == "" {
+		t.Errorf("of a client that does not count its requests: %v %q", got, text)
+	}
 	for _, tc := range []struct {
 		command string
 		broker  result.BrokerNow

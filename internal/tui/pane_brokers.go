@@ -33,7 +33,10 @@ func drawBrokers(c chart.Canvas, s *scene) {
 	}
 	b := s.box(paneBrokers, "Brokers")
 	if len(rows) > 0 {
-		b.right = []line{upLine(up, lost), throttledLine(throttled)}
+		b.right = []line{upLine(up, lost)}
+	}
+	if len(rows) > 0 && !s.header.Uncounted {
+		b.right = append(b.right, throttledLine(throttled))
 	}
 	if s.reads && s.writes {
 		b.bottom = []line{{muted("written and read in " + s.unit.name())}, {muted("wait: of a fetch, mean")}}
@@ -84,6 +87,8 @@ func (d *data) health(b *result.BrokerNow) (health, string) {
 		return brokerLost, "gone"
 	case b.Refusing:
 		return brokerLost, "no answer"
+	case d.header.Uncounted:
+		return brokerUp, "requests are not counted"
 	case !b.Asked:
 		return brokerIdle, "no requests"
 	case b.Silent < patience:

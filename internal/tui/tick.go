@@ -31,6 +31,8 @@ type Header struct {
 	BufferBytes int64 // buffer.memory of all clients together
 	MaxInFlight int   // requests over all connections together; 0: not known
 
+	Uncounted bool // the clients do not count their requests by broker
+
 	Hosts []HostHeader // that take part, in the order of their table; empty: kt runs here alone
 }
 
