@@ -154,6 +154,14 @@ func (o *tab) look(width int64, scheme, media string) {
 	call(o, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
+// painted waits until the page has been painted: charts take the width of their place
+// just before that.
+func (o *tab) painted() {
+	o.t.Helper()
+	eval[bool](o, `requestAnimationFrame(() => requestAnimationFrame(() => window.painted = true)), !(window.painted = false)`)
+	o.await(`window.painted`)
+}
+
 // area returns left, top, width and height of the lines of a chart.
 func (o *tab) area(chart string) []float64 {
 	o.t.Helper()

@@ -69,6 +69,7 @@ func (o *tab) readable(name string) {
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{400, 1200, 2000} {
 			o.look(width, scheme, "screen")
+			o.painted()
 			for _, wrong := range eval[[]string](o, pageCheck) {
 				o.t.Errorf("%s at %d px, %s: %s", name, width, scheme, wrong)
 			}
