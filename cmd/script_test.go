@@ -217,35 +217,50 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// expect compares a value in a JSON file: expect stdout records.acknowledged == 100
+// expect compares a value in a JSON file: expect stdout records.acknowledged == 100.
+// The name * stands for the sum over a list.
 func expect(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: expect FILE a.b.c ==|>=|<= VALUE")
 	}
 	var doc any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &doc))
-	for _, key := range strings.Split(args[1], ".") {
-		switch v := doc.(type) {
-		case map[string]any:
-			next, ok := v[key]
-			if !ok {
-				ts.Fatalf("no %s in %v", key, slices.Sorted(maps.Keys(v)))
-			}
-			doc = next
-		case []any:
-			i, err := strconv.Atoi(key)
-			ts.Check(err)
-			if i >= len(v) {
-				ts.Fatalf("no %s: there are %d", args[1], len(v))
-			}
-			doc = v[i]
-		default:
-			ts.Fatalf("no %s in %v", key, v)
+	got := valueAt(ts, doc, strings.Split(args[1], "."))
+	if !holds(ts, got, args[2], args[3]) {
+		ts.Fatalf("%s is %v, want %s %s", args[1], got, args[2], args[3])
+	}
+}
+
+// valueAt returns the value at a path of names in a JSON document.
+func valueAt(ts *testscript.TestScript, doc any, path []string) any {
+	if len(path) == 0 {
+		return doc
+	}
+	key, rest := path[0], path[1:]
+	switch v := doc.(type) {
+	case map[string]any:
+		next, ok := v[key]
+		if !ok {
+			ts.Fatalf("no %s in %v", key, slices.Sorted(maps.Keys(v)))
 		}
+		return valueAt(ts, next, rest)
+	case []any:
+		if key == "*" {
+			sum := 0.0
+			for _, e := range v {
+				sum += valueAt(ts, e, rest).(float64)
+			}
+			return sum
+		}
+		i, err := strconv.Atoi(key)
+		ts.Check(err)
+		if i >= len(v) {
+			ts.Fatalf("no %s: there are %d", strings.Join(path, "."), len(v))
+		}
+		return valueAt(ts, v[i], rest)
 	}
-	if !holds(ts, doc, args[2], args[3]) {
-		ts.Fatalf("%s is %v, want %s %s", args[1], doc, args[2], args[3])
-	}
+	ts.Fatalf("no %s in %v", key, doc)
+	return nil
 }
 
 func holds(ts *testscript.TestScript, got any, op, want string) bool {
