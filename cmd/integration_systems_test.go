@@ -17,6 +17,7 @@ import (
 
 // One load on Kafka, RabbitMQ and Pulsar, by the named study in its shortest form: the searches walk a ladder of one rate.
 func TestThreeSystemsAreCompared(t *testing.T) {
+	t.Parallel()
 	k, r, p := startCluster(t, 1), startRabbit(t), startPulsar(t)
 	text, err := studyText("three-systems")
 	if err != nil {
