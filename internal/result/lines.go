@@ -58,7 +58,7 @@ type Lines struct {
 
 // NewLines reads a run file up to the line with the number last, or to its end if last is 0.
 func NewLines(r io.Reader, last int) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, 64<<10), last: last}
+	return &Lines{r: bufio.NewReaderSize(r, 32<<10), last: last}
 }
 
 // errNoRunFile is the error of a first line that is not a header.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -86,12 +84,16 @@ func (b Buckets) MarshalText() ([]byte, error) {
 // UnmarshalText reads what MarshalText writes.
 func (b *Buckets) UnmarshalText(text []byte) error {
 	*b = Buckets{}
-	for pair := range strings.FieldsSeq(string(text)) {
-		at, count, _ := strings.Cut(pair, ":")
-		i, err := strconv.ParseUint(at, 10, 8)
-		n, bad := strconv.ParseUint(count, 10, 32)
-		if err != nil || bad != nil || i >= bucketCount {
-			return fmt.Errorf("%q is no range with its count", pair)
+	for s := (scanner{text: text}); s.at < len(text); {
+		pair := text[s.at:]
+		if s.at > 0 {
+			s.take(' ')
+		}
+		i := s.number()
+		s.take(':')
+		n := s.number()
+		if s.bad || i < 0 || i >= bucketCount || n < 0 || n > math.MaxUint32 {
+			return fmt.Errorf("%.30q is no range with its count", pair)
 		}
 		b[i] = uint32(n)
 	}

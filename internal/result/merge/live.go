@@ -41,6 +41,7 @@ type copied struct {
 
 // liveHost is one host of a run that goes on.
 type liveHost struct {
+	second second       // the newest, of all processes so far
 	fold   *result.Fold // nil: no second of it was merged
 	vitals *host.Vitals // the newest; nil: none came
 }
@@ -70,7 +71,7 @@ const patience = 1500 * time.Millisecond
 // become those of the files. abortOn are the conditions that end the run.
 func NewLive(h result.Header, abortOn []string) *Live {
 	l := &Live{header: h, files: make(map[string]*mergedPart), hosts: make(map[string]*liveHost), watch: result.NewWatch(abortOn)}
-	l.whole, l.same, l.addHost = result.NewFold(h), make(repeats), l.addTo
+	l.whole, l.same, l.addHost = result.NewFold(h), make(repeats), func(name string, due *second) { entry(&l.hosts, name).second.add(due) }
 	return l
 }
 
@@ -126,6 +127,7 @@ func (l *Live) Next(elapsed time.Duration) (Second, bool) {
 			return Second{}, false
 		}
 		sum := l.step(end)
+		l.foldHosts()
 		if l.broken == "" {
 			l.broken = l.watch.Look(l.whole, sum.windows())
 		}
@@ -190,16 +192,15 @@ func (l *Live) reported(end time.Duration) bool {
 	})
 }
 
-// addTo adds windows to the fold of a host.
-func (l *Live) addTo(name string, windows []stats.Window) {
-	if len(windows) == 0 {
-		return
-	}
-	h := entry(&l.hosts, name)
-	if h.fold == nil {
-		h.fold = result.NewHostFold(l.header)
-	}
-	for _, w := range windows {
-		h.fold.AddWindow(w)
+// foldHosts adds the newest second of each host to its fold.
+func (l *Live) foldHosts() {
+	for _, h := range l.hosts {
+		for _, w := range h.second.windows() {
+			if h.fold == nil {
+				h.fold = result.NewHostFold(l.header)
+			}
+			h.fold.AddWindow(w)
+		}
+		h.second = second{}
 	}
 }

@@ -33,7 +33,7 @@ type merge struct {
 	whole   *result.Fold // of all parts that count
 	shown   time.Duration
 	same    repeats
-	addHost func(name string, windows []stats.Window) // called for each second of a host; nil: nobody asks
+	addHost func(name string, due *second) // called for each second of a part, with its host; nil: nobody asks
 }
 
 // mergedPart is one part with a load.
@@ -46,6 +46,8 @@ type mergedPart struct {
 	placed
 	waiting
 	copied
+	seconds chan *second // complete ones, as they are read; nil: they are not merged, or come from a copy
+	sample  host.Sample  // of the second that was merged last
 
 	fold *result.Fold // of itself; nil: of a copy that grows
 	doc  result.Result
@@ -59,16 +61,6 @@ type placed struct {
 	shift  time.Duration // late in whole seconds: its own time plus shift is common time
 	named  bool          // several parts count: its own events begin with its name
 	topics []int32       // numbers of its partitions among those of all: see topics.places
-}
-
-// waiting is what of a part was read and is not merged.
-type waiting struct {
-	lines    chan *result.Line // nil: its seconds are not merged, or its lines come from a copy
-	queue    []*second         // in order
-	before   stats.Window      // measured windows so far: records offered, and when the first was due
-	newest   time.Duration     // end of the newest second, by the part's own time
-	complete time.Duration     // end of the newest second with all of its lines
-	sample   host.Sample       // of the second that was merged last
 }
 
 // newMerge finds the state of each part, and which parts count.
@@ -275,11 +267,11 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
 	for i, p := range m.parts {
 		if p.counted && m.apart == "" {
-			p.lines = make(chan *result.Line) // the next line is read while seconds are added up
+			p.seconds = make(chan *second) // the next one is read while others are added up
 		}
 		reading.Go(func() {
-			if p.lines != nil {
-				defer close(p.lines)
+			if p.seconds != nil {
+				defer close(p.seconds)
 			}
 			if err := p.read(ctx); err != nil && !errors.As(err, &bad[i]) { // after a bad line, other files are still checked
 				cancel(fmt.Errorf("%s: %w", p.name, err))
@@ -302,38 +294,48 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	return err
 }
 
-// read reads the file of the part into its own fold, and passes its lines on to be merged.
+// read reads the file of the part into its own fold, and passes its seconds on to be merged. One is
+// complete when the next one begins.
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
+	var read waiting
 	for l, err := range p.content() {
 		if err != nil || ctx.Err() != nil { // the cause of ctx has the reason
 			return err
 		}
-		if w := l.Window; w != nil {
-			w.Outage = p.fold.MeasuredGap(w)
-			p.noteGap(w.Outage)
+		read.take(&l)
+		if l.Window != nil {
+			p.noteGap(l.Window.Outage)
 		}
 		p.fold.AddLine(&l)
-		if p.lines == nil {
-			continue
-		}
-		select {
-		case p.lines <- &l:
-		case <-ctx.Done():
-		}
+		p.pass(ctx, &read, 1)
 	}
+	p.pass(ctx, &read, 0)
 	return nil
 }
 
-// combine merges the seconds of the parts that count. One is complete when the next one begins.
+// pass passes on seconds to be merged, all but the last few.
+func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
+	for ; len(read.queue) > last; read.queue = read.queue[1:] {
+		if p.seconds == nil {
+			continue
+		}
+		select {
+		case p.seconds <- read.queue[0]:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// combine merges the seconds of the parts that count.
 func (m *merge) combine(each func(*stats.Window)) {
 	for {
 		for _, p := range m.counted() {
-			for open := true; open && len(p.queue) < 2; {
-				var l *result.Line
-				if l, open = <-p.lines; open {
-					p.take(l)
-				}
+			if len(p.queue) > 0 {
+				continue
+			}
+			if s, open := <-p.seconds; open {
+				p.queue = append(p.queue, s)
 			}
 		}
 		end, ok := m.next()

@@ -32,6 +32,13 @@ func join(to, w *stats.Window) {
 	to.Add(w)
 }
 
+// add adds the windows of o. It takes no memory of o.
+func (s *second) add(o *second) {
+	for i := range s.phases {
+		s.phases[i].Add(&o.phases[i])
+	}
+}
+
 // windows returns the windows as a live run gives them: one for each phase, warm-up first.
 func (s *second) windows() []stats.Window {
 	var all []stats.Window
@@ -46,32 +53,40 @@ func (s *second) windows() []stats.Window {
 // mostQueued bounds the seconds of one part that wait to be merged. Further ones are joined.
 const mostQueued = 30
 
+// waiting is what of a part was read and is not merged.
+type waiting struct {
+	queue    []*second     // in order
+	before   stats.Window  // measured windows so far: records offered, and when the first was due
+	newest   time.Duration // end of the newest second, by the part's own time
+	complete time.Duration // end of the newest second with all of its lines
+}
+
 // take adds a line to the seconds that wait to be merged. It takes the memory of a window.
-func (p *mergedPart) take(l *result.Line) {
-	n := len(p.queue)
+func (q *waiting) take(l *result.Line) {
+	n := len(q.queue)
 	switch {
 	case l.Window != nil:
 		w := l.Window
-		w.Outage = result.MeasuredGap(&p.before, w)
+		w.Outage = result.MeasuredGap(&q.before, w)
 		if !w.Warmup {
-			p.before.Add(&stats.Window{Offered: w.Offered, FirstDue: w.FirstDue})
+			q.before.Add(&stats.Window{Offered: w.Offered, FirstDue: w.FirstDue})
 		}
 		end := secondOf(w.End)
-		if end > p.newest {
-			p.newest, p.complete = end, p.newest
+		if end > q.newest {
+			q.newest, q.complete = end, q.newest
 		}
 		switch {
 		case n == mostQueued:
-			p.queue[n-1].end = p.newest
-		case n == 0 || end > p.queue[n-1].end:
-			p.queue = append(p.queue, &second{end: end})
+			q.queue[n-1].end = q.newest
+		case n == 0 || end > q.queue[n-1].end:
+			q.queue = append(q.queue, &second{end: end})
 			n++
 		}
-		join(&p.queue[n-1].phases[stats.PhaseOf(w.Warmup)], w)
+		join(&q.queue[n-1].phases[stats.PhaseOf(w.Warmup)], w)
 	case l.Sample != nil: // it comes after the windows of its interval
-		p.complete = p.newest
+		q.complete = q.newest
 		if n > 0 {
-			p.queue[n-1].sample.Add(*l.Sample)
+			q.queue[n-1].sample.Add(*l.Sample)
 		}
 	}
 }
@@ -92,19 +107,16 @@ func (m *merge) next() (end time.Duration, ok bool) {
 // adds it to the fold. Parts are added in a fixed order, because sums of floats depend on it.
 func (m *merge) step(end time.Duration) *second {
 	sum, parts := second{end: end}, m.counted()
-	for rest := parts; len(rest) > 0; {
-		name, of := rest[0].host(), second{}
-		for ; len(rest) > 0 && rest[0].host() == name; rest = rest[1:] {
-			due := rest[0].due(end, m.shown, m.same)
-			for i := range of.phases {
-				join(&of.phases[i], &due.phases[i])
-			}
+	for _, p := range parts {
+		due := p.due(end, m.shown, m.same)
+		if due == nil {
+			continue
 		}
-		if m.addHost != nil {
-			m.addHost(name, of.windows())
+		if m.addHost != nil { // first, for the sum takes the memory
+			m.addHost(p.host(), due)
 		}
-		for i := range sum.phases { // the fold of the host has the memory of its windows
-			sum.phases[i].Add(&of.phases[i])
+		for i := range sum.phases {
+			join(&sum.phases[i], &due.phases[i])
 		}
 	}
 	for _, w := range sum.windows() {
@@ -117,11 +129,11 @@ func (m *merge) step(end time.Duration) *second {
 	return &sum
 }
 
-// due takes the seconds up to an end from the queue, as one of common time. Late windows, up to
-// shown, count in the second after it, without the age of their records, which is outdated. A
-// window of several seconds begins at shown too, because the seconds before it are merged already.
-func (p *mergedPart) due(end, shown time.Duration, same repeats) second {
-	var due second
+// due takes the seconds up to an end from the queue, as one of common time; nil: there are none. Late
+// windows, up to shown, count in the second after it, without the age of their records, which is
+// outdated. A window of several seconds begins at shown too, because the seconds before it are merged
+// already.
+func (p *mergedPart) due(end, shown time.Duration, same repeats) (due *second) {
 	for ; len(p.queue) > 0 && p.queue[0].end+p.shift <= end; p.queue = p.queue[1:] {
 		s := p.queue[0]
 		for i := range s.phases {
@@ -133,9 +145,17 @@ func (p *mergedPart) due(end, shown time.Duration, same repeats) second {
 			if s.end+p.shift <= shown {
 				w.Start, w.End, w.Oldest = shown, shown, 0
 			}
-			join(&due.phases[i], w)
 		}
+		if due == nil {
+			due = s
+			continue
+		}
+		due.add(s)
 		due.sample.Add(s.sample)
+	}
+	p.sample = host.Sample{Cores: p.sample.Cores, HostCores: p.sample.HostCores, NetSpeed: p.sample.NetSpeed}
+	if due == nil {
+		return nil
 	}
 	for i := range due.phases {
 		w := &due.phases[i]
@@ -146,7 +166,6 @@ func (p *mergedPart) due(end, shown time.Duration, same repeats) second {
 		w.Start = max(w.Start, min(shown, w.End))
 		w.Events = same.without(p, w.Events)
 	}
-	p.sample = host.Sample{Cores: p.sample.Cores, HostCores: p.sample.HostCores, NetSpeed: p.sample.NetSpeed}
 	if due.sample.Interval > 0 {
 		p.sample = due.sample
 		p.sample.At += p.shift
