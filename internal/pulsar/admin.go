@@ -153,7 +153,7 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 	if err != nil {
 		return nil
 	}
-	var all []string // with the partitions of each
+	var all []string                                                           // with the partitions of each
 	_ = s.newAdmin(config).get(ctx, "/admin/v2/persistent/"+s.namespace, &all) // names for completion: without an answer there are none
 	for _, name := range all {
 		name = name[strings.LastIndexByte(name, '/')+1:]
