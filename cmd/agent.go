@@ -195,8 +195,9 @@ func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	return filepath.Join(state, "agent", name), filepath.Join(state, "runs"), nil
 }
 
-// agentSecurity returns the protocol and the mechanism of this host's connections, and makes the
-// path of their file one that its processes find. They read the file by themselves.
+// agentSecurity returns the protocol and the mechanism of this host's connections to Kafka, and makes the path of their file
+// one that its processes find. They read the file by themselves. A file without a protocol may be for systems whose URLs
+// say whether there is TLS: then nothing is known.
 func agentSecurity(env *Env, flags *config.Agent) (string, error) {
 	if flags.CommandConfig == "" {
 		return security.Settings{}.String(), nil
@@ -213,6 +214,9 @@ func agentSecurity(env *Env, flags *config.Agent) (string, error) {
 	settings, warnings, err := env.secure(given.Given())
 	for _, w := range warnings {
 		env.say("%s", w)
+	}
+	if _, isKafka := given.Given()["security.protocol"]; !isKafka && len(given.Given()) > 0 {
+		return "", err
 	}
 	return settings.String(), err
 }

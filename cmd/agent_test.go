@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -178,5 +180,23 @@ func TestAProcessThatIsLostCountsInTheNumberOfParts(t *testing.T) {
 	late := cluster.ProcessError{Host: "vm2", Ended: cluster.Ended{Code: exitNotValid, Text: "late"}}
 	if err := judgeParts(&res, &late); exitCode(err) != exitNotValid || err.Error() != "vm2: late" {
 		t.Errorf("with a worse one it ends with %v", err)
+	}
+}
+
+func TestWhatAnAgentTellsOfItsConnectionsIsTrueOrLeftOut(t *testing.T) {
+	for text, want := range map[string]string{
+		"security.protocol=SSL\n":                     "SSL",
+		"url.password=geheim\n":                       "", // of RabbitMQ or Pulsar, by the URL of each load
+		"ssl.truststore.type=PEM\nurl.password=x\n":   "",
+		"client.id=no property of security\nacks=1\n": "PLAINTEXT",
+	} {
+		path := filepath.Join(t.TempDir(), "client.properties")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env := &Env{Getenv: func(string) string { return "" }, Stderr: io.Discard}
+		if got, err := agentSecurity(env, &config.Agent{CommandConfig: path}); err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
 	}
 }

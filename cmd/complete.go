@@ -11,6 +11,8 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -40,19 +42,22 @@ func lookUp(c *cobra.Command, flag string, find names) {
 	}) // the flag exists, and has no second one
 }
 
-// found are the values of a load that are looked up: at the cluster, and at agents. load applies the layers below the command
-// line, and returns the brokers and the security properties. What is wrong with them is for the command to tell.
-func (e *Env) found(load func(*Env) ([]string, config.Security)) map[string]names {
+// found are the values of a load that are looked up: at the system, and at agents. load applies the layers below the command
+// line, and returns what they say of the load. What is wrong with them is for the command to tell.
+func (e *Env) found(load func(*Env) (plan.Plan, config.Security)) map[string]names {
 	silent := e.silent()
 	silent.resolver = nil // no load is made, and a name server may be slower than a shell waits
-	at := func(names func(*kafka.Cluster, context.Context) []string) names {
+	at := func(names func(*kafka.Cluster, context.Context) []string, others func(context.Context, *plan.Plan, security.Settings) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
-			servers, given := load(silent)
-			if len(servers) == 0 {
-				servers, _ = set.GetStringSlice(bootstrapServer)
+			p, given := load(silent)
+			secure, _, _ := e.secure(ofURL(&p, given.Given()))
+			if p.URL != "" {
+				return others(ctx, &p, secure)
 			}
-			secure, _, _ := e.secure(given.Given())
-			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: servers, Timeout: lookUpTime, Security: secure})
+			if len(p.Bootstrap) == 0 {
+				p.Bootstrap, _ = set.GetStringSlice(bootstrapServer)
+			}
+			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: p.Bootstrap, Timeout: lookUpTime, Security: secure})
 			if err != nil {
 				return nil
 			}
@@ -69,7 +74,8 @@ func (e *Env) found(load func(*Env) ([]string, config.Security)) map[string]name
 		}
 		return values
 	}
-	return map[string]names{"topic": at((*kafka.Cluster).Topics), "group": at((*kafka.Cluster).Groups), "on": hosts}
+	noGroups := func(context.Context, *plan.Plan, security.Settings) []string { return nil } // subscriptions are of one topic
+	return map[string]names{"topic": at((*kafka.Cluster).Topics, topicsOf), "group": at((*kafka.Cluster).Groups, noGroups), "on": hosts}
 }
 
 // clusterNames returns the names of the clusters of the configuration file. Its mistakes are for the command to tell.

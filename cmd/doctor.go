@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -46,9 +47,9 @@ is 3 if a check failed.`,
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "bootstrap-server": nil})
 	completeClusters(env, c)
 	load := func(env *Env) error { return flags.Load(env.configSystem(), clients()) }
-	for flag, names := range env.found(func(env *Env) ([]string, config.Security) {
+	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
 		_ = load(env)
-		return flags.Bootstrap, flags.Security
+		return plan.Plan{Bootstrap: flags.Bootstrap}, flags.Security
 	}) {
 		lookUp(c, flag, names)
 	}

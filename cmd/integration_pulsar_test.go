@@ -100,6 +100,9 @@ func TestLoadsOnPulsar(t *testing.T) {
 		if in, _ := p.counted("kept", ""); in != 3000 {
 			t.Errorf("%d messages came in, want 3000", in)
 		}
+		if !isOffered(t, "kept", p.url, p.config) {
+			t.Error("the topic is not offered to a shell")
+		}
 		for _, kind := range []string{"failover", "shared"} {
 			doc, code = p.kt(t, "consume", "--topic", "kept", "--group", kind, "--consumers", "2", "--command-property", "subscription.type="+kind)
 			if _, backlog := p.counted("kept", kind); !ended(doc, code, exitOK) || doc.Records.Consumed != 3000 || backlog != 0 {

@@ -148,6 +148,9 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		if queues, n := r.messages("kept"); queues != 3 || n != 3000 {
 			t.Errorf("%d queues hold %d messages, want 3 and 3000", queues, n)
 		}
+		if !isOffered(t, "kept", r.url, r.config) {
+			t.Error("the topic is not offered to a shell")
+		}
 		r.remove("kept-1", false)
 		doc, code = r.kt(t, "consume", "--topic", "kept", "--verify", ledger).wait()
 		if code != exitLost || doc.Verify == nil || doc.Verify.Lost != 1000 || doc.Verify.AcknowledgedRead != 2000 {

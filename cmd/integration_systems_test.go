@@ -5,6 +5,7 @@ package cmd
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +15,22 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
 )
+
+// isOffered reports whether a shell offers a topic of a system. A busy machine may need several tries.
+func isOffered(t *testing.T, topic, url, clientConfig string) bool {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		out, err := exec.Command(path, "__complete", "consume", "--url", url, "--command-config", clientConfig, "--topic", "").Output()
+		if err == nil && slices.Contains(strings.Split(string(out), "\n"), topic) {
+			return true
+		}
+	}
+	return false
+}
 
 // One load on Kafka, RabbitMQ and Pulsar, by the named study in its shortest form: the searches walk a ladder of one rate.
 func TestThreeSystemsAreCompared(t *testing.T) {

@@ -38,9 +38,9 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	}
 	completeLoad(c, config.ProfileNames(shipped))
 	completeClusters(env, c)
-	for flag, names := range env.found(func(env *Env) ([]string, config.Security) {
+	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
 		r, _ := load(env)
-		return r.Plan.Bootstrap, r.Security
+		return r.Plan, r.Security
 	}) {
 		lookUp(c, flag, names)
 	}

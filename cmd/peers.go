@@ -20,7 +20,7 @@ func newPeers(env *Env) *cobra.Command {
 		Use:   "peers",
 		Short: "List the hosts on which kt agent runs",
 		Long: `List the agents that another knows, or those that are named: name, address, role, tags,
-version, how it connects to brokers, how busy the host is, by how much its clock differs from this host's, and how
+version, how it connects to Kafka, how busy the host is, by how much its clock differs from this host's, and how
 many results it holds.`,
 		Example: `  # the agent on this host, and all that it knows
   kt peers

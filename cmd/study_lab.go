@@ -13,8 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/pulsar"
-	"github.com/kt-bench/kt/internal/rabbitmq"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
@@ -221,16 +219,6 @@ func (b *lab) place(l study.Load) (*load, error) {
 // studyTopics is what the names of topics of studies begin with.
 const studyTopics = "kt-study-"
 
-// deleter is a system without Kafka's admin API.
-type deleter interface {
-	DeleteTopic(ctx context.Context, name string) error
-}
-
-var (
-	_ deleter = (*rabbitmq.System)(nil)
-	_ deleter = (*pulsar.System)(nil)
-)
-
 // DeleteTopic deletes a topic of the study.
 func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error {
 	if !strings.HasPrefix(name, studyTopics) {
@@ -238,7 +226,7 @@ func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error 
 	}
 	ld, err := b.place(l)
 	if err == nil && ld.kafka == nil {
-		system, ok := ld.system.(deleter)
+		system, ok := ld.system.(topicAdmin)
 		if !ok {
 			return fmt.Errorf("delete topic %s: kt cannot delete topics of %s", name, ld.Plan.System())
 		}

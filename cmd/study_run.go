@@ -25,7 +25,9 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	adapt(s, flags)
+	if err := adapt(s, flags); err != nil {
+		return usageError(err)
+	}
 	b := newLab(env)
 	brokers := 0
 	if s.NeedsBrokers() {
@@ -111,13 +113,17 @@ func writePlan(env *Env, flags *config.Study, s *study.Study, forecasts []*study
 }
 
 // adapt changes a study as the command line says.
-func adapt(s *study.Study, flags *config.Study) {
+func adapt(s *study.Study, flags *config.Study) error {
 	for _, set := range flags.Set {
+		if err := s.CheckSet(set.Name); err != nil {
+			return err
+		}
 		s.Set(set.Name, set.Values)
 	}
 	for _, part := range s.All() {
 		adaptPart(part, flags)
 	}
+	return nil
 }
 
 func adaptPart(s *study.Study, flags *config.Study) {

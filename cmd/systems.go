@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/system"
@@ -30,6 +32,27 @@ func (l *load) chooseSystem(secure security.Settings) (warnings []string, err er
 		l.kafka.Security, l.system = secure, l.kafka
 	}
 	return warnings, err
+}
+
+// topicAdmin is a system without Kafka's admin API.
+type topicAdmin interface {
+	Topics(ctx context.Context) []string
+	DeleteTopic(ctx context.Context, name string) error
+}
+
+var (
+	_ topicAdmin = (*rabbitmq.System)(nil)
+	_ topicAdmin = (*pulsar.System)(nil)
+)
+
+// topicsOf returns the topics of the system that a plan's URL names; nil: it does not say.
+func topicsOf(ctx context.Context, p *plan.Plan, secure security.Settings) []string {
+	l := load{Run: &config.Run{Plan: plan.Plan{URL: p.URL}}} // the rest of the plan may not be complete
+	_, err := l.chooseSystem(secure)
+	if admin, ok := l.system.(topicAdmin); ok && err == nil {
+		return admin.Topics(ctx)
+	}
+	return nil
 }
 
 // checkTLS returns what properties say of TLS that a URL does not.

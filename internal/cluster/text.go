@@ -79,7 +79,7 @@ type Info struct {
 	Version string   `json:"version"`
 	Tags    []string `json:"tags,omitempty"`
 
-	// Security is the protocol and the mechanism of its connections to brokers, without credentials.
+	// Security is the protocol and the mechanism of its connections to Kafka, without credentials; "": not known.
 	Security string `json:"security,omitempty"`
 }
 

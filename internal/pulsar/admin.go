@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -33,6 +34,11 @@ const (
 	adminBytes   = 64 << 20
 	maxRedirects = 5
 )
+
+// newAdmin returns the API that the URL names.
+func (s *System) newAdmin(config *tls.Config) *admin {
+	return newAdmin(plan.Admin(s.url, "8080", defaultTLSPort), s.access.Password, config)
+}
 
 func newAdmin(base string, token secret.Text, config *tls.Config) *admin {
 	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext, TLSClientConfig: config}
@@ -139,6 +145,25 @@ func (a *admin) brokers(ctx context.Context) (list []string, err error) {
 	err = a.get(ctx, "/admin/v2/brokers", &list)
 	slices.Sort(list)
 	return list, err
+}
+
+// Topics returns the names of the topics of the namespace.
+func (s *System) Topics(ctx context.Context) (topics []string) {
+	config, err := s.access.TLS("")
+	if err != nil {
+		return nil
+	}
+	var all []string                                                           // with the partitions of each
+	_ = s.newAdmin(config).get(ctx, "/admin/v2/persistent/"+s.namespace, &all) // names for completion: without an answer there are none
+	for _, name := range all {
+		name = name[strings.LastIndexByte(name, '/')+1:]
+		if at := strings.LastIndex(name, partitionOf); at > 0 {
+			name = name[:at]
+		}
+		topics = append(topics, name)
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics)
 }
 
 // partitionStats are what the brokers count of a partition.

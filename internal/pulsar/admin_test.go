@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -86,5 +89,27 @@ func TestTheAdminAPIOfEachBrokerIsCheckedByItsOwnName(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 		first.Close()
+	}
+}
+
+func TestATopicIsListedOnceWhateverItsPartitions(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/admin/v2/persistent/public/default" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `["persistent://public/default/b-partition-1", "persistent://public/default/b-partition-0", "persistent://public/default/a"]`)
+	}))
+	defer api.Close()
+	s, _, err := New(&plan.Plan{URL: "pulsar://localhost?admin=" + api.URL}, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Topics(t.Context()), []string{"a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	api.Close()
+	if got := s.Topics(t.Context()); len(got) > 0 {
+		t.Errorf("without an answer: %q", got)
 	}
 }

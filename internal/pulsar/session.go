@@ -61,7 +61,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	if err := c.reach(ctx); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.url.Host, cause(err))
 	}
-	c.admin = newAdmin(plan.Admin(s.url, "8080", defaultTLSPort), s.access.Password, c.tls)
+	c.admin = s.newAdmin(c.tls)
 	c.describeCluster(ctx)
 	if status(c.seen) == http.StatusUnauthorized {
 		return nil, fmt.Errorf("%s: log in: %w: url.password=TOKEN goes into the file of --command-config", c.admin.base, c.seen)
@@ -281,13 +281,12 @@ func (s *session) Delete(ctx context.Context) error {
 }
 
 // DeleteTopic deletes a partitioned topic. It is for names that only kt gives. One that is not there is no error.
-func (s *System) DeleteTopic(ctx context.Context, name string) error {
+func (s *System) DeleteTopic(ctx context.Context, name string) (err error) {
 	c := &session{System: s, plan: &plan.Plan{Topic: plan.Topic{Name: name}}, topic: result.Topic{Name: name, Created: true}}
-	config, err := s.access.TLS("")
-	if err != nil {
+	if c.tls, err = s.access.TLS(""); err != nil {
 		return err
 	}
-	c.admin = newAdmin(plan.Admin(s.url, "8080", defaultTLSPort), s.access.Password, config)
+	c.admin = s.newAdmin(c.tls)
 	if c.describeCluster(ctx); c.seen != nil {
 		return fmt.Errorf("delete topic %s: %w", name, c.seen)
 	}

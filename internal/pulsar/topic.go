@@ -20,13 +20,16 @@ func misfit(format string, args ...any) error {
 	return &run.MisfitError{Err: fmt.Errorf(format, args...)}
 }
 
+// partitionOf is what stands between the name of a topic and the number of a partition.
+const partitionOf = "-partition-"
+
 // each returns the partitions of the topic, whose whole name or path is given.
 func (s *session) each(topic string) (list []string) {
 	if s.single {
 		return []string{topic}
 	}
 	for i := range s.topic.Partitions {
-		list = append(list, topic+"-partition-"+strconv.Itoa(i))
+		list = append(list, topic+partitionOf+strconv.Itoa(i))
 	}
 	return list
 }

@@ -123,6 +123,20 @@ func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
 	return running, err
 }
 
+// listed is how many queues are looked at for the names of topics.
+const listed = 500
+
+// Topics returns the names of the topics that have a queue, as the management API lists them.
+func (s *System) Topics(ctx context.Context) (topics []string) {
+	var page struct{ Items []struct{ Name string } }
+	path := fmt.Sprintf("queues/%s?page=1&page_size=%d&use_regex=true&name=%s&columns=name", url.PathEscape(s.vhost), listed, url.QueryEscape(".-0$"))
+	_ = s.newManagement().get(ctx, path, &page) // names for completion: without an answer there are none
+	for _, q := range page.Items {
+		topics = append(topics, strings.TrimSuffix(q.Name, "-0"))
+	}
+	return topics
+}
+
 // describeQueues completes a topic with the members, leaders and arguments of its queues.
 func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) error {
 	name := url.QueryEscape("^" + regexp.QuoteMeta(t.Name) + "-[0-9]+$")

@@ -26,7 +26,7 @@ type PeerRow struct {
 	State    string // what it does, in a word
 	Run      string // that it is busy with; "": none
 	Results  int    // runs that it holds
-	Security string // how it connects to brokers: protocol and mechanism; "": not known
+	Security string // how it connects to Kafka: protocol and mechanism; "": not known
 	Problem  string // why it cannot be worked with, for people; "": nothing is known against it
 
 	CPU, Cores   float64 // cores in use, and all of them; 0 cores: not known
@@ -58,10 +58,10 @@ func Peers(w io.Writer, peers []PeerRow, o Options) error {
 
 func (t *text) peers(peers []PeerRow) *grid {
 	g := &grid{
-		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "security", "CPU in use", "clock", "results"},
+		heads: []string{"name", "address", "role", "tags", "version", "state", "run", "to Kafka", "CPU in use", "clock", "results"},
 		left:  map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true},
 		names: map[int]bool{1: true},
-		leave: []string{"version", "tags", "results", "security", "run", "CPU in use", "role", "clock"},
+		leave: []string{"version", "tags", "results", "to Kafka", "run", "CPU in use", "role", "clock"},
 	}
 	none := string(t.th.Glyphs.Missing)
 	for _, p := range peers {

@@ -65,6 +65,22 @@ func (s *Study) checkFind(bad func(part, format string, args ...any)) {
 	}
 }
 
+// CheckSet returns an error if a name for Set is of a part that the study does not have.
+func (s *Study) CheckSet(name string) error {
+	before, _, dotted := strings.Cut(name, ".")
+	if !dotted || len(s.Parts) == 0 || hasPrefix(name, topicPrefix) || isOutside(name) {
+		return nil
+	}
+	var names []string
+	for _, part := range s.Parts {
+		if load, _ := part.target(name); load != "" || strings.HasPrefix(name, part.Name+".") {
+			return nil
+		}
+		names = append(names, part.Name)
+	}
+	return fmt.Errorf("--set %s: the study has no part %s; it has %s", name, before, strings.Join(names, ", "))
+}
+
 // setParts is Set for a study of parts: PART.NAME is of one part.
 func (s *Study) setParts(name string, values []string) {
 	var one *Study

@@ -56,6 +56,18 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	}
 }
 
+func TestAValueForAPartThatIsNotThereNamesThoseThatAre(t *testing.T) {
+	s := readWhole(t)
+	for _, name := range []string{"half.linger", "linger", "topic.flush.messages", "broker.num.io.threads"} {
+		if err := s.CheckSet(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.CheckSet("hlaf.linger"); err == nil || err.Error() != "--set hlaf.linger: the study has no part hlaf; it has top, half" {
+		t.Error(err)
+	}
+}
+
 func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	s := readWhole(t)
 	if err := s.Fill(0); err != nil {
