@@ -316,7 +316,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 
 // pass passes on seconds to be merged, all but the last few.
 func (p *mergedPart) pass(ctx context.Context, read *waiting, last int) {
-	for ; len(read.queue) > last; read.queue = read.queue[1:] {
+	for ; len(read.queue) > last; read.queue = slices.Delete(read.queue, 0, 1) {
 		if p.seconds == nil {
 			continue
 		}

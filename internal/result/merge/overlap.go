@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -106,19 +107,12 @@ func (m *merge) clockError(agreed bool) int64 {
 	for _, p := range m.counted() {
 		bounds[p.host()] = max(bounds[p.host()], p.agreed().Bound)
 	}
-	var two [2]time.Duration // the largest, and the next
-	for _, b := range bounds {
-		switch {
-		case b > two[0]:
-			two = [2]time.Duration{b, two[0]}
-		case b > two[1]:
-			two[1] = b
-		}
-	}
-	if len(bounds) < 2 { // one clock
+	all := slices.Sorted(maps.Values(bounds))
+	n := len(all)
+	if n < 2 { // one clock
 		return 0
 	}
-	return (two[0] + two[1]).Microseconds()
+	return (all[n-1] + all[n-2]).Microseconds()
 }
 
 // readOverlap reads the parts that count once more, for the counts of each within f. It returns

@@ -334,17 +334,12 @@ func (s *runFile) compare(o *runFile) int {
 
 // compareContent orders files of the same run: a more complete one is greater.
 func (s *runFile) compareContent(o *runFile) int {
-	whole := func(s *runFile) int {
-		if s.trailer != nil {
+	rank := func(is bool) int {
+		if is {
 			return 1
 		}
 		return 0
 	}
-	left := func(s *runFile) int { // a file that nobody writes any more was seen later
-		if !s.atWork {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(whole(s), whole(o)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum), cmp.Compare(left(s), left(o)))
+	return cmp.Or(cmp.Compare(rank(s.trailer != nil), rank(o.trailer != nil)), cmp.Compare(s.size, o.size), cmp.Compare(s.sum, o.sum),
+		cmp.Compare(rank(!s.atWork), rank(!o.atWork))) // a file that nobody writes any more was seen later
 }

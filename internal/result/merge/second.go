@@ -134,7 +134,7 @@ func (m *merge) step(end time.Duration) *second {
 // outdated. A window of several seconds begins at shown too, because the seconds before it are merged
 // already.
 func (p *mergedPart) due(end, shown time.Duration, same repeats) (due *second) {
-	for ; len(p.queue) > 0 && p.queue[0].end+p.shift <= end; p.queue = p.queue[1:] {
+	for ; len(p.queue) > 0 && p.queue[0].end+p.shift <= end; p.queue = slices.Delete(p.queue, 0, 1) {
 		s := p.queue[0]
 		for i := range s.phases {
 			w := &s.phases[i]
