@@ -95,7 +95,7 @@ func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
 		"no users":             {URL: "pulsar://me@h"},
 		"give the name alone":  {URL: "pulsar://h", Topic: plan.Topic{Name: "persistent://a/b/c"}},
 		"earliest or latest":   {URL: "pulsar://h", Read: plan.Read{Consumers: 1, From: plan.From{HasOffset: true}}},
-		"write auto, or none":  {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
+		"async comes nearest":  {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
 		"it holds a password,": {URL: "pulsar://me:secret@h", Read: reads},
 	} {
 		_, _, err := New(&p, nil, nil, queue.Access{})
