@@ -134,6 +134,14 @@ func TestLoadsOnPulsar(t *testing.T) {
 		}
 	})
 
+	t.Run("a topic that is deleted beside the load is an event", func(t *testing.T) {
+		doc, _ := p.kt(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "5s",
+			"--at", "2s", "--exec", p.fault("admin", "DELETE", "'/persistent/public/default/gone/partitions?force=true'"))
+		if !hasEvent(doc, stats.LeaderLost) {
+			t.Errorf("no event %s in %+v", stats.LeaderLost, doc.Events)
+		}
+	})
+
 	t.Run("the topic of a study is deleted", func(t *testing.T) {
 		const topic = "kt-study-it-1"
 		p.kt(t, "produce", "--topic", topic, "--partitions", "2", "--num-records", "10")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -93,7 +95,7 @@ func TestALoadThatPulsarCannotMakeIsRefused(t *testing.T) {
 		"no users":             {URL: "pulsar://me@h"},
 		"give the name alone":  {URL: "pulsar://h", Topic: plan.Topic{Name: "persistent://a/b/c"}},
 		"earliest or latest":   {URL: "pulsar://h", Read: plan.Read{Consumers: 1, From: plan.From{HasOffset: true}}},
-		"write auto, or none":  {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
+		"async comes nearest":  {URL: "pulsar://h", Read: plan.Read{Consumers: 1, Commit: plan.CommitSync}},
 		"it holds a password,": {URL: "pulsar://me:secret@h", Read: reads},
 	} {
 		_, _, err := New(&p, nil, nil, queue.Access{})
@@ -201,5 +203,19 @@ func TestPoliciesOfATopicAreChecked(t *testing.T) {
 	all, err := s.policies()
 	if err != nil || all["deduplicationEnabled"] != true || all["persistence"] != (persistence{Ensemble: 3, WriteQuorum: 3, AckQuorum: 2}) {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestATopicThatWasThereAndIsNotFoundIsGone(t *testing.T) {
+	w := newWatcher(&session{topic: result.Topic{Name: "t", Partitions: 3}})
+	missing, hidden := &statusError{code: http.StatusNotFound}, &statusError{code: http.StatusInternalServerError}
+	w.seek(missing, 1) // its partitions are not made yet
+	w.seek(nil, 2)
+	w.seek(hidden, 3)
+	w.seek(missing, 4)
+	w.seek(missing, 5)
+	events := w.Take().Events
+	if len(events) != 1 || events[0].At != 4 || events[0].Kind != stats.LeaderLost || events[0].Count != 3 || !strings.Contains(events[0].Text, "topic t is gone") {
+		t.Errorf("%+v", events)
 	}
 }

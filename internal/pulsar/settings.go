@@ -31,15 +31,11 @@ type settings struct {
 	all []result.Setting // of each in has
 }
 
-// longest is as long as a time of Kafka's clients may be.
-const longest = math.MaxInt32 * time.Millisecond
-
 // The words of properties, and what they mean.
 var (
 	codecs        = map[string]client.CompressionType{"none": client.NoCompression, "lz4": client.LZ4, "zlib": client.ZLib, "zstd": client.ZSTD, "snappy": client.SNAPPY}
 	subscriptions = map[string]client.SubscriptionType{"failover": client.Failover, "exclusive": client.Exclusive, "shared": client.Shared, "key_shared": client.KeyShared}
 	starts        = map[string]bool{"earliest": true, "latest": true}
-	truths        = map[string]bool{"true": true, "false": true}
 )
 
 var producerProperties = []property{
@@ -52,10 +48,10 @@ var producerProperties = []property{
 	{Name: "ack.quorum", Client: "kt itself, in the topic that it creates", Set: func(s *settings, v string) error { return queue.Number(v, 1, 100, &s.ackQuorum) }},
 	{Name: "batch.size", Default: "131072", Client: "BatchingMaxSize", Set: func(s *settings, v string) error { return queue.Number(v, 0, math.MaxInt32, &s.batchBytes) }},
 	{Name: "batching.max.messages", Default: "1000", Client: "BatchingMaxMessages", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt32, &s.batchMessages) }},
-	{Name: "linger.ms", Default: "1", Client: "BatchingMaxPublishDelay", Set: func(s *settings, v string) error { return queue.Millis(v, 0, longest, &s.linger) }},
+	{Name: "linger.ms", Default: "1", Client: "BatchingMaxPublishDelay", Set: func(s *settings, v string) error { return queue.Millis(v, 0, &s.linger) }},
 	{Name: "compression.type", Default: "none", Client: "CompressionType", Set: func(s *settings, v string) error { return queue.Choice(v, codecs, &s.compression) }},
-	{Name: "delivery.timeout.ms", Default: "30000", Client: "SendTimeout", Set: func(s *settings, v string) error { return queue.Millis(v, time.Millisecond, longest, &s.timeout) }},
-	{Name: "max.block.ms", Default: "60000", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Millis(v, 0, longest, &s.maxBlock) }},
+	{Name: "delivery.timeout.ms", Default: "30000", Client: "SendTimeout", Set: func(s *settings, v string) error { return queue.Millis(v, time.Millisecond, &s.timeout) }},
+	{Name: "max.block.ms", Default: "60000", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Millis(v, 0, &s.maxBlock) }},
 	{Name: "buffer.memory", Default: "33554432", Client: "kt itself", Set: func(s *settings, v string) error { return queue.Number(v, 1, math.MaxInt64, &s.bufferBytes) }},
 	{Name: "max.pending.messages", Client: "MaxPendingMessages", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1_000_000, &s.pending) }},
 }
@@ -64,7 +60,7 @@ var producerProperties = []property{
 var consumerProperties = []property{
 	{Name: "group.id", Client: "SubscriptionName", Set: func(*settings, string) error { return nil }},
 	{Name: "auto.offset.reset", Default: "earliest", Client: "SubscriptionInitialPosition", Set: func(_ *settings, v string) error { return queue.Choice(v, starts, new(bool)) }},
-	{Name: "enable.auto.commit", Default: "true", Client: "kt itself, by --commit", Set: func(_ *settings, v string) error { return queue.Choice(v, truths, new(bool)) }},
+	{Name: "enable.auto.commit", Default: "true", Client: "kt itself, by --commit", Set: func(_ *settings, v string) error { return queue.Choice(v, queue.YesNo, new(bool)) }},
 	{Name: "subscription.type", Default: "failover", Client: "Type", Set: func(s *settings, v string) error { return queue.Choice(v, subscriptions, &s.subscription) }},
 	{Name: "receiver.queue.size", Default: "1000", Client: "ReceiverQueueSize", Set: func(s *settings, v string) error { return queue.Number(v, 1, 1_000_000, &s.receiverQueue) }},
 }

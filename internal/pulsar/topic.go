@@ -16,10 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 )
 
-func misfit(format string, args ...any) error {
-	return &run.MisfitError{Err: fmt.Errorf(format, args...)}
-}
-
 // partitionOf is what stands between the name of a topic and the number of a partition.
 const partitionOf = "-partition-"
 
@@ -41,7 +37,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 		return s.matches(ctx)
 	}
 	if s.seen != nil {
-		return misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
+		return run.Misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
 	}
 	switch err := s.admin.get(ctx, s.path()+"/stats", nil); {
 	case err == nil:
@@ -49,7 +45,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 	case status(err) != http.StatusNotFound:
 		return fmt.Errorf("look up topic %s: %w", s.topic.Name, err)
 	case !s.plan.Writes():
-		return misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
+		return run.Misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
 	}
 	return s.create(ctx)
 }
@@ -67,11 +63,11 @@ func (s *session) matches(ctx context.Context) error {
 		{"ack quorum", "ack.quorum", bookies.AckQuorum, s.producer.ackQuorum},
 	} {
 		if c.want > 0 && c.want != c.has {
-			errs = append(errs, misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
+			errs = append(errs, run.Misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
 		}
 	}
 	if len(want.Configs) > 0 {
-		errs = append(errs, misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
+		errs = append(errs, run.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
 	}
 	return errors.Join(errs...)
 }
@@ -90,14 +86,14 @@ func (s *session) policies() (map[string]any, error) {
 	for name, value := range s.plan.Topic.Configs {
 		var v any
 		if err := json.Unmarshal([]byte(value), &v); err != nil {
-			errs = append(errs, misfit(`--topic-config %s=%s: write the policy as the admin API takes it, in JSON, such as deduplicationEnabled=true`, name, value))
+			errs = append(errs, run.Misfit(`--topic-config %s=%s: write the policy as the admin API takes it, in JSON, such as deduplicationEnabled=true`, name, value))
 		}
 		all[url.PathEscape(name)] = v
 	}
 	n := int(s.plan.Topic.ReplicationFactor)
 	quorum := cmp.Or(s.producer.ackQuorum, n)
 	if quorum > n {
-		errs = append(errs, misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum))
+		errs = append(errs, run.Misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum))
 	}
 	if n > 0 {
 		all["persistence"] = persistence{Ensemble: n, WriteQuorum: n, AckQuorum: quorum}
@@ -113,7 +109,7 @@ func (s *session) create(ctx context.Context) error {
 	}
 	var all struct{ Bookies []struct{} }
 	if n := int(s.plan.Topic.ReplicationFactor); n > 1 && s.admin.get(ctx, "/admin/v2/bookies/all", &all) == nil && len(all.Bookies) < n {
-		return misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies))
+		return run.Misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies))
 	}
 	partitions := max(1, int(s.plan.Topic.Partitions))
 	err = s.admin.do(ctx, http.MethodPut, s.path()+"/partitions", partitions, nil)
@@ -121,7 +117,7 @@ func (s *session) create(ctx context.Context) error {
 	case status(err) == http.StatusConflict: // another process was faster, with what cannot be compared
 		s.plan.Topic.Configs = nil
 	case status(err) == http.StatusPreconditionFailed || status(err) == http.StatusNotFound:
-		return misfit("create topic %s in namespace %s: %w", s.topic.Name, s.namespace, err)
+		return run.Misfit("create topic %s in namespace %s: %w", s.topic.Name, s.namespace, err)
 	case err != nil:
 		return fmt.Errorf("create topic %s, which may exist now: %w", s.topic.Name, err)
 	}
@@ -132,7 +128,7 @@ func (s *session) create(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		if err := s.admin.do(ctx, http.MethodPost, s.path()+"/"+name, policies[name], nil); err != nil {
-			return errors.Join(misfit("topic %s: policy %s: %w", s.topic.Name, name, err), s.Delete(context.WithoutCancel(ctx)))
+			return errors.Join(run.Misfit("topic %s: policy %s: %w", s.topic.Name, name, err), s.Delete(context.WithoutCancel(ctx)))
 		}
 	}
 	s.topic.Configs = s.plan.Topic.Configs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ type watcher struct {
 
 	// Of the loop alone.
 	gone    []bool  // by broker
+	there   bool    // the topic, at the last answer about it
 	counted []int64 // messages that came in, by partition
 }
 
@@ -52,8 +54,22 @@ func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 		return
 	}
 	w.hear(active, err, now())
-	if all, err := w.session.stats(asking); err == nil {
+	all, err := w.session.stats(asking)
+	w.seek(err, now())
+	if err == nil {
 		w.compare(all, now())
+	}
+}
+
+// seek notes by the answer about the topic whether it is there. One that was never seen is not gone.
+func (w *watcher) seek(err error, at time.Duration) {
+	t := &w.session.topic
+	switch {
+	case err == nil:
+		w.there = true
+	case w.there && status(err) == http.StatusNotFound:
+		w.there = false
+		w.Add(stats.Event{At: at, Kind: stats.LeaderLost, Broker: -1, To: -1, Count: t.Partitions, Text: fmt.Sprintf("topic %s is gone: the admin API does not find it", t.Name)})
 	}
 }
 

@@ -345,9 +345,9 @@ func TestSettingsAreThoseGivenAndTheDefaultsOfOthers(t *testing.T) {
 	}
 	has := []Property[settings]{
 		{Name: "n", Default: "5", Set: func(s *settings, v string) error { return Number(v, 1, 10, &s.n) }},
-		{Name: "wait.ms", Default: "0", Set: func(s *settings, v string) error { return Millis(v, 0, time.Second, &s.wait) }},
+		{Name: "wait.ms", Default: "1", Set: func(s *settings, v string) error { return Millis(v, time.Millisecond, &s.wait) }},
 		{Name: "yes", Default: "true", Set: func(s *settings, v string) error {
-			return Choice(v, map[string]bool{"true": true, "false": false}, &s.yes)
+			return Choice(v, YesNo, &s.yes)
 		}},
 	}
 	for _, tc := range []struct {
@@ -355,12 +355,13 @@ func TestSettingsAreThoseGivenAndTheDefaultsOfOthers(t *testing.T) {
 		want        settings
 		err         string
 	}{
-		{"", "", settings{5, 0, true}, ""},
-		{"n", " 10 ", settings{10, 0, true}, ""},
+		{"", "", settings{5, time.Millisecond, true}, ""},
+		{"n", " 10 ", settings{10, time.Millisecond, true}, ""},
 		{"wait.ms", "1000", settings{5, time.Second, true}, ""},
-		{"yes", "false", settings{5, 0, false}, ""},
+		{"yes", "false", settings{5, time.Millisecond, false}, ""},
 		{"n", "11", settings{}, "n=11 (from f:1): write a whole number from 1 to 10"},
-		{"wait.ms", "1001", settings{}, "wait.ms=1001 (from f:1): write a whole number from 0 to 1000"},
+		{"wait.ms", "2147483648", settings{}, "wait.ms=2147483648 (from f:1): write a whole number from 1 to 2147483647"},
+		{"wait.ms", "0", settings{}, "wait.ms=0 (from f:1): write a whole number from 1 to 2147483647"},
 		{"yes", "no", settings{}, "yes=no (from f:1): write false or true"},
 		{"m", "1", settings{}, "m (from f:1): Some does not have it: leave it out; there is n, wait.ms, yes"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,10 +60,13 @@ func Number[N ~int | ~uint | ~int64](value string, least, most int64, into *N) e
 	return nil
 }
 
-// Millis reads a time in milliseconds.
-func Millis(value string, least, most time.Duration, into *time.Duration) error {
+// YesNo are the words of a setting that is on or off.
+var YesNo = map[string]bool{"true": true, "false": false}
+
+// Millis reads a time in milliseconds, which may be as long as one of Kafka's clients.
+func Millis(value string, least time.Duration, into *time.Duration) error {
 	var n int64
-	err := Number(value, least.Milliseconds(), most.Milliseconds(), &n)
+	err := Number(value, least.Milliseconds(), math.MaxInt32, &n)
 	*into = time.Duration(n) * time.Millisecond
 	return err
 }

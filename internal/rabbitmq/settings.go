@@ -27,13 +27,7 @@ type settings struct {
 	producer, consumer []result.Setting // nil: nobody writes, or reads
 }
 
-// longest is as long as a time of Kafka's clients may be.
-const longest = math.MaxInt32 * time.Millisecond
-
-var (
-	yesNo = map[string]bool{"true": true, "false": false}
-	modes = map[string]uint8{"persistent": amqp.Persistent, "transient": amqp.Transient}
-)
+var modes = map[string]uint8{"persistent": amqp.Persistent, "transient": amqp.Transient}
 
 var producerProperties = []queue.Property[settings]{
 	{Name: "acks", Default: "all", Client: "confirm.select", Set: func(s *settings, v string) error {
@@ -49,16 +43,16 @@ var producerProperties = []queue.Property[settings]{
 		return queue.Choice(v, modes, &s.deliveryMode)
 	}},
 	{Name: "delivery.timeout.ms", Default: "120000", Set: func(s *settings, v string) error {
-		return queue.Millis(v, time.Millisecond, longest, &s.deliveryTimeout)
+		return queue.Millis(v, time.Millisecond, &s.deliveryTimeout)
 	}},
 	{Name: "mandatory", Default: "true", Client: "basic.publish mandatory", Set: func(s *settings, v string) error {
-		return queue.Choice(v, yesNo, &s.mandatory)
+		return queue.Choice(v, queue.YesNo, &s.mandatory)
 	}},
 }
 
 var consumerProperties = []queue.Property[settings]{
 	{Name: "auto.ack", Default: "false", Client: "basic.consume no-ack", Set: func(s *settings, v string) error {
-		return queue.Choice(v, yesNo, &s.autoAck)
+		return queue.Choice(v, queue.YesNo, &s.autoAck)
 	}},
 	{Name: "prefetch.count", Default: "1000", Client: "basic.qos", Set: func(s *settings, v string) error {
 		return queue.Number(v, 1, math.MaxUint16, &s.prefetch)

@@ -17,10 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func misfit(format string, args ...any) error {
-	return &run.MisfitError{Err: fmt.Errorf(format, args...)}
-}
-
 // add adds a queue to those of the topic: that of the next partition.
 func (s *session) add() (name string) {
 	name = s.topic.Name + "-" + strconv.Itoa(len(s.queues))
@@ -43,15 +39,15 @@ func (s *session) prepare(ctx context.Context) error {
 	have, want := len(s.queues), int(t.Partitions)
 	switch {
 	case have > 0 && !exchange:
-		return misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", s.queues[0], t.Name)
+		return run.Misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", s.queues[0], t.Name)
 	case exchange && have == 0:
-		return misfit("exchange %s is there, and no queue %s-0: kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
+		return run.Misfit("exchange %s is there, and no queue %s-0: kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
 	case have == 0 && !s.plan.Writes():
-		return misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
+		return run.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
 	case want > 0 && have > 0 && want != have:
-		return misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
+		return run.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
 	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
-		return misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
+		return run.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
 	case have == 0:
 		if err := s.create(ctx, max(1, want)); err != nil {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
@@ -64,9 +60,9 @@ func (s *session) prepare(ctx context.Context) error {
 	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:
 		return nil
 	case s.topic.ReplicationFactor == 0:
-		return misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
+		return run.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
 	default:
-		return misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
+		return run.Misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
 	}
 }
 
@@ -108,7 +104,7 @@ func inspect(ch *amqp.Channel, name string) (int64, error) {
 func (s *session) create(ctx context.Context, queues int) error {
 	t := &s.plan.Topic
 	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
-		return misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
+		return run.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
 	}
 	var links []*link
 	for _, host := range s.hosts {
@@ -124,7 +120,7 @@ func (s *session) create(ctx context.Context, queues int) error {
 	for n := range queues {
 		name := s.add()
 		if err := s.declare(links[n%len(links)], name, args); err != nil {
-			return misfit("create queue %s: %w", name, explain(err))
+			return run.Misfit("create queue %s: %w", name, explain(err))
 		}
 	}
 	s.topic.ReplicationFactor = int(t.ReplicationFactor)

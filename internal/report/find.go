@@ -85,7 +85,7 @@ func FindText(w io.Writer, d *study.FindDocument, o Options) error {
 }
 
 func (t *text) findHead(d *study.FindDocument) {
-	t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Loads[0].String(), []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")})
+	t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Heading(), []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")})
 }
 
 // trials is the table of trials, with the reasons below those that did not pass if they are wanted.
@@ -137,7 +137,7 @@ func FindPlan(w io.Writer, s *study.Study, o Options) error {
 		t := newText(b, o.Theme, o.Width)
 		f := s.Find
 		t.line("")
-		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+s.Loads[0].String(), nil)
+		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+s.Heading(), nil)
 		if len(f.Ladder) > 0 {
 			t.line(fmt.Sprintf("  %s of %s each, until one does not hold", theme.Plural(len(f.Ladder), "rate", "rates"), f.Trial))
 			return

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -111,6 +112,9 @@ type Func func(ctx context.Context, r Request, observers ...Observer) (result.Re
 // MisfitError is an error of a request that does not fit the system or the files beside
 // it: nothing was done, and somebody has to change one of them.
 type MisfitError struct{ Err error }
+
+// Misfit returns a MisfitError.
+func Misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
 
 func (e *MisfitError) Error() string { return e.Err.Error() }
 

@@ -142,11 +142,25 @@ func (s *Study) split() {
 	for i, c := range s.Cells() {
 		one := *s
 		one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
-		one.About = strings.TrimSpace(s.About + " (" + c.String() + ")")
+		one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
 		one.Loads = []Load{s.at(c, s.Loads[0])}
 		parts = append(parts, &one)
 	}
 	*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
+}
+
+// Heading returns what a search is called above what it found: its load, or what tells a part that was split from the others.
+func (s *Study) Heading() string {
+	if s.Of == "" {
+		return s.Loads[0].String()
+	}
+	return s.Name + ": " + s.Loads[0].Command + " " + s.place()
+}
+
+// place returns the values of the factors that a part was split by. Defaults say nothing, and properties files go with systems.
+func (s *Study) place() string {
+	at := slices.DeleteFunc(slices.Clone(s.At), func(f Flag) bool { return f.Value == Default || f.Name == "command-config" })
+	return Cell{At: at}.String()
 }
 
 // AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with.

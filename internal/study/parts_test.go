@@ -54,6 +54,11 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
+	for i, want := range []string{"top-1: produce url=kafka://a:9092 batch-size=1MiB", "top-2: produce url=pulsar://b:6650/public/default", "produce --rate 7"} {
+		if got := s.Parts[i].Heading(); got != want {
+			t.Errorf("part %d has the heading %q, want %q", i, got, want)
+		}
+	}
 }
 
 func TestAValueForAPartThatIsNotThereNamesThoseThatAre(t *testing.T) {

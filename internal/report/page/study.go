@@ -246,7 +246,7 @@ func Trial(w io.Writer, d *study.TrialDocument, _ report.Options) error {
 
 // Find writes the page of a search for the highest rate that holds.
 func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
-	load := d.Study.Loads[0].String()
+	load := d.Study.Heading()
 	h := Head{Command: "kt find", Subject: "the highest rate that holds", Line: load, About: []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")}}
 	if !d.Over {
 		h.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
