@@ -40,7 +40,7 @@ func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.R
 	kind := s.consumer.subscription
 	r := &reader{
 		driver: d, shard: shard, group: shard.Index / read.Consumers,
-		acks: s.own || read.Commit != plan.CommitNone, each: kind == client.Shared || kind == client.KeyShared,
+		acks: s.own || read.Commit != plan.CommitNone, each: d.shared(),
 	}
 	topics := d.share(shard.Index % read.Consumers)
 	if len(topics) == 0 {
@@ -132,7 +132,7 @@ func (r *reader) take(m client.Message) {
 	r.batch = append(r.batch, queue.Message{Queue: partition, Key: key, Value: m.Payload(), Redelivered: m.RedeliveryCount() > 0})
 	id := m.ID()
 	if ends := r.driver.ends; ends != nil {
-		ends[r.group][partition].pass(id)
+		ends[r.group][partition].take(id)
 	}
 	// The client sends acknowledgements together. An error is that it is closed.
 	switch {
@@ -163,15 +163,33 @@ type position struct {
 // end is where the reading of a partition by a group is over.
 type end struct {
 	position
-	passed atomic.Bool
+	reached atomic.Bool  // the last message was read, or nothing is left
+	read    atomic.Int64 // messages up to the end
+
+	before int64     // read at the last look
+	since  time.Time // when that became so
 }
 
-// pass notes that a message was read. The last one of a batch passes an end.
-func (e *end) pass(id client.MessageID) {
+// take notes that a message was read. The last one of a batch reaches an end.
+func (e *end) take(id client.MessageID) {
 	at := cmp.Or(cmp.Compare(id.LedgerID(), e.Ledger), cmp.Compare(id.EntryID(), e.Entry))
-	if at > 0 || at == 0 && endsBatch(id) {
-		e.passed.Store(true)
+	if at <= 0 {
+		e.read.Add(1)
 	}
+	if at > 0 || at == 0 && endsBatch(id) {
+		e.reached.Store(true)
+	}
+}
+
+// othersWithin is the time in which the other consumers of a partition read what they have got of it.
+const othersWithin = 3 * time.Second
+
+// over reports whether everything was read: the last message, and for so long no earlier one.
+func (e *end) over(quiet time.Duration, now time.Time) bool {
+	if n := e.read.Load(); n != e.before || e.since.IsZero() {
+		e.before, e.since = n, now
+	}
+	return e.reached.Load() && now.Sub(e.since) >= quiet
 }
 
 // endsBatch reports whether a message is the last one of a batch, or in none.
@@ -193,7 +211,7 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 		for i, path := range s.each(s.path()) {
 			e := &d.ends[g][i]
 			if s.own && !queue.Mine(s.plan, int32(i)) { // nobody reads it here
-				e.passed.Store(true)
+				e.reached.Store(true)
 				continue
 			}
 			if err := s.admin.get(ctx, path+"/lastMessageId", &e.position); err != nil && status(err) != http.StatusNotFound {
@@ -205,22 +223,33 @@ func (d *consumers) SetEndOffsets(ctx context.Context) error {
 	return nil
 }
 
-// lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read.
+// lookForEnd ends the reading when every group has read every partition, or has nothing left of it to read. Where several
+// consumers share a partition, one may have read its last message while others have earlier ones.
 func (d *consumers) lookForEnd(ctx context.Context) {
-	left := false
+	left, quiet := false, time.Duration(0)
+	if d.shared() {
+		quiet = othersWithin + d.session.plan.Read.Processing.Std()
+	}
 	all, err := d.session.stats(ctx)
 	for g, name := range d.session.subscriptions {
 		for i := range d.ends[g] {
 			e := &d.ends[g][i]
 			if err == nil && all[i] != nil {
 				if s, there := all[i].Subscriptions[name]; there && s.MsgBacklog == 0 {
-					e.passed.Store(true)
+					e.reached.Store(true)
+					continue
 				}
 			}
-			left = left || !e.passed.Load()
+			left = !e.over(quiet, time.Now()) || left
 		}
 	}
 	if !left {
 		d.End()
 	}
+}
+
+// shared reports whether several consumers may read one partition.
+func (d *consumers) shared() bool {
+	kind := d.session.consumer.subscription
+	return kind == client.Shared || kind == client.KeyShared
 }

@@ -134,14 +134,14 @@ func TestReadingEndsWithTheLastMessageOfTheLastBatch(t *testing.T) {
 	for _, tc := range []struct {
 		ledger, entry int64
 		index, size   int32
-		passed        bool
+		reached       bool
 	}{
 		{5, 9, 0, 0, false}, {5, 10, 0, 3, false}, {5, 10, 1, 3, false}, {5, 10, 2, 3, true}, {5, 10, -1, 0, true}, {6, 0, 0, 2, true}, {4, 99, -1, 0, false},
 	} {
 		e := end{position: position{5, 10}}
-		e.pass(fakeID{client.NewMessageID(tc.ledger, tc.entry, tc.index, 0), tc.size})
-		if got := e.passed.Load(); got != tc.passed {
-			t.Errorf("%+v: passed is %v", tc, got)
+		e.take(fakeID{client.NewMessageID(tc.ledger, tc.entry, tc.index, 0), tc.size})
+		if got := e.reached.Load(); got != tc.reached {
+			t.Errorf("%+v: reached is %v", tc, got)
 		}
 	}
 }
