@@ -218,7 +218,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // expect compares a value in a JSON file: expect stdout records.acknowledged == 100.
-// The name * stands for the sum over a list.
+// The name * stands for the sum over a list, of those elements that have what is named.
 func expect(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: expect FILE a.b.c ==|>=|<= VALUE")
@@ -248,7 +248,9 @@ func valueAt(ts *testscript.TestScript, doc any, path []string) any {
 		if key == "*" {
 			sum := 0.0
 			for _, e := range v {
-				sum += valueAt(ts, e, rest).(float64)
+				if row, ok := e.(map[string]any); !ok || row[rest[0]] != nil {
+					sum += valueAt(ts, e, rest).(float64)
+				}
 			}
 			return sum
 		}
