@@ -357,7 +357,7 @@ func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {
 		}, "change of a: /proc/sys/kernel/core_pattern is not among the files that kt sets"},
 		{"a value is none of its setting's", nil, []Change{
 			Sysctl("a", "vm.swappiness", "60", "|/tmp/program"),
-		}, `change of a: /proc/sys/vm/swappiness: "|/tmp/program" is not 1 whole number up to 200`},
+		}, `change of a: /proc/sys/vm/swappiness: "|/tmp/program" is out of range, which is 0 to 200`},
 		{"a line would run a program", nil, []Change{
 			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: UdevFile, Text: `ACTION=="add", RUN+="/tmp/program"`}}},
 		}, `change of a: ` + UdevFile + `: "ACTION==\"add\", RUN+=\"/tmp/program\"": kt writes no such line`},

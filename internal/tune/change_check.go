@@ -35,7 +35,7 @@ func checkChanges(changes []Change) error {
 func checkApplied(changes []Change) error {
 	problems := []error{checkChanges(changes)}
 	for i := range changes {
-		if err := changes[i].checkKnown(); err != nil && changes[i].check() == nil {
+		if err := changes[i].checkNew(); err != nil && changes[i].check() == nil {
 			problems = append(problems, fmt.Errorf("change of %s: %w", changes[i].Setting, err))
 		}
 	}

@@ -157,19 +157,19 @@ func (e *entry) check() error {
 	if e.Kind == KeepOnly {
 		return errors.New("nothing was set now")
 	}
-	if err := word(e.Setting); err != nil {
+	if err := word(e.Setting, ""); err != nil {
 		return err
 	}
 	if e.Kind == Prlimit && e.Path != fmt.Sprintf("/proc/%d/limits", e.PID) {
 		return fmt.Errorf("%q is not of process %d", e.Path, e.PID)
 	}
 	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: old, Pair: e.Pair, PID: e.PID, Keep: e.Lines}
-	return c.checkKnown()
+	return c.checkKnown(holds)
 }
 
 func (f *ownFile) check() error {
 	for _, l := range f.Lines {
-		if err := checkOwnLine(Line{File: f.Path, Text: l.Text, Head: l.Head}); err != nil {
+		if err := checkOwnLine(Line{File: f.Path, Text: l.Text, Head: l.Head}, holds); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // SysctlTo returns the change of a kernel setting to a value, from what is there now. It lasts until the machine
-// starts again. Only the settings that kt tune can change are known, and only values that they can hold.
+// starts again. Only the settings that kt tune can change are known, and only values in their ranges.
 func (t *Tree) SysctlTo(key, value string) (Change, error) {
 	keys := changeable()
 	if !slices.Contains(keys, key) {
@@ -25,14 +25,14 @@ func (t *Tree) SysctlTo(key, value string) (Change, error) {
 		}
 	}
 	c.Pair = otherOfPair(c.Path)
-	if err := checkHolds(c.Path, c.New); err != nil {
-		return Change{}, err
-	}
 	var err error
 	if c.Old, err = t.value(subject{Kind: WriteFile, Path: c.Path}); err == nil && c.Pair != "" {
 		c.PairOld, err = t.value(subject{Kind: WriteFile, Path: c.Pair})
 	}
-	return c, err
+	if err != nil {
+		return Change{}, err
+	}
+	return c, c.checkNew()
 }
 
 // changeable returns the kernel settings that kt can change, by their own names.

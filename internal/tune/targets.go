@@ -1,11 +1,13 @@
 package tune
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,51 +18,88 @@ import (
 type target struct {
 	setting string // its ID in the catalogue
 	path    string // a pattern of [path.Match]
-	holds   func(value string) error
+	holds   check  // what the file can hold
+	sane    check  // what kt sets anew
 }
 
-// targets are all files of the kernel's that kt may write, with what each can hold. No change,
-// and no journal, can name another one or another value, whoever wrote it.
+// check returns an error if a value does not fit. old is the value that is there, "" if that is no excuse.
+type check func(value, old string) error
+
+// targets are all files of the kernel's that kt may write. No change, and no journal, can name another one. Whoever asks for a
+// change, it sets a sane value. What is put back may be anything that the file can hold.
 var targets = []target{
-	{"vm.swappiness", "/proc/sys/vm/swappiness", numbers(1, 200)},
-	{"vm.max_map_count", "/proc/sys/vm/max_map_count", numbers(1, math.MaxInt32)},
-	{"vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", numbers(1, math.MaxInt32)},
-	{"vm.dirty_background", "/proc/sys/vm/dirty_background_ratio", numbers(1, 100)},
-	{"vm.dirty_background", "/proc/sys/vm/dirty_background_bytes", numbers(1, math.MaxInt64)},
-	{"vm.dirty_limit", "/proc/sys/vm/dirty_ratio", numbers(1, 100)},
-	{"vm.dirty_limit", "/proc/sys/vm/dirty_bytes", numbers(1, math.MaxInt64)},
-	{"fs.nr_open", nrOpenFile, numbers(1, math.MaxInt64)},
-	{"kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", numbers(1, math.MaxInt32)},
-	{"net.core.rmem_max", "/proc/sys/net/core/rmem_max", numbers(1, math.MaxInt64)},
-	{"net.core.wmem_max", "/proc/sys/net/core/wmem_max", numbers(1, math.MaxInt64)},
-	{"net.core.somaxconn", "/proc/sys/net/core/somaxconn", numbers(1, math.MaxInt64)},
-	{"net.ipv4.tcp_rmem", "/proc/sys/net/ipv4/tcp_rmem", numbers(3, math.MaxInt64)},
-	{"net.ipv4.tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem", numbers(3, math.MaxInt64)},
-	{"net.ipv4.tcp_max_syn_backlog", "/proc/sys/net/ipv4/tcp_max_syn_backlog", numbers(1, math.MaxInt64)},
-	{"net.ipv4.tcp_slow_start_after_idle", "/proc/sys/net/ipv4/tcp_slow_start_after_idle", numbers(1, 255)},
-	{"thp.enabled", "/" + thpFolder + "enabled", word},
-	{"thp.enabled", "/" + thpOldFolder + "enabled", word},
-	{"thp.defrag", "/" + thpFolder + "defrag", word},
-	{"thp.defrag", "/" + thpOldFolder + "defrag", word},
-	{"cpu.governor", "/" + policies + "scaling_governor", word},
-	{"cpu.epp", "/" + policies + "energy_performance_preference", word},
-	{"disk.scheduler", "/sys/block/*/queue/scheduler", word},
-	{"disk.scheduler", "/sys/block/*/queue/nr_requests", numbers(1, math.MaxInt32)}, // the kernel sets it anew with the scheduler
-	{"disk.nomerges", "/sys/block/*/queue/nomerges", numbers(1, 2)},
-	{"disk.read_ahead_kb", "/sys/block/*/queue/read_ahead_kb", numbers(1, math.MaxInt64)},
+	{"vm.swappiness", "/proc/sys/vm/swappiness", within(span{0, 200}), within(span{0, 100})},
+	{"vm.max_map_count", "/proc/sys/vm/max_map_count", within(span{0, math.MaxInt32}), within(span{65530, 1 << 24})}, // from the kernel's default
+	{"vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", within(span{0, math.MaxInt32}), within(span{0, 7})},
+	{"vm.dirty_background", "/proc/sys/vm/dirty_background_ratio", within(span{0, 100}), within(span{1, 50})},
+	{"vm.dirty_background", "/proc/sys/vm/dirty_background_bytes", within(span{0, math.MaxInt64}), within(span{1 * mib, 1 << 40})},
+	{"vm.dirty_limit", "/proc/sys/vm/dirty_ratio", within(span{0, 100}), within(span{2, 90})},
+	{"vm.dirty_limit", "/proc/sys/vm/dirty_bytes", within(span{0, math.MaxInt64}), within(span{8 * mib, 1 << 40})},
+	{"fs.nr_open", nrOpenFile, within(span{0, math.MaxInt64}), within(span{1 << 20, 1 << 30})}, // below the kernel's default units may not start
+	{"limits.nofile", "/proc/*/limits", within(anyNumber, anyNumber), within(span{1024, 1 << 30}, span{1024, math.MaxUint64})},
+	{"kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", within(span{0, math.MaxInt32}), within(span{0, 3})},
+	{"net.core.rmem_max", "/proc/sys/net/core/rmem_max", within(span{0, math.MaxInt64}), within(span{64 << 10, 1 << 30})},
+	{"net.core.wmem_max", "/proc/sys/net/core/wmem_max", within(span{0, math.MaxInt64}), within(span{64 << 10, 1 << 30})},
+	{"net.core.somaxconn", "/proc/sys/net/core/somaxconn", within(span{0, math.MaxInt64}), within(span{128, 65535})},
+	{"net.ipv4.tcp_rmem", "/proc/sys/net/ipv4/tcp_rmem", within(anyNumber, anyNumber, anyNumber), within(buffers...)},
+	{"net.ipv4.tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem", within(anyNumber, anyNumber, anyNumber), within(buffers...)},
+	{"net.ipv4.tcp_max_syn_backlog", "/proc/sys/net/ipv4/tcp_max_syn_backlog", within(span{0, math.MaxInt64}), within(span{128, 1 << 20})},
+	{"net.ipv4.tcp_slow_start_after_idle", "/proc/sys/net/ipv4/tcp_slow_start_after_idle", within(span{0, 255}), within(span{0, 1})},
+	{"thp.enabled", "/" + thpFolder + "enabled", word, among("always", "madvise", "never")},
+	{"thp.enabled", "/" + thpOldFolder + "enabled", word, among("always", "madvise", "never")},
+	{"thp.defrag", "/" + thpFolder + "defrag", word, among("always", "defer", "defer+madvise", "madvise", "never")},
+	{"thp.defrag", "/" + thpOldFolder + "defrag", word, among("always", "madvise", "never")},
+	{"cpu.governor", "/" + policies + "scaling_governor", word, among("performance", "powersave", "schedutil", "ondemand", "conservative")},
+	{"cpu.epp", "/" + policies + "energy_performance_preference", word, among("performance", "balance_performance", "default", "balance_power", "power")},
+	{"disk.scheduler", "/sys/block/*/queue/scheduler", word, among("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq")},
+	{"disk.scheduler", "/sys/block/*/queue/nr_requests", within(span{0, math.MaxInt32}), within(span{4, 1 << 14})}, // the kernel sets it anew with the scheduler
+	{"disk.nomerges", "/sys/block/*/queue/nomerges", within(span{0, 2}), within(span{0, 2})},
+	{"disk.read_ahead_kb", "/sys/block/*/queue/read_ahead_kb", within(span{0, math.MaxInt64}), within(span{0, 64 << 10})},
 }
 
-// numbers holds n whole numbers from 0 to most.
-func numbers(n int, most uint64) func(string) error {
-	return func(value string) error {
-		fields := strings.Fields(value)
-		good := len(fields) == n
-		for _, f := range fields {
-			v, err := strconv.ParseUint(f, 10, 64)
-			good = good && err == nil && v <= most
+// span is a range of whole numbers, with both ends.
+type span struct{ least, most uint64 }
+
+var anyNumber = span{0, math.MaxUint64}
+
+// buffers are the least, the first and the largest buffer of a TCP connection, in bytes.
+var buffers = []span{{1024, 1 * mib}, {4096, 64 * mib}, {64 << 10, 1 << 30}}
+
+// within accepts a number in each span. The old number widens its span, so that what is there can be kept, or improved in part.
+func within(spans ...span) check {
+	return func(value, old string) error {
+		fields, before := strings.Fields(value), strings.Fields(old)
+		if len(fields) != len(spans) {
+			return fmt.Errorf("%q is not %s", value, theme.Plural(len(spans), "whole number", "whole numbers"))
 		}
-		if !good {
-			return fmt.Errorf("%q is not %s up to %d", value, theme.Plural(n, "whole number", "whole numbers"), most)
+		for i, in := range spans {
+			if was, err := wholeOf(before, i); err == nil {
+				in = span{min(in.least, was), max(in.most, was)}
+			}
+			if v, err := wholeOf(fields, i); err != nil || v < in.least || v > in.most {
+				return fmt.Errorf("%q is out of range, which is %d to %d", fields[i], in.least, in.most)
+			}
+		}
+		return nil
+	}
+}
+
+// wholeOf reads one of some whole numbers, or limits of open files.
+func wholeOf(fields []string, i int) (uint64, error) {
+	switch {
+	case i >= len(fields):
+		return 0, strconv.ErrSyntax
+	case fields[i] == "unlimited":
+		return math.MaxUint64, nil
+	}
+	return strconv.ParseUint(fields[i], 10, 64)
+}
+
+// among accepts some words, and the old one.
+func among(words ...string) check {
+	return func(value, old string) error {
+		if value != old && !slices.Contains(words, value) {
+			return fmt.Errorf("%q is none of the words that kt sets: %s", value, strings.Join(words, ", "))
 		}
 		return nil
 	}
@@ -69,24 +108,34 @@ func numbers(n int, most uint64) func(string) error {
 var wordForm = regexp.MustCompile(`^[A-Za-z0-9_+.-]+$`)
 
 // word holds a name as the kernel has them: "defer+madvise".
-func word(value string) error {
+func word(value, _ string) error {
 	if !wordForm.MatchString(value) {
 		return fmt.Errorf("%q is no word", value)
 	}
 	return nil
 }
 
-// checkHolds refuses a file of the kernel's that kt does not set, and a value that the file
-// cannot hold.
-func checkHolds(p, value string) error {
+// fitter returns an error if a value does not fit a target.
+type fitter func(t *target, value string) error
+
+func holds(t *target, value string) error { return t.holds(value, "") }
+
+// checkHolds refuses a file of the kernel's that kt does not set, and a value that the file cannot hold.
+func checkHolds(p, value string) error { return checkValue(p, value, holds) }
+
+func checkValue(p, value string, fit fitter) error {
 	if err := checkValuePath(p); err != nil {
 		return err
 	}
-	for _, t := range targets {
-		if ok, _ := path.Match(t.path, p); !ok {
+	return checkTarget(p, value, fit)
+}
+
+func checkTarget(p, value string, fit fitter) error {
+	for i := range targets {
+		if ok, _ := path.Match(targets[i].path, p); !ok {
 			continue
 		}
-		if err := t.holds(normal(value)); err != nil {
+		if err := fit(&targets[i], normal(value)); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -94,18 +143,31 @@ func checkHolds(p, value string) error {
 	return fmt.Errorf("%s is not among the files that kt sets", p)
 }
 
+// checkNew refuses a change to a value that kt does not set anew: one that is out of the range of its target.
+func (c *Change) checkNew() error {
+	old := normal(c.Old)
+	if c.Pair != "" && old == "0" {
+		old = "" // the other one of the pair is in force
+	}
+	return c.checkKnown(func(t *target, value string) error { return cmp.Or(holds(t, value), t.sane(value, old)) })
+}
+
 // checkKnown refuses a change that no setting of the catalogue makes: it would be a mistake of kt's
 // own, or a journal that somebody else wrote.
-func (c *Change) checkKnown() error {
+func (c *Change) checkKnown(fit fitter) error {
 	problems := []error{c.check()}
-	if c.Kind == WriteFile {
-		problems = append(problems, checkHolds(c.Path, c.New))
+	switch c.Kind {
+	case WriteFile:
+		problems = append(problems, checkValue(c.Path, c.New, fit))
 		if c.Pair != "" && c.Pair != otherOfPair(c.Path) {
 			problems = append(problems, fmt.Errorf("%s and %s are no pair", c.Path, c.Pair))
 		}
+	case Prlimit:
+		problems = append(problems, checkTarget(c.Path, c.New, fit))
+	case Remount, KeepOnly:
 	}
 	for _, l := range c.Keep {
-		problems = append(problems, checkOwnLine(l))
+		problems = append(problems, checkOwnLine(l, fit))
 	}
 	for _, err := range problems {
 		if err != nil {
@@ -132,32 +194,34 @@ var (
 	tmpfilesLine = regexp.MustCompile(`^w (/sys/\S+) - - - - (\S+)$`)
 	udevLine     = regexp.MustCompile(`^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
 		`(?:ATTRS?\{[a-z]+\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`)
-	limitsLine = regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (?:soft|hard) nofile [0-9]+$`)
-	unitLines  = regexp.MustCompile(`^LimitNOFILE=[0-9]+$`)
+	limitsLine = regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (?:soft|hard) nofile ([0-9]+)$`)
+	unitLines  = regexp.MustCompile(`^LimitNOFILE=([0-9]+)$`)
 	unitFile   = regexp.MustCompile(`^/etc/systemd/system/[^/]+\.service\.d/zz-kt\.conf$`)
 )
 
-// checkOwnLine refuses a line that is not of the form that kt writes into that file.
-func checkOwnLine(l Line) error {
+// checkOwnLine refuses a line that is not of the form that kt writes into that file, or whose value does not fit.
+func checkOwnLine(l Line, fit fitter) error {
 	err := errors.New("kt writes no such line")
 	switch {
 	case l.File == SysctlFile:
 		if m := sysctlLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkHolds("/proc/sys/"+sysctlPath(m[1]), m[2])
+			err = checkValue("/proc/sys/"+sysctlPath(m[1]), m[2], fit)
 		}
 	case l.File == TmpfilesFile:
 		if m := tmpfilesLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkHolds(m[1], m[2])
+			err = checkValue(m[1], m[2], fit)
 		}
 	case l.File == UdevFile:
 		if m := udevLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkHolds("/sys/block/any/queue/"+m[1], m[2])
+			err = checkValue("/sys/block/any/queue/"+m[1], m[2], fit)
 		}
-	case l.File == LimitsFile && limitsLine.MatchString(l.Text):
-		err = nil
-	case unitFile.MatchString(l.File) && unitLines.MatchString(l.Text):
-		if l.Head == "[Service]" {
-			return nil
+	case l.File == LimitsFile:
+		if m := limitsLine.FindStringSubmatch(l.Text); m != nil {
+			err = checkTarget("/proc/any/limits", m[1]+" "+m[1], fit)
+		}
+	case unitFile.MatchString(l.File) && l.Head == "[Service]":
+		if m := unitLines.FindStringSubmatch(l.Text); m != nil {
+			err, l.Head = checkTarget("/proc/any/limits", m[1]+" "+m[1], fit), "" // only such a file has a head
 		}
 	}
 	if err == nil && l.Head != "" {
