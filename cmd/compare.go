@@ -95,7 +95,7 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 	return nil
 }
 
-// side reads the runs of one side.
+// side reads the runs of one side. Of many it leaves out those that cannot be read.
 func (e *Env) side(names []string) (*study.Side, error) {
 	var shown []string
 	var errs []error
@@ -106,9 +106,18 @@ func (e *Env) side(names []string) (*study.Side, error) {
 			name = runName(files[0])
 		}
 		shown, errs = append(shown, name), append(errs, err)
+		var unread error
+		left := len(files)
 		for _, file := range files {
-			errs = append(errs, addRun(s, file))
+			if err := addRun(s, file); err != nil {
+				unread, left = errors.Join(unread, err), left-1
+			}
 		}
+		if left == 0 {
+			errs = append(errs, unread)
+			continue
+		}
+		e.leftOut(unread)
 	}
 	s.Name = strings.Join(shown, " ")
 	return s, errors.Join(errs...)

@@ -61,10 +61,11 @@ func newStudyList(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := env.madeStudies()
+			made, unread, err := env.madeStudies()
 			if err != nil {
 				return err
 			}
+			env.leftOut(unread)
 			return report.StudyList(env.Stdout, shipped, made, env.reportOptions(config.Look{}, false))
 		},
 	}
@@ -123,7 +124,8 @@ func newStudyResume(env *Env) *cobra.Command {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
-		f, err := env.openStudy(args, true)
+		f, unread, err := env.openStudy(args, true)
+		env.leftOut(unread)
 		if err == nil {
 			err = checkForm(f.Study, flags.Output)
 		}
@@ -163,7 +165,8 @@ func newStudyReport(env *Env) *cobra.Command {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
-		f, err := env.openStudy(args, false)
+		f, unread, err := env.openStudy(args, false)
+		env.leftOut(unread)
 		if err != nil {
 			return usageError(err)
 		}

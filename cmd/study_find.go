@@ -69,59 +69,75 @@ func (e *Env) studiesDir() (string, error) {
 	return "", errors.New("no study can be kept: there is no home folder; set XDG_STATE_HOME")
 }
 
-// madeStudies returns the studies that were made here, the newest first.
-func (e *Env) madeStudies() ([]*study.Folder, error) {
+// madeStudies returns the studies that were made here, the newest first. unread is of those that cannot be read.
+func (e *Env) madeStudies() (made []*study.Folder, unread, err error) {
 	dir, err := e.studiesDir()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ids, err := study.IDs(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
-	var made []*study.Folder
 	for _, id := range ids {
-		f, err := study.Open(dir, id)
-		if err != nil {
-			return nil, err
+		if f, err := study.Open(dir, id); err != nil {
+			unread = errors.Join(unread, err)
+		} else {
+			made = append(made, f)
 		}
-		made = append(made, f)
 	}
-	return made, nil
+	return made, unread, nil
 }
 
-// openStudy opens the study that is named, or the newest; with unfinished, the newest one with something left to do.
-func (e *Env) openStudy(args []string, unfinished bool) (*study.Folder, error) {
+// openStudy opens the study that is named, or the newest that can be read; with unfinished, the newest one with something left to
+// do. unread is of others that cannot be read.
+func (e *Env) openStudy(args []string, unfinished bool) (f *study.Folder, unread, err error) {
+	if len(args) == 1 {
+		f, err = e.namedStudy(args[0])
+		return f, nil, err
+	}
+	made, unread, err := e.madeStudies()
+	for _, f := range made {
+		if !unfinished {
+			break
+		}
+		open, err := f.IsOpen()
+		if err == nil && open {
+			return f, unread, nil
+		}
+		unread = errors.Join(unread, err)
+	}
+	switch {
+	case len(made) > 0:
+		return made[0], unread, nil
+	case err == nil && unread == nil:
+		err = errors.New("no study was made here yet: make one with kt study run")
+	}
+	return nil, nil, errors.Join(err, unread)
+}
+
+// namedStudy opens a study, or a part of one.
+func (e *Env) namedStudy(name string) (*study.Folder, error) {
 	dir, err := e.studiesDir()
 	if err != nil {
 		return nil, err
 	}
-	if len(args) == 1 {
-		if id, part, ok := strings.Cut(args[0], "/"); ok {
-			f, err := e.openStudy([]string{id}, false)
-			if err != nil {
-				return nil, err
-			}
-			return f.Part(part)
-		}
-		if err := plan.CheckName(args[0]); err != nil {
-			return nil, fmt.Errorf("study %q: %w", args[0], err)
-		}
-		return study.Open(dir, args[0])
+	id, part, isPart := strings.Cut(name, "/")
+	if err := plan.CheckName(id); err != nil {
+		return nil, fmt.Errorf("study %q: %w", id, err)
 	}
-	ids, err := study.IDs(dir)
-	if err != nil || len(ids) == 0 {
-		return nil, errors.New("no study was made here yet: make one with kt study run")
+	f, err := study.Open(dir, id)
+	if err == nil && isPart {
+		return f.Part(part)
 	}
-	for _, id := range ids {
-		if !unfinished {
-			break
-		}
-		if f, err := study.Open(dir, id); err == nil && f.IsOpen() { // one that cannot be read is not meant
-			return f, nil
-		}
+	return f, err
+}
+
+// leftOut warns of what cannot be read, and is left out.
+func (e *Env) leftOut(unread error) {
+	for _, text := range problems(unread) {
+		e.say("left out: %s", text)
 	}
-	return study.Open(dir, ids[0])
 }
 
 func completeStudies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

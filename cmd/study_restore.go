@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +20,20 @@ kt study resume can go on with them.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: env.completeMade,
 		RunE: func(c *cobra.Command, args []string) error {
-			f, err := env.openStudy(args, true)
+			f, unread, err := env.openStudy(args, true)
+			if err != nil && unread == nil {
+				err = usageError(err)
+			}
 			if err != nil {
-				return usageError(err)
+				return err
 			}
 			return env.interruptible(c.Context(), func(ctx context.Context) error {
 				done, err := study.Restore(ctx, f, newLab(env))
+				if unread != nil {
+					unread = errors.Join(unread, errors.New("changes of a study that cannot be read are not put back; kt tune --rollback undoes those of this host"))
+				}
 				if err != nil {
-					return err
+					return errors.Join(err, unread)
 				}
 				for _, line := range done {
 					env.say("%s", line)
@@ -36,7 +43,7 @@ kt study resume can go on with them.`,
 					text = "there is nothing to put back"
 				}
 				env.say("study %s: %s", f.ID, text)
-				return nil
+				return unread
 			})
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -116,7 +117,7 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := env.openStudy([]string{made.ID}, false)
+		f, _, err := env.openStudy([]string{made.ID}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,8 +155,60 @@ func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 		}
 	}
 	for unfinished, want := range map[bool]string{true: "2-left", false: "3-done"} {
-		if f, err := env.openStudy(nil, unfinished); err != nil || f.ID != want {
+		if f, _, err := env.openStudy(nil, unfinished); err != nil || f.ID != want {
 			t.Errorf("unfinished %v: %+v, %v; want %s", unfinished, f, err, want)
+		}
+	}
+}
+
+// What cannot be read may have changed brokers and hosts, so kt study restore does not end well; it hinders no other study.
+func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
+	for what, spoil := range map[string]func(dir string) error{
+		"study.json": func(dir string) error { return os.WriteFile(dir+"/study.json", []byte(`{"loads":`), 0o600) },
+		"log.jsonl":  func(dir string) error { return os.WriteFile(dir+"/log.jsonl", []byte("\x00\x00\n"), 0o600) },
+	} {
+		state := t.TempDir()
+		env := quietEnv()
+		var said strings.Builder
+		env.Stderr, env.Stdout = &said, io.Discard
+		env.Signals = func() (<-chan os.Signal, func()) { return nil, func() {} }
+		env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
+		dir, err := env.studiesDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"1-older", "2-left", "3-bad"} {
+			f, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
+			if err == nil && id != "2-left" {
+				err = os.WriteFile(f.Dir()+"/log.jsonl", []byte(`{"what":"left_out","cell":0,"reason":"r"}`+"\n"), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := spoil(dir + "/3-bad"); err != nil {
+			t.Fatal(err)
+		}
+		f, unread, err := env.openStudy(nil, true)
+		if err != nil || f.ID != "2-left" || unread == nil || !strings.Contains(unread.Error(), dir+"/3-bad/"+what) {
+			t.Errorf("%s: unfinished is %v, unread %v, %v", what, f, unread, err)
+		}
+		if _, _, err := env.openStudy([]string{"1-older"}, true); err != nil {
+			t.Errorf("%s: the older one: %v", what, err)
+		}
+		run := func(args ...string) error {
+			c := newStudy(env)
+			c.SetArgs(args)
+			return c.ExecuteContext(t.Context())
+		}
+		if err := run("list"); err != nil || what == "study.json" && !strings.Contains(said.String(), "left out: study 3-bad: "+dir+"/3-bad/study.json: ") {
+			t.Errorf("%s: kt study list says %q, %v", what, said.String(), err)
+		}
+		if err := run("restore"); err == nil || exitCode(err) != 1 || !strings.Contains(said.String(), "study 2-left: ") {
+			t.Errorf("%s: kt study restore says %q, %v", what, said.String(), err)
+		}
+		if err := run("restore", "2-left"); err != nil {
+			t.Errorf("%s: kt study restore 2-left: %v", what, err)
 		}
 	}
 }

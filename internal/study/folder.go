@@ -26,6 +26,7 @@ type Folder struct {
 	Study *Study
 	dir   string
 	log   []entry
+	bad   error                 // of damaged lines of the log
 	read  map[int][]LoadFigures // by the number of the turn
 	file  *os.File              // the log, held by whoever makes runs; nil: nobody does here
 }
@@ -105,7 +106,8 @@ func Open(dir, id string) (*Folder, error) {
 }
 
 func (f *Folder) open() error {
-	text, err := input.Read(filepath.Join(f.dir, studyFile), input.Settings)
+	name := studyFile
+	text, err := input.Read(filepath.Join(f.dir, name), input.Settings)
 	if err == nil {
 		err = json.Unmarshal(text, f.Study)
 	}
@@ -113,10 +115,10 @@ func (f *Folder) open() error {
 		err = f.Study.Check()
 	}
 	if err == nil {
-		err = f.readLog()
+		name, err = logFile, f.readLog()
 	}
 	if err != nil {
-		return fmt.Errorf("study %s: %w", f.ID, input.Cause(err))
+		return fmt.Errorf("study %s: %s: %w", f.ID, filepath.Join(f.dir, name), input.Cause(err))
 	}
 	return nil
 }
@@ -153,17 +155,19 @@ func IDs(dir string) ([]string, error) {
 // second returns the part of an ID that is its time.
 func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
-// readLog reads the log. Its last line may be cut off.
+// readLog reads the log. The last line that a kt wrote may be cut off. Another line that is no entry is damaged, and may be of a change.
 func (f *Folder) readLog() error {
 	text, err := os.ReadFile(filepath.Join(f.dir, logFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f.log = nil
+	f.log, f.bad = nil, nil
 	for line := range bytes.Lines(text) { // one with the settings of many brokers is long
 		var e entry
-		if json.Unmarshal(line, &e) == nil {
+		if err := json.Unmarshal(line, &e); err == nil {
 			f.log = append(f.log, e)
+		} else if err.Error() != "unexpected end of JSON input" { // as of a line that is cut off, or empty
+			f.bad = fmt.Errorf("study %s: %s: a line is damaged (%w): what it has changed is not put back", f.ID, filepath.Join(f.dir, logFile), err)
 		}
 	}
 	return nil
@@ -237,14 +241,14 @@ func (f *Folder) path(t Turn, l Load) string {
 // Dir returns where the folder is.
 func (f *Folder) Dir() string { return f.dir }
 
-// IsOpen reports whether a run is left to make, a topic to delete, or a change to put back.
-func (f *Folder) IsOpen() bool {
+// IsOpen reports whether a run is left to make, a topic to delete, or a change to put back. An error is of files that cannot be read.
+func (f *Folder) IsOpen() (bool, error) {
 	if len(f.Study.Parts) > 0 {
 		return f.isOpenInParts()
 	}
 	_, _, more, err := f.next()
 	brokers, host := f.changed()
-	return err == nil && (more || len(f.topics()) > 0 || brokers != nil || host)
+	return more || len(f.topics()) > 0 || brokers != nil || host, errors.Join(err, f.bad)
 }
 
 // Count returns how many runs are done, and how many the study wants as far as it is known: of parts, those that were begun.

@@ -260,5 +260,5 @@ func restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 	for _, t := range f.topics() {
 		done = append(done, "topic "+t+" is deleted")
 	}
-	return once(done), errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
+	return once(done), errors.Join(x.putBack(ctx), x.deleteTopics(ctx), f.bad)
 }

@@ -1,9 +1,9 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -15,7 +15,7 @@ func (f *Folder) part(s *Study) *Folder {
 	return &Folder{ID: f.ID + "/" + s.Name, Study: s, dir: filepath.Join(f.dir, partsDir, s.Name)}
 }
 
-// begun returns the folders of the parts that were begun, in their order.
+// begun returns the folders of the parts that were begun, in their order. An error is of those that cannot be read.
 func (f *Folder) begun() (parts []*Folder, err error) {
 	for _, s := range f.Study.Parts {
 		p := f.part(s)
@@ -23,26 +23,27 @@ func (f *Folder) begun() (parts []*Folder, err error) {
 			continue
 		}
 		p.Study = new(Study) // its peak is filled in
-		if err := p.open(); err != nil {
-			return nil, err
+		if bad := p.open(); bad != nil {
+			err = errors.Join(err, bad)
+			continue
 		}
 		parts = append(parts, p)
 	}
-	return parts, nil
+	return parts, err
 }
 
 // Part opens the folder of a part that was begun.
 func (f *Folder) Part(name string) (*Folder, error) {
 	parts, err := f.begun()
-	if err != nil {
-		return nil, err
-	}
 	var names []string
 	for _, p := range parts {
 		if p.Study.Name == name {
 			return p, nil
 		}
 		names = append(names, p.Study.Name)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return nil, fmt.Errorf("study %s: no part %q was begun; there is %q", f.ID, name, names)
 }
@@ -109,7 +110,12 @@ func (f *Folder) leaves() ([]*Folder, error) {
 }
 
 // isOpenInParts is IsOpen for a study of parts.
-func (f *Folder) isOpenInParts() bool {
+func (f *Folder) isOpenInParts() (bool, error) {
 	parts, err := f.begun()
-	return err == nil && (len(parts) < len(f.Study.Parts) || slices.ContainsFunc(parts, (*Folder).IsOpen))
+	open := err == nil && len(parts) < len(f.Study.Parts)
+	for _, p := range parts {
+		one, bad := p.IsOpen()
+		open, err = open || one, errors.Join(err, bad)
+	}
+	return open, err
 }

@@ -2,6 +2,8 @@ package study
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -116,8 +118,8 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.IsOpen() != left || len(lab.made) != []int{0, 1, 3}[made] {
-			t.Errorf("after %d parts: left %v, runs %q", made, f.IsOpen(), lab.made)
+		if open, err := f.IsOpen(); err != nil || open != left || len(lab.made) != []int{0, 1, 3}[made] {
+			t.Errorf("after %d parts: left %v, runs %q, %v", made, open, lab.made, err)
 		}
 		if made == len(s.Parts) {
 			break
@@ -289,5 +291,39 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.Standings); diff != "" {
 		t.Errorf("standings (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPartThatCannotBeReadHindersNoOtherPart(t *testing.T) {
+	s, err := Parse("two.yaml", []byte("parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: produce}, repeats: 1, discard: 0}"), anyFlag)
+	if err != nil || s.Fill(0) != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(t.TempDir(), s, "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range s.Parts {
+		p, err := f.Begin(part)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(p.dir, logFile), []byte(`{"what":"began","turn":1,"topic":"`+part.Name+`"}`+"\n"), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := filepath.Join(f.dir, partsDir, "a", studyFile)
+	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := f.IsOpen(); !open || err == nil || !strings.Contains(err.Error(), bad) {
+		t.Errorf("open %v, %v", open, err)
+	}
+	if _, err := f.Part("b"); err != nil {
+		t.Error(err)
+	}
+	done, err := Restore(t.Context(), f, new(scribe))
+	if strings.Join(done, "") != "topic b is deleted" || err == nil || !strings.Contains(err.Error(), bad) {
+		t.Errorf("restore: %q, %v", done, err)
 	}
 }
