@@ -117,7 +117,7 @@ func (l *layers) applyCluster(fills []fill) ([]fill, error) {
 // brokersFrom returns the highest layer that names brokers, and the flag by which it does. A file of Java properties names
 // them with bootstrap.servers.
 func (l *layers) brokersFrom(fills []fill) (layer, string) {
-	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "command-property", "producer-props"}, propertyFiles)
+	flags := slices.Concat([]string{"bootstrap-server", "broker-list", "url", "command-property", "producer-props"}, propertyFiles)
 	names := func(flag, text string) bool {
 		switch {
 		case text == "":

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,12 +30,13 @@ type settings map[string]setting
 // file is a configuration file, or a profile.
 type file struct {
 	name     string
+	kind     fileKind
 	top      settings // for every command that has such a flag
 	sections map[string]settings
 	clusters map[string]Cluster
 }
 
-// of returns the values for a command: its section wins over the top. The file may be nil.
+// of returns the values for a command: its section wins over the top, from which a project sets only what it may. The file may be nil.
 func (f *file) of(command string) settings {
 	merged := make(settings)
 	if f == nil {
@@ -45,7 +44,7 @@ func (f *file) of(command string) settings {
 	}
 	for _, part := range []settings{f.top, f.sections[command]} {
 		for key, s := range part {
-			if s.value != nil {
+			if s.value != nil && (f.kind != ofProject || inProject(command, key) == "") {
 				merged[key] = s
 			}
 		}
@@ -118,7 +117,7 @@ func (s System) parseFile(name string, data []byte, kind fileKind, nearest Neare
 		return nil, err
 	}
 	known := knownKeys()
-	f := &file{name: name, sections: make(map[string]settings), clusters: make(map[string]Cluster)}
+	f := &file{name: name, kind: kind, sections: make(map[string]settings), clusters: make(map[string]Cluster)}
 	p := parser{where: where, dir: filepath.Dir(name), home: s.Getenv("HOME"), nearest: nearest}
 	var flags []entry
 	for _, e := range entries {
@@ -139,53 +138,9 @@ func (s System) parseFile(name string, data []byte, kind fileKind, nearest Neare
 	}
 	f.top = p.settings(flags, "", known[""])
 	if kind == ofProject {
-		p.errs = append(p.errs, f.onlyLoads())
+		p.errs = append(p.errs, f.onlyLoads(nearest))
 	}
 	return f, errors.Join(p.errs...)
-}
-
-// ofUserOnly are the settings that the file of a project must not have, with what each would do. Such a file may be somebody
-// else's, as in a clone.
-var ofUserOnly = map[string]string{
-	"at": "runs a command", "exec": "runs a command",
-	"command-config": "names credentials", "producer.config": "names credentials", "consumer.config": "names credentials",
-	"key-file": "names a key", "payload-file": "sends a file", "ledger": "names a file",
-	"allow-tune": "lets others change this host",
-	"config":     "names another file",
-}
-
-// isAccess matches properties that say whom clients trust and how they log in.
-var isAccess = regexp.MustCompile(`^\s*(security\.|ssl\.|sasl\.|config\.providers|bootstrap\.servers)`)
-
-// onlyLoads returns an error for each setting in the file of a project that does more than describe a load.
-func (f *file) onlyLoads() error {
-	var errs []error
-	refuse := func(source, key, does string) {
-		errs = append(errs, fmt.Errorf("%s: --%s %s, which no project file may do: give it on the command line, or in your own file (kt/config.yaml)", source, key, does))
-	}
-	parts := map[string]settings{"": f.top}
-	maps.Copy(parts, f.sections)
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		for _, key := range slices.Sorted(maps.Keys(parts[name])) {
-			s := parts[name][key]
-			does, refused := ofUserOnly[key]
-			switch {
-			case name == "agent":
-				refuse(s.source, key, "opens this host to others")
-			case refused:
-				refuse(s.source, key, does)
-			case strings.HasSuffix(key, "-property") || strings.HasSuffix(key, "-props"):
-				items, isList := s.value.([]any)
-				if !isList {
-					items = []any{s.value}
-				}
-				if slices.ContainsFunc(items, func(item any) bool { return isAccess.MatchString(fmt.Sprint(item)) }) {
-					refuse(s.source, key, "says where to connect and how to log in")
-				}
-			}
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // parser collects the problems of a file.

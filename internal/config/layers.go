@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,10 +100,18 @@ func (l *layers) apply(file, profile string) error {
 	}
 	fills := []fill{{fromEnv, l.environment()}, {fromProject, project.of(l.command)}, {fromUser, user.of(l.command)}}
 	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
+		var by fill
 		for _, f := range fills {
-			profile = cmp.Or(profile, f.of.text("profile"))
+			if profile == "" {
+				profile, by = f.of.text("profile"), f
+			}
 		}
 		inProfile, err := l.readProfile(profile)
+		for key := range inProfile {
+			if does := inProject(l.command, key); by.from == fromProject && does != "" && key != "description" {
+				err = fmt.Errorf("%s: the profile %s %s: name it on the command line", by.of["profile"].source, profile, does)
+			}
+		}
 		if err = l.sys.passed(err); err != nil {
 			return err
 		}

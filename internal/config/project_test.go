@@ -2,33 +2,210 @@ package config
 
 import (
 	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 // The file of a project may be of somebody else, as a clone is.
 func TestAProjectFileDescribesLoadsAndNothingElse(t *testing.T) {
 	for text, want := range map[string]string{
-		"exec: [rm -rf /]\nat: [1s]":                                           "kt.yaml:1: --exec runs a command",
-		"produce: {exec: reboot, at: 1s}":                                      "--exec runs a command",
-		"clusters: {c: {bootstrap-server: e}}":                                 "kt.yaml:1: clusters: it belongs into the file of the user",
-		"produce:\n  command-config: x.properties":                             "--command-config names credentials",
-		"payload-file: /etc/shadow":                                            "--payload-file sends a file",
-		"command-property: [sasl.oauthbearer.token.endpoint.url=https://x]":    "--command-property says where to connect and how to log in",
-		"command-property:\n  - acks=1\n  - ' security.protocol=PLAINTEXT'":    "--command-property says where to connect and how to log in",
-		"consume:\n  command-property: bootstrap.servers=x:1":                  "--command-property says where to connect and how to log in",
-		"agent:\n  join: x":                                                    "--join opens this host to others",
-		"config: x.yaml":                                                       "--config names another file",
+		"exec: [rm -rf /]\nat: [1s]":                                        "kt.yaml:1: --exec runs a command",
+		"produce: {exec: reboot, at: 1s}":                                   "--exec runs a command",
+		"clusters: {c: {bootstrap-server: e}}":                              "kt.yaml:1: clusters: it belongs into the file of the user",
+		"produce:\n  command-config: x.properties":                          "--command-config names credentials",
+		"payload-file: /etc/shadow":                                         "--payload-file sends a file",
+		"command-property: [sasl.oauthbearer.token.endpoint.url=https://x]": "is no property that a project file may set",
+		"command-property:\n  - acks=1\n  - ' security.protocol=PLAINTEXT'": "is no property that a project file may set",
+		"consume:\n  command-property: bootstrap.servers=x:1":               "is no property that a project file may set",
+		"agent:\n  join: x":                                                 "--join opens this host to others",
+		"config: x.yaml":                                                    "--config names another file",
+		"html: /tmp/x.html":                                                 "kt.yaml:1: --html writes a file",
+		"produce:\n  result: x.ktr":                                         "kt.yaml:2: --result writes a file",
+		"report: {html: x}":                                                 "--html writes a file",
+		"collect: {result: x}":                                              "--result writes a file",
+		"metrics-listen: :9000":                                             "--metrics-listen opens a port",
+		"tune:\n  root: /tmp":                                               "kt.yaml:2: --root decides what is read",
+		"tune: {profile: /etc/passwd}":                                      "--profile decides what is read",
+		"probe: {compare: /etc/passwd}":                                     "--compare reads and writes the disks",
+		"consume: {verify: /etc/passwd}":                                    "--verify reads a file",
+		"on: all":                                                           "--on reaches agents",
+		"produce: {watch: all}":                                             "--watch reaches agents",
+		"peers: [a:1]":                                                      "peers: it is a section",
+		"produce: {peers: [a:1]}":                                           "--peers reaches agents",
+		"study: {join: a:1}":                                                "--join reaches agents",
+		"processes: 400":                                                    "--processes reaches agents",
+		"hosts: 3":                                                          "--hosts reaches agents",
+		"run: nightly":                                                      "--run reaches agents",
+		"agent: {quiet: true}":                                              "--quiet opens this host to others",
+		"max-rate: 1":                                                       "--max-rate opens this host to others",
+		"study: {set: [exec=id]}":                                           "--set sets any flag of a load",
+		"calibrate: {save: true}":                                           "--save changes what kt knows",
+		"prune: {keep: 0}":                                                  "--keep removes runs",
+		"until-full: true":                                                  "--until-full fills the disks",
+		"doctor: {read-only: false}":                                        "--read-only decides whether a topic is made",
+		"producer-props: [interceptor.classes=x]":                           `--producer-props: "interceptor.classes" is no property`,
+		"command-property: [url.password=x]":                                "is no property that a project file may set",
+		"command-property: ['client.id=${file:/etc/x:y}']":                  "client.id looks a value up elsewhere",
+		"command-property: [lingr.ms=1]":                                    `"lingr.ms" is no property that a project file may set`,
+		"quiet: true\noutput: csv\nprofile: latency":                        "",
+		"produce: {verify: true}\nroundtrip: {fps: 2}":                      "",
+		"find: {slo: ['p99<5ms']}\nstudy: {repeats: 3}":                     "",
+		"url: amqp://u:p@h/\nconsume: {broker-list: b:1}":                   "",
+		"cluster: staging\ndescription: of the team":                        "",
 		"acks: all\ncommand-property: [linger.ms=1]\nbootstrap-server: b:9092": "",
 	} {
 		_, err := nothing.parseFile("kt.yaml", []byte(text), ofProject, samePrefix)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A new flag is refused, and fails here, until somebody decides.
+func TestEveryFlagHasOneRuleForProjects(t *testing.T) {
+	used := make(map[string]bool)
+	for command, define := range definitions() {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		define(set)
+		for _, flag := range flagNames(set) {
+			rules := 0
+			for i, r := range projectRules {
+				if slices.Contains(strings.Fields(r.flags), flag) && (slices.Contains(strings.Fields(r.commands), command) || r.commands == "" && command != "agent") {
+					rules++
+					used[fmt.Sprint(i, flag)] = true
+				}
+			}
+			if rules != 1 {
+				t.Errorf("kt %s --%s has %d rules in projectRules, want one", command, flag, rules)
+			}
+		}
+	}
+	for i, r := range projectRules {
+		for _, flag := range strings.Fields(r.flags) {
+			if !used[fmt.Sprint(i, flag)] {
+				t.Errorf("rule %d names --%s, which no command of it has", i, flag)
+			}
+		}
+	}
+	if inProject("produce", "new-flag") == "" {
+		t.Error("a project may set a flag that no rule names")
+	}
+}
+
+var update = flag.Bool("update", false, "write the list of what a project may set into docs/config.md")
+
+func TestDocsListWhatAProjectMaySet(t *testing.T) {
+	const page, begin, end = "../../docs/config.md", "<!-- project: made of internal/config/project.go -->\n", "<!-- /project -->\n"
+	words := func(text string) string { return "`" + strings.Join(strings.Fields(text), "` `") + "`" }
+	table := "| in | keys |\n|---|---|\n"
+	for _, r := range projectRules {
+		if r.does == "" && r.commands == "" {
+			table += fmt.Sprintf("| all but `agent` | %s |\n", words(r.flags))
+		} else if r.does == "" {
+			table += fmt.Sprintf("| %s | %s |\n", words(r.commands), words(r.flags))
+		}
+	}
+	table += "| `command-property`, `producer-props` | " + words(projectProperties) + " |\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if want := before + begin + table + end + after; !ok || !closed || want != string(text) {
+		if *update && ok && closed {
+			err = os.WriteFile(page, []byte(want), 0o644)
+		}
+		if !*update || err != nil {
+			t.Errorf("%s does not list what a project may set: go test ./internal/config -update, %v", page, err)
+		}
+	}
+}
+
+func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
+	producer, _, err := javaconf.ParseProducer(nil, 100, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, _, err := javaconf.ParseConsumer(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := strings.Fields(`bootstrap.servers client.dns.lookup config.providers enable.metrics.push interceptor.classes key.deserializer key.serializer
+		metric.reporters partition.assignment.strategy partitioner.class value.deserializer value.serializer`)
+	for _, s := range slices.Concat(producer.All(), consumer.All()) {
+		if may := slices.Contains(strings.Fields(projectProperties), s.Name); may == slices.Contains(refused, s.Name) {
+			t.Errorf("%s: a project may set it: %v, and the test has it as refused: %v", s.Name, may, may)
+		}
+	}
+	for _, name := range strings.Fields(projectProperties) {
+		for _, bad := range []string{"class", "serializer", "servers", "url", "file", "location", "password", "ssl.", "sasl."} {
+			if strings.Contains(name, bad) {
+				t.Errorf("a project may set %s", name)
+			}
+		}
+	}
+}
+
+// What stands at the top of a file of a project counts only for the commands in whose section it could stand.
+func TestTheTopOfAProjectFileIsForLoads(t *testing.T) {
+	f, err := nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), ofProject, samePrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"produce": "duration profile quiet verify", "consume": "duration profile quiet", "tune": "quiet", "probe": "quiet", "doctor": "duration quiet", "agent": "",
+	} {
+		if got := strings.Join(slices.Sorted(maps.Keys(f.of(command))), " "); got != want {
+			t.Errorf("kt %s takes %q, want %q", command, got, want)
+		}
+	}
+}
+
+func TestAProfileThatAProjectChoosesMaySetNoMore(t *testing.T) {
+	const text = "description: d\nuntil-full: true\n"
+	for project, args := range map[string]string{"profile: full": "--bootstrap-server b:1", "": "--bootstrap-server b:1 --profile full"} {
+		sys := projectSystem(t, project, "", nil)
+		sys.Profiles = fstest.MapFS{"full.yaml": {Data: []byte(text)}}
+		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+		flags := NewProduce(set)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := flags.Load(sys, kafka)
+		if (project == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "kt.yaml:1: the profile full fills the disks of brokers") {
+			t.Errorf("%q, %q: %v", project, args, err)
+		}
+	}
+}
+
+// A cluster of the user is not used, and its login goes nowhere, where a project or a command line names another system.
+func TestAURLIsAnotherClusterThanTheUsers(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
+	secure := kafka
+	secure.Security = isSecure
+	user := "cluster: c\nclusters: {c: {bootstrap-server: 'c:1', command-config: " + file + "}}"
+	for project, args := range map[string]string{"url: amqp://h/": "", "": "--url amqp://h/"} {
+		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
+		flags := NewProduce(set)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := flags.Load(projectSystem(t, project, user, nil), secure); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
+			t.Errorf("%q, %q: cluster %q, %d properties, %v", project, args, r.Cluster, len(r.Security.Given()), err)
 		}
 	}
 }
