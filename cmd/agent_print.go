@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/deploy"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -107,6 +108,16 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 	return d, nil
 }
 
+// scrubbed writes a text of flags to stdout without their secrets.
+func (e *Env) scrubbed(write func(io.Writer) error) error {
+	var text strings.Builder
+	err := write(&text)
+	if err == nil {
+		_, err = io.WriteString(e.Stdout, secret.Scrub(text.String()))
+	}
+	return err
+}
+
 // flagText returns the value of a flag as it is typed.
 func flagText(f *pflag.Flag) string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -124,7 +135,7 @@ func (d deployed) print(env *Env, flags *config.Agent) error {
 	write := map[string]func(io.Writer, deploy.Agents) error{
 		"print-kubernetes": deploy.Kubernetes, "print-compose": deploy.Compose, "ansible": deploy.Ansible,
 	}[d.what]
-	return write(env.Stdout, a)
+	return env.scrubbed(func(w io.Writer) error { return write(w, a) })
 }
 
 // agents returns how agents are to run.
@@ -220,7 +231,7 @@ func writeUnit(env *Env) error {
 		}
 		words = append(words, arg)
 	}
-	return deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write(env.Stdout)
+	return env.scrubbed(deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write)
 }
 
 // valueOf returns the value of a flag on a command line, or "".

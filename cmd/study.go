@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newStudy(env *Env) *cobra.Command {
@@ -82,7 +85,11 @@ func newStudyShow(env *Env) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			_, err = env.Stdout.Write(text)
+			var clean strings.Builder // a file may be somebody else's
+			for line := range strings.Lines(string(text)) {
+				clean.WriteString(theme.Clean(strings.TrimRight(line, "\r\n")) + "\n")
+			}
+			_, err = io.WriteString(env.Stdout, clean.String())
 			return err
 		},
 	}

@@ -3,6 +3,7 @@ package security
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/secret"
@@ -64,8 +65,19 @@ func parseJAAS(text string) (module, error) {
 		if value.kind != word {
 			return m, fmt.Errorf("option %s has no value that Java reads: put it in double quotes", name.text)
 		}
-		m.options[name.text], t.option = secret.New(value.text), name.text
+		t.option, m.options[name.text] = name.text, secret.Cover(value.text)
+		if isSecretOption(name.text) {
+			secret.Learn(value.text)
+		}
 	}
+}
+
+// isSecretOption reports whether the value of an option is a secret. Every option that is not known to be none is one.
+func isSecretOption(name string) bool {
+	return !strings.HasPrefix(name, "use") && !slices.Contains([]string{
+		"serviceName", "keyTab", "principal", "ticketCache", "storeKey", "refreshKrb5Config", "doNotPrompt", "debug", "renewTGT", "isInitiator",
+		"clientId", "scope", "awsProfileName", "awsRoleArn", "awsStsRegion", "tokenauth",
+	}, name) && !strings.HasPrefix(name, "ssl.truststore.location") && !strings.HasPrefix(name, "unsecuredLogin")
 }
 
 // isFlag reports whether a word is one of Java's control flags, which mean the same for one module.

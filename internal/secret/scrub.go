@@ -1,0 +1,143 @@
+package secret
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Bounds of the values that Scrub looks for, in bytes.
+const (
+	shortest  = 6    // a shorter one would be found by chance
+	inJSON    = 7    // the same in megabytes of base64, as histograms are written
+	mostKnown = 1024 // forms of values: the first half, of the start, and the newest; renewed tokens between them are forgotten
+)
+
+// registry is the secrets of this process, in every form in which they are looked for.
+type registry struct {
+	mu    sync.Mutex // guards forms
+	forms []string   // in the order in which they were learned
+
+	text, document atomic.Pointer[strings.Replacer] // nil: there is none to look for
+}
+
+var known registry
+
+// common matches values that Scrub does not look for: they are words of kt's own texts and documents, or numbers.
+var common = regexp.MustCompile(`^(?:[a-z_]+|[0-9.,:+_-]+)$`)
+
+// Learn makes Scrub look for values, unless they are short or common.
+func Learn(values ...string) {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	before := len(known.forms)
+	for _, value := range values {
+		if len(value) < shortest || common.MatchString(value) || slices.Contains(known.forms, value) {
+			continue
+		}
+		for _, form := range formsOf(value) {
+			if len(form) >= shortest && !slices.Contains(known.forms, form) {
+				known.forms = append(known.forms, form)
+			}
+		}
+	}
+	if len(known.forms) == before {
+		return
+	}
+	if more := len(known.forms) - mostKnown; more > 0 {
+		known.forms = slices.Delete(known.forms, mostKnown/2, mostKnown/2+more)
+	}
+	known.text.Store(replacer(known.forms, shortest))
+	known.document.Store(replacer(known.forms, inJSON))
+}
+
+// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, and within base64, such as that of
+// USER:PASSWORD.
+func formsOf(value string) []string {
+	asJSON, _ := json.Marshal(value) // text has no error
+	quoted := strconv.Quote(value)
+	forms := []string{value, quoted[1 : len(quoted)-1], string(asJSON[1 : len(asJSON)-1]), url.QueryEscape(value), url.PathEscape(value)}
+	for before := range 3 { // bytes of the group of three in which the value begins
+		first, end := (before*4+2)/3, (before+len(value))*4/3 // of the characters that the value alone decides
+		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+			forms = append(forms, alphabet.EncodeToString([]byte("xx"[:before] + value))[first:end])
+		}
+	}
+	return forms
+}
+
+// replacer replaces the forms of a length, the longest first.
+func replacer(forms []string, least int) *strings.Replacer {
+	forms = slices.Clone(forms)
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, form := range forms {
+		if len(form) >= least {
+			pairs = append(pairs, form, hidden)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// userInfo matches USER:PASSWORD@ of a URL or an address, up to the password. In a URL, what stands alone before the @ is a
+// token, but for amqp, where it is a user.
+var userInfo = regexp.MustCompile(`(://[^\s"'<>/?#:@]*:)([^\s"'<>]*@)` +
+	`|((?:^|[\s"'=,;(\[])[^\s"'<>/?#:@=,;(\[]+:)([^\s"'<>/?#:@]+@)` +
+	`|\b((?i:https?|wss?|pulsar(?:\+ssl)?|kafka)://)([^\s"'<>/?#:@]+@)`)
+
+// Scrub returns text without secrets: passwords of URLs, and the values that were learned. It is called where text leaves kt.
+func Scrub(text string) string { return scrub(text, known.text.Load()) }
+
+// Document is Scrub for JSON, which stays JSON: no name and no number is changed.
+func Document(doc []byte) []byte { return []byte(scrub(string(doc), known.document.Load())) }
+
+func scrub(text string, values *strings.Replacer) string {
+	if values != nil {
+		text = values.Replace(text)
+	}
+	var done strings.Builder
+	for at := strings.IndexByte(text, '@'); at >= 0; at = strings.IndexByte(text, '@') {
+		from, end := strings.LastIndexAny(text[:at], between)+1, strings.IndexAny(text[at:], between)
+		if end < 0 {
+			end = len(text) - at
+		}
+		done.WriteString(text[:from])
+		done.WriteString(userInfo.ReplaceAllString(text[from:at+end], "${1}${3}${5}"+hidden+"@")) // this alone: the expression is slow
+		text = text[at+end:]
+	}
+	return done.String() + text
+}
+
+// between is what userInfo does not go beyond.
+const between = " \t\n\f\r\"'<>"
+
+// LearnFrom learns the secrets in what a user gave, such as words of a command line: passwords of URLs, and what
+// stands behind a word such as password.
+func LearnFrom(texts ...string) {
+	for _, text := range texts {
+		for _, found := range userInfo.FindAllStringSubmatch(text, -1) {
+			value := strings.TrimSuffix(found[2]+found[4]+found[6], "@")
+			plain, err := url.PathUnescape(value)
+			if err != nil {
+				plain = value
+			}
+			Learn(value, plain)
+		}
+		if found := named.FindStringSubmatch(text); found != nil {
+			words := strings.FieldsFunc(strings.TrimPrefix(text, found[1]), func(r rune) bool { return strings.ContainsRune(" \t\n\"';,&|", r) })
+			for _, word := range words[:min(2, len(words))] {
+				if word != "Bearer" && word != "Basic" && !strings.HasPrefix(word, "/") { // a path says where a secret is
+					Learn(word)
+					break
+				}
+			}
+		}
+	}
+}
