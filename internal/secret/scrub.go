@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -10,22 +9,22 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"unicode"
 )
 
 // Bounds of the values that Scrub looks for, in bytes.
 const (
 	shortest  = 6    // a shorter one would be found by chance
 	inJSON    = 7    // the same in megabytes of base64, as histograms are written
+	longest   = 200  // a longer one, such as a key, is not looked for in parts
 	mostKnown = 1024 // forms of values: the first half, of the start, and the newest; renewed tokens between them are forgotten
 )
 
 // registry is the secrets of this process, in every form in which they are looked for.
 type registry struct {
-	mu    sync.Mutex // guards forms
-	forms []string   // in the order in which they were learned
-
-	text, document atomic.Pointer[strings.Replacer] // nil: there is none to look for
+	mu    sync.Mutex                // guards what follows
+	forms []string                  // in the order in which they were learned
+	found map[int]*strings.Replacer // by the least length of a form; nil until it is asked for
 }
 
 var known registry
@@ -37,33 +36,31 @@ var common = regexp.MustCompile(`^(?:[a-z_]+|[0-9.,:+_-]+)$`)
 func Learn(values ...string) {
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	before := len(known.forms)
 	for _, value := range values {
 		if len(value) < shortest || common.MatchString(value) || slices.Contains(known.forms, value) {
 			continue
 		}
 		for _, form := range formsOf(value) {
-			if len(form) >= shortest && !slices.Contains(known.forms, form) {
+			if len(form) >= shortest && !common.MatchString(form) && !slices.Contains(known.forms, form) {
 				known.forms = append(known.forms, form)
 			}
 		}
 	}
-	if len(known.forms) == before {
-		return
-	}
 	if more := len(known.forms) - mostKnown; more > 0 {
 		known.forms = slices.Delete(known.forms, mostKnown/2, mostKnown/2+more)
 	}
-	known.text.Store(replacer(known.forms, shortest))
-	known.document.Store(replacer(known.forms, inJSON))
+	known.found = make(map[int]*strings.Replacer)
 }
 
-// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, and within base64, such as that of
-// USER:PASSWORD.
+// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, within base64, such as that of
+// USER:PASSWORD, and in parts, for an error may quote a part of what it could not read.
 func formsOf(value string) []string {
-	asJSON, _ := json.Marshal(value) // text has no error
-	quoted := strconv.Quote(value)
+	asJSON, _ := json.Marshal(value)      // text has no error
+	quoted := strconv.QuoteToASCII(value) // as files of Java properties are written too
 	forms := []string{value, quoted[1 : len(quoted)-1], string(asJSON[1 : len(asJSON)-1]), url.QueryEscape(value), url.PathEscape(value)}
+	if len(value) < longest {
+		forms = append(forms, strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })...)
+	}
 	for before := range 3 { // bytes of the group of three in which the value begins
 		first, end := (before*4+2)/3, (before+len(value))*4/3 // of the characters that the value alone decides
 		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -74,16 +71,22 @@ func formsOf(value string) []string {
 }
 
 // replacer replaces the forms of a length, the longest first.
-func replacer(forms []string, least int) *strings.Replacer {
-	forms = slices.Clone(forms)
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+func (r *registry) replacer(least int) *strings.Replacer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.found[least] != nil || len(r.forms) == 0 {
+		return r.found[least]
+	}
+	forms := slices.Clone(r.forms)
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, form := range forms {
 		if len(form) >= least {
 			pairs = append(pairs, form, hidden)
 		}
 	}
-	return strings.NewReplacer(pairs...)
+	r.found[least] = strings.NewReplacer(pairs...)
+	return r.found[least]
 }
 
 // userInfo matches USER:PASSWORD@ of a URL or an address, up to the password. In a URL, what stands alone before the @ is a
@@ -93,10 +96,10 @@ var userInfo = regexp.MustCompile(`(://[^\s"'<>/?#:@]*:)([^\s"'<>]*@)` +
 	`|\b((?i:https?|wss?|pulsar(?:\+ssl)?|kafka)://)([^\s"'<>/?#:@]+@)`)
 
 // Scrub returns text without secrets: passwords of URLs, and the values that were learned. It is called where text leaves kt.
-func Scrub(text string) string { return scrub(text, known.text.Load()) }
+func Scrub(text string) string { return scrub(text, known.replacer(shortest)) }
 
 // Document is Scrub for JSON, which stays JSON: no name and no number is changed.
-func Document(doc []byte) []byte { return []byte(scrub(string(doc), known.document.Load())) }
+func Document(doc []byte) []byte { return []byte(scrub(string(doc), known.replacer(inJSON))) }
 
 func scrub(text string, values *strings.Replacer) string {
 	if values != nil {
