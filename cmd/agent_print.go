@@ -108,22 +108,12 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 	return d, nil
 }
 
-// scrubbed writes a text of flags to stdout without their secrets.
-func (e *Env) scrubbed(write func(io.Writer) error) error {
-	var text strings.Builder
-	err := write(&text)
-	if err == nil {
-		_, err = io.WriteString(e.Stdout, secret.Scrub(text.String()))
-	}
-	return err
-}
-
 // flagText returns the value of a flag as it is typed.
 func flagText(f *pflag.Flag) string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return strings.Join(list.GetSlice(), ",")
+		return secret.Scrub(strings.Join(list.GetSlice(), ","))
 	}
-	return f.Value.String()
+	return secret.Scrub(f.Value.String())
 }
 
 // print writes what starts agents with these flags.
@@ -135,7 +125,7 @@ func (d deployed) print(env *Env, flags *config.Agent) error {
 	write := map[string]func(io.Writer, deploy.Agents) error{
 		"print-kubernetes": deploy.Kubernetes, "print-compose": deploy.Compose, "ansible": deploy.Ansible,
 	}[d.what]
-	return env.scrubbed(func(w io.Writer) error { return write(w, a) })
+	return write(env.Stdout, a)
 }
 
 // agents returns how agents are to run.
@@ -229,9 +219,9 @@ func writeUnit(env *Env) error {
 		if arg, err = fromRoot(env.Args[:i], arg); err != nil {
 			return err
 		}
-		words = append(words, arg)
+		words = append(words, secret.Scrub(arg))
 	}
-	return env.scrubbed(deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write)
+	return deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write(env.Stdout)
 }
 
 // valueOf returns the value of a flag on a command line, or "".

@@ -85,11 +85,11 @@ func newStudyShow(env *Env) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			var clean strings.Builder // a file may be somebody else's
-			for line := range strings.Lines(string(text)) {
-				clean.WriteString(theme.Clean(strings.TrimRight(line, "\r\n")) + "\n")
+			lines := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
+			for i, line := range lines {
+				lines[i] = theme.Clean(line) // a file may be somebody else's
 			}
-			_, err = io.WriteString(env.Stdout, clean.String())
+			_, err = io.WriteString(env.Stdout, strings.Join(lines, "\n"))
 			return err
 		},
 	}

@@ -14,20 +14,17 @@ import (
 
 // Bounds of the values that Scrub looks for, in bytes.
 const (
-	shortest  = 6    // a shorter one would be found by chance
-	inJSON    = 7    // the same in megabytes of base64, as histograms are written
+	shortest  = 7    // a shorter one would be found by chance in megabytes of base64, as histograms are written
 	longest   = 200  // a longer one, such as a key, is not looked for in parts
 	mostKnown = 1024 // forms of values: the first half, of the start, and the newest; renewed tokens between them are forgotten
 )
 
-// registry is the secrets of this process, in every form in which they are looked for.
-type registry struct {
-	mu    sync.Mutex                // guards what follows
-	forms []string                  // in the order in which they were learned
-	found map[int]*strings.Replacer // by the least length of a form; nil until it is asked for
+// known is the secrets of this process, in every form in which they are looked for.
+var known struct {
+	mu    sync.Mutex        // guards what follows
+	forms []string          // in the order in which they were learned
+	found *strings.Replacer // of the forms; nil: it is to be made
 }
-
-var known registry
 
 // common matches values that Scrub does not look for: they are words of kt's own texts and documents, or numbers.
 var common = regexp.MustCompile(`^(?:[a-z_]+|[0-9.,:+_-]+)$`)
@@ -49,7 +46,7 @@ func Learn(values ...string) {
 	if more := len(known.forms) - mostKnown; more > 0 {
 		known.forms = slices.Delete(known.forms, mostKnown/2, mostKnown/2+more)
 	}
-	known.found = make(map[int]*strings.Replacer)
+	known.found = nil
 }
 
 // formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, within base64, such as that of
@@ -70,23 +67,19 @@ func formsOf(value string) []string {
 	return forms
 }
 
-// replacer replaces the forms of a length, the longest first.
-func (r *registry) replacer(least int) *strings.Replacer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.found[least] != nil || len(r.forms) == 0 {
-		return r.found[least]
-	}
-	forms := slices.Clone(r.forms)
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, form := range forms {
-		if len(form) >= least {
+// replacer replaces all that is known, the longest forms first.
+func replacer() *strings.Replacer {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.found == nil {
+		forms := slices.SortedFunc(slices.Values(known.forms), func(a, b string) int { return len(b) - len(a) })
+		pairs := make([]string, 0, 2*len(forms))
+		for _, form := range forms {
 			pairs = append(pairs, form, hidden)
 		}
+		known.found = strings.NewReplacer(pairs...)
 	}
-	r.found[least] = strings.NewReplacer(pairs...)
-	return r.found[least]
+	return known.found
 }
 
 // userInfo matches USER:PASSWORD@ of a URL or an address, up to the password. In a URL, what stands alone before the @ is a
@@ -96,15 +89,9 @@ var userInfo = regexp.MustCompile(`(://[^\s"'<>/?#:@]*:)([^\s"'<>]*@)` +
 	`|\b((?i:https?|wss?|pulsar(?:\+ssl)?|kafka)://)([^\s"'<>/?#:@]+@)`)
 
 // Scrub returns text without secrets: passwords of URLs, and the values that were learned. It is called where text leaves kt.
-func Scrub(text string) string { return scrub(text, known.replacer(shortest)) }
-
-// Document is Scrub for JSON, which stays JSON: no name and no number is changed.
-func Document(doc []byte) []byte { return []byte(scrub(string(doc), known.replacer(inJSON))) }
-
-func scrub(text string, values *strings.Replacer) string {
-	if values != nil {
-		text = values.Replace(text)
-	}
+// A JSON document stays one, and no name and no number in it is changed.
+func Scrub(text string) string {
+	text = replacer().Replace(text)
 	var done strings.Builder
 	for at := strings.IndexByte(text, '@'); at >= 0; at = strings.IndexByte(text, '@') {
 		from, end := strings.LastIndexAny(text[:at], between)+1, strings.IndexAny(text[at:], between)
@@ -127,20 +114,14 @@ func LearnFrom(texts ...string) {
 	for _, text := range texts {
 		for _, found := range userInfo.FindAllStringSubmatch(text, -1) {
 			value := strings.TrimSuffix(found[2]+found[4]+found[6], "@")
-			plain, err := url.PathUnescape(value)
-			if err != nil {
-				plain = value
-			}
+			plain, _ := url.PathUnescape(value) // "" where it is no part of a URL
 			Learn(value, plain)
 		}
-		if found := named.FindStringSubmatch(text); found != nil {
-			words := strings.FieldsFunc(strings.TrimPrefix(text, found[1]), func(r rune) bool { return strings.ContainsRune(" \t\n\"';,&|", r) })
-			for _, word := range words[:min(2, len(words))] {
-				if word != "Bearer" && word != "Basic" && !strings.HasPrefix(word, "/") { // a path says where a secret is
-					Learn(word)
-					break
-				}
-			}
+		for _, found := range assigned.FindAllStringSubmatch(text, -1) {
+			Learn(found[1])
 		}
 	}
 }
+
+// assigned matches a word of a secret and the value behind it. A path is no secret, it says where one is.
+var assigned = regexp.MustCompile(`(?i)(?:` + words + `)["']?(?:(?:bearer|basic)\s+)?([^/\s"';,&|][^\s"';,&|]*)`)

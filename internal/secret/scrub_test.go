@@ -61,8 +61,8 @@ func TestCommonValuesAreNotLookedFor(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	Learn("Pw1:Us") // 6 bytes: found by chance in megabytes of base64
-	if got := string(Document([]byte(`"Pw1:Us"`))); got != `"Pw1:Us"` || Scrub("Pw1:Us") != hidden {
-		t.Errorf("of 6 bytes: %s, %s", got, Scrub("Pw1:Us"))
+	if got := Scrub("Pw1:Us"); got != "Pw1:Us" {
+		t.Errorf("of 6 bytes: %s", got)
 	}
 	Cover("Alice-1")
 	if got := Scrub("Alice-1"); got != "Alice-1" {
@@ -113,8 +113,8 @@ func FuzzScrub(f *testing.F) {
 		if strings.Contains(once, planted) && !strings.Contains(strings.ReplaceAll(text, planted, ""), planted) {
 			t.Fatalf("%q leaves as %q", text, once)
 		}
-		if doc := Document([]byte(text)); json.Valid([]byte(text)) && !json.Valid(doc) {
-			t.Fatalf("%s becomes %s", text, doc)
+		if json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
+			t.Fatalf("%s becomes %s", text, once)
 		}
 	})
 }

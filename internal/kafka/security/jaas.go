@@ -3,7 +3,7 @@ package security
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/secret"
@@ -66,19 +66,14 @@ func parseJAAS(text string) (module, error) {
 			return m, fmt.Errorf("option %s has no value that Java reads: put it in double quotes", name.text)
 		}
 		t.option, m.options[name.text] = name.text, secret.Cover(value.text)
-		if isSecretOption(name.text) {
+		if !public.MatchString(name.text) {
 			secret.Learn(value.text)
 		}
 	}
 }
 
-// isSecretOption reports whether the value of an option is a secret. Every option that is not known to be none is one.
-func isSecretOption(name string) bool {
-	return !strings.HasPrefix(name, "use") && !slices.Contains([]string{
-		"serviceName", "keyTab", "principal", "ticketCache", "storeKey", "refreshKrb5Config", "doNotPrompt", "debug", "renewTGT", "isInitiator",
-		"clientId", "scope", "awsProfileName", "awsRoleArn", "awsStsRegion", "tokenauth",
-	}, name) && !strings.HasPrefix(name, "ssl.truststore.location") && !strings.HasPrefix(name, "unsecuredLogin")
-}
+// public matches the options that are no secrets.
+var public = regexp.MustCompile(`^(?:use|aws|extension_|unsecuredLogin|ssl\.truststore\.location|(?:serviceName|keyTab|principal|ticketCache|storeKey|debug|tokenauth|clientId|scope)$)`)
 
 // isFlag reports whether a word is one of Java's control flags, which mean the same for one module.
 func isFlag(word string) bool {
