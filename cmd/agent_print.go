@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/deploy"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -110,9 +111,9 @@ func asGiven(set *pflag.FlagSet, what string) (deployed, error) {
 // flagText returns the value of a flag as it is typed.
 func flagText(f *pflag.Flag) string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return strings.Join(list.GetSlice(), ",")
+		return secret.Scrub(strings.Join(list.GetSlice(), ","))
 	}
-	return f.Value.String()
+	return secret.Scrub(f.Value.String())
 }
 
 // print writes what starts agents with these flags.
@@ -218,7 +219,7 @@ func writeUnit(env *Env) error {
 		if arg, err = fromRoot(env.Args[:i], arg); err != nil {
 			return err
 		}
-		words = append(words, arg)
+		words = append(words, secret.Scrub(arg))
 	}
 	return deploy.Unit{Words: words, Key: valueOf(words, "--key-file"), Results: valueOf(words, "--results")}.Write(env.Stdout)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -100,14 +101,19 @@ func readKey(path string) (*port.Key, error) {
 	return &key, nil
 }
 
-// openKey reads the key in a file. Its errors leave out the path.
+// openKey reads the key in a file. From then on this process holds a secret. Its errors leave out the path.
 func openKey(path string) (port.Key, error) {
 	f, err := input.Open(path)
 	if err != nil {
 		return port.Key{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	return port.ReadKey(f)
+	forbidCoreDump()
+	key, err := port.ReadKey(f)
+	if err == nil {
+		secret.Learn(key.Text())
+	}
+	return key, err
 }
 
 // peers asks the selected agents for their names, tags and roles.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // Main runs kt and returns its exit code.
@@ -15,6 +16,7 @@ func Main(env Env) int {
 	if !env.StdoutTTY {
 		env.Stdout = &product{Writer: env.Stdout, env: &env}
 	}
+	secret.LearnFrom(slices.Concat(env.Args, env.Environ)...)
 	root := newRoot(&env)
 	if len(env.Args) > 0 && strings.HasPrefix(env.Args[0], cobra.ShellCompRequestCmd) {
 		unquoteUsages(root)

@@ -46,6 +46,7 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 	}
 	properties := write("a.properties", `linger.ms=x\u001b[2J\u009b\nkt\: all is well`+"\n")
 	config := write("a.yaml", `"unknown\e[2J\u202e\nkt: all is well": 1`+"\n")
+	shown := write("s.yaml", "# \x1b[2J\u202e\u009b31m\nname: x\r\n")
 	named := write(hostile+".properties", "no.such.property=1\n")
 	run := filepath.Join(dir, hostile+".ktr")
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,7 +68,7 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 		{"a run file as a table", []string{"report", run, "--output", "processes"}},
 		{"collected files", []string{"collect", "--result", "none", run}},
 		{"a file that is not there", []string{"report", hostile}},
-		{"a broker's sentence", []string{"produce", "--bootstrap-server", refusing(t), "--topic", "orders", "--result", "none"}},
+		{"a broker's sentence", []string{"produce", "--bootstrap-server", refusing(t, hostile), "--topic", "orders", "--result", "none"}},
 		{"a topic", []string{"produce", "--topic", hostile, "--print-config"}},
 		{"a group", []string{"consume", "--bootstrap-server", "b:1", "--topic", "t", "--group", hostile, "--print-config"}},
 		{"a host", []string{"produce", "--bootstrap-server", "h" + hostile + ":9092", "--result", "none"}},
@@ -80,6 +81,7 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 		{"a payload file's name", []string{"produce", "--payload-file", hostile}},
 		{"a header", []string{"produce", "--header", "h=" + hostile, "--print-config"}},
 		{"a configuration file", []string{"produce", "--config", config}},
+		{"a study file", []string{"study", "show", shown}},
 		{"a profile", []string{"produce", "--profile", hostile}},
 		{"a command", []string{hostile}},
 		{"a flag", []string{"produce", "--" + hostile}},
@@ -102,9 +104,8 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 	}
 }
 
-// refusing starts a broker that makes no topic, and says why in a sentence that is for a terminal
-// and not for a person.
-func refusing(t *testing.T) string {
+// refusing starts a broker that makes no topic, and says why.
+func refusing(t *testing.T, why string) string {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
@@ -115,7 +116,7 @@ func refusing(t *testing.T) string {
 		c.KeepControl()
 		answer := r.ResponseKind().(*kmsg.CreateTopicsResponse)
 		topic := kmsg.NewCreateTopicsResponseTopic()
-		topic.Topic, topic.ErrorCode, topic.ErrorMessage = "orders", kerr.PolicyViolation.Code, kmsg.StringPtr("no: "+hostile)
+		topic.Topic, topic.ErrorCode, topic.ErrorMessage = "orders", kerr.PolicyViolation.Code, kmsg.StringPtr("no: "+why)
 		answer.Topics = append(answer.Topics, topic)
 		return answer, nil, true
 	})

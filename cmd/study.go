@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newStudy(env *Env) *cobra.Command {
@@ -83,7 +86,11 @@ func newStudyShow(env *Env) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			_, err = env.Stdout.Write(text)
+			lines := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
+			for i, line := range lines {
+				lines[i] = theme.Clean(line) // a file may be somebody else's
+			}
+			_, err = io.WriteString(env.Stdout, strings.Join(lines, "\n"))
 			return err
 		},
 	}

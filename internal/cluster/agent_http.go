@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -38,10 +39,20 @@ func (a *agent) handler() http.Handler {
 	get("GET /v1/runs/{run}/files", a.list)
 	mux.HandleFunc("GET /v1/files/{id}", a.sendFile)
 	get("POST /v1/tune", a.tune)
-	get("/", func(r *http.Request) (any, error) {
-		return nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no %s %s; see docs/agent-api.md", clean(r.Method, 16), clean(r.URL.Path, 64))}}
+	mux.HandleFunc("/", noSuch)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A mux redirects paths such as /v1/files/../.. by a handler of its own, and answers OPTIONS * without a body.
+		if own, _ := mux.Handler(r); r.RequestURI == "*" || reflect.TypeOf(own) != reflect.TypeFor[http.HandlerFunc]() {
+			noSuch(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
 	})
-	return mux
+}
+
+// noSuch answers a request that docs/agent-api.md does not have.
+func noSuch(w http.ResponseWriter, r *http.Request) {
+	reply(w, nil, &refusal{http.StatusNotFound, problem{Error: fmt.Sprintf("there is no %s %s; see docs/agent-api.md", clean(r.Method, 16), clean(r.URL.Path, 64))}})
 }
 
 // read decodes the body of a request.

@@ -67,6 +67,9 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 			{"a setting of two lines", "POST", "/v1/tune", `{"do":"check","study":"s","set":[{"name":"a","value":"1\n2"}]}`, 400, "is none"},
 			{"a setting that is too long", "POST", "/v1/tune", `{"do":"check","study":"s","own":[{"name":"` + strings.Repeat("a", maxText+1) + `","value":"1"}]}`, 400, "is none"},
 			{"another way", "DELETE", "/v1/runs/old", "", 404, "there is no DELETE /v1/runs/old"},
+			{"a path that leaves its folder", "GET", "/v1/files/../..", "", 404, `{"error":"there is no GET /v1/files/../..; see`},
+			{"a path with an empty part", "GET", "//v1/", "", 404, `{"error":"there is no GET //v1/; see`},
+			{"a folder without its slash", "GET", "/v1", "", 404, `{"error":"there is no GET /v1; see`},
 			{"another address", "GET", "/etc/passwd", "", 404, "there is no GET /etc/passwd; see docs/agent-api.md"},
 		} {
 			code, got := raw(t, w, tc.method, tc.path, tc.body)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // checkName returns an error if a name of a host, a run or an epoch cannot be part of a file name.
@@ -30,7 +31,7 @@ func clean(text string, most int) string {
 			return -1
 		}
 		return r
-	}, text)
+	}, secret.Scrub(text))
 	text = strings.TrimSpace(text)
 	if len(text) <= most {
 		return text

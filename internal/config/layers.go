@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // envPrefix starts the name of every environment variable that sets a flag.
@@ -237,6 +239,7 @@ func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error 
 		default: // a section, a date, nothing
 			return fmt.Errorf("%s: %s: it is no single value, but a section, a date or nothing; put text in quotes", source, f.Name)
 		}
+		secret.LearnFrom(fmt.Sprint(v))
 		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
 			return fmt.Errorf("%s: %s %q: %w", source, f.Name, fmt.Sprint(v), Unfit(f, err))
 		}

@@ -249,7 +249,7 @@ func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
 		{"so UTF-8 is not understood", "a=café", map[string]string{"a": "cafÃ©"}},
 		{"escapes of Unicode", `a=caf\u00e9\t.`, map[string]string{"a": "café\t."}},
 		{"spaces at the end belong to the value", "a=1  \nb=2", map[string]string{"a": "1  ", "b": "2"}},
-		{"a key alone is empty", "a\nb=\n", map[string]string{"a": "", "b": ""}},
+		{"a key alone is empty", "a.b\nb.c=\n", map[string]string{"a.b": "", "b.c": ""}},
 		{"the last of two wins", "a=1\na=2", map[string]string{"a": "2"}},
 		{"nothing", "", map[string]string{}},
 	} {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -66,7 +67,9 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 	}
 	name, headers := firstSet(getenv, headerVars)
 	for one := range strings.SplitSeq(headers, ",") {
-		if key, _, ok := strings.Cut(one, "="); headers != "" && (!ok || strings.TrimSpace(key) == "") {
+		key, value, ok := strings.Cut(one, "=")
+		secret.Learn(strings.TrimSpace(value))
+		if headers != "" && (!ok || strings.TrimSpace(key) == "") {
 			return nil, fmt.Errorf("%s: write KEY=VALUE,KEY=VALUE", name)
 		}
 	}

@@ -18,14 +18,14 @@ func (s Stray) Problem() string {
 	if s.Of != "" {
 		return fmt.Sprintf(`the PEM text of %s goes on here without a line continuation: end each of its lines but the last with \n\`, s.Of)
 	}
-	return "this line does not begin with the name of a property: end the line before it with a backslash if it goes on here"
+	return "this line is not NAME=VALUE: end the line before it with a backslash if it goes on here"
 }
 
 // Whole separates properties from stray lines. Of stray lines that follow each other it returns the first.
 func Whole(list []Property) (whole []Property, stray []Stray) {
 	pem, follows := "", false // pem: the property with a PEM text that has no end yet
 	for _, p := range list {
-		if dotted.MatchString(p.Key) || pem == "" && IsName(p.Key) {
+		if dotted.MatchString(p.Key) || pem == "" && IsName(p.Key) && p.Value != "" {
 			whole, pem, follows = append(whole, p), "", false
 			if strings.LastIndex(p.Value, "-----BEGIN ") > strings.LastIndex(p.Value, "-----END ") {
 				pem = p.Key

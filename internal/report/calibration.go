@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -12,9 +11,7 @@ import (
 
 // CalibrationJSON writes what a host can offer as its document.
 func CalibrationJSON(w io.Writer, d calibrate.Document, _ Options) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
+	return theme.JSON(w, d, "  ")
 }
 
 // Calibration writes what a host can offer, for people.

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it
@@ -49,7 +51,7 @@ func (r *Result) Embed(doc json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Pack(text)
+	return Pack([]byte(secret.Scrub(string(text))))
 }
 
 // Pack returns a text compressed and in base64, as a page holds what is long.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -52,7 +53,7 @@ func (f *RunFile) write(l Line) {
 	}
 	b, err := json.Marshal(l)
 	if err == nil {
-		_, err = f.w.Write(append(b, '\n'))
+		_, err = io.WriteString(f.w, secret.Scrub(string(b))+"\n")
 	}
 	if err != nil {
 		f.err = fmt.Errorf("write run file: %w", err)

@@ -162,9 +162,10 @@ func (e *execs) pass(r io.Reader, last *lastLine) {
 		if err != nil {
 			return
 		}
-		last.set(line)
+		text := secret.Scrub(string(line)) // before it is cut
+		last.set(text)
 		e.writing.Lock()
-		e.notify(Notice{Kind: CommandOutput, Text: string(line)})
+		e.notify(Notice{Kind: CommandOutput, Text: text})
 		e.writing.Unlock()
 	}
 }
@@ -182,8 +183,8 @@ type lastLine struct {
 }
 
 // set keeps a line, cut to the length that an event may have.
-func (l *lastLine) set(line []byte) {
-	text := strings.TrimSpace(string(line))
+func (l *lastLine) set(line string) {
+	text := strings.TrimSpace(line)
 	if text == "" {
 		return
 	}

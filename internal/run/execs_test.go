@@ -115,7 +115,7 @@ func TestTheLastLineOfACommandIsCut(t *testing.T) {
 		{"a long line", strings.Repeat("ä", maxReason+1), strings.Repeat("ä", maxReason)},
 	} {
 		l := lastLine{text: "before"}
-		l.set([]byte(r.line))
+		l.set(r.line)
 		if got := l.get(); got != r.want {
 			t.Errorf("%s: %q, want %q", r.name, got, r.want)
 		}

@@ -26,8 +26,14 @@ type Text struct{ reveal func() string }
 
 var _ fmt.Formatter = Text{}
 
-// New returns a Text that hides s.
-func New(s string) Text { return Text{func() string { return s }} }
+// New returns a Text that hides s, and makes Scrub look for it.
+func New(s string) Text {
+	Learn(s)
+	return Cover(s)
+}
+
+// Cover returns a Text that hides s. Scrub does not look for it: it is for names that may stand elsewhere, such as that of a user.
+func Cover(s string) Text { return Text{func() string { return s }} }
 
 // Reveal returns the string.
 func (t Text) Reveal() string {

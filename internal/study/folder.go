@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -194,7 +195,7 @@ func (f *Folder) note(e entry) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.file.Write(append(line, '\n')); err != nil {
+	if _, err := f.file.WriteString(secret.Scrub(string(line)) + "\n"); err != nil {
 		return fmt.Errorf("write %s: %w", f.file.Name(), input.Cause(err))
 	}
 	f.log = append(f.log, e)

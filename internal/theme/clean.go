@@ -9,14 +9,16 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // Clean returns text that a terminal can only show: one line, without escape sequences,
 // control characters (C1 too), or the marks that hide text or turn its direction. What it
 // replaces stays visible, as a question mark, and takes as many characters as before. Everything
 // that kt did not write itself goes through here on its way out: what users, files, peers, brokers
-// and commands gave.
-func Clean(s string) string { return strings.Map(CleanRune, s) }
+// and commands gave. So secrets are taken out here too (secret.Scrub).
+func Clean(s string) string { return strings.Map(CleanRune, secret.Scrub(s)) }
 
 // CleanRune is Clean for one character.
 func CleanRune(r rune) rune {
@@ -90,7 +92,7 @@ func JSON(w io.Writer, v any, indent string) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escaped(b.String()))
+	_, err := io.WriteString(w, escaped(secret.Scrub(b.String())))
 	return err
 }
 

@@ -26,7 +26,8 @@ func (s *server) init(l *Listener) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.http = http.Server{
-		Protocols: onlyHTTP2(),
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
+		Protocols:                    onlyHTTP2(),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          l.limits.Streams,
 			MaxDecoderHeaderTableSize:     headerTable,

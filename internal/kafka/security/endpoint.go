@@ -29,7 +29,7 @@ func (v *values) endpoint(property string, at *url.URL, m module) func(context.C
 		v.warn("%s: the client secret and the tokens go to %s in plain text: use https", property, at.Host)
 	}
 	if strings.EqualFold(v.text("sasl.oauthbearer.header.urlencode"), "true") {
-		id, password = secret.New(url.QueryEscape(id.Reveal())), secret.New(url.QueryEscape(password.Reveal()))
+		id, password = secret.Cover(url.QueryEscape(id.Reveal())), secret.New(url.QueryEscape(password.Reveal()))
 	}
 	authorities := v.authorities(m)
 	dial, read := v.millis("sasl.login.connect.timeout.ms", 10*time.Second), v.millis("sasl.login.read.timeout.ms", 10*time.Second)
@@ -105,7 +105,7 @@ func tokenOf(host string, response *http.Response) (secret.Text, bool, error) {
 	case answer.Problem == "invalid_scope":
 		return secret.Text{}, false, tokenError("%s refuses the scope: check sasl.oauthbearer.scope", host)
 	case response.StatusCode != http.StatusOK:
-		return secret.Text{}, response.StatusCode >= 500, tokenError("%s gives no token (%s %.60q): check sasl.oauthbearer.token.endpoint.url", host, response.Status, answer.Problem)
+		return secret.Text{}, response.StatusCode >= 500, tokenError("%s gives no token (%s %.60q): check sasl.oauthbearer.token.endpoint.url", host, response.Status, secret.Scrub(answer.Problem))
 	case bad != nil || answer.Token == "" && answer.ID == "":
 		return secret.Text{}, false, tokenError("the answer of %s has no access_token: check sasl.oauthbearer.token.endpoint.url", host)
 	case answer.Token == "":

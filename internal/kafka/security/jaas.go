@@ -3,6 +3,7 @@ package security
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/secret"
@@ -64,9 +65,15 @@ func parseJAAS(text string) (module, error) {
 		if value.kind != word {
 			return m, fmt.Errorf("option %s has no value that Java reads: put it in double quotes", name.text)
 		}
-		m.options[name.text], t.option = secret.New(value.text), name.text
+		t.option, m.options[name.text] = name.text, secret.Cover(value.text)
+		if !public.MatchString(name.text) {
+			secret.Learn(value.text)
+		}
 	}
 }
+
+// public matches the options that are no secrets.
+var public = regexp.MustCompile(`^(?:use|aws|extension_|unsecuredLogin|ssl\.truststore\.location|(?:serviceName|keyTab|principal|ticketCache|storeKey|debug|tokenauth|clientId|scope)$)`)
 
 // isFlag reports whether a word is one of Java's control flags, which mean the same for one module.
 func isFlag(word string) bool {

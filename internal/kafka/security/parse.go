@@ -75,6 +75,9 @@ func (v *values) check() {
 			continue
 		}
 		value := strings.TrimSpace(v.given[name].Value)
+		if all[i].Secret && name != "sasl.jaas.config" { // whose options are looked at one by one
+			secret.Learn(value)
+		}
 		switch p := all[i]; {
 		case value == p.Default || value == "":
 		case p.use == noTwin:
@@ -114,7 +117,7 @@ func (v *values) text(name string) string {
 }
 
 // secret returns a value as it was given, with the space around it.
-func (v *values) secret(name string) secret.Text { return secret.New(v.given[name].Value) }
+func (v *values) secret(name string) secret.Text { return secret.Cover(v.given[name].Value) }
 
 // list returns the items of a list that are separated by commas.
 func (v *values) list(name string) []string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -66,7 +67,7 @@ func (c Canvas) Set(x, y int, r rune, s theme.Style) {
 // screen: a character that a terminal would obey, or that would not take exactly one cell, is shown
 // as a question mark.
 func (c Canvas) Text(x, y int, text string, s theme.Style) int {
-	for _, r := range text {
+	for _, r := range secret.Scrub(text) {
 		c.Set(x, y, c.narrow(r), s)
 		x++
 	}
@@ -120,6 +121,7 @@ func Width(text string) int { return utf8.RuneCountInString(text) }
 
 // Fit cuts a text to a width, with an ellipsis where something was lost.
 func (c Canvas) Fit(text string, w int) string {
+	text = secret.Scrub(text) // before it is cut
 	if Width(text) <= w {
 		return text
 	}
@@ -139,7 +141,7 @@ func (c Canvas) Fit(text string, w int) string {
 // FitMiddle cuts a name to a width in its middle: names that begin alike differ at their
 // end, which keeps two thirds.
 func FitMiddle(name string, w int) string {
-	r := []rune(name)
+	r := []rune(secret.Scrub(name))
 	if len(r) <= w || w <= 0 {
 		return string(r[:min(len(r), max(w, 0))])
 	}

@@ -1,0 +1,120 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestUserInfoIsNeverInWhatLeaves(t *testing.T) {
+	for text, want := range map[string]string{
+		"amqp://guest:SECRET@127.0.0.1:1/":          "amqp://guest:[hidden]@127.0.0.1:1/",
+		"curl http://u:p@ss/w:rd@h/x http://a:b@h":  "curl http://u:[hidden]@h/x http://a:[hidden]@h",
+		"u:pw@host:9092,v:w@other:9092":             "u:[hidden]@host:9092,v:[hidden]@other:9092",
+		`--bootstrap-server=u:pw@host:9092`:         `--bootstrap-server=u:[hidden]@host:9092`,
+		`bootstrap server "u:pw@host:9092": write`:  `bootstrap server "u:[hidden]@host:9092": write`,
+		"https://token@h/":                          "https://[hidden]@h/",
+		"pulsar+ssl://token@h:1":                    "pulsar+ssl://[hidden]@h:1",
+		"amqp://guest@h/":                           "amqp://guest@h/",
+		"http://:pw@h/":                             "http://:[hidden]@h/",
+		"amqp://guest:[hidden]@h/":                  "amqp://guest:[hidden]@h/",
+		"ssh kafka@host, http://h:80/x, a@b, t: @x": "ssh kafka@host, http://h:80/x, a@b, t: @x",
+		"registry:5000/kt@sha256:abc":               "registry:5000/kt@sha256:abc",
+	} {
+		if got := Scrub(text); got != want {
+			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if got := Hide("amqp://guest:SECRET@127.0.0.1:1/"); got != "amqp://guest:[hidden]@127.0.0.1:1/" {
+		t.Errorf("a word of secrets within a password hides the rest: %q", got)
+	}
+}
+
+func TestALearnedValueIsFoundInEveryForm(t *testing.T) {
+	const value = `Pl4nt"ed/+é`
+	asJSON, _ := json.Marshal("x " + value)
+	before := []string{"0: " + value, string(asJSON), url.QueryEscape(value), url.PathEscape(value)}
+	for _, user := range []string{"", "a:", "ab:", "abc:", "alice:"} {
+		before = append(before, base64.StdEncoding.EncodeToString([]byte(user+value)), base64.URLEncoding.EncodeToString([]byte(user+value+"\n")))
+	}
+	for _, text := range before {
+		if got := Scrub(text); got != text {
+			t.Errorf("%q is changed before it is known: %q", text, got)
+		}
+	}
+	_ = New(value)
+	for _, text := range before {
+		if got := Scrub(text); !strings.Contains(got, hidden) || strings.Contains(got, "Pl4nt") {
+			t.Errorf("Scrub(%q) = %q", text, got)
+		}
+	}
+}
+
+// A password may be a word of kt's own, or a number of a result.
+func TestCommonValuesAreNotLookedFor(t *testing.T) {
+	const text = `{"command":"produce","acknowledged":123456,"seconds":1.25,"at":"127.0.0.1:9092","x":"test 1"}`
+	Learn("produce", "acknowledged", "123456", "1.25", "127.0.0.1:9092", "test 1"[:4], "1", "")
+	if got := Scrub(text); got != text {
+		t.Errorf("%s", got)
+	}
+	Learn("Pw1:Us") // 6 bytes: found by chance in megabytes of base64
+	if got := Scrub("Pw1:Us"); got != "Pw1:Us" {
+		t.Errorf("of 6 bytes: %s", got)
+	}
+	Cover("Alice-1")
+	if got := Scrub("Alice-1"); got != "Alice-1" {
+		t.Errorf("a name that is covered is %s", got)
+	}
+}
+
+func TestWhatAUserGaveIsLearned(t *testing.T) {
+	LearnFrom("--url=amqp://u:Gr%40pes1@h/", `curl -H "Authorization: Bearer Gr4pes2" http://h`, "GITHUB_TOKEN=Gr4pes3", "mysql --password Gr4pes4 -h db-1", "TOKEN_FILE=/run/T0ken", "http://Gr4pes5@h")
+	for text, want := range map[string]string{
+		"Gr%40pes1 Gr@pes1": "[hidden] [hidden]", "Gr4pes2 Gr4pes3 Gr4pes4 Gr4pes5": "[hidden] [hidden] [hidden] [hidden]", "Bearer db-1 /run/T0ken": "Bearer db-1 /run/T0ken",
+	} {
+		if got := Scrub(text); got != want {
+			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestOldValuesAreForgotten(t *testing.T) {
+	Learn("Firs7-secret")
+	tokens := make([]string, 2*mostKnown)
+	for i := range tokens {
+		tokens[i] = fmt.Sprintf("T0ken-%d-", i)
+	}
+	Learn(tokens...)
+	if got := Scrub("Firs7-secret " + tokens[mostKnown] + " " + tokens[2*mostKnown-1]); got != "[hidden] "+tokens[mostKnown]+" [hidden]" {
+		t.Errorf("%s", got)
+	}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if n := len(known.forms); n > mostKnown {
+		t.Errorf("%d forms are known", n)
+	}
+}
+
+// FuzzScrub puts a secret between two texts.
+//   - It is not in what leaves, whatever is around it.
+//   - JSON stays JSON.
+func FuzzScrub(f *testing.F) {
+	const planted = "Pl4nted-Secret"
+	Learn(planted)
+	for _, s := range [][2]string{{"", ""}, {"http://u:", "@h/"}, {`{"a":"x`, `y","b":1}`}, {`["u:`, `@h","http://a:b@c"]`}, {"://", "@@"}, {"password=", " x"}, {`"\n`, `:x@\\"`}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, before, after string) {
+		text := before + planted + after
+		once := Scrub(text)
+		if strings.Contains(once, planted) && !strings.Contains(strings.ReplaceAll(text, planted, ""), planted) {
+			t.Fatalf("%q leaves as %q", text, once)
+		}
+		if json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
+			t.Fatalf("%s becomes %s", text, once)
+		}
+	})
+}
