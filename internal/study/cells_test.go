@@ -109,12 +109,15 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	s.Set("write.acks", []string{"all"})
 	s.Set("record-size", []string{"100"})
 	s.Set("old.partitions", []string{"4"})
-	s.Share("bootstrap-server", []string{"kafka:9092"})
+	s.Share("bootstrap-server", []string{"kafka:9092"}, true)
 	s.LimitTo(2 * time.Second)
 	tail := []Flag{{"record-size", "100"}, {"bootstrap-server", "kafka:9092"}, {"duration", "2s"}}
 	want := &Study{
-		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...)}},
-		Loads:   []Load{{Name: "write", Flags: append([]Flag{{"acks", "all"}}, tail...)}, {Name: "read", Flags: tail}},
+		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...), Typed: []string{"partitions", "bootstrap-server"}}},
+		Loads: []Load{
+			{Name: "write", Flags: append([]Flag{{"acks", "all"}}, tail...), Typed: []string{"acks", "record-size", "bootstrap-server"}},
+			{Name: "read", Flags: tail, Typed: []string{"record-size", "bootstrap-server"}},
+		},
 		Factors: []Factor{{Name: "write.producers", Values: []string{"2"}}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
