@@ -114,7 +114,7 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		write("kt/config.yaml", "")
 		l := study.Load{Command: "produce", Flags: typed}
 		if name == "brokers" {
-			l.Typed = []string{bootstrapServer}
+			l.Typed = []string{"c:1"}
 		}
 		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newLab(env))
 		if err != nil {

@@ -287,7 +287,6 @@ func (l *Load) set(name, value string) {
 	}
 	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == name })
 	l.Flags = append(l.Flags, Flag{name, value})
-	l.Typed = slices.DeleteFunc(slices.Clone(l.Typed), func(typed string) bool { return typed == name })
 }
 
 // take leaves as many hosts of --on as a load is to be made on: the first ones. When it names fewer,

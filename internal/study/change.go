@@ -11,6 +11,13 @@ import (
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of
 // a run a value. LOAD.FLAG is a flag of one load, which may be prepared.
 func (s *Study) Set(name string, values []string) {
+	for _, part := range s.All() {
+		for _, loads := range [][]Load{part.Prepare, part.Loads} {
+			for i := range loads {
+				loads[i].typed(append(slices.Clone(values), strings.Join(values, ","))...)
+			}
+		}
+	}
 	for i := range s.Given {
 		if s.Given[i].Name == name {
 			s.Given[i].Value = strings.Join(values, ",")
@@ -42,7 +49,6 @@ func (s *Study) Set(name string, values []string) {
 		for i := range loads {
 			if l := &loads[i]; l.Name == load || load == "" && !s.isPrepared(l.Name) {
 				l.set(flag, strings.Join(values, ","))
-				l.typed(flag, true)
 			}
 		}
 	}
@@ -64,16 +70,20 @@ func (s *Study) Keep(name, value string, typed bool, unless ...string) {
 		for i := range loads {
 			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return slices.Contains(unless, f.Name) }) {
 				loads[i].set(name, value)
-				loads[i].typed(name, typed)
+				if typed {
+					loads[i].typed(value)
+				}
 			}
 		}
 	}
 }
 
-// typed notes that the person gave a flag who starts the study.
-func (l *Load) typed(name string, typed bool) {
-	if typed {
-		l.Typed = append(l.Typed, name)
+// typed notes values that the person gave who starts the study.
+func (l *Load) typed(values ...string) {
+	for _, v := range values {
+		if !slices.Contains(l.Typed, v) {
+			l.Typed = append(l.Typed, v)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ type Load struct {
 	Flags   []Flag `json:"flags"`
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
 
-	Typed []string `json:"typed,omitempty"` // flags that the person gave who started the study, and not its file
+	Typed []string `json:"typed,omitempty"` // values that the person gave who started the study, and not its file
 }
 
 // String returns the load as a command line.
