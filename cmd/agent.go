@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -35,7 +38,8 @@ Agents find each other by gossip, over one port, TCP and UDP: --join names one t
 there. Off loopback they need a key (kt keygen), and whoever has it can ask for any load
 that the limits below allow. An agent never runs a command and never opens a path that
 another host names. Nor does a load bring security settings: an agent connects to brokers with
-its own (--command-config), and kt peers shows which. With --allow-tune a study (kt trial sysctl.…) may change settings of this
+its own (--command-config), and kt peers shows which. It uses them at the addresses of bootstrap.servers
+in that file and of --allow-broker, and at those that the brokers there advertise. With --allow-tune a study (kt trial sysctl.…) may change settings of this
 host that kt tune knows; kt tune --rollback here puts them back.`,
 		Example: `  # on each host
   kt agent --key-file /etc/kt/key --join vm14
@@ -48,7 +52,8 @@ host that kt tune knows; kt tune --rollback here puts them back.`,
       --max-duration 1h
 
   # to brokers with TLS or SASL, by this host's own credentials
-  kt agent --key-file /etc/kt/key --command-config /etc/kt/client.properties
+  kt agent --key-file /etc/kt/key --command-config /etc/kt/client.properties \
+      --allow-broker '*.prod.example:9093'
 
   # on a broker's host, for the time of a trial that changes its settings
   sudo kt agent --key-file /etc/kt/key --join vm14 --allow-tune
@@ -154,15 +159,16 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	} else {
 		limits.Rate = flags.MaxRate.PerSecond
 	}
-	secure, err := agentSecurity(env, flags)
+	secure, bound, err := agentSecurity(env, flags)
 	if err != nil {
 		return cluster.AgentOptions{}, usageError(err)
 	}
+	limits.Broker = bound.Permit
 	o := cluster.AgentOptions{
 		Info: cluster.Info{Name: name, Role: role, Version: buildVersion().Version, Tags: flags.Tags, Security: secure},
 		Key:  key, Bind: flags.Bind, Advertise: flags.Advertise, Join: flags.Join,
 		Limits: limits, Parallel: flags.Parallel, Keep: flags.Keep, Dir: dir, Shared: shared,
-		Spawn: spawnPart(flags.CommandConfig), Now: env.Now,
+		Spawn: spawnPart(flags.CommandConfig, flags.AllowBroker), Now: env.Now,
 		Watch: func(func() time.Duration) func(at time.Duration) host.Vitals { return watch.New(tree).Sample },
 		Log:   func(text string) { env.say("%s", text) },
 	}
@@ -195,39 +201,46 @@ func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	return filepath.Join(state, "agent", name), filepath.Join(state, "runs"), nil
 }
 
-// agentSecurity returns the protocol and the mechanism of this host's connections to Kafka, and makes the path of their file
-// one that its processes find. They read the file by themselves. A file without a protocol may be for systems whose URLs
-// say whether there is TLS: then nothing is known.
-func agentSecurity(env *Env, flags *config.Agent) (string, error) {
+// agentSecurity returns the protocol and the mechanism of this host's connections to Kafka and the addresses that loads may go
+// to, and makes the path of their file one that its processes find. They read the file by themselves. A file without a protocol
+// may be for systems whose URLs say whether there is TLS: then nothing is known.
+func agentSecurity(env *Env, flags *config.Agent) (shown string, bound *secret.Binding, err error) {
+	if len(flags.AllowBroker) > 0 { // it limits an agent without credentials too
+		bound = secret.Bind(flags.AllowBroker)
+	}
 	if flags.CommandConfig == "" {
-		return security.Settings{}.String(), nil
+		return security.Settings{}.String(), bound, nil
 	}
-	path, err := filepath.Abs(flags.CommandConfig)
+	if flags.CommandConfig, err = filepath.Abs(flags.CommandConfig); err != nil {
+		return "", nil, err
+	}
+	own, err := config.SecurityOf(flags.CommandConfig, flags.AllowBroker, env.configSystem(), security.Is)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	flags.CommandConfig = path
-	given, err := config.SecurityOf(path, env.configSystem(), security.Is)
-	if err != nil {
-		return "", err
-	}
-	settings, warnings, err := env.secure(given.Given())
+	settings, warnings, err := env.secure(&plan.Plan{}, own)
 	for _, w := range warnings {
 		env.say("%s", w)
 	}
-	if _, isKafka := given.Given()["security.protocol"]; !isKafka && len(given.Given()) > 0 {
-		return "", err
+	if err == nil && !settings.Bound.Named() {
+		err = fmt.Errorf("--command-config %s: it holds credentials, and nothing says at which brokers they may be used: add --allow-broker HOST:PORT (such as '*.prod.example:9093'), or bootstrap.servers to the file", flags.CommandConfig)
 	}
-	return settings.String(), err
+	if _, isKafka := own.Given()["security.protocol"]; isKafka || len(own.Given()) == 0 {
+		shown = settings.String()
+	}
+	return shown, cmp.Or(settings.Bound, bound), err
 }
 
 // spawnPart starts a process that makes a part of a load: this program, with nothing on
-// its command line that came from another host. secure is the file with its security settings.
-func spawnPart(secure string) func(context.Context) (*cluster.Process, error) {
+// its command line that came from another host. secure is the file with its security settings, allow are addresses for them.
+func spawnPart(secure string, allow []string) func(context.Context) (*cluster.Process, error) {
 	return func(ctx context.Context) (*cluster.Process, error) {
 		args := []string{"part"}
 		if secure != "" {
 			args = append(args, "--command-config", secure)
+			if len(allow) > 0 {
+				args = append(args, "--allow-broker", strings.Join(allow, ","))
+			}
 		}
 		c, err := spawn(ctx, args...)
 		if err != nil {

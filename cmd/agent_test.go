@@ -195,7 +195,7 @@ func TestWhatAnAgentTellsOfItsConnectionsIsTrueOrLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := &Env{Getenv: func(string) string { return "" }, Stderr: io.Discard}
-		if got, err := agentSecurity(env, &config.Agent{CommandConfig: path}); err != nil || got != want {
+		if got, _, err := agentSecurity(env, &config.Agent{CommandConfig: path, AllowBroker: []string{"b"}}); err != nil || got != want {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
 	}

@@ -228,7 +228,7 @@ func calibrating(l study.Load, clients string, n int, rate float64, addr string,
 	if l.Command == string(plan.Consume) {
 		own = append(own, study.Flag{Name: "no-group", Value: "true"})
 	}
-	run := study.Load{Command: l.Command}
+	run := study.Load{Command: l.Command, Typed: l.Typed}
 	for _, f := range l.Flags {
 		if f.Name != clients && f.Name != "no-group" {
 			run.Flags = append(run.Flags, f)

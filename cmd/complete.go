@@ -50,7 +50,7 @@ func (e *Env) found(load func(*Env) (plan.Plan, config.Security)) map[string]nam
 	at := func(names func(*kafka.Cluster, context.Context) []string, others func(context.Context, *plan.Plan, security.Settings) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
 			p, given := load(silent)
-			secure, _, _ := e.secure(ofURL(&p, given.Given()))
+			secure, _, _ := e.secure(&p, given)
 			if p.URL != "" {
 				return others(ctx, &p, secure)
 			}

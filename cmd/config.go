@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -149,7 +148,7 @@ told too. Exit code 2: there is a mistake.`,
 
 // checkClients returns what the clients of a load refuse, and its limits.
 func (e *Env) checkClients(r *config.Run) error {
-	secure, _, bad := security.Parse(ofURL(&r.Plan, r.Security.Given()), e.Getenv)
+	secure, _, bad := e.secure(&r.Plan, r.Security)
 	_, err := (&load{Run: r}).chooseSystem(secure)
 	_, badTLS := checkTLS(&r.Plan, r.Security.Given())
 	limits := limit.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line

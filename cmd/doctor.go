@@ -67,7 +67,7 @@ is 3 if a check failed.`,
 }
 
 func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
-	secure, warnings, err := env.secure(flags.Security.Given())
+	secure, warnings, err := env.secure(&plan.Plan{}, flags.Security)
 	if err != nil {
 		return usageError(err)
 	}

@@ -76,7 +76,7 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 // share gives every run of a study these tags, if there are some.
 func share(s *study.Study, tags []string) {
 	if len(tags) > 0 {
-		s.Share("tag", tags)
+		s.Share("tag", tags, true)
 	}
 }
 
@@ -86,7 +86,7 @@ func loadOf(args []string) (study.Load, error) {
 	l := study.Load{Command: string(command)}
 	for _, f := range flags {
 		for _, v := range f.Values {
-			l.Flags = append(l.Flags, study.Flag{Name: f.Name, Value: v})
+			l.Flags, l.Typed = append(l.Flags, study.Flag{Name: f.Name, Value: v}), append(l.Typed, v)
 		}
 	}
 	return l, err

@@ -233,7 +233,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		const topic = "kt-study-it-1"
 		r.kt(t, "produce", "--topic", topic, "--partitions", "3", "--num-records", "10").wait()
 		r.remove(topic+"-2", true) // as by a deletion that was cut off
-		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []string{r.url}}
 		for range 2 {
 			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
 				t.Fatal(err)
@@ -261,7 +261,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := "127.0.0.1:" + strconv.Itoa(nextPort())
-		agent := exec.Command(path, "agent", "--name", "loads", "--bind", at, "--command-config", r.config)
+		agent := exec.Command(path, "agent", "--name", "loads", "--bind", at, "--command-config", r.config, "--allow-broker", "127.0.0.1")
 		agent.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 		stderr, err := agent.StderrPipe()
 		if err == nil {

@@ -48,16 +48,19 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 		l.settle("engine", string(l.Plan.Engine))
 		l.settle("topic", l.Plan.Topic.Name)
 	}
-	given := asked.Security.Given()
+	own := asked.Security
 	if len(l.Hosts.On) > 0 { // the agents connect, with their own
-		given = nil
+		own = config.Security{}
 	}
-	secure, more, bad := env.secure(ofURL(&l.Plan, given))
+	secure, more, bad := env.secure(&l.Plan, own)
 	warnings, err := l.chooseSystem(secure)
-	unencrypted, badTLS := checkTLS(&l.Plan, given)
+	unencrypted, badTLS := checkTLS(&l.Plan, own.Given())
 	warnings, err = append(warnings, unencrypted...), errors.Join(err, bad, badTLS)
 	if l.Plan.Embedded() && secure.Protocol() != plaintext {
 		more = append(more, "the broker inside kt has no security: the security properties have no effect")
+	}
+	for _, addr := range l.Plan.Addresses() {
+		err = errors.Join(err, secure.Bound.Permit(addr))
 	}
 	if bad != nil {
 		more = nil // of properties without effect, beside the error that is the reason
@@ -268,7 +271,8 @@ func commandLine(args []string) []string {
 // line.
 func runError(err error) error {
 	var misfit *run.MisfitError
-	if errors.As(err, &misfit) {
+	var foreign *secret.BindingError
+	if errors.As(err, &misfit) || errors.As(err, &foreign) {
 		return usageError(err)
 	}
 	return err

@@ -25,21 +25,23 @@ import (
 // newPart returns the command that an agent starts to make a load: a process of its own,
 // which gets its job on standard input and reports on standard output, as JSON lines.
 func newPart(env *Env) *cobra.Command {
-	secure := ""
+	var secure string
+	var allow []string
 	c := &cobra.Command{
 		Use:    "part",
 		Short:  "Make one process's part of a load, for kt agent",
 		Args:   noArgs,
 		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env, secure) },
+		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env, secure, allow) },
 	}
 	c.Flags().StringVar(&secure, "command-config", "", "`FILE` with the security settings of this host")
+	c.Flags().StringSliceVar(&allow, "allow-broker", nil, "`ADDRESSES` that they may be used at")
 	return c
 }
 
 // runPart makes the run that the agent asks for.
-func runPart(ctx context.Context, env *Env, secure string) error {
-	p := &part{secure: secure, out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
+func runPart(ctx context.Context, env *Env, secure string, allow []string) error {
+	p := &part{secure: secure, allow: allow, out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
 	in := bufio.NewReaderSize(env.Stdin, 64<<10)
 	if err := p.take(in); err != nil {
 		return usageError(fmt.Errorf("kt part is for kt agent, which says on standard input what to do: %w", err))
@@ -66,7 +68,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	asked := p.asked()
 	if p.secure != "" {
 		var err error
-		if asked.Security, err = config.SecurityOf(p.secure, env.configSystem(), security.Is); err != nil {
+		if asked.Security, err = config.SecurityOf(p.secure, p.allow, env.configSystem(), security.Is); err != nil {
 			return usageError(err)
 		}
 	}
@@ -103,6 +105,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 // part is the conversation with the agent.
 type part struct {
 	secure string // the file with the security settings; "": none
+	allow  []string
 	job    cluster.ProcessJob
 	order  cluster.StartOrder
 	start  chan cluster.StartOrder

@@ -3,16 +3,18 @@ package cmd
 import (
 	"syscall"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// secure turns security properties into settings. From then on this process holds secrets, so it leaves no core dump.
-func (e *Env) secure(given map[string]plan.Given) (security.Settings, []string, error) {
+// secure turns security properties of a load into settings. From then on this process holds secrets, so it leaves no core dump.
+func (e *Env) secure(p *plan.Plan, s config.Security) (security.Settings, []string, error) {
+	given := ofURL(p, s.Given())
 	if len(given) > 0 {
 		forbidCoreDump()
 	}
-	return security.Parse(given, e.Getenv)
+	return security.Parse(given, s.Named(), e.Getenv)
 }
 
 // forbidCoreDump keeps the kernel from writing a core dump of this process, as GOTRACEBACK=crash and a signal ask for. The hard

@@ -51,14 +51,14 @@ func newSinkLab(env *Env) *lab {
 // load returns a load with everything that is known of it before kt connects.
 func (b *lab) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
-	sys.Profiles, sys.Warn, sys.OfProject, sys.Untyped = profiles.Of(l.Command), b.warn, l.OfProject, l.Untyped
+	sys.Profiles, sys.Warn = profiles.Of(l.Command), b.warn
 	sys.LeftOut = config.IsLimit // of loads by themselves, in a file for all
 	if b.sink {
 		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
 	}
 	var flags []config.Assignment
 	for _, f := range l.Flags {
-		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}})
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !slices.Contains(l.Typed, f.Value)})
 	}
 	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys, b.kafka)
 	for _, w := range asked.Warnings {
@@ -207,7 +207,7 @@ func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error)
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
 func (b *lab) place(l study.Load) (*load, error) {
-	p := study.Load{Command: string(plan.Produce), OfProject: l.OfProject, Untyped: l.Untyped}
+	p := study.Load{Command: string(plan.Produce), Typed: l.Typed}
 	for _, f := range l.Flags {
 		if slices.Contains([]string{bootstrapServer, "url", "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
 			p.Flags = append(p.Flags, f)

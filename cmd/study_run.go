@@ -128,9 +128,8 @@ func adapt(s *study.Study, flags *config.Study) error {
 
 func adaptPart(s *study.Study, flags *config.Study) {
 	for _, shared := range flags.Shared() {
-		s.Share(shared.Name, shared.Values)
+		s.Share(shared.Name, shared.Values, !shared.Foreign)
 	}
-	s.Mark(flags.OfProject(), !flags.IsLoginTyped())
 	if flags.RunTime > 0 {
 		s.LimitTo(flags.RunTime)
 	}
@@ -163,9 +162,9 @@ func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
 	for _, part := range s.All() {
 		switch {
 		case own.Cluster != "":
-			part.Keep("cluster", own.Cluster, false, bootstrapServer, "cluster")
+			part.Keep("cluster", own.Cluster, true, bootstrapServer, "cluster")
 		case !own.Plan.Embedded():
-			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), own.OfProject, bootstrapServer, "cluster")
+			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster")
 		}
 	}
 	dir, err := e.studiesDir()

@@ -96,7 +96,7 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	}
 }
 
-// A study keeps its brokers as if they were typed. It also keeps that a project file named them.
+// A study keeps its brokers as if they were typed. It also keeps whether the person named them who started it.
 func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -111,9 +111,13 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 	}
 	write("kt.yaml", "bootstrap-server: b:1\n")
 	write("typed.properties", "security.protocol=SSL\n")
-	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
+	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers of its file": {{Name: bootstrapServer, Value: "c:1"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
 		write("kt/config.yaml", "")
-		made, err := env.createStudy(&study.Study{Loads: []study.Load{{Command: "produce", Flags: typed}}, Repeats: 1, Order: study.Listed}, newLab(env))
+		l := study.Load{Command: "produce", Flags: typed}
+		if name == "brokers" {
+			l.Typed = []string{"c:1"}
+		}
+		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newLab(env))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,9 +128,9 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		if _, err := newLab(env).load(f.Study.Loads[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		write("kt/config.yaml", "command-property: [ssl.key.password=hunter2]\n")
+		write("kt/config.yaml", "command-property: [url.password=hunter2]\n")
 		for _, load := range []func(study.Load) (*load, error){newLab(env).load, newLab(env).place} {
-			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "the brokers are those of a project file") {
+			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
 				t.Errorf("%s, and a password in the user's file: %v", name, err)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 
 // chooseSystem checks the settings of the load's clients, and makes the system that the load goes to.
 func (l *load) chooseSystem(secure security.Settings) (warnings []string, err error) {
-	p, access := &l.Plan, queue.Access{Password: secure.Password, TLS: secure.TLS}
+	p, access := &l.Plan, queue.Access{Password: secure.Password, Bound: secure.Bound, TLS: secure.TLS}
 	switch p.System() {
 	case plan.RabbitMQ:
 		l.system, warnings, err = rabbitmq.New(p, l.Properties, l.ConsumerProperties, access)

@@ -17,6 +17,8 @@ type Limits struct {
 	Producers      int            // producers and consumers of all loads of the host; --max-producers
 	Topic          *regexp.Regexp // must match the whole name of a topic; nil: any; --allow-topic
 	Duration       time.Duration  // of a load; --max-duration
+
+	Broker func(addr string) error // refuses addresses at which this host must not log in; nil: none; --allow-broker
 }
 
 // allow returns all reasons for refusing an offer, or nil. beside are the loads that the host
@@ -37,7 +39,7 @@ func (l *Limits) allow(o *offer, beside ...*offer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return errors.Join(l.allowRate(o, beside), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
+	return errors.Join(l.allowBrokers(&o.Plan), l.allowRate(o, beside), l.allowTopic(&o.Plan), l.allowDuration(&o.Plan))
 }
 
 // allowPlan returns the reasons why no agent makes such a load for a peer. Examples are the
@@ -139,6 +141,16 @@ func (l *Limits) allowRate(o *offer, beside []*offer) error {
 
 // rounding is the relative error of floating-point sums of a few hundred shares.
 const rounding = 1e-9
+
+func (l *Limits) allowBrokers(p *plan.Plan) error {
+	var errs []error
+	for _, addr := range p.Addresses() {
+		if l.Broker != nil {
+			errs = append(errs, l.Broker(addr))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 func (l *Limits) allowTopic(p *plan.Plan) error {
 	if l.Topic == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // offered returns an offer that agents accept: for the second of three hosts, with two processes.
@@ -27,6 +28,9 @@ func offered(t *testing.T) *offer {
 	}
 	return &hosts[1].offer
 }
+
+// only are the limits of an agent whose credentials are bound to an address.
+func only(addr string) Limits { return Limits{Broker: secret.Bind([]string{addr}).Permit} }
 
 func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 	set := func(name, value string) func(*offer) {
@@ -58,6 +62,10 @@ func TestWhatALoadMayAskForIsDecidedByTheHost(t *testing.T) {
 		{"a number of records at no rate, which is stopped in time", Limits{Duration: time.Hour}, func(o *offer) {
 			o.Plan.Load.Duration, o.Plan.Load.Records, o.Plan.Load.Rate = 0, 1, plan.Unlimited
 		}, ""},
+		{"a broker of the credentials", only("kafka:9092"), func(o *offer) { o.Plan.Bootstrap = []string{"kafka:9092"} }, ""},
+		{"another broker", only("kafka:9092"), func(o *offer) { o.Plan.Bootstrap = []string{"kafka:9092", "evil:9092"} }, `no log-in at "evil:9092"`},
+		{"another system", only("kafka:9092"), func(o *offer) { o.Plan.Bootstrap, o.Plan.URL = nil, "amqp://user@evil/" }, `no log-in at "evil:5672"`},
+		{"another admin API", only("kafka"), func(o *offer) { o.Plan.Bootstrap, o.Plan.URL = nil, "pulsar://kafka?admin=http://evil" }, `no log-in at "evil:80"`},
 		{"a command that makes no load", Limits{}, func(o *offer) { o.Plan.Command = plan.MixedLoad }, `command "mixed": it makes no load`},
 		{"no end", Limits{}, func(o *offer) { o.Plan.Load.Duration = 0 }, "the load has no end of its own"},
 		{"the broker inside kt", Limits{}, func(o *offer) { o.Plan.Bootstrap = nil }, "--bootstrap-server: it is needed"},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // AgentRoles are the values of --role.
@@ -34,6 +35,7 @@ type Agent struct {
 	Parallel      int
 	AllowTune     bool
 	CommandConfig string // a file of Java properties, of which those of security count; "": none
+	AllowBroker   []string
 	Quiet         bool
 
 	maxRate, maxDuration, allowTopic string
@@ -70,6 +72,7 @@ func NewAgent(set *pflag.FlagSet) *Agent {
 	})
 	group(set, groupClient, func() {
 		set.StringVar(&a.CommandConfig, "command-config", "", "`FILE` of Java properties (client.properties) with the security settings of this host's connections; loads of other hosts bring none")
+		set.StringSliceVar(&a.AllowBroker, "allow-broker", nil, "log in at these `ADDRESSES` too (kafka-1:9093, *.prod.example:9093, 10.0.0.*), beside bootstrap.servers of --command-config; refuse loads to others")
 	})
 	group(set, groupOutput, func() {
 		set.StringVar(&a.Dir, "results", "", "keep run files in this `DIR` (default: a folder in the state folder)")
@@ -106,6 +109,11 @@ func (a *Agent) Load(sys System, nearest Nearest) error {
 	}
 	if a.Parallel < 1 || a.Parallel > maxProcesses {
 		bad("--parallel %d: it must be from 1 to %d", a.Parallel, maxProcesses)
+	}
+	for _, addr := range a.AllowBroker {
+		if host, port := secret.SplitAddress(addr); host == "" || strings.ContainsAny(host+port, "/@ ") {
+			bad("--allow-broker %q: write HOST:PORT, or HOST for every port; * stands for a part of the host", addr)
+		}
 	}
 	if a.Keep < 1 {
 		bad("--keep %d: it must be 1 or more", a.Keep)

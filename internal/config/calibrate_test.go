@@ -23,7 +23,7 @@ func TestACalibrationTakesWhatARecordCostsAndNoMore(t *testing.T) {
 func TestAFlagThatIsLeftOutCountsOnTheCommandLineAlone(t *testing.T) {
 	variables := map[string]string{"KT_RATE": "100", "KT_DURATION": "1h", "KT_ACKS": "1"}
 	sys := System{Getenv: func(name string) string { return variables[name] }, LeftOut: func(flag string) bool { return !CountsInCalibration(flag) }}
-	flags := []Assignment{{"bootstrap-server", []string{"localhost:9092"}}, {"duration", []string{"5s"}}}
+	flags := []Assignment{{Name: "bootstrap-server", Values: []string{"localhost:9092"}}, {Name: "duration", Values: []string{"5s"}}}
 	r, err := LoadOf(plan.Produce, flags, sys, Kafka{Nearest: suggest.Nearest})
 	if err != nil {
 		t.Fatal(err)

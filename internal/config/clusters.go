@@ -106,7 +106,7 @@ func (l *layers) applyCluster(fills []fill) ([]fill, error) {
 	l.cluster = name
 	own := settings{"cluster": {name, source}}
 	if servers, from := c.servers(); servers != "" {
-		own["bootstrap-server"] = setting{servers, from}
+		own["bootstrap-server"], l.servers = setting{servers, from}, []string{servers}
 	}
 	if c.Properties != "" {
 		own["command-config"] = setting{c.Properties, "cluster " + name}

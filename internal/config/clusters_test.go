@@ -296,10 +296,10 @@ func TestAClusterIsNotChosenWhereThatCannotWork(t *testing.T) {
 func TestAStudySharesItsClusterByName(t *testing.T) {
 	in, _ := withClusters(t, "cluster: staging\n")
 	for args, want := range map[string][]Assignment{
-		"":                          {{"config", []string{in.env["KT_CONFIG"]}}, {"cluster", []string{"staging"}}},
-		"--cluster Prod":            {{"config", []string{in.env["KT_CONFIG"]}}, {"cluster", []string{"Prod"}}},
-		"--bootstrap-server b:1":    {{"config", []string{in.env["KT_CONFIG"]}}, {"bootstrap-server", []string{"b:1"}}},
-		"--command-config my.props": {{"config", []string{in.env["KT_CONFIG"]}}, {"cluster", []string{"staging"}}, {"command-config", []string{"my.props"}}},
+		"":                          {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"staging"}}},
+		"--cluster Prod":            {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"Prod"}}},
+		"--bootstrap-server b:1":    {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "bootstrap-server", Values: []string{"b:1"}}},
+		"--command-config my.props": {{Name: "config", Values: []string{in.env["KT_CONFIG"]}}, {Name: "cluster", Values: []string{"staging"}}, {Name: "command-config", Values: []string{"my.props"}}},
 	} {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		s := NewStudyRun(set)

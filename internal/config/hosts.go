@@ -120,7 +120,7 @@ func (b *builder) hostsOf(p *plan.Plan) Hosts {
 			return h
 		}
 		for _, name := range []string{"hosts", "processes", "watch", "join", "peers", "key-file"} {
-			if b.from[name] == fromFlag { // the rest speaks to every command
+			if b.from[name] >= fromForeign { // the rest speaks to every command
 				b.bad("--%s: it needs --on", name)
 			}
 		}

@@ -26,8 +26,7 @@ type System struct {
 
 	ProjectFile string // "": none
 
-	OfProject bool // the brokers that the flags name are those of a project file, and get only security properties that were typed
-	Untyped   bool // the security properties of the flags were not typed, as those of a study's loads
+	Foreign func(flag string) bool // flags that look typed and stand in a file that may be somebody else's; may be nil
 
 	LeftOut func(flag string) bool // flags that only the command line sets, beside those of kt that are so always; may be nil
 
@@ -53,8 +52,12 @@ const (
 	fromUser    // the file of the user, or one that --config names
 	fromProject // ./kt.yaml
 	fromEnv
+	fromForeign // the file of a study: it wins as the command line does
 	fromFlag
 )
+
+// isForeign reports whether the source may be a file of somebody else, whose addresses get no credentials.
+func (l layer) isForeign() bool { return l == fromProject || l == fromForeign }
 
 // layers sets every flag that the command line left alone from the environment, the
 // configuration files, the cluster or the profile, and remembers the source of each.
@@ -67,7 +70,8 @@ type layers struct {
 	nearest Nearest
 
 	clusters map[string]Cluster
-	cluster  string // the one in use, "": none
+	cluster  string   // the one in use, "": none
+	servers  []string // of that cluster
 }
 
 // fill is a layer below the command line.
@@ -133,6 +137,9 @@ func (l *layers) apply(file, profile string) error {
 		l.sources[f.Name] = "default"
 		if f.Changed {
 			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
+			if l.sys.Foreign != nil && l.sys.Foreign(f.Name) {
+				l.from[f.Name] = fromForeign
+			}
 			return
 		}
 		for _, layer := range fills {

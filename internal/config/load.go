@@ -34,7 +34,7 @@ func (f *Flags) Load(sys System, kafka Kafka) (Run, error) {
 		b.onlyGiven()
 	}
 	r.Properties, r.ConsumerProperties = b.producer.given, b.consumer.given
-	r.OfProject = b.isOfProject()
+	r.Foreign = l.cluster == "" && l.from["bootstrap-server"].isForeign()
 	r.Cluster, r.Protected = l.cluster, l.protected(r.Plan.Bootstrap)
 	r.showBrokers(b)
 	r.Hosts = b.hostsOf(&r.Plan)

@@ -32,7 +32,7 @@ func LoadArgs(args []string, nearest Nearest) (plan.Command, []Assignment, error
 	newFlags(set, command)
 	var flags []Assignment
 	err := set.ParseAll(args[1:], func(f *pflag.Flag, value string) error {
-		flags = append(flags, Assignment{f.Name, []string{value}})
+		flags = append(flags, Assignment{Name: f.Name, Values: []string{value}})
 		return nil
 	})
 	if err == nil && set.NArg() > 0 {

@@ -26,11 +26,11 @@ func (b *builder) plan() plan.Plan {
 	f := b.f
 	p := f.run.Plan
 	p.Command, p.Engine, p.Verify = f.command, plan.Engine(f.engine), f.verify || f.run.LedgerFile != ""
-	switch brokers, isKafka := strings.CutPrefix(f.url, "kafka://"); {
+	switch {
 	case !b.given("url") || b.chosen("bootstrap-server", "url") != "url":
 		p.Bootstrap = b.bootstrap()
-	case isKafka: // where a study varies the system
-		p.Bootstrap = named(strings.Split(strings.TrimSuffix(brokers, "/"), ","))
+	case strings.HasPrefix(f.url, "kafka://"): // where a study varies the system
+		p.Bootstrap = named((&plan.Plan{URL: f.url}).Addresses())
 	default:
 		p.URL = b.url()
 	}

@@ -57,7 +57,7 @@ var projectRules = []projectRule{
 	{"prune", "keep older", "removes runs"},
 	{"probe", "blocks compare dd direct duration force mode size tests", "reads and writes the disks of this host"},
 	{"tune", "brokers dirs interval only pid profile role root skip strict unit", "decides what is read and changed on this host"},
-	{"agent", `advertise allow-topic allow-tune bind command-config config join keep key-file max-duration max-producers max-rate name parallel
+	{"agent", `advertise allow-broker allow-topic allow-tune bind command-config config join keep key-file max-duration max-producers max-rate name parallel
 		quiet results role tags`, "opens this host to others"},
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // The file of a project may be of somebody else, as a clone is.
@@ -210,66 +211,103 @@ func TestAURLIsAnotherClusterThanTheUsers(t *testing.T) {
 	}
 }
 
-// A property of the command line goes to the brokers of a project file. One of the user's files does not, whatever else
-// was typed.
-func TestBrokersOfAProjectGetNoPasswordOfTheUser(t *testing.T) {
-	const refused = "the brokers are those of a project file"
+// permits reports whether the credentials of a run are bound to where it goes.
+func permits(r *Run) bool {
+	bound := secret.Bind(r.Security.Named())
+	return !slices.ContainsFunc(r.Plan.Addresses(), func(addr string) bool { return bound.Permit(addr) != nil })
+}
+
+// Addresses of a project file may be somebody else's, so credentials are not bound to them, wherever these come from.
+func TestCredentialsAreBoundToWhatTheirOwnerNamed(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, filepath.Join(dir, "client.properties"), "ssl.key.password=x\n")
-	sys := projectSystem(t, "bootstrap-server: b:1", "command-config: "+file, nil)
+	bare := write(t, filepath.Join(dir, "bare.properties"), "ssl.key.password=x\n")
+	here := write(t, filepath.Join(dir, "here.properties"), "ssl.key.password=x\nbootstrap.servers=b:1,\n")
+	away := write(t, filepath.Join(dir, "away.properties"), "ssl.key.password=x\nbootstrap.servers=${env:AWAY}\nconfig.providers=env\n"+
+		"config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider\n")
+	clusters := "clusters: {c: {bootstrap-server: c:1, command-config: " + bare + "}}\n"
 	secure := kafka
 	secure.Security = isSecure
-	for args, want := range map[string]string{
-		"": refused, "--command-property linger.ms=1": refused, "--acks 1 --command-property ssl.keystore.password=y": refused,
-		"--command-config " + file: "", "--producer.config " + file: "", "--bootstrap-server c:1": "",
+	for _, r := range []struct {
+		project, user, env, args string
+		want                     bool
+	}{
+		{"bootstrap-server: b:1", "command-config: " + bare, "", "", false},
+		{"bootstrap-server: b:1", "", "KT_COMMAND_CONFIG=" + bare, "", false},
+		{"bootstrap-server: b:1", "", "", "--command-config " + bare, false},
+		{"bootstrap-server: b:1", "", "", "--producer.config " + bare, false},
+		{"bootstrap-server: b:1", "", "", "--command-property ssl.key.password=y", false},
+		{"broker-list: b:1", "", "", "--topic t --command-config " + bare, false},
+		{"url: 'amqp://b:1'", "", "", "--command-config " + bare, false},
+		{"url: 'amqp://b?admin=http://b:9'", "", "", "--command-config " + bare, false},
+		{"bootstrap-server: b:1", "command-config: " + away, "AWAY=a:1", "", false},
+		{"bootstrap-server: b:1", "command-config: " + here, "", "", true},
+		{"bootstrap-server: b:1", "", "KT_COMMAND_CONFIG=" + here, "", true},
+		{"bootstrap-server: x:1", "", "KT_COMMAND_CONFIG=" + away + " AWAY=a:1", "", true}, // the file wins
+		{"bootstrap-server: b:1", "command-config: " + bare, "", "--bootstrap-server c:1", true},
+		{"", "bootstrap-server: b:1\ncommand-config: " + bare, "", "", true},
+		{"", "command-config: " + bare, "KT_BOOTSTRAP_SERVER=b:1", "", true},
+		{"", "", "KT_URL=amqp://b?admin=http://b:9", "--command-config " + bare, true},
+		{"", "", "", "--url kafka://b:1,b:2 --command-config " + bare, true},
+		{"cluster: c", clusters, "", "", true},
 	} {
-		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
-		flags := NewProduce(set)
-		if err := set.Parse(strings.Fields(args)); err != nil {
-			t.Fatal(err)
+		vars := map[string]string{}
+		for pair := range strings.FieldsSeq(r.env) {
+			name, value, _ := strings.Cut(pair, "=")
+			vars[name] = value
 		}
-		r, err := flags.Load(sys, secure)
-		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) || len(r.Security.Given()) > 0 != (want == "") {
-			t.Errorf("%q: %v, %d properties", args, err, len(r.Security.Given()))
-		}
-	}
-	for args, want := range map[string]string{"": refused, "--bootstrap-server c:1": "", "--command-config " + file: ""} {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s := NewStudyRun(set)
-		if err := errors.Join(set.Parse(strings.Fields(args)), s.Load(sys, samePrefix)); err != nil {
-			t.Fatal(err)
+		define := NewProduce
+		if strings.Contains(r.project, "broker-list") {
+			define = NewConsume
 		}
-		loads := sys
-		loads.OfProject, loads.Untyped = s.OfProject(), !s.IsLoginTyped()
-		if _, err := LoadOf(plan.Produce, s.Shared(), loads, secure); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("loads of a study with %q: %v", args, err)
+		flags := define(set)
+		err := set.Parse(strings.Fields(r.args))
+		run, bad := flags.Load(projectSystem(t, r.project, r.user, vars), secure)
+		if err = errors.Join(err, bad); err != nil || len(run.Security.Given()) == 0 || permits(&run) != r.want {
+			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
 	}
 }
 
-// The loads of a study have properties of their own, and sections of their own name their brokers.
-func TestALoadOfAStudyGetsNoPasswordOfTheUserBesideATypedFile(t *testing.T) {
-	const refused = "the brokers are those of a project file"
-	typed := write(t, filepath.Join(t.TempDir(), "typed.properties"), "ssl.key.password=x\n")
+// The file of a study may be somebody else's too, and what a project file says stays that in the loads of a study.
+func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
+	bare := write(t, filepath.Join(t.TempDir(), "bare.properties"), "ssl.key.password=x\n")
 	secure := kafka
 	secure.Security = isSecure
-	const own = "produce: {command-property: [sasl.jaas.config=y]}"
-	for _, r := range []struct{ project, user, args, want string }{
-		{"bootstrap-server: b:1", own, "--command-config " + typed, "sasl.jaas.config (from"},
-		{"bootstrap-server: b:1", own, "--bootstrap-server c:1", ""},
-		{"produce: {bootstrap-server: b:1}", "command-config: " + typed, "", refused},
-		{"produce: {bootstrap-server: b:1}", "study: {command-config: " + typed + "}", "", refused},
-		{"produce: {bootstrap-server: b:1}", "", "--command-config " + typed, ""},
+	named := func(foreign bool, flags ...string) (all []Assignment) {
+		for i := 0; i < len(flags); i += 2 {
+			all = append(all, Assignment{flags[i], []string{flags[i+1]}, foreign})
+		}
+		return all
+	}
+	for _, r := range []struct {
+		project, args string
+		of            []Assignment
+		want          bool
+	}{
+		{"bootstrap-server: b:1", "", nil, false},
+		{"bootstrap-server: b:1", "--command-config " + bare, nil, false},
+		{"produce: {bootstrap-server: b:1}", "--command-config " + bare, nil, false},
+		{"bootstrap-server: b:1", "--bootstrap-server c:1", nil, true},
+		{"", "", named(true, "bootstrap-server", "b:1"), false},
+		{"", "", named(true, "bootstrap-server", "b:1", "command-config", bare), false},
+		{"", "", named(true, "url", "amqp://b:1"), false},
+		{"", "", named(true, "command-property", "bootstrap.servers=b:1"), false},
+		{"", "", named(false, "bootstrap-server", "b:1"), true},
 	} {
-		sys := projectSystem(t, r.project, r.user, nil)
+		sys := projectSystem(t, r.project, "command-config: "+bare, nil)
 		s := NewStudyRun(pflag.NewFlagSet("", pflag.ContinueOnError))
 		if err := errors.Join(s.set.Parse(strings.Fields(r.args)), s.Load(sys, samePrefix)); err != nil {
 			t.Fatal(err)
 		}
-		sys.OfProject, sys.Untyped = s.OfProject(), !s.IsLoginTyped()
-		if _, err := LoadOf(plan.Produce, s.Shared(), sys, secure); (r.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), r.want) || !strings.Contains(err.Error(), refused)) {
-			t.Errorf("%+v: %v", r, err)
+		run, err := LoadOf(plan.Produce, append(s.Shared(), r.of...), sys, secure)
+		if err != nil || permits(&run) != r.want {
+			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
+	}
+	_, err := LoadOf(plan.Produce, named(true, "command-property", "ssl.endpoint.identification.algorithm="), projectSystem(t, "", "command-config: "+bare, nil), secure)
+	if err == nil || !strings.Contains(err.Error(), "ssl.endpoint.identification.algorithm") {
+		t.Errorf("a study loosens TLS: %v", err)
 	}
 }
 

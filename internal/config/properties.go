@@ -18,6 +18,8 @@ type client struct {
 	known  Client
 	given  map[string]plan.Given
 	levels map[string]layer // that each came from
+
+	servers []string // bootstrap.servers of the files, also where another layer overrides it
 }
 
 func newClient(name string, known Client) *client {
@@ -108,6 +110,9 @@ func (b *builder) readProperties(c *client, flag, path string) {
 			b.warnOnce("%s:%d: %s is in line %d too; the last one counts", path, p.Line, p.Key, first)
 		}
 		lines[p.Key] = p.Line
+		if p.Key == bootstrapProperty {
+			c.servers = []string{p.Value}
+		}
 		if b.belongs(c, flag, p.Key) {
 			c.put(p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)}, b.from[flag])
 		}
@@ -134,6 +139,10 @@ func (b *builder) putPairs(c *client, flag string, list []string) {
 	for key, value := range b.pairs(flag, list) {
 		if !properties.IsName(key) {
 			b.bad("--%s: an item does not begin with the name of a property: write key=value", flag) // it may be of a password
+			continue
+		}
+		if b.from[flag].isForeign() && b.kafka.Security != nil && b.kafka.Security(key) {
+			b.bad("%s: it says how clients log in, which the file of a study or a project must not: give it with --command-config", key)
 			continue
 		}
 		if b.belongs(c, flag, key) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // protected returns the name of the protected cluster that brokers belong to, however they were named; "": none.
@@ -44,7 +46,7 @@ func (l *layers) protected(brokers []string) string {
 func placesOf(brokers []string, addresses func(hosts []string) map[string][]string) map[string][]string {
 	var hosts []string
 	for _, broker := range brokers {
-		host, _ := splitBroker(broker)
+		host, _ := secret.SplitAddress(broker)
 		hosts = append(hosts, host)
 	}
 	slices.Sort(hosts)
@@ -54,28 +56,12 @@ func placesOf(brokers []string, addresses func(hosts []string) map[string][]stri
 	}
 	places := make(map[string][]string)
 	for _, broker := range brokers {
-		host, port := splitBroker(broker)
+		host, port := secret.SplitAddress(broker)
 		for _, place := range append(found[host], host) {
 			places[broker] = append(places[broker], net.JoinHostPort(samePlace(place), port))
 		}
 	}
 	return places
-}
-
-// splitBroker returns the host and the port of a broker in the form in which two spellings of it are equal.
-func splitBroker(broker string) (host, port string) {
-	broker = strings.TrimSpace(broker)
-	if _, rest, found := strings.Cut(broker, "://"); found { // Java takes PLAINTEXT://HOST:PORT
-		broker = rest
-	}
-	host, port, err := net.SplitHostPort(broker)
-	if err != nil {
-		return strings.ToLower(broker), ""
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
-		port = strconv.FormatUint(n, 10)
-	}
-	return strings.TrimSuffix(strings.ToLower(host), "."), port
 }
 
 // samePlace returns one name for all spellings of an address. Every address of loopback, and the one that stands for any

@@ -43,9 +43,8 @@ func (b *builder) provide(c *client) {
 		found[name] = find
 	}
 	maps.DeleteFunc(c.given, func(name string, _ plan.Given) bool { return name == property || strings.HasPrefix(name, property+".") })
-	for _, name := range slices.Sorted(maps.Keys(c.given)) {
-		g := c.given[name]
-		g.Value = reference.ReplaceAllStringFunc(g.Value, func(text string) string {
+	resolve := func(name string, g plan.Given) string {
+		return reference.ReplaceAllStringFunc(g.Value, func(text string) string {
 			parts := reference.FindStringSubmatch(text)
 			find := found[parts[1]]
 			if find == nil {
@@ -57,7 +56,14 @@ func (b *builder) provide(c *client) {
 			}
 			return value
 		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		g := c.given[name]
+		g.Value = resolve(name, g)
 		c.given[name] = g
+	}
+	for i, text := range c.servers {
+		c.servers[i] = resolve(bootstrapProperty, plan.Given{Value: text})
 	}
 }
 

@@ -56,7 +56,7 @@ const fromNobody = "default"
 // a variable may hold them for the commands that have one.
 func (b *builder) groupOnly() {
 	for _, flag := range []string{"group-protocol", "group-instance-id"} {
-		if b.from[flag] == fromFlag {
+		if b.from[flag] >= fromForeign {
 			b.bad("--%s %s: it needs a --group", flag, b.value(flag))
 		}
 	}

@@ -43,7 +43,7 @@ type Run struct {
 	DateFormat   string // as Java's SimpleDateFormat has it
 
 	Cluster   string // the name of the one that is used; "": none
-	OfProject bool   // the brokers are those of a project file
+	Foreign   bool   // --bootstrap-server is from a file that may be somebody else's
 	Protected string // the name of the protected cluster that the load goes to; "": none
 	Yes       bool   // do not ask before a load of a protected cluster
 

@@ -14,7 +14,7 @@ func isSecure(name string) bool {
 func secureFile(t *testing.T, lines ...string) (map[string]string, error) {
 	t.Helper()
 	path := write(t, filepath.Join(t.TempDir(), "client.properties"), strings.Join(lines, "\n")+"\n")
-	s, err := SecurityOf(path, System{Getenv: func(name string) string { return map[string]string{"WORD": "from env"}[name] }}, isSecure)
+	s, err := SecurityOf(path, nil, System{Getenv: func(name string) string { return map[string]string{"WORD": "from env"}[name] }}, isSecure)
 	values := make(map[string]string)
 	for name, g := range s.Given() {
 		values[name] = g.Value

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +37,9 @@ type Study struct {
 
 // Assignment is a flag or a factor with its values.
 type Assignment struct {
-	Name   string
-	Values []string
+	Name    string
+	Values  []string
+	Foreign bool // a file that may be somebody else's says so
 }
 
 // NewStudyRun defines the flags of kt study run on a set.
@@ -95,7 +97,7 @@ func (s *Study) Load(sys System, nearest Nearest) error {
 			errs = append(errs, fmt.Errorf("--set %q: write NAME=VALUE or NAME=VALUE,VALUE", one))
 			continue
 		}
-		s.Set = append(s.Set, Assignment{strings.TrimPrefix(name, "--"), strings.Split(values, ",")})
+		s.Set = append(s.Set, Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")})
 	}
 	if s.runTime != "" {
 		if s.RunTime, _ = parseTime(s.runTime, time.Second); s.RunTime <= 0 {
@@ -128,7 +130,7 @@ func (s *Study) Load(sys System, nearest Nearest) error {
 func (s *Study) Shared() (shared []Assignment) {
 	add := func(name string, values ...string) {
 		if f := s.set.Lookup(name); f != nil && f.Changed {
-			shared = append(shared, Assignment{name, values})
+			shared = append(shared, Assignment{name, values, s.from[name].isForeign()})
 		}
 	}
 	add("config", s.config)
@@ -148,12 +150,6 @@ func (s *Study) Shared() (shared []Assignment) {
 	return shared
 }
 
-// OfProject reports whether the brokers are those of a project file.
-func (s *Study) OfProject() bool { return s.cluster == "" && s.from["bootstrap-server"] == fromProject }
-
-// IsLoginTyped reports whether the command line names the properties file of the loads.
-func (s *Study) IsLoginTyped() bool { return s.from["command-config"] == fromFlag }
-
 // IsLimit reports whether a flag of a load judges the run by itself.
 func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
 
@@ -167,6 +163,8 @@ func CheckFlag(command plan.Command, name string, nearest Nearest) error {
 		return noFlag(set, command, name, nearest)
 	case isOnlyTyped(f):
 		return fmt.Errorf("%s: only the command line can say it: a file must not answer for the person who starts the study", name)
+	case name == "config":
+		return errors.New("config: it names whose clusters and credentials count: give it with kt study run --config")
 	}
 	return nil
 }
@@ -180,6 +178,9 @@ func LoadOf(command plan.Command, flags []Assignment, sys System, kafka Kafka) (
 	set := pflag.NewFlagSet(string(command), pflag.ContinueOnError)
 	f := newFlags(set, command)
 	var errs []error
+	sys.Foreign = func(flag string) bool {
+		return slices.ContainsFunc(flags, func(a Assignment) bool { return a.Foreign && a.Name == flag })
+	}
 	for _, one := range flags {
 		fl := set.Lookup(one.Name)
 		if fl == nil {

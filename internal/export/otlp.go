@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -102,7 +103,7 @@ func (o *OTLP) Open(h result.Header) {
 	otel.SetLogger(logr.Discard()) // it writes to stderr, headers with secrets included
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(o.failed))
 	ctx := context.Background() // nothing here waits for the network
-	exporter, err := otlpmetrichttp.New(ctx)
+	exporter, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithProxy(stay))
 	if err != nil {
 		o.failed(err)
 		return
@@ -117,6 +118,14 @@ func (o *OTLP) Open(h result.Header) {
 	o.provider = metric.NewMeterProvider(
 		metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithProducer(o))),
 	)
+}
+
+// stay chooses the proxy as usual, and refuses a redirect, because headers with secrets would go along.
+func stay(r *http.Request) (*url.URL, error) {
+	if r.Response != nil { // it is the one that redirects
+		return nil, errors.New("it redirects to another address: set OTEL_EXPORTER_OTLP_ENDPOINT to that one")
+	}
+	return http.ProxyFromEnvironment(r)
 }
 
 // Observe adds one second.

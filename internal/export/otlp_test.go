@@ -108,6 +108,17 @@ func has(p interface{ GetAttributes() []*common.KeyValue }, key, value string) b
 	return slices.ContainsFunc(p.GetAttributes(), func(a *common.KeyValue) bool { return a.GetKey() == key && a.GetValue().GetStringValue() == value })
 }
 
+func TestHeadersWithSecretsFollowNoRedirect(t *testing.T) {
+	asked := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	if warnings, _ := sent(t, server.URL); asked || len(warnings) != 1 || !strings.Contains(warnings[0], "redirects") {
+		t.Errorf("the other server was asked: %v; %q", asked, warnings)
+	}
+}
+
 func TestACollectorThatDoesNotAnswerIsOneWarning(t *testing.T) {
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100")
 	server := httptest.NewServer(http.NotFoundHandler())

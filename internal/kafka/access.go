@@ -3,6 +3,7 @@ package kafka
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"time"
@@ -34,14 +35,21 @@ func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Clie
 		kgo.SeedBrokers(a.Bootstrap...),
 		kgo.ClientID(cmp.Or(a.ClientID, "kt")),
 	}, a.Security.Options(), opts)
-	if wrap != nil || a.Security.Encrypts() {
+	if wrap != nil || a.Security.Encrypts() || a.Security.Bound != nil {
 		asked, err := newClient(opts)
 		if err != nil {
 			return nil, err
 		}
 		dial := a.Security.Dial(asked.OptValue(kgo.Dialer).(security.Dialer)) // as all options make it
+		for _, seed := range asked.OptValue(kgo.SeedBrokers).([]string) {
+			err = errors.Join(err, a.Security.Bound.Permit(seed))
+		}
 		asked.Close()
+		if err != nil {
+			return nil, err
+		}
 		opts = append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			a.Security.Bound.Learn(address) // beside its seeds, a client knows only what brokers tell that it has logged in to
 			conn, err := dial(ctx, network, address)
 			if err != nil || wrap == nil {
 				return conn, err

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // Cluster is a cluster that kt is connected to. It is asked for brokers, topics, settings
@@ -48,8 +49,9 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(reached) == 0 {
-		return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
+	var foreign *secret.BindingError
+	if err := errors.Join(unreached...); len(reached) == 0 || errors.As(err, &foreign) {
+		return nil, fmt.Errorf("no broker reached: %w", err)
 	}
 	client, err := a.client(
 		nil,
@@ -106,6 +108,7 @@ func (c *Cluster) describe(ctx context.Context) error {
 			info.Rack = *b.Rack
 		}
 		c.Info.Brokers = append(c.Info.Brokers, info)
+		c.access.Security.Bound.Learn(info.Addr)
 	}
 	slices.SortFunc(c.Info.Brokers, func(a, b result.Broker) int { return cmp.Compare(a.ID, b.ID) })
 	return c.describeVersion(ctx)

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // certified returns TLS for a server on loopback, and its certificate.
@@ -44,7 +46,7 @@ func secured(t *testing.T, pairs ...string) security.Settings {
 		name, value, _ := strings.Cut(pair, "=")
 		given[name] = plan.Given{Value: value}
 	}
-	s, _, err := security.Parse(given, func(string) string { return "" })
+	s, _, err := security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +102,63 @@ func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
 		case r.want == "" || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "hunter"):
 			t.Errorf("%s: %v, want %q", r.name, err, r.want)
 		}
+	}
+}
+
+// A server that only counts takes the place of somebody else's broker.
+func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	foreign, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var connected atomic.Int32
+	go func() {
+		for {
+			c, err := foreign.Accept()
+			if err != nil {
+				return
+			}
+			connected.Add(1)
+			_ = c.Close()
+		}
+	}()
+	addrs := fake.ListenAddrs()
+	logIn := func(given ...string) security.Settings {
+		s := secured(t, append(given, "sasl.mechanism=SCRAM-SHA-256", login("hunter2"))...)
+		s.Bound = secret.Bind(addrs[:1])
+		return s
+	}
+	other := foreign.Addr().String()
+	var unbound *secret.BindingError
+	for _, s := range []security.Settings{logIn("security.protocol=SASL_PLAINTEXT"), logIn("security.protocol=SASL_SSL")} {
+		if _, err := Connect(t.Context(), Access{Bootstrap: []string{other}, Security: s}); !errors.As(err, &unbound) {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	a := Access{Bootstrap: addrs[:1], Security: logIn("security.protocol=SASL_PLAINTEXT")}
+	cluster, err := Connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	if unreached, err := cluster.Reach(t.Context()); err != nil || len(unreached) > 0 {
+		t.Errorf("brokers that one of them advertises: %v, %v", unreached, err)
+	}
+	if _, err := cluster.Client(kgo.SeedBrokers(addrs[0], other)); !errors.As(err, &unbound) || unbound.Address != other {
+		t.Errorf("a client of another cluster: %v", err)
+	}
+	a.Bootstrap = []string{addrs[0], other}
+	if _, err := Connect(t.Context(), a); !errors.As(err, &unbound) || unbound.Address != other {
+		t.Errorf("one of two is named: %v", err)
+	}
+	_ = foreign.Close() // so that no connection waits
+	if n := connected.Load(); n > 0 {
+		t.Errorf("%d connections were made", n)
 	}
 }
 

@@ -86,6 +86,29 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// Addresses returns where the clients of the plan connect first, HOST:PORT: its brokers, or what its URL names.
+func (p *Plan) Addresses() []string {
+	if p.URL == "" {
+		return p.Bootstrap
+	}
+	if brokers, isKafka := strings.CutPrefix(p.URL, "kafka://"); isKafka {
+		return strings.Split(strings.TrimSuffix(brokers, "/"), ",")
+	}
+	u, err := ParseURL(p.URL)
+	if err != nil {
+		return nil
+	}
+	all := []string{u.Host}
+	if a, err := url.Parse(u.Query().Get("admin")); err == nil && a.Host != "" {
+		port := a.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[a.Scheme]
+		}
+		all = append(all, net.JoinHostPort(a.Hostname(), port))
+	}
+	return all
+}
+
 // checkAdmin returns an error unless the address of the admin API is one.
 func checkAdmin(query url.Values, encrypted bool) error {
 	if !query.Has("admin") {

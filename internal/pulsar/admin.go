@@ -16,16 +16,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/queue"
 )
 
 // admin asks the admin API of a cluster.
 type admin struct {
-	base  string // such as http://host:8080
-	http  *http.Client
-	token secret.Text
-	known []string // web addresses of the brokers
+	base   string // such as http://host:8080
+	http   *http.Client
+	access queue.Access
 }
 
 // Limits of an answer.
@@ -37,12 +35,19 @@ const (
 
 // newAdmin returns the API that the URL names.
 func (s *System) newAdmin(config *tls.Config) *admin {
-	return newAdmin(plan.Admin(s.url, "8080", defaultTLSPort), s.access.Password, config)
+	return newAdmin(s.access.Admin(s.url, "8080", defaultTLSPort), s.access, config)
 }
 
-func newAdmin(base string, token secret.Text, config *tls.Config) *admin {
-	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: (&net.Dialer{Timeout: adminTimeout / 4}).DialContext, TLSClientConfig: config}
-	a := &admin{base: base, token: token}
+func newAdmin(base string, access queue.Access, config *tls.Config) *admin {
+	dialer := &net.Dialer{Timeout: adminTimeout / 4}
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if err := access.Bound.Permit(addr); err != nil {
+			return nil, err
+		}
+		return dialer.DialContext(ctx, network, addr)
+	}
+	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4, DialContext: dial, TLSClientConfig: config}
+	a := &admin{base: base, access: access}
 	a.http = &http.Client{Transport: transport, Timeout: adminTimeout, CheckRedirect: a.follow}
 	return a
 }
@@ -50,30 +55,33 @@ func newAdmin(base string, token secret.Text, config *tls.Config) *admin {
 // defaultTLSPort is Pulsar's own for the admin API with TLS.
 const defaultTLSPort = "8443"
 
-// follow follows the way to the broker that owns a partition. Only brokers of the cluster get the token: Go's client
-// would give it to other ports of the same host too, and over plain HTTP.
+// follow follows the way to the broker that owns a partition. Only addresses that the token is bound to get it, which the brokers
+// of the cluster are: Go's client would give it to other ports of the same host too, and over plain HTTP.
 func (a *admin) follow(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errors.New("too many redirects")
 	}
 	next.Header.Del("Authorization")
 	first := via[0].URL
-	if next.URL.Scheme == first.Scheme && (next.URL.Host == first.Host || a.knows(next.URL, first.Port())) {
+	if next.URL.Scheme == first.Scheme && (next.URL.Host == first.Host || a.access.Bound.Permit(next.URL.Host) == nil) {
 		a.logIn(next)
 	}
 	return nil
 }
 
-// knows reports whether a URL is that of a broker. The list of brokers has one port of each: that without TLS, if there
-// is one. A redirect over TLS leads to the other, which is taken to be the port of the API, or Pulsar's default.
-func (a *admin) knows(u *url.URL, port string) bool {
-	return slices.ContainsFunc(a.known, func(addr string) bool {
-		return u.Host == addr || u.Scheme == "https" && u.Hostname() == hostOf(addr) && (u.Port() == port || u.Port() == defaultTLSPort)
-	})
+// learn notes the brokers of the cluster. The list has one port of each: that without TLS, if there is one. A redirect over TLS
+// leads to the other, which is taken to be the port of the API, or Pulsar's default.
+func (a *admin) learn(brokers []string) {
+	for _, addr := range brokers {
+		a.access.Bound.Learn(addr)
+		if at, _ := url.Parse(a.base); at != nil && at.Scheme == "https" {
+			a.access.Bound.Learn(net.JoinHostPort(hostOf(addr), at.Port()), net.JoinHostPort(hostOf(addr), defaultTLSPort))
+		}
+	}
 }
 
 func (a *admin) logIn(r *http.Request) {
-	if token := a.token.Reveal(); token != "" {
+	if token := a.access.Password.Reveal(); token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 }

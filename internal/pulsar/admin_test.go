@@ -3,6 +3,7 @@ package pulsar
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -41,10 +43,11 @@ func TestOnlyBrokersOfTheClusterGetTheToken(t *testing.T) {
 	} {
 		first := r.start(http.RedirectHandler(r.to.URL, http.StatusTemporaryRedirect))
 		a := adminOf(first, encrypted.Certificate())
+		got = ""
 		if r.known {
-			a.known = []string{r.to.Listener.Addr().String()}
+			a.learn([]string{r.to.Listener.Addr().String()})
 		}
-		if err := a.get(t.Context(), "/", new([]string)); err != nil || got != r.want {
+		if err := a.get(t.Context(), "/", new([]string)); (err == nil) != r.known || got != r.want {
 			t.Errorf("%s got %q, %v; want %q", r.name, got, err, r.want)
 		}
 		first.Close()
@@ -55,12 +58,35 @@ func TestOnlyBrokersOfTheClusterGetTheToken(t *testing.T) {
 func adminOf(server *httptest.Server, authority *x509.Certificate) *admin {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority)
-	return newAdmin(server.URL, secret.New("token"), &tls.Config{RootCAs: roots})
+	return newAdmin(server.URL, queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{server.URL})}, &tls.Config{RootCAs: roots})
+}
+
+func TestATokenGoesOnlyWhereItsOwnerSaid(t *testing.T) {
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer server.Close()
+	access := queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{"b:6650"}), TLS: func(string) (*tls.Config, error) { return nil, nil }}
+	at := server.Listener.Addr().String()
+	for _, url := range []string{"pulsar://" + at, "pulsar://b?admin=http://" + at} {
+		p := &plan.Plan{URL: url, Topic: plan.Topic{Name: "t"}}
+		s, _, err := New(p, nil, nil, access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var foreign *secret.BindingError
+		if url == "pulsar://"+at {
+			if _, err := s.Connect(t.Context(), p, run.Options{}); !errors.As(err, &foreign) {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
+		if s.Topics(t.Context()); s.DeleteTopic(t.Context(), "t") == nil || asked {
+			t.Errorf("%s: the server was asked: %v", url, asked)
+		}
+	}
 }
 
 // The list has one port of each broker, which is that without TLS if there are both.
 func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
-	a := &admin{known: []string{"b:8080", "c:18080"}}
 	for to, want := range map[string]bool{
 		"http://b:8080": true, "http://c:18080": true, "http://c:8080": false, "http://d:8080": false, "http://b:9443": false, "http://b:8443": false,
 		"https://b:8443": true, "https://c:9443": true, "https://c:10443": false, "https://d:8443": false,
@@ -69,8 +95,12 @@ func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.knows(u, "9443"); got != want {
-			t.Errorf("from port 9443 to %s: known is %v", to, got)
+		a := newAdmin(u.Scheme+"://first:9443", queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{"first"})}, nil)
+		a.learn([]string{"b:8080", "c:18080"})
+		next := &http.Request{URL: u, Header: make(http.Header)}
+		_ = a.follow(next, []*http.Request{{URL: &url.URL{Scheme: u.Scheme, Host: "first:9443"}}}) // of many redirects alone
+		if got := next.Header.Get("Authorization") != ""; got != want {
+			t.Errorf("from port 9443 to %s: logs in is %v", to, got)
 		}
 	}
 }
@@ -84,7 +114,9 @@ func TestTheAdminAPIOfEachBrokerIsCheckedByItsOwnName(t *testing.T) {
 	_, port, _ := strings.Cut(other.Listener.Addr().String(), ":")
 	for host, fits := range map[string]bool{"127.0.0.1": true, "localhost": false} { // it is for 127.0.0.1 and example.com
 		first := httptest.NewTLSServer(http.RedirectHandler("https://"+host+":"+port, http.StatusTemporaryRedirect))
-		err := adminOf(first, other.Certificate()).get(t.Context(), "/", new([]string))
+		a := adminOf(first, other.Certificate())
+		a.learn([]string{host + ":" + port})
+		err := a.get(t.Context(), "/", new([]string))
 		if (err == nil) != fits {
 			t.Errorf("%s: %v", host, err)
 		}

@@ -52,6 +52,9 @@ const openTimeout = 30 * time.Second
 // Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
 	c := &session{System: s, plan: p, options: o, topic: result.Topic{Name: p.Topic.Name}, cluster: result.Cluster{Version: "Pulsar", Controller: -1}}
+	if err := s.access.Bound.Permit(s.url.Host); err != nil { // the client dials by itself, this address first
+		return nil, err
+	}
 	var err error
 	// The settings name no host: lookups and redirects lead to others than that of the URL. Who connects to one completes a
 	// copy with its name.
@@ -173,7 +176,7 @@ func (s *session) describeCluster(ctx context.Context) {
 		s.cluster.Brokers = []result.Broker{{Addr: s.url.Host}}
 		return
 	}
-	s.admin.known = s.watched
+	s.admin.learn(s.watched)
 	var version string
 	if s.admin.get(ctx, "/admin/v2/brokers/version", &version) == nil {
 		s.cluster.Version += " " + version

@@ -46,6 +46,9 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 
 // dial connects to an address, by TLS if so asked.
 func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, error) {
+	if err := s.access.Bound.Permit(host); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	if !secure {

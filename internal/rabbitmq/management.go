@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // management is the HTTP API of the management plugin, which knows of nodes and of the members of queues.
@@ -31,12 +32,12 @@ const managementTimeout = 3 * time.Second
 
 // newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
-	transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) }}
-	return &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: stay}, urls: []string{s.admin}}
+	transport := &http.Transport{
+		DialContext:    func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, false) },
+		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) },
+	}
+	return &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: secret.Stay}, urls: []string{s.admin}}
 }
-
-// stay follows no redirect: the API has none, and the password would go along.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // get asks for what is at a path, the node that answered last first.
 func (m *management) get(ctx context.Context, path string, into any) (err error) {
@@ -101,7 +102,10 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 			at[l.Node] = host
 		case l.Protocol == http && !slices.Contains(m.urls, url):
 			m.urls = append(m.urls, url)
+		default:
+			continue
 		}
+		m.system.access.Bound.Learn(host) // one that has logged kt in says so
 	}
 	for _, name := range slices.Sorted(maps.Keys(running)) {
 		c.Brokers = append(c.Brokers, result.Broker{ID: int32(len(c.Brokers) + 1), Rack: name, Addr: at[name]})

@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -8,7 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 func TestThePasswordFollowsNoRedirect(t *testing.T) {
@@ -20,6 +24,49 @@ func TestThePasswordFollowsNoRedirect(t *testing.T) {
 	m := (&System{admin: api.URL, user: "kt"}).newManagement()
 	if _, err := m.nodes(t.Context()); err == nil || asked {
 		t.Errorf("%v; the other server was asked: %v", err, asked)
+	}
+}
+
+// A node that kt has logged in to says where the others listen. Nobody else can.
+func TestThePasswordGoesOnlyWhereItsOwnerSaidAndWhereANodeLeads(t *testing.T) {
+	asked := 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; r.URL.Path == "/api/nodes" {
+			_, _ = io.WriteString(w, "[]")
+			return
+		}
+		_, _ = io.WriteString(w, `{"listeners": [{"node": "rabbit@n2", "protocol": "amqp", "ip_address": "::", "port": 5672}, {"node": "rabbit@n2", "protocol": "http", "port": 15672}]}`)
+	}))
+	defer api.Close()
+	access := queue.Access{Password: secret.New("hunter2"), Bound: secret.Bind([]string{"n1:5672"})}
+	at := func(query string) *System {
+		s, _, err := New(testPlan(func(p *plan.Plan) { p.URL = "amqp://kt@n1:5672/" + query }), nil, nil, access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	var foreign *secret.BindingError
+	if _, err := at("?admin=" + api.URL).newManagement().nodes(t.Context()); !errors.As(err, &foreign) || asked > 0 {
+		t.Errorf("an API that the owner did not name was asked %d times: %v", asked, err)
+	}
+	if access.Bound.Permit("n1:15672") == nil {
+		t.Error("with ?admin= there is another API")
+	}
+	if at(""); access.Bound.Permit("n1:15672") != nil {
+		t.Error("the API of the host that was named is not")
+	}
+	if _, err := at("").connect(t.Context(), "n2:5672", "kt"); !errors.As(err, &foreign) {
+		t.Errorf("a node that nobody named: %v", err)
+	}
+	access.Bound.Learn(api.URL)
+	if err := at("?admin="+api.URL).newManagement().describe(t.Context(), new(result.Cluster)); err != nil {
+		t.Error(err)
+	}
+	for addr, want := range map[string]bool{"n2:5672": true, "n2:15672": true, "n2:22": false} {
+		if (access.Bound.Permit(addr) == nil) != want {
+			t.Errorf("%s: permitted is %v", addr, !want)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Ac
 		return nil, nil, fmt.Errorf("--url: %w", err)
 	}
 	s := &System{
-		access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: plan.Admin(u, "15672", "15671"),
+		access: access, tls: p.Encrypts(), hosts: []string{u.Host}, admin: access.Admin(u, "15672", "15671"),
 		user: cmp.Or(u.User.Username(), "guest"), vhost: cmp.Or(strings.TrimPrefix(u.Path, "/"), "/"), // as RabbitMQ's own tools
 	}
 	errs := []error{fits(p)}

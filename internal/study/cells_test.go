@@ -109,15 +109,39 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	s.Set("write.acks", []string{"all"})
 	s.Set("record-size", []string{"100"})
 	s.Set("old.partitions", []string{"4"})
-	s.Share("bootstrap-server", []string{"kafka:9092"})
+	s.Share("bootstrap-server", []string{"kafka:9092"}, true)
 	s.LimitTo(2 * time.Second)
 	tail := []Flag{{"record-size", "100"}, {"bootstrap-server", "kafka:9092"}, {"duration", "2s"}}
+	typed := []string{"2", "all", "100", "4", "kafka:9092"}
 	want := &Study{
-		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...)}},
-		Loads:   []Load{{Name: "write", Flags: append([]Flag{{"acks", "all"}}, tail...)}, {Name: "read", Flags: tail}},
+		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...), Typed: typed}},
+		Loads: []Load{
+			{Name: "write", Flags: append([]Flag{{"acks", "all"}}, tail...), Typed: typed},
+			{Name: "read", Flags: tail, Typed: typed},
+		},
 		Factors: []Factor{{Name: "write.producers", Values: []string{"2"}}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+// A study that leaves its addresses open gets those of the person who starts it.
+func TestAnAddressIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
+	s := &Study{
+		Given:   []Given{{Name: "kafka", About: "a broker"}},
+		Parts:   []*Study{{Name: "a", Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "url", Values: []string{"$kafka", "amqp://evil"}}}}},
+		Repeats: 1,
+	}
+	s.Set("kafka", []string{"kafka://k:1", "k:2"})
+	if err := s.Fill(0); err != nil {
+		t.Fatal(err)
+	}
+	part := s.Parts[0]
+	for _, c := range part.Cells() {
+		l := part.at(c, part.Loads[0])
+		if got, want := slices.Contains(l.Typed, l.url()), l.url() == "kafka://k:1,k:2"; got != want {
+			t.Errorf("%s: the person gave it: %v", l.url(), got)
+		}
 	}
 }

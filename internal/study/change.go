@@ -11,6 +11,13 @@ import (
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of
 // a run a value. LOAD.FLAG is a flag of one load, which may be prepared.
 func (s *Study) Set(name string, values []string) {
+	for _, part := range s.All() {
+		for _, loads := range [][]Load{part.Prepare, part.Loads} {
+			for i := range loads {
+				loads[i].typed(append(slices.Clone(values), strings.Join(values, ","))...)
+			}
+		}
+	}
 	for i := range s.Given {
 		if s.Given[i].Name == name {
 			s.Given[i].Value = strings.Join(values, ",")
@@ -51,32 +58,31 @@ func (s *Study) isPrepared(name string) bool {
 	return slices.ContainsFunc(s.Prepare, func(l Load) bool { return l.Name == name })
 }
 
-// Share gives every load a flag, those that are prepared too.
-func (s *Study) Share(name string, values []string) {
-	for _, loads := range [][]Load{s.Prepare, s.Loads} {
-		for i := range loads {
-			loads[i].set(name, strings.Join(values, ","))
-		}
-	}
+// Share gives every load a flag, those that are prepared too. typed: the person who starts the study says so, and not a file that
+// may be somebody else's.
+func (s *Study) Share(name string, values []string, typed bool) {
+	s.Keep(name, strings.Join(values, ","), typed)
 }
 
-// Mark notes of all loads where their brokers and their properties file come from.
-func (s *Study) Mark(ofProject, untyped bool) {
-	for _, loads := range [][]Load{s.Prepare, s.Loads} {
-		for i := range loads {
-			loads[i].OfProject, loads[i].Untyped = ofProject, untyped
-		}
-	}
-}
-
-// Keep gives brokers to every load that has none of some flags. ofProject is that of Load.
-func (s *Study) Keep(name, value string, ofProject bool, unless ...string) {
+// Keep is Share for the loads that have none of some flags.
+func (s *Study) Keep(name, value string, typed bool, unless ...string) {
 	for _, loads := range [][]Load{s.Prepare, s.Loads} {
 		for i := range loads {
 			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return slices.Contains(unless, f.Name) }) {
 				loads[i].set(name, value)
-				loads[i].OfProject = ofProject
+				if typed {
+					loads[i].typed(value)
+				}
 			}
+		}
+	}
+}
+
+// typed notes values that the person gave who starts the study.
+func (l *Load) typed(values ...string) {
+	for _, v := range values {
+		if !slices.Contains(l.Typed, v) {
+			l.Typed = append(l.Typed, v)
 		}
 	}
 }

@@ -39,8 +39,7 @@ type Load struct {
 	Flags   []Flag `json:"flags"`
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
 
-	OfProject bool `json:"of_project,omitempty"`    // the brokers that the flags name are those of a project file
-	Untyped   bool `json:"untyped_login,omitempty"` // the command line of the study did not name the properties file
+	Typed []string `json:"typed,omitempty"` // values that the person gave who started the study, and not its file
 }
 
 // String returns the load as a command line.

@@ -18,6 +18,9 @@ func (e *examination) security(ctx context.Context) {
 		e.pass("security", "", "%s: TLS, and no SASL", s.Protocol())
 	case s.Mechanism() == "":
 		e.pass("security", "", "%s: no TLS and no SASL", s.Protocol())
+	case !s.Encrypts():
+		e.warn("security", "", "set security.protocol=SASL_SSL if others may be on the way to the brokers", "%s: authenticated by %s without TLS, "+
+			"so whoever answers at these addresses is taken for a broker, can name others, and sees what is sent", s.Protocol(), s.Mechanism())
 	default:
 		e.pass("security", "", "%s: authenticated by %s", s.Protocol(), s.Mechanism())
 	}

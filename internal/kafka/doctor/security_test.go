@@ -49,7 +49,7 @@ func secured(t *testing.T, properties ...string) func(*Options) {
 		name, value, _ := strings.Cut(p, "=")
 		given[name] = plan.Given{Value: value, Source: "test"}
 	}
-	s, _, err := security.Parse(given, func(string) string { return "" })
+	s, _, err := security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestCertificatesAndPasswordsAreChecked(t *testing.T) {
 		{"one of another host", []kfake.Opt{with(foreign)}, ssl(trustForeign), "bootstrap", Fail, "and not for 127.0.0.1"},
 		{"one of another host, unchecked", []kfake.Opt{with(foreign)}, append(ssl(trustForeign), "ssl.endpoint.identification.algorithm="), "tls", Warn, ", which does not fit 127.0.0.1"},
 		{"no TLS, but a port with it", []kfake.Opt{with(good)}, nil, "bootstrap", Fail, "a TLS port answers"},
-		{"a password", []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "kt", "right")}, password("right"), "security", Pass, "SASL_PLAINTEXT: authenticated by PLAIN"},
+		{"a password", []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "kt", "right")}, password("right"), "security", Warn, "SASL_PLAINTEXT: authenticated by PLAIN without TLS"},
 		{"a wrong password", []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "kt", "right")}, password("wrong"), "bootstrap", Fail, "refuses these credentials of PLAIN"},
 		{"no password", []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "kt", "right")}, nil, "bootstrap", Fail, "the broker wants SASL"},
 		{"plain text", nil, nil, "security", Pass, "PLAINTEXT: no TLS and no SASL"},

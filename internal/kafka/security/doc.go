@@ -1,7 +1,7 @@
 // Package security connects to brokers with TLS and SASL, as the properties of Kafka's Java
 // clients ask for.
 //
-//	settings, warnings, err := security.Parse(given, os.Getenv)
+//	settings, warnings, err := security.Parse(given, named, os.Getenv)
 //	client, err := kgo.NewClient(append(settings.Options(), kgo.Dialer(settings.Dial(dial)))...)
 //
 // It is the only package that knows what a mechanism is. Settings hold secrets, so they stay in the

@@ -56,8 +56,7 @@ func (v *values) endpoint(property string, at *url.URL, m module) func(context.C
 			DialContext: (&net.Dialer{Timeout: dial}).DialContext, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 			DisableKeepAlives: true,
 		}
-		stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the secret goes to nobody else
-		response, err := (&http.Client{Transport: transport, CheckRedirect: stay}).Do(request)
+		response, err := (&http.Client{Transport: transport, CheckRedirect: secret.Stay}).Do(request)
 		if err != nil {
 			return secret.Text{}, temporary(err), tokenError("ask %s for a token: %s", at.Host, endpointCause(err))
 		}

@@ -153,7 +153,7 @@ func askService(ctx context.Context, method, at string, headers map[string]strin
 	for name, value := range headers {
 		request.Header.Set(name, value)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: secret.Stay} // without a proxy
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err

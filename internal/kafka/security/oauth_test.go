@@ -214,7 +214,7 @@ func TestCredentialsOfAWSAreLookedForInTheirUsualPlaces(t *testing.T) {
 		{"an instance", "", with("AWS_SHARED_CREDENTIALS_FILE", "/not/there", "AWS_EC2_METADATA_SERVICE_ENDPOINT", service.URL), "AKIASERVICE", ""},
 		{"nowhere", "", with("AWS_SHARED_CREDENTIALS_FILE", none["AWS_SHARED_CREDENTIALS_FILE"], "AWS_EC2_METADATA_DISABLED", "true"), "", "there are no AWS credentials"},
 	} {
-		s, _, err := Parse(given("security.protocol=SASL_SSL", "sasl.mechanism=AWS_MSK_IAM", "sasl.jaas.config=software.amazon.msk.auth.iam.IAMLoginModule required"+r.option+";"),
+		s, _, err := Parse(given("security.protocol=SASL_SSL", "sasl.mechanism=AWS_MSK_IAM", "sasl.jaas.config=software.amazon.msk.auth.iam.IAMLoginModule required"+r.option+";"), named,
 			func(name string) string { return r.environment[name] })
 		if err != nil {
 			t.Fatal(err)

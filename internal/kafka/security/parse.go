@@ -22,8 +22,9 @@ const (
 // Parse turns security properties into settings. It reports every problem, each with the source
 // of the property, and opens the stores once to find out that they can be used. Warnings are of
 // properties without effect, and of files with secrets that others can read. getenv is for
-// mechanisms whose credentials are in the environment.
-func Parse(given map[string]plan.Given, getenv func(string) string) (Settings, []string, error) {
+// mechanisms whose credentials are in the environment. named are the addresses that the owner of the properties named: those that
+// hold credentials are bound to them.
+func Parse(given map[string]plan.Given, named []string, getenv func(string) string) (Settings, []string, error) {
 	v := &values{given: given, getenv: getenv}
 	v.check()
 	protocol := strings.ToUpper(v.text("security.protocol"))
@@ -48,8 +49,15 @@ func Parse(given map[string]plan.Given, getenv func(string) string) (Settings, [
 		return Settings{}, v.warnings, err
 	}
 	s.stores, s.Password = v.stores, v.secret(urlPassword)
+	if s.login != nil || slices.ContainsFunc(holders, v.has) {
+		s.Bound = secret.Bind(named)
+	}
 	return s, v.warnings, nil
 }
+
+// holders are the properties that hold credentials, or lead to some, beside a mechanism of SASL that finds them by itself. A system
+// with a URL takes those of TLS without a security.protocol. Trust stores and their passwords are none.
+var holders = []string{"sasl.jaas.config", "ssl.keystore.location", "ssl.keystore.key", urlPassword}
 
 // values are the properties while they are parsed.
 type values struct {

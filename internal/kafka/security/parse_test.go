@@ -32,9 +32,12 @@ func given(pairs ...string) map[string]plan.Given {
 
 func nothing(string) string { return "" }
 
+// named are the addresses of these tests.
+var named = []string{"*"}
+
 func mustParse(t *testing.T, pairs ...string) Settings {
 	t.Helper()
-	s, warnings, err := Parse(given(pairs...), nothing)
+	s, warnings, err := Parse(given(pairs...), named, nothing)
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("%q: %v, %v", pairs, warnings, err)
 	}
@@ -137,7 +140,7 @@ func TestAWrongPropertyNamesItsSourceAndShowsNoSecret(t *testing.T) {
 		{[]string{"security.protocol=SASL_SSL", "sasl.jaas.config=x.PlainLoginModule required username=a password=b;"}, "sasl.mechanism is not set, and the default is GSSAPI, which needs com.sun.security.auth.module.Krb5LoginModule, and not PlainLoginModule"},
 		{[]string{"security.protocol=SASL_SSL"}, "sasl.mechanism is not set, and the default is GSSAPI, which needs it"},
 	} {
-		_, _, err := Parse(given(r.pairs...), nothing)
+		_, _, err := Parse(given(r.pairs...), named, nothing)
 		if err == nil || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v, want %q", r.pairs, err, r.want)
 		}
@@ -151,7 +154,7 @@ func TestPropertiesWithoutEffectAreWarnedOf(t *testing.T) {
 		{"ssl.provider=SunJSSE", "ssl.provider (from client.properties:7) has no effect"},
 		{"sasl.kerberos.kinit.cmd=/bin/kinit", "has no effect: kt runs no kinit"},
 	} {
-		_, warnings, err := Parse(given(r.pair), nothing)
+		_, warnings, err := Parse(given(r.pair), named, nothing)
 		if text := strings.Join(warnings, "\n"); err != nil || !strings.Contains(text, r.want) || strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %q, %v", r.pair, text, err)
 		}
@@ -170,7 +173,7 @@ func TestFilesWithSecretsThatOthersCanReadAreWarnedOf(t *testing.T) {
 		for _, source := range []string{file, file + ":12"} {
 			_, warnings, err := Parse(map[string]plan.Given{
 				"security.protocol": {Value: "SASL_PLAINTEXT", Source: source}, "sasl.mechanism": {Value: "PLAIN", Source: source}, "sasl.jaas.config": {Value: plainJAAS, Source: source},
-			}, nothing)
+			}, named, nothing)
 			if err != nil || (len(warnings) == 1 && strings.HasSuffix(warnings[0], "chmod 600 "+file)) != r.want || len(warnings) > 1 {
 				t.Errorf("mode %o: %q, %v", r.mode, warnings, err)
 			}
@@ -184,7 +187,7 @@ func TestASecretOnTheCommandLineIsWarnedOf(t *testing.T) {
 		g.Source = "--command-property"
 		all[name] = g
 	}
-	_, warnings, err := Parse(all, nothing)
+	_, warnings, err := Parse(all, named, nothing)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "read sasl.jaas.config in the list of processes") {
 		t.Errorf("%q, %v", warnings, err)
 	}

@@ -22,6 +22,9 @@ type Settings struct {
 	// Password is the value of url.password, for a system that a URL names: a password, or a token.
 	Password secret.Text
 
+	// Bound are the addresses at which the credentials may be used; nil: there are none.
+	Bound *secret.Binding
+
 	stores []*stored // all of them
 }
 
@@ -84,13 +87,16 @@ type Dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 // connection. It is Kafka's socket.connection.setup.timeout.ms.
 const handshakeTimeout = 10 * time.Second
 
-// Dial returns a dialer that makes a TLS connection of what dial connects to. Without TLS it is
-// dial itself.
+// Dial returns a dialer that makes a TLS connection of what dial connects to, if there is TLS. It refuses addresses that the
+// credentials are not bound to.
 func (s Settings) Dial(dial Dialer) Dialer {
-	if s.tls == nil {
-		return dial
-	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := s.Bound.Permit(address); err != nil {
+			return nil, err
+		}
+		if s.tls == nil {
+			return dial(ctx, network, address)
+		}
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err

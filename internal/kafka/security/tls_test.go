@@ -198,7 +198,7 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 		}
 	}
 	write(first.pem())
-	s, _, err := Parse(map[string]plan.Given{"security.protocol": {Value: "SSL"}, "ssl.truststore.location": {Value: file}}, nothing)
+	s, _, err := Parse(map[string]plan.Given{"security.protocol": {Value: "SSL"}, "ssl.truststore.location": {Value: file}}, named, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
