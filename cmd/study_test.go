@@ -214,5 +214,8 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		if err := run("restore", "2-left"); err != nil {
 			t.Errorf("%s: kt study restore 2-left: %v", what, err)
 		}
+		if err := run("restore", "3-bad"); err == nil || !strings.Contains(err.Error(), dir+"/3-bad/"+what) {
+			t.Errorf("%s: kt study restore 3-bad: %v", what, err)
+		}
 	}
 }
