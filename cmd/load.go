@@ -161,8 +161,10 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		tuneProcess(env, l)
 	} else {
 		out.hosts, out.oldest = hosts, nil
-		stop.elsewhere(leaveHosts)
-		screen = context.WithoutCancel(ctx) // the hosts take their time to leave
+		var leave func()
+		screen, leave = context.WithCancel(context.WithoutCancel(ctx)) // the hosts take their time to leave
+		defer leave()
+		stop.elsewhere(leave)
 	}
 	r := l.request(env, file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked
