@@ -161,10 +161,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		tuneProcess(env, l)
 	} else {
 		out.hosts, out.oldest = hosts, nil
-		var leave func()
-		screen, leave = context.WithCancel(context.WithoutCancel(ctx)) // the hosts take their time to leave
-		defer leave()
-		stop.elsewhere(leave)
+		screen = stop.elsewhere(ctx)
 	}
 	r := l.request(env, file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked

@@ -32,12 +32,14 @@ func newStopper(abort context.CancelFunc, exit func(code int), tell func(text st
 	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort, leave: func() {}}
 }
 
-// elsewhere notes that the run is on other hosts. Preparations there have to be undone in order too. leave ends a screen that
-// shows what they do after ctx has ended.
-func (s *stopper) elsewhere(leave func()) {
+// elsewhere notes that the run is on other hosts. Preparations there have to be undone in order too. It returns the context of
+// the screen, which shows what they do after ctx has ended.
+func (s *stopper) elsewhere(ctx context.Context) (screen context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leave, s.begun = leave, true
+	screen, s.leave = context.WithCancel(context.WithoutCancel(ctx))
+	s.begun = true
+	return screen
 }
 
 // begin notes that the load begins.
