@@ -76,6 +76,7 @@ func TestASecondSignalEndsTheProcessWithinASecond(t *testing.T) {
 					s.stop(by)
 				}
 				<-time.After(time.Minute)
+				synctest.Wait()
 				if code != tc.code || took >= time.Second {
 					t.Errorf("it ends with %d after %s, want %d", code, took, tc.code)
 				}
@@ -96,7 +97,8 @@ func TestTheTerminalIsGivenBackBeforeTheProcessEnds(t *testing.T) {
 		if synctest.Wait(); screen.Err() != nil {
 			t.Error("the screen is over before the hosts had time to leave")
 		}
-		if <-time.After(time.Minute); !given {
+		<-time.After(time.Minute)
+		if synctest.Wait(); !given {
 			t.Error("the screen was left as it was")
 		}
 	})

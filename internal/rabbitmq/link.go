@@ -200,7 +200,7 @@ func (d *dialer) wait(ctx context.Context) bool {
 	}
 }
 
-// maxNodes bounds the nodes that are tried in a row, because a server names them.
+// maxNodes bounds the nodes that are tried in a row, or that queues are made on, because a server names them.
 const maxNodes = 16
 
 // anyNode calls open, which goes on to the next node each time, until it succeeds or has tried all of them.

@@ -123,7 +123,7 @@ func (s *session) create(ctx context.Context, queues int) error {
 		return run.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
 	}
 	var links []*link
-	for _, host := range s.hosts {
+	for _, host := range s.hosts[:min(len(s.hosts), maxNodes)] {
 		if l, err := s.connect(ctx, host, "kt"); err == nil { // it was told if not
 			links = append(links, l)
 			defer l.end()
