@@ -95,7 +95,7 @@ func (s *stopper) leaveLate(by os.Signal) {
 	}
 	leave := s.leave
 	time.AfterFunc(s.grace-restoreTime, func() {
-		go s.tell("something hangs: kt leaves without it")
+		go s.tell("not everything ended within a second: kt leaves without it")
 		leave()
 	})
 	time.AfterFunc(s.grace, func() { s.exit(code) })
