@@ -104,8 +104,9 @@ func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, 
 	return conn, nil
 }
 
-// endTimeout is how long a server may take to end a connection.
-const endTimeout = time.Second
+// endTimeout is how long a server may take to end a connection. Two of them fit into the time that a second Ctrl-C leaves, so that
+// there is a summary when the server hangs.
+const endTimeout = 300 * time.Millisecond
 
 // end closes the connection in order. It does not wait for a server that hangs.
 func (l *link) end() {
