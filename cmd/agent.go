@@ -97,13 +97,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 	defer leave()
 	signals, ignore := env.Signals()
 	defer ignore()
-	go func() { // it ends with the context, or the process
-		select {
-		case <-signals: // an agent that is told to go has done nothing wrong
-			leave()
-		case <-ctx.Done():
-		}
-	}()
+	defer newStopper(leave, env.Exit, func(text string) { env.say("%s", text) }).listen(signals)() // an agent that is told to go has done nothing wrong
 	err = cluster.Serve(ctx, o, func(addr string) {
 		if o.Key == nil {
 			env.say("there is no key: every user of this host may use this agent, and no other host can. kt keygen FILE makes a key, --key-file FILE uses it")

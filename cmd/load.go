@@ -164,8 +164,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 		tuneProcess(env, l)
 	} else {
 		out.hosts, out.oldest = hosts, nil
-		stop.elsewhere(leaveHosts)
-		screen = context.WithoutCancel(ctx) // the hosts take their time to leave
+		screen = stop.elsewhere(ctx)
 	}
 	r := l.request(env, file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked

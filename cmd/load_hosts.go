@@ -6,17 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/tui"
 )
-
-// leaveHosts is how long the hosts may take to end a run that was ended twice, and to hand
-// over what they have.
-const leaveHosts = 20 * time.Second
 
 // findHosts asks the agents for the hosts of a load, and fits the load to their number.
 // shown are the hosts for the screen.

@@ -39,6 +39,9 @@ func newPart(env *Env) *cobra.Command {
 	return c
 }
 
+// partGrace is how long a process may take to leave at once, and to hand over its result. Its agent waits longer.
+const partGrace = 3 * time.Second
+
 // runPart makes the run that the agent asks for.
 func runPart(ctx context.Context, env *Env, secure string, allow []string) error {
 	p := &part{secure: secure, allow: allow, out: json.NewEncoder(env.Stdout), start: make(chan cluster.StartOrder, 1), gone: make(chan struct{}), finish: make(chan struct{})}
@@ -49,6 +52,7 @@ func runPart(ctx context.Context, env *Env, secure string, allow []string) error
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
 	stop := newStopper(abort, env.Exit, func(string) {})
+	stop.grace = partGrace
 	signals, ignore := env.Signals()
 	defer ignore()
 	defer stop.listen(signals)()

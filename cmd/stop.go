@@ -11,7 +11,8 @@ import (
 
 // stopper turns signals and keys into the two ways to end a run: the first asks
 // for the load to end and the rest to be drained, the second ends everything.
-// Before the load has begun there is nothing to drain.
+// Before the load has begun there is nothing to drain. After the second, kt ends within a second,
+// whatever hangs.
 type stopper struct {
 	asked chan struct{}
 	abort func()
@@ -21,21 +22,24 @@ type stopper struct {
 	mu    sync.Mutex // guards what follows
 	begun bool
 	over  bool
-	once  bool
-	by    os.Signal     // the first
+	once  bool          // it was asked before
+	by    os.Signal     // the first, before the run was over
 	grace time.Duration // how long leaving at once may take
+	leave func()        // gives the terminal back, before exit
 }
 
 func newStopper(abort context.CancelFunc, exit func(code int), tell func(text string)) *stopper {
-	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort}
+	return &stopper{asked: make(chan struct{}), abort: abort, exit: exit, tell: tell, grace: lastResort, leave: func() {}}
 }
 
-// elsewhere notes that the run is on other hosts. grace is the time that they get to leave at once.
-// Preparations there have to be undone in order too.
-func (s *stopper) elsewhere(grace time.Duration) {
+// elsewhere notes that the run is on other hosts. Preparations there have to be undone in order too. It returns the context of
+// the screen, which shows what they do after ctx has ended.
+func (s *stopper) elsewhere(ctx context.Context) (screen context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.grace, s.begun = grace, true
+	screen, s.leave = context.WithCancel(context.WithoutCancel(ctx))
+	s.begun = true
+	return screen
 }
 
 // begin notes that the load begins.
@@ -57,15 +61,13 @@ func (s *stopper) end() {
 func (s *stopper) stop(by os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
-		s.abort()
+	again := s.once
+	if again && by == syscall.SIGPIPE {
 		return
 	}
-	if s.once && by == syscall.SIGPIPE {
-		return
-	}
-	if !s.once {
-		s.once, s.by = true, by
+	s.once = true
+	if !again && !s.over {
+		s.by = by
 		close(s.asked)
 		if by != nil && by != syscall.SIGPIPE && s.begun {
 			// On a goroutine of its own: a terminal that takes nothing must not keep
@@ -77,18 +79,36 @@ func (s *stopper) stop(by os.Signal) {
 		}
 	}
 	s.abort()
-	if s.begun {
-		code := s.exitCode()
-		if code == exitOK {
-			code = exitFailed // it was a key, and what is outstanding stays unknown
-		}
-		time.AfterFunc(s.grace, func() { s.exit(code) })
+	if again && (s.begun || by != nil) { // an agent's order before the load leaves time to undo what was prepared
+		s.leaveLate(by)
 	}
 }
 
-// lastResort is the time that kt gets to leave at once. If it takes longer, a call hangs that cannot
-// be interrupted, such as a write to a full pipe.
-const lastResort = 3 * time.Second
+// leaveLate ends the process after the grace. A process that ends in order by then is not held up. The caller holds mu.
+func (s *stopper) leaveLate(by os.Signal) {
+	code := s.exitCode()
+	if code == exitOK {
+		code = codeOf(by)
+	}
+	if code == exitOK {
+		code = exitFailed // it was a key, and what is outstanding stays unknown
+	}
+	leave := s.leave
+	time.AfterFunc(s.grace-restoreTime, func() {
+		go s.tell("not everything ended within a second: kt leaves without it")
+		leave()
+	})
+	time.AfterFunc(s.grace, func() { s.exit(code) })
+}
+
+const (
+	// lastResort is the time that kt gets to leave at once, so that it is gone within a second. If it takes longer, something
+	// hangs, such as a write to a full pipe or a server that does not answer.
+	lastResort = 800 * time.Millisecond
+
+	// restoreTime is the part of that time in which the terminal is given back.
+	restoreTime = 100 * time.Millisecond
+)
 
 // code returns the exit code of a run that a signal ended; exitOK when none did.
 func (s *stopper) code() int {
@@ -98,8 +118,11 @@ func (s *stopper) code() int {
 }
 
 // exitCode is code for a caller that holds mu.
-func (s *stopper) exitCode() int {
-	switch s.by {
+func (s *stopper) exitCode() int { return codeOf(s.by) }
+
+// codeOf returns the exit code of a signal, exitOK of none.
+func codeOf(by os.Signal) int {
+	switch by {
 	case os.Interrupt:
 		return exitInterrupted
 	case syscall.SIGPIPE:

@@ -67,6 +67,7 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	}
 	c := &Cluster{access: a, client: client, admin: kadm.NewClient(client), Unreached: unreached}
 	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
+	defer context.AfterFunc(ctx, client.Close)() // a client that logs in asks for a token whatever ctx of its question
 	if err := c.describe(ctx); err != nil {
 		defer c.Close()
 		loggedIn := a.Security.Explain(err) == err //nolint:errorlint // whether it is the same one; else asking again waits again

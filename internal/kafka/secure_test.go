@@ -9,8 +9,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
@@ -159,6 +163,51 @@ func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
 	_ = foreign.Close() // so that no connection waits
 	if n := connected.Load(); n > 0 {
 		t.Errorf("%d connections were made", n)
+	}
+}
+
+// A token endpoint sends a byte now and then.
+func TestConnectingEndsWithItsContextWhileATokenIsWaitedFor(t *testing.T) {
+	asked := make(chan struct{})
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, " ")
+			_ = http.NewResponseController(w).Flush()
+			<-time.After(10 * time.Millisecond)
+		}
+	}))
+	defer endpoint.Close()
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "hunter2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	fake.ControlKey(int16(kmsg.SASLHandshake), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		response := r.ResponseKind().(*kmsg.SASLHandshakeResponse)
+		response.SupportedMechanisms = []string{"OAUTHBEARER"}
+		return response, nil, true
+	})
+	settings := secured(t, "security.protocol=SASL_PLAINTEXT", "sasl.mechanism=OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url="+endpoint.URL,
+		`sasl.jaas.config=x.OAuthBearerLoginModule required clientId="a" clientSecret="b";`, "sasl.login.read.timeout.ms=60000")
+	settings.Bound = secret.Bind(fake.ListenAddrs())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Connect(ctx, Access{Bootstrap: fake.ListenAddrs(), Security: settings})
+		ended <- err
+	}()
+	<-asked
+	cancel()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it connects without a token")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it waits for the token")
 	}
 }
 

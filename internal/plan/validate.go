@@ -10,8 +10,8 @@ import (
 // The largest values that a plan may hold. They are far above what anyone needs
 // and keep a slip of the keyboard from taking a cluster or this machine down.
 const (
-	maxClients    = 1000 // producers, and consumers of one group
-	maxPartitions = 100_000
+	maxClients    = 1000    // producers, and consumers of one group
+	MaxPartitions = 100_000 // of a topic
 )
 
 // topicName matches the names that Kafka accepts (org.apache.kafka.common.internals.Topic).
@@ -87,8 +87,8 @@ func (p *Plan) validateTopic() []error {
 			bad("--topic %q: %w", name, err)
 		}
 	}
-	if n := p.Topic.Partitions; n < 0 || n > maxPartitions {
-		bad("--partitions %d: it must be from 1 to %d", n, maxPartitions)
+	if n := p.Topic.Partitions; n < 0 || n > MaxPartitions {
+		bad("--partitions %d: it must be from 1 to %d", n, MaxPartitions)
 	}
 	if n := p.Topic.ReplicationFactor; n < 0 {
 		bad("--replication-factor %d: it must be 1 or more", n)

@@ -35,7 +35,7 @@ func newConsumers(s *session, o queue.Options) *consumers {
 }
 
 // OpenReader subscribes, so that what is written from now on is kept for the reader.
-func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.Reader, error) {
+func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine.Reader, error) {
 	s, read := d.session, d.session.plan.Read
 	kind := s.consumer.subscription
 	r := &reader{
@@ -55,13 +55,15 @@ func (d *consumers) OpenReader(_ context.Context, shard *engine.Shard) (engine.R
 		from = client.SubscriptionPositionLatest
 	}
 	r.arrived = make(chan client.ConsumerMessage, s.consumer.receiverQueue)
-	r.consumer, err = r.client.Subscribe(client.ConsumerOptions{
-		Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: kind,
-		SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
-		MessageChannel: r.arrived,
+	r.consumer, err = within(ctx, openTimeout, func() (client.Consumer, error) {
+		return r.client.Subscribe(client.ConsumerOptions{
+			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: kind,
+			SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
+			MessageChannel: r.arrived,
+		})
 	})
 	if err != nil {
-		r.client.Close()
+		leave(r.client)
 		return nil, err
 	}
 	return r, nil

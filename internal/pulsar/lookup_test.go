@@ -93,6 +93,21 @@ const (
 
 // answerLookups is a broker of one topic without partitions, which is at another broker.
 func answerLookups(l net.Listener, broker string) {
+	answerCommands(l, func(command, request uint64) []byte {
+		switch command {
+		case commandConnect:
+			return text(nil, 1, "test")
+		case commandPartitions: // partitions, request, success
+			return number64(number64(number64(nil, 1, 0), 2, request), 3, 0)
+		case commandLookup: // URL with TLS, connect, request
+			return number64(number64(text(text(nil, 1, broker), 2, broker), 3, 1), 4, request)
+		}
+		return nil
+	})
+}
+
+// answerCommands is a broker whose answers have that content; nil: it does not answer.
+func answerCommands(l net.Listener, content func(command, request uint64) []byte) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -106,15 +121,8 @@ func answerLookups(l net.Listener, broker string) {
 				if err != nil {
 					return
 				}
-				var content []byte
-				switch command {
-				case commandConnect:
-					content = text(nil, 1, "test")
-				case commandPartitions: // partitions, request, success
-					content = number64(number64(number64(nil, 1, 0), 2, request), 3, 0)
-				case commandLookup: // URL with TLS, connect, request
-					content = number64(number64(text(text(nil, 1, broker), 2, broker), 3, 1), 4, request)
-				default: // it needs no answer
+				content := content(command, request)
+				if content == nil {
 					continue
 				}
 				answer := text(number64(nil, 1, command+1), command+1, string(content))

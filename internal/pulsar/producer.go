@@ -3,6 +3,7 @@ package pulsar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,7 @@ type producer struct {
 var _ engine.Driver = (*producer)(nil)
 
 // Open makes a client that is connected to the brokers of all partitions.
-func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, error) {
+func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker, error) {
 	s := p.session
 	c, err := s.client()
 	if err != nil {
@@ -37,17 +38,19 @@ func (p *producer) Open(_ context.Context, shard *engine.Shard) (engine.Worker, 
 		shard: shard, client: c, lanes: p.Add(shard), generator: s.values.Generator(*s.plan, number, all),
 		each: turnBatches * s.producer.linger,
 	}
-	w.producer, err = c.CreateProducer(client.ProducerOptions{
-		Topic: s.full(), SendTimeout: s.producer.timeout,
-		// The engine bounds what is on its way, and must not be held up in Do.
-		DisableBlockIfQueueFull: true, MaxPendingMessages: s.producer.pending,
-		DisableBatching:         !s.producer.batches(),
-		BatchingMaxPublishDelay: s.producer.linger, BatchingMaxSize: s.producer.batchBytes, BatchingMaxMessages: s.producer.batchMessages,
-		CompressionType: s.producer.compression,
-		MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.turn) }, // SendAsync asks
+	w.producer, err = within(ctx, openTimeout, func() (client.Producer, error) {
+		return c.CreateProducer(client.ProducerOptions{
+			Topic: s.full(), SendTimeout: s.producer.timeout,
+			// The engine bounds what is on its way, and must not be held up in Do.
+			DisableBlockIfQueueFull: true, MaxPendingMessages: s.producer.pending,
+			DisableBatching:         !s.producer.batches(),
+			BatchingMaxPublishDelay: s.producer.linger, BatchingMaxSize: s.producer.batchBytes, BatchingMaxMessages: s.producer.batchMessages,
+			CompressionType: s.producer.compression,
+			MessageRouter:   func(*client.ProducerMessage, client.TopicMetadata) int { return int(w.turn) }, // SendAsync asks
+		})
 	})
 	if err != nil {
-		c.Close()
+		leave(c)
 		return nil, err
 	}
 	return w, nil
@@ -139,21 +142,25 @@ func (w *worker) Close() error {
 
 // leave closes a client with its producers and consumers, which wait for their brokers' answers.
 func leave(c client.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	_ = within(ctx, func() error { c.Close(); return nil }) // late: it goes on by itself
+	_, _ = within(context.Background(), leaveTimeout, func() (struct{}, error) { c.Close(); return struct{}{}, nil }) // late: it goes on by itself
 }
 
-// within returns what f returns, which knows no context, or an error when ctx ends first. The client's own timeouts
-// end f then.
-func within(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
+// within returns what f returns, or an error when ctx ends first, or f takes longer than most. All waiting for the client is
+// done here: its calls know no context, and a broker that only keeps the connection can make them wait for ever.
+func within[T any](ctx context.Context, most time.Duration, f func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the broker keeps the connection, and did not answer within %s: check its log", most))
+	defer cancel()
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() { value, err := f(); done <- answer{value, err} }() // late: nobody takes it
 	select {
-	case err := <-done:
-		return err
+	case a := <-done:
+		return a.value, a.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return *new(T), context.Cause(ctx)
 	}
 }
 

@@ -46,8 +46,12 @@ func (s *session) Describe(h *result.Header) {
 	h.Environment.Cluster, h.Environment.Topic = s.cluster, s.topic
 }
 
-// openTimeout is how long a client may take to connect, and for each other request that is not a message.
-const openTimeout = 30 * time.Second
+// Times of the client.
+const (
+	requestTimeout = 30 * time.Second   // for each request that is not a message; a third of it to connect
+	openTimeout    = 2 * requestTimeout // for all requests of a question, or of a producer or consumer that is opened
+	leaveTimeout   = 3 * time.Second    // to close
+)
 
 // Connect reaches the cluster, makes the topic that p writes to and finds the one that it reads.
 func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.Session, error) {
@@ -101,7 +105,7 @@ func (s *session) client() (client.Client, error) {
 		Logger:            log.DefaultNopLogger(),
 		MetricsRegisterer: prometheus.NewRegistry(), // not that of the process
 		MemoryLimitBytes:  -1,
-		ConnectionTimeout: openTimeout / 3, OperationTimeout: openTimeout,
+		ConnectionTimeout: requestTimeout / 3, OperationTimeout: requestTimeout,
 		ConnectionMaxIdleTime: -1, TLSConfig: s.tls,
 		Description: "kt",
 	}
@@ -117,16 +121,8 @@ func (s *session) lookUp(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
-	var partitions []string // an answer that comes too late is not for the caller
-	err = within(ctx, func() (err error) {
-		partitions, err = c.TopicPartitions(s.full())
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return partitions, nil
+	defer leave(c)
+	return within(ctx, openTimeout, func() ([]string, error) { return c.TopicPartitions(s.full()) })
 }
 
 // nameSubscriptions names the subscriptions of the groups. With failover a broker waits for a second before it sends
@@ -147,7 +143,7 @@ func (s *session) nameSubscriptions(group string, groups int) {
 
 // reach opens a connection and closes it again. The client tries so often that its error does not tell what is wrong.
 func (s *session) reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout/3)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout/3)
 	defer cancel()
 	dial := new(net.Dialer).DialContext
 	if s.tls != nil {

@@ -139,6 +139,8 @@ func (s *session) create(ctx context.Context) error {
 
 // lead finds the brokers of the partitions. It returns how many bookies have a message, as far as is known.
 func (s *session) lead(ctx context.Context) (bookies persistence) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout) // for all partitions
+	defer cancel()
 	if s.seen == nil {
 		_ = s.admin.get(ctx, s.path()+"/persistence?applied=true", &bookies) // else nothing is known of them
 	}

@@ -132,7 +132,7 @@ func (r *reader) open(ctx context.Context) error {
 		gone: make(chan string, n), last: make([]uint64, n),
 	}
 	l.pipe.limit(most)
-	err = in.subscribe(ctx, r)
+	err = in.within(ctx, dialTimeout, func(answered func()) error { return in.subscribe(ctx, r, answered) })
 	go func() { in.feeds.Wait(); close(in.inbox) }()
 	if err != nil {
 		in.end()
@@ -142,13 +142,9 @@ func (r *reader) open(ctx context.Context) error {
 	return nil
 }
 
-// subscribe begins to read the queues. Each answer of the server may take dialTimeout. Nothing waits for an answer once messages
-// may come that no prefetch bounds: they may fill the pipe, and the answer would be behind them.
-func (in *inlet) subscribe(ctx context.Context, r *reader) (err error) {
-	late := time.AfterFunc(dialTimeout, func() { _ = in.pipe.Close() })
-	defer late.Stop()
-	unhook := context.AfterFunc(ctx, func() { _ = in.pipe.Close() })
-	defer unhook()
+// subscribe begins to read the queues. Nothing waits for an answer once messages may come that no prefetch bounds: they may
+// fill the pipe, and the answer would be behind them.
+func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err error) {
 	channels := make([]*amqp.Channel, len(r.queues))
 	for i := range channels {
 		if channels[i], err = in.Channel(); err == nil && !r.settings.autoAck {
@@ -157,7 +153,7 @@ func (in *inlet) subscribe(ctx context.Context, r *reader) (err error) {
 		if err != nil {
 			return fmt.Errorf("open a channel at %s: %w", in.host, err)
 		}
-		late.Reset(dialTimeout)
+		answered()
 	}
 	deleted := 0
 	for i, ch := range channels {
@@ -173,7 +169,7 @@ func (in *inlet) subscribe(ctx context.Context, r *reader) (err error) {
 		if err != nil {
 			return fmt.Errorf("read queue %s: %w", name, err)
 		}
-		late.Reset(dialTimeout)
+		answered()
 		r.turn(name, false)
 		in.feed(r, i, ch, messages)
 	}
@@ -185,7 +181,7 @@ func (s *session) deleted(ctx context.Context, name string) bool {
 	s.mu.Lock()
 	gone := s.gone[name]
 	s.mu.Unlock()
-	return gone && isDeleted(s.ask(ctx, func(ch *amqp.Channel) error {
+	return gone && isDeleted(s.ask(ctx, func(ch *amqp.Channel, _ func()) error {
 		_, err := inspect(ch, name)
 		return err
 	}))

@@ -75,7 +75,7 @@ func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.end()
-	if err := s.declare(l, "t-0", nil); err == nil || !s.topic.Created || s.made != 1 {
+	if err := s.declare(t.Context(), l, "t-0", nil); err == nil || !s.topic.Created || s.made != 1 {
 		t.Errorf("%v; the exchange: %v, %d queues", err, s.topic.Created, s.made)
 	}
 }

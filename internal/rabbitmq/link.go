@@ -11,8 +11,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// dialTimeout is how long each step of a connection's beginning may take.
-const dialTimeout = 10 * time.Second
+const (
+	// dialTimeout is how long each step of a connection's beginning may take: to connect, with TLS, and to log in.
+	dialTimeout = 10 * time.Second
+
+	// answerTimeout is how long each answer may take then. A quorum queue that is made on a busy cluster takes seconds.
+	answerTimeout = 30 * time.Second
+)
 
 // link is one connection.
 type link struct {
@@ -27,22 +32,58 @@ func (s *System) connect(ctx context.Context, host, name string) (*link, error) 
 	if err != nil {
 		return nil, err
 	}
+	l, err := s.logIn(ctx, conn, host, name)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", host, explain(err))
+	}
+	return l, nil
+}
+
+// logIn makes a connection of AMQP over one to a host.
+func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*link, error) {
 	l := &link{pipe: newPipe(conn), host: host}
-	unhook := context.AfterFunc(ctx, func() { _ = l.pipe.Close() })
-	defer unhook()
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
-	l.Connection, err = amqp.Open(l.pipe, amqp.Config{
-		SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
-		Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: frameMax, Properties: properties, Locale: "en_US",
+	err := l.within(ctx, dialTimeout, func(func()) (err error) {
+		l.Connection, err = amqp.Open(l.pipe, amqp.Config{
+			SASL:  []amqp.Authentication{&amqp.PlainAuth{Username: s.user, Password: s.access.Password.Reveal()}},
+			Vhost: s.vhost, Heartbeat: heartbeat, FrameSize: frameMax, Properties: properties, Locale: "en_US",
+		})
+		return err
 	})
 	if err != nil {
 		_ = l.pipe.Close() // err says more
-		return nil, fmt.Errorf("connect to %s: %w", host, explain(err))
+		return nil, err
 	}
 	l.pipe.patience.Store(int64(3 * heartbeat))
 	return l, nil
 }
+
+// within calls f, which waits for answers of the server. All such waiting is done here, because the client's calls know neither a
+// context nor a time, and heartbeats keep a connection alive on which no answer comes. When ctx ends, or an answer takes longer
+// than most, the connection is closed, and so f returns. f calls answered after each answer but the last.
+func (l *link) within(ctx context.Context, most time.Duration, f func(answered func()) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	late := time.AfterFunc(most, func() { end(&lateError{most}) })
+	defer late.Stop()
+	defer context.AfterFunc(ctx, func() { _ = l.pipe.Close() })() // before end
+	err := f(func() { late.Reset(most) })
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// lateError is the error of an answer that did not come.
+type lateError struct{ most time.Duration }
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("the server keeps the connection, and did not answer within %s: check its log", e.most)
+}
+
+// Timeout reports true, as that of a net.Error.
+func (e *lateError) Timeout() bool { return true }
 
 // dial connects to an address, by TLS if so asked.
 func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, error) {
@@ -66,8 +107,9 @@ func (s *System) dial(ctx context.Context, host string, secure bool) (net.Conn, 
 	return conn, nil
 }
 
-// endTimeout is how long a server may take to end a connection.
-const endTimeout = time.Second
+// endTimeout is how long a server may take to end a connection. Two of them fit into the time that a second Ctrl-C leaves, so that
+// there is a summary when the server hangs.
+const endTimeout = 300 * time.Millisecond
 
 // end closes the connection in order. It does not wait for a server that hangs.
 func (l *link) end() {
@@ -162,9 +204,12 @@ func (d *dialer) wait(ctx context.Context) bool {
 	}
 }
 
+// maxNodes bounds the nodes that are tried in a row, or that queues are made on, because a server names them.
+const maxNodes = 16
+
 // anyNode calls open, which goes on to the next node each time, until it succeeds or has tried all of them.
 func (s *System) anyNode(open func() error) (err error) {
-	for range s.hosts {
+	for range min(len(s.hosts), maxNodes) {
 		if err = open(); err == nil {
 			return nil
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
 )
@@ -27,8 +28,11 @@ type management struct {
 	at     int      // the one that answered last
 }
 
-// managementTimeout is how long an answer may take.
-const managementTimeout = 3 * time.Second
+// managementTimeout is how long an answer may take, and allTimeout those of the nodes that are asked one after the other.
+const (
+	managementTimeout = 3 * time.Second
+	allTimeout        = 3 * managementTimeout
+)
 
 // newManagement returns the API that the URL names.
 func (s *System) newManagement() *management {
@@ -41,9 +45,11 @@ func (s *System) newManagement() *management {
 
 // get asks for what is at a path, the node that answered last first.
 func (m *management) get(ctx context.Context, path string, into any) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, allTimeout)
+	defer cancel()
 	for range m.urls {
-		if err = m.ask(ctx, m.urls[m.at]+"/api/"+path, into); err == nil {
-			return nil
+		if err = m.ask(ctx, m.urls[m.at]+"/api/"+path, into); err == nil || ctx.Err() != nil {
+			return err
 		}
 		m.at = (m.at + 1) % len(m.urls)
 	}
@@ -127,13 +133,13 @@ func (m *management) nodes(ctx context.Context) (map[string]bool, error) {
 	return running, err
 }
 
-// listed is how many queues are looked at for the names of topics.
-const listed = 500
+// perPage is how many queues an answer has at most. Names of topics are looked for in the first one alone.
+const perPage = 500
 
 // Topics returns the names of the topics that have a queue, as the management API lists them.
 func (s *System) Topics(ctx context.Context) (topics []string) {
 	var page struct{ Items []struct{ Name string } }
-	path := fmt.Sprintf("queues/%s?page=1&page_size=%d&use_regex=true&name=%s&columns=name", url.PathEscape(s.vhost), listed, url.QueryEscape(".-0$"))
+	path := fmt.Sprintf("queues/%s?page=1&page_size=%d&use_regex=true&name=%s&columns=name", url.PathEscape(s.vhost), perPage, url.QueryEscape(".-0$"))
 	_ = s.newManagement().get(ctx, path, &page) // names for completion: without an answer there are none
 	for _, q := range page.Items {
 		topics = append(topics, strings.TrimSuffix(q.Name, "-0"))
@@ -143,8 +149,10 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 
 // describeQueues completes a topic with the members, leaders and arguments of its queues.
 func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) error {
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
 	name := url.QueryEscape("^" + regexp.QuoteMeta(t.Name) + "-[0-9]+$")
-	for at, pages := 1, 1; at <= pages; at++ {
+	for at, pages := 1, 1; at <= min(pages, plan.MaxPartitions/perPage); at++ {
 		var page struct {
 			Pages int `json:"page_count"`
 			Items []struct {
@@ -153,7 +161,7 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 				Arguments          map[string]any
 			}
 		}
-		path := fmt.Sprintf("queues/%s?page=%d&page_size=500&use_regex=true&name=%s&columns=name,node,leader,members,arguments", url.PathEscape(m.system.vhost), at, name)
+		path := fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=name,node,leader,members,arguments", url.PathEscape(m.system.vhost), at, perPage, name)
 		if err := m.get(ctx, path, &page); err != nil {
 			return err
 		}

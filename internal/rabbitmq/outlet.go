@@ -39,7 +39,8 @@ func (w *worker) open(ctx context.Context) (*outlet, error) {
 		return nil, err
 	}
 	o := &outlet{link: l, worker: w, down: make(chan struct{}), tag: 1}
-	channel, err := l.Channel()
+	var channel *amqp.Channel
+	err = l.within(ctx, answerTimeout, func(func()) (err error) { channel, err = l.Channel(); return err })
 	if err == nil && w.settings.confirms {
 		err = l.pipe.confirms(firstChannel, o.confirm, o.returned)
 	}

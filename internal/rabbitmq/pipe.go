@@ -247,6 +247,13 @@ func (p *pipe) arrived(channel uint16) int64 {
 	return int64(p.delivered[channel] - p.taken[channel])
 }
 
+// isClosed reports whether this process has closed the connection. The client notices that a little later.
+func (p *pipe) isClosed() bool {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	return p.closed
+}
+
 // Close ends the connection, without a word to the server.
 func (p *pipe) Close() error {
 	p.reading.Lock()

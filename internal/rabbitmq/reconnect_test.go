@@ -79,8 +79,8 @@ func TestTheNodeOfTheURLKeepsItsName(t *testing.T) {
 		for _, at := range tc.nodes {
 			nodes = append(nodes, result.Broker{Addr: at})
 		}
-		s.learn(nodes)
-		s.learn(nodes) // another run does it again
+		s.learn(t.Context(), nodes)
+		s.learn(t.Context(), nodes) // another run does it again
 		for i, want := range tc.want {
 			if got := nodes[i].Addr; got != want {
 				t.Errorf("%s: node %d is at %q, want %q", tc.name, i, got, want)

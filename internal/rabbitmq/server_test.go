@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 )
 
 // Methods of AMQP.
@@ -19,6 +20,7 @@ const (
 	connectionClose   = 10<<16 | 50
 	connectionCloseOk = 10<<16 | 51
 	channelClose      = 20<<16 | 40
+	channelCloseOk    = 20<<16 | 41
 	exchangeDeclare   = 40<<16 | 10
 	exchangeDeclareOk = 40<<16 | 11
 	queueDeclare      = 50<<16 | 10
@@ -33,10 +35,12 @@ const (
 // server speaks as much of AMQP as these tests need. It sends the messages of a queue as soon as somebody reads it, and
 // answers then.
 type server struct {
-	messages int    // of each queue
-	deaf     bool   // it reads nothing more of a connection with an open channel
-	mute     bool   // it does not answer a consumer
-	broken   uint16 // the channel that it ends when somebody reads; 0: none
+	messages int           // of each queue
+	deaf     bool          // it reads nothing more of a connection with an open channel
+	mute     bool          // it does not answer a consumer
+	pause    time.Duration // before each answer about a queue
+	silent   bool          // it answers nothing more, once a connection is open
+	broken   uint16        // the channel that it ends when somebody reads; 0: none
 }
 
 // listen returns the address of the server.
@@ -59,6 +63,27 @@ func (s *server) listen(t *testing.T) (address string) {
 	}()
 	return l.Addr().String()
 }
+
+// beat sends heartbeats until the connection ends, and reads what comes.
+func beat(conn net.Conn) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	for {
+		if _, err := conn.Write(frame(heartbeatFrame, 0, nil)); err != nil {
+			return
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-over:
+			return
+		}
+	}
+}
+
+const heartbeatFrame = 8
 
 func (s *server) serve(conn net.Conn) {
 	say := func(channel uint16, method uint32, args ...byte) {
@@ -84,6 +109,10 @@ func (s *server) serve(conn net.Conn) {
 			say(0, connectionTune, 0, 0, 0, 2, 0, 0, 0, 0) // frames of 128 KiB
 		case connectionOpen:
 			say(0, connectionOpenOk, 0)
+			if s.silent {
+				beat(conn)
+				return
+			}
 		case channelOpen:
 			say(channel, channelOpenOk, 0, 0, 0, 0)
 			if s.deaf {
@@ -94,9 +123,14 @@ func (s *server) serve(conn net.Conn) {
 		case exchangeDeclare:
 			say(channel, exchangeDeclareOk)
 		case queueDeclare:
+			if s.pause > 0 {
+				<-time.After(s.pause)
+			}
 			say(channel, queueDeclareOk, append([]byte{1, 'q'}, make([]byte, 8)...)...)
 		case queueBind: // it is refused: 403
 			say(channel, channelClose, 1, 0x93, 0, 0, 50, 0, 20)
+		case channelClose:
+			say(channel, channelCloseOk)
 		case connectionClose:
 			say(0, connectionCloseOk)
 		case basicConsume:

@@ -103,7 +103,7 @@ type session struct {
 
 // look connects, and asks what there is of a cluster.
 func (s *session) look(ctx context.Context) error {
-	if err := s.ask(ctx, func(*amqp.Channel) error { return nil }); err != nil {
+	if err := s.ask(ctx, func(*amqp.Channel, func()) error { return nil }); err != nil {
 		return err
 	}
 	version, _ := s.admin.Properties["version"].(string)
@@ -115,17 +115,19 @@ func (s *session) look(ctx context.Context) error {
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
 		return nil
 	}
-	s.learn(s.cluster.Brokers)
+	s.learn(ctx, s.cluster.Brokers)
 	return nil
 }
 
 // learn adds the hosts of nodes. That of the URL keeps the name that it has there, so that no node has two.
-func (s *System) learn(nodes []result.Broker) {
+func (s *System) learn(ctx context.Context, nodes []result.Broker) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout) // for all names
+	defer cancel()
 	for i := range nodes {
 		b := &nodes[i]
 		switch {
 		case b.Addr == "" || slices.Contains(s.hosts, b.Addr): // it does not run, or is known
-		case len(nodes) == 1 || sameHost(b.Addr, s.hosts[0]):
+		case len(nodes) == 1 || sameHost(ctx, b.Addr, s.hosts[0]):
 			b.Addr = s.hosts[0]
 		default:
 			s.hosts = append(s.hosts, b.Addr)
@@ -134,10 +136,15 @@ func (s *System) learn(nodes []result.Broker) {
 }
 
 // sameHost reports whether two addresses have the same port, and mean the same host.
-func sameHost(a, b string) bool {
-	one, err := net.ResolveTCPAddr("tcp", a)
-	other, bad := net.ResolveTCPAddr("tcp", b)
-	return err == nil && bad == nil && one.Port == other.Port && one.IP.Equal(other.IP)
+func sameHost(ctx context.Context, a, b string) bool {
+	one, port, err := net.SplitHostPort(a)
+	other, otherPort, bad := net.SplitHostPort(b)
+	if err != nil || bad != nil || port != otherPort {
+		return false
+	}
+	ips, err := net.DefaultResolver.LookupHost(ctx, one)
+	others, bad := net.DefaultResolver.LookupHost(ctx, other)
+	return err == nil && bad == nil && slices.ContainsFunc(ips, func(ip string) bool { return slices.Contains(others, ip) })
 }
 
 // Describe completes a header with the settings, the cluster and the queues.
@@ -199,26 +206,39 @@ func (s *session) Close() {
 	}
 }
 
-// ask opens a channel for a question, because one about what is not there ends it.
-func (s *session) ask(ctx context.Context, question func(*amqp.Channel) error) error {
-	ch, err := s.channel(ctx)
+// ask opens a channel for questions, because one about what is not there ends it. question calls answered after each answer.
+func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
+	l, err := s.asked(ctx)
 	if err != nil {
 		return err
 	}
-	if err := question(ch); err != nil {
-		return err
+	err = l.within(ctx, answerTimeout, func(answered func()) error {
+		ch, err := l.Channel()
+		if err != nil {
+			return err
+		}
+		answered()
+		if err := question(ch, answered); err != nil {
+			return err
+		}
+		answered()
+		return ch.Close()
+	})
+	if errors.As(err, new(*lateError)) {
+		return fmt.Errorf("ask %s: %w", l.host, err)
 	}
-	return ch.Close()
+	return err
 }
 
-func (s *session) channel(ctx context.Context) (*amqp.Channel, error) {
+// asked returns the connection for questions.
+func (s *session) asked(ctx context.Context) (*link, error) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
-	if s.admin == nil || s.admin.IsClosed() {
+	if s.admin == nil || s.admin.pipe.isClosed() || s.admin.IsClosed() {
 		err := s.anyNode(func() (err error) { s.admin, err = s.asker.reach(ctx, s.System); return err })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return s.admin.Channel()
+	return s.admin, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -17,9 +18,12 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// add adds a queue to those of the topic: that of the next partition.
+// next returns the name of the queue of the next partition.
+func (s *session) next() string { return s.topic.Name + "-" + strconv.Itoa(len(s.queues)) }
+
+// add adds the queue of the next partition to those of the topic.
 func (s *session) add() (name string) {
-	name = s.topic.Name + "-" + strconv.Itoa(len(s.queues))
+	name = s.next()
 	s.queues = append(s.queues, name)
 	s.topic.Partitions = len(s.queues)
 	return name
@@ -66,23 +70,35 @@ func (s *session) prepare(ctx context.Context) error {
 	}
 }
 
+// findTimeout is how long looking for all queues may take, and asking the management API about them.
+const findTimeout = time.Minute
+
 // find looks for the exchange, and for queues until one is not there.
 func (s *session) find(ctx context.Context) (exchange bool, err error) {
-	exchange, err = s.finds(ctx, func(ch *amqp.Channel) error {
+	late := fmt.Errorf("its queues have no end within %s", findTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, late)
+	defer cancel()
+	exchange, err = s.finds(ctx, func(ch *amqp.Channel, _ func()) error {
 		return ch.ExchangeDeclarePassive(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
-	for there := true; there && err == nil; {
-		name := s.add()
-		if there, err = s.finds(ctx, func(ch *amqp.Channel) error { _, err := inspect(ch, name); return err }); !there {
-			s.queues = s.queues[:len(s.queues)-1]
-		}
+	if err != nil {
+		return false, err
 	}
-	s.topic.Partitions = len(s.queues)
+	_, err = s.finds(ctx, func(ch *amqp.Channel, answered func()) error {
+		for len(s.queues) < plan.MaxPartitions {
+			if _, err := inspect(ch, s.next()); err != nil {
+				return err
+			}
+			s.add()
+			answered()
+		}
+		return fmt.Errorf("the server finds more queues than %d, which is the most that kt uses; name another --topic", plan.MaxPartitions)
+	})
 	return exchange, err
 }
 
 // finds reports whether something that is asked for passively is there.
-func (s *session) finds(ctx context.Context, question func(*amqp.Channel) error) (bool, error) {
+func (s *session) finds(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) (bool, error) {
 	err := s.ask(ctx, question)
 	var e *amqp.Error
 	if errors.As(err, &e) && e.Code == amqp.NotFound {
@@ -107,7 +123,7 @@ func (s *session) create(ctx context.Context, queues int) error {
 		return run.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
 	}
 	var links []*link
-	for _, host := range s.hosts {
+	for _, host := range s.hosts[:min(len(s.hosts), maxNodes)] {
 		if l, err := s.connect(ctx, host, "kt"); err == nil { // it was told if not
 			links = append(links, l)
 			defer l.end()
@@ -119,7 +135,7 @@ func (s *session) create(ctx context.Context, queues int) error {
 	args := arguments(t)
 	for n := range queues {
 		name := s.add()
-		if err := s.declare(links[n%len(links)], name, args); err != nil {
+		if err := s.declare(ctx, links[n%len(links)], name, args); err != nil {
 			return run.Misfit("create queue %s: %w", name, explain(err))
 		}
 	}
@@ -129,20 +145,25 @@ func (s *session) create(ctx context.Context, queues int) error {
 }
 
 // declare makes the newest queue, and before the first one the exchange.
-func (s *session) declare(l *link, name string, args amqp.Table) error {
-	ch, err := l.Channel()
-	if err == nil && !s.topic.Created {
-		err = ch.ExchangeDeclare(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
-		s.topic.Created = err == nil
-	}
-	if err == nil {
-		_, err = ch.QueueDeclare(name, true, false, false, false, args)
-	}
-	if err == nil {
-		s.made++
-		err = ch.QueueBind(name, s.key(int32(len(s.queues)-1)), s.topic.Name, false, nil)
-	}
-	return err
+func (s *session) declare(ctx context.Context, l *link, name string, args amqp.Table) error {
+	return l.within(ctx, answerTimeout, func(answered func()) error {
+		ch, err := l.Channel()
+		if err == nil && !s.topic.Created {
+			answered()
+			err = ch.ExchangeDeclare(s.topic.Name, amqp.ExchangeDirect, true, false, false, false, nil)
+			s.topic.Created = err == nil
+		}
+		if err == nil {
+			answered()
+			_, err = ch.QueueDeclare(name, true, false, false, false, args)
+		}
+		if err == nil {
+			answered()
+			s.made++
+			err = ch.QueueBind(name, s.key(int32(len(s.queues)-1)), s.topic.Name, false, nil)
+		}
+		return err
+	})
 }
 
 // arguments returns the arguments of the queues. More than one member has only a quorum queue.
@@ -170,13 +191,17 @@ func (s *session) Delete(ctx context.Context) (err error) {
 		return nil
 	}
 	for _, name := range slices.Backward(s.queues[:s.made]) { // so that what is left is found by its first queues
-		_, bad := s.finds(ctx, func(ch *amqp.Channel) error {
+		_, bad := s.finds(ctx, func(ch *amqp.Channel, _ func()) error {
 			_, err := ch.QueueDelete(name, false, false, false)
 			return err
 		})
 		err = errors.Join(err, bad)
+		var late interface{ Timeout() bool }
+		if errors.As(bad, &late) && late.Timeout() {
+			return err // each of the others would take as long
+		}
 	}
-	_, bad := s.finds(ctx, func(ch *amqp.Channel) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
+	_, bad := s.finds(ctx, func(ch *amqp.Channel, _ func()) error { return ch.ExchangeDelete(s.topic.Name, false, false) })
 	return errors.Join(err, bad)
 }
 
@@ -196,7 +221,7 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	waiting := make([]int64, len(s.queues))
 	for i := 0; i < len(s.queues); i++ {
-		err := s.ask(ctx, func(ch *amqp.Channel) error { // until a queue ends the channel
+		err := s.ask(ctx, func(ch *amqp.Channel, answered func()) error { // until a queue ends the channel
 			for ; i < len(s.queues); i++ {
 				if !queue.Mine(s.plan, int32(i)) { // another process counts it
 					continue
@@ -206,6 +231,7 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 					return err
 				}
 				waiting[i] = ready + s.read.onTheirWay(i)
+				answered()
 			}
 			return nil
 		})
