@@ -306,3 +306,30 @@ func TestBatchesThatANewLeaderWroteOverOthersAreRead(t *testing.T) {
 		t.Errorf("tips %v, cut %t, %d rewritten, %d redelivered, %d duplicated", tips, cut, l.rewritten, l.redelivered, l.duplicated)
 	}
 }
+
+func TestACopyThatIsReadBeforeItsOriginalIsFound(t *testing.T) {
+	b := &Book{Headers: true, OwnValues: true, Lanes: []Lane{{Issued: 2, Acknowledged: Ranges{{To: 2}}, Origins: []Origin{{ID: 7}}}}}
+	r := NewReader(b)
+	values := func(yield func(int64, []byte) bool) { _ = yield(0, []byte("one")) && yield(1, []byte("two")) }
+	take := func(partition int32, producer int64) {
+		l := r.Log(partition)
+		l.Lock()
+		defer l.Unlock()
+		batch := Batch{Records: 2, Whole: true, Intact: true, ProducerID: producer}
+		l.AddValues(&batch, 0, values)
+		l.AddBatch(&batch, 0, 2)
+	}
+	take(1, 8)
+	take(0, 7)
+	for range 2 { // it may be asked again
+		if v := b.Verify(r); v.Copied != 2 || v.Duplicated != 2 || v.Unstamped != 0 || v.AcknowledgedRead != 2 || len(v.Blame) != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+	b.Lanes[0].Forgotten = 1 // a producer of the run may not be known any more
+	r = NewReader(b)
+	take(1, 8)
+	if v := b.Verify(r); v.Copied != 0 || v.Uncompared != 2 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -13,9 +13,10 @@ type Log struct {
 	sync.Mutex
 	run       uint64
 	partition int32
-	limit     int    // of the gaps of a lane
-	tracks    tracks // of a book with Headers
-	shared    bool   // several readers share it: the order in which they get records is not defined
+	limit     int       // of the gaps of a lane
+	tracks    tracks    // of a book with Headers
+	contents  *contents // the same; nil: values are not compared
+	shared    bool      // several readers share it: the order in which they get records is not defined
 	returns
 	found
 	history
@@ -45,6 +46,9 @@ type found struct {
 	checked, duplicated, reordered, late int64
 	corrupted, unstamped, foreign        int64
 	epochsBehind                         int64
+
+	copied, uncompared int64            // of unstamped: see AddValues
+	strangers          map[uint64]int64 // hashes of values of other producers, and how many records have them
 
 	// other is the run of which most of the foreign records are, if more than half
 	// are of one; votes is how far it is ahead.

@@ -61,6 +61,9 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	case v.Unchecked+v.Undecided > 0:
 		return "no error found, but not every record could be checked", warn
 	}
+	if v.Headers && v.Uncompared > 0 {
+		return "every acknowledged record was read once and in order by the run's own producers, but " + theme.Count(v.Uncompared) + " of others may be copies", warn
+	}
 	if v.Headers {
 		return "every acknowledged record was read once and in order, by the headers of intact batches", good
 	}
