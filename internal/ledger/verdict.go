@@ -79,6 +79,9 @@ type Verdict struct {
 	// and reordered: it retries, and the brokers do not check.
 	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
 
+	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has what they acknowledged, as far as it is known.
+	PartsUnknown int64 `json:"parts_unknown,omitempty"`
+
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
 	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
 	Blame      []string `json:"blame,omitempty"`       // sentences: the cause of the findings, as far as the settings show it
@@ -92,6 +95,11 @@ func (v *Verdict) Add(o *Verdict) {
 			n.SetInt(n.Int() + from.Field(i).Int())
 		}
 	}
+}
+
+// Complete reports whether every acknowledged record was checked. If not, there may be more of whatever was counted.
+func (v *Verdict) Complete() bool {
+	return !v.OfAnotherRun && v.Unchecked+v.Undecided+v.LateUndecided+v.PartsUnknown == 0
 }
 
 // Gap is a place where records of one lane were lost: Count of the numbers from
