@@ -41,12 +41,13 @@ type found struct {
 
 	cut         bool // the log was cut off below an offset that had been read
 	unconfirmed bool // it is not known whether the log still holds the records read
-	unfinished  bool // records that were passed over may still come
+	unfinished  bool // what was passed over says nothing: see Reader.Unfinished
 
 	checked, duplicated, reordered, late int64
 	corrupted, unstamped, foreign        int64
 	epochsBehind                         int64
 
+	holed              int64            // corrupted, unless the log was compacted
 	copied, uncompared int64            // of unstamped: see AddValues
 	strangers          map[uint64]int64 // hashes of values of other producers, and how many records have them
 

@@ -202,7 +202,9 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		v.Uncompared += l.uncompared
 		v.Reordered += l.reordered
 		v.LateUndecided += l.late
-		v.Corrupted += l.corrupted
+		if v.Corrupted += l.corrupted; !l.unfinished {
+			v.Corrupted += l.holed
+		}
 		v.Unstamped += l.unstamped - copies
 		v.Foreign += l.foreign
 		v.Redelivered += l.redelivered
