@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -184,6 +185,13 @@ func (c *Cluster) topicConfigs(ctx context.Context, name string) map[string]stri
 		return nil
 	}
 	return configValues(rs)
+}
+
+// Compacted reports whether a topic is compacted now.
+func (c *Cluster) Compacted(ctx context.Context, topic string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AdminTimeout) // an aborted run has a result too
+	defer cancel()
+	return strings.Contains(c.topicConfigs(ctx, topic)["cleanup.policy"], "compact")
 }
 
 // create asks for a dry run first, so that a bad setting is reported before anything

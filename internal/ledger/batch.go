@@ -31,8 +31,11 @@ func (l *Log) AddBatch(b *Batch, from, to int64) {
 	l.reach(to-1, b.Epoch)
 	t := l.tracks[source{b.ProducerID, b.ProducerEpoch}]
 	switch {
-	case !b.Intact, t != nil && !b.Whole: // compaction has taken records, and the header does not say which
+	case !b.Intact:
 		l.corrupted += to - from
+		return
+	case t != nil && !b.Whole: // records are missing, and the header does not say which
+		l.holed += to - from
 		return
 	case t == nil:
 		l.unstamped += to - from

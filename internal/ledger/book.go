@@ -21,6 +21,9 @@ type Book struct {
 	// batches.
 	Headers bool
 
+	// OwnValues: the values of the records are no other run's. So a copy is known by its value, whoever wrote it.
+	OwnValues bool
+
 	// The settings of the client that explain the findings of Verify.
 	Idempotent bool
 	Acks       string // as the property acks: "all", "1", "0"; "": not Kafka's

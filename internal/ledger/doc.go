@@ -40,5 +40,5 @@
 // are so mixed that the bound is reached, places are forgotten, counts are kept,
 // and the verdict says so: a record is called lost or read only if it certainly is.
 //
-// The topic must not be compacted, for a compacted record looks like a lost one.
+// The topic must not be compacted, for a compacted record looks like a lost one: Reader.Unfinished if it is found to be.
 package ledger

@@ -38,6 +38,7 @@ type header struct {
 	Start      []int64 `json:"start_offsets"` // by partition
 	Epochs     []int32 `json:"start_epochs,omitempty"`
 	Headers    bool    `json:"headers,omitempty"`
+	OwnValues  bool    `json:"own_values,omitempty"`
 	Idempotent bool    `json:"idempotent"`
 	Acks       string  `json:"acks"`
 	Retries    bool    `json:"retries"`
@@ -102,7 +103,7 @@ func encode(w io.Writer, b *Book) error {
 	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
 	err := lines.Encode(line{Header: &header{
 		Schema: Schema, RunID: fmt.Sprintf("%016x", b.Run), Topic: b.Topic, TopicID: b.TopicID,
-		Start: b.Start, Epochs: b.StartEpochs, Headers: b.Headers, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
+		Start: b.Start, Epochs: b.StartEpochs, Headers: b.Headers, OwnValues: b.OwnValues, Idempotent: b.Idempotent, Acks: b.Acks, Retries: b.Retries,
 	}})
 	for i := 0; i < len(b.Lanes) && err == nil; i++ {
 		err = lines.Encode(line{Lane: &b.Lanes[i]})
@@ -191,7 +192,7 @@ func readHeader(text []byte) (*Book, error) {
 	}
 	b := &Book{
 		Run: run, Topic: h.Topic, TopicID: h.TopicID, Start: h.Start, StartEpochs: h.Epochs,
-		Headers: h.Headers, Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
+		Headers: h.Headers, OwnValues: h.OwnValues, Idempotent: h.Idempotent, Acks: h.Acks, Retries: h.Retries,
 	}
 	return b, b.checkStart()
 }

@@ -13,9 +13,11 @@ type Log struct {
 	sync.Mutex
 	run       uint64
 	partition int32
-	limit     int    // of the gaps of a lane
-	tracks    tracks // of a book with Headers
-	shared    bool   // several readers share it: the order in which they get records is not defined
+	limit     int       // of the gaps of a lane
+	tracks    tracks    // of a book with Headers
+	contents  *contents // the same; nil: values are not compared
+	shared    bool      // several readers share it: the order in which they get records is not defined
+	returns
 	found
 	history
 }
@@ -39,11 +41,15 @@ type found struct {
 
 	cut         bool // the log was cut off below an offset that had been read
 	unconfirmed bool // it is not known whether the log still holds the records read
-	unfinished  bool // records that were passed over may still come
+	unfinished  bool // what was passed over says nothing: see Reader.Unfinished
 
 	checked, duplicated, reordered, late int64
 	corrupted, unstamped, foreign        int64
 	epochsBehind                         int64
+
+	holed              int64            // corrupted, unless the log was compacted
+	copied, uncompared int64            // of unstamped: see AddValues
+	strangers          map[uint64]int64 // hashes of values of other producers, and how many records have them
 
 	// other is the run of which most of the foreign records are, if more than half
 	// are of one; votes is how far it is ahead.
@@ -76,6 +82,8 @@ type readLane struct {
 	offset int64 // of the record read last
 	due    int64 // of the record with the highest number
 	gaps   []gap // numbers below next that were not read, in order
+
+	atLoss, given int64 // next when the last connection was lost, and the one before: see returns
 }
 
 // gap is numbers that were passed over. Those of the Range that are not its holes
@@ -97,7 +105,7 @@ type Record struct {
 	Value  []byte
 	Around
 	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
-	Again  bool  // the system says that it has delivered the record before
+	Again  bool  // the system does not rule out that it delivered the record before; that proves nothing
 }
 
 // Add accounts for one record and returns the status of its stamp. s holds the stamp of a record
@@ -117,14 +125,18 @@ func (l *Log) Add(r *Record, s *Stamp) StampStatus {
 	if status == Stamped && r.Millis >= 0 && r.Millis != s.millis() {
 		status = Corrupted
 	}
-	before, order := l.duplicated, l.reordered
-	status = l.count(r.Offset, r.Epoch, status, s)
-	if r.Again {
-		l.reordered = order // it came in its turn the first time
+	if status != Stamped || !r.Again || s.Run != l.run {
+		return l.count(r.Offset, r.Epoch, status, s)
 	}
-	if twice := l.duplicated - before; r.Again && twice > 0 { // the log has it once
-		l.duplicated, l.redelivered, l.checked = before, l.redelivered+twice, l.checked-twice
+	if l.cameBack(Number{s.Producer, s.Seq}) {
+		l.redelivered++
+		l.reach(r.Offset, r.Epoch)
 		return Redelivered
+	}
+	order := l.reordered
+	status = l.count(r.Offset, r.Epoch, status, s)
+	if late := l.reordered - order; late > 0 && l.mayBeLate(s) {
+		l.reordered = order
 	}
 	return status
 }

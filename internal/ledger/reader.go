@@ -8,6 +8,7 @@ type Reader struct {
 	run    uint64
 	limit  int              // of the gaps of a lane
 	tracks map[int32]tracks // of a book with Headers, by partition; nil: records have stamps
+	values *contents        // of all partitions; nil: they are not compared
 
 	mu   sync.Mutex
 	logs map[int32]*Log
@@ -18,7 +19,7 @@ type Reader struct {
 func NewReader(b *Book) *Reader {
 	r := &Reader{run: b.Run, limit: maxRanges, logs: make(map[int32]*Log)}
 	if b.Headers {
-		r.tracks = b.tracks()
+		r.tracks, r.values = b.tracks(), b.contents()
 	}
 	return r
 }
@@ -34,7 +35,7 @@ func (r *Reader) Log(partition int32) *Log {
 	l := r.logs[partition]
 	if l == nil {
 		l = newLog(r.run, partition, r.limit)
-		l.tracks = r.tracks[partition]
+		l.tracks, l.contents = r.tracks[partition], r.values
 		r.logs[partition] = l
 	}
 	return l
@@ -55,8 +56,8 @@ func (r *Reader) Begin(partition int32, first int64) {
 	}
 }
 
-// Unfinished notes that a queue was read, but not until it was empty. It may give records back in another order, so those
-// that were passed over may still come: they are unchecked and not lost.
+// Unfinished notes that what was passed over says nothing: it is unchecked and not lost. A queue that was not read until it was empty
+// may still give it out, and compaction may have taken it from a log.
 func (r *Reader) Unfinished(partition int32) {
 	l := r.Log(partition)
 	l.Lock()

@@ -88,24 +88,6 @@ func TestWhatWasReadBeforeIsRedeliveredAndNotLookedAt(t *testing.T) {
 	}
 }
 
-// A queue gives a message that was not acknowledged to another consumer, perhaps after later ones.
-func TestWhatTheSystemMarksAsDeliveredBeforeIsNeitherRepeatedNorOutOfOrder(t *testing.T) {
-	r := NewReader(&Book{Run: 1})
-	l := r.Log(0)
-	l.Lock()
-	var s Stamp
-	for i, seq := range []int64{0, 2, 1, 2} { // 1 comes late, and 2 twice
-		record := at(int64(i), -1, put(0, 0, seq))
-		record.Again = i > 1
-		l.Add(record, &s)
-	}
-	l.Unlock()
-	got := (&Book{SameTopic: true}).Verify(r)
-	if got.Checked != 3 || got.Redelivered != 1 || got.Reordered != 0 || got.Duplicated != 0 {
-		t.Errorf("%+v, want 3 checked and 1 redelivered", got)
-	}
-}
-
 func TestALeaderEpochThatGoesBackIsCounted(t *testing.T) {
 	r := NewReader(&Book{Run: 1})
 	l := r.Log(0)

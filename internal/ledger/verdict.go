@@ -42,10 +42,12 @@ type Verdict struct {
 	Unissued         int64 `json:"unissued,omitempty"` // of this run, and read, but not in the book
 
 	Duplicated       int64 `json:"duplicated"`               // further copies of records that were read
+	Copied           int64 `json:"copied,omitempty"`         // of Duplicated: another producer wrote them
 	Reordered        int64 `json:"reordered"`                // came after a record with a higher number
 	LateUndecided    int64 `json:"late_undecided,omitempty"` // duplicated or reordered: that is forgotten
 	Corrupted        int64 `json:"corrupted"`                // not as they were sent; if acknowledged, they are lost too
 	Unstamped        int64 `json:"unstamped"`                // not of a verified load
+	Uncompared       int64 `json:"uncompared,omitempty"`     // of Unstamped, with Headers: they may be copies
 	Foreign          int64 `json:"foreign,omitempty"`        // of other runs
 	Redelivered      int64 `json:"redelivered,omitempty"`    // read again: the reader went back, the log is not at fault
 	EpochRegressions int64 `json:"epoch_regressions,omitempty"`
@@ -77,6 +79,9 @@ type Verdict struct {
 	// and reordered: it retries, and the brokers do not check.
 	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
 
+	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has what they acknowledged, as far as it is known.
+	PartsUnknown int64 `json:"parts_unknown,omitempty"`
+
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most
 	GapsBeyond int64    `json:"gaps_beyond,omitempty"` // gaps that are not in the list
 	Blame      []string `json:"blame,omitempty"`       // sentences: the cause of the findings, as far as the settings show it
@@ -90,6 +95,11 @@ func (v *Verdict) Add(o *Verdict) {
 			n.SetInt(n.Int() + from.Field(i).Int())
 		}
 	}
+}
+
+// Complete reports whether every acknowledged record was checked. If not, there may be more of whatever was counted.
+func (v *Verdict) Complete() bool {
+	return !v.OfAnotherRun && v.Unchecked+v.Undecided+v.LateUndecided+v.PartsUnknown == 0
 }
 
 // Gap is a place where records of one lane were lost: Count of the numbers from
@@ -185,12 +195,17 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 	for _, partition := range slices.Sorted(maps.Keys(r.logs)) {
 		l := r.logs[partition]
 		l.Lock()
-		v.Checked += l.checked
-		v.Duplicated += l.duplicated
+		copies := l.copies()
+		v.Checked += l.checked + copies
+		v.Duplicated += l.duplicated + copies
+		v.Copied += copies
+		v.Uncompared += l.uncompared
 		v.Reordered += l.reordered
 		v.LateUndecided += l.late
-		v.Corrupted += l.corrupted
-		v.Unstamped += l.unstamped
+		if v.Corrupted += l.corrupted; !l.unfinished {
+			v.Corrupted += l.holed
+		}
+		v.Unstamped += l.unstamped - copies
 		v.Foreign += l.foreign
 		v.Redelivered += l.redelivered
 		v.EpochRegressions += l.epochsBehind
@@ -223,7 +238,10 @@ func (lane *readLane) missing() int64 {
 // blame explains findings by the client's settings, as far as they do.
 func (b *Book) blame(v *Verdict) []string {
 	var why []string
-	if v.Duplicated > 0 || v.Reordered > 0 || v.LateUndecided > 0 {
+	if v.Copied > 0 {
+		why = append(why, fmt.Sprintf("%d duplicated records are copies that a producer of no process of this run wrote: look for who else writes to the topic", v.Copied))
+	}
+	if v.Duplicated > v.Copied || v.Reordered > 0 || v.LateUndecided > 0 {
 		switch {
 		case b.Idempotent:
 			why = append(why, "the producers were idempotent, which rules out duplicates and reordering: the brokers or the client are at fault")

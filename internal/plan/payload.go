@@ -26,6 +26,13 @@ type Payload struct {
 	Stamp bool `json:"stamp,omitempty"` // the value begins with kt's stamp, from which its reader knows it
 }
 
+// OwnValues reports whether another seed makes other values: enough of each is random that no two are equal by chance.
+func (p *Payload) OwnValues() bool {
+	const random = 16 // bytes
+	least, ok := p.Size.Min()
+	return ok && (p.Kind == Letters && least >= 2*random || p.Kind == Mixed && p.Compressibility <= 0.9 && float64(least)*(1-p.Compressibility) >= 4*random)
+}
+
 // Header is one header that every record carries.
 type Header struct {
 	Key   string `json:"key"`

@@ -131,7 +131,7 @@ func (r *reader) take(m client.Message) {
 	if k := m.Key(); k != "" {
 		key = []byte(k)
 	}
-	r.batch = append(r.batch, queue.Message{Queue: partition, Key: key, Value: m.Payload(), Redelivered: m.RedeliveryCount() > 0})
+	r.batch = append(r.batch, queue.Message{Queue: partition, Key: key, Value: m.Payload()})
 	id := m.ID()
 	if ends := r.driver.ends; ends != nil {
 		ends[r.group][partition].take(id)

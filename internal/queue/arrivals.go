@@ -16,7 +16,9 @@ import (
 type Message struct {
 	Queue       int32
 	Key, Value  []byte
-	Redelivered bool // the system says that it was delivered before
+	Redelivered bool // the system does not rule out that it was delivered before
+
+	number ledger.Number // in the run that is verified, a Seq below 0: it is of another; set by Count
 }
 
 // Options are what is read, and how its backlog is known.
@@ -141,6 +143,9 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 			}, &s)
 			if status == ledger.Stamped {
 				issued++
+			}
+			if m.number = (ledger.Number{Seq: -1}); status == ledger.Stamped || status == ledger.Redelivered {
+				m.number = ledger.Number{Producer: s.Producer, Seq: s.Seq}
 			}
 		} else if ledger.PeekStamp(m.Value, &s) {
 			status = ledger.Stamped

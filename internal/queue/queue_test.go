@@ -26,7 +26,7 @@ type queues struct {
 	waiting [][]Message
 	sent    int
 	lose    int // the number of the message that is acknowledged and dropped; -1: none
-	twice   int // the number of the one that is delivered again, marked; -1: none
+	twice   int // the number of the one that is there twice, the second one marked; -1: none
 }
 
 func (q *queues) backlog(context.Context) ([]int64, error) {
@@ -155,9 +155,32 @@ func TestAMessageThatLeftItsQueueBehindKtsBackIsLost(t *testing.T) {
 	}
 }
 
-func TestAMessageThatIsMarkedAsDeliveredBeforeIsNoDuplicate(t *testing.T) {
-	if _, v := through(t, -1, 500); v.Redelivered != 1 || v.Duplicated != 0 || v.AcknowledgedRead != 1000 {
+func TestAMessageThatIsMarkedAsDeliveredBeforeIsADuplicateAllTheSame(t *testing.T) {
+	if _, v := through(t, -1, 500); v.Redelivered != 0 || v.Duplicated != 1 || v.AcknowledgedRead != 1000 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// The system sends 4 messages without an acknowledgement. So of 10 the first 6 were acknowledged, and 2 more when 2 more had come.
+func TestWhatIsNewestOfALostConnectionMayComeAgain(t *testing.T) {
+	for _, tc := range []struct{ most, unread, again int }{{4, 0, 4}, {4, 2, 2}, {4, 4, 0}, {20, 0, 10}, {20, 15, 5}, {0, 0, 0}} {
+		a := NewArrivals(Options{Queues: 1, Book: written(10)})
+		messages, held := make([]Message, 0, 10), Held{Most: tc.most}
+		for seq := range int64(10) {
+			messages = append(messages, stamped(seq))
+		}
+		rec := stats.NewRecorder()
+		a.account(rec, 0, 0, messages, 0, 0)
+		for i := range messages {
+			held.Add(&messages[i])
+			messages[i].Redelivered = true
+		}
+		a.Lost(0, 0, &held, tc.unread)
+		a.account(rec, 0, 0, messages, 0, 0)
+		v := a.Book.Verify(a.books...)
+		if v.Redelivered != int64(tc.again) || v.Duplicated != int64(10-tc.again) || len(held.newest) > tc.most {
+			t.Errorf("%+v: %d came back, %d are duplicated", tc, v.Redelivered, v.Duplicated)
+		}
 	}
 }
 

@@ -91,6 +91,7 @@ type reader struct {
 	shard    *engine.Shard
 	queues   []int
 	messages []queue.Message
+	channels []int                 // of the messages
 	in       atomic.Pointer[inlet] // nil: it is not connected; only the reader changes it
 }
 
@@ -103,7 +104,8 @@ type inlet struct {
 	inbox chan delivery    // closed: nothing comes any more
 	gone  chan string      // names of queues whose consumers the server has ended
 
-	last []uint64 // of the reader, by channel: delivery tags that are to be acknowledged
+	held []queue.Held // of the reader, by channel: what comes back if the connection is lost
+	last []uint64     // the same: delivery tags that are to be acknowledged
 	acks []byte
 }
 
@@ -129,7 +131,12 @@ func (r *reader) open(ctx context.Context) error {
 	n, most := len(r.queues), r.settings.prefetch*len(r.queues)
 	in := &inlet{
 		link: l, ends: make(chan *amqp.Error, n), inbox: make(chan delivery, min(most, maxInbox)),
-		gone: make(chan string, n), last: make([]uint64, n),
+		gone: make(chan string, n), last: make([]uint64, n), held: make([]queue.Held, n),
+	}
+	for i := range in.held {
+		if !r.settings.autoAck {
+			in.held[i].Most = r.settings.prefetch
+		}
 	}
 	l.pipe.limit(most)
 	err = in.within(ctx, dialTimeout, func(answered func()) error { return in.subscribe(ctx, r, answered) })
@@ -253,9 +260,10 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 
 // take counts and acknowledges a message, and those behind it in the inbox.
 func (r *reader) take(in *inlet, d delivery, limit int) int {
-	r.messages = r.messages[:0]
+	r.messages, r.channels = r.messages[:0], r.channels[:0]
 	for more := true; more; {
 		r.messages = append(r.messages, d.Message)
+		r.channels = append(r.channels, d.channel)
 		in.last[d.channel] = d.tag
 		if more = len(r.messages) < limit; more {
 			select {
@@ -266,6 +274,9 @@ func (r *reader) take(in *inlet, d delivery, limit int) int {
 		}
 	}
 	r.Count(r.shard, 0, r.messages)
+	for i, channel := range r.channels {
+		in.held[channel].Add(&r.messages[i])
+	}
 	r.pause = 0
 	in.acks = in.acks[:0]
 	for i, tag := range in.last {
@@ -286,6 +297,9 @@ func (r *reader) take(in *inlet, d delivery, limit int) int {
 // lose gives a connection up.
 func (r *reader) lose(ctx context.Context, in *inlet) {
 	in.end()
+	for i, q := range r.queues {
+		r.Lost(0, int32(q), &in.held[i], int(in.pipe.arrived(channelOf(i))))
+	}
 	r.in.Store(nil)
 	r.later()
 	if ctx.Err() != nil {

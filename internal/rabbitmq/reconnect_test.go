@@ -1,11 +1,13 @@
 package rabbitmq
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -88,6 +90,54 @@ func TestTheNodeOfTheURLKeepsItsName(t *testing.T) {
 		}
 		if len(s.hosts) != tc.hosts {
 			t.Errorf("%s: hosts %q, want %d", tc.name, s.hosts, tc.hosts)
+		}
+	}
+}
+
+// value is a message of the run 1, of the producer 0.
+func value(seq int64) []byte {
+	v := make([]byte, ledger.StampSize)
+	(&ledger.Stamp{Run: 1, Seq: seq}).Put(v, ledger.Around{})
+	return v
+}
+
+// The server sends at most 3 messages without an acknowledgement. It marks as delivered before what comes on a second connection: what
+// was on the first one comes again, and somebody has put copies behind it.
+func TestAReaderKnowsWhatComesAgainBecauseItsConnectionWasLost(t *testing.T) {
+	for _, tc := range []struct {
+		name                    string
+		second                  []int64
+		redelivered, duplicated int64
+	}{
+		{"what was not acknowledged", []int64{2, 3, 4, 5}, 3, 0},
+		{"what was acknowledged before", []int64{0, 2, 3, 4, 5}, 3, 1},
+		{"it is there twice", []int64{2, 3, 4, 4, 5}, 3, 1},
+	} {
+		p := plan.Plan{
+			Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"}, Verify: true,
+			Load: plan.Load{Records: int64(5 + len(tc.second)), Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
+		}
+		s := server{bodies: make([][][]byte, 2)}
+		for seq := range int64(5) {
+			s.bodies[0] = append(s.bodies[0], value(seq))
+		}
+		for _, seq := range tc.second {
+			s.bodies[1] = append(s.bodies[1], value(seq))
+		}
+		c := consumerOf(&p, s.listen(t))
+		c.queues, c.topic.Partitions, c.settings = []string{"t-0"}, 1, settings{prefetch: 3}
+		book := &ledger.Book{Run: 1, SameTopic: true, Lanes: []ledger.Lane{{Issued: 6, Acknowledged: ledger.Ranges{{To: 6}}}}}
+		c.Arrivals = queue.NewArrivals(queue.Options{
+			Plan: p, Queues: 1, Run: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil },
+		})
+		var total adding
+		if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
+			t.Fatal(err)
+		}
+		readers, _ := c.Readers(t.Context())
+		v := book.Verify(readers...)
+		if v.Redelivered != tc.redelivered || v.Duplicated != tc.duplicated || v.AcknowledgedRead != 6 || v.Reordered > 0 {
+			t.Errorf("%s: %d redelivered, %d duplicated, %d reordered, %d read", tc.name, v.Redelivered, v.Duplicated, v.Reordered, v.AcknowledgedRead)
 		}
 	}
 }

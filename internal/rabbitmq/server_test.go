@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 )
@@ -41,6 +42,10 @@ type server struct {
 	pause    time.Duration // before each answer about a queue
 	silent   bool          // it answers nothing more, once a connection is open
 	broken   uint16        // the channel that it ends when somebody reads; 0: none
+
+	// The bodies of a queue's messages, by connection. A connection but the last one ends when all its messages were
+	// acknowledged. The messages of all but the first one are marked as delivered before.
+	bodies [][][]byte
 }
 
 // listen returns the address of the server.
@@ -52,13 +57,13 @@ func (s *server) listen(t *testing.T) (address string) {
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
-		for {
+		for number := 0; ; number++ {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			go s.serve(conn)
+			go s.serve(conn, number)
 		}
 	}()
 	return l.Addr().String()
@@ -85,7 +90,7 @@ func beat(conn net.Conn) {
 
 const heartbeatFrame = 8
 
-func (s *server) serve(conn net.Conn) {
+func (s *server) serve(conn net.Conn, number int) {
 	say := func(channel uint16, method uint32, args ...byte) {
 		_, _ = conn.Write(frame(methodFrame, channel, append(binary.BigEndian.AppendUint32(nil, method), args...)))
 	}
@@ -133,6 +138,11 @@ func (s *server) serve(conn net.Conn) {
 			say(channel, channelCloseOk)
 		case connectionClose:
 			say(0, connectionCloseOk)
+		case basicAck:
+			if number+1 < len(s.bodies) && binary.BigEndian.Uint64(body[4:]) == uint64(len(s.bodies[number])) {
+				_ = conn.Close()
+				return
+			}
 		case basicConsume:
 			if channel == s.broken {
 				say(channel, channelClose, 1, 0x94, 0, 0, 60, 0, 20) // 404
@@ -141,13 +151,20 @@ func (s *server) serve(conn net.Conn) {
 			tag := body[7+body[6]:]
 			bits := tag[1+tag[0]]
 			tag = tag[:1+tag[0]]
-			for i := range s.messages {
-				args := binary.BigEndian.AppendUint64(append([]byte(nil), tag...), uint64(i+1))
-				say(channel, basicDeliver, append(args, 0, 1, 't', 1, '0')...)
-				header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, 1)
-				_, _ = conn.Write(append(frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, []byte("x"))...))
+			if s.bodies != nil { // they may be more than fit into the client at once
+				say(channel, basicConsumeOk, tag...)
 			}
-			if noWait := bits&8 != 0; !noWait && !s.mute {
+			bodies, marked := slices.Repeat([][]byte{[]byte("x")}, s.messages), byte(0)
+			if number < len(s.bodies) {
+				bodies, marked = s.bodies[number], byte(min(number, 1))
+			}
+			for i, body := range bodies {
+				args := binary.BigEndian.AppendUint64(append([]byte(nil), tag...), uint64(i+1))
+				say(channel, basicDeliver, append(args, marked, 1, 't', 1, '0')...)
+				header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, uint64(len(body)))
+				_, _ = conn.Write(append(frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, body)...))
+			}
+			if noWait := bits&8 != 0; !noWait && !s.mute && s.bodies == nil {
 				say(channel, basicConsumeOk, tag...)
 			}
 		}

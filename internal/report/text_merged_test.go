@@ -81,7 +81,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"what was asked for is told where parts are lost", few, []string{"(target 1,000 (1,333 with the lost processes), offered"}, nil},
 		{"reading that failed is not complete", broken, []string{"reading failed"}, nil},
 		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – –"}, []string{" 0% of", "0% 0 B"}},
-		{"parts that each had one reader are no groups", groups, []string{"every acknowledged record was read once"}, []string{"groups"}},
+		{"parts that each had one reader are no groups", groups, []string{"4,000 of 4,000 acknowledged records were read once"}, []string{"groups"}},
 		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
 		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates: "}, []string{"±"}},
 		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},

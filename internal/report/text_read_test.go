@@ -57,7 +57,7 @@ func TestTextTellsOfReading(t *testing.T) {
 		}, []string{"p50 0s", "outage", "longest gap", "verification"}},
 		{"a roundtrip", all["roundtrip"], []string{
 			"throughput 1,000 records/s", "read 1,010 records/s", "due → polled", "response", "service", ": kept up",
-			"p50 request", "p50 fetch", "consumed 3,000, the first", "every acknowledged record", "4,000 read + 0 lost",
+			"p50 request", "p50 fetch", "consumed 3,000, the first", "4,000 of 4,000 acknowledged records were read once", "4,000 read + 0 lost",
 		}, []string{"clock", "from the first record", "also", "lost in"}},
 		{"one that is too slow", all["roundtrip_slow"], []string{
 			"growing by 700/s: NOT kept up", "2,800 were not read at the end", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
@@ -92,9 +92,9 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		want  string
 		color theme.Color
 	}{
-		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "every acknowledged record was read once", theme.Good},
+		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "5 of 5 acknowledged records were read once", theme.Good},
 		{"a queue of several consumers has no order", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5, AnyOrder: true}, "read once and unchanged; several consumers shared a queue", theme.Good},
-		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "every acknowledged record was read once", theme.Good},
+		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "5 of 5 acknowledged records were read once", theme.Good},
 		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, ": 1 lost, 2 corrupted, 3 duplicated, 4", theme.Bad},
 		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "another run (00ff)", theme.Bad},
 		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", theme.Bad},
@@ -108,8 +108,12 @@ func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, ": 1 corrupted, 3 duplicated", theme.Bad},
 		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups", theme.Good},
 		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
-		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "not every record could be checked", theme.Warn},
-		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "not every record could be checked", theme.Warn},
+		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "NOT KNOWN: ", theme.Warn},
+		{"a process left nothing", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, PartsUnknown: 1}, "NOT KNOWN: 1 process of the run left no verification; no error found in 5 ", theme.Warn},
+		{"some are lost, and some not checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 1, Lost: 1, Unchecked: 3}, ": 1 lost; 3 of 5 ", theme.Bad},
+		{"repeats that are allowed, and some not checked", ledger.Verdict{Acknowledged: 5, Unchecked: 3, Duplicated: 1, RepeatsAllowed: true}, "NOT KNOWN: 3 of 5 acknowledged records were not checked, but 1 duplicated", theme.Warn},
+		{"others may have copied", ledger.Verdict{Headers: true, Acknowledged: 5, AcknowledgedRead: 5, Unstamped: 7, Uncompared: 7}, "but 7 of others may be copies", theme.Warn},
+		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "NOT KNOWN: ", theme.Warn},
 	} {
 		if got, style := verdictOf(&tc.v); !strings.Contains(got, tc.want) || style.FG != tc.color {
 			t.Errorf("%s: %q in %v, want %q in %v", tc.name, got, style.FG, tc.want, tc.color)

@@ -44,33 +44,50 @@ func (t *text) verification(r result.Result) {
 	t.gaps(v, r.Environment)
 }
 
-// verdictOf says in a sentence whether the records are there as they should be.
+// verdictOf says in a sentence whether the records are there as they should be. What is not known comes before what was found well.
 func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	repeats := []count{{v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}, {v.LateUndecided, "duplicated or reordered"}}
 	allowed := counted(repeats)
 	wrong := counted(append([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}}, repeats...))
+	unknown := result.NotChecked(v)
 	switch {
 	case v.OfAnotherRun:
 		return "NOTHING COMPARED: the topic holds records of another run" + of(v.OtherRun), bad
 	case wrong != "" && (wrong != allowed || !v.RepeatsAllowed):
+		if v.Unchecked+v.Undecided+v.PartsUnknown > 0 {
+			wrong += "; " + unknown
+		}
 		return "FAILED: " + wrong, bad
+	case v.Unchecked+v.Undecided+v.PartsUnknown > 0:
+		if v.AcknowledgedRead > 0 {
+			unknown += "; no error found in " + theme.Count(v.AcknowledgedRead) + " that were read"
+		}
+		return "NOT KNOWN: " + unknown + but(allowed), warn
 	case allowed != "":
-		return "no record is known to be lost or corrupted, but " + allowed + ", as the client's settings allow", warn
+		return fmt.Sprintf("no record of %s is known to be lost or corrupted", theme.Count(v.Acknowledged)) + but(allowed), warn
 	case v.Acknowledged == 0:
 		return "no record was acknowledged, so none can be lost", warn
-	case v.Unchecked+v.Undecided > 0:
-		return "no error found, but not every record could be checked", warn
 	}
-	if v.Headers {
-		return "every acknowledged record was read once and in order, by the headers of intact batches", good
+	read := fmt.Sprintf("%s of %s acknowledged records were read once", theme.Count(v.AcknowledgedRead), theme.Count(v.Acknowledged))
+	switch {
+	case v.Headers && v.Uncompared > 0:
+		return read + " and in order by the run's own producers, but " + theme.Count(v.Uncompared) + " of others may be copies", warn
+	case v.Headers:
+		return read + " and in order, by the headers of intact batches", good
+	case v.AnyOrder:
+		return read + " and unchanged; several consumers shared a queue, where no order is defined", good
+	case v.Readers > 1:
+		return fmt.Sprintf("each of %d groups read all %s acknowledged records once, in order and unchanged", v.Readers, theme.Count(v.Acknowledged)), good
 	}
-	if v.AnyOrder {
-		return "every acknowledged record was read once and unchanged; several consumers shared a queue, where no order is defined", good
+	return read + ", in order and unchanged", good
+}
+
+// but adds repeats that the client's settings allow; "": there are none.
+func but(allowed string) string {
+	if allowed == "" {
+		return ""
 	}
-	if v.Readers > 1 {
-		return fmt.Sprintf("each of %d groups read every acknowledged record once, in order and unchanged", v.Readers), good
-	}
-	return "every acknowledged record was read once, in order and unchanged", good
+	return ", but " + allowed + ", as the client's settings allow"
 }
 
 func readAgain(n int64) string {

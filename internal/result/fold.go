@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -299,6 +300,11 @@ func (f *Fold) Result() Result {
 	if f.trailer.Ended == CutOff {
 		r.ElapsedSeconds = max(m.End, f.total[stats.Warmup].End).Seconds()
 		r.SendingSeconds = r.ElapsedSeconds
+		if unknown := new(ledger.Verdict); r.Verify == nil {
+			if f.AddUnknown(unknown); unknown.PartsUnknown > 0 {
+				r.Verify = unknown
+			}
+		}
 	}
 	r.Warmup, r.Stages = f.warmup(), f.stageRows()
 	f.reading(&r)

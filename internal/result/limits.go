@@ -164,6 +164,8 @@ func (j *judged) result(whole *limit.Figures) Limit {
 	switch {
 	case l.Value != nil:
 		l.Unit = j.expr.Metric.Unit
+	case whole.Verify != nil && j.expr.Metric.AtEnd && j.expr.Over == 0 && NotChecked(whole.Verify) != "":
+		l.Note = "not known: " + NotChecked(whole.Verify)
 	case j.expr.Over > 0 && j.of == 0:
 		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"
 	case j.expr.Metric.Unit == limit.RecordsRate || j.expr.Metric.Unit == limit.BytesRate:

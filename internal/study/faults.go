@@ -15,7 +15,7 @@ type Faults struct {
 // FaultFigures are the effects of faults on one load of a run.
 type FaultFigures struct {
 	Failed    int64          `json:"failed_records"`              // and unknown ones
-	Lost      *int64         `json:"lost_records,omitempty"`      // nil: not verified
+	Lost      *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
 	Unchecked *int64         `json:"unchecked_records,omitempty"` // nil: not verified
 	Outage    *result.Outage `json:"outage,omitempty"`
 }
@@ -25,7 +25,10 @@ func faultsOf(r *result.Result) FaultFigures {
 	f := FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage}
 	if r.Verify != nil && !r.Verify.OfAnotherRun {
 		unchecked := r.Verify.Unchecked + r.Verify.Undecided
-		f.Lost, f.Unchecked = &r.Verify.Lost, &unchecked
+		f.Unchecked = &unchecked
+		if r.Verify.Lost > 0 || r.Verify.Complete() {
+			f.Lost = &r.Verify.Lost
+		}
 	}
 	return f
 }
@@ -57,7 +60,7 @@ func (d *Document) Faulty() bool {
 	for i := range d.Cells {
 		for _, r := range d.Cells[i].Runs {
 			for _, l := range r.Loads {
-				if l.Failed > 0 || l.Lost != nil && *l.Lost+*l.Unchecked > 0 || l.Outage != nil && l.Outage.BeganWith != "" {
+				if l.Failed > 0 || l.Lost != nil && *l.Lost > 0 || l.Unchecked != nil && *l.Unchecked > 0 || l.Outage != nil && l.Outage.BeganWith != "" {
 					return true
 				}
 			}

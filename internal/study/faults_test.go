@@ -3,9 +3,23 @@ package study
 import (
 	"testing"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
+
+func TestLostRecordsHaveNoNumberWhileSomeWereNotChecked(t *testing.T) {
+	for _, tc := range []struct {
+		lost, unchecked int64
+		known           bool
+	}{{0, 0, true}, {0, 9, false}, {2, 9, true}} {
+		f := faultsOf(&result.Result{Trailer: result.Trailer{Verify: &ledger.Verdict{Acknowledged: 20, Lost: tc.lost, Unchecked: tc.unchecked}}})
+		d := &Document{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{{FaultFigures: f}}}}}}}
+		if (f.Lost != nil) != tc.known || *f.Unchecked != tc.unchecked || d.Faulty() != (tc.lost+tc.unchecked > 0) {
+			t.Errorf("%+v: %+v, faulty %t", tc, f, d.Faulty())
+		}
+	}
+}
 
 func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 	of := func(failed int64, lost, gap, recovered *int64) RunDoc {

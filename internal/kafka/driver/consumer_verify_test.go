@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -129,5 +130,34 @@ func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
 	a, b := <-done, <-done
 	if a.end.ReadEnd != engine.ReadAll || b.end.ReadEnd != engine.ReadAll || a.n+b.n < 2000 {
 		t.Errorf("ends %q after %d records and %q after %d, want both at the end, and 2000 in all", a.end.ReadEnd, a.n, b.end.ReadEnd, b.n)
+	}
+}
+
+// Somebody compacts the topic while it is read. What is not there was replaced, perhaps.
+func TestWhatCompactionMayHaveTakenIsNotLost(t *testing.T) {
+	for policy, lost := range map[string]int64{"delete": 50, "compact": 0} {
+		t.Run(policy, func(t *testing.T) {
+			s := newScene(t, 1)
+			b := stamped(t, s.cluster, 1, 100)
+			lane := &b.Lanes[0]
+			lane.Issued += 50
+			lane.Acknowledged[0].To += 50
+			client, err := s.cluster.Client()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &policy}}, "t"); err != nil {
+				t.Fatal(err)
+			}
+			d := s.reader(readPlan(nil), b)
+			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, new(total)); err != nil {
+				t.Fatal(err)
+			}
+			readers, err := d.Readers(t.Context())
+			if v := b.Verify(readers...); v.Lost != lost || v.Unchecked != 50-lost || v.AcknowledgedRead != 100 || (err == nil) != (lost > 0) {
+				t.Errorf("verdict %+v, %v", v, err)
+			}
+		})
 	}
 }

@@ -70,6 +70,12 @@ func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	for _, p := range cut {
 		d.log(p).Unconfirmed()
 	}
+	if topic := d.Topics[0].Name; d.Cluster.Compacted(ctx, topic) { // before the run it was not
+		for _, p := range all {
+			d.Books[p.group].Unfinished(p.number)
+		}
+		err = errors.Join(err, fmt.Errorf("topic %s is compacted since the run began: what is not there may have been replaced", topic))
+	}
 	return d.Books, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
@@ -363,5 +364,62 @@ func TestDeletedBatchesAreUncheckedByHeaders(t *testing.T) {
 	}
 	if v, _ := s.verdict(b); v.AcknowledgedRead != 3000-1234 || v.Unchecked != 1234 || v.Lost != 0 {
 		t.Errorf("verdict %+v", v)
+	}
+}
+
+// A copy has the values of the run, in batches of its own and by another producer. Another run has other values, with the same seed too.
+func TestWhatAnotherProducerCopiedIsADuplicate(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		size, copied       int
+		another            bool
+		duplicated, others int64
+		uncompared         bool
+	}{
+		{"copies", 100, 300, false, 300, 0, false},
+		{"all, and more than once", 100, 9000, false, 9000, 0, false},
+		{"another run", 100, 0, true, 0, 700, false},
+		{"another run, and copies of both", 100, 300, true, 300, 700, false},
+		{"values that another run may have", 3, 0, true, 0, 700, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newReadScene(t, 2)
+			change := func(p *plan.Plan) { verified(p); p.Payload.Size = plan.FixedSize(tc.size) }
+			d, _ := s.send(3000, change, "batch.size=4000")
+			b := s.book(d)
+			b.OwnValues = d.Plan.Payload.OwnValues()
+			if records := s.scene.read(3000); tc.copied > 0 {
+				c := s.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+				for i := range tc.copied {
+					r := records[i%3000]
+					if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: (r.Partition + int32(i)) % 2, Value: r.Value}).FirstErr(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if tc.another {
+				other := s.producer(700, func(p *plan.Plan) { change(p); p.Seed ^= 99 }, "batch.size=4000")
+				s.scene.run(other)
+			}
+			v, _ := s.verdict(b)
+			again, _ := s.verdict(b, "max.poll.records=7")
+			for _, v := range []ledger.Verdict{v, again} {
+				if v.AcknowledgedRead != 3000 || v.Duplicated != tc.duplicated || v.Copied != tc.duplicated || v.Unstamped != tc.others || v.Checked != 3000+tc.duplicated ||
+					(v.Uncompared == tc.others) != tc.uncompared && tc.others > 0 {
+					t.Errorf("%+v", v)
+				}
+			}
+		})
+	}
+}
+
+// The same seed makes the same values only in runs that nobody verifies.
+func TestAVerifiedLoadHasValuesOfItsOwn(t *testing.T) {
+	s := newReadScene(t, 1)
+	first := func(change func(*plan.Plan)) string {
+		return string(s.producer(10, change, "batch.size=4000").pool.batch(0, 10).records)
+	}
+	if a, b := first(nil), first(verified); a == b || a != first(nil) {
+		t.Error("values depend on the seed alone")
 	}
 }

@@ -50,6 +50,10 @@ var _ engine.Driver = (*Producer)(nil)
 
 // NewProducer encodes, and compresses, the batches of the load.
 func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
+	if p := o.Plan; p.Verify && p.Payload.OwnValues() {
+		p.Seed ^= int64(o.Run)
+		o.Values, _ = payload.MakeValues(&p) // no file, and so no error
+	}
 	d := &Producer{WriteOptions: o, cluster: c, acked: make([]atomic.Int64, o.Partitions)}
 	load := &o.Plan.Payload
 	d.each = load.Stamp || load.Kind == plan.Monotonic || load.Keys == plan.RangeKeys

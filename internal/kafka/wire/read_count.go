@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -113,6 +114,10 @@ func (k *counting) begin() (err error) {
 		}
 		k.begun, k.from, k.left = b, k.next, b.count()
 		k.rec.FetchBatch(k.phase, k.broker, k.left, len(k.records), len(b)-headSize)
+		if k.headers {
+			read := b.ledger(true)
+			k.log.AddValues(&read, k.next, valuesOf(b.base(), k.records, k.left))
+		}
 	}
 	if k.left == 0 {
 		k.next = b.next()
@@ -212,10 +217,28 @@ func (k *counting) verify(b logBatch, from, to int64, intact bool) {
 	if from >= to {
 		return
 	}
-	k.log.AddBatch(&ledger.Batch{
+	read := b.ledger(intact)
+	k.log.AddBatch(&read, from, to)
+}
+
+// ledger returns the header of the batch as the ledger has it.
+func (b logBatch) ledger(intact bool) ledger.Batch {
+	return ledger.Batch{
 		Offset: b.base(), Records: int64(b.count()), Whole: b.next()-b.base() == int64(b.count()), Intact: intact, Epoch: b.epoch(),
 		ProducerID: b.producer(), ProducerEpoch: b.producerEpoch(), Sequence: b.sequence(), Millis: b.timestamp(),
-	}, from, to)
+	}
+}
+
+// valuesOf returns the offsets and values of n records. It ends at one that is malformed.
+func valuesOf(base int64, records []byte, n int) iter.Seq2[int64, []byte] {
+	return func(yield func(int64, []byte) bool) {
+		var r record
+		for ok := true; n > 0; n-- {
+			if records, ok = cutRecord(records, &r); !ok || !yield(base+r.offset, r.value) {
+				return
+			}
+		}
+	}
 }
 
 // headerSum returns the checksum of headers that a stamp covers. Malformed ones end it.

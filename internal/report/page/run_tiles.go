@@ -90,9 +90,9 @@ func (p *runPage) latencyTiles() Tiles {
 // mibBytes is a MiB in bytes.
 const mibBytes = 1 << 20
 
-// lost is how many acknowledged records are not in the log; false: the run was not verified.
+// lost is how many acknowledged records are not in the log; false: that is not known, because not all were checked.
 func (p *runPage) lost() (int64, bool) {
-	if v := p.r.Verify; v != nil && !v.OfAnotherRun {
+	if v := p.r.Verify; v != nil && !v.OfAnotherRun && (v.Lost > 0 || v.Complete()) {
 		return v.Lost, true
 	}
 	return 0, false

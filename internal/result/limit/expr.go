@@ -113,7 +113,13 @@ func (e *Expr) parseStretches(text string) (err error) {
 }
 
 // Value returns the value of the metric. ok is false if the figures have none.
-func (e *Expr) Value(f *Figures) (v float64, ok bool) { return e.Metric.value(f) }
+func (e *Expr) Value(f *Figures) (v float64, ok bool) {
+	v, ok = e.Metric.value(f)
+	if ok && e.Metric.verified && !f.Verify.Complete() && e.Holds(v) { // v is the least: with more, it may not hold
+		return 0, false
+	}
+	return v, ok
+}
 
 // Holds reports whether a value is as the expression says.
 func (e *Expr) Holds(v float64) bool {

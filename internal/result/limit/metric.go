@@ -36,6 +36,7 @@ type Metric struct {
 
 	histogram func(f *Figures) *stats.Histogram // nil: it is read from no histogram
 	value     func(f *Figures) (v float64, ok bool)
+	verified  bool                      // it counts records that --verify found
 	needs     func(p *plan.Plan) string // what a run lacks for it, and what to do; "": nothing
 }
 
@@ -136,12 +137,13 @@ func latencies(kind, about string, of func(f *Figures) *stats.Histogram, needs f
 // verified returns a metric of what --verify finds.
 func verified(name, about string, of func(v *ledger.Verdict) int64) Metric {
 	return Metric{
-		Name: name, Unit: Records, About: about + ", with --verify", AtEnd: true,
+		Name: name, Unit: Records, About: about + ", with --verify; not known unless every record was checked", AtEnd: true, verified: true,
 		value: func(f *Figures) (float64, bool) {
-			if f.Verify == nil {
+			if f.Verify == nil || f.Verify.OfAnotherRun {
 				return 0, false
 			}
-			return float64(of(f.Verify)), true
+			n := of(f.Verify)
+			return float64(n), n > 0 || f.Verify.Complete()
 		},
 		needs: func(p *plan.Plan) string {
 			if p.Verify && p.Reads() {

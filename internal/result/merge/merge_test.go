@@ -521,6 +521,35 @@ func TestVerdictsOfPartsAddUp(t *testing.T) {
 	}
 }
 
+// A process that was killed, and one of which there is no file, have nothing in a verdict. Nobody knows what became of their records.
+func TestARunWithoutAPartDoesNotSpeakForIt(t *testing.T) {
+	roster := []result.Member{{Host: "a", Processes: 3}}
+	verifies := func(h *result.Header) {
+		h.Plan.Command, h.Plan.Verify, h.Plan.Read.Consumers = plan.Roundtrip, true, 1
+	}
+	part := func(process int, trailer result.Trailer) []byte {
+		return partFile{run: "r", epoch: "e", host: "a", process: process, roster: roster, events: steady(0, 5, 100), trailer: trailer, change: verifies}.bytes(t)
+	}
+	whole, killed := trailerOf(5), result.Trailer{}
+	whole.Verify = &ledger.Verdict{Readers: 1, Issued: 500, Acknowledged: 500, Checked: 500, AcknowledgedRead: 500}
+	for _, tc := range []struct {
+		name                    string
+		files                   [][]byte
+		parts, unchecked, among int64
+	}{
+		{"all are there", [][]byte{part(1, whole), part(2, whole), part(3, whole)}, 0, 0, 1500},
+		{"one was killed", [][]byte{part(1, whole), part(2, whole), part(3, killed)}, 1, 500, 1500},
+		{"one is not there", [][]byte{part(1, whole), part(2, whole)}, 1, 0, 1000},
+		{"one is left", [][]byte{part(1, whole), part(2, killed)}, 2, 500, 1000},
+		{"none is left", [][]byte{part(1, killed), part(2, killed), part(3, killed)}, 3, 1500, 1500},
+	} {
+		v := merged(t, tc.files...).Verify
+		if v == nil || v.PartsUnknown != tc.parts || v.Unchecked != tc.unchecked || v.Acknowledged != tc.among || v.AcknowledgedRead != tc.among-tc.unchecked || v.Complete() != (tc.parts == 0) {
+			t.Errorf("%s: %+v", tc.name, v)
+		}
+	}
+}
+
 func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 	slow := steady(0, 10, 100)
 	for _, e := range slow {

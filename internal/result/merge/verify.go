@@ -9,6 +9,27 @@ import (
 // maxMergedGaps bounds the list of gaps of a merged verdict, as that of a single one is.
 const maxMergedGaps = 100
 
+// addUnknown adds the processes that left no verdict which counts to that of the others; nil: there is none.
+func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {
+	var unknown ledger.Verdict
+	for _, p := range m.parts {
+		if !p.counted || p.verdict() == nil {
+			p.fold.AddUnknown(&unknown)
+		}
+	}
+	if v == nil && unknown.PartsUnknown == 0 {
+		return nil
+	}
+	unknown.PartsUnknown += int64(len(m.missing()))
+	if v == nil {
+		return &unknown
+	}
+	sum := *v
+	unknown.Unchecked *= int64(max(1, sum.Readers))
+	sum.Add(&unknown)
+	return &sum
+}
+
 // verifyTogether adds up the verdicts of parts. Each part verifies its own records, so the sums
 // are as exact as the parts. sum is nil if no part verified, and all reports whether each did.
 func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {

@@ -73,7 +73,9 @@ func (m *merge) conclude(ctx context.Context, f frame) error {
 	m.whole.Begin(m.start())
 	if len(parts) == 1 {
 		if t := parts[0].trailer; t != nil {
-			m.whole.Finish(*t)
+			end := *t
+			end.Verify = m.addUnknown(t.Verify)
+			m.whole.Finish(end)
 		}
 		return ctx.Err()
 	}
@@ -94,7 +96,7 @@ func (m *merge) conclude(ctx context.Context, f frame) error {
 	if verify != nil && !all {
 		m.notes = append(m.notes, "not all parts looked what became of their records")
 	}
-	m.whole.Finish(m.trailer(verify))
+	m.whole.Finish(m.trailer(m.addUnknown(verify)))
 	return ctx.Err()
 }
 
