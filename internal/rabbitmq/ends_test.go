@@ -19,10 +19,10 @@ import (
 )
 
 // linked returns a session whose questions go to a server in the process, so that time in it is that of the test.
-func linked(t *testing.T, serve func(net.Conn)) *session {
+func linked(t *testing.T, server *server) *session {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	go serve(theirs)
+	go server.serve(theirs, 0)
 	s := consumerOf(testPlan(nil)).session
 	var err error
 	if s.admin, err = s.logIn(t.Context(), ours, "rabbit:5672", "kt"); err != nil {
@@ -53,7 +53,7 @@ func TestAHandshakeOfHeartbeatsAloneEnds(t *testing.T) {
 
 func TestAServerThatSendsOnlyHeartbeatsIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, (&server{silent: true}).serve)
+		s := linked(t, &server{silent: true})
 		began := time.Now()
 		_, err := s.find(t.Context())
 		if took := time.Since(began); took != answerTimeout || !errors.As(err, new(*lateError)) {
@@ -73,7 +73,7 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := linked(t, (&server{silent: true}).serve)
+				s := linked(t, &server{silent: true})
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
 				began := time.Now()
@@ -92,7 +92,7 @@ func TestAQuestionEndsWithTheRun(t *testing.T) {
 // Only the time between two answers counts.
 func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, (&server{}).serve)
+		s := linked(t, &server{})
 		s.admin.pipe.patience.Store(int64(time.Hour)) // as if heartbeats came
 		err := s.ask(t.Context(), func(_ *amqp.Channel, answered func()) error {
 			for range 5 {
@@ -110,14 +110,14 @@ func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 // The server says that every queue is there.
 func TestLookingForQueuesHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, (&server{}).serve)
+		s := linked(t, &server{})
 		s.queues = make([]string, plan.MaxPartitions-2)
 		if _, err := s.find(t.Context()); err == nil || !strings.Contains(err.Error(), "100000") || len(s.queues) != plan.MaxPartitions {
 			t.Errorf("%d queues, %v", len(s.queues), err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, (&server{pause: 10 * time.Second}).serve)
+		s := linked(t, &server{pause: 10 * time.Second})
 		began := time.Now()
 		_, err := s.find(t.Context())
 		if took := time.Since(began); err == nil || took != findTimeout {
@@ -128,7 +128,7 @@ func TestLookingForQueuesHasAnEnd(t *testing.T) {
 
 func TestNotAllQueuesAreDeletedAtAServerThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := linked(t, (&server{silent: true}).serve)
+		s := linked(t, &server{silent: true})
 		s.queues, s.made, s.topic.Created = []string{"t-0", "t-1", "t-2"}, 3, true
 		began := time.Now()
 		if err := s.Delete(t.Context()); err == nil || time.Since(began) != answerTimeout {
