@@ -15,8 +15,8 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 )
 
-// said runs kt with variables of the environment, and returns all that it writes.
-func said(t *testing.T, environ []string, args ...string) string {
+// written runs kt with variables of the environment, and returns all that it writes.
+func written(t *testing.T, environ []string, args ...string) string {
 	t.Helper()
 	var out strings.Builder
 	Main(Env{
@@ -76,12 +76,12 @@ func TestNoFlagAndNoVariableShowsASecret(t *testing.T) {
 			values, part := plant(&n)
 			for _, value := range values {
 				args := slices.Concat(path, ending, []string{"--" + f.Name, value})
-				look(strings.Join(args, " "), part, said(t, nil, args...))
+				look(strings.Join(args, " "), part, written(t, nil, args...))
 			}
 			if slices.Contains(config.Commands(), path[0]) {
 				values, part = plant(&n)
 				variable := "KT_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(f.Name)) + "="
-				look(variable, part, said(t, []string{variable + values[0]}, "config", path[0], "--output", []string{"text", "json"}[n%2]))
+				look(variable, part, written(t, []string{variable + values[0]}, "config", path[0], "--output", []string{"text", "json"}[n%2]))
 			}
 		})
 		for _, sub := range c.Commands() {
@@ -115,7 +115,7 @@ func TestNoFileShowsASecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, more := range [][]string{{"--print-config"}, {"--result", "none", "--num-records", "1"}} {
-			text := said(t, nil, append([]string{"produce", r.flag, path}, more...)...)
+			text := written(t, nil, append([]string{"produce", r.flag, path}, more...)...)
 			if strings.Contains(text, word) || text == "" {
 				t.Errorf("%s: %s", r.name, text)
 			}
@@ -134,7 +134,7 @@ func FuzzCommandLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, flag uint8, before, after string) {
 		const word = "Pl4nted-é"
-		text := said(t, nil, "produce", "--print-config", "--"+names[int(flag)%len(names)]+"="+before+"http://u:"+word+"@h"+after)
+		text := written(t, nil, "produce", "--print-config", "--"+names[int(flag)%len(names)]+"="+before+"http://u:"+word+"@h"+after)
 		if strings.Contains(text, "Pl4nted") && !strings.Contains(before+after, "Pl4nted") {
 			t.Errorf("%s", text)
 		}
