@@ -233,7 +233,8 @@ func (b logBatch) ledger(intact bool) ledger.Batch {
 func valuesOf(base int64, records []byte, n int) iter.Seq2[int64, []byte] {
 	return func(yield func(int64, []byte) bool) {
 		var r record
-		for ok := true; n > 0; n-- {
+		var ok bool
+		for ; n > 0; n-- {
 			if records, ok = cutRecord(records, &r); !ok || !yield(base+r.offset, r.value) {
 				return
 			}
