@@ -86,19 +86,17 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Addresses returns where the clients of the plan connect first, HOST:PORT: its brokers, or what its URL names.
+// Addresses returns where the clients of the plan connect first, HOST:PORT: its brokers, and what its URL names.
 func (p *Plan) Addresses() []string {
-	if p.URL == "" {
-		return p.Bootstrap
-	}
+	all := slices.Clone(p.Bootstrap)
 	if brokers, isKafka := strings.CutPrefix(p.URL, "kafka://"); isKafka {
-		return strings.Split(strings.TrimSuffix(brokers, "/"), ",")
+		return append(all, strings.Split(strings.TrimSuffix(brokers, "/"), ",")...)
 	}
 	u, err := ParseURL(p.URL)
-	if err != nil {
-		return nil
+	if err != nil { // there is none, or Validate says so
+		return all
 	}
-	all := []string{u.Host}
+	all = append(all, u.Host)
 	if a, err := url.Parse(u.Query().Get("admin")); err == nil && a.Host != "" {
 		port := a.Port()
 		if port == "" {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,5 +74,25 @@ func TestAPlanOfAnotherSystemHasNothingThatOnlyKafkaHas(t *testing.T) {
 	}
 	if p := (&Plan{}); p.System() != Kafka || !p.Embedded() {
 		t.Errorf("the system is %s", p.System())
+	}
+}
+
+func TestAPlanSaysWhereItsClientsConnect(t *testing.T) {
+	for _, r := range []struct {
+		p    Plan
+		want []string
+	}{
+		{Plan{Bootstrap: []string{"a:1", "b:2"}}, []string{"a:1", "b:2"}},
+		{Plan{URL: "amqp://kt@a/v"}, []string{"a:5672"}},
+		{Plan{URL: "pulsar+ssl://a?admin=https://b"}, []string{"a:6651", "b:443"}},
+		{Plan{URL: "pulsar://a:1?admin=http://[::1]:8080"}, []string{"a:1", "[::1]:8080"}},
+		{Plan{URL: "kafka://a:1,b:2/"}, []string{"a:1", "b:2"}},
+		{Plan{URL: "kafka://a:1", Bootstrap: []string{"b:2"}}, []string{"b:2", "a:1"}},
+		{Plan{URL: "nonsense", Bootstrap: []string{"b:2"}}, []string{"b:2"}},
+		{Plan{}, nil},
+	} {
+		if got := r.p.Addresses(); !slices.Equal(got, r.want) {
+			t.Errorf("%+v: %q, want %q", r.p, got, r.want)
+		}
 	}
 }

@@ -21,7 +21,7 @@ type Binding struct {
 	learned map[string]bool
 }
 
-// Bind binds credentials to addresses: HOST:PORT, or HOST for every port. A * stands for any characters but a dot, in an IPv4
+// Bind binds credentials to addresses: HOST:PORT, or HOST for every port. A * stands for letters, digits, - and _, in an IPv4
 // address for digits, and as the whole host for every host. Names are compared as text, and not looked up.
 func Bind(named []string) *Binding {
 	return &Binding{named: slices.DeleteFunc(slices.Clone(named), func(s string) bool { return strings.TrimSpace(s) == "" }), learned: make(map[string]bool)}
@@ -74,9 +74,12 @@ func fits(named, host, port string) bool {
 	if name == host || name == "*" {
 		return true
 	}
-	one := `[^.]*`
-	if strings.Trim(name, "0123456789.*") == "" { // else 10.0.0.* would be 10.0.0.com too
+	one := `[\pL\pN_-]*`
+	switch {
+	case strings.Trim(name, "0123456789.*") == "": // else 10.0.0.* would be 10.0.0.com too
 		one = `[0-9]+`
+	case strings.Contains(name, ":"):
+		one = `[0-9a-f:]*`
 	}
 	return regexp.MustCompile(`^` + strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, one) + `$`).MatchString(host)
 }

@@ -28,6 +28,7 @@ func TestCredentialsAreUsedWhereTheirOwnerSaid(t *testing.T) {
 		{"*.prod.example:9092", "evil.com/.prod.example:9092", false},
 		{"*.prod.example", "a.b.prod.example:9092", false},
 		{"b-*.example:9092", "b-17.example:9092", true},
+		{"b-*.example", "b-evil:1,x.example", false},
 		{"b?.example:9092", "b1.example:9092", false},
 		{".*:9092", "evil:9092", false},
 		{"10.0.0.*:9092", "10.0.0.7:9092", true},
