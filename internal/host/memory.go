@@ -34,3 +34,13 @@ func parseMemory(text string) (map[string]int64, error) {
 	}
 	return all, nil
 }
+
+// UsableMemory returns the bytes that this process may use: those of the machine, or of its cgroup if that has fewer; 0: not known.
+func (f FS) UsableMemory() int64 {
+	all, _ := f.Memory()
+	usable := all["MemTotal"]
+	if c, err := f.Cgroup(0); err == nil && c.Memory > 0 && (usable == 0 || c.Memory < usable) {
+		usable = c.Memory
+	}
+	return usable
+}

@@ -58,7 +58,7 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 		return "no record is known to be lost or corrupted, but " + allowed + ", as the client's settings allow", warn
 	case v.Acknowledged == 0:
 		return "no record was acknowledged, so none can be lost", warn
-	case v.Unchecked+v.Undecided > 0:
+	case v.Unchecked+v.Undecided+v.TooLarge > 0:
 		return "no error found, but not every record could be checked", warn
 	}
 	if v.Headers {
@@ -114,6 +114,7 @@ func findings(v *ledger.Verdict) string {
 		{v.AbortedRead, "aborted but read"},
 		{v.Unissued, "never sent but read"},
 		{v.Redelivered, "redelivered"},
+		{v.TooLarge, "at offsets whose batches are too large to read"},
 		{v.Foreign, "of other runs"},
 		{v.Unstamped, unknown},
 		{v.EpochRegressions, "of an older leader than those before"},

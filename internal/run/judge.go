@@ -149,5 +149,8 @@ func judgeReading(res *result.Result, idle bool) error {
 	if v := res.Verify; v != nil && v.Unchecked+v.Undecided > 0 {
 		return &Fault{Failed, fmt.Sprintf("%s not checked%s: they are no longer there to be read, were not reached, or may have been cut off since", theme.Plural(v.Unchecked+v.Undecided, "acknowledged record was", "acknowledged records were"), inGroups(v))}
 	}
+	if v := res.Verify; v != nil && v.TooLarge > 0 {
+		return &Fault{Failed, fmt.Sprintf("%s not checked%s: their batches are too large to read", theme.Plural(v.TooLarge, "offset was", "offsets were"), inGroups(v))}
+	}
 	return nil
 }
