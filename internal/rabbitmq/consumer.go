@@ -1,7 +1,9 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -131,12 +133,12 @@ func (r *reader) open(ctx context.Context) error {
 		link: l, ends: make(chan *amqp.Error, n), inbox: make(chan delivery, min(most, maxInbox)),
 		gone: make(chan string, n), last: make([]uint64, n),
 	}
-	l.pipe.limit(most)
+	l.pipe.limit(most, uint64(r.settings.maxMessage))
 	err = in.subscribe(ctx, r)
 	go func() { in.feeds.Wait(); close(in.inbox) }()
 	if err != nil {
 		in.end()
-		return err
+		return cmp.Or(r.refused(in), err)
 	}
 	r.in.Store(in)
 	return nil
@@ -237,6 +239,10 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		if err := r.open(ctx); err != nil {
 			r.failed(ctx, code(err))
 			r.later()
+			var large *tooLarge
+			if errors.As(err, &large) {
+				return 0, err
+			}
 			return 0, nil
 		}
 		in = r.in.Load()
@@ -246,13 +252,26 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 	case d, ok := <-in.inbox:
 		if !ok {
 			r.lose(ctx, in)
-			return 0, nil
+			return 0, r.refused(in)
 		}
 		r.shard.Working()
 		return r.take(in, d, limit), nil
 	case <-waiting.Done():
 		return 0, nil
 	}
+}
+
+// refused returns the error of a message that was too large, nil if none was. It ends reading: the server would give the message to
+// the next connection.
+func (r *reader) refused(in *inlet) error {
+	large := in.pipe.refused()
+	if large == nil {
+		return nil
+	}
+	if i := int(large.channel) - firstChannel; i >= 0 && i < len(r.queues) {
+		return fmt.Errorf("queue %s: %w", r.session.queues[r.queues[i]], large)
+	}
+	return large
 }
 
 // take counts and acknowledges a message, and those behind it in the inbox.

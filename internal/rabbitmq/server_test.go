@@ -33,10 +33,11 @@ const (
 // server speaks as much of AMQP as these tests need. It sends the messages of a queue as soon as somebody reads it, and
 // answers then.
 type server struct {
-	messages int    // of each queue
-	deaf     bool   // it reads nothing more of a connection with an open channel
-	mute     bool   // it does not answer a consumer
-	broken   uint16 // the channel that it ends when somebody reads; 0: none
+	messages  int    // of each queue
+	deaf      bool   // it reads nothing more of a connection with an open channel
+	mute      bool   // it does not answer a consumer
+	announces uint64 // bytes of each message; 0: 1
+	broken    uint16 // the channel that it ends when somebody reads; 0: none
 }
 
 // listen returns the address of the server.
@@ -110,7 +111,7 @@ func (s *server) serve(conn net.Conn) {
 			for i := range s.messages {
 				args := binary.BigEndian.AppendUint64(append([]byte(nil), tag...), uint64(i+1))
 				say(channel, basicDeliver, append(args, 0, 1, 't', 1, '0')...)
-				header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, 1)
+				header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, max(1, s.announces))
 				_, _ = conn.Write(append(frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, []byte("x"))...))
 			}
 			if noWait := bits&8 != 0; !noWait && !s.mute {
