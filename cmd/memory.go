@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"fmt"
 	"runtime/debug"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 const (
@@ -40,4 +42,17 @@ func readerMemory(p *plan.Plan, usable int64) int64 {
 		most = min(most, usable/4*3)
 	}
 	return most
+}
+
+// leastAddresses is the address space that kt needs: the Go runtime reserves more than it uses.
+const leastAddresses = 2 << 30
+
+// addressSpace returns an error if the process may have too little address space. The runtime would end it with a crash in the
+// middle. Below about 0.8 GiB it does that before any code of kt runs.
+func addressSpace(limit uint64) error {
+	if limit == 0 || limit >= leastAddresses {
+		return nil
+	}
+	return fmt.Errorf("ulimit -v: the address space is limited to %s, and kt needs 2 GiB: raise the limit (ulimit -v unlimited); "+
+		"to bound memory, use a cgroup or GOMEMLIMIT", theme.Bytes(int64(limit)))
 }

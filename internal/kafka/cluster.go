@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Cluster is a cluster that kt is connected to. It is asked for brokers, topics, settings
@@ -67,12 +68,19 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	c.admin.SetTimeoutMillis(int32(AdminTimeout.Milliseconds()))
 	if err := c.describe(ctx); err != nil {
 		defer c.Close()
+		if strings.Contains(err.Error(), "BrokerMaxReadBytes") { // the client has no type for it
+			return nil, fmt.Errorf("%s: a broker answers with more than %s: check what answers at that address", strings.Join(reached, ","), theme.Bytes(maxAnswer))
+		}
 		loggedIn := a.Security.Explain(err) == err //nolint:errorlint // whether it is the same one; else asking again waits again
 		if loggedIn && c.isController(ctx) {
 			unreached = append(unreached, fmt.Errorf("%s: %w", strings.Join(reached, ","), errController))
 			return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), a.refused(ctx, reached[0], err))
+	}
+	if err := result.CheckBrokers(len(c.Info.Brokers)); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), err)
 	}
 	return c, nil
 }
@@ -99,11 +107,11 @@ func (c *Cluster) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Info = result.Cluster{ID: m.Cluster, Controller: m.Controller}
+	c.Info = result.Cluster{ID: theme.Name(m.Cluster), Controller: m.Controller}
 	for _, b := range m.Brokers {
-		info := result.Broker{ID: b.NodeID, Addr: net.JoinHostPort(b.Host, fmt.Sprint(b.Port))}
+		info := result.Broker{ID: b.NodeID, Addr: net.JoinHostPort(theme.Name(b.Host), fmt.Sprint(b.Port))}
 		if b.Rack != nil {
-			info.Rack = *b.Rack
+			info.Rack = theme.Name(*b.Rack)
 		}
 		c.Info.Brokers = append(c.Info.Brokers, info)
 	}

@@ -64,7 +64,7 @@ func TestRecordsAndHeadersCount(t *testing.T) {
 		t.Errorf("%d bytes of records, want %d", got, least)
 	}
 	for name, b := range map[string][]byte{"records": many, "headers": record(0, 400_000)} {
-		if _, err := clientDecompressorOf(NewMemory(32 << 20)).Decompress(codec.Zstd(1).Append(nil, b), kgo.CodecZstd); !errors.Is(err, kgo.ErrMaxDecompress) {
+		if _, err := clientDecompressorOf(NewMemory(32<<20)).Decompress(codec.Zstd(1).Append(nil, b), kgo.CodecZstd); !errors.Is(err, kgo.ErrMaxDecompress) {
 			t.Errorf("%s of %d bytes: %v, want that they are too large", name, len(b), err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"testing"
 
-
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
