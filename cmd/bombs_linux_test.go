@@ -4,7 +4,7 @@ package cmd
 
 import (
 	"bytes"
-	"encoding/binary"
+	varint "encoding/binary"
 	"hash/crc32"
 	"os/exec"
 	"strings"
@@ -24,8 +24,8 @@ const megabyte = 1 << 20
 
 // zeroRecord returns the begin of a record with a value of zeros, behind which come the zeros and one more.
 func zeroRecord(value int) []byte {
-	body := binary.AppendVarint([]byte{0, 0, 0, 1}, int64(value))
-	return append(binary.AppendVarint(nil, int64(len(body)+value+1)), body...)
+	body := varint.AppendVarint([]byte{0, 0, 0, 1}, int64(value))
+	return append(varint.AppendVarint(nil, int64(len(body)+value+1)), body...)
 }
 
 // bomb returns one record with a value of so many zeros, compressed block by block: the zeros are nowhere in memory.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -65,32 +66,31 @@ func TestAMessageThatIsTooLargeEndsReadingBeforeItsBody(t *testing.T) {
 
 // Otherwise as many large ones wait as the prefetch allows.
 func TestFewLargeMessagesWait(t *testing.T) {
-	ours, theirs := net.Pipe()
-	p := newPipe(ours)
-	p.limit(10, 0)
-	go func() {
-		for range 5 {
-			if _, err := theirs.Write(delivered(1, mostWaiting/2+1, 0)); err != nil {
-				return
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		p := newPipe(ours)
+		p.limit(10, 0)
+		done := make(chan struct{}, 2)
+		go func() {
+			for range 5 {
+				_, _ = theirs.Write(delivered(1, mostWaiting/2+1, 0))
+				for left := mostWaiting/2 + 1; left > 0; left -= min(left, 100_000) {
+					_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+				}
 			}
-			for left := mostWaiting/2 + 1; left > 0; left -= min(left, 100_000) {
-				_, _ = theirs.Write(frame(bodyFrame, 1, make([]byte, min(left, 100_000))))
+			done <- struct{}{}
+		}()
+		go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
+		for range 2 {
+			synctest.Wait()
+			if n := p.arrived(1); n != 2 {
+				t.Errorf("%d messages wait, want 2", n)
 			}
+			p.take(1, p.taken[1]+2)
 		}
-	}()
-	done := make(chan struct{})
-	go func() { _, _ = io.Copy(io.Discard, p); close(done) }()
-	for p.arrived(1) < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(50 * time.Millisecond)
-	if n := p.arrived(1); n != 2 {
-		t.Errorf("%d messages wait, want 2", n)
-	}
-	p.take(1, 2)
-	for p.arrived(1) < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	_ = p.Close()
-	<-done
+		_ = p.Close()
+		_ = theirs.Close()
+		<-done
+		<-done
+	})
 }

@@ -61,7 +61,7 @@ func (r *Report) Failed() bool {
 // Examine makes all checks. Brokers that do not answer are failed checks and no errors. After an interrupt it returns
 // the checks so far with the error. The report is nil if a bootstrap server is not written HOST:PORT.
 func Examine(ctx context.Context, o Options) (*Report, error) {
-	e := examination{Options: o, made: make(map[kind]int)}
+	e := examination{Options: o}
 	defer e.sumUp()
 	cluster, err := kafka.Connect(ctx, o.Access)
 	var address *kafka.AddressError
@@ -148,6 +148,9 @@ func (e *examination) add(c Check) {
 		if at := strings.LastIndex(c.Text, ": "); at >= 0 && isAdvice(c.Text[at+2:]) {
 			c.Text, c.Advice = c.Text[:at], c.Text[at+2:]
 		}
+	}
+	if e.made == nil {
+		e.made = make(map[kind]int)
 	}
 	kind := kind{c.Name, c.State}
 	if e.made[kind]++; e.made[kind] > maxNamed {
