@@ -3,7 +3,6 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -103,7 +102,7 @@ func FuzzFraming(f *testing.F) {
 			return
 		}
 		if out, err := kgo.DefaultDecompressor().Decompress(src, m.kind); err == nil && len(out) > n {
-			t.Fatal(fmt.Sprintf("%s: %d bytes, and the bound was %d", m.codec, len(out), n))
+			t.Fatalf("%s: %d bytes, and the bound was %d", m.codec, len(out), n)
 		}
 	})
 }

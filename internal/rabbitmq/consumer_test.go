@@ -92,7 +92,7 @@ func TestAMessageThatIsTooLargeIsNamedWithItsQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "queue "+c.session.queues[0]) || !strings.Contains(end.ReadErr.Error(), "4611686018427387904") {
+	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "queue "+c.queues[0]) || !strings.Contains(end.ReadErr.Error(), "4611686018427387904") {
 		t.Errorf("end %q (%v), want the queue and the size", end.ReadEnd, end.ReadErr)
 	}
 }
