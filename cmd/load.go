@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -332,28 +331,6 @@ func openRunFile(env *Env, path, stem string) (*run.File, error) {
 		return nil, fmt.Errorf("--result %s: %w", path, input.Cause(err))
 	}
 	return f, nil
-}
-
-const (
-	// readerGC is the GOGC of a run that only reads: what is fetched is garbage as soon as
-	// it was counted, while little lives, so the collector would run many times a second.
-	// With 450 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
-	// consume).
-	readerGC = 450
-
-	// embeddedMemory is what the Go runtime aims to stay below with the embedded broker;
-	// with what is not the heap, kt stays below 512 MiB.
-	embeddedMemory = 384 << 20
-)
-
-// tuneProcess sets the garbage collector for the one load that this process makes.
-func tuneProcess(env *Env, l *load) {
-	if !l.Plan.Writes() && env.Getenv("GOGC") == "" {
-		debug.SetGCPercent(readerGC)
-	}
-	if l.Plan.Embedded() {
-		debug.SetMemoryLimit(embeddedMemory)
-	}
 }
 
 // partOf returns the part that --run makes of this run; nil: the run stands for itself.

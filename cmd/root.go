@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -22,7 +23,9 @@ func Main(env Env) int {
 		unquoteUsages(root)
 	}
 	args, err := config.ExpandLists(env.allHelp())
-	if err == nil {
+	if limited := addressSpace(host.AddressLimit()); limited != nil {
+		err = limited
+	} else if err == nil {
 		root.SetArgs(args)
 		refuseOtherShells(root)
 		err = root.ExecuteContext(context.Background())

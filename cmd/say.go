@@ -35,10 +35,17 @@ func (e *Env) line(text string) { e.print(theme.Clean(text) + "\n") }
 
 // sayError says an error, a line for each problem.
 func (e *Env) sayError(err error) {
-	for _, problem := range problems(err) {
+	all := problems(err)
+	for _, problem := range all[:min(len(all), maxProblems)] {
 		e.say("%s", problem)
 	}
+	if more := len(all) - maxProblems; more > 0 {
+		e.say("and %d more", more)
+	}
 }
+
+// maxProblems is how many lines an error has.
+const maxProblems = 50
 
 // ask asks a question; the answer stands behind it.
 func (e *Env) ask(question string) { e.print(theme.Clean(question) + " [y/N] ") }

@@ -140,6 +140,7 @@ func (f *Flags) defineConsumer() {
 	set := f.set
 	set.StringVar(&f.fetchSize, "fetch-size", "", "max.partition.fetch.bytes in `BYTES` (default 1048576)")
 	set.StringVar(&f.socketBuffer, "socket-buffer-size", "", "receive.buffer.bytes of the consumer in `BYTES` (default 2097152)")
+	set.StringVar(&f.maxMessage, "max-message-bytes", "", "of RabbitMQ: the most `BYTES` of a message; a larger one ends the reading (default 128MiB)")
 	set.StringVar(&f.isolation, "isolation", "", "`LEVEL`: read_uncommitted or read_committed (default read_uncommitted)")
 	set.BoolVar(&f.noCheckCRCs, "no-check-crcs", false, "do not verify the checksums of record batches (default with --engine client)")
 	set.StringVar(&f.groupProtocol, "group-protocol", "", "`PROTOCOL` of the group: classic (its members assign partitions) or consumer (the broker does) (default classic)")

@@ -51,6 +51,7 @@ type Flags struct {
 
 	// consumer
 	fetchSize, socketBuffer            string
+	maxMessage                         string
 	isolation, groupProtocol, instance string
 	noCheckCRCs                        bool
 	consumerFile                       string

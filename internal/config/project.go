@@ -23,7 +23,7 @@ const loadsAlone = "produce consume roundtrip"
 
 var projectRules = []projectRule{
 	{loadsAlone, `abort-on acks arrivals batch-size broker-list commit compressibility compression consumers engine fetch-size from from-latest group
-		group-instance-id group-protocol groups header idempotence include isolation key-distribution lenient limit linger max-in-flight messages
+		group-instance-id group-protocol groups header idempotence include isolation key-distribution lenient limit linger max-in-flight max-message-bytes messages
 		no-check-crcs no-group num-fetch-threads num-records one-at-a-time partitions payload-delimiter payload-monotonic processing-time
 		producer-acks producer-props producers profile rate record-key-range record-size replication-factor seed socket-buffer-size stamp threads
 		throughput timeout topic-config transaction-duration-ms transactional-id url warmup warmup-records`, ""},
@@ -67,7 +67,7 @@ const projectProperties = `acks allow.auto.create.topics auto.commit.interval.ms
 	compression.gzip.level compression.lz4.level compression.type compression.zstd.level connections.max.idle.ms default.api.timeout.ms
 	delivery.timeout.ms enable.auto.commit enable.idempotence exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.id
 	group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms isolation.level linger.ms max.block.ms
-	max.in.flight.requests.per.connection max.partition.fetch.bytes max.poll.interval.ms max.poll.records max.request.size metadata.max.age.ms
+	max.in.flight.requests.per.connection max.message.bytes max.partition.fetch.bytes max.poll.interval.ms max.poll.records max.request.size metadata.max.age.ms
 	metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy partitioner.adaptive.partitioning.enable
 	metrics.num.samples metrics.recording.level metrics.sample.window.ms partitioner.availability.timeout.ms partitioner.ignore.keys partitioner.rack.aware receive.buffer.bytes reconnect.backoff.max.ms
 	reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms send.buffer.bytes session.timeout.ms share.acknowledgement.mode share.acquire.mode

@@ -204,6 +204,7 @@ func (b *builder) ownFlags() {
 	b.own(b.consumer, "isolation", "isolation.level", f.isolation)
 	b.own(b.consumer, "no-check-crcs", "check.crcs", strconv.FormatBool(!f.noCheckCRCs))
 	b.own(b.consumer, "fetch-size", "max.partition.fetch.bytes", b.bytes("fetch-size", f.fetchSize))
+	b.own(b.consumer, "max-message-bytes", "max.message.bytes", b.bytes("max-message-bytes", f.maxMessage))
 	b.own(b.consumer, "socket-buffer-size", "receive.buffer.bytes", b.bytes("socket-buffer-size", f.socketBuffer))
 }
 

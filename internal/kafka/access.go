@@ -27,6 +27,10 @@ type Access struct {
 // defaultTimeout is how long Connect waits for an address to answer.
 const defaultTimeout = 5 * time.Second
 
+// maxAnswer bounds an answer, unless the options of a client that reads say otherwise: it has room for the metadata of some
+// 300,000 partitions.
+const maxAnswer = 16 << 20
+
 // client makes a client of the cluster at these addresses. All of kt's clients are made here,
 // so that security settings have to be applied only once. The options come after those of the
 // Access, and win. wrap puts a connection, inside TLS, into another one; it may be nil.
@@ -34,6 +38,7 @@ func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Clie
 	opts = slices.Concat([]kgo.Opt{
 		kgo.SeedBrokers(a.Bootstrap...),
 		kgo.ClientID(cmp.Or(a.ClientID, "kt")),
+		kgo.FetchMaxBytes(maxAnswer), kgo.BrokerMaxReadBytes(maxAnswer),
 	}, a.Security.Options(), opts)
 	if wrap != nil || a.Security.Encrypts() || a.Security.Bound != nil {
 		asked, err := newClient(opts)

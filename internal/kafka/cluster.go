@@ -19,6 +19,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Cluster is a cluster that kt is connected to. It is asked for brokers, topics, settings
@@ -70,12 +71,19 @@ func Connect(ctx context.Context, a Access) (*Cluster, error) {
 	defer context.AfterFunc(ctx, client.Close)() // a client that logs in asks for a token whatever ctx of its question
 	if err := c.describe(ctx); err != nil {
 		defer c.Close()
+		if strings.Contains(err.Error(), "BrokerMaxReadBytes") { // the client has no type for it
+			return nil, fmt.Errorf("%s: a broker answers with more than %s: check what answers at that address", strings.Join(reached, ","), theme.Bytes(maxAnswer))
+		}
 		loggedIn := a.Security.Explain(err) == err //nolint:errorlint // whether it is the same one; else asking again waits again
 		if loggedIn && c.isController(ctx) {
 			unreached = append(unreached, fmt.Errorf("%s: %w", strings.Join(reached, ","), errController))
 			return nil, fmt.Errorf("no broker reached: %w", errors.Join(unreached...))
 		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), a.refused(ctx, reached[0], err))
+	}
+	if err := result.CheckBrokers(len(c.Info.Brokers)); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("%s: %w", strings.Join(reached, ","), err)
 	}
 	return c, nil
 }
@@ -102,14 +110,14 @@ func (c *Cluster) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Info = result.Cluster{ID: m.Cluster, Controller: m.Controller}
+	c.Info = result.Cluster{ID: theme.Name(m.Cluster), Controller: m.Controller}
 	for _, b := range m.Brokers {
-		info := result.Broker{ID: b.NodeID, Addr: net.JoinHostPort(b.Host, fmt.Sprint(b.Port))}
+		info := result.Broker{ID: b.NodeID, Addr: net.JoinHostPort(theme.Name(b.Host), fmt.Sprint(b.Port))}
 		if b.Rack != nil {
-			info.Rack = *b.Rack
+			info.Rack = theme.Name(*b.Rack)
 		}
 		c.Info.Brokers = append(c.Info.Brokers, info)
-		c.access.Security.Bound.Learn(info.Addr)
+		c.access.Security.Bound.Learn(net.JoinHostPort(b.Host, fmt.Sprint(b.Port)))
 	}
 	slices.SortFunc(c.Info.Brokers, func(a, b result.Broker) int { return cmp.Compare(a.ID, b.ID) })
 	return c.describeVersion(ctx)

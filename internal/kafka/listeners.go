@@ -33,13 +33,19 @@ func (e *ListenerError) Error() string {
 	return fmt.Sprintf("broker %d advertises %s: %v: %s", e.Broker, e.Addr, e.Cause, e.Advice)
 }
 
-// Listeners asks each broker at the address that it advertises whether it answers this host, all at once and
+// maxAsked is how many brokers are asked at once.
+const maxAsked = 100
+
+// Listeners asks each broker at the address that it advertises whether it answers this host, maxAsked at once and
 // each within the time of the Access.
 func (c *Cluster) Listeners(ctx context.Context) []Listener {
 	all := make([]Listener, len(c.Info.Brokers))
 	var wg sync.WaitGroup
+	turns := make(chan struct{}, maxAsked)
 	for i, b := range c.Info.Brokers {
+		turns <- struct{}{}
 		wg.Go(func() {
+			defer func() { <-turns }()
 			all[i] = Listener{Broker: b.ID, Addr: b.Addr}
 			all[i].IPs, all[i].Err = c.listener(ctx, b.ID, b.Addr)
 		})
@@ -128,9 +134,20 @@ func (c *Cluster) Reach(ctx context.Context) (unreached []error, err error) {
 		return nil, err
 	}
 	if len(unnamed) > 0 || len(unreached) == len(all) {
-		return nil, errors.Join(append(unnamed, unreached...)...)
+		return nil, errors.Join(few(append(unnamed, unreached...))...)
 	}
-	return unreached, nil
+	return few(unreached), nil
+}
+
+// maxNamed is how many brokers are named that do not answer.
+const maxNamed = 10
+
+// few returns the first errors, and one for all others.
+func few(errs []error) []error {
+	if len(errs) <= maxNamed {
+		return errs
+	}
+	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer", len(errs)-maxNamed))
 }
 
 // fromLoopback reports whether a bootstrap server is an address of this host.

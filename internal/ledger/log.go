@@ -42,6 +42,7 @@ type found struct {
 	cut         bool // the log was cut off below an offset that had been read
 	unconfirmed bool // it is not known whether the log still holds the records read
 	unfinished  bool // what was passed over says nothing: see Reader.Unfinished
+	tooLarge    int64
 
 	checked, duplicated, reordered, late int64
 	corrupted, unstamped, foreign        int64
@@ -218,6 +219,13 @@ func (l *Log) Cut() {
 	l.Lock()
 	defer l.Unlock()
 	l.cut = true
+}
+
+// PassOver notes that the records at the offsets [from, to) were not read, because they are too large. The log must be
+// locked.
+func (l *Log) PassOver(from, to int64) {
+	l.tooLarge += max(0, to-from)
+	l.skipped = max(l.skipped, to)
 }
 
 // sharedRanges is how many times as many gaps a lane of a shared partition may have, because its readers overtake each other.

@@ -34,6 +34,7 @@ type Verdict struct {
 	Lost             int64 `json:"lost"`                  // acknowledged, and certainly not where the reader looked
 	Unchecked        int64 `json:"unchecked,omitempty"`   // acknowledged, and perhaps where the reader could not look
 	Unconfirmed      int64 `json:"unconfirmed,omitempty"` // acknowledged and read, but perhaps cut off since: they count as unchecked, or as lost
+	TooLarge         int64 `json:"too_large,omitempty"`   // offsets whose records were not read, because they are too large: any may have been there
 	Undecided        int64 `json:"undecided,omitempty"`   // acknowledged, and read or lost: that is forgotten
 	Aborted          int64 `json:"aborted,omitempty"`     // acknowledged in a transaction that was not committed
 	AbortedRead      int64 `json:"aborted_read,omitempty"`
@@ -208,6 +209,7 @@ func (v *Verdict) addLogs(r *Reader, lanes map[laneID]*Lane, most int64) int64 {
 		v.Unstamped += l.unstamped - copies
 		v.Foreign += l.foreign
 		v.Redelivered += l.redelivered
+		v.TooLarge += l.tooLarge
 		v.EpochRegressions += l.epochsBehind
 		v.Rewritten += l.rewritten
 		v.ReadAgain += l.readAgain

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // admin asks the admin API of a cluster.
@@ -29,7 +31,7 @@ type admin struct {
 // Limits of an answer.
 const (
 	adminTimeout = 20 * time.Second
-	adminBytes   = 64 << 20
+	adminBytes   = 16 << 20
 	maxRedirects = 5
 )
 
@@ -152,7 +154,10 @@ func (a *admin) get(ctx context.Context, path string, into any) error {
 func (a *admin) brokers(ctx context.Context) (list []string, err error) {
 	err = a.get(ctx, "/admin/v2/brokers", &list)
 	slices.Sort(list)
-	return list, err
+	for i := range list {
+		list[i] = theme.Name(list[i])
+	}
+	return list, cmp.Or(err, result.CheckBrokers(len(list)))
 }
 
 // Topics returns the names of the topics of the namespace.

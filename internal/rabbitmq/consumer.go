@@ -1,7 +1,9 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -138,12 +140,12 @@ func (r *reader) open(ctx context.Context) error {
 			in.held[i].Most = r.settings.prefetch
 		}
 	}
-	l.pipe.limit(most)
+	l.pipe.limit(most, uint64(r.settings.maxMessage))
 	err = in.within(ctx, dialTimeout, func(answered func()) error { return in.subscribe(ctx, r, answered) })
 	go func() { in.feeds.Wait(); close(in.inbox) }()
 	if err != nil {
 		in.end()
-		return err
+		return cmp.Or(r.refused(in), err)
 	}
 	r.in.Store(in)
 	return nil
@@ -240,6 +242,10 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		if err := r.open(ctx); err != nil {
 			r.failed(ctx, code(err))
 			r.later()
+			var large *tooLarge
+			if errors.As(err, &large) {
+				return 0, err
+			}
 			return 0, nil
 		}
 		in = r.in.Load()
@@ -249,13 +255,26 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 	case d, ok := <-in.inbox:
 		if !ok {
 			r.lose(ctx, in)
-			return 0, nil
+			return 0, r.refused(in)
 		}
 		r.shard.Working()
 		return r.take(in, d, limit), nil
 	case <-waiting.Done():
 		return 0, nil
 	}
+}
+
+// refused returns the error of a message that was too large, nil if none was. It ends reading: the server would give the message to
+// the next connection.
+func (r *reader) refused(in *inlet) error {
+	large := in.pipe.refused()
+	if large == nil {
+		return nil
+	}
+	if i := int(large.channel) - firstChannel; i >= 0 && i < len(r.queues) {
+		return fmt.Errorf("queue %s: %w", r.session.queues[r.queues[i]], large)
+	}
+	return large
 }
 
 // take counts and acknowledges a message, and those behind it in the inbox.

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,5 +78,21 @@ func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
 	defer l.end()
 	if err := s.declare(t.Context(), l, "t-0", nil); err == nil || !s.topic.Created || s.made != 1 {
 		t.Errorf("%v; the exchange: %v, %d queues", err, s.topic.Created, s.made)
+	}
+}
+
+func TestAMessageThatIsTooLargeIsNamedWithItsQueue(t *testing.T) {
+	p := plan.Plan{
+		Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+		Load: plan.Load{Records: 100, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(time.Second)},
+	}
+	c := consumerOf(&p, (&server{messages: 1, announces: 1 << 62}).listen(t))
+	c.settings = settings{prefetch: 10}
+	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &adding{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "queue "+c.queues[0]) || !strings.Contains(end.ReadErr.Error(), "4611686018427387904") {
+		t.Errorf("end %q (%v), want the queue and the size", end.ReadEnd, end.ReadErr)
 	}
 }

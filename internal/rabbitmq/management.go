@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // management is the HTTP API of the management plugin, which knows of nodes and of the members of queues.
@@ -92,6 +93,9 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 	if err != nil {
 		return err
 	}
+	if err := result.CheckBrokers(max(len(running), len(overview.Listeners)/maxListeners)); err != nil {
+		return err
+	}
 	amqp, http := "amqp", "http"
 	if m.system.tls {
 		amqp, http = "amqp/ssl", "https"
@@ -102,7 +106,7 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 			_, host, _ = strings.Cut(l.Node, "@")
 		}
-		host = net.JoinHostPort(host, strconv.Itoa(l.Port))
+		host = net.JoinHostPort(theme.Name(host), strconv.Itoa(l.Port))
 		switch url := http + "://" + host; {
 		case l.Protocol == amqp:
 			at[l.Node] = host
@@ -114,10 +118,13 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 		m.system.access.Bound.Learn(host) // one that has logged kt in says so
 	}
 	for _, name := range slices.Sorted(maps.Keys(running)) {
-		c.Brokers = append(c.Brokers, result.Broker{ID: int32(len(c.Brokers) + 1), Rack: name, Addr: at[name]})
+		c.Brokers = append(c.Brokers, result.Broker{ID: int32(len(c.Brokers) + 1), Rack: theme.Name(name), Addr: at[name]})
 	}
 	return nil
 }
+
+// maxListeners is how many listeners a node may have.
+const maxListeners = 10
 
 // nodes returns which nodes run.
 func (m *management) nodes(ctx context.Context) (map[string]bool, error) {

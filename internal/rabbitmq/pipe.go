@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -33,6 +34,12 @@ type pipe struct {
 	unread           int               // messages that came and were not taken
 	delivered, taken map[uint16]uint64 // by channel: the newest delivery tags
 	closed           bool
+	largest          uint64              // most bytes of a message
+	waiting          uint64              // bytes of unread messages
+	whole            int                 // unread messages of which nothing is missing
+	sizes            map[uint16][]uint64 // by channel: of each unread message, the oldest first
+	arriving         map[uint16]uint64   // by channel: bytes that are missing of a message
+	tooLarge         *tooLarge           // why it does not read on; nil: it does
 
 	frame []byte // the newest one
 	rest  []byte // of it, which the client has not got
@@ -45,6 +52,7 @@ type pipe struct {
 func newPipe(conn net.Conn) *pipe {
 	p := &pipe{conn: conn, in: bufio.NewReaderSize(conn, readBuffer), frame: make([]byte, frameHeader)}
 	p.delivered, p.taken = make(map[uint16]uint64), make(map[uint16]uint64)
+	p.sizes, p.arriving, p.largest = make(map[uint16][]uint64), make(map[uint16]uint64), mostMessage
 	p.room = sync.NewCond(&p.reading)
 	p.patience.Store(int64(dialTimeout))
 	return p
@@ -68,7 +76,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 // next reads a frame. One message more than most has to fit: it counts when it begins, and the rest of it comes next.
 func (p *pipe) next() error {
 	p.reading.Lock()
-	for p.most > 0 && p.unread > p.most && !p.closed {
+	for p.most > 0 && (p.unread > p.most || p.waiting > mostWaiting && p.whole > 0) && !p.closed {
 		p.room.Wait()
 	}
 	p.reading.Unlock()
@@ -92,8 +100,63 @@ func (p *pipe) next() error {
 	p.rest = p.frame
 	p.reading.Lock()
 	defer p.reading.Unlock()
-	p.look(p.frame[0], binary.BigEndian.Uint16(p.frame[1:]), p.frame[frameHeader:frameHeader+size])
+	kind, channel, payload := p.frame[0], binary.BigEndian.Uint16(p.frame[1:]), p.frame[frameHeader:frameHeader+size]
+	p.look(kind, channel, payload)
+	return p.measure(kind, channel, payload)
+}
+
+const (
+	mostMessage = 128 << 20 // RabbitMQ takes no larger ones before 4.0, and 16 MiB since
+	mostWaiting = 64 << 20  // bytes of unread messages with which it does not read on
+)
+
+// tooLarge is the error of a message that is larger than kt reads.
+type tooLarge struct {
+	channel    uint16
+	size, most uint64
+}
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("a message of %d bytes is larger than --max-message-bytes %d", e.size, e.most)
+}
+
+// measure counts the bytes of messages. It returns an error for one that is too large, and for several that are so together.
+func (p *pipe) measure(kind byte, channel uint16, payload []byte) error {
+	switch {
+	case kind == headerFrame && len(payload) >= 12:
+		delete(p.arriving, channel)
+		size := binary.BigEndian.Uint64(payload[4:])
+		together := size
+		for _, missing := range p.arriving {
+			together += missing
+		}
+		if max(size, together) > p.largest {
+			p.tooLarge = &tooLarge{channel, size, p.largest}
+			return p.tooLarge
+		}
+		if size > 0 {
+			p.arriving[channel] = size
+		} else {
+			p.whole++
+		}
+		if p.most > 0 {
+			p.waiting += size
+			p.sizes[channel] = append(p.sizes[channel], size)
+		}
+	case kind == bodyFrame && p.arriving[channel] > uint64(len(payload)):
+		p.arriving[channel] -= uint64(len(payload))
+	case kind == bodyFrame && p.arriving[channel] > 0:
+		delete(p.arriving, channel)
+		p.whole++
+	}
 	return nil
+}
+
+// refused returns the message that was too large, nil if none was.
+func (p *pipe) refused() *tooLarge {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	return p.tooLarge
 }
 
 // Frames are a type (1 byte), a channel (2), the length of the payload (4), the payload and an end (1). The
@@ -224,18 +287,26 @@ func (p *pipe) confirms(channel uint16, confirm func(tag uint64, multiple, taken
 	return err
 }
 
-// limit sets how many messages may wait in the process.
-func (p *pipe) limit(n int) {
+// limit sets how many messages may wait in the process, and how large each may be.
+func (p *pipe) limit(n int, largest uint64) {
 	p.reading.Lock()
-	p.most = n
+	p.most, p.largest = n, cmp.Or(largest, mostMessage)
 	p.reading.Unlock()
 }
 
 // take notes that the messages of a channel were taken up to a delivery tag.
 func (p *pipe) take(channel uint16, tag uint64) {
 	p.reading.Lock()
-	p.unread -= int(tag - p.taken[channel])
+	taken := int(tag - p.taken[channel])
+	p.unread -= taken
 	p.taken[channel] = tag
+	sizes := p.sizes[channel]
+	taken = max(0, min(taken, len(sizes)))
+	p.whole -= taken
+	for _, size := range sizes[:taken] {
+		p.waiting -= size
+	}
+	p.sizes[channel] = sizes[taken:]
 	p.reading.Unlock()
 	p.room.Signal()
 }

@@ -36,12 +36,13 @@ const (
 // server speaks as much of AMQP as these tests need. It sends the messages of a queue as soon as somebody reads it, and
 // answers then.
 type server struct {
-	messages int           // of each queue
-	deaf     bool          // it reads nothing more of a connection with an open channel
-	mute     bool          // it does not answer a consumer
-	pause    time.Duration // before each answer about a queue
-	silent   bool          // it answers nothing more, once a connection is open
-	broken   uint16        // the channel that it ends when somebody reads; 0: none
+	messages  int           // of each queue
+	deaf      bool          // it reads nothing more of a connection with an open channel
+	mute      bool          // it does not answer a consumer
+	announces uint64        // bytes of each message; 0: as many as it has
+	pause     time.Duration // before each answer about a queue
+	silent    bool          // it answers nothing more, once a connection is open
+	broken    uint16        // the channel that it ends when somebody reads; 0: none
 
 	// The bodies of a queue's messages, by connection. A connection but the last one ends when all its messages were
 	// acknowledged. The messages of all but the first one are marked as delivered before.
@@ -161,7 +162,7 @@ func (s *server) serve(conn net.Conn, number int) {
 			for i, body := range bodies {
 				args := binary.BigEndian.AppendUint64(append([]byte(nil), tag...), uint64(i+1))
 				say(channel, basicDeliver, append(args, marked, 1, 't', 1, '0')...)
-				header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, uint64(len(body)))
+				header := binary.BigEndian.AppendUint64([]byte{0, 60, 0, 0}, max(uint64(len(body)), s.announces))
 				_, _ = conn.Write(append(frame(headerFrame, channel, append(header, 0, 0)), frame(bodyFrame, channel, body)...))
 			}
 			if noWait := bits&8 != 0; !noWait && !s.mute && s.bodies == nil {

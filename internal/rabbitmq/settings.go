@@ -23,6 +23,7 @@ type settings struct {
 	deliveryTimeout time.Duration
 	prefetch        int
 	autoAck         bool
+	maxMessage      int64
 
 	producer, consumer []result.Setting // nil: nobody writes, or reads
 }
@@ -53,6 +54,9 @@ var producerProperties = []queue.Property[settings]{
 var consumerProperties = []queue.Property[settings]{
 	{Name: "auto.ack", Default: "false", Client: "basic.consume no-ack", Set: func(s *settings, v string) error {
 		return queue.Choice(v, queue.YesNo, &s.autoAck)
+	}},
+	{Name: "max.message.bytes", Default: "134217728", Client: "kt itself", Set: func(s *settings, v string) error {
+		return queue.Number(v, 1, 1<<30, &s.maxMessage)
 	}},
 	{Name: "prefetch.count", Default: "1000", Client: "basic.qos", Set: func(s *settings, v string) error {
 		return queue.Number(v, 1, math.MaxUint16, &s.prefetch)

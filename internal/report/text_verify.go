@@ -54,11 +54,11 @@ func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	case v.OfAnotherRun:
 		return "NOTHING COMPARED: the topic holds records of another run" + of(v.OtherRun), bad
 	case wrong != "" && (wrong != allowed || !v.RepeatsAllowed):
-		if v.Unchecked+v.Undecided+v.PartsUnknown > 0 {
+		if v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0 {
 			wrong += "; " + unknown
 		}
 		return "FAILED: " + wrong, bad
-	case v.Unchecked+v.Undecided+v.PartsUnknown > 0:
+	case v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0:
 		if v.AcknowledgedRead > 0 {
 			unknown += "; no error found in " + theme.Count(v.AcknowledgedRead) + " that were read"
 		}
@@ -131,6 +131,7 @@ func findings(v *ledger.Verdict) string {
 		{v.AbortedRead, "aborted but read"},
 		{v.Unissued, "never sent but read"},
 		{v.Redelivered, "redelivered"},
+		{v.TooLarge, "at offsets whose batches are too large to read"},
 		{v.Foreign, "of other runs"},
 		{v.Unstamped, unknown},
 		{v.EpochRegressions, "of an older leader than those before"},

@@ -137,6 +137,17 @@ type Cluster struct {
 	Brokers    []Broker `json:"brokers"`
 }
 
+// maxBrokers is how many brokers a cluster may have: more than any has, and few enough that kt can look at each.
+const maxBrokers = 1000
+
+// CheckBrokers returns an error for a cluster of more brokers than kt can look at.
+func CheckBrokers(n int) error {
+	if n > maxBrokers {
+		return fmt.Errorf("the cluster names %d brokers, and kt takes %d at most: check what answers at that address", n, maxBrokers)
+	}
+	return nil
+}
+
 // Broker is one broker of the cluster.
 type Broker struct {
 	ID   int32  `json:"id"`

@@ -30,6 +30,8 @@ func NotChecked(v *ledger.Verdict) string {
 		return parts
 	case unchecked > 0:
 		return text
+	case v.TooLarge > 0:
+		return theme.Plural(v.TooLarge, "offset was", "offsets were") + " not checked: their batches are too large to read"
 	case v.LateUndecided > 0:
 		return theme.Plural(v.LateUndecided, "record is", "records are") + " duplicated or reordered: which is forgotten"
 	}

@@ -150,6 +150,8 @@ func judgeReading(res *result.Result, idle bool) error {
 		return &Fault{Failed, result.NotChecked(v) + inGroups(v) + ": they are no longer there to be read, were not reached, or may have been cut off since"}
 	} else if v != nil && v.PartsUnknown > 0 {
 		return &Fault{Failed, result.NotChecked(v)}
+	} else if v != nil && v.TooLarge > 0 {
+		return &Fault{Failed, result.NotChecked(v) + inGroups(v)}
 	}
 	return nil
 }

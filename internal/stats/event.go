@@ -93,6 +93,7 @@ const (
 	AlarmOn         EventKind = "alarm_on"               // RabbitMQ takes no messages: memory or disk is short
 	AlarmOff        EventKind = "alarm_off"              // it takes messages again
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
+	TooLarge        EventKind = "too_large"              // a batch was passed over, because it is too large to read
 	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
 )
 
@@ -119,7 +120,7 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, TooLarge:
 	}
 	return Worse
 }

@@ -17,8 +17,23 @@ import (
 // control characters (C1 too), or the marks that hide text or turn its direction. What it
 // replaces stays visible, as a question mark, and takes as many characters as before. Everything
 // that kt did not write itself goes through here on its way out: what users, files, peers, brokers
-// and commands gave. So secrets are taken out here too (secret.Scrub).
-func Clean(s string) string { return strings.Map(CleanRune, secret.Scrub(s)) }
+// and commands gave. So secrets are taken out here too (secret.Scrub). Of more than maxLine bytes it keeps the first ones.
+func Clean(s string) string { return strings.Map(CleanRune, clip(secret.Scrub(s), maxLine)) }
+
+const (
+	maxLine = 8 << 10
+	maxName = 255 // of a host in DNS; no name in Kafka, RabbitMQ or Pulsar that people gave is longer
+)
+
+// Name returns a name that another program gave, or its begin if it is longer than names are.
+func Name(s string) string { return clip(s, maxName) }
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
 
 // CleanRune is Clean for one character.
 func CleanRune(r rune) rune {

@@ -68,3 +68,15 @@ func TestJSONShowsATerminalTextAndGivesAProgramEveryCharacter(t *testing.T) {
 		t.Errorf("a program gets %q, want %q", out["text"], want)
 	}
 }
+
+func TestALineAndANameHaveAnEnd(t *testing.T) {
+	long := strings.Repeat("ä", 5<<20)
+	for name, got := range map[string]string{"line": Clean(long), "name": Name(long)} {
+		if len(got) > 9<<10 || !strings.HasSuffix(got, "ä…") {
+			t.Errorf("%s: %d bytes, ending with %q", name, len(got), got[len(got)-6:])
+		}
+	}
+	if got := Name("kafka-1.example.com"); got != "kafka-1.example.com" {
+		t.Errorf("a name became %q", got)
+	}
+}

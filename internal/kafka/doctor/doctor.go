@@ -62,6 +62,7 @@ func (r *Report) Failed() bool {
 // the checks so far with the error. The report is nil if a bootstrap server is not written HOST:PORT.
 func Examine(ctx context.Context, o Options) (*Report, error) {
 	e := examination{Options: o}
+	defer e.sumUp()
 	cluster, err := kafka.Connect(ctx, o.Access)
 	var address *kafka.AddressError
 	switch {
@@ -123,6 +124,7 @@ type examination struct {
 	cluster   *kafka.Cluster
 	client    *kgo.Client
 	admin     *kadm.Client
+	made      map[kind]int    // checks, listed or not
 	answering []result.Broker // at their advertised listeners, as brokers of this cluster
 }
 
@@ -147,7 +149,34 @@ func (e *examination) add(c Check) {
 			c.Text, c.Advice = c.Text[:at], c.Text[at+2:]
 		}
 	}
+	if e.made == nil {
+		e.made = make(map[kind]int)
+	}
+	kind := kind{c.Name, c.State}
+	if e.made[kind]++; e.made[kind] > maxNamed {
+		return
+	}
 	e.Checks = append(e.Checks, c)
+}
+
+// kind is checks of one name and state.
+type kind struct {
+	name  string
+	state State
+}
+
+// maxNamed is how many checks of a kind are listed.
+const maxNamed = 20
+
+// sumUp adds a check for those of each kind that are not listed.
+func (e *examination) sumUp() {
+	for _, c := range slices.Clone(e.Checks) {
+		kind := kind{c.Name, c.State}
+		if more := e.made[kind] - maxNamed; more > 0 {
+			e.Checks = append(e.Checks, Check{Name: c.Name, State: c.State, Text: fmt.Sprintf("the same of %d more", more)})
+			delete(e.made, kind)
+		}
+	}
 }
 
 // isAdvice reports whether a part of an error says what to do: it begins with one of the verbs that kt's own errors use.

@@ -43,8 +43,8 @@ type fetcher struct {
 func (r *fetcher) connect() error {
 	d := r.driver
 	opts := append(d.Settings.Options(),
-		kgo.WithHooks(r.hooks), kgo.WithPools(reading.RecordPool),
-		kgo.KeepControlRecords()) // each takes an offset, which the position has to pass
+		append(d.Memory.ClientOptions(), kgo.WithHooks(r.hooks),
+			kgo.KeepControlRecords())...) // each takes an offset, which the position has to pass
 	if d.Group(r.group) == "" {
 		opts = append(opts, kgo.ConsumePartitions(r.share()))
 	} else {
@@ -228,7 +228,12 @@ func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) k
 
 // refused counts a failed fetch. It returns an error if reading has to end.
 func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error {
-	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) {
+	if ctx.Err() != nil || kgo.IsRetryableBrokerErr(p.Err) || errors.Is(p.Err, context.Canceled) || errors.Is(p.Err, context.DeadlineExceeded) ||
+		errors.Is(p.Err, reading.ErrBusy) {
+		return nil
+	}
+	if e, ok := errors.AsType[*kgo.ErrDecompressTooLarge](p.Err); ok {
+		r.passOver(ctx, e)
 		return nil
 	}
 	if d := r.driver; d.Books != nil && reading.LostData(p.Err) {
@@ -243,6 +248,26 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 		return p.Err
 	}
 	return fmt.Errorf("partition %d of topic %s: %w", p.Partition, p.Topic, p.Err)
+}
+
+// passOver goes on behind a batch that is too large to read. Nothing else may come behind it that its group would commit.
+func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
+	d := r.driver
+	number := d.Layout.Base[e.Topic] + e.Partition
+	to := reading.Skip(r.client, e)
+	before := d.At.Groups[r.group].Next[number].Swap(e.NextOffset)
+	from := max(e.Offset, before)
+	if d.Books != nil {
+		log := d.Books[r.group].Log(number)
+		log.Lock()
+		log.PassOver(from, e.NextOffset)
+		log.Unlock()
+	}
+	d.PassOver(r.shard, e.Topic, e.Partition, from, e.NextOffset)
+	r.done = r.done || d.At.Passes(number, before, e.NextOffset)
+	if d.Group(r.group) != "" && d.Plan.Read.Commit != plan.CommitNone {
+		r.client.CommitOffsetsSync(r.outlive(ctx), to, nil) // if it fails, the next owner passes over it too
+	}
 }
 
 // take counts the records of one partition.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -215,8 +216,8 @@ func (r *rereading) start(ctx context.Context, from map[int32]int64, idle time.D
 	})
 	living, end := context.WithCancel(ctx)
 	client, err := d.Cluster.Client(append(d.Settings.Options(),
-		kgo.WithPools(RecordPool), kgo.WithContext(living),
-		kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)
+		append(d.Memory.ClientOptions(), kgo.WithContext(living),
+			kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)...)
 	if err != nil {
 		end()
 		return err
@@ -240,7 +241,12 @@ func (r *rereading) read(ctx context.Context, client *kgo.Client, idle time.Dura
 			if p.Err != nil && Fatal(p.Err) {
 				failed = errors.Join(failed, p.Err)
 			}
-			if len(p.Records) > 0 {
+			large, ok := errors.AsType[*kgo.ErrDecompressTooLarge](p.Err)
+			if ok {
+				Skip(client, large)
+				r.passOver(large)
+			}
+			if ok || len(p.Records) > 0 {
 				last = time.Now()
 			}
 			r.take(&p)
@@ -276,14 +282,39 @@ func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 			}
 		}
 		log.Unlock()
-		next.Store(fetched.Records[len(fetched.Records)-1].Offset + 1)
-		if end, ok := r.left[number]; ok && next.Load() >= end {
-			delete(r.left, number)
-		}
+		r.reached(number, next, fetched.Records[len(fetched.Records)-1].Offset+1)
 	}
 	for _, record := range fetched.Records {
 		record.Recycle()
 	}
+}
+
+// passOver notes a batch that is too large to read.
+func (r *rereading) passOver(e *kgo.ErrDecompressTooLarge) {
+	d := r.state
+	number := d.Layout.Base[e.Topic] + e.Partition
+	for _, p := range r.portions[number] {
+		log, next := d.log(p), &d.At.Groups[p.group].Next[number]
+		log.Lock()
+		log.PassOver(max(e.Offset, next.Load()), e.NextOffset)
+		log.Unlock()
+		r.reached(number, next, e.NextOffset)
+	}
+}
+
+// reached moves a position of a partition.
+func (r *rereading) reached(number int32, next *atomic.Int64, to int64) {
+	next.Store(to)
+	if end, ok := r.left[number]; ok && to >= end {
+		delete(r.left, number)
+	}
+}
+
+// Skip lets a client read on behind a batch that is too large to read. A client in a group must not rebalance meanwhile.
+func Skip(client *kgo.Client, e *kgo.ErrDecompressTooLarge) (to map[string]map[int32]kgo.EpochOffset) {
+	to = map[string]map[int32]kgo.EpochOffset{e.Topic: {e.Partition: {Epoch: e.Epoch, Offset: e.NextOffset}}}
+	client.SetOffsets(to)
+	return to
 }
 
 // LostData reports whether a fetch failed because the log was truncated.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/kafka"
@@ -27,6 +28,8 @@ type Options struct {
 	// while. It is nil if the process writes nothing.
 	Written func() []int64
 
+	Memory *Memory // nil: that of a machine whose memory is not known
+
 	// Again is called before partitions are read again because their logs were truncated
 	// below the position of a reader. It may be nil.
 	Again func(partitions int)
@@ -47,12 +50,17 @@ type State struct {
 
 	starts []int64 // by partition number: first offset for readers without a committed one
 	begins []int64 // by partition number: start of the log
+
+	passed atomic.Int64 // batches that are too large to read
 }
 
 // New asks the cluster for the starts and ends of the partitions, and for the committed offsets of
 // the plan's groups.
 func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
 	d := &State{Options: r, Cluster: c, Layout: kafka.NewLayout(r.Topics)}
+	if d.Memory == nil {
+		d.Memory = NewMemory(0)
+	}
 	ends, err := c.EndOffsets(ctx, d.Layout, r.Settings.ReadCommitted())
 	if err != nil {
 		return nil, fmt.Errorf("find the last offsets: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/reading"
@@ -94,7 +95,7 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 }
 
 func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine.ReadDriver, err error) {
-	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics}
+	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics, Memory: reading.NewMemory(host.System().UsableMemory())}
 	if s.producer != nil {
 		options.Run, options.Written = s.run, s.producer.Acked
 	}

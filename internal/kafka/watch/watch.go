@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Brokers is a source of events of the cluster during a run: leaders, in-sync replicas,
@@ -263,9 +264,12 @@ func (w *Brokers) look() {
 // answer.
 func (w *Brokers) discover(brokers []kmsg.MetadataResponseBroker) {
 	for _, m := range brokers {
-		addr := net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port)))
+		addr := net.JoinHostPort(theme.Name(m.Host), strconv.Itoa(int(m.Port)))
 		b := w.brokers[m.NodeID]
 		if b != nil && (b.addr == addr || b.answers() || b.asking) {
+			continue
+		}
+		if b == nil && result.CheckBrokers(len(w.brokers)+1) != nil {
 			continue
 		}
 		// A broker with an address that no client can be made for is not watched.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,9 +41,8 @@ func (d *Consumer) OpenReader(_ context.Context, s *engine.Shard) (engine.Reader
 func (d *Consumer) reader(s shard, has func(partition int32) bool, opts ...kgo.Opt) *reader {
 	r := &reader{
 		Consumer: d, shard: s, has: has, opts: opts, answers: make(chan *fetched), stale: make(chan struct{}, 1),
-		fetchers: make(map[int32]bool), changed: make(chan struct{}),
+		fetchers: make(map[int32]bool), changed: make(chan struct{}), room: d.Memory.NewRoom(),
 	}
-	r.decompressor = kgo.DefaultDecompressor(&r.room)
 	return r
 }
 
@@ -51,6 +51,7 @@ type shard interface {
 	Record(f func(rec *stats.Recorder, phase int))
 	Now() time.Duration
 	Started() time.Time
+	Event(e stats.Event)
 	Working()
 }
 
@@ -59,20 +60,19 @@ type shard interface {
 // way.
 type reader struct {
 	*Consumer
-	shard        shard
-	has          func(partition int32) bool // by number in the Layout
-	opts         []kgo.Opt
-	client       *kgo.Client
-	leaders      *leaders
-	end          context.CancelFunc // ends the goroutines
-	all          sync.WaitGroup     // the goroutines
-	backoff      time.Duration      // between two tries of the same
-	inlet        inlet
-	room         room
-	decompressor kgo.Decompressor
-	current      *fetched      // not counted to its end yet
-	answers      chan *fetched // one goroutine waits with the next answer until Read takes it
-	stale        chan struct{} // holds one value: leaders have to be looked up
+	shard   shard
+	has     func(partition int32) bool // by number in the Layout
+	opts    []kgo.Opt
+	client  *kgo.Client
+	leaders *leaders
+	end     context.CancelFunc // ends the goroutines
+	all     sync.WaitGroup     // the goroutines
+	backoff time.Duration      // between two tries of the same
+	inlet   inlet
+	room    *reading.Room
+	current *fetched      // not counted to its end yet
+	answers chan *fetched // one goroutine waits with the next answer until Read takes it
+	stale   chan struct{} // holds one value: leaders have to be looked up
 
 	mu         sync.Mutex // guards the rest
 	partitions []*partition
@@ -151,6 +151,9 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 		if r.current.chunks[0].counted() {
 			r.current.chunks = r.current.chunks[1:]
 		}
+	}
+	if errors.Is(err, reading.ErrBusy) {
+		err = nil
 	}
 	if len(r.current.chunks) == 0 {
 		r.inlet.free(r.current.bytes)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -59,6 +61,10 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 		n = k.n
 	})
 	at.Next[number].Store(c.next)
+	for _, p := range c.passed {
+		r.PassOver(r.shard, c.partition.topic, c.partition.id, p.from, p.to)
+	}
+	c.passed = nil
 	if err != nil {
 		err = fmt.Errorf("partition %d of topic %s: offset %d: %w", c.partition.id, c.partition.topic, c.next, err)
 	}
@@ -82,7 +88,8 @@ func (k *counting) run(limit int) error {
 
 // begin begins the next batch. A batch without records to count has none left then.
 func (k *counting) begin() (err error) {
-	b, rest, _, err := cutBatch(k.chunk.bytes)
+	whole := k.chunk.bytes
+	b, rest, _, err := cutBatch(whole)
 	if k.chunk.bytes = rest; b == nil {
 		return err // the batch was cut off, and the next fetch begins with it
 	}
@@ -107,10 +114,17 @@ func (k *counting) begin() (err error) {
 	case attributes&transactionalBit != 0 && k.aborts.has(b):
 	default:
 		if codec := attributes & codecBits; codec != 0 {
-			if k.records, err = k.decompressor.Decompress(k.records, kgo.CompressionCodecType(codec)); err != nil {
+			k.records, err = k.room.Decompress(k.records, kgo.CompressionCodecType(codec))
+			switch {
+			case errors.Is(err, kgo.ErrMaxDecompress):
+				k.passOver(b)
+				return nil
+			case errors.Is(err, reading.ErrBusy):
+				k.chunk.bytes = whole
+				return err
+			case err != nil:
 				return fmt.Errorf("decompress a record batch: %w", err)
 			}
-			k.room.keep(k.records)
 		}
 		k.begun, k.from, k.left = b, k.next, b.count()
 		k.rec.FetchBatch(k.phase, k.broker, k.left, len(k.records), len(b)-headSize)
@@ -124,6 +138,19 @@ func (k *counting) begin() (err error) {
 	}
 	return nil
 }
+
+// passOver notes a batch that is too large to read.
+func (k *counting) passOver(b logBatch) {
+	p := span{max(k.next, b.base()), b.next()}
+	k.passed = append(k.passed, p)
+	if k.log != nil {
+		k.log.PassOver(p.from, p.to)
+	}
+	k.next = p.to
+}
+
+// span is offsets from one to before another.
+type span struct{ from, to int64 }
 
 // damaged passes over a batch that is not intact.
 func (k *counting) damaged(b logBatch, rest []byte) {
@@ -292,22 +319,5 @@ func (a aborts) marker(b logBatch) {
 		if _, ok := cutRecord(b[headSize:], &r); ok && len(r.key) >= 4 && binary.BigEndian.Uint16(r.key[2:]) == abort {
 			a[b.producer()] = firsts[1:]
 		}
-	}
-}
-
-// room is the memory that batches are decompressed into, one after the other.
-type room struct{ bytes []byte }
-
-var _ kgo.PoolDecompressBytes = (*room)(nil)
-
-// GetDecompressBytes returns the memory.
-func (r *room) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte { return r.bytes[:0] }
-
-// PutDecompressBytes is for memory that a decompressor has given up.
-func (r *room) PutDecompressBytes([]byte) {}
-
-func (r *room) keep(grown []byte) {
-	if cap(grown) > cap(r.bytes) {
-		r.bytes = grown
 	}
 }

@@ -38,6 +38,7 @@ type chunk struct {
 	from    int64    // records of it before this offset are not asked for
 	records []byte   // the rest of its records
 	left    int      // their number
+	passed  []span   // of batches that are too large to read, which are not counted yet
 }
 
 // fetch fetches from one broker until ctx ends, one fetch at a time.

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
@@ -38,7 +36,7 @@ func FuzzFetchedBytes(f *testing.F) {
 		headers := func() *ledger.Reader { return ledger.NewReader(book) }
 		count := func(limit int, books *ledger.Reader) (n, bytes int, next int64, failed bool) {
 			r := &reader{Consumer: NewConsumer(&reading.State{Options: reading.Options{Settings: settings}})}
-			r.decompressor = kgo.DefaultDecompressor(&r.room)
+			r.room = reading.NewMemory(0).NewRoom()
 			c := chunk{bytes: append([]byte(nil), b...), next: from}
 			if books != nil && books.Headers() {
 				to, _ := reachOf(c.bytes, from, true)

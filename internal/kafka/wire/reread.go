@@ -63,4 +63,5 @@ func (u *unmeasured) Record(f func(rec *stats.Recorder, phase int)) {
 
 func (*unmeasured) Now() time.Duration { return 0 }
 func (*unmeasured) Started() time.Time { return time.Time{} }
+func (*unmeasured) Event(stats.Event)  {}
 func (*unmeasured) Working()           {}

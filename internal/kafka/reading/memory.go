@@ -1,0 +1,191 @@
+package reading
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Anybody who may write to a topic can write a batch of a few KB that decompresses to gigabytes. So a run has a bound for all that
+// it has decompressed, and passes over a batch that is larger alone. Memory counts until it is collected: garbage takes
+// memory too, and franz-go drops answers without a word.
+
+// Memory is what a run may decompress batches into. NewMemory makes it.
+type Memory struct {
+	Most int64 // bytes at once
+
+	turn sync.Mutex // of who takes: it keeps the order, so that a large batch gets its turn
+
+	mu    sync.Mutex // guards the rest
+	used  int64
+	freed chan struct{} // closed: some was freed
+}
+
+// ErrBusy is the error of a batch that others leave no memory for. It may be fetched again.
+var ErrBusy = errors.New("no memory to decompress a batch")
+
+const (
+	mostMemory = 256 << 20
+	patience   = 100 * time.Millisecond // for others to free memory
+	respite    = 20 * time.Millisecond  // a client that had none does not wait again so soon: the rest of an answer would, batch by batch
+)
+
+// NewMemory returns a quarter of the memory that may be used, 256 MiB at most. 0: it is not known.
+func NewMemory(usable int64) *Memory {
+	m := &Memory{Most: mostMemory, freed: make(chan struct{})}
+	if usable > 0 {
+		m.Most = min(m.Most, usable/4)
+	}
+	return m
+}
+
+// take waits for n bytes, and reports whether they are there.
+func (m *Memory) take(n int64) bool {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	for end := time.Now().Add(patience); ; {
+		m.mu.Lock()
+		freed, ok := m.freed, m.used+n <= m.Most
+		if ok {
+			m.used += n
+		}
+		m.mu.Unlock()
+		if ok || time.Now().After(end) {
+			return ok
+		}
+		runtime.GC()
+		select {
+		case <-freed:
+		case <-time.After(patience / 5):
+		}
+	}
+}
+
+func (m *Memory) free(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used -= n
+	close(m.freed)
+	m.freed = make(chan struct{})
+}
+
+// hold counts n bytes until b is collected.
+func (m *Memory) hold(b []byte, n int64) { runtime.AddCleanup(&b[:1][0], m.free, n) }
+
+// ClientOptions returns the options of a client of franz-go that reads.
+func (m *Memory) ClientOptions() []kgo.Opt {
+	d := &clientDecompressor{memory: m}
+	d.rooms.New = func() any { return m.NewRoom() }
+	return []kgo.Opt{kgo.WithPools(RecordPool), kgo.WithDecompressor(d)}
+}
+
+// Counter is where a reader counts, a shard.
+type Counter interface {
+	Record(f func(rec *stats.Recorder, phase int))
+	Event(e stats.Event)
+}
+
+// maxTooLarge is how many batches that are too large to read are named.
+const maxTooLarge = 16
+
+// PassOver counts a batch that is too large to read, with the records at the offsets [from, to), and names the first ones.
+func (d *State) PassOver(c Counter, topic string, partition int32, from, to int64) {
+	c.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, "client:BATCH_TOO_LARGE") })
+	if n := d.passed.Add(1); n <= maxTooLarge {
+		text := fmt.Sprintf("partition %d of topic %s: the batch at offset %d is too large to read (kt decompresses %s at most): reading goes on at offset %d",
+			partition, topic, from, theme.Bytes(d.Memory.Most), to)
+		if n == maxTooLarge {
+			text += "; further ones are only counted"
+		}
+		c.Event(stats.Event{Kind: stats.TooLarge, Broker: -1, To: -1, Partitions: []int32{partition}, Count: 1, Text: text})
+	}
+}
+
+// clientDecompressor decompresses for a client, which makes a kgo.Record of each record of a batch at once.
+type clientDecompressor struct {
+	memory *Memory
+	rooms  sync.Pool
+	busy   atomic.Int64 // the end of a respite
+}
+
+// Decompress returns ErrBusy, or kgo.ErrMaxDecompress, if there is not enough memory for a batch and its records.
+func (d *clientDecompressor) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, err error) {
+	if c == kgo.CodecNone {
+		return src, nil
+	}
+	if time.Now().UnixNano() < d.busy.Load() {
+		return nil, ErrBusy
+	}
+	r := d.rooms.Get().(*Room)
+	defer d.rooms.Put(r)
+	out, err = r.Decompress(src, c)
+	if err == nil {
+		out, err = d.own(r, out)
+	}
+	if errors.Is(err, ErrBusy) {
+		d.busy.Store(time.Now().Add(respite).UnixNano())
+	}
+	return out, err
+}
+
+// own returns memory of the batch alone, which counts with the records in it.
+func (d *clientDecompressor) own(r *Room, b []byte) ([]byte, error) {
+	n := weigh(b)
+	if n+int64(len(b)) > d.memory.Most {
+		return nil, kgo.ErrMaxDecompress
+	}
+	if r.shared {
+		n += int64(len(b))
+	}
+	switch {
+	case len(b) == 0:
+		return nil, nil
+	case !d.memory.take(n):
+		return nil, ErrBusy
+	case r.shared:
+		b = bytes.Clone(b)
+	}
+	d.memory.hold(b, n)
+	return b, nil
+}
+
+// weigh returns the bytes that franz-go takes for the records of a batch.
+func weigh(b []byte) (n int64) {
+	for len(b) > 0 {
+		record, rest := field(b)
+		n += int64(unsafe.Sizeof(kgo.Record{}) + unsafe.Sizeof(&kgo.Record{}))
+		if len(record) > 0 {
+			record = record[1:] // attributes
+		}
+		_, k := binary.Varint(record)
+		record = record[max(k, 0):]
+		_, k = binary.Varint(record)
+		_, record = field(record[max(k, 0):]) // the key
+		_, record = field(record)
+		headers, _ := binary.Varint(record)
+		n += min(max(headers, 0), int64(len(record))) * int64(unsafe.Sizeof(kgo.RecordHeader{}))
+		b = rest
+	}
+	return n
+}
+
+// field returns bytes behind their length, and what follows them.
+func field(b []byte) (body, rest []byte) {
+	n, k := binary.Varint(b)
+	if k <= 0 || n > int64(len(b)-k) {
+		return nil, nil
+	}
+	end := k + int(max(n, 0))
+	return b[k:end], b[end:]
+}

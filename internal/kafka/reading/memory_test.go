@@ -1,0 +1,87 @@
+package reading
+
+import (
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/codec"
+)
+
+// record returns a record with a value and some headers, which hold nothing.
+func record(value, headers int) []byte {
+	b := binary.AppendVarint([]byte{0, 0, 0, 1}, int64(value))
+	b = append(b, make([]byte, value)...)
+	b = append(binary.AppendVarint(b, int64(headers)), make([]byte, 2*headers)...)
+	return append(binary.AppendVarint(nil, int64(len(b))), b...)
+}
+
+func clientDecompressorOf(m *Memory) *clientDecompressor {
+	d := &clientDecompressor{memory: m}
+	d.rooms.New = func() any { return m.NewRoom() }
+	return d
+}
+
+var codecs = map[kgo.CompressionCodecType]*codec.Codec{
+	kgo.CodecGzip: codec.Gzip(1), kgo.CodecSnappy: codec.Snappy(), kgo.CodecLz4: codec.LZ4(9), kgo.CodecZstd: codec.Zstd(1),
+}
+
+func TestAQuarterOfTheMemoryIsThere(t *testing.T) {
+	for usable, want := range map[int64]int64{0: 256 << 20, 256 << 20: 64 << 20, 64 << 30: 256 << 20} {
+		if got := NewMemory(usable).Most; got != want {
+			t.Errorf("of %d bytes, %d, want %d", usable, got, want)
+		}
+	}
+}
+
+func TestABatchIsDecompressedWithinTheMemory(t *testing.T) {
+	for kind, c := range codecs {
+		for size, want := range map[int]error{1000: nil, 3 << 20: nil, 5 << 20: kgo.ErrMaxDecompress} {
+			src := c.Append(nil, record(size, 0))
+			m := NewMemory(16 << 20)
+			for name, d := range map[string]kgo.Decompressor{"wire": m.NewRoom(), "client": clientDecompressorOf(m)} {
+				out, err := d.Decompress(src, kind)
+				if !errors.Is(err, want) || err == nil && len(out) != len(record(size, 0)) {
+					t.Errorf("%s, %s: %d bytes: %d (%v), want %v", name, c, size, len(out), err, want)
+				}
+				runtime.GC() // the next one needs the memory
+			}
+		}
+	}
+}
+
+// Records take more memory in franz-go than in a batch, and their headers do.
+func TestRecordsAndHeadersCount(t *testing.T) {
+	var many []byte
+	for range 100_000 {
+		many = append(many, record(0, 0)...)
+	}
+	if got, least := weigh(many), 100_000*int64(unsafe.Sizeof(kgo.Record{})); got < least {
+		t.Errorf("%d bytes of records, want %d", got, least)
+	}
+	for name, b := range map[string][]byte{"records": many, "headers": record(0, 400_000)} {
+		if _, err := clientDecompressorOf(NewMemory(32<<20)).Decompress(codec.Zstd(1).Append(nil, b), kgo.CodecZstd); !errors.Is(err, kgo.ErrMaxDecompress) {
+			t.Errorf("%s of %d bytes: %v, want that they are too large", name, len(b), err)
+		}
+	}
+}
+
+func TestMemoryThatOthersHaveIsBusyUntilItIsCollected(t *testing.T) {
+	m := NewMemory(16 << 20)
+	src := codec.Zstd(1).Append(nil, record(3<<20, 0))
+	held, err := m.NewRoom().Decompress(src, kgo.CodecZstd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.NewRoom().Decompress(src, kgo.CodecZstd); !errors.Is(err, ErrBusy) {
+		t.Errorf("while the memory is held: %v, want busy", err)
+	}
+	runtime.KeepAlive(held)
+	if _, err := m.NewRoom().Decompress(src, kgo.CodecZstd); err != nil {
+		t.Errorf("when it is free again: %v", err)
+	}
+}

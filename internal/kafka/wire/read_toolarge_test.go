@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/ledger"
+)
+
+func TestABatchThatIsTooLargeIsPassedOver(t *testing.T) {
+	s := newReadScene(t, 1)
+	for _, codec := range []kgo.CompressionCodec{kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()} {
+		c := s.client(kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(64<<20))
+		for _, size := range []int{10, 15 << 20} {
+			if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, size)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b := &ledger.Book{Run: 1, Start: []int64{0}, SameTopic: true}
+	state := s.state(readPlan(nil), b)
+	state.Memory.Most = 8 << 20
+	w, end := s.run(readPlan(nil), NewConsumer(state))
+	if w.Consumed != 4 || end.ReadEnd != engine.ReadAll || w.FetchErrors["client:BATCH_TOO_LARGE"] != 4 || len(w.Events) != 4 {
+		t.Errorf("%d records, end %q (%v), %v, events %+v; want 4, all, and 4 batches too large", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors, w.Events)
+	}
+	readers, err := state.Readers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := b.Verify(readers...); v.TooLarge != 4 {
+		t.Errorf("%d offsets were too large, want 4", v.TooLarge)
+	}
+}
+
+// Whoever has the memory may give it back: the reader waits, and reads all.
+func TestABatchWithoutMemoryIsTriedAgain(t *testing.T) {
+	s := newReadScene(t, 1)
+	c := s.client(kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(64<<20))
+	for range 3 {
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, 5<<20)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := s.state(readPlan(nil), nil)
+	state.Memory.Most = 8 << 20
+	if w, end := s.run(readPlan(nil), NewConsumer(state)); w.Consumed != 3 || end.ReadEnd != engine.ReadAll || len(w.FetchErrors) > 0 {
+		t.Errorf("%d records, end %q (%v), %v; want 3 and all", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
+	}
+}
