@@ -66,3 +66,13 @@ func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Clie
 }
 
 func newClient(opts []kgo.Opt) (*kgo.Client, error) { return kgo.NewClient(opts...) }
+
+// Decompressor returns franz-go's, which decompresses a batch to so many bytes at most: only a client gives it a bound.
+func Decompressor(most int, pool kgo.Pool) kgo.Decompressor {
+	c, err := newClient([]kgo.Opt{kgo.MaxDecompressBatchBytes(most), kgo.WithDecompressor(kgo.DefaultDecompressor(pool))})
+	if err != nil {
+		panic(err) // the options are right
+	}
+	defer c.Close()
+	return c.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+}

@@ -25,6 +25,9 @@ import (
 type Memory struct {
 	Most int64 // bytes at once
 
+	large   sync.Mutex // of who decompresses a batch that is not small
+	scratch []byte     // for such batches
+
 	turn sync.Mutex // of who takes: it keeps the order, so that a large batch gets its turn
 
 	mu    sync.Mutex // guards the rest
@@ -80,8 +83,13 @@ func (m *Memory) free(n int64) {
 	m.freed = make(chan struct{})
 }
 
-// hold counts n bytes until b is collected.
-func (m *Memory) hold(b []byte, n int64) { runtime.AddCleanup(&b[:1][0], m.free, n) }
+// keep counts n bytes that were taken until b is collected.
+func (m *Memory) keep(b []byte, n int) []byte {
+	if n > 0 {
+		runtime.AddCleanup(&b[:1][0], m.free, int64(n))
+	}
+	return b
+}
 
 // ClientOptions returns the options of a client of franz-go that reads.
 func (m *Memory) ClientOptions() []kgo.Opt {
@@ -156,8 +164,7 @@ func (d *clientDecompressor) own(r *Room, b []byte) ([]byte, error) {
 	case r.shared:
 		b = bytes.Clone(b)
 	}
-	d.memory.hold(b, n)
-	return b, nil
+	return d.memory.keep(b, int(n)), nil
 }
 
 // weigh returns the bytes that franz-go takes for the records of a batch.

@@ -1,23 +1,28 @@
 package reading
 
 import (
+	"bytes"
+	"errors"
+
+	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/kt-bench/kt/internal/codec"
+	"github.com/kt-bench/kt/internal/kafka"
 )
 
 // Room is where batches are decompressed, one after the other. Memory.NewRoom makes it.
 type Room struct {
 	memory *Memory
-	inner  kgo.Decompressor
-	spare  []byte // for small batches
-	dst    []byte // for the batch that is being decompressed
-	shared bool   // the last one lies in spare
+	inner  [3]kgo.Decompressor // up to small, middle and all of the memory
+	spare  []byte              // for small batches
+	dst    []byte              // for the batch that is being decompressed
+	shared bool                // the last one lies in spare
 }
 
 const (
-	small = 2 << 20 // the most bytes of a batch for which memory is used again
-	slack = 1 << 10 // for decoders, which write behind the end
+	small  = 2 << 20   // the most bytes of a batch for which each room has memory
+	middle = 32 << 20  // the most bytes of a batch for which all have memory together
+	slack  = 256 << 10 // for decoders, which look at the bound behind each block: those of zstd have 128 KiB
 )
 
 var (
@@ -28,7 +33,9 @@ var (
 // NewRoom returns an empty room.
 func (m *Memory) NewRoom() *Room {
 	r := &Room{memory: m}
-	r.inner = kgo.DefaultDecompressor(r)
+	for i, most := range []int64{small, middle, m.Most} {
+		r.inner[i] = kafka.Decompressor(int(min(most, m.Most)-slack), r)
+	}
 	return r
 }
 
@@ -38,63 +45,49 @@ func (r *Room) GetDecompressBytes([]byte, kgo.CompressionCodecType) []byte { ret
 // PutDecompressBytes is for memory that a decompressor has given up.
 func (r *Room) PutDecompressBytes([]byte) {}
 
-// Decompress returns ErrBusy, or kgo.ErrMaxDecompress, if there is not enough memory for a batch. What it returns may be overwritten by the next
-// batch.
+// Decompress returns ErrBusy, or kgo.ErrMaxDecompress, if there is not enough memory for a batch. What it returns may be overwritten
+// by the next batch. A batch that is not small is decompressed while no other is, first into the memory of all rooms.
 func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, err error) {
-	defer func() { r.dst = nil }()
-	n, most := 0, int(r.memory.Most)-slack
-	switch c {
-	case kgo.CodecNone:
+	if c == kgo.CodecNone {
 		return src, nil
-	case kgo.CodecGzip:
-		return r.gunzip(src, most)
-	case kgo.CodecSnappy:
-		n, err = codec.SnappySize(src, most)
-	case kgo.CodecLz4:
-		n, err = codec.LZ4Size(src, most)
-	case kgo.CodecZstd:
-		n, err = codec.ZstdSize(src, most)
 	}
-	if err == nil {
-		err = r.reserve(n, most)
+	if r.spare == nil {
+		r.spare = make([]byte, small)
 	}
-	if err != nil {
-		return nil, err
+	out, err = r.into(r.spare, 0, src, c)
+	if r.shared = !errors.Is(err, kgo.ErrMaxDecompress); r.shared {
+		return out, err
 	}
-	return r.inner.Decompress(src, c)
+	m := r.memory
+	m.large.Lock()
+	defer m.large.Unlock()
+	if m.scratch == nil {
+		m.scratch = make([]byte, min(middle, m.Most))
+	}
+	out, err = r.into(m.scratch, 1, src, c)
+	if !errors.Is(err, kgo.ErrMaxDecompress) {
+		if err == nil && !m.take(int64(len(out))) {
+			return nil, ErrBusy
+		}
+		return m.keep(bytes.Clone(out), len(out)), err
+	}
+	if !m.take(m.Most) {
+		return nil, ErrBusy
+	}
+	b := make([]byte, m.Most)
+	out, err = r.into(b, 2, src, c)
+	m.free(m.Most - int64(len(out)))
+	m.keep(b, len(out))
+	return out, err
 }
 
-// gunzip tries the size that the data announces, and then the one that it has.
-func (r *Room) gunzip(src []byte, most int) ([]byte, error) {
-	for n := min(codec.GzipSize(src), most); ; {
-		if err := r.reserve(n, most); err != nil {
-			return nil, err
-		}
-		size, err := codec.Gunzip(r.dst[:n], src, most)
-		if err != nil || size <= n {
-			return r.dst[:size], err
-		}
-		n = size
+// into decompresses a batch with one of the bounds.
+func (r *Room) into(dst []byte, bound int, src []byte, c kgo.CompressionCodecType) ([]byte, error) {
+	r.dst = dst
+	defer func() { r.dst = nil }()
+	out, err := r.inner[bound].Decompress(src, c)
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) { // a decoder needs as much memory
+		err = kgo.ErrMaxDecompress
 	}
-}
-
-// reserve makes room for n bytes.
-func (r *Room) reserve(n, most int) error {
-	r.shared = n <= small
-	switch {
-	case n > most:
-		return kgo.ErrMaxDecompress
-	case r.shared && n+slack > len(r.spare):
-		r.spare = make([]byte, max(n, min(2*len(r.spare), small))+slack)
-		fallthrough
-	case r.shared:
-		r.dst = r.spare
-		return nil
-	}
-	if r.dst = nil; !r.memory.take(int64(n + slack)) {
-		return ErrBusy
-	}
-	r.dst = make([]byte, n+slack)
-	r.memory.hold(r.dst, int64(len(r.dst)))
-	return nil
+	return out, err
 }
