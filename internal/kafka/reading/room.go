@@ -34,7 +34,8 @@ var (
 func (m *Memory) NewRoom() *Room {
 	r := &Room{memory: m}
 	for i, most := range []int64{small, middle, m.Most} {
-		r.inner[i] = kafka.Decompressor(int(min(most, m.Most)-slack), r)
+		most = min(most, m.Most)
+		r.inner[i] = kafka.Decompressor(int(most-min(slack, most/2)), r)
 	}
 	return r
 }
