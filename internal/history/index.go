@@ -51,5 +51,5 @@ func (f Folder) writeIndex(runs []Run) {
 	if err != nil {
 		return
 	}
-	_ = input.ReplaceText(filepath.Join(f.Dir, indexName), 0o600, []byte(secret.Scrub(string(data)))) // without an index the files are read again
+	_ = input.ReplaceText(filepath.Join(f.Dir, indexName), 0o600, []byte(secret.ScrubJSON(string(data)))) // without an index the files are read again
 }
