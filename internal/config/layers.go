@@ -137,7 +137,7 @@ func (l *layers) apply(file, profile string) error {
 		l.sources[f.Name] = "default"
 		if f.Changed {
 			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
-			if l.sys.Foreign != nil && l.sys.Foreign(f.Name) {
+			if l.isTheirs(f.Name) {
 				l.from[f.Name] = fromForeign
 			}
 			return

@@ -290,7 +290,6 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 		{"produce: {bootstrap-server: b:1}", "--command-config " + bare, nil, false},
 		{"bootstrap-server: b:1", "--bootstrap-server c:1", nil, true},
 		{"", "", named(true, "bootstrap-server", "b:1"), false},
-		{"", "", named(true, "bootstrap-server", "b:1", "command-config", bare), false},
 		{"", "", named(true, "url", "amqp://b:1"), false},
 		{"", "", named(true, "command-property", "bootstrap.servers=b:1"), false},
 		{"", "", named(false, "bootstrap-server", "b:1"), true},
@@ -305,7 +304,11 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)
 		}
 	}
-	_, err := LoadOf(plan.Produce, named(true, "command-property", "ssl.endpoint.identification.algorithm="), projectSystem(t, "", "command-config: "+bare, nil), secure)
+	_, err := LoadOf(plan.Produce, named(true, "bootstrap-server", "b:1", "command-config", bare), projectSystem(t, "", "", nil), secure)
+	if err == nil || !strings.Contains(err.Error(), "it says how clients log in") {
+		t.Errorf("a study brings a log-in: %v", err)
+	}
+	_, err = LoadOf(plan.Produce, named(true, "command-property", "ssl.endpoint.identification.algorithm="), projectSystem(t, "", "command-config: "+bare, nil), secure)
 	if err == nil || !strings.Contains(err.Error(), "ssl.endpoint.identification.algorithm") {
 		t.Errorf("a study loosens TLS: %v", err)
 	}

@@ -110,14 +110,25 @@ func (b *builder) readProperties(c *client, flag, path string) {
 			b.warnOnce("%s:%d: %s is in line %d too; the last one counts", path, p.Line, p.Key, first)
 		}
 		lines[p.Key] = p.Line
-		if p.Key == bootstrapProperty {
+		if p.Key == bootstrapProperty && !b.isTheirs(flag) {
 			c.servers = []string{p.Value}
 		}
-		if b.belongs(c, flag, p.Key) {
-			c.put(p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)}, b.from[flag])
-		}
+		b.take(c, flag, p.Key, plan.Given{Value: p.Value, Source: path + ":" + strconv.Itoa(p.Line)})
 	}
 }
+
+// take sets a property that a flag gives, if it is one of the client.
+func (b *builder) take(c *client, flag, key string, g plan.Given) {
+	switch {
+	case b.isTheirs(flag) && b.kafka.Security != nil && b.kafka.Security(key):
+		b.bad("%s: it says how clients log in, which the file of a study must not: give it with --command-config", key)
+	case b.belongs(c, flag, key):
+		c.put(key, g, b.from[flag])
+	}
+}
+
+// isTheirs reports whether the file of a study gives a flag.
+func (l *layers) isTheirs(flag string) bool { return l.sys.Foreign != nil && l.sys.Foreign(flag) }
 
 // readProperties returns the Java properties in a file.
 func readProperties(path string) ([]properties.Property, error) {
@@ -141,13 +152,7 @@ func (b *builder) putPairs(c *client, flag string, list []string) {
 			b.bad("--%s: an item does not begin with the name of a property: write key=value", flag) // it may be of a password
 			continue
 		}
-		if b.from[flag].isForeign() && b.kafka.Security != nil && b.kafka.Security(key) {
-			b.bad("%s: it says how clients log in, which the file of a study or a project must not: give it with --command-config", key)
-			continue
-		}
-		if b.belongs(c, flag, key) {
-			c.put(key, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
-		}
+		b.take(c, flag, key, plan.Given{Value: value, Source: b.sources[flag]})
 	}
 }
 

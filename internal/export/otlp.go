@@ -69,7 +69,8 @@ func OTLPFromEnv(getenv func(string) string, warn func(text string)) (*OTLP, err
 	name, headers := firstSet(getenv, headerVars)
 	for one := range strings.SplitSeq(headers, ",") {
 		key, value, ok := strings.Cut(one, "=")
-		secret.Learn(strings.TrimSpace(value))
+		plain, _ := url.PathUnescape(value) // as it is sent
+		secret.Learn(strings.TrimSpace(value), strings.TrimSpace(plain))
 		if headers != "" && (!ok || strings.TrimSpace(key) == "") {
 			return nil, fmt.Errorf("%s: write KEY=VALUE,KEY=VALUE", name)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // standIn is a collector that keeps the newest request.
@@ -116,6 +117,16 @@ func TestHeadersWithSecretsFollowNoRedirect(t *testing.T) {
 	defer server.Close()
 	if warnings, _ := sent(t, server.URL); asked || len(warnings) != 1 || !strings.Contains(warnings[0], "redirects") {
 		t.Errorf("the other server was asked: %v; %q", asked, warnings)
+	}
+}
+
+func TestAnAnswerThatRepeatsAHeaderShowsNoSecret(t *testing.T) {
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20Qx7secret"}
+	if _, err := OTLPFromEnv(func(name string) string { return env[name] }, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := theme.Clean("400 Bad Request (body: Bearer Qx7secret)"); strings.Contains(got, "Qx7") {
+		t.Error(got)
 	}
 }
 

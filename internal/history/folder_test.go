@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // writeRun writes a run file of some seconds.
@@ -183,6 +184,19 @@ func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
 	}
 	if diff := cmp.Diff(runsOf(t, f), added); diff != "" {
 		t.Errorf("rows (-read +added):\n%s", diff)
+	}
+}
+
+func TestTheIndexHoldsNoSecret(t *testing.T) {
+	secret.Learn("Zq9-Geheim")
+	f := Folder{t.TempDir()}
+	writeRun(t, filepath.Join(f.Dir, "a"+Ext), 1)
+	runs := runsOf(t, f)
+	runs[0].Tags = []string{"Zq9-Geheim"}
+	f.writeIndex(runs)
+	data, err := os.ReadFile(filepath.Join(f.Dir, indexName))
+	if err != nil || strings.Contains(string(data), "Geheim") || len(f.readIndex()) != 1 {
+		t.Errorf("the index is %s, %v", data, err)
 	}
 }
 

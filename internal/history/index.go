@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // indexName is the name of the index in its folder.
@@ -50,5 +51,5 @@ func (f Folder) writeIndex(runs []Run) {
 	if err != nil {
 		return
 	}
-	_ = input.ReplaceText(filepath.Join(f.Dir, indexName), 0o600, data) // without an index the files are read again
+	_ = input.ReplaceText(filepath.Join(f.Dir, indexName), 0o600, []byte(secret.ScrubJSON(string(data)))) // without an index the files are read again
 }

@@ -51,7 +51,7 @@ func (r *Result) Embed(doc json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Pack([]byte(secret.Scrub(string(text))))
+	return Pack([]byte(secret.ScrubJSON(string(text))))
 }
 
 // Pack returns a text compressed and in base64, as a page holds what is long.

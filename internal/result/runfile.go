@@ -53,7 +53,7 @@ func (f *RunFile) write(l Line) {
 	}
 	b, err := json.Marshal(l)
 	if err == nil {
-		_, err = f.w.Write([]byte(secret.Scrub(string(b)) + "\n"))
+		_, err = f.w.Write([]byte(secret.ScrubJSON(string(b)) + "\n"))
 	}
 	if err != nil {
 		f.err = fmt.Errorf("write run file: %w", err)

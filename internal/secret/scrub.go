@@ -21,9 +21,9 @@ const (
 
 // known is the secrets of this process, in every form in which they are looked for.
 var known struct {
-	mu    sync.Mutex        // guards what follows
-	forms []string          // in the order in which they were learned
-	found *strings.Replacer // of the forms; nil: it is to be made
+	mu    sync.Mutex           // guards what follows
+	forms []string             // in the order in which they were learned
+	found [2]*strings.Replacer // of the forms, in texts and in JSON; nil: it is to be made
 }
 
 // common matches values that Scrub does not look for: they are words of kt's own texts and documents, or numbers.
@@ -46,7 +46,7 @@ func Learn(values ...string) {
 	if more := len(known.forms) - mostKnown; more > 0 {
 		known.forms = slices.Delete(known.forms, mostKnown/2, mostKnown/2+more)
 	}
-	known.found = nil
+	clear(known.found[:])
 }
 
 // formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, within base64, such as that of
@@ -67,19 +67,28 @@ func formsOf(value string) []string {
 	return forms
 }
 
-// replacer replaces all that is known, the longest forms first.
-func replacer() *strings.Replacer {
+// The replacers.
+const (
+	inText = iota
+	inJSON
+)
+
+// replacer replaces all that is known, the longest forms first. In JSON it is what a string can hold: "key" with its quotes would be
+// found outside of strings too.
+func replacer(in int) *strings.Replacer {
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	if known.found == nil {
+	if known.found[in] == nil {
 		forms := slices.SortedFunc(slices.Values(known.forms), func(a, b string) int { return len(b) - len(a) })
 		pairs := make([]string, 0, 2*len(forms))
 		for _, form := range forms {
-			pairs = append(pairs, form, hidden)
+			if in == inText || json.Valid([]byte(`"`+form+`"`)) {
+				pairs = append(pairs, form, hidden)
+			}
 		}
-		known.found = strings.NewReplacer(pairs...)
+		known.found[in] = strings.NewReplacer(pairs...)
 	}
-	return known.found
+	return known.found[in]
 }
 
 // userInfo matches USER:PASSWORD@ of a URL or an address, up to the password. In a URL, what stands alone before the @ is a
@@ -89,9 +98,13 @@ var userInfo = regexp.MustCompile(`(://[^\s"'<>/?#:@]*:)([^\s"'<>]*@)` +
 	`|\b((?i:https?|wss?|pulsar(?:\+ssl)?|kafka)://)([^\s"'<>/?#:@]+@)`)
 
 // Scrub returns text without secrets: passwords of URLs, and the values that were learned. It is called where text leaves kt.
-// A JSON document stays one, and no name and no number in it is changed.
-func Scrub(text string) string {
-	text = replacer().Replace(text)
+func Scrub(text string) string { return scrub(text, inText) }
+
+// ScrubJSON is Scrub for a JSON document. It stays one, and no name and no number in it is changed.
+func ScrubJSON(doc string) string { return scrub(doc, inJSON) }
+
+func scrub(text string, in int) string {
+	text = replacer(in).Replace(text)
 	var done strings.Builder
 	for at := strings.IndexByte(text, '@'); at >= 0; at = strings.IndexByte(text, '@') {
 		from, end := strings.LastIndexAny(text[:at], between)+1, strings.IndexAny(text[at:], between)

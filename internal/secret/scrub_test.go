@@ -113,8 +113,20 @@ func FuzzScrub(f *testing.F) {
 		if strings.Contains(once, planted) && !strings.Contains(strings.ReplaceAll(text, planted, ""), planted) {
 			t.Fatalf("%q leaves as %q", text, once)
 		}
-		if json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
+		if once = ScrubJSON(text); json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
 			t.Fatalf("%s becomes %s", text, once)
 		}
 	})
+}
+
+func TestASecretInQuotesLeavesJSONWhole(t *testing.T) {
+	Learn(`"produce"`, `","Acks9":"`, `Qp7"secret`)
+	doc := `{"command":"produce","name":"a","Acks9":"b","text":"Qp7\"secret"}`
+	want := `{"command":"produce","name":"a","Acks9":"b","text":"[hidden]"}`
+	if got := ScrubJSON(doc); got != want {
+		t.Errorf("%s is %s", doc, got)
+	}
+	if got := Scrub(`url.password="produce" Qp7"secret`); strings.Contains(got, "produce") || strings.Contains(got, "Qp7") {
+		t.Error(got)
+	}
 }

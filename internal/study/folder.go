@@ -195,7 +195,7 @@ func (f *Folder) note(e entry) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.file.WriteString(secret.Scrub(string(line)) + "\n"); err != nil {
+	if _, err := f.file.WriteString(secret.ScrubJSON(string(line)) + "\n"); err != nil {
 		return fmt.Errorf("write %s: %w", f.file.Name(), input.Cause(err))
 	}
 	f.log = append(f.log, e)

@@ -107,7 +107,7 @@ func JSON(w io.Writer, v any, indent string) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escaped(secret.Scrub(b.String())))
+	_, err := io.WriteString(w, escaped(secret.ScrubJSON(b.String())))
 	return err
 }
 

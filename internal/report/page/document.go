@@ -56,7 +56,7 @@ func (d *Document) Write(w io.Writer) error {
 	b.WriteString("<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n")
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", template.HTMLEscapeString(theme.Clean(d.Title)), style)
 	b.WriteString(string(body))
-	fmt.Fprintf(&b, "<script type=\"application/json\" id=\"charts\">%s</script>\n", secret.Scrub(string(charts)))
+	fmt.Fprintf(&b, "<script type=\"application/json\" id=\"charts\">%s</script>\n", secret.ScrubJSON(string(charts)))
 	if d.Run != "" {
 		b.WriteString(result.EmbedStart + d.Run + result.EmbedEnd + "\n")
 	}
