@@ -256,7 +256,7 @@ func (b *builder) output() string {
 	return b.f.output
 }
 
-// parseTime reads a duration; a bare number counts in unit.
+// parseTime reads a duration as plan.ParseDuration does; a bare number counts in unit.
 func parseTime(s string, unit time.Duration) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
 		v := n * float64(unit)
@@ -265,5 +265,5 @@ func parseTime(s string, unit time.Duration) (time.Duration, error) {
 		}
 		return time.Duration(v), nil
 	}
-	return time.ParseDuration(s)
+	return plan.ParseDuration(s)
 }
