@@ -172,6 +172,9 @@ func TestDelimitersAreUnescaped(t *testing.T) {
 			t.Errorf("--payload-delimiter %s is %q, %v; want %q", given, p.Plan.Payload.Delimiter, err, want)
 		}
 	}
+	if p, err := loadArgs(t, "--payload-file", "f"); err != nil || p.Plan.Payload.Delimiter != "" {
+		t.Errorf("without a delimiter it is %q, %v; want line ends", p.Plan.Payload.Delimiter, err)
+	}
 	for _, given := range []string{"", `\`, `\q`, `\x1`} {
 		if p, err := loadArgs(t, "--payload-file", "f", "--payload-delimiter", given); err == nil || !strings.Contains(err.Error(), "--payload-delimiter") {
 			t.Errorf("--payload-delimiter %q is %q, %v", given, p.Plan.Payload.Delimiter, err)
