@@ -41,11 +41,14 @@ build: ## build bin/kt, static
 # The tests against a Kafka mostly wait, and the others compute in the meantime.
 .PHONY: test
 test: ## run everything: check, and the tests against a real Kafka
+	@echo 'make test: in CI it may take 17 minutes on two cores; busy ones take longer. It starts Kafka, RabbitMQ and Pulsar by itself, on'
+	@echo 'free ports, and needs a network the first time. Tests on several hosts and of kt tune --apply are skipped without root.'
+	@echo 'scripts/check-tools now names or installs what is missing. make check needs no server, and is for every commit.'
 	scripts/check-tools --install go cc java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	mkdir -p build
-	nice $(MAKE) check >build/check.txt 2>&1 & check=$$!; failed=0; \
+	nice $(MAKE) check >build/check.txt 2>&1 & check=$$!; failed=0; SECONDS=0; \
 	$(MAKE) integration || failed=1; \
-	wait $$check || failed=1; cat build/check.txt; exit $$failed
+	wait $$check || failed=1; cat build/check.txt; echo "make test: took $$((SECONDS / 60)) minutes"; exit $$failed
 
 .PHONY: check
 check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts, generated files, tests

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -36,7 +37,8 @@ type Env struct {
 	Exit func(code int) // ends the process at once
 
 	// Signals delivers SIGINT, SIGTERM and SIGHUP until stop is called, and lets a
-	// write to a pipe that was closed fail instead of ending the process.
+	// write to a pipe that was closed fail instead of ending the process. A SIGHUP that nohup has made
+	// kt ignore stays ignored, and so does the SIGINT of a shell without job control that started kt with &.
 	Signals func() (signals <-chan os.Signal, stop func())
 
 	helpAll bool // help has every flag
@@ -80,7 +82,7 @@ func System() Env {
 		Signals: func() (<-chan os.Signal, func()) {
 			ch := make(chan os.Signal, 2)
 			signal.Ignore(syscall.SIGPIPE)
-			signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			signal.Notify(ch, append(slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGHUP}, signal.Ignored), syscall.SIGTERM)...)
 			return ch, func() { signal.Stop(ch) }
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,9 +51,22 @@ type kafkaCluster struct {
 	brokers string
 }
 
-// nextPort is the first of 100 ports that no other test of this process has. They lie below those that the kernel gives to
-// connections, from 32768 on.
-func nextPort() int { return 20_992 + 100*int(clusters.Add(1)) }
+// nextPort is the first of 100 ports that no other test of this process has, and at whose first 30 nobody listens. They lie
+// below those that the kernel gives to connections, from 32768 on.
+func nextPort() int {
+	for {
+		port, free := 20_992+100*int(clusters.Add(1)), true
+		for i := range 30 {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+i))
+			if free = free && err == nil; err == nil {
+				_ = l.Close()
+			}
+		}
+		if free {
+			return port
+		}
+	}
+}
 
 var clusters atomic.Int64
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -95,7 +96,8 @@ func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
 	if out, err := k.ktIn(t, t.TempDir(), "keygen", key).CombinedOutput(); err != nil {
 		t.Fatalf("kt keygen: %v\n%s", err, out)
 	}
-	addrs := []string{"127.0.0.1:19946", "127.0.0.1:19947"}
+	port := nextPort()
+	addrs := []string{"127.0.0.1:" + strconv.Itoa(port), "127.0.0.1:" + strconv.Itoa(port+1)}
 	for i, args := range [][]string{{"--name", "loads", "--role", "client"}, {"--name", "broker-1", "--role", "broker", "--allow-tune"}} {
 		c := k.ktIn(t, t.TempDir(), append([]string{"agent", "--key-file", key, "--bind", addrs[i]}, args...)...)
 		stderr, err := c.StderrPipe()

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -40,4 +42,21 @@ func NewStreamReader(r io.Reader) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return d.IOReadCloser(), nil
+}
+
+// fileWindow is the largest window that zstd has without --long.
+const fileWindow = 128 << 20
+
+// Unpack returns a reader of what a gzip or zstd file holds, which its first bytes tell; nil: it is no such file. Close
+// releases the memory of the reader, which is bounded, whatever the file holds.
+func Unpack(file []byte) (unpacked io.ReadCloser, how string, err error) {
+	switch {
+	case bytes.HasPrefix(file, []byte{0x1f, 0x8b}):
+		unpacked, err = gzip.NewReader(bytes.NewReader(file))
+		return unpacked, "gzip", err
+	case bytes.HasPrefix(file, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		d, err := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(fileWindow))
+		return d.IOReadCloser(), "zstd", err
+	}
+	return nil, "", nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,33 @@ func (c *count) Set(s string) error {
 
 // Type returns the name of the type, for pflag.
 func (c *count) Type() string { return "number" }
+
+// once is a text that a flag takes one time: a second one would be lost in silence.
+type once struct {
+	to    *string
+	given bool
+}
+
+var _ pflag.Value = (*once)(nil)
+
+func newOnce(to *string, byDefault string) *once {
+	*to = byDefault
+	return &once{to: to}
+}
+
+func (o *once) String() string { return *o.to }
+
+// Set refuses another value than the one before.
+func (o *once) Set(s string) error {
+	if o.given && s != *o.to {
+		return fmt.Errorf("%q is given too: give one", *o.to)
+	}
+	*o.to, o.given = s, true
+	return nil
+}
+
+// Type returns that of a flag of text, for pflag.
+func (o *once) Type() string { return "string" }
 
 // Unfit returns the reason why a flag does not take a value, in a person's words instead
 // of Go's. err is what setting the flag returned.

@@ -16,14 +16,14 @@ func (f *Flags) defineTarget() {
 	set := f.set
 	if f.writes() {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
-		set.StringVar(&f.run.Plan.Topic.Name, "topic", defaultTopic, topicUsage)
+		set.Var(newOnce(&f.run.Plan.Topic.Name, defaultTopic), "topic", topicUsage)
 		set.Int32Var(&f.run.Plan.Topic.Partitions, "partitions", 0, "create the topic with `N` partitions; refuse a topic with another number")
 		set.Int16Var(&f.run.Plan.Topic.ReplicationFactor, "replication-factor", 0, "create the topic with `N` replicas; refuse a topic with another number")
 		set.StringArrayVar(&f.topicConfig, "topic-config", nil, "settings `K=V` for the topic, if this run creates it")
 		set.BoolVar(&f.run.Plan.Topic.Delete, "delete-topic", false, "delete the topic at the end, if this run created it")
 	} else {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage)
-		set.StringVar(&f.run.Plan.Topic.Name, "topic", "", topicUsage)
+		set.Var(newOnce(&f.run.Plan.Topic.Name, ""), "topic", topicUsage)
 		set.StringVar(&f.include, "include", "", "read all topics whose whole name matches this `REGEX`")
 	}
 	set.StringVar(&f.url, "url", "", "`URL` of RabbitMQ (amqp://USER@HOST/) or Pulsar (pulsar://HOST) instead of Kafka; see kt help systems")
@@ -87,8 +87,8 @@ func (f *Flags) definePayload() {
 		least = "at least 40"
 	}
 	set.StringVar(&f.size, "record-size", "", "`BYTES`, a range (100-2000), normal:MEAN,STDDEV, or weighted (100@80,10KiB@20) (default 512); "+least)
-	set.StringVar(&f.payloadFile, "payload-file", "", "take record values from this `FILE`, in random order")
-	set.StringVar(&f.delimiter, "payload-delimiter", `\n`, "`TEXT` between two values in --payload-file")
+	set.StringVar(&f.payloadFile, "payload-file", "", "take record values from this `FILE`, which may be packed by gzip or zstd, in random order")
+	set.StringVar(&f.delimiter, "payload-delimiter", "", "`TEXT` between two values in --payload-file (default: line ends, \\n or \\r\\n)")
 	set.BoolVar(&f.monotonic, "payload-monotonic", false, "record values are 0, 1, 2, …")
 	set.Float64Var(&f.compressibility, "compressibility", 0, "random bytes; this `SHARE` of them, 0 to 1, compresses away (default: letters A to Z)")
 	set.StringVar(&f.keys, "key-distribution", string(plan.NoKeys), "`KIND` of record keys: none, range (in turn) or random")

@@ -187,7 +187,7 @@ func parseLimit(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(s)
+	d, err := plan.ParseDuration(s)
 	if err != nil || d < 0 {
 		return 0, errors.New("write a time (30m, 2h), or 0 for no limit")
 	}

@@ -102,8 +102,21 @@ func newBuilder(f *Flags, l *layers, kafka Kafka) *builder {
 	if f.reads() {
 		b.clients = append(b.clients, b.consumer)
 	}
+	b.likeLatencyTool()
 	b.oneAtATime = b.chosen("rate", "throughput", "one-at-a-time") == "one-at-a-time"
 	return b
+}
+
+// likeLatencyTool sets --one-at-a-time if the command line is one of kafka-e2e-latency: --producer-acks and --num-records, and
+// no flag by which a load of kt's would go otherwise.
+func (b *builder) likeLatencyTool() {
+	by := b.from["producer-acks"]
+	otherwise := slices.ContainsFunc([]string{"rate", "throughput", "one-at-a-time", "duration", "producers", "consumers"}, func(flag string) bool { return b.from[flag] >= by })
+	if by < fromForeign || b.from["num-records"] < by || otherwise {
+		return
+	}
+	b.errs = append(b.errs, b.set(b.flags.Lookup("one-at-a-time"), true, by, "--producer-acks, as kafka-e2e-latency"))
+	b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
 }
 
 func (b *builder) bad(format string, args ...any) {
@@ -256,7 +269,7 @@ func (b *builder) output() string {
 	return b.f.output
 }
 
-// parseTime reads a duration; a bare number counts in unit.
+// parseTime reads a duration as plan.ParseDuration does; a bare number counts in unit.
 func parseTime(s string, unit time.Duration) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
 		v := n * float64(unit)
@@ -265,5 +278,5 @@ func parseTime(s string, unit time.Duration) (time.Duration, error) {
 		}
 		return time.Duration(v), nil
 	}
-	return time.ParseDuration(s)
+	return plan.ParseDuration(s)
 }

@@ -50,8 +50,11 @@ func (b *builder) size() plan.Size {
 	return z
 }
 
-// delimiter undoes the escapes that a shell leaves alone: \n, \t, \0, \x1e.
+// delimiter undoes the escapes that a shell leaves alone: \n, \t, \0, \x1e. "" stands for line ends.
 func (b *builder) delimiter() string {
+	if !b.given("payload-delimiter") {
+		return ""
+	}
 	s, err := strconv.Unquote(`"` + strings.ReplaceAll(b.f.delimiter, `"`, `\"`) + `"`)
 	if err != nil || s == "" {
 		b.bad("--payload-delimiter %q: write the text between two payloads, \\n for a line end, \\t for a tab", b.f.delimiter)

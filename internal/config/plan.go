@@ -200,7 +200,7 @@ func (b *builder) warmup() plan.Warmup {
 	if n, err := plan.ParseCount(f.warmup); err == nil {
 		return plan.Warmup{Records: n}
 	}
-	d, err := time.ParseDuration(f.warmup)
+	d, err := plan.ParseDuration(f.warmup)
 	if err != nil {
 		b.bad("--warmup %q: write a time (10s) or a number of records (100000, 100k)", f.warmup)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Probe is the settings of kt probe.
@@ -66,7 +68,7 @@ func (p *Probe) Load(sys System, nearest Nearest) error {
 	}
 	if p.duration != "" {
 		var err error
-		if p.Duration, err = time.ParseDuration(p.duration); err != nil || p.Duration < time.Second || p.Duration > 24*time.Hour {
+		if p.Duration, err = plan.ParseDuration(p.duration); err != nil || p.Duration < time.Second || p.Duration > 24*time.Hour {
 			errs = append(errs, fmt.Errorf("--duration %s: not a time from 1s to 24h", p.duration))
 		}
 	}

@@ -91,6 +91,8 @@ func TestHowLongALoadLasts(t *testing.T) {
 	for args, want := range map[string]plan.Load{
 		"":                                 {Duration: plan.Duration(time.Minute)},
 		"--num-records 5":                  {Records: 5},
+		"--duration 1d":                    {Duration: plan.Duration(24 * time.Hour)},
+		"--duration 1d12h --warmup 1d":     {Duration: plan.Duration(36 * time.Hour), Warmup: plan.Warmup{Duration: plan.Duration(24 * time.Hour)}},
 		"--duration 90":                    {Duration: plan.Duration(90 * time.Second)},
 		"--duration 1.5":                   {Duration: plan.Duration(1500 * time.Millisecond)},
 		"--duration 5m":                    {Duration: plan.Duration(5 * time.Minute)},
@@ -169,6 +171,9 @@ func TestDelimitersAreUnescaped(t *testing.T) {
 		if err != nil || p.Plan.Payload.Delimiter != want {
 			t.Errorf("--payload-delimiter %s is %q, %v; want %q", given, p.Plan.Payload.Delimiter, err, want)
 		}
+	}
+	if p, err := loadArgs(t, "--payload-file", "f"); err != nil || p.Plan.Payload.Delimiter != "" {
+		t.Errorf("without a delimiter it is %q, %v; want line ends", p.Plan.Payload.Delimiter, err)
 	}
 	for _, given := range []string{"", `\`, `\q`, `\x1`} {
 		if p, err := loadArgs(t, "--payload-file", "f", "--payload-delimiter", given); err == nil || !strings.Contains(err.Error(), "--payload-delimiter") {

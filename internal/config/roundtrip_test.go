@@ -74,6 +74,8 @@ func TestOneRecordAtATime(t *testing.T) {
 		{"a time", "--one-at-a-time --duration 5s", "", 0, 5 * time.Second, "0"},
 		{"another linger", "--one-at-a-time --linger 3", "", 5000, 0, "3"},
 		{"another linger by property", "--one-at-a-time --command-property linger.ms=3", "", 5000, 0, "3"},
+		{"as Kafka's tool, by its flags", "--topic t --num-records 9 --producer-acks all --record-size 100", "", 9, 0, "0"},
+		{"the same, above others", "--num-records 9 --producer-acks 1", "rate: 1000\nproducers: 4\nengine: client", 9, 0, "0"},
 		{"in a layer above others", "--one-at-a-time", "rate: 1000\nproducers: 4\nconsumers: 3", 5000, 0, "0"},
 	} {
 		r := mustLoad(t, given{command: plan.Roundtrip, args: strings.Fields(tc.args), file: tc.file})
@@ -86,6 +88,16 @@ func TestOneRecordAtATime(t *testing.T) {
 	r := mustLoad(t, given{command: plan.Roundtrip, args: []string{"--rate", "5"}, file: "one-at-a-time: true\nproducers: 4"})
 	if r.Plan.Load.OneAtATime || r.Plan.Load.Rate.PerSecond != 5 || r.Plan.Producers != 4 || len(r.Properties) != 0 {
 		t.Errorf("a rate over it: %+v, %v", r.Plan, r.Properties)
+	}
+	for _, args := range []string{
+		"--rate -1", "--throughput 10", "--duration 5s", "--producers 2", "--consumers 2", "--one-at-a-time=false",
+	} {
+		if r := roundtrip(t, "--num-records 9 --producer-acks all "+args); r.Plan.Load.OneAtATime {
+			t.Errorf("with %s, which Kafka's tool does not have, it is one at a time", args)
+		}
+	}
+	if roundtrip(t, "--num-records 9 --acks all").Plan.Load.OneAtATime || roundtrip(t, "--producer-acks all --duration 1s").Plan.Load.OneAtATime {
+		t.Error("the flags of kt alone are one at a time")
 	}
 	if got := roundtrip(t, "--one-at-a-time --producer-acks 1").Properties["acks"]; got != (plan.Given{Value: "1", Source: "--producer-acks"}) {
 		t.Errorf("--producer-acks 1 is %v", got)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -115,19 +113,14 @@ func (p *Prune) Load(sys System, nearest Nearest) error {
 	return errors.Join(errs...)
 }
 
-// parseAge reads a time until now: "12h", or in days "7d". "" is 0.
+// parseAge reads a time until now. "" is 0.
 func parseAge(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	days, isDays := strings.CutSuffix(text, "d")
-	n, err := strconv.ParseFloat(days, 64)
-	age := time.Duration(n * float64(24*time.Hour))
-	if !isDays {
-		age, err = time.ParseDuration(text)
-	}
+	age, err := plan.ParseDuration(text)
 	const most = 100 * 365 * 24 * time.Hour
-	if err != nil || !(n <= most.Hours()/24) || age < 0 || age > most {
+	if err != nil || age < 0 || age > most {
 		return 0, fmt.Errorf("--%s %q: write a time from 0 to a hundred years (12h, 7d)", flag, text)
 	}
 	return age, nil

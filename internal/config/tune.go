@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -172,7 +173,7 @@ func (t *Tune) fits() error {
 		t.Output = "text" // a file or the environment sets it for every command
 	}
 	var err error
-	if t.Interval, err = time.ParseDuration(t.interval); err != nil || t.Interval < 0 || t.Interval > time.Hour {
+	if t.Interval, err = plan.ParseDuration(t.interval); err != nil || t.Interval < 0 || t.Interval > time.Hour {
 		errs = append(errs, fmt.Errorf("--interval %s: not a time from 0 to 1h; for example 5s", t.interval))
 	}
 	switch {

@@ -184,7 +184,7 @@ func (r *run) send(ctx context.Context, end *End) {
 	for _, s := range r.shards {
 		senders.Go(s.send)
 	}
-	end.Stopped = r.collectUntil(ctx, done(senders.Wait), r.opts.Stop, r.cutoff(), r.stopSending)
+	end.Stopped = r.collectUntil(ctx, done(func() { senders.Wait(); r.pause() }), r.opts.Stop, r.cutoff(), r.stopSending)
 	r.sent = r.now()
 	end.Sending = r.sent
 
@@ -192,6 +192,17 @@ func (r *run) send(ctx context.Context, end *End) {
 	end.TimedOut, end.Stopped = r.drain(ctx, end.Stopped)
 	for _, s := range r.shards {
 		s.giveUp()
+	}
+}
+
+// pause waits for the end of a load whose last stage is a pause.
+func (r *run) pause() {
+	l := &r.plan.Load
+	if end := l.Duration.Std(); len(l.Rate.Stages) > 0 && l.Records == 0 && end > 0 && l.Rate.Schedule(1).Rate(end-1) == 0 {
+		select {
+		case <-time.After(end - r.now()):
+		case <-r.stop:
+		}
 	}
 }
 

@@ -204,3 +204,40 @@ func TestTheTargetIsThatOfTheStageOfNow(t *testing.T) {
 		}
 	})
 }
+
+// Records of the load: 10 in the first second, none for three, and 10 in the fifth.
+func TestALoadLastsUntilItsLastPauseIsOver(t *testing.T) {
+	rate, err := plan.ParseTarget("10@1s,0@3s,10@1s,0@2s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		load    plan.Load
+		stop    time.Duration
+		lasts   time.Duration
+		records int64
+	}{
+		"to the end":                    {plan.Load{Rate: rate, Duration: seconds(7)}, 0, 7 * time.Second, 20},
+		"to the end of another pause":   {plan.Load{Rate: rate, Duration: seconds(3)}, 0, 3 * time.Second, 10},
+		"until it is stopped":           {plan.Load{Rate: rate, Duration: seconds(7)}, 5500 * time.Millisecond, 5500 * time.Millisecond, 20},
+		"until enough records are sent": {plan.Load{Rate: rate, Duration: seconds(7), Records: 15}, 0, 4400 * time.Millisecond, 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := Options{}
+				if tc.stop > 0 {
+					stop := make(chan struct{})
+					o.Stop, o.Started = stop, func() { time.AfterFunc(tc.stop, func() { close(stop) }) }
+				}
+				end, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: time.Millisecond}, o)
+				w := c.total[stats.Measured]
+				if late := end.Sending - tc.lasts; late < 0 || late > 5*time.Millisecond || w.Offered != tc.records || w.Acknowledged != tc.records || w.Unsent != 0 {
+					t.Errorf("it sends for %v, with %d records offered, %d acknowledged and %d unsent; want %v and %d", end.Sending, w.Offered, w.Acknowledged, w.Unsent, tc.lasts, tc.records)
+				}
+				if w.OwnSendDelay.Max() > 2*time.Millisecond || w.Outage.Length > 5*time.Millisecond {
+					t.Errorf("records left up to %v late, and %v is an outage", w.OwnSendDelay.Max(), w.Outage.Length)
+				}
+			})
+		})
+	}
+}

@@ -96,7 +96,7 @@ func ofTheRun() []family {
 		{
 			name: "kt_target_records_per_second", kind: gauge, unit: perSecond, help: "Target rate of now. There is none at an unlimited rate.",
 			number: func(t *totals, put putNumber) {
-				if t.newest.Target > 0 {
+				if t.newest.Target > 0 || len(t.newest.Targets) > 1 { // with stages, 0 is a pause
 					put(t.newest.Target)
 				}
 			},

@@ -35,18 +35,20 @@ func Read(path string, limit int64) ([]byte, error) {
 	return ReadAll(f, limit)
 }
 
-// ReadAll returns the rest of a file that Open opened.
-func ReadAll(f *os.File, limit int64) ([]byte, error) {
+// ReadAll returns the rest of a file that Open opened, or of what is unpacked from one.
+func ReadAll(f io.Reader, limit int64) ([]byte, error) {
 	tooLong := fmt.Errorf("it is over %d MiB long, which %w", limit/MiB, ErrTooLong)
-	info, err := f.Stat()
-	if err != nil {
-		return nil, Cause(err)
-	}
-	if info.Size() > limit {
-		return nil, tooLong
-	}
 	var b bytes.Buffer
-	b.Grow(int(info.Size()) + bytes.MinRead) // of a pipe it is 0
+	if file, ok := f.(*os.File); ok {
+		info, err := file.Stat()
+		if err != nil {
+			return nil, Cause(err)
+		}
+		if info.Size() > limit {
+			return nil, tooLong
+		}
+		b.Grow(int(info.Size()) + bytes.MinRead) // of a pipe it is 0
+	}
 	if _, err := b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, Cause(err)
 	}

@@ -2,11 +2,13 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -76,8 +78,30 @@ func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
 	return pool
 }
 
+var byteOrderMark = []byte("\xef\xbb\xbf") // of UTF-8, as editors on Windows write it
+
+// readFile returns the content of a payload file, unpacked, if neither has more bytes than limit.
+func readFile(path string, limit int64) ([]byte, error) {
+	data, err := input.Read(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	unpacked, how, err := codec.Unpack(data)
+	if how == "" {
+		return data, nil
+	}
+	if err == nil {
+		defer func() { _ = unpacked.Close() }() // it was only read
+		data, err = input.ReadAll(unpacked, limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpacked by %s: %w", how, err)
+	}
+	return data, nil
+}
+
 func readLines(p *plan.Payload) (*Values, error) {
-	data, err := input.Read(p.File, maxPayloadFile)
+	data, err := readFile(p.File, maxPayloadFile)
 	if errors.Is(err, input.ErrTooLong) {
 		err = fmt.Errorf("%w: a sample of it will do", err)
 	}
@@ -86,7 +110,10 @@ func readLines(p *plan.Payload) (*Values, error) {
 	}
 	v := &Values{}
 	total := 0
-	for line := range bytes.SplitSeq(data, []byte(p.Delimiter)) {
+	for line := range bytes.SplitSeq(bytes.TrimPrefix(data, byteOrderMark), []byte(cmp.Or(p.Delimiter, "\n"))) {
+		if p.Delimiter == "" {
+			line = bytes.TrimSuffix(line, []byte("\r"))
+		}
 		if len(line) == 0 {
 			continue // a file ends with a delimiter
 		}

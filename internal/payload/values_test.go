@@ -2,12 +2,16 @@ package payload
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -21,6 +25,78 @@ func TestAPayloadFileHoldsSoManyPayloadsAtMost(t *testing.T) {
 		_, err := MakeValues(&plan.Plan{Payload: plan.Payload{Kind: plan.File, File: path, Delimiter: "\n"}})
 		if (err != nil) != (over > 0) || err != nil && (!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), strconv.Itoa(maxPayloads))) {
 			t.Errorf("%d over: %v", over, err)
+		}
+	}
+}
+
+// packed returns a text in a file of gzip.
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestPayloadsAreTheLinesOfAFileHoweverItWasWritten(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	for name, tc := range map[string]struct {
+		content, delimiter string
+		want               []string
+	}{
+		"lines":                      {"a\nb\n\nc", "", []string{"a", "b", "c"}},
+		"lines of Windows":           {"a\r\nb\r\n\r\nc\n", "", []string{"a", "b", "c"}},
+		"a line feed that was given": {"a\r\nb\r\n", "\n", []string{"a\r", "b\r"}},
+		"both that were given":       {"a\nb\r\nc", "\r\n", []string{"a\nb", "c"}},
+		"a byte order mark":          {mark + "a\r\n" + mark + "b", "", []string{"a", mark + "b"}},
+		"gzip":                       {packed(t, mark+"a\r\nb"), "", []string{"a", "b"}},
+		"two files of gzip":          {packed(t, "a\n") + packed(t, "b\n"), "", []string{"a", "b"}},
+		"gzip by a delimiter":        {packed(t, "a|b"), "|", []string{"a", "b"}},
+		"zstd":                       {string(codec.Zstd(19).Append(nil, []byte(mark+"a\nb\n"))), "", []string{"a", "b"}},
+		"a few bytes":                {"\x1f", "", []string{"\x1f"}},
+	} {
+		path := filepath.Join(t.TempDir(), "payloads")
+		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := plan.Payload{File: path, Delimiter: tc.delimiter}
+		v, err := readLines(&p)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []string
+		for _, line := range v.lines {
+			got = append(got, string(line))
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestAPayloadFileThatCannotBeUnpackedIsRefused(t *testing.T) {
+	whole := packed(t, "a\nb\n")
+	const limit = 1 << 20
+	zeros := strings.Repeat("\x00", limit)
+	for name, tc := range map[string]struct{ content, want string }{
+		"gzip that is cut off":        {whole[:len(whole)-3], "unpacked by gzip: unexpected EOF"},
+		"gzip with something else":    {whole + "c\n", "unpacked by gzip: "},
+		"no more than a mark of gzip": {"\x1f\x8b", "unpacked by gzip: "},
+		"zstd that is cut off":        {"\x28\xb5\x2f\xfd\x00", "unpacked by zstd: "},
+		"more than the limit, gzip":   {packed(t, zeros+"\x00"), "unpacked by gzip: it is over 1 MiB long"},
+		"more than the limit, zstd":   {string(codec.Zstd(3).Append(nil, []byte(zeros+"\x00"))), "unpacked by zstd: it is over 1 MiB long"},
+		"as much as the limit":        {packed(t, zeros), ""},
+	} {
+		path := filepath.Join(t.TempDir(), "payloads")
+		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readFile(path, limit); (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
 }

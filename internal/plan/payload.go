@@ -12,7 +12,7 @@ type Payload struct {
 	Compressibility float64 `json:"compressibility,omitempty"`
 
 	File      string `json:"file,omitempty"`      // of File
-	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File
+	Delimiter string `json:"delimiter,omitempty"` // between the payloads in File; "": line ends, \n or \r\n
 
 	// FileMean and FileMax are the mean and the largest payload of File in
 	// bytes, found when it was read.

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -110,11 +111,22 @@ func (d Duration) String() string { return time.Duration(d).String() }
 // MarshalText writes the duration as Go does: "1m30s".
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a duration as time.ParseDuration does.
+// UnmarshalText reads a duration as ParseDuration does.
 func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
+	v, err := ParseDuration(string(b))
 	*d = Duration(v)
 	return err
+}
+
+// ParseDuration reads a time as Go does, which may begin with days of 24 hours: "90s", "7d", "1d12h". All times that a user
+// writes are read by it.
+func ParseDuration(s string) (time.Duration, error) {
+	s = strings.TrimSpace(s)
+	days, rest, _ := strings.Cut(s, "d")
+	if n, err := strconv.ParseFloat(days, 64); err == nil && len(days) < len(s) {
+		return time.ParseDuration(strconv.FormatFloat(24*n, 'f', 9, 64) + "h" + rest)
+	}
+	return time.ParseDuration(s)
 }
 
 // Embedded reports whether the run uses the broker inside kt.

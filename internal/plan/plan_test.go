@@ -233,3 +233,22 @@ func TestTopicNamesAreCheckedAsKafkaDoes(t *testing.T) {
 		}
 	}
 }
+
+func TestATimeMayBeginWithDays(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		"90s": 90 * time.Second, "1d": 24 * time.Hour, " 7d ": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour, "0.7d": 1008 * time.Minute,
+		".5d30m": 750 * time.Minute, "-1d": -24 * time.Hour, "0d": 0, "0": 0,
+	} {
+		if got, err := ParseDuration(in); err != nil || got != want {
+			t.Errorf("%q is %v, error %v; want %v", in, got, err, want)
+		}
+		if got, err := ParseDuration(want.String()); err != nil || got != want {
+			t.Errorf("%v is written as %q, which is %v, error %v", want, want.String(), got, err)
+		}
+	}
+	for _, in := range []string{"", "d", "1", "1day", "1d2", "1d-2h", "1h1d", "1D", "200000d", "NaNd", "Infd", "1e9d"} {
+		if got, err := ParseDuration(in); err == nil {
+			t.Errorf("%q is %v, want an error", in, got)
+		}
+	}
+}

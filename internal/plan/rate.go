@@ -106,6 +106,8 @@ func rateError(s string) error {
 	return fmt.Errorf("%q is not a rate: give records a second (50000, 50k) or bytes a second (100MiB/s)", s)
 }
 
+var errNever = errors.New("would never send a record: give a rate above 0")
+
 func checkRate(s string, r Rate) (Rate, error) {
 	limit := maxRate
 	if r.Bytes {
@@ -113,7 +115,7 @@ func checkRate(s string, r Rate) (Rate, error) {
 	}
 	switch {
 	case r.PerSecond == 0:
-		return Rate{}, fmt.Errorf("%q would never send a record: give a rate above 0", s)
+		return Rate{}, fmt.Errorf("%q %w", s, errNever)
 	case r.PerSecond < 0:
 		return Rate{}, fmt.Errorf("%q is below 0: give a rate above 0", s)
 	case r.PerSecond > limit:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,25 +20,31 @@ const maxStages = 100
 
 // ParseTarget reads the target of a load: what [ParseRate] reads, or stages. "10k@1m,50k@2m" are
 // two stages of one rate each, and "10k..100k@5m" is one whose rate rises. A rate may rise from
-// 0, or fall to it.
+// 0, or fall to it. "0@5s" is a pause, in either unit.
 func ParseTarget(s string) (Rate, error) {
 	if !strings.ContainsRune(s, '@') && !strings.Contains(s, "..") {
 		return ParseRate(s)
 	}
 	var r Rate
+	records := false // a stage is in records
 	for i, text := range strings.Split(s, ",") {
 		stage, bytes, err := parseStage(text)
+		if r.Bytes = r.Bytes || bytes; stage.From+stage.To > 0 {
+			records = records || !bytes
+		}
 		switch {
 		case err != nil:
 			return Rate{}, err
-		case i > 0 && bytes != r.Bytes:
+		case records && r.Bytes:
 			return Rate{}, fmt.Errorf("%q has stages in records and in bytes: give all in one unit", s)
 		case i >= maxStages:
 			return Rate{}, fmt.Errorf("%d stages are too many: give at most %d", strings.Count(s, ",")+1, maxStages)
 		}
-		r.Stages, r.Bytes = append(r.Stages, stage), bytes
+		r.Stages = append(r.Stages, stage)
 	}
-	r.PerSecond = meanOf(r.Stages)
+	if r.PerSecond = meanOf(r.Stages); r.PerSecond == 0 {
+		return Rate{}, fmt.Errorf("%q %w", s, errNever)
+	}
 	return r, nil
 }
 
@@ -46,7 +53,7 @@ const maxStage = 366 * 24 * time.Hour
 
 func parseStage(s string) (stage Stage, bytes bool, err error) {
 	rates, length, ok := strings.Cut(s, "@")
-	d, err := time.ParseDuration(strings.TrimSpace(length))
+	d, err := ParseDuration(length)
 	switch {
 	case !ok:
 		return Stage{}, false, fmt.Errorf("stage %q has no time: write RATE@TIME (10k@1m) or RATE..RATE@TIME (10k..100k@5m)", s)
@@ -60,28 +67,27 @@ func parseStage(s string) (stage Stage, bytes bool, err error) {
 	if !slope {
 		last = first
 	}
-	from, err := parseEnd(first, slope)
+	from, err := parseEnd(first)
 	if err != nil {
 		return Stage{}, false, fmt.Errorf("stage %q: %w", s, err)
 	}
-	to, err := parseEnd(last, slope)
+	to, err := parseEnd(last)
 	switch {
 	case err != nil:
 		return Stage{}, false, fmt.Errorf("stage %q: %w", s, err)
-	case from.PerSecond == 0 && to.PerSecond == 0:
-		return Stage{}, false, fmt.Errorf("stage %q would never send a record: give a rate above 0", s)
 	case from.Bytes != to.Bytes && from.PerSecond > 0 && to.PerSecond > 0:
 		return Stage{}, false, fmt.Errorf("stage %q is in records and in bytes: give both rates in one unit", s)
 	}
 	return Stage{from.PerSecond, to.PerSecond, Duration(d)}, from.Bytes || to.Bytes, nil
 }
 
-// parseEnd reads the rate at one end of a stage.
-func parseEnd(s string, mayBeZero bool) (Rate, error) {
-	if zero := strings.TrimSpace(s); mayBeZero && (zero == "0" || strings.EqualFold(zero, "0B/s")) {
-		return Rate{}, nil
+// parseEnd reads the rate at one end of a stage, which may be 0 in any unit.
+func parseEnd(s string) (Rate, error) {
+	r, err := parseLimit(s)
+	if errors.Is(err, errNever) {
+		err = nil
 	}
-	return parseLimit(s)
+	return r, err
 }
 
 // text writes the stage as ParseTarget reads it.

@@ -28,6 +28,10 @@ func TestStagesAreReadWithTheirMean(t *testing.T) {
 		"10k..100k@1m":             {PerSecond: 55_000, Stages: []Stage{{10_000, 100_000, minute}}},
 		" 0..100 @ 60s , 100@1m":   {PerSecond: 75, Stages: []Stage{{0, 100, minute}, {100, 100, minute}}},
 		"100..0@1m":                {PerSecond: 50, Stages: []Stage{{100, 0, minute}}},
+		"0@1m,100@1m,0@2m":         {PerSecond: 25, Stages: []Stage{{0, 0, minute}, {100, 100, minute}, {0, 0, 2 * minute}}},
+		"0@1m,1MiB/s@1m":           {PerSecond: 1 << 19, Bytes: true, Stages: []Stage{{0, 0, minute}, {1 << 20, 1 << 20, minute}}},
+		"1MiB/s@1m,0B/s@1m":        {PerSecond: 1 << 19, Bytes: true, Stages: []Stage{{1 << 20, 1 << 20, minute}, {0, 0, minute}}},
+		"0@1d,1@1d":                {PerSecond: 0.5, Stages: []Stage{{0, 0, 1440 * minute}, {1, 1, 1440 * minute}}},
 		"1MiB/s@1m,1MiB/s..0@1m":   {PerSecond: 3 << 18, Bytes: true, Stages: []Stage{{1 << 20, 1 << 20, minute}, {1 << 20, 0, minute}}},
 		"0..2KiB/s@1m":             {PerSecond: 1024, Bytes: true, Stages: []Stage{{0, 2048, minute}}},
 		"50k":                      {PerSecond: 50_000},
@@ -46,22 +50,23 @@ func TestStagesAreReadWithTheirMean(t *testing.T) {
 
 func TestStagesThatAreNoneAreRefusedByName(t *testing.T) {
 	for in, names := range map[string]string{
-		"10k@1m,50k":         "50k",
-		"10k..50k":           "10k..50k",
-		"10k@":               "10k@",
-		"10k@500ms":          "500ms",
-		"10k@1500ms":         "1500ms",
-		"10k@-1m":            "-1m",
-		"10k@9000h":          "9000h",
-		"0@10s":              "0",
-		"0..0@10s":           "0..0@10s",
-		"-1@10s":             "-1",
-		"5..unlimited@10s":   "unlimited",
-		"fast@10s":           "fast",
-		"1..2..3@10s":        "2..3",
-		"10k..1MiB/s@10s":    "10k..1MiB/s@10s",
-		"10k@10s,1MiB/s@10s": "10k@10s,1MiB/s@10s",
-		"2e9@10s":            "2e9",
+		"10k@1m,50k":          "50k",
+		"10k..50k":            "10k..50k",
+		"10k@":                "10k@",
+		"10k@500ms":           "500ms",
+		"10k@1500ms":          "1500ms",
+		"10k@-1m":             "-1m",
+		"10k@9000h":           "9000h",
+		"0@10s":               "0@10s",
+		"0@10s,0..0@10s":      "0@10s,0..0@10s",
+		"1@1s,0@1s,1MiB/s@1s": "1@1s,0@1s,1MiB/s@1s",
+		"-1@10s":              "-1",
+		"5..unlimited@10s":    "unlimited",
+		"fast@10s":            "fast",
+		"1..2..3@10s":         "2..3",
+		"10k..1MiB/s@10s":     "10k..1MiB/s@10s",
+		"10k@10s,1MiB/s@10s":  "10k@10s,1MiB/s@10s",
+		"2e9@10s":             "2e9",
 		"1@1s" + strings.Repeat(",1@1s", maxStages): "101",
 	} {
 		if r, err := ParseTarget(in); err == nil || !strings.Contains(err.Error(), names) || !r.IsUnlimited() {
@@ -75,9 +80,13 @@ func drawStages(rng *rand.Rand) (r Rate, total time.Duration) {
 	sum := 0.0
 	for range 1 + rng.IntN(5) {
 		g := Stage{float64(rng.Int64N(3000)), 1 + float64(rng.Int64N(3000)), Duration(1+rng.IntN(3)) * Duration(time.Second)}
-		switch rng.IntN(3) {
+		switch rng.IntN(4) {
 		case 0:
 			g.From = g.To
+		case 3: // a pause, but never alone
+			if sum > 0 {
+				g.From, g.To = 0, 0
+			}
 		case 1:
 			g.From, g.To = g.To, g.From
 		}

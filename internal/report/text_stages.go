@@ -38,7 +38,7 @@ func (t *text) stages(r result.Result) {
 		}
 		g.add(plain, append(row, t.quantile(l, l.P50), t.quantile(l, l.P99), t.quantile(l, l.P999), t.quantile(l, l.Max))...)
 		switch {
-		case s.MeasuredSeconds == 0:
+		case s.MeasuredSeconds == 0 && s.TargetFrom+s.TargetTo > 0:
 			g.note(muted, "not measured: a warm-up, or the load ended before")
 		case !s.Valid:
 			reason, _, _ := strings.Cut(s.Invalid[0], ", although")

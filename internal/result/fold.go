@@ -196,7 +196,8 @@ func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	}
 	rate = f.evened(rate, w.Start, w.End)
 	took := f.took(w)
-	return took > 0, took.Seconds() >= fullShare*w.Seconds()*float64(f.clients()) && w.Seconds() > 0, rate
+	full = took.Seconds() >= fullShare*w.Seconds()*float64(f.clients()) && w.Seconds() > 0 && !f.paused(w.Start, w.End)
+	return took > 0, full, rate
 }
 
 // fullShare is the share of a window in which a load goes on that went on in all of it: windows are cut a little early

@@ -177,7 +177,8 @@ func (j *judged) result(whole *limit.Figures) Limit {
 }
 
 // steady tells the seconds by which stretches and conditions are judged: of the measured part, with the load in
-// all of them. The second in which the warm-up ends is none, nor as a rule is the one in which the load does.
+// all of them. The second in which the warm-up ends is none, nor as a rule is the one in which the load does, nor one of a
+// pause between stages in which no record failed.
 type steady struct {
 	is   bool          // the newest window
 	warm time.Duration // until when a client warmed up
@@ -192,7 +193,7 @@ func (f *Fold) settle(w *stats.Window) {
 		s.warm = w.End
 	case w.Warmup || w.End <= w.Start:
 	default:
-		s.is = w.Start >= max(s.warm, f.first()-slack) && f.lasts(w, took)
+		s.is = w.Start >= max(s.warm, f.first()-slack) && f.lasts(w, took) && (w.Failed > 0 || !f.paused(w.Start, w.End))
 	}
 }
 

@@ -48,23 +48,26 @@ func (f *Fold) stability(r *Result) *Stability {
 	}
 	end += begin + 0.1 // windows are cut a little late
 	var at, rates []float64
+	length := 0.0 // of all points
 	for _, p := range r.Series {
 		n := p.Acknowledged
 		if f.header.Plan.ReadsOnly() {
 			n = p.Consumed
 		}
-		if p.Warmup || p.Seconds < ShortRow || p.End() > end || len(at) == 0 && p.End() <= begin {
+		from, to := secondsOf(p.StartSeconds), secondsOf(p.End())
+		if p.Warmup || p.Seconds < ShortRow || p.End() > end || len(at) == 0 && p.End() <= begin || f.paused(from, to) {
 			continue
 		}
 		at = append(at, p.StartSeconds)
-		rates = append(rates, f.evened(float64(n)/p.Seconds, secondsOf(p.StartSeconds), secondsOf(p.End())))
+		rates = append(rates, f.evened(float64(n)/p.Seconds, from, to))
+		length += p.Seconds
 	}
 	s, err := inference.Stability(rates)
 	if err != nil {
 		return nil
 	}
 	out := &Stability{
-		Label: s.Label, Variation: s.Roughness, MeansSeconds: meansOf * math.Round((at[len(at)-1]-at[0])/float64(len(at)-1)),
+		Label: s.Label, Variation: s.Roughness, MeansSeconds: meansOf * math.Round(length/float64(len(at))),
 		Trend:  Trend{s.Drift.Value, s.Drift.Low, s.Drift.High},
 		Change: Change{at[s.Change.At], s.Change.P, s.Change.Before, s.Change.After},
 	}

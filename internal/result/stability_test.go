@@ -35,6 +35,8 @@ func TestAResultSaysWhetherItsRateWasSteady(t *testing.T) {
 	warm.Plan.Load.Warmup.Duration = plan.Duration(10 * time.Second)
 	staged := header(0)
 	staged.Plan.Load.Rate, _ = plan.ParseTarget("100k@30s,200k@30s")
+	paused := header(0)
+	paused.Plan.Load.Rate, _ = plan.ParseTarget("100k@30s,0@15s,100k@30s")
 	step := func(at int, before, after float64) func(int) float64 {
 		return func(s int) float64 {
 			if s < at {
@@ -57,6 +59,7 @@ func TestAResultSaysWhetherItsRateWasSteady(t *testing.T) {
 		{"slower later", header(0), 120, step(60, n, 0.8*n), inference.Slowdown, 60},
 		{"rising to the end", header(0), 60, func(s int) float64 { return n * (1 + float64(s)/60) }, inference.None, 0},
 		{"as its stages tell", staged, 60, step(30, n, 2*n), inference.Flat, 0},
+		{"with a pause between two stages", paused, 75, func(s int) float64 { return paused.Plan.Schedule().Rate(time.Duration(s) * time.Second) }, inference.Flat, 0},
 		{"three hours of even rate", header(0), 3 * 3600, step(0, n, n), inference.Flat, 0},
 		{"three hours with a slow first one", header(0), 3 * 3600, step(3600, n/2, n), inference.WarmUp, 3600},
 	} {
@@ -64,6 +67,9 @@ func TestAResultSaysWhetherItsRateWasSteady(t *testing.T) {
 		if s == nil || s.Label != tc.want || math.Abs(s.WarmupSeconds-tc.warmup) > 5 {
 			t.Errorf("%s: %+v, want %s after %v s", tc.name, s, tc.want, tc.warmup)
 		}
+	}
+	if s := steadied(paused, 75, func(s int) float64 { return paused.Plan.Schedule().Rate(time.Duration(s) * time.Second) }); s == nil || s.MeansSeconds != 5 {
+		t.Errorf("with a pause: %+v, want means of 5 s", s)
 	}
 	if s := steadied(header(0), 20, step(0, n, n)); s != nil {
 		t.Errorf("20 s have the stability %+v", s)

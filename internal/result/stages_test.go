@@ -1,11 +1,13 @@
 package result
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -129,6 +131,48 @@ func TestTheStagesOfTheWireEngineKeepItsOwnBound(t *testing.T) {
 			if row.Valid != valid {
 				t.Errorf("stage %d, 3ms late with the %s engine: valid %t; %v", i+1, engine, row.Valid, row.Invalid)
 			}
+		}
+	}
+}
+
+// A pause is no stall, no missed target and no broken limit, and nothing else of a run suffers from it.
+func TestNothingIsJudgedInAPauseUnlessARecordFailsInIt(t *testing.T) {
+	for failed, want := range map[int64]struct {
+		stretches, held int64
+		aborted         bool
+	}{0: {6, 6, false}, 7: {7, 6, true}} {
+		rate, err := plan.ParseTarget("1000@3s,0@3s,1000@3s,0@1s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := header(0)
+		h.Plan.Load.Rate, h.Plan.Load.Duration = rate, plan.Duration(10*time.Second)
+		h.Limits = []string{"rate>=900 over 1s"}
+		f, watch, condition := NewFold(h), NewWatch([]string{"rate<100"}), ""
+		for i, w := range follow(rate.Schedule(rate.PerSecond), 1, 10) {
+			switch i {
+			case 4:
+				w.Failed = failed
+			case 9:
+				w.ShardTime = 0
+			}
+			w.Response.RecordN(time.Millisecond, w.Acknowledged)
+			f.AddWindow(w)
+			if text := watch.Look(f, []stats.Window{w}); condition == "" {
+				condition = text
+			}
+		}
+		f.Finish(Trailer{Ended: Completed, SendingSeconds: 10})
+		r := f.Result()
+		if l := r.Limits[0]; l.Stretches != want.stretches || l.StretchesHeld != want.held || (condition != "") != want.aborted {
+			t.Errorf("with %d failed, the limit is %+v and the condition %q; want %+v", failed, l, condition, want)
+		}
+		pause := r.Stages[1]
+		if !pause.Valid || pause.TargetReached != nil || pause.MeasuredSeconds != 3 || pause.TargetRecordsPerSecond != 0 || !r.Valid || failed == 0 && r.BoundBy.Limit != verdict.None {
+			t.Errorf("with %d failed, the pause is %+v, the run %v, bound by %s: %s", failed, pause, r.Invalid, r.BoundBy.Limit, r.BoundBy.Evidence)
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
 		}
 	}
 }

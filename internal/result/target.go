@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -45,6 +46,12 @@ func (r *Result) Targets() plan.Schedule {
 
 // varies reports whether the target is not one rate: it has stages, or was changed.
 func (f *Fold) varies() bool { return len(f.rates) > 0 || len(f.header.Plan.Load.Rate.Stages) > 0 }
+
+// paused reports whether a window is of a pause between stages of the target: no record was due, and what happened in it
+// shows nothing of the rate.
+func (f *Fold) paused(start, end time.Duration) bool {
+	return f.varies() && f.schedule.Rate((start+end)/2) == 0
+}
 
 // target sets the target of the evidence.
 func (f *Fold) target(e *verdict.Evidence, t *Throughput, w *stats.Window) {

@@ -115,13 +115,13 @@ func (l *Load) scale(to time.Duration) {
 	if i < 0 {
 		return
 	}
-	from, err := time.ParseDuration(l.Flags[i].Value)
+	from, err := plan.ParseDuration(l.Flags[i].Value)
 	if err != nil || from <= 0 {
 		return // Check says so
 	}
 	for j := range l.Flags {
 		f := &l.Flags[j]
-		if at, err := time.ParseDuration(f.Value); err == nil && f.Name == "at" {
+		if at, err := plan.ParseDuration(f.Value); err == nil && f.Name == "at" {
 			f.Value = time.Duration(float64(at) * float64(to) / float64(from)).Round(time.Millisecond).String()
 		}
 	}

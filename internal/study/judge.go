@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
@@ -90,7 +91,7 @@ type SLO struct {
 func ParseSLO(text string) (SLO, error) {
 	name, limit, ok := strings.Cut(text, "<")
 	m := Metric(strings.ReplaceAll(strings.TrimSpace(name), ".", ""))
-	d, err := time.ParseDuration(strings.TrimSpace(limit))
+	d, err := plan.ParseDuration(strings.TrimSpace(limit))
 	if !ok || err != nil || d <= 0 || !slices.Contains([]Metric{Mean, P50, P90, P99, P999}, m) {
 		return SLO{}, fmt.Errorf("%q: write a latency and its limit: 'p99<50ms', with mean, p50, p90, p99 or p99.9", text)
 	}

@@ -349,7 +349,7 @@ func (p *parser) word(n *yaml.Node, what string, among []string) string {
 }
 
 func (p *parser) time(n *yaml.Node) time.Duration {
-	d, err := time.ParseDuration(n.Value)
+	d, err := plan.ParseDuration(n.Value)
 	if seconds, notNumber := strconv.ParseFloat(n.Value, 64); notNumber == nil {
 		d, err = time.Duration(seconds*float64(time.Second)), nil
 	}

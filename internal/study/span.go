@@ -72,8 +72,8 @@ func parseQuantity(text string) (quantity, error) {
 		return quantity{}, fmt.Errorf("%q is no whole number, size or time: write 64, 4KiB or 5ms", text)
 	}
 	read, kind := plan.ParseCount, number
-	if d, err := time.ParseDuration("1" + parts[2]); err == nil && d > 0 {
-		read, kind = func(s string) (int64, error) { d, err := time.ParseDuration(s); return int64(d), err }, duration
+	if d, err := plan.ParseDuration("1" + parts[2]); err == nil && d > 0 {
+		read, kind = func(s string) (int64, error) { d, err := plan.ParseDuration(s); return int64(d), err }, duration
 	} else if strings.HasSuffix(strings.ToUpper(parts[2]), "B") {
 		read, kind = plan.ParseVolume, byteSize
 	}

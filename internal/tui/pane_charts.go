@@ -105,8 +105,8 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 	} else {
 		out = append(out, line{emphasis(theme.Flow, theme.Rate(last[s.main].Records)+" rec/s")})
 	}
-	if t := s.header.TargetRate; t > 0 {
-		out = append(out, line{colored(theme.Brand, "target "+theme.Rate(t))})
+	if s.header.TargetRate > 0 {
+		out = append(out, line{colored(theme.Brand, "target "+theme.Rate(s.targetAt((s.At-1).Seconds())))})
 	}
 	if s.main == read {
 		out = append(out, line{colored(theme.Flow, s.unit.write(last[read].Bytes)+" "+s.unit.name())})

@@ -54,4 +54,14 @@ need_maven() {
     "install maven; macOS: brew install maven) so that mvn is on the PATH"
 }
 
-maven() { mvn -q -B -Dstyle.color=never "$@" </dev/null >&2; }
+# maven ARG ...: without bars of progress and without control codes. Maven resets colours at its end even where it has none.
+maven() { mvn -q -B -ntp -Dstyle.color=never "$@" </dev/null 2>&1 | sed $'s/\033\\[[0-9;]*[A-Za-z]//g' >&2; }
+
+# await_exec PID_FILE COMMAND ...: until COMMAND finds the process that was started last, or it is gone. On a busy machine it
+# has the command line of this script for a while, by which COMMAND does not know it.
+await_exec() {
+  local pid end=$((SECONDS + 30))
+  pid=$(cat "$1")
+  shift
+  until "$@" >/dev/null || ! kill -0 "$pid" 2>/dev/null || [ "$SECONDS" -ge "$end" ]; do sleep 0.1; done
+}

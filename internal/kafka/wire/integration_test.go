@@ -4,13 +4,24 @@ package wire
 
 import (
 	"math"
+	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 )
+
+// taken reports whether somebody listens at a port of this machine.
+func taken(port int) bool {
+	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		return true
+	}
+	return l.Close() != nil
+}
 
 // The lanes begin just before the largest sequence, so that each wraps after its first batch. The broker in the process
 // takes no first sequence but 0.
@@ -21,7 +32,11 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
-	out, err := exec.Command(script, "up", "--name", "wrap", "--port", "31692").Output()
+	port := 31_692
+	for taken(port) || taken(port+1) {
+		port += 2
+	}
+	out, err := exec.Command(script, "up", "--name", "wrap", "--port", strconv.Itoa(port)).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

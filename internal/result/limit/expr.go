@@ -99,7 +99,7 @@ func cutWord(text, word string) (before, after string, found bool) {
 // parseStretches reads what follows "over".
 func (e *Expr) parseStretches(text string) (err error) {
 	over, percent, some := cutWord(text, "for")
-	e.Over, err = time.ParseDuration(over)
+	e.Over, err = plan.ParseDuration(over)
 	if err != nil || e.Over < time.Second || e.Over > maxOver || e.Over%time.Second != 0 {
 		return fmt.Errorf("over %q: write whole seconds up to a day (10s, 1m)", over)
 	}

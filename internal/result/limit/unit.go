@@ -58,7 +58,7 @@ func micros(v float64) time.Duration {
 }
 
 func parseTime(text string) (float64, error) {
-	d, err := time.ParseDuration(text)
+	d, err := plan.ParseDuration(text)
 	if err == nil && (d < 0 || d > mostTime) {
 		err = errRange
 	}

@@ -144,7 +144,7 @@ func (e *Evidence) sending() float64 { return cmp.Or(e.TargetSending, e.Target) 
 
 // average returns a remark on a target that was not the same all the time.
 func (e *Evidence) average() string {
-	if e.TargetLast > 0 {
+	if e.TargetSending > 0 || e.TargetLast > 0 {
 		return " on average"
 	}
 	return ""
