@@ -44,7 +44,7 @@ func (s *Shard) turn(to activity, now time.Duration) {
 
 // pause waits for d, or until ctx ends.
 func (s *Shard) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(max(d, minSleep))
+	timer := time.NewTimer(max(d, mostNap))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -104,6 +104,7 @@ type run struct {
 	feed     *Feed[[]stats.Window]
 	ticker   *time.Ticker
 	taken    time.Duration // the end of the last window
+	nap      atomic.Int64  // the shortest sleep of a sender, in nanoseconds
 	spare    *stats.Phases
 }
 
@@ -180,6 +181,7 @@ func (r *run) run(ctx context.Context) End {
 
 // send makes the load of the senders and waits for its outcome.
 func (r *run) send(ctx context.Context, end *End) {
+	r.takeNap(new(stats.Phases))
 	var senders sync.WaitGroup
 	for _, s := range r.shards {
 		senders.Go(s.send)
@@ -332,6 +334,7 @@ func (r *run) take(end time.Duration) {
 		r.spare = phases
 	}
 	r.opts.Status.Buffered.Store(buffered)
+	r.takeNap(&merged)
 	if m := &merged[stats.Measured]; r.stage() == WarmingUp && (m.Offered > 0 || m.Consumed > 0) {
 		r.setStage(Running)
 	}

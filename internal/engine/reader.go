@@ -291,7 +291,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 				rs.stop(ReadCount, nil)
 				return
 			}
-			s.pause(ctx, minSleep) // other readers may return some
+			s.pause(ctx, mostNap) // other readers may return some
 			continue
 		}
 		s.become(waiting)
@@ -304,7 +304,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 		}
 		if n == 0 {
 			if rs.shared() {
-				s.pause(ctx, 3*minSleep) // another reader may find what this one does not
+				s.pause(ctx, 3*mostNap) // another reader may find what this one does not
 			}
 			continue
 		}
@@ -342,5 +342,5 @@ func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
 	if due >= 1 {
 		return int(min(due, math.MaxInt32)), 0
 	}
-	return 0, min(max(schedule.Due(float64(count+1))-now, minSleep), maxHold)
+	return 0, min(max(schedule.Due(float64(count+1))-now, mostNap), maxHold)
 }

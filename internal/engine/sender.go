@@ -5,10 +5,6 @@ import (
 )
 
 const (
-	// minSleep is the shortest sleep of a sender: each costs the CPU to wake up, and the first record due in it is
-	// late by its length.
-	minSleep = time.Millisecond
-
 	// burstLen is the number of records that a sender hands over between two readings of the clock. At
 	// half a microsecond a record, the last of a burst is stamped 30 µs early at most, and the
 	// clock costs a nanosecond a record.
@@ -285,7 +281,7 @@ func (s *Shard) stopped() bool {
 // sleep waits for d. A stop ends it within shortSleep, and so does a change of the rate.
 func (s *Shard) sleep(d time.Duration) {
 	if d <= shortSleep {
-		s.sleeper.Sleep(max(d, minSleep))
+		s.sleeper.Sleep(max(d, time.Duration(s.run.nap.Load())))
 		return
 	}
 	timer := time.NewTimer(d)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // oversleeper sleeps too long.
@@ -41,4 +42,46 @@ func TestEachSenderSleepsWithASleeperOfItsOwnAndClosesIt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// counting sleeps as asked, and counts.
+type counting struct{ sleeps *atomic.Int64 }
+
+func (s counting) Sleep(d time.Duration) { s.sleeps.Add(1); time.Sleep(d) }
+
+func (counting) Close() error { return nil }
+
+func TestASenderSleepsForATenthOfTheServiceTimeAtMost(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		rate      float64
+		producers int
+		latency   time.Duration
+		delay     time.Duration // at most, of the median
+		sleeps    int64         // a second, at most
+	}{
+		{"a fast broker: 75 µs", 20_000, 1, 300 * time.Microsecond, 75 * time.Microsecond, 13_400},
+		{"a broker that takes 2 ms: 200 µs", 20_000, 1, 2 * time.Millisecond, 150 * time.Microsecond, 5_100},
+		{"a slow broker: 1 ms", 20_000, 1, 50 * time.Millisecond, 550 * time.Microsecond, 1_100},
+		{"many producers together wake no more often than one", 20_000, 8, 300 * time.Microsecond, 600 * time.Microsecond, 13_400},
+		{"a high rate needs full requests: 300 µs", 300_000, 1, 300 * time.Microsecond, 300 * time.Microsecond, 3_400},
+		{"a slow rate sleeps until the next record", 100, 1, time.Millisecond, 0, 110},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sleeps atomic.Int64
+				p := producing(plan.Load{Rate: perSecond(c.rate), Duration: seconds(3), Warmup: plan.Warmup{Duration: seconds(1)}})
+				p.Producers = c.producers
+				_, got := mustRun(t.Context(), t, p, &fake{latency: c.latency}, Options{NewSleeper: func() Sleeper { return counting{&sleeps} }})
+				w := got.total[stats.Measured]
+				if p50 := w.OwnSendDelay.ValueAtQuantile(0.5); p50 > c.delay {
+					t.Errorf("own send delay p50 is %v, want %v at most", p50, c.delay)
+				}
+				const first = 13_400 // in the warm-up nothing is known yet
+				if n := sleeps.Load(); n > 2*c.sleeps+min(first, int64(c.rate)+100) {
+					t.Errorf("the senders slept %d times, want %d a second at most", n, c.sleeps)
+				}
+			})
+		})
+	}
 }

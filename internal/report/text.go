@@ -261,6 +261,9 @@ func (t *text) latencies(r result.Result) {
 		t.latency("response", r.Latency.Response, "due → acknowledged")
 		t.latency("service", r.Latency.Service, "sent → acknowledged")
 		t.latency("send delay", r.Latency.SendDelay, "due → sent")
+		if text := r.OwnDelay(); text != "" {
+			t.row("", warn, text)
+		}
 	case r.Plan.Load.OneAtATime:
 		t.latency("response", r.Latency.Response, "sent → acknowledged")
 	default:

@@ -309,6 +309,7 @@ func (f *Fold) Result() Result {
 	}
 	r.Warmup, r.Stages = f.warmup(), f.stageRows()
 	f.reading(&r)
+	r.OwnDelayShare = r.ownDelayShare()
 	r.Stability = f.stability(&r)
 	r.Partitions = f.partitions(m)
 	r.Brokers = f.brokers(m)

@@ -1,6 +1,12 @@
 package result
 
-import "github.com/kt-bench/kt/internal/plan"
+import (
+	"fmt"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
+)
 
 // headline returns the name of the figure to quote, and the reason.
 func headline(p *plan.Plan, target float64) (name, note string) {
@@ -27,4 +33,27 @@ func (r *Result) HeadlineLatency() (name string, l Latency) {
 		return "end to end", Latency{}
 	}
 	return "response", r.Latency.Response
+}
+
+// ownDelayShows is the share of the median above which kt's own delay is in the figure that it measures, and not in its noise.
+const ownDelayShows = 0.05
+
+// ownDelayShare returns the median of kt's own send delay as a share of the median to quote; nil: one of them was not measured.
+func (r *Result) ownDelayShare() *float64 {
+	_, l := r.HeadlineLatency()
+	if l.P50 == 0 || r.Latency.OwnSendDelay.Count == 0 || r.Throughput.TargetRecordsPerSecond == 0 {
+		return nil
+	}
+	share := float64(r.Latency.OwnSendDelay.P50) / float64(l.P50)
+	return &share
+}
+
+// OwnDelay returns a sentence on kt's part of the median to quote, "" if that is small or not known.
+func (r *Result) OwnDelay() string {
+	if r.OwnDelayShare == nil || *r.OwnDelayShare <= ownDelayShows {
+		return ""
+	}
+	_, l := r.HeadlineLatency()
+	us := func(n int64) string { return theme.Duration(time.Duration(n) * time.Microsecond) }
+	return fmt.Sprintf("kt's own delay is %s of %s (p50)", us(r.Latency.OwnSendDelay.P50), us(l.P50))
 }

@@ -40,6 +40,9 @@ type Result struct {
 	// CeilingShare is the rate as a share of what this host can offer (Header.Ceiling); nil: that is not known.
 	CeilingShare *float64 `json:"ceiling_share,omitempty"`
 
+	// OwnDelayShare is the median of own send delay as a share of the median latency to quote; nil: there is no rate, or no latency.
+	OwnDelayShare *float64 `json:"own_delay_share,omitempty"`
+
 	Records    Records    `json:"records"`
 	Errors     Errors     `json:"errors" of:"writing"`
 	Throughput Throughput `json:"throughput" of:"writing"`

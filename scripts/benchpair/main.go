@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-const usage = `usage: scripts/bench produce|consume|roundtrip [--rounds 5] [--load NAME,NAME|all] [--rows ROW,ROW]
+const usage = `usage: scripts/bench produce|consume|roundtrip|latency [--rounds 5] [--load NAME,NAME|all] [--rows ROW,ROW]
   [--records N --record-size BYTES --batch-size BYTES --rate N] [--bootstrap-server HOST:PORT] [--against KT]
   [--security KIND]
        scripts/bench pulsar [--rounds 5] [--records N --record-size BYTES --rate N] [--port P]`
@@ -51,6 +51,7 @@ var loads = map[string][]load{
 		{"100", 10_000_000, 100, 16384, 0},
 	},
 	"roundtrip": {{"trip", 5_000, 100, 0, 0}},
+	"latency":   {{"20k", 300_000, 1024, 16384, 20_000}, {"5k", 75_000, 1024, 16384, 5_000}},
 }
 
 func run(args []string) error {
@@ -62,7 +63,7 @@ func run(args []string) error {
 	}
 	var s settings
 	bench := map[string]func(*settings) error{
-		"produce": (*settings).produce, "consume": (*settings).consume, "roundtrip": (*settings).roundtrip,
+		"produce": (*settings).produce, "consume": (*settings).consume, "roundtrip": (*settings).roundtrip, "latency": (*settings).latency,
 	}[args[0]]
 	if bench == nil {
 		return errors.New(usage)

@@ -122,6 +122,9 @@ func (p *runPage) head() Head {
 	if p.say.Ceiling != "" {
 		h.Remarks = append(h.Remarks, p.say.Ceiling)
 	}
+	if text := r.OwnDelay(); text != "" {
+		h.Remarks = append(h.Remarks, text+".")
+	}
 	if r.Note != "" {
 		first, size := utf8.DecodeRuneInString(r.Note)
 		h.Remarks = append(h.Remarks, string(unicode.ToUpper(first))+r.Note[size:]+".")

@@ -2,6 +2,7 @@
 // franz-go, and a loopback socket that moves the same bytes and does nothing else.
 //
 //	bare write BOOTSTRAP TOPIC ACKS RECORDS SIZE BATCH RATE
+//	bare due BOOTSTRAP TOPIC ACKS RECORDS SIZE BATCH RATE
 //	bare read BOOTSTRAP TOPIC RECORDS
 //	bare send|receive ADDRESS BYTES CHUNK CHUNKS_PER_SECOND
 //	bare peer send|receive CHUNK
@@ -22,9 +23,9 @@ import (
 
 func main() {
 	args := append(os.Args[1:], make([]string, 8)...)
-	run := map[string]func([]string) error{"write": write, "read": read, "send": move, "receive": move, "peer": peer}[args[0]]
+	run := map[string]func([]string) error{"write": write, "due": due, "read": read, "send": move, "receive": move, "peer": peer}[args[0]]
 	if run == nil {
-		run = func([]string) error { return errors.New("write, read, send, receive or peer") }
+		run = func([]string) error { return errors.New("write, due, read, send, receive or peer") }
 	}
 	if err := run(args); err != nil {
 		fmt.Fprintln(os.Stderr, "bare:", err)
@@ -52,20 +53,26 @@ func tell(records int, began time.Time) {
 	fmt.Printf("%d records sent, %f records/sec\n", records, float64(records)/time.Since(began).Seconds())
 }
 
-func write(args []string) error {
-	records, size, batch, rate := number(args[4]), number(args[5]), number(args[6]), number(args[7])
+// producer returns a client for what write and due send.
+func producer(args []string, linger time.Duration) (*kgo.Client, error) {
+	size, batch := number(args[5]), number(args[6])
 	acks := map[string]kgo.Acks{"0": kgo.NoAck(), "1": kgo.LeaderAck(), "all": kgo.AllISRAcks()}[args[3]]
-	client, err := kgo.NewClient(kgo.SeedBrokers(args[1]), kgo.DefaultProduceTopic(args[2]), kgo.RequiredAcks(acks),
+	return kgo.NewClient(kgo.SeedBrokers(args[1]), kgo.DefaultProduceTopic(args[2]), kgo.RequiredAcks(acks),
 		kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5), kgo.ProducerBatchMaxBytes(int32(batch)),
-		kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(32<<20/size), kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerLinger(linger), kgo.MaxBufferedRecords(32<<20/size), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.RecordPartitioner(kgo.UniformBytesPartitioner(batch, true, true, nil)))
+}
+
+func write(args []string) error {
+	client, err := producer(args, 5*time.Millisecond)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	var failed error
 	answered := func(_ *kgo.Record, err error) { failed = errors.Join(failed, err) }
-	ctx, value, began := context.Background(), make([]byte, size), time.Now()
+	records, rate := number(args[4]), number(args[7])
+	ctx, value, began := context.Background(), make([]byte, number(args[5])), time.Now()
 	for i := range records {
 		if i%50 == 0 {
 			pace(began, i, rate)
