@@ -44,9 +44,6 @@ func NewStreamReader(r io.Reader) (io.ReadCloser, error) {
 	return d.IOReadCloser(), nil
 }
 
-// fileWindow is the largest window that zstd has without --long.
-const fileWindow = 128 << 20
-
 // Unpack returns a reader of what a gzip or zstd file holds, which its first bytes tell; nil: it is no such file. Close
 // releases the memory of the reader, which is bounded, whatever the file holds.
 func Unpack(file []byte) (unpacked io.ReadCloser, how string, err error) {
@@ -55,7 +52,7 @@ func Unpack(file []byte) (unpacked io.ReadCloser, how string, err error) {
 		unpacked, err = gzip.NewReader(bytes.NewReader(file))
 		return unpacked, "gzip", err
 	case bytes.HasPrefix(file, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		d, err := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(fileWindow))
+		d, err := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)) // the largest without --long
 		return d.IOReadCloser(), "zstd", err
 	}
 	return nil, "", nil

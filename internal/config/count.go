@@ -36,13 +36,6 @@ type once struct {
 	given bool
 }
 
-var _ pflag.Value = (*once)(nil)
-
-func newOnce(to *string, byDefault string) *once {
-	*to = byDefault
-	return &once{to: to}
-}
-
 func (o *once) String() string { return *o.to }
 
 // Set refuses another value than the one before.

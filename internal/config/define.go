@@ -16,14 +16,15 @@ func (f *Flags) defineTarget() {
 	set := f.set
 	if f.writes() {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage+" (default: a broker inside kt)")
-		set.Var(newOnce(&f.run.Plan.Topic.Name, defaultTopic), "topic", topicUsage)
+		f.run.Plan.Topic.Name = defaultTopic
+		set.Var(&once{to: &f.run.Plan.Topic.Name}, "topic", topicUsage)
 		set.Int32Var(&f.run.Plan.Topic.Partitions, "partitions", 0, "create the topic with `N` partitions; refuse a topic with another number")
 		set.Int16Var(&f.run.Plan.Topic.ReplicationFactor, "replication-factor", 0, "create the topic with `N` replicas; refuse a topic with another number")
 		set.StringArrayVar(&f.topicConfig, "topic-config", nil, "settings `K=V` for the topic, if this run creates it")
 		set.BoolVar(&f.run.Plan.Topic.Delete, "delete-topic", false, "delete the topic at the end, if this run created it")
 	} else {
 		set.StringSliceVar(&f.bootstrap, "bootstrap-server", nil, bootstrapUsage)
-		set.Var(newOnce(&f.run.Plan.Topic.Name, ""), "topic", topicUsage)
+		set.Var(&once{to: &f.run.Plan.Topic.Name}, "topic", topicUsage)
 		set.StringVar(&f.include, "include", "", "read all topics whose whole name matches this `REGEX`")
 	}
 	set.StringVar(&f.url, "url", "", "`URL` of RabbitMQ (amqp://USER@HOST/) or Pulsar (pulsar://HOST) instead of Kafka; see kt help systems")

@@ -78,8 +78,6 @@ func mixedPool(n int, compressibility float64, rng *rand.Rand) []byte {
 	return pool
 }
 
-var byteOrderMark = []byte("\xef\xbb\xbf") // of UTF-8, as editors on Windows write it
-
 // readFile returns the content of a payload file, unpacked, if neither has more bytes than limit.
 func readFile(path string, limit int64) ([]byte, error) {
 	data, err := input.Read(path, limit)
@@ -110,7 +108,8 @@ func readLines(p *plan.Payload) (*Values, error) {
 	}
 	v := &Values{}
 	total := 0
-	for line := range bytes.SplitSeq(bytes.TrimPrefix(data, byteOrderMark), []byte(cmp.Or(p.Delimiter, "\n"))) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte order mark, as editors on Windows write it
+	for line := range bytes.SplitSeq(data, []byte(cmp.Or(p.Delimiter, "\n"))) {
 		if p.Delimiter == "" {
 			line = bytes.TrimSuffix(line, []byte("\r"))
 		}
