@@ -94,6 +94,10 @@ const (
 	AlarmOff        EventKind = "alarm_off"              // it takes messages again
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
 	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
+	PartitionsAdded EventKind = "partitions_added"       // the topics that are read got partitions
+	OffsetReset     EventKind = "offset_reset"           // the log does not hold a committed offset
+	RecordsDeleted  EventKind = "records_deleted"        // before they were read
+	TransactionOpen EventKind = "transaction_open"       // records wait behind it, and are not read
 )
 
 // Gravity is how bad an event is.
@@ -119,7 +123,7 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, PartitionsAdded, OffsetReset, RecordsDeleted, TransactionOpen:
 	}
 	return Worse
 }
