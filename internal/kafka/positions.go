@@ -12,13 +12,12 @@ import (
 // Partitions are numbered as in the Layout, which grows with the topics. Readers and the source of the consumer lag write
 // it at the same time.
 type Positions struct {
-	Layout    *Layout
-	Groups    []GroupPositions
-	Committed bool         // the ends are those of committed transactions
-	Later     bool         // another process of the load counts partitions that have no reader yet
-	Withheld  atomic.Int64 // records behind open transactions, that reading does not get to
-
-	column[Bounds]
+	Layout         *Layout
+	Groups         []GroupPositions
+	Committed      bool         // the ends are those of committed transactions
+	Later          bool         // another process of the load counts partitions that have no reader yet
+	Withheld       atomic.Int64 // records behind open transactions, that reading does not get to
+	column[Bounds]              // by partition
 
 	mu         sync.Mutex // guards the rest
 	endOffsets []int64    // by partition: reading is over there; nil: not known yet

@@ -129,7 +129,7 @@ func (r *fetcher) joining() {
 func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
 
 func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
-	n := r.own(partitions, true)
+	n := r.own(partitions, int32(r.member)+1)
 	now := r.shard.Now()
 	from := time.Duration(r.hasLeft.Swap(0))
 	if !r.hadAny {
@@ -155,23 +155,19 @@ func (r *fetcher) revoked(ctx context.Context, client *kgo.Client, partitions ma
 	if r.driver.Plan.Read.Commit != plan.CommitNone {
 		_ = client.CommitUncommittedOffsets(ctx) // on an error the next owner reads these records again
 	}
-	r.own(partitions, false)
+	r.own(partitions, 0)
 }
 
 func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
 	r.rebalancing()
-	r.own(partitions, false)
+	r.own(partitions, 0)
 }
 
-// own notes whether partitions are this process's, and returns their number.
-func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
+// own notes whose the partitions are, as Position.Owner does, and returns their number.
+func (r *fetcher) own(partitions map[string][]int32, owner int32) (n int) {
 	d := r.driver
 	for topic, ids := range partitions {
 		for _, id := range ids {
-			owner := int32(0)
-			if mine {
-				owner = int32(r.member) + 1
-			}
 			d.At.Groups[r.group].At(d.Layout.Number(topic, id)).Owner.Store(owner)
 			n++
 		}

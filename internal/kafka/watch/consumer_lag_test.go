@@ -40,3 +40,25 @@ func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsDeletedAndMarkersOfTransactionsDoNotWait(t *testing.T) {
+	at := kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{""}, []int64{0}, []int64{100})
+	of := at.Groups[0].At(0)
+	of.Owner.Store(1)
+	lag := NewConsumerLag(nil, at)
+	var sum int64
+	want := func(n int64, when string) {
+		t.Helper()
+		w := lag.Take()
+		if sum += w.ConsumerLag; sum != n {
+			t.Errorf("%s: consumer lag %d, want %d", when, sum, n)
+		}
+	}
+	want(100, "nothing is read")
+	of.Read(30, 40) // every fourth offset is a marker
+	want(45, "60 offsets are left")
+	at.At(0).Start.Store(80)
+	want(15, "40 of them are deleted")
+	at.At(0).Start.Store(100)
+	want(0, "all are deleted")
+}

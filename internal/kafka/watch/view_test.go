@@ -137,6 +137,20 @@ func TestAnEventListsTheFirstPartitionsAndCountsAll(t *testing.T) {
 	}
 }
 
+func TestPartitionsThatATopicGetsHaveNumbersOfTheirOwn(t *testing.T) {
+	topics := kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}, {Name: "u", Partitions: 1}})
+	v := view{partitions: make(map[int32]*partitionView)}
+	everyone := func(int32) bool { return true }
+	v.update([]answer{said(1, 0, part(0, 1, 0, []int32{1}), part(1, 1, 0, []int32{1}))}, topics, everyone)
+	got := v.update([]answer{said(2, 0, part(1, 2, 1, []int32{1}))}, topics, everyone)
+	if len(got) == 0 || got[0].Partitions[0] != 2 { // 1 is that of the topic u
+		t.Errorf("events %v, want one of partition 2", got)
+	}
+	if n := topics.Number("u", 0); n != 1 {
+		t.Errorf("partition 0 of u has number %d, want 1", n)
+	}
+}
+
 func BenchmarkViewOf10000Partitions(b *testing.B) {
 	v := view{partitions: make(map[int32]*partitionView)}
 	var answers []answer
