@@ -112,6 +112,7 @@ func (f *Flags) defineReading() {
 	set.StringVar(&f.commit, "commit", "", "`HOW` to commit offsets: none, auto (by the client, at intervals), sync or async (after each poll) (default auto with --group or --on, else none)")
 	set.StringVar(&f.processing, "processing-time", "", "spend this `TIME` on each record, as an application would")
 	set.StringVar(&f.timeout, "timeout", "10000", "stop after this time without a record (while none is being sent), as `MS` or time; 0: never")
+	set.BoolVar(&f.allowGaps, "allow-gaps", false, "records that are deleted before they are read are no fault")
 	for _, name := range noEffect {
 		set.Int(name, 0, "no effect, as in Kafka's own tool before 4.0 (`N`)")
 		_ = set.MarkHidden(name) // the flag exists

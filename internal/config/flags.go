@@ -40,6 +40,7 @@ type Flags struct {
 	group, commit, start string
 	groups               int
 	noGroup, fromLatest  bool
+	allowGaps            bool
 	processing, timeout  string
 
 	// producer

@@ -22,7 +22,7 @@ type projectRule struct {
 const loadsAlone = "produce consume roundtrip"
 
 var projectRules = []projectRule{
-	{loadsAlone, `abort-on acks arrivals batch-size broker-list commit compressibility compression consumers engine fetch-size from from-latest group
+	{loadsAlone, `abort-on acks allow-gaps arrivals batch-size broker-list commit compressibility compression consumers engine fetch-size from from-latest group
 		group-instance-id group-protocol groups header idempotence include isolation key-distribution lenient limit linger max-in-flight max-message-bytes messages
 		no-check-crcs no-group num-fetch-threads num-records one-at-a-time partitions payload-delimiter payload-monotonic processing-time
 		producer-acks producer-props producers profile rate record-key-range record-size replication-factor seed socket-buffer-size stamp threads

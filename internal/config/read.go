@@ -18,6 +18,7 @@ func (b *builder) read() plan.Read {
 		Consumers: b.clientCount("consumers", f.consumers), Group: group,
 		Commit: b.commit(group, own), From: b.start(),
 		Processing: b.readTime("processing-time", f.processing), Timeout: b.readTime("timeout", f.timeout),
+		AllowGaps: f.allowGaps,
 	}
 	if f.groups != 1 {
 		r.Groups = f.groups
@@ -114,7 +115,10 @@ func (b *builder) start() plan.From {
 	switch flag {
 	case "from":
 		var err error
-		if from, err = plan.ParseFrom(b.f.start); err != nil {
+		if from, err = plan.ParseFrom(b.f.start); err == nil {
+			err = from.Check(time.Now())
+		}
+		if err != nil {
 			b.bad("--from %w", err)
 		}
 	case "from-latest":

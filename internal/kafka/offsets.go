@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -119,14 +120,8 @@ func (c *Cluster) EndOffsets(ctx context.Context, l *Layout, stable bool) ([]int
 // where they are unknown.
 func (c *Cluster) LogEnds(ctx context.Context, l *Layout) (ends []int64, epochs []int32, err error) {
 	offsets, err := listedOffsets(ctx, func() (kadm.ListedOffsets, error) { return c.admin.ListEndOffsets(ctx, l.Names()...) })
-	epochs = make([]int32, l.Count)
-	l.Each(func(topic string, partition, number int32) {
-		epochs[number] = -1
-		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
-			epochs[number] = o.LeaderEpoch
-		}
-	})
-	return l.byNumber(offsets), epochs, err
+	ends, epochs = l.byNumber(offsets)
+	return ends, epochs, err
 }
 
 // LastOffsets returns the ends of the logs, by number, and the epochs of the leaders now; -1
@@ -229,7 +224,8 @@ func (c *Cluster) LogStarts(ctx context.Context, l *Layout) ([]int64, error) {
 // listed returns listedOffsets by number.
 func listed(ctx context.Context, l *Layout, list func() (kadm.ListedOffsets, error)) ([]int64, error) {
 	offsets, err := listedOffsets(ctx, list)
-	return l.byNumber(offsets), err
+	at, _ := l.byNumber(offsets)
+	return at, err
 }
 
 // listedOffsets asks for offsets until that of every partition is known, or ctx ends: a
@@ -293,7 +289,7 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 	case from.Latest:
 		return ends, begins, nil
 	case from.HasOffset:
-		return slices.Repeat([]int64{from.Offset}, l.Count), begins, within(l, from, begins, ends)
+		return slices.Repeat([]int64{from.Offset}, len(ends)), begins, within(l, from, begins, ends)
 	case !from.Time.IsZero():
 		starts, err = listed(ctx, l, func() (kadm.ListedOffsets, error) {
 			return c.admin.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), l.Names()...)
@@ -313,8 +309,8 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
 	l.Each(func(topic string, partition, number int32) {
-		if b, e := begins[number], ends[number]; from.Offset < b || from.Offset > e {
-			errs = append(errs, Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, b, e))
+		if n := int(number); n < len(ends) && (from.Offset < begins[n] || from.Offset > ends[n]) {
+			errs = append(errs, Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, begins[n], ends[n]))
 		}
 	})
 	const enough = 3
@@ -322,6 +318,23 @@ func within(l *Layout, from plan.From, begins, ends []int64) error {
 		errs = append(errs[:enough], Misfit("and so do %d other partitions", len(errs)-enough))
 	}
 	return errors.Join(errs...)
+}
+
+// TimeOf returns the timestamp of the first record from an offset on, also of one in an open transaction; zero: not known.
+func (c *Cluster) TimeOf(ctx context.Context, p Place, offset int64) (at time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, ConfirmTimeout)
+	defer cancel()
+	from := map[string]map[int32]kgo.Offset{p.Topic: {p.ID: kgo.NewOffset().At(offset)}}
+	client, err := c.Client(kgo.ConsumePartitions(from), kgo.KeepControlRecords(), kgo.WithContext(ctx))
+	if err != nil {
+		return at
+	}
+	defer client.Close()
+	defer cancel() // first: Close alone would wait for hung brokers
+	for _, r := range client.PollRecords(ctx, 1).Records() {
+		at = r.Timestamp
+	}
+	return at
 }
 
 // CommittedOffsets returns the offsets that a group has committed, by partition number; -1
@@ -337,12 +350,13 @@ func (c *Cluster) CommittedOffsets(ctx context.Context, l *Layout, group string)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, fmt.Errorf("group %s: %w", group, err)
 	}
-	out := make([]int64, l.Count)
-	l.Each(func(topic string, partition, number int32) {
-		out[number] = -1
+	var out []int64
+	l.Each(func(topic string, partition, _ int32) {
+		at := int64(-1)
 		if o, ok := offsets.Lookup(topic, partition); ok && o.Err == nil {
-			out[number] = o.At
+			at = o.At
 		}
+		out = append(out, at)
 	})
 	return out, nil
 }

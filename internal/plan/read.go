@@ -21,6 +21,7 @@ type Read struct {
 	From      From   `json:"from"`              // where a partition is read from, unless its group has committed an offset
 	Commit    Commit `json:"commit"`
 
+	AllowGaps  bool     `json:"allow_gaps,omitempty"`      // records that are deleted before they are read are no fault
 	ToEnd      bool     `json:"to_end,omitempty"`          // stop where the partitions ended when the run began
 	Processing Duration `json:"processing_time,omitempty"` // the reader's time for each record, after the poll
 	Timeout    Duration `json:"timeout,omitempty"`         // stop when no record has come for so long; 0: never
@@ -118,6 +119,14 @@ func ParseFrom(s string) (From, error) {
 		}
 	}
 	return From{}, fmt.Errorf("%q: write earliest, latest, offset:1500, or timestamp:2026-01-31T15:04:05Z", s)
+}
+
+// Check returns an error for a time at which no record can be, as of seconds where milliseconds are meant.
+func (f From) Check(now time.Time) error {
+	if first := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); !f.Time.IsZero() && (f.Time.Before(first) || f.Time.After(now.AddDate(0, 0, 1))) {
+		return fmt.Errorf("%s: no record is of that time; write milliseconds since 1970 (now: %d) or a time as 2026-01-31T15:04:05Z", f, now.UnixMilli())
+	}
+	return nil
 }
 
 // String writes the place as ParseFrom reads it.

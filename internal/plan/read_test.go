@@ -159,6 +159,30 @@ func TestPatternsThatOnlyJavaUnderstandsAreRefused(t *testing.T) {
 	}
 }
 
+func TestATimeThatNoRecordCanHaveIsRefused(t *testing.T) {
+	now := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
+	for text, want := range map[string]bool{
+		"timestamp:1795852802":           false, // seconds
+		"timestamp:1795852802000":        true,
+		"timestamp:1795852802000000":     false, // microseconds
+		"timestamp:1999-12-31T23:59:59Z": false,
+		"timestamp:2000-01-01T00:00:00Z": true,
+		"timestamp:2026-11-29T08:00:00Z": true, // a day ahead: clocks differ
+		"timestamp:2026-11-29T08:00:01Z": false,
+		"earliest":                       true,
+		"latest":                         true,
+		"offset:1795852802":              true,
+	} {
+		from, err := ParseFrom(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := from.Check(now); (err == nil) != want || err != nil && !strings.Contains(err.Error(), from.String()) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestPlacesToReadFrom(t *testing.T) {
 	for text, want := range map[string]From{
 		"earliest":                            {},

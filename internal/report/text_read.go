@@ -150,7 +150,13 @@ func (t *text) readEnd(r result.Result) {
 	if r.ReadEnd == result.ReadIdle {
 		s, style = s+", until none came for "+theme.Duration(r.Plan.Read.Timeout.Std()), warn
 	}
+	if n := r.Fetch.Withheld; n > 0 {
+		s += fmt.Sprintf("; %s behind open transactions", theme.Plural(n, "record waits", "records wait"))
+	}
 	t.row(label, style, s)
+	if n := r.Fetch.Deleted; n > 0 {
+		t.row("", warn, theme.Plural(n, "record was", "records were")+" deleted before they were read: "+inPartitions(r, func(p result.PartitionRow) int64 { return p.Deleted }))
+	}
 	if r.ReadError != "" {
 		t.sentence("", bad, r.ReadError)
 	}
@@ -197,22 +203,19 @@ func (t *text) consumerLag(r result.Result) {
 	if b.Left > 0 && writes(r.Header) {
 		t.row("", warn, theme.Count(b.Left)+" "+either(b.Left, "was", "were")+" not read at the end")
 	}
-	if worst := fullest(r); worst != "" {
+	if worst := inPartitions(r, func(p result.PartitionRow) int64 { return p.ConsumerLag }); worst != "" && r.Environment.Partitions() > 1 {
 		t.sentence("", muted, "most of it in "+worst)
 	}
 }
 
-// fullest names the partitions in which most records wait, "" when it is all one.
-func fullest(r result.Result) string {
-	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return p.ConsumerLag <= 0 })
-	if len(rows) == 0 || r.Environment.Partitions() < 2 {
-		return ""
-	}
-	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(b.ConsumerLag, a.ConsumerLag) })
+// inPartitions names the partitions with most of something, "" if none has any.
+func inPartitions(r result.Result, of func(result.PartitionRow) int64) string {
+	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return of(p) <= 0 })
+	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(of(b), of(a)) })
 	const most = 3
 	var parts []string
 	for _, p := range rows[:min(most, len(rows))] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", place(p), theme.Count(p.ConsumerLag)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", place(p), theme.Count(of(p))))
 	}
 	return strings.Join(parts, ", ")
 }

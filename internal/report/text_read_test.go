@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,11 @@ func TestTextTellsOfReading(t *testing.T) {
 	unsynchronised.Environment.Clock = &host.Clock{ErrorUS: 16_000_000}
 	failed := all["consume"]
 	failed.ReadEnd, failed.ReadError, failed.Fetch = result.ReadFailed, "TOPIC_AUTHORIZATION_FAILED: orders", all["consume"].Fetch
+	gaps := all["consume"]
+	fetch := *gaps.Fetch
+	fetch.Deleted, fetch.Withheld = 30, 1
+	gaps.Fetch, gaps.Partitions = &fetch, slices.Clone(gaps.Partitions)
+	gaps.Partitions[1].Deleted = 30
 	paced := all["consume"]
 	paced.Throughput.TargetRecordsPerSecond = 1000
 	single := consumed().Result()
@@ -41,6 +47,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"group billing", "in the 3.97s", "joined in 438ms", "4,000 read", "p50 fetch", "1,000 records left out", "commits 4, of 3.44ms",
 			"off by at most 438µs", "falling by 1.00k/s", "from 0 (p3) to 2,000 records (p0)",
 		}, []string{"response", "offered", "batches", "throughput", "p50 request", "acks", "kept up"}},
+		{"gaps", gaps, []string{"; 1 record waits behind open transactions", "30 records were deleted before they were read: p1 (30)"}, nil},
 		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
 		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised"}, []string{"at most 16"}},
 		{

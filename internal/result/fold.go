@@ -344,6 +344,7 @@ func (f *Fold) reading(r *Result) {
 	}
 	m, w := &f.total[stats.Measured], &f.total[stats.Warmup]
 	r.Fetch = f.fetch()
+	r.Fetch.Deleted, r.Fetch.Withheld = m.Deleted+w.Deleted, m.Withheld+w.Withheld
 	r.JoinMS = max(m.JoinTime, w.JoinTime).Milliseconds()
 	r.Rebalances = rebalancesOf(m)
 	r.ConsumerLag = f.consumerLag.result(r.Fetch.RecordsPerSecond, f.replay())

@@ -32,6 +32,8 @@ type Fetch struct {
 	WaitShare  float64 `json:"wait_share"` // of the readers' time, in which they waited for records
 	HeldShare  float64 `json:"held_share"` // in which a rate or a processing time held them back
 	Commits    int64   `json:"commits"`
+	Deleted    int64   `json:"deleted_records,omitempty"`  // before they were read; also in the warm-up
+	Withheld   int64   `json:"withheld_records,omitempty"` // behind open transactions, that reading did not get to
 	CommitMean int64   `json:"commit_mean_us"`
 }
 

@@ -240,7 +240,8 @@ type PartitionRow struct {
 
 	Consumed    int64   `json:"consumed,omitempty"`
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
-	ConsumerLag int64   `json:"consumer_lag,omitempty"` // records that wait to be read at the end
+	ConsumerLag int64   `json:"consumer_lag,omitempty"`    // records that wait to be read at the end
+	Deleted     int64   `json:"deleted_records,omitempty"` // before they were read
 
 	ConsumerLagSlope float64 `json:"consumer_lag_slope_per_second,omitempty"` // as that of the whole ConsumerLag
 

@@ -13,7 +13,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	warmup := &f.total[stats.Warmup]
 	ids := w.PartitionIDs()
 	for _, id := range warmup.PartitionIDs() {
-		if _, ok := w.Partitions[id]; !ok && warmup.Partitions[id].ConsumerLag != 0 {
+		if _, ok := w.Partitions[id]; !ok && (warmup.Partitions[id].ConsumerLag != 0 || warmup.Partitions[id].Deleted > 0) {
 			ids = append(ids, id)
 		}
 	}
@@ -29,6 +29,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
 			ConsumerLag: p.ConsumerLag + warmup.Partitions[id].ConsumerLag, ConsumerLagSlope: f.consumerLag.slope(id), LongestGap: gapOf(p.Outage),
+			Deleted: p.Deleted + warmup.Partitions[id].Deleted,
 		}
 		if len(f.header.Environment.Topics) > 0 {
 			row.Topic = topic.Name

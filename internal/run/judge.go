@@ -137,6 +137,8 @@ func judgeReading(res *result.Result, idle bool) error {
 	case !p.Reads():
 	case res.ReadError != "":
 		return &Fault{Failed, fmt.Sprintf("reading ended: %s", res.ReadError)}
+	case res.Fetch != nil && res.Fetch.Deleted > 0 && !p.Read.AllowGaps:
+		return &Fault{Failed, theme.Plural(res.Fetch.Deleted, "record was", "records were") + " deleted before they were read (--allow-gaps passes over that)"}
 	case res.ReadEnd != string(engine.ReadIdle):
 	case idle:
 	case p.Load.Records > 0 && !p.Writes():

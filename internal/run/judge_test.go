@@ -4,8 +4,20 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
+
+func TestRecordsThatWereDeletedBeforeTheyWereReadAreAFault(t *testing.T) {
+	res := result.Result{Header: result.Header{Plan: plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 1}}}, Valid: true, Fetch: &result.Fetch{Deleted: 3}}
+	if f := (*Fault)(nil); !errors.As(Judge(&res, false), &f) || f.Kind != Failed {
+		t.Errorf("the fault is %v, want one", f)
+	}
+	res.Plan.Read.AllowGaps = true
+	if err := Judge(&res, false); err != nil {
+		t.Errorf("with --allow-gaps: %v", err)
+	}
+}
 
 func TestARunThatIsNotValidAlsoSaysWhichLimitsItBroke(t *testing.T) {
 	value := 3000.0

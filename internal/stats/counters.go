@@ -7,14 +7,19 @@ type Counters struct {
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
 
 	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
+
+	Deleted  int64 `json:"deleted,omitempty"`  // records that were deleted before they were read
+	Withheld int64 `json:"withheld,omitempty"` // records behind open transactions, that reading did not get to
 }
 
 // each returns all counters under their names in a run file, in the order of the struct.
-func (c *Counters) each() [3]counter {
+func (c *Counters) each() [5]counter {
 	return [...]counter{
 		{`"transactions":`, &c.Transactions},
 		{`"aborted":`, &c.Aborted},
 		{`"failed_connects":`, &c.FailedConnects},
+		{`"deleted":`, &c.Deleted},
+		{`"withheld":`, &c.Withheld},
 	}
 }
 

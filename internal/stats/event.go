@@ -95,6 +95,10 @@ const (
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
 	TooLarge        EventKind = "too_large"              // a batch was passed over, because it is too large to read
 	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
+	PartitionsAdded EventKind = "partitions_added"       // the topics that are read got partitions
+	OffsetReset     EventKind = "offset_reset"           // the log does not hold a committed offset
+	RecordsDeleted  EventKind = "records_deleted"        // before they were read
+	TransactionOpen EventKind = "transaction_open"       // records wait behind it, and are not read
 )
 
 // Gravity is how bad an event is.
@@ -120,7 +124,7 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, TooLarge:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, TooLarge, PartitionsAdded, OffsetReset, RecordsDeleted, TransactionOpen:
 	}
 	return Worse
 }

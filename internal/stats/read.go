@@ -137,6 +137,11 @@ func (r *Recorder) FetchBatch(phase int, broker int32, records, bytes, wireBytes
 	r.broker(phase, broker, func(b *Broker) { b.Fetch.batch(records, bytes, wireBytes) })
 }
 
+// FetchRecords counts records of batches that FetchBatch has counted without.
+func (r *Recorder) FetchRecords(phase int, broker int32, records int) {
+	r.broker(phase, broker, func(b *Broker) { b.Fetch.Records += int64(records) })
+}
+
 // FetchThrottle adds the time for which a broker asked to be fetched from later.
 func (r *Recorder) FetchThrottle(phase int, broker int32, d time.Duration) {
 	r.broker(phase, broker, func(b *Broker) { b.Fetch.Throttle += d })

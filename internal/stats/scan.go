@@ -89,6 +89,7 @@ func (s *scanner) partitions(name string, to *map[int32]Partition) {
 		integer(s, `"consumed":`, &p.Consumed)
 		integer(s, `"consumed_bytes":`, &p.ConsumedBytes)
 		integer(s, `"consumer_lag":`, &p.ConsumerLag)
+		integer(s, `"deleted":`, &p.Deleted)
 		s.end()
 		(*to)[id] = p
 	}

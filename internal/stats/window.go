@@ -79,6 +79,7 @@ type Partition struct {
 	Consumed      int64 `json:"consumed,omitempty"`
 	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
 	ConsumerLag   int64 `json:"consumer_lag,omitempty"` // as the Window's
+	Deleted       int64 `json:"deleted,omitempty"`      // as the Window's
 }
 
 // Broker counts produce requests to one broker, and fetches from it.
@@ -236,6 +237,7 @@ func (w *Window) addPartitions(o map[int32]Partition) {
 		q.Consumed += p.Consumed
 		q.ConsumedBytes += p.ConsumedBytes
 		q.ConsumerLag += p.ConsumerLag
+		q.Deleted += p.Deleted
 		w.Partitions[id] = q
 	}
 }

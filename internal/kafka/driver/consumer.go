@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 )
 
@@ -31,7 +32,7 @@ func NewConsumer(s *reading.State) *Consumer {
 func (d *Consumer) OpenReader(ctx context.Context, s *engine.Shard) (engine.Reader, error) {
 	perGroup := d.Plan.Read.Consumers
 	r := &fetcher{driver: d, shard: s, group: s.Index / perGroup, member: s.Index % perGroup, running: ctx}
-	r.hooks = &fetchHooks{Hooks: reading.Hooks{Shard: s}}
+	r.hooks = &fetchHooks{Hooks: reading.Hooks{Shard: s}, from: make(map[kafka.Place]int32)}
 	if !d.Plan.Writes() {
 		return r, nil
 	}

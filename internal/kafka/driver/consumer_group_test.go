@@ -231,7 +231,7 @@ func TestAPartitionIsHandedOnWhenItsRecordsAreCounted(t *testing.T) {
 			t.Error(err)
 		}
 		for number, offset := range committed {
-			if counted := d.At.Groups[0].Next[number].Load(); offset > counted {
+			if counted := d.At.Groups[0].At(int32(number)).Next.Load(); offset > counted {
 				t.Errorf("partition %d is handed on at offset %d, and counted up to %d", number, offset, counted)
 			}
 		}

@@ -35,6 +35,7 @@ type fetcher struct {
 	commits    sync.WaitGroup     // on their way, while it reads on
 	hasLeft    atomic.Int64       // begin of the current rebalance, since the start of the run; 0: none
 	fellBack   atomic.Bool        // to the classic protocol, without an error
+	last       time.Duration      // of the newest poll with records
 	hadAny     bool               // it had partitions; the client's callbacks come one at a time
 	done       bool               // a partition was read to its end offset, which is not committed yet
 }
@@ -45,34 +46,35 @@ func (r *fetcher) connect() error {
 	opts := append(d.Settings.Options(),
 		append(d.Memory.ClientOptions(), kgo.WithHooks(r.hooks),
 			kgo.KeepControlRecords())...) // each takes an offset, which the position has to pass
-	if d.Group(r.group) == "" {
-		opts = append(opts, kgo.ConsumePartitions(r.share()))
-	} else {
+	grown := r.share
+	if d.Group(r.group) != "" {
 		opts = append(opts, r.groupOptions()...)
+		grown = func([]kafka.Place) { r.client.ForceMetadataRefresh() } // else the group hears of it after metadata.max.age.ms
 	}
 	r.began = r.shard.Now()
 	r.living, r.end = context.WithCancel(context.Background())
 	client, err := d.Cluster.Client(append(opts, kgo.WithContext(r.living))...)
-	r.client = client
+	if r.client = client; err == nil {
+		d.Layout.Follow(grown)
+	}
 	return err
 }
 
-// share returns the partitions of a reader without a group, with their first offsets.
-func (r *fetcher) share() map[string]map[int32]kgo.Offset {
-	d := r.driver
-	at := &d.At.Groups[r.group]
+// share reads those of the partitions that are the reader's, without a group.
+func (r *fetcher) share(of []kafka.Place) {
 	shares := make(map[string]map[int32]kgo.Offset)
-	d.Layout.Each(func(topic string, partition, number int32) {
-		if d.Plan.ReaderOf(number) != r.member {
-			return
+	for _, p := range of {
+		if r.driver.Plan.ReaderOf(p.Number) != r.member {
+			continue
 		}
-		if shares[topic] == nil {
-			shares[topic] = make(map[int32]kgo.Offset)
+		if shares[p.Topic] == nil {
+			shares[p.Topic] = make(map[int32]kgo.Offset)
 		}
-		shares[topic][partition] = kgo.NewOffset().At(at.Next[number].Load())
-		at.Owned[number].Store(true)
-	})
-	return shares
+		at := r.driver.At.Groups[r.group].At(p.Number)
+		shares[p.Topic][p.ID] = kgo.NewOffset().At(at.Next.Load())
+		at.Owner.Store(int32(r.member) + 1)
+	}
+	r.client.AddConsumePartitions(shares)
 }
 
 func (r *fetcher) groupOptions() []kgo.Opt {
@@ -96,21 +98,16 @@ func (r *fetcher) groupOptions() []kgo.Opt {
 
 // adjust gives partitions without a committed offset the start of the plan, and notes the
 // position of every partition.
-func (r *fetcher) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	d := r.driver
 	for topic, partitions := range offsets {
-		base, known := d.Layout.Base[topic]
-		if !known {
-			continue
-		}
 		for partition, o := range partitions {
-			number := base + partition
-			at := o.EpochOffset().Offset
-			if at < 0 { // nothing was committed
-				at = d.At.Groups[r.group].Next[number].Load()
+			number := d.Layout.Number(topic, partition)
+			committed := o.EpochOffset().Offset
+			at, _ := d.Resume(ctx, r.group, number, committed)
+			if at != committed {
 				partitions[partition] = kgo.NewOffset().At(at)
 			}
-			d.At.Groups[r.group].Next[number].Store(at)
 			if d.Books != nil {
 				d.Books[r.group].Begin(number, at) // earlier records may have been read in another process
 			}
@@ -132,7 +129,7 @@ func (r *fetcher) joining() {
 func (r *fetcher) rebalancing() { r.hasLeft.CompareAndSwap(0, max(1, int64(r.shard.Now()))) }
 
 func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
-	n := r.own(partitions, true)
+	n := r.own(partitions, int32(r.member)+1)
 	now := r.shard.Now()
 	from := time.Duration(r.hasLeft.Swap(0))
 	if !r.hadAny {
@@ -158,24 +155,20 @@ func (r *fetcher) revoked(ctx context.Context, client *kgo.Client, partitions ma
 	if r.driver.Plan.Read.Commit != plan.CommitNone {
 		_ = client.CommitUncommittedOffsets(ctx) // on an error the next owner reads these records again
 	}
-	r.own(partitions, false)
+	r.own(partitions, 0)
 }
 
 func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
 	r.rebalancing()
-	r.own(partitions, false)
+	r.own(partitions, 0)
 }
 
-// own notes whether partitions are this process's, and returns their number.
-func (r *fetcher) own(partitions map[string][]int32, mine bool) (n int) {
+// own notes whose the partitions are, as Position.Owner does, and returns their number.
+func (r *fetcher) own(partitions map[string][]int32, owner int32) (n int) {
 	d := r.driver
 	for topic, ids := range partitions {
-		base, known := d.Layout.Base[topic]
-		if !known {
-			continue
-		}
 		for _, id := range ids {
-			d.At.Groups[r.group].Owned[base+id].Store(mine)
+			d.At.Groups[r.group].At(d.Layout.Number(topic, id)).Owner.Store(owner)
 			n++
 		}
 	}
@@ -208,7 +201,10 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 		n += r.take(&p, now)
 	})
 	if n > 0 {
+		r.last = now
 		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+	} else if now-max(r.began, r.last) > deletedAfter {
+		r.passDeleted()
 	}
 	if n > 0 || r.done { // a partition may end with the marker of a transaction
 		r.commit(ctx)
@@ -216,13 +212,27 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 	return n, failed
 }
 
+// deletedAfter is the time without records after which none are on their way that were deleted since.
+const deletedAfter = time.Second
+
+// passDeleted moves the positions behind records that were deleted. The client goes on behind them in silence, and has
+// nothing to give out if the log is empty then.
+func (r *fetcher) passDeleted() {
+	d := r.driver
+	for number := range int32(d.Layout.Count()) {
+		if d.At.Groups[r.group].At(number).Owner.Load() == int32(r.member)+1 {
+			d.Passed(r.group, number, d.At.At(number).Start.Load())
+		}
+	}
+}
+
 // poll waits for records.
 func (r *fetcher) poll(ctx context.Context, limit int, patience time.Duration) kgo.Fetches {
-	if patience > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
-		defer cancel()
+	if patience <= 0 {
+		patience = deletedAfter
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	return r.client.PollRecords(ctx, limit)
 }
 
@@ -237,7 +247,7 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 		return nil
 	}
 	if d := r.driver; d.Books != nil && reading.LostData(p.Err) {
-		d.Books[r.group].Log(d.Layout.Base[p.Topic] + p.Partition).Cut()
+		d.Books[r.group].Log(d.Layout.Number(p.Topic, p.Partition)).Cut()
 	}
 	code := kafka.ErrorCode(p.Err)
 	r.shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchFailed(phase, code) })
@@ -253,9 +263,9 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 // passOver goes on behind a batch that is too large to read. Nothing else may come behind it that its group would commit.
 func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
 	d := r.driver
-	number := d.Layout.Base[e.Topic] + e.Partition
+	number := d.Layout.Number(e.Topic, e.Partition)
 	to := reading.Skip(r.client, e)
-	before := d.At.Groups[r.group].Next[number].Swap(e.NextOffset)
+	before := d.At.Groups[r.group].At(number).Next.Swap(e.NextOffset)
 	from := max(e.Offset, before)
 	if d.Books != nil {
 		log := d.Books[r.group].Log(number)
@@ -272,29 +282,27 @@ func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
 
 // take counts the records of one partition.
 func (r *fetcher) take(p *kgo.FetchTopicPartition, now time.Duration) int {
-	if len(p.Records) == 0 {
+	d := r.driver
+	number := d.Layout.Number(p.Topic, p.Partition)
+	if len(p.Records) == 0 || number < 0 {
 		return 0
 	}
-	d := r.driver
-	number := d.Layout.Base[p.Topic] + p.Partition
 	next := p.Records[len(p.Records)-1].Offset + 1
 	end := p.HighWatermark
 	if d.Settings.ReadCommitted() {
 		end = p.LastStableOffset
 	}
 	d.At.SawEnd(number, max(end, next))
+	d.Passed(r.group, number, min(p.LogStartOffset, p.Records[0].Offset))
 	var log *ledger.Log
 	if d.Books != nil {
-		if p.LogStartOffset > d.At.Groups[r.group].Next[number].Load() { // retention has deleted unread records
-			d.Books[r.group].Begin(number, p.LogStartOffset)
-		}
 		log = d.Books[r.group].Log(number)
 		log.Lock()
 		defer log.Unlock()
 	}
 	n := 0
 	r.shard.Record(func(rec *stats.Recorder, phase int) { n = r.count(rec, phase, number, p.Records, now, log) })
-	before := d.At.Groups[r.group].Next[number].Swap(next)
+	before := d.At.Groups[r.group].At(number).Read(n, next)
 	r.done = r.done || d.At.Passes(number, before, next)
 	for _, record := range p.Records {
 		record.Recycle()
@@ -326,6 +334,7 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		}
 	}
 	rec.Consumed(phase, number, n, bytes, now)
+	rec.FetchRecords(phase, r.hooks.from[kafka.Place{Topic: records[0].Topic, ID: records[0].Partition}], n)
 	return n
 }
 

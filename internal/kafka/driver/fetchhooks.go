@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -15,7 +16,8 @@ const joinGroupKey = 11
 // fetchHooks counts one client's fetches.
 type fetchHooks struct {
 	reading.Hooks
-	joining func() // called when the client asks to join its group; nil: it has none
+	joining func()                // called when the client asks to join its group; nil: it has none
+	from    map[kafka.Place]int32 // by topic and ID: the broker of the newest batch; the shard's lock guards it
 }
 
 var (
@@ -30,9 +32,10 @@ func (h *fetchHooks) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ 
 	}
 }
 
-// OnFetchBatchRead counts a record batch.
-func (h *fetchHooks) OnFetchBatchRead(b kgo.BrokerMetadata, _ string, _ int32, m kgo.FetchBatchMetrics) {
+// OnFetchBatchRead counts a record batch. Its records count when they are polled: it may be the marker of a transaction.
+func (h *fetchHooks) OnFetchBatchRead(b kgo.BrokerMetadata, topic string, partition int32, m kgo.FetchBatchMetrics) {
 	h.Shard.Record(func(rec *stats.Recorder, phase int) {
-		rec.FetchBatch(phase, b.NodeID, m.NumRecords, m.UncompressedBytes, m.CompressedBytes)
+		h.from[kafka.Place{Topic: topic, ID: partition}] = b.NodeID
+		rec.FetchBatch(phase, b.NodeID, 0, m.UncompressedBytes, m.CompressedBytes)
 	})
 }

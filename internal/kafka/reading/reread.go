@@ -49,7 +49,7 @@ type portion struct {
 func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 	var all []portion
 	for g := range d.Books {
-		for number := range int32(d.Layout.Count) {
+		for number := range int32(d.Layout.Count()) {
 			p := portion{group: g, number: number, leader: -1}
 			p.from = min(d.Book.StartOffset(number), d.log(p).First())
 			all = append(all, p)
@@ -115,7 +115,7 @@ func (d *State) confirm(ctx context.Context, portions []portion) (cut []portion,
 		err = errors.Join(err, fmt.Errorf("find the last offsets of earlier leaders: %w", unanswered))
 	}
 	for i, p := range portions {
-		d.Books[p.group].ReadTo(p.number, d.At.Groups[p.group].Next[p.number].Load(), ends[p.number])
+		d.Books[p.group].ReadTo(p.number, d.At.Groups[p.group].At(p.number).Next.Load(), ends[p.number])
 		held, asked := true, true
 		start, ok := answers[kafka.LeaderEpoch{Number: p.number, Epoch: d.Book.StartEpoch(p.number)}]
 		if ok && start.Offset >= 0 && start.Offset < p.from && !d.IsElsewhere(p.number) {
@@ -169,7 +169,7 @@ func (d *State) readAgain(ctx context.Context, portions []portion) error {
 		}
 		p.leader = epochs[p.number]
 		begin := d.log(*p).Again(p.from, begins[p.number])
-		d.At.Groups[p.group].Next[p.number].Store(begin)
+		d.At.Groups[p.group].At(p.number).Next.Store(begin)
 		if begin >= ends[p.number] {
 			continue
 		}
@@ -261,9 +261,9 @@ func (r *rereading) read(ctx context.Context, client *kgo.Client, idle time.Dura
 // take adds the records of one partition to their logs.
 func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 	d := r.state
-	number := d.Layout.Base[fetched.Topic] + fetched.Partition
+	number := d.Layout.Number(fetched.Topic, fetched.Partition)
 	for _, p := range r.portions[number] {
-		log, next := d.log(p), &d.At.Groups[p.group].Next[number]
+		log, next := d.log(p), &d.At.Groups[p.group].At(number).Next
 		if LostData(fetched.Err) {
 			log.Cut()
 		}
@@ -292,9 +292,9 @@ func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
 // passOver notes a batch that is too large to read.
 func (r *rereading) passOver(e *kgo.ErrDecompressTooLarge) {
 	d := r.state
-	number := d.Layout.Base[e.Topic] + e.Partition
+	number := d.Layout.Number(e.Topic, e.Partition)
 	for _, p := range r.portions[number] {
-		log, next := d.log(p), &d.At.Groups[p.group].Next[number]
+		log, next := d.log(p), &d.At.Groups[p.group].At(number).Next
 		log.Lock()
 		log.PassOver(max(e.Offset, next.Load()), e.NextOffset)
 		log.Unlock()

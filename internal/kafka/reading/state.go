@@ -13,6 +13,8 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Options are the topics of a State, and the way to read them.
@@ -44,6 +46,8 @@ type State struct {
 	At      *kafka.Positions
 	Books   []*ledger.Reader // by group; nil: nothing is verified
 
+	Resolved string // at which offsets reading begins, if it begins at a time
+
 	// Reread reads partitions again from their positions to these ends, and takes those that it
 	// has read to the end out of the map. It gives up when no record has come for idle. nil: a client does it.
 	Reread func(ctx context.Context, ends map[int32]int64, idle time.Duration) error
@@ -68,6 +72,9 @@ func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
 	from, refuse := r.Settings.From(r.Plan.Read.From, time.Now())
 	if d.starts, d.begins, err = c.StartOffsets(ctx, d.Layout, from, ends); err != nil {
 		return nil, err
+	}
+	if shown := d.starts[:min(8, len(d.starts))]; !from.Time.IsZero() {
+		d.Resolved = fmt.Sprintf("reading begins at %s: in partitions 0 to %d at offsets %d (partitions: %d)", from.Time.UTC().Format(time.RFC3339Nano), len(shown)-1, shown, len(d.starts))
 	}
 	if r.Book != nil && !r.Plan.Writes() { // a round trip starts at the plan's offsets
 		if err := d.startAt(ctx, r.Book); err != nil {
@@ -103,7 +110,7 @@ func (d *State) positions(ends []int64) *kafka.Positions {
 // log.
 func (d *State) startAt(ctx context.Context, book *ledger.Book) error {
 	var questions []kafka.LeaderEpoch
-	for number := range int32(d.Layout.Count) {
+	for number := range int32(d.Layout.Count()) {
 		if epoch := book.StartEpoch(number); epoch >= 0 {
 			questions = append(questions, kafka.LeaderEpoch{Number: number, Epoch: epoch})
 		}
@@ -125,8 +132,8 @@ func (d *State) startAt(ctx context.Context, book *ledger.Book) error {
 	return nil
 }
 
-// lookUpGroup sets a group's positions to its committed offsets. With refuse, a partition
-// without one is an error.
+// lookUpGroup sets a group's positions to its committed offsets. One that the log does not hold counts for nothing, as in
+// Java. With refuse, a partition without one is an error.
 func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 	group := d.Group(g)
 	if group == "" {
@@ -137,14 +144,50 @@ func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 		return err
 	}
 	for number, offset := range committed {
-		if offset < 0 && refuse {
-			return kafka.Misfit("auto.offset.reset=none: group %s has no committed offset for every partition", group)
-		}
-		if offset >= 0 {
-			d.At.Groups[g].Next[number].Store(offset)
+		p := d.Layout.All()[number]
+		at, held := d.Resume(ctx, g, p.Number, offset)
+		switch {
+		case held:
+		case refuse:
+			return kafka.Misfit("auto.offset.reset=none: group %s has no committed offset that the log holds for every partition", group)
+		case offset >= 0 && !d.At.Later:
+			d.At.Tell(stats.OffsetReset, []int32{p.Number}, fmt.Sprintf("group %s has committed offset %d, which partition %d of topic %s does not hold: kt reads from %d on", group, offset, p.ID, p.Topic, at))
 		}
 	}
 	return nil
+}
+
+// Resume returns the offset at which a group goes on in a partition, from the one that it has committed, -1: none. It
+// reports whether the log holds that one.
+func (d *State) Resume(ctx context.Context, group int, number int32, committed int64) (at int64, held bool) {
+	next := &d.At.Groups[group].At(number).Next
+	if committed < 0 {
+		return next.Load(), false
+	}
+	held = int(number) >= len(d.begins) || committed >= d.begins[number] && committed <= d.At.At(number).End.Load()
+	if !held && committed > d.begins[number] { // other readers may be ahead of the end that is known
+		ends, _, err := d.Cluster.LogEnds(ctx, d.Layout)
+		held = err != nil || committed <= ends[number]
+	}
+	if !held {
+		committed = d.starts[number]
+	}
+	next.Store(committed)
+	return committed, held
+}
+
+// Passed moves a group's position over records that were deleted before it has read them: the log begins at start now.
+func (d *State) Passed(group int, number int32, start int64) {
+	at := d.At.Groups[group].At(number)
+	gone := start - at.Next.Load()
+	if gone <= 0 {
+		return
+	}
+	at.Next.Store(start)
+	at.Deleted.Add(gone)
+	if d.Books != nil {
+		d.Books[group].Begin(number, start)
+	}
 }
 
 // verify makes one ledger.Reader for each group. It begins at the group's position, because
@@ -153,7 +196,7 @@ func (d *State) verify(book *ledger.Book) {
 	for g := range d.At.Groups {
 		r := ledger.NewReader(book)
 		for number, begin := range d.begins {
-			r.Begin(int32(number), max(begin, d.At.Groups[g].Next[number].Load()))
+			r.Begin(int32(number), max(begin, d.At.Groups[g].At(int32(number)).Next.Load()))
 		}
 		d.Books = append(d.Books, r)
 	}
@@ -179,11 +222,16 @@ func (d *State) Group(index int) string {
 // are away.
 func (d *State) SetEndOffsets(ctx context.Context) error {
 	for {
+		var all []int64 // asked for first, or the marker that ends a transaction now would be behind it
+		if d.Settings.ReadCommitted() {
+			all, _ = d.Cluster.EndOffsets(ctx, d.Layout, false)
+		}
 		ends, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted())
 		if err == nil {
 			if d.Written != nil {
 				d.awaitWritten(ctx, ends)
 			}
+			d.withheld(ctx, all, ends)
 			for i := range ends {
 				if d.IsElsewhere(int32(i)) {
 					ends[i] = 0
@@ -198,6 +246,27 @@ func (d *State) SetEndOffsets(ctx context.Context) error {
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// withheld tells of open transactions, behind which records wait up to the ends of the logs, all.
+func (d *State) withheld(ctx context.Context, all, ends []int64) {
+	var behind int64
+	var in []int32
+	for i := range min(len(all), len(ends)) {
+		if n := all[i] - ends[i]; n > 0 && !d.IsElsewhere(int32(i)) && (d.Plan.Read.Group == "" || !d.At.Later) {
+			behind, in = behind+n, append(in, int32(i))
+		}
+	}
+	if behind == 0 {
+		return
+	}
+	p := d.Layout.All()[in[0]]
+	text := fmt.Sprintf("%s behind open transactions: read_committed reads partition %d up to offset %d", theme.Plural(behind, "record waits", "records wait"), p.ID, ends[p.Number])
+	if at := d.Cluster.TimeOf(ctx, p, ends[p.Number]); !at.IsZero() {
+		text += ", which is of " + at.UTC().Format(time.RFC3339)
+	}
+	d.At.Withheld.Store(behind)
+	d.At.Tell(stats.TransactionOpen, in, text)
 }
 
 // awaitWritten moves ends behind the records that this process wrote, as far as the logs still

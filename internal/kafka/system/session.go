@@ -105,6 +105,9 @@ func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine
 	if s.reading, err = reading.New(ctx, s.cluster, options); err != nil {
 		return nil, err
 	}
+	if from := s.reading.Resolved; from != "" {
+		s.options.Notify(run.Notice{Kind: run.StartFound, Text: from})
+	}
 	if s.plan.Engine == plan.Wire {
 		return wire.NewConsumer(s.reading), nil
 	}

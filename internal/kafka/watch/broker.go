@@ -71,7 +71,7 @@ func (w *Brokers) ask(ctx context.Context, client *kgo.Client) (*kmsg.MetadataRe
 	defer cancel()
 	for again := false; ; again = true {
 		req := kmsg.NewPtrMetadataRequest()
-		for _, name := range w.topics {
+		for _, name := range w.topics.Names() {
 			topic := kmsg.NewMetadataRequestTopic()
 			topic.Topic = kmsg.StringPtr(name)
 			req.Topics = append(req.Topics, topic)

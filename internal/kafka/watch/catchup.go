@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -93,7 +94,7 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	if w.catchUp.measuring {
 		return
 	}
-	questions := w.view.questions(w.base, func(broker int32) bool {
+	questions := w.view.questions(func(broker int32) bool {
 		b := w.brokers[broker]
 		return b != nil && b.answers() && b.refusals < maxRefusals
 	})
@@ -154,19 +155,19 @@ func askEnds(ctx context.Context, client *kgo.Client, question *kmsg.ListOffsets
 
 // questions returns the requests, by broker, for the ends of replicas that are out of sync
 // and of their leaders. It returns none when there are too many such partitions.
-func (v *view) questions(base map[string]int32, answering func(broker int32) bool) map[int32]*kmsg.ListOffsetsRequest {
+func (v *view) questions(answering func(broker int32) bool) map[int32]*kmsg.ListOffsetsRequest {
 	if v.missing == 0 {
 		return nil
 	}
 	parts := make(map[int32]map[string][]int32) // by broker, by topic
-	ask := func(broker int32, topic string, number int32) {
+	ask := func(broker int32, topic string, id int32) {
 		if parts[broker] == nil {
 			parts[broker] = make(map[string][]int32)
 		}
-		parts[broker][topic] = append(parts[broker][topic], number-base[topic])
+		parts[broker][topic] = append(parts[broker][topic], id)
 	}
 	behind := 0
-	for number, p := range v.partitions {
+	for _, p := range v.partitions {
 		if p.leader < 0 || !answering(p.leader) {
 			continue
 		}
@@ -174,12 +175,12 @@ func (v *view) questions(base map[string]int32, answering func(broker int32) boo
 		for _, r := range p.replicas {
 			if !slices.Contains(p.isr, r) && answering(r) {
 				asked = true
-				ask(r, p.topic, number)
+				ask(r, p.topic, p.id)
 			}
 		}
 		if asked {
 			behind++
-			ask(p.leader, p.topic, number)
+			ask(p.leader, p.topic, p.id)
 		}
 	}
 	if behind > maxLagPartitions {
@@ -210,7 +211,7 @@ func endsQuestion(topics map[string][]int32) *kmsg.ListOffsetsRequest {
 }
 
 // ends returns the ends in an answer, by partition.
-func (a *endsAnswer) ends(base map[string]int32) map[int32]int64 {
+func (a *endsAnswer) ends(topics *kafka.Layout) map[int32]int64 {
 	found := make(map[int32]int64)
 	if a.err != nil {
 		return found
@@ -219,7 +220,7 @@ func (a *endsAnswer) ends(base map[string]int32) map[int32]int64 {
 		t := &a.said.Topics[i]
 		for j := range t.Partitions {
 			if p := &t.Partitions[j]; p.ErrorCode == 0 && p.Offset >= 0 {
-				found[base[t.Topic]+p.Partition] = p.Offset
+				found[topics.Number(t.Topic, p.Partition)] = p.Offset
 			}
 		}
 	}
@@ -232,7 +233,7 @@ func (w *Brokers) learn(m measurement) {
 	known := make(ends)
 	for i := range m.answers {
 		a := &m.answers[i]
-		known[a.broker] = a.ends(w.base)
+		known[a.broker] = a.ends(w.topics)
 		b := w.brokers[a.broker]
 		if b.refusals++; len(known[a.broker]) > 0 {
 			b.refusals = 0

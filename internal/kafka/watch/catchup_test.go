@@ -159,17 +159,17 @@ func TestAQuestionThatEndsTheConnectionMakesNoBrokerGone(t *testing.T) {
 }
 
 func TestAboveABoundTheLagIsNotMeasured(t *testing.T) {
-	base := map[string]int32{"t": 0, "u": 9_000}
+	const base = 9_000 // of the topic u
 	for _, n := range []int{maxLagPartitions, maxLagPartitions + 1} {
 		v := view{partitions: make(map[int32]*partitionView), missing: n}
 		for number := range int32(n) {
-			p := &partitionView{topic: "t", leader: 1, replicas: []int32{1, 2, 3}, isr: []int32{1}}
-			if number >= base["u"] {
-				p.topic = "u"
+			p := &partitionView{topic: "t", id: number, leader: 1, replicas: []int32{1, 2, 3}, isr: []int32{1}}
+			if number >= base {
+				p.topic, p.id = "u", number-base
 			}
 			v.partitions[number] = p
 		}
-		got := v.questions(base, func(broker int32) bool { return broker != 3 })
+		got := v.questions(func(broker int32) bool { return broker != 3 })
 		if n > maxLagPartitions {
 			if got != nil {
 				t.Errorf("of %d partitions: questions to %d brokers, want none", n, len(got))
@@ -181,7 +181,7 @@ func TestAboveABoundTheLagIsNotMeasured(t *testing.T) {
 			for _, topic := range got[broker].Topics {
 				asked += len(topic.Partitions)
 				for _, p := range topic.Partitions {
-					if topic.Topic == "u" && p.Partition >= int32(n)-base["u"] {
+					if topic.Topic == "u" && p.Partition >= int32(n)-base {
 						t.Fatalf("broker %d is asked of partition %d of u", broker, p.Partition)
 					}
 				}
@@ -234,13 +234,12 @@ func BenchmarkLagOf10000Partitions(b *testing.B) {
 	v := view{partitions: make(map[int32]*partitionView), missing: maxLagPartitions}
 	known := ends{1: make(map[int32]int64), 2: make(map[int32]int64)}
 	for number := range int32(maxLagPartitions) {
-		v.partitions[number] = &partitionView{topic: "t", leader: 1, replicas: []int32{1, 2, 3}, isr: []int32{1, 3}}
+		v.partitions[number] = &partitionView{topic: "t", id: number, leader: 1, replicas: []int32{1, 2, 3}, isr: []int32{1, 3}}
 		known[1][number], known[2][number] = 1000, 10
 	}
-	base := map[string]int32{"t": 0}
 	b.ReportAllocs()
 	for b.Loop() {
-		v.questions(base, func(int32) bool { return true })
+		v.questions(func(int32) bool { return true })
 		v.behind(known)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // lagPoll is the time between two requests for the ends of the partitions. In between,
@@ -18,6 +19,7 @@ const lagPoll = time.Second
 type ConsumerLag struct {
 	cluster *kafka.Cluster
 	at      *kafka.Positions
+	now     func() time.Duration
 	asking  sync.WaitGroup
 	counted []int64 // by partition: the sum of the windows so far
 }
@@ -26,25 +28,30 @@ var _ engine.Source = (*ConsumerLag)(nil)
 
 // NewConsumerLag returns the source for readers that are at these positions.
 func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
-	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, len(at.Ends))}
+	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, at.Layout.Count())}
 }
 
 // Start begins to ask for the ends of the partitions.
-func (l *ConsumerLag) Start(ctx context.Context, _ func() time.Duration) {
+func (l *ConsumerLag) Start(ctx context.Context, now func() time.Duration) {
+	l.now = now
 	l.asking.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx) }) })
 }
 
 // Wait returns when no request is under way.
 func (l *ConsumerLag) Wait() { l.asking.Wait() }
 
-// ask gets the ends of the partitions, and the committed offsets of groups that have readers
+// ask gets the starts and ends of the partitions, also of those that the topics got, and the committed offsets of groups that have readers
 // in other processes. Offsets of brokers that are away stay as they were.
 func (l *ConsumerLag) ask(ctx context.Context) {
-	if ends, err := l.cluster.EndOffsets(ctx, l.at.Layout, l.at.Committed); err == nil {
-		for i, end := range ends {
-			if end >= 0 {
-				l.at.Ends[i].Store(end)
-			}
+	starts, err := l.cluster.LogStarts(ctx, l.at.Layout)
+	var ends []int64
+	if err == nil {
+		ends, err = l.cluster.EndOffsets(ctx, l.at.Layout, l.at.Committed)
+	}
+	for i, start := range starts {
+		if err == nil && start >= 0 && ends[i] >= 0 {
+			l.at.At(int32(i)).Start.Store(start)
+			l.at.At(int32(i)).End.Store(ends[i])
 		}
 	}
 	for i := range l.at.Groups {
@@ -57,34 +64,49 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 			continue
 		}
 		for number, offset := range committed {
-			g.Elsewhere[number].Store(offset)
+			g.At(int32(number)).Elsewhere.Store(max(offset, l.at.At(int32(number)).Start.Load()))
 		}
 	}
 }
 
-// Take returns the change of the consumer lag since the last call.
+// Take returns the change of the consumer lag since the last call, and what the readers had to tell.
 func (l *ConsumerLag) Take() stats.Window {
 	var w stats.Window
+	w.Withheld = l.at.Withheld.Swap(0)
+	var gone, added []int32
+	for number := len(l.counted); number < l.at.Layout.Count(); number++ {
+		l.counted, added = append(l.counted, 0), append(added, int32(number))
+	}
 	othersCount := make([]bool, len(l.at.Groups))
 	for g := range othersCount {
 		othersCount[g] = l.at.Later || l.at.Groups[g].OwnsAny()
 	}
-	for i := range l.at.Ends {
-		end := l.at.Ends[i].Load()
-		var lag int64
+	for i := range l.counted {
+		number := int32(i)
+		var p stats.Partition
 		for g := range l.at.Groups {
-			lag += waiting(&l.at.Groups[g], i, end, othersCount[g])
+			p.ConsumerLag += waiting(l.at.Groups[g].At(number), l.at.At(number), othersCount[g])
+			p.Deleted += l.at.Groups[g].At(number).Deleted.Swap(0)
 		}
-		change := lag - l.counted[i]
-		if change == 0 {
+		p.ConsumerLag, l.counted[i] = p.ConsumerLag-l.counted[i], p.ConsumerLag
+		if p == (stats.Partition{}) {
 			continue
 		}
-		l.counted[i] = lag
+		if p.Deleted > 0 {
+			gone = append(gone, number)
+		}
 		if w.Partitions == nil {
 			w.Partitions = make(map[int32]stats.Partition)
 		}
-		w.Partitions[int32(i)] = stats.Partition{ConsumerLag: change}
-		w.ConsumerLag += change
+		w.Partitions[number] = p
+		w.ConsumerLag += p.ConsumerLag
+		w.Deleted += p.Deleted
+	}
+	l.at.Tell(stats.PartitionsAdded, added, theme.Plural(len(added), "partition was", "partitions were")+" added, which kt reads from the start")
+	l.at.Tell(stats.RecordsDeleted, gone, theme.Plural(w.Deleted, "record was", "records were")+" deleted before they were read")
+	w.Events = l.at.Told()
+	for i := range w.Events {
+		w.Events[i].At = l.now()
 	}
 	return w
 }
@@ -96,11 +118,11 @@ func (l *ConsumerLag) Take() stats.Window {
 // has committed more than was read here.
 //
 // A reader that has just taken over a partition does not know its position before the first
-// fetch. Until then the committed offset counts.
-func waiting(g *kafka.GroupPositions, number int, end int64, othersCount bool) int64 {
-	next, elsewhere := g.Next[number].Load(), g.Elsewhere[number].Load()
-	if !g.Owned[number].Load() && (othersCount || elsewhere > next) {
+// fetch. Until then the committed offset counts. What is deleted waits no more.
+func waiting(at *kafka.Position, log *kafka.Bounds, othersCount bool) int64 {
+	next, elsewhere := at.Next.Load(), at.Elsewhere.Load()
+	if at.Owner.Load() == 0 && (othersCount || elsewhere > next) {
 		return 0
 	}
-	return max(0, end-max(next, elsewhere))
+	return at.Records(max(0, log.End.Load()-max(next, elsewhere, log.Start.Load())))
 }

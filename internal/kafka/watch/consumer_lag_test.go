@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
@@ -24,15 +25,40 @@ func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for i, v := range []view{tc.first, tc.next} {
-				at := kafka.NewPositions(nil, []string{"g"}, []int64{0}, []int64{100})
+				at := kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{"g"}, []int64{0}, []int64{100})
 				at.Later = i > 0
-				at.Groups[0].Next[0].Store(v.next)
-				at.Groups[0].Elsewhere[0].Store(v.elsewhere)
-				at.Groups[0].Owned[0].Store(v.owned)
+				of := at.Groups[0].At(0)
+				of.Next.Store(v.next)
+				of.Elsewhere.Store(v.elsewhere)
+				if v.owned {
+					of.Owner.Store(1)
+				}
 				if w := NewConsumerLag(nil, at).Take(); w.ConsumerLag != tc.want[i] {
 					t.Errorf("process %d tells of %d records, want %d", i, w.ConsumerLag, tc.want[i])
 				}
 			}
 		})
 	}
+}
+
+func TestWhatIsDeletedAndMarkersOfTransactionsDoNotWait(t *testing.T) {
+	at := kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{""}, []int64{0}, []int64{100})
+	of := at.Groups[0].At(0)
+	of.Owner.Store(1)
+	lag := NewConsumerLag(nil, at)
+	var sum int64
+	want := func(n int64, when string) {
+		t.Helper()
+		w := lag.Take()
+		if sum += w.ConsumerLag; sum != n {
+			t.Errorf("%s: consumer lag %d, want %d", when, sum, n)
+		}
+	}
+	want(100, "nothing is read")
+	of.Read(30, 40) // every fourth offset is a marker
+	want(45, "60 offsets are left")
+	at.At(0).Start.Store(80)
+	want(15, "40 of them are deleted")
+	at.At(0).Start.Store(100)
+	want(0, "all are deleted")
 }

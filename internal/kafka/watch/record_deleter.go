@@ -39,9 +39,9 @@ func (d *RecordDeleter) Wait() { d.deleting.Wait() }
 
 func (d *RecordDeleter) deleteRead() {
 	d.at.Layout.Each(func(topic string, partition, number int32) {
-		read := d.at.Groups[0].Next[number].Load()
+		read := d.at.Groups[0].At(number).Next.Load()
 		for g := range d.at.Groups {
-			read = min(read, d.at.Groups[g].Next[number].Load())
+			read = min(read, d.at.Groups[g].At(number).Next.Load())
 		}
 		d.embedded.DeleteRecords(topic, partition, read)
 	})

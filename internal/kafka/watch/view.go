@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -30,6 +31,7 @@ type view struct {
 // partitionView is the known state of one partition, and the best answer of a round.
 type partitionView struct {
 	topic         string
+	id            int32 // in the topic
 	leader, epoch int32 // epoch -1: none was known yet, or the brokers are too old to report it
 	known         bool
 	replicas, isr []int32
@@ -47,7 +49,7 @@ type change struct {
 
 // update takes the answers of a round, sorted by broker, and returns the changes as events.
 // The first answer about a partition is no change.
-func (v *view) update(answers []answer, base map[string]int32, answering func(broker int32) bool) []stats.Event {
+func (v *view) update(answers []answer, topics *kafka.Layout, answering func(broker int32) bool) []stats.Event {
 	for i := range answers {
 		a := &answers[i]
 		for j := range a.metadata.Topics {
@@ -56,7 +58,7 @@ func (v *view) update(answers []answer, base map[string]int32, answering func(br
 				continue
 			}
 			for k := range t.Partitions {
-				v.consider(*t.Topic, base[*t.Topic]+t.Partitions[k].Partition, a, &t.Partitions[k], answering)
+				v.consider(*t.Topic, topics.Number(*t.Topic, t.Partitions[k].Partition), a, &t.Partitions[k], answering)
 			}
 		}
 	}
@@ -96,7 +98,7 @@ func (v *view) consider(topic string, number int32, a *answer, said *kmsg.Metada
 	}
 	p := v.partitions[number]
 	if p == nil {
-		p = &partitionView{topic: topic, leader: -1, epoch: -1}
+		p = &partitionView{topic: topic, id: said.Partition, leader: -1, epoch: -1}
 		v.partitions[number] = p
 	}
 	switch {

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -106,12 +108,12 @@ func TestViewTellsWhatChanged(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			v := view{partitions: make(map[int32]*partitionView)}
 			answering := func(broker int32) bool { return broker != r.silent }
-			if got := v.update([]answer{before}, nil, answering); got != nil {
+			if got := v.update([]answer{before}, ofT, answering); got != nil {
 				t.Fatalf("the first answer is told as %v", got)
 			}
 			var got []stats.Event
 			for _, answers := range r.answers {
-				got = append(got, v.update(answers, nil, answering)...)
+				got = append(got, v.update(answers, ofT, answering)...)
 			}
 			if diff := cmp.Diff(r.want, got); diff != "" {
 				t.Errorf("events (- want, + got):\n%s", diff)
@@ -127,11 +129,25 @@ func TestAnEventListsTheFirstPartitionsAndCountsAll(t *testing.T) {
 		before = append(before, part(p, 1, 0, []int32{1, 2}))
 		after = append(after, part(p, 2, 1, []int32{1, 2}))
 	}
-	base := map[string]int32{"t": 1000}
+	base := kafka.NewLayout([]result.Topic{{Name: "s", Partitions: 1000}, {Name: "t", Partitions: 100}})
 	v.update([]answer{said(1, 0, before...)}, base, func(int32) bool { return true })
 	got := v.update([]answer{said(1, 0, after...)}, base, func(int32) bool { return true })
 	if len(got) != 1 || got[0].Count != 100 || len(got[0].Partitions) != stats.MaxEventPartitions || got[0].Partitions[0] != 1000 {
 		t.Errorf("events %v, want one of 100 partitions that lists those from 1000 on", got)
+	}
+}
+
+func TestPartitionsThatATopicGetsHaveNumbersOfTheirOwn(t *testing.T) {
+	topics := kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}, {Name: "u", Partitions: 1}})
+	v := view{partitions: make(map[int32]*partitionView)}
+	everyone := func(int32) bool { return true }
+	v.update([]answer{said(1, 0, part(0, 1, 0, []int32{1}), part(1, 1, 0, []int32{1}))}, topics, everyone)
+	got := v.update([]answer{said(2, 0, part(1, 2, 1, []int32{1}))}, topics, everyone)
+	if len(got) == 0 || got[0].Partitions[0] != 2 { // 1 is that of the topic u
+		t.Errorf("events %v, want one of partition 2", got)
+	}
+	if n := topics.Number("u", 0); n != 1 {
+		t.Errorf("partition 0 of u has number %d, want 1", n)
 	}
 }
 
@@ -147,9 +163,12 @@ func BenchmarkViewOf10000Partitions(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		v.update(answers, nil, func(int32) bool { return true })
+		v.update(answers, ofT, func(int32) bool { return true })
 	}
 }
+
+// ofT is the layout of the topic t.
+var ofT = kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 10_000}})
 
 // said is what a broker says of partitions of the topic t.
 func said(broker int32, at time.Duration, parts ...kmsg.MetadataResponseTopicPartition) answer {

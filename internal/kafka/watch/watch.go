@@ -27,8 +27,7 @@ import (
 // Each broker is asked separately, because its metadata may be old: a broker that was cut off
 // keeps answering with the state before that. The view merges the answers.
 type Brokers struct {
-	topics []string
-	base   map[string]int32
+	topics *kafka.Layout
 	client func(addr string) (*kgo.Client, error) // makes one of a single broker
 
 	stop     context.CancelFunc // nil before Start
@@ -84,7 +83,7 @@ func watchOptions(addr string) []kgo.Opt {
 // newBrokers is New with another way to make clients.
 func newBrokers(info result.Cluster, topics *kafka.Layout, client func(addr string) (*kgo.Client, error)) (*Brokers, error) {
 	w := &Brokers{
-		topics: topics.Names(), base: topics.Base, client: client,
+		topics: topics, client: client,
 		brokers: make(map[int32]*watched),
 		view:    view{partitions: make(map[int32]*partitionView)},
 		catchUp: catchUp{measured: make(chan measurement), brokers: make(map[int32]*laggard)},
@@ -243,7 +242,7 @@ func (w *Brokers) look() {
 		return
 	}
 	slices.SortFunc(w.fresh, func(a, b answer) int { return cmp.Compare(a.broker, b.broker) })
-	events := w.view.update(w.fresh, w.base, func(broker int32) bool {
+	events := w.view.update(w.fresh, w.topics, func(broker int32) bool {
 		b := w.brokers[broker]
 		return b != nil && b.answers()
 	})

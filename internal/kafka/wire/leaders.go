@@ -26,7 +26,7 @@ type leaders struct {
 
 	mu  sync.Mutex // guards the rest; never held during a request
 	ids map[string][16]byte
-	of  []leader // by partition number
+	of  map[int32]leader // by partition number
 }
 
 // leader is the broker that leads a partition.
@@ -37,14 +37,22 @@ type leader struct {
 
 // newLeaders returns leaders that knows none yet.
 func newLeaders(c *kgo.Client, layout *kafka.Layout) *leaders {
-	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), of: slices.Repeat([]leader{{-1, -1}}, layout.Count)}
+	return &leaders{client: c, layout: layout, ids: make(map[string][16]byte), of: make(map[int32]leader)}
 }
 
 // leader returns the leader of a partition.
 func (l *leaders) leader(number int32) leader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of[number]
+	return l.at(number)
+}
+
+// at is leader for a caller that holds mu.
+func (l *leaders) at(number int32) leader {
+	if of, known := l.of[number]; known {
+		return of
+	}
+	return leader{-1, -1}
 }
 
 // topicID returns the id of a topic.
@@ -59,7 +67,7 @@ func (l *leaders) topicID(topic string) [16]byte {
 func (l *leaders) hear(number int32, of leader) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if of.epoch >= 0 && of.epoch < l.of[number].epoch {
+	if of.epoch >= 0 && of.epoch < l.at(number).epoch {
 		return false
 	}
 	l.of[number] = of
@@ -70,7 +78,7 @@ func (l *leaders) hear(number int32, of leader) bool {
 func (l *leaders) forget(number int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.of[number].broker = -1
+	l.of[number] = leader{-1, l.at(number).epoch}
 }
 
 // ask asks any broker, unless a question was sent after since. It waits for the answer to a question of another lane.
@@ -109,18 +117,17 @@ func (l *leaders) ask(ctx context.Context, since time.Time) error {
 
 // learn notes what an answer says of a topic. Epochs of a topic that was made anew begin again.
 func (l *leaders) learn(topic *result.Topic, said *kmsg.MetadataResponseTopic) {
-	base := l.layout.Base[topic.Name]
 	l.mu.Lock()
 	if id := l.ids[topic.Name]; said.TopicID != id && said.TopicID != [16]byte{} { // none: of a broker before Kafka 2.8
 		l.ids[topic.Name] = said.TopicID
-		for i := range topic.Partitions {
-			l.of[int(base)+i].epoch = -1
+		for _, p := range l.layout.All() {
+			if p.Topic == topic.Name {
+				l.of[p.Number] = leader{l.at(p.Number).broker, -1}
+			}
 		}
 	}
 	l.mu.Unlock()
 	for _, p := range said.Partitions {
-		if p.Partition >= 0 && int(p.Partition) < topic.Partitions { // it may have grown
-			l.hear(base+p.Partition, leader{p.Leader, p.LeaderEpoch})
-		}
+		l.hear(l.layout.Number(topic.Name, p.Partition), leader{p.Leader, p.LeaderEpoch}) // the topic may have grown
 	}
 }

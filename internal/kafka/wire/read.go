@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -106,21 +107,27 @@ func (r *reader) connect() error {
 	}
 	r.client, r.end, r.leaders = client, cancel, newLeaders(client, r.Layout)
 	r.backoff, _ = client.OptValue(kgo.MetadataMinAge).(time.Duration)
-	at := &r.At.Groups[0]
-	r.Layout.Each(func(topic string, id, number int32) {
-		if r.has(number) {
-			r.partitions = append(r.partitions, &partition{
-				topic: topic, number: number, id: id,
-				offset: at.Next[number].Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
-			})
-			at.Owned[number].Store(true)
-		}
-	})
-	if len(r.partitions) > 0 { // more consumers than partitions: some have nothing to do
-		r.stale <- struct{}{}
-		r.all.Go(func() { r.followLeaders(ctx) })
-	}
+	r.Layout.Follow(r.share)
+	r.all.Go(func() { r.followLeaders(ctx) })
 	return nil
+}
+
+// share fetches those of the partitions that the reader has.
+func (r *reader) share(of []kafka.Place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range of {
+		if !r.has(p.Number) {
+			continue
+		}
+		at := r.At.Groups[0].At(p.Number)
+		r.partitions = append(r.partitions, &partition{
+			topic: p.Topic, number: p.Number, id: p.ID,
+			offset: at.Next.Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),
+		})
+		at.Owner.Store(1)
+		r.followAgain()
+	}
 }
 
 // Read counts records of one answer, and waits for it if there is none.

@@ -36,12 +36,12 @@ type counting struct {
 
 // take counts at most limit records of a chunk, and moves the position of the reader behind them.
 func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error) {
-	number, at := c.partition.number, &r.At.Groups[0]
+	number, at := c.partition.number, r.At.Groups[0].At(c.partition.number)
+	if !c.cut {
+		r.Passed(0, number, min(c.start, c.next))
+	}
 	var log *ledger.Log
 	if r.Books != nil {
-		if c.start > at.Next[number].Load() { // retention has deleted unread records
-			r.Books[0].Begin(number, c.start)
-		}
 		log = r.Books[0].Log(number)
 		if c.cut {
 			log.Cut()
@@ -60,7 +60,7 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 		}
 		n = k.n
 	})
-	at.Next[number].Store(c.next)
+	at.Read(n, c.next)
 	for _, p := range c.passed {
 		r.PassOver(r.shard, c.partition.topic, c.partition.id, p.from, p.to)
 	}

@@ -173,7 +173,7 @@ func (r *reader) accept(ctx context.Context, a *fetched, broker int32, asked map
 			t.Topic = names[t.TopicID]
 		}
 		for j := range t.Partitions {
-			p := asked[r.Layout.Base[t.Topic]+t.Partitions[j].Partition]
+			p := asked[r.Layout.Number(t.Topic, t.Partitions[j].Partition)]
 			if p == nil {
 				continue
 			}
@@ -304,7 +304,7 @@ func (r *reader) move(p *partition, to int64, cut bool) chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.offset, p.epoch = to, -1
-	return chunk{partition: p, next: to, moved: true, cut: cut}
+	return chunk{partition: p, next: to, start: to, moved: true, cut: cut}
 }
 
 // reset goes on where the log begins, if it begins behind the position. A log that ends before

@@ -132,8 +132,8 @@ func (s *readScene) same(p plan.Plan, properties ...string) stats.Window {
 			s.Errorf("partition %d: %d records of %d bytes, the client engine read %d of %d", id, p.Consumed, p.ConsumedBytes, of.Consumed, of.ConsumedBytes)
 		}
 	}
-	for number := range clientState.At.Ends {
-		if got, want := wireState.At.Groups[0].Next[number].Load(), clientState.At.Groups[0].Next[number].Load(); got != want {
+	for number := range int32(clientState.Layout.Count()) {
+		if got, want := wireState.At.Groups[0].At(number).Next.Load(), clientState.At.Groups[0].At(number).Next.Load(); got != want {
 			s.Errorf("partition %d: read up to offset %d, the client engine up to %d", number, got, want)
 		}
 	}
@@ -406,7 +406,7 @@ func TestCompactedBatchesCountTheRecordsThatAreLeft(t *testing.T) {
 	p := readPlan(func(p *plan.Plan) { p.Read.ToEnd, p.Load.Records = false, 3 })
 	d := NewConsumer(s.state(p, nil))
 	w, end := s.run(p, d)
-	if next := d.At.Groups[0].Next[0].Load(); w.Consumed != 3 || w.ConsumedBytes != 15 || next != 10 || end.ReadEnd != engine.ReadCount {
+	if next := d.At.Groups[0].At(0).Next.Load(); w.Consumed != 3 || w.ConsumedBytes != 15 || next != 10 || end.ReadEnd != engine.ReadCount {
 		t.Errorf("%d records of %d bytes up to offset %d, end %q (%v)", w.Consumed, w.ConsumedBytes, next, end.ReadEnd, end.ReadErr)
 	}
 }

@@ -37,7 +37,7 @@ func (d *Consumer) reread(ctx context.Context, ends map[int32]int64, idle time.D
 // partitions that are read to their end from ends. A position also moves over batches without records to count.
 func (d *Consumer) progress(ends, at map[int32]int64) (moved bool) {
 	for partition, end := range ends {
-		next := d.At.Groups[0].Next[partition].Load()
+		next := d.At.Groups[0].At(partition).Next.Load()
 		if before, ok := at[partition]; !ok || next != before {
 			at[partition], moved = next, true
 		}

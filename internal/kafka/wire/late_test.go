@@ -1,0 +1,249 @@
+package wire
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/driver"
+	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/kafka/watch"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// What a cluster says after the begin of a run is the same for every way to read.
+
+// ways are the ways to read: with both engines, and in groups of both protocols.
+var ways = []struct {
+	name     string
+	group    string
+	protocol string
+	driver   func(*reading.State) engine.ReadDriver
+}{
+	{"the client engine", "", "", clientEngine},
+	{"the wire engine", "", "", func(s *reading.State) engine.ReadDriver { return NewConsumer(s) }},
+	{"a classic group", "g", "group.protocol=classic", clientEngine},
+	{"a group of the consumer protocol", "g", "group.protocol=consumer", clientEngine},
+}
+
+func clientEngine(s *reading.State) engine.ReadDriver { return driver.NewConsumer(s) }
+
+// meanwhile reads, with the consumer lag beside it, and calls f when the readers have all partitions.
+func (s *readScene) meanwhile(d engine.ReadDriver, state *reading.State, f func()) (stats.Window, engine.End) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		for !state.At.Groups[0].OwnsAll() && ctx.Err() == nil {
+			pause(ctx, time.Millisecond)
+		}
+		f()
+	}()
+	var all total
+	end, err := engine.Run(ctx, state.Plan, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{watch.NewConsumerLag(s.cluster, state.At)}}, &all)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return all.Window, end
+}
+
+// told returns the events of a kind.
+func told(w *stats.Window, kind stats.EventKind) (events []stats.Event) {
+	for _, e := range w.Events {
+		if e.Kind == kind {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func TestPartitionsThatATopicGetsAreReadFromTheirStart(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			s := newReadScene(t, 2)
+			c := s.client()
+			s.write(c, 2, 50)
+			p := readPlan(func(p *plan.Plan) {
+				p.Read.From.Latest, p.Read.ToEnd, p.Read.Group, p.Load.Records = true, false, way.group, 90
+			})
+			properties := []string{"auto.offset.reset=latest"}
+			if way.group != "" {
+				properties = append(properties, way.protocol, "group.id=g")
+			}
+			state := s.state(p, nil, properties...)
+			w, end := s.meanwhile(way.driver(state), state, func() {
+				if _, err := kadm.NewClient(c).CreatePartitions(t.Context(), 3, "t"); err != nil {
+					t.Error(err)
+				}
+				late := s.client() // it knows the partitions
+				for partition := range int32(3) {
+					for range 30 {
+						if err := late.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: 2 + partition}).FirstErr(); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+			if end.ReadEnd != engine.ReadCount || w.Consumed != 90 {
+				t.Errorf("%d records, end %q (%v), want 90", w.Consumed, end.ReadEnd, end.ReadErr)
+			}
+			for partition := range int32(3) {
+				if n := w.Partitions[2+partition].Consumed; n != 30 {
+					t.Errorf("partition %d: %d records, want 30", 2+partition, n)
+				}
+			}
+			n := 0
+			for _, e := range told(&w, stats.PartitionsAdded) {
+				n += e.Count
+			}
+			if n != 3 {
+				t.Errorf("events %v, want them to tell of 3 partitions", w.Events)
+			}
+		})
+	}
+}
+
+func TestRecordsThatAreDeletedBeforeTheyAreReadAreCounted(t *testing.T) {
+	for _, upTo := range []int64{700, 1000} {
+		for _, way := range ways {
+			t.Run(way.name, func(t *testing.T) {
+				s := newReadScene(t, 2)
+				c := s.client()
+				s.write(c, 2, 1000)
+				p := readPlan(func(p *plan.Plan) { p.Read.Group, p.Load.Rate = way.group, plan.Rate{PerSecond: 1000} })
+				properties := []string{"max.partition.fetch.bytes=1000", "fetch.max.bytes=1000"}
+				if way.group != "" {
+					properties = append(properties, way.protocol, "group.id=g")
+				}
+				state := s.state(p, nil, properties...)
+				w, end := s.meanwhile(way.driver(state), state, func() {
+					var all kadm.Offsets
+					all.Add(kadm.Offset{Topic: "t", Partition: 0, At: upTo})
+					if _, err := kadm.NewClient(c).DeleteRecords(t.Context(), all); err != nil {
+						t.Error(err)
+					}
+				})
+				if end.ReadEnd != engine.ReadAll || w.Deleted == 0 || w.Consumed+w.Deleted != 2000 || w.Partitions[0].Deleted != w.Deleted {
+					t.Errorf("%d records read and %d deleted (of partition 0: %d), end %q; want 2000 together, and all read that is there",
+						w.Consumed, w.Deleted, w.Partitions[0].Deleted, end.ReadEnd)
+				}
+				if len(told(&w, stats.RecordsDeleted)) == 0 || w.ConsumerLag != 0 {
+					t.Errorf("events %v and a consumer lag of %d, want the deletion and 0", w.Events, w.ConsumerLag)
+				}
+			})
+		}
+	}
+}
+
+func TestACommittedOffsetThatTheLogDoesNotHoldIsReset(t *testing.T) {
+	for _, tc := range []struct {
+		name                   string
+		start, committed, want int64
+		latest                 bool
+	}{
+		{"below the start", 400, 10, 600, false},
+		{"below the start of an empty log", 1000, 10, 0, false},
+		{"below the start, from the end on", 400, 10, 0, true},
+		{"beyond the end", 0, 5000, 1000, false},
+		{"held", 400, 700, 300, false},
+	} {
+		for _, way := range ways[2:] {
+			t.Run(tc.name+", "+way.name, func(t *testing.T) {
+				s := newReadScene(t, 1)
+				c := s.client()
+				s.write(c, 1, 1000)
+				admin := kadm.NewClient(c)
+				var deleted, committed kadm.Offsets
+				deleted.Add(kadm.Offset{Topic: "t", At: tc.start})
+				committed.Add(kadm.Offset{Topic: "t", At: tc.committed, LeaderEpoch: -1})
+				if _, err := admin.DeleteRecords(t.Context(), deleted); err != nil {
+					t.Fatal(err)
+				}
+				if err := admin.CommitAllOffsets(t.Context(), "g", committed); err != nil {
+					t.Fatal(err)
+				}
+				state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group, p.Read.From.Latest = "g", tc.latest }), nil, way.protocol, "group.id=g")
+				w, end := s.meanwhile(way.driver(state), state, func() {})
+				if end.ReadEnd != engine.ReadAll || w.Consumed != tc.want || w.ConsumerLag != 0 || w.Deleted != 0 {
+					t.Errorf("%d records read and %d deleted, lag %d, end %q; want %d, 0, 0 and all", w.Consumed, w.Deleted, w.ConsumerLag, end.ReadEnd, tc.want)
+				}
+				if got := len(told(&w, stats.OffsetReset)) > 0; got != (tc.name != "held") {
+					t.Errorf("events %v", w.Events)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatWaitsBehindAnOpenTransactionIsCounted(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			s := newReadScene(t, 1)
+			s.write(s.client(), 1, 100)
+			c := s.client(kgo.TransactionalID("open"))
+			if err := c.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Timestamp: time.Unix(1_700_000_000, 0)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			s.write(s.client(), 1, 50)
+			properties := []string{"isolation.level=read_committed"}
+			if way.group != "" {
+				properties = append(properties, way.protocol, "group.id=g")
+			}
+			state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group = way.group }), nil, properties...)
+			w, end := s.meanwhile(way.driver(state), state, func() {})
+			if end.ReadEnd != engine.ReadAll || w.Consumed != 100 || w.Withheld != 51 {
+				t.Errorf("%d records read and %d withheld, end %q; want 100, 51 and all", w.Consumed, w.Withheld, end.ReadEnd)
+			}
+			if e := told(&w, stats.TransactionOpen); len(e) != 1 || !strings.Contains(e[0].Text, "2023-11-14T22:13:20Z") || !strings.Contains(e[0].Text, "offset 100") {
+				t.Errorf("events %v, want one of offset 100 and the time of its record", w.Events)
+			}
+		})
+	}
+}
+
+func TestMarkersOfTransactionsAreNoRecords(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			s := newReadScene(t, 1)
+			c := s.client(kgo.TransactionalID("many"))
+			for range 20 {
+				if err := c.BeginTransaction(); err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t"}).FirstErr(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+					t.Fatal(err)
+				}
+			}
+			properties := []string{"isolation.level=read_committed"}
+			if way.group != "" {
+				properties = append(properties, way.protocol, "group.id=g")
+			}
+			state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group = way.group }), nil, properties...)
+			w, end := s.meanwhile(way.driver(state), state, func() {})
+			var fetched int64
+			for _, b := range w.Brokers {
+				fetched += b.Fetch.Records
+			}
+			if end.ReadEnd != engine.ReadAll || w.Consumed != 60 || fetched != 60 {
+				t.Errorf("%d records read, %d of brokers, end %q; want 60, 60 and all", w.Consumed, fetched, end.ReadEnd)
+			}
+			if n := state.At.Groups[0].At(0).Records(8); n != 6 {
+				t.Errorf("8 offsets count as %d records, want 6: each fourth is a marker", n)
+			}
+		})
+	}
+}
