@@ -36,10 +36,11 @@ type Shard struct {
 	// each burst of the sender.
 	mu       sync.Mutex
 	rec      *stats.Recorder
-	phase    int   // of the next record to send
-	sending  bool  // the sender has not finished
-	handed   gauge // records handed to the worker, as of the last burst
-	settled  gauge // records with an outcome
+	phase    int           // of the next record to send
+	measured time.Duration // when the first measured record was due; of a reader, when its measured part began
+	sending  bool          // the sender has not finished
+	handed   gauge         // records handed to the worker, as of the last burst
+	settled  gauge         // records with an outcome
 	returned []*Op
 	next     time.Duration // due time of the next record
 	waiting  gauge         // the sender waits until settled reaches this; zero: it does not wait
@@ -153,7 +154,13 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 		sending = end - start
 	}
 	s.rec.Oldest(s.phase, max(0, end-s.oldest()))
-	return s.rec.Take(fresh, s.phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
+	return s.rec.Take(fresh, s.phaseUntil(end), start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
+}
+
+// phaseUntil returns the phase of the time up to end. The next record to send may be a measured one that is due later.
+// The caller holds mu.
+func (s *Shard) phaseUntil(end time.Duration) int {
+	return stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0)
 }
 
 // giveUp counts the records of every outstanding op as unknown. The sender must have finished.
