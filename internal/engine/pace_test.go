@@ -87,6 +87,25 @@ func TestAReaderThatCannotKeepItsRateIsNotHeldBack(t *testing.T) {
 	})
 }
 
+func TestNoRecordIsOldAfterTheLastOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &fake{saw: func(time.Duration, *Op) { time.Sleep(3 * time.Millisecond) }} // the cut comes before the sender ends
+		p := producing(plan.Load{Rate: perSecond(0.4), Duration: seconds(10.5), Warmup: plan.Warmup{Duration: seconds(1)}})
+		p.Producers = 1
+		shard := newShard(&run{plan: p, made: time.Now(), rates: newRates(&p)}, 0)
+		shard.more = true
+		shard.publish(4, 10*time.Second)
+		shard.due, shard.more = 0, false
+		shard.publish(5, 0)
+		if since := shard.oldest(); since != never || shard.phase != stats.Measured {
+			t.Errorf("after its last record a shard waits since %v, in phase %d; want never, measured", since, shard.phase)
+		}
+		if _, c := mustRun(t.Context(), t, p, slow, Options{}); c.total[stats.Measured].Oldest > time.Second {
+			t.Errorf("a record is %v old", c.total[stats.Measured].Oldest)
+		}
+	})
+}
+
 func TestNoTimeIsMeasuredBeforeTheFirstMeasuredRecord(t *testing.T) {
 	warm := plan.Warmup{Duration: seconds(1)}
 	for name, tc := range map[string]struct {

@@ -235,8 +235,11 @@ func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) 
 func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unlimited {
+	switch {
+	case s.unlimited:
 		due = s.Now()
+	case !s.more:
+		due = never // the pacer gives 0 after the last record
 	}
 	first := due // of the measured records, while there was none before
 	for i := range s.burst {
