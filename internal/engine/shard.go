@@ -154,13 +154,8 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 		sending = end - start
 	}
 	s.rec.Oldest(s.phase, max(0, end-s.oldest()))
-	return s.rec.Take(fresh, s.phaseUntil(end), start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
-}
-
-// phaseUntil returns the phase of the time up to end. The next record to send may be a measured one that is due later.
-// The caller holds mu.
-func (s *Shard) phaseUntil(end time.Duration) int {
-	return stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0)
+	phase := stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0) // the next record may be due later
+	return s.rec.Take(fresh, phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
 }
 
 // giveUp counts the records of every outstanding op as unknown. The sender must have finished.

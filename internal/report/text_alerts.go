@@ -15,9 +15,9 @@ func alerts(r result.Result) (all []string) {
 	if share := r.TargetReached; share != nil {
 		all = append(all, missedTarget(r, *share))
 	}
-	if rise, still := r.Rising(); still {
+	if first, last, warmup, still := r.Rising(); still {
 		all = append(all, fmt.Sprintf("still rising: from %s to %s records/s: the maximum is higher; use --warmup %.0fs and a longer --duration",
-			theme.PerSecond(rise.First), theme.PerSecond(rise.Last), rise.WarmupSeconds))
+			theme.PerSecond(first), theme.PerSecond(last), warmup))
 	}
 	if text := missedStages(r); text != "" {
 		all = append(all, text)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -22,44 +21,19 @@ func TestFewRecordsTakeAsManyIntervals(t *testing.T) {
 	}
 }
 
-func TestABurstThatWasReadFirstTookNoTime(t *testing.T) {
-	read := func(at, until time.Duration, n int64) stats.Window {
-		return stats.Window{
-			Start: at.Truncate(time.Second), End: at.Truncate(time.Second) + time.Second,
-			Read: stats.Read{Consumed: n, ConsumedBytes: 10 * n, FirstRead: at, LastRead: until},
-		}
-	}
+func TestFewPollsTakeAsManyIntervals(t *testing.T) {
 	s := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-	even := func(from, step float64, n int, each int64) (all []stats.Window) {
-		for i := range n {
-			at := s(from + float64(i)*step)
-			all = append(all, read(at, at+millis(20), each))
-		}
-		return all
-	}
-	cutInTwo := append([]stats.Window{read(s(2.995), s(2.999), 60), read(s(3), s(3.02), 240)}, even(6, 3, 3, 300)...)
-	var dense []stats.Window
-	for i := range 10 {
-		dense = append(dense, read(s(float64(i)), s(float64(i)+0.999), 1000))
-	}
 	for name, tc := range map[string]struct {
-		windows []stats.Window
-		want    float64
+		window stats.Window
+		want   float64
 	}{
-		"a burst each 3 s":                 {even(3, 3, 4, 300), 100},
-		"the first one is in two windows":  {cutInTwo, 100},
-		"a record each 2.5 s":              {even(1.2, 2.5, 5, 1), 0.4},
-		"records without a pause":          {dense, 10_000 / 9.999},
-		"a backlog, and then a few":        {append([]stats.Window{read(0, millis(300), 5000)}, even(1, 1, 20, 1)...), 5020 / 20.02},
-		"all of them in one burst, thrice": {even(1, 3, 3, 50), 50. / 3},
+		"a burst each 3 s":       {stats.Window{Read: stats.Read{Consumed: 1200, Fetches: 4, FirstRead: s(3), LastRead: s(12)}}, 100},
+		"a record each 2.5 s":    {stats.Window{Read: stats.Read{Consumed: 5, Fetches: 5, FirstRead: s(1.2), LastRead: s(11.2)}}, 0.4},
+		"many polls":             {stats.Window{Read: stats.Read{Consumed: 10_000, Fetches: 1000, FirstRead: s(1), LastRead: s(11)}}, 1000},
+		"bursts of a round trip": {stats.Window{Offered: 1200, LastDue: s(11.99), Read: stats.Read{Consumed: 1200, Fetches: 40, FirstRead: s(3), LastRead: s(12)}}, 100},
 	} {
-		f := NewFold(readHeader(plan.Consume, 0))
-		for _, w := range tc.windows {
-			f.AddWindow(w)
-		}
-		got := f.Result().Fetch
-		if math.Abs(got.RecordsPerSecond-tc.want) > 0.005*tc.want || math.Abs(got.MiBPerSecond*mib-10*got.RecordsPerSecond) > 1e-6 {
-			t.Errorf("%s: %g records a second, want %g", name, got.RecordsPerSecond, tc.want)
+		if got := float64(tc.window.Consumed) / readSpan(&tc.window).Seconds(); math.Abs(got-tc.want) > 0.001*tc.want {
+			t.Errorf("%s: %g records a second, want %g", name, got, tc.want)
 		}
 	}
 }
@@ -87,8 +61,8 @@ func TestAKeptRateOfFewRecordsIsSteadyOrNotKnown(t *testing.T) {
 func TestAMaximumThatStillRisesIsSaidToRise(t *testing.T) {
 	grows := []int64{259_000, 445_000, 731_000}
 	r := loaded(0, func(i int) int64 { return grows[i] }, 3)
-	if rise, still := r.Rising(); !still || rise.First != 259_000 || rise.WarmupSeconds != 3 {
-		t.Errorf("%+v, %v: want it to rise from 259000, and a warm-up of 3 s", rise, still)
+	if first, last, warmup, still := r.Rising(); !still || first != 259_000 || last != 731_000 || warmup != 3 {
+		t.Errorf("%g to %g, %g s, %v: want it to rise from 259000 to 731000, and a warm-up of 3 s", first, last, warmup, still)
 	}
 	for name, r := range map[string]Result{
 		"an even one":              loaded(0, func(int) int64 { return 500_000 }, 9),
@@ -98,8 +72,8 @@ func TestAMaximumThatStillRisesIsSaidToRise(t *testing.T) {
 		"one of a second":          loaded(0, func(int) int64 { return 500_000 }, 1),
 		"one in which nothing was": loaded(0, func(int) int64 { return 0 }, 3),
 	} {
-		if rise, still := r.Rising(); still {
-			t.Errorf("%s: %+v", name, rise)
+		if first, last, _, still := r.Rising(); still {
+			t.Errorf("%s: %g to %g", name, first, last)
 		}
 	}
 }

@@ -30,7 +30,6 @@ type Fold struct {
 	loading     bool  // the load went on in the last window
 	waiting     int64 // measured records without an outcome, in the last window in which any was offered
 	consumerLag consumerLag
-	opening     opening
 	lagBefore   int64 // at the start of the last window
 	reads       reads // of a run that only reads
 	line        timeline
@@ -87,7 +86,6 @@ func (f *Fold) AddWindow(w stats.Window) {
 	w.Events = nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
-	f.opening.add(&w)
 	f.settle(&w)
 	f.judge(&w)
 	if w.Warmup {

@@ -46,8 +46,8 @@ func (f *Fold) throughput() Throughput {
 func (f *Fold) fetch() *Fetch {
 	m := &f.total[stats.Measured]
 	r := fetchOf(m)
-	if rate, ok := f.opening.rest(m); ok && f.together == nil {
-		r.RecordsPerSecond, r.MiBPerSecond = rate.Records, rate.Bytes/mib
+	if span := readSpan(m).Seconds(); r.Seconds > 0 && f.together == nil {
+		r.RecordsPerSecond, r.MiBPerSecond = float64(m.Consumed)/span, float64(m.ConsumedBytes)/mib/span
 	}
 	if f.together != nil && f.together.Overlap != nil {
 		r.rate(f.together.Overlap)

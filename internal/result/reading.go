@@ -61,36 +61,17 @@ func fetchOf(w *stats.Window) *Fetch {
 	return f
 }
 
-// opening has the records that were read within a second of the first one. Where records come in bursts, those of the
-// first burst took no time: n bursts take n-1 intervals.
-type opening struct {
-	records, bytes    int64
-	from, until, next time.Duration // of the first and the last of them, and of the first record after them
-}
-
-func (o *opening) add(w *stats.Window) {
-	switch {
-	case w.Warmup || w.Consumed == 0 || o.next > 0:
-		return
-	case o.records == 0:
-		o.from = w.FirstRead
-	case w.LastRead > o.from+time.Second:
-		o.next = w.FirstRead
-		return
+// readSpan returns the time over which the rate of reading is. The records of a round trip were due before the first was
+// read, and a few polls take as many intervals.
+func readSpan(w *stats.Window) time.Duration {
+	span := w.LastRead - w.FirstRead
+	switch n := time.Duration(w.Fetches); {
+	case w.Offered > 0 && w.FirstDue < w.FirstRead:
+		return w.LastRead - w.FirstDue
+	case n > 1 && n <= few:
+		return span * n / (n - 1)
 	}
-	o.records, o.bytes, o.until = o.records+w.Consumed, o.bytes+w.ConsumedBytes, max(o.until, w.LastRead)
-}
-
-// rest returns the rate of the records after the opening, over the time from its last one. It reports false if records
-// came without a pause, so that it makes no difference, or if the opening has more than a burst: it read a backlog.
-func (o *opening) rest(w *stats.Window) (Rate, bool) {
-	const pause = 100 * time.Millisecond
-	seconds := (w.LastRead - o.until).Seconds()
-	if o.next-o.until < pause || seconds <= 0 {
-		return Rate{}, false
-	}
-	r := Rate{float64(w.Consumed-o.records) / seconds, float64(w.ConsumedBytes-o.bytes) / seconds}
-	return r, float64(o.records) <= 2*r.Records*(o.next-o.from).Seconds()
+	return span
 }
 
 // Rebalances counts rebalances after the readers had their first partitions. Times of different readers

@@ -103,24 +103,18 @@ func (r *Result) counted(points []Point) (n float64) {
 	return n
 }
 
-// Rising is an unlimited rate that still rises at the end: the rate of a longer run would be higher.
-type Rising struct {
-	First, Last   float64 // records a second, in the first third of the measured part and in the last
-	WarmupSeconds float64 // the least warm-up that leaves it out
-}
-
-// Rising returns the rise of an unlimited rate. It reports false if the rate rose by a tenth or less from one third of the
-// measured part to the next.
-func (r *Result) Rising() (Rising, bool) {
+// Rising returns an unlimited rate in the first third of the measured part and in the last, and the least warm-up in
+// seconds that leaves the rise out. It reports false if the rate rose by a tenth or less from one third to the next.
+func (r *Result) Rising() (first, last, warmup float64, still bool) {
 	const rises = 1.1
 	points := r.measured()
 	third := len(points) / 3
 	if third == 0 || !r.Plan.Load.Rate.IsUnlimited() || r.Plan.Load.OneAtATime {
-		return Rising{}, false
+		return 0, 0, 0, false
 	}
 	rate := func(some []Point) float64 { return r.counted(some) / (some[len(some)-1].End() - some[0].StartSeconds) }
 	first, middle, last := rate(points[:third]), rate(points[third:len(points)-third]), rate(points[len(points)-third:])
-	return Rising{first, last, math.Ceil(points[len(points)-1].End() - 0.5)}, middle > rises*first && last > rises*middle
+	return first, last, math.Ceil(points[len(points)-1].End() - 0.5), middle > rises*first && last > rises*middle
 }
 
 func secondsOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
