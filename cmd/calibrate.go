@@ -209,7 +209,7 @@ func describeCalibration(clients string, n int, rate float64) string {
 	if rate == 0 {
 		return "no limit, " + theme.Plural(float64(n), strings.TrimSuffix(clients, "s"), clients)
 	}
-	return theme.Count(int64(rate)) + " records/s"
+	return theme.PerSecond(rate) + " records/s"
 }
 
 // calibrating returns the load of one run of a calibration.

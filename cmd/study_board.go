@@ -49,7 +49,7 @@ func (b *studyBoard) Observe(s run.Second) {
 	if n.Read.Records > 0 {
 		rate, latency = n.Read.Records, n.EndToEnd
 	}
-	text = theme.Count(int64(rate)) + " records/s"
+	text = theme.PerSecond(rate) + " records/s"
 	if latency.Count > 0 {
 		text += ", p99 " + theme.Duration(latency.P99)
 	}

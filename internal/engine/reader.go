@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,13 +36,13 @@ type readers struct {
 	counted bool         // only so many records are wanted
 	budget  atomic.Int64 // of them, neither read nor reserved for a poll
 	unread  atomic.Int64 // of them, not read
-	paced   atomic.Int64 // records read, for a rate
 	last    atomic.Int64 // until when a reader was busy, from the start of the run
 
 	mu   sync.Mutex // guards the rest
 	end  ReadEnd
 	err  error
 	read int64         // records read or failed, of a load of one at a time
+	pace pace          // of a load that only reads, at a rate
 	news chan struct{} // holds one value: read has changed
 }
 
@@ -274,7 +273,10 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 	for ctx.Err() == nil && !r.over() {
 		now := s.Now()
 		s.mu.Lock()
-		s.phase = s.warm.phase(count, now)
+		if phase := s.warm.phase(count, now); phase != s.phase {
+			s.turn(s.activity, now)
+			s.phase, s.measured = phase, now
+		}
 		s.mu.Unlock()
 		limit, hold := r.allowance(now)
 		if p := r.plan.Read.Processing.Std(); p > 0 {
@@ -309,7 +311,7 @@ func (r *run) read(ctx context.Context, s *Shard, from Reader) {
 			continue
 		}
 		count += int64(n)
-		rs.paced.Add(int64(n))
+		r.took(n, s.Now())
 		rs.busy(s.Now())
 		if r.plan.Load.OneAtATime {
 			rs.arrived(n)
@@ -329,18 +331,4 @@ func (r *run) over() bool {
 	}
 	r.readers.stop(ReadAll, nil)
 	return true
-}
-
-// allowance returns the records that a reader may take now, or the time that it has to wait. A rate is for
-// all readers together, because some may have nothing to read.
-func (r *run) allowance(now time.Duration) (limit int, hold time.Duration) {
-	if r.plan.Writes() || r.plan.Load.Rate.IsUnlimited() {
-		return math.MaxInt32, 0
-	}
-	count, schedule := r.readers.paced.Load(), r.rates.now()
-	due := int64(schedule.Position(now)) - count
-	if due >= 1 {
-		return int(min(due, math.MaxInt32)), 0
-	}
-	return 0, min(max(schedule.Due(float64(count+1))-now, mostNap), maxHold)
 }

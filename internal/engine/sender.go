@@ -2,6 +2,8 @@ package engine
 
 import (
 	"time"
+
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 const (
@@ -229,8 +231,18 @@ func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) 
 func (s *Shard) publish(next int64, due time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case s.unlimited:
+		due = s.Now()
+	case !s.more:
+		due = never // the pacer gives 0 after the last record
+	}
+	first := due // of the measured records, while there was none before
 	for i := range s.burst {
 		b := &s.burst[i]
+		if b.phase == stats.Measured {
+			first = min(first, b.due)
+		}
 		s.rec.Sent(int(b.phase), int64(b.records), b.due, b.last, b.delay, b.own)
 		if b.op.outstanding {
 			b.op.waits = b.due
@@ -241,11 +253,10 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	}
 	s.burst = s.burst[:0]
 	s.handed = s.sent
-	if s.unlimited {
-		due = s.Now()
-	}
 	s.next = due
-	s.phase = s.warm.phase(next, due)
+	if phase := s.warm.phase(next, due); phase != s.phase {
+		s.phase, s.measured = phase, first
+	}
 }
 
 // countUnsent counts the records that were due before the stop and never handed over, with their age.

@@ -36,10 +36,11 @@ type Shard struct {
 	// each burst of the sender.
 	mu       sync.Mutex
 	rec      *stats.Recorder
-	phase    int   // of the next record to send
-	sending  bool  // the sender has not finished
-	handed   gauge // records handed to the worker, as of the last burst
-	settled  gauge // records with an outcome
+	phase    int           // of the next record to send
+	measured time.Duration // when the first measured record was due; of a reader, when its measured part began
+	sending  bool          // the sender has not finished
+	handed   gauge         // records handed to the worker, as of the last burst
+	settled  gauge         // records with an outcome
 	returned []*Op
 	next     time.Duration // due time of the next record
 	waiting  gauge         // the sender waits until settled reaches this; zero: it does not wait
@@ -153,7 +154,8 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 		sending = end - start
 	}
 	s.rec.Oldest(s.phase, max(0, end-s.oldest()))
-	return s.rec.Take(fresh, s.phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
+	phase := stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0) // the next record may be due later
+	return s.rec.Take(fresh, phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
 }
 
 // giveUp counts the records of every outstanding op as unknown. The sender must have finished.

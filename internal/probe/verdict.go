@@ -144,7 +144,7 @@ func (d *Directory) judge() {
 		r.Findings = r.judge(direct)
 		r.Grade = worstFinding(r.Findings)
 		d.Grade = worst(d.Grade, r.Grade)
-		if a := r.Append; a != nil && a.SustainedMiBPerSecond > 0 && !a.Cut {
+		if a := r.Append; a != nil && a.SustainedMiBPerSecond > 0 && a.Steady && !a.Cut {
 			d.PlanMiBPerSecond, d.Plan = a.SustainedMiBPerSecond, a.plan()
 		}
 	}

@@ -53,7 +53,7 @@ func TestThresholds(t *testing.T) {
 func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 	d := Directory{Results: []Result{
 		{Test: testWrite, Operations: 1, MiBPerSecond: 200},
-		{Test: testAppend, Operations: 1, Append: &Append{SustainedMiBPerSecond: 100, Limited: true}},
+		{Test: testAppend, Operations: 1, Append: &Append{SustainedMiBPerSecond: 100, Limited: true, Steady: true}},
 		{Test: testSync, Operations: 1, Latency: Latency{P99: 1500}},
 		{Test: testRead, Operations: 1, MiBPerSecond: 10},
 	}}
@@ -94,9 +94,10 @@ func TestARateToPlanWith(t *testing.T) {
 		plan     string
 		rate     float64
 	}{
-		{"the device was the limit", Append{SustainedMiBPerSecond: 941, Limited: true}, "plan with 941 MiB/s", 941},
-		{"it was not, and may do more", Append{SustainedMiBPerSecond: 941}, "plan with at least 941 MiB/s", 941},
-		{"it was ended before its time", Append{SustainedMiBPerSecond: 941, Limited: true, Cut: true}, "", 0},
+		{"the device was the limit", Append{SustainedMiBPerSecond: 941, Limited: true, Steady: true}, "plan with 941 MiB/s", 941},
+		{"it was not, and may do more", Append{SustainedMiBPerSecond: 941, Steady: true}, "plan with at least 941 MiB/s", 941},
+		{"it was not steady", Append{SustainedMiBPerSecond: 941, Limited: true}, "", 0},
+		{"it was ended before its time", Append{SustainedMiBPerSecond: 941, Limited: true, Steady: true, Cut: true}, "", 0},
 		{"no rate of the device was found", Append{}, "", 0},
 	} {
 		d := Directory{Results: []Result{{Test: testAppend, Operations: 1, Append: &r.a}}}

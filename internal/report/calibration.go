@@ -24,18 +24,18 @@ func Calibration(w io.Writer, d calibrate.Document, o Options) error {
 			t.alert(d.TooLow)
 		}
 		t.line("")
-		t.row("ceiling", strong, fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(d.Ceiling.RecordsPerSecond)), theme.Number(d.Ceiling.MiBPerSecond)))
+		t.row("ceiling", strong, fmt.Sprintf("%s records/s   %s MiB/s", theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond)))
 		t.row("cost", plain, fmt.Sprintf("%s CPU seconds per million records", theme.Number(d.Ceiling.CPUSecondsPerMillion)))
 		t.row(d.Role(2), plain, fmt.Sprintf("%d %s most", d.Clients, either(d.Clients, "offers", "offer")))
 		for _, tried := range d.Tried {
-			t.row("", muted, fmt.Sprintf("%d: %s records/s, %s CPU seconds per million", tried.Clients, theme.Count(int64(tried.RecordsPerSecond)), theme.Number(tried.CPUSecondsPerMillion)))
+			t.row("", muted, fmt.Sprintf("%d: %s records/s, %s CPU seconds per million", tried.Clients, theme.PerSecond(tried.RecordsPerSecond), theme.Number(tried.CPUSecondsPerMillion)))
 		}
 		for i, k := range d.Schedule {
 			name, style := "", good
 			if i == 0 {
 				name = "schedule"
 			}
-			text := theme.Count(int64(k.Rate)) + " records/s: "
+			text := theme.PerSecond(k.Rate) + " records/s: "
 			switch {
 			case k.OutOfReach:
 				style, text = muted, text+"out of reach"

@@ -61,7 +61,7 @@ func RateOf(r float64) string {
 }
 
 // Rounded writes a measured number of records as a whole one, the same in each table.
-func Rounded(v float64) string { return theme.Count(int64(v + 0.5)) }
+func Rounded(v float64) string { return theme.PerSecond(v) }
 
 // FindText writes what a search says for people.
 func FindText(w io.Writer, d *study.FindDocument, o Options) error {

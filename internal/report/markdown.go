@@ -59,7 +59,7 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 		if !ok {
 			return noRate
 		}
-		return fmt.Sprintf("%s records/s, %s MiB/s", theme.Count(int64(rate.Records+0.5)), theme.Number(rate.Bytes/mibBytes))
+		return fmt.Sprintf("%s records/s, %s MiB/s", theme.PerSecond(rate.Records), theme.Number(rate.Bytes/mibBytes))
 	}
 	latency := func(name string, l *result.Latency) {
 		if l != nil && l.Count > 0 {

@@ -64,7 +64,7 @@ func (t *text) run(g *grid, r *history.Run, zone *time.Location) {
 	}
 	rate, p99, style := none, none, plain
 	if r.RecordsPerSecond != nil {
-		rate = theme.Count(int64(*r.RecordsPerSecond + 0.5))
+		rate = theme.PerSecond(*r.RecordsPerSecond)
 	}
 	if r.P99US != nil {
 		p99 = theme.Duration(micros(*r.P99US))

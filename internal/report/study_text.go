@@ -139,7 +139,7 @@ func (t *text) studyFaults(d *study.Document) *grid {
 			at = append(at, c.Load)
 		}
 		for _, s := range []study.Spread{c.Failed, c.Lost, c.Unchecked} {
-			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Count(int64(v)) }))
+			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.PerSecond(v) }))
 		}
 		for _, s := range []study.Spread{c.Gap, c.Recovered, c.InSync} {
 			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))

@@ -241,16 +241,16 @@ func (t *text) throughput(r result.Result) {
 		t.row("throughput", warn, noRate)
 		return
 	}
-	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(th.RecordsPerSecond+0.5)), theme.Number(th.MiBPerSecond))
+	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.PerSecond(th.RecordsPerSecond), theme.Number(th.MiBPerSecond))
 	if th.TargetRecordsPerSecond > 0 {
-		target := theme.Count(int64(th.TargetRecordsPerSecond + 0.5))
+		target := theme.PerSecond(th.TargetRecordsPerSecond)
 		if asked := th.AskedRecordsPerSecond; asked > 0 {
-			target += " (" + theme.Count(int64(asked+0.5)) + " with the lost processes)"
+			target += " (" + theme.PerSecond(asked) + " with the lost processes)"
 		}
 		if len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
 			target += " on average"
 		}
-		rate += fmt.Sprintf("   (target %s, offered %s)", target, theme.Count(int64(th.OfferedRecordsPerSecond+0.5)))
+		rate += fmt.Sprintf("   (target %s, offered %s)", target, theme.PerSecond(th.OfferedRecordsPerSecond))
 	}
 	t.row("throughput", strong, rate)
 }
@@ -394,9 +394,9 @@ func ceiling(r result.Result) (text string, low bool) {
 		return "", false
 	case verdict.CeilingTooLow(*share):
 		return fmt.Sprintf("the saved ceiling is too low: run kt calibrate --save again (this load offered %s of its %s records/s)",
-			theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))), true
+			theme.Percent(*share), theme.PerSecond(r.Ceiling.RecordsPerSecond)), true
 	default:
-		return fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.Count(int64(r.Ceiling.RecordsPerSecond))), false
+		return fmt.Sprintf("at %s of what this host can offer (kt calibrate: %s records/s)", theme.Percent(*share), theme.PerSecond(r.Ceiling.RecordsPerSecond)), false
 	}
 }
 

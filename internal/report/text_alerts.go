@@ -15,6 +15,10 @@ func alerts(r result.Result) (all []string) {
 	if share := r.TargetReached; share != nil {
 		all = append(all, missedTarget(r, *share))
 	}
+	if first, last, warmup, still := r.Rising(); still {
+		all = append(all, fmt.Sprintf("still rising: from %s to %s records/s: the maximum is higher; use --warmup %.0fs and a longer --duration",
+			theme.PerSecond(first), theme.PerSecond(last), warmup))
+	}
 	if text := missedStages(r); text != "" {
 		all = append(all, text)
 	}
@@ -39,7 +43,7 @@ func missedTarget(r result.Result, share float64) string {
 	if !writes(r.Header) && r.Fetch != nil {
 		rate = r.Fetch.RecordsPerSecond
 	}
-	return fmt.Sprintf("%s of the target: %s of %s records/s", theme.Percent(share), theme.Count(int64(rate+0.5)), theme.Count(int64(target+0.5)))
+	return fmt.Sprintf("%s of the target: %s of %s records/s", theme.Percent(share), theme.PerSecond(rate), theme.PerSecond(target))
 }
 
 // endedEarly returns how a run ended before its time, "" if it did not.

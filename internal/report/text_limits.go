@@ -40,8 +40,11 @@ func LimitWords(l *result.Limit) (value, note, held string) {
 	if l.Held {
 		held = "yes"
 	}
-	if note == "" && l.Stretches > 0 {
-		note = "the worst of " + theme.Plural(l.Stretches, "stretch", "stretches") + ", " + theme.Count(l.StretchesHeld) + " held"
+	if l.Stretches > 0 && l.Value != nil {
+		note = strings.TrimSuffix("the worst of "+theme.Plural(l.Stretches, "stretch", "stretches")+", "+theme.Count(l.StretchesHeld)+" held; "+note, "; ")
+	}
+	if n := l.StretchesEmpty; n > 0 {
+		note += "; nothing was due in " + theme.Plural(n, "other stretch", "other stretches")
 	}
 	return l.Shown(), note, held
 }

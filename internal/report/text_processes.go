@@ -114,15 +114,15 @@ func (a aspect) cells(f *result.Figures, none string, p pace) []string {
 		}
 		cells = append(cells, text)
 	}
-	records, read := int64(f.RecordsPerSecond+0.5), int64(f.ConsumedPerSecond+0.5)
+	records, read := theme.PerSecond(f.RecordsPerSecond), theme.PerSecond(f.ConsumedPerSecond)
 	if p == tallied {
-		records, read = f.Records.Acknowledged, f.Records.Consumed
+		records, read = theme.Count(f.Records.Acknowledged), theme.Count(f.Records.Consumed)
 	}
 	if a.writes {
-		rate(theme.Count(records))
+		rate(records)
 	}
 	if a.reads {
-		rate(theme.Count(read))
+		rate(read)
 	}
 	switch {
 	case p == tallied:

@@ -20,11 +20,11 @@ func (t *text) reading(r result.Result) {
 	if f == nil {
 		return
 	}
-	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.Count(int64(f.RecordsPerSecond+0.5)), theme.Number(f.MiBPerSecond))
+	rate := fmt.Sprintf("%s records/s   %s MiB/s", theme.PerSecond(f.RecordsPerSecond), theme.Number(f.MiBPerSecond))
 	if !writes(r.Header) && f.Seconds > 0 && !merged(r) {
 		about := "in the " + theme.Duration(seconds(f.Seconds)) + " from the first record to the last"
 		if n := r.Throughput.TargetRecordsPerSecond; n > 0 {
-			about = fmt.Sprintf("target %s, in %s", theme.Count(int64(n+0.5)), theme.Duration(seconds(f.Seconds)))
+			about = fmt.Sprintf("target %s, in %s", theme.PerSecond(n), theme.Duration(seconds(f.Seconds)))
 		}
 		rate += "   (" + about + ")"
 	}

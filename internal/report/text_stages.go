@@ -20,7 +20,7 @@ func (t *text) stages(r result.Result) {
 		rates = []string{"read/s"}
 	}
 	g := &grid{heads: append(append([]string{"stage", "from", "to", "target/s"}, rates...), "p50", "p99", "p99.9", "max"), leave: []string{"p99.9", "from", "p50", "max"}}
-	count := func(perSecond float64) string { return theme.Count(int64(perSecond + 0.5)) }
+	count := func(perSecond float64) string { return theme.PerSecond(perSecond) }
 	for i, s := range r.Stages {
 		target := count(s.TargetFrom)
 		if s.TargetTo != s.TargetFrom {
@@ -68,7 +68,7 @@ func missedStages(r result.Result) string {
 		rate, did = s.ReadRecordsPerSecond, "read"
 	}
 	text := fmt.Sprintf("%s of the target in stage %d: %s of %s records/s %s", theme.Percent(*s.TargetReached), worst+1,
-		theme.Count(int64(rate+0.5)), theme.Count(int64(s.TargetRecordsPerSecond+0.5)), did)
+		theme.PerSecond(rate), theme.PerSecond(s.TargetRecordsPerSecond), did)
 	if missed > 1 {
 		text += fmt.Sprintf("; %d of %d stages missed theirs", missed, len(r.Stages))
 	}

@@ -30,6 +30,7 @@ type Fold struct {
 	loading     bool  // the load went on in the last window
 	waiting     int64 // measured records without an outcome, in the last window in which any was offered
 	consumerLag consumerLag
+	lagBefore   int64 // at the start of the last window
 	reads       reads // of a run that only reads
 	line        timeline
 	rates       []stats.Event  // changes of the target, in the order of their times; at most maxEvents
@@ -71,10 +72,10 @@ func (f *Fold) AddLine(l *Line) {
 func (f *Fold) AddWindow(w stats.Window) {
 	f.retarget(w.Events)
 	loading, full, rate := f.load(&w)
-	waiting := f.consumerLag.now
+	f.lagBefore = f.consumerLag.now
 	f.consumerLag.add(&w, loading)
 	if f.header.Plan.ReadsOnly() {
-		f.reads.add(&w, waiting, f.consumerLag.now)
+		f.reads.add(&w, f.lagBefore, f.consumerLag.now)
 	}
 	f.line.add(&w, rate, full)
 	if f.lean {
@@ -212,12 +213,17 @@ func (f *Fold) took(w *stats.Window) time.Duration {
 	return w.ShardTime
 }
 
-// first returns when the first measured record was due; of a run that only reads, read.
+// first returns when the first measured record was due; of a run that only reads, read. While there is none, the
+// measured part begins with the end of the warm-up.
 func (f *Fold) first() time.Duration {
-	if f.header.Plan.ReadsOnly() {
-		return f.total[stats.Measured].FirstRead
+	m := &f.total[stats.Measured]
+	switch reads := f.header.Plan.ReadsOnly(); {
+	case reads && m.Consumed > 0:
+		return m.FirstRead
+	case !reads && m.Offered > 0:
+		return m.FirstDue
 	}
-	return f.total[stats.Measured].FirstDue
+	return f.header.Plan.Load.Warmup.Duration.Std()
 }
 
 // clients returns the number of clients of the load, at least 1.

@@ -1,10 +1,13 @@
 package result
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Limit is an expression of --limit, judged.
@@ -16,11 +19,12 @@ type Limit struct {
 	Value *float64   `json:"value,omitempty"`
 	Unit  limit.Unit `json:"unit,omitempty"`
 	Held  bool       `json:"held"`
-	Note  string     `json:"note,omitempty"` // why there is no value
+	Note  string     `json:"note,omitempty"` // why there is no value, or none of some stretches
 
 	// With "over"; else 0.
-	Stretches     int64 `json:"stretches"`      // whole ones of the measured part
-	StretchesHeld int64 `json:"stretches_held"` // those that held
+	Stretches      int64 `json:"stretches"`       // whole ones of the measured part that were judged
+	StretchesHeld  int64 `json:"stretches_held"`  // those that held
+	StretchesEmpty int64 `json:"stretches_empty"` // whole ones that are not judged: nothing was due in them
 }
 
 // Shown returns the value for people, "" if there is none.
@@ -39,7 +43,9 @@ type judged struct {
 
 	stretch  span
 	worst    *float64 // of the stretches that are over
-	of, held int64    // stretches
+	of, held int64    // stretches that were judged
+	idle     int64    // stretches with nothing to judge
+	silent   int64    // of those judged: records were due, and none came back
 }
 
 // judging returns expressions that nothing is known of yet. What is wrong with one is said in its place: the
@@ -57,15 +63,23 @@ type span struct {
 	window stats.Window
 	length time.Duration
 	lag    int64 // the highest consumer lag at the end of one of them
+	behind bool  // there was consumer lag at both ends of each
 }
 
 // endsBefore reports whether a second is missing between the span and a window: then they are not on end.
 func (s *span) endsBefore(w *stats.Window) bool { return w.Start > s.window.End+slack }
 
-func (s *span) add(w *stats.Window, lag int64) {
+func (s *span) add(w *stats.Window, before, lag int64) {
+	s.behind = (s.behind || s.length == 0) && before > 0 && lag > 0
 	s.window.Add(w)
 	s.length += w.End - w.Start
 	s.lag = max(s.lag, lag)
+}
+
+// waited reports whether records waited for an outcome in about all of the span, or for a reader.
+func (s *span) waited() bool {
+	w, since := &s.window, s.length-slack
+	return w.Oldest >= since || w.Offered > 0 && w.End-w.FirstDue >= since || w.Consumed == 0 && s.behind
 }
 
 // slack is by how much a stretch may be short of its length: a load ends when its last record is sent.
@@ -77,11 +91,15 @@ func (s *span) long(over time.Duration) bool { return s.length+slack >= over }
 // figures returns the figures of a span.
 func (f *Fold) figures(s *span) *limit.Figures {
 	w := &s.window
-	return &limit.Figures{
+	figures := &limit.Figures{
 		Plan: &f.header.Plan, Window: w, ConsumerLag: f.consumerLag.ifKnown(s.lag),
 		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
 		ReadRecords: w.ConsumedPerSecond(), ReadBytes: per(float64(w.ConsumedBytes), w.Seconds()),
 	}
+	if f.header.Plan.ReadsOnly() && f.total[stats.Measured].Consumed == 0 { // the time to the first record has no rate
+		figures.ReadRecords, figures.ReadBytes = -1, -1
+	}
+	return figures
 }
 
 // judge adds a window to the stretches of the limits, and judges those that are complete.
@@ -98,19 +116,25 @@ func (f *Fold) judge(w *stats.Window) {
 		if j.stretch.endsBefore(w) {
 			j.stretch = span{}
 		}
-		j.stretch.add(&kept, f.consumerLag.now)
+		j.stretch.add(&kept, f.lagBefore, f.consumerLag.now)
 		if j.stretch.long(j.expr.Over) {
-			j.close(f.figures(&j.stretch))
+			j.close(f.figures(&j.stretch), j.stretch.waited())
 			j.stretch = span{}
 		}
 	}
 }
 
-// close judges a stretch that is over.
-func (j *judged) close(figures *limit.Figures) {
-	j.of++
+// close judges a stretch that is over. One without a latency or rate is judged if records waited in it: it is not held.
+func (j *judged) close(figures *limit.Figures, waited bool) {
 	v, ok := j.expr.Value(figures)
-	if !ok {
+	if !ok && j.expr.Metric.Unit != limit.Records {
+		if !waited {
+			j.idle++
+			return
+		}
+		j.silent++
+	}
+	if j.of++; !ok {
 		return
 	}
 	if j.expr.Holds(v) {
@@ -123,8 +147,15 @@ func (j *judged) close(figures *limit.Figures) {
 
 // judgedLimits judges the limits of the run, by the figures of its result.
 func (f *Fold) judgedLimits(r *Result) (all []Limit) {
-	for i := range f.limits {
-		all = append(all, f.limits[i].result(f.whole(r)))
+	whole, seconds := f.whole(r), r.Throughput.Seconds
+	if f.header.Plan.ReadsOnly() {
+		seconds = r.Fetch.Seconds
+	}
+	for _, j := range f.limits {
+		if j.expr.Over > 0 && j.of+j.idle == 0 && seconds >= j.expr.Over.Seconds() { // windows were cut late, on a busy machine
+			j.close(whole, false)
+		}
+		all = append(all, j.result(whole))
 	}
 	return all
 }
@@ -154,19 +185,23 @@ func (j *judged) result(whole *limit.Figures) Limit {
 		l.Note = "this kt cannot read it: " + j.bad.Error()
 		return l
 	case j.expr.Over > 0:
-		l.Value, l.Stretches, l.StretchesHeld = j.worst, j.of, j.held
+		l.Value, l.Stretches, l.StretchesHeld, l.StretchesEmpty = j.worst, j.of, j.held, j.idle
 		l.Held = j.of > 0 && j.expr.Enough(j.held, j.of)
 	default:
 		if v, ok := j.expr.Value(whole); ok {
 			l.Value, l.Held = &v, j.expr.Holds(v)
 		}
 	}
-	switch {
-	case l.Value != nil:
+	if l.Value != nil {
 		l.Unit = j.expr.Metric.Unit
+	}
+	switch {
+	case j.silent > 0:
+		l.Note = fmt.Sprintf("records were due in %d of %s, and none came back", j.silent, theme.Plural(j.of, "stretch", "stretches"))
+	case l.Value != nil:
 	case whole.Verify != nil && j.expr.Metric.AtEnd && j.expr.Over == 0 && NotChecked(whole.Verify) != "":
 		l.Note = "not known: " + NotChecked(whole.Verify)
-	case j.expr.Over > 0 && j.of == 0:
+	case j.expr.Over > 0 && j.of == 0 && j.idle == 0:
 		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"
 	case j.expr.Metric.Unit == limit.RecordsRate || j.expr.Metric.Unit == limit.BytesRate:
 		l.Note = "too short for a rate: less than 1s was measured"
@@ -193,8 +228,18 @@ func (f *Fold) settle(w *stats.Window) {
 		s.warm = w.End
 	case w.Warmup || w.End <= w.Start:
 	default:
-		s.is = w.Start >= max(s.warm, f.first()-slack) && f.lasts(w, took) && (w.Failed > 0 || !f.paused(w.Start, w.End))
+		s.is = w.Start >= max(s.warm, f.first()-slack) && f.lasts(w, took) && f.fills(w) && (w.Failed > 0 || !f.paused(w.Start, w.End))
 	}
+}
+
+// fills reports whether the planned load fills a window: none that was cut after its end, or is the rest of a second
+// after the last whole one.
+func (f *Fold) fills(w *stats.Window) bool {
+	load := &f.header.Plan.Load
+	if d := load.Duration.Std(); d > 0 && w.End > d+slack {
+		return false
+	}
+	return w.End-w.Start+slack >= time.Second || slices.Contains(load.Rate.Bounds(), w.End) || w.End%time.Second == 0
 }
 
 // lasts reports whether the load went on to the end of a window. took is the time for which its clients were at work,

@@ -30,7 +30,7 @@ func (f *Fetch) rate(overlap *stats.Window) {
 func (f *Fold) throughput() Throughput {
 	w := &f.total[stats.Measured]
 	t := throughputOf(w)
-	from, to := w.FirstDue, w.FirstDue+spanOf(w)
+	from, to := w.FirstDue, max(w.LastAck, w.LastDue)
 	if f.header.Plan.ReadsOnly() {
 		from, to = w.FirstRead, w.LastRead
 	}
@@ -44,7 +44,11 @@ func (f *Fold) throughput() Throughput {
 
 // fetch returns the figures of reading of the measured part.
 func (f *Fold) fetch() *Fetch {
-	r := fetchOf(&f.total[stats.Measured])
+	m := &f.total[stats.Measured]
+	r := fetchOf(m)
+	if span := readSpan(m).Seconds(); r.Seconds > 0 && f.together == nil {
+		r.RecordsPerSecond, r.MiBPerSecond = float64(m.Consumed)/span, float64(m.ConsumedBytes)/mib/span
+	}
 	if f.together != nil && f.together.Overlap != nil {
 		r.rate(f.together.Overlap)
 	}

@@ -63,6 +63,19 @@ func fetchOf(w *stats.Window) *Fetch {
 	return f
 }
 
+// readSpan returns the time over which the rate of reading is. The records of a round trip were due before the first was
+// read, and a few polls take as many intervals.
+func readSpan(w *stats.Window) time.Duration {
+	span := w.LastRead - w.FirstRead
+	switch n := time.Duration(w.Fetches); {
+	case w.Offered > 0 && w.FirstDue < w.FirstRead:
+		return w.LastRead - w.FirstDue
+	case n > 1 && n <= few:
+		return span * n / (n - 1)
+	}
+	return span
+}
+
 // Rebalances counts rebalances after the readers had their first partitions. Times of different readers
 // are added up.
 type Rebalances struct {

@@ -85,6 +85,8 @@ func (p *steps) divide(windows []stats.Window, points []Point) {
 	warm, w := &windows[0], &windows[1]
 	end := w.FirstDue
 	switch {
+	case !p.begun && w.Offered+w.Consumed == 0 && (warm.Offered+warm.Consumed > 0 || warm.ShardTime+warm.ReadTime >= w.ShardTime+w.ReadTime):
+		end = w.End // the first measured record is due later
 	case warm.Offered == 0 && warm.Consumed == 0:
 		end = warm.Start
 	case p.begun: // some processes warm up while others are measured

@@ -117,6 +117,9 @@ func (f *Fold) Snapshot() Snapshot {
 		Events: n.events.list(), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
 	}
 	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
+	if span := readSpan(measured).Seconds(); f.together == nil && s.Run.Read.Records > 0 {
+		s.Run.Read = Rate{float64(measured.Consumed) / span, float64(measured.ConsumedBytes) / span}
+	}
 	s.ConsumerLag.Growth = per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())
 	if f.hosted == nil {
 		s.Verdict = f.Verdict()

@@ -2,6 +2,7 @@ package result
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
@@ -40,27 +41,29 @@ type Change struct {
 // meansOf is the number of points of each mean.
 const meansOf = 5
 
+// fewest is the number of records that each mean must hold: of fewer, one more or less is unsteady. Points are joined
+// until they do.
+const fewest = 50
+
 // stability returns the stability of the load; nil: fewer than inference.Shortest points were measured.
 func (f *Fold) stability(r *Result) *Stability {
-	begin, end := r.Throughput.FirstDueSeconds, r.Throughput.Seconds
-	if f.header.Plan.ReadsOnly() && r.Fetch != nil {
-		begin, end = r.Fetch.FirstReadSeconds, r.Fetch.Seconds
+	points := slices.DeleteFunc(r.measured(), func(p Point) bool { return f.paused(secondsOf(p.StartSeconds), secondsOf(p.End())) })
+	if len(points) == 0 {
+		return nil
 	}
-	end += begin + 0.1 // windows are cut a little late
+	each := int(math.Ceil(fewest / meansOf * float64(len(points)) / max(1, r.counted(points))))
 	var at, rates []float64
 	length := 0.0 // of all points
-	for _, p := range r.Series {
-		n := p.Acknowledged
-		if f.header.Plan.ReadsOnly() {
-			n = p.Consumed
+	for some := range slices.Chunk(points, each) {
+		if len(some) < each {
+			break
 		}
-		from, to := secondsOf(p.StartSeconds), secondsOf(p.End())
-		if p.Warmup || p.Seconds < ShortRow || p.End() > end || len(at) == 0 && p.End() <= begin || f.paused(from, to) {
-			continue
+		from, last := some[0].StartSeconds, &some[each-1]
+		at = append(at, from)
+		for i := range some {
+			length += some[i].Seconds
 		}
-		at = append(at, p.StartSeconds)
-		rates = append(rates, f.evened(float64(n)/p.Seconds, from, to))
-		length += p.Seconds
+		rates = append(rates, f.evened(r.counted(some)/(last.End()-from), secondsOf(from), secondsOf(last.End())))
 	}
 	s, err := inference.Stability(rates)
 	if err != nil {
@@ -75,6 +78,47 @@ func (f *Fold) stability(r *Result) *Stability {
 		out.WarmupSeconds = math.Ceil(at[s.WarmUp])
 	}
 	return out
+}
+
+// measured returns the points of the load after the warm-up.
+func (r *Result) measured() (points []Point) {
+	begin, end := r.Throughput.FirstDueSeconds, r.Throughput.Seconds
+	if r.Plan.ReadsOnly() && r.Fetch != nil {
+		begin, end = r.Fetch.FirstReadSeconds, r.Fetch.Seconds
+	}
+	end += begin + 0.1 // windows are cut a little late
+	for _, p := range r.Series {
+		if !p.Warmup && p.Seconds >= ShortRow && p.End() <= end && (len(points) > 0 || p.End() > begin) {
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// counted returns the records of points that the rate of the run is of.
+func (r *Result) counted(points []Point) (n float64) {
+	for i := range points {
+		if r.Plan.ReadsOnly() {
+			n += float64(points[i].Consumed)
+		} else {
+			n += float64(points[i].Acknowledged)
+		}
+	}
+	return n
+}
+
+// Rising returns an unlimited rate in the first third of the measured part and in the last, and the least warm-up in
+// seconds that leaves the rise out. It reports false if the rate rose by a tenth or less from one third to the next.
+func (r *Result) Rising() (first, last, warmup float64, still bool) {
+	const rises = 1.1
+	points := r.measured()
+	third := len(points) / 3
+	if third == 0 || !r.Plan.Load.Rate.IsUnlimited() || r.Plan.Load.OneAtATime {
+		return 0, 0, 0, false
+	}
+	rate := func(some []Point) float64 { return r.counted(some) / (some[len(some)-1].End() - some[0].StartSeconds) }
+	first, middle, last := rate(points[:third]), rate(points[third:len(points)-third]), rate(points[len(points)-third:])
+	return first, last, math.Ceil(points[len(points)-1].End() - 0.5), middle > rises*first && last > rises*middle
 }
 
 func secondsOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -25,11 +25,18 @@ func errorsOf(counts map[string]int64) Errors {
 	return e
 }
 
-// spanOf returns the time over which rates are: from the due time of the first record to the last
-// acknowledgement, or to the due time of the last record if that is later. So an outage at the
-// end counts.
+// few is the most records or polls of which one interval more or less makes a difference.
+const few = 500
+
+// spanOf returns the time over which rates are: from the due time of the first record to the last acknowledgement, or
+// to the time at which one more record would be due if that is later. So an outage at the end counts, and few records
+// take as many intervals.
 func spanOf(w *stats.Window) time.Duration {
-	return max(0, max(w.LastAck, w.LastDue)-w.FirstDue)
+	var interval time.Duration
+	if n := w.Offered + w.Unsent; n > 1 && n <= few {
+		interval = (w.LastDue - w.FirstDue) / time.Duration(n-1)
+	}
+	return max(0, max(w.LastAck, w.LastDue+interval)-w.FirstDue)
 }
 
 func throughputOf(w *stats.Window) Throughput {

@@ -74,7 +74,7 @@ func (c *condition) figures(f *Fold, second span) (figures *limit.Figures, whole
 	}
 	var sum span
 	for i := range c.recent {
-		sum.add(&c.recent[i].window, c.recent[i].lag)
+		sum.add(&c.recent[i].window, 0, c.recent[i].lag)
 	}
 	return f.figures(&sum), sum.long(c.expr.Over)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Search finds the highest rate that holds. Next returns the next run from those that were made, and from
@@ -232,5 +233,5 @@ func (s Step) String() string {
 	if s.Rate == 0 {
 		return string(s.Kind)
 	}
-	return fmt.Sprintf("%s at %.0f records/s", s.Kind, s.Rate)
+	return string(s.Kind) + " at " + theme.PerSecond(s.Rate) + " records/s"
 }

@@ -86,7 +86,7 @@ func (s Step) cell(index int) Cell {
 	settle := min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
 	rate, at := "-1", "unlimited"
 	if s.Rate > 0 {
-		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.Count(int64(s.Rate+0.5))+" records/s"
+		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.PerSecond(s.Rate)+" records/s"
 	}
 	flags := []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + s.Time.Std()).String()}}
 	return Cell{index, flags, fmt.Sprintf("%s, %s, %v", s.Kind, at, s.Time.Std())}

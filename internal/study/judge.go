@@ -72,7 +72,7 @@ func backlog(at, waiting []float64) *Backlog {
 // reasons returns why a backlog does not hold at a rate in records a second.
 func (b *Backlog) reasons(rate float64) (why []string) {
 	if b.GrowsPerSecond > growth*rate && b.GrowsPerSecond*b.Seconds > ripple*rate {
-		why = append(why, fmt.Sprintf("the backlog grows by %s records a second", theme.Count(int64(b.GrowsPerSecond+0.5))))
+		why = append(why, fmt.Sprintf("the backlog grows by %s records a second", theme.PerSecond(b.GrowsPerSecond)))
 	}
 	if b.AtEnd >= residue*rate {
 		why = append(why, fmt.Sprintf("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)),

@@ -12,7 +12,7 @@ import (
 const none = "–"
 
 // Rate writes a number per second in at most five characters, three of them
-// digits: 826k, 1.24M, 99.6.
+// digits, and one below 10 as PerSecond: 826k, 1.24M, 99.6, 1.5.
 func Rate(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return none
@@ -20,7 +20,10 @@ func Rate(v float64) string {
 	if v < 0 {
 		return "-" + Rate(-v)
 	}
-	if v < 999.5 {
+	switch {
+	case 0.01 <= v && v < 9.95:
+		return PerSecond(v)
+	case v < 999.5:
 		return trim(Number(v))
 	}
 	const prefixes = "kMGTPE"
@@ -30,6 +33,19 @@ func Rate(v float64) string {
 		i++
 	}
 	return Number(v) + prefixes[i:i+1]
+}
+
+// PerSecond writes a rate: a whole number as Count does, and two significant digits below 10. 5,999, 100, 1.5, 0.3.
+func PerSecond(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return none
+	case a < 1e-4:
+		return "0"
+	case a < 9.95:
+		return trim(strconv.FormatFloat(v, 'g', 2, 64))
+	}
+	return Count(int64(math.Round(v)))
 }
 
 // Tick writes a number beside an axis: as Rate, without zeros at its end. 1M,
@@ -83,8 +99,11 @@ func Count(n int64) string {
 }
 
 // Amount writes a number that need not be whole for a sentence: one of three digits or more
-// as Count does, a smaller one with its fraction. 5,999, 99.6, 0.5.
+// as Count does, a smaller one with its fraction, and one below 10 as PerSecond. 5,999, 99.6, 0.5.
 func Amount(v float64) string {
+	if math.Abs(v) < 9.95 {
+		return PerSecond(v)
+	}
 	if math.Abs(v) < 99.95 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return trim(Number(v))
 	}

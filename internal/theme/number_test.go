@@ -9,7 +9,7 @@ import (
 
 func TestRateHasThreeDigitsAndAPrefix(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1: "1", 0.5: "0.5", 3.14159: "3.14", 42: "42", 99.6: "99.6", 999.4: "999",
+		0: "0", 1: "1", 0.5: "0.5", 3.14159: "3.1", 0.334: "0.33", 42: "42", 99.6: "99.6", 999.4: "999",
 		999.6: "1.00k", 1000: "1.00k", 12_345: "12.3k", 826_400: "826k", 999_499: "999k", 999_600: "1.00M",
 		1_240_000: "1.24M", 3e9: "3.00G", 2.5e20: "250E", 1e22: "10000E", -1500: "-1.50k",
 		math.NaN(): "–", math.Inf(1): "–",
@@ -38,6 +38,17 @@ func TestCountIsExactAndInGroups(t *testing.T) {
 	} {
 		if got := Count(n); got != want {
 			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestARateBelowTenHasTwoDigits(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.3: "0.3", 0.4998: "0.5", 0.0123: "0.012", 1.5: "1.5", 2: "2", 9.94: "9.9", 9.96: "10", 99.6: "100", 5999.4: "5,999", -1.26: "-1.3",
+		math.NaN(): "–", 1e-9: "0",
+	} {
+		if got := PerSecond(v); got != want {
+			t.Errorf("PerSecond(%v) = %q, want %q", v, got, want)
 		}
 	}
 }
