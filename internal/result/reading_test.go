@@ -44,7 +44,7 @@ func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
 	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll})
 	r := f.Result()
 	want := &Fetch{
-		RecordsPerSecond: 3000 / (3 * 30. / 29), MiBPerSecond: 6 / (3 * 30. / 29), Bytes: 6 << 20, FirstReadSeconds: 1, Seconds: 3,
+		RecordsPerSecond: 3000 / 3.103448275, MiBPerSecond: 6 / 3.103448275, Bytes: 6 << 20, FirstReadSeconds: 1, Seconds: 3,
 		Polls: 30, PollRecords: 100, Requests: 21, FailedRequests: 1, RequestRecords: 150, RequestBytes: 150,
 		Errors: Errors{"OFFSET_OUT_OF_RANGE": 2}, WaitShare: 0.25, HeldShare: 0.5, Commits: 4, CommitMean: 2500,
 	}
