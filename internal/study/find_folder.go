@@ -81,9 +81,14 @@ func (l *Load) checkFind() error {
 	return nil
 }
 
+// settle returns the time at the beginning of a trial that is not measured.
+func (s Step) settle() time.Duration {
+	return min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+}
+
 // cell returns the flags of a step.
 func (s Step) cell(index int) Cell {
-	settle := min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+	settle := s.settle()
 	rate, at := "-1", "unlimited"
 	if s.Rate > 0 {
 		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.Count(int64(s.Rate+0.5))+" records/s"

@@ -2,8 +2,10 @@ package study
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -15,14 +17,22 @@ type Forecast struct {
 	Study    *Study              `json:"study"`
 	Cells    []map[string]string `json:"cells"`
 	Runs     []RunPlan           `json:"runs"`
+	LeftOut  []LeftOut           `json:"left_out,omitempty"`          // cells that the cluster cannot carry
 	More     bool                `json:"more_runs"`                   // a search adds further runs
-	Seconds  float64             `json:"seconds,omitempty"`           // of these runs, with the time between them; 0: not known
+	Seconds  float64             `json:"seconds,omitempty"`           // at least, of these runs with the time between them; 0: not known
+	Most     float64             `json:"most_seconds,omitempty"`      // of a trial, which may end early, or of a usual search; 0: not known
 	Bytes    float64             `json:"written_bytes,omitempty"`     // by these runs, with replicas and before compression; 0: not known
 	AtOnce   float64             `json:"most_stored_bytes,omitempty"` // of prepared topics and the largest run
 	NotKnown []string            `json:"not_known,omitempty"`         // what of these is not known, and why
 	LogDirs  []result.LogDir     `json:"log_dirs,omitempty"`          // of the brokers
 	Usable   int64               `json:"usable_bytes,omitempty"`      // of their disks together; 0: not known
 	Room     Room                `json:"room"`
+}
+
+// LeftOut is a cell of which no run will be made.
+type LeftOut struct {
+	At     map[string]string `json:"at"`
+	Reason string            `json:"reason"`
 }
 
 // RunPlan is a run that will be made.
@@ -46,14 +56,28 @@ const (
 // takes is what loads take; NaN: it is not known.
 type takes struct{ seconds, bytes float64 }
 
-// Forecast returns what a study will take.
-func (s *Study) Forecast(lab Planner) (*Forecast, error) {
-	f := &Forecast{Schema: Schema, Study: s, More: s.searched() != nil, Room: RoomUnknown}
+// First returns the first load as it is in the first run.
+func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
+
+// Forecast returns what a study will take. fits returns a *MisfitError for a load that the cluster cannot carry; it may be nil.
+func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) {
+	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
+	if s.Find != nil {
+		f.Seconds, f.Most = s.Find.takes(s.Rest.Std().Seconds())
+		f.NotKnown = append(f.NotKnown, "how much is written: the rates that hold decide")
+		return f, nil
+	}
 	runs := make(map[int]takes)
 	var prepared takes
 	seen := make(map[string]bool)
 	for _, c := range s.Cells() {
 		f.Cells = append(f.Cells, c.values())
+		if fits != nil {
+			if err := s.misfit(c, fits); err != nil {
+				f.LeftOut = append(f.LeftOut, LeftOut{c.values(), err.Error()})
+				continue
+			}
+		}
 		for _, l := range s.Prepare { // each is made once for every value that it depends on
 			l, suffix := s.prepared(c, l)
 			if seen[l.Name+suffix] {
@@ -81,17 +105,60 @@ func (s *Study) Forecast(lab Planner) (*Forecast, error) {
 	return f, nil
 }
 
+// Reasons returns why cells are left out, each in a sentence with them.
+func (f *Forecast) Reasons() (sentences []string) {
+	var reasons []string
+	cells := make(map[string][]string)
+	for i := range f.LeftOut {
+		l := &f.LeftOut[i]
+		var at []string
+		for _, factor := range f.Study.Factors {
+			at = append(at, factor.Name+"="+l.At[factor.Name])
+		}
+		reasons = append(reasons, l.Reason)
+		cells[l.Reason] = append(cells[l.Reason], strings.Join(at, " "))
+	}
+	for _, r := range once(reasons) {
+		sentences = append(sentences, fmt.Sprintf("Left out: %s: %s", strings.Join(cells[r], ", "), r))
+	}
+	return sentences
+}
+
+// misfit returns why the cluster cannot carry a cell.
+func (s *Study) misfit(c Cell, fits func(Load) error) error {
+	for _, l := range s.Loads {
+		one := s.at(c, l)
+		if !one.readsOld() {
+			one.set("topic", "kt-study")
+		}
+		var misfit *MisfitError
+		if err := fits(one); errors.As(err, &misfit) {
+			return misfit
+		}
+	}
+	return nil
+}
+
 // add adds up what loads before the runs take, and runs by the number of their cell.
 func (f *Forecast) add(runs map[int]takes, prepared takes) {
-	turns := f.Study.Turns()
-	f.Seconds = prepared.seconds + f.Study.Rest.Std().Seconds()*float64(len(turns)-1)
+	f.Seconds = prepared.seconds
 	f.Bytes, f.AtOnce = prepared.bytes, f.AtOnce+prepared.bytes
-	for _, t := range turns {
-		f.Runs = append(f.Runs, RunPlan{t.Number, t.Repeat, t.Cell.values()})
-		f.Seconds += runs[t.Cell.Index].seconds
-		f.Bytes += runs[t.Cell.Index].bytes
+	for _, t := range f.Study.Turns() {
+		one, fits := runs[t.Cell.Index]
+		if !fits {
+			continue
+		}
+		if len(f.Runs) > 0 {
+			f.Seconds += f.Study.Rest.Std().Seconds()
+		}
+		f.Runs = append(f.Runs, RunPlan{len(f.Runs) + 1, t.Repeat, t.Cell.values()})
+		f.Seconds += one.seconds
+		f.Bytes += one.bytes
 	}
-	for _, v := range []*float64{&f.Seconds, &f.Bytes, &f.AtOnce} {
+	if p := f.Study.Trial; p != nil { // it ends at one of its looks
+		f.Most, f.Seconds = f.Seconds, f.Seconds*float64(f.Study.Discard+2*p.Looks[0])/float64(len(f.Runs))
+	}
+	for _, v := range []*float64{&f.Seconds, &f.Most, &f.Bytes, &f.AtOnce} {
 		if math.IsNaN(*v) {
 			*v = 0
 		}

@@ -35,7 +35,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		Loads:   []Load{{Name: "write", Command: "produce", Flags: []Flag{{"num-records", "1000"}}}, {Name: "read", Command: "consume"}},
 		Factors: []Factor{{Name: "write.acks", Values: []string{"1", "all"}}}, Repeats: 2, Order: Listed, Rest: plan.Duration(5 * time.Second),
 	}
-	f, err := s.Forecast(planner{"produce": atRate, "consume": read})
+	f, err := s.Forecast(planner{"produce": atRate, "consume": read}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		{"nothing", write, 0, 0, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read})
+			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}, nil)
 			if err != nil || f.Seconds != tc.seconds || f.Bytes != tc.bytes || len(f.NotKnown) != tc.notKnown {
 				t.Errorf("%+v, %v", f, err)
 			}
