@@ -117,7 +117,9 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 	var fits func(study.Load) error
 	if c != nil {
 		defer c.Close()
-		fits = func(l study.Load) error { return b.fits(ctx, c, l, s.First()) }
+		if !s.Sets("url") { // else it is not the cluster of every cell
+			fits = func(l study.Load) error { return b.fits(ctx, c, l) }
+		}
 	}
 	f, err := s.Forecast(b, fits)
 	switch {
@@ -138,13 +140,10 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 	return f, ctx.Err()
 }
 
-// fits returns a *study.MisfitError if a cluster cannot carry a load that writes. It is the cluster of the load first.
-func (b *lab) fits(ctx context.Context, c *kafka.Cluster, l, first study.Load) error {
+// fits returns a *study.MisfitError if a cluster cannot carry a load that writes.
+func (b *lab) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error {
 	ld, err := b.load(l)
 	if err != nil || !ld.Plan.Writes() {
-		return err
-	}
-	if at, err := b.place(first); err != nil || !slices.Equal(at.Plan.Bootstrap, ld.Plan.Bootstrap) {
 		return err
 	}
 	_, err = c.CheckTopic(ctx, ld.Plan, ld.kafka.Producer.Compression() != "none")

@@ -131,24 +131,20 @@ func (f *Fit) residuals(runs []Run, y, sizes, sums []float64) {
 	}
 	f.pooled.variance = squares / max(1, f.pooled.freedom)
 	for i, v := range f.values {
-		own := &f.own[i]
-		if own.freedom = float64(max(len(v)-1, 0)) * max(0, f.pooled.freedom) / max(1, repeats); own.freedom == 0 {
-			own.variance = 0 // a run alone shows none
-			continue
+		freedom := float64(max(len(v)-1, 0)) * max(0, f.pooled.freedom) / max(1, repeats)
+		if f.own[i].freedom = freedom; freedom > 0 {
+			f.own[i].variance /= freedom
+		} else {
+			f.own[i].variance = 0 // a run alone shows none
 		}
-		own.variance /= own.freedom
 	}
 	f.Noise, f.prior = math.Sqrt(f.pooled.variance), f.priorFreedom()
 }
 
-// shrunkFrom is the number of groups from which the noise of each is told from that of all.
-const shrunkFrom = 4
-
 // priorFreedom returns how many degrees of freedom the pooled noise has in that of each group: the more, the less groups differ in it.
 //
-// Source: Smyth, Statistical Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2. Two things differ, because
-// simulations showed too many false differences when noise differs: the mean of the prior is the pooled variance, which is larger than
-// his, and it has no more degrees of freedom than half the groups.
+// Source: Smyth, Statistical Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2; but the prior is the pooled
+// variance, which is larger than his, with at most half as many degrees of freedom as groups: else simulations had too many false differences.
 func (f *Fit) priorFreedom() float64 {
 	var logarithms []float64
 	var expected float64 // variance of the logarithms when all groups have the same noise
@@ -160,8 +156,8 @@ func (f *Fit) priorFreedom() float64 {
 		}
 	}
 	k := float64(len(logarithms))
-	if k < shrunkFrom {
-		return math.Inf(1)
+	if k < 4 { // too few to tell how they differ
+		return math.MaxInt32 // the noise of all is that of each
 	}
 	excess := stats.Variance(logarithms) - expected/k
 	d := k / 2
@@ -171,9 +167,7 @@ func (f *Fit) priorFreedom() float64 {
 	return d
 }
 
-// trigamma returns the second derivative of the logarithm of the gamma function, for x above 0.
-//
-// Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 6.4.6 and 6.4.12.
+// trigamma is for x above 0. Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 6.4.6 and 6.4.12.
 func trigamma(x float64) (y float64) {
 	for ; x < 6; x++ {
 		y += 1 / (x * x)
@@ -208,14 +202,8 @@ func (f *Fit) ratio(i, to int, alpha float64) (Estimate, float64) {
 // former count in a test, because they are an estimate too.
 func (f *Fit) noiseOf(group int, prior float64) noise {
 	own := f.own[group]
-	if math.IsInf(prior, 1) {
-		return noise{max(f.pooled.variance, own.variance), f.pooled.freedom}
-	}
-	n := noise{own.variance, prior/2 + own.freedom}
-	if prior > 0 {
-		n.variance = max(own.variance, (prior*f.pooled.variance+own.freedom*own.variance)/(prior+own.freedom))
-	}
-	return n
+	shrunk := (prior*f.pooled.variance + own.freedom*own.variance) / (prior + own.freedom)
+	return noise{max(own.variance, shrunk), prior/2 + own.freedom}
 }
 
 func square(rows, columns int) [][]float64 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/study"
@@ -49,8 +50,8 @@ func StudyPlan(w io.Writer, f *study.Forecast, o Options) error {
 
 // takes writes how long a study takes, what it writes, and whether there is room.
 func (t *text) takes(f *study.Forecast) {
-	for _, reason := range f.Reasons() {
-		t.paragraph(reason)
+	for _, l := range f.LeftOut {
+		t.paragraph("Left out: " + strings.Join(l.Cells, ", ") + ": " + l.Reason)
 	}
 	lasts := func(seconds float64) string { return theme.Duration(time.Duration(seconds * float64(time.Second))) }
 	switch {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -29,10 +29,10 @@ type Forecast struct {
 	Room     Room                `json:"room"`
 }
 
-// LeftOut is a cell of which no run will be made.
+// LeftOut are cells of which no run will be made.
 type LeftOut struct {
-	At     map[string]string `json:"at"`
-	Reason string            `json:"reason"`
+	Reason string   `json:"reason"`
+	Cells  []string `json:"cells"`
 }
 
 // RunPlan is a run that will be made.
@@ -70,21 +70,16 @@ func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) 
 	runs := make(map[int]takes)
 	var prepared takes
 	seen := make(map[string]bool)
+cells:
 	for _, c := range s.Cells() {
 		f.Cells = append(f.Cells, c.values())
-		if fits != nil {
-			if err := s.misfit(c, fits); err != nil {
-				f.LeftOut = append(f.LeftOut, LeftOut{c.values(), err.Error()})
-				continue
-			}
-		}
 		for _, l := range s.Prepare { // each is made once for every value that it depends on
 			l, suffix := s.prepared(c, l)
 			if seen[l.Name+suffix] {
 				continue
 			}
 			seen[l.Name+suffix] = true
-			t, err := f.load(lab, l)
+			t, err := f.load(lab, l, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -92,7 +87,11 @@ func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) 
 		}
 		var one takes
 		for _, l := range s.Loads {
-			t, err := f.load(lab, s.at(c, l))
+			t, err := f.load(lab, s.at(c, l), fits)
+			if misfit := new(MisfitError); errors.As(err, &misfit) {
+				f.leaveOut(c, misfit.Error())
+				continue cells
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -105,38 +104,12 @@ func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) 
 	return f, nil
 }
 
-// Reasons returns why cells are left out, each in a sentence with them.
-func (f *Forecast) Reasons() (sentences []string) {
-	var reasons []string
-	cells := make(map[string][]string)
-	for i := range f.LeftOut {
-		l := &f.LeftOut[i]
-		var at []string
-		for _, factor := range f.Study.Factors {
-			at = append(at, factor.Name+"="+l.At[factor.Name])
-		}
-		reasons = append(reasons, l.Reason)
-		cells[l.Reason] = append(cells[l.Reason], strings.Join(at, " "))
+func (f *Forecast) leaveOut(c Cell, reason string) {
+	i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == reason })
+	if i < 0 {
+		i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: reason})
 	}
-	for _, r := range once(reasons) {
-		sentences = append(sentences, fmt.Sprintf("Left out: %s: %s", strings.Join(cells[r], ", "), r))
-	}
-	return sentences
-}
-
-// misfit returns why the cluster cannot carry a cell.
-func (s *Study) misfit(c Cell, fits func(Load) error) error {
-	for _, l := range s.Loads {
-		one := s.at(c, l)
-		if !one.readsOld() {
-			one.set("topic", "kt-study")
-		}
-		var misfit *MisfitError
-		if err := fits(one); errors.As(err, &misfit) {
-			return misfit
-		}
-	}
-	return nil
+	f.LeftOut[i].Cells = append(f.LeftOut[i].Cells, c.String())
 }
 
 // add adds up what loads before the runs take, and runs by the number of their cell.
@@ -167,11 +140,14 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 }
 
 // load returns what one load takes.
-func (f *Forecast) load(lab Planner, l Load) (takes, error) {
+func (f *Forecast) load(lab Planner, l Load, fits func(Load) error) (takes, error) {
 	if !l.readsOld() {
 		l.set("topic", "kt-study")
 	}
 	p, err := lab.Plan(l)
+	if err == nil && fits != nil {
+		err = fits(l)
+	}
 	if err != nil {
 		return takes{}, err
 	}

@@ -123,11 +123,7 @@ func (d *Document) differ(of map[string]string, l Load) (differs []string) {
 	for _, f := range l.Flags {
 		here[f.Name] = f.Value
 	}
-	same := func(x, y string) bool {
-		a, errA := parseQuantity(x)
-		b, errB := parseQuantity(y)
-		return x == y || errA == nil && errB == nil && a.n == b.n
-	}
+	same := func(x, y string) bool { return x == y || amount(x) > 0 && amount(x) == amount(y) }
 	for _, name := range loadColumns {
 		if x, y := here[name], of[name]; x != "" && y != "" && !same(x, y) {
 			differs = append(differs, fmt.Sprintf("%s %s, published %s", name, x, y))

@@ -25,14 +25,11 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	for i := range d.Cells {
 		c := &d.Cells[i]
 		values, blocks := c.blocked(0, by)
-		if by == Roughness {
-			values = slices.Clone(values)
-			for i := range values {
-				values[i] = max(values[i], smoothest)
-			}
-		}
 		var alive []float64
 		for j, v := range values {
+			if by == Roughness {
+				v = max(v, smoothest)
+			}
 			if v > 0 { // a run without any acknowledgement has no place beside others
 				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: blocks[j], Value: v})
 			}
