@@ -19,7 +19,7 @@ func blocked(truth []float64, noise, drift float64, chance *rand.Rand, blocks ..
 }
 
 // alikeInBlocks compares all groups within their blocks.
-func alikeInBlocks(runs []Run, goal Goal, alpha float64) (best int, _ []Standing, _ error) {
+func alikeInBlocks(runs []Run, goal Goal) (best int, _ []Standing, _ error) {
 	fit, err := NewFit(runs, true)
 	if err != nil {
 		return -1, nil, err
@@ -28,7 +28,7 @@ func alikeInBlocks(runs []Run, goal Goal, alpha float64) (best int, _ []Standing
 	for i := range groups {
 		groups[i] = i
 	}
-	best, all := fit.Best(groups, goal, alpha)
+	best, all := fit.Best(groups, goal, 0.05)
 	return best, all, nil
 }
 
@@ -36,7 +36,7 @@ func TestGroupsInBlocksAreComparedWithinThem(t *testing.T) {
 	truth := []float64{80, 100, 90, 102}
 	blocks := [][]int{{0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {1, 3}, {1, 3}, {1, 3}}
 	chance := rand.New(rand.NewPCG(1, 0))
-	best, all, err := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Highest, 0.05)
+	best, all, err := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Highest)
 	if err != nil || best != 3 {
 		t.Fatalf("best %d, %v; want 3", best, err)
 	}
@@ -48,7 +48,7 @@ func TestGroupsInBlocksAreComparedWithinThem(t *testing.T) {
 			t.Errorf("group %d: %+v", i, s.ToBest)
 		}
 	}
-	if best, _, _ := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Lowest, 0.05); best != 0 {
+	if best, _, _ := alikeInBlocks(blocked(truth, 1e-4, -0.1, chance, blocks...), Lowest); best != 0 {
 		t.Errorf("the lowest is %d", best)
 	}
 }
@@ -56,7 +56,7 @@ func TestGroupsInBlocksAreComparedWithinThem(t *testing.T) {
 func TestGroupsThatNoBlockConnectsAreNotToldApart(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 0))
 	runs := blocked([]float64{100, 50, 10, 5}, 0.001, 0, chance, []int{0, 1}, []int{0, 1}, []int{2, 3}, []int{2, 3})
-	best, all, err := alikeInBlocks(runs, Highest, 0.05)
+	best, all, err := alikeInBlocks(runs, Highest)
 	if err != nil || best < 0 {
 		t.Fatal(best, err)
 	}
@@ -72,14 +72,14 @@ func TestGroupsThatNoBlockConnectsAreNotToldApart(t *testing.T) {
 }
 
 func TestTooFewRunsInBlocksTellNothing(t *testing.T) {
-	if best, all, err := alikeInBlocks(nil, Highest, 0.05); best != -1 || len(all) != 0 || err != nil {
+	if best, all, err := alikeInBlocks(nil, Highest); best != -1 || len(all) != 0 || err != nil {
 		t.Error(best, all, err)
 	}
-	best, all, err := alikeInBlocks([]Run{{0, 0, 10}, {2, 0, 30}}, Highest, 0.05)
+	best, all, err := alikeInBlocks([]Run{{0, 0, 10}, {2, 0, 30}}, Highest)
 	if err != nil || best != 2 || !all[0].Alike || all[1].Alike {
 		t.Error(best, all, err)
 	}
-	if _, _, err := alikeInBlocks([]Run{{0, 0, 0}}, Highest, 0.05); err == nil {
+	if _, _, err := alikeInBlocks([]Run{{0, 0, 0}}, Highest); err == nil {
 		t.Error("0 has no logarithm")
 	}
 }
@@ -92,7 +92,7 @@ func TestFalseAlarmsInBlocks(t *testing.T) {
 	alarms, missed := 0, 0
 	blocks := [][]int{{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {1, 4, 5}, {1, 4, 5}, {1, 4, 5}}
 	for range studies {
-		_, all, err := alikeInBlocks(blocked([]float64{1, 1, 1, 1, 1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), Highest, 0.05)
+		_, all, err := alikeInBlocks(blocked([]float64{1, 1, 1, 1, 1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), Highest)
 		if err != nil {
 			t.Fatal(err)
 		}
