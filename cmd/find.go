@@ -109,7 +109,11 @@ func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) 
 		return err
 	}
 	if flags.DryRun {
-		return report.FindPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
+		f, err := b.forecast(ctx, s, true)
+		if err != nil {
+			return err
+		}
+		return report.FindPlan(env.Stdout, f, env.reportOptions(flags.Look, false))
 	}
 	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
 		return err

@@ -101,34 +101,57 @@ func (b *lab) Plan(l study.Load) (plan.Plan, error) {
 	return ld.Plan, nil
 }
 
-// forecast returns what a study will take, and whether the brokers have room for it. Only a dry run does without brokers.
+// forecast returns what a study will take, and whether the brokers can carry its cells and have room. Only a dry run does without brokers.
 func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
-	f, err := s.Forecast(b)
-	if err != nil {
-		return nil, err
-	}
 	if !slices.Equal(s.Systems(), []plan.System{plan.Kafka}) {
-		f.NotKnown = append(f.NotKnown, "how much room there is: only Kafka tells it, to a study of nothing else")
-		return f, nil
+		f, err := s.Forecast(b, nil)
+		if err == nil {
+			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: only Kafka tells it, to a study of nothing else")
+		}
+		return f, err
 	}
-	c, err := b.connect(ctx, s.Loads[0])
+	c, reached := b.connect(ctx, s.First())
+	if reached != nil && !dry {
+		return nil, reached
+	}
+	var fits func(study.Load) error
+	if c != nil {
+		defer c.Close()
+		if !s.Sets("url") { // else it is not the cluster of every cell
+			fits = func(l study.Load) error { return b.fits(ctx, c, l) }
+		}
+	}
+	f, err := s.Forecast(b, fits)
 	switch {
-	case err != nil && !dry:
+	case err != nil:
 		return nil, err
-	case err == nil && c == nil:
+	case reached == nil && c == nil:
 		f.NotKnown = append(f.NotKnown, "how much room there is: a broker inside kt has no log directories")
 		return f, nil
 	}
 	var dirs []result.LogDir
-	if err == nil {
-		defer c.Close()
-		dirs, err = c.LogDirs(ctx)
+	if reached == nil {
+		dirs, reached = c.LogDirs(ctx)
 	}
-	if err != nil {
-		f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: %v", err))
+	if reached != nil {
+		f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: %v", reached))
 	}
 	f.Place(dirs)
 	return f, ctx.Err()
+}
+
+// fits returns a *study.MisfitError if a cluster cannot carry a load that writes.
+func (b *lab) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error {
+	ld, err := b.load(l)
+	if err != nil || !ld.Plan.Writes() {
+		return err
+	}
+	_, err = c.CheckTopic(ctx, ld.Plan, ld.kafka.Producer.Compression() != "none")
+	var misfit *kafka.MisfitError
+	if errors.As(err, &misfit) {
+		return &study.MisfitError{Err: err}
+	}
+	return nil // it may not be asked, which a run tells
 }
 
 // checkStudy returns all that is wrong with a study, before anything is made or changed.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/config"
@@ -74,11 +73,9 @@ func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*stu
 		if err := b.checkStudy(ctx, part); err != nil {
 			return nil, err
 		}
-		f := &study.Forecast{Schema: study.Schema, Study: part, More: true, Room: study.RoomUnknown, NotKnown: []string{"how many trials a search takes"}}
-		if part.Find == nil {
-			if f, err = b.forecast(ctx, part, dry); err != nil {
-				return nil, err
-			}
+		f, err := b.forecast(ctx, part, dry)
+		if err != nil {
+			return nil, err
 		}
 		if err := f.Err(); err != nil && !dry {
 			return nil, usageError(err)
@@ -103,7 +100,7 @@ func writePlan(env *Env, flags *config.Study, s *study.Study, forecasts []*study
 	for _, f := range forecasts {
 		write := report.StudyPlan
 		if f.Study.Find != nil {
-			write = func(w io.Writer, f *study.Forecast, o report.Options) error { return report.FindPlan(w, f.Study, o) }
+			write = report.FindPlan
 		}
 		if err := write(env.Stdout, f, o); err != nil {
 			return err
@@ -121,6 +118,11 @@ func adapt(s *study.Study, flags *config.Study) error {
 		s.Set(set.Name, set.Values)
 	}
 	for _, part := range s.All() {
+		for _, flag := range []string{bootstrapServer, "cluster"} {
+			if flags.IsTyped(flag) && part.Sets("url") {
+				return fmt.Errorf("--%s: url in the study, or --set url, says where its loads go: leave one of them out", flag)
+			}
+		}
 		adaptPart(part, flags)
 	}
 	return nil
@@ -128,6 +130,10 @@ func adapt(s *study.Study, flags *config.Study) error {
 
 func adaptPart(s *study.Study, flags *config.Study) {
 	for _, shared := range flags.Shared() {
+		if shared.Name == bootstrapServer || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
+			s.Keep(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, "url")
+			continue
+		}
 		s.Share(shared.Name, shared.Values, !shared.Foreign)
 	}
 	if flags.RunTime > 0 {
@@ -162,9 +168,9 @@ func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
 	for _, part := range s.All() {
 		switch {
 		case own.Cluster != "":
-			part.Keep("cluster", own.Cluster, true, bootstrapServer, "cluster")
+			part.Keep("cluster", own.Cluster, true, bootstrapServer, "cluster", "url")
 		case !own.Plan.Embedded():
-			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster")
+			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster", "url")
 		}
 	}
 	dir, err := e.studiesDir()

@@ -89,7 +89,11 @@ func runTrial(ctx context.Context, env *Env, flags *config.Trial, s *study.Study
 		return err
 	}
 	if flags.DryRun {
-		return report.TrialPlan(env.Stdout, s, env.reportOptions(flags.Look, false))
+		f, err := b.forecast(ctx, s, true)
+		if err != nil {
+			return err
+		}
+		return report.TrialPlan(env.Stdout, f, env.reportOptions(flags.Look, false))
 	}
 	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
 		return err

@@ -150,6 +150,9 @@ func (s *Study) Shared() (shared []Assignment) {
 	return shared
 }
 
+// IsTyped reports whether a flag is given on the command line.
+func (s *Study) IsTyped(flag string) bool { return s.from[flag] == fromFlag }
+
 // IsLimit reports whether a flag of a load judges the run by itself.
 func IsLimit(flag string) bool { return flag == "limit" || flag == "abort-on" }
 

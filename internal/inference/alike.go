@@ -2,10 +2,7 @@ package inference
 
 import (
 	"cmp"
-	"math"
 	"slices"
-
-	"github.com/aclements/go-moremath/stats"
 )
 
 // Goal is which end of a metric is the good one.
@@ -27,108 +24,43 @@ type Standing struct {
 	Alike  bool     `json:"alike"` // cannot be told from the best
 }
 
-// AlikeBest returns the index of the group with the best median, and how every group
-// stands beside it. With a probability of at least 1-alpha, all groups that are truly best are
-// among the alike ones. A group without runs is never alike. The index is -1 if no group
-// has runs.
+// Best returns the index in groups of the best one, and how each of them stands beside it. The index is -1 if none
+// has runs. With a probability of at least 1-alpha, all groups that are truly best are among the alike ones. A group without runs is
+// never alike. Groups are never told apart if no repeats of any group differ, or if no chain of blocks connects them.
 //
-// The test is Welch's on logarithms. Mann-Whitney's would leave all groups alike: three runs
-// against three never give less than 0.1. Groups of one run, or two groups without any
-// spread, are never told apart. The correction is Holm's for all pairs of groups that are
-// left, because any of them could have seemed best by chance.
+// The correction is Holm's for all pairs of groups that are left, because any of them could have seemed best by chance.
 //
-// Source: Hsu, Multiple Comparisons (1996), chapter 4, for comparing with the best;
-// Welch, Biometrika 34 (1947) 28–35.
-func AlikeBest(groups [][]float64, goal Goal, alpha float64) (best int, _ []Standing, _ error) {
+// Source: Hsu, Multiple Comparisons (1996), chapter 4, for comparing with the best.
+func (f *Fit) Best(groups []int, goal Goal, alpha float64) (best int, _ []Standing) {
 	best = -1
 	all := make([]Standing, len(groups))
-	logarithms := make([]stats.Sample, len(groups))
 	for i, g := range groups {
-		l, err := logs(g)
-		if err != nil {
-			return -1, nil, err
+		if g >= len(f.values) || len(f.values[g]) == 0 {
+			continue
 		}
-		logarithms[i].Xs = l
-		all[i].Median = Median(g, alpha)
-		if len(g) > 0 && (best < 0 || better(all[i].Median.Value, all[best].Median.Value, goal)) {
+		all[i].Median = Median(f.values[g], alpha)
+		if best < 0 || f.effect[g] != f.effect[groups[best]] && better(f.effect[g], f.effect[groups[best]], goal) {
 			best = i
 		}
 	}
 	var ps []float64
 	var others []int
-	for i, l := range logarithms {
-		if i != best && len(l.Xs) > 0 {
+	for i, g := range groups {
+		if i != best && all[i].Median.N > 0 {
 			var p float64
-			all[i].ToBest, p = welch(logarithms[best], l, alpha)
+			all[i].ToBest, p = f.ratio(g, groups[best], alpha)
 			ps, others = append(ps, p), append(others, i)
 		}
 	}
-	conclude(all, others, ps, best, goal, alpha)
-	return best, all, nil
-}
-
-// conclude says which groups are alike the best one, from the p values of the others.
-func conclude(all []Standing, others []int, ps []float64, best int, goal Goal, alpha float64) {
-	pairs := func(others int) int { return others * (others + 1) / 2 }
-	for i, p := range stepDown(ps, pairs) {
+	for i, p := range stepDown(ps, func(others int) int { return others * (others + 1) / 2 }) {
 		s := &all[others[i]]
-		s.P = p
-		s.Alike = p > alpha || !better(1, s.ToBest.Value, goal)
+		s.P, s.Alike = p, p > alpha || !better(1, s.ToBest.Value, goal)
 	}
 	if best >= 0 {
 		all[best].ToBest = Estimate{Value: 1, Low: 1, High: 1, Coverage: 1, N: all[best].Median.N}
 		all[best].P, all[best].Alike = 1, true
 	}
-}
-
-// WithoutBlocks returns groups without what the runs of a block have in common: the n-th runs of all
-// groups were made one after the other, so a slow minute is no noise between groups. Geometric means of groups, and the
-// expected variance of their differences, stay. Groups are returned as they are when blocks are less than a quarter of their
-// noise, because one odd run would then disturb all groups; when they are not all of one size; and when there are fewer than
-// three: two groups would be each other's mirror image, with half the degrees of freedom.
-//
-// Source: a randomized complete block design on logarithms; Montgomery, Design and Analysis of Experiments (2013), 4.1.
-func WithoutBlocks(groups [][]float64) ([][]float64, error) {
-	var full [][]float64 // logarithms
-	for _, g := range groups {
-		l, err := logs(g)
-		if err != nil {
-			return nil, err
-		}
-		if len(l) > 0 {
-			full = append(full, l)
-		}
-	}
-	if len(full) < 3 || len(full[0]) < 2 || slices.ContainsFunc(full, func(l []float64) bool { return len(l) != len(full[0]) }) {
-		return groups, nil
-	}
-	block := make([]float64, len(full[0])) // how far its runs are from the means of their groups
-	for _, l := range full {
-		mean := stats.Mean(l)
-		for i := range l {
-			block[i] += (l[i] - mean) / float64(len(full))
-		}
-	}
-	wider := math.Sqrt(float64(len(full)) / float64(len(full)-1)) // the means of blocks took a part of the noise with them
-	out := make([][]float64, len(groups))
-	for i, g := range groups {
-		l, _ := logs(g) // it succeeded above
-		mean := 0.0
-		if len(l) > 0 {
-			mean = stats.Mean(l)
-		}
-		for j := range l {
-			out[i] = append(out[i], math.Exp(mean+wider*(l[j]-mean-block[j])))
-		}
-	}
-	before, err := Spread(groups...)
-	if err != nil {
-		return nil, err
-	}
-	if after, err := Spread(out...); err != nil || after*after > before*before*3/4 {
-		return groups, err
-	}
-	return out, nil
+	return best, all
 }
 
 // better reports whether a is better than b.
@@ -137,19 +69,6 @@ func better(a, b float64, goal Goal) bool {
 		return a < b
 	}
 	return a > b
-}
-
-// welch returns the ratio b/a of geometric means, and the p value of its being 1.
-func welch(a, b stats.Sample, alpha float64) (Estimate, float64) {
-	difference := b.Mean() - a.Mean()
-	e := Estimate{Value: difference, Low: difference, High: difference, N: min(len(a.Xs), len(b.Xs))}
-	r, err := stats.TwoSampleWelchTTest(a, b, stats.LocationDiffers)
-	if err != nil {
-		return e.ratio(), 1
-	}
-	half := quantile(1-alpha/2, r.DoF) * math.Sqrt(a.Variance()/a.Weight()+b.Variance()/b.Weight())
-	e.Low, e.High, e.Coverage = difference-half, difference+half, 1-alpha
-	return e.ratio(), r.P
 }
 
 // Holm returns the p values of several tests, corrected so that the chance of any false

@@ -72,7 +72,7 @@ func TestWildRunsGoIntoJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, all, err := inference.AlikeBest([][]float64{a, b}, inference.Lowest, 1e-6)
+			_, all, err := alikeBest([][]float64{a, b}, inference.Lowest, 1e-6)
 			if err != nil {
 				t.Fatal(err)
 			}

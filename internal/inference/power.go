@@ -74,3 +74,17 @@ func Repeats(spread, effect, alpha float64) int {
 	}
 	return max(needed, exactRuns+1)
 }
+
+// RepeatsOfBest returns how many runs of each of some groups [Fit.Best] needs to tell one from the best with 80 % power. It
+// returns 0 if the effect or the spread is not positive, or if a thousand are too few.
+func RepeatsOfBest(spread, effect float64, groups int, alpha float64) int {
+	pairs := float64(groups * (groups - 1) / 2)
+	p := 1 - alpha/(4*pairs) // two sides, two tests
+	for n := 2; n <= 1000 && spread > 0 && effect > 0; n++ {
+		df := float64(groups * (n - 1))
+		if (quantile(p, df)+quantile(Power, df))*spread*math.Sqrt(2/float64(n)) <= math.Log1p(effect) {
+			return n
+		}
+	}
+	return 0
+}

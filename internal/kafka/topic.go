@@ -45,24 +45,9 @@ const batchOverhead = 128
 func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool) (result.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*AdminTimeout)
 	defer cancel()
-	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return result.Topic{}, Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers"))
-	}
-	found, err := c.lookUp(ctx, p.Topic.Name)
+	found, err := c.CheckTopic(ctx, p, compressed)
 	if err != nil {
 		return result.Topic{}, err
-	}
-	if found != nil {
-		if err := matches(*found, p.Topic); err != nil {
-			return result.Topic{}, err
-		}
-	}
-	limit, where, err := c.messageLimit(ctx, p.Topic, found != nil)
-	if err != nil {
-		return result.Topic{}, err
-	}
-	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && !compressed {
-		return result.Topic{}, Misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
 	}
 	if found == nil {
 		if found, err = c.createOrFind(ctx, p.Topic); err != nil {
@@ -71,6 +56,30 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool)
 	}
 	found.Configs = c.topicConfigs(ctx, p.Topic.Name)
 	return *found, nil
+}
+
+// CheckTopic returns the topic of a plan, or nil when it is missing. The error says why the plan does not fit this cluster.
+func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) (*result.Topic, error) {
+	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
+		return nil, Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers"))
+	}
+	found, err := c.lookUp(ctx, p.Topic.Name)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		if err := matches(*found, p.Topic); err != nil {
+			return nil, err
+		}
+	}
+	limit, where, err := c.messageLimit(ctx, p.Topic, found != nil)
+	if err != nil {
+		return nil, err
+	}
+	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && !compressed {
+		return nil, Misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
+	}
+	return found, nil
 }
 
 // createOrFind creates a topic. When another process creates it at the same time, that topic

@@ -132,18 +132,19 @@ func (t *text) bar(value, most float64) string {
 }
 
 // FindPlan writes what a search would do.
-func FindPlan(w io.Writer, s *study.Study, o Options) error {
+func FindPlan(w io.Writer, d *study.Forecast, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t := newText(b, o.Theme, o.Width)
-		f := s.Find
+		f := d.Study.Find
 		t.line("")
-		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+s.Heading(), nil)
+		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Heading(), nil)
 		if len(f.Ladder) > 0 {
 			t.line(fmt.Sprintf("  %s of %s each, until one does not hold", theme.Plural(len(f.Ladder), "rate", "rates"), f.Trial))
-			return
+		} else {
+			t.line(fmt.Sprintf("  unlimited, then rates of %s each until the peak is known to %s,", f.Trial, theme.Percent(f.Precision)))
+			t.line(fmt.Sprintf("  a longer run that confirms it, and %d rates below it", len(f.Curve)))
 		}
-		t.line(fmt.Sprintf("  unlimited, then rates of %s each until the peak is known to %s,", f.Trial, theme.Percent(f.Precision)))
-		t.line(fmt.Sprintf("  a longer run that confirms it, and %d rates below it", len(f.Curve)))
+		t.takes(d)
 		t.line("")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/study"
@@ -49,8 +50,15 @@ func StudyPlan(w io.Writer, f *study.Forecast, o Options) error {
 
 // takes writes how long a study takes, what it writes, and whether there is room.
 func (t *text) takes(f *study.Forecast) {
-	if f.Seconds > 0 {
-		t.paragraph("It takes at least " + theme.Duration(time.Duration(f.Seconds*float64(time.Second))) + ".")
+	for _, l := range f.LeftOut {
+		t.paragraph("Left out: " + strings.Join(l.Cells, ", ") + ": " + l.Reason)
+	}
+	lasts := func(seconds float64) string { return theme.Duration(time.Duration(seconds * float64(time.Second))) }
+	switch {
+	case f.Seconds > 0 && f.Most > f.Seconds:
+		t.paragraph("It takes from " + lasts(f.Seconds) + " to " + lasts(f.Most) + ".")
+	case f.Seconds > 0:
+		t.paragraph("It takes at least " + lasts(f.Seconds) + ".")
 	}
 	if f.Bytes > 0 {
 		t.paragraph(fmt.Sprintf("It writes up to %s, with replicas and before compression, of which at most %s are stored at once.", theme.Bytes(int64(f.Bytes)), theme.Bytes(int64(f.AtOnce))))

@@ -243,8 +243,11 @@ func (t *text) published(d *study.Document) *grid {
 	g := &grid{heads: []string{"case", "at", "published", "here", "ratio"}, left: map[int]bool{1: true}}
 	for _, p := range d.Published {
 		here, ratio := string(t.th.Glyphs.Missing), string(t.th.Glyphs.Missing)
+		if p.Here > 0 {
+			here = Rounded(p.Here)
+		}
 		if p.Ratio > 0 {
-			here, ratio = Rounded(p.Here), theme.Ratio(p.Ratio)
+			ratio = theme.Ratio(p.Ratio)
 		}
 		g.add(plain, p.Source+"/"+p.Case, p.String(), Rounded(p.RecordsPerSecond), here, ratio)
 	}
@@ -259,7 +262,10 @@ func (t *text) environments(d *study.Document) {
 		if p.EnvironmentHere != "" {
 			text += "; here: " + p.EnvironmentHere
 		}
-		if p.Ratio > 0 && !slices.Contains(said, text) {
+		if len(p.Differs) > 0 {
+			text += "; no ratio, because the load differs: " + strings.Join(p.Differs, "; ")
+		}
+		if p.Here > 0 && !slices.Contains(said, text) {
 			said = append(said, text)
 		}
 	}

@@ -87,9 +87,9 @@ func (t *text) trialHead(s *study.Study, id string, sides ...string) {
 }
 
 // TrialPlan writes what a trial would do.
-func TrialPlan(w io.Writer, s *study.Study, o Options) error {
+func TrialPlan(w io.Writer, f *study.Forecast, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
+		t, s := newText(b, o.Theme, o.Width), f.Study
 		t.line("")
 		t.trialHead(s, "")
 		t.line(fmt.Sprintf("  to warm up %s, then runs without the change and with it in turns:", plural(s.Discard, "run")))
@@ -99,6 +99,7 @@ func TrialPlan(w io.Writer, s *study.Study, o Options) error {
 		} else {
 			t.line(fmt.Sprintf("  kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2]))
 		}
+		t.takes(f)
 		t.line("")
 	})
 }

@@ -181,13 +181,18 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		}
 	}
 	if len(a.Worse) == 0 && len(r.cells) > 1 {
-		a.Repeats = repeatsToTell(r.values, r.best)
+		a.Repeats = r.repeatsToTell()
 	}
 	a.Sentence = a.say(&r)
 	var dead []string
 	for _, c := range cells {
-		if len(c.values(0, a.By)) > 0 && !slices.Contains(r.cells, c) {
-			dead = append(dead, d.valueOf(c, a.Factor))
+		values, v := c.values(0, a.By), d.valueOf(c, a.Factor)
+		none := len(values) - len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 && a.By != Roughness }))
+		if none > 0 && slices.Contains(r.cells, c) {
+			v += fmt.Sprintf(" (%d of %d runs)", none, len(values))
+		}
+		if none > 0 {
+			dead = append(dead, v)
 		}
 	}
 	if len(dead) > 0 {

@@ -128,26 +128,19 @@ func TestOneRunOfEachValueIsNotCalledNoise(t *testing.T) {
 	}
 }
 
-// Runs of different blocks have nothing in common that could be taken out.
-func TestBlocksAreTakenOutOfWholeOnesAlone(t *testing.T) {
-	runs := [][]float64{{0, 100, 200, 300}, {100, 0, 200, 300}, {100, 200, 0, 300}}
-	d := &Document{Study: &Study{}}
-	var cells []*CellDoc
-	for _, values := range runs {
-		c := new(CellDoc)
-		for i, v := range values {
-			c.Runs = append(c.Runs, RunDoc{Repeat: i + 1, Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: v}}}})
-		}
-		cells = append(cells, c)
+// A run that got nothing through has no logarithm: the others of its cell count, in their own blocks, and the answer names it.
+func TestARunThatGotNothingThroughIsNamed(t *testing.T) {
+	a := answered(t, Throughput, []float64{0, 100, 101}, []float64{50, 0, 51}, []float64{0, 0, 0})
+	if a.Best != "1" || len(a.Worse) != 1 || !strings.HasSuffix(a.Sentence, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3") {
+		t.Errorf("%+v", a)
 	}
-	r, err := d.rank(cells, "partitions", Throughput)
-	if err != nil || len(r.values) != 3 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	for _, values := range r.values {
-		if !slices.Equal(values, []float64{100, 200, 300}) {
-			t.Errorf("%v, want the runs as they are", values)
-		}
+}
+
+// Two repeats of each of two values are enough for a large difference, whatever the noise of one of them.
+func TestTwoRepeatsTellALargeDifference(t *testing.T) {
+	a := answered(t, Throughput, []float64{140_000, 183_000}, []float64{540_000, 548_700})
+	if a.Best != "2" || len(a.Worse) != 1 {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -64,11 +64,11 @@ func (s *Study) Share(name string, values []string, typed bool) {
 	s.Keep(name, strings.Join(values, ","), typed)
 }
 
-// Keep is Share for the loads that have none of some flags.
+// Keep is Share for the loads that have none of some flags, of their own, by a factor or by a change.
 func (s *Study) Keep(name, value string, typed bool, unless ...string) {
 	for _, loads := range [][]Load{s.Prepare, s.Loads} {
 		for i := range loads {
-			if !slices.ContainsFunc(loads[i].Flags, func(f Flag) bool { return slices.Contains(unless, f.Name) }) {
+			if !s.sets(&loads[i], unless) {
 				loads[i].set(name, value)
 				if typed {
 					loads[i].typed(value)
@@ -76,6 +76,25 @@ func (s *Study) Keep(name, value string, typed bool, unless ...string) {
 			}
 		}
 	}
+}
+
+// Sets reports whether the study gives a load a flag, of its own, by a factor or by a change.
+func (s *Study) Sets(flag string) bool {
+	return slices.ContainsFunc(slices.Concat(s.Prepare, s.Loads), func(l Load) bool { return s.sets(&l, []string{flag}) })
+}
+
+func (s *Study) sets(l *Load, flags []string) bool {
+	all := slices.Clone(l.Flags)
+	for _, f := range s.Factors {
+		all = append(all, Flag{Name: f.Name})
+	}
+	if s.Trial != nil {
+		all = append(all, s.Trial.Changes...)
+	}
+	return slices.ContainsFunc(all, func(f Flag) bool {
+		load, flag := s.target(f.Name)
+		return (load == "" || load == l.Name) && slices.Contains(flags, flag)
+	})
 }
 
 // typed notes values that the person gave who starts the study.

@@ -155,7 +155,7 @@ func (c *CellDoc) values(load int, m Metric) (values []float64) {
 func (c *CellDoc) blocked(load int, m Metric) (values []float64, blocks []int) {
 	for i := range c.Runs {
 		l := &c.Runs[i].Loads[load]
-		if v := *l.Of(m); v != 0 || m == Throughput && l.Limit != verdict.Unknown {
+		if v := *l.Of(m); v != 0 || m == Throughput && l.Limit != verdict.Unknown || m == Roughness && l.Stability != "" {
 			values, blocks = append(values, v), append(blocks, c.Runs[i].Repeat)
 		}
 	}

@@ -147,6 +147,31 @@ func (s Search) Next(done []Trial) (next Step, over bool) {
 	return Step{}, true
 }
 
+// takes returns how many seconds a search takes with some seconds between its trials, least and most of some peaks: the whole ladder or its
+// first rung; without one from a quarter of the burst to a little above it. A limit of latency far below the burst takes longer.
+func (s Search) takes(rest float64) (least, most float64) {
+	const burst = 1e6
+	peaks := []float64{0.25, 0.5, 0.75, 0.9, 1, 1.2}
+	if len(s.Ladder) > 0 {
+		peaks = []float64{0, math.Inf(1)}
+	}
+	least = math.Inf(1)
+	for _, peak := range peaks {
+		var done []Trial
+		seconds := -rest
+		for step, over := s.Next(done); !over; step, over = s.Next(done) {
+			t := Trial{Step: step, Outcome: Passed, Achieved: burst}
+			if step.Rate > peak*burst {
+				t.Outcome = Failed
+			}
+			done = append(done, t)
+			seconds += rest + (step.settle() + step.Time.Std()).Seconds()
+		}
+		least, most = math.Min(least, seconds), math.Max(most, seconds)
+	}
+	return least, most
+}
+
 // replay goes through the trials in their order.
 func (s Search) replay(done []Trial) (st state) {
 	for _, t := range done {

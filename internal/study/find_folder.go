@@ -39,7 +39,7 @@ type CurvePoint struct {
 	Share   float64          `json:"share"`
 	Rate    float64          `json:"rate"`
 	Latency Latency[float64] `json:"latency_us"`
-	Knee    bool             `json:"knee,omitempty"` // the highest rate before the p99 is over twice that of the lowest
+	Knee    bool             `json:"knee,omitempty"` // the highest rate before the p99 is over twice that of the lowest, at two points in a row
 }
 
 // kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
@@ -81,9 +81,14 @@ func (l *Load) checkFind() error {
 	return nil
 }
 
+// settle returns the time at the beginning of a trial that is not measured.
+func (s Step) settle() time.Duration {
+	return min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+}
+
 // cell returns the flags of a step.
 func (s Step) cell(index int) Cell {
-	settle := min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+	settle := s.settle()
 	rate, at := "-1", "unlimited"
 	if s.Rate > 0 {
 		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.PerSecond(s.Rate)+" records/s"
@@ -152,16 +157,13 @@ func (d *FindDocument) add(t Trial, l *LoadFigures) {
 	}
 }
 
-// markKnee marks the highest rate before the p99 grows. One point is no curve.
+// markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
 func (d *FindDocument) markKnee() {
-	knee := -1
-	for i := range d.Curve {
-		if d.Curve[i].Latency.P99 > kneeRise*d.Curve[0].Latency.P99 {
-			break
+	grown := func(i int) bool { return d.Curve[i].Latency.P99 > kneeRise*d.Curve[0].Latency.P99 }
+	for i := range len(d.Curve) - 2 {
+		if grown(i+1) && grown(i+2) {
+			d.Curve[i].Knee = true
+			return
 		}
-		knee = i
-	}
-	if knee >= 0 && knee < len(d.Curve)-1 { // else there is none up to the peak
-		d.Curve[knee].Knee = true
 	}
 }

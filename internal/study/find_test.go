@@ -188,7 +188,10 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 		knee int // -1: none
 	}{
 		{[]float64{2, 2, 3, 4, 9, 30}, 3},
-		{[]float64{2, 9, 2, 2, 2, 2}, 0},
+		{[]float64{2, 9, 9, 9, 2, 2}, 0},
+		{[]float64{5.6, 14.6, 4.8, 4.2, 3.9, 4.1}, -1}, // one noisy point
+		{[]float64{2, 2, 9, 2, 9, 30}, 3},
+		{[]float64{2, 2, 2, 2, 2, 9}, -1}, // the last point has none above it
 		{[]float64{2, 2, 3, 3, 3, 4}, -1},
 		{[]float64{2}, -1},
 		{nil, -1},

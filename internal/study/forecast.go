@@ -2,8 +2,10 @@ package study
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -15,14 +17,22 @@ type Forecast struct {
 	Study    *Study              `json:"study"`
 	Cells    []map[string]string `json:"cells"`
 	Runs     []RunPlan           `json:"runs"`
+	LeftOut  []LeftOut           `json:"left_out,omitempty"`          // cells that the cluster cannot carry
 	More     bool                `json:"more_runs"`                   // a search adds further runs
-	Seconds  float64             `json:"seconds,omitempty"`           // of these runs, with the time between them; 0: not known
+	Seconds  float64             `json:"seconds,omitempty"`           // at least, of these runs with the time between them; 0: not known
+	Most     float64             `json:"most_seconds,omitempty"`      // of a trial, which may end early, or of a usual search; 0: not known
 	Bytes    float64             `json:"written_bytes,omitempty"`     // by these runs, with replicas and before compression; 0: not known
 	AtOnce   float64             `json:"most_stored_bytes,omitempty"` // of prepared topics and the largest run
 	NotKnown []string            `json:"not_known,omitempty"`         // what of these is not known, and why
 	LogDirs  []result.LogDir     `json:"log_dirs,omitempty"`          // of the brokers
 	Usable   int64               `json:"usable_bytes,omitempty"`      // of their disks together; 0: not known
 	Room     Room                `json:"room"`
+}
+
+// LeftOut are cells of which no run will be made.
+type LeftOut struct {
+	Reason string   `json:"reason"`
+	Cells  []string `json:"cells"`
 }
 
 // RunPlan is a run that will be made.
@@ -46,12 +56,21 @@ const (
 // takes is what loads take; NaN: it is not known.
 type takes struct{ seconds, bytes float64 }
 
-// Forecast returns what a study will take.
-func (s *Study) Forecast(lab Planner) (*Forecast, error) {
-	f := &Forecast{Schema: Schema, Study: s, More: s.searched() != nil, Room: RoomUnknown}
+// First returns the first load as it is in the first run.
+func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
+
+// Forecast returns what a study will take. fits returns a *MisfitError for a load that the cluster cannot carry; it may be nil.
+func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) {
+	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
+	if s.Find != nil {
+		f.Seconds, f.Most = s.Find.takes(s.Rest.Std().Seconds())
+		f.NotKnown = append(f.NotKnown, "how much is written: the rates that hold decide")
+		return f, nil
+	}
 	runs := make(map[int]takes)
 	var prepared takes
 	seen := make(map[string]bool)
+cells:
 	for _, c := range s.Cells() {
 		f.Cells = append(f.Cells, c.values())
 		for _, l := range s.Prepare { // each is made once for every value that it depends on
@@ -60,7 +79,7 @@ func (s *Study) Forecast(lab Planner) (*Forecast, error) {
 				continue
 			}
 			seen[l.Name+suffix] = true
-			t, err := f.load(lab, l)
+			t, err := f.load(lab, l, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +87,11 @@ func (s *Study) Forecast(lab Planner) (*Forecast, error) {
 		}
 		var one takes
 		for _, l := range s.Loads {
-			t, err := f.load(lab, s.at(c, l))
+			t, err := f.load(lab, s.at(c, l), fits)
+			if misfit := new(MisfitError); errors.As(err, &misfit) {
+				f.leaveOut(c, misfit.Error())
+				continue cells
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -81,17 +104,34 @@ func (s *Study) Forecast(lab Planner) (*Forecast, error) {
 	return f, nil
 }
 
+func (f *Forecast) leaveOut(c Cell, reason string) {
+	i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == reason })
+	if i < 0 {
+		i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: reason})
+	}
+	f.LeftOut[i].Cells = append(f.LeftOut[i].Cells, c.String())
+}
+
 // add adds up what loads before the runs take, and runs by the number of their cell.
 func (f *Forecast) add(runs map[int]takes, prepared takes) {
-	turns := f.Study.Turns()
-	f.Seconds = prepared.seconds + f.Study.Rest.Std().Seconds()*float64(len(turns)-1)
+	f.Seconds = prepared.seconds
 	f.Bytes, f.AtOnce = prepared.bytes, f.AtOnce+prepared.bytes
-	for _, t := range turns {
-		f.Runs = append(f.Runs, RunPlan{t.Number, t.Repeat, t.Cell.values()})
-		f.Seconds += runs[t.Cell.Index].seconds
-		f.Bytes += runs[t.Cell.Index].bytes
+	for _, t := range f.Study.Turns() {
+		one, fits := runs[t.Cell.Index]
+		if !fits {
+			continue
+		}
+		if len(f.Runs) > 0 {
+			f.Seconds += f.Study.Rest.Std().Seconds()
+		}
+		f.Runs = append(f.Runs, RunPlan{len(f.Runs) + 1, t.Repeat, t.Cell.values()})
+		f.Seconds += one.seconds
+		f.Bytes += one.bytes
 	}
-	for _, v := range []*float64{&f.Seconds, &f.Bytes, &f.AtOnce} {
+	if p := f.Study.Trial; p != nil { // it ends at one of its looks
+		f.Most, f.Seconds = f.Seconds, f.Seconds*float64(f.Study.Discard+2*p.Looks[0])/float64(len(f.Runs))
+	}
+	for _, v := range []*float64{&f.Seconds, &f.Most, &f.Bytes, &f.AtOnce} {
 		if math.IsNaN(*v) {
 			*v = 0
 		}
@@ -100,11 +140,14 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 }
 
 // load returns what one load takes.
-func (f *Forecast) load(lab Planner, l Load) (takes, error) {
+func (f *Forecast) load(lab Planner, l Load, fits func(Load) error) (takes, error) {
 	if !l.readsOld() {
 		l.set("topic", "kt-study")
 	}
 	p, err := lab.Plan(l)
+	if err == nil && fits != nil {
+		err = fits(l)
+	}
 	if err != nil {
 		return takes{}, err
 	}

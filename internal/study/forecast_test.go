@@ -1,6 +1,9 @@
 package study
 
 import (
+	"errors"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +38,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		Loads:   []Load{{Name: "write", Command: "produce", Flags: []Flag{{"num-records", "1000"}}}, {Name: "read", Command: "consume"}},
 		Factors: []Factor{{Name: "write.acks", Values: []string{"1", "all"}}}, Repeats: 2, Order: Listed, Rest: plan.Duration(5 * time.Second),
 	}
-	f, err := s.Forecast(planner{"produce": atRate, "consume": read})
+	f, err := s.Forecast(planner{"produce": atRate, "consume": read}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		{"nothing", write, 0, 0, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read})
+			f, err := s.Forecast(planner{"produce": tc.produce, "consume": read}, nil)
 			if err != nil || f.Seconds != tc.seconds || f.Bytes != tc.bytes || len(f.NotKnown) != tc.notKnown {
 				t.Errorf("%+v, %v", f, err)
 			}
@@ -89,5 +92,62 @@ func TestRoomIsCountedOnceForADisk(t *testing.T) {
 				t.Errorf("room %s, error %v; want %s", f.Room, f.Err(), tc.want)
 			}
 		})
+	}
+}
+
+// The runs of a cell that the cluster cannot carry are not planned, and the plan names it.
+func TestAForecastLeavesOutWhatTheClusterCannotCarry(t *testing.T) {
+	s := &Study{
+		Loads: []Load{{Command: "produce"}}, Repeats: 2, Discard: 1, Order: Listed,
+		Factors: []Factor{{Name: "replication-factor", Values: []string{"3", "1"}}},
+	}
+	fits := func(l Load) error {
+		if i := slices.IndexFunc(l.Flags, func(f Flag) bool { return f.Name == "replication-factor" }); l.Flags[i].Value == "3" {
+			return &MisfitError{errors.New("the cluster has 1 broker")}
+		}
+		return nil
+	}
+	f, err := s.Forecast(planner{"produce": {Load: plan.Load{Records: 10}}}, fits)
+	if err != nil || len(f.Runs) != 2 || f.Runs[0].At["replication-factor"] != "1" || f.Runs[1].Turn != 2 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if l := f.LeftOut; len(l) != 1 || l[0].Cells[0] != "replication-factor=3" || l[0].Reason != "the cluster has 1 broker" {
+		t.Errorf("%q", l)
+	}
+}
+
+func TestSearchesAndTrialsTellTheirTime(t *testing.T) {
+	ladder := DefaultSearch()
+	ladder.Ladder = []float64{1, 2, 3}
+	for name, tc := range map[string]struct {
+		study       *Study
+		least, most float64
+	}{
+		"a ladder": {&Study{Find: &ladder, Rest: plan.Duration(5 * time.Second)}, 35, 115},
+		"a trial": {&Study{
+			Loads: []Load{{Command: "produce"}}, Trial: &Proposal{Changes: []Flag{{"linger", "5ms"}}, Looks: []int{6, 12, 20}}, Repeats: 20, Discard: 1, Order: ABBA,
+		}, 130, 410},
+	} {
+		f, err := tc.study.Forecast(planner{"produce": {Load: plan.Load{Duration: plan.Duration(10 * time.Second)}}}, nil)
+		if err != nil || math.Abs(f.Seconds-tc.least) > 0.5 || math.Abs(f.Most-tc.most) > 0.5 {
+			t.Errorf("%s takes %v to %v s, %v", name, f.Seconds, f.Most, err)
+		}
+	}
+	if least, most := DefaultSearch().takes(5); !(least > 300 && least < most && most < 3600) {
+		t.Errorf("a search takes %v to %v s", least, most)
+	}
+}
+
+// Brokers of the environment are for the loads of which the study does not say where they go.
+func TestAURLOfTheStudyKeepsBrokersAway(t *testing.T) {
+	for name, s := range map[string]*Study{
+		"a factor": {Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "url", Values: []string{"kafka://a:1"}}}},
+		"a flag":   {Loads: []Load{{Command: "produce", Flags: []Flag{{"url", "kafka://a:1"}}}}},
+		"a change": {Loads: []Load{{Command: "produce"}}, Trial: &Proposal{Changes: []Flag{{"url", "kafka://a:1"}}}},
+	} {
+		before := len(s.Loads[0].Flags)
+		if s.Keep("bootstrap-server", "b:1", true, "url"); len(s.Loads[0].Flags) != before || !s.Sets("url") {
+			t.Errorf("%s: %+v", name, s.Loads[0].Flags)
+		}
 	}
 }

@@ -20,7 +20,8 @@ type Published struct {
 	At               map[string]string `json:"at"` // the factors that the account varied too
 	RecordsPerSecond float64           `json:"records_per_second"`
 	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: not one cell alone is alike
-	Ratio            float64           `json:"ratio,omitempty"`                   // here over published
+	Ratio            float64           `json:"ratio,omitempty"`                   // here over published; 0: there is none
+	Differs          []string          `json:"differs,omitempty"`                 // of the load here: why there is no ratio
 	Environment      string            `json:"environment"`                       // of the account
 	EnvironmentHere  string            `json:"environment_here,omitempty"`
 }
@@ -104,9 +105,35 @@ func (d *Document) beside(of map[string]string) Published {
 	}
 	c := &alike[0]
 	if here := spread(c.values(load, Throughput)); here.N > 0 && p.RecordsPerSecond > 0 {
-		p.Here, p.Ratio, p.EnvironmentHere = here.Median, here.Median/p.RecordsPerSecond, c.Runs[0].Loads[load].cluster
+		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
+		if p.Differs = d.differ(of, d.Study.at(c.cell, d.Study.Loads[load])); len(p.Differs) == 0 {
+			p.Ratio = p.Here / p.RecordsPerSecond
+		}
 	}
 	return p
+}
+
+// loadColumns are the flags of a load that published figures tell too, and that decide how fast it is.
+var loadColumns = []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor"} // partitions are as many as the cluster wants
+
+// differ returns what a load does otherwise than that of a published figure: "rate 1000, published 50000". What only one of them says is no
+// difference, but a rate: without one a load is as fast as it can.
+func (d *Document) differ(of map[string]string, l Load) (differs []string) {
+	here := make(map[string]string)
+	for _, f := range l.Flags {
+		here[f.Name] = f.Value
+	}
+	same := func(x, y string) bool { return x == y || amount(x) > 0 && amount(x) == amount(y) }
+	for _, name := range loadColumns {
+		if x, y := here[name], of[name]; x != "" && y != "" && !same(x, y) {
+			differs = append(differs, fmt.Sprintf("%s %s, published %s", name, x, y))
+		}
+	}
+	x, y := cmp.Or(strings.TrimPrefix(cmp.Or(here["rate"], here["throughput"]), "-1"), "unlimited"), cmp.Or(of["rate"], "unlimited")
+	if !same(x, y) {
+		differs = append(differs, fmt.Sprintf("rate %s, published %s", x, y))
+	}
+	return differs
 }
 
 // threads returns a value of a published row. Its producers and consumers are those of a process: a study that

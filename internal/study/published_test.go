@@ -1,6 +1,7 @@
 package study
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -55,5 +56,19 @@ func TestAFigureStandsBesideOneCellAndItsOwnLoad(t *testing.T) {
 	s.Factors[0].Values = []string{"1"}
 	if p := published(t, s)["mixed read.consumers=3"]; p.Here != 2000 {
 		t.Errorf("%+v, want the figure of the consumer", p)
+	}
+}
+
+// Another rate, or another size of records, is another load than that of the account.
+func TestAnotherLoadHasNoRatio(t *testing.T) {
+	for value, differs := range map[string]string{"50k": "", "1000": "rate 1000, published 50000", "-1": "rate unlimited, published 50000"} {
+		s := &Study{
+			Published: []string{"001/acks-0"}, Factors: []Factor{{Name: "acks", Values: []string{"0"}}},
+			Loads: []Load{{Command: "produce", Flags: []Flag{{"rate", value}, {"record-size", "1KiB"}}}},
+		}
+		p := published(t, s)["acks-0 acks=0"]
+		if got := strings.Join(p.Differs, "; "); p.Here != 1000 || got != differs || (p.Ratio > 0) != (differs == "") {
+			t.Errorf("rate %s: %+v", value, p)
+		}
 	}
 }

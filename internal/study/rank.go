@@ -13,44 +13,53 @@ type ranking struct {
 	values    [][]float64 // of each cell
 	best      int         // below 0: nothing was measured
 	standings []inference.Standing
+	noise     float64 // of repeats: standard deviation of logarithms
+	alpha     float64 // of these cells
 }
 
-// rank compares cells of which one factor differs. The cells of a search are compared within blocks, because they
-// were not all in each of them.
+// rank compares cells of which one factor differs. The runs of all cells of the study tell how much repeats differ. The cells of a
+// search are compared within blocks, because they were not all in each of them.
 func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, err error) {
-	var runs []inference.Blocked
-	var inAll [][]int // the blocks of each cell
-	search := d.Study.searched()
-	inBlocks := search != nil && search.Name == factor
-	for _, c := range cells {
+	var runs []inference.Run
+	var groups []int
+	for i := range d.Cells {
+		c := &d.Cells[i]
 		values, blocks := c.blocked(0, by)
 		var alive []float64
-		var in []int
-		for i, v := range values {
+		for j, v := range values {
+			if by == Roughness {
+				v = max(v, smoothest)
+			}
 			if v > 0 { // a run without any acknowledgement has no place beside others
-				alive, in = append(alive, v), append(in, blocks[i])
-				runs = append(runs, inference.Blocked{Group: len(r.cells), Block: blocks[i], Value: v})
+				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: blocks[j], Value: v})
 			}
 		}
-		if len(alive) > 0 {
-			r.cells, r.values, inAll = append(r.cells, c), append(r.values, alive), append(inAll, in)
+		if len(alive) > 0 && slices.Contains(cells, c) {
+			r.cells, r.values, groups = append(r.cells, c), append(r.values, alive), append(groups, i)
 		}
+	}
+	search := d.Study.searched()
+	fit, err := inference.NewFit(runs, search != nil && search.Name == factor)
+	if err != nil {
+		return ranking{best: -1}, err
 	}
 	goal := inference.Lowest
 	if by.HigherIsBetter() {
 		goal = inference.Highest
 	}
-	if inBlocks {
-		r.best, r.standings, err = inference.AlikeInBlocks(runs, goal, alpha)
-		return r, err
-	}
-	if !slices.ContainsFunc(inAll, func(in []int) bool { return !slices.Equal(in, inAll[0]) }) { // else the n-th runs are of several blocks
-		if r.values, err = inference.WithoutBlocks(r.values); err != nil {
-			return ranking{best: -1}, err
+	r.noise, r.alpha = fit.Noise, alpha/float64(d.questions())
+	r.best, r.standings = fit.Best(groups, goal, r.alpha)
+	return r, nil
+}
+
+// questions returns how many answers of a study name a best value. They share the false alarms.
+func (d *Document) questions() (n int) {
+	for _, q := range d.Study.Ask {
+		if q.Best != "" {
+			n += len(d.groups(q.Factor()))
 		}
 	}
-	r.best, r.standings, err = inference.AlikeBest(r.values, goal, alpha)
-	return r, err
+	return max(n, 1)
 }
 
 // worse returns how much worse a value is than the best one, as a share of it.
@@ -63,16 +72,13 @@ func worse(value string, toBest inference.Estimate) Worse {
 
 // repeatsToTell returns how many repeats would tell the best cell from the one that differs most from
 // it, if the difference is as it seems; 0: it is not known.
-func repeatsToTell(values [][]float64, best int) int {
-	noise, err := inference.Spread(values...)
-	if err != nil || noise == 0 {
-		return 0
+func (r *ranking) repeatsToTell() int {
+	widest := 0.0
+	for _, s := range r.standings {
+		widest = max(widest, s.ToBest.Value-1, 1/s.ToBest.Value-1)
 	}
-	widest, top := 0.0, inference.Median(values[best], alpha).Value
-	for _, v := range values {
-		m := inference.Median(v, alpha).Value
-		widest = max(widest, max(m, top)/min(m, top)-1)
+	if n := inference.RepeatsOfBest(r.noise, widest, len(r.cells), r.alpha); n > 0 {
+		return max(n, len(r.values[r.best])+1)
 	}
-	pairs := len(values) * (len(values) - 1) / 2
-	return max(inference.Repeats(noise, widest, alpha/float64(pairs)), len(values[best])+1)
+	return 0
 }

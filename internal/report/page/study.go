@@ -211,11 +211,13 @@ func published(d *study.Document) Table {
 		Heads: slices.Concat(texts("case", "at"), numbers("published", "here", "ratio"), texts("their environment", "here")),
 	}
 	for _, p := range d.Published {
-		if p.Ratio == 0 {
-			continue // the study has no run of it
-		}
 		ratio := theme.Ratio(p.Ratio)
-		if p.Ratio < 0.1 {
+		switch {
+		case p.Here == 0:
+			continue // the study has no run of it
+		case len(p.Differs) > 0:
+			ratio = "none: " + strings.Join(p.Differs, "; ")
+		case p.Ratio < 0.1:
 			ratio = theme.Number(p.Ratio) + "x"
 		}
 		t.Rows = append(t.Rows, cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), report.Rounded(p.Here), ratio, p.Environment, p.EnvironmentHere))

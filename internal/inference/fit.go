@@ -1,0 +1,237 @@
+package inference
+
+import (
+	"math"
+	"slices"
+
+	"github.com/aclements/go-moremath/stats"
+)
+
+// Run is a value of a group that was measured in a block of runs: groups and blocks are numbered from 0. All runs of a block
+// are close in time, so drift moves all of them.
+type Run struct {
+	Group, Block int
+	Value        float64
+}
+
+// Fit has the effects of groups on the logarithms of values, and the noise between runs of a group.
+//
+// Source: least squares with effects of groups and of blocks, the intra-block analysis of incomplete blocks (Yates, Annals of
+// Eugenics 7 (1936) 121–140).
+type Fit struct {
+	Noise float64 // standard deviation of logarithms
+
+	values  [][]float64 // by group
+	effect  []float64
+	inverse [][]float64 // times the variance of noise: the covariance of the effects
+	pooled  noise
+	own     []noise // by group
+	prior   float64 // degrees of freedom of the pooled noise in that of each group
+}
+
+// noise is an estimate of a variance.
+type noise struct{ variance, freedom float64 }
+
+const (
+	// loose is so small beside a run that block effects are free, and so large that groups that no chain of
+	// blocks connects still have a solution: with an enormous variance.
+	loose = 1e-6
+
+	// blocksMatter is the largest share of the noise that may be left when that of blocks is taken away: blocks of little noise
+	// stay in it, because one odd run would disturb all groups of its block.
+	blocksMatter = 0.75
+)
+
+// NewFit fits runs, or returns ErrNotPositive. inBlocks compares groups within blocks alone, which not every group need be in: directly,
+// or over groups that two blocks share. Otherwise this is done where blocks are at least a quarter of the noise of three groups or more.
+func NewFit(runs []Run, inBlocks bool) (*Fit, error) {
+	f, err := fitBlocks(runs)
+	if err != nil || inBlocks {
+		return f, err
+	}
+	whole := slices.Clone(runs)
+	for i := range whole {
+		whole[i].Block = 0
+	}
+	one, err := fitBlocks(whole)
+	if len(f.values) < 3 || f.pooled.freedom < 1 || f.pooled.variance > blocksMatter*one.pooled.variance {
+		f = one
+	}
+	return f, err
+}
+
+func fitBlocks(runs []Run) (*Fit, error) {
+	groups, blocks := 0, 0
+	for _, r := range runs {
+		groups, blocks = max(groups, r.Group+1), max(blocks, r.Block+1)
+	}
+	f := &Fit{values: make([][]float64, groups), effect: make([]float64, groups), own: make([]noise, groups)}
+	var values []float64
+	for _, r := range runs {
+		f.values[r.Group], values = append(f.values[r.Group], r.Value), append(values, r.Value)
+	}
+	y, err := logs(values)
+	if err != nil || len(y) == 0 {
+		return f, err
+	}
+	mean := stats.Mean(y)
+	count, sizes, sums := square(groups, blocks), make([]float64, blocks), make([]float64, blocks)
+	f.inverse = square(groups, groups)
+	right := make([]float64, groups)
+	for i, r := range runs {
+		y[i] -= mean
+		count[r.Group][r.Block]++
+		sizes[r.Block]++
+		sums[r.Block] += y[i]
+		right[r.Group] += y[i]
+		f.inverse[r.Group][r.Group]++
+	}
+	for i := range groups {
+		if len(f.values[i]) == 0 {
+			f.inverse[i][i] = 1 // any number: it stands alone
+		}
+		for b := range blocks {
+			share := count[i][b] / (sizes[b] + loose)
+			right[i] -= share * sums[b]
+			for j := range groups {
+				f.inverse[i][j] -= share * count[j][b]
+			}
+		}
+	}
+	invert(f.inverse)
+	for i := range groups {
+		for j := range groups {
+			f.effect[i] += f.inverse[i][j] * right[j]
+		}
+	}
+	f.residuals(runs, y, sizes, sums)
+	return f, nil
+}
+
+// residuals sets the noise: the variance of what groups and blocks do not explain, of all groups and of each. Blocks take degrees of
+// freedom from every group, in proportion.
+func (f *Fit) residuals(runs []Run, y, sizes, sums []float64) {
+	repeats := 0.0
+	f.pooled.freedom = float64(len(runs) + 1)
+	for _, v := range f.values {
+		f.pooled.freedom -= float64(min(len(v), 1))
+		repeats += float64(max(len(v)-1, 0))
+	}
+	for b := range sizes {
+		f.pooled.freedom -= min(sizes[b], 1)
+	}
+	for _, r := range runs {
+		sums[r.Block] -= f.effect[r.Group]
+	}
+	var squares float64
+	for i, r := range runs {
+		rest := y[i] - f.effect[r.Group] - sums[r.Block]/(sizes[r.Block]+loose)
+		squares += rest * rest
+		f.own[r.Group].variance += rest * rest
+	}
+	f.pooled.variance = squares / max(1, f.pooled.freedom)
+	for i, v := range f.values {
+		freedom := float64(max(len(v)-1, 0)) * max(0, f.pooled.freedom) / max(1, repeats)
+		if f.own[i].freedom = freedom; freedom > 0 {
+			f.own[i].variance /= freedom
+		} else {
+			f.own[i].variance = 0 // a run alone shows none
+		}
+	}
+	f.Noise, f.prior = math.Sqrt(f.pooled.variance), f.priorFreedom()
+}
+
+// priorFreedom returns how many degrees of freedom the pooled noise has in that of each group: the more, the less groups differ in it.
+//
+// Source: Smyth, Statistical Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2; but the prior is the pooled
+// variance, which is larger than his, with at most half as many degrees of freedom as groups: else simulations had too many false differences.
+func (f *Fit) priorFreedom() float64 {
+	var logarithms []float64
+	var expected float64 // variance of the logarithms when all groups have the same noise
+	for _, o := range f.own {
+		if o.freedom > 0 {
+			bias := 1/o.freedom + 1/(3*o.freedom*o.freedom) // within 5 % of ln(d/2)-digamma(d/2)
+			logarithms = append(logarithms, math.Log(max(o.variance, f.pooled.variance*1e-5, math.SmallestNonzeroFloat64))+bias)
+			expected += trigamma(o.freedom / 2)
+		}
+	}
+	k := float64(len(logarithms))
+	if k < 4 { // too few to tell how they differ
+		return math.MaxInt32 // the noise of all is that of each
+	}
+	excess := stats.Variance(logarithms) - expected/k
+	d := k / 2
+	for d > loose && trigamma(d/2) < excess {
+		d /= 1.05
+	}
+	return d
+}
+
+// trigamma is for x above 0. Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 6.4.6 and 6.4.12.
+func trigamma(x float64) (y float64) {
+	for ; x < 6; x++ {
+		y += 1 / (x * x)
+	}
+	return y + 1/x + 1/(2*x*x) + 1/(6*x*x*x) - 1/(30*math.Pow(x, 5)) + 1/(42*math.Pow(x, 7))
+}
+
+// ratio returns the ratio of one group to another, and the p value of its being 1. There are two tests, with the noise of the
+// two groups alone and with that of all, and p is twice the smaller one (Bonferroni).
+func (f *Fit) ratio(i, to int, alpha float64) (Estimate, float64) {
+	d := f.effect[i] - f.effect[to]
+	e := Estimate{Value: d, Low: d, High: d, N: min(len(f.values[i]), len(f.values[to]))}
+	smallest := 1.0
+	for _, prior := range []float64{0, f.prior} {
+		x, y := f.noiseOf(i, prior), f.noiseOf(to, prior)
+		wx, wy := x.variance/float64(len(f.values[i])), y.variance/float64(len(f.values[to]))
+		freedom := min(f.pooled.freedom, (wx+wy)*(wx+wy)/(wx*wx/x.freedom+wy*wy/y.freedom)) // Welch, Biometrika 34 (1947) 28–35
+		each := 1/float64(len(f.values[i])) + 1/float64(len(f.values[to]))
+		deviation := math.Sqrt((wx + wy) / each * (f.inverse[i][i] + f.inverse[to][to] - 2*f.inverse[i][to]))
+		if !(freedom >= 0.5 && deviation >= 1e-12) {
+			continue
+		}
+		if p := 4 * (stats.TDist{V: freedom}).CDF(-math.Abs(d)/deviation); p < smallest || e.Coverage == 0 {
+			half := quantile(1-alpha/2, freedom) * deviation
+			smallest, e.Low, e.High, e.Coverage = min(1, p), d-half, d+half, 1-alpha
+		}
+	}
+	return e.ratio(), smallest
+}
+
+// noiseOf returns the noise of a group, which has some degrees of freedom from that of all. It is never below its own. Half of the
+// former count in a test, because they are an estimate too.
+func (f *Fit) noiseOf(group int, prior float64) noise {
+	own := f.own[group]
+	shrunk := (prior*f.pooled.variance + own.freedom*own.variance) / (prior + own.freedom)
+	return noise{max(own.variance, shrunk), prior/2 + own.freedom}
+}
+
+func square(rows, columns int) [][]float64 {
+	m := make([][]float64, rows)
+	for i := range m {
+		m[i] = make([]float64, columns)
+	}
+	return m
+}
+
+// invert inverts a symmetric, positive definite matrix in place, by Gauss and Jordan: such a matrix needs no
+// exchange of rows.
+func invert(m [][]float64) {
+	for k := range m {
+		pivot := m[k][k]
+		m[k][k] = 1
+		for j := range m {
+			m[k][j] /= pivot
+		}
+		for i := range m {
+			if i == k {
+				continue
+			}
+			factor := m[i][k]
+			m[i][k] = 0
+			for j := range m {
+				m[i][j] -= factor * m[k][j]
+			}
+		}
+	}
+}
