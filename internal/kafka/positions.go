@@ -13,6 +13,7 @@ type Positions struct {
 	Groups    []GroupPositions
 	Ends      []atomic.Int64 // by partition: the newest end that is known
 	Committed bool           // the ends are those of committed transactions
+	Shared    bool           // other processes of the load read in the groups
 	Later     bool           // another process of the load counts partitions that have no reader yet
 
 	mu         sync.Mutex // guards the rest

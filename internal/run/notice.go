@@ -27,6 +27,7 @@ const (
 	LogDirNews    // of a log directory of a broker, as in its event
 	LogDirUnknown // no broker says how large its disks are
 	StoreUnread   // a store of certificates has changed and cannot be read; the run goes on with what was read before
+	BatchLimited  // the topic takes smaller batches than the settings make
 	MetricsFailed // metrics were not sent, and the run goes on
 )
 

@@ -7,14 +7,16 @@ type Counters struct {
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
 
 	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
+	PausedNS       int64 `json:"paused_ns,omitempty"`       // time for which kt itself stood still
 }
 
 // each returns all counters under their names in a run file, in the order of the struct.
-func (c *Counters) each() [3]counter {
+func (c *Counters) each() [4]counter {
 	return [...]counter{
 		{`"transactions":`, &c.Transactions},
 		{`"aborted":`, &c.Aborted},
 		{`"failed_connects":`, &c.FailedConnects},
+		{`"paused_ns":`, &c.PausedNS},
 	}
 }
 

@@ -94,7 +94,12 @@ const (
 	AlarmOff        EventKind = "alarm_off"              // it takes messages again
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
 	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
+	Paused          EventKind = "paused"                 // kt itself stood still
+	OtherMembers    EventKind = "other_members"          // members of the group that are not of the load have partitions
 )
+
+// RecordsFail begins the text of a first_error, before its code and what the broker said.
+const RecordsFail = "records fail: "
 
 // Gravity is how bad an event is.
 type Gravity int
@@ -119,7 +124,7 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, Paused, OtherMembers:
 	}
 	return Worse
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -20,6 +21,9 @@ type ConsumerLag struct {
 	at      *kafka.Positions
 	asking  sync.WaitGroup
 	counted []int64 // by partition: the sum of the windows so far
+	others  string  // what was found last
+	told    string  // of it, the last event
+	found   atomic.Pointer[stats.Event]
 }
 
 var _ engine.Source = (*ConsumerLag)(nil)
@@ -30,8 +34,8 @@ func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
 }
 
 // Start begins to ask for the ends of the partitions.
-func (l *ConsumerLag) Start(ctx context.Context, _ func() time.Duration) {
-	l.asking.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx) }) })
+func (l *ConsumerLag) Start(ctx context.Context, now func() time.Duration) {
+	l.asking.Go(func() { engine.Every(ctx, lagPoll, func() { l.ask(ctx, now) }) })
 }
 
 // Wait returns when no request is under way.
@@ -39,7 +43,8 @@ func (l *ConsumerLag) Wait() { l.asking.Wait() }
 
 // ask gets the ends of the partitions, and the committed offsets of groups that have readers
 // in other processes. Offsets of brokers that are away stay as they were.
-func (l *ConsumerLag) ask(ctx context.Context) {
+func (l *ConsumerLag) ask(ctx context.Context, now func() time.Duration) {
+	var others string
 	if ends, err := l.cluster.EndOffsets(ctx, l.at.Layout, l.at.Committed); err == nil {
 		for i, end := range ends {
 			if end >= 0 {
@@ -59,12 +64,24 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 		for number, offset := range committed {
 			g.Elsewhere[number].Store(offset)
 		}
+		if !l.at.Shared && others == "" {
+			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
+		}
 	}
+	// In a rebalance a partition may have no reader here for a moment, so only what is found twice counts.
+	if others != "" && others == l.others && others != l.told {
+		l.told = others
+		l.found.Store(&stats.Event{At: now(), Kind: stats.OtherMembers, Broker: -1, To: -1, Text: others})
+	}
+	l.others = others
 }
 
 // Take returns the change of the consumer lag since the last call.
 func (l *ConsumerLag) Take() stats.Window {
 	var w stats.Window
+	if e := l.found.Swap(nil); e != nil {
+		w.Events = append(w.Events, *e)
+	}
 	othersCount := make([]bool, len(l.at.Groups))
 	for g := range othersCount {
 		othersCount[g] = l.at.Later || l.at.Groups[g].OwnsAny()
