@@ -117,14 +117,19 @@ func (r *run) notePauses(ctx context.Context) {
 	last := r.now()
 	Every(ctx, pauseTick, func() {
 		now := r.now()
-		if late := now - last; late >= pauseShows {
-			r.beside.mu.Lock()
-			r.beside.paused += late
-			r.beside.add(stats.Event{At: last, Kind: stats.Paused, Broker: -1, To: -1, Text: fmt.Sprintf("kt itself stood still for %.1f s", late.Seconds())})
-			r.beside.mu.Unlock()
-		}
+		r.beside.tick(last, now)
 		last = now
 	})
+}
+
+// tick notes the time between two ticks if that is a pause.
+func (b *beside) tick(last, now time.Duration) {
+	if late := now - last; late >= pauseShows {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.paused += late
+		b.add(stats.Event{At: last, Kind: stats.Paused, Broker: -1, To: -1, Text: fmt.Sprintf("kt itself stood still for %.1f s", late.Seconds())})
+	}
 }
 
 // Event reports an event of now.

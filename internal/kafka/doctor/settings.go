@@ -116,7 +116,7 @@ func values(described kadm.ResourceConfigs, err error) (map[string]string, error
 func (e *examination) minInSync(t target) Check {
 	n, err := strconv.Atoi(t.configs["min.insync.replicas"])
 	var major, minor int
-	if _, bad := fmt.Sscanf(e.Cluster.Version, "v%d.%d", &major, &minor); bad == nil && (major > 3 || major == 3 && minor >= 7) {
+	if _, bad := fmt.Sscanf(strings.TrimPrefix(e.Cluster.Version, "at least "), "v%d.%d", &major, &minor); bad == nil && (major > 3 || major == 3 && minor >= 7) {
 		n = min(n, t.replicas)
 	}
 	switch {

@@ -17,16 +17,16 @@ import (
 // mostHeard bounds the message of a broker, in characters.
 const mostHeard = 300
 
-// Hear keeps the message of a broker that refused a batch, and that on its first record.
+// Hear keeps the message of a broker that refused a batch: that on its first bad record if there is one.
 func Hear(s *engine.Shard, p *kmsg.ProduceResponseTopicPartition) {
 	said := ""
 	if p.ErrorMessage != nil {
-		said = strings.TrimSuffix(*p.ErrorMessage, ".")
+		said = *p.ErrorMessage
 	}
 	if len(p.ErrorRecords) > 0 && p.ErrorRecords[0].ErrorMessage != nil {
-		said += ": " + *p.ErrorRecords[0].ErrorMessage
+		said = *p.ErrorRecords[0].ErrorMessage
 	}
-	if text := []rune(theme.Clean(strings.TrimPrefix(said, ": "))); p.ErrorCode != 0 && len(text) > 0 {
+	if text := []rune(theme.Clean(strings.TrimSuffix(said, "."))); p.ErrorCode != 0 && len(text) > 0 {
 		s.Said(kafka.ErrorCode(kerr.ErrorForCode(p.ErrorCode)), string(text[:min(mostHeard, len(text))]))
 	}
 }
