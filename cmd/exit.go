@@ -41,7 +41,7 @@ var exitCodes = []struct {
 	{exitNotMet, "kt doctor found a failure"},
 	{exitNotMet, "kt compare passed a limit of --fail-on"},
 	{exitNotMet, "a run did not keep a --limit, or a condition of --abort-on ended it"},
-	{exitNotValid, "not valid: kt did not keep its own schedule at a fixed rate, or at the lowest rate of kt find"},
+	{exitNotValid, "not valid: kt stood still, or did not keep its own schedule at a fixed rate, or at the lowest rate of kt find"},
 	{exitNotValid, "kt calibrate --save found that others used the CPUs, and saved nothing"},
 	{exitLost, "lost: --verify found that acknowledged records are not in the log"},
 	{exitHungUp, "the terminal was closed; the run file ends there"},

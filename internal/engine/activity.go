@@ -33,7 +33,7 @@ func (s *Shard) turn(to activity, now time.Duration) {
 		var waited, heldBack time.Duration
 		switch s.activity {
 		case waiting:
-			waited = took
+			waited = max(0, now-max(s.since, s.throttled)) // no record could come before
 		case held:
 			heldBack = took
 		}

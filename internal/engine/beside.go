@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,11 +18,13 @@ const maxEvents = 1000
 // and the events.
 type beside struct {
 	failing atomic.Bool // the last record with an outcome failed; set with mu held
+	said    sync.Map    // by error code: what a broker said with it, first
 
 	mu     sync.Mutex // guards the rest; a shard's mu may be held
 	wait   stats.Wait
 	events []stats.Event
 	count  int
+	paused time.Duration // since the last window
 }
 
 // shareEvery is the shortest interval at which a shard shares its newest answer with the others. It keeps
@@ -55,8 +58,12 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 	b.wait.Answered(s.answered)
 	gap := b.wait.Failed(o.Sent, at)
 	if !b.failing.Load() {
+		said := ""
+		if v, ok := b.said.Load(code); ok {
+			said = ": " + v.(string)
+		}
 		b.failing.Store(true)
-		b.add(stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: fmt.Sprintf("records fail: %s", code)})
+		b.add(stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: stats.RecordsFail + code + said})
 	}
 	b.mu.Unlock()
 	s.rec.Outage(s.phase, gap)
@@ -81,6 +88,50 @@ func (b *beside) add(e stats.Event) {
 	}
 }
 
+// Said keeps what a broker said with an error code, which names no more than a kind of error.
+func (s *Shard) Said(code, message string) {
+	s.run.beside.said.LoadOrStore(code, message)
+}
+
+// Throttled notes that a broker lets the client wait for d. That is no stall, and a reader is not idle meanwhile.
+func (s *Shard) Throttled(d time.Duration) {
+	until := s.Now() + d
+	s.mu.Lock()
+	s.turn(s.activity, s.Now())
+	s.throttled = max(s.throttled, until)
+	s.mu.Unlock()
+	s.run.readers.busy(until)
+	s.run.beside.mu.Lock()
+	s.run.beside.wait.Answered(until)
+	s.run.beside.mu.Unlock()
+}
+
+// pauseShows is the time without a tick from which on kt itself stood still. A busy machine delays one for less.
+const (
+	pauseShows = time.Second
+	pauseTick  = pauseShows / 10
+)
+
+// notePauses finds the times in which the whole process stood still: it was stopped, or its machine was.
+func (r *run) notePauses(ctx context.Context) {
+	last := r.now()
+	Every(ctx, pauseTick, func() {
+		now := r.now()
+		r.beside.tick(last, now)
+		last = now
+	})
+}
+
+// tick notes the time between two ticks if that is a pause.
+func (b *beside) tick(last, now time.Duration) {
+	if late := now - last; late >= pauseShows {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.paused += late
+		b.add(stats.Event{At: last, Kind: stats.Paused, Broker: -1, To: -1, Text: fmt.Sprintf("kt itself stood still for %.1f s", late.Seconds())})
+	}
+}
+
 // Event reports an event of now.
 func (s *Shard) Event(e stats.Event) {
 	if !s.run.begun.Load() {
@@ -101,8 +152,8 @@ func (r *run) takeBeside(start, end time.Duration) stats.Window {
 		w.Add(&found)
 	}
 	r.beside.mu.Lock()
-	w.Add(&stats.Window{Events: r.beside.events})
-	r.beside.events = nil
+	w.Add(&stats.Window{Events: r.beside.events, Counters: stats.Counters{PausedNS: int64(r.beside.paused)}})
+	r.beside.events, r.beside.paused = nil, 0
 	r.beside.mu.Unlock()
 	w.Add(&stats.Window{Events: r.rates.take(end)})
 	w.Add(&stats.Window{Events: r.stagesBegun(start, end)})

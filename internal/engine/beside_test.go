@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -48,5 +49,35 @@ func TestTheFirstSuccessIsToldAtOnce(t *testing.T) {
 	}
 	if !slices.Equal(kinds, []stats.EventKind{stats.FirstError, stats.FirstSuccess}) {
 		t.Errorf("events %v, want the first error and the first success", kinds)
+	}
+}
+
+func TestATimeForWhichABrokerThrottlesIsNoGap(t *testing.T) {
+	for _, tc := range []struct {
+		throttled time.Duration
+		want      time.Duration
+	}{{0, 4 * time.Second}, {3 * time.Second, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			said := false
+			f := &fake{stall: [2]time.Duration{2 * time.Second, 6 * time.Second}}
+			f.saw = func(now time.Duration, op *Op) {
+				if !said && now >= 2*time.Second {
+					said = true
+					op.shard.Throttled(tc.throttled)
+				}
+			}
+			_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(8)}), f, Options{})
+			if got := c.total[stats.Measured].Outage.Length; !within(got, tc.want-20*time.Millisecond, 40*time.Millisecond) {
+				t.Errorf("throttled for %v of 4s without an answer: a gap of %v, want %v", tc.throttled, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAPauseOfKtIsCountedAndAnEvent(t *testing.T) {
+	var b beside
+	b.tick(0, 150*time.Millisecond)
+	if b.tick(time.Second, 4*time.Second); b.paused != 3*time.Second || len(b.events) != 1 || b.events[0].At != time.Second {
+		t.Errorf("paused for %v, events %v; want 3s, and one event at 1s", b.paused, b.events)
 	}
 }

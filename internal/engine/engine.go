@@ -160,6 +160,8 @@ func (r *run) run(ctx context.Context) End {
 	for _, source := range r.opts.Sources {
 		source.Start(looking, r.now)
 	}
+	var pauses sync.WaitGroup
+	pauses.Go(func() { r.notePauses(looking) })
 	r.startReading(ctx)
 	end := End{Started: r.started()}
 	if r.plan.Writes() {
@@ -171,6 +173,7 @@ func (r *run) run(ctx context.Context) End {
 	end.Elapsed = r.now()
 	r.setStage(Finished)
 	lookAway()
+	pauses.Wait()
 	for _, source := range r.opts.Sources {
 		source.Wait()
 	}

@@ -37,7 +37,7 @@ func (s *Status) Oldest() (since, now time.Duration, waits bool) {
 	since = never
 	for _, shard := range r.shards {
 		shard.mu.Lock()
-		since = min(since, shard.oldest())
+		since = min(since, max(shard.oldest(), shard.throttled)) // a quota is no stall
 		shard.mu.Unlock()
 	}
 	now = r.now()

@@ -236,16 +236,18 @@ func (r *run) watch(timeout time.Duration) {
 	elsewhere := rs.driver.Elsewhere()
 	ticker := time.NewTicker(idlePoll)
 	defer ticker.Stop()
+	looked := from
 	for {
 		select {
 		case <-rs.done:
 			return
 		case <-ticker.C:
-			if n := rs.driver.Elsewhere(); n != elsewhere {
+			if n, late := rs.driver.Elsewhere(), r.now()-looked >= pauseShows; n != elsewhere || late { // late: kt stood still
 				elsewhere = n
 				rs.busy(r.now()) // the readers of this process may have read all of theirs
 			}
-			quiet := r.now() - max(from, time.Duration(rs.last.Load()))
+			looked = r.now()
+			quiet := looked - max(from, time.Duration(rs.last.Load()))
 			switch {
 			case r.over():
 				return

@@ -51,6 +51,8 @@ type Shard struct {
 	shared   time.Duration // time of the newest answer that other shards know of
 	asked    time.Duration // when a record was last handed over while none was outstanding
 
+	throttled time.Duration // until when a broker lets the client wait
+
 	// Of a reader.
 	activity activity
 	since    time.Duration // start of the activity, or the end of the last window

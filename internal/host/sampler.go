@@ -17,6 +17,7 @@ type Sampler struct {
 	meters meters
 
 	process, machine, collector, sent counter
+	limit                             Cgroup // of this process, and its effects so far
 	pauses                            *pauses
 }
 
@@ -27,12 +28,14 @@ type meters struct {
 	gcCPU      func() (float64, error) // seconds since the process began
 	sent       func() (float64, error) // bytes since the machine began
 	resident   func() (int64, error)   // bytes now
+	cgroup     func() (Cgroup, error)  // its limits, and their effects since it was made
 }
 
 // newSampler begins to measure.
 func newSampler(since func() time.Duration, from meters) *Sampler {
 	s := &Sampler{since: since, meters: from, pauses: newPauses()}
 	s.last = since()
+	s.limit, _ = from.cgroup() // without one there is no limit
 	for _, c := range []struct {
 		counter *counter
 		read    func() (float64, error)
@@ -59,6 +62,11 @@ func (s *Sampler) Sample(at time.Duration) Sample {
 		HostCores:  s.cores,
 		GCPauseMax: int64(s.pauses.longest()),
 		NetSpeed:   s.speed,
+	}
+	if c, err := s.meters.cgroup(); err == nil && c.Cores > 0 { // GOMAXPROCS is a whole number, and never 1 of several CPUs
+		out.Cores = min(out.Cores, c.Cores)
+		out.Stopped = float64(max(0, c.Throttled-s.limit.Throttled)) / float64(max(1, c.Periods-s.limit.Periods))
+		s.limit = c
 	}
 	s.last = now
 	out.ProcessCPU = perSecond(&out, &s.process, now)

@@ -14,6 +14,7 @@ import (
 
 // fakeMachine is a machine whose counters a test moves by hand.
 type fakeMachine struct {
+	cgroup                        Cgroup
 	now                           time.Duration
 	processCPU, hostCPU, gc, sent float64
 	broken                        error
@@ -29,6 +30,7 @@ func (m *fakeMachine) sampler() *Sampler {
 		gcCPU:      from(&m.gc),
 		sent:       from(&m.sent),
 		resident:   func() (int64, error) { return 64 << 20, m.broken },
+		cgroup:     func() (Cgroup, error) { return m.cgroup, nil },
 	})
 	s.cores, s.speed = 8, 1e10
 	return s
@@ -158,4 +160,18 @@ func TestTheSampleOfTwoIntervalsHasTheirMeanRates(t *testing.T) {
 	m.compare(t, got, Sample{
 		At: 4 * time.Second, Interval: 4 * time.Second, ProcessCPU: 0.75, HostCPU: 2.25, GCCPU: 0.25, RSS: 64 << 20, NetSent: 15,
 	})
+}
+
+func TestTheCPULimitOfTheCgroupBoundsTheCores(t *testing.T) {
+	m := &fakeMachine{cgroup: Cgroup{Cores: 0.3, Periods: 100, Throttled: 50}}
+	s := m.sampler()
+	m.run(time.Second, 0.3, 1, 0)
+	m.cgroup.Periods, m.cgroup.Throttled = 110, 58
+	if got := s.Sample(time.Second); got.Cores != 0.3 || got.Stopped != 0.8 {
+		t.Errorf("%v cores, stopped in %v of the periods; want 0.3 and 0.8", got.Cores, got.Stopped)
+	}
+	m.run(time.Second, 0.3, 1, 0)
+	if got := s.Sample(2 * time.Second); got.Stopped != 0 {
+		t.Errorf("stopped in %v of the periods, though no period passed", got.Stopped)
+	}
 }

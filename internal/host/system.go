@@ -61,12 +61,14 @@ func NewSampler(start time.Time) *Sampler {
 
 // systemMeters returns the meters of the machine that kt runs on.
 func systemMeters(interfaces []string) meters {
+	tree := System()
 	self := &process.Process{Pid: int32(os.Getpid())}
 	return meters{
 		processCPU: ProcessCPU,
 		hostCPU:    hostCPU,
 		gcCPU:      gcCPU(),
 		sent:       sentBytes(interfaces),
+		cgroup:     func() (Cgroup, error) { return tree.Cgroup(0) }, // fails where there are none
 		resident: func() (int64, error) {
 			m, err := self.MemoryInfo()
 			if err != nil {

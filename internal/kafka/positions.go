@@ -15,6 +15,7 @@ type Positions struct {
 	Layout         *Layout
 	Groups         []GroupPositions
 	Committed      bool         // the ends are those of committed transactions
+	Shared         bool         // other processes of the load read in the groups
 	Later          bool         // another process of the load counts partitions that have no reader yet
 	Withheld       atomic.Int64 // records behind open transactions, that reading does not get to
 	column[Bounds]              // by partition

@@ -14,7 +14,7 @@ import (
 // when it ended; of is the planned length of the run, 0 when it has none.
 func writeProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sample, of time.Duration) error {
 	q := func(q float64) string { return quantile(&s.Response, q) }
-	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s%s  err %s  cpu %.2f/%.0f cores\n",
+	_, err := fmt.Fprintf(w, "%s  %s  %s records/s  %s MiB/s  p50 %s  p99 %s  p99.9 %s%s  err %s  cpu %.2f/%.4g cores\n",
 		now.UTC().Format(time.RFC3339), progressClock(s, of), theme.Rate(s.RecordsPerSecond()), theme.MiB(s.BytesPerSecond()),
 		q(0.5), q(0.99), q(0.999), oldest(s), theme.Count(s.Failed), h.ProcessCPU, h.Cores)
 	return err

@@ -29,7 +29,7 @@ func writeReadProgress(w io.Writer, now time.Time, s *stats.Window, h host.Sampl
 	if text := oldest(s); text != "" {
 		parts = append(parts, strings.TrimSpace(text))
 	}
-	parts = append(parts, "err "+theme.Count(s.Failed+s.Refused()), fmt.Sprintf("cpu %.2f/%.0f cores", h.ProcessCPU, h.Cores))
+	parts = append(parts, "err "+theme.Count(s.Failed+s.Refused()), fmt.Sprintf("cpu %.2f/%.4g cores", h.ProcessCPU, h.Cores))
 	_, err := fmt.Fprintln(w, strings.Join(parts, "  "))
 	return err
 }

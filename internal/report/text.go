@@ -224,7 +224,7 @@ func (t *text) client(r result.Result) {
 	if merged(r) {
 		label = "all clients"
 	}
-	cores := fmt.Sprintf("%.2f of %.0f cores", c.CPUCores, c.CoresAvailable)
+	cores := fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)
 	if merged(r) && c.CPUCores == 0 { // no process ran for long enough
 		cores = fmt.Sprintf("too short a time to know how many of %.0f cores", c.CoresAvailable)
 	}

@@ -28,9 +28,16 @@ func (f *Fold) evidence() verdict.Evidence {
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
 		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
+		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: w.Outage},
 	}
 	f.target(&e, &t, w)
+	if said := f.line.text(stats.FirstError, stats.RecordsFail+e.WorstError+": "); e.WorstError != "" && said != "" {
+		e.WorstError += " (" + said + ")"
+	}
+	for _, b := range w.Brokers {
+		e.Unanswered += b.Failed
+	}
 	if c := f.header.Ceiling; c != nil && w.End-w.Start >= verdict.Shortest {
 		e.Ceiling = c.RecordsPerSecond
 	}
@@ -66,6 +73,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		Lag:        verdict.Lag{Records: lag.Records, Left: lag.Left, Slope: lag.Slope, Appended: lag.Appended, KeptUp: lag.KeptUp},
 		Processing: p.Read.Processing.Std(), ProcessingHeld: fetch.HeldShare,
 	}
+	r.Others = f.line.text(stats.OtherMembers, "")
 	if !r.Only {
 		return r
 	}

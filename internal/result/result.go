@@ -213,6 +213,7 @@ type ClientUse struct {
 	HostCores            float64 `json:"host_cores"`
 	PeakResidentBytes    int64   `json:"peak_resident_bytes"`
 	GCCPUCores           float64 `json:"gc_cpu_cores_mean"`
+	CPUStoppedShare      float64 `json:"cpu_stopped_share,omitempty"` // of the periods of a CPU limit
 	GCPauseMaxUS         int64   `json:"gc_pause_max_us"`
 	BufferFullShare      float64 `json:"buffer_full_share" of:"writing"` // of the senders' time, 0 to 1
 	InFlightShare        float64 `json:"in_flight_share" of:"writing"`   // mean part of the requests allowed in flight that were, 0 to 1

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
@@ -135,6 +136,16 @@ func (t *timeline) explain(from, to time.Duration) string {
 		}
 	}
 	return ""
+}
+
+// text returns the text of the newest event of a kind whose text begins so, behind that; "" if there is none.
+func (t *timeline) text(kind stats.EventKind, begins string) (text string) {
+	for _, e := range t.events {
+		if _, rest, ok := strings.Cut(e.Text, begins); ok && e.Kind == kind {
+			text = rest
+		}
+	}
+	return text
 }
 
 // begins returns the rank of an event as the beginning of a fault: 2 for the user's own command, 1 for

@@ -12,6 +12,7 @@ import (
 type usage struct {
 	seconds           float64
 	process, host, gc float64 // core-seconds
+	stopped           float64 // seconds
 	cores, hostCores  float64
 	rss, pause, net   int64
 }
@@ -22,6 +23,7 @@ func (u *usage) add(s host.Sample) {
 	u.process += s.ProcessCPU * d
 	u.host += s.HostCPU * d
 	u.gc += s.GCCPU * d
+	u.stopped += s.Stopped * d
 	u.cores, u.hostCores = s.Cores, s.HostCores
 	u.rss = max(u.rss, s.RSS)
 	u.pause = max(u.pause, s.GCPauseMax)
@@ -37,6 +39,7 @@ func (u *usage) merge(o *usage) {
 	u.process += o.process
 	u.host += o.host
 	u.gc += o.gc
+	u.stopped += o.stopped
 	u.cores, u.hostCores = o.cores, o.hostCores
 	u.rss = max(u.rss, o.rss)
 	u.pause = max(u.pause, o.pause)
@@ -57,6 +60,7 @@ func (u *usage) client(w *stats.Window) ClientUse {
 		c.CPUCores = u.process / u.seconds
 		c.HostCPUCores = u.host / u.seconds
 		c.GCCPUCores = u.gc / u.seconds
+		c.CPUStoppedShare = u.stopped / u.seconds
 		c.NetSentMiBPerSecond = float64(u.net) / mib / u.seconds
 	}
 	records := w.Acknowledged

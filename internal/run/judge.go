@@ -7,6 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -96,6 +97,11 @@ func why(res *result.Result) string {
 	code := errs.Worst()
 	if code == "" {
 		return ""
+	}
+	for _, e := range res.Events {
+		if _, said, ok := strings.Cut(e.Text, stats.RecordsFail+code+": "); ok {
+			return fmt.Sprintf(": %s in topic %s: %s", code, res.Environment.Topic.Name, said)
+		}
 	}
 	return fmt.Sprintf(": %s in topic %s", code, res.Environment.Topic.Name)
 }

@@ -28,6 +28,7 @@ const (
 	LogDirUnknown // no broker says how large its disks are
 	StoreUnread   // a store of certificates has changed and cannot be read; the run goes on with what was read before
 	StartFound    // the offsets at the time from which on is read
+	BatchLimited  // the topic takes smaller batches than the settings make
 	MetricsFailed // metrics were not sent, and the run goes on
 )
 

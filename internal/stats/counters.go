@@ -7,17 +7,19 @@ type Counters struct {
 	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
 
 	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
+	PausedNS       int64 `json:"paused_ns,omitempty"`       // time for which kt itself stood still
 
 	Deleted  int64 `json:"deleted,omitempty"`  // records that were deleted before they were read
 	Withheld int64 `json:"withheld,omitempty"` // records behind open transactions, that reading did not get to
 }
 
 // each returns all counters under their names in a run file, in the order of the struct.
-func (c *Counters) each() [5]counter {
+func (c *Counters) each() [6]counter {
 	return [...]counter{
 		{`"transactions":`, &c.Transactions},
 		{`"aborted":`, &c.Aborted},
 		{`"failed_connects":`, &c.FailedConnects},
+		{`"paused_ns":`, &c.PausedNS},
 		{`"deleted":`, &c.Deleted},
 		{`"withheld":`, &c.Withheld},
 	}

@@ -99,7 +99,12 @@ const (
 	OffsetReset     EventKind = "offset_reset"           // the log does not hold a committed offset
 	RecordsDeleted  EventKind = "records_deleted"        // before they were read
 	TransactionOpen EventKind = "transaction_open"       // records wait behind it, and are not read
+	Paused          EventKind = "paused"                 // kt itself stood still
+	OtherMembers    EventKind = "other_members"          // members of the group that are not of the load have partitions
 )
+
+// RecordsFail begins the text of a first_error, before its code and what the broker said.
+const RecordsFail = "records fail: "
 
 // Gravity is how bad an event is.
 type Gravity int
@@ -124,7 +129,7 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, TooLarge, PartitionsAdded, OffsetReset, RecordsDeleted, TransactionOpen:
+	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, TooLarge, PartitionsAdded, OffsetReset, RecordsDeleted, TransactionOpen, Paused, OtherMembers:
 	}
 	return Worse
 }

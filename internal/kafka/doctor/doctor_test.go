@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // cluster is a fake cluster of a test.
@@ -576,5 +577,15 @@ func TestAnInterruptIsNoFailureOfTheCluster(t *testing.T) {
 	e.step(ctx, func(context.Context) { t.Error("checks go on") })
 	if want := (Check{Name: "listener", About: "broker 1", State: Unknown, Text: "interrupted"}); e.Failed() || e.Checks[0].State != Pass || !reflect.DeepEqual(e.Checks[1], want) {
 		t.Errorf("%+v", e.Checks)
+	}
+}
+
+func TestReplicasThatAreFewerThanInSyncOnesAreEnoughSinceKafka37(t *testing.T) {
+	for version, want := range map[string]State{"v3.6": Fail, "v3.7": "", "v4.3": "", "at least v4.3": "", "unknown custom version": Fail} {
+		e := examination{Report: Report{Cluster: result.Cluster{Version: version}}}
+		c := e.minInSync(target{replicas: 1, inSync: 1, configs: map[string]string{"min.insync.replicas": "2"}})
+		if c.State != want {
+			t.Errorf("%s: min.insync.replicas 2 with 1 replica is %q, want %q", version, c.State, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -64,7 +65,7 @@ func (s *spread) add(p kadm.PartitionDetail, ours bool) {
 func (e *examination) replicas(s *spread) {
 	if n := len(s.leaderless); n > 0 {
 		c := Check{
-			Name: "replicas", State: Warn, Text: fmt.Sprintf("%s without a leader: %s", theme.Plural(n, "partition", "partitions"), some(s.leaderless)),
+			Name: "replicas", State: Warn, Text: fmt.Sprintf("%s without a leader: %s", theme.Plural(n, "partition", "partitions"), kafka.Some(s.leaderless)),
 			Advice: "start the brokers that have their replicas",
 		}
 		if s.ours {
@@ -98,7 +99,7 @@ func (e *examination) leadership(s *spread) {
 			busiest = b.ID
 		}
 	}
-	of := fmt.Sprintf("leaders of %s: %s", theme.Plural(s.led, "partition", "partitions"), some(each))
+	of := fmt.Sprintf("leaders of %s: %s", theme.Plural(s.led, "partition", "partitions"), kafka.Some(each))
 	even := float64(s.led) / float64(len(e.Cluster.Brokers))
 	switch most := float64(s.leads[busiest]); {
 	case float64(s.moved) > imbalance*float64(s.led):
@@ -113,13 +114,4 @@ func (e *examination) leadership(s *spread) {
 	default:
 		e.pass("leadership", "", "%s", of)
 	}
-}
-
-// some joins words. It counts those behind the first six.
-func some(words []string) string {
-	const most = 6
-	if len(words) > most {
-		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
-	}
-	return strings.Join(words, ", ")
 }

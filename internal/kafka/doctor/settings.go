@@ -31,7 +31,7 @@ func (e *examination) settings(ctx context.Context) {
 		return
 	}
 	before := len(e.Checks)
-	for _, check := range []func(target) Check{minInSync, e.retention, recompression, flushes} {
+	for _, check := range []func(target) Check{e.minInSync, e.retention, recompression, flushes} {
 		if c := check(t); c.State != "" {
 			c.Name, c.About = "settings", t.about
 			e.add(c)
@@ -112,9 +112,13 @@ func values(described kadm.ResourceConfigs, err error) (map[string]string, error
 	return all, nil
 }
 
-// minInSync checks that as many replicas are in sync as acks=all takes.
-func minInSync(t target) Check {
+// minInSync checks that as many replicas are in sync as acks=all takes. From Kafka 3.7 on, all replicas are enough.
+func (e *examination) minInSync(t target) Check {
 	n, err := strconv.Atoi(t.configs["min.insync.replicas"])
+	var major, minor int
+	if _, bad := fmt.Sscanf(strings.TrimPrefix(e.Cluster.Version, "at least "), "v%d.%d", &major, &minor); bad == nil && (major > 3 || major == 3 && minor >= 7) {
+		n = min(n, t.replicas)
+	}
 	switch {
 	case err != nil:
 		return Check{}

@@ -48,7 +48,7 @@ func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		p.stampers = append(p.stampers, stamps)
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
-	client, err := p.Cluster.Client(opts...)
+	client, err := p.Cluster.ClientOver(h.Over, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package javaconf
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ type Producer struct {
 	settings
 	recordMax int // bytes of key, value and headers in the largest record
 	fitted    int // size before compression of a full batch; 0: batch.size
+	limit     int // of a batch as the topic takes it; 0: not known
 }
 
 // settings are properties in effect by name, of a producer or of a consumer.
@@ -81,6 +83,24 @@ func (s Producer) WithBatches(size int) Producer {
 	s.fitted = size
 	s.noteBatchLimit()
 	return s
+}
+
+// Limited returns the settings for a topic that takes batches of so many bytes as they are sent, and whether batch.size was
+// above that. Kafka's client splits batches that are refused; this lowers batch.size before.
+func (s Producer) Limited(limit int) (Producer, bool) {
+	if s.limit = limit; limit <= 0 || s.BatchSize() <= limit {
+		return s, false
+	}
+	s.derive("batch.size", strconv.Itoa(limit), fmt.Sprintf("Lowered from %s to max.message.bytes of the topic: Kafka's client splits batches that are larger.", s.value("batch.size")))
+	return s, true
+}
+
+// BatchLimit returns the largest size of a batch before compression.
+func (s Producer) BatchLimit() int {
+	if s.limit > 0 && s.Compression() == "none" {
+		return min(s.limit, s.MaxRequestSize())
+	}
+	return s.MaxRequestSize()
 }
 
 // Linger returns the time that a batch waits for more records.

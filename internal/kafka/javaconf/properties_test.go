@@ -131,3 +131,17 @@ func TestACommandThatTakesBothKindsCanTellThemApart(t *testing.T) {
 		}
 	}
 }
+
+func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
+	s, _, err := ParseProducer(nil, 100, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, lowered := s.Limited(1 << 20); lowered || same.BatchSize() != 16384 {
+		t.Errorf("a topic that takes more: batch.size %d, lowered: %t", same.BatchSize(), lowered)
+	}
+	less, lowered := s.Limited(4000)
+	if setting := less.settings["batch.size"]; !lowered || less.BatchTarget() != 4000 || less.BatchLimit() != 4000 || !strings.Contains(setting.Note, "from 16384") {
+		t.Errorf("a topic that takes 4000 bytes: batches of %d and at most %d, lowered: %t, %+v", less.BatchTarget(), less.BatchLimit(), lowered, setting)
+	}
+}

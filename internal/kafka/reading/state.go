@@ -101,7 +101,7 @@ func (d *State) positions(ends []int64) *kafka.Positions {
 	}
 	at := kafka.NewPositions(d.Layout, groups, d.starts, ends)
 	at.Committed = d.Settings.ReadCommitted()
-	at.Later = d.Plan.Share.Consumer > 0
+	at.Later, at.Shared = d.Plan.Share.Consumer > 0, d.Plan.Share.Consumers > 0
 	return at
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -173,6 +174,12 @@ func (s *session) ensureTopic(ctx context.Context) error {
 	s.topics = []result.Topic{t}
 	if t.Created && s.embedded == nil {
 		s.options.Notify(run.Notice{Kind: run.TopicCreated, Text: fmt.Sprintf("created topic %s (partitions %d, replication factor %d)", t.Name, t.Partitions, t.ReplicationFactor)})
+	}
+	limit, _ := strconv.Atoi(t.Configs["max.message.bytes"]) // 0: kt may not read it
+	producer, lowered := s.Producer.Limited(limit)
+	if s.Producer = producer; lowered {
+		s.Producer = writing.FitBatches(producer, *s.plan, s.values)
+		s.options.Notify(run.Notice{Kind: run.BatchLimited, Text: fmt.Sprintf("topic %s takes batches of %s (max.message.bytes): kt lowers batch.size to that", t.Name, theme.Plural(limit, "byte", "bytes"))})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -22,6 +23,9 @@ type ConsumerLag struct {
 	now     func() time.Duration
 	asking  sync.WaitGroup
 	counted []int64 // by partition: the sum of the windows so far
+	others  string  // what was found last
+	told    string  // of it, the last event
+	found   atomic.Pointer[stats.Event]
 }
 
 var _ engine.Source = (*ConsumerLag)(nil)
@@ -43,6 +47,7 @@ func (l *ConsumerLag) Wait() { l.asking.Wait() }
 // ask gets the starts and ends of the partitions, also of those that the topics got, and the committed offsets of groups that have readers
 // in other processes. Offsets of brokers that are away stay as they were.
 func (l *ConsumerLag) ask(ctx context.Context) {
+	var others string
 	starts, err := l.cluster.LogStarts(ctx, l.at.Layout)
 	var ends []int64
 	if err == nil {
@@ -66,7 +71,16 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 		for number, offset := range committed {
 			g.At(int32(number)).Elsewhere.Store(max(offset, l.at.At(int32(number)).Start.Load()))
 		}
+		if !l.at.Shared && others == "" {
+			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
+		}
 	}
+	// In a rebalance a partition may have no reader here for a moment, so only what is found twice counts.
+	if others != "" && others == l.others && others != l.told {
+		l.told = others
+		l.found.Store(&stats.Event{At: l.now(), Kind: stats.OtherMembers, Broker: -1, To: -1, Text: others})
+	}
+	l.others = others
 }
 
 // Take returns the change of the consumer lag since the last call, and what the readers had to tell.
@@ -107,6 +121,9 @@ func (l *ConsumerLag) Take() stats.Window {
 	w.Events = l.at.Told()
 	for i := range w.Events {
 		w.Events[i].At = l.now()
+	}
+	if e := l.found.Swap(nil); e != nil {
+		w.Events = append(w.Events, *e)
 	}
 	return w
 }

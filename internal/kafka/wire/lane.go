@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -151,6 +152,7 @@ func (l *lane) read(p *kmsg.ProduceResponseTopicPartition, version int16, from i
 		return a // it was taken when it was sent before
 	}
 	a.code = kafka.ErrorCode(err)
+	writing.Hear(l.w.shard, p)
 	switch {
 	case errors.Is(err, kerr.OutOfOrderSequenceNumber), errors.Is(err, kerr.UnknownProducerID), errors.Is(err, kerr.InvalidProducerEpoch):
 		a.renew = l.identity.id >= 0

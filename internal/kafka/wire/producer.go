@@ -57,7 +57,7 @@ func NewProducer(c *kafka.Cluster, o WriteOptions) *Producer {
 	d := &Producer{WriteOptions: o, cluster: c, acked: make([]atomic.Int64, o.Partitions)}
 	load := &o.Plan.Payload
 	d.each = load.Stamp || load.Kind == plan.Monotonic || load.Keys == plan.RangeKeys
-	limit := o.Settings.MaxRequestSize()
+	limit := o.Settings.BatchLimit()
 	d.pool = newPool(o.Plan, o.Values, min(o.Settings.BatchTarget(), limit), limit, o.Settings.Compressor(), d.each)
 	return d
 }

@@ -29,6 +29,7 @@ func busyTogether(parts []*mergedPart) (sum host.Sample) {
 		sum.RSS += u.RSS
 		sum.GCPauseMax = max(sum.GCPauseMax, u.GCPauseMax)
 		sum.Unread += u.Unread
+		sum.Stopped = max(sum.Stopped, u.Stopped)
 		sum.At, sum.Interval = max(sum.At, u.At), max(sum.Interval, u.Interval)
 	}
 	if sum.Interval == 0 {

@@ -28,13 +28,16 @@ type Evidence struct {
 	OfferedPerSecond, AcknowledgedPerSecond           float64
 	Waiting                                           float64 // records without an acknowledgement when sending ended
 	Sending                                           bool    // the senders still send, and Waiting is of now
-	WorstError                                        string  // the most frequent one; "": none
+	WorstError                                        string  // the most frequent one, and what a broker said with it; "": none
+	Unanswered                                        int64   // requests that ended without an answer
 	OwnSendDelayP99, ResponseP99                      time.Duration
 	CPUCores, CoresAvailable, HostCPUCores, HostCores float64
-	Senders                                           bool    // BufferFull and InFlight are known
-	BufferFull                                        float64 // share of the senders' time
-	InFlight                                          float64 // share of the requests allowed in flight
-	Throttled                                         float64 // share of the clients' time
+	Senders                                           bool          // BufferFull and InFlight are known
+	BufferFull                                        float64       // share of the senders' time
+	InFlight                                          float64       // share of the requests allowed in flight
+	Throttled                                         float64       // share of the clients' time
+	CPUStopped                                        float64       // share of the periods in which a CPU limit stopped kt
+	Paused                                            time.Duration // for which kt itself stood still
 
 	Ceiling float64 // records a second that this host can offer; 0: that is not known
 
@@ -63,6 +66,9 @@ type Parts struct {
 const (
 	cpuSaturated  = 0.90 // of the cores that kt may use: the scheduler, GC and the kernel's share need the rest
 	throttleShows = 0.05 // of the time
+	throttleLoses = 0.50 // of the time: records time out
+	stoppedShows  = 0.10 // of the periods of a CPU limit, which are 100 ms: the p99 has most of what comes in one of ten
+	pauseShows    = time.Second
 	ceilingShows  = 0.95 // of what the host can offer: two calibrations differ by some percent
 	ceilingHolds  = 1.10 // of the ceiling: more is more than two calibrations differ by, so it was measured too low
 	bufferShows   = 0.10 // of the senders' time
@@ -178,9 +184,15 @@ func (e *Evidence) stalls() bool {
 	return e.Stall.Length >= stallShows
 }
 
+// paused reports whether kt itself stood still.
+func (e *Evidence) paused() bool { return e.Paused >= pauseShows }
+
+// stopped reports whether a CPU limit stopped kt so often that latencies show it.
+func (e *Evidence) stopped() bool { return e.CPUStopped >= stoppedShows }
+
 // noCPU reports whether kt had no CPU left.
 func (e *Evidence) noCPU() bool {
-	return e.CoresAvailable > 0 && e.CPUCores >= cpuSaturated*e.CoresAvailable
+	return e.stopped() || e.CoresAvailable > 0 && e.CPUCores >= cpuSaturated*e.CoresAvailable
 }
 
 // hostFull reports whether the machine had no CPU left.

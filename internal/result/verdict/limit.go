@@ -34,6 +34,7 @@ const (
 
 	ReadFailed Limit = "failed reading"      // it could not go on
 	Consumers  Limit = "the consumers"       // the producers write more than the consumers read
+	Members    Limit = "other members"       // of the group, that have partitions
 	Rebalances Limit = "rebalances"          // readers had no partitions
 	Processing Limit = "the processing time" // that was asked for
 	Fetches    Limit = "broker fetches"      // readers waited for records although some were there

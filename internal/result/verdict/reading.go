@@ -24,6 +24,7 @@ type Readers struct {
 
 	Seconds, RecordsPerSecond float64 // from the first record to the last
 	Rebalances                int64
+	Others                    string // a clause on other members of the group with partitions; "": there are none
 	Lag                       Lag
 
 	Processing     time.Duration // of each record
@@ -97,7 +98,7 @@ func (e *Evidence) readInvalid() []string {
 	if e.Target == 0 || e.Consumed == 0 || e.readKept() || !e.noCPU() {
 		return []string{}
 	}
-	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.0f cores and read %s of %s/s",
+	return []string{fmt.Sprintf("kt had no CPU left: it used %.2f of %.4g cores and read %s of %s/s",
 		e.CPUCores, e.CoresAvailable, theme.Amount(e.Read.RecordsPerSecond), theme.Plural(e.Target, "record", "records"))}
 }
 
@@ -108,6 +109,12 @@ func (e *Evidence) readVerdict() Verdict {
 	lag := fmt.Sprintf("there was consumer lag %.0f %% of the time", 100*r.LagThere)
 	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of the time", 100*r.Fetching)
 	switch {
+	case e.paused():
+		return Verdict{Schedule, e.pause() + "; " + cpu}
+	case r.Others != "" && (e.Consumed == 0 || !e.readKept()):
+		return Verdict{Members, r.Others + "; " + cpu}
+	case e.Throttled >= throttleShows:
+		return e.quota()
 	case r.Idle > 0 && r.Lag.Left > 0:
 		return r.stalled(cpu)
 	case e.Consumed == 0:
@@ -118,8 +125,6 @@ func (e *Evidence) readVerdict() Verdict {
 		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}
 	case e.noCPU() && !e.readKept():
 		return Verdict{ClientCPU, cpu + "; give it more, or read from more hosts"}
-	case e.Throttled >= throttleShows:
-		return e.quota()
 	case r.Unassigned < rebalanceShows && e.stalls():
 		return e.stalled(cpu)
 	case e.readKept():

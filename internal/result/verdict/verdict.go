@@ -2,18 +2,22 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Invalid returns the reasons why a fixed-rate run is not valid: kt itself did not keep the schedule.
-// Back-pressure of the brokers is no such reason, and an unlimited rate has no schedule.
+// Back-pressure of the brokers is no such reason, and an unlimited rate has no schedule. A run in which kt itself stood still is
+// not valid at any rate.
 func (e *Evidence) Invalid() []string {
 	reasons := []string{}
 	switch {
 	case e.Parts != nil:
 		return append(reasons, e.Parts.Invalid...)
+	case e.paused():
+		return append(reasons, e.pause())
 	case e.readsOnly():
 		return e.readInvalid()
 	case e.Target == 0 || e.Offered == 0 || e.OneAtATime:
@@ -28,7 +32,7 @@ func (e *Evidence) Invalid() []string {
 	case e.kept():
 	case e.noCPU():
 		reasons = append(reasons, fmt.Sprintf(
-			"kt had no CPU left: it used %.2f of %.0f cores and %s",
+			"kt had no CPU left: it used %.2f of %.4g cores and %s",
 			e.CPUCores, e.CoresAvailable, e.miss()))
 	case e.BufferFull < bufferShows && e.Senders:
 		reasons = append(reasons, fmt.Sprintf(
@@ -45,8 +49,8 @@ func (e *Evidence) miss() string {
 	return fmt.Sprintf("handed over %s of %s/s", theme.Amount(e.OfferedPerSecond), theme.Plural(e.sending(), "record", "records"))
 }
 
-// Verdict returns the limit of the run. Failures and stalls come first, then kt's own faults, then throttling
-// and readers, then full buffers.
+// Verdict returns the limit of the run. Failures come first, then a pause of kt and stalls, then kt's other faults,
+// then throttling and readers, then full buffers.
 func (e *Evidence) Verdict() Verdict {
 	if e.Read != nil && e.Read.Failed {
 		return e.Read.failure()
@@ -56,8 +60,12 @@ func (e *Evidence) Verdict() Verdict {
 	}
 	cpu, host, full := e.cpu(), e.host(), e.full()
 	switch {
+	case e.lost() >= failuresShow && e.Throttled >= throttleLoses && (e.WorstError == "" || e.gaveUp()):
+		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
 	case e.lost() >= failuresShow:
-		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s; %s", 100*e.lost(), e.worst(), e.stallToo(), full)}
+		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s%s; %s", 100*e.lost(), e.worst(), e.causes(), e.stallToo(), full)}
+	case e.paused():
+		return Verdict{Schedule, e.pause() + "; " + cpu}
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
 	case e.apart():
@@ -66,7 +74,7 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Unknown, "too short: less than 1 s was measured"}
 	case e.Acknowledged == 0:
 		return Verdict{Unknown, "no record was acknowledged"}
-	case e.noCPU() && (e.Target == 0 || !e.kept()):
+	case e.noCPU() && (e.Target == 0 || !e.kept() || e.stopped() && len(e.Invalid()) > 0):
 		return Verdict{ClientCPU, cpu + "; give it more, or offer the load from more hosts"}
 	case len(e.Invalid()) > 0:
 		return Verdict{Schedule, e.Invalid()[0] + "; " + cpu + "; " + host}
@@ -74,6 +82,8 @@ func (e *Evidence) Verdict() Verdict {
 		return e.quota()
 	case e.OneAtATime:
 		return Verdict{None, "one record was in flight at a time: this is the latency of an idle cluster; " + cpu}
+	case e.Read != nil && e.Read.Others != "":
+		return Verdict{Members, e.Read.Others + "; " + cpu}
 	case e.Read != nil && e.Read.Lag.behind():
 		return Verdict{Consumers, e.Read.behind() + "; " + cpu + ", " + host + "; " + full}
 	case e.Target > 0 && e.kept() && e.carried():
@@ -93,7 +103,11 @@ func (e *Evidence) Verdict() Verdict {
 }
 
 func (e *Evidence) cpu() string {
-	return fmt.Sprintf("kt used %.2f of %.0f cores", e.CPUCores, e.CoresAvailable)
+	s := fmt.Sprintf("kt used %.2f of %.4g cores", e.CPUCores, e.CoresAvailable)
+	if e.stopped() {
+		s += fmt.Sprintf(", and the CPU limit of its container stopped it in %.0f %% of the periods", 100*e.CPUStopped)
+	}
+	return s
 }
 
 func (e *Evidence) host() string {
@@ -121,6 +135,26 @@ func (e *Evidence) ceiling() string {
 
 func (e *Evidence) quota() Verdict {
 	return Verdict{Throttle, fmt.Sprintf("brokers throttled kt %.0f %% of the time: a quota", 100*e.Throttled)}
+}
+
+// causes returns clauses on known causes of records that failed, or "".
+func (e *Evidence) causes() (s string) {
+	if e.paused() {
+		s += "; " + e.pause()
+	}
+	if e.Unanswered > 0 && e.gaveUp() {
+		s += fmt.Sprintf("; %s ended without an answer: brokers close the connection of a request above their socket.request.max.bytes, "+
+			"and each one above max.connections.per.ip or max.connections; their logs say which", theme.Plural(e.Unanswered, "request", "requests"))
+	}
+	return s
+}
+
+// gaveUp reports whether most records failed because the client gave up, and not by an error of a broker.
+func (e *Evidence) gaveUp() bool { return strings.HasPrefix(e.WorstError, "client:") }
+
+// pause returns a clause on the time for which kt itself stood still.
+func (e *Evidence) pause() string {
+	return fmt.Sprintf("kt itself stood still for %.1f s: its process was stopped (SIGSTOP, Ctrl-Z), its machine was, or it got no CPU", e.Paused.Seconds())
 }
 
 // apart reports whether the parts of the run have no overlap.

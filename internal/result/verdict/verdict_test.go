@@ -77,6 +77,23 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"kt late with nothing in its way", with(1000, func(e *Evidence) {
 			e.OwnSendDelayP99, e.CPUCores, e.HostCPUCores = 8*time.Millisecond, 2, 7.9
 		}), Schedule, false, []string{"8ms", "5ms", "2.00 of 4", "99 %"}},
+		{"records that time out by a quota", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.9, 5000, "client:DELIVERY_TIMEOUT" }), Throttle, true, []string{"90 %", "50.0 %"}},
+		{"records that a broker refuses beside a quota", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.9, 5000, "INVALID_RECORD (no key)" }), Failures, true, []string{"INVALID_RECORD (no key)"}},
+		{"requests that ended without an answer", with(1000, func(e *Evidence) { e.Failed, e.Unanswered, e.WorstError = 5000, 3, "client:NETWORK" }), Failures, true, []string{"3 requests", "socket.request.max.bytes", "max.connections.per.ip"}},
+		{"a pause of kt that looks like a stall", with(1000, func(e *Evidence) {
+			e.Paused, e.Stall.Gap = 3*time.Second, stats.Gap{From: 5 * time.Second, Length: 3 * time.Second}
+		}), Schedule, false, []string{"kt itself stood still for 3.0 s"}},
+		{"a pause of kt at an unlimited rate", with(0, func(e *Evidence) { e.Paused = 3 * time.Second }), Schedule, false, nil},
+		{"a pause of kt while it reads", with(0, func(e *Evidence) { e.Paused, e.Read = 3*time.Second, &Readers{Only: true} }), Schedule, false, nil},
+		{"the CPU limit of a container", with(0, func(e *Evidence) {
+			e.CPUCores, e.CoresAvailable, e.CPUStopped, e.BufferFull, e.InFlight = 0.2, 0.3, 0.6, 1, 1
+		}), ClientCPU, true, []string{"0.20 of 0.3 cores", "60 %"}},
+		{"the CPU limit of a container makes kt late", with(1000, func(e *Evidence) { e.CPUStopped, e.OwnSendDelayP99 = 0.2, 80*time.Millisecond }), ClientCPU, false, nil},
+		{"other members in a round trip", with(1000, func(e *Evidence) { e.Read = &Readers{Others: "group g has other members"} }), Members, true, []string{"group g"}},
+		{"other members have all partitions", with(0, func(e *Evidence) { e.Read = &Readers{Only: true, Others: "group g has other members"} }), Members, true, []string{"group g"}},
+		{"a throttled reader that is given up", with(0, func(e *Evidence) {
+			e.Throttled, e.Read = 0.9, &Readers{Only: true, Idle: 10 * time.Second, Lag: Lag{Left: 9}}
+		}), Throttle, true, []string{"90 %"}},
 		{"a quota", with(0, func(e *Evidence) { e.Throttled, e.HostCPUCores, e.BufferFull, e.InFlight = 0.2, 8, 1, 1 }), Throttle, true, []string{"20 %"}},
 		{"a quota that the target was kept in spite of", with(1000, func(e *Evidence) { e.Throttled = 0.05 }), Throttle, true, []string{"5 %"}},
 		{"a quota too small to show", with(1000, func(e *Evidence) { e.Throttled = 0.04 }), None, true, nil},

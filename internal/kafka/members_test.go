@@ -1,0 +1,44 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/result"
+)
+
+func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	c, err := Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	other, err := c.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ClientID("their-app"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	l := NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
+	g := &NewPositions(l, []string{"g"}, []int64{0, 0}, []int64{0, 0}).Groups[0]
+	g.Owned[0].Store(true)
+	text := ""
+	for end := time.Now().Add(30 * time.Second); text == "" && time.Now().Before(end); {
+		text = c.OtherMembers(t.Context(), l, g)
+	}
+	if !strings.HasPrefix(text, "group g has other members: client id their-app at 127.0.0.1") || !strings.HasSuffix(text, " has t-1") {
+		t.Errorf("it says %q", text)
+	}
+	g.Owned[1].Store(true)
+	if text := c.OtherMembers(t.Context(), l, g); text != "" {
+		t.Errorf("of partitions that are all read here it says %q", text)
+	}
+}
