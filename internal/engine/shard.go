@@ -93,7 +93,7 @@ func newShard(r *run, index int) *Shard {
 		unlimited: p.Load.Rate.IsUnlimited(),
 		burst:     make([]sentOp, 0, burstLen),
 		most:      1,
-		rec:       stats.NewRecorder(),
+		rec:       r.recorder(),
 		wake:      make(chan struct{}, 1),
 		posted:    r.rates.posted,
 
@@ -166,7 +166,7 @@ func (s *Shard) giveUp() {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
 				o.waits = never
-				s.rec.Unknown(int(o.phase), int64(o.Records), now-o.Due)
+				s.rec.Unknown(int(o.phase), int64(o.Records))
 				s.rec.Outage(s.phase, s.run.outage(s, now, o.Sent))
 				if s.answered == 0 {
 					continue

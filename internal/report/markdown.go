@@ -62,7 +62,7 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 		return fmt.Sprintf("%s records/s, %s MiB/s", theme.Count(int64(rate.Records+0.5)), theme.Number(rate.Bytes/mibBytes))
 	}
 	latency := func(name string, l *result.Latency) {
-		if l != nil && l.Count > 0 {
+		if l != nil && l.Ranked() > 0 {
 			add(name, "p50 %s, p99 %s, p99.9 %s, max %s", theme.Duration(micros(l.P50)), theme.Duration(micros(l.P99)), theme.Duration(micros(l.P999)), theme.Duration(micros(l.Max)))
 		}
 	}

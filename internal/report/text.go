@@ -297,10 +297,13 @@ func (t *text) records(r result.Result) {
 // latency writes the percentiles of what it names, in brackets beside them or, where a
 // narrow terminal has no room for that, below them.
 func (t *text) latency(label string, l result.Latency, what string) {
-	if l.Count == 0 {
+	if l.Ranked() == 0 {
 		t.row(label, muted, "not measured")
 	} else {
 		t.distribution(label, l, what)
+	}
+	if l.Unserved > 0 {
+		t.row("", warn, plural(l.Unserved, "record")+" failed, or got no answer: they rank above all others")
 	}
 	if l.OutOfRange > 0 {
 		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
@@ -320,11 +323,11 @@ func (t *text) distribution(label string, l result.Latency, what string) {
 }
 
 // quantile is one of a latency, if anything was measured.
-func (t *text) quantile(l result.Latency, us int64) string {
-	if l.Count == 0 {
+func (t *text) quantile(l result.Latency, us result.Micros) string {
+	if l.Ranked() == 0 {
 		return string(t.th.Glyphs.Missing)
 	}
-	return theme.Duration(micros(us))
+	return theme.Duration(us.Duration())
 }
 
 // percentiles are those of a latency that there is room for.
@@ -333,9 +336,9 @@ func (t *text) percentiles(l result.Latency) string {
 	var widths []int
 	for _, p := range []struct {
 		name string
-		us   int64
+		us   result.Micros
 	}{{"p50", l.P50}, {"p90", l.P90}, {"p99", l.P99}, {"p99.9", l.P999}, {"p99.99", l.P9999}, {"max", l.Max}} {
-		figure := p.name + " " + theme.Duration(micros(p.us))
+		figure := p.name + " " + theme.Duration(p.us.Duration())
 		figures, widths = append(figures, figure), append(widths, utf8.RuneCountInString(figure))
 	}
 	gap := 3
@@ -397,4 +400,4 @@ func ceiling(r result.Result) (text string, low bool) {
 	}
 }
 
-func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -113,7 +113,7 @@ func (j *judged) close(figures *limit.Figures) {
 	if !ok {
 		return
 	}
-	if j.expr.Holds(v) {
+	if j.expr.Keeps(v) {
 		j.held++
 	}
 	if j.worst == nil || j.expr.Worse(v, *j.worst) {
@@ -158,10 +158,12 @@ func (j *judged) result(whole *limit.Figures) Limit {
 		l.Held = j.of > 0 && j.expr.Enough(j.held, j.of)
 	default:
 		if v, ok := j.expr.Value(whole); ok {
-			l.Value, l.Held = &v, j.expr.Holds(v)
+			l.Value, l.Held = &v, j.expr.Keeps(v)
 		}
 	}
 	switch {
+	case l.Value != nil && *l.Value == limit.Failed:
+		l.Value, l.Note = nil, "failed: records that were not acknowledged rank above all others"
 	case l.Value != nil:
 		l.Unit = j.expr.Metric.Unit
 	case whole.Verify != nil && j.expr.Metric.AtEnd && j.expr.Over == 0 && NotChecked(whole.Verify) != "":

@@ -1,6 +1,12 @@
 package study
 
-import "github.com/kt-bench/kt/internal/result"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
 
 // Faults are the effects of faults on the runs of a cell. A spread has the runs with that effect alone.
 type Faults struct {
@@ -10,6 +16,8 @@ type Faults struct {
 	Gap       Spread `json:"longest_gap_ms,omitzero"`    // records waited and none was acknowledged
 	Recovered Spread `json:"rate_recovered_ms,omitzero"` // since the fault
 	InSync    Spread `json:"in_sync_ms,omitzero"`        // since the fault
+
+	FailedMetrics []string `json:"failed_metrics,omitempty"` // latencies that the cell has not, each as "p99: failed in 2 of 5 runs"
 }
 
 // FaultFigures are the effects of faults on one load of a run.
@@ -18,6 +26,8 @@ type FaultFigures struct {
 	Lost      *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
 	Unchecked *int64         `json:"unchecked_records,omitempty"` // nil: not verified
 	Outage    *result.Outage `json:"outage,omitempty"`
+
+	FailedMetrics []Metric `json:"failed_metrics,omitempty"` // latencies that fall among records that were not acknowledged
 }
 
 // faultsOf returns the effects of faults in a result.
@@ -52,7 +62,27 @@ func (c *CellDoc) faults(load int) Faults {
 			add(&inSync, o.InSyncMS)
 		}
 	}
-	return Faults{spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync)}
+	return Faults{
+		spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync),
+		failedMetrics(len(c.Runs), func(i int) *LoadFigures { return &c.Runs[i].Loads[load] }),
+	}
+}
+
+// failedMetrics returns a sentence for each latency that failed in one of some runs. It is compared with no other: what is
+// left of the runs would look better than they were.
+func failedMetrics(runs int, figures func(i int) *LoadFigures) (sentences []string) {
+	for _, m := range Metrics {
+		failed := 0
+		for i := range runs {
+			if slices.Contains(figures(i).FailedMetrics, m) {
+				failed++
+			}
+		}
+		if failed > 0 {
+			sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed, theme.Plural(float64(runs), "run", "runs")))
+		}
+	}
+	return sentences
 }
 
 // Faulty reports whether a fault was seen, or records failed or were lost.

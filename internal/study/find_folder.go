@@ -156,7 +156,7 @@ func (d *FindDocument) add(t Trial, l *LoadFigures) {
 func (d *FindDocument) markKnee() {
 	knee := -1
 	for i := range d.Curve {
-		if d.Curve[i].Latency.P99 > kneeRise*d.Curve[0].Latency.P99 {
+		if p99 := d.Curve[i].Latency.P99; p99 == 0 || p99 > kneeRise*d.Curve[0].Latency.P99 { // 0: failed
 			break
 		}
 		knee = i

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Expr is what a run has to keep (--limit), or what ends it early (--abort-on).
@@ -138,8 +139,17 @@ func (e *Expr) Holds(v float64) bool {
 	return v == e.Than
 }
 
+// Failed is the value of a percentile that falls among records that were not served.
+const Failed = float64(stats.Never / time.Microsecond)
+
+// Keeps reports whether a run keeps what the expression says: Holds, of a percentile that has not Failed.
+func (e *Expr) Keeps(v float64) bool { return v != Failed && e.Holds(v) }
+
 // Worse reports whether value a is further from holding than b.
 func (e *Expr) Worse(a, b float64) bool {
+	if a == Failed || b == Failed {
+		return b != Failed
+	}
 	switch e.Op {
 	case "<", "<=":
 		return a > b
