@@ -93,12 +93,13 @@ func newShard(r *run, index int) *Shard {
 		unlimited: p.Load.Rate.IsUnlimited(),
 		burst:     make([]sentOp, 0, burstLen),
 		most:      1,
-		rec:       r.recorder(),
+		rec:       stats.NewRecorder(),
 		wake:      make(chan struct{}, 1),
 		posted:    r.rates.posted,
 
 		sending: true,
 	}
+	s.rec.Read = p.Reads()
 	s.phase = s.warm.phase(0, 0)
 	return s
 }

@@ -34,9 +34,6 @@ func HGRM(w io.Writer, r result.Result, _ Options) error {
 		fmt.Fprintf(b, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", ms(h.Mean()), deviation(h))
 		fmt.Fprintf(b, "#[Max     = %12.3f, Total count    = %12d]\n", ms(h.Served().Max()), h.Ranked())
 		fmt.Fprintf(b, "#[Buckets = %12d, SubBuckets     = %12d]\n", stats.HDRBuckets, stats.HDRSubBuckets)
-		if n := h.Unserved(); n > 0 {
-			fmt.Fprintf(b, "#[%d records were not served: they rank above all others, and the rows end below them]\n", n)
-		}
 		fmt.Fprintf(b, "#[%s in milliseconds, run %s]\n", name, theme.Clean(r.RunID))
 	})
 }

@@ -78,7 +78,7 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 	latency("end to end", r.Latency.EndToEnd)
 	if writes(r.Header) {
 		rec := &r.Records
-		add("records", "%s acknowledged, %s failed, %s unknown", theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown))
+		add("records", "%s %s, %s failed, %s unknown", theme.Count(rec.Acknowledged), r.Outcome(), theme.Count(rec.Failed), theme.Count(rec.Unknown))
 	} else {
 		add("records", "%s read", theme.Count(r.Records.Consumed))
 	}

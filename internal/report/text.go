@@ -258,7 +258,7 @@ func (t *text) throughput(r result.Result) {
 func (t *text) latencies(r result.Result) {
 	switch {
 	case r.Throughput.TargetRecordsPerSecond > 0:
-		t.latency("response", r.Latency.Response, "due → acknowledged")
+		t.latency("response", r.Latency.Response, "due → "+r.Outcome())
 		t.latency("service", r.Latency.Service, "sent → acknowledged")
 		t.latency("send delay", r.Latency.SendDelay, "due → sent")
 	case r.Plan.Load.OneAtATime:
@@ -271,10 +271,13 @@ func (t *text) latencies(r result.Result) {
 // records writes the outcomes of the records that were sent.
 func (t *text) records(r result.Result) {
 	rec := r.Records
-	t.row("records", plain, fmt.Sprintf("%s offered = %s acknowledged + %s failed + %s unknown",
-		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
+	t.row("records", plain, fmt.Sprintf("%s offered = %s %s + %s failed + %s unknown",
+		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), r.Outcome(), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
 	if rec.Unsent > 0 {
 		t.row("", warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
+	}
+	if n := rec.NotInLog; n > 0 {
+		t.row("", bad, plural(n, "record")+" "+either(n, "is", "are")+" not in the log")
 	}
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"

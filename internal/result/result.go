@@ -95,6 +95,9 @@ type Records struct {
 	Unknown      int64 `json:"unknown" of:"writing"` // sent, not answered by the end
 	Unsent       int64 `json:"unsent" of:"writing"`  // due by the end, never handed to the client; not part of offered
 	Consumed     int64 `json:"consumed" of:"reading"`
+
+	SentOnly bool  `json:"sent_only,omitempty"`  // acks=0: acknowledged counts what was sent, and no broker acknowledged any
+	NotInLog int64 `json:"not_in_log,omitempty"` // acknowledged and not written, with the warm-up, by LogEnds
 }
 
 // Errors returns how many records were not acknowledged.
@@ -148,7 +151,7 @@ type Micros int64
 // Failed is the latency of a record that was not served, and of a percentile among such records.
 const Failed = Micros(stats.Never / time.Microsecond)
 
-// Duration returns the latency as a duration: stats.Never if it is Failed.
+// Duration returns stats.Never if the latency is Failed.
 func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
 
 // MarshalJSON writes a number, or null.

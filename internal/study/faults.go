@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -71,16 +72,14 @@ func (c *CellDoc) faults(load int) Faults {
 // failedMetrics returns a sentence for each latency that failed in one of some runs. It is compared with no other: what is
 // left of the runs would look better than they were.
 func failedMetrics(runs int, figures func(i int) *LoadFigures) (sentences []string) {
-	for _, m := range Metrics {
-		failed := 0
-		for i := range runs {
-			if slices.Contains(figures(i).FailedMetrics, m) {
-				failed++
-			}
+	failed := make(map[Metric]int)
+	for i := range runs {
+		for _, m := range figures(i).FailedMetrics {
+			failed[m]++
 		}
-		if failed > 0 {
-			sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed, theme.Plural(float64(runs), "run", "runs")))
-		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(failed)) {
+		sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(float64(runs), "run", "runs")))
 	}
 	return sentences
 }

@@ -107,7 +107,7 @@ func (p *runPage) throughput() *Chart {
 	c := p.chart("throughput", "Throughput", "records a second", Rate)
 	flow := "flow"
 	if p.writes {
-		c.add(Series{Name: "acknowledged", Class: flow, Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(x.Acknowledged) / x.Seconds })})
+		c.add(Series{Name: p.r.Outcome(), Class: flow, Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(x.Acknowledged) / x.Seconds })})
 		flow = "read"
 	}
 	if p.reads {
@@ -187,7 +187,7 @@ func (p *runPage) latencyName() string {
 	case p.reads:
 		return "due → polled"
 	case atRate:
-		return "due → acknowledged"
+		return "due → " + p.r.Outcome()
 	}
 	return "sent → acknowledged, mostly queueing: the rate is unlimited"
 }

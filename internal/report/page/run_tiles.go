@@ -103,13 +103,13 @@ func (p *runPage) errorTile() Tile {
 	rec := &p.r.Records
 	t := Tile{Name: "errors", Value: theme.Rate(float64(rec.Errors()))}
 	lost, _ := p.lost()
-	if rec.Errors()+lost > 0 {
+	if rec.Errors()+lost+rec.NotInLog > 0 {
 		t.Class = "bad"
 	}
 	for _, part := range []struct {
 		how     string
 		records int64
-	}{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}, {"lost", lost}} {
+	}{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}, {"lost", lost}, {"not in the log", rec.NotInLog}} {
 		if part.records > 0 {
 			t.Notes = append(t.Notes, theme.Count(part.records)+" "+part.how)
 		}

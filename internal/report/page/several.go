@@ -238,11 +238,11 @@ func (p *severalPage) row(f shown) []Cell {
 	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
 		if _, l := p.runs[i].headline(); math.IsNaN(v) {
-			none := Cell{Text: "–", Class: "muted"}
+			text := "–"
 			if f.latency && l.Unserved > 0 {
-				none = Cell{Text: "failed", Class: "bad"}
+				text = "failed"
 			}
-			row = append(row, none)
+			row = append(row, Cell{Text: text, Class: "muted"})
 			continue
 		}
 		c := Cell{Text: f.write(v)}

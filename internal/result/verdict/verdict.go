@@ -58,6 +58,8 @@ func (e *Evidence) Verdict() Verdict {
 	switch {
 	case e.lost() >= failuresShow:
 		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s; %s", 100*e.lost(), e.worst(), e.stallToo(), full)}
+	case e.NotInLog > 0:
+		return Verdict{Failures, fmt.Sprintf("%s in the log although kt counts them as acknowledged, or with acks=0 as sent; %s", theme.Plural(e.NotInLog, "record is not", "records are not"), full)}
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
 	case e.apart():
