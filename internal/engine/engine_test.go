@@ -244,9 +244,9 @@ func TestFailuresAreCountedByCodeAndRankAboveAllInResponse(t *testing.T) {
 		if m.Failed != 300 || m.Errors["NOT_LEADER_OR_FOLLOWER"] != 100 || m.Errors["client:CLOSED"] != 200 || m.Acknowledged != 700 {
 			t.Errorf("acknowledged %d, failed %d: %v; want 700, 300: 100 and 200", m.Acknowledged, m.Failed, m.Errors)
 		}
-		if h := &m.Response; h.Count() != 700 || h.Unserved() != 300 || h.ValueAtQuantile(0.69) != f.latency || h.ValueAtQuantile(0.71) != stats.Never || m.Bytes != 70_000 {
-			t.Errorf("%d response times and %d without, %v at 69 %% and %v at 71 %%, %d bytes; want 700, 300, %v, never, 70000",
-				h.Count(), h.Unserved(), h.ValueAtQuantile(0.69), h.ValueAtQuantile(0.71), m.Bytes, f.latency)
+		if h := &m.Response; h.Count() != 700 || h.Ranked() != 1000 || h.ValueAtQuantile(0.69) != f.latency || h.ValueAtQuantile(0.71) != stats.Never || m.Bytes != 70_000 {
+			t.Errorf("%d response times of %d, %v at 69 %% and %v at 71 %%, %d bytes; want 700, 1000, %v, never, 70000",
+				h.Count(), h.Ranked(), h.ValueAtQuantile(0.69), h.ValueAtQuantile(0.71), m.Bytes, f.latency)
 		}
 	})
 }

@@ -305,9 +305,6 @@ func (t *text) latency(label string, l result.Latency, what string) {
 	} else {
 		t.distribution(label, l, what)
 	}
-	if l.Unserved > 0 {
-		t.row("", warn, plural(l.Unserved, "record")+" failed, or got no answer: they rank above all others")
-	}
 	if l.OutOfRange > 0 {
 		t.row("", warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
 	}

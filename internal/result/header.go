@@ -207,18 +207,15 @@ type LogEnds struct {
 	After  int64 `json:"after_records"`
 }
 
-// Words for what is counted as acknowledged.
-const (
-	Acked = "acknowledged"
-	Sent  = "sent" // with acks=0 no broker says that it took a record
-)
+// Sent is the word for records that are counted as acknowledged with acks=0: no broker says that it took one.
+const Sent = "sent"
 
-// Outcome returns the word for records that are counted as acknowledged: Acked or Sent.
+// Outcome returns the word for records that are counted as acknowledged.
 func (h *Header) Outcome() string {
 	if slices.ContainsFunc(h.Config, func(s Setting) bool { return s.Name == "acks" && s.Value == "0" }) {
 		return Sent
 	}
-	return Acked
+	return "acknowledged"
 }
 
 // Why reading ended.

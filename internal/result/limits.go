@@ -113,7 +113,7 @@ func (j *judged) close(figures *limit.Figures) {
 	if !ok {
 		return
 	}
-	if j.expr.Keeps(v) {
+	if v != limit.Failed && j.expr.Holds(v) {
 		j.held++
 	}
 	if j.worst == nil || j.expr.Worse(v, *j.worst) {
@@ -158,7 +158,7 @@ func (j *judged) result(whole *limit.Figures) Limit {
 		l.Held = j.of > 0 && j.expr.Enough(j.held, j.of)
 	default:
 		if v, ok := j.expr.Value(whole); ok {
-			l.Value, l.Held = &v, j.expr.Keeps(v)
+			l.Value, l.Held = &v, v != limit.Failed && j.expr.Holds(v)
 		}
 	}
 	switch {

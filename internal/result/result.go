@@ -164,10 +164,8 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a number, or null.
 func (m *Micros) UnmarshalJSON(text []byte) error {
-	if *m = Failed; string(text) == "null" {
-		return nil
-	}
-	return json.Unmarshal(text, (*int64)(m))
+	*m = Failed
+	return json.Unmarshal(text, (*int64)(m)) // null leaves it
 }
 
 // Latency is one distribution in microseconds. A percentile that falls among the records that were not served is Failed.
@@ -202,7 +200,7 @@ func EndToEndOf(h *stats.Histogram) *Latency {
 func LatencyOf(h *stats.Histogram) Latency {
 	us := func(d time.Duration) Micros { return Micros(d.Microseconds()) }
 	return Latency{
-		Count: h.Count(), Unserved: h.Unserved(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),
+		Count: h.Count(), Unserved: h.Ranked() - h.Count(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),
 		P50: us(h.ValueAtQuantile(0.5)), P90: us(h.ValueAtQuantile(0.9)), P95: us(h.ValueAtQuantile(0.95)),
 		P99: us(h.ValueAtQuantile(0.99)), P999: us(h.ValueAtQuantile(0.999)), P9999: us(h.ValueAtQuantile(0.9999)),
 		OutOfRange: h.OutOfRange(),

@@ -56,10 +56,9 @@ type maker struct {
 	tune    []result.TuneCheck
 	full    atomic.Bool // the system has no room for more, and so ended the load
 
-	aborted     chan struct{} // closed: a condition of --abort-on came true
-	before      int64         // records that were ever written to the target, at the start
-	beforeKnown bool
-	abortedBy   string // that condition; set before aborted is closed
+	aborted   chan struct{} // closed: a condition of --abort-on came true
+	before    int64         // records that were ever written to the target, at the start
+	abortedBy string        // that condition; set before aborted is closed
 }
 
 func (m *maker) setDefaults() {
@@ -96,7 +95,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 	if m.clients, err = m.session.Open(ctx, m.book); err != nil {
 		return engine.End{}, err
 	}
-	m.before, m.beforeKnown = m.written(ctx)
+	m.before = m.written(ctx)
 	if m.Opened != nil {
 		if err := m.Opened(m.header); err != nil {
 			return engine.End{}, err

@@ -66,9 +66,6 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 // RecordNever adds n records that were not served. They rank above all durations, and are in no other figure.
 func (h *Histogram) RecordNever(n int64) { h.unserved = saturated(h.unserved, n) }
 
-// Unserved returns the number of records that were not served.
-func (h *Histogram) Unserved() int64 { return h.unserved }
-
 // Ranked returns the number of all that quantiles rank: durations held, and records that were not served.
 func (h *Histogram) Ranked() int64 { return saturated(h.n, h.unserved) }
 
@@ -79,7 +76,7 @@ func (h *Histogram) Served() *Histogram {
 	return &served
 }
 
-// none is what a histogram without durations has for each of them: Never if records were not served, else 0.
+// none is what there is instead of a duration: Never if a record was not served, else 0.
 func (h *Histogram) none() time.Duration {
 	if h.unserved > 0 {
 		return Never

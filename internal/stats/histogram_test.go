@@ -486,7 +486,7 @@ func TestARecordThatWasNotServedRanksAboveAllOthers(t *testing.T) {
 				if want := []time.Duration{tc.p50, tc.p99, tc.min, tc.mean, tc.max, tc.max}; !cmp.Equal(got, want) {
 					t.Errorf("p50, p99, min, mean, max and p100 are %v, want %v", got, want)
 				}
-				if s := h.Served(); s.Unserved() != 0 || s.Count() != h.Count() || s.Max() == Never || s.ValueAtQuantile(0.99) == Never {
+				if s := h.Served(); s.Ranked() != s.Count() || s.Count() != h.Count() || s.Max() == Never || s.ValueAtQuantile(0.99) == Never {
 					t.Errorf("what was served has a max of %v", s.Max())
 				}
 			}

@@ -43,13 +43,12 @@ type CompareDocument struct {
 
 // SideDoc is one of two sets of runs.
 type SideDoc struct {
-	Name        string   `json:"name"`
-	Runs        int      `json:"runs"`
-	Files       []string `json:"files"`
-	Failed      int64    `json:"failed_records"`
-	Invalid     int      `json:"invalid_runs"`
-	ClientBound int      `json:"client_bound_runs"` // kt or its host was the limit: more was not offered
-
+	Name          string   `json:"name"`
+	Runs          int      `json:"runs"`
+	Files         []string `json:"files"`
+	Failed        int64    `json:"failed_records"`
+	Invalid       int      `json:"invalid_runs"`
+	ClientBound   int      `json:"client_bound_runs"`        // kt or its host was the limit: more was not offered
 	FailedMetrics []string `json:"failed_metrics,omitempty"` // latencies that are not compared, each as "p99: failed in 2 of 5 runs"
 }
 

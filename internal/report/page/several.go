@@ -238,11 +238,7 @@ func (p *severalPage) row(f shown) []Cell {
 	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
 		if _, l := p.runs[i].headline(); math.IsNaN(v) {
-			text := "–"
-			if f.latency && l.Unserved > 0 {
-				text = "failed"
-			}
-			row = append(row, Cell{Text: text, Class: "muted"})
+			row = append(row, Cell{Text: map[bool]string{true: "failed", false: "–"}[f.latency && l.Unserved > 0], Class: "muted"})
 			continue
 		}
 		c := Cell{Text: f.write(v)}

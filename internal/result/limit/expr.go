@@ -139,11 +139,8 @@ func (e *Expr) Holds(v float64) bool {
 	return v == e.Than
 }
 
-// Failed is the value of a percentile that falls among records that were not served.
+// Failed is the value of a percentile that falls among records that were not served. It keeps no limit, whatever Holds says.
 const Failed = float64(stats.Never / time.Microsecond)
-
-// Keeps reports whether a run keeps what the expression says: Holds, of a percentile that has not Failed.
-func (e *Expr) Keeps(v float64) bool { return v != Failed && e.Holds(v) }
 
 // Worse reports whether value a is further from holding than b.
 func (e *Expr) Worse(a, b float64) bool {
