@@ -30,7 +30,7 @@ var exitCodes = []struct {
 }{
 	{exitOK, "done"},
 	{exitFailed, "failed: no broker was reached"},
-	{exitFailed, "records were not acknowledged, or transactions not committed"},
+	{exitFailed, "records were not acknowledged or are not in the log, or transactions not committed"},
 	{exitFailed, "kt find found no rate that holds"},
 	{exitFailed, "fewer records were read than asked for"},
 	{exitFailed, "--verify found corrupted records, or could not check some"},

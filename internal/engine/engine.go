@@ -121,6 +121,7 @@ func (r *run) forget() {
 	for _, s := range slices.Concat(r.shards, r.readers.shards) {
 		s.mu.Lock()
 		s.rec = stats.NewRecorder()
+		s.rec.Read = r.plan.Reads()
 		s.mu.Unlock()
 	}
 }

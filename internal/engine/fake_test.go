@@ -209,7 +209,7 @@ func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options)
 		if w.Offered != w.Acknowledged+w.Failed+w.Unknown {
 			t.Errorf("offered %d, but acknowledged %d, failed %d, unknown %d", w.Offered, w.Acknowledged, w.Failed, w.Unknown)
 		}
-		if n := w.Response.Count() + w.Response.OutOfRange(); n != w.Offered+w.Unsent {
+		if n := w.Response.Ranked() + w.Response.OutOfRange(); n != w.Offered+w.Unsent {
 			t.Errorf("%d response times for %d records offered and %d unsent", n, w.Offered, w.Unsent)
 		}
 		if w.Service.Count() != w.Acknowledged || w.SendDelay.Count() != w.Offered {

@@ -54,7 +54,7 @@ func (o *Op) Fail(partition int32, code string) (counted bool) {
 	if !o.outstanding {
 		return false
 	}
-	s.rec.Failed(int(o.phase), int64(o.Records), code, at-o.Due)
+	s.rec.Failed(int(o.phase), int64(o.Records), code)
 	s.run.refused(s, o, partition, code, at)
 	s.free(o)
 	if s.run.plan.Load.OneAtATime {

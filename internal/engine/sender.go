@@ -223,7 +223,7 @@ func (s *Shard) refuse(phase int, index int64, due time.Duration) (refused int) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rec.Sent(phase, int64(n), due, last, now-due, false)
-	s.rec.Failed(phase, int64(n), errBufferFull, now-due)
+	s.rec.Failed(phase, int64(n), errBufferFull)
 	return n
 }
 
@@ -259,9 +259,8 @@ func (s *Shard) publish(next int64, due time.Duration) {
 	}
 }
 
-// countUnsent counts the records that were due before the stop and never handed over, with their age.
+// countUnsent counts the records that were due before the stop and never handed over.
 func (s *Shard) countUnsent(index int64) {
-	now := s.clock()
 	until := s.run.stopped
 	if d := s.run.plan.Load.Duration.Std(); d > 0 {
 		until = min(until, d)
@@ -269,7 +268,7 @@ func (s *Shard) countUnsent(index int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ; s.more && s.due <= until; s.due, s.more = s.pacer.Next() {
-		s.rec.Unsent(s.warm.phase(index, s.due), s.due, now-s.due)
+		s.rec.Unsent(s.warm.phase(index, s.due), s.due)
 		index++
 	}
 }

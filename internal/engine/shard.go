@@ -102,6 +102,7 @@ func newShard(r *run, index int) *Shard {
 
 		sending: true,
 	}
+	s.rec.Read = p.Reads()
 	s.phase = s.warm.phase(0, 0)
 	return s
 }
@@ -170,7 +171,7 @@ func (s *Shard) giveUp() {
 			if o := &slab[i]; o.outstanding {
 				o.outstanding = false
 				o.waits = never
-				s.rec.Unknown(int(o.phase), int64(o.Records), now-o.Due)
+				s.rec.Unknown(int(o.phase), int64(o.Records))
 				s.rec.Outage(s.phase, s.run.outage(s, now, o.Sent))
 				if s.answered == 0 {
 					continue

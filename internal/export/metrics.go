@@ -127,7 +127,7 @@ func ofRecords() []family {
 
 func ofLatency() []family {
 	return []family{
-		latency("kt_response_seconds", "Time from when a record was due until it was acknowledged, or failed.", writes,
+		latency("kt_response_seconds", "Time from when a record was due until it was acknowledged. Records that never were are in kt_records_failed_total, kt_records_unknown_total and kt_records_unsent_total.", writes,
 			func(w *stats.Window) *stats.Histogram { return &w.Response }),
 		latency("kt_service_seconds", "Time from when a record was handed to the client until it was acknowledged.", writes,
 			func(w *stats.Window) *stats.Histogram { return &w.Service }),

@@ -223,7 +223,7 @@ func exponentialPoint(h *stats.Histogram) metricdata.ExponentialHistogramDataPoi
 	zero, buckets := exponential(h)
 	p := metricdata.ExponentialHistogramDataPoint[float64]{Count: uint64(h.Count()), Sum: h.Sum(), Scale: schema, ZeroCount: zero}
 	if h.Count() > 0 {
-		p.Min, p.Max = metricdata.NewExtrema(h.Min().Seconds()), metricdata.NewExtrema(h.Max().Seconds())
+		p.Min, p.Max = metricdata.NewExtrema(h.Min().Seconds()), metricdata.NewExtrema(h.Served().Max().Seconds())
 	}
 	if len(buckets) == 0 {
 		return p

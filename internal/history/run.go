@@ -37,12 +37,12 @@ type Run struct {
 	Server    string       `json:"server"` // the first broker; "": the one inside kt
 	Tags      []string     `json:"tags"`
 
-	RecordsPerSecond *float64 `json:"records_per_second"` // nil: it has no figures, or was too short for a rate
-	Headline         string   `json:"headline"`           // the figure to quote, as in the result
-	P99US            *int64   `json:"p99_us"`             // of the headline latency; nil: the headline is none
-	BoundBy          string   `json:"bound_by"`
-	Valid            *bool    `json:"valid"` // nil: it has no figures
-	Ended            string   `json:"ended"`
+	RecordsPerSecond *float64       `json:"records_per_second"` // nil: it has no figures, or was too short for a rate
+	Headline         string         `json:"headline"`           // the figure to quote, as in the result
+	P99US            *result.Micros `json:"p99_us"`             // of the headline latency; nil: the headline is none, or it failed
+	BoundBy          string         `json:"bound_by"`
+	Valid            *bool          `json:"valid"` // nil: it has no figures
+	Ended            string         `json:"ended"`
 }
 
 // Embedded reports whether the run was made on the broker inside kt.
@@ -119,7 +119,7 @@ func (r *Run) figures(res *result.Result) {
 	}
 	r.Valid = &res.Valid
 	r.Headline, r.BoundBy, r.Ended = res.Headline, string(res.BoundBy.Limit), res.Ended
-	if _, l := res.HeadlineLatency(); l.Count > 0 && res.Headline != "throughput" {
+	if _, l := res.HeadlineLatency(); l.Count > 0 && l.P99 != result.Failed && res.Headline != "throughput" {
 		r.P99US = &l.P99
 	}
 }

@@ -29,7 +29,7 @@ func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
 	defer other.Close()
 	l := NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
 	g := &NewPositions(l, []string{"g"}, []int64{0, 0}, []int64{0, 0}).Groups[0]
-	g.Owned[0].Store(true)
+	g.At(0).Owner.Store(1)
 	text := ""
 	for end := time.Now().Add(30 * time.Second); text == "" && time.Now().Before(end); {
 		text = c.OtherMembers(t.Context(), l, g)
@@ -37,7 +37,7 @@ func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
 	if !strings.HasPrefix(text, "group g has other members: client id their-app at 127.0.0.1") || !strings.HasSuffix(text, " has t-1") {
 		t.Errorf("it says %q", text)
 	}
-	g.Owned[1].Store(true)
+	g.At(1).Owner.Store(1)
 	if text := c.OtherMembers(t.Context(), l, g); text != "" {
 		t.Errorf("of partitions that are all read here it says %q", text)
 	}

@@ -151,6 +151,19 @@ func (c *Cluster) LastOffsets(ctx context.Context, l *Layout) (ends []int64, epo
 	return ends, epochs, errors.Join(err, unanswered)
 }
 
+// Written returns how many records and transaction markers were ever written to a topic: the sum of its log ends.
+func (c *Cluster) Written(ctx context.Context, topic string) (sum int64, err error) {
+	t, err := c.lookUp(ctx, topic)
+	if err != nil || t == nil {
+		return 0, errors.Join(err, kerr.UnknownTopicOrPartition)
+	}
+	ends, _, err := c.LastOffsets(ctx, NewLayout([]result.Topic{*t}))
+	for _, end := range ends {
+		sum += end
+	}
+	return sum, err
+}
+
 // ConfirmTimeout is how long the brokers may take to answer each question about what their
 // logs hold.
 const ConfirmTimeout = 10 * time.Second

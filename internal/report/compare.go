@@ -117,7 +117,7 @@ func (t *text) side(letter string, s *study.SideDoc) {
 	if s.Failed > 0 {
 		text += ", " + plural(s.Failed, "record") + " failed or unknown"
 	}
-	t.line(text)
+	t.line(strings.Join(append([]string{text}, s.FailedMetrics...), ", "))
 }
 
 // compared is the table of the metrics.

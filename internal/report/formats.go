@@ -147,11 +147,11 @@ func csvRow(p result.Point) []string {
 		}
 		return f(per(n/unit, seconds(p.Seconds)))
 	}
-	us := func(v int64) string {
+	us := func(v result.Micros) string {
 		if v == 0 {
 			return ""
 		}
-		return i(v)
+		return csvMicros(v)
 	}
 	cores := f(p.CPUCores)
 	if p.CPUCores == 0 {
@@ -159,10 +159,18 @@ func csvRow(p result.Point) []string {
 	}
 	return []string{
 		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), rate(float64(p.Acknowledged), 1), rate(float64(p.Bytes), mibBytes), i(p.Failed),
-		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.SendDelayP99), cores,
+		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(result.Micros(p.SendDelayP99)), cores,
 		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), i(p.ConsumerLag),
 		us(p.EndToEndP50), us(p.EndToEndP90), us(p.EndToEndP99), us(p.EndToEndP999), us(p.EndToEndMax), i(p.Events),
 	}
+}
+
+// csvMicros writes a latency: "failed" among records that were not served.
+func csvMicros(v result.Micros) string {
+	if v == result.Failed {
+		return "failed"
+	}
+	return strconv.FormatInt(int64(v), 10)
 }
 
 const mibBytes = 1 << 20

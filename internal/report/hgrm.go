@@ -32,7 +32,7 @@ func HGRM(w io.Writer, r result.Result, _ Options) error {
 			b.WriteByte('\n')
 		})
 		fmt.Fprintf(b, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", ms(h.Mean()), deviation(h))
-		fmt.Fprintf(b, "#[Max     = %12.3f, Total count    = %12d]\n", ms(h.Max()), h.Count())
+		fmt.Fprintf(b, "#[Max     = %12.3f, Total count    = %12d]\n", ms(h.Served().Max()), h.Ranked())
 		fmt.Fprintf(b, "#[Buckets = %12d, SubBuckets     = %12d]\n", stats.HDRBuckets, stats.HDRSubBuckets)
 		fmt.Fprintf(b, "#[%s in milliseconds, run %s]\n", name, theme.Clean(r.RunID))
 	})
@@ -47,10 +47,10 @@ func eachPercentile(h *stats.Histogram, row func(value time.Duration, level floa
 	level, total := 0.0, int64(0)
 	h.Each(func(upTo time.Duration, count int64) {
 		total += count
-		upTo = min(upTo, h.Max())
-		for 100*float64(total)/float64(h.Count()) >= level {
+		upTo = min(upTo, h.Served().Max())
+		for 100*float64(total)/float64(h.Ranked()) >= level {
 			row(upTo, level, total)
-			if total == h.Count() {
+			if total == h.Ranked() {
 				row(upTo, 100, total)
 				return
 			}

@@ -64,6 +64,6 @@ func writeInterval(out io.Writer, tag string, w *stats.Window, h *stats.Histogra
 	if tag != "" {
 		tag = "Tag=" + tag + ","
 	}
-	_, err = fmt.Fprintf(out, "%s%.3f,%.3f,%.3f,%s\n", tag, w.Start.Seconds(), w.Seconds(), ms(h.Max()), text)
+	_, err = fmt.Fprintf(out, "%s%.3f,%.3f,%.3f,%s\n", tag, w.Start.Seconds(), w.Seconds(), ms(h.Served().Max()), text)
 	return err
 }

@@ -62,7 +62,7 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 		return fmt.Sprintf("%s records/s, %s MiB/s", theme.PerSecond(rate.Records), theme.Number(rate.Bytes/mibBytes))
 	}
 	latency := func(name string, l *result.Latency) {
-		if l != nil && l.Count > 0 {
+		if l != nil && l.Ranked() > 0 {
 			add(name, "p50 %s, p99 %s, p99.9 %s, max %s", theme.Duration(micros(l.P50)), theme.Duration(micros(l.P99)), theme.Duration(micros(l.P999)), theme.Duration(micros(l.Max)))
 		}
 	}
@@ -78,7 +78,7 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 	latency("end to end", r.Latency.EndToEnd)
 	if writes(r.Header) {
 		rec := &r.Records
-		add("records", "%s acknowledged, %s failed, %s unknown", theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown))
+		add("records", "%s %s, %s failed, %s unknown", theme.Count(rec.Acknowledged), r.Outcome(), theme.Count(rec.Failed), theme.Count(rec.Unknown))
 	} else {
 		add("records", "%s read", theme.Count(r.Records.Consumed))
 	}

@@ -103,9 +103,9 @@ func latencyCells(l *result.Latency) []string {
 	l = cmp.Or(l, &result.Latency{})
 	cells := make([]string, len(latencyNames))
 	cells[0], cells[len(cells)-1] = strconv.FormatInt(l.Count, 10), strconv.FormatInt(l.OutOfRange, 10)
-	if l.Count > 0 {
-		for k, us := range []int64{l.Mean, l.Min, l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999, l.Max} {
-			cells[k+1] = strconv.FormatInt(us, 10)
+	if l.Ranked() > 0 {
+		for k, us := range []result.Micros{l.Mean, l.Min, l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999, l.Max} {
+			cells[k+1] = csvMicros(us)
 		}
 	}
 	return cells

@@ -36,7 +36,7 @@ func progressClock(s *stats.Window, of time.Duration) string {
 // empty text. Quantiles cannot show such a record.
 func oldest(s *stats.Window) string {
 	const shows = 100 * time.Millisecond // a shorter time is no news
-	if s.Oldest < shows || s.Oldest <= s.Response.Max() {
+	if s.Oldest < shows || s.Oldest <= s.Response.Served().Max() {
 		return ""
 	}
 	return "  oldest unanswered " + theme.Duration(s.Oldest)
@@ -44,7 +44,7 @@ func oldest(s *stats.Window) string {
 
 // quantile returns a dash where there is nothing: a latency of 0 would be the best there is.
 func quantile(h *stats.Histogram, q float64) string {
-	if h.Count() == 0 {
+	if h.Ranked() == 0 {
 		return "-"
 	}
 	return theme.Duration(h.ValueAtQuantile(q))

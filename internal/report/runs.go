@@ -128,7 +128,7 @@ func runsCSV(w io.Writer, runs []history.Run, _ Options) error {
 			rate = strconv.FormatFloat(*r.RecordsPerSecond, 'f', 3, 64)
 		}
 		if r.P99US != nil {
-			p99 = strconv.FormatInt(*r.P99US, 10)
+			p99 = csvMicros(*r.P99US)
 		}
 		if r.Valid != nil {
 			valid = strconv.FormatBool(*r.Valid)

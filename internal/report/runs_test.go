@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/history"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // keptRuns are runs of every kind.
 func keptRuns() []history.Run {
 	at := time.Date(2026, 11, 21, 12, 10, 25, 0, time.UTC)
-	yes, no, fast, slow, p99 := true, false, 1_234_567.8, 49_999.6, int64(12_345)
+	yes, no, fast, slow, p99 := true, false, 1_234_567.8, 49_999.6, result.Micros(12_345)
 	runs := []history.Run{
 		{Name: "20261121-121025-produce-orders-50k-acks-all", AtWork: true, Command: "produce", Topic: "orders", Server: "kafka-1.example.com:9092", Tags: []string{"nightly"}, Bytes: 4096},
 		{

@@ -66,6 +66,7 @@ type histogram struct {
 	Min        int64  `json:"min_us,omitempty"`
 	Max        int64  `json:"max_us,omitempty"`
 	OutOfRange int64  `json:"out_of_range,omitempty"`
+	Unserved   int64  `json:"unserved,omitempty"`
 }
 
 func (w *schemaWalk) value(at string, goType reflect.Type, n node) {
@@ -121,6 +122,7 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 	var h stats.Distribution
 	h.Record(5e6)
 	h.Record(-1)
+	h.RecordNever(1)
 	text, err := json.Marshal(h)
 	if err != nil {
 		t.Fatal(err)
@@ -147,9 +149,9 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	plain := []string{
 		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "checks", "collections", "commits", "compressibility",
 		"consumed", "consumer_lag", "consumers", "count", "counted_processes", "dropped_packets", "events", "events_left_out",
-		"failed", "failed_connects", "first_consumer", "first_producer", "gomaxprocs", "groups", "memory_maps_limit", "memory_maps_max", "offered", "out_of_range", "partition_count", "partition_slot",
+		"failed", "failed_connects", "first_consumer", "first_producer", "gomaxprocs", "groups", "memory_maps_limit", "memory_maps_max", "not_in_log", "offered", "out_of_range", "partition_count", "partition_slot",
 		"partition_slots", "partitions", "pid", "polls", "process", "processes", "producers",
-		"record_key_range", "replication_factor", "schema", "seed", "stretches", "stretches_held", "transactions", "unknown", "unsent", "value",
+		"record_key_range", "replication_factor", "schema", "seed", "stretches", "stretches_held", "transactions", "unknown", "unsent", "unserved", "value",
 	}
 	// Definitions that hold nothing but counts of records, and numbers of them.
 	counts := []string{"verify", "lost"}

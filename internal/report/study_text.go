@@ -128,6 +128,9 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 	g.add(style, append(at, Rounded(r.Median), Rounded(r.Low), Rounded(r.High),
 		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
 		Figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), LimitsOf(c))...)
+	if len(c.FailedMetrics) > 0 {
+		g.note(warn, strings.Join(c.FailedMetrics, ", "))
+	}
 }
 
 // studyFaults is the table of what the runs saw of faults, with a row for each load.

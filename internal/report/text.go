@@ -258,7 +258,7 @@ func (t *text) throughput(r result.Result) {
 func (t *text) latencies(r result.Result) {
 	switch {
 	case r.Throughput.TargetRecordsPerSecond > 0:
-		t.latency("response", r.Latency.Response, "due → acknowledged")
+		t.latency("response", r.Latency.Response, "due → "+r.Outcome())
 		t.latency("service", r.Latency.Service, "sent → acknowledged")
 		t.latency("send delay", r.Latency.SendDelay, "due → sent")
 		if text := r.OwnDelay(); text != "" {
@@ -274,10 +274,13 @@ func (t *text) latencies(r result.Result) {
 // records writes the outcomes of the records that were sent.
 func (t *text) records(r result.Result) {
 	rec := r.Records
-	t.row("records", plain, fmt.Sprintf("%s offered = %s acknowledged + %s failed + %s unknown",
-		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
+	t.row("records", plain, fmt.Sprintf("%s offered = %s %s + %s failed + %s unknown",
+		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), r.Outcome(), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
 	if rec.Unsent > 0 {
 		t.row("", warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
+	}
+	if n := rec.NotInLog; n > 0 {
+		t.row("", bad, plural(n, "record")+" "+either(n, "is", "are")+" not in the log")
 	}
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"
@@ -300,7 +303,7 @@ func (t *text) records(r result.Result) {
 // latency writes the percentiles of what it names, in brackets beside them or, where a
 // narrow terminal has no room for that, below them.
 func (t *text) latency(label string, l result.Latency, what string) {
-	if l.Count == 0 {
+	if l.Ranked() == 0 {
 		t.row(label, muted, "not measured")
 	} else {
 		t.distribution(label, l, what)
@@ -323,11 +326,11 @@ func (t *text) distribution(label string, l result.Latency, what string) {
 }
 
 // quantile is one of a latency, if anything was measured.
-func (t *text) quantile(l result.Latency, us int64) string {
-	if l.Count == 0 {
+func (t *text) quantile(l result.Latency, us result.Micros) string {
+	if l.Ranked() == 0 {
 		return string(t.th.Glyphs.Missing)
 	}
-	return theme.Duration(micros(us))
+	return theme.Duration(us.Duration())
 }
 
 // percentiles are those of a latency that there is room for.
@@ -336,9 +339,9 @@ func (t *text) percentiles(l result.Latency) string {
 	var widths []int
 	for _, p := range []struct {
 		name string
-		us   int64
+		us   result.Micros
 	}{{"p50", l.P50}, {"p90", l.P90}, {"p99", l.P99}, {"p99.9", l.P999}, {"p99.99", l.P9999}, {"max", l.Max}} {
-		figure := p.name + " " + theme.Duration(micros(p.us))
+		figure := p.name + " " + theme.Duration(p.us.Duration())
 		figures, widths = append(figures, figure), append(widths, utf8.RuneCountInString(figure))
 	}
 	gap := 3
@@ -400,4 +403,4 @@ func ceiling(r result.Result) (text string, low bool) {
 	}
 }
 
-func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }

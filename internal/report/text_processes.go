@@ -133,11 +133,11 @@ func (a aspect) cells(f *result.Figures, none string, p pace) []string {
 	}
 	if a.latency != nil {
 		l := a.latency(f)
-		if l == nil || l.Count == 0 {
+		if l == nil || l.Ranked() == 0 {
 			cells = append(cells, none, none, none, none, none)
 		} else {
-			for _, us := range []int64{l.Mean, l.P50, l.P99, l.P999, l.Max} {
-				cells = append(cells, theme.Duration(micros(us)))
+			for _, us := range []result.Micros{l.Mean, l.P50, l.P99, l.P999, l.Max} {
+				cells = append(cells, theme.Duration(us.Duration()))
 			}
 		}
 	}

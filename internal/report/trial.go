@@ -78,7 +78,10 @@ func (t *text) effects(d *study.TrialDocument) *grid {
 }
 
 func sides(d *study.TrialDocument) []string {
-	return []string{plural(d.Control.Runs, "run") + " without it", plural(d.Changed.Runs, "run") + " with it"}
+	of := func(s *study.SideDoc, what string) string {
+		return strings.Join(append([]string{plural(s.Runs, "run") + what}, s.FailedMetrics...), ", ")
+	}
+	return []string{of(&d.Control, " without it"), of(&d.Changed, " with it")}
 }
 
 func (t *text) trialHead(s *study.Study, id string, sides ...string) {

@@ -22,14 +22,17 @@ func (f *Fold) evidence() verdict.Evidence {
 	t := f.throughput()
 	e := verdict.Evidence{
 		Poisson:    f.header.Plan.Load.Arrivals == plan.Poisson,
-		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.setting("acks") == "0", Wire: f.header.Plan.Engine == plan.Wire,
+		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.header.Outcome() == Sent, Wire: f.header.Plan.Engine == plan.Wire,
 		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
 		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
-		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
+		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
 		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
 		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: w.Outage},
+	}
+	if ends := f.trailer.LogEnds; ends != nil {
+		e.NotInLog = max(0, w.Acknowledged+f.total[stats.Warmup].Acknowledged-(ends.After-ends.Before))
 	}
 	f.target(&e, &t, w)
 	if said := f.line.text(stats.FirstError, stats.RecordsFail+e.WorstError+": "); e.WorstError != "" && said != "" {
@@ -92,16 +95,6 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	}
 	r.Waiting = max(0, share(waited, total)-idle) / (1 - idle)
 	return r
-}
-
-// setting returns the value of an effective setting, "" when there is none.
-func (f *Fold) setting(name string) string {
-	for _, s := range f.header.Config {
-		if s.Name == name {
-			return s.Value
-		}
-	}
-	return ""
 }
 
 // throttled returns the share of time for which brokers throttled the producers or the readers,

@@ -296,6 +296,7 @@ func (f *Fold) Result() Result {
 		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
 	}
 	r.Valid = len(r.Invalid) == 0
+	r.Records.NotInLog, r.Records.SentOnly = e.NotInLog, e.NoAcks
 	if share, missed := e.Missed(r.BoundBy.Limit); missed {
 		r.TargetReached = &share
 	}

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -205,7 +206,27 @@ type Trailer struct {
 	ReadError string          `json:"read_error,omitempty"` // of ReadFailed
 	Verify    *ledger.Verdict `json:"verify,omitempty"`     // nil: records were not verified
 
+	LogEnds *LogEnds `json:"log_ends,omitempty"` // of the topic that was written to; nil: not known
+
 	Tune []TuneCheck `json:"tune,omitempty"` // of this host; of a merged run one for each host; nil: none was made
+}
+
+// LogEnds are the sums of the log ends of a topic before a load and after it. They grow by what was written, by whomever, and
+// by the markers of transactions.
+type LogEnds struct {
+	Before int64 `json:"before_records"`
+	After  int64 `json:"after_records"`
+}
+
+// Sent is the word for records that are counted as acknowledged with acks=0: no broker says that it took one.
+const Sent = "sent"
+
+// Outcome returns the word for records that are counted as acknowledged.
+func (h *Header) Outcome() string {
+	if slices.ContainsFunc(h.Config, func(s Setting) bool { return s.Name == "acks" && s.Value == "0" }) {
+		return Sent
+	}
+	return "acknowledged"
 }
 
 // Why reading ended.

@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
@@ -41,7 +40,7 @@ const ownDelayShows = 0.05
 // ownDelayShare returns the median of kt's own send delay as a share of the median to quote; nil: one of them was not measured.
 func (r *Result) ownDelayShare() *float64 {
 	_, l := r.HeadlineLatency()
-	if l.P50 == 0 || r.Latency.OwnSendDelay.Count == 0 || r.Throughput.TargetRecordsPerSecond == 0 {
+	if l.P50 == 0 || l.P50 == Failed || r.Latency.OwnSendDelay.Count == 0 || r.Throughput.TargetRecordsPerSecond == 0 {
 		return nil
 	}
 	share := float64(r.Latency.OwnSendDelay.P50) / float64(l.P50)
@@ -54,6 +53,5 @@ func (r *Result) OwnDelay() string {
 		return ""
 	}
 	_, l := r.HeadlineLatency()
-	us := func(n int64) string { return theme.Duration(time.Duration(n) * time.Microsecond) }
-	return fmt.Sprintf("kt's own delay is %s of %s (p50)", us(r.Latency.OwnSendDelay.P50), us(l.P50))
+	return fmt.Sprintf("kt's own delay is %s of %s (p50)", theme.Duration(r.Latency.OwnSendDelay.P50.Duration()), theme.Duration(l.P50.Duration()))
 }

@@ -15,7 +15,7 @@ func TestKtSaysHowMuchOfTheMedianIsItsOwnDelay(t *testing.T) {
 		{"nothing was acknowledged", 20_000, 500, 0, ""},
 	} {
 		r := Result{Throughput: Throughput{TargetRecordsPerSecond: c.target}, Latency: Latencies{
-			OwnSendDelay: Latency{Count: 1, P50: c.own}, Response: Latency{Count: 1, P50: c.response},
+			OwnSendDelay: Latency{Count: 1, P50: Micros(c.own)}, Response: Latency{Count: 1, P50: Micros(c.response)},
 		}}
 		r.OwnDelayShare = r.ownDelayShare()
 		if got := r.OwnDelay(); got != c.want {

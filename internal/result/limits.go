@@ -137,7 +137,7 @@ func (j *judged) close(figures *limit.Figures, waited bool) {
 	if j.of++; !ok {
 		return
 	}
-	if j.expr.Holds(v) {
+	if v != limit.Failed && j.expr.Holds(v) {
 		j.held++
 	}
 	if j.worst == nil || j.expr.Worse(v, *j.worst) {
@@ -189,13 +189,16 @@ func (j *judged) result(whole *limit.Figures) Limit {
 		l.Held = j.of > 0 && j.expr.Enough(j.held, j.of)
 	default:
 		if v, ok := j.expr.Value(whole); ok {
-			l.Value, l.Held = &v, j.expr.Holds(v)
+			l.Value, l.Held = &v, v != limit.Failed && j.expr.Holds(v)
 		}
 	}
-	if l.Value != nil {
+	failed := l.Value != nil && *l.Value == limit.Failed
+	if l.Value != nil && !failed {
 		l.Unit = j.expr.Metric.Unit
 	}
 	switch {
+	case failed:
+		l.Value, l.Note = nil, "failed: records that were not acknowledged rank above all others"
 	case j.silent > 0:
 		l.Note = fmt.Sprintf("records were due in %d of %s, and none came back", j.silent, theme.Plural(j.of, "stretch", "stretches"))
 	case l.Value != nil:

@@ -61,7 +61,7 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 	}
 	f.Finish(Trailer{Ended: Completed, ReadEnd: ReadAll, Verify: &ledger.Verdict{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4}})
 	r := f.Result()
-	us := func(n int64) float64 { return float64(n) }
+	us := func(n Micros) float64 { return float64(n) }
 	e, w := r.Latency.EndToEnd, &r.Records
 	want := map[string]float64{
 		"p50": us(e.P50), "p90": us(e.P90), "p95": us(e.P95), "p99": us(e.P99), "p99.9": us(e.P999), "p99.99": us(e.P9999), "max": us(e.Max), "mean": us(e.Mean),
@@ -74,6 +74,10 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 	for i, m := range limit.Metrics {
 		l := r.Limits[i]
 		v, known := want[m.Name]
+		if failed := l.Value == nil && l.Note != "" && strings.HasPrefix(m.Name, "response."); failed && (!known || v == float64(Failed)) && !l.Held {
+			delete(want, m.Name) // records of the canned run failed, so it has no such percentile
+			continue
+		}
 		if l.Value == nil || known && math.Abs(*l.Value-v) > 1e-9*v {
 			t.Errorf("%s is %+v, and in the result %g", m.Name, l, v)
 		}

@@ -1,9 +1,11 @@
 package result
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -96,6 +98,9 @@ type Records struct {
 	Unknown      int64 `json:"unknown" of:"writing"` // sent, not answered by the end
 	Unsent       int64 `json:"unsent" of:"writing"`  // due by the end, never handed to the client; not part of offered
 	Consumed     int64 `json:"consumed" of:"reading"`
+
+	SentOnly bool  `json:"sent_only,omitempty"`  // acks=0: acknowledged counts what was sent, and no broker acknowledged any
+	NotInLog int64 `json:"not_in_log,omitempty"` // acknowledged and not written, with the warm-up, by LogEnds
 }
 
 // Errors returns how many records were not acknowledged.
@@ -143,25 +148,52 @@ type Latencies struct {
 	EndToEnd *Latency `json:"end_to_end,omitempty"`
 }
 
-// Latency is one distribution in microseconds.
-type Latency struct {
-	Count      int64 `json:"count"`
-	Mean       int64 `json:"mean"`
-	Min        int64 `json:"min"`
-	P50        int64 `json:"p50"`
-	P90        int64 `json:"p90"`
-	P95        int64 `json:"p95"`
-	P99        int64 `json:"p99"`
-	P999       int64 `json:"p999"`
-	P9999      int64 `json:"p9999"`
-	Max        int64 `json:"max"`
-	OutOfRange int64 `json:"out_of_range"` // more than an hour, or below 0; in no other figure here
+// Micros is a latency in microseconds. In JSON, null is that of a record that was not served.
+type Micros int64
+
+// Failed is the latency of a record that was not served, and of a percentile among such records.
+const Failed = Micros(stats.Never / time.Microsecond)
+
+// Duration returns stats.Never if the latency is Failed.
+func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
+
+// MarshalJSON writes a number, or null.
+func (m Micros) MarshalJSON() ([]byte, error) {
+	if m == Failed {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(m), 10), nil
 }
 
-// EndToEndOf returns the end-to-end latency, nil when nothing was measured.
+// UnmarshalJSON reads a number, or null.
+func (m *Micros) UnmarshalJSON(text []byte) error {
+	*m = Failed
+	return json.Unmarshal(text, (*int64)(m)) // null leaves it
+}
+
+// Latency is one distribution in microseconds. A percentile that falls among the records that were not served is Failed.
+type Latency struct {
+	Count      int64  `json:"count"`              // records that were served
+	Unserved   int64  `json:"unserved,omitempty"` // failed, unknown or unsent: they rank above all others, and are not in the mean
+	Mean       Micros `json:"mean"`
+	Min        Micros `json:"min"`
+	P50        Micros `json:"p50"`
+	P90        Micros `json:"p90"`
+	P95        Micros `json:"p95"`
+	P99        Micros `json:"p99"`
+	P999       Micros `json:"p999"`
+	P9999      Micros `json:"p9999"`
+	Max        Micros `json:"max"`
+	OutOfRange int64  `json:"out_of_range"` // more than an hour, or below 0; in no other figure here
+}
+
+// Ranked returns the number of records that percentiles rank. 0: nothing was measured.
+func (l *Latency) Ranked() int64 { return l.Count + l.Unserved }
+
+// EndToEndOf returns the end-to-end latency, nil when no record has one.
 func EndToEndOf(h *stats.Histogram) *Latency {
 	l := LatencyOf(h)
-	if l == (Latency{}) {
+	if l.Count+l.OutOfRange == 0 {
 		return nil
 	}
 	return &l
@@ -169,9 +201,9 @@ func EndToEndOf(h *stats.Histogram) *Latency {
 
 // LatencyOf returns the figures of a distribution.
 func LatencyOf(h *stats.Histogram) Latency {
-	us := func(d time.Duration) int64 { return d.Microseconds() }
+	us := func(d time.Duration) Micros { return Micros(d.Microseconds()) }
 	return Latency{
-		Count: h.Count(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),
+		Count: h.Count(), Unserved: h.Ranked() - h.Count(), Mean: us(h.Mean()), Min: us(h.Min()), Max: us(h.Max()),
 		P50: us(h.ValueAtQuantile(0.5)), P90: us(h.ValueAtQuantile(0.9)), P95: us(h.ValueAtQuantile(0.95)),
 		P99: us(h.ValueAtQuantile(0.99)), P999: us(h.ValueAtQuantile(0.999)), P9999: us(h.ValueAtQuantile(0.9999)),
 		OutOfRange: h.OutOfRange(),
@@ -274,7 +306,7 @@ type BrokerFetch struct {
 }
 
 // Point is one step of the series. Latencies are of the records with their outcome in it; 0: there
-// are none. Steps of a long run are longer than a second: counts are sums, and latencies the
+// are none; Failed: the percentile falls among records that were not served. Steps of a long run are longer than a second: counts are sums, and latencies the
 // worst of their seconds.
 type Point struct {
 	StartSeconds float64 `json:"start_seconds"`
@@ -283,24 +315,24 @@ type Point struct {
 	Acknowledged int64   `json:"acknowledged" of:"writing"`
 	Failed       int64   `json:"failed" of:"writing"`
 	Bytes        int64   `json:"bytes" of:"writing"`
-	P50          int64   `json:"response_p50_us,omitempty"`
-	P90          int64   `json:"response_p90_us,omitempty"`
-	P99          int64   `json:"response_p99_us,omitempty"`
-	P999         int64   `json:"response_p999_us,omitempty"`
-	Max          int64   `json:"response_max_us,omitempty"`
+	P50          Micros  `json:"response_p50_us,omitempty"`
+	P90          Micros  `json:"response_p90_us,omitempty"`
+	P99          Micros  `json:"response_p99_us,omitempty"`
+	P999         Micros  `json:"response_p999_us,omitempty"`
+	Max          Micros  `json:"response_max_us,omitempty"`
 	SendDelayP99 int64   `json:"send_delay_p99_us,omitempty" of:"rate"`
 	CPUCores     float64 `json:"cpu_cores,omitempty"`
 
-	Consumed      int64 `json:"consumed,omitempty"`
-	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
-	ConsumerLag   int64 `json:"consumer_lag,omitempty"` // at the end of the step
-	EndToEndP50   int64 `json:"end_to_end_p50_us,omitempty"`
-	EndToEndP90   int64 `json:"end_to_end_p90_us,omitempty"`
-	EndToEndP99   int64 `json:"end_to_end_p99_us,omitempty"`
-	EndToEndP999  int64 `json:"end_to_end_p999_us,omitempty"`
-	EndToEndMax   int64 `json:"end_to_end_max_us,omitempty"`
-	Events        int64 `json:"events,omitempty"`
-	Oldest        int64 `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
+	Consumed      int64  `json:"consumed,omitempty"`
+	ConsumedBytes int64  `json:"consumed_bytes,omitempty"`
+	ConsumerLag   int64  `json:"consumer_lag,omitempty"` // at the end of the step
+	EndToEndP50   Micros `json:"end_to_end_p50_us,omitempty"`
+	EndToEndP90   Micros `json:"end_to_end_p90_us,omitempty"`
+	EndToEndP99   Micros `json:"end_to_end_p99_us,omitempty"`
+	EndToEndP999  Micros `json:"end_to_end_p999_us,omitempty"`
+	EndToEndMax   Micros `json:"end_to_end_max_us,omitempty"`
+	Events        int64  `json:"events,omitempty"`
+	Oldest        int64  `json:"oldest_us,omitempty" of:"writing"` // age of the oldest record without an outcome, at the end of the step
 
 	// In snapshots only.
 	Refused   int64 `json:"-"` // fetches of one partition

@@ -126,11 +126,11 @@ func pointOf(w *stats.Window) Point {
 
 // distributions sets the latencies of a window, at least 1 µs: 0 means that there are none.
 func (p *Point) distributions(w *stats.Window) {
-	us := func(h *stats.Histogram, q float64) int64 {
-		if h.Count() == 0 {
+	us := func(h *stats.Histogram, q float64) Micros {
+		if h.Ranked() == 0 {
 			return 0
 		}
-		return max(1, h.ValueAtQuantile(q).Microseconds())
+		return Micros(max(1, h.ValueAtQuantile(q).Microseconds()))
 	}
 	r, e := &w.Response, &w.EndToEnd
 	p.P50, p.P90, p.P99, p.P999, p.Max = us(r, 0.5), us(r, 0.9), us(r, 0.99), us(r, 0.999), us(r, 1)

@@ -30,9 +30,10 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 1))
 			for i := range n {
 				v := rng.Int64N(1000)
+				us := Micros(v)
 				p := Point{
 					StartSeconds: float64(i), Seconds: 1, Warmup: tc.warmup(i), Acknowledged: v, Failed: v % 3, Bytes: 10 * v,
-					P50: v, P90: 2 * v, P99: 3 * v, P999: 4 * v, Max: 5 * v, SendDelayP99: 6 * v,
+					P50: us, P90: 2 * us, P99: 3 * us, P999: 4 * us, Max: 5 * us, SendDelayP99: 6 * v,
 				}
 				p.CPUCores = 2
 				s.add(p, new(stats.Window))
@@ -42,7 +43,7 @@ func TestALongSeriesIsBoundedAndItsSumsAreExact(t *testing.T) {
 				w := want[p.Warmup]
 				w = Point{
 					Seconds: w.Seconds + 1, Acknowledged: w.Acknowledged + v, Failed: w.Failed + v%3, Bytes: w.Bytes + 10*v,
-					P50: max(w.P50, v), P90: max(w.P90, 2*v), P99: max(w.P99, 3*v), P999: max(w.P999, 4*v), Max: max(w.Max, 5*v), SendDelayP99: max(w.SendDelayP99, 6*v),
+					P50: max(w.P50, us), P90: max(w.P90, 2*us), P99: max(w.P99, 3*us), P999: max(w.P999, 4*us), Max: max(w.Max, 5*us), SendDelayP99: max(w.SendDelayP99, 6*v),
 				}
 				want[p.Warmup] = w
 			}
@@ -105,7 +106,7 @@ type row struct {
 	from, seconds float64
 	warmup        bool
 	records       int64
-	p50, max      int64
+	p50, max      Micros
 	cpu           float64
 }
 

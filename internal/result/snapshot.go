@@ -86,7 +86,7 @@ type Numbers struct {
 // Rate is an amount a second.
 type Rate struct{ Records, Bytes float64 }
 
-// Quantiles are those of a distribution; all are 0 where Count is.
+// Quantiles are those of a distribution; all are 0 where Count is. One among records that were not served is stats.Never.
 type Quantiles struct {
 	Count                    int64
 	P50, P90, P99, P999, Max time.Duration
@@ -94,10 +94,10 @@ type Quantiles struct {
 
 // quantilesOf returns the quantiles of a histogram.
 func quantilesOf(h *stats.Histogram) Quantiles {
-	if h.Count() == 0 {
+	if h.Ranked() == 0 {
 		return Quantiles{}
 	}
-	return Quantiles{h.Count(), h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.9), h.ValueAtQuantile(0.99), h.ValueAtQuantile(0.999), h.Max()}
+	return Quantiles{h.Ranked(), h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.9), h.ValueAtQuantile(0.99), h.ValueAtQuantile(0.999), h.Max()}
 }
 
 // Snapshot returns the run as it is now. It is meant to be called once a second, after

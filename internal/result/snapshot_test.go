@@ -73,7 +73,7 @@ func TestTheTotalsOfASnapshotAreThoseOfTheResult(t *testing.T) {
 	if s.Run.Acknowledged.Records != r.Throughput.RecordsPerSecond || s.Run.Read.Records != r.Fetch.RecordsPerSecond {
 		t.Errorf("rates %v and %v, want %v and %v", s.Run.Acknowledged, s.Run.Read, r.Throughput.RecordsPerSecond, r.Fetch.RecordsPerSecond)
 	}
-	if s.Run.Batches != r.Batches || s.Verdict != r.BoundBy || s.Run.Response.P99.Microseconds() != r.Latency.Response.P99 {
+	if s.Run.Batches != r.Batches || s.Verdict != r.BoundBy || s.Run.Response.P99 != r.Latency.Response.P99.Duration() {
 		t.Errorf("batches %+v, verdict %+v, p99 %v", s.Run.Batches, s.Verdict, s.Run.Response.P99)
 	}
 }

@@ -98,7 +98,7 @@ func (f *Fold) fillStage(row *StageRow, w *stats.Window, from, to time.Duration)
 	e := verdict.Evidence{
 		Target: row.TargetRecordsPerSecond, TargetSending: f.schedule.Mean(max(w.FirstDue, from), min(w.LastSent, to)), Poisson: p.Load.Arrivals == plan.Poisson,
 		Wire: p.Engine == plan.Wire, Offered: w.Offered, Unsent: w.Unsent, Consumed: w.Consumed, OfferedPerSecond: throughputOf(w).OfferedRecordsPerSecond,
-		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.ValueAtQuantile(0.99),
+		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, Senders: w.ShardTime > 0, BufferFull: share(w.BufferFull, w.ShardTime),
 	}
 	if p.ReadsOnly() {

@@ -52,6 +52,9 @@ func Judge(res *result.Result, idle bool) error {
 	case unanswered > 0:
 		return &Fault{Failed, theme.Plural(unanswered, "record was", "records were") + " not acknowledged" + why(res)}
 	}
+	if n := res.Records.NotInLog; n > 0 {
+		return &Fault{Failed, fmt.Sprintf("%s in the log of topic %s, of those that kt counts as %s", theme.Plural(n, "record is not", "records are not"), res.Environment.Topic.Name, res.Outcome())}
+	}
 	return judgeReading(res, idle)
 }
 
@@ -141,6 +144,8 @@ func judgeReading(res *result.Result, idle bool) error {
 	p := &res.Plan
 	switch {
 	case !p.Reads():
+	case p.Writes() && res.Records.Acknowledged > 0 && res.Records.Consumed == 0:
+		return &Fault{Failed, fmt.Sprintf("none of %s was read", theme.Plural(res.Records.Acknowledged, res.Outcome()+" record", res.Outcome()+" records"))}
 	case res.ReadError != "":
 		return &Fault{Failed, fmt.Sprintf("reading ended: %s", res.ReadError)}
 	case res.Fetch != nil && res.Fetch.Deleted > 0 && !p.Read.AllowGaps:

@@ -57,6 +57,7 @@ type maker struct {
 	full    atomic.Bool // the system has no room for more, and so ended the load
 
 	aborted   chan struct{} // closed: a condition of --abort-on came true
+	before    int64         // records that were ever written to the target, at the start
 	abortedBy string        // that condition; set before aborted is closed
 }
 
@@ -94,6 +95,7 @@ func (m *maker) load(ctx context.Context, observers []Observer) (engine.End, err
 	if m.clients, err = m.session.Open(ctx, m.book); err != nil {
 		return engine.End{}, err
 	}
+	m.before = m.written(ctx)
 	if m.Opened != nil {
 		if err := m.Opened(m.header); err != nil {
 			return engine.End{}, err
@@ -195,7 +197,7 @@ func (m *maker) checkTopic() error {
 // finish verifies, writes down the end, and cleans up.
 func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, error) {
 	trailer := trailerOf(end)
-	trailer.Tune = m.tune
+	trailer.Tune, trailer.LogEnds = m.tune, m.logEnds(ctx)
 	if end.Stopped && m.full.Load() {
 		trailer.Ended = result.DiskFull
 	}

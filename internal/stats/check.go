@@ -40,6 +40,8 @@ func (t *Totals) Add(w *Window) error {
 		return fmt.Errorf("it is from %v to %v", w.Start, w.End)
 	case w.Service.all() > w.Acknowledged:
 		return fmt.Errorf("%d records were acknowledged, and %d have a service time", w.Acknowledged, w.Service.all())
+	case max(w.Response.unserved, w.EndToEnd.unserved) > w.Failed+w.Unknown+w.Unsent:
+		return fmt.Errorf("%d records failed, are unknown or unsent, and latencies rank %d of them", w.Failed+w.Unknown+w.Unsent, max(w.Response.unserved, w.EndToEnd.unserved))
 	case total(w.Errors) != w.Failed:
 		return fmt.Errorf("%d records failed, and %d have an error", w.Failed, total(w.Errors))
 	}

@@ -12,6 +12,10 @@ import (
 // counted as out of range.
 const HighestTrackableValue = time.Hour
 
+// Never is the latency of a record that was not served: it failed, got no answer or was not sent. It is longer than any that
+// a histogram holds, so whoever compares it finds it too long. Microseconds and a float64 hold it exactly.
+const Never = 1 << 50 * time.Microsecond
+
 // Histogram is an HdrHistogram of durations in microseconds. The zero value is
 // empty and ready for use. It is not safe for concurrent use.
 //
@@ -28,6 +32,7 @@ type Histogram struct {
 	sum        int64 // microseconds, exact
 	min, max   int64 // microseconds, not rounded; meaningless without values
 	outOfRange int64
+	unserved   int64 // records with the latency Never
 }
 
 // Record adds one duration. A negative one, or one over HighestTrackableValue, is
@@ -58,6 +63,27 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 	h.sum += us * n
 }
 
+// RecordNever adds n records that were not served. They rank above all durations, and are in no other figure.
+func (h *Histogram) RecordNever(n int64) { h.unserved = saturated(h.unserved, n) }
+
+// Ranked returns the number of all that quantiles rank: durations held, and records that were not served.
+func (h *Histogram) Ranked() int64 { return saturated(h.n, h.unserved) }
+
+// Served returns the durations alone, for formats of others, which know no record that was not served. It shares memory with h.
+func (h *Histogram) Served() *Histogram {
+	served := *h
+	served.unserved = 0
+	return &served
+}
+
+// none is what there is instead of a duration: Never if a record was not served, else 0.
+func (h *Histogram) none() time.Duration {
+	if h.unserved > 0 {
+		return Never
+	}
+	return 0
+}
+
 // open moves packed counts, if any, into a dense form.
 func (h *Histogram) open(room func() *dense) {
 	h.dense = room()
@@ -65,32 +91,32 @@ func (h *Histogram) open(room func() *dense) {
 	h.packed = nil
 }
 
-// Count returns the number of durations held, without those out of range.
+// Count returns the number of durations held: without those out of range, and without records that were not served.
 func (h *Histogram) Count() int64 { return h.n }
 
 // OutOfRange returns the number of durations that were negative or over HighestTrackableValue.
 func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
 
-// Min returns the shortest duration, exact to the microsecond; 0 when empty.
+// Min returns the shortest duration, exact to the microsecond; 0 when empty, Never if no record was served.
 func (h *Histogram) Min() time.Duration {
 	if h.n == 0 {
-		return 0
+		return h.none()
 	}
 	return micros(h.min)
 }
 
-// Max returns the longest duration, exact to the microsecond; 0 when empty.
+// Max returns the longest duration, exact to the microsecond; 0 when empty, Never if a record was not served.
 func (h *Histogram) Max() time.Duration {
-	if h.n == 0 {
-		return 0
+	if h.n == 0 || h.unserved > 0 {
+		return h.none()
 	}
 	return micros(h.max)
 }
 
-// Mean returns the exact mean; 0 when empty.
+// Mean returns the exact mean of the durations; 0 when empty, Never if no record was served.
 func (h *Histogram) Mean() time.Duration {
 	if h.n == 0 {
-		return 0
+		return h.none()
 	}
 	return time.Duration(float64(h.sum) / float64(h.n) * float64(time.Microsecond))
 }
@@ -98,14 +124,15 @@ func (h *Histogram) Mean() time.Duration {
 // Sum returns the exact sum of the durations in seconds. A time.Duration could not hold that of a long run.
 func (h *Histogram) Sum() float64 { return float64(h.sum) / 1e6 }
 
-// ValueAtQuantile returns the value below which the share q (0 to 1) of the durations lie,
-// to three significant digits, and never above Max; 0 when empty.
+// ValueAtQuantile returns the value below which the share q (0 to 1) of all that is Ranked lie, to three significant
+// digits, and never above the longest; 0 when empty, Never if it falls among records that were not served.
 func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
-	if h.n == 0 {
-		return 0
+	count := countAtQuantile(q, h.Ranked())
+	if count > h.n {
+		return h.none()
 	}
 	var index int
-	if count := countAtQuantile(q, h.n); h.dense != nil {
+	if h.dense != nil {
 		index = h.dense.indexAtCount(count)
 	} else {
 		index = h.packed.indexAtCount(count)
@@ -136,7 +163,7 @@ func (h *Histogram) each(f func(index int, count int64) bool) {
 }
 
 // empty reports whether nothing was recorded, not even out of range.
-func (h *Histogram) empty() bool { return h.n == 0 && h.outOfRange == 0 }
+func (h *Histogram) empty() bool { return h.n == 0 && h.outOfRange == 0 && h.unserved == 0 }
 
 // IsZero reports whether nothing was recorded.
 func (h Histogram) IsZero() bool { return h.empty() }
@@ -145,6 +172,7 @@ func (h Histogram) IsZero() bool { return h.empty() }
 // values of o count as out of range.
 func (h *Histogram) add(o *Histogram) {
 	h.outOfRange = saturated(h.outOfRange, o.outOfRange)
+	h.unserved = saturated(h.unserved, o.unserved)
 	switch {
 	case o.n == 0:
 		return

@@ -17,11 +17,12 @@ type histogramJSON struct {
 	Min        int64  `json:"min_us,omitempty"`
 	Max        int64  `json:"max_us,omitempty"`
 	OutOfRange int64  `json:"out_of_range,omitempty"`
+	Unserved   int64  `json:"unserved,omitempty"`
 }
 
 // json returns the histogram without its counts.
 func (h *Histogram) json() histogramJSON {
-	j := histogramJSON{OutOfRange: h.outOfRange}
+	j := histogramJSON{OutOfRange: h.outOfRange, Unserved: h.unserved}
 	if h.n > 0 {
 		j.Sum, j.Min, j.Max = h.sum, h.min, h.max
 	}
@@ -99,7 +100,7 @@ func unpackHDR(text string) (packed, error) {
 // histogram returns the histogram, or an error if its numbers contradict its counts: they would
 // falsify every sum.
 func (j *histogramJSON) histogram() (Histogram, error) {
-	h := Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange}
+	h := Histogram{sum: j.Sum, min: j.Min, max: j.Max, outOfRange: j.OutOfRange, unserved: j.Unserved}
 	first, last := 0, 0
 	if len(j.Counts) > 0 {
 		var err error
@@ -111,7 +112,7 @@ func (j *histogramJSON) histogram() (Histogram, error) {
 	n := float64(h.n)
 	sum, least, most := float64(h.sum), float64(h.min)*n, float64(h.max)*n // all 0 when it is empty
 	const rounding = 1e-9
-	if h.outOfRange < 0 || h.min < 0 || h.min > h.max || h.max > HighestTrackableValue.Microseconds() ||
+	if min(h.outOfRange, h.unserved) < 0 || h.min < 0 || h.min > h.max || h.max > HighestTrackableValue.Microseconds() ||
 		countsIndex(h.min) != first || countsIndex(h.max) != last ||
 		sum < least*(1-rounding) || sum > most*(1+rounding) {
 		return Histogram{}, fmt.Errorf("decode histogram: %d values from %d to %d with a sum of %d and %d out of range contradict each other",

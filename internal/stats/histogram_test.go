@@ -20,7 +20,7 @@ import (
 
 // sameHistogram compares what histograms hold, to the last count.
 var sameHistogram = cmp.Comparer(func(a, b Histogram) bool {
-	if a.Count() != b.Count() || a.sum != b.sum || a.outOfRange != b.outOfRange || a.Min() != b.Min() || a.Max() != b.Max() {
+	if a.Count() != b.Count() || a.sum != b.sum || a.outOfRange != b.outOfRange || a.unserved != b.unserved || a.Min() != b.Min() || a.Max() != b.Max() {
 		return false
 	}
 	return bytes.Equal(pack(a.each), pack(b.each))
@@ -28,6 +28,10 @@ var sameHistogram = cmp.Comparer(func(a, b Histogram) bool {
 
 func histogramOf(ds ...time.Duration) (h Histogram) {
 	for _, d := range ds {
+		if d == Never {
+			h.RecordNever(1)
+			continue
+		}
 		h.Record(d)
 	}
 	return h
@@ -449,4 +453,43 @@ func FuzzHistogramUnmarshal(f *testing.F) {
 			t.Fatalf("%s was read back as something else", again)
 		}
 	})
+}
+
+func TestARecordThatWasNotServedRanksAboveAllOthers(t *testing.T) {
+	of := func(served, unserved int64) *Histogram {
+		var h Histogram
+		h.RecordN(time.Millisecond, served)
+		h.RecordNever(unserved)
+		return &h
+	}
+	for _, tc := range []struct {
+		name           string
+		h              *Histogram
+		p50, p99       time.Duration
+		min, mean, max time.Duration
+	}{
+		{"nothing", of(0, 0), 0, 0, 0, 0, 0},
+		{"all were served", of(100, 0), time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond},
+		{"one of a thousand was not", of(999, 1), time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond, Never},
+		{"one of fifty was not", of(49, 1), time.Millisecond, Never, time.Millisecond, time.Millisecond, Never},
+		{"most were not", of(31, 69), Never, Never, time.Millisecond, time.Millisecond, Never},
+		{"none was", of(0, 5), Never, Never, Never, Never, Never},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var merged, read Histogram
+			merged.add(tc.h)
+			if err := json.Unmarshal(marshal(t, *tc.h), &read); err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range []*Histogram{tc.h, &merged, &read} {
+				got := []time.Duration{h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.99), h.Min(), h.Mean(), h.Max(), h.ValueAtQuantile(1)}
+				if want := []time.Duration{tc.p50, tc.p99, tc.min, tc.mean, tc.max, tc.max}; !cmp.Equal(got, want) {
+					t.Errorf("p50, p99, min, mean, max and p100 are %v, want %v", got, want)
+				}
+				if s := h.Served(); s.Ranked() != s.Count() || s.Count() != h.Count() || s.Max() == Never || s.ValueAtQuantile(0.99) == Never {
+					t.Errorf("what was served has a max of %v", s.Max())
+				}
+			}
+		})
+	}
 }

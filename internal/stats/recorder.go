@@ -23,6 +23,9 @@ func PhaseOf(warmup bool) int {
 // Recorder counts for one shard. It is not safe for concurrent use: the shard guards it with its own
 // lock. After the first values of each kind, counting a record allocates nothing.
 type Recorder struct {
+	// Read is true of a load that reads what it writes: a record that was not acknowledged has no end to end time either.
+	Read bool
+
 	cur        *Phases
 	partitions [2][]Partition // by partition number; folded into the window's map by Take
 	waits      []Wait         // by partition
@@ -147,32 +150,38 @@ func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) 
 	p.Outage = p.Outage.longer(r.wait(partition).Failed(sent, at))
 }
 
-// Failed counts n records that were given up, by error code. Their response time counts too.
-func (r *Recorder) Failed(phase int, n int64, code string, response time.Duration) {
+// unserved ranks n records above all that were served: a time until they failed would say nothing of the system's.
+func (r *Recorder) unserved(w *Window, n int64) {
+	w.Response.RecordNever(n)
+	if r.Read {
+		w.EndToEnd.RecordNever(n)
+	}
+}
+
+// Failed counts n records that were given up, by error code.
+func (r *Recorder) Failed(phase int, n int64, code string) {
 	w := &r.cur[phase]
 	w.Failed += n
 	if w.Errors == nil {
 		w.Errors = make(map[string]int64)
 	}
 	w.Errors[code] += n
-	w.Response.RecordN(response, n)
+	r.unserved(w, n)
 }
 
-// Unknown counts n records that were sent and not answered by the end, with their age since they were due:
-// without them, the worst latencies would be hidden.
-func (r *Recorder) Unknown(phase int, n int64, age time.Duration) {
+// Unknown counts n records that were sent and not answered by the end.
+func (r *Recorder) Unknown(phase int, n int64) {
 	w := &r.cur[phase]
 	w.Unknown += n
-	w.Response.RecordN(age, n)
+	r.unserved(w, n)
 }
 
-// Unsent counts one record that was due and never handed to the client, with its
-// age since it was due.
-func (r *Recorder) Unsent(phase int, due, age time.Duration) {
+// Unsent counts one record that was due and never handed to the client.
+func (r *Recorder) Unsent(phase int, due time.Duration) {
 	w := &r.cur[phase]
 	w.Unsent++
 	w.LastDue = max(w.LastDue, due)
-	w.Response.Record(age)
+	r.unserved(w, 1)
 }
 
 // BufferFull adds time in which the shard's sender was held up because

@@ -21,15 +21,15 @@ func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
 	}
 	many.Acknowledged(Measured, 4, 3, 400, 4*ms, 9*ms, 19*ms)
 	for range 2 {
-		one.Failed(Measured, 1, "X", 30*ms)
+		one.Failed(Measured, 1, "X")
 	}
-	many.Failed(Measured, 2, "X", 30*ms)
-	one.Unknown(Measured, 1, 40*ms)
-	one.Unknown(Measured, 1, 40*ms)
-	many.Unknown(Measured, 2, 40*ms)
+	many.Failed(Measured, 2, "X")
+	one.Unknown(Measured, 1)
+	one.Unknown(Measured, 1)
+	many.Unknown(Measured, 2)
 	want := one.Take(new(Phases), Measured, 0, time.Second, 0)
 	got := many.Take(new(Phases), Measured, 0, time.Second, 0)
-	if diff := cmp.Diff(want[Measured], got[Measured], sameHistogram); diff != "" || got[Measured].Response.Count() != 8 {
+	if diff := cmp.Diff(want[Measured], got[Measured], sameHistogram); diff != "" || got[Measured].Response.Ranked() != 8 {
 		t.Errorf("(-one by one +together):\n%s", diff)
 	}
 }
@@ -48,9 +48,9 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r.Acknowledged(Measured, 1, 3, 100, 4*time.Millisecond, 6*time.Millisecond, 26*time.Millisecond)
 	r.Acknowledged(Measured, 1, 3, 50, 8*time.Millisecond, 8*time.Millisecond, 25*time.Millisecond)
 	r.Acknowledged(Measured, 1, -1, 7, time.Millisecond, time.Millisecond, 0)
-	r.Failed(Measured, 1, "REQUEST_TIMED_OUT", 30*time.Second)
-	r.Unknown(Measured, 1, 40*time.Second)
-	r.Unsent(Measured, 35*time.Millisecond, 50*time.Second)
+	r.Failed(Measured, 1, "REQUEST_TIMED_OUT")
+	r.Unknown(Measured, 1)
+	r.Unsent(Measured, 35*time.Millisecond)
 	r.BufferFull(Measured, time.Second)
 	r.BufferFull(Measured, time.Second)
 	r.Counters(Measured).Transactions++
@@ -72,7 +72,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 		SendDelay:    histogramOf(2*time.Millisecond, 5*time.Millisecond, 0),
 		OwnSendDelay: histogramOf(2*time.Millisecond, 0),
 		Service:      histogramOf(4*time.Millisecond, 8*time.Millisecond, time.Millisecond),
-		Response:     histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, 30*time.Second, 40*time.Second, 50*time.Second),
+		Response:     histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, Never, Never, Never),
 		ShardTime:    900 * time.Millisecond, BufferFull: 2 * time.Second,
 		InFlightUse: time.Second, ConnTime: 3 * time.Second, Counters: Counters{Transactions: 1},
 		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond, Service: service, Outage: Gap{From: 22 * time.Millisecond, Length: 4 * time.Millisecond}}},
@@ -142,7 +142,7 @@ func TestResetLeavesNothingBehind(t *testing.T) {
 	for _, phase := range []int{Measured, Warmup} {
 		r.Sent(phase, 1, time.Second, time.Second, time.Second, true)
 		r.Acknowledged(phase, 1, 1, 1, time.Second, time.Second, time.Second)
-		r.Failed(phase, 1, "X", -1)
+		r.Failed(phase, 1, "X")
 		r.Request(phase, 1, time.Second, false)
 	}
 	taken := r.Take(new(Phases), Measured, 0, time.Second, time.Second)

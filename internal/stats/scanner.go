@@ -191,6 +191,7 @@ func (s *scanner) histogram(h *Histogram) {
 	integer(s, `"min_us":`, &j.Min)
 	integer(s, `"max_us":`, &j.Max)
 	integer(s, `"out_of_range":`, &j.OutOfRange)
+	integer(s, `"unserved":`, &j.Unserved)
 	s.end()
 	if s.bad {
 		return

@@ -37,7 +37,7 @@ type Window struct {
 	SendDelay    Histogram `json:"send_delay"`     // due → handed to the client
 	OwnSendDelay Histogram `json:"own_send_delay"` // the same, of records that no back-pressure held up
 	Service      Histogram `json:"service"`        // handed to the client → acknowledged
-	Response     Histogram `json:"response"`       // due → acknowledged, or its age so far when it never was
+	Response     Histogram `json:"response"`       // due → acknowledged; a record that never was ranks above all
 
 	// ShardTime is the sum of the shards' running time, and BufferFull the part of
 	// it in which senders waited for room.

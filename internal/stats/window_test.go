@@ -25,6 +25,7 @@ func randomHistogram(rng *rand.Rand) (h Histogram) {
 		h.RecordN(time.Duration(rng.Int64N(int64(HighestTrackableValue)>>rng.IntN(30))), 1+rng.Int64N(1000))
 	}
 	h.RecordN(-1, rng.Int64N(2))
+	h.RecordNever(rng.Int64N(3) * rng.Int64N(100))
 	return h
 }
 
@@ -206,6 +207,7 @@ func fill(t *testing.T, v reflect.Value, next *int64) {
 	*next++
 	if h, ok := v.Addr().Interface().(*Histogram); ok {
 		h.RecordN(time.Duration(*next)*time.Millisecond, *next)
+		h.RecordNever(*next)
 		return
 	}
 	switch v.Kind() {
@@ -243,7 +245,7 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 	t.Helper()
 	if got.Type() == reflect.TypeFor[Histogram]() {
 		x, y, z := a.Interface().(Histogram), b.Interface().(Histogram), got.Interface().(Histogram)
-		if z.Count() != x.Count()+y.Count() || z.sum != x.sum+y.sum {
+		if z.Count() != x.Count()+y.Count() || z.sum != x.sum+y.sum || z.unserved != x.unserved+y.unserved {
 			t.Errorf("Merge of %s: %d values, want %d and %d", name, z.Count(), x.Count(), y.Count())
 		}
 		return

@@ -43,12 +43,13 @@ type CompareDocument struct {
 
 // SideDoc is one of two sets of runs.
 type SideDoc struct {
-	Name        string   `json:"name"`
-	Runs        int      `json:"runs"`
-	Files       []string `json:"files"`
-	Failed      int64    `json:"failed_records"`
-	Invalid     int      `json:"invalid_runs"`
-	ClientBound int      `json:"client_bound_runs"` // kt or its host was the limit: more was not offered
+	Name          string   `json:"name"`
+	Runs          int      `json:"runs"`
+	Files         []string `json:"files"`
+	Failed        int64    `json:"failed_records"`
+	Invalid       int      `json:"invalid_runs"`
+	ClientBound   int      `json:"client_bound_runs"`        // kt or its host was the limit: more was not offered
+	FailedMetrics []string `json:"failed_metrics,omitempty"` // latencies that are not compared, each as "p99: failed in 2 of 5 runs"
 }
 
 // Difference is a setting, or a fact of the environment, that differs.
@@ -186,6 +187,7 @@ func shift(s float64) string {
 
 func (s *Side) doc() SideDoc {
 	d := SideDoc{Name: s.Name, Runs: len(s.runs), Files: []string{}}
+	d.FailedMetrics = failedMetrics(len(s.runs), func(i int) *LoadFigures { return &s.runs[i].figures })
 	for i := range s.runs {
 		f := &s.runs[i].figures
 		d.Files = append(d.Files, f.File)

@@ -151,10 +151,13 @@ func (c *CellDoc) values(load int, m Metric) (values []float64) {
 	return values
 }
 
-// blocked returns a metric of a load in each run that has it, with the blocks of the runs.
+// blocked returns a metric of a load in each run that has it, with the blocks of the runs; none if it failed in one.
 func (c *CellDoc) blocked(load int, m Metric) (values []float64, blocks []int) {
 	for i := range c.Runs {
 		l := &c.Runs[i].Loads[load]
+		if slices.Contains(l.FailedMetrics, m) {
+			return nil, nil
+		}
 		if v := *l.Of(m); v != 0 || m == Throughput && l.Limit != verdict.Unknown || m == Roughness && l.Stability != "" {
 			values, blocks = append(values, v), append(blocks, c.Runs[i].Repeat)
 		}

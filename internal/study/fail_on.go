@@ -50,7 +50,7 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 	for _, f := range limits {
 		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
 		if i < 0 {
-			d.Failures = append(d.Failures, fmt.Sprintf("%s was not measured in every run", f.Metric))
+			d.Failures = append(d.Failures, fmt.Sprintf("%s was not measured in every run, or failed in one", f.Metric))
 			continue
 		}
 		c := &d.Metrics[i]

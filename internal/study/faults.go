@@ -1,23 +1,32 @@
 package study
 
-import "github.com/kt-bench/kt/internal/result"
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
 
 // Faults are the effects of faults on the runs of a cell. A spread has the runs with that effect alone.
 type Faults struct {
-	Failed    Spread `json:"failed_records,omitzero"`    // and unknown ones; of all runs
-	Lost      Spread `json:"lost_records,omitzero"`      // acknowledged and gone; of runs that verified
-	Unchecked Spread `json:"unchecked_records,omitzero"` // acknowledged, and not known whether gone; of runs that verified
-	Gap       Spread `json:"longest_gap_ms,omitzero"`    // records waited and none was acknowledged
-	Recovered Spread `json:"rate_recovered_ms,omitzero"` // since the fault
-	InSync    Spread `json:"in_sync_ms,omitzero"`        // since the fault
+	Failed        Spread   `json:"failed_records,omitzero"`    // and unknown ones; of all runs
+	Lost          Spread   `json:"lost_records,omitzero"`      // acknowledged and gone; of runs that verified
+	Unchecked     Spread   `json:"unchecked_records,omitzero"` // acknowledged, and not known whether gone; of runs that verified
+	Gap           Spread   `json:"longest_gap_ms,omitzero"`    // records waited and none was acknowledged
+	Recovered     Spread   `json:"rate_recovered_ms,omitzero"` // since the fault
+	InSync        Spread   `json:"in_sync_ms,omitzero"`        // since the fault
+	FailedMetrics []string `json:"failed_metrics,omitempty"`   // latencies that the cell has not, each as "p99: failed in 2 of 5 runs"
 }
 
 // FaultFigures are the effects of faults on one load of a run.
 type FaultFigures struct {
-	Failed    int64          `json:"failed_records"`              // and unknown ones
-	Lost      *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
-	Unchecked *int64         `json:"unchecked_records,omitempty"` // nil: not verified
-	Outage    *result.Outage `json:"outage,omitempty"`
+	Failed        int64          `json:"failed_records"`              // and unknown ones
+	Lost          *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
+	Unchecked     *int64         `json:"unchecked_records,omitempty"` // nil: not verified
+	Outage        *result.Outage `json:"outage,omitempty"`
+	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not acknowledged
 }
 
 // faultsOf returns the effects of faults in a result.
@@ -52,7 +61,23 @@ func (c *CellDoc) faults(load int) Faults {
 			add(&inSync, o.InSyncMS)
 		}
 	}
-	return Faults{spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync)}
+	metrics := failedMetrics(len(c.Runs), func(i int) *LoadFigures { return &c.Runs[i].Loads[load] })
+	return Faults{spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync), metrics}
+}
+
+// failedMetrics returns a sentence for each latency that failed in one of some runs. It is compared with no other: what is
+// left of the runs would look better than they were.
+func failedMetrics(runs int, figures func(i int) *LoadFigures) (sentences []string) {
+	failed := make(map[Metric]int)
+	for i := range runs {
+		for _, m := range figures(i).FailedMetrics {
+			failed[m]++
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(failed)) {
+		sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(float64(runs), "run", "runs")))
+	}
+	return sentences
 }
 
 // Faulty reports whether a fault was seen, or records failed or were lost.

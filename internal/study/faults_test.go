@@ -1,6 +1,7 @@
 package study
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/ledger"
@@ -50,7 +51,7 @@ func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 			c := CellDoc{Runs: tc.runs}
 			c.conclude(1)
 			d := &Document{Cells: []CellDoc{c}}
-			if c.Faults != tc.want || d.Faulty() != tc.faulty {
+			if !reflect.DeepEqual(c.Faults, tc.want) || d.Faulty() != tc.faulty {
 				t.Errorf("%+v, faulty %t; want %+v, %t", c.Faults, d.Faulty(), tc.want, tc.faulty)
 			}
 		})

@@ -159,7 +159,10 @@ func (d *FindDocument) add(t Trial, l *LoadFigures) {
 
 // markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
 func (d *FindDocument) markKnee() {
-	grown := func(i int) bool { return d.Curve[i].Latency.P99 > kneeRise*d.Curve[0].Latency.P99 }
+	grown := func(i int) bool {
+		p99 := d.Curve[i].Latency.P99
+		return p99 == 0 || p99 > kneeRise*d.Curve[0].Latency.P99 // 0: failed
+	}
 	for i := range len(d.Curve) - 2 {
 		if grown(i+1) && grown(i+2) {
 			d.Curve[i].Knee = true

@@ -141,7 +141,9 @@ func (s *Search) reasons(step Step, l *LoadFigures) []string {
 		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
 	}
 	for _, o := range s.SLO {
-		if v := *l.Of(o.Metric); v > o.Below {
+		if slices.Contains(l.FailedMetrics, o.Metric) {
+			add("%s failed", o.Metric)
+		} else if v := *l.Of(o.Metric); v > o.Below {
 			us := func(v float64) string { return theme.Duration(time.Duration(v) * time.Microsecond) }
 			add("%s %s > %s", o.Metric, us(v), us(o.Below))
 		}

@@ -107,10 +107,14 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 	if r.Plan.ReadsOnly() && r.Fetch != nil {
 		f.Throughput, f.Bytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
 	}
-	f.Latency = Latency[float64]{
-		Mean: float64(latency.Mean), P50: float64(latency.P50), P90: float64(latency.P90),
-		P99: float64(latency.P99), P999: float64(latency.P999),
+	for m, v := range map[Metric]result.Micros{Mean: latency.Mean, P50: latency.P50, P90: latency.P90, P99: latency.P99, P999: latency.P999} {
+		if v == result.Failed {
+			f.FailedMetrics = append(f.FailedMetrics, m)
+		} else {
+			*f.Of(m) = float64(v)
+		}
 	}
+	slices.Sort(f.FailedMetrics)
 	f.CPU = r.Client.CPUCores
 	if f.Target = targetOf(r); f.Target > 0 {
 		f.Backlog = backlogOf(r, f.Target)

@@ -145,6 +145,8 @@ func MiB(bytes float64) string { return Number(bytes / (1 << 20)) }
 // two units: 438µs, 3.44ms, 1.20s, 2m05s, 1h02m.
 func Duration(d time.Duration) string {
 	switch {
+	case d >= 1<<50*time.Microsecond: // stats.Never
+		return "failed"
 	case d < 0:
 		if d == math.MinInt64 { // it has no opposite
 			d++

@@ -183,7 +183,7 @@ func (s *scene) latencyRemark() []line {
 	case s.endToEnd():
 		out = append(out, line{muted("due → polled")})
 	case s.header.TargetRate > 0:
-		out = append(out, line{muted("due → ack")})
+		out = append(out, line{muted("due → " + map[bool]string{true: "sent", false: "ack"}[slices.Contains(s.header.Tags, "acks=0")])})
 	}
 	if s.header.TargetRate == 0 && s.writes { // else the stamps tell when records were due
 		out = append(out, line{muted("no target rate: this is mostly queueing")})

@@ -51,11 +51,11 @@ func (d *data) lagOf(p *result.Point) float64 {
 
 // latencyOf returns a quantile of a point in seconds; NaN where there is none.
 func (d *data) latencyOf(p *result.Point, quantile int) float64 {
-	us := [...]int64{p.P50, p.P90, p.P99, p.P999}
+	us := [...]result.Micros{p.P50, p.P90, p.P99, p.P999}
 	if d.reads {
-		us = [...]int64{p.EndToEndP50, p.EndToEndP90, p.EndToEndP99, p.EndToEndP999}
+		us = [...]result.Micros{p.EndToEndP50, p.EndToEndP90, p.EndToEndP99, p.EndToEndP999}
 	}
-	if us[quantile] == 0 {
+	if us[quantile] == 0 || us[quantile] == result.Failed {
 		return math.NaN()
 	}
 	return float64(us[quantile]) / 1e6
@@ -65,7 +65,7 @@ func (d *data) latencyOf(p *result.Point, quantile int) float64 {
 // does not stand out from the latencies.
 func (d *data) ageOf(p *result.Point) float64 {
 	age := time.Duration(p.Oldest) * time.Microsecond
-	if age == 0 || p.P99 > 0 && age < max(ageShows, agesUsual*time.Duration(p.P99)*time.Microsecond) {
+	if age == 0 || p.P99 > 0 && p.P99 != result.Failed && age < max(ageShows, agesUsual*p.P99.Duration()) {
 		return math.NaN()
 	}
 	return age.Seconds()

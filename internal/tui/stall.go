@@ -41,8 +41,8 @@ type stall struct {
 func (d *data) usualP99() (p99 time.Duration, ok bool) {
 	var last []time.Duration
 	for i := len(d.Recent) - 1; i >= 0 && len(last) < recentTicks; i-- {
-		if us := d.Recent[i].P99; us > 0 {
-			last = append(last, time.Duration(us)*time.Microsecond)
+		if us := d.Recent[i].P99; us > 0 && us != result.Failed {
+			last = append(last, us.Duration())
 		}
 	}
 	return upperMedian(last), len(last) > 0

@@ -152,6 +152,11 @@ func (s *session) watchLogDirs() (*watch.LogDirs, error) {
 	})
 }
 
+// Written returns how many records were ever written to the topic that the load writes to.
+func (s *session) Written(ctx context.Context) (int64, error) {
+	return s.cluster.Written(ctx, s.topics[0].Name)
+}
+
 // Delete deletes the topic that was created for the load.
 func (s *session) Delete(ctx context.Context) error {
 	if t := &s.topics[0]; t.Created {

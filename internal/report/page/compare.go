@@ -113,6 +113,7 @@ func side(letter string, s *study.SideDoc) Facts {
 	some("not valid", int64(s.Invalid))
 	some("kt was the limit", int64(s.ClientBound))
 	some("records failed or unknown", s.Failed)
+	f.add("left out", strings.Join(s.FailedMetrics, ", "))
 	return f
 }
 

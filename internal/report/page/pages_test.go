@@ -144,7 +144,7 @@ func TestRunsOfOtherStepsAreShownOverTheSameTime(t *testing.T) {
 		if i > 1 {
 			start++
 		}
-		short.Series = append(short.Series, result.Point{StartSeconds: start, Seconds: 0.5, Acknowledged: int64(10 * (i + 1)), P99: int64(1000 * (i + 1))})
+		short.Series = append(short.Series, result.Point{StartSeconds: start, Seconds: 0.5, Acknowledged: int64(10 * (i + 1)), P99: result.Micros(1000 * (i + 1))})
 	}
 	p := newSeveralPage([]result.Result{long, short}, []string{"a", "b"})
 	rates, p99 := p.along(p.runs[1], p.runs[1].rateIn), p.along(p.runs[1], p.runs[1].p99In)

@@ -179,6 +179,6 @@ func (p *runPage) about() []string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -88,8 +88,8 @@ func (p *runPage) values(of func(*result.Point) float64) Values {
 }
 
 // us is a latency in seconds; NaN where there is none.
-func us(v int64) float64 {
-	if v == 0 {
+func us[T ~int64](v T) float64 {
+	if v == 0 || result.Micros(v) == result.Failed {
 		return math.NaN()
 	}
 	return float64(v) / 1e6
@@ -107,7 +107,7 @@ func (p *runPage) throughput() *Chart {
 	c := p.chart("throughput", "Throughput", "records a second", Rate)
 	flow := "flow"
 	if p.writes {
-		c.add(Series{Name: "acknowledged", Class: flow, Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(x.Acknowledged) / x.Seconds })})
+		c.add(Series{Name: p.r.Outcome(), Class: flow, Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(x.Acknowledged) / x.Seconds })})
 		flow = "read"
 	}
 	if p.reads {
@@ -143,12 +143,12 @@ func (p *runPage) loadEnd() float64 {
 var quantileLines = []struct {
 	name, class string
 	dash        []int
-	acked, read func(*result.Point) int64
+	acked, read func(*result.Point) result.Micros
 }{
-	{"p50", "p50", nil, func(p *result.Point) int64 { return p.P50 }, func(p *result.Point) int64 { return p.EndToEndP50 }},
-	{"p90", "p90", []int{7, 3}, func(p *result.Point) int64 { return p.P90 }, func(p *result.Point) int64 { return p.EndToEndP90 }},
-	{"p99", "p99", nil, func(p *result.Point) int64 { return p.P99 }, func(p *result.Point) int64 { return p.EndToEndP99 }},
-	{"p99.9", "p999", []int{3, 2}, func(p *result.Point) int64 { return p.P999 }, func(p *result.Point) int64 { return p.EndToEndP999 }},
+	{"p50", "p50", nil, func(p *result.Point) result.Micros { return p.P50 }, func(p *result.Point) result.Micros { return p.EndToEndP50 }},
+	{"p90", "p90", []int{7, 3}, func(p *result.Point) result.Micros { return p.P90 }, func(p *result.Point) result.Micros { return p.EndToEndP90 }},
+	{"p99", "p99", nil, func(p *result.Point) result.Micros { return p.P99 }, func(p *result.Point) result.Micros { return p.EndToEndP99 }},
+	{"p99.9", "p999", []int{3, 2}, func(p *result.Point) result.Micros { return p.P999 }, func(p *result.Point) result.Micros { return p.EndToEndP999 }},
 }
 
 // quantiles is the headline latency over time.
@@ -172,7 +172,7 @@ const (
 )
 
 func oldest(x *result.Point) float64 {
-	if x.P99 > 0 && x.Oldest < max(ageShows, agesUsual*x.P99) {
+	if x.P99 > 0 && x.P99 != result.Failed && x.Oldest < max(ageShows, agesUsual*int64(x.P99)) {
 		return math.NaN()
 	}
 	return us(x.Oldest)
@@ -187,7 +187,7 @@ func (p *runPage) latencyName() string {
 	case p.reads:
 		return "due → polled"
 	case atRate:
-		return "due → acknowledged"
+		return "due → " + p.r.Outcome()
 	}
 	return "sent → acknowledged, mostly queueing: the rate is unlimited"
 }
@@ -243,8 +243,8 @@ func (p *runPage) percentiles() *Chart {
 		v := make(Values, len(c.X))
 		for i, x := range c.X {
 			v[i] = math.NaN()
-			if h.Count() > 0 && x <= float64(h.Count()) {
-				v[i] = max(h.ValueAtQuantile(1-1/x), time.Microsecond).Seconds()
+			if at := h.ValueAtQuantile(1 - 1/x); at != stats.Never && x <= float64(h.Ranked()) {
+				v[i] = max(at, time.Microsecond).Seconds()
 			}
 		}
 		c.add(Series{Name: name, Class: class, Dash: dash, Values: v})

@@ -107,11 +107,11 @@ func (p *runPage) rated(rate string) string {
 	return rate
 }
 
-func quantile(l result.Latency, us int64) string {
-	if l.Count == 0 {
+func quantile(l result.Latency, us result.Micros) string {
+	if l.Ranked() == 0 {
 		return "–"
 	}
-	return theme.Duration(micros(us))
+	return theme.Duration(us.Duration())
 }
 
 // busy is how busy the machines were that somebody watched.

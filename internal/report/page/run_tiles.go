@@ -71,7 +71,7 @@ func (p *runPage) bandwidthTile() Tile {
 // headline is the latency to quote, and its name: that of fetches if no record has one.
 func (p *runPage) headline() (name string, l result.Latency) {
 	name, l = p.r.HeadlineLatency()
-	if f := p.r.Fetch; l.Count == 0 && f != nil && !p.writes {
+	if f := p.r.Fetch; l.Ranked() == 0 && f != nil && !p.writes {
 		return "fetch", f.Latency
 	}
 	return name, l
@@ -79,7 +79,7 @@ func (p *runPage) headline() (name string, l result.Latency) {
 
 func (p *runPage) latencyTiles() Tiles {
 	name, l := p.headline()
-	value := func(us int64) string { return quantile(l, us) }
+	value := func(us result.Micros) string { return quantile(l, us) }
 	return Tiles{
 		{Name: "p50", Value: value(l.P50), Notes: []string{name}},
 		{Name: "p99", Value: value(l.P99), Notes: []string{"p90 " + value(l.P90)}},
@@ -103,13 +103,13 @@ func (p *runPage) errorTile() Tile {
 	rec := &p.r.Records
 	t := Tile{Name: "errors", Value: theme.Rate(float64(rec.Errors()))}
 	lost, _ := p.lost()
-	if rec.Errors()+lost > 0 {
+	if rec.Errors()+lost+rec.NotInLog > 0 {
 		t.Class = "bad"
 	}
 	for _, part := range []struct {
 		how     string
 		records int64
-	}{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}, {"lost", lost}} {
+	}{{"failed", rec.Failed}, {"unknown", rec.Unknown}, {"never sent", rec.Unsent}, {"lost", lost}, {"not in the log", rec.NotInLog}} {
 		if part.records > 0 {
 			t.Notes = append(t.Notes, theme.Count(part.records)+" "+part.how)
 		}

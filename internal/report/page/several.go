@@ -176,7 +176,7 @@ func (p *severalPage) metrics() (all []shown) {
 	}
 	longest := p.shown("longest", func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
 		_, l := one.headline()
-		return float64(l.Max), l.Count > 0
+		return float64(l.Max), l.Count > 0 && l.Max != result.Failed
 	})
 	longest.latency = true
 	read := p.shown("read by the round trip, records/s", report.Rounded, func(one *runPage) (float64, bool) {
@@ -237,8 +237,8 @@ func (p *severalPage) row(f shown) []Cell {
 	named := valid > 1 && !(f.latency && slices.ContainsFunc(p.runs, func(one *runPage) bool { return one.countsFrom() != p.runs[0].countsFrom() }))
 	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
-		if math.IsNaN(v) {
-			row = append(row, Cell{Text: "–", Class: "muted"})
+		if _, l := p.runs[i].headline(); math.IsNaN(v) {
+			row = append(row, Cell{Text: map[bool]string{true: "failed", false: "–"}[f.latency && l.Unserved > 0], Class: "muted"})
 			continue
 		}
 		c := Cell{Text: f.write(v)}

@@ -76,9 +76,9 @@ func Written(seed uint64, seconds int) []Event {
 			broker := int32(1 + rng.IntN(3))
 			switch rng.IntN(50) {
 			case 0:
-				rec.Failed(of, 1, []string{"NOT_LEADER_OR_FOLLOWER", "client:RECORD_TIMEOUT", "<&>"}[rng.IntN(3)], delay+service)
+				rec.Failed(of, 1, []string{"NOT_LEADER_OR_FOLLOWER", "client:RECORD_TIMEOUT", "<&>"}[rng.IntN(3)])
 			case 1:
-				rec.Unknown(of, 1, delay+service)
+				rec.Unknown(of, 1)
 			case 2:
 				rec.Acknowledged(of, 1, int32(rng.IntN(6)), 100, 2*time.Hour, 2*time.Hour, end) // out of range
 			default:

@@ -4,7 +4,7 @@
 //	expr, err := limit.Parse("p99<20ms")
 //	err = expr.Check(&plan)          // can a run of this plan be judged by it?
 //	value, ok := expr.Value(figures) // 12300, in microseconds
-//	held := expr.Holds(value)
+//	held := value != limit.Failed && expr.Holds(value)
 //
 // The metrics are one table, which the parser, help, completion and the documents share. Package
 // result decides what the figures are of: the whole run, or a stretch of it. Nothing here counts.

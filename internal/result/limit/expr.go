@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Expr is what a run has to keep (--limit), or what ends it early (--abort-on).
@@ -138,8 +139,14 @@ func (e *Expr) Holds(v float64) bool {
 	return v == e.Than
 }
 
+// Failed is the value of a percentile that falls among records that were not served. It keeps no limit, whatever Holds says.
+const Failed = float64(stats.Never / time.Microsecond)
+
 // Worse reports whether value a is further from holding than b.
 func (e *Expr) Worse(a, b float64) bool {
+	if a == Failed || b == Failed {
+		return b != Failed
+	}
 	switch e.Op {
 	case "<", "<=":
 		return a > b

@@ -127,7 +127,7 @@ func latencies(kind, about string, of func(f *Figures) *stats.Histogram, needs f
 			Name: strings.TrimPrefix(kind+"."+q.name, "."), Unit: Time, About: q.name + " of " + about, histogram: of, needs: needs,
 			value: func(f *Figures) (float64, bool) {
 				h := of(f)
-				return float64(q.of(h).Microseconds()), h.Count() > 0
+				return float64(q.of(h).Microseconds()), h.Ranked() > 0
 			},
 		})
 	}

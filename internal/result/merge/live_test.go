@@ -168,7 +168,7 @@ func TestTheLastSnapshotHasTheTotalsOfTheResult(t *testing.T) {
 	last := m.whole.Snapshot()
 	warmup, counts := r.Warmup.Records, last.All
 	if r.Apart == nil || counts.Acknowledged != r.Records.Acknowledged+warmup.Acknowledged ||
-		last.Run.Counts.Offered != r.Records.Offered || last.Run.Response.P99.Microseconds() != r.Latency.Response.P99 {
+		last.Run.Counts.Offered != r.Records.Offered || last.Run.Response.P99 != r.Latency.Response.P99.Duration() {
 		t.Errorf("the result has %+v after %+v, and the snapshot %+v", r.Records, warmup, counts)
 	}
 }

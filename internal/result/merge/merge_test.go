@@ -61,10 +61,10 @@ func TestMergedPercentilesAreThoseOfTheValuesThemselves(t *testing.T) {
 	for _, v := range values {
 		sum += v
 	}
-	if want := int64(sum / float64(len(values))); l.Count != int64(len(values)) || l.Min != int64(values[0]) || l.Max != int64(values[len(values)-1]) || l.Mean != want {
+	if want := result.Micros(sum / float64(len(values))); l.Count != int64(len(values)) || l.Min != result.Micros(values[0]) || l.Max != result.Micros(values[len(values)-1]) || l.Mean != want {
 		t.Errorf("count %d, min %d, max %d, mean %d; want %d, %.0f, %.0f, %d", l.Count, l.Min, l.Max, l.Mean, len(values), values[0], values[len(values)-1], want)
 	}
-	for q, got := range map[float64]int64{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999} {
+	for q, got := range map[float64]result.Micros{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999} {
 		want := values[max(0, int(math.Round(q*float64(len(values))))-1)] // the rank that HdrHistogram takes
 		if math.Abs(float64(got)-want) > want/1000+1 {
 			t.Errorf("the quantile %v is %d µs, of the values %.0f µs", q, got, want)

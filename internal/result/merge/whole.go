@@ -254,10 +254,27 @@ func (p *mergedPart) verdict() *ledger.Verdict {
 	return p.trailer.Verify
 }
 
+// logEnds returns the log ends before the first part and after the last one, nil if a part that writes does not know them.
+func (m *merge) logEnds() (all *result.LogEnds) {
+	for _, p := range m.counted() {
+		if !p.header.Plan.Writes() {
+			continue
+		} else if p.trailer == nil || p.trailer.LogEnds == nil {
+			return nil
+		}
+		ends := *p.trailer.LogEnds
+		if all != nil {
+			ends = result.LogEnds{Before: min(ends.Before, all.Before), After: max(ends.After, all.After)}
+		}
+		all = &ends
+	}
+	return all
+}
+
 // trailer returns the end of the whole. It ended with the last part that counts. It was cut off,
 // or else aborted, interrupted or ended by a full disk, if any of them was.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
-	t := result.Trailer{Ended: result.Completed, Verify: verify, Tune: m.tuneChecks()}
+	t := result.Trailer{Ended: result.Completed, Verify: verify, Tune: m.tuneChecks(), LogEnds: m.logEnds()}
 	for _, p := range m.counted() {
 		if p.trailer == nil {
 			t.Ended = result.CutOff

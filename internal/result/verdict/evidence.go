@@ -24,7 +24,7 @@ type Evidence struct {
 	// The records.
 	Measured                                          time.Duration
 	Offered, Acknowledged, Failed, Unknown, Unsent    int64
-	Consumed                                          int64
+	Consumed, NotInLog                                int64 // NotInLog: counted as acknowledged and not written
 	OfferedPerSecond, AcknowledgedPerSecond           float64
 	Waiting                                           float64 // records without an acknowledgement when sending ended
 	Sending                                           bool    // the senders still send, and Waiting is of now

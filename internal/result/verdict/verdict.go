@@ -64,6 +64,8 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
 	case e.lost() >= failuresShow:
 		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s%s; %s", 100*e.lost(), e.worst(), e.causes(), e.stallToo(), full)}
+	case e.NotInLog > 0:
+		return Verdict{Failures, fmt.Sprintf("%s in the log although kt counts them as acknowledged, or with acks=0 as sent; %s", theme.Plural(e.NotInLog, "record is not", "records are not"), full)}
 	case e.paused():
 		return Verdict{Schedule, e.pause() + "; " + cpu}
 	case e.stalls():
