@@ -48,7 +48,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			[]string{"records 0 read", "consumer lag 0 records", "this client 1.00 of 4 cores, 96 MiB"},
 			[]string{"waited for records", "of the time", "per million", "kept up"},
 		},
-		{"one of each", single, []string{"consumer lag 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"1 records"}},
+		{"one of each", single, []string{"consumer lag 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{" 1 records"}},
 		{"reading that could not go on", failed, []string{"until reading failed", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
 		{"several topics", all["consume_timeout"], []string{
 			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms",
