@@ -87,7 +87,7 @@ func checkTags(t *testing.T, lines string, res *result.Result) {
 			t.Errorf("tag %s has %d values in %d intervals from %d on, want %+v from %d on", tag, count, intervals, start, want, res.Start.At.UnixMilli())
 			continue
 		}
-		for name, is := range map[string][2]int64{"p50": {p50, want.P50}, "p99": {p99, want.P99}, "max": {most, want.Max}} {
+		for name, is := range map[string][2]int64{"p50": {p50, int64(want.P50)}, "p99": {p99, int64(want.P99)}, "max": {most, int64(want.Max)}} {
 			if got, us := float64(is[0])/1000, float64(is[1]); got < us || got > us*1.001+0.001 {
 				t.Errorf("%s of tag %s is %v µs, want %v", name, tag, got, us)
 			}
