@@ -38,8 +38,10 @@ func (f *Fold) evidence() verdict.Evidence {
 	if said := f.line.text(stats.FirstError, stats.RecordsFail+e.WorstError+": "); e.WorstError != "" && said != "" {
 		e.WorstError += " (" + said + ")"
 	}
-	for _, b := range w.Brokers {
-		e.Unanswered += b.Failed
+	if fault := f.line.fault; fault == nil || fault.with == stats.FirstError { // else the fault is the cause
+		for _, b := range w.Brokers {
+			e.Unanswered += b.Failed
+		}
 	}
 	if c := f.header.Ceiling; c != nil && w.End-w.Start >= verdict.Shortest {
 		e.Ceiling = c.RecordsPerSecond
