@@ -22,9 +22,16 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 		topic    string
 		id, want int32
 	}{
-		{"t", 0, 0}, {"t", 1, 1}, {"u", 0, 2},
-		{"t", 3, 4}, {"t", 2, 3}, {"u", 1, 5}, {"t", 3, 4}, // each gets one once, and so do those before it
-		{"v", 0, -1}, {"t", -1, -1}, {"t", maxPartitions, -1},
+		{"t", 0, 0},
+		{"t", 1, 1},
+		{"u", 0, 2},
+		{"t", 3, 4}, // and those before it
+		{"t", 2, 3},
+		{"u", 1, 5},
+		{"t", 3, 4},
+		{"v", 0, -1},
+		{"t", -1, -1},
+		{"t", maxPartitions, -1},
 	} {
 		if n := l.Number(tc.topic, tc.id); n != tc.want {
 			t.Errorf("partition %d of %s has number %d, want %d", tc.id, tc.topic, n, tc.want)
