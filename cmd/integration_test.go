@@ -313,10 +313,10 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 		t.Errorf("%+v, want %d records acknowledged or never sent: %v", r, rate*seconds, doc.Errors)
 	}
 	resp := doc.Latency.Response
-	if resp.Max < frozen.Microseconds() {
+	if int64(resp.Max) < frozen.Microseconds() {
 		t.Errorf("response max %d µs is below the %s that the broker was frozen", resp.Max, frozen)
 	}
-	if resp.P999 < frozen.Microseconds()*9/10 {
+	if int64(resp.P999) < frozen.Microseconds()*9/10 {
 		t.Errorf("response p99.9 %d µs does not show a stall of %s", resp.P999, frozen)
 	}
 	// Of the records due in the frozen time, half waited for half of it or longer.

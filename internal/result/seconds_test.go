@@ -125,7 +125,8 @@ func TestAStretchInWhichNothingWasDueIsNotJudged(t *testing.T) {
 		"a record that comes in the next second":  {map[int]func(w *stats.Window){3: unanswered(millis(20))}, 5, 5, 5, ""},
 		"a record that does not come in a second": {map[int]func(w *stats.Window){4: unanswered(time.Second)}, 5, 4, 5, "records were due in 1 of 5 stretches, and none came back"},
 		"nor in the next": {
-			map[int]func(w *stats.Window){4: unanswered(time.Second), 5: unanswered(2 * time.Second)}, 6, 4, 4,
+			map[int]func(w *stats.Window){4: unanswered(time.Second), 5: unanswered(2 * time.Second)},
+			6, 4, 4,
 			"records were due in 2 of 6 stretches, and none came back",
 		},
 	} {

@@ -14,7 +14,9 @@ type delays struct{ p50, p99, own50, own99, cores float64 }
 // latency compares the latency from due to acknowledged with that of a bare loop around franz-go which sends each record when
 // it is due: the difference is what the client adds.
 func (s *settings) latency() error {
-	s.rows = slices.DeleteFunc(s.rows, func(row string) bool { return row != kt && row != ktWire && row != bare && row != other+kt && row != other+ktWire })
+	s.rows = slices.DeleteFunc(s.rows, func(row string) bool {
+		return row != kt && row != ktWire && row != bare && row != other+kt && row != other+ktWire
+	})
 	fmt.Printf("%d records of %d bytes at %d/s, %d partitions, acks %s, linger.ms 1; %s\n\n", s.records, s.size, s.rate, s.partitions, s.acks, s.turns())
 	line := func(name string, d delays) {
 		fmt.Printf("%-16s %10.0f %10.0f %14.0f %14.0f %8.3f\n", name, d.p50, d.p99, d.own50, d.own99, d.cores)
