@@ -16,10 +16,10 @@ import (
 const (
 	shortest  = 7    // a shorter one would be found by chance in megabytes of base64, as histograms are written
 	longest   = 200  // a longer one, such as a key, is not looked for in parts
-	mostKnown = 1024 // forms of values: the first half, of the start, and the newest; renewed tokens between them are forgotten
+	mostKnown = 1024 // forms of values: the half that was learned first, and the newest; tokens between them are forgotten
 )
 
-// known is the secrets of this process, in every form in which they are looked for.
+// known are the secrets of this process, in every form that Scrub looks for.
 var known struct {
 	mu    sync.Mutex           // guards what follows
 	forms []string             // in the order in which they were learned
@@ -49,8 +49,8 @@ func Learn(values ...string) {
 	clear(known.found[:])
 }
 
-// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, within base64, such as that of
-// USER:PASSWORD, and in parts, for an error may quote a part of what it could not read.
+// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, and within base64, such as that of
+// USER:PASSWORD. It returns parts of the value too, because an error may quote a part.
 func formsOf(value string) []string {
 	asJSON, _ := json.Marshal(value)      // text has no error
 	quoted := strconv.QuoteToASCII(value) // as files of Java properties are written too
