@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// readerGC is the GOGC of a run that only reads: what is fetched is garbage as soon as
-	// it was counted, while little lives, so the collector would run many times a second.
+	// readerGC is the GOGC of a run that only reads. A record is garbage as soon as it was
+	// counted, and little lives, so the collector would run many times a second.
 	// With 450 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
 	// consume).
 	readerGC = 450

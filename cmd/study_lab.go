@@ -101,7 +101,8 @@ func (b *lab) Plan(l study.Load) (plan.Plan, error) {
 	return ld.Plan, nil
 }
 
-// forecast returns what a study will take, and whether the brokers can carry its cells and have room. Only a dry run does without brokers.
+// forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry. Only a dry run does without
+// brokers.
 func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
 	if !slices.Equal(s.Systems(), []plan.System{plan.Kafka}) {
 		f, err := s.Forecast(b, nil)

@@ -40,7 +40,7 @@ type GroupPositions struct {
 type Position struct {
 	Next      atomic.Int64 // the offset after the newest record read
 	Owner     atomic.Int32 // the reader of this process that has it, counted from 1; 0: none
-	Elsewhere atomic.Int64 // what a reader of another process has committed, or the start of the log
+	Elsewhere atomic.Int64 // the offset that a reader of another process has committed, or the start of the log
 	Deleted   atomic.Int64 // records that were deleted before they were read, since the last window
 
 	read, passed atomic.Int64 // records read, and the offsets that they took

@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// AddUnknown adds a run that verifies and left no verdict: what it acknowledged is unchecked.
+// AddUnknown adds a run that verifies and left no verdict: its acknowledged records are unchecked.
 func (f *Fold) AddUnknown(v *ledger.Verdict) {
 	if p := &f.header.Plan; p.Verify && p.Reads() {
 		acknowledged := f.total[stats.Measured].Acknowledged + f.total[stats.Warmup].Acknowledged

@@ -76,7 +76,7 @@ func (h *Histogram) Served() *Histogram {
 	return &served
 }
 
-// none is what there is instead of a duration: Never if a record was not served, else 0.
+// none is the value without a duration: Never if a record was not served, else 0.
 func (h *Histogram) none() time.Duration {
 	if h.unserved > 0 {
 		return Never

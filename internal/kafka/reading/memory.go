@@ -21,7 +21,7 @@ import (
 // decompressed, and passes over a batch that alone is larger. Memory counts until it is collected: garbage takes memory
 // too, and franz-go may drop an answer without returning its memory.
 
-// Memory is what a run may decompress batches into. NewMemory makes it.
+// Memory bounds the memory for decompressed batches of a run. NewMemory makes it.
 type Memory struct {
 	Most int64 // bytes at once
 
@@ -187,7 +187,7 @@ func weigh(b []byte) (n int64) {
 	return n
 }
 
-// field returns bytes behind their length, and what follows them.
+// field returns the bytes behind a length, and the rest.
 func field(b []byte) (body, rest []byte) {
 	n, k := binary.Varint(b)
 	if k <= 0 || n > int64(len(b)-k) {

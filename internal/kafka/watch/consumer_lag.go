@@ -75,7 +75,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
 		}
 	}
-	// In a rebalance a partition may have no reader here for a moment, so only what is found twice counts.
+	// In a rebalance a partition may have no reader here for a moment, so members count only when they are found twice.
 	if others != "" && others == l.others && others != l.told {
 		l.told = others
 		l.found.Store(&stats.Event{At: l.now(), Kind: stats.OtherMembers, Broker: -1, To: -1, Text: others})
