@@ -107,7 +107,7 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 	if !slices.Equal(s.Systems(), []plan.System{plan.Kafka}) {
 		f, err := s.Forecast(b, nil)
 		if err == nil {
-			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: only Kafka tells it, to a study of nothing else")
+			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: kt asks only in a study of Kafka alone")
 		}
 		return f, err
 	}
