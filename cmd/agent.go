@@ -195,9 +195,9 @@ func agentDirs(env *Env, asked, name string) (dir, shared string, err error) {
 	return filepath.Join(state, "agent", name), filepath.Join(state, "runs"), nil
 }
 
-// agentSecurity returns the protocol and the mechanism of this host's connections to Kafka and the addresses that loads may go
-// to, and makes the path of their file one that its processes find. They read the file by themselves. A file without a protocol
-// may be for systems whose URLs say whether there is TLS: then nothing is known.
+// agentSecurity returns the protocol and the mechanism of this host's connections to Kafka, and the addresses that loads may go
+// to. It makes the path of the file absolute, because each process of a load reads the file. shown is empty for a file without
+// a protocol: it may be for RabbitMQ or Pulsar, whose URLs decide about TLS.
 func agentSecurity(env *Env, flags *config.Agent) (shown string, bound *secret.Binding, err error) {
 	if len(flags.AllowBroker) > 0 { // it limits an agent without credentials too
 		bound = secret.Bind(flags.AllowBroker)

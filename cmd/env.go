@@ -36,9 +36,9 @@ type Env struct {
 
 	Exit func(code int) // ends the process at once
 
-	// Signals delivers SIGINT, SIGTERM and SIGHUP until stop is called, and lets a
-	// write to a pipe that was closed fail instead of ending the process. A SIGHUP that nohup has made
-	// kt ignore stays ignored, and so does the SIGINT of a shell without job control that started kt with &.
+	// Signals delivers SIGINT, SIGTERM and SIGHUP until stop is called. A write to a pipe that was closed
+	// fails then, and does not end the process. SIGHUP and SIGINT stay ignored if kt was started so: by nohup, or
+	// with & by a shell without job control.
 	Signals func() (signals <-chan os.Signal, stop func())
 
 	helpAll bool // help has every flag

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// readerGC is the GOGC of a run that only reads: what is fetched is garbage as soon as
-	// it was counted, while little lives, so the collector would run many times a second.
+	// readerGC is the GOGC of a run that only reads. A record is garbage as soon as it was
+	// counted, and little lives, so the collector would run many times a second.
 	// With 450 kt stays below 96 MiB and needs a fifth less CPU a record (scripts/bench
 	// consume).
 	readerGC = 450
 
-	// loadMemory is what the Go runtime aims to stay below with the embedded broker, and in a run that reads: what brokers send is
-	// bounded below it. With what is not the heap, kt stays below 512 MiB.
+	// loadMemory is the memory limit of the Go runtime with the embedded broker, and in a run that reads. The bound of what brokers
+	// send is below it. With the memory outside of the heap, kt stays below 512 MiB.
 	loadMemory = 384 << 20
 )
 
@@ -34,8 +34,8 @@ func tuneProcess(env *Env, l *load) {
 	}
 }
 
-// readerMemory returns what the Go runtime aims to stay below in a run that reads, with room for what each further client
-// holds. It is three quarters of the usable memory at most.
+// readerMemory returns the memory limit of the Go runtime in a run that reads. Each further client adds to it. It is three
+// quarters of the usable memory at most.
 func readerMemory(p *plan.Plan, usable int64) int64 {
 	most := int64(loadMemory + p.Read.Clients()*(4<<20) + max(0, p.Producers-1)*(32<<20))
 	if usable > 0 {

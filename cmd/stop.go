@@ -79,7 +79,7 @@ func (s *stopper) stop(by os.Signal) {
 		}
 	}
 	s.abort()
-	if again && (s.begun || by != nil) { // an agent's order before the load leaves time to undo what was prepared
+	if again && (s.begun || by != nil) { // before the load, an agent's order leaves time to undo preparations
 		s.leaveLate(by)
 	}
 }
@@ -91,7 +91,7 @@ func (s *stopper) leaveLate(by os.Signal) {
 		code = codeOf(by)
 	}
 	if code == exitOK {
-		code = exitFailed // it was a key, and what is outstanding stays unknown
+		code = exitFailed // it was a key, and records in flight stay unknown
 	}
 	leave := s.leave
 	time.AfterFunc(s.grace-restoreTime, func() {

@@ -133,7 +133,7 @@ func (e *Env) namedStudy(name string) (*study.Folder, error) {
 	return f, err
 }
 
-// leftOut warns of what cannot be read, and is left out.
+// leftOut warns of files that cannot be read, and so are left out.
 func (e *Env) leftOut(unread error) {
 	for _, text := range problems(unread) {
 		e.say("left out: %s", text)

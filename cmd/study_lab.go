@@ -101,12 +101,13 @@ func (b *lab) Plan(l study.Load) (plan.Plan, error) {
 	return ld.Plan, nil
 }
 
-// forecast returns what a study will take, and whether the brokers can carry its cells and have room. Only a dry run does without brokers.
+// forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry. Only a dry run does without
+// brokers.
 func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
 	if !slices.Equal(s.Systems(), []plan.System{plan.Kafka}) {
 		f, err := s.Forecast(b, nil)
 		if err == nil {
-			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: only Kafka tells it, to a study of nothing else")
+			f.NotKnown = append(f.NotKnown, "whether there is room, and enough nodes for every run: kt asks only in a study of Kafka alone")
 		}
 		return f, err
 	}

@@ -25,7 +25,7 @@ func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b
 	for _, part := range f.Study.All() {
 		one, err := f.Begin(part)
 		if err == nil {
-			if open, _ := one.IsOpen(); open && part != f.Study && !form.quiet { // making its runs tells what cannot be read
+			if open, _ := one.IsOpen(); open && part != f.Study && !form.quiet { // making its runs fails with the error
 				env.say("part %s: %s", part.Name, part.About)
 			}
 			err = makePart(ctx, env, form, one, b)

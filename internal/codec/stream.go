@@ -44,8 +44,8 @@ func NewStreamReader(r io.Reader) (io.ReadCloser, error) {
 	return d.IOReadCloser(), nil
 }
 
-// Unpack returns a reader of what a gzip or zstd file holds, which its first bytes tell; nil: it is no such file. Close
-// releases the memory of the reader, which is bounded, whatever the file holds.
+// Unpack returns a reader of the content of a gzip or zstd file, which it knows by its first bytes; nil: it is neither. Close
+// releases the memory of the reader, which is bounded for every file.
 func Unpack(file []byte) (unpacked io.ReadCloser, how string, err error) {
 	switch {
 	case bytes.HasPrefix(file, []byte{0x1f, 0x8b}):

@@ -12,7 +12,7 @@ import (
 // The file of a project may be somebody else's, as in a clone. So it may set only what describes loads, series of loads, and how
 // they look. A flag that no rule names is refused.
 
-// projectRule says of flags whether the file of a project may set them. Each flag of each command has exactly one rule.
+// projectRule is a rule for flags: the file of a project may set them or not. Each flag of each command has exactly one rule.
 type projectRule struct {
 	commands string // "": all but kt agent
 	flags    string

@@ -51,7 +51,7 @@ func (b *builder) security() Security {
 }
 
 // owned returns the addresses that the owner of the security properties named: those of the cluster in use, of the properties
-// files, and of all layers but a project file and the file of a study, which may be somebody else's.
+// files, and of the layers. A project file and the file of a study do not count, because they may be somebody else's.
 func (b *builder) owned() []string {
 	all := slices.Clone(b.servers)
 	for _, c := range b.clients {

@@ -18,7 +18,7 @@ const maxEvents = 1000
 // and the events.
 type beside struct {
 	failing atomic.Bool // the last record with an outcome failed; set with mu held
-	said    sync.Map    // by error code: what a broker said with it, first
+	said    sync.Map    // by error code: the first message of a broker with it
 
 	mu     sync.Mutex // guards the rest; a shard's mu may be held
 	wait   stats.Wait
@@ -88,7 +88,7 @@ func (b *beside) add(e stats.Event) {
 	}
 }
 
-// Said keeps what a broker said with an error code, which names no more than a kind of error.
+// Said keeps the first message of a broker with an error code. The code alone names only a kind of error.
 func (s *Shard) Said(code, message string) {
 	s.run.beside.said.LoadOrStore(code, message)
 }

@@ -7,7 +7,7 @@ type Sample struct {
 	At       time.Duration `json:"at_ns"`       // end of the interval, from the start of the run
 	Interval time.Duration `json:"interval_ns"` // its length
 
-	Cores      float64 `json:"cores"`                       // what this process may use: GOMAXPROCS, or its cgroup's limit if that is lower
+	Cores      float64 `json:"cores"`                       // for this process: GOMAXPROCS, or its cgroup's limit if that is lower
 	Stopped    float64 `json:"cpu_stopped_share,omitempty"` // share of the cgroup's periods in which its CPU limit stopped it
 	ProcessCPU float64 `json:"process_cpu_cores"`           // user and system time of kt, in cores
 	HostCPU    float64 `json:"host_cpu_cores"`              // everything that runs on the machine, kt included

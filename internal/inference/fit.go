@@ -33,8 +33,8 @@ type Fit struct {
 type noise struct{ variance, freedom float64 }
 
 const (
-	// loose is so small beside a run that block effects are free, and so large that groups that no chain of
-	// blocks connects still have a solution: with an enormous variance.
+	// loose is small beside a run, so block effects are free. It is above 0, so groups that no chain of blocks connects
+	// still have a solution: with an enormous variance.
 	loose = 1e-6
 
 	// blocksMatter is the largest share of the noise that may be left when that of blocks is taken away: blocks of little noise
@@ -42,8 +42,9 @@ const (
 	blocksMatter = 0.75
 )
 
-// NewFit fits runs, or returns ErrNotPositive. inBlocks compares groups within blocks alone, which not every group need be in: directly,
-// or over groups that two blocks share. Otherwise this is done where blocks are at least a quarter of the noise of three groups or more.
+// NewFit fits runs, or returns ErrNotPositive. With inBlocks it compares groups only within blocks: directly, or over groups that
+// two blocks share. A block need not have every group. Without inBlocks it does so for three groups or more, if blocks are at least a
+// quarter of the noise.
 func NewFit(runs []Run, inBlocks bool) (*Fit, error) {
 	f, err := fitBlocks(runs)
 	if err != nil || inBlocks {
@@ -143,8 +144,9 @@ func (f *Fit) residuals(runs []Run, y, sizes, sums []float64) {
 
 // priorFreedom returns how many degrees of freedom the pooled noise has in that of each group: the more, the less groups differ in it.
 //
-// Source: Smyth, Statistical Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2; but the prior is the pooled
-// variance, which is larger than his, with at most half as many degrees of freedom as groups: else simulations had too many false differences.
+// Source: Smyth, Statistical Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2. Two things differ,
+// because simulations had too many false differences: the prior is the pooled variance, which is larger than his, and it has at
+// most half as many degrees of freedom as there are groups.
 func (f *Fit) priorFreedom() float64 {
 	var logarithms []float64
 	var expected float64 // variance of the logarithms when all groups have the same noise

@@ -35,7 +35,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return ReadAll(f, limit)
 }
 
-// ReadAll returns the rest of a file that Open opened, or of what is unpacked from one.
+// ReadAll returns the rest of a file that Open opened, or of the unpacked content of one.
 func ReadAll(f io.Reader, limit int64) ([]byte, error) {
 	tooLong := fmt.Errorf("it is over %d MiB long, which %w", limit/MiB, ErrTooLong)
 	var b bytes.Buffer

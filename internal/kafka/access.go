@@ -54,7 +54,7 @@ func (a Access) client(wrap func(net.Conn) net.Conn, opts ...kgo.Opt) (*kgo.Clie
 			return nil, err
 		}
 		opts = append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-			a.Security.Bound.Learn(address) // beside its seeds, a client knows only what brokers tell that it has logged in to
+			a.Security.Bound.Learn(address) // beside its seeds, a client knows only addresses from brokers that it has logged in to
 			conn, err := dial(ctx, network, address)
 			if err != nil || wrap == nil {
 				return conn, err

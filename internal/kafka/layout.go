@@ -26,7 +26,7 @@ type Place struct {
 	ID, Number int32 // in its topic, and in the Layout
 }
 
-// maxPartitions bounds what kt believes of the partitions that a topic got: a broker's word is data.
+// maxPartitions bounds the partitions of a topic, because a broker may name any number.
 const maxPartitions = 1 << 20
 
 // NewLayout numbers the partitions of these topics.
@@ -103,7 +103,7 @@ func (l *Layout) Each(f func(topic string, partition, number int32)) {
 }
 
 // byNumber returns offsets in the order of the partitions' numbers, and the epochs of their leaders; -1 for unknown
-// ones. It numbers partitions that it finds among the offsets.
+// ones. New partitions among the offsets get their numbers.
 func (l *Layout) byNumber(offsets kadm.ListedOffsets) (out []int64, epochs []int32) {
 	offsets.Each(func(o kadm.ListedOffset) { _ = l.Number(o.Topic, o.Partition) })
 	l.Each(func(topic string, partition, _ int32) {

@@ -36,8 +36,8 @@ func (e *ListenerError) Error() string {
 // maxAsked is how many brokers are asked at once.
 const maxAsked = 100
 
-// Listeners asks each broker at the address that it advertises whether it answers this host, maxAsked at once and
-// each within the time of the Access.
+// Listeners asks each broker at the address that it advertises, and reports whether it answers this host. It asks maxAsked
+// brokers at once, each within the time of the Access.
 func (c *Cluster) Listeners(ctx context.Context) []Listener {
 	all := make([]Listener, len(c.Info.Brokers))
 	var wg sync.WaitGroup

@@ -40,13 +40,13 @@ type GroupPositions struct {
 type Position struct {
 	Next      atomic.Int64 // the offset after the newest record read
 	Owner     atomic.Int32 // the reader of this process that has it, counted from 1; 0: none
-	Elsewhere atomic.Int64 // what a reader of another process has committed, or the start of the log
-	Deleted   atomic.Int64 // records that were deleted before they were read, and are not told yet
+	Elsewhere atomic.Int64 // the offset that a reader of another process has committed, or the start of the log
+	Deleted   atomic.Int64 // records that were deleted before they were read, since the last window
 
 	read, passed atomic.Int64 // records read, and the offsets that they took
 }
 
-// column holds a value for each partition, by number. It makes those that are asked for.
+// column holds a value for each partition, by number. At makes a value that is missing.
 type column[T any] struct{ all sync.Map }
 
 // At returns the value of a partition.
@@ -80,7 +80,7 @@ func (p *Positions) SawEnd(number int32, end int64) {
 	}
 }
 
-// Tell keeps an event for Told, if it is one of any partition.
+// Tell keeps an event of some partitions for Told. Without a partition there is no event.
 func (p *Positions) Tell(kind stats.EventKind, partitions []int32, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,8 +165,8 @@ func (p *Position) Read(records int, next int64) (before int64) {
 	return before
 }
 
-// Records returns how many records some offsets hold, by the share of those passed. Markers of transactions and what
-// compaction took are offsets without a record.
+// Records estimates how many records some offsets hold, by the share of records in the offsets passed. Markers of transactions
+// and compacted records leave offsets without a record.
 func (p *Position) Records(offsets int64) int64 {
 	read, passed := p.read.Load(), p.passed.Load()
 	if read >= passed {

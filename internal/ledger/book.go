@@ -21,7 +21,7 @@ type Book struct {
 	// batches.
 	Headers bool
 
-	// OwnValues: the values of the records are no other run's. So a copy is known by its value, whoever wrote it.
+	// OwnValues: no other run has these values. So a copy is known by its value, also if another producer wrote it.
 	OwnValues bool
 
 	// The settings of the client that explain the findings of Verify.

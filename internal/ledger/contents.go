@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// contents are the values of a run's records, as hashes: the different ones of those that were read. Headers say who wrote a batch.
+// contents are the different values of a run's records that were read, as hashes. The header of a batch names its producer.
 // So a record of another producer that holds such a value is a copy. A pool of batches has few different values.
 type contents struct {
 	seed   maphash.Seed
 	mu     sync.Mutex          // guards the rest
 	begun  map[uint64]int64    // batches by their first value: how many of their values are known
 	values map[uint64]struct{} // known ones
+	others int                 // values of other producers, in the strangers of all logs
 }
 
 // hashed is how many bytes of a value are looked at.
@@ -34,7 +35,7 @@ func (b *Book) contents() *contents {
 	return &contents{seed: maphash.MakeSeed(), begun: make(map[uint64]int64), values: make(map[uint64]struct{})}
 }
 
-// AddValues accounts for the values of those records of a batch whose offsets are from from on. values has offsets and values, in order.
+// AddValues accounts for the values of a batch's records, at the offsets from from on. values has offsets and values, in order.
 // Call it once for a batch, beside AddBatch. The log must be locked.
 func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
 	ours := l.tracks[source{b.ProducerID, b.ProducerEpoch}] != nil
@@ -64,9 +65,12 @@ func (l *Log) AddValues(b *Batch, from int64, values iter.Seq2[int64, []byte]) {
 		case offset < from:
 		case known:
 			l.copied++
-		case len(l.strangers) < maxValues/4:
+		case l.strangers[h] > 0 || c.others < maxValues:
 			if l.strangers == nil {
 				l.strangers = make(map[uint64]int64)
+			}
+			if l.strangers[h] == 0 {
+				c.others++
 			}
 			l.strangers[h]++ // the run's record may come behind it, or lie in another partition
 		default:

@@ -41,7 +41,7 @@ type found struct {
 
 	cut         bool // the log was cut off below an offset that had been read
 	unconfirmed bool // it is not known whether the log still holds the records read
-	unfinished  bool // what was passed over says nothing: see Reader.Unfinished
+	unfinished  bool // records that were passed over are unchecked: see Reader.Unfinished
 	tooLarge    int64
 
 	checked, duplicated, reordered, late int64
@@ -106,7 +106,7 @@ type Record struct {
 	Value  []byte
 	Around
 	Millis int64 // its timestamp, -1 if that is not its producer's (LogAppendTime)
-	Again  bool  // the system does not rule out that it delivered the record before; that proves nothing
+	Again  bool  // the system may have delivered the record before, by its own mark; that is no proof
 }
 
 // Add accounts for one record and returns the status of its stamp. s holds the stamp of a record

@@ -56,8 +56,8 @@ func (r *Reader) Begin(partition int32, first int64) {
 	}
 }
 
-// Unfinished notes that what was passed over says nothing: it is unchecked and not lost. A queue that was not read until it was empty
-// may still give it out, and compaction may have taken it from a log.
+// Unfinished notes that records that were passed over are unchecked and not lost. A queue that was not read until it was empty
+// may still give them out, and compaction may have taken them from a log.
 func (r *Reader) Unfinished(partition int32) {
 	l := r.Log(partition)
 	l.Lock()

@@ -8,8 +8,8 @@ type Number struct {
 	Seq      int64
 }
 
-// returns is what a queue may give out again because readers lost their connections to it. What the system says of a record
-// excuses nothing: a copy is no duplicate only if the first one was read on a connection that was lost, and if
+// returns are the records that a queue may give out again, because readers lost their connections to it. The system's own mark of
+// a record is no proof. A copy is excused only if both are so: the first one was read on a connection that was lost, and
 // the system may not have had its acknowledgement.
 type returns struct {
 	owed        map[Number]int64 // records that were read, and the number of the loss
@@ -45,7 +45,7 @@ func (l *Log) Returned(last []Number, most int) {
 		}
 		lane.atLoss = lane.next
 	}
-	l.outstanding = min(l.outstanding+int64(most), 2*int64(most)) // what the connection before had may still come
+	l.outstanding = min(l.outstanding+int64(most), 2*int64(most)) // records of the connection before may still come
 }
 
 // cameBack reports whether a record is a copy of one that a lost connection had. Each comes back once.

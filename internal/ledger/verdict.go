@@ -80,7 +80,7 @@ type Verdict struct {
 	// and reordered: it retries, and the brokers do not check.
 	RepeatsAllowed bool `json:"repeats_allowed,omitempty"`
 
-	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has what they acknowledged, as far as it is known.
+	// PartsUnknown is how many processes of a merged run left no verdict. Unchecked has their acknowledged records, as far as these are known.
 	PartsUnknown int64 `json:"parts_unknown,omitempty"`
 
 	Gaps       []Gap    `json:"gaps,omitempty"`        // where records were lost, maxGaps at most

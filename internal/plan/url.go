@@ -86,7 +86,7 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Addresses returns where the clients of the plan connect first, HOST:PORT: its brokers, and what its URL names.
+// Addresses returns where the clients of the plan connect first, HOST:PORT: its brokers, and the hosts of its URL.
 func (p *Plan) Addresses() []string {
 	all := slices.Clone(p.Bootstrap)
 	if brokers, isKafka := strings.CutPrefix(p.URL, "kafka://"); isKafka {

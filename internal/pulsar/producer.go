@@ -145,8 +145,8 @@ func leave(c client.Client) {
 	_, _ = within(context.Background(), leaveTimeout, func() (struct{}, error) { c.Close(); return struct{}{}, nil }) // late: it goes on by itself
 }
 
-// within returns what f returns, or an error when ctx ends first, or f takes longer than most. All waiting for the client is
-// done here: its calls know no context, and a broker that only keeps the connection can make them wait for ever.
+// within calls f, and returns an error if ctx ends first, or if f takes longer than most. All waiting for the client is done
+// here: its calls take no context, and a broker that keeps the connection can make them wait for ever.
 func within[T any](ctx context.Context, most time.Duration, f func() (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the broker keeps the connection, and did not answer within %s: check its log", most))
 	defer cancel()

@@ -59,8 +59,8 @@ func (s *System) logIn(ctx context.Context, conn net.Conn, host, name string) (*
 	return l, nil
 }
 
-// within calls f, which waits for answers of the server. All such waiting is done here, because the client's calls know neither a
-// context nor a time, and heartbeats keep a connection alive on which no answer comes. When ctx ends, or an answer takes longer
+// within calls f, which waits for answers of the server. All such waiting is done here, because the client's calls take neither a
+// context nor a time. Heartbeats keep a connection alive on which no answer comes. When ctx ends, or an answer takes longer
 // than most, the connection is closed, and so f returns. f calls answered after each answer but the last.
 func (l *link) within(ctx context.Context, most time.Duration, f func(answered func()) error) error {
 	ctx, end := context.WithCancelCause(ctx)

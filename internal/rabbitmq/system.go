@@ -206,7 +206,7 @@ func (s *session) Close() {
 	}
 }
 
-// ask opens a channel for questions, because one about what is not there ends it. question calls answered after each answer.
+// ask opens a channel for questions, because a question about a missing thing ends it. question calls answered after each answer.
 func (s *session) ask(ctx context.Context, question func(ch *amqp.Channel, answered func()) error) error {
 	l, err := s.asked(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ const findTimeout = time.Minute
 
 // find looks for the exchange, and for queues until one is not there.
 func (s *session) find(ctx context.Context) (exchange bool, err error) {
-	late := fmt.Errorf("its queues have no end within %s", findTimeout)
+	late := fmt.Errorf("looking for its queues took longer than %s: check the log of the server", findTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, late)
 	defer cancel()
 	exchange, err = s.finds(ctx, func(ch *amqp.Channel, _ func()) error {
@@ -92,7 +92,7 @@ func (s *session) find(ctx context.Context) (exchange bool, err error) {
 			s.add()
 			answered()
 		}
-		return fmt.Errorf("the server finds more queues than %d, which is the most that kt uses; name another --topic", plan.MaxPartitions)
+		return fmt.Errorf("there are more than %d queues, the most that kt uses: name another --topic", plan.MaxPartitions)
 	})
 	return exchange, err
 }

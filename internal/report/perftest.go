@@ -80,7 +80,7 @@ func writePerfInterval(w io.Writer, s *stats.Window) error {
 }
 
 func perfTotal(b *bytes.Buffer, s *stats.Window, kind string, per rate) {
-	h := s.Response.Served() // Kafka's tool counts what failed in no figure
+	h := s.Response.Served() // Kafka's tool counts failed records in no figure
 	q := func(q float64) int64 { return h.ValueAtQuantile(q).Milliseconds() }
 	fmt.Fprintf(b, "%d%s records sent, %f records/sec (%.2f MB/sec), %.2f ms avg latency, %.2f ms max latency, %d ms 50th, %d ms 95th, %d ms 99th, %d ms 99.9th.\n",
 		s.Acknowledged, kind, per.records, per.mib, ms(h.Mean()), ms(h.Max()),

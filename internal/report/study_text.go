@@ -142,7 +142,7 @@ func (t *text) studyFaults(d *study.Document) *grid {
 			at = append(at, c.Load)
 		}
 		for _, s := range []study.Spread{c.Failed, c.Lost, c.Unchecked} {
-			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.PerSecond(v) }))
+			at = append(at, OverRuns(s, c, none, theme.PerSecond))
 		}
 		for _, s := range []study.Spread{c.Gap, c.Recovered, c.InSync} {
 			at = append(at, OverRuns(s, c, none, func(v float64) string { return theme.Duration(time.Duration(v) * time.Millisecond) }))

@@ -20,7 +20,7 @@ func (t *text) stages(r result.Result) {
 		rates = []string{"read/s"}
 	}
 	g := &grid{heads: append(append([]string{"stage", "from", "to", "target/s"}, rates...), "p50", "p99", "p99.9", "max"), leave: []string{"p99.9", "from", "p50", "max"}}
-	count := func(perSecond float64) string { return theme.PerSecond(perSecond) }
+	count := theme.PerSecond
 	for i, s := range r.Stages {
 		target := count(s.TargetFrom)
 		if s.TargetTo != s.TargetFrom {

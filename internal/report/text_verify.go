@@ -44,7 +44,7 @@ func (t *text) verification(r result.Result) {
 	t.gaps(v, r.Environment)
 }
 
-// verdictOf says in a sentence whether the records are there as they should be. What is not known comes before what was found well.
+// verdictOf returns the verdict as a sentence. Records that were not checked come before those that were found well.
 func verdictOf(v *ledger.Verdict) (string, theme.Style) {
 	repeats := []count{{v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}, {v.LateUndecided, "duplicated or reordered"}}
 	allowed := counted(repeats)

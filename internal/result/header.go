@@ -211,8 +211,8 @@ type Trailer struct {
 	Tune []TuneCheck `json:"tune,omitempty"` // of this host; of a merged run one for each host; nil: none was made
 }
 
-// LogEnds are the sums of the log ends of a topic before a load and after it. They grow by what was written, by whomever, and
-// by the markers of transactions.
+// LogEnds are the sums of the log ends of a topic before a load and after it. They grow by the records of all
+// producers, of others too, and by markers of transactions.
 type LogEnds struct {
 	Before int64 `json:"before_records"`
 	After  int64 `json:"after_records"`

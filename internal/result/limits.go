@@ -214,9 +214,9 @@ func (j *judged) result(whole *limit.Figures) Limit {
 	return l
 }
 
-// steady tells the seconds by which stretches and conditions are judged: of the measured part, with the load in
-// all of them. The second in which the warm-up ends is none, nor as a rule is the one in which the load does, nor one of a
-// pause between stages in which no record failed.
+// steady finds the seconds by which stretches and conditions are judged. They are of the measured part, and the load goes on in all
+// of each. The second in which the warm-up ends does not count, nor as a rule that in which the load ends. A second of a pause
+// between stages counts only if a record failed in it.
 type steady struct {
 	is   bool          // the newest window
 	warm time.Duration // until when a client warmed up

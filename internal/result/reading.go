@@ -63,8 +63,8 @@ func fetchOf(w *stats.Window) *Fetch {
 	return f
 }
 
-// readSpan returns the time over which the rate of reading is. The records of a round trip were due before the first was
-// read, and a few polls take as many intervals.
+// readSpan returns the time over which the rate of reading is taken. That of a round trip begins when the first record is due. A
+// few polls count with one more interval, so that n polls take n.
 func readSpan(w *stats.Window) time.Duration {
 	span := w.LastRead - w.FirstRead
 	switch n := time.Duration(w.Fetches); {

@@ -107,8 +107,8 @@ func (r *Result) counted(points []Point) (n float64) {
 	return n
 }
 
-// Rising returns an unlimited rate in the first third of the measured part and in the last, and the least warm-up in
-// seconds that leaves the rise out. It reports false if the rate rose by a tenth or less from one third to the next.
+// Rising returns an unlimited rate in the first third of the measured part, and in the last. warmup is the least one in seconds
+// that leaves the rise out. still is false if the rate rose by a tenth or less from one third to the next.
 func (r *Result) Rising() (first, last, warmup float64, still bool) {
 	const rises = 1.1
 	points := r.measured()

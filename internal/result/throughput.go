@@ -25,12 +25,12 @@ func errorsOf(counts map[string]int64) Errors {
 	return e
 }
 
-// few is the most records or polls of which one interval more or less makes a difference.
+// few is the largest number of records or polls that are counted with one more interval.
 const few = 500
 
-// spanOf returns the time over which rates are: from the due time of the first record to the last acknowledgement, or
-// to the time at which one more record would be due if that is later. So an outage at the end counts, and few records
-// take as many intervals.
+// spanOf returns the time over which rates are taken. It begins when the first record is due, and ends with the last acknowledgement,
+// or when one more record would be due if that is later. So an outage at the end counts, and n records take n
+// intervals.
 func spanOf(w *stats.Window) time.Duration {
 	var interval time.Duration
 	if n := w.Offered + w.Unsent; n > 1 && n <= few {

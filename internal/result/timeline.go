@@ -138,7 +138,8 @@ func (t *timeline) explain(from, to time.Duration) string {
 	return ""
 }
 
-// text returns the text of the newest event of a kind whose text begins so, behind that; "" if there is none.
+// text returns the rest of the text of an event, behind a beginning: of the newest event of a kind with that beginning. It is
+// empty if there is none.
 func (t *timeline) text(kind stats.EventKind, begins string) (text string) {
 	for _, e := range t.events {
 		if _, rest, ok := strings.Cut(e.Text, begins); ok && e.Kind == kind {

@@ -8,7 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// AddUnknown adds a run that verifies and left no verdict: what it acknowledged is unchecked.
+// AddUnknown adds a run that verifies and left no verdict: its acknowledged records are unchecked.
 func (f *Fold) AddUnknown(v *ledger.Verdict) {
 	if p := &f.header.Plan; p.Verify && p.Reads() {
 		acknowledged := f.total[stats.Measured].Acknowledged + f.total[stats.Warmup].Acknowledged
@@ -16,7 +16,7 @@ func (f *Fold) AddUnknown(v *ledger.Verdict) {
 	}
 }
 
-// NotChecked says of how many records verification knows nothing, "" if it knows all.
+// NotChecked returns a clause with the number of records that verification did not check; "": it checked all.
 func NotChecked(v *ledger.Verdict) string {
 	unchecked, all := v.Unchecked+v.Undecided, v.Acknowledged*int64(max(1, v.Readers))
 	text := fmt.Sprintf("%s of %s not checked", theme.Count(unchecked), theme.Plural(all, "acknowledged record was", "acknowledged records were"))

@@ -55,9 +55,9 @@ type maker struct {
 	sink    *sink
 	tune    []result.TuneCheck
 	full    atomic.Bool // the system has no room for more, and so ended the load
+	before  int64       // records that were ever written to the target, before the load; -1: not known
 
 	aborted   chan struct{} // closed: a condition of --abort-on came true
-	before    int64         // records that were ever written to the target, at the start
 	abortedBy string        // that condition; set before aborted is closed
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// How long the logs may stand still before what they lack counts as missing, and how often they are looked at: with acks=0
-// records may still be on their way.
+// logsPatience is how long the logs may stand still before records count as missing: with acks=0 some may be on their way.
+// logsEvery is the time between two looks.
 const logsPatience, logsEvery = 5 * time.Second, 250 * time.Millisecond
 
-// written returns how many records were ever written to the target; -1: the system does not tell.
+// written returns how many records were ever written to the target; -1: that is not known.
 func (m *maker) written(ctx context.Context) int64 {
 	s, ok := m.session.(interface {
 		Written(ctx context.Context) (int64, error)
@@ -26,8 +26,8 @@ func (m *maker) written(ctx context.Context) int64 {
 	return n
 }
 
-// logEnds returns how far the logs have grown once they hold what the run counts as acknowledged, or stand still. Of several
-// processes none knows what others still have on its way: with acks=0 they wait for a second in which nothing comes.
+// logEnds returns the log ends before the load, and those after it: once the logs hold what the run counts as acknowledged, or stand
+// still. With acks=0, other processes of the load may still have records on their way. So each waits for a second without growth.
 func (m *maker) logEnds(ctx context.Context) *result.LogEnds {
 	ends, last, claimed := m.before, m.before, m.sink.fold.Snapshot().All.Acknowledged
 	for still := time.Duration(0); ends >= 0 && still < logsPatience; still += logsEvery {

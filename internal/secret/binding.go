@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Binding knows at which addresses credentials may be used: those that their owner named, and those that a server advertised
-// after kt had logged in at one of them. The nil Binding is that of no credentials, and permits every address.
+// Binding is the addresses at which credentials may be used: those that their owner named, and those that a server advertised
+// after kt had logged in at one of them. The nil Binding is for a load without credentials, and permits every address.
 type Binding struct {
 	named []string
 

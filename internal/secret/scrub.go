@@ -16,10 +16,10 @@ import (
 const (
 	shortest  = 7    // a shorter one would be found by chance in megabytes of base64, as histograms are written
 	longest   = 200  // a longer one, such as a key, is not looked for in parts
-	mostKnown = 1024 // forms of values: the first half, of the start, and the newest; renewed tokens between them are forgotten
+	mostKnown = 1024 // forms of values: the half that was learned first, and the newest; tokens between them are forgotten
 )
 
-// known is the secrets of this process, in every form in which they are looked for.
+// known are the secrets of this process, in every form that Scrub looks for.
 var known struct {
 	mu    sync.Mutex           // guards what follows
 	forms []string             // in the order in which they were learned
@@ -49,8 +49,8 @@ func Learn(values ...string) {
 	clear(known.found[:])
 }
 
-// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, within base64, such as that of
-// USER:PASSWORD, and in parts, for an error may quote a part of what it could not read.
+// formsOf returns a value as it may stand in texts: as it is, quoted, in JSON, in URLs, and within base64, such as that of
+// USER:PASSWORD. It returns parts of the value too, because an error may quote a part.
 func formsOf(value string) []string {
 	asJSON, _ := json.Marshal(value)      // text has no error
 	quoted := strconv.QuoteToASCII(value) // as files of Java properties are written too
@@ -73,8 +73,8 @@ const (
 	inJSON
 )
 
-// replacer replaces all that is known, the longest forms first. In JSON it is what a string can hold: "key" with its quotes would be
-// found outside of strings too.
+// replacer replaces all known forms, the longest first. In JSON it replaces only forms that a string can hold: "key" with its quotes
+// would be found outside of strings too.
 func replacer(in int) *strings.Replacer {
 	known.mu.Lock()
 	defer known.mu.Unlock()
@@ -91,8 +91,8 @@ func replacer(in int) *strings.Replacer {
 	return known.found[in]
 }
 
-// userInfo matches USER:PASSWORD@ of a URL or an address, up to the password. In a URL, what stands alone before the @ is a
-// token, but for amqp, where it is a user.
+// userInfo matches USER:PASSWORD@ of a URL or an address, up to the password. In a URL, text alone before the @ is a
+// token, except for amqp, where it is a user.
 var userInfo = regexp.MustCompile(`(://[^\s"'<>/?#:@]*:)([^\s"'<>]*@)` +
 	`|((?:^|[\s"'=,;(\[])[^\s"'<>/?#:@=,;(\[]+:)([^\s"'<>/?#:@]+@)` +
 	`|\b((?i:https?|wss?|pulsar(?:\+ssl)?|kafka)://)([^\s"'<>/?#:@]+@)`)
@@ -118,11 +118,11 @@ func scrub(text string, in int) string {
 	return done.String() + text
 }
 
-// between is what userInfo does not go beyond.
+// between are the characters that end a match of userInfo.
 const between = " \t\n\f\r\"'<>"
 
-// LearnFrom learns the secrets in what a user gave, such as words of a command line: passwords of URLs, and what
-// stands behind a word such as password.
+// LearnFrom learns the secrets in texts of a user, such as words of a command line: passwords of URLs, and values
+// behind a word such as password.
 func LearnFrom(texts ...string) {
 	for _, text := range texts {
 		for _, found := range userInfo.FindAllStringSubmatch(text, -1) {

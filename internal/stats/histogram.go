@@ -76,7 +76,7 @@ func (h *Histogram) Served() *Histogram {
 	return &served
 }
 
-// none is what there is instead of a duration: Never if a record was not served, else 0.
+// none is the value without a duration: Never if a record was not served, else 0.
 func (h *Histogram) none() time.Duration {
 	if h.unserved > 0 {
 		return Never
@@ -124,8 +124,8 @@ func (h *Histogram) Mean() time.Duration {
 // Sum returns the exact sum of the durations in seconds. A time.Duration could not hold that of a long run.
 func (h *Histogram) Sum() float64 { return float64(h.sum) / 1e6 }
 
-// ValueAtQuantile returns the value below which the share q (0 to 1) of all that is Ranked lie, to three significant
-// digits, and never above the longest; 0 when empty, Never if it falls among records that were not served.
+// ValueAtQuantile returns the value below which the share q (0 to 1) of all that is Ranked lies. It has three significant digits,
+// and is never above the longest duration. It is 0 when empty, and Never among records that were not served.
 func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
 	count := countAtQuantile(q, h.Ranked())
 	if count > h.n {

@@ -58,8 +58,8 @@ func (s *Study) isPrepared(name string) bool {
 	return slices.ContainsFunc(s.Prepare, func(l Load) bool { return l.Name == name })
 }
 
-// Share gives every load a flag, those that are prepared too. typed: the person who starts the study says so, and not a file that
-// may be somebody else's.
+// Share gives every load a flag, those that are prepared too. typed is true if the flag is from the person who starts the study, and
+// not from a file that may be somebody else's.
 func (s *Study) Share(name string, values []string, typed bool) {
 	s.Keep(name, strings.Join(values, ","), typed)
 }
@@ -97,7 +97,7 @@ func (s *Study) sets(l *Load, flags []string) bool {
 	})
 }
 
-// typed notes values that the person gave who starts the study.
+// typed notes values from the person who starts the study.
 func (l *Load) typed(values ...string) {
 	for _, v := range values {
 		if !slices.Contains(l.Typed, v) {

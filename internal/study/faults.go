@@ -65,8 +65,8 @@ func (c *CellDoc) faults(load int) Faults {
 	return Faults{spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync), metrics}
 }
 
-// failedMetrics returns a sentence for each latency that failed in one of some runs. It is compared with no other: what is
-// left of the runs would look better than they were.
+// failedMetrics returns a sentence for each latency that failed in one of some runs. It is compared with no other: the
+// rest of the runs would look better than all of them.
 func failedMetrics(runs int, figures func(i int) *LoadFigures) (sentences []string) {
 	failed := make(map[Metric]int)
 	for i := range runs {

@@ -116,8 +116,8 @@ func (d *Document) beside(of map[string]string) Published {
 // loadColumns are the flags of a load that published figures tell too, and that decide how fast it is.
 var loadColumns = []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor"} // partitions are as many as the cluster wants
 
-// differ returns what a load does otherwise than that of a published figure: "rate 1000, published 50000". What only one of them says is no
-// difference, but a rate: without one a load is as fast as it can.
+// differ returns the settings of a load that differ from those of a published figure: "rate 1000, published 50000". A setting that only
+// one of them has is no difference, except the rate: without one a load is as fast as it can.
 func (d *Document) differ(of map[string]string, l Load) (differs []string) {
 	here := make(map[string]string)
 	for _, f := range l.Flags {

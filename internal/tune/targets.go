@@ -18,8 +18,8 @@ import (
 type target struct {
 	setting string // its ID in the catalogue
 	path    string // a pattern of [path.Match]
-	holds   check  // what the file can hold
-	sane    check  // what kt sets anew
+	holds   check  // accepts every value that the file can hold
+	sane    check  // accepts the values that kt sets anew
 }
 
 // check returns an error if a value does not fit. old is the value that is there, "" if that is no excuse.

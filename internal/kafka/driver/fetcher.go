@@ -103,6 +103,9 @@ func (r *fetcher) adjust(ctx context.Context, offsets map[string]map[int32]kgo.O
 	for topic, partitions := range offsets {
 		for partition, o := range partitions {
 			number := d.Layout.Number(topic, partition)
+			if number < 0 { // the leader of the group may assign what kt does not read
+				continue
+			}
 			committed := o.EpochOffset().Offset
 			at, _ := d.Resume(ctx, r.group, number, committed)
 			if at != committed {
@@ -163,13 +166,15 @@ func (r *fetcher) lost(_ context.Context, _ *kgo.Client, partitions map[string][
 	r.own(partitions, 0)
 }
 
-// own notes whose the partitions are, as Position.Owner does, and returns their number.
+// own notes the owner of partitions, counted as in Position.Owner, and returns the number of those that kt reads.
 func (r *fetcher) own(partitions map[string][]int32, owner int32) (n int) {
 	d := r.driver
 	for topic, ids := range partitions {
 		for _, id := range ids {
-			d.At.Groups[r.group].At(d.Layout.Number(topic, id)).Owner.Store(owner)
-			n++
+			if number := d.Layout.Number(topic, id); number >= 0 {
+				d.At.Groups[r.group].At(number).Owner.Store(owner)
+				n++
+			}
 		}
 	}
 	return n
@@ -212,11 +217,11 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 	return n, failed
 }
 
-// deletedAfter is the time without records after which none are on their way that were deleted since.
+// deletedAfter is the time without records after which positions pass deleted records. A record that is on its way comes sooner.
 const deletedAfter = time.Second
 
-// passDeleted moves the positions behind records that were deleted. The client goes on behind them in silence, and has
-// nothing to give out if the log is empty then.
+// passDeleted moves the positions behind records that were deleted. The client does not report such a gap, and returns
+// no record if the log is empty behind it.
 func (r *fetcher) passDeleted() {
 	d := r.driver
 	for number := range int32(d.Layout.Count()) {
@@ -260,11 +265,14 @@ func (r *fetcher) refused(ctx context.Context, p kgo.FetchTopicPartition) error 
 	return fmt.Errorf("partition %d of topic %s: %w", p.Partition, p.Topic, p.Err)
 }
 
-// passOver goes on behind a batch that is too large to read. Nothing else may come behind it that its group would commit.
+// passOver reads on behind a batch that is too large to read, and commits that position for its group.
 func (r *fetcher) passOver(ctx context.Context, e *kgo.ErrDecompressTooLarge) {
 	d := r.driver
 	number := d.Layout.Number(e.Topic, e.Partition)
 	to := reading.Skip(r.client, e)
+	if number < 0 { // kt does not read it
+		return
+	}
 	before := d.At.Groups[r.group].At(number).Next.Swap(e.NextOffset)
 	from := max(e.Offset, before)
 	if d.Books != nil {

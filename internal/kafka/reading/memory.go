@@ -17,34 +17,34 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Anybody who may write to a topic can write a batch of a few KB that decompresses to gigabytes. So a run has a bound for all that
-// it has decompressed, and passes over a batch that is larger alone. Memory counts until it is collected: garbage takes
-// memory too, and franz-go drops answers without a word.
+// A batch of a few KB may decompress to gigabytes, and every writer of a topic can write one. So a run bounds all that it has
+// decompressed, and passes over a batch that alone is larger. Memory counts until it is collected: garbage takes memory
+// too, and franz-go may drop an answer without returning its memory.
 
-// Memory is what a run may decompress batches into. NewMemory makes it.
+// Memory bounds the memory for decompressed batches of a run. NewMemory makes it.
 type Memory struct {
 	Most int64 // bytes at once
 
-	large   sync.Mutex // of who decompresses a batch that is not small
+	large   sync.Mutex // held while a batch that is not small is decompressed
 	scratch []byte     // for such batches
 
-	turn sync.Mutex // of who takes: it keeps the order, so that a large batch gets its turn
+	turn sync.Mutex // held by take: callers wait in order, so that a large batch gets its turn
 
 	mu    sync.Mutex // guards the rest
 	used  int64
 	freed chan struct{} // closed: some was freed
 }
 
-// ErrBusy is the error of a batch that others leave no memory for. It may be fetched again.
+// ErrBusy is the error of a batch for which no memory is free now. It may be fetched again.
 var ErrBusy = errors.New("no memory to decompress a batch")
 
 const (
 	mostMemory = 256 << 20
 	patience   = 100 * time.Millisecond // for others to free memory
-	respite    = 20 * time.Millisecond  // a client that had none does not wait again so soon: the rest of an answer would, batch by batch
+	respite    = 20 * time.Millisecond  // in which a client that had none does not wait again: else each batch of an answer would wait
 )
 
-// NewMemory returns a quarter of the memory that may be used, 256 MiB at most. 0: it is not known.
+// NewMemory returns the memory of a run: a quarter of the usable bytes, and 256 MiB at most. usable is 0 if it is not known.
 func NewMemory(usable int64) *Memory {
 	m := &Memory{Most: mostMemory, freed: make(chan struct{})}
 	if usable > 0 {
@@ -187,7 +187,7 @@ func weigh(b []byte) (n int64) {
 	return n
 }
 
-// field returns bytes behind their length, and what follows them.
+// field returns the bytes behind a length, and the rest.
 func field(b []byte) (body, rest []byte) {
 	n, k := binary.Varint(b)
 	if k <= 0 || n > int64(len(b)-k) {

@@ -75,7 +75,7 @@ func (d *State) Readers(ctx context.Context) ([]*ledger.Reader, error) {
 		for _, p := range all {
 			d.Books[p.group].Unfinished(p.number)
 		}
-		err = errors.Join(err, fmt.Errorf("topic %s is compacted since the run began: what is not there may have been replaced", topic))
+		err = errors.Join(err, fmt.Errorf("topic %s is compacted since the run began: missing records may have been compacted, and are unchecked", topic))
 	}
 	return d.Books, err
 }

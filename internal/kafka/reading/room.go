@@ -65,12 +65,14 @@ func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, e
 	if m.scratch == nil {
 		m.scratch = make([]byte, min(middle, m.Most))
 	}
-	out, err = r.into(m.scratch, 1, src, c)
-	if !errors.Is(err, kgo.ErrMaxDecompress) {
-		if err == nil && !m.take(int64(len(out))) {
-			return nil, ErrBusy
-		}
-		return m.keep(bytes.Clone(out), len(out)), err
+	switch out, err = r.into(m.scratch, 1, src, c); {
+	case errors.Is(err, kgo.ErrMaxDecompress): // all of the memory may be enough
+	case err != nil:
+		return nil, err
+	case !m.take(int64(len(out))):
+		return nil, ErrBusy
+	default:
+		return m.keep(bytes.Clone(out), len(out)), nil
 	}
 	if !m.take(m.Most) {
 		return nil, ErrBusy

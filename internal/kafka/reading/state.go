@@ -164,7 +164,7 @@ func (d *State) Resume(ctx context.Context, group int, number int32, committed i
 	if committed < 0 {
 		return next.Load(), false
 	}
-	held = int(number) >= len(d.begins) || committed >= d.begins[number] && committed <= d.At.At(number).End.Load()
+	held = int(number) >= min(len(d.begins), len(d.starts)) || committed >= d.begins[number] && committed <= d.At.At(number).End.Load()
 	if !held && committed > d.begins[number] { // other readers may be ahead of the end that is known
 		ends, _, err := d.Cluster.LogEnds(ctx, d.Layout)
 		held = err != nil || committed <= ends[number]
@@ -248,7 +248,7 @@ func (d *State) SetEndOffsets(ctx context.Context) error {
 	}
 }
 
-// withheld tells of open transactions, behind which records wait up to the ends of the logs, all.
+// withheld reports the records that wait behind open transactions. all are the ends of the logs, ends those of committed records.
 func (d *State) withheld(ctx context.Context, all, ends []int64) {
 	var behind int64
 	var in []int32

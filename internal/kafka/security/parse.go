@@ -83,7 +83,7 @@ func (v *values) check() {
 			continue
 		}
 		value := strings.TrimSpace(v.given[name].Value)
-		if all[i].Secret && name != "sasl.jaas.config" { // whose options are looked at one by one
+		if all[i].Secret && name != "sasl.jaas.config" { // parseJAAS learns its options one by one
 			secret.Learn(value)
 		}
 		switch p := all[i]; {

@@ -23,8 +23,8 @@ type ConsumerLag struct {
 	now     func() time.Duration
 	asking  sync.WaitGroup
 	counted []int64 // by partition: the sum of the windows so far
-	others  string  // what was found last
-	told    string  // of it, the last event
+	others  string  // members that the last question found
+	told    string  // those of the last event
 	found   atomic.Pointer[stats.Event]
 }
 
@@ -44,8 +44,8 @@ func (l *ConsumerLag) Start(ctx context.Context, now func() time.Duration) {
 // Wait returns when no request is under way.
 func (l *ConsumerLag) Wait() { l.asking.Wait() }
 
-// ask gets the starts and ends of the partitions, also of those that the topics got, and the committed offsets of groups that have readers
-// in other processes. Offsets of brokers that are away stay as they were.
+// ask gets the starts and ends of the partitions, also of new ones. It gets the committed offsets of groups that have readers
+// in other processes too. Offsets of brokers that are away stay as they were.
 func (l *ConsumerLag) ask(ctx context.Context) {
 	var others string
 	starts, err := l.cluster.LogStarts(ctx, l.at.Layout)
@@ -75,7 +75,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
 		}
 	}
-	// In a rebalance a partition may have no reader here for a moment, so only what is found twice counts.
+	// In a rebalance a partition may have no reader here for a moment, so members count only when they are found twice.
 	if others != "" && others == l.others && others != l.told {
 		l.told = others
 		l.found.Store(&stats.Event{At: l.now(), Kind: stats.OtherMembers, Broker: -1, To: -1, Text: others})
@@ -83,7 +83,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 	l.others = others
 }
 
-// Take returns the change of the consumer lag since the last call, and what the readers had to tell.
+// Take returns the change of the consumer lag since the last call, and the events of the readers.
 func (l *ConsumerLag) Take() stats.Window {
 	var w stats.Window
 	w.Withheld = l.at.Withheld.Swap(0)

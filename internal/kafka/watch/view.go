@@ -58,7 +58,9 @@ func (v *view) update(answers []answer, topics *kafka.Layout, answering func(bro
 				continue
 			}
 			for k := range t.Partitions {
-				v.consider(*t.Topic, topics.Number(*t.Topic, t.Partitions[k].Partition), a, &t.Partitions[k], answering)
+				if number := topics.Number(*t.Topic, t.Partitions[k].Partition); number >= 0 {
+					v.consider(*t.Topic, number, a, &t.Partitions[k], answering)
+				}
 			}
 		}
 	}

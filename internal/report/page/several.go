@@ -184,7 +184,7 @@ func (p *severalPage) metrics() (all []shown) {
 		return rate.Records, ok && one.writes
 	})
 	read.higher = true
-	count := func(v float64) string { return theme.PerSecond(v) }
+	count := theme.PerSecond
 	return append(all, longest, read,
 		p.shown("errors: failed, unknown or never sent", count, func(one *runPage) (float64, bool) { return float64(one.r.Records.Errors()), true }),
 		p.shown("lost", count, func(one *runPage) (float64, bool) {

@@ -192,7 +192,7 @@ func faultTable(d *study.Document) Table {
 	if !d.Faulty() {
 		return t
 	}
-	count := func(v float64) string { return theme.PerSecond(v) }
+	count := theme.PerSecond
 	span := func(v float64) string { return theme.Duration(millis(int64(v))) }
 	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures) {
 		if len(c.Runs) > 0 {
