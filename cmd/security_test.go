@@ -86,7 +86,7 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	jaas := `sasl.jaas.config=x.PlainLoginModule required username=alice password="` + secretWord + `";`
-	common := []string{"--bootstrap-server", addr, "--topic", "t", "--num-records", "500"}
+	common := []string{"--bootstrap-server", addr, "--topic", "orders", "--num-records", "500"}
 	for _, r := range []struct {
 		name string
 		args []string
@@ -104,7 +104,7 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 		{"a key without continuations", []string{"produce", "--command-config", broken, "--result", file("g.ktr")}, exitUsage, "broken.properties:2: the PEM text of ssl.keystore.key"},
 		{"a password instead of a property", []string{"produce", "--command-property", secretWord + "=1", "--result", file("h.ktr")}, exitUsage, "does not begin with the name of a property"},
 		{"a command that tells it", []string{"produce", "--command-config", right, "--result", file("i.ktr"), "--html", file("i.html"), "--rate", "1000", "--at", "0s", "--exec", "cat " + right + "; echo the word is '" + secretWord + "'; false"}, -1, "the word is [hidden]"},
-		{"a broker that says it", []string{"produce", "--bootstrap-server", refusing(t, "the word is "+secretWord), "--result", "none", "--topic", "orders"}, exitUsage, "the word is [hidden]"},
+		{"a broker that says it", []string{"produce", "--bootstrap-server", refusing(t, "the word is "+secretWord), "--result", "none"}, exitUsage, "the word is [hidden]"},
 		{"a page", []string{"report", file("i.ktr"), "--output", "html"}, -1, "the word is [hidden]"},
 		{"a report of it", []string{"report", file("i.ktr"), "--output", "json"}, -1, "the word is [hidden]"},
 		{"a report", []string{"report", file("a.ktr"), "--output", "json"}, exitOK, "acknowledged"},

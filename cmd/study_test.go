@@ -114,8 +114,8 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers of its file": {{Name: bootstrapServer, Value: "c:1"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
 		write("kt/config.yaml", "")
 		l := study.Load{Command: "produce", Flags: typed}
-		if name == "brokers" {
-			l.Typed = []string{"c:1"}
+		if name == "brokers" || name == "a properties file" {
+			l.Typed = []string{typed[0].Value}
 		}
 		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newLab(env))
 		if err != nil {

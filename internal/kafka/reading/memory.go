@@ -149,13 +149,11 @@ func (d *clientDecompressor) Decompress(src []byte, c kgo.CompressionCodecType) 
 
 // own returns memory of the batch alone, which counts with the records in it.
 func (d *clientDecompressor) own(r *Room, b []byte) ([]byte, error) {
-	n := weigh(b)
-	if n+int64(len(b)) > d.memory.Most {
+	n := weigh(b) + int64(len(b))
+	if n > d.memory.Most {
 		return nil, kgo.ErrMaxDecompress
 	}
-	if r.shared {
-		n += int64(len(b))
-	}
+	n = max(0, n-r.counted)
 	switch {
 	case len(b) == 0:
 		return nil, nil

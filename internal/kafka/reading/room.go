@@ -12,11 +12,12 @@ import (
 
 // Room is where batches are decompressed, one after the other. Memory.NewRoom makes it.
 type Room struct {
-	memory *Memory
-	inner  [3]kgo.Decompressor // up to small, middle and all of the memory
-	spare  []byte              // for small batches
-	dst    []byte              // for the batch that is being decompressed
-	shared bool                // the last one lies in spare
+	memory  *Memory
+	inner   [3]kgo.Decompressor // up to small, middle and all of the memory
+	spare   []byte              // for small batches
+	dst     []byte              // for the batch that is being decompressed
+	shared  bool                // the last one lies in spare
+	counted int64               // bytes of the memory that the last one takes
 }
 
 const (
@@ -55,6 +56,7 @@ func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, e
 	if r.spare == nil {
 		r.spare = make([]byte, small)
 	}
+	r.counted = 0
 	out, err = r.into(r.spare, 0, src, c)
 	if r.shared = !errors.Is(err, kgo.ErrMaxDecompress); r.shared {
 		return out, err
@@ -72,16 +74,14 @@ func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, e
 	case !m.take(int64(len(out))):
 		return nil, ErrBusy
 	default:
+		r.counted = int64(len(out))
 		return m.keep(bytes.Clone(out), len(out)), nil
 	}
 	if !m.take(m.Most) {
 		return nil, ErrBusy
 	}
-	b := make([]byte, m.Most)
-	out, err = r.into(b, 2, src, c)
-	m.free(m.Most - int64(len(out)))
-	m.keep(b, len(out))
-	return out, err
+	r.counted = m.Most // what the batch leaves of it is memory too
+	return r.into(m.keep(make([]byte, m.Most), int(m.Most)), 2, src, c)
 }
 
 // into decompresses a batch with one of the bounds.
