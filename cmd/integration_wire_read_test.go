@@ -158,7 +158,7 @@ func (k *kafkaCluster) readWhileDeleting() {
 	k.t.Helper()
 	const topic, before, n, first = "deleted", 1500, 12_000, 9000
 	k.write(k.client(), topic, n)
-	run := k.kt("consume", "--engine", "wire", "--topic", topic, "--rate", "5000", "--command-property", "max.partition.fetch.bytes=10000")
+	run := k.kt("consume", "--engine", "wire", "--topic", topic, "--allow-gaps", "--rate", "5000", "--command-property", "max.partition.fetch.bytes=10000")
 	looks := 0
 	k.await("the reader to be on its way", func() bool { looks++; return looks > 10 })
 	k.deleteRecords(topic, first)
