@@ -65,7 +65,7 @@ var anyNumber = span{0, math.MaxUint64}
 // buffers are the least, the first and the largest buffer of a TCP connection, in bytes.
 var buffers = []span{{1024, 1 * mib}, {4096, 64 * mib}, {64 << 10, 1 << 30}}
 
-// within accepts a number in each span. The old number widens its span, so that what is there can be kept, or improved in part.
+// within accepts a number in each span. The old number widens its span, so that the present value can be kept, or improved in part.
 func within(spans ...span) check {
 	return func(value, old string) error {
 		fields, before := strings.Fields(value), strings.Fields(old)
