@@ -32,11 +32,16 @@ const few = 500
 // or when one more record would be due if that is later. So an outage at the end counts, and n records take n
 // intervals.
 func spanOf(w *stats.Window) time.Duration {
-	var interval time.Duration
-	if n := w.Offered + w.Unsent; n > 1 && n <= few {
-		interval = (w.LastDue - w.FirstDue) / time.Duration(n-1)
+	return max(0, max(w.LastAck, w.LastDue+IntervalOf(w))-w.FirstDue)
+}
+
+// IntervalOf returns the mean time between two records that are due, if they are few. Otherwise it returns 0.
+func IntervalOf(w *stats.Window) time.Duration {
+	n := w.Offered + w.Unsent
+	if n < 2 || n > few {
+		return 0
 	}
-	return max(0, max(w.LastAck, w.LastDue+interval)-w.FirstDue)
+	return (w.LastDue - w.FirstDue) / time.Duration(n-1)
 }
 
 func throughputOf(w *stats.Window) Throughput {

@@ -121,6 +121,25 @@ func beginning(p partFile, first time.Duration) partFile {
 	return p
 }
 
+// Two parts send in turn, each a record every 5 s.
+func TestPartsOfFewRecordsRanTogether(t *testing.T) {
+	part := func(host string, first time.Duration) []byte {
+		var events []canned.Event
+		for start := time.Duration(0); start < 20*time.Second; start += time.Second {
+			w := stats.Window{Start: start, End: start + time.Second, ShardTime: time.Second}
+			if at := start.Truncate(5*time.Second) + first; at >= w.Start && at < w.End {
+				w.Offered, w.Acknowledged, w.FirstDue, w.LastDue, w.LastSent, w.LastAck = 1, 1, at, at, at, at
+			}
+			events = append(events, canned.Event{Window: &w})
+		}
+		return partFile{run: "r", host: host, process: 1, alone: true, events: events, trailer: trailerOf(20)}.bytes(t)
+	}
+	r := merged(t, part("a", 0), part("b", 2500*time.Millisecond))
+	if got := r.Throughput.RecordsPerSecond; !r.Overlap.Together || got != 0.4 {
+		t.Errorf("%v records/s, %+v; want 8 in 20 s", got, r.Overlap)
+	}
+}
+
 func TestRatesAreOfTheTimeInWhichAllPartsRan(t *testing.T) {
 	part := func(host string, late time.Duration, from, to, rate int) partFile {
 		return partFile{run: "r", host: host, process: 1, late: late, alone: true, events: steady(from, to, rate), trailer: trailerOf(float64(to))}

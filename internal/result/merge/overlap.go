@@ -32,7 +32,8 @@ const (
 )
 
 // together is the largest spread of the starts, and of the ends, with which rates are over the whole
-// run: half a window. With a larger one, rates leave out the seconds in which not all parts ran.
+// run: half a window, or an interval between the records of a part that has few. With a larger one, rates leave out the seconds in
+// which not all parts ran.
 const together = time.Second / 2
 
 // measured returns the time in which the part was measured, by its own time: from the first record
@@ -64,12 +65,14 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	var begins, ends, froms, tos []time.Duration // of the parts in which something was measured
 	var late, end time.Duration                  // of all parts
 	o.Agreed = true
+	spread := together
 	for _, p := range parts {
 		late, end = max(late, p.late), max(end, p.shift+p.end())
 		o.Agreed = o.Agreed && p.agreed() != nil && p.agreed().At.Equal(parts[0].agreed().At)
 		if from, to, ok := p.measured(); ok {
 			begins, ends = append(begins, p.shift), append(ends, p.shift+p.end())
 			froms, tos = append(froms, p.shift+from), append(tos, p.shift+to)
+			spread = max(spread, result.IntervalOf(p.fold.Total(stats.Measured)))
 		}
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
@@ -83,7 +86,7 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 		return o, frame{noOverlap: saysApart}
 	}
 	o.Together = true
-	if from-firstFrom > together || lastTo-to > together {
+	if from-firstFrom > spread || lastTo-to > spread {
 		from, to = secondOf(from), to.Truncate(time.Second)
 		f = frame{from: from, to: to}
 	}
