@@ -12,10 +12,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +43,9 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
 func runScripts(t *testing.T, dir string) {
+	if signal.Ignored(syscall.SIGHUP) { // by nohup: what a script starts would ignore it too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -100,9 +105,8 @@ func setUpScript(env *testscript.Env) error {
 	return gone.Close()
 }
 
-// busy runs a load at a fixed rate. On a machine with other things to do kt may
-// find that it did not keep its schedule, and say so by its exit code; what the
-// script checks holds all the same.
+// busy runs a load. On a machine with other things to do kt may find that it did not keep
+// its schedule or stood still, and say so by its exit code; what the script checks holds all the same.
 func busy(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec(args[0], args[1:]...)
 	var exit *exec.ExitError

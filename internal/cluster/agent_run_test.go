@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -328,4 +329,23 @@ func TestARunStartsWhileFilesAreListedAndRemoved(t *testing.T) {
 	a.store.mu.Unlock()
 	a.store.listing.Unlock()
 	w.end()
+}
+
+// A busy agent gets no CPU just after it has read its clock.
+func TestAnAgentThatPausesIsNoClockThatWasSet(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		var asked atomic.Int64
+		w.add("a", "client", func(o *AgentOptions) {
+			o.Now = func() time.Time {
+				now := time.Now()
+				if asked.Add(1) > 2*echoes { // the clocks were compared
+					time.Sleep(3 * clockStep)
+				}
+				return now
+			}
+		})
+		if _, _, err := w.run(w.order([]string{"a"})); err != nil {
+			t.Error(err)
+		}
+	})
 }
