@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -43,4 +44,13 @@ func ErrorCode(err error) string {
 		return "client:NETWORK"
 	}
 	return "client:OTHER"
+}
+
+// Closed returns the error of a client that could not connect to a cluster which has answered another client of this run. A broker
+// that closes the connection at once has a limit of connections then, and its security is right.
+func Closed(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	return errors.New("a broker closed the connection at once, though it has answered kt before: max.connections.per.ip or max.connections may be reached; the broker's log says which")
 }

@@ -22,7 +22,7 @@ func (f *Fold) evidence() verdict.Evidence {
 	t := f.throughput()
 	e := verdict.Evidence{
 		Poisson:    f.header.Plan.Load.Arrivals == plan.Poisson,
-		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.header.Outcome() == Sent, Wire: f.header.Plan.Engine == plan.Wire,
+		OneAtATime: f.header.Plan.Load.OneAtATime, NoAcks: f.header.Outcome() == Sent, FailedConnects: w.FailedConnects, Wire: f.header.Plan.Engine == plan.Wire,
 		Measured: w.End - w.Start, Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed,
 		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),

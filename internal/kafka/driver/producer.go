@@ -126,7 +126,7 @@ func (w *worker) ready(ctx context.Context, idempotent bool, transactional strin
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := w.client.Ping(ctx); err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return fmt.Errorf("connect: %w", kafka.Closed(err))
 	}
 	if !idempotent {
 		return nil
@@ -135,7 +135,7 @@ func (w *worker) ready(ctx context.Context, idempotent bool, transactional strin
 	case err != nil && transactional != "":
 		return fmt.Errorf("get a producer id for transactional.id %s: %w", transactional, err)
 	case err != nil:
-		return fmt.Errorf("get a producer id: %w", err)
+		return fmt.Errorf("get a producer id: %w", kafka.Closed(err))
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func (w *worker) ready(ctx context.Context) error {
 	defer cancel()
 	w.leaders = newLeaders(w.clients[0], kafka.NewLayout([]result.Topic{{Name: w.driver.Plan.Topic.Name, Partitions: w.driver.Partitions}}))
 	if err := w.leaders.ask(ctx, time.Now()); err != nil {
-		return fmt.Errorf("find the leaders: %w", err)
+		return fmt.Errorf("find the leaders: %w", kafka.Closed(err))
 	}
 	if !w.driver.Settings.Idempotent() {
 		return nil
@@ -163,7 +163,7 @@ func (w *worker) ready(ctx context.Context) error {
 	for lanes := range slices.Chunk(w.lanes, len(w.lanes)/w.driver.depth()) {
 		i, err := newIdentity(ctx, w.clients[0])
 		if err != nil {
-			return fmt.Errorf("get a producer id: %w", err)
+			return fmt.Errorf("get a producer id: %w", kafka.Closed(err))
 		}
 		i.sequence = w.driver.sequence
 		for _, l := range lanes {

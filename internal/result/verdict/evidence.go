@@ -30,6 +30,7 @@ type Evidence struct {
 	Sending                                           bool    // the senders still send, and Waiting is of now
 	WorstError                                        string  // the most frequent one, and what a broker said with it; "": none
 	Unanswered                                        int64   // requests that ended without an answer
+	FailedConnects                                    int64   // attempts to connect that failed
 	OwnSendDelayP99, ResponseP99                      time.Duration
 	CPUCores, CoresAvailable, HostCPUCores, HostCores float64
 	Senders                                           bool          // BufferFull and InFlight are known

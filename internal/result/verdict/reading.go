@@ -116,9 +116,9 @@ func (e *Evidence) readVerdict() Verdict {
 	case e.Throttled >= throttleShows:
 		return e.quota()
 	case r.Idle > 0 && r.Lag.Left > 0:
-		return r.stalled(cpu)
+		return r.stalled(cpu + e.connects())
 	case e.Consumed == 0:
-		return Verdict{Unknown, "no record was read"}
+		return Verdict{Unknown, "no record was read" + e.connects()}
 	case e.apart():
 		return e.Parts.unknown()
 	case r.Seconds < Shortest.Seconds():

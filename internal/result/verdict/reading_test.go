@@ -28,6 +28,8 @@ func TestTheVerdictOnReadingNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"it could not go on", reads(0, func(_ *Evidence, r *Readers) { r.Failed, r.Error = true, "TOPIC_AUTHORIZATION_FAILED" }), ReadFailed, true, []string{"TOPIC_AUTHORIZATION_FAILED"}},
 		{"so for no known reason", reads(0, func(_ *Evidence, r *Readers) { r.Failed = true }), ReadFailed, true, []string{"not known"}},
 		{"nothing was read", reads(0, func(e *Evidence, _ *Readers) { e.Consumed = 0 }), Unknown, true, nil},
+		{"no connection was to be had", reads(0, func(e *Evidence, _ *Readers) { e.Consumed, e.FailedConnects = 0, 287 }), Unknown, true, []string{"287 connections", "max.connections.per.ip"}},
+		{"so while records wait", reads(0, func(e *Evidence, r *Readers) { e.FailedConnects, r.Idle, r.Lag.Left = 287, 5*time.Second, 7000 }), Stalled, true, []string{"7,000 wait", "max.connections.per.ip"}},
 		{"too short", reads(0, func(_ *Evidence, r *Readers) { r.Seconds = 0.99 }), Unknown, true, []string{"990ms"}},
 		{"given up although records wait", reads(0, func(_ *Evidence, r *Readers) { r.Idle, r.Lag.Left = 5*time.Second, 7000 }), Stalled, true, []string{"5.0 s", "7,000 wait", "0.00 of 4"}},
 		{"so while a broker is gone", reads(0, func(_ *Evidence, r *Readers) {

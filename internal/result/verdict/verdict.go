@@ -151,6 +151,15 @@ func (e *Evidence) causes() (s string) {
 	return s
 }
 
+// connects returns a clause on connections that failed, or "".
+func (e *Evidence) connects() string {
+	if e.FailedConnects == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s failed: brokers were not reached, or closed them, as they do above max.connections.per.ip or max.connections; their logs say which",
+		theme.Plural(e.FailedConnects, "connection", "connections"))
+}
+
 // gaveUp reports whether most records failed because the client gave up, and not by an error of a broker.
 func (e *Evidence) gaveUp() bool { return strings.HasPrefix(e.WorstError, "client:") }
 
