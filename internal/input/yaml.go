@@ -24,8 +24,11 @@ func YAML(data []byte, where func(line int) string) (*yaml.Node, error) {
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
-	if err := documents.Decode(&doc); err != nil { // it is empty, or a fault that decoding above would have found
+	switch err := documents.Decode(&doc); {
+	case errors.Is(err, io.EOF):
 		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", where(1), err)
 	}
 	if err := documents.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: only the part above the first --- would count; write one document", where(max(1, more.Line)))
