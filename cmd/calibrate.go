@@ -117,7 +117,8 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 			return usageError(fmt.Errorf("--%s: it does not count in a calibration: leave it out", f.Name))
 		}
 		if f.Name == clients {
-			o.Clients, _ = strconv.Atoi(f.Value) // the load is checked below
+			n, _ := plan.ParseCount(f.Value) // the load is checked below
+			o.Clients = int(n)
 		}
 	}
 	b := newSinkLab(env)

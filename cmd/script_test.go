@@ -32,8 +32,25 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"kt": func() { os.Exit(Main(System())) },
+		"kt": func() {
+			for _, pair := range os.Environ() {
+				if name, isUnset := strings.CutSuffix(pair, "="+unsetValue); isUnset {
+					_ = os.Unsetenv(name) // it is a name
+				}
+			}
+			os.Exit(Main(System()))
+		},
 	})
+}
+
+// unsetValue is the value of a variable that kt is not to have. Scripts can set variables and not unset them.
+const unsetValue = "(unset)"
+
+// unset removes variables: unset NAME….
+func unset(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		ts.Setenv(name, unsetValue)
+	}
 }
 
 // TestScripts runs every script of testdata/script. A script finds a broker at
@@ -66,6 +83,7 @@ func runScripts(t *testing.T, dir string) {
 			"offers": offers,
 			"search": search,
 			"topics": topics,
+			"unset":  unset,
 			"write":  write,
 		},
 	})

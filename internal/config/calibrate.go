@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Calibrate is the settings of kt calibrate.
@@ -34,7 +36,7 @@ func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 func (f *Calibrate) Load(sys System, nearest Nearest) error {
 	errs := []error{f.form.Load(sys, nearest)}
 	var err error
-	if f.Time, err = parseTime(f.time, time.Second); err != nil || f.Time < shortestCalibration {
+	if f.Time, err = plan.ParseTime(f.time, time.Second); err != nil || f.Time < shortestCalibration {
 		errs = append(errs, fmt.Errorf("--run-time %q: write a time from 2s (4s, 1m)", f.time))
 	}
 	return errors.Join(errs...)

@@ -32,7 +32,7 @@ type checking struct {
 }
 
 // typedLater stands for what a command needs beyond the files: a command line gives it.
-var typedLater = settings{"bootstrap-server": {"localhost:9092", fromNobody}, "topic": {defaultTopic, fromNobody}}
+var typedLater = settings{"bootstrap-server": {[]string{"localhost:9092"}, fromNobody}, "topic": {[]string{defaultTopic}, fromNobody}}
 
 // passed keeps an error for a check of the files, which goes on. In a run it returns the error.
 func (s System) passed(err error) error {

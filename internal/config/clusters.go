@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -36,25 +37,17 @@ func (p *parser) clusters(list entry) map[string]Cluster {
 		c := Cluster{Name: e.name, Source: p.where(e.line), Bootstrap: []string{}}
 		s := p.settings(entriesOf(e.node), clustersKey+"."+e.name+".", clusterKeys)
 		c.Description = s.text("description")
-		switch v := s["bootstrap-server"].value.(type) {
-		case []any:
-			for _, one := range v {
-				c.Bootstrap = append(c.Bootstrap, fmt.Sprint(one))
-			}
-		case string:
-			c.Bootstrap = append(c.Bootstrap, named(strings.Split(v, ","))...)
-		}
+		c.Bootstrap = append(c.Bootstrap, named(strings.Split(s.text("bootstrap-server"), ","))...)
 		if c.Properties = s.text("command-config"); c.Properties != "" {
 			c.Properties = p.path(c.Properties)
 		}
-		switch v := s["protected"].value.(type) {
-		case nil:
-		case bool:
-			c.Protected = v
-		default: // a word that was meant to protect must not be ignored
-			p.errs = append(p.errs, fmt.Errorf("%s: protected %q: it must be true or false", s["protected"].source, fmt.Sprint(v)))
+		if text, ok := s["protected"]; ok { // a word that was meant to protect must not be ignored
+			var err error
+			if c.Protected, err = strconv.ParseBool(s.text("protected")); err != nil {
+				p.errs = append(p.errs, fmt.Errorf("%s: protected %q: it must be true or false", text.source, s.text("protected")))
+			}
 		}
-		if len(c.Bootstrap) == 0 && c.Properties == "" {
+		if _, given := s["bootstrap-server"]; len(c.Bootstrap) == 0 && (given || c.Properties == "") {
 			p.bad(e, "cluster %s: it has no brokers: write bootstrap-server: HOST:PORT, or command-config: FILE with bootstrap.servers", e.name)
 		}
 		all[e.name] = c
@@ -84,8 +77,10 @@ func (l *layers) applyCluster(fills []fill) ([]fill, error) {
 	}
 	name, source, at := f.Value.String(), "--cluster", 0
 	from := fromFlag
-	for i := 0; i < len(fills) && !f.Changed && name == ""; i++ {
-		name, source, from, at = fills[i].of.text("cluster"), fills[i].of["cluster"].source, fills[i].from, i+1
+	for i := len(fills) - 1; i >= 0 && !f.Changed; i-- {
+		if s, ok := fills[i].of["cluster"]; ok {
+			name, source, from, at = fills[i].of.text("cluster"), s.source, fills[i].from, i+1
+		}
 	}
 	for i := range fills {
 		delete(fills[i].of, "cluster") // it is set below, if it counts
@@ -104,12 +99,12 @@ func (l *layers) applyCluster(fills []fill) ([]fill, error) {
 		return nil, fmt.Errorf("--cluster and --%s exclude each other: give one (cluster %s is from %s)", flag, name, source)
 	}
 	l.cluster = name
-	own := settings{"cluster": {name, source}}
+	own := settings{"cluster": {[]string{name}, source}}
 	if servers, from := c.servers(); servers != "" {
-		own["bootstrap-server"], l.servers = setting{servers, from}, []string{servers}
+		own["bootstrap-server"], l.servers = setting{[]string{servers}, from}, []string{servers}
 	}
 	if c.Properties != "" {
-		own["command-config"] = setting{c.Properties, "cluster " + name}
+		own["command-config"] = setting{[]string{c.Properties}, "cluster " + name}
 	}
 	return slices.Insert(fills, at, fill{from, own}), nil
 }

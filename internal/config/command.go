@@ -68,6 +68,9 @@ func group(set *pflag.FlagSet, name string, add func()) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if !before[f.Name] {
 			_ = set.SetAnnotation(f.Name, groupKey, []string{name}) // the flag exists
+			if kind := f.Value.Type(); strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "float") {
+				f.Value = decimal{f.Value}
+			}
 		}
 	})
 }
@@ -199,7 +202,7 @@ func defineHTML(set *pflag.FlagSet, path *string) {
 
 // checkHTML refuses what names no file: nothing, as of a variable that is not set, and "-".
 func checkHTML(set *pflag.FlagSet, path string) error {
-	if path == "-" || path == "" && typedOn(set.Lookup("html")) {
+	if path == "-" || path == "" && set.Changed("html") {
 		return fmt.Errorf("--html %q: name a file; kt report --output html writes the page of a run to stdout", path)
 	}
 	return nil

@@ -3,10 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Compare is the settings of kt compare.
@@ -49,7 +50,7 @@ func parseDelta(text string) (float64, error) {
 // parseShare reads a share: "3%" or "0.03".
 func parseShare(text string) (float64, error) {
 	percent, isPercent := strings.CutSuffix(text, "%")
-	share, err := strconv.ParseFloat(percent, 64)
+	share, err := plan.ParseNumber(percent)
 	if isPercent {
 		share /= 100
 	}

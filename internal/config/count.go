@@ -30,6 +30,24 @@ func (c *count) Set(s string) error {
 // Type returns the name of the type, for pflag.
 func (c *count) Type() string { return "number" }
 
+// decimal is the number of a flag, read as all numbers are: pflag alone takes 010 for 8, and 0x10 for 16.
+type decimal struct{ pflag.Value }
+
+// Set reads a number as plan.ParseCount or plan.ParseNumber does.
+func (d decimal) Set(s string) error {
+	if strings.HasPrefix(d.Type(), "float") {
+		if _, err := plan.ParseNumber(s); err != nil {
+			return err
+		}
+		return d.Value.Set(s)
+	}
+	n, err := plan.ParseCount(s)
+	if err != nil {
+		return err
+	}
+	return d.Value.Set(strconv.FormatInt(n, 10))
+}
+
 // once is a text that a flag takes one time: a second one would be lost in silence.
 type once struct {
 	to    *string
@@ -58,10 +76,6 @@ func Unfit(f *pflag.Flag, err error) error {
 		return errors.New("it must be true or false")
 	case errors.Is(err, strconv.ErrRange):
 		return errors.New("it is too large")
-	case strings.HasPrefix(kind, "int"):
-		return errors.New("it must be a whole number")
-	case strings.HasPrefix(kind, "float"):
-		return errors.New("it must be a number")
 	case kind == "stringSlice":
 		return errors.New("it must be a list, as A,B")
 	}

@@ -64,7 +64,7 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 	if err := plan.CheckTopic(d.Topic); err != nil {
 		b.bad("--topic %q: %w", d.Topic, err)
 	}
-	if d.Duration, err = parseTime(d.duration, time.Second); err != nil || d.Duration < 0 {
+	if d.Duration, err = plan.ParseTime(d.duration, time.Second); err != nil || d.Duration < 0 {
 		b.bad("--duration %q: write a time (90s, 5m, 24h)", d.duration)
 	}
 	d.client(b)

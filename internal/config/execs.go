@@ -21,7 +21,7 @@ func (b *builder) execs(length time.Duration) []plan.Exec {
 	}
 	var all []plan.Exec
 	for i, text := range at {
-		after, err := parseTime(text, time.Second)
+		after, err := plan.ParseTime(text, time.Second)
 		switch {
 		case err != nil || after < 0:
 			b.bad("--at %q: write a time from the start of the run (30s)", text)

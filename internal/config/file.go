@@ -1,10 +1,8 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -18,10 +16,10 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 )
 
-// setting is the value of a key in a file, and where it stands.
+// setting is the value of a key in a file as its text, and where it stands.
 type setting struct {
-	value  any    // nil: the key has no value, which counts as if it were not there
-	source string // FILE:LINE, or the name of a profile
+	values []string // of a list several, each as if the flag were given with it
+	source string   // FILE:LINE, or the name of a profile
 }
 
 // settings are the values of flags.
@@ -44,7 +42,7 @@ func (f *file) of(command string) settings {
 	}
 	for _, part := range []settings{f.top, f.sections[command]} {
 		for key, s := range part {
-			if s.value != nil && (f.kind != ofProject || inProject(command, key) == "") {
+			if f.kind != ofProject || inProject(command, key) == "" {
 				merged[key] = s
 			}
 		}
@@ -120,9 +118,12 @@ func (s System) parseFile(name string, data []byte, kind fileKind, nearest Neare
 	f := &file{name: name, kind: kind, sections: make(map[string]settings), clusters: make(map[string]Cluster)}
 	p := parser{where: where, dir: filepath.Dir(name), home: s.Getenv("HOME"), nearest: nearest}
 	var flags []entry
-	for _, e := range entries {
+	for i, e := range entries {
 		_, isSection := known[e.key]
+		twice := (isSection || e.key == clustersKey) && slices.ContainsFunc(entries[:i], func(o entry) bool { return o.key == e.key })
 		switch {
+		case twice: // in letters of another case
+			p.bad(e, "%s is given twice", e.key)
 		case e.node.ShortTag() == "!!null" && (isSection || e.key == clustersKey):
 		case e.key == clustersKey && kind == ofProject:
 			p.bad(e, "%s: it belongs into the file of the user; a project file may only choose one of them, with cluster: NAME", clustersKey)
@@ -159,6 +160,7 @@ func (p *parser) bad(e entry, format string, args ...any) {
 // settings returns the values of keys, which stand under path. Others than those in known are problems.
 func (p *parser) settings(entries []entry, path string, known []string) settings {
 	s := make(settings)
+nextKey:
 	for _, e := range entries {
 		_, twice := s[e.key]
 		switch {
@@ -167,7 +169,16 @@ func (p *parser) settings(entries []entry, path string, known []string) settings
 		case twice: // in letters of another case
 			p.bad(e, "%s is given twice", path+e.key)
 		default:
-			s[e.key] = setting{e.value(), p.where(e.line)}
+			var texts []string
+			for _, item := range input.Items(e.node) {
+				text, err := input.Text(item)
+				if err != nil {
+					p.bad(e, "%s: %w", path+e.key, err)
+					continue nextKey
+				}
+				texts = append(texts, text)
+			}
+			s[e.key] = setting{texts, p.where(e.line)}
 		}
 	}
 	return s
@@ -181,79 +192,29 @@ type entry struct {
 	node *yaml.Node
 }
 
-// value returns the value as YAML has it: a string, a number, a list, …
-func (e entry) value() (v any) {
-	_ = e.node.Decode(&v) // the whole file was decoded before
-	return v
-}
-
 // readYAML returns the keys of a file of one YAML mapping; where names a line in errors.
 func readYAML(where func(line int) string, data []byte) ([]entry, error) {
-	failed := func(err error) error {
-		text := yamlWords.Replace(err.Error())
-		var line int
-		if _, err := fmt.Sscanf(text, "line %d: ", &line); err != nil {
-			line = 1
-		}
-		text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", line))
-		return fmt.Errorf("%s: %s; write a flag and its value on each line, as rate: 50k", where(line), text)
-	}
-	// Decoding finds what the nodes alone do not show: keys that are there twice, endless aliases.
-	var all map[string]any
-	if err := yaml.Unmarshal(data, &all); err != nil {
-		return nil, failed(err)
-	}
-	documents := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, more yaml.Node
-	if err := documents.Decode(&doc); errors.Is(err, io.EOF) { // it is empty
+	const form = "write a flag and its value on each line, as rate: 50k"
+	root, err := input.YAML(data, where)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w; %s", err, form)
+	case root == nil:
 		return nil, nil
-	} else if err != nil {
-		return nil, failed(err)
+	case root.Kind != yaml.MappingNode && root.ShortTag() != "!!null":
+		return nil, fmt.Errorf("%s: it has no flag: %s", where(root.Line), form)
 	}
-	if err := documents.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: only the part above the first --- would count; write one document", where(max(1, more.Line)))
-	}
-	return entriesOf(doc.Content[0]), nil
+	return entriesOf(root), nil
 }
 
-// entriesOf returns the keys of a mapping in their order, with those that << takes over last.
+// entriesOf returns the keys of a mapping in their order.
 func entriesOf(n *yaml.Node) (list []entry) {
-	n = resolved(n)
-	var merged []entry
 	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
-		key, value := n.Content[i], resolved(n.Content[i+1])
-		if key.ShortTag() != "!!merge" {
-			list = append(list, entry{resolved(key).Value, strings.ToLower(resolved(key).Value), key.Line, value})
-			continue
-		}
-		from := []*yaml.Node{value}
-		if value.Kind == yaml.SequenceNode {
-			from = value.Content
-		}
-		for _, f := range from {
-			merged = append(merged, entriesOf(f)...)
-		}
-	}
-	for _, m := range merged {
-		if !slices.ContainsFunc(list, func(e entry) bool { return e.key == m.key }) {
-			list = append(list, m)
-		}
+		key := n.Content[i]
+		list = append(list, entry{key.Value, strings.ToLower(key.Value), key.Line, n.Content[i+1]})
 	}
 	return list
 }
-
-// resolved returns the node that an alias stands for, or the node itself.
-func resolved(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-// yamlWords says in a person's words what the library says in Go's.
-var yamlWords = strings.NewReplacer("yaml: unmarshal errors:\n  ", "", "yaml: ", "",
-	"cannot unmarshal !!str", "the text", "cannot unmarshal !!seq", "a list", "cannot unmarshal !!int", "the number",
-	" into map[string]interface {}", " is no flag with a value", "mapping key", "the flag")
 
 // knownKeys returns the keys that a file may have: under "" those at its top, which are the flags of every command, and
 // under the name of a command those of its section. Each list is sorted.

@@ -107,9 +107,10 @@ func (l *layers) apply(file, profile string) error {
 	fills := []fill{{fromEnv, l.environment()}, {fromProject, project.of(l.command)}, {fromUser, user.of(l.command)}}
 	if l.sys.Profiles != nil { // elsewhere --profile is something else, or nothing
 		var by fill
+		set := typedOn(l.flags.Lookup("profile"))
 		for _, f := range fills {
-			if profile == "" {
-				profile, by = f.of.text("profile"), f
+			if _, ok := f.of["profile"]; ok && !set {
+				profile, by, set = f.of.text("profile"), f, true
 			}
 		}
 		inProfile, err := l.readProfile(profile)
@@ -143,8 +144,8 @@ func (l *layers) apply(file, profile string) error {
 			return
 		}
 		for _, layer := range fills {
-			if s := layer.of[f.Name]; s.value != nil && !isOnlyTyped(f) && !l.sys.leavesOut(f.Name) {
-				errs = append(errs, l.sys.passed(l.set(f, s.value, layer.from, s.source)))
+			if s, ok := layer.of[f.Name]; ok && !isOnlyTyped(f) && !l.sys.leavesOut(f.Name) {
+				errs = append(errs, l.sys.passed(l.set(f, s, layer.from)))
 				return
 			}
 		}
@@ -162,8 +163,8 @@ func (l *layers) environment() settings {
 		name := envName(f.Name)
 		switch value := l.sys.Getenv(name); {
 		case f.Name == "no-color" && l.sys.Getenv("NO_COLOR") != "": // https://no-color.org
-			s[f.Name] = setting{true, "NO_COLOR"}
-		case value != "":
+			s[f.Name] = setting{[]string{"true"}, "NO_COLOR"}
+		case value != "" || slices.Contains(l.sys.Environ, name+"="):
 			s[f.Name] = setting{split(f, value), name}
 		}
 	})
@@ -171,12 +172,7 @@ func (l *layers) environment() settings {
 }
 
 // text returns the value of a flag as text, "" if it has none.
-func (s settings) text(flag string) string {
-	if v := s[flag].value; v != nil {
-		return fmt.Sprint(v)
-	}
-	return ""
-}
+func (s settings) text(flag string) string { return strings.Join(s[flag].values, ",") }
 
 // warnOfStrangers warns of variables that look like kt's and set nothing: a load that
 // ignores KT_BOOTSTRAP_SERVERS goes to the wrong place. It is no error, because other
@@ -222,36 +218,26 @@ func typedFlag(variable string) (name string) {
 
 // split returns the items of a list flag that the environment sets. They are separated by
 // spaces, as on the command line (see ExpandLists).
-func split(f *pflag.Flag, value string) any {
-	if !listFlags["--"+f.Name] {
-		return value
+func split(f *pflag.Flag, value string) []string {
+	if items := strings.Fields(value); listFlags["--"+f.Name] && len(items) > 0 {
+		return items
 	}
-	var list []any
-	for item := range strings.FieldsSeq(value) {
-		list = append(list, item)
-	}
-	return list
+	return []string{value}
 }
 
 // set gives a flag a value from another layer. A list in a file is a flag given
 // several times.
-func (l *layers) set(f *pflag.Flag, value any, from layer, source string) error {
-	values := []any{value}
-	if list, ok := value.([]any); ok {
-		values = list
+func (l *layers) set(f *pflag.Flag, s setting, from layer) error {
+	if _, isList := f.Value.(pflag.SliceValue); len(s.values) == 0 && !isList {
+		return fmt.Errorf("%s: %s: the list is empty: give a value, or leave the line out", s.source, f.Name)
 	}
-	for _, v := range values {
-		switch v.(type) {
-		case string, bool, int, int64, uint64, float64:
-		default: // a section, a date, nothing
-			return fmt.Errorf("%s: %s: it is no single value, but a section, a date or nothing; put text in quotes", source, f.Name)
-		}
-		secret.LearnFrom(fmt.Sprint(v))
-		if err := l.flags.Set(f.Name, fmt.Sprint(v)); err != nil {
-			return fmt.Errorf("%s: %s %q: %w", source, f.Name, fmt.Sprint(v), Unfit(f, err))
+	for _, v := range s.values {
+		secret.LearnFrom(v)
+		if err := l.flags.Set(f.Name, v); err != nil {
+			return fmt.Errorf("%s: %s %q: %w", s.source, f.Name, v, Unfit(f, err))
 		}
 	}
-	l.sources[f.Name], l.from[f.Name] = source, from
+	l.sources[f.Name], l.from[f.Name] = s.source, from
 	_ = l.flags.SetAnnotation(f.Name, layered, []string{"true"}) // the flag exists
 	return nil
 }

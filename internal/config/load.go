@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -115,7 +114,7 @@ func (b *builder) likeLatencyTool() {
 	if by < fromForeign || b.from["num-records"] < by || otherwise {
 		return
 	}
-	b.errs = append(b.errs, b.set(b.flags.Lookup("one-at-a-time"), true, by, "--producer-acks, as kafka-e2e-latency"))
+	b.errs = append(b.errs, b.set(b.flags.Lookup("one-at-a-time"), setting{[]string{"true"}, "--producer-acks, as kafka-e2e-latency"}, by))
 	b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
 }
 
@@ -217,7 +216,7 @@ func (b *builder) chosen(names ...string) string {
 }
 
 func (b *builder) interval() time.Duration {
-	d, err := parseTime(b.f.interval, time.Millisecond)
+	d, err := plan.ParseTime(b.f.interval, time.Millisecond)
 	if err != nil || d <= 0 {
 		b.bad("--reporting-interval %q: write milliseconds above 0 (5000) or a time (5s)", b.f.interval)
 	}
@@ -241,7 +240,7 @@ func (b *builder) checkVerify() {
 // checkMetrics refuses an address that names no host or no port. To serve on all networks takes a word: 0.0.0.0.
 func (b *builder) checkMetrics() {
 	addr := b.f.run.Metrics
-	if addr == "" && !typedOn(b.f.set.Lookup("metrics-listen")) {
+	if addr == "" && !b.given("metrics-listen") {
 		return
 	}
 	host, port, err := net.SplitHostPort(addr)
@@ -267,16 +266,4 @@ func (b *builder) output() string {
 		b.errs = append(b.errs, err)
 	}
 	return b.f.output
-}
-
-// parseTime reads a duration as plan.ParseDuration does; a bare number counts in unit.
-func parseTime(s string, unit time.Duration) (time.Duration, error) {
-	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		v := n * float64(unit)
-		if math.IsNaN(v) || math.Abs(v) > math.MaxInt64 {
-			return 0, fmt.Errorf("%q is out of range", s)
-		}
-		return time.Duration(v), nil
-	}
-	return plan.ParseDuration(s)
 }

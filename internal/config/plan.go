@@ -2,7 +2,6 @@ package config
 
 import (
 	"crypto/rand"
-	"strconv"
 	"strings"
 	"time"
 
@@ -170,7 +169,7 @@ func (b *builder) disk() (share float64, untilFull bool) {
 		return 0, false
 	}
 	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := plan.ParseNumber(number)
 	if !percent || err != nil || !(v >= 1 && v <= 100) {
 		b.bad("--stop-at-disk %q: write a share from 1%% to 100%%, or never", text)
 	}
@@ -181,7 +180,7 @@ func (b *builder) disk() (share float64, untilFull bool) {
 }
 
 func (b *builder) duration() plan.Duration {
-	d, err := parseTime(b.f.duration, time.Second)
+	d, err := plan.ParseTime(b.f.duration, time.Second)
 	if err != nil || d < 0 {
 		b.bad("--duration %q: write a time above 0 (90s, 5m), or 0 for no end", b.f.duration)
 		return 0

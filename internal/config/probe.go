@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,19 +94,16 @@ func (p *Probe) Load(sys System, nearest Nearest) error {
 // ddSize reads a size as dd does: 8k is 8192 bytes, 1M and 1MiB are 1048576, 1MB is
 // 1000000.
 func ddSize(text string) (int64, error) {
-	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 {
-		return 0, errors.New("not a size as in dd; for example 8192, 8k or 80M")
+	size := text
+	if n := len(text) - 1; n > 0 && strings.ContainsRune("kmgtKMGT", rune(text[n])) {
+		size += "iB"
 	}
-	factors := map[string]int64{
-		"": 1, "k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
-		"m": 1 << 20, "mib": 1 << 20, "mb": 1e6, "g": 1 << 30, "gib": 1 << 30, "gb": 1e9,
-		"t": 1 << 40, "tib": 1 << 40, "tb": 1e12,
-	}
-	f, ok := factors[strings.ToLower(text[len(digits):])]
-	if !ok || n > (1<<50)/f {
+	n, err := plan.ParseVolume(size)
+	switch {
+	case errors.Is(err, plan.ErrBits):
+		return 0, err
+	case err != nil || n > 1<<50:
 		return 0, errors.New("not a size as in dd, up to 1 PiB; for example 8192, 8k or 80M")
 	}
-	return n * f, nil
+	return n, nil
 }

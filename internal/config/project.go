@@ -108,12 +108,8 @@ func (f *file) onlyLoads(nearest Nearest) error {
 			if key != "command-property" && key != "producer-props" {
 				continue
 			}
-			items, isList := s.value.([]any)
-			if !isList {
-				items = []any{s.value}
-			}
-			for _, item := range items {
-				name, value, _ := strings.Cut(strings.TrimSpace(fmt.Sprint(item)), "=")
+			for _, item := range s.values {
+				name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
 				if known := strings.Fields(projectProperties); !slices.Contains(known, name) {
 					refuse(s, nearest.hint(name, known, ""), "--%s: %.40q is no property that a project file may set", key, name)
 				} else if strings.Contains(value, "${") {

@@ -189,7 +189,7 @@ func (b *builder) ownFlags() {
 	b.own(b.producer, "transactional-id", "transactional.id", f.transactionalID)
 	b.own(b.producer, "batch-size", "batch.size", b.bytes("batch-size", f.batch))
 	if b.given("linger") {
-		d, err := parseTime(f.linger, time.Millisecond)
+		d, err := plan.ParseTime(f.linger, time.Millisecond)
 		if err != nil || d < 0 || d%time.Millisecond != 0 {
 			b.bad("--linger %q: write whole milliseconds, as 5 or 5ms", f.linger)
 		}

@@ -140,7 +140,7 @@ func (b *builder) readTime(flag, text string) plan.Duration {
 	if text == "" {
 		return 0
 	}
-	d, err := parseTime(text, time.Millisecond)
+	d, err := plan.ParseTime(text, time.Millisecond)
 	if err != nil || d < 0 {
 		b.bad("--%s %q: write milliseconds (10000) or a time (10s), 0 or more", flag, text)
 		return 0

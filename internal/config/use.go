@@ -40,7 +40,7 @@ func (c *Configure) Use(name string, sys System, nearest Nearest) (string, error
 		return path, noCluster("cluster", name, f.clusters, nearest)
 	}
 	for _, key := range []string{"bootstrap-server", "broker-list"} {
-		if s := f.top[key]; s.value != nil {
+		if s, ok := f.top[key]; ok {
 			return path, fmt.Errorf("%s: %s names brokers too, so a cluster and it exclude each other: remove it first", s.source, key)
 		}
 	}

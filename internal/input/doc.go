@@ -7,6 +7,8 @@
 // the limit, which is kept while reading. Directories, sockets and devices are refused before they are
 // opened; only /dev/null, which is empty, is as good as an empty file.
 //
+// YAML and Text read YAML so that a value is the text that stands in the file, as a flag is the text that was typed.
+//
 // Replace writes a file of kt's own so that nobody finds a part of it.
 //
 // Errors say what is wrong and leave out the name of the file, which the caller knows by its flag.

@@ -37,11 +37,20 @@ func parseNumber(s string) (v float64, ok bool) {
 	if num, found := strings.CutSuffix(s, "K"); found { // many write it so
 		s, factor = num, 1000
 	}
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n*factor, 0) {
+	n, err := ParseNumber(s)
+	if err != nil || math.IsInf(n*factor, 0) {
 		return 0, false
 	}
 	return wholeIfNear(n * factor), true
+}
+
+// ParseNumber reads a decimal number, as 0.5, 010 (ten) and 1e6. It refuses what only a program writes: 0x10p0, inf and nan. All
+// numbers with a fraction that a user writes are read by it.
+func ParseNumber(s string) (float64, error) {
+	if n, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) && !strings.ContainsAny(s, "xX") {
+		return n, nil
+	}
+	return 0, errors.New("it must be a number")
 }
 
 // wholeIfNear undoes the error of float64 in a decimal multiple: 1.005 × 1000 is not quite 1005

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -123,7 +124,7 @@ func (d *Duration) UnmarshalText(b []byte) error {
 func ParseDuration(s string) (time.Duration, error) {
 	s = strings.TrimSpace(s)
 	days, rest, _ := strings.Cut(s, "d")
-	if n, err := strconv.ParseFloat(days, 64); err == nil && len(days) < len(s) {
+	if n, err := ParseNumber(days); err == nil && len(days) < len(s) {
 		return time.ParseDuration(strconv.FormatFloat(24*n, 'f', 9, 64) + "h" + rest)
 	}
 	return time.ParseDuration(s)
@@ -138,6 +139,18 @@ func (p *Plan) Servers() []string {
 		return []string{p.URL}
 	}
 	return p.Bootstrap
+}
+
+// ParseTime reads a time as ParseDuration does; a bare number counts in unit.
+func ParseTime(s string, unit time.Duration) (time.Duration, error) {
+	if n, err := ParseNumber(s); err == nil {
+		v := n * float64(unit)
+		if math.Abs(v) >= math.MaxInt64 {
+			return 0, fmt.Errorf("%q is out of range", s)
+		}
+		return time.Duration(v), nil
+	}
+	return ParseDuration(s)
 }
 
 // RecordsPerSecond returns the target rate of this process; it is Unlimited's PerSecond when

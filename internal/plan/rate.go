@@ -58,10 +58,10 @@ func ParseRate(s string) (Rate, error) {
 		return Unlimited, nil
 	}
 	r, err := parseLimit(s)
-	if err != nil {
-		return Rate{}, fmt.Errorf("%w, or -1 for no limit", err)
+	if err != nil && !errors.Is(err, ErrBits) {
+		err = fmt.Errorf("%w, or -1 for no limit", err)
 	}
-	return r, nil
+	return r, err
 }
 
 // ParseLadder reads rates in records a second, each higher than the one before.
@@ -89,8 +89,10 @@ func parseLimit(s string) (Rate, error) {
 		if n, ok := parseNumber(num); ok { // "500/s"
 			return checkRate(s, Rate{PerSecond: n})
 		}
-		b, err := parseBytes(num)
-		if err != nil {
+		b, err := parseBytes(num, "/s")
+		if errors.Is(err, ErrBits) {
+			return Rate{}, err
+		} else if err != nil {
 			return Rate{}, rateError(s)
 		}
 		return checkRate(s, Rate{PerSecond: b, Bytes: true})
@@ -150,10 +152,13 @@ var byteUnits = []struct {
 	{"B", 1},
 }
 
+// ErrBits is in the error of an amount in bits. kt counts bytes, and takes no b for a B: they differ by a factor of 8.
+var ErrBits = errors.New("counts bits (b)")
+
 // ParseBytes reads a number of bytes: "512", "64KiB", "1.5MB". A bare number is
 // bytes; KiB is 1024 bytes and KB is 1000.
 func ParseBytes(s string) (int64, error) {
-	v, err := parseBytes(s)
+	v, err := parseBytes(s, "")
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +170,7 @@ func ParseBytes(s string) (int64, error) {
 
 // ParseVolume reads an amount of data: "5GiB". It is at least one byte and at most 1 EiB.
 func ParseVolume(s string) (int64, error) {
-	v, err := parseBytes(s)
+	v, err := parseBytes(s, "")
 	if err != nil {
 		return 0, err
 	}
@@ -175,17 +180,21 @@ func ParseVolume(s string) (int64, error) {
 	return int64(v), nil
 }
 
-func parseBytes(s string) (float64, error) {
-	t, factor := strings.TrimSpace(s), 1.0
+// parseBytes reads a number of bytes, of which errors say per what they are.
+func parseBytes(s, per string) (float64, error) {
+	t, factor, unit := strings.TrimSpace(s), 1.0, ""
 	for _, u := range byteUnits {
 		if num, ok := cutSuffixFold(t, u.suffix); ok {
-			t, factor = strings.TrimSpace(num), u.factor
+			t, factor, unit = strings.TrimSpace(num), u.factor, u.suffix
 			break
 		}
 	}
-	n, err := strconv.ParseFloat(t, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+	n, err := ParseNumber(t)
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("%q is not a number of bytes: write 512, 64KiB or 1MB", s)
+	case strings.HasSuffix(strings.TrimSpace(s), "b"):
+		return 0, fmt.Errorf("%q %w: write %s%s for bytes, or %s%s for as many bits", s+per, ErrBits, t, unit+per, strconv.FormatFloat(n/8, 'f', -1, 64), unit+per)
 	}
 	b := wholeIfNear(n * factor)
 	if math.IsInf(b, 0) {

@@ -30,7 +30,7 @@ func TestParseRateReadsRecordsAndBytesASecond(t *testing.T) {
 		{"MiB is 1024 times 1024", "100MiB/s", Rate{PerSecond: 100 << 20, Bytes: true}},
 		{"GB is 1000 to the third", "1.5 GB/s", Rate{PerSecond: 1.5e9, Bytes: true}},
 		{"a blank before /s is fine after a unit", "2KiB /s", Rate{PerSecond: 2048, Bytes: true}},
-		{"units may be in any case", "1kib/S", Rate{PerSecond: 1024, Bytes: true}},
+		{"prefixes may be in any case", "1kiB/S", Rate{PerSecond: 1024, Bytes: true}},
 		{"single bytes can be asked for", "12B/s", Rate{PerSecond: 12, Bytes: true}},
 		{"a decimal multiple is the whole number that it says", "1.005KB/s", Rate{PerSecond: 1005, Bytes: true}},
 		{"-1 sets no target, as in Kafka's own tool", "-1", Unlimited},
@@ -68,6 +68,12 @@ func TestParseRateRefusesWhatIsNoRateAndNamesIt(t *testing.T) {
 		{"negative bytes", "-1MB/s", "below 0"},
 		{"more records than any client can offer", "1000000001", "above 1000000000 "},
 		{"more bytes than any client can offer", "2000GB/s", "above 1024000000000 "},
+		{"megabits", "100Mb/s", "counts bits (b): write 100MB/s for bytes, or 12.5MB/s for as many bits"},
+		{"gigabits with a blank", "1 Gb/s", "write 1GB/s for bytes, or 0.125GB/s for as many bits"},
+		{"all in small letters", "8kib/s", "write 8KiB/s for bytes, or 1KiB/s for as many bits"},
+		{"bits without a prefix", "12b/s", "write 12B/s for bytes, or 1.5B/s for as many bits"},
+		{"hexadecimal", "0x10p0", "not a rate"},
+		{"hexadecimal bytes", "0x1p4MB/s", "not a rate"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseRate(tc.in)
@@ -160,13 +166,14 @@ func TestParseBytesReadsUnits(t *testing.T) {
 		want     int64
 	}{
 		{"a bare number is bytes", "512", 512},
+		{"a zero in front makes no other number", "0512", 512},
 		{"bytes may be named", "512B", 512},
 		{"KiB is 1024", "64KiB", 65_536},
 		{"KB is 1000", "64KB", 64_000},
 		{"a part of a unit is fine when it makes whole bytes", "1.5MB", 1_500_000},
 		{"a decimal that float64 cannot hold is still whole", "1.005KB", 1_005},
 		{"GiB", "1GiB", 1 << 30},
-		{"blanks and case do not matter", " 2 mib ", 2 << 20},
+		{"blanks and the case of the prefix do not matter", " 2 miB ", 2 << 20},
 		{"nothing at all is a number of bytes too", "0", 0},
 		{"the most is what 31 bits hold", "2147483647", math.MaxInt32},
 	} {
@@ -202,6 +209,9 @@ func TestParseBytesRefusesWhatIsNoNumberOfBytesAndNamesIt(t *testing.T) {
 		{"not a number", "NaN"},
 		{"infinity", "InfKB"},
 		{"more than float64 holds", "1e308GiB"},
+		{"bits", "8Kb"},
+		{"bits without a prefix", "512b"},
+		{"hexadecimal", "0x10p0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseBytes(tc.in)

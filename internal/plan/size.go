@@ -60,7 +60,7 @@ func parseSize(s string) (Size, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		text, weight := part, 1.0
 		if i := strings.LastIndexByte(part, '@'); i >= 0 {
-			w, err := strconv.ParseFloat(part[i+1:], 64)
+			w, err := ParseNumber(part[i+1:])
 			if err != nil || !(w > 0 && w <= maxWeight) {
 				return Size{}, fmt.Errorf("%q is not a weight above 0, up to %g", part[i+1:], maxWeight)
 			}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -281,7 +281,7 @@ func (d *Document) scaling(a *Answer, cells []*CellDoc) {
 	measured := 0
 	for _, c := range cells {
 		value := c.At[a.Factor]
-		at, err := strconv.ParseFloat(value, 64)
+		at, err := plan.ParseNumber(value)
 		if err != nil {
 			a.Sentence = fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, value, a.By)
 			return

@@ -292,10 +292,10 @@ func (l *Load) set(name, value string) {
 // take leaves as many hosts of --on as a load is to be made on: the first ones. When it names fewer,
 // the run refuses to begin.
 func (l *Load) take(hosts string) {
-	n, err := strconv.Atoi(hosts)
+	n, err := plan.ParseCount(hosts)
 	for i := range l.Flags {
 		f := &l.Flags[i]
-		if names := strings.Split(f.Value, ","); f.Name == "on" && err == nil && n >= 1 && n <= len(names) {
+		if names := strings.Split(f.Value, ","); f.Name == "on" && err == nil && n >= 1 && int(n) <= len(names) {
 			f.Value = strings.Join(names[:n], ",")
 		}
 	}

@@ -3,9 +3,9 @@ package study
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -24,7 +24,7 @@ func ParseFailOn(text string) (FailOn, error) {
 	}
 	f := FailOn{Metric: Metric(strings.ReplaceAll(strings.TrimSpace(text[:at]), ".", "")), Above: text[at] == '>'}
 	percent, ok := strings.CutSuffix(strings.TrimSpace(text[at+1:]), "%")
-	limit, err := strconv.ParseFloat(percent, 64)
+	limit, err := plan.ParseNumber(percent)
 	if !ok || err != nil || !slices.Contains(comparedMetrics, f.Metric) {
 		return FailOn{}, failOnError(text)
 	}

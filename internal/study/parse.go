@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -22,15 +22,15 @@ import (
 func Parse(name string, text []byte, known func(command, flag string) error) (*Study, error) {
 	p := &parser{name: name, known: known, parts: make(map[string]*yaml.Node)}
 	s := newStudy(stem(name))
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %s; kt study show partitions prints one to compare with", name, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if len(doc.Content) == 0 {
+	root, err := input.YAML(text, func(line int) string { return name + ":" + strconv.Itoa(line) })
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w; kt study show partitions prints one to compare with", err)
+	case root == nil:
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
-	p.study(doc.Content[0], s)
-	p.check(doc.Content[0], s)
+	p.study(root, s)
+	p.check(root, s)
 	return s, errors.Join(p.errs...)
 }
 
@@ -69,21 +69,14 @@ func (p *parser) bad(n *yaml.Node, format string, args ...any) {
 // field reads the value of a key.
 type field func(key, value *yaml.Node)
 
-// each calls f for every key of a mapping, and refuses a key that comes twice.
+// each calls f for every key of a mapping.
 func (p *parser) each(n *yaml.Node, what string, f field) {
 	if n.Kind != yaml.MappingNode {
 		p.bad(n, "%s: write KEY: VALUE lines", what)
 		return
 	}
-	var seen []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if slices.Contains(seen, key.Value) {
-			p.bad(key, "%s: %s is there twice", what, key.Value)
-			continue
-		}
-		seen = append(seen, key.Value)
-		f(key, n.Content[i+1])
+		f(n.Content[i], n.Content[i+1])
 	}
 }
 
@@ -168,7 +161,13 @@ func (p *parser) search(n *yaml.Node) *Search {
 	p.mapping(n, "find", map[string]func(*yaml.Node){
 		"trial":     func(n *yaml.Node) { s.Trial = plan.Duration(p.time(n)) },
 		"precision": func(n *yaml.Node) { p.scalar(n, &s.Precision) },
-		"curve":     func(n *yaml.Node) { p.scalar(n, &s.Curve) },
+		"curve": func(n *yaml.Node) {
+			list := input.Items(n)
+			s.Curve = make([]float64, len(list))
+			for i, one := range list {
+				p.scalar(one, &s.Curve[i])
+			}
+		},
 		"ladder": func(n *yaml.Node) {
 			var err error
 			if s.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
@@ -201,7 +200,7 @@ func (p *parser) given(n *yaml.Node) (given []Given) {
 }
 
 func (p *parser) bytes(n *yaml.Node) int64 {
-	b, err := plan.ParseVolume(n.Value)
+	b, err := plan.ParseVolume(p.one(n))
 	if err != nil {
 		p.bad(n, "bytes: %s", err)
 	}
@@ -283,7 +282,7 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 			factors = append(factors, f)
 			return
 		}
-		if f.Values = p.list(value); len(f.Values) == 0 {
+		if f.Values = p.list(value); len(f.Values) == 0 || value.ShortTag() == "!!null" {
 			p.bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
 		}
 		factors = append(factors, f)
@@ -318,17 +317,38 @@ func (p *parser) questions(n *yaml.Node) (ask []Question) {
 	return ask
 }
 
-// scalar reads one value into a variable.
+// scalar reads one value into a variable, as a flag reads it.
 func (p *parser) scalar(n *yaml.Node, into any) {
-	if err := n.Decode(into); err != nil {
-		p.bad(n, "%q does not fit: %s", n.Value, kinds[fmt.Sprintf("%T", into)])
+	text, err := p.one(n), error(nil)
+	wants := "a number"
+	switch v := into.(type) {
+	case *string:
+		*v = text
+	case *bool:
+		wants = "true or false"
+		*v, err = strconv.ParseBool(text)
+	case *int:
+		var count int64
+		count, err = plan.ParseCount(text)
+		*v = int(count)
+	case *uint64:
+		wants = "a number from 0"
+		*v, err = strconv.ParseUint(text, 10, 64)
+	case *float64:
+		*v, err = plan.ParseNumber(text)
+	}
+	if err != nil {
+		p.bad(n, "%q does not fit: write %s", text, wants)
 	}
 }
 
-// kinds says what may be written for a variable of a type.
-var kinds = map[string]string{
-	"*bool": "write true or false", "*int": "write a number", "*uint64": "write a number from 0", "*string": "write a text",
-	"*float64": "write a number", "*[]float64": "write a list of numbers",
+// one returns one value as it stands in the file.
+func (p *parser) one(n *yaml.Node) string {
+	text, err := input.Text(n)
+	if err != nil {
+		p.bad(n, "%w", err)
+	}
+	return text
 }
 
 func (p *parser) text(into *string) func(*yaml.Node) {
@@ -337,8 +357,8 @@ func (p *parser) text(into *string) func(*yaml.Node) {
 
 // word reads one of several words.
 func (p *parser) word(n *yaml.Node, what string, among []string) string {
-	if n.Kind == yaml.ScalarNode && slices.Contains(among, n.Value) {
-		return n.Value
+	if text := p.one(n); slices.Contains(among, text) {
+		return text
 	}
 	hint := ""
 	if near := suggest.Nearest(n.Value, among); near != "" {
@@ -349,10 +369,7 @@ func (p *parser) word(n *yaml.Node, what string, among []string) string {
 }
 
 func (p *parser) time(n *yaml.Node) time.Duration {
-	d, err := plan.ParseDuration(n.Value)
-	if seconds, notNumber := strconv.ParseFloat(n.Value, 64); notNumber == nil {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-	}
+	d, err := plan.ParseTime(p.one(n), time.Second)
 	if err != nil || d < 0 {
 		p.bad(n, "%q: write a time (5s, 2m), or 0", n.Value)
 	}
@@ -361,16 +378,8 @@ func (p *parser) time(n *yaml.Node) time.Duration {
 
 // list reads a list of values, or one.
 func (p *parser) list(n *yaml.Node) (values []string) {
-	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		nodes = n.Content
-	}
-	for _, one := range nodes {
-		if one.Kind != yaml.ScalarNode || one.Tag == "!!null" {
-			p.bad(one, "write one value, or a list of them: [1, 2, 4]")
-			continue
-		}
-		values = append(values, one.Value)
+	for _, one := range input.Items(n) {
+		values = append(values, p.one(one))
 	}
 	return values
 }

@@ -68,11 +68,11 @@ func TestAFlagThatNoLoadHasIsFound(t *testing.T) {
 func TestWhatIsWrongInAStudyIsFound(t *testing.T) {
 	for _, c := range []struct{ text, where, what string }{
 		{"", "", "empty"},
-		{"load: [", "", "line 1"},
+		{"load: [", "s.yaml:1", "did not find"},
 		{"laod: {command: produce}", "s.yaml:1:1", "did you mean load?"},
 		{"load: {command: prodcue}", "s.yaml:1:17", "did you mean produce?"},
 		{"load: {record-size: 1}", "s.yaml:1:7", "command"},
-		{"load: {command: produce}\nload: {command: consume}", "s.yaml:2:1", "twice"},
+		{"load: {command: produce}\nload: {command: consume}", "s.yaml:2", "already defined at line 1"},
 		{"load: {command: produce}\nfactors:\n  partitions: []", "s.yaml:3:15", "at least one value"},
 		{"load: {command: produce}\nfactors:\n  partitions: [1, 1]", "s.yaml:3:15", "twice"},
 		{"load: {command: produce}\nfactors:\n  partitions: [{a: 1}]", "s.yaml:3:16", "one value"},
@@ -109,4 +109,63 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d cells of %d repeats are %d runs", len(s.Cells()), s.Repeats, len(s.Turns()))
 		}
 	})
+}
+
+// What a study's file says is what flags would be given, and its own numbers are read as theirs are.
+func TestAStudyKeepsTheTextThatStandsInItsFile(t *testing.T) {
+	const text = `
+about: 1.10
+load: &l {command: produce, record-size: 0512, transactional-id: 007, tag: [2026-01-01, 1e3], linger: }
+factors: {partitions: &p [010, 0x10, 1_000], topic.max.message.bytes: [1.0, yes]}
+repeats: 010
+discard: 08
+seed: 0100
+rest: &r 05
+pair: False
+`
+	s, err := Parse("s.yaml", []byte(text), anyFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Study{
+		Name: "s", About: "1.10",
+		Loads: []Load{{Command: "produce", Flags: []Flag{
+			{"record-size", "0512"}, {"transactional-id", "007"}, {"tag", "2026-01-01"}, {"tag", "1e3"}, {"linger", ""},
+		}}},
+		Factors: []Factor{{Name: "partitions", Values: []string{"010", "0x10", "1_000"}}, {Name: "topic.max.message.bytes", Values: []string{"1.0", "yes"}}},
+		Discard: 8, Repeats: 10, Order: Shuffled, Seed: 100, Rest: plan.Duration(5 * time.Second),
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s, err = Parse("s.yaml", []byte("load: &l {command: produce, acks: &a 007}\nprepare: [{<<: *l, name: x, linger: *a}]\nrest: &r 05\nbytes: 0100MB\npair: true\nfactors: {linger: [0]}"), anyFlag)
+	if err != nil || s.Rest != plan.Duration(5*time.Second) || s.Bytes != 100e6 || !s.Pair {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if diff := cmp.Diff([]Load{{Name: "x", Command: "produce", Flags: []Flag{{"linger", "007"}, {"acks", "007"}}}}, s.Prepare); diff != "" {
+		t.Errorf("aliases and << (-want +got):\n%s", diff)
+	}
+	f, err := Parse("s.yaml", []byte("load: {command: produce}\nrest: &r 05\nfind: {trial: *r, precision: 00.5, curve: [00.2]}"), anyFlag)
+	if err != nil || f.Find.Trial != plan.Duration(5*time.Second) || f.Find.Precision != 0.5 || len(f.Find.Curve) != 1 || f.Find.Curve[0] != 0.2 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for text, want := range map[string]string{
+		"load: {command: produce, acks: ~}":                       "s.yaml:1:32: ~ is no value",
+		"load: {command: produce}\nabout: null":                   "s.yaml:2:8: null is no value",
+		"load: {command: produce, topic: !!binary aGVsbG8=}":      "s.yaml:1:33: !!binary aGVsbG8=: leave the tag out",
+		"load: {command: produce}\nrepeats: 0x10":                 `s.yaml:2:10: "0x10" does not fit: write a number`,
+		"load: {command: produce}\nseed: 1_0":                     `s.yaml:2:7: "1_0" does not fit`,
+		"load: {command: produce}\npair: yes":                     `s.yaml:2:7: "yes" does not fit: write true or false`,
+		"load: {command: produce}\nrest: 0x1p2":                   `s.yaml:2:7: "0x1p2": write a time`,
+		"load: {command: produce}\nbytes: 8Gb":                    "s.yaml:2:8: bytes: \"8Gb\" counts bits",
+		"load: {command: produce}\nfind: {precision: .inf}":       `does not fit: write a number`,
+		"load: {command: produce}\nfactors: {acks: }":             "s.yaml:2:17: acks: give at least one value",
+		"load: {command: produce}\n---\nload: {command: consume}": "s.yaml:2: only the part above the first --- would count",
+		"load: {command: produce, acks: [1, [2]]}":                "s.yaml:1:36: write one value",
+		"load: {command: produce}\nfactors: {acks: &a [1, *a]}\n": "s.yaml:1: anchor 'a' value contains itself",
+	} {
+		if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
 }

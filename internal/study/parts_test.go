@@ -150,7 +150,7 @@ func TestWhatIsWrongInPartsIsFound(t *testing.T) {
 		"find: {}\nload: {command: produce}\nask: [{best: partitions}]\nfactors: {partitions: [1]}":                         "no questions",
 		"find: {}\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}":                                         "lists of values",
 		"find: {precision: 0}\nload: {command: produce}":                                                                    "s.yaml:1:7: find: precision 0",
-		"find: {precision: .nan}\nload: {command: produce}":                                                                 "precision NaN",
+		"find: {precision: .nan}\nload: {command: produce}":                                                                 "write a number",
 		"find: {trial: 1ms}\nload: {command: produce}":                                                                      "trial 1ms",
 		"find: {curve: [-1]}\nload: {command: produce}":                                                                     "curve -1",
 		"find: {}\nload: {command: produce}\nfactors: {broker.num.io.threads: [8]}":                                         "s.yaml:3:34: find: broker.num.io.threads: a search changes no broker",

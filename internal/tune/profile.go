@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/input"
 )
 
 // Profile is what is wanted of a machine: rules by the IDs of settings.
@@ -64,7 +66,11 @@ func loadProfile(name string, shipped fs.FS, open func(string) ([]byte, error), 
 	var f profileFile
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+	err = d.Decode(&f)
+	if more := d.Decode(new(any)); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("only the part above the first --- would count; write one document")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("profile %s: %s; kt tune --help shows a profile", name, personal.Replace(err.Error()))
 	}
 	if f.Base == "" && isFile(name) { // what a file does not name is not left alone by accident
@@ -138,9 +144,10 @@ func (p *Profile) take(settings map[string]yaml.Node) error {
 			wrong("%s: a rule is one value, such as \">= 100000\"", id)
 			continue
 		}
-		text := node.Value
-		if node.Tag == "!!null" {
-			text = ""
+		text, err := input.Text(&node)
+		if err != nil {
+			wrong("%s: %v", id, err)
+			continue
 		}
 		r, err := ParseRule(text)
 		if setting := all[slices.Index(ids, id)]; err == nil && setting.Valid != nil {

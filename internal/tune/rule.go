@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,7 @@ func ParseRule(text string) (Rule, error) {
 			break
 		}
 	}
+	r.Value = decimals(r.Value)
 	if r.Value == "" {
 		return Rule{}, fmt.Errorf("%q: there is nothing after the comparison", text)
 	}
@@ -55,6 +57,11 @@ func ParseRule(text string) (Rule, error) {
 	}
 	return r, nil
 }
+
+var leadingZeros = regexp.MustCompile(`(^|[ |])0+([0-9])`)
+
+// decimals returns a value without zeros in front of its numbers: the kernel would take 010 for 8.
+func decimals(value string) string { return leadingZeros.ReplaceAllString(value, "$1$2") }
 
 // Leave tells that the value is left as it is.
 func (r Rule) Leave() bool { return r.Op == Leave }

@@ -18,7 +18,7 @@ func (t *Tree) SysctlTo(key, value string) (Change, error) {
 		}
 		return Change{}, fmt.Errorf("sysctl %s is not among the kernel settings that kt changes; %s", key, hint)
 	}
-	c := Change{Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), New: normal(value)}
+	c := Change{Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), New: decimals(normal(value))}
 	for _, one := range targets {
 		if one.path == c.Path {
 			c.Setting = one.setting

@@ -35,6 +35,9 @@ func TestSysctlToRefusesWhatIsOutOfRange(t *testing.T) {
 	for _, r := range []struct{ key, old, value, want string }{
 		{"vm.max_map_count", "65530", "1", `"1" is out of range, which is 65530 to 16777216`},
 		{"vm.max_map_count", "65530", "262144", ""},
+		{"vm.max_map_count", "65530", "0262144", ""},
+		{"vm.swappiness", "60", "010", ""},
+		{"vm.swappiness", "60", "0x10", "out of range"},
 		{"net.core.rmem_max", "212992", "0", "65536 to 1073741824"},
 		{"net.core.somaxconn", "4096", "0", "128 to 65535"},
 		{"fs.nr_open", "1048576", "1024", "1048576 to 1073741824"},
@@ -53,7 +56,10 @@ func TestSysctlToRefusesWhatIsOutOfRange(t *testing.T) {
 		if other := otherOfPair("/proc/sys/" + sysctlPath(r.key)); other != "" {
 			putText(t, tree.root, other, "20\n")
 		}
-		_, err := tree.SysctlTo(r.key, r.value)
+		c, err := tree.SysctlTo(r.key, r.value)
+		if err == nil && c.New != strings.TrimLeft(r.value, "0") {
+			t.Errorf("%s to %s writes %q, which the kernel takes for octal", r.key, r.value, c.New)
+		}
 		if (r.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), r.want) {
 			t.Errorf("%s from %s to %s: %v, want %q", r.key, r.old, r.value, err, r.want)
 		}

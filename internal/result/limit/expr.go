@@ -68,7 +68,9 @@ func parse(text string) (e Expr, err error) {
 		return e, errors.New("'for' is a share of stretches: write their length before it, as in 'over 10s for 95%'")
 	}
 	unit := units[e.Metric.Unit]
-	if e.Than, err = unit.parse(strings.Join(strings.Fields(value), " ")); err != nil {
+	if e.Than, err = unit.parse(strings.Join(strings.Fields(value), " ")); errors.Is(err, plan.ErrBits) {
+		return e, err
+	} else if err != nil {
 		return e, fmt.Errorf("%q is no value of %s: write %s", strings.TrimSpace(value), e.Metric.Name, unit.wants)
 	}
 	if !over {

@@ -3,7 +3,6 @@ package limit
 import (
 	"errors"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -89,7 +88,7 @@ func parseRate(text string, bytes bool) (float64, error) {
 }
 
 func parseCores(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := plan.ParseNumber(text)
 	if err == nil && !(v >= 0 && v <= 1e6) {
 		err = errRange
 	}
@@ -99,7 +98,7 @@ func parseCores(text string) (float64, error) {
 // parsePercent reads "95%" and "95 %".
 func parsePercent(text string) (float64, error) {
 	number, isPercent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	v, err := plan.ParseNumber(strings.TrimSpace(number))
 	if err == nil && !(isPercent && v > 0 && v <= 100) {
 		err = errRange
 	}
