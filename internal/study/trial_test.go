@@ -56,7 +56,7 @@ func TestTheWordsOfATrial(t *testing.T) {
 		{Throughput, Same, 0.01, Unchanged},
 		{Roughness, TooFew, 0.5, Unchanged},
 	} {
-		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}); got != tc.want {
+		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: Share(tc.shift)}); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.metric, tc.verdict, got, tc.want)
 		}
 	}
