@@ -196,6 +196,8 @@ func (e *Effect) say() string {
 	}
 	text := fmt.Sprintf("%s is %s", what, e.Verdict)
 	switch {
+	case e.Verdict != Unchanged && !e.Shift.isKnown():
+		return text + " than nothing"
 	case e.Verdict != Unchanged:
 		return text + fmt.Sprintf(": %s (%s to %s)", theme.Signed(e.Shift), theme.Signed(e.Low), theme.Signed(e.High))
 	case e.Clear:
@@ -216,6 +218,7 @@ func (d *TrialDocument) say() string {
 	if len(parts) == 0 {
 		text = "nothing was measured yet"
 	}
+	text += strings.Join(append([]string{""}, d.Control.FailedMetrics...), "; without it ") + strings.Join(append([]string{""}, d.Changed.FailedMetrics...), "; with it ")
 	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
 		text += fmt.Sprintf("; kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs"))
 	}
