@@ -84,6 +84,9 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	if m.Len() == 0 {
 		return usageError(errors.Join(append(problems, m.Unreadable()...)...))
 	}
+	for _, text := range m.Same {
+		env.say("%s: it counts once", text)
+	}
 	problems = append(problems, m.going())
 	if err := m.Select(flags.Run); err != nil {
 		return usageError(errors.Join(append(m.Unreadable(), err)...))

@@ -83,7 +83,7 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 	}
 	d, err := study.Compare(sideA, sideB, flags.Delta)
 	if err != nil {
-		return err
+		return usageError(err)
 	}
 	d.Judge(limits)
 	if err := orPage(flags.Output, report.CompareFormats, page.Compare)(env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
@@ -109,9 +109,12 @@ func (e *Env) side(names []string) (*study.Side, error) {
 		var unread error
 		left := len(files)
 		for _, file := range files {
-			if err := addRun(s, file); err != nil {
+			r, err := readLoad(file)
+			if err != nil {
 				unread, left = errors.Join(unread, err), left-1
+				continue
 			}
+			s.Add(file, &r)
 		}
 		if left == 0 {
 			errs = append(errs, unread)
@@ -121,15 +124,6 @@ func (e *Env) side(names []string) (*study.Side, error) {
 	}
 	s.Name = strings.Join(shown, " ")
 	return s, errors.Join(errs...)
-}
-
-// addRun adds a run file to a side.
-func addRun(s *study.Side, path string) error {
-	r, err := readLoad(path)
-	if err == nil {
-		s.Add(path, &r)
-	}
-	return err
 }
 
 // runsOf returns the run files that an argument means: a run file, a folder of them, a study, or a

@@ -31,7 +31,8 @@ type Comparison struct {
 //
 // An interval wholly within ±delta is alike, even if it excludes 1: the difference is
 // real and does not matter. Three runs a side can be alike; to differ takes four. Delta 0
-// never gives alike. One run a side gives the ratio with Coverage 0 and TooFew. Values that
+// never gives alike. One run a side gives the ratio with Coverage 0 and TooFew. A value of 0 is a run that got nothing
+// done: its ratio is that of HodgesLehmannRatio, and Seen and Repeats are not known beside it. Other values that
 // are not positive give ErrNotPositive.
 //
 // Source: MannWhitney for a difference; for likeness two one-sided tests, which ask for
@@ -44,10 +45,7 @@ func Compare(a, b []float64, delta, alpha float64) (Comparison, error) {
 	if err != nil {
 		return Comparison{}, err
 	}
-	spread, err := Spread(a, b)
-	if err != nil {
-		return Comparison{}, err
-	}
+	spread, _ := Spread(a, b) // 0 beside a value of 0
 	c := Comparison{
 		Verdict: TooFew, A: Median(a, alpha), B: Median(b, alpha), Ratio: ratio,
 		P: MannWhitney(a, b), Seen: Detectable(spread, len(a), len(b), alpha), Repeats: Repeats(spread, delta, alpha),

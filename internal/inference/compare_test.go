@@ -42,9 +42,38 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %s", r.what, got, err, r.want)
 		}
 	}
-	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
 		if _, err := inference.Compare([]float64{1, 2}, []float64{bad, 2}, 0.03, alpha); !errors.Is(err, inference.ErrNotPositive) {
 			t.Errorf("Compare with %v gives %v", bad, err)
+		}
+	}
+}
+
+// A run that got nothing done has no logarithm, and is told apart all the same.
+func TestNothingIsNothingAndNoSmallNumber(t *testing.T) {
+	none, some := []float64{0, 0, 0, 0, 0}, []float64{100, 101, 102, 103, 104}
+	for _, r := range []struct {
+		what                  string
+		a, b                  []float64
+		want                  inference.Verdict
+		value, lowest, higher float64
+	}{
+		{"something becomes nothing", some, none, inference.Lower, 0, 0, 0},
+		{"nothing becomes something", none, some, inference.Higher, math.Inf(1), math.Inf(1), math.Inf(1)},
+		{"nothing stays nothing", none, none, inference.Alike, 1, 1, 1},
+		{"one run of five is nothing", some, []float64{100, 101, 102, 103, 0}, inference.TooFew, 0.990, 0, 1.02},
+	} {
+		c, err := inference.Compare(r.a, r.b, 0.03, alpha)
+		if err != nil || c.Verdict != r.want {
+			t.Errorf("%s: %+v, %v, want %s", r.what, c, err, r.want)
+		}
+		for got, want := range map[float64]float64{c.Ratio.Value: r.value, c.Ratio.Low: r.lowest, c.Ratio.High: r.higher} {
+			if got != want && !(math.Abs(got-want) < 0.01) {
+				t.Errorf("%s: %+v, want %v", r.what, c.Ratio, want)
+			}
+		}
+		if c.Seen != 0 || c.Repeats != 0 {
+			t.Errorf("%s: %+v: what such runs would show is not known", r.what, c)
 		}
 	}
 }

@@ -13,6 +13,6 @@
 // and their noise grows with their size, so comparisons work on logarithms.
 // Alpha is the accepted share of false alarms, 0.05 for 95 % confidence.
 //
-// Every function is pure. Nothing here is NaN or infinite if the input is finite: results
-// go into JSON as they are. A zero [Estimate] stands for one that cannot be made.
+// Every function is pure. Nothing here is NaN or infinite if the input is positive and finite: results
+// go into JSON as they are. From nothing there is no ratio. A zero [Estimate] stands for one that cannot be made.
 package inference

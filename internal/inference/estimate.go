@@ -27,7 +27,7 @@ func (e Estimate) within(low, high float64) bool { return low <= e.Low && e.High
 
 // ratio turns an estimate of a difference of logarithms into one of a ratio.
 func (e Estimate) ratio() Estimate {
-	exp := func(x float64) float64 { return min(math.Exp(x), math.MaxFloat64) } // JSON has no infinity
+	exp := func(x float64) float64 { return min(math.Exp(x), max(x, math.MaxFloat64)) } // JSON has no infinity: only from nothing it is one
 	e.Value, e.Low, e.High = exp(e.Value), exp(e.Low), exp(e.High)
 	return e
 }
@@ -60,11 +60,11 @@ func middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// logs returns the logarithms of xs, or ErrNotPositive.
-func logs(xs []float64) ([]float64, error) {
+// logs returns the logarithms of xs, or ErrNotPositive. With nothing, values may be 0, whose logarithm is -Inf.
+func logs(xs []float64, nothing bool) ([]float64, error) {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
-		if !(x > 0) || math.IsInf(x, 1) {
+		if !(x > 0 || nothing && x == 0) || math.IsInf(x, 1) {
 			return nil, ErrNotPositive
 		}
 		out[i] = math.Log(x)

@@ -71,7 +71,7 @@ func fitBlocks(runs []Run) (*Fit, error) {
 	for _, r := range runs {
 		f.values[r.Group], values = append(f.values[r.Group], r.Value), append(values, r.Value)
 	}
-	y, err := logs(values)
+	y, err := logs(values, false)
 	if err != nil || len(y) == 0 {
 		return f, err
 	}

@@ -24,7 +24,7 @@ const (
 func Spread(groups ...[]float64) (float64, error) {
 	var sum, df float64
 	for _, g := range groups {
-		l, err := logs(g)
+		l, err := logs(g, false)
 		if err != nil {
 			return 0, err
 		}

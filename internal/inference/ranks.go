@@ -33,7 +33,11 @@ func HodgesLehmann(a, b []float64, alpha float64) Estimate {
 	differences := make([]float64, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {
-			differences = append(differences, y-x)
+			d := 0.0 // also of two infinite values
+			if x != y {
+				d = y - x
+			}
+			differences = append(differences, d)
 		}
 	}
 	slices.Sort(differences)
@@ -48,13 +52,14 @@ func HodgesLehmann(a, b []float64, alpha float64) Estimate {
 }
 
 // HodgesLehmannRatio returns how many times larger b is than a: HodgesLehmann of the
-// logarithms. All values must be positive.
+// logarithms. Values must not be negative. The ratio of 0 to a value is 0, that of a value to 0 infinite, and that
+// of 0 to 0 is 1. Half of each of the first two give NaN.
 func HodgesLehmannRatio(a, b []float64, alpha float64) (Estimate, error) {
-	la, err := logs(a)
+	la, err := logs(a, true)
 	if err != nil {
 		return Estimate{}, err
 	}
-	lb, err := logs(b)
+	lb, err := logs(b, true)
 	if err != nil || len(a) == 0 || len(b) == 0 {
 		return Estimate{}, err
 	}

@@ -110,7 +110,7 @@ func TestRatioIntervalHoldsTheTruth(t *testing.T) {
 		})
 		near(t, "share held", held, coverage, tolerance(coverage, trials))
 	}
-	if _, err := inference.HodgesLehmannRatio([]float64{1, 0}, []float64{1}, alpha); !errors.Is(err, inference.ErrNotPositive) {
-		t.Errorf("a ratio to 0 gives %v", err)
+	if _, err := inference.HodgesLehmannRatio([]float64{1, -1}, []float64{1}, alpha); !errors.Is(err, inference.ErrNotPositive) {
+		t.Errorf("a ratio to -1 gives %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,13 +12,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CompareFormat writes a comparison of two sets of runs.
-type CompareFormat func(w io.Writer, d *study.CompareDocument, o Options) error
-
 // CompareFormats are the formats of a comparison by name.
-var CompareFormats = map[string]CompareFormat{
+var CompareFormats = map[string]DocumentFormat[study.CompareDocument]{
 	"text":     CompareText,
-	"json":     func(w io.Writer, d *study.CompareDocument, _ Options) error { return Indented(w, d) },
+	"json":     asJSON[study.CompareDocument],
 	"csv":      CompareCSV,
 	"markdown": CompareMarkdown,
 }
@@ -25,48 +23,50 @@ var CompareFormats = map[string]CompareFormat{
 // CompareCSV writes a row for each metric.
 func CompareCSV(w io.Writer, d *study.CompareDocument, _ Options) error {
 	rows := [][]string{{"metric", "a", "b", "shift", "low", "high", "p", "verdict", "runs_a", "runs_b"}}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, c := range d.Metrics {
-		rows = append(rows, []string{
-			unitOf[c.Metric], number(c.A.Median), number(c.B.Median), number(c.Shift), number(c.Low), number(c.High), number(c.P), string(c.Verdict),
-			strconv.Itoa(c.A.N), strconv.Itoa(c.B.N),
-		})
+		rows = append(rows, slices.Concat([]string{unitOf[c.Metric]}, ofShift(&c), []string{string(c.Verdict), strconv.Itoa(c.A.N), strconv.Itoa(c.B.N)}))
 	}
 	return writeCSV(w, rows)
+}
+
+// ofShift writes the numbers of a row. "" is what is not known.
+func ofShift(c *study.Compared) (row []string) {
+	for _, v := range []float64{c.A.Median, c.B.Median, float64(c.Shift), float64(c.Low), float64(c.High), c.P} {
+		if row = append(row, ""); v-v == 0 { // neither infinite nor none
+			row[len(row)-1] = strconv.FormatFloat(v, 'g', 6, 64)
+		}
+	}
+	return row
 }
 
 // CompareMarkdown writes the differences and the metrics, for a wiki or a ticket.
 func CompareMarkdown(w io.Writer, d *study.CompareDocument, _ Options) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## B against A\n\nA: %s (%s)\nB: %s (%s)\n\n", cell(d.A.Name), plural(d.A.Runs, "run"), cell(d.B.Name), plural(d.B.Runs, "run"))
+	fmt.Fprintf(&b, "## B against A\n\nA: %s (%s)\nB: %s (%s)\n\n", cell(d.A.Name), strings.Join(SideSays(&d.A), ", "), cell(d.B.Name), strings.Join(SideSays(&d.B), ", "))
 	if len(d.Differs) > 0 {
 		b.WriteString("| differs | A | B |\n| --- | --- | --- |\n")
 	}
 	for _, f := range d.Differs {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(f.What), cell(strings.Join(f.A, ", ")), cell(strings.Join(f.B, ", ")))
 	}
-	b.WriteString("\n| metric | A | B | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, text := range d.Beside {
+		fmt.Fprintf(&b, "\n- %s", cell(text))
+	}
+	b.WriteString("\n\n| metric | A | B | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, c := range d.Metrics {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Metric, Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), Signed(c.Shift), ShiftInterval(&c), c.Verdict)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Metric, strings.Join(ShiftCells(&c), " | "), c.Verdict)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Signed writes a shift with its sign.
-func Signed(share float64) string {
-	if share > 0 {
-		return "+" + theme.Percent(share)
+// ShiftCells writes both medians of a metric, the shift and its interval: "", there is none.
+func ShiftCells(c *study.Compared) []string {
+	interval := ""
+	if c.Coverage > 0 && float64(c.Shift-c.Shift) == 0 {
+		interval = theme.Signed(c.Low) + " to " + theme.Signed(c.High)
 	}
-	return theme.Percent(share)
-}
-
-// ShiftInterval writes the interval of a shift; "": there are too few runs for one.
-func ShiftInterval(c *study.Compared) string {
-	if c.Coverage == 0 {
-		return ""
-	}
-	return Signed(c.Low) + " to " + Signed(c.High)
+	return []string{Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), theme.Signed(c.Shift), interval}
 }
 
 // CompareText writes a comparison for people.
@@ -79,13 +79,16 @@ func CompareText(w io.Writer, d *study.CompareDocument, o Options) error {
 		t.side("B", &d.B)
 		t.line("")
 		if len(d.Differs) == 0 {
-			t.line("  " + t.th.Paint(muted, "settings and environments are alike"))
+			t.line("  " + t.th.Paint(muted, "no setting and no fact of the environments differs"))
 		} else {
 			g := &grid{heads: []string{"differs", "A", "B"}, left: map[int]bool{1: true, 2: true}}
 			for _, f := range d.Differs {
 				g.add(plain, f.What, strings.Join(f.A, ", "), strings.Join(f.B, ", "))
 			}
 			t.draw(g)
+		}
+		for _, text := range d.Beside {
+			t.alert("beside the load, " + text)
 		}
 		t.line("")
 		t.draw(t.compared(d))
@@ -107,17 +110,22 @@ func CompareText(w io.Writer, d *study.CompareDocument, o Options) error {
 
 // side writes the runs of a side, and what is to be known of them.
 func (t *text) side(letter string, s *study.SideDoc) {
-	text := fmt.Sprintf("  %s  %s, %s", letter, s.Name, plural(s.Runs, "run"))
+	t.line(fmt.Sprintf("  %s  %s, %s", letter, s.Name, strings.Join(SideSays(s), ", ")))
+}
+
+// SideSays returns how many runs a side has, and what is to be known of them.
+func SideSays(s *study.SideDoc) []string {
+	says := []string{plural(s.Runs, "run")}
 	if s.Invalid > 0 {
-		text += fmt.Sprintf(", %d not valid", s.Invalid)
+		says = append(says, fmt.Sprintf("%d not valid", s.Invalid))
 	}
 	if s.ClientBound > 0 {
-		text += fmt.Sprintf(", kt was the limit of %d (more was not offered)", s.ClientBound)
+		says = append(says, fmt.Sprintf("kt was the limit of %d (more was not offered)", s.ClientBound))
 	}
 	if s.Failed > 0 {
-		text += ", " + plural(s.Failed, "record") + " failed or unknown"
+		says = append(says, plural(s.Failed, "record")+" failed or unknown")
 	}
-	t.line(strings.Join(append([]string{text}, s.FailedMetrics...), ", "))
+	return slices.Concat(says, s.FailedMetrics, s.Notes)
 }
 
 // compared is the table of the metrics.
@@ -125,7 +133,7 @@ func (t *text) compared(d *study.CompareDocument) *grid {
 	g := &grid{heads: []string{"metric", "A", "B", "shift", "interval", "verdict"}, left: map[int]bool{5: true}}
 	styles := map[study.Change]theme.Style{study.Better: good, study.Lesser: bad, study.Same: plain, study.TooFew: muted}
 	for _, c := range d.Metrics {
-		g.add(styles[c.Verdict], c.Metric.String(), Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), Signed(c.Shift), ShiftInterval(&c), string(c.Verdict))
+		g.add(styles[c.Verdict], append(append([]string{c.Metric.String()}, ShiftCells(&c)...), string(c.Verdict))...)
 	}
 	return g
 }

@@ -11,13 +11,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// FindFormat writes what a search for the highest rate says.
-type FindFormat func(w io.Writer, d *study.FindDocument, o Options) error
-
 // FindFormats are the formats of a search by name.
-var FindFormats = map[string]FindFormat{
+var FindFormats = map[string]DocumentFormat[study.FindDocument]{
 	"text":     FindText,
-	"json":     func(w io.Writer, d *study.FindDocument, _ Options) error { return Indented(w, d) },
+	"json":     asJSON[study.FindDocument],
 	"csv":      FindCSV,
 	"markdown": FindMarkdown,
 }

@@ -12,19 +12,13 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// StudyFormat writes what a study says.
-type StudyFormat func(w io.Writer, d *study.Document, o Options) error
-
 // StudyFormats are the formats of a study by name.
-var StudyFormats = map[string]StudyFormat{
+var StudyFormats = map[string]DocumentFormat[study.Document]{
 	"text":     StudyText,
-	"json":     StudyJSON,
+	"json":     asJSON[study.Document],
 	"csv":      StudyCSV,
 	"markdown": StudyMarkdown,
 }
-
-// StudyJSON writes the document.
-func StudyJSON(w io.Writer, d *study.Document, _ Options) error { return Indented(w, d) }
 
 // StudyCSV writes a row for each load of each run.
 func StudyCSV(w io.Writer, d *study.Document, _ Options) error {
@@ -60,7 +54,7 @@ func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.Loa
 	}
 	for _, m := range study.Metrics {
 		text := strconv.FormatFloat(*l.Of(m), 'f', -1, 64)
-		if text == "0" && !hasZero(m, l) {
+		if !l.Has(m) {
 			text = ""
 		}
 		row = append(row, text)
@@ -75,18 +69,6 @@ func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.Loa
 		row = append(row, text)
 	}
 	return append(row, l.File)
-}
-
-// hasZero reports whether 0 is a measurement of a metric. A latency of 0 was not measured, and neither was the
-// roughness of a run without a stability.
-func hasZero(m study.Metric, l *study.LoadFigures) bool {
-	switch m {
-	case study.Throughput, study.Bytes, study.CPU:
-		return true
-	case study.Roughness:
-		return l.Stability != ""
-	}
-	return false
 }
 
 // StudyMarkdown writes the answers and a table, for a wiki or a ticket.

@@ -15,7 +15,7 @@ func TestStudyRowLeavesOutWhatWasNotMeasured(t *testing.T) {
 	d := &study.Document{Study: &study.Study{}}
 	row := studyRow(d, &study.CellDoc{}, &study.RunDoc{Turn: 1, Repeat: 1}, &l)
 	got := row[3 : 3+len(study.Metrics)]
-	want := []string{"0", "0", "", "5", "", "", "", "", "0"}
+	want := []string{"0", "0", "", "5", "", "", "", "", ""}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -110,15 +110,11 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 		g.add(muted, at...)
 		return
 	}
-	latency := func(s study.Spread) string {
-		if s.N == 0 {
+	of := func(m study.Metric) string {
+		if c.Of(m).N == 0 {
 			return none
 		}
-		return theme.Duration(micros(int64(s.Median)))
-	}
-	rough := none
-	if c.Roughness.N > 0 {
-		rough = theme.Percent(c.Roughness.Median)
+		return Figure(m, c.Of(m).Median)
 	}
 	style := plain
 	if c.ClientBound || c.Invalid > 0 {
@@ -126,8 +122,7 @@ func (t *text) studyRow(g *grid, at []string, c *study.CellFigures, beside bool)
 	}
 	r := c.Throughput
 	g.add(style, append(at, Rounded(r.Median), Rounded(r.Low), Rounded(r.High),
-		fmt.Sprintf("%.2f", c.Bytes.Median), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), rough,
-		Figure(study.CPU, c.CPU.Median), fmt.Sprint(r.N), LimitsOf(c))...)
+		of(study.Bytes), of(study.P50), of(study.P99), of(study.P999), of(study.Roughness), of(study.CPU), fmt.Sprint(r.N), LimitsOf(c))...)
 	if len(c.FailedMetrics) > 0 {
 		g.note(warn, strings.Join(c.FailedMetrics, ", "))
 	}
@@ -246,10 +241,10 @@ func (t *text) published(d *study.Document) *grid {
 	g := &grid{heads: []string{"case", "at", "published", "here", "ratio"}, left: map[int]bool{1: true}}
 	for _, p := range d.Published {
 		here, ratio := string(t.th.Glyphs.Missing), string(t.th.Glyphs.Missing)
-		if p.Here > 0 {
+		if p.EnvironmentHere != "" {
 			here = Rounded(p.Here)
 		}
-		if p.Ratio > 0 {
+		if p.EnvironmentHere != "" && len(p.Differs) == 0 {
 			ratio = theme.Ratio(p.Ratio)
 		}
 		g.add(plain, p.Source+"/"+p.Case, p.String(), Rounded(p.RecordsPerSecond), here, ratio)
@@ -268,7 +263,7 @@ func (t *text) environments(d *study.Document) {
 		if len(p.Differs) > 0 {
 			text += "; no ratio, because the load differs: " + strings.Join(p.Differs, "; ")
 		}
-		if p.Here > 0 && !slices.Contains(said, text) {
+		if p.EnvironmentHere != "" && !slices.Contains(said, text) {
 			said = append(said, text)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,13 +12,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// TrialFormat writes what a trial of a change says.
-type TrialFormat func(w io.Writer, d *study.TrialDocument, o Options) error
-
 // TrialFormats are the formats of a trial by name.
-var TrialFormats = map[string]TrialFormat{
+var TrialFormats = map[string]DocumentFormat[study.TrialDocument]{
 	"text":     TrialText,
-	"json":     func(w io.Writer, d *study.TrialDocument, _ Options) error { return Indented(w, d) },
+	"json":     asJSON[study.TrialDocument],
 	"csv":      TrialCSV,
 	"markdown": TrialMarkdown,
 }
@@ -25,12 +23,9 @@ var TrialFormats = map[string]TrialFormat{
 // TrialCSV writes a row for each metric.
 func TrialCSV(w io.Writer, d *study.TrialDocument, _ Options) error {
 	rows := [][]string{{"metric", "control", "changed", "shift", "low", "high", "p", "verdict", "seen", "runs"}}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, e := range d.Effects {
-		rows = append(rows, []string{
-			unitOf[e.Metric], number(e.A.Median), number(e.B.Median), number(e.Shift), number(e.Low), number(e.High), number(e.P),
-			string(e.Verdict), number(e.Seen), strconv.Itoa(e.B.N),
-		})
+		seen := strconv.FormatFloat(e.Seen, 'g', 6, 64)
+		rows = append(rows, slices.Concat([]string{unitOf[e.Metric]}, ofShift(&e.Compared), []string{string(e.Verdict), seen, strconv.Itoa(e.B.N)}))
 	}
 	return writeCSV(w, rows)
 }
@@ -41,7 +36,7 @@ func TrialMarkdown(w io.Writer, d *study.TrialDocument, _ Options) error {
 	fmt.Fprintf(&b, "## Does %s help?\n\n%s\n\n| metric | control | changed | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n",
 		cell(d.Changed.Name), cell(d.Sentence))
 	for _, e := range d.Effects {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Metric, Figure(e.Metric, e.A.Median), Figure(e.Metric, e.B.Median), Signed(e.Shift), ShiftInterval(&e.Compared), e.Verdict)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.Metric, strings.Join(ShiftCells(&e.Compared), " | "), e.Verdict)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -72,7 +67,7 @@ func (t *text) effects(d *study.TrialDocument) *grid {
 		if e.Seen > 0 {
 			seen = theme.Percent(e.Seen)
 		}
-		g.add(styles[e.Verdict], e.Metric.String(), Figure(e.Metric, e.A.Median), Figure(e.Metric, e.B.Median), Signed(e.Shift), ShiftInterval(&e.Compared), seen, string(e.Verdict))
+		g.add(styles[e.Verdict], append(append([]string{e.Metric.String()}, ShiftCells(&e.Compared)...), seen, string(e.Verdict))...)
 	}
 	return g
 }

@@ -13,13 +13,10 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// WholeFormat writes what a study of parts says.
-type WholeFormat func(w io.Writer, d *study.WholeDocument, o Options) error
-
 // WholeFormats are the formats of a study of parts by name. There is no CSV: each part has other columns.
-var WholeFormats = map[string]WholeFormat{
+var WholeFormats = map[string]DocumentFormat[study.WholeDocument]{
 	"text":     WholeText,
-	"json":     func(w io.Writer, d *study.WholeDocument, _ Options) error { return Indented(w, d) },
+	"json":     asJSON[study.WholeDocument],
 	"markdown": WholeMarkdown,
 }
 

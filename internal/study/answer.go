@@ -161,11 +161,9 @@ func (d *Document) valueOf(c *CellDoc, factor string) string {
 // best finds the best value of a factor, and those that cannot be told from it.
 func (d *Document) best(a *Answer, cells []*CellDoc) {
 	r, err := d.rank(cells, a.Factor, a.By)
-	if r.best < 0 || err != nil {
-		a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By)
-		return
+	if a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By); r.best >= 0 && err == nil {
+		a.Best = d.valueOf(r.cells[r.best], a.Factor)
 	}
-	a.Best = d.valueOf(r.cells[r.best], a.Factor)
 	for i, c := range r.cells {
 		v, s := d.valueOf(c, a.Factor), &r.standings[i]
 		if s.Alike {
@@ -183,8 +181,10 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 	if len(a.Worse) == 0 && len(r.cells) > 1 {
 		a.Repeats = r.repeatsToTell()
 	}
-	a.Sentence = a.say(&r)
-	var dead []string
+	if a.Best != "" {
+		a.Sentence = a.say(&r)
+	}
+	var dead, failed []string
 	for _, c := range cells {
 		values, v := c.values(0, a.By), d.valueOf(c, a.Factor)
 		none := len(values) - len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 && a.By != Roughness }))
@@ -193,10 +193,15 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		}
 		if none > 0 {
 			dead = append(dead, v)
+		} else if len(values) == 0 && len(c.FailedMetrics) > 0 {
+			failed = append(failed, v)
 		}
 	}
 	if len(dead) > 0 {
 		a.Sentence += "; nothing got through at " + listed(dead)
+	}
+	if len(failed) > 0 {
+		a.Sentence += fmt.Sprintf("; %s failed at %s", a.By, listed(failed))
 	}
 }
 
@@ -234,6 +239,10 @@ func (a *Answer) say(r *ranking) string {
 		if i == 3 {
 			fmt.Fprintf(&b, ", %d others more", len(a.Worse)-3)
 			break
+		}
+		if a.By == Roughness && slices.Max(r.values[r.best]) <= smoothest { // of nothing there is no percentage
+			fmt.Fprintf(&b, ", %s is %s", w.Value, what)
+			continue
 		}
 		fmt.Fprintf(&b, ", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
 	}

@@ -136,6 +136,39 @@ func TestARunThatGotNothingThroughIsNamed(t *testing.T) {
 	}
 }
 
+// A latency that failed is no low one, and no value that was not measured.
+func TestAnAnswerNamesWhereALatencyFailed(t *testing.T) {
+	for failed, want := range map[int]string{1: "partitions=2 is best", 2: "nothing was measured of p99"} {
+		d := &Document{Study: &Study{Ask: []Question{{Best: "partitions", By: P99}}}}
+		for i := range 3 {
+			c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
+			for n := range 5 {
+				var l LoadFigures
+				if l.Latency.P99 = float64(1000*(i+1) + n); i == 0 || failed == 2 {
+					l.Latency.P99, l.FailedMetrics = 0, []Metric{P99}
+				}
+				c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{l}})
+			}
+			c.conclude(1)
+			d.Cells = append(d.Cells, c)
+		}
+		d.answer()
+		a := &d.Answers[0]
+		suffix := map[int]string{1: "; p99 failed at 1", 2: "; p99 failed at 1, 2 and 3"}[failed]
+		if !strings.HasPrefix(a.Sentence, want) || !strings.HasSuffix(a.Sentence, suffix) || a.Best == "1" {
+			t.Errorf("%+v, want %q%s", a, want, suffix)
+		}
+	}
+}
+
+// A roughness of nothing has no share, so no percentage is told beside it.
+func TestNothingIsSaidInPercentOfARoughnessOfNothing(t *testing.T) {
+	a := answered(t, Roughness, []float64{0.0001, 0.0002, 0.0003}, []float64{0.2, 0.21, 0.22})
+	if a.Sentence != "partitions=1 is best, 2 is higher" {
+		t.Errorf("%+v", a)
+	}
+}
+
 // Two repeats of each of two values are enough for a large difference, whatever the noise of one of them.
 func TestTwoRepeatsTellALargeDifference(t *testing.T) {
 	a := answered(t, Throughput, []float64{140_000, 183_000}, []float64{540_000, 548_700})

@@ -3,29 +3,42 @@ package study
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Side is one of two sets of runs that are compared.
 type Side struct {
-	Name string
-	runs []sideRun
+	Name  string
+	runs  []sideRun
+	notes []string
 }
 
 type sideRun struct {
 	figures LoadFigures
 	facts   map[string]string
+	shares  map[string]float64
 }
 
-// Add adds a run to a side.
+// Add adds a run to a side. A run counts once, by its fullest file.
 func (s *Side) Add(file string, r *result.Result) {
-	s.runs = append(s.runs, sideRun{figuresOf("", file, r), factsOf(r)})
+	one, counts := sideRun{figuresOf("", file, r), factsOf(r), sharesOf(r)}, true
+	s.runs = slices.DeleteFunc(s.runs, func(old sideRun) bool {
+		x, y := &one.figures, &old.figures
+		if !x.isOf(y) {
+			return false
+		}
+		fuller := len(x.ids) > len(y.ids) || len(x.ids) == len(y.ids) && y.cut && !x.cut
+		s.notes, counts = append(s.notes, fmt.Sprintf("%s is the same run as %s: it counts once", file, y.File)), counts && fuller
+		return fuller
+	})
+	if counts {
+		s.runs = append(s.runs, one)
+	}
 }
 
 // CompareDocument has the differences between two sets of runs.
@@ -35,6 +48,7 @@ type CompareDocument struct {
 	B        SideDoc      `json:"b"`
 	Delta    float64      `json:"delta"` // differences of at most this share are alike
 	Differs  []Difference `json:"differs"`
+	Beside   []string     `json:"differs_beside,omitempty"` // the load, each in a sentence: what shifts a metric may be this
 	Metrics  []Compared   `json:"metrics"`
 	Failures []string     `json:"failures"` // limits of --fail-on that are passed
 
@@ -49,7 +63,8 @@ type SideDoc struct {
 	Failed        int64    `json:"failed_records"`
 	Invalid       int      `json:"invalid_runs"`
 	ClientBound   int      `json:"client_bound_runs"`        // kt or its host was the limit: more was not offered
-	FailedMetrics []string `json:"failed_metrics,omitempty"` // latencies that are not compared, each as "p99: failed in 2 of 5 runs"
+	FailedMetrics []string `json:"failed_metrics,omitempty"` // not compared, each as "p99: failed in 2 of 5 runs"
+	Notes         []string `json:"notes,omitempty"`          // files that do not count, each as "b.ktr is the same run as a.ktr: it counts once"
 }
 
 // Difference is a setting, or a fact of the environment, that differs.
@@ -75,9 +90,9 @@ type Compared struct {
 	Metric   Metric  `json:"metric"`
 	A        Spread  `json:"a"`
 	B        Spread  `json:"b"`
-	Shift    float64 `json:"shift"` // of B against A, as a share of A
-	Low      float64 `json:"low"`   // interval of the shift
-	High     float64 `json:"high"`
+	Shift    Share   `json:"shift"` // of B against A, as a share of A; null: A is nothing
+	Low      Share   `json:"low"`   // interval of the shift
+	High     Share   `json:"high"`
 	Coverage float64 `json:"coverage"`          // of the interval; 0: with so few runs it says nothing
 	P        float64 `json:"p"`                 // adjusted for the number of metrics
 	Verdict  Change  `json:"verdict"`           // better, worse, alike or not enough runs
@@ -95,9 +110,14 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 		return nil, errors.New("each side needs at least one run")
 	}
 	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}}
-	for _, s := range []*Side{a, b} {
-		for i := range s.runs {
-			d.Queueing = d.Queueing || s.runs[i].figures.Target == 0
+	d.Beside = besides(a, b, d.Differs)
+	for _, x := range a.runs {
+		d.Queueing = d.Queueing || x.figures.Target == 0
+		for _, y := range b.runs {
+			d.Queueing = d.Queueing || y.figures.Target == 0
+			if x.figures.isOf(&y.figures) {
+				return nil, fmt.Errorf("%s, of A, is the same run as %s, of B: leave it out on one side", x.figures.File, y.figures.File)
+			}
 		}
 	}
 	var err error
@@ -105,7 +125,10 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 		return nil, err
 	}
 	for i := range d.Metrics {
-		d.Metrics[i].Sentence = d.Metrics[i].say(delta)
+		c := &d.Metrics[i]
+		if c.Sentence = c.say(delta); len(d.Beside) > 0 && (c.Verdict == Better || c.Verdict == Lesser) {
+			c.Sentence += "; it may come from what differs beside the load"
+		}
 	}
 	return d, nil
 }
@@ -123,6 +146,9 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 		c, err := inference.Compare(x, y, delta(m), alpha)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m, err)
+		}
+		if m == Roughness && slices.Max(slices.Concat(x, y)) < smoothest {
+			c.Verdict = inference.Alike
 		}
 		list, ps = append(list, compared(m, x, y, &c)), append(ps, c.P)
 	}
@@ -142,7 +168,7 @@ func compared(m Metric, x, y []float64, c *inference.Comparison) Compared {
 	}
 	r := c.Ratio
 	return Compared{
-		Metric: m, A: spread(x), B: spread(y), Shift: r.Value - 1, Low: r.Low - 1, High: r.High - 1, Coverage: r.Coverage,
+		Metric: m, A: spread(x), B: spread(y), Shift: Share(r.Value - 1), Low: Share(r.Low - 1), High: Share(r.High - 1), Coverage: r.Coverage,
 		Verdict: verdict, Seen: c.Seen, Repeats: c.Repeats,
 	}
 }
@@ -153,8 +179,8 @@ const mostRepeats = 100
 // say returns the verdict in a sentence.
 func (c *Compared) say(delta float64) string {
 	text := fmt.Sprintf("%s is %s", c.Metric, shift(c.Shift))
-	if c.Coverage > 0 {
-		text += fmt.Sprintf(" (%+.1f %% to %+.1f %%)", 100*c.Low, 100*c.High)
+	if c.Coverage > 0 && c.Shift.isKnown() {
+		text += fmt.Sprintf(" (%s to %s)", theme.Signed(c.Low), theme.Signed(c.High))
 	}
 	switch c.Verdict {
 	case Same:
@@ -178,15 +204,20 @@ func (c *Compared) say(delta float64) string {
 }
 
 // shift writes a shift: "3.0% higher".
-func shift(s float64) string {
-	if s < 0 {
-		return theme.Percent(-s) + " lower"
+func shift(s Share) string {
+	switch {
+	case s == 0:
+		return "the same in the median"
+	case !s.isKnown():
+		return "more than nothing"
+	case s < 0:
+		return theme.Percent(float64(-s)) + " lower"
 	}
-	return theme.Percent(s) + " higher"
+	return theme.Percent(float64(s)) + " higher"
 }
 
 func (s *Side) doc() SideDoc {
-	d := SideDoc{Name: s.Name, Runs: len(s.runs), Files: []string{}}
+	d := SideDoc{Name: s.Name, Runs: len(s.runs), Files: []string{}, Notes: slices.Compact(s.notes)}
 	d.FailedMetrics = failedMetrics(len(s.runs), func(i int) *LoadFigures { return &s.runs[i].figures })
 	for i := range s.runs {
 		f := &s.runs[i].figures
@@ -202,25 +233,14 @@ func (s *Side) doc() SideDoc {
 	return d
 }
 
-// What stands for a value that has no ratio, or none that matters.
-const (
-	nothing   = 1e-3  // records a second, of a load that got nothing through
-	smoothest = 0.001 // roughness: a throughput that varies by less is flat
-)
+// smoothest is a roughness below which a throughput is flat, whatever it is.
+const smoothest = 0.001
 
 // values returns a metric of the runs that have it.
 func (s *Side) values(m Metric) (values []float64) {
 	for i := range s.runs {
-		f := &s.runs[i].figures
-		v := *f.Of(m)
-		switch {
-		case m == Throughput && f.Limit != verdict.Unknown:
-			v = max(v, nothing)
-		case m == Roughness && (v > 0 || f.Stability != ""):
-			v = max(v, smoothest)
-		}
-		if v > 0 {
-			values = append(values, v)
+		if f := &s.runs[i].figures; f.Has(m) && !slices.Contains(f.FailedMetrics, m) {
+			values = append(values, *f.Of(m))
 		}
 	}
 	return values
@@ -228,18 +248,15 @@ func (s *Side) values(m Metric) (values []float64) {
 
 // differences returns the facts that differ between two sides, by their names.
 func differences(a, b *Side) []Difference {
-	list := []Difference{}
-	var names []string
-	for _, s := range []*Side{a, b} {
-		for i := range s.runs {
-			for name := range s.runs[i].facts {
-				names = append(names, name)
-			}
+	list, names := []Difference{}, make(map[string]bool)
+	for _, r := range slices.Concat(a.runs, b.runs) {
+		for name := range r.facts {
+			names[name] = true
 		}
 	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if x, y := a.all(name), b.all(name); !slices.Equal(x, y) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		x, y := a.all(name), b.all(name)
+		if unchecked := name == tuned && len(x)*len(y) == 0; !unchecked && !slices.Equal(x, y) {
 			list = append(list, Difference{name, x, y})
 		}
 	}
@@ -254,6 +271,6 @@ func (s *Side) all(name string) []string {
 			values = append(values, v)
 		}
 	}
-	slices.SortFunc(values, strings.Compare)
+	slices.Sort(values)
 	return values
 }

@@ -1,9 +1,16 @@
 package study
 
 import (
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // sideOf returns a side of runs whose throughput and p99 have some means and a noise of 1 %.
@@ -15,7 +22,7 @@ func sideOf(name string, runs int, throughput, p99 float64, seed uint64) *Side {
 		l.Valid = true
 		l.Throughput = throughput * (1 + 0.01*chance.NormFloat64())
 		l.Latency.P99 = p99 * (1 + 0.01*chance.NormFloat64())
-		s.runs = append(s.runs, sideRun{l, map[string]string{"producer acks": name, "kt": "1"}})
+		s.runs = append(s.runs, sideRun{figures: l, facts: map[string]string{"producer acks": name, "kt": "1"}})
 	}
 	return s
 }
@@ -107,5 +114,218 @@ func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
 		if f, err := ParseFailOn(text); err == nil {
 			t.Errorf("%q is %+v", text, f)
 		}
+	}
+}
+
+// ranOf is a result of a run of 10 s that began some seconds after others, with a throughput.
+func ranOf(id string, after int, throughput float64) *result.Result {
+	r := servedOf(2000)
+	r.RunID, r.StartedAt, r.ElapsedSeconds = id, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Add(time.Duration(after)*time.Second), 10
+	r.Ended, r.BoundBy.Limit, r.Throughput.RecordsPerSecond = result.Completed, verdict.None, throughput
+	r.Client.HostCores, r.Client.HostCPUCores, r.Client.CPUCores = 4, 1.2, 0.2
+	return r
+}
+
+// ranAll adds runs of 10 s to two sides, in the order of a text: "ABAB".
+func ranAll(order string) (a, b *Side) {
+	sides := map[rune]*Side{'A': {Name: "a"}, 'B': {Name: "b"}}
+	for i, letter := range order {
+		file := fmt.Sprintf("%c%d.ktr", letter, i)
+		sides[letter].Add(file, ranOf(file, 20*i, 1000+float64(i)))
+	}
+	return sides['A'], sides['B']
+}
+
+func TestARunCountsOnceByItsFullestFile(t *testing.T) {
+	part, all, other := ranOf("p1", 0, 1000), ranOf("sum", 0, 2000), ranOf("q", 20, 1000)
+	all.RunFiles = []result.MergedFile{{RunID: "p1"}, {RunID: "p2"}}
+	second, cut := ranOf("p2", 0, 1000), ranOf("q", 20, 100)
+	cut.Ended = result.CutOff
+	for _, order := range [][]*result.Result{{part, all, second, cut, other, part}, {other, second, cut, part, all}} {
+		var s Side
+		for i, r := range order {
+			s.Add(fmt.Sprintf("%d.ktr", i), r)
+		}
+		got := s.values(Throughput)
+		slices.Sort(got)
+		if d := s.doc(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
+			t.Errorf("%d runs of %v, %q; want the merged run and the one that was not cut off", d.Runs, got, d.Notes)
+		}
+	}
+	var a Side
+	a.Add("a.ktr", other)
+	a.Add("copy.ktr", other)
+	if d := a.doc(); !slices.Equal(d.Notes, []string{"copy.ktr is the same run as a.ktr: it counts once"}) {
+		t.Errorf("notes %q", d.Notes)
+	}
+	a.Add("old.ktr", &result.Result{})
+	a.Add("older.ktr", &result.Result{})
+	if len(a.runs) != 3 {
+		t.Errorf("%d runs: runs without an id are not one run", len(a.runs))
+	}
+}
+
+func TestARunOnBothSidesIsRefused(t *testing.T) {
+	a, b := ranAll("AABB")
+	whole := ranOf("sum", 0, 2000)
+	whole.RunFiles = []result.MergedFile{{RunID: "A1.ktr"}}
+	b.Add("whole.ktr", whole)
+	_, err := Compare(a, b, 0.03)
+	if err == nil || !strings.Contains(err.Error(), "A1.ktr, of A") || !strings.Contains(err.Error(), "whole.ktr, of B") {
+		t.Errorf("a part of a merged run against that run gives %v", err)
+	}
+}
+
+func TestFromNothingThereIsNoPercentage(t *testing.T) {
+	for _, from := range []bool{true, false} {
+		a, b := ranAll("ABABABABAB")
+		dead := b
+		if from {
+			dead = a
+		}
+		for i := range dead.runs {
+			dead.runs[i].figures.Throughput = 0
+		}
+		d := compare(t, a, b)
+		c, verdict, shift, says := d.Metrics[0], Lesser, "-1", "100% lower (-100% to -100%): worse"
+		if from {
+			verdict, shift, says = Better, "null", "throughput is more than nothing: better"
+		}
+		text, err := json.Marshal(c)
+		if err != nil || c.Verdict != verdict || !strings.Contains(c.Sentence, says) || !strings.Contains(string(text), `"shift":`+shift+`,"low":`+shift+`,"high":`+shift) {
+			t.Errorf("from nothing %v: %s, %v", from, text, err)
+		}
+		if m := map[bool]Spread{true: c.A, false: c.B}[from]; m.Median != 0 || m.High != 0 {
+			t.Errorf("nothing is %+v", m)
+		}
+		limit, _ := ParseFailOn("throughput<-3%")
+		if d.Judge([]FailOn{limit}); len(d.Failures) > 0 == from {
+			t.Errorf("from nothing %v: failures %q", from, d.Failures)
+		}
+	}
+	if got := shift(0); strings.Contains(got, "0%") {
+		t.Errorf("no shift is %q", got)
+	}
+}
+
+// A roughness of nothing is no share of anything, and one that is too small to matter is alike.
+func TestFlatRunsAreAlike(t *testing.T) {
+	a, b := ranAll("ABABABABAB")
+	for _, s := range []*Side{a, b} {
+		for i := range s.runs {
+			s.runs[i].figures.Stability = "flat"
+		}
+	}
+	set := func(s *Side, v float64) {
+		for i := range s.runs {
+			s.runs[i].figures.Roughness = v
+		}
+	}
+	for to, want := range map[float64]Change{0.0009: Same, 0.2: Lesser} {
+		set(b, to)
+		d := compare(t, a, b)
+		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == Roughness })]
+		if c.Verdict != want || c.A.Median != 0 || c.B.Median != to || c.Shift.isKnown() {
+			t.Errorf("roughness from 0 to %v: %+v, want %s", to, c, want)
+		}
+	}
+}
+
+// What did not serve its records looks better in what it cost.
+func TestARunThatFailedIsNotBetterForItsCPU(t *testing.T) {
+	var a, b Side
+	for i := range 5 {
+		x, y := ranOf(fmt.Sprint("a", i), 40*i, 1000), ranOf(fmt.Sprint("b", i), 40*i+20, 10)
+		x.Client.CPUCores, y.Client.CPUCores = 0.4, 0.1
+		y.Latency.Response.Unserved, y.Latency.Response.P50 = 900, result.Failed
+		a.Add(fmt.Sprint("a", i), x)
+		b.Add(fmt.Sprint("b", i), y)
+	}
+	d := compare(t, &a, &b)
+	for _, c := range d.Metrics {
+		if c.Verdict == Better || c.Metric == P50 || c.Metric == CPU {
+			t.Errorf("a side that failed: %+v", c)
+		}
+	}
+	for _, want := range []string{"mean: failed in 5 of 5 runs", "p50: failed in 5 of 5 runs", "cpu: failed in 5 of 5 runs"} {
+		if !slices.Contains(d.B.FailedMetrics, want) {
+			t.Errorf("%q is not in %q", want, d.B.FailedMetrics)
+		}
+	}
+}
+
+func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
+	for _, row := range []struct {
+		what, order string
+		change      func(a, b *Side)
+		want        string // "": nothing is said
+	}{
+		{"runs in turns", "ABBAABBAAB", func(_, _ *Side) {}, ""},
+		{"one run a side", "AB", func(_, _ *Side) {}, ""},
+		{"all of a side first", "AAAAABBBBB", func(_, _ *Side) {}, "the sides did not take turns: all runs of A began from 2026-11-21 12:00:00.000 to 2026-11-21 12:01:20.000"},
+		{"all of the other first", "BBBAAA", func(_, _ *Side) {}, "and those of B from 2026-11-21 12:00:00.000 to 2026-11-21 12:00:40.000 UTC"},
+		{"other load", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.shares[hostLoad] = 0.9 }) }, hostLoad + ": 25% in A, and 90% in B"},
+		{"load that is not known", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { delete(r.shares, hostLoad) }) }, ""},
+		{"another kernel", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts["host.kernel_version"] = "7.0" }) }, "host.kernel_version: none in A, and 7.0 in B"},
+		{"a governor", "ABABAB", func(a, b *Side) {
+			each(a, func(r *sideRun) { r.facts[tuned] = "as wanted" })
+			each(b, func(r *sideRun) { r.facts[tuned] = "cpu.governor powersave" })
+		}, tuned + ": as wanted in A, and cpu.governor powersave in B"},
+		{"a governor of one side that was looked at", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts[tuned] = "cpu.governor powersave" }) }, ""},
+		{"a neighbour", "ABABAB", func(_, b *Side) { b.runs[0].figures.from = b.runs[0].figures.from.Add(-12 * time.Second) }, "1 pair of runs went on at one time on one host, as A0.ktr and B1.ktr"},
+		{"a setting, which is what is compared", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts["producer acks"] = "1" }) }, ""},
+	} {
+		a, b := ranAll(row.order)
+		row.change(a, b)
+		each(b, func(r *sideRun) { r.figures.Throughput *= 2 })
+		d := compare(t, a, b)
+		if said := strings.Join(d.Beside, "; "); !strings.Contains(said, row.want) || len(d.Beside) > 1 || (row.want == "") != (said == "") {
+			t.Errorf("%s: %q, want %q", row.what, said, row.want)
+		}
+		if c := &d.Metrics[0]; c.Verdict == Better && strings.Contains(c.Sentence, "it may come from what differs beside the load") != (row.want != "") {
+			t.Errorf("%s: %q", row.what, c.Sentence)
+		}
+	}
+}
+
+const hostLoad = "CPUs of kt's host that others used"
+
+func each(s *Side, change func(*sideRun)) {
+	for i := range s.runs {
+		change(&s.runs[i])
+	}
+}
+
+func TestSharesOfWhatWentOnBesideARun(t *testing.T) {
+	r := ranOf("a", 0, 1000)
+	r.Records.Offered, r.Warmup = 900, &result.Warmup{Records: result.Records{Offered: 100}}
+	r.LogEnds, r.Client.CPUStoppedShare = &result.LogEnds{Before: 5000, After: 6500}, 0.2
+	r.Hosts = []result.HostRow{{Host: "vm1", Busy: &result.Busy{StealShare: 0.3}}, {Host: "vm2"}}
+	got := sharesOf(r)
+	for what, want := range map[string]float64{
+		hostLoad: 0.25, "periods in which the CPU limit of its container stopped kt": 0.2,
+		"CPUs of vm1 that its hypervisor gave to others (steal)": 0.3, "records that others wrote to the topic, for each of kt's": 0.5,
+	} {
+		if got[what] != want {
+			t.Errorf("%s: %v, want %v", what, got[what], want)
+		}
+	}
+	if r.Client.Transactions = 3; len(got) != 4 || len(sharesOf(r)) != 3 {
+		t.Errorf("%v and %v: markers of transactions are not records of others", got, sharesOf(r))
+	}
+}
+
+func TestWhatKtTuneFoundOfTheCPUIsAFact(t *testing.T) {
+	r := ranOf("a", 0, 1000)
+	if _, ok := factsOf(r)[tuned]; ok {
+		t.Error("a run that was not checked has a fact of it")
+	}
+	r.Tune = []result.TuneCheck{{Findings: []result.TuneFinding{{ID: "vm.swappiness", Current: "60"}, {ID: "cpu.load", Current: "0.4"}}}}
+	if got := factsOf(r)[tuned]; got != "as wanted" {
+		t.Errorf("a CPU without findings is %q", got)
+	}
+	r.Tune[0].Findings = append(r.Tune[0].Findings, result.TuneFinding{ID: "cpu.governor", Current: "powersave"})
+	if got := factsOf(r)[tuned]; got != "cpu.governor powersave" {
+		t.Errorf("a governor is %q", got)
 	}
 }

@@ -158,8 +158,8 @@ func (c *CellDoc) blocked(load int, m Metric) (values []float64, blocks []int) {
 		if slices.Contains(l.FailedMetrics, m) {
 			return nil, nil
 		}
-		if v := *l.Of(m); v != 0 || m == Throughput && l.Limit != verdict.Unknown || m == Roughness && l.Stability != "" {
-			values, blocks = append(values, v), append(blocks, c.Runs[i].Repeat)
+		if l.Has(m) {
+			values, blocks = append(values, *l.Of(m)), append(blocks, c.Runs[i].Repeat)
 		}
 	}
 	return values, blocks

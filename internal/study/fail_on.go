@@ -13,7 +13,7 @@ import (
 type FailOn struct {
 	Metric Metric
 	Above  bool // the shift must not be above Limit; else not below
-	Limit  float64
+	Limit  Share
 }
 
 // ParseFailOn reads "throughput<-3%" or "p99>10%".
@@ -28,16 +28,12 @@ func ParseFailOn(text string) (FailOn, error) {
 	if !ok || err != nil || !slices.Contains(comparedMetrics, f.Metric) {
 		return FailOn{}, failOnError(text)
 	}
-	f.Limit = limit / 100
+	f.Limit = Share(limit / 100)
 	return f, nil
 }
 
 func failOnError(text string) error {
-	var names []string
-	for _, m := range comparedMetrics {
-		names = append(names, string(m))
-	}
-	return fmt.Errorf("%q: write a metric and its shift, as in 'throughput<-3%%' or 'p99>10%%'; metrics: %s", text, strings.Join(names, ", "))
+	return fmt.Errorf("%q: write a metric and its shift, as in 'throughput<-3%%' or 'p99>10%%'; metrics: %s", text, strings.Trim(fmt.Sprintf("%q", comparedMetrics), "[]"))
 }
 
 // enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
@@ -58,7 +54,7 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 		told := c.Verdict == Better || c.Verdict == Lesser || min(c.A.N, c.B.N) < enough
 		if passed && told {
 			over := map[bool]string{true: "above", false: "below"}[f.Above]
-			d.Failures = append(d.Failures, fmt.Sprintf("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(f.Limit)))
+			d.Failures = append(d.Failures, fmt.Sprintf("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(float64(f.Limit))))
 		}
 	}
 }

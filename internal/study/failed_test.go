@@ -50,3 +50,17 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 		t.Errorf("a trial with a failed p99 fails by %q", why)
 	}
 }
+
+// A mean of the records that were served would look better than one of all.
+func TestAMeanBesideRecordsThatFailedHoldsNoSLO(t *testing.T) {
+	r := servedOf(2000)
+	r.Latency.Response.Unserved, r.Valid = 1, true
+	l := figuresOf("", "", r)
+	s := Search{SLO: []SLO{{Metric: Mean, Below: 5000}}}
+	if why := s.reasons(Step{Rate: 1000, Time: 10e9}, &l); !slices.Equal(why, []string{"mean failed"}) || l.Latency.P50 == 0 {
+		t.Errorf("a mean beside a failed record fails by %q", why)
+	}
+	if r.Latency.Response.Unserved = 2; slices.Contains(figuresOf("", "", r).FailedMetrics, CPU) == slices.Contains(l.FailedMetrics, CPU) {
+		t.Error("the CPU of a run counts up to 1 % of records that were not served")
+	}
+}

@@ -26,7 +26,7 @@ type FaultFigures struct {
 	Lost          *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
 	Unchecked     *int64         `json:"unchecked_records,omitempty"` // nil: not verified
 	Outage        *result.Outage `json:"outage,omitempty"`
-	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not acknowledged
+	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
 }
 
 // faultsOf returns the effects of faults in a result.

@@ -160,7 +160,7 @@ func TestATrialIsJudged(t *testing.T) {
 		reason string
 	}{
 		"all is well":          {func(*LoadFigures) {}, Passed, ""},
-		"the rate is missed":   {func(l *LoadFigures) { l.Throughput = 950 }, Failed, "95.0 % of the rate"},
+		"the rate is missed":   {func(l *LoadFigures) { l.Throughput = 950 }, Failed, "95% of the rate"},
 		"the backlog grows":    {func(l *LoadFigures) { l.Backlog = &Backlog{29, 12, 360} }, Failed, "grows by 12 records a second"},
 		"too much waits":       {func(l *LoadFigures) { l.Backlog = &Backlog{29, 0, 700} }, Failed, "700 records waited"},
 		"records fail":         {func(l *LoadFigures) { l.Failed = 1 }, Failed, "1 record failed"},

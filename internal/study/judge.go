@@ -132,7 +132,7 @@ func (s *Search) reasons(step Step, l *LoadFigures) []string {
 	rate, why := step.Rate, []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	if short := 1 - l.Throughput/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
-		add("%.1f %% of the rate was reached", 100*l.Throughput/rate)
+		add("%s of the rate was reached", theme.Percent(l.Throughput/rate))
 	}
 	if l.Backlog != nil {
 		why = append(why, l.Backlog.reasons(rate)...)

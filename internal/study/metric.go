@@ -1,8 +1,11 @@
 package study
 
 import (
+	"encoding/json"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -90,17 +93,47 @@ type LoadFigures struct {
 	Evidence  string        `json:"evidence"`
 	FaultFigures
 
-	cluster string // that it went to
+	cluster  string   // that it went to
+	ids      []string // of the run, and of the runs that were merged into it
+	cut      bool     // its file has no end
+	from, to time.Time
 }
 
-// MeasuresOf returns the metrics of a result.
-func MeasuresOf(r *result.Result) Measures[float64] { return figuresOf("", "", r).Measures }
+// isOf reports whether both are of one run, or one of them is a part of the other.
+func (l *LoadFigures) isOf(o *LoadFigures) bool {
+	return slices.ContainsFunc(l.ids, func(id string) bool { return id != "" && slices.Contains(o.ids, id) })
+}
+
+// Has reports whether a metric was measured, or is known to be nothing.
+func (l *LoadFigures) Has(m Metric) bool {
+	return *l.Of(m) != 0 || m.HigherIsBetter() && l.Limit != verdict.Unknown || m == Roughness && l.Stability != ""
+}
+
+// Share is a part of something: 0.03 is 3 %. One of nothing is infinite or no number, and null in JSON.
+type Share float64
+
+func (s Share) isKnown() bool { return math.Abs(float64(s)) <= math.MaxFloat64 }
+
+// MarshalJSON writes a number, or null.
+func (s Share) MarshalJSON() ([]byte, error) {
+	if !s.isKnown() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(s))
+}
+
+// FiguresOf returns the figures of a result by itself.
+func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r) }
 
 // figuresOf returns the figures of a result.
 func figuresOf(load, file string, r *result.Result) LoadFigures {
 	f := LoadFigures{
 		Load: load, File: file, Valid: r.Valid, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
-		FaultFigures: faultsOf(r), cluster: clusterOf(r),
+		FaultFigures: faultsOf(r), cluster: clusterOf(r), ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
+	}
+	for i := range r.RunFiles {
+		f.ids = append(f.ids, r.RunFiles[i].RunID)
 	}
 	_, latency := r.HeadlineLatency()
 	f.Throughput, f.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond
@@ -108,11 +141,14 @@ func figuresOf(load, file string, r *result.Result) LoadFigures {
 		f.Throughput, f.Bytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond
 	}
 	for m, v := range map[Metric]result.Micros{Mean: latency.Mean, P50: latency.P50, P90: latency.P90, P99: latency.P99, P999: latency.P999} {
-		if v == result.Failed {
+		if v == result.Failed || m == Mean && latency.Unserved > 0 { // that of the others would look better
 			f.FailedMetrics = append(f.FailedMetrics, m)
 		} else {
 			*f.Of(m) = float64(v)
 		}
+	}
+	if latency.Unserved > latency.Ranked()/100 { // it would look better for what it did not serve
+		f.FailedMetrics = append(f.FailedMetrics, CPU)
 	}
 	slices.Sort(f.FailedMetrics)
 	f.CPU = r.Client.CPUCores

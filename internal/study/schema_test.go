@@ -47,6 +47,9 @@ func documentSchema(t *testing.T) *jsonschema.Schema {
 		if goType.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 			return &jsonschema.Schema{Type: "string"}
 		}
+		if goType == reflect.TypeFor[Share]() {
+			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "number"}, {Type: "null"}}}
+		}
 		return nil
 	}}
 	comments := make(map[string]string)

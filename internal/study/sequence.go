@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -94,6 +95,11 @@ func (f *Folder) figures(t Turn) ([]LoadFigures, error) {
 		one, err := f.readRun(t, l)
 		if err != nil {
 			return nil, err
+		}
+		for _, turn := range f.read {
+			if i := slices.IndexFunc(turn, func(o LoadFigures) bool { return one.isOf(&o) }); i >= 0 {
+				return nil, fmt.Errorf("study %s: %s is the same run as %s: put the file of its own run back", f.ID, one.File, turn[i].File)
+			}
 		}
 		all = append(all, one)
 	}

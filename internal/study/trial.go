@@ -196,14 +196,16 @@ func (e *Effect) say() string {
 	}
 	text := fmt.Sprintf("%s is %s", what, e.Verdict)
 	switch {
+	case e.Verdict != Unchanged && !e.Shift.isKnown():
+		return text + " than nothing"
 	case e.Verdict != Unchanged:
-		return text + fmt.Sprintf(": %+.1f %% (%+.1f %% to %+.1f %%)", 100*e.Shift, 100*e.Low, 100*e.High)
+		return text + fmt.Sprintf(": %s (%s to %s)", theme.Signed(e.Shift), theme.Signed(e.Low), theme.Signed(e.High))
 	case e.Clear:
-		return text + fmt.Sprintf(": the shift is between %+.1f %% and %+.1f %%", 100*e.Low, 100*e.High)
+		return text + fmt.Sprintf(": the shift is between %s and %s", theme.Signed(e.Low), theme.Signed(e.High))
 	case e.Seen > 0:
 		return text + fmt.Sprintf(" as far as these runs can tell: they would have shown a shift of %s", theme.Percent(e.Seen))
 	}
-	return text + " as far as so few runs can tell"
+	return text + " as far as these runs can tell"
 }
 
 // say returns the effects of a trial in a sentence.
@@ -216,6 +218,7 @@ func (d *TrialDocument) say() string {
 	if len(parts) == 0 {
 		text = "nothing was measured yet"
 	}
+	text += strings.Join(append([]string{""}, d.Control.FailedMetrics...), "; without it ") + strings.Join(append([]string{""}, d.Changed.FailedMetrics...), "; with it ")
 	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
 		text += fmt.Sprintf("; kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs"))
 	}

@@ -3,6 +3,7 @@ package study
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
@@ -56,7 +57,7 @@ func TestTheWordsOfATrial(t *testing.T) {
 		{Throughput, Same, 0.01, Unchanged},
 		{Roughness, TooFew, 0.5, Unchanged},
 	} {
-		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}); got != tc.want {
+		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: Share(tc.shift)}); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.metric, tc.verdict, got, tc.want)
 		}
 	}
@@ -82,5 +83,17 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 		if list[0].Verdict != tc.want || list[1].Verdict != Unchanged || !list[1].Clear {
 			t.Errorf("throughput %v: %s, %s", tc.changed, list[0].Sentence, list[1].Sentence)
 		}
+	}
+	for from, want := range map[float64]string{0: "throughput is higher than nothing", 1000: "throughput is lower: -100% (-100% to -100%)"} {
+		if list, err := effects(side(from), side(1000-from), 0.03, 0.05); err != nil || list[0].Sentence != want {
+			t.Errorf("from %v: %v, %q, want %q", from, err, list[0].Sentence, want)
+		}
+	}
+}
+
+func TestATrialSaysWhatFailed(t *testing.T) {
+	d := &TrialDocument{Changed: SideDoc{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Effect{{}}}
+	if text := d.say(); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
+		t.Errorf("%q", text)
 	}
 }

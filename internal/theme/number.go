@@ -217,11 +217,21 @@ func Percent(share float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// Ratio writes how many times as much: 1.8x, 12x.
+// Signed writes a shift with its sign: +4.2%.
+func Signed[F ~float64](share F) string {
+	if share > 0 && share <= math.MaxFloat64 {
+		return "+" + Percent(float64(share))
+	}
+	return Percent(float64(share))
+}
+
+// Ratio writes how many times as much: 0.04x, 1.8x, 12x. A ratio that is not nothing is never written as 0x.
 func Ratio(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return none
+	case v < 0.095:
+		return strconv.FormatFloat(v, 'g', 2, 64) + "x"
 	case v < 9.95:
 		return strconv.FormatFloat(v, 'f', 1, 64) + "x"
 	}

@@ -142,8 +142,16 @@ func TestPercentNeverRoundsToNothingOrAll(t *testing.T) {
 	}
 }
 
+func TestSignedHasASignUnlessThereIsNoShare(t *testing.T) {
+	for v, want := range map[float64]string{0.042: "+4.2%", -0.042: "-4.2%", 0: "0%", -1: "-100%", math.Inf(1): "–", math.Inf(-1): "–"} {
+		if got := Signed(v); got != want {
+			t.Errorf("Signed(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
 func TestRatioHasOneDecimalWhileItIsSmall(t *testing.T) {
-	for v, want := range map[float64]string{1.75: "1.8x", 9.96: "10x", 12.4: "12x"} {
+	for v, want := range map[float64]string{1.75: "1.8x", 0.096: "0.1x", 0.044: "0.044x", 0.0012: "0.0012x", 0: "0x", 9.96: "10x", 12.4: "12x"} {
 		if got := Ratio(v); got != want {
 			t.Errorf("Ratio(%v) = %q, want %q", v, got, want)
 		}

@@ -37,6 +37,7 @@ func compareHead(d *study.CompareDocument) Head {
 	if n := d.A.Invalid + d.B.Invalid; n > 0 {
 		h.Alerts = append(h.Alerts, theme.Plural(n, "run is", "runs are")+" not valid")
 	}
+	h.Alerts = append(h.Alerts, d.Beside...)
 	if d.Queueing {
 		h.Remarks = append(h.Remarks, "Latency is mostly queueing: a run had no target rate.")
 	}
@@ -69,11 +70,11 @@ func shifts(metrics []study.Compared, a, b string) Table {
 	var drawn []*Shift
 	for i := range metrics {
 		c := &metrics[i]
-		s := &Shift{Value: c.Shift, Low: c.Low, High: c.High, Interval: c.Coverage > 0, Class: changeClass[c.Verdict]}
-		drawn = append(drawn, s)
-		row := cells(c.Metric.String(), report.Figure(c.Metric, c.A.Median), report.Figure(c.Metric, c.B.Median), fmt.Sprintf("%d, %d", c.A.N, c.B.N),
-			report.Signed(c.Shift), cmp.Or(report.ShiftInterval(c), "–"), string(c.Verdict))
-		row[4].Shift, row[6].Class = s, s.Class
+		s, of := &Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0, Class: changeClass[c.Verdict]}, report.ShiftCells(c)
+		row := cells(c.Metric.String(), of[0], of[1], fmt.Sprintf("%d, %d", c.A.N, c.B.N), of[2], cmp.Or(of[3], "–"), string(c.Verdict))
+		if row[6].Class = s.Class; s.Value-s.Value == 0 { // else there is nothing to draw
+			row[4].Shift, drawn = s, append(drawn, s)
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	most := reach(drawn)
@@ -96,25 +97,14 @@ func differing(d *study.CompareDocument) Block {
 // differs is a table of what differs, or a sentence if there is no row.
 func differs(heads []string, rows [][]Cell) Block {
 	if len(rows) == 0 {
-		return Sentence("Settings and environments are alike.")
+		return Sentence("No setting and no fact of the environments differs.")
 	}
 	return Table{ID: "facts", Caption: "Settings and facts of the environments that differ", Heads: texts(heads...), Rows: rows}
 }
 
 // side says what is to be known of the runs of a side.
 func side(letter string, s *study.SideDoc) Facts {
-	f := Facts{Title: letter + ": " + s.Name}
-	some := func(name string, n int64) {
-		if n > 0 {
-			f.add(name, theme.Count(n))
-		}
-	}
-	some("runs", int64(s.Runs))
-	some("not valid", int64(s.Invalid))
-	some("kt was the limit", int64(s.ClientBound))
-	some("records failed or unknown", s.Failed)
-	f.add("left out", strings.Join(s.FailedMetrics, ", "))
-	return f
+	return Facts{Title: letter + ": " + s.Name, Rows: [][2]string{{"has", strings.Join(report.SideSays(s), ", ")}}}
 }
 
 // files are the names of the runs of both sides.

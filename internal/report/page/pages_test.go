@@ -2,11 +2,13 @@ package page
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -30,6 +32,8 @@ func sides() (a, b *study.Side) {
 	a, b = &study.Side{Name: "old"}, &study.Side{Name: "new"}
 	for i := range 6 {
 		slow.Throughput.RecordsPerSecond, fast.Throughput.RecordsPerSecond = 100+float64(i), 120+float64(i)
+		slow.RunID, fast.RunID = fmt.Sprint("a", i), fmt.Sprint("b", i)
+		slow.StartedAt, fast.StartedAt = slow.StartedAt.Add(2*time.Hour), slow.StartedAt.Add(time.Hour)
 		a.Add("a.ktr", &slow)
 		b.Add("b.ktr", &fast)
 	}
@@ -72,7 +76,7 @@ func studied() *study.Document {
 		ID: "20261121-acks", Study: &study.Study{Name: "acks", About: "What do acks cost?", Factors: []study.Factor{{Name: "acks", Values: []string{"1", "all"}}}, Loads: []study.Load{{Command: "produce"}}},
 		Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
 		Answers:   []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
-		Published: []study.Published{{Source: "000", Case: "acks", At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers"}},
+		Published: []study.Published{{Source: "000", Case: "acks", At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker"}},
 	}
 }
 
@@ -183,11 +187,14 @@ func TestNothingOfManyRunsIsMarkup(t *testing.T) {
 	f.Sentence, f.Trials[1].Reasons = bad, []string{bad}
 	a, b := &study.Side{Name: bad}, &study.Side{Name: bad}
 	a.Add(bad, &r)
-	b.Add(bad, &r)
+	other := r
+	other.RunID = "other"
+	b.Add(bad, &other)
 	c, err := study.Compare(a, b, 0.03)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Beside, c.A.Notes = []string{bad}, []string{bad}
 	c.Failures, c.Differs = []string{bad}, []study.Difference{{What: bad, A: []string{bad}}}
 	for name, write := range map[string]func(io.Writer) error{
 		"several": func(w io.Writer) error { return Several(w, []result.Result{r, r}, []string{bad, bad}) },

@@ -167,9 +167,8 @@ func (p *severalPage) metrics() (all []shown) {
 	for _, m := range study.Metrics {
 		s := p.shown(cmp.Or(unitNames[m], m.String()), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
 			_, rated := one.r.Quoted()
-			measures := study.MeasuresOf(&one.r)
-			v := *measures.Of(m)
-			return v, v > 0 && (rated || !m.HigherIsBetter())
+			figures := study.FiguresOf(&one.r)
+			return *figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
 		})
 		s.higher, s.latency = m.HigherIsBetter(), m.IsLatency()
 		all = append(all, s)
@@ -243,7 +242,7 @@ func (p *severalPage) row(f shown) []Cell {
 		}
 		c := Cell{Text: f.write(v)}
 		if i > 0 && values[0] > 0 {
-			c.Note = report.Signed(v/values[0] - 1)
+			c.Note = theme.Signed(v/values[0] - 1)
 		}
 		if v == best && p.runs[i].r.Valid && named && !alike {
 			c.Class, c.Note = "good", strings.TrimSpace(c.Note+" best")

@@ -213,12 +213,10 @@ func published(d *study.Document) Table {
 	for _, p := range d.Published {
 		ratio := theme.Ratio(p.Ratio)
 		switch {
-		case p.Here == 0:
+		case p.EnvironmentHere == "":
 			continue // the study has no run of it
 		case len(p.Differs) > 0:
 			ratio = "none: " + strings.Join(p.Differs, "; ")
-		case p.Ratio < 0.1:
-			ratio = theme.Number(p.Ratio) + "x"
 		}
 		t.Rows = append(t.Rows, cells(p.Source+"/"+p.Case, p.String(), report.Rounded(p.RecordsPerSecond), report.Rounded(p.Here), ratio, p.Environment, p.EnvironmentHere))
 	}

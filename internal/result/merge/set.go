@@ -23,6 +23,7 @@ import (
 type Set struct {
 	runFiles   map[string]*runFile // by run id
 	unreadable []error             // of files that Offer could not add
+	Same       []string            // a sentence for each file of a run that the set had already
 	limits     []string            // judged instead of those of the run; none: those of the run
 }
 
@@ -102,7 +103,11 @@ func (s *Set) add(one *runFile) {
 	if id == "" {
 		id = one.sum
 	}
-	if old := s.runFiles[id]; old == nil || old.compareContent(one) < 0 {
+	old := s.runFiles[id]
+	if old != nil {
+		s.Same = append(s.Same, fmt.Sprintf("%s is the same run as %s", one.name, old.name))
+	}
+	if old == nil || old.compareContent(one) < 0 {
 		s.runFiles[id] = one
 	}
 }

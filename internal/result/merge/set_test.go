@@ -205,6 +205,9 @@ func TestOfSeveralFilesOfOneRunTheOneThatTellsMostIsKept(t *testing.T) {
 				if list := s.RunFiles(); len(list) != 1 || list[0].SHA256 != hex.EncodeToString(sum[:]) {
 					t.Errorf("the set has %+v", list)
 				}
+				if len(s.Same) != 1 || !strings.Contains(s.Same[0], " is the same run as ") {
+					t.Errorf("the set says %q", s.Same)
+				}
 				tc.files[0], tc.files[1] = tc.files[1], tc.files[0]
 			}
 		})
