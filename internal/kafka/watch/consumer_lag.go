@@ -69,7 +69,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 			continue
 		}
 		for number, offset := range committed {
-			g.At(int32(number)).Elsewhere.Store(max(offset, l.at.At(int32(number)).Start.Load()))
+			g.At(int32(number)).Elsewhere.Store(offset)
 		}
 		if !l.at.Shared && others == "" {
 			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
