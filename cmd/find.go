@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -86,9 +87,10 @@ func loadOf(args []string) (study.Load, error) {
 	l := study.Load{Command: string(command)}
 	for _, f := range flags {
 		for _, v := range f.Values {
-			l.Flags, l.Typed = append(l.Flags, study.Flag{Name: f.Name, Value: v}), append(l.Typed, v)
+			l.Flags = append(l.Flags, study.Flag{Name: f.Name, Value: v})
 		}
 	}
+	l.Typed = slices.Clone(l.Flags)
 	return l, err
 }
 
