@@ -33,6 +33,9 @@ func (e *ListenerError) Error() string {
 	return fmt.Sprintf("broker %d advertises %s: %v: %s", e.Broker, e.Addr, e.Cause, e.Advice)
 }
 
+// Unwrap returns the cause.
+func (e *ListenerError) Unwrap() error { return e.Cause }
+
 // maxAsked is how many brokers are asked at once.
 const maxAsked = 100
 
@@ -147,8 +150,15 @@ func few(errs []error) []error {
 	if len(errs) <= maxNamed {
 		return errs
 	}
-	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer", len(errs)-maxNamed))
+	return append(errs[:maxNamed:maxNamed], othersError(errs[maxNamed:]))
 }
+
+// othersError is the errors of brokers that are not named. Whoever looks for one by its type finds it.
+type othersError []error
+
+func (e othersError) Error() string { return fmt.Sprintf("and %d more brokers do not answer", len(e)) }
+
+func (e othersError) Unwrap() []error { return e }
 
 // fromLoopback reports whether a bootstrap server is an address of this host.
 func (c *Cluster) fromLoopback() bool {
