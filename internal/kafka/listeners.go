@@ -150,15 +150,9 @@ func few(errs []error) []error {
 	if len(errs) <= maxNamed {
 		return errs
 	}
-	return append(errs[:maxNamed:maxNamed], othersError(errs[maxNamed:]))
+	others := errors.Join(errs[maxNamed:]...) // found by their types, and not shown
+	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer%.0w", len(errs)-maxNamed, others))
 }
-
-// othersError is the errors of brokers that are not named. Whoever looks for one by its type finds it.
-type othersError []error
-
-func (e othersError) Error() string { return fmt.Sprintf("and %d more brokers do not answer", len(e)) }
-
-func (e othersError) Unwrap() []error { return e }
 
 // fromLoopback reports whether a bootstrap server is an address of this host.
 func (c *Cluster) fromLoopback() bool {

@@ -107,8 +107,8 @@ type inlet struct {
 	gone  chan string      // names of queues whose consumers the server has ended
 
 	channels []*amqp.Channel
-	missing  []int     // numbers of channels whose queues were deleted
-	look     time.Time // when kt looks for those again
+	missing  []int            // numbers of channels whose queues were deleted
+	again    <-chan time.Time // when kt looks for those again; nil: there are none
 
 	held []queue.Held // of the reader, by channel: what comes back if the connection is lost
 	last []uint64     // the same: delivery tags that are to be acknowledged
@@ -175,6 +175,7 @@ func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err
 				return fmt.Errorf("read queue %s: it was deleted", name)
 			}
 			r.failed(ctx, "NOT_FOUND")
+			in.again = time.Tick(watchEvery)
 			continue
 		}
 		messages, err := ch.Consume(name, "", r.settings.autoAck, false, false, r.settings.autoAck, nil)
@@ -189,7 +190,6 @@ func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err
 
 // again begins to read queues that are there again. As in subscribe, no answer is waited for.
 func (r *reader) again(ctx context.Context, in *inlet) {
-	in.look = time.Now().Add(watchEvery)
 	in.missing = slices.DeleteFunc(in.missing, func(i int) bool {
 		name := r.session.queues[r.queues[i]]
 		if r.deleted(ctx, name) {
@@ -272,12 +272,8 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		in = r.in.Load()
 		r.reconnected(r.shard, in.host)
 	}
-	var again <-chan time.Time
-	if len(in.missing) > 0 {
-		again = time.After(time.Until(in.look))
-	}
 	select {
-	case <-again:
+	case <-in.again:
 		r.again(ctx, in)
 		return 0, nil
 	case d, ok := <-in.inbox:

@@ -212,11 +212,8 @@ func (m *management) checkExchange(ctx context.Context, name string) error {
 		Internal bool
 	}
 	err := m.get(ctx, "exchanges/"+url.PathEscape(m.system.vhost)+"/"+url.PathEscape(name), &x)
-	if x.Internal {
-		x.Type += ", and internal"
-	}
-	if err == nil && x.Type != amqp.ExchangeDirect {
-		return run.Misfit("exchange %s is of type %s: kt publishes to direct ones that are not internal; name another --topic", name, x.Type)
+	if err == nil && (x.Type != amqp.ExchangeDirect || x.Internal) {
+		return run.Misfit("exchange %s is of type %s (internal: %t): kt publishes to direct ones that are not internal; name another --topic", name, x.Type, x.Internal)
 	}
 	return nil
 }

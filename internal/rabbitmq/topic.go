@@ -62,8 +62,7 @@ func (s *session) prepare(ctx context.Context) error {
 		}
 	}
 	if s.management != nil { // if it knows nothing now, it is asked again
-		var misfit *run.MisfitError
-		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); errors.As(err, &misfit) {
+		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); errors.As(err, new(*run.MisfitError)) {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // those of this run are of the type of the virtual host
 		}
 	}

@@ -296,8 +296,8 @@ func (d *State) awaitWritten(ctx context.Context, ends []int64) {
 	}
 }
 
-// How long the logs may not come nearer to what was sent with acks=0, and the time between two looks.
-const storedWithin, storedEvery = 5 * time.Second, 100 * time.Millisecond
+// storedWithin is how long the logs may not come nearer to what was sent with acks=0.
+const storedWithin = 5 * time.Second
 
 // awaitStored moves ends on until the logs have grown by what this process sent without an acknowledgement, which may be on its
 // way. It gives up when they grow no more: the brokers have dropped the rest.
@@ -316,7 +316,7 @@ func (d *State) awaitStored(ctx context.Context, ends []int64) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(storedEvery):
+		case <-time.After(storedWithin / 50):
 		}
 		if now, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted()); err == nil {
 			copy(ends, now)
