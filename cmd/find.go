@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -87,10 +86,10 @@ func loadOf(args []string) (study.Load, error) {
 	l := study.Load{Command: string(command)}
 	for _, f := range flags {
 		for _, v := range f.Values {
-			l.Flags = append(l.Flags, study.Flag{Name: f.Name, Value: v})
+			typed := study.Flag{Name: f.Name, Value: v}
+			l.Flags, l.Typed = append(l.Flags, typed), append(l.Typed, typed)
 		}
 	}
-	l.Typed = slices.Clone(l.Flags)
 	return l, err
 }
 
