@@ -52,17 +52,16 @@ func (s *session) prepare(ctx context.Context) error {
 		return run.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
 	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
 		return run.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
-	case have > 0 && s.plan.Writes() && s.management != nil:
-		if err := s.management.checkExchange(ctx, t.Name); err != nil {
-			return err
-		}
 	case have == 0:
 		if err := s.create(ctx, max(1, want)); err != nil {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
 		}
 	}
 	if s.management != nil { // if it knows nothing now, it is asked again
-		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); errors.As(err, new(*run.MisfitError)) {
+		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); err == nil && s.plan.Writes() {
+			err = s.management.checkExchange(ctx, t.Name)
+		}
+		if errors.As(err, new(*run.MisfitError)) {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // those of this run are of the type of the virtual host
 		}
 	}

@@ -296,14 +296,11 @@ func (d *State) awaitWritten(ctx context.Context, ends []int64) {
 	}
 }
 
-// storedWithin is how long the logs may not come nearer to what was sent with acks=0.
-const storedWithin = 5 * time.Second
-
 // awaitStored moves ends on until the logs have grown by what this process sent without an acknowledgement, which may be on its
-// way. It gives up when they grow no more: the brokers have dropped the rest.
+// way. It gives up when they come no nearer to that for 5 s: the brokers have dropped the rest.
 func (d *State) awaitStored(ctx context.Context, ends []int64) {
 	sent, missing := d.Written(), int64(math.MaxInt64)
-	for since := time.Now(); time.Since(since) < storedWithin; {
+	for since := time.Now(); time.Since(since) < 5*time.Second; {
 		left := int64(0)
 		for i, n := range sent {
 			left += max(0, d.opened[i]+n-ends[i])
@@ -316,7 +313,7 @@ func (d *State) awaitStored(ctx context.Context, ends []int64) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(storedWithin / 50):
+		case <-time.After(100 * time.Millisecond):
 		}
 		if now, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted()); err == nil {
 			copy(ends, now)

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -115,5 +116,19 @@ func TestWhatIsDeletedIsNotReadElsewhere(t *testing.T) {
 	at.Groups[0].At(0).Owner.Store(1) // a reader of this process passes over what is deleted, and counts it
 	if at.AtEndOffsets() {
 		t.Error("reading is over before its reader has seen that records are deleted")
+	}
+}
+
+func TestPartitionsThatAreAddedAreNamedInTheOrderOfTheirNumbers(t *testing.T) {
+	l := kafka.NewLayout([]result.Topic{{Name: "a", Partitions: 1}, {Name: "b", Partitions: 1}})
+	lag := NewConsumerLag(nil, kafka.NewPositions(l, []string{""}, []int64{0, 0}, []int64{0, 0}))
+	lag.now = func() time.Duration { return 0 }
+	l.Number("b", 1)
+	l.Number("a", 1)
+	if e := lag.Take().Events; len(e) != 1 || e[0].Text != "2 partitions were added, which kt reads from the start: b-1, a-1" {
+		t.Errorf("%+v", e)
+	}
+	if e := lag.Take().Events; len(e) > 0 {
+		t.Errorf("told twice: %+v", e)
 	}
 }
