@@ -35,7 +35,7 @@ func TestACeilingThatIsTooLowIsNotSaved(t *testing.T) {
 func TestALoadWithTLSHasNoCeiling(t *testing.T) {
 	env := quietEnv()
 	for protocol, want := range map[string]bool{"PLAINTEXT": true, "SSL": false} {
-		asked, err := newLab(env).load(study.Load{Command: "produce", Flags: []study.Flag{{Name: bootstrapServer, Value: "localhost:9092"}, {Name: "command-property", Value: "security.protocol=" + protocol}}, Typed: []string{"security.protocol=" + protocol}})
+		asked, err := newLab(env).load(study.Load{Command: "produce", Flags: []study.Flag{{Name: bootstrapServer, Value: "localhost:9092"}, {Name: "command-property", Value: "security.protocol=" + protocol}}, Typed: []study.Flag{{Name: "command-property", Value: "security.protocol=" + protocol}}})
 		if err != nil {
 			t.Fatal(err)
 		}

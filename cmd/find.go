@@ -86,7 +86,8 @@ func loadOf(args []string) (study.Load, error) {
 	l := study.Load{Command: string(command)}
 	for _, f := range flags {
 		for _, v := range f.Values {
-			l.Flags, l.Typed = append(l.Flags, study.Flag{Name: f.Name, Value: v}), append(l.Typed, v)
+			typed := study.Flag{Name: f.Name, Value: v}
+			l.Flags, l.Typed = append(l.Flags, typed), append(l.Typed, typed)
 		}
 	}
 	return l, err

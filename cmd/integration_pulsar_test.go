@@ -145,7 +145,7 @@ func TestLoadsOnPulsar(t *testing.T) {
 	t.Run("the topic of a study is deleted", func(t *testing.T) {
 		const topic = "kt-study-it-1"
 		p.kt(t, "produce", "--topic", topic, "--partitions", "2", "--num-records", "10")
-		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}, Typed: []string{p.url, p.config}}
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}, Typed: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}}
 		for range 2 {
 			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
 				t.Fatal(err)

@@ -233,7 +233,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		const topic = "kt-study-it-1"
 		r.kt(t, "produce", "--topic", topic, "--partitions", "3", "--num-records", "10").wait()
 		r.remove(topic+"-2", true) // as by a deletion that was cut off
-		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []string{r.url, r.config}}
+		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
 		for range 2 {
 			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
 				t.Fatal(err)

@@ -58,7 +58,7 @@ func (b *lab) load(l study.Load) (*load, error) {
 	}
 	var flags []config.Assignment
 	for _, f := range l.Flags {
-		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !slices.Contains(l.Typed, f.Value)})
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
 	}
 	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys, b.kafka)
 	for _, w := range asked.Warnings {

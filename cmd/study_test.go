@@ -115,7 +115,7 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		write("kt/config.yaml", "")
 		l := study.Load{Command: "produce", Flags: typed}
 		if name == "brokers" || name == "a properties file" {
-			l.Typed = []string{typed[0].Value}
+			l.Typed = typed
 		}
 		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newLab(env))
 		if err != nil {

@@ -66,7 +66,7 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 	var errs []error
 	for _, text := range args[:dash] {
 		change, err := study.ParseChange(text)
-		changes, errs, load.Typed = append(changes, change), append(errs, err), append(load.Typed, change.Value)
+		changes, errs, load.Typed = append(changes, change), append(errs, err), append(load.Typed, change)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,7 +115,7 @@ func (l *layers) apply(file, profile string) error {
 			}
 		}
 		inProfile, err := l.readProfile(profile)
-		for key := range inProfile {
+		for _, key := range slices.Backward(slices.Sorted(maps.Keys(inProfile))) { // the first reason stays
 			if does := inProject(l.command, key); by.from == fromProject && does != "" && key != "description" {
 				err = fmt.Errorf("%s: the profile %s %s: name it on the command line", by.of["profile"].source, profile, does)
 			}

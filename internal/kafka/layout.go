@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -25,9 +26,6 @@ type Place struct {
 	Topic      string
 	ID, Number int32 // in its topic, and in the Layout
 }
-
-// maxPartitions bounds the partitions of a topic, because a broker may name any number.
-const maxPartitions = 1 << 20
 
 // NewLayout numbers the partitions of these topics.
 func NewLayout(topics []result.Topic) *Layout {
@@ -50,11 +48,11 @@ func (l *Layout) add(topic string, count int) (added []Place) {
 	return added
 }
 
-// Number returns the number of a partition that the cluster has named, -1: of a topic that is not known. A
-// partition that the topic has got since gets a number, and so do those before it.
+// Number returns the number of a partition that the cluster has named, -1: of a topic that is not known, or above what kt
+// takes, because a broker may name any. A partition that the topic has got since gets a number, and so do those before it.
 func (l *Layout) Number(topic string, id int32) int32 {
 	l.mu.Lock()
-	if _, known := l.numbers[topic]; !known || id < 0 || id >= maxPartitions {
+	if numbers, known := l.numbers[topic]; !known || id < 0 || int(id) >= max(len(numbers), plan.MaxPartitions) {
 		l.mu.Unlock()
 		return -1
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -31,7 +32,7 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 		{"t", 3, 4},
 		{"v", 0, -1},
 		{"t", -1, -1},
-		{"t", maxPartitions, -1},
+		{"t", plan.MaxPartitions, -1},
 	} {
 		if n := l.Number(tc.topic, tc.id); n != tc.want {
 			t.Errorf("partition %d of %s has number %d, want %d", tc.id, tc.topic, n, tc.want)

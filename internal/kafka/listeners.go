@@ -33,6 +33,9 @@ func (e *ListenerError) Error() string {
 	return fmt.Sprintf("broker %d advertises %s: %v: %s", e.Broker, e.Addr, e.Cause, e.Advice)
 }
 
+// Unwrap returns the cause.
+func (e *ListenerError) Unwrap() error { return e.Cause }
+
 // maxAsked is how many brokers are asked at once.
 const maxAsked = 100
 
@@ -147,7 +150,8 @@ func few(errs []error) []error {
 	if len(errs) <= maxNamed {
 		return errs
 	}
-	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer", len(errs)-maxNamed))
+	others := errors.Join(errs[maxNamed:]...) // found by their types, and not shown
+	return append(errs[:maxNamed:maxNamed], fmt.Errorf("and %d more brokers do not answer%.0w", len(errs)-maxNamed, others))
 }
 
 // fromLoopback reports whether a bootstrap server is an address of this host.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // advertising starts a broker that answers, and names other addresses in its metadata.
@@ -193,5 +195,18 @@ func TestNeighboursOfBrokersAreNamed(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+addr+": "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+func TestAnErrorBehindTheNamedOnesIsFoundByItsType(t *testing.T) {
+	var all []error
+	for i := range int32(maxNamed + 2) {
+		all = append(all, &ListenerError{Broker: i, Cause: errors.New("refused")})
+	}
+	all[maxNamed+1] = &ListenerError{Cause: &secret.BindingError{Address: "b:9092"}}
+	err := errors.Join(few(all)...)
+	var foreign *secret.BindingError
+	if !errors.As(err, &foreign) || !strings.HasSuffix(err.Error(), "\nand 2 more brokers do not answer") {
+		t.Errorf("%v", err)
 	}
 }

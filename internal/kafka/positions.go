@@ -40,7 +40,7 @@ type GroupPositions struct {
 type Position struct {
 	Next      atomic.Int64 // the offset after the newest record read
 	Owner     atomic.Int32 // the reader of this process that has it, counted from 1; 0: none
-	Elsewhere atomic.Int64 // the offset that a reader of another process has committed, or the start of the log
+	Elsewhere atomic.Int64 // the offset that a reader of another process has committed; below 0: none
 	Deleted   atomic.Int64 // records that were deleted before they were read, since the last window
 
 	read, passed atomic.Int64 // records read, and the offsets that they took
@@ -112,7 +112,8 @@ func (p *Positions) Passes(number int32, from, to int64) bool {
 	return int(number) < len(p.endOffsets) && from < p.endOffsets[number] && to >= p.endOffsets[number]
 }
 
-// AtEndOffsets reports whether every group has read every partition up to its end offset.
+// AtEndOffsets reports whether every group has read every partition up to its end offset. Readers of this process pass over
+// what is deleted by themselves, and count it. In other partitions nothing is left to read below the start of the log.
 func (p *Positions) AtEndOffsets() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +122,8 @@ func (p *Positions) AtEndOffsets() bool {
 	}
 	for g := range p.Groups {
 		for i, end := range p.endOffsets {
-			if at := p.Groups[g].At(int32(i)); at.Next.Load() < end && at.Elsewhere.Load() < end {
+			at := p.Groups[g].At(int32(i))
+			if at.Next.Load() < end && at.Elsewhere.Load() < end && (at.Owner.Load() > 0 || p.At(int32(i)).Start.Load() < end) {
 				return false
 			}
 		}
@@ -135,7 +137,7 @@ func (p *Positions) SumElsewhere() (sum int64) {
 	for g := range p.Groups {
 		for i := range int32(p.Layout.Count()) {
 			if at := p.Groups[g].At(i); at.Owner.Load() == 0 { // else the commit is this process's own
-				sum += at.Elsewhere.Load()
+				sum += max(0, at.Elsewhere.Load())
 			}
 		}
 	}

@@ -53,7 +53,7 @@ type end struct {
 // The bounds on the memory for a file.
 const (
 	maxLine       = 16 << 20 // bytes; a header with maxPartitions fits
-	maxPartitions = 500_000  // of a topic: more than a cluster takes
+	maxPartitions = 500_000  // of a topic: kt makes none above plan.MaxPartitions, and reads larger ones
 	maxLanes      = 1 << 23
 )
 

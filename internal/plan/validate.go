@@ -11,7 +11,7 @@ import (
 // and keep a slip of the keyboard from taking a cluster or this machine down.
 const (
 	maxClients    = 1000    // producers, and consumers of one group
-	MaxPartitions = 100_000 // of a topic
+	MaxPartitions = 100_000 // of a topic that kt makes; a larger one is read as it is, and may grow no further in the run
 )
 
 // topicName matches the names that Kafka accepts (org.apache.kafka.common.internals.Topic).

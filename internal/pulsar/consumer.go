@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,18 +22,19 @@ import (
 type consumers struct {
 	*queue.Arrivals
 	session *session
-	numbers map[string]int32 // of partitions, by their whole names
-	ends    [][]end          // by group and partition; nil: nobody has asked where reading is over
+	ends    [][]end // by group and partition; nil: nobody has asked where reading is over
 }
 
 var _ engine.ReadDriver = (*consumers)(nil)
 
 func newConsumers(s *session, o queue.Options) *consumers {
-	d := &consumers{Arrivals: queue.NewArrivals(o), session: s, numbers: make(map[string]int32)}
-	for i, name := range s.each(s.full()) {
-		d.numbers[name] = int32(i)
-	}
-	return d
+	return &consumers{Arrivals: queue.NewArrivals(o), session: s}
+}
+
+// number returns the number of a partition by its whole name, also of one that the topic has got since.
+func (d *consumers) number(name string) int32 {
+	n, _ := strconv.ParseUint(strings.TrimPrefix(name, d.session.full()+partitionOf), 10, 31) // 0: the topic has none
+	return int32(min(n, plan.MaxPartitions-1))
 }
 
 // OpenReader subscribes, so that what is written from now on is kept for the reader.
@@ -59,7 +62,8 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 		return r.client.Subscribe(client.ConsumerOptions{
 			Topics: topics, SubscriptionName: s.subscriptions[r.group], Type: kind,
 			SubscriptionInitialPosition: from, ReceiverQueueSize: s.consumer.receiverQueue,
-			MessageChannel: r.arrived,
+			MessageChannel:      r.arrived,
+			AutoDiscoveryPeriod: 2 * time.Second, // brokers keep what is in new partitions from the start
 		})
 	})
 	if err != nil {
@@ -69,11 +73,16 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 	return r, nil
 }
 
-// share returns what a consumer subscribes to. A broker shares out the partitions, unless each may have one consumer only,
-// or other processes read some of them without a group.
+// isWhole reports whether each consumer subscribes to the topic as a whole, and so gets partitions that are added. A broker shares
+// out the partitions then, unless each may have one consumer only, or other processes read some of them without a group.
+func (s *session) isWhole() bool {
+	return s.plan.Share.IsZero() && (s.plan.Read.Consumers == 1 || s.consumer.subscription != client.Exclusive) || s.consumer.subscription != client.Exclusive && !s.own
+}
+
+// share returns what a consumer subscribes to.
 func (d *consumers) share(member int) (topics []string) {
 	s := d.session
-	if s.consumer.subscription != client.Exclusive && (!s.own || s.plan.Share.IsZero()) {
+	if s.isWhole() {
 		return []string{s.full()}
 	}
 	for i, name := range s.each(s.full()) {
@@ -126,14 +135,14 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 
 // take adds a message to the batch.
 func (r *reader) take(m client.Message) {
-	partition := r.driver.numbers[m.Topic()]
+	partition := r.driver.number(m.Topic())
 	var key []byte
 	if k := m.Key(); k != "" {
 		key = []byte(k)
 	}
 	r.batch = append(r.batch, queue.Message{Queue: partition, Key: key, Value: m.Payload()})
 	id := m.ID()
-	if ends := r.driver.ends; ends != nil {
+	if ends := r.driver.ends; ends != nil && int(partition) < len(ends[r.group]) {
 		ends[r.group][partition].take(id)
 	}
 	// The client sends acknowledgements together. An error is that it is closed.

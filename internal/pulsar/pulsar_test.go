@@ -178,6 +178,38 @@ func TestEventsTellOfBrokersAndBundles(t *testing.T) {
 	}
 }
 
+func TestPartitionsThatAreAddedHaveNumbersOfTheirOwn(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		plan  plan.Plan
+		kind  client.SubscriptionType
+		own   bool
+		reads bool // it gets what is added
+	}{
+		{"one consumer", plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 1}}, client.Exclusive, true, true},
+		{"several with partitions of their own", plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 2}}, client.Exclusive, true, false},
+		{"a group", plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 2}}, client.Failover, false, true},
+		{"an exclusive group", plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 2}}, client.Exclusive, false, false},
+		{"one of several processes", plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 1}, Share: plan.Share{Consumers: 2}}, client.Exclusive, true, false},
+		{"no reader", plan.Plan{Command: plan.Produce}, client.Failover, false, false},
+	} {
+		tc.plan.Topic.Name = "t"
+		s := &session{System: &System{namespace: "public/default", consumer: settings{subscription: tc.kind}}, plan: &tc.plan, own: tc.own, topic: result.Topic{Name: "t", Partitions: 2}}
+		d := newConsumers(s, queue.Options{Plan: tc.plan, Queues: 2})
+		if n := d.number("persistent://public/default/t-partition-2"); n != 2 || d.number("persistent://public/default/t") != 0 {
+			t.Errorf("%s: the third partition has number %d", tc.name, n)
+		}
+		w := newWatcher(s)
+		for at := range time.Duration(3) {
+			w.compare(make([]*partitionStats, min(3, 2+at)), at)
+		}
+		events := w.Take().Events
+		if len(events) != 1 || events[0].At != 1 || events[0].Count != 1 || strings.HasSuffix(events[0].Text, "which kt reads from the start") != tc.reads {
+			t.Errorf("%s: %+v", tc.name, events)
+		}
+	}
+}
+
 func isEmpty(w stats.Window) bool { return len(w.Events) == 0 }
 
 func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {

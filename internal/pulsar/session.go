@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -237,9 +238,9 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backlog of topic %s: %w", s.topic.Name, err)
 	}
-	waiting := make([]int64, 0, len(s.subscriptions)*len(all))
+	waiting := make([]int64, 0, len(s.subscriptions)*s.topic.Partitions)
 	for _, name := range s.subscriptions {
-		for i, p := range all {
+		for i, p := range all[:s.topic.Partitions] {
 			n := p.backlog(name)
 			if !queue.Mine(s.plan, int32(i)) { // another process counts it
 				n = 0
@@ -250,7 +251,7 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	return waiting, nil
 }
 
-// stats returns what the brokers count, by partition; nil for those without an answer.
+// stats returns what the brokers count, by partition, with those that were added; nil for those without an answer.
 func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
 	const precise = "getPreciseBacklog=true&subscriptionBacklogSize=false"
 	all := make([]*partitionStats, s.topic.Partitions)
@@ -260,8 +261,9 @@ func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
 	}
 	var answer struct{ Partitions map[string]*partitionStats }
 	err := s.admin.get(ctx, s.path()+"/partitioned-stats?perPartition=true&"+precise, &answer)
-	for i, name := range s.each(s.full()) {
-		all[i] = answer.Partitions[name]
+	all = append(all, make([]*partitionStats, max(0, len(answer.Partitions)-len(all)))...)
+	for i := range all {
+		all[i] = answer.Partitions[s.full()+partitionOf+strconv.Itoa(i)]
 	}
 	return all, err
 }

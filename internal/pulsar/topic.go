@@ -66,6 +66,11 @@ func (s *session) matches(ctx context.Context) error {
 			errs = append(errs, run.Misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
 		}
 	}
+	var schema struct{ Type string }
+	err := s.admin.get(ctx, "/admin/v2/schemas/"+s.namespace+"/"+url.PathEscape(s.topic.Name)+"/schema", &schema) // one that is not known is none
+	if err == nil && s.plan.Writes() && !slices.Contains([]string{"", "NONE", "BYTES", "STRING"}, schema.Type) {
+		errs = append(errs, run.Misfit("topic %s has a schema of type %s, and kt writes plain bytes; name another --topic", s.topic.Name, schema.Type))
+	}
 	if len(want.Configs) > 0 {
 		errs = append(errs, run.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
 	}

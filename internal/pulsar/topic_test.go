@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 // Other processes of a load find the topic that the first one has made.
@@ -24,6 +25,30 @@ func TestATopicMayBeThereWithTheAckQuorumAskedFor(t *testing.T) {
 		if err := s.matches(t.Context()); (err == nil) != fits || s.topic.ReplicationFactor != 3 {
 			t.Errorf("ack.quorum=%d: %v", quorum, err)
 		}
+	}
+}
+
+func TestATopicWithASchemaIsOnlyRead(t *testing.T) {
+	for _, tc := range []struct {
+		producers int
+		schema    string
+		fits      bool
+	}{{1, `{"type": "JSON"}`, false}, {1, `{"type": "BYTES"}`, true}, {1, `{}`, true}, {0, `{"type": "AVRO"}`, true}} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/admin/v2/schemas/public/default/t/schema" {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			_, _ = w.Write([]byte(tc.schema))
+		}))
+		s := &session{
+			System: &System{namespace: "public/default"}, admin: &admin{base: api.URL, http: api.Client()},
+			plan: &plan.Plan{Producers: tc.producers, Topic: plan.Topic{Name: "t"}}, topic: result.Topic{Name: "t", Partitions: 1},
+		}
+		if err := s.matches(t.Context()); (err == nil) != tc.fits {
+			t.Errorf("%d producers, schema %s: %v", tc.producers, tc.schema, err)
+		}
+		api.Close()
 	}
 }
 

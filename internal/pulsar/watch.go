@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // watcher is the source of events of the cluster, as its admin API tells of it.
@@ -109,6 +110,12 @@ func cause(err error) error {
 
 // compare finds partitions that were unloaded: their counters began anew.
 func (w *watcher) compare(all []*partitionStats, at time.Duration) {
+	if n := len(all) - len(w.counted); n > 0 {
+		w.counted = append(w.counted, make([]int64, n)...)
+		does := map[bool]string{true: "kt reads from the start", false: "this run does not use: the next one does"}[w.session.plan.Reads() && w.session.isWhole()]
+		text := theme.Plural(n, "partition was", "partitions were") + " added, which " + does
+		w.Add(stats.Event{At: at, Kind: stats.PartitionsAdded, Broker: -1, To: -1, Count: n, Text: text})
+	}
 	var anew []int32
 	for i, p := range all {
 		if p == nil {

@@ -71,6 +71,7 @@ func Mine(p *plan.Plan, queue int32) bool {
 type Arrivals struct {
 	Options
 	counted []atomic.Int64   // messages read, as Backlog has them
+	late    atomic.Int64     // the same, of all queues that the topic has got since, which count in no backlog
 	books   []*ledger.Reader // by group; nil: nothing is verified
 	issued  atomic.Int64     // those of the book
 	atEnd   atomic.Bool
@@ -125,7 +126,10 @@ func (a *Arrivals) Count(s *engine.Shard, group int, messages []Message) {
 // account looks at the stamps of messages of one queue.
 func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Message, started int64, now time.Duration) {
 	queue := messages[0].Queue
-	counted := &a.counted[group*a.Queues+int(queue)]
+	counted := &a.late
+	if int(queue) < a.Queues {
+		counted = &a.counted[group*a.Queues+int(queue)]
+	}
 	var log *ledger.Log
 	if a.books != nil {
 		log = a.books[group].Log(queue)

@@ -213,6 +213,19 @@ func TestManyReadersOfOneQueueCountEachMessage(t *testing.T) {
 	}
 }
 
+// Groups have the queues one after the other, so the third queue of the first group is not the first one of the second.
+func TestAQueueThatIsAddedCountsAsNoOther(t *testing.T) {
+	a := NewArrivals(Options{Plan: plan.Plan{Read: plan.Read{Groups: 2}}, Queues: 2})
+	rec := stats.NewRecorder()
+	a.account(rec, 0, 0, []Message{{Queue: 2}, {Queue: 2}}, 0, 0)
+	a.account(rec, 0, 1, []Message{{Queue: 2}}, 0, 0)
+	for i := range a.counted {
+		if n := a.counted[i].Load(); n != 0 {
+			t.Errorf("%d messages count at %d", n, i)
+		}
+	}
+}
+
 func TestReadingWaitsForASystemThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -106,6 +106,10 @@ type inlet struct {
 	inbox chan delivery    // closed: nothing comes any more
 	gone  chan string      // names of queues whose consumers the server has ended
 
+	channels []*amqp.Channel
+	missing  []int            // numbers of channels whose queues were deleted
+	again    <-chan time.Time // when kt looks for those again; nil: there are none
+
 	held []queue.Held // of the reader, by channel: what comes back if the connection is lost
 	last []uint64     // the same: delivery tags that are to be acknowledged
 	acks []byte
@@ -154,24 +158,24 @@ func (r *reader) open(ctx context.Context) error {
 // subscribe begins to read the queues. Nothing waits for an answer once messages may come that no prefetch bounds: they may
 // fill the pipe, and the answer would be behind them.
 func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err error) {
-	channels := make([]*amqp.Channel, len(r.queues))
-	for i := range channels {
-		if channels[i], err = in.Channel(); err == nil && !r.settings.autoAck {
-			err = channels[i].Qos(r.settings.prefetch, 0, false)
+	in.channels = make([]*amqp.Channel, len(r.queues))
+	for i := range in.channels {
+		if in.channels[i], err = in.Channel(); err == nil && !r.settings.autoAck {
+			err = in.channels[i].Qos(r.settings.prefetch, 0, false)
 		}
 		if err != nil {
 			return fmt.Errorf("open a channel at %s: %w", in.host, err)
 		}
 		answered()
 	}
-	deleted := 0
-	for i, ch := range channels {
+	for i, ch := range in.channels {
 		name := r.session.queues[r.queues[i]]
 		if r.deleted(ctx, name) { // the others go on
-			if deleted++; deleted == len(channels) {
+			if in.missing = append(in.missing, i); len(in.missing) == len(in.channels) {
 				return fmt.Errorf("read queue %s: it was deleted", name)
 			}
 			r.failed(ctx, "NOT_FOUND")
+			in.again = time.Tick(watchEvery)
 			continue
 		}
 		messages, err := ch.Consume(name, "", r.settings.autoAck, false, false, r.settings.autoAck, nil)
@@ -179,10 +183,24 @@ func (in *inlet) subscribe(ctx context.Context, r *reader, answered func()) (err
 			return fmt.Errorf("read queue %s: %w", name, err)
 		}
 		answered()
-		r.turn(name, false)
 		in.feed(r, i, ch, messages)
 	}
 	return nil
+}
+
+// again begins to read queues that are there again. As in subscribe, no answer is waited for.
+func (r *reader) again(ctx context.Context, in *inlet) {
+	in.missing = slices.DeleteFunc(in.missing, func(i int) bool {
+		name := r.session.queues[r.queues[i]]
+		if r.deleted(ctx, name) {
+			return false
+		}
+		messages, err := in.channels[i].Consume(name, "", r.settings.autoAck, false, false, true, nil)
+		if err == nil {
+			in.feed(r, i, in.channels[i], messages)
+		}
+		return true // of a connection that is lost
+	})
 }
 
 // deleted reports whether a queue that the server has ended consumers of is not there any more.
@@ -196,9 +214,12 @@ func (s *session) deleted(ctx context.Context, name string) bool {
 	}))
 }
 
-// feed passes the messages of a queue on to the inbox.
+// feed passes the messages of a queue on to the inbox. It reports that one that was gone is read again.
 func (in *inlet) feed(r *reader, number int, ch *amqp.Channel, messages <-chan amqp.Delivery) {
 	partition := r.queues[number]
+	if name := r.session.queues[partition]; r.turn(name, false) {
+		r.shard.Event(event(stats.PartitionsAdded, -1, "queue %s is there again, and kt reads it from the start", name))
+	}
 	cancels, ends := ch.NotifyCancel(make(chan string, 1)), ch.NotifyClose(make(chan *amqp.Error, 1))
 	in.feeds.Go(func() {
 		for d := range messages {
@@ -252,6 +273,9 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (i
 		r.reconnected(r.shard, in.host)
 	}
 	select {
+	case <-in.again:
+		r.again(ctx, in)
+		return 0, nil
 	case d, ok := <-in.inbox:
 		if !ok {
 			r.lose(ctx, in)

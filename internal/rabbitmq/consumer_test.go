@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // opened opens a reader of two queues at a server, with a prefetch of 10 messages.
@@ -65,6 +66,29 @@ func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
 	}
 	if total.FetchErrors["NOT_FOUND"] == 0 {
 		t.Errorf("errors %v, want NOT_FOUND", total.FetchErrors)
+	}
+}
+
+// It is not there when the reader connects, and at the next look.
+func TestAQueueThatIsMadeAgainIsReadAgain(t *testing.T) {
+	for _, autoAck := range []bool{false, true} {
+		p := plan.Plan{
+			Command: plan.Consume, Engine: plan.Client, URL: "amqp://localhost", Topic: plan.Topic{Name: "t"},
+			Load: plan.Load{Records: 10, Rate: plan.Unlimited}, Read: plan.Read{Consumers: 1, Commit: plan.CommitNone, Timeout: plan.Duration(20 * time.Second)},
+		}
+		s := server{messages: 5, missing: make(chan struct{}, 2)}
+		s.missing <- struct{}{}
+		s.missing <- struct{}{}
+		c := consumerOf(&p, s.listen(t))
+		c.settings = settings{prefetch: 10, autoAck: autoAck}
+		c.turn("t-1", true)
+		var total adding
+		if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
+			t.Fatal(err)
+		}
+		if n := total.Partitions[1].Consumed; n != 5 || total.Consumed != 10 || len(total.Events) != 1 || total.Events[0].Kind != stats.PartitionsAdded {
+			t.Errorf("auto.ack=%v: %d read of it, %d of all, events %+v", autoAck, n, total.Consumed, total.Events)
+		}
 	}
 }
 

@@ -15,8 +15,11 @@ import (
 	"strings"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -154,8 +157,9 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 	return topics
 }
 
-// describeQueues completes a topic with the members, leaders and arguments of its queues.
-func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) error {
+// describeQueues completes a topic with the members, leaders and arguments of its queues. It returns how many more there are with
+// higher numbers. Queues of a type that kt cannot use are a *run.MisfitError.
+func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) (more int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	name := url.QueryEscape("^" + regexp.QuoteMeta(t.Name) + "-[0-9]+$")
@@ -163,21 +167,27 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 		var page struct {
 			Pages int `json:"page_count"`
 			Items []struct {
-				Name, Node, Leader string
-				Members            []string
-				Arguments          map[string]any
+				Name, Type, Node, Leader string
+				Members                  []string
+				Arguments                map[string]any
 			}
 		}
-		path := fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=name,node,leader,members,arguments", url.PathEscape(m.system.vhost), at, perPage, name)
+		path := fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=name,type,node,leader,members,arguments", url.PathEscape(m.system.vhost), at, perPage, name)
 		if err := m.get(ctx, path, &page); err != nil {
-			return err
+			return 0, err
 		}
 		pages = page.Pages
 		for _, q := range page.Items {
 			digits, ours := strings.CutPrefix(q.Name, t.Name+"-")
 			number, err := strconv.ParseInt(digits, 10, 32)
-			if !ours || err != nil || number < 0 || number >= int64(t.Partitions) {
+			switch kind := strings.TrimSuffix(strings.TrimPrefix(q.Type, "rabbit_"), "_queue"); {
+			case !ours || err != nil || number < 0:
 				continue // kt does not use it
+			case number >= int64(t.Partitions):
+				more++
+				continue
+			case kind != "" && !slices.Contains(queueTypes, kind):
+				return 0, run.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
 			}
 			if q.Leader == "" {
 				q.Leader = q.Node // of a classic queue
@@ -190,6 +200,20 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 				t.Configs[k] = fmt.Sprint(v)
 			}
 		}
+	}
+	return more, nil
+}
+
+// checkExchange returns a *run.MisfitError of an exchange that gives messages to other queues than the one that kt chose, or that
+// takes none. Without an answer it returns nil.
+func (m *management) checkExchange(ctx context.Context, name string) error {
+	var x struct {
+		Type     string
+		Internal bool
+	}
+	err := m.get(ctx, "exchanges/"+url.PathEscape(m.system.vhost)+"/"+url.PathEscape(name), &x)
+	if err == nil && (x.Type != amqp.ExchangeDirect || x.Internal) {
+		return run.Misfit("exchange %s is of type %s (internal: %t): kt publishes to direct ones that are not internal; name another --topic", name, x.Type, x.Internal)
 	}
 	return nil
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestThePasswordFollowsNoRedirect(t *testing.T) {
@@ -78,9 +80,57 @@ func TestOnlyQueuesOfTheTopicDescribeIt(t *testing.T) {
 	}))
 	defer api.Close()
 	topic := result.Topic{Name: "t", Partitions: 2, Leaders: map[int32]int32{}, Configs: map[string]string{}}
-	err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, []result.Broker{{ID: 7, Rack: "a"}})
-	if want := map[int32]int32{1: 7}; err != nil || !maps.Equal(topic.Leaders, want) || topic.ReplicationFactor != 1 {
-		t.Errorf("%v; leaders %v, want %v; %d members", err, topic.Leaders, want, topic.ReplicationFactor)
+	more, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, []result.Broker{{ID: 7, Rack: "a"}})
+	if want := map[int32]int32{1: 7}; err != nil || !maps.Equal(topic.Leaders, want) || topic.ReplicationFactor != 1 || more != 1 {
+		t.Errorf("%v; leaders %v, want %v; %d members, %d more queues", err, topic.Leaders, want, topic.ReplicationFactor, more)
+	}
+}
+
+func TestAQueueOrAnExchangeThatKtCannotUseIsNoMatch(t *testing.T) {
+	answer := ""
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	defer api.Close()
+	m := (&System{admin: api.URL}).newManagement()
+	for kind, fits := range map[string]bool{"": true, "classic": true, "rabbit_classic_queue": true, "quorum": true, "stream": false, "rabbit_mqtt_qos0_queue": false} {
+		answer = `{"page_count": 1, "items": [{"name": "t-0", "type": "` + kind + `"}]}`
+		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
+		_, err := m.describeQueues(t.Context(), &topic, nil)
+		if misfit := new(run.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
+			t.Errorf("type %q: %v", kind, err)
+		}
+	}
+	for kind, fits := range map[string]bool{`"direct"`: true, `"direct", "internal": true`: false, `"fanout"`: false, `"topic"`: false, `"x-consistent-hash"`: false} {
+		answer = `{"type": ` + kind + `}`
+		err := m.checkExchange(t.Context(), "t")
+		if misfit := new(run.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
+			t.Errorf("type %s: %v", kind, err)
+		}
+	}
+	if api.Close(); m.checkExchange(t.Context(), "t") != nil {
+		t.Error("an exchange that nobody can describe does not fit")
+	}
+}
+
+func TestQueuesThatAreAddedAreToldOnce(t *testing.T) {
+	answer := `{"page_count": 1, "items": [{"name": "t-0"}, {"name": "t-7"}]}`
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	defer api.Close()
+	s := &System{admin: api.URL}
+	w := watcher{session: &session{System: s, management: s.newManagement(), topic: result.Topic{Name: "t", Partitions: 1}, more: 1}}
+	for _, tc := range []struct {
+		added string
+		want  int
+	}{{"", 0}, {`, {"name": "t-1"}, {"name": "t-2"}`, 2}, {`, {"name": "t-1"}`, 0}, {`, {"name": "t-1"}, {"name": "t-2"}`, 0}} {
+		answer = `{"page_count": 1, "items": [{"name": "t-0"}, {"name": "t-7"}` + tc.added + `]}`
+		n := 0
+		for _, e := range w.moves(t.Context()) {
+			if e.Kind == stats.PartitionsAdded {
+				n += e.Count
+			}
+		}
+		if n != tc.want {
+			t.Errorf("%s: %d queues are told, want %d", answer, n, tc.want)
+		}
 	}
 }
 

@@ -74,6 +74,7 @@ func TestWhatRabbitMQDoesNotHaveIsRefusedByName(t *testing.T) {
 		{name: "members of a quorum queue", change: func(p *plan.Plan) {
 			p.Topic = plan.Topic{ReplicationFactor: 3, Configs: map[string]string{"x-queue-type": "quorum"}}
 		}},
+		{name: "a stream", change: func(p *plan.Plan) { p.Topic.Configs = map[string]string{"x-queue-type": "stream"} }, want: []string{"x-queue-type=stream", "classic and quorum"}},
 		{name: "an argument of queues", change: func(p *plan.Plan) { p.Topic.Configs = map[string]string{"x-max-length": "5"} }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -43,6 +43,7 @@ type server struct {
 	pause     time.Duration // before each answer about a queue
 	silent    bool          // it answers nothing more, once a connection is open
 	broken    uint16        // the channel that it ends when somebody reads; 0: none
+	missing   chan struct{} // a value for each question about a queue that it answers as if there was none; nil: no such
 
 	// The bodies of a queue's messages, by connection. A connection but the last one ends when all its messages were
 	// acknowledged. The messages of all but the first one are marked as delivered before.
@@ -131,6 +132,12 @@ func (s *server) serve(conn net.Conn, number int) {
 		case queueDeclare:
 			if s.pause > 0 {
 				<-time.After(s.pause)
+			}
+			select {
+			case <-s.missing: // 404
+				say(channel, channelClose, append([]byte{1, 0x94, 8}, "no queue\x00\x32\x00\x0a"...)...)
+				continue
+			default:
 			}
 			say(channel, queueDeclareOk, append([]byte{1, 'q'}, make([]byte, 8)...)...)
 		case queueBind: // it is refused: 403

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +85,9 @@ var nearest = map[string]string{
 	"transactional.id":                      "publisher confirms (acks=all) are what there is",
 }
 
+// queueTypes are the types of queues that kt can use. A consumer takes a message out of such a queue, and of no stream.
+var queueTypes = []string{"classic", "quorum"}
+
 // fits returns what of a plan RabbitMQ does not have.
 func fits(p *plan.Plan) error {
 	var errs []error
@@ -91,7 +95,10 @@ func fits(p *plan.Plan) error {
 	if p.Read.From.HasOffset || !p.Read.From.Time.IsZero() {
 		bad("--from %s: reading begins with the oldest message of each queue; leave it out", p.Read.From)
 	}
-	if kind, given := p.Topic.Configs["x-queue-type"]; p.Topic.ReplicationFactor > 1 && given && kind != "quorum" {
+	switch kind, given := p.Topic.Configs["x-queue-type"]; {
+	case given && !slices.Contains(queueTypes, kind):
+		bad("--topic-config x-queue-type=%s: kt uses queues of the types %s", kind, strings.Join(queueTypes, " and "))
+	case p.Topic.ReplicationFactor > 1 && given && kind != "quorum":
 		bad("--replication-factor %d: only a quorum queue has members, not x-queue-type=%s; leave one of them out", p.Topic.ReplicationFactor, kind)
 	}
 	for name := range p.Topic.Configs {

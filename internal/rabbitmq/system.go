@@ -89,6 +89,7 @@ type session struct {
 	topic      result.Topic
 	queues     []string // by partition
 	made       int      // queues that this run made
+	more       int      // queues of the topic that this run does not use
 
 	read *consumer // nil: nobody reads
 
@@ -110,7 +111,7 @@ func (s *session) look(ctx context.Context) error {
 	name, _ := s.admin.Properties["cluster_name"].(string)
 	s.cluster = result.Cluster{ID: name, Version: "RabbitMQ " + version, Controller: -1}
 	if err := s.management.describe(ctx, &s.cluster); err != nil {
-		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("the management API does not answer (%v): nodes and leaders of queues are not watched; ?admin=http://HOST:PORT behind --url says where it is", err)})
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("the management API does not answer (%v): nodes and leaders of queues are not watched, and types of queues and exchanges are not checked; ?admin=http://HOST:PORT behind --url says where it is", err)})
 		s.management = nil
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
 		return nil

@@ -58,7 +58,12 @@ func (s *session) prepare(ctx context.Context) error {
 		}
 	}
 	if s.management != nil { // if it knows nothing now, it is asked again
-		_ = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers)
+		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); err == nil && s.plan.Writes() {
+			err = s.management.checkExchange(ctx, t.Name)
+		}
+		if errors.As(err, new(*run.MisfitError)) {
+			return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // those of this run are of the type of the virtual host
+		}
 	}
 	switch n := int(t.ReplicationFactor); {
 	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:

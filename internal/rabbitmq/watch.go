@@ -130,9 +130,16 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 // moves returns events of queues with other leaders than before.
 func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 	t := result.Topic{Name: w.topic.Name, Partitions: w.topic.Partitions, Leaders: make(map[int32]int32), Configs: make(map[string]string)}
-	if w.management.describeQueues(ctx, &t, w.cluster.Brokers) != nil {
+	more, err := w.management.describeQueues(ctx, &t, w.cluster.Brokers)
+	if err != nil {
 		return nil
 	}
+	if n := more - w.more; n > 0 {
+		e := event(stats.PartitionsAdded, -1, "%s added to %s, which this run does not use: the next one does", theme.Plural(n, "queue was", "queues were"), t.Name)
+		e.Count = n
+		events = append(events, e)
+	}
+	w.more = max(w.more, more)
 	moved := make(map[[2]int32][]int32)
 	for _, q := range slices.Sorted(maps.Keys(t.Leaders)) {
 		from, known := w.leaders[q]

@@ -109,11 +109,14 @@ type Environment struct {
 func (e *Environment) Place(partition int32) (t *Topic, number int32) {
 	number = partition
 	for i := range e.Topics {
-		if n := int32(e.Topics[i].Partitions); number >= n && i < len(e.Topics)-1 {
+		if n := int32(e.Topics[i].Partitions); number >= n && len(e.Topics) > 1 {
 			number -= n
 			continue
 		}
 		return &e.Topics[i], number
+	}
+	if len(e.Topics) > 1 { // the event of partitions that were added names them in the order of these numbers
+		return &Topic{Name: "(added)"}, number
 	}
 	return &e.Topic, number
 }

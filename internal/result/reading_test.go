@@ -119,8 +119,12 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 	if n := h.Environment.Partitions(); n != 5 {
 		t.Errorf("%d partitions in all, want 5", n)
 	}
-	if topic, number := h.Environment.Place(7); topic.Name != "b" || number != 5 {
-		t.Errorf("a number past the last topic is %s/%d: it must stay with that", topic.Name, number)
+	if topic, number := h.Environment.Place(7); topic.Name != "(added)" || number != 2 {
+		t.Errorf("a partition that was added to one of several topics is %s/%d", topic.Name, number)
+	}
+	h.Environment.Topics = h.Environment.Topics[:1]
+	if topic, number := h.Environment.Place(7); topic.Name != "a" || number != 7 {
+		t.Errorf("a partition that was added to the only topic is %s/%d", topic.Name, number)
 	}
 }
 

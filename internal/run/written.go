@@ -37,7 +37,11 @@ func (m *maker) logEnds(ctx context.Context) *result.LogEnds {
 		if ends-m.before >= claimed && (still >= time.Second || !m.together() || m.header.Outcome() != result.Sent) {
 			break
 		}
-		time.Sleep(logsEvery)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(logsEvery):
+		}
 	}
 	if ends < 0 {
 		return nil

@@ -112,7 +112,7 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	s.Share("bootstrap-server", []string{"kafka:9092"}, true)
 	s.LimitTo(2 * time.Second)
 	tail := []Flag{{"record-size", "100"}, {"bootstrap-server", "kafka:9092"}, {"duration", "2s"}}
-	typed := []string{"2", "all", "100", "4", "kafka:9092"}
+	typed := []Flag{{"producers", "2"}, {"acks", "all"}, {"record-size", "100"}, {"partitions", "4"}, {"bootstrap-server", "kafka:9092"}}
 	want := &Study{
 		Prepare: []Load{{Name: "old", Flags: append([]Flag{{"partitions", "4"}}, tail[1:]...), Typed: typed}},
 		Loads: []Load{
@@ -140,8 +140,20 @@ func TestAnAddressIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	part := s.Parts[0]
 	for _, c := range part.Cells() {
 		l := part.at(c, part.Loads[0])
-		if got, want := slices.Contains(l.Typed, l.url()), l.url() == "kafka://k:1,k:2"; got != want {
+		if got, want := l.IsTyped(Flag{"url", l.url()}), l.url() == "kafka://k:1,k:2"; got != want {
 			t.Errorf("%s: the person gave it: %v", l.url(), got)
+		}
+	}
+}
+
+func TestAFlagIsThePersonsByItsNameAndItsValue(t *testing.T) {
+	s := &Study{Parts: []*Study{{Name: "a", Loads: []Load{{Name: "write", Command: "produce", Flags: []Flag{{"url", "amqp://x"}}}}}}}
+	s.Set("tag", []string{"amqp://x"})
+	s.Set("a.write.topic", []string{"t"})
+	l := s.Parts[0].Loads[0]
+	for f, want := range map[Flag]bool{{"url", "amqp://x"}: false, {"tag", "amqp://x"}: true, {"topic", "t"}: true, {"group", "t"}: false} {
+		if l.IsTyped(f) != want {
+			t.Errorf("%v: the person gave it: %v", f, !want)
 		}
 	}
 }

@@ -11,10 +11,14 @@ import (
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of
 // a run a value. LOAD.FLAG is a flag of one load, which may be prepared.
 func (s *Study) Set(name string, values []string) {
+	_, flag := s.target(name)
+	if s.isGiven(name) {
+		flag = "" // any may have it
+	}
 	for _, part := range s.All() {
 		for _, loads := range [][]Load{part.Prepare, part.Loads} {
 			for i := range loads {
-				loads[i].typed(append(slices.Clone(values), strings.Join(values, ","))...)
+				loads[i].typed(flag, append(slices.Clone(values), strings.Join(values, ","))...)
 			}
 		}
 	}
@@ -71,7 +75,7 @@ func (s *Study) Keep(name, value string, typed bool, unless ...string) {
 			if !s.sets(&loads[i], unless) {
 				loads[i].set(name, value)
 				if typed {
-					loads[i].typed(value)
+					loads[i].typed(name, value)
 				}
 			}
 		}
@@ -97,13 +101,18 @@ func (s *Study) sets(l *Load, flags []string) bool {
 	})
 }
 
-// typed notes values from the person who starts the study.
-func (l *Load) typed(values ...string) {
+// typed notes values of a flag from the person who starts the study; "": of any flag.
+func (l *Load) typed(flag string, values ...string) {
 	for _, v := range values {
-		if !slices.Contains(l.Typed, v) {
-			l.Typed = append(l.Typed, v)
+		if f := (Flag{flag, v}); !slices.Contains(l.Typed, f) {
+			l.Typed = append(l.Typed, f)
 		}
 	}
+}
+
+// IsTyped reports whether a flag is of the person who started the study.
+func (l Load) IsTyped(f Flag) bool {
+	return slices.Contains(l.Typed, f) || slices.Contains(l.Typed, Flag{Value: f.Value})
 }
 
 // LimitTo ends every load after a time, instead of its own end. One that reads all that was prepared

@@ -39,7 +39,7 @@ type Load struct {
 	Flags   []Flag `json:"flags"`
 	Reads   string `json:"reads,omitempty"` // the prepared load whose topic it takes; "": that of the run
 
-	Typed []string `json:"typed,omitempty"` // values that the person gave who started the study, and not its file
+	Typed []Flag `json:"typed,omitempty"` // those of the person who started the study; without a name: a value of any
 }
 
 // String returns the load as a command line.

@@ -85,12 +85,16 @@ func (p *Producer) Lanes() []ledger.Lane {
 	return lanes
 }
 
-// Acked returns, by partition, the offset after the newest record that was acknowledged.
+// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
 func (p *Producer) Acked() []int64 {
 	acked := make([]int64, p.Partitions)
 	for _, s := range p.stampers {
 		for i := range acked {
-			acked[i] = max(acked[i], s.acked[i].Load())
+			if n := s.acked[i].Load(); s.blind {
+				acked[i] += n
+			} else {
+				acked[i] = max(acked[i], n)
+			}
 		}
 	}
 	return acked

@@ -31,7 +31,7 @@ type stamper struct {
 	most       int     // outstanding batches above which a partition is passed over
 
 	settling sync.Mutex     // held while an outcome is noted: it may come after the end of the run
-	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
+	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record; blind: records that were sent
 
 	at     int // index of the partition that has its turn
 	filled int // bytes of it
@@ -110,8 +110,10 @@ func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 		t.account.Failed(partition, seq, 1)
 		return
 	}
-	if t.blind {
-		offset = -1 // unknown: the client counts from 0
+	if t.blind { // the client counts offsets from 0
+		t.account.Acknowledged(partition, seq, 1, -1)
+		t.acked[partition].Add(1)
+		return
 	}
 	t.account.Acknowledged(partition, seq, 1, offset)
 	if next := offset + 1; next > t.acked[partition].Load() {

@@ -3,6 +3,7 @@ package reading
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -27,8 +28,9 @@ type Options struct {
 
 	// Written returns, by partition, the offset after the newest record that this process
 	// wrote. Reading does not stop before it, even if the broker's end is lower for a
-	// while. It is nil if the process writes nothing.
+	// while. It is nil if the process writes nothing. With Blind, acks=0, it returns how many records this process sent.
 	Written func() []int64
+	Blind   bool
 
 	Memory *Memory // nil: that of a machine whose memory is not known
 
@@ -52,8 +54,9 @@ type State struct {
 	// has read to the end out of the map. It gives up when no record has come for idle. nil: a client does it.
 	Reread func(ctx context.Context, ends map[int32]int64, idle time.Duration) error
 
-	starts []int64 // by partition number: first offset for readers without a committed one
-	begins []int64 // by partition number: start of the log
+	opened []int64 // by partition number: the ends before the load
+	starts []int64 // the same: first offset for readers without a committed one
+	begins []int64 // the same: start of the log
 
 	passed atomic.Int64 // batches that are too large to read
 }
@@ -69,6 +72,7 @@ func New(ctx context.Context, c *kafka.Cluster, r Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the last offsets: %w", err)
 	}
+	d.opened = slices.Clone(ends)
 	from, refuse := r.Settings.From(r.Plan.Read.From, time.Now())
 	if d.starts, d.begins, err = c.StartOffsets(ctx, d.Layout, from, ends); err != nil {
 		return nil, err
@@ -228,7 +232,10 @@ func (d *State) SetEndOffsets(ctx context.Context) error {
 		}
 		ends, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted())
 		if err == nil {
-			if d.Written != nil {
+			switch {
+			case d.Blind:
+				d.awaitStored(ctx, ends)
+			case d.Written != nil:
 				d.awaitWritten(ctx, ends)
 			}
 			d.withheld(ctx, all, ends)
@@ -286,6 +293,31 @@ func (d *State) awaitWritten(ctx context.Context, ends []int64) {
 			next = min(next, last[i])
 		}
 		ends[i] = max(ends[i], next)
+	}
+}
+
+// awaitStored moves ends on until the logs have grown by what this process sent without an acknowledgement, which may be on its
+// way. It gives up when they come no nearer to that for 5 s: the brokers have dropped the rest.
+func (d *State) awaitStored(ctx context.Context, ends []int64) {
+	sent, missing := d.Written(), int64(math.MaxInt64)
+	for since := time.Now(); time.Since(since) < 5*time.Second; {
+		left := int64(0)
+		for i, n := range sent {
+			left += max(0, d.opened[i]+n-ends[i])
+		}
+		if left == 0 {
+			return
+		} else if left < missing {
+			missing, since = left, time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		if now, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted()); err == nil {
+			copy(ends, now)
+		}
 	}
 }
 

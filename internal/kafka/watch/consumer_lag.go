@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,7 +70,7 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 			continue
 		}
 		for number, offset := range committed {
-			g.At(int32(number)).Elsewhere.Store(max(offset, l.at.At(int32(number)).Start.Load()))
+			g.At(int32(number)).Elsewhere.Store(offset)
 		}
 		if !l.at.Shared && others == "" {
 			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
@@ -88,8 +89,9 @@ func (l *ConsumerLag) Take() stats.Window {
 	var w stats.Window
 	w.Withheld = l.at.Withheld.Swap(0)
 	var gone, added []int32
-	for number := len(l.counted); number < l.at.Layout.Count(); number++ {
-		l.counted, added = append(l.counted, 0), append(added, int32(number))
+	var names []string
+	for _, p := range l.at.Layout.All()[len(l.counted):] {
+		l.counted, added, names = append(l.counted, 0), append(added, p.Number), append(names, fmt.Sprintf("%s-%d", p.Topic, p.ID))
 	}
 	othersCount := make([]bool, len(l.at.Groups))
 	for g := range othersCount {
@@ -116,7 +118,7 @@ func (l *ConsumerLag) Take() stats.Window {
 		w.ConsumerLag += p.ConsumerLag
 		w.Deleted += p.Deleted
 	}
-	l.at.Tell(stats.PartitionsAdded, added, theme.Plural(len(added), "partition was", "partitions were")+" added, which kt reads from the start")
+	l.at.Tell(stats.PartitionsAdded, added, theme.Plural(len(added), "partition was", "partitions were")+" added, which kt reads from the start: "+kafka.Some(names))
 	l.at.Tell(stats.RecordsDeleted, gone, theme.Plural(w.Deleted, "record was", "records were")+" deleted before they were read")
 	w.Events = l.at.Told()
 	for i := range w.Events {

@@ -2,6 +2,11 @@ package watch
 
 import (
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/result"
@@ -61,4 +66,69 @@ func TestWhatIsDeletedAndMarkersOfTransactionsDoNotWait(t *testing.T) {
 	want(15, "40 of them are deleted")
 	at.At(0).Start.Store(100)
 	want(0, "all are deleted")
+}
+
+// A reader of another process has read up to offset 10 of 100, and then retention deletes.
+func TestWhatIsDeletedIsNotReadElsewhere(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for range 100 {
+		if err := client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin := kadm.NewClient(client)
+	if _, err := admin.CommitOffsets(t.Context(), "g", kadm.OffsetsFromRecords(kgo.Record{Topic: "t", Offset: 9})); err != nil {
+		t.Fatal(err)
+	}
+	at := kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{"g"}, []int64{10}, []int64{100})
+	at.SetEndOffsets([]int64{100})
+	lag := NewConsumerLag(c, at)
+	waits := int64(0)
+	for _, tc := range []struct {
+		upTo, waits int64
+		atEnd       bool
+	}{{0, 90, false}, {50, 50, false}, {80, 20, false}, {100, 0, true}} {
+		var to kadm.Offsets
+		to.Add(kadm.Offset{Topic: "t", At: tc.upTo})
+		if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+		lag.ask(t.Context())
+		w := lag.Take()
+		if waits += w.ConsumerLag; waits != tc.waits || at.SumElsewhere() != 10 || at.AtEndOffsets() != tc.atEnd {
+			t.Errorf("deleted up to %d: %d wait, want %d; %d were read elsewhere, want 10; at the end: %v", tc.upTo, waits, tc.waits, at.SumElsewhere(), at.AtEndOffsets())
+		}
+	}
+	at.Groups[0].At(0).Owner.Store(1) // a reader of this process passes over what is deleted, and counts it
+	if at.AtEndOffsets() {
+		t.Error("reading is over before its reader has seen that records are deleted")
+	}
+}
+
+func TestPartitionsThatAreAddedAreNamedInTheOrderOfTheirNumbers(t *testing.T) {
+	l := kafka.NewLayout([]result.Topic{{Name: "a", Partitions: 1}, {Name: "b", Partitions: 1}})
+	lag := NewConsumerLag(nil, kafka.NewPositions(l, []string{""}, []int64{0, 0}, []int64{0, 0}))
+	lag.now = func() time.Duration { return 0 }
+	l.Number("b", 1)
+	l.Number("a", 1)
+	if e := lag.Take().Events; len(e) != 1 || e[0].Text != "2 partitions were added, which kt reads from the start: b-1, a-1" {
+		t.Errorf("%+v", e)
+	}
+	if e := lag.Take().Events; len(e) > 0 {
+		t.Errorf("told twice: %+v", e)
+	}
 }

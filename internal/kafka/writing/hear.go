@@ -26,6 +26,9 @@ func Hear(s *engine.Shard, p *kmsg.ProduceResponseTopicPartition) {
 	if len(p.ErrorRecords) > 0 && p.ErrorRecords[0].ErrorMessage != nil {
 		said = *p.ErrorRecords[0].ErrorMessage
 	}
+	if said == "" && p.ErrorCode == kerr.MessageTooLarge.Code { // brokers say no more of it
+		said = "the topic takes smaller batches (max.message.bytes), which may have changed in the run: kt splits none; lower --batch-size"
+	}
 	if text := []rune(theme.Clean(strings.TrimSuffix(said, "."))); p.ErrorCode != 0 && len(text) > 0 {
 		s.Said(kafka.ErrorCode(kerr.ErrorForCode(p.ErrorCode)), string(text[:min(mostHeard, len(text))]))
 	}
