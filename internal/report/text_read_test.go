@@ -174,7 +174,7 @@ func TestALongTimelineIsCut(t *testing.T) {
 	for range 30 {
 		r.Events = append(r.Events, r.Events[0])
 	}
-	r.EventsLeftOut, r.Outage.RecoveredMS = 100, nil
+	r.EventsLeftOut, r.Outage.RecoveredMS = result.LeftOut{"rebalance": 70, "alarm_on": 30}, nil
 	text := oneSpace(written(t, Text, r, Options{}))
 	for _, want := range []string{"118 more", "in sync after 22.9s", "the rate was not back"} {
 		if !strings.Contains(text, want) {
@@ -182,7 +182,7 @@ func TestALongTimelineIsCut(t *testing.T) {
 		}
 	}
 	gap, from := int64(3950), 10.25
-	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, 0
+	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, nil
 	if text := written(t, Text, r, Options{}); !strings.Contains(text, "for 3.95s, from 10.2s on; in p1 for 4.20s") {
 		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
 	}

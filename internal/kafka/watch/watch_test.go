@@ -213,22 +213,6 @@ func TestWithoutAQuorumTheControllerCountsWhenAllBrokersNameIt(t *testing.T) {
 	}
 }
 
-func TestTheEventsOfARunAreBounded(t *testing.T) {
-	w := &Brokers{}
-	for range 2 * maxWatchEvents {
-		w.emit(stats.Event{Text: "broker 1 does not answer"})
-	}
-	got := w.Take().Events
-	if len(got) != maxWatchEvents+1 {
-		t.Fatalf("%d events, want %d", len(got), maxWatchEvents+1)
-	}
-	for i, e := range got {
-		if last := strings.Contains(e.Text, "left out"); last != (i == maxWatchEvents) {
-			t.Errorf("event %d: %q", i, e.Text)
-		}
-	}
-}
-
 func TestAWatcherThatWasNeverStartedCloses(t *testing.T) {
 	w, err := New(&kafka.Cluster{Info: result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}}, []result.Topic{{Name: "t", Partitions: 4}})
 	if err != nil {
