@@ -37,9 +37,7 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 		if at != s.answered {
 			s.run.answered(s, o, partition, at)
 		}
-		if len(s.failed) > 0 {
-			s.recovered(partition, at)
-		}
+		s.recovered(partition, at)
 		s.rec.Acknowledged(int(o.phase), int64(o.Records), partition, o.Bytes, at-o.Sent, at-o.Due, at)
 		s.free(o)
 	}

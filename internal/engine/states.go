@@ -2,16 +2,15 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
-// holds is how long the end of a state has to hold. A state that comes back before is the same one, which flaps: it is told once, and
-// its end with a count.
+// holds is how long the end of a state has to hold. A state that comes back before flaps: it is told once, and its end with a count.
 const holds = 5 * time.Second
 
 // states are what goes on in a run: records of a partition fail, a broker is gone, an alarm is on. The zero value is ready to use.
@@ -52,8 +51,7 @@ func (s *states) note(e stats.Event, partition int32) bool {
 	return true
 }
 
-// settle returns the events of states that have begun, and of those that have been over for long enough. Partitions with the same
-// event share it. The end of a run ends all of them.
+// settle returns the beginnings of states, and the ends that have held or are those of a run. Partitions with the same event share it.
 func (s *states) settle(now time.Duration, final bool) (told []stats.Event) {
 	var again []int
 	tell := func(e stats.Event, partition int32, n int) {
@@ -86,7 +84,7 @@ func (s *states) settle(now time.Duration, final bool) (told []stats.Event) {
 	}
 	for i, n := range again {
 		if n > 0 {
-			told[i].Text += " (flapping: " + theme.Plural(n, "time", "times") + " more)"
+			told[i].Text += fmt.Sprintf(" (flapping: %d more)", n)
 		}
 	}
 	return told

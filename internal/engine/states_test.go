@@ -26,7 +26,7 @@ func TestAStateThatFlapsIsToldOnceWithACount(t *testing.T) {
 		}},
 		{"a partition fails for a moment each second", func(op *Op) string {
 			return map[bool]string{true: "NO"}[op.Index%2 == 1 && op.Due >= time.Second && op.Due < 11*time.Second && op.Due%time.Second < 200*time.Millisecond]
-		}, []string{"1 first_error [1] records fail: NO", "10 first_success [1] records are acknowledged again (flapping: 9 times more)"}},
+		}, []string{"1 first_error [1] records fail: NO", "10 first_success [1] records are acknowledged again (flapping: 9 more)"}},
 		{"another code comes meanwhile", func(op *Op) string {
 			switch {
 			case op.Index%2 == 0:
@@ -38,7 +38,7 @@ func TestAStateThatFlapsIsToldOnceWithACount(t *testing.T) {
 		}, []string{"0 first_error [1] records fail: NO", "9 first_error [] records fail: DENIED"}},
 		{"it flaps to the end", func(op *Op) string {
 			return map[bool]string{true: "NO"}[op.Index%2 == 1 && op.Due%(2*time.Second) >= time.Second]
-		}, []string{"1 first_error [1] records fail: NO", "19 first_error [1] records fail: NO (flapping: 9 times more)"}},
+		}, []string{"1 first_error [1] records fail: NO", "19 first_error [1] records fail: NO (flapping: 9 more)"}},
 		{"twice, with a long time between", func(op *Op) string {
 			return map[bool]string{true: "NO"}[op.Index%2 == 1 && (op.Due < time.Second || op.Due >= 12*time.Second && op.Due < 13*time.Second)]
 		}, []string{"0 first_error [1] records fail: NO", "1 first_success [1] records are acknowledged again", "12 first_error [1] records fail: NO", "13 first_success [1] records are acknowledged again"}},
@@ -75,7 +75,7 @@ func TestAnAlarmThatFlapsLeavesRoomForOthers(t *testing.T) {
 		t.Error("an end without a beginning, and an event of no state, are not told as they are")
 	}
 	got = append(got, s.settle(501*time.Second, true)...)
-	if len(got) != 2 || got[0].Kind != stats.AlarmOn || got[0].At != 0 || got[1].Kind != stats.AlarmOff || got[1].At != 499*time.Second+time.Second/2 || !strings.Contains(got[1].Text, "499 times more") {
+	if len(got) != 2 || got[0].Kind != stats.AlarmOn || got[0].At != 0 || got[1].Kind != stats.AlarmOff || got[1].At != 499*time.Second+time.Second/2 || !strings.Contains(got[1].Text, "499 more") {
 		t.Errorf("events %+v; want the alarm, and its end with a count", got)
 	}
 	tell(0, stats.BrokerGone, -1)

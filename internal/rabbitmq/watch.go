@@ -109,8 +109,7 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	})
 }
 
-// nodes returns events of nodes that are gone or back. Each one is asked by itself too, because the others take a node that hangs for
-// one that runs, for a minute.
+// nodes returns events of nodes that are gone or back. It asks each node too, because others believe for a minute that a hung node runs.
 func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 	answers := make([]bool, len(w.cluster.Brokers))
 	var asking sync.WaitGroup

@@ -174,9 +174,9 @@ func TestALongTimelineIsCut(t *testing.T) {
 	for range 30 {
 		r.Events = append(r.Events, r.Events[0])
 	}
-	r.EventsLeftOut, r.Outage.RecoveredMS = result.LeftOut{"rebalance": 70, "alarm_on": 30}, nil
+	r.EventsLeftOut, r.Outage.RecoveredMS = result.Errors{"rebalance": 70, "alarm_on": 30}, nil
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"118 more", "in sync after 22.9s", "the rate was not back"} {
+	for _, want := range []string{"--output json lists 18 of them", "118 more: 70 rebalance, 30 alarm on, 18 ", "in sync after 22.9s", "the rate was not back"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

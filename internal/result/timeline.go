@@ -105,8 +105,7 @@ func (t *timeline) keep(w *stats.Window) {
 	t.kept.Add(&fresh)
 }
 
-// look finds the event that began the fault, and follows its effects. It may be reported after them. No event is needed after
-// that, because it may be dropped.
+// look finds the event that began the fault, and follows its effects. It may be told after them. Events may be dropped afterwards.
 func (t *timeline) look(fresh []stats.Event) {
 	all, began := inOrder(slices.Concat(t.kept.Events, fresh)), stats.Event{}
 	if t.fault != nil {
