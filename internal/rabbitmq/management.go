@@ -64,8 +64,7 @@ var errRights = errors.New("it refuses the user")
 
 // answers reports whether the API of a node itself answers.
 func (m *management) answers(ctx context.Context, node string) bool {
-	var any json.RawMessage
-	return m.ask(ctx, m.own[node]+"/api/whoami", &any) == nil
+	return m.ask(ctx, m.own[node]+"/api/whoami", new(json.RawMessage)) == nil
 }
 
 // maxAnswer bounds the memory of an answer.

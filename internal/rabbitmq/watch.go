@@ -97,12 +97,11 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	w.asking.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
 			at := now() // who does not answer now is told of late
-			for _, e := range w.nodes(ctx) {
+			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
+				if e.Kind == stats.LeaderMoved {
+					at = now()
+				}
 				e.At = at
-				w.Add(e)
-			}
-			for _, e := range w.moves(ctx) {
-				e.At = now()
 				w.Add(e)
 			}
 		})

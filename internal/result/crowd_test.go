@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -91,5 +92,21 @@ func TestPartitionsOfWhichRecordsFailAreNamed(t *testing.T) {
 	r := load{rates: steadily(5, 1000), events: map[int][]stats.Event{1: {some}, 2: {all}}}.fold().Result()
 	if a, b := r.Events[0].Text, r.Events[1].Text; a != "first_error (2 of 6 partitions: 2 5)" || b != "first_error" {
 		t.Errorf("%q and %q", a, b)
+	}
+}
+
+func TestALackOfRightsToReadIsNoStall(t *testing.T) {
+	for code, want := range map[string]verdict.Limit{
+		"ACCESS_REFUSED": verdict.ReadFailed, "TOPIC_AUTHORIZATION_FAILED": verdict.ReadFailed, "AuthorizationError": verdict.ReadFailed, "NOT_LEADER_OR_FOLLOWER": verdict.Stalled,
+	} {
+		f := NewFold(readHeader(plan.Consume, 0))
+		for i := range 6 {
+			at := time.Duration(i) * time.Second
+			f.AddWindow(stats.Window{Start: at, End: at + time.Second, Read: stats.Read{ReadTime: time.Second, ConsumerLag: int64(1000 * max(0, 1-i)), FetchErrors: map[string]int64{code: 1, "client:connection lost": 5}}})
+		}
+		f.Finish(Trailer{Ended: Completed, ElapsedSeconds: 6, ReadEnd: ReadIdle})
+		if v := f.Verdict(); v.Limit != want || (want == verdict.ReadFailed) != strings.Contains(v.Evidence, "6 "+code) {
+			t.Errorf("%s: bound by %q (%s), want %q", code, v.Limit, v.Evidence, want)
+		}
 	}
 }

@@ -194,8 +194,7 @@ const (
 	MostEvents = 50 * MostOfKind // kt has fewer kinds; a run file may be from anybody
 )
 
-// Few returns at most so many events of each kind, the first and the last ones, so that no kind crowds out another. It takes
-// the memory of events, and adds the number of all others to leftOut.
+// Few returns at most so many events of each kind, the first and the last ones. It takes their memory, and counts the others in leftOut.
 func Few[E any](events []E, most int, kind func(e *E) EventKind, leftOut *map[string]int64) []E {
 	if len(events) <= most {
 		return events

@@ -205,6 +205,9 @@ func (e *Evidence) stallToo() string {
 	if !e.stalls() {
 		return ""
 	}
+	if e.Stall.Cause != "" {
+		return "; " + e.stallText() + " (" + e.Stall.Cause + ")"
+	}
 	return "; " + e.stallText()
 }
 

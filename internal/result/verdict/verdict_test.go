@@ -70,6 +70,9 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"a stall beside them", with(1000, func(e *Evidence) {
 			e.Failed, e.Stall.Gap = 5000, stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}
 		}), Failures, true, []string{"50.0 %", "4.00s", "5.00s"}},
+		{"a stall beside them that has a cause", with(1000, func(e *Evidence) {
+			e.Failed, e.Stall.Gap, e.Stall.Cause = 5000, stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}, "at 4.90s an alarm"
+		}), Failures, true, []string{"from 5.00s on (at 4.90s an alarm)"}},
 		{"a stall beside a few records that may not be written", with(1000, func(e *Evidence) {
 			e.Failed, e.WorstError, e.Stall.Gap = 9, "ACCESS_REFUSED (no rights)", stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}
 		}), Failures, true, []string{"ACCESS_REFUSED (no rights)", "4.00s"}},
