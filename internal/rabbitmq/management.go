@@ -121,10 +121,10 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 			_, host, _ = strings.Cut(l.Node, "@")
 		}
 		host = net.JoinHostPort(theme.Name(host), strconv.Itoa(l.Port))
-		switch url := http + "://" + host; {
-		case l.Protocol == amqp:
+		switch url := http + "://" + host; l.Protocol {
+		case amqp:
 			at[l.Node] = host
-		case l.Protocol == http:
+		case http:
 			if m.own[l.Node] = url; !slices.Contains(m.urls, url) {
 				m.urls = append(m.urls, url)
 			}

@@ -10,8 +10,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// noisy is a run of so many seconds in which records fail and are acknowledged by turns, and the events of others.
-func noisy(length int, others map[int][]stats.Event) load {
+// noisy is a run of 1000 seconds in which records fail and are acknowledged by turns, and the events of others.
+func noisy(others map[int][]stats.Event) load {
+	const length = 1000
 	l := load{rates: steadily(length, 1000), events: map[int][]stats.Event{}}
 	for i := range length {
 		for n := range 5 {
@@ -24,7 +25,7 @@ func noisy(length int, others map[int][]stats.Event) load {
 }
 
 func TestNoiseCrowdsOutNoCause(t *testing.T) {
-	r := noisy(1000, map[int][]stats.Event{500: {at(500.3, stats.AlarmOn)}, 505: {at(505, stats.AlarmOff)}}).fold().Result()
+	r := noisy(map[int][]stats.Event{500: {at(500.3, stats.AlarmOn)}, 505: {at(505, stats.AlarmOff)}}).fold().Result()
 	kinds := make(map[stats.EventKind]int)
 	for _, e := range r.Events {
 		kinds[e.Kind]++
@@ -41,7 +42,7 @@ func TestNoiseCrowdsOutNoCause(t *testing.T) {
 }
 
 func TestAnOutageNeedsNoEventThatIsDropped(t *testing.T) {
-	l := noisy(1000, map[int][]stats.Event{500: {at(500, stats.Exec), at(502, stats.InSync), moved(501, 1, 2)}})
+	l := noisy(map[int][]stats.Event{500: {at(500, stats.Exec), at(502, stats.InSync), moved(501, 1, 2)}})
 	for i := 503; i < 1000; i++ {
 		l.events[i] = append(l.events[i], at(float64(i), stats.InSync), moved(float64(i), 1, 2), moved(float64(i)+0.5, 2, 1))
 	}
@@ -52,7 +53,7 @@ func TestAnOutageNeedsNoEventThatIsDropped(t *testing.T) {
 	if o.BeganWith != stats.Exec || *o.FirstErrorMS != 200 || *o.FirstSuccessMS != 300 || *o.InSyncMS != 2000 || *o.NewLeaderMS != 3000 {
 		t.Errorf("it began with %s; first error %d ms, first success %d, in sync %d, new leader %d", o.BeganWith, *o.FirstErrorMS, *o.FirstSuccessMS, *o.InSyncMS, *o.NewLeaderMS)
 	}
-	early := noisy(1000, nil) // the fault is found at once, and is still known when its event is one of 5,000
+	early := noisy(nil) // the fault is found at once, and is still known when its event is one of 5,000
 	early.warmup = 500
 	if o := early.fold().Result().Outage; *o.BeganSeconds != 500 {
 		t.Errorf("the outage of a run with 500 s of warm-up began at %v s", *o.BeganSeconds)
@@ -72,7 +73,7 @@ func TestAStallHasItsCauseAmongHundreds(t *testing.T) {
 }
 
 func TestWhatABrokerSaidIsKnownAmongHundredsOfErrors(t *testing.T) {
-	l := noisy(1000, nil)
+	l := noisy(nil)
 	said := at(500.5, stats.FirstError)
 	said.Text = stats.RecordsFail + "ACCESS_REFUSED: no rights"
 	l.events[500] = append(l.events[500], said)
