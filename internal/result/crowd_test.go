@@ -111,3 +111,19 @@ func TestALackOfRightsToReadIsNoStall(t *testing.T) {
 		}
 	}
 }
+
+func TestALackOfRightsIsTheWorstError(t *testing.T) {
+	for _, tc := range []struct {
+		errors Errors
+		want   string
+	}{
+		{nil, ""},
+		{Errors{"A": 2, "B": 3, "C": 3}, "B"},
+		{Errors{"A": 99, "TOPIC_AUTHORIZATION_FAILED": 1, "client:TIMEOUT": 500}, "TOPIC_AUTHORIZATION_FAILED"},
+		{Errors{"CLUSTER_AUTHORIZATION_FAILED": 1, "A": 99, "TOPIC_AUTHORIZATION_FAILED": 2}, "TOPIC_AUTHORIZATION_FAILED"},
+	} {
+		if got := tc.errors.Worst(); got != tc.want {
+			t.Errorf("%v: %q, want %q", tc.errors, got, tc.want)
+		}
+	}
+}
