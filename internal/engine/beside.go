@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,20 +11,17 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// maxEvents bounds the events of shards, so that a cluster that fails and recovers by turns does not fill the
-// memory.
-const maxEvents = 1000
-
 // beside is the state that all shards of a run share: the time of the newest answer,
 // and the events.
 type beside struct {
+	Events
 	failing atomic.Bool // the last record with an outcome failed; set with mu held
 	said    sync.Map    // by error code: the first message of a broker with it
+	codes   sync.Map    // of records that failed
 
 	mu     sync.Mutex // guards the rest; a shard's mu may be held
 	wait   stats.Wait
-	events []stats.Event
-	count  int
+	states states
 	paused time.Duration // since the last window
 }
 
@@ -33,7 +31,7 @@ const shareEvery = time.Millisecond
 
 // answered notes an answer, and the gap that it ends, in which o waited. The gap counts in the phase of the
 // run, because records of both phases waited. The caller holds the shard's mu.
-func (r *run) answered(s *Shard, o *Op, at time.Duration) {
+func (r *run) answered(s *Shard, o *Op, partition int32, at time.Duration) {
 	b, before := &r.beside, s.answered
 	s.answered = at
 	if s.shared != 0 && at-s.shared < shareEvery && !b.failing.Load() {
@@ -43,12 +41,17 @@ func (r *run) answered(s *Shard, o *Op, at time.Duration) {
 	b.mu.Lock()
 	b.wait.Answered(before)
 	gap := b.wait.Acknowledged(o.Sent, at)
-	if b.failing.Load() {
-		b.failing.Store(false)
-		b.add(stats.Event{At: at, Kind: stats.FirstSuccess, Broker: -1, To: -1, Text: "records are acknowledged again"})
-	}
+	b.failing.Store(false)
+	b.recovered(partition, at)
 	b.mu.Unlock()
 	s.rec.Outage(s.phase, gap)
+}
+
+// recovered notes that a record of a partition is acknowledged. The caller holds mu.
+func (b *beside) recovered(partition int32, at time.Duration) {
+	for _, p := range []int32{partition, -1} { // -1: of records that failed before they had a partition
+		b.states.note(stats.Event{At: at, Kind: stats.FirstSuccess, Broker: -1, To: -1, Text: "records are acknowledged again"}, p)
+	}
 }
 
 // refused notes a record that failed. The caller holds the shard's mu.
@@ -57,18 +60,40 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 	b.mu.Lock()
 	b.wait.Answered(s.answered)
 	gap := b.wait.Failed(o.Sent, at)
-	if !b.failing.Load() {
-		said := ""
-		if v, ok := b.said.Load(code); ok {
-			said = ": " + v.(string)
-		}
-		b.failing.Store(true)
-		b.add(stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: stats.RecordsFail + code + said})
-	}
+	b.failing.Store(true)
+	b.failed(partition, code, at)
 	b.mu.Unlock()
 	s.rec.Outage(s.phase, gap)
+	s.failed[partition] = true
 	if partition >= 0 {
 		s.rec.FailedIn(int(o.phase), partition, o.Sent, at)
+	}
+}
+
+// failed notes a record that failed. The first one with a code is an event although its partition fails already. The caller holds mu.
+func (b *beside) failed(partition int32, code string, at time.Duration) {
+	old := b.states.of[stateKey{stats.FirstError, -1, partition}]
+	_, known := b.codes.LoadOrStore(code, true)
+	if old != nil && !old.over && known {
+		return
+	}
+	e := stats.Event{At: at, Kind: stats.FirstError, Broker: -1, To: -1, Text: stats.RecordsFail + code}
+	if said, ok := b.said.Load(code); ok {
+		e.Text += ": " + said.(string)
+	}
+	if b.states.note(e, partition); old != nil && !known {
+		b.Add(e)
+	}
+}
+
+// recovered notes an acknowledgement, in case records of its partition have failed. The caller holds mu.
+func (s *Shard) recovered(partition int32, at time.Duration) {
+	if s.failed[partition] || s.failed[-1] {
+		delete(s.failed, partition)
+		delete(s.failed, -1)
+		s.run.beside.mu.Lock()
+		defer s.run.beside.mu.Unlock()
+		s.run.beside.recovered(partition, at)
 	}
 }
 
@@ -79,13 +104,6 @@ func (r *run) outage(s *Shard, at, sent time.Duration) stats.Gap {
 	defer b.mu.Unlock()
 	b.wait.Answered(s.answered)
 	return b.wait.Open(sent, at)
-}
-
-// add keeps an event. The caller holds mu.
-func (b *beside) add(e stats.Event) {
-	if b.count++; b.count <= maxEvents {
-		b.events = append(b.events, e)
-	}
 }
 
 // Said keeps the first message of a broker with an error code. The code alone names only a kind of error.
@@ -128,7 +146,7 @@ func (b *beside) tick(last, now time.Duration) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.paused += late
-		b.add(stats.Event{At: last, Kind: stats.Paused, Broker: -1, To: -1, Text: fmt.Sprintf("kt itself stood still for %.1f s", late.Seconds())})
+		b.Add(stats.Event{At: last, Kind: stats.Paused, Broker: -1, To: -1, Text: fmt.Sprintf("kt itself stood still for %.1f s", late.Seconds())})
 	}
 }
 
@@ -138,9 +156,7 @@ func (s *Shard) Event(e stats.Event) {
 		return // the load has not begun
 	}
 	e.At = s.Now()
-	s.run.beside.mu.Lock()
-	defer s.run.beside.mu.Unlock()
-	s.run.beside.add(e)
+	s.run.beside.Add(e)
 }
 
 // takeBeside returns the findings of the sources, and the events of the shards, since the
@@ -151,9 +167,14 @@ func (r *run) takeBeside(start, end time.Duration) stats.Window {
 		found := source.Take()
 		w.Add(&found)
 	}
+	found := r.beside.Take()
+	w.Add(&found)
 	r.beside.mu.Lock()
-	w.Add(&stats.Window{Events: r.beside.events, Counters: stats.Counters{PausedNS: int64(r.beside.paused)}})
-	r.beside.events, r.beside.paused = nil, 0
+	w.PausedNS, r.beside.paused = int64(r.beside.paused), 0
+	w.Events = slices.DeleteFunc(w.Events, func(e stats.Event) bool { // it is the window's own list
+		return e.Kind != stats.FirstError && r.beside.states.note(e, -1)
+	})
+	w.Add(&stats.Window{Events: r.beside.states.settle(end, r.stage() == Finished)})
 	r.beside.mu.Unlock()
 	w.Add(&stats.Window{Events: r.rates.take(end)})
 	w.Add(&stats.Window{Events: r.stagesBegun(start, end)})

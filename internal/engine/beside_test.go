@@ -43,8 +43,9 @@ func TestTheFirstSuccessIsToldAtOnce(t *testing.T) {
 	a.oneOp().Acknowledge(0, 100*time.Millisecond)
 	b.oneOp().Fail(0, "X")
 	a.oneOp().Acknowledge(0, 100*time.Millisecond+time.Microsecond)
+	a.run.setStage(Finished)
 	var kinds []stats.EventKind
-	for _, e := range a.run.beside.events {
+	for _, e := range a.run.takeBeside(0, time.Second).Events {
 		kinds = append(kinds, e.Kind)
 	}
 	if !slices.Equal(kinds, []stats.EventKind{stats.FirstError, stats.FirstSuccess}) {
@@ -77,7 +78,7 @@ func TestATimeForWhichABrokerThrottlesIsNoGap(t *testing.T) {
 func TestAPauseOfKtIsCountedAndAnEvent(t *testing.T) {
 	var b beside
 	b.tick(0, 150*time.Millisecond)
-	if b.tick(time.Second, 4*time.Second); b.paused != 3*time.Second || len(b.events) != 1 || b.events[0].At != time.Second {
-		t.Errorf("paused for %v, events %v; want 3s, and one event at 1s", b.paused, b.events)
+	if b.tick(time.Second, 4*time.Second); b.paused != 3*time.Second || len(b.found.Events) != 1 || b.found.Events[0].At != time.Second {
+		t.Errorf("paused for %v, events %v; want 3s, and one event at 1s", b.paused, b.found.Events)
 	}
 }

@@ -18,6 +18,7 @@ type fake struct {
 	latency  time.Duration                   // from Do to the answer
 	stall    [2]time.Duration                // what would be answered in between is answered at the end of it
 	silent   bool                            // it never answers
+	place    func(*Op) int32                 // its partition; nil: one of three, and that of a record that fails is not known
 	fails    func(*Op) string                // the error code of an op; "": it is acknowledged
 	holdUp   func(*Op) time.Duration         // how long Do takes, because the broker says so
 	most     int                             // records of an op; 0: 1
@@ -130,7 +131,11 @@ func (w *fakeWorker) answer() {
 		w.mu.Unlock()
 		if w.fake.fails != nil {
 			if code := w.fake.fails(p.op); code != "" {
-				p.op.Fail(-1, code)
+				at := int32(-1)
+				if w.fake.place != nil {
+					at = w.fake.place(p.op)
+				}
+				p.op.Fail(at, code)
 				continue
 			}
 		}
@@ -140,7 +145,12 @@ func (w *fakeWorker) answer() {
 
 func (w *fakeWorker) OpRecords() int { return max(1, w.fake.most) }
 
-func (w *fakeWorker) Place(op *Op) int32 { return int32(op.Index % 3) }
+func (w *fakeWorker) Place(op *Op) int32 {
+	if w.fake.place != nil {
+		return w.fake.place(op)
+	}
+	return int32(op.Index % 3)
+}
 
 func (w *fakeWorker) Flush(ctx context.Context) error {
 	flush := make(chan struct{})

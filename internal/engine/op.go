@@ -35,8 +35,9 @@ func (o *Op) Acknowledge(partition int32, at time.Duration) (counted bool) {
 	if counted = o.outstanding; counted {
 		at = max(at, o.Sent) // an answer is not before its record
 		if at != s.answered {
-			s.run.answered(s, o, at)
+			s.run.answered(s, o, partition, at)
 		}
+		s.recovered(partition, at)
 		s.rec.Acknowledged(int(o.phase), int64(o.Records), partition, o.Bytes, at-o.Sent, at-o.Due, at)
 		s.free(o)
 	}

@@ -9,8 +9,10 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// rateStep is the unit of time at which the rate changes.
-const rateStep = 100 * time.Millisecond
+const (
+	rateStep   = 100 * time.Millisecond // the unit of time at which the rate changes
+	maxChanges = 1000                   // of the rate, in memory
+)
 
 // rates are the changes of a run's target rate. A shard takes each over before it sends a
 // record that is due after it.
@@ -22,7 +24,7 @@ const rateStep = 100 * time.Millisecond
 type rates struct {
 	mu       sync.Mutex // guards the rest
 	schedule plan.Schedule
-	changes  []stats.Event // at most maxEvents
+	changes  []stats.Event // at most maxChanges
 	posted   chan struct{} // closed by the next change
 	told     int           // changes that a window has
 }
@@ -44,7 +46,7 @@ func (r *run) changeRate(perSecond float64) {
 	c := &r.rates
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.plan.Load.Rate.IsUnlimited() || r.stage() >= Draining || len(c.changes) == maxEvents || !(perSecond > 0) {
+	if r.plan.Load.Rate.IsUnlimited() || r.stage() >= Draining || len(c.changes) == maxChanges || !(perSecond > 0) {
 		return
 	}
 	close(c.posted)

@@ -47,9 +47,10 @@ type Shard struct {
 	blocked  bool          // a full buffer holds the sender up
 	waitFrom time.Duration // since when, or the end of the last window if that is later
 	wake     chan struct{}
-	answered time.Duration // time of the newest answer
-	shared   time.Duration // time of the newest answer that other shards know of
-	asked    time.Duration // when a record was last handed over while none was outstanding
+	answered time.Duration  // time of the newest answer
+	shared   time.Duration  // time of the newest answer that other shards know of
+	asked    time.Duration  // when a record was last handed over while none was outstanding
+	failed   map[int32]bool // partitions of which a record failed and none was acknowledged since; -1: it had none
 
 	throttled time.Duration // until when a broker lets the client wait
 
@@ -99,6 +100,7 @@ func newShard(r *run, index int) *Shard {
 		rec:       stats.NewRecorder(),
 		wake:      make(chan struct{}, 1),
 		posted:    r.rates.posted,
+		failed:    make(map[int32]bool),
 
 		sending: true,
 	}

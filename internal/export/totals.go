@@ -31,7 +31,7 @@ func (t *totals) observe(s *run.Second) {
 	defer t.mu.Unlock()
 	for i := range s.Windows {
 		w := s.Windows[i]
-		w.Partitions, w.Events = nil, nil // no metric has them
+		w.Partitions, w.Events, w.EventsLeftOut = nil, nil, nil // no metric has them
 		t.phases[stats.PhaseOf(w.Warmup)].Add(&w)
 	}
 	t.newest = s.Snapshot

@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // watcher is the source of events of the cluster, as its admin API tells of it.
 type watcher struct {
-	queue.Events
+	engine.Events
 	session  *session
 	watching sync.WaitGroup
 

@@ -274,19 +274,6 @@ func TestEachQueueIsCountedByOneProcess(t *testing.T) {
 	}
 }
 
-func TestAnUnstableClusterDoesNotFillTheMemory(t *testing.T) {
-	var e Events
-	for range maxEvents + 1 {
-		e.Add(stats.Event{Kind: stats.BrokerGone})
-	}
-	if n := len(e.Take().Events); n != maxEvents {
-		t.Errorf("%d events were kept, want %d", n, maxEvents)
-	}
-	if w := e.Take(); len(w.Events) > 0 {
-		t.Errorf("%d events were taken twice", len(w.Events))
-	}
-}
-
 // stamped returns a message of run 42, of its producer 0.
 func stamped(seq int64) Message {
 	value := make([]byte, ledger.StampSize)

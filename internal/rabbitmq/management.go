@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -28,8 +29,9 @@ import (
 type management struct {
 	system *System
 	client http.Client
-	urls   []string // of the nodes
-	at     int      // the one that answered last
+	urls   []string          // of the nodes
+	own    map[string]string // the same, by node
+	at     int               // the one that answered last
 }
 
 // managementTimeout is how long an answer may take, and allTimeout those of the nodes that are asked one after the other.
@@ -44,7 +46,7 @@ func (s *System) newManagement() *management {
 		DialContext:    func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, false) },
 		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) { return s.dial(ctx, host, true) },
 	}
-	return &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: secret.Stay}, urls: []string{s.admin}}
+	return &management{system: s, client: http.Client{Timeout: managementTimeout, Transport: transport, CheckRedirect: secret.Stay}, urls: []string{s.admin}, own: make(map[string]string)}
 }
 
 // get asks for what is at a path, the node that answered last first.
@@ -58,6 +60,14 @@ func (m *management) get(ctx context.Context, path string, into any) (err error)
 		m.at = (m.at + 1) % len(m.urls)
 	}
 	return err
+}
+
+// errRights is the error of an answer to a user with another password, or without rights. Their status may be the same.
+var errRights = errors.New("it refuses the user")
+
+// answers reports whether the API of a node itself answers.
+func (m *management) answers(ctx context.Context, node string) bool {
+	return m.ask(ctx, m.own[node]+"/api/whoami", new(json.RawMessage)) == nil
 }
 
 // maxAnswer bounds the memory of an answer.
@@ -74,7 +84,11 @@ func (m *management) ask(ctx context.Context, at string, into any) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }() // all of it was read
-	if answer.StatusCode != http.StatusOK {
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%s: %w: %s", at, errRights, answer.Status)
+	default:
 		return fmt.Errorf("%s: %s", at, answer.Status)
 	}
 	return json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into)
@@ -110,17 +124,22 @@ func (m *management) describe(ctx context.Context, c *result.Cluster) error {
 			_, host, _ = strings.Cut(l.Node, "@")
 		}
 		host = net.JoinHostPort(theme.Name(host), strconv.Itoa(l.Port))
-		switch url := http + "://" + host; {
-		case l.Protocol == amqp:
+		switch url := http + "://" + host; l.Protocol {
+		case amqp:
 			at[l.Node] = host
-		case l.Protocol == http && !slices.Contains(m.urls, url):
-			m.urls = append(m.urls, url)
+		case http:
+			if m.own[l.Node] = url; !slices.Contains(m.urls, url) {
+				m.urls = append(m.urls, url)
+			}
 		default:
 			continue
 		}
 		m.system.access.Bound.Learn(host) // one that has logged kt in says so
 	}
 	for _, name := range slices.Sorted(maps.Keys(running)) {
+		if len(running) == 1 {
+			m.own[name] = m.urls[0] // it may be known by another address here
+		}
 		c.Brokers = append(c.Brokers, result.Broker{ID: int32(len(c.Brokers) + 1), Rack: theme.Name(name), Addr: at[name]})
 	}
 	return nil

@@ -205,6 +205,9 @@ func (w *worker) lose(ctx context.Context, o *outlet) {
 	}
 	o.pending = nil
 	o.mu.Unlock()
+	if code := code(o.why); code != lost {
+		w.shard.Said(code, explain(o.why).Error())
+	}
 	for _, op := range left {
 		if op != nil {
 			w.settle(op, code(o.why), 0)

@@ -111,7 +111,11 @@ func (s *session) look(ctx context.Context) error {
 	name, _ := s.admin.Properties["cluster_name"].(string)
 	s.cluster = result.Cluster{ID: name, Version: "RabbitMQ " + version, Controller: -1}
 	if err := s.management.describe(ctx, &s.cluster); err != nil {
-		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("the management API does not answer (%v): nodes and leaders of queues are not watched, and types of queues and exchanges are not checked; ?admin=http://HOST:PORT behind --url says where it is", err)})
+		text, do := "the management API does not answer", "?admin=http://HOST:PORT behind --url says where it is"
+		if errors.Is(err, errRights) {
+			text, do = "the management API gives no answer", fmt.Sprintf("user %s needs the right password (url.password in the file of --command-config) and the tag monitoring (rabbitmqctl set_user_tags)", s.user)
+		}
+		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("%s (%v): nodes and leaders of queues are not watched, and types of queues and exchanges are not checked; %s", text, err, do)})
 		s.management = nil
 		s.cluster.Brokers = []result.Broker{{ID: 1, Addr: s.hosts[0]}}
 		return nil

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -83,9 +82,10 @@ const watchEvery = time.Second
 // watcher asks the management API for nodes that are gone and for leaders of queues that moved.
 type watcher struct {
 	*session
-	queue.Events
+	engine.Events
 	asking  sync.WaitGroup
 	running map[int32]bool  // by node
+	heard   map[int32]bool  // the same: its own API has answered
 	leaders map[int32]int32 // by partition
 }
 
@@ -93,35 +93,49 @@ var _ engine.Source = (*watcher)(nil)
 
 // Start begins to look.
 func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
-	w.running, w.leaders = make(map[int32]bool), maps.Clone(w.topic.Leaders)
+	w.running, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
 	w.asking.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
+			at := now() // who does not answer now is told of late
 			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
-				e.At = now()
+				if e.Kind == stats.LeaderMoved {
+					at = now()
+				}
+				e.At = at
 				w.Add(e)
 			}
 		})
 	})
 }
 
-// nodes returns events of nodes that are gone or back.
+// nodes returns events of nodes that are gone or back. It asks each node too, because others believe for a minute that a hung node runs.
 func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
-	running, err := w.management.nodes(ctx)
-	if err != nil {
-		return nil // another one is asked next time
+	answers := make([]bool, len(w.cluster.Brokers))
+	var asking sync.WaitGroup
+	for i, b := range w.cluster.Brokers {
+		asking.Go(func() { answers[i] = w.management.answers(ctx, b.Rack) })
 	}
-	for _, b := range w.cluster.Brokers {
+	running, _ := w.management.nodes(ctx) // without an answer, another one is asked next time
+	asking.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	for i, b := range w.cluster.Brokers {
 		up, known := running[b.Rack]
 		before, looked := w.running[b.ID]
+		state := "run"
+		if w.heard[b.ID] = w.heard[b.ID] || answers[i]; w.heard[b.ID] && up && !answers[i] || w.heard[b.ID] && !known {
+			state, up, known = "answer", answers[i], true
+		}
 		if !known || looked && up == before {
 			continue
 		}
 		w.running[b.ID] = up
 		switch changed := w.turn(cmp.Or(b.Addr, b.Rack), !up); {
 		case changed && up:
-			events = append(events, event(stats.BrokerBack, b.ID, "node %s runs again", b.Rack))
+			events = append(events, event(stats.BrokerBack, b.ID, "node %s runs and answers again", b.Rack))
 		case changed:
-			events = append(events, event(stats.BrokerGone, b.ID, "node %s does not run", b.Rack))
+			events = append(events, event(stats.BrokerGone, b.ID, "node %s does not %s", b.Rack, state))
 		}
 	}
 	return events

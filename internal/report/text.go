@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -301,9 +300,7 @@ func (t *text) records(r result.Result) {
 
 // errors writes a row for each error code, the most frequent first.
 func (t *text) errors(label string, errs result.Errors) {
-	for _, code := range slices.SortedFunc(maps.Keys(errs), func(a, b string) int {
-		return cmp.Or(cmp.Compare(errs[b], errs[a]), cmp.Compare(a, b))
-	}) {
+	for _, code := range errs.Codes() {
 		t.row(label, bad, theme.Count(errs[code])+" "+code)
 		label = ""
 	}

@@ -174,15 +174,15 @@ func TestALongTimelineIsCut(t *testing.T) {
 	for range 30 {
 		r.Events = append(r.Events, r.Events[0])
 	}
-	r.EventsLeftOut, r.Outage.RecoveredMS = 100, nil
+	r.EventsLeftOut, r.Outage.RecoveredMS = result.Errors{"rebalance": 70, "alarm_on": 30}, nil
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"118 more", "in sync after 22.9s", "the rate was not back"} {
+	for _, want := range []string{"--output json lists 18 of them", "118 more: 70 rebalance, 30 alarm on, 18 ", "in sync after 22.9s", "the rate was not back"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}
 	}
 	gap, from := int64(3950), 10.25
-	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, 0
+	r.Events, r.Outage, r.EventsLeftOut = nil, &result.Outage{LongestGapMS: &gap, LongestGapFromSeconds: &from}, nil
 	if text := written(t, Text, r, Options{}); !strings.Contains(text, "for 3.95s, from 10.2s on; in p1 for 4.20s") {
 		t.Errorf("a gap of seconds without an event is not told:\n%s", text)
 	}

@@ -3,15 +3,29 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// maxTimeline is how many events a summary lists.
+// maxTimeline is how many events a summary lists. It is more than kinds of events are in any run.
 const maxTimeline = 20
+
+// fewEvents returns at most maxTimeline events: of each kind as many as there is room for. It counts all others.
+func fewEvents(r *result.Result) (few []result.Event, others result.Errors) {
+	for most := maxTimeline; ; most-- {
+		left := maps.Clone(map[string]int64(r.EventsLeftOut))
+		few = stats.Few(slices.Clone(r.Events), most, func(e *result.Event) stats.EventKind { return e.Kind }, &left)
+		if len(few) <= maxTimeline || most == 1 {
+			return few, left
+		}
+	}
+}
 
 // longGap is how long a gap must be to be worth a row where nothing else happened.
 const longGap = time.Second
@@ -25,13 +39,14 @@ func (t *text) timeline(r result.Result) {
 	}
 	t.line("")
 	label := "timeline"
-	for _, e := range r.Events[:min(maxTimeline, len(r.Events))] {
+	few, others := fewEvents(&r)
+	for _, e := range few {
 		when := fmt.Sprintf("%-8s", theme.Duration(seconds(e.AtSeconds)))
 		t.row(label, plain, t.th.Paint(muted, when)+" "+t.cut(t.measured(strings.Join(strings.Fields(e.Text), " ")), labelled+9))
 		label = ""
 	}
-	if n := int64(len(r.Events)) + r.EventsLeftOut - maxTimeline; n > 0 {
-		t.row("", muted, theme.Count(n)+" more: --output json lists them")
+	if more := others.List(); more != "" {
+		t.sentence("", muted, fmt.Sprintf("%s; --output json lists %d of them", more, len(r.Events)-len(few)))
 	}
 	if o != nil && o.BeganWith != "" {
 		t.outage(*o)

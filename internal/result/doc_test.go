@@ -42,7 +42,7 @@ func TestThePageQuotesTheThresholdsOfTheDocument(t *testing.T) {
 		fmt.Sprintf("at least %s of the median rate of the up to %.0f s before, if the median of the %.0f s from then on", percent(recovered), normalTime.Seconds(), stayTime.Seconds()),
 		fmt.Sprintf("no second from then on was below %s of the median before", percent(recovered)),
 		fmt.Sprintf("none of them is below %s of that", percent(collapsed)),
-		fmt.Sprintf("lists the first %d,%03d of them", maxEvents/1000, maxEvents%1000),
+		fmt.Sprintf("the first and the last ones of each kind, %d at most", stats.MostOfKind),
 		fmt.Sprintf("at most %d,%03d points", maxPoints/1000, maxPoints%1000),
 		fmt.Sprintf("from 1 to %s at 3 significant digits", grouped(stats.HighestTrackableValue.Microseconds())),
 		fmt.Sprintf("at least %d s were measured", inference.Shortest),

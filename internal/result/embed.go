@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // PageStart is the beginning of an HTML page of kt. A page of one run holds its whole document, so that it
@@ -203,7 +204,7 @@ func (r *Result) check() error {
 			return fmt.Errorf("its limit %q has a value in %q, and kt has no such unit", l.Expression, l.Unit)
 		}
 	}
-	if len(r.Series) > 2*maxPoints || len(r.Events) > maxEvents {
+	if len(r.Series) > 2*maxPoints || len(r.Events) > stats.MostEvents+maxRates {
 		return fmt.Errorf("its series has %d points, and there are %d events", len(r.Series), len(r.Events))
 	}
 	if o := r.Outage; o != nil && (o.BeganWith != "" && (o.BeganSeconds == nil || o.RecordsFailed == nil) || (o.LongestGapMS == nil) != (o.LongestGapFromSeconds == nil)) {

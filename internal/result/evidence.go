@@ -1,11 +1,13 @@
 package result
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Verdict returns the verdict on the run so far.
@@ -29,13 +31,13 @@ func (f *Fold) evidence() verdict.Evidence {
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
 		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
 		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
-		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: w.Outage},
+		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: f.longestGap()},
 	}
 	if ends := f.trailer.LogEnds; ends != nil {
 		e.NotInLog = max(0, w.Acknowledged+f.total[stats.Warmup].Acknowledged-(ends.After-ends.Before))
 	}
 	f.target(&e, &t, w)
-	if said := f.line.text(stats.FirstError, stats.RecordsFail+e.WorstError+": "); e.WorstError != "" && said != "" {
+	if said := f.line.said[e.WorstError]; said != "" {
 		e.WorstError += " (" + said + ")"
 	}
 	if fault := f.line.fault; fault == nil || fault.with == stats.FirstError { // else the fault is the cause
@@ -45,9 +47,6 @@ func (f *Fold) evidence() verdict.Evidence {
 	}
 	if c := f.header.Ceiling; c != nil && w.End-w.Start >= verdict.Shortest {
 		e.Ceiling = c.RecordsPerSecond
-	}
-	if e.Read != nil && e.Read.Only {
-		e.Stall.Gap = f.reads.stall.longest
 	}
 	if merged := f.together; merged != nil {
 		e.Parts = &merged.Parts
@@ -59,9 +58,17 @@ func (f *Fold) evidence() verdict.Evidence {
 		}
 	}
 	if e.Stall.Length >= verdict.StallAtRate {
-		e.Stall.Cause = f.line.explain(e.Stall.From, e.Stall.From+e.Stall.Length)
+		e.Stall.Cause = cmp.Or(f.line.cause, f.line.explain(e.Stall.From, e.Stall.From+e.Stall.Length))
 	}
 	return e
+}
+
+// longestGap returns the longest time in which nothing was acknowledged; of a run that only reads, read.
+func (f *Fold) longestGap() stats.Gap {
+	if f.header.Plan.ReadsOnly() {
+		return f.reads.stall.longest
+	}
+	return f.total[stats.Measured].Outage
 }
 
 // readingEvidence returns the evidence on the readers, nil if there are none.
@@ -78,7 +85,10 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 		Lag:        verdict.Lag{Records: lag.Records, Left: lag.Left, Slope: lag.Slope, Appended: lag.Appended, KeptUp: lag.KeptUp},
 		Processing: p.Read.Processing.Std(), ProcessingHeld: fetch.HeldShare,
 	}
-	r.Others = f.line.text(stats.OtherMembers, "")
+	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
+		r.Denied, r.Error = true, theme.Count(w.FetchErrors[code])+" "+code
+	}
+	r.Others = f.line.others
 	if !r.Only {
 		return r
 	}

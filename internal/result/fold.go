@@ -33,7 +33,7 @@ type Fold struct {
 	lagBefore   int64 // at the start of the last window
 	reads       reads // of a run that only reads
 	line        timeline
-	rates       []stats.Event  // changes of the target, in the order of their times; at most maxEvents
+	rates       []stats.Event  // changes of the target, in the order of their times; at most maxRates
 	schedule    plan.Schedule  // the target over time
 	stages      []stats.Window // of the target; nil: nothing is measured yet
 	stage       int            // the number of the one in which the load was last
@@ -48,7 +48,7 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits)}
+	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits), line: timeline{said: map[string]string{}}}
 }
 
 // Begin sets the start of the load.
@@ -78,14 +78,16 @@ func (f *Fold) AddWindow(w stats.Window) {
 		f.reads.add(&w, f.lagBefore, f.consumerLag.now)
 	}
 	f.line.add(&w, rate, full)
+	f.line.keep(&w)
 	if f.lean {
 		w = leanWindow(w)
 	} else {
 		f.gather(w)
 	}
-	w.Events = nil // the timeline keeps them
+	w.Events, w.EventsLeftOut = nil, nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
 	f.total[stats.PhaseOf(w.Warmup)].Add(&w)
+	f.line.watchGap(f.longestGap(), w.End)
 	f.settle(&w)
 	f.judge(&w)
 	if w.Warmup {
@@ -293,7 +295,7 @@ func (f *Fold) Result() Result {
 		Histograms: histogramsOf(m),
 		Start:      f.start,
 
-		Outage: f.line.outage(m.Outage), Events: f.line.list(), EventsLeftOut: f.line.leftOut,
+		Outage: f.line.outage(m.Outage), Events: listed(f.events()), EventsLeftOut: f.line.kept.EventsLeftOut, Said: f.line.said,
 	}
 	r.Valid = len(r.Invalid) == 0
 	r.Records.NotInLog, r.Records.SentOnly = e.NotInLog, e.NoAcks

@@ -3,7 +3,6 @@ package result
 import (
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -12,8 +11,7 @@ import (
 
 // Bounds of what a fold keeps of the newest seconds.
 const (
-	recentPoints = 600 // ten minutes
-	recentEvents = 1000
+	recentPoints = 600              // ten minutes
 	tailTime     = 10 * time.Second // a producer fills one batch after the other: within one second, partitions differ by chance
 )
 
@@ -23,7 +21,6 @@ type now struct {
 	sample         host.Sample
 	peak, peakRead float64 // records a second
 	recent         newest[Point]
-	events         newest[stats.Event]
 	tail           tail
 	brokers        brokersNow
 	leaders        map[int32]int32 // by partition; a snapshot may hold it
@@ -59,7 +56,7 @@ type PartitionGap struct {
 }
 
 func newNow(h *Header) now {
-	n := now{recent: newest[Point]{most: recentPoints}, events: newest[stats.Event]{most: recentEvents}, brokers: brokersNow{}, leaders: make(map[int32]int32)}
+	n := now{recent: newest[Point]{most: recentPoints}, brokers: brokersNow{}, leaders: make(map[int32]int32)}
 	for id := range int32(h.Environment.Partitions()) {
 		topic, number := h.Environment.Place(id)
 		if leader, ok := topic.Leaders[number]; ok {
@@ -104,7 +101,6 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 		w := &windows[i]
 		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
 		for _, e := range w.Events {
-			n.happened(e)
 			n.lead(&e)
 		}
 		for id, p := range w.Partitions {
@@ -196,16 +192,6 @@ func (n *now) lead(e *stats.Event) {
 	}
 	for _, id := range e.Partitions {
 		n.leaders[id] = e.To
-	}
-}
-
-// happened inserts an event by its time: some sources report a second later than others.
-func (n *now) happened(e stats.Event) {
-	list := n.events.values
-	at := sort.Search(len(list), func(i int) bool { return list[i].At > e.At })
-	n.events.add(e)
-	if at < len(list) { // a snapshot may hold the list
-		n.events.values = slices.Insert(slices.Clone(list), at, e)
 	}
 }
 

@@ -1,11 +1,13 @@
 package result
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -58,9 +60,10 @@ type Result struct {
 	Rebalances  *Rebalances  `json:"rebalances,omitempty"`
 	ConsumerLag *ConsumerLag `json:"consumer_lag,omitempty"`
 
-	Outage        *Outage `json:"outage,omitempty"`
-	Events        []Event `json:"events,omitempty"` // the first maxEvents
-	EventsLeftOut int64   `json:"events_left_out,omitempty"`
+	Outage        *Outage           `json:"outage,omitempty"`
+	Events        []Event           `json:"events,omitempty"`          // the first and the last ones of each kind, at most stats.MostOfKind
+	EventsLeftOut Errors            `json:"events_left_out,omitempty"` // how many others there were, by kind
+	Said          map[string]string `json:"-"`                         // what a broker said with an error code, the first time
 
 	Warmup     *Warmup        `json:"warmup,omitempty"`
 	Stages     []StageRow     `json:"stages,omitempty"`
@@ -106,14 +109,32 @@ type Records struct {
 // Errors returns how many records were not acknowledged.
 func (r *Records) Errors() int64 { return r.Failed + r.Unknown + r.Unsent }
 
-// Errors counts failed records by Kafka error code.
+// Errors counts failed records by Kafka error code, or something else by its name.
 type Errors map[string]int64
 
-// Worst returns the code of most errors, "" without any.
+// Codes returns the codes, that of most errors first.
+func (e Errors) Codes() []string {
+	return slices.SortedFunc(maps.Keys(e), func(a, b string) int { return cmp.Or(cmp.Compare(e[b], e[a]), cmp.Compare(a, b)) })
+}
+
+// List returns the number of all, and that of each code: "12: 9 a, 3 b"; "" without any.
+func (e Errors) List() string {
+	var all int64
+	var each []string
+	for _, code := range e.Codes() {
+		all, each = all+e[code], append(each, theme.Count(e[code])+" "+strings.ReplaceAll(code, "_", " "))
+	}
+	if all == 0 {
+		return ""
+	}
+	return theme.Count(all) + " more: " + strings.Join(each, ", ")
+}
+
+// Worst returns the code of most errors, "" without any. A lack of rights comes first, because others follow from it.
 func (e Errors) Worst() string {
 	most := ""
 	for _, code := range slices.Sorted(maps.Keys(e)) {
-		if most == "" || e[code] > e[most] {
+		if most == "" || e[code] > e[most] && verdict.Denied(code) == verdict.Denied(most) || verdict.Denied(code) && !verdict.Denied(most) {
 			most = code
 		}
 	}

@@ -43,7 +43,8 @@ type Snapshot struct {
 	Recent []Point      // of the newest seconds, one for each phase, never joined
 	Placed int64        // number of points that Recent ever held
 
-	Events  []stats.Event // the newest, in the order of their times
+	Events  []stats.Event // as in the result: in the order of their times
+	LeftOut Errors        // as in the result
 	Brokers []BrokerNow   // by number
 
 	seconds []stats.Window  // counts and partitions of the last ten seconds
@@ -114,7 +115,7 @@ func (f *Fold) Snapshot() Snapshot {
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Heat: f.heat.share(), Recent: n.recent.list(), Placed: n.recent.seen,
-		Events: n.events.list(), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
+		Events: f.events(), LeftOut: f.line.kept.EventsLeftOut, Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
 	}
 	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
 	if span := readSpan(measured).Seconds(); f.together == nil && s.Run.Read.Records > 0 {

@@ -234,7 +234,7 @@ func TestASnapshotIsBoundedAndKeepsTheNewest(t *testing.T) {
 		}
 	}
 	s := f.Snapshot()
-	if len(s.Points) > maxPoints || len(s.Recent) != recentPoints || len(s.Events) != recentEvents || s.Placed != seconds {
+	if len(s.Points) > maxPoints || len(s.Recent) != recentPoints || len(s.Events) != stats.MostOfKind || s.LeftOut[""] != 2*seconds-stats.MostOfKind || s.Placed != seconds {
 		t.Fatalf("%d points, %d recent of %d, %d events", len(s.Points), len(s.Recent), s.Placed, len(s.Events))
 	}
 	if last := s.Recent[recentPoints-1]; last.Acknowledged != seconds-1 || s.Peak != seconds-1 {

@@ -10,16 +10,23 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
+// maxRates bounds the changes of the target: those of all processes of a merged run.
+const maxRates = 10_000
+
 // retarget takes over changes of the target. Each is the difference that it makes: of several
-// processes, each has changed its own.
+// processes, each has changed its own. None is dropped: the target would be wrong from then on.
 func (f *Fold) retarget(events []stats.Event) {
 	before := len(f.rates)
 	for _, e := range events {
-		if e.Kind == stats.RateChanged && f.header.Plan.RecordsPerSecond() > 0 && len(f.rates) < maxEvents {
+		switch n := len(f.rates); {
+		case e.Kind != stats.RateChanged || f.header.Plan.RecordsPerSecond() <= 0:
+		case n == maxRates:
+			f.rates[n-1].NewRate += e.NewRate - e.OldRate
+		default:
 			f.rates = append(f.rates, e)
 		}
 	}
-	if len(f.rates) == before {
+	if len(f.rates) == before && before < maxRates {
 		return
 	}
 	slices.SortStableFunc(f.rates, func(a, b stats.Event) int { return cmp.Compare(a.At, b.At) })

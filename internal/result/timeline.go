@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -43,16 +44,17 @@ type Outage struct {
 	InSyncMS       *int64          `json:"in_sync_ms,omitempty"`
 }
 
-// maxEvents bounds the list of events.
-const maxEvents = 1000
-
 // timeline holds the events of a run and their effect on the load.
 type timeline struct {
-	events  []stats.Event
-	leftOut int64
-	from    time.Duration // start of the measured part; meaningless before its first window
-	recent  []loadSecond  // of the measured part
-	fault   *fault        // nil: none
+	kept    stats.Window      // events alone, without those of rates: few of each kind
+	said    map[string]string // what a broker said with an error code, the first time
+	others  string            // the newest event of other members of the group
+	from    time.Duration     // start of the measured part; meaningless before its first window
+	recent  []loadSecond      // of the measured part
+	fault   *fault            // nil: none
+	symptom bool              // something but the user's command was amiss in the measured part
+	gap     stats.Gap         // the longest one
+	cause   string            // of it, as explain says
 }
 
 // loadSecond is the load in one second.
@@ -66,13 +68,6 @@ type loadSecond struct {
 // add takes a window. rate is of what was acknowledged in it, or read by a run
 // that only reads.
 func (t *timeline) add(w *stats.Window, rate float64, full bool) {
-	for _, e := range w.Events {
-		if len(t.events) == maxEvents {
-			t.leftOut++
-			continue
-		}
-		t.events = append(t.events, e)
-	}
 	if w.Warmup {
 		return
 	}
@@ -88,39 +83,73 @@ func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 		t.fault.add(s)
 	}
 	if len(w.Events) > 0 {
-		t.look()
+		t.look(w.Events)
 	}
 }
 
-// look finds the event that began the fault. It may be reported after its effects.
-func (t *timeline) look() {
-	began := -1
-	for i, e := range t.events {
-		switch {
-		case e.At < t.from || begins(e.Kind) == 0:
-		case began < 0 || earlier(e, t.events[began]):
-			began = i
+// keep keeps the events of a window that was added, and what brokers said.
+func (t *timeline) keep(w *stats.Window) {
+	fresh := stats.Window{EventsLeftOut: w.EventsLeftOut}
+	for _, e := range w.Events {
+		if e.Kind != stats.RateChanged {
+			fresh.Events = append(fresh.Events, e)
+		}
+		if e.Kind == stats.OtherMembers {
+			t.others = e.Text
+		}
+		_, what, _ := strings.Cut(e.Text, stats.RecordsFail)
+		if code, said, ok := strings.Cut(what, ": "); e.Kind == stats.FirstError && ok && t.said[code] == "" && len(t.said) < stats.MostOfKind {
+			t.said[code] = said
 		}
 	}
-	if began < 0 {
+	t.kept.Add(&fresh)
+}
+
+// look finds the event that began the fault, and follows its effects. It may be told after them. Events may be dropped afterwards.
+func (t *timeline) look(fresh []stats.Event) {
+	all, began := inOrder(slices.Concat(t.kept.Events, fresh)), stats.Event{}
+	if t.fault != nil {
+		began = stats.Event{At: t.fault.at, Kind: t.fault.with}
+	}
+	for _, e := range all {
+		if e.At < t.from || begins(e.Kind) == 0 {
+			continue
+		}
+		t.symptom = t.symptom || e.Kind != stats.Exec
+		if began.Kind == "" || earlier(e, began) {
+			began = e
+		}
+	}
+	switch f := t.fault; {
+	case began.Kind == "":
+		return
+	case f != nil && f.at == began.At && f.with == began.Kind:
+		all = inOrder(fresh)
+	default:
+		t.fault = &fault{at: began.At, with: began.Kind, after: recovery{bar: recovered * median(before(t.recent, began.At))}}
+		for _, s := range t.recent {
+			t.fault.add(s)
+		}
+	}
+	for _, e := range all {
+		t.fault.happened(e)
+	}
+}
+
+// watchGap explains the longest gap while its events are new, because they may be dropped later.
+func (t *timeline) watchGap(longest stats.Gap, now time.Duration) {
+	to := longest.From + longest.Length
+	if longest.Length < verdict.StallAtRate || longest.From == t.gap.From && now-to > normalTime {
 		return
 	}
-	e := t.events[began]
-	if f := t.fault; f != nil && f.at == e.At && f.with == e.Kind {
-		return
-	}
-	t.fault = &fault{at: e.At, with: e.Kind, after: recovery{bar: recovered * median(before(t.recent, e.At))}}
-	for _, s := range t.recent {
-		t.fault.add(s)
-	}
+	t.gap, t.cause = longest, t.explain(longest.From, to)
 }
 
 // explain returns a clause on the event that may have caused a stall: of a broker, in it or up to a second before, or the
 // user's command at its beginning. "" if there is none.
 func (t *timeline) explain(from, to time.Duration) string {
-	events := inOrder(t.events)
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderLost, stats.LeaderMoved, stats.AlarmOn, stats.Exec} {
-		for _, e := range events {
+		for _, e := range t.kept.Events {
 			last := to
 			if kind == stats.Exec { // a later one may have ended it
 				last = min(to, from+time.Second)
@@ -136,17 +165,6 @@ func (t *timeline) explain(from, to time.Duration) string {
 		}
 	}
 	return ""
-}
-
-// text returns the rest of the text of an event, behind a beginning: of the newest event of a kind with that beginning. It is
-// empty if there is none.
-func (t *timeline) text(kind stats.EventKind, begins string) (text string) {
-	for _, e := range t.events {
-		if _, rest, ok := strings.Cut(e.Text, begins); ok && e.Kind == kind {
-			text = rest
-		}
-	}
-	return text
 }
 
 // begins returns the rank of an event as the beginning of a fault: 2 for the user's own command, 1 for
@@ -168,10 +186,20 @@ func earlier(a, b stats.Event) bool {
 	return x > y || x == y && a.At < b.At
 }
 
-// list returns the events by time.
-func (t *timeline) list() []Event {
-	var list []Event
-	for _, e := range inOrder(t.events) {
+// events returns the events by time, with the changes of the target and the partitions in which records fail.
+func (f *Fold) events() []stats.Event {
+	events, all := inOrder(slices.Concat(f.line.kept.Events, f.rates)), f.header.Environment.Partitions()
+	for i := range events {
+		if e := &events[i]; e.Kind == stats.FirstError && len(e.Partitions) > 0 && e.Count < all {
+			e.Text += fmt.Sprintf(" (%d of %d partitions: %s)", e.Count, all, strings.Trim(fmt.Sprint(e.Partitions), "[]"))
+		}
+	}
+	return events
+}
+
+// listed returns events as a document has them.
+func listed(events []stats.Event) (list []Event) {
+	for _, e := range events {
 		list = append(list, Event{
 			AtSeconds: e.At.Seconds(), Kind: e.Kind, Broker: e.Broker, To: e.To, Partitions: e.Partitions, Count: e.Count, Text: e.Text,
 			OldRate: e.OldRate, NewRate: e.NewRate,
@@ -189,66 +217,25 @@ func inOrder(events []stats.Event) []stats.Event {
 // outage returns the outage of the run, nil if there was neither a gap nor a fault.
 func (t *timeline) outage(longest stats.Gap) *Outage {
 	f, gap := t.fault, gapOf(longest)
-	if f != nil && t.harmless(f) {
-		f = nil
+	if f != nil && f.with == stats.Exec && f.failed == 0 && !f.after.low && !t.symptom {
+		f = nil // the user's command had no visible effect
 	}
 	if f == nil && gap == nil {
 		return nil
 	}
 	o := new(Outage)
+	if f != nil {
+		began, failed := f.at.Seconds(), f.failed
+		*o = f.effect
+		o.BeganSeconds, o.BeganWith, o.RecordsFailed = &began, f.with, &failed
+		if at, ok := f.after.at(); ok {
+			f.note(&o.RecoveredMS, at)
+		}
+	}
 	if gap != nil {
 		o.LongestGapMS, o.LongestGapFromSeconds = &gap.LengthMS, &gap.FromSeconds
 	}
-	if f != nil {
-		t.after(f, o)
-	}
 	return o
-}
-
-// harmless reports whether the user's command had no visible effect: no symptom, no failed record and no
-// lower rate.
-func (t *timeline) harmless(f *fault) bool {
-	if f.with != stats.Exec || f.failed > 0 || f.after.low {
-		return false
-	}
-	return !slices.ContainsFunc(t.events, func(e stats.Event) bool {
-		return e.At >= t.from && e.Kind != stats.Exec && begins(e.Kind) > 0
-	})
-}
-
-// after sets the effects of a fault.
-func (t *timeline) after(f *fault, o *Outage) {
-	began, failed := f.at.Seconds(), f.failed
-	o.BeganSeconds, o.BeganWith, o.RecordsFailed = &began, f.with, &failed
-	if at, ok := f.after.at(); ok {
-		f.note(&o.RecoveredMS, at)
-	}
-	var left []int32 // brokers that lost leaders
-	var elected bool // leaders move back: the elections that the fault caused are over
-	for _, e := range inOrder(t.events) {
-		if e.At < f.at {
-			continue
-		}
-		switch e.Kind {
-		case stats.FirstError:
-			f.note(&o.FirstErrorMS, e.At)
-		case stats.FirstSuccess:
-			f.note(&o.FirstSuccessMS, e.At)
-		case stats.InSync:
-			f.note(&o.InSyncMS, e.At)
-		case stats.LeaderMoved, stats.LeaderLost:
-			moved := e.Kind == stats.LeaderMoved
-			elected = elected || moved && e.Broker >= 0 && slices.Contains(left, e.To)
-			if moved && !elected {
-				o.NewLeaderMS = nil // the last one counts
-				f.note(&o.NewLeaderMS, e.At)
-			}
-			if e.Broker >= 0 {
-				left = append(left, e.Broker)
-			}
-		default:
-		}
-	}
 }
 
 // fault is a fault and its effect on the load.
@@ -257,6 +244,10 @@ type fault struct {
 	with   stats.EventKind
 	failed int64
 	after  recovery
+
+	effect  Outage  // the times of events
+	left    []int32 // brokers that lost leaders
+	elected bool    // leaders move back: the elections that the fault caused are over
 }
 
 func (f *fault) add(s loadSecond) {
@@ -266,10 +257,35 @@ func (f *fault) add(s loadSecond) {
 	}
 }
 
-// note sets a time from the start of the fault, unless it is set.
+// happened takes an event. Events come in the order of their times, but for those that are told late.
+func (f *fault) happened(e stats.Event) {
+	if e.At < f.at {
+		return
+	}
+	switch e.Kind {
+	case stats.FirstError:
+		f.note(&f.effect.FirstErrorMS, e.At)
+	case stats.FirstSuccess:
+		f.note(&f.effect.FirstSuccessMS, e.At)
+	case stats.InSync:
+		f.note(&f.effect.InSyncMS, e.At)
+	case stats.LeaderMoved, stats.LeaderLost:
+		moved := e.Kind == stats.LeaderMoved
+		f.elected = f.elected || moved && e.Broker >= 0 && slices.Contains(f.left, e.To)
+		if moved && !f.elected {
+			f.effect.NewLeaderMS = nil // the last one counts
+			f.note(&f.effect.NewLeaderMS, e.At)
+		}
+		if e.Broker >= 0 && !slices.Contains(f.left, e.Broker) {
+			f.left = append(f.left, e.Broker)
+		}
+	default:
+	}
+}
+
+// note sets a time from the start of the fault, unless an earlier one is set.
 func (f *fault) note(ms **int64, at time.Duration) {
-	if *ms == nil {
-		d := max(0, at-f.at).Milliseconds()
+	if d := max(0, at-f.at).Milliseconds(); *ms == nil || d < **ms {
 		*ms = &d
 	}
 }

@@ -23,15 +23,13 @@ import (
 // that they write is a notice. Not everybody shows notices, so the last line of a command
 // that failed is in the event of its end too.
 type execs struct {
+	engine.Events
 	list     []plan.Exec
 	notify   func(Notice)
 	patience time.Duration // from SIGTERM to SIGKILL
 
 	running sync.WaitGroup
-	writing sync.Mutex // one line after the other; apart from mu, because whoever is notified may hang
-
-	mu     sync.Mutex // guards events
-	events []stats.Event
+	writing sync.Mutex // one line after the other; whoever is notified may hang
 }
 
 var _ engine.Source = (*execs)(nil)
@@ -65,15 +63,6 @@ func (e *execs) Start(ctx context.Context, now func() time.Duration) {
 			}
 		})
 	}
-}
-
-// Take hands over the events since the last call.
-func (e *execs) Take() stats.Window {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	events := e.events
-	e.events = nil
-	return stats.Window{Events: events}
 }
 
 // Wait returns when no command runs any more.
@@ -171,9 +160,7 @@ func (e *execs) pass(r io.Reader, last *lastLine) {
 }
 
 func (e *execs) tell(kind stats.EventKind, at time.Duration, text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.events = append(e.events, stats.Event{At: at, Kind: kind, Broker: -1, To: -1, Text: text})
+	e.Add(stats.Event{At: at, Kind: kind, Broker: -1, To: -1, Text: text})
 }
 
 // lastLine is the last line that a command has written which holds anything.

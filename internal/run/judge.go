@@ -7,7 +7,6 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -101,12 +100,11 @@ func why(res *result.Result) string {
 	if code == "" {
 		return ""
 	}
-	for _, e := range res.Events {
-		if _, said, ok := strings.Cut(e.Text, stats.RecordsFail+code+": "); ok {
-			return fmt.Sprintf(": %s in topic %s: %s", code, res.Environment.Topic.Name, said)
-		}
+	text := fmt.Sprintf(": %s in topic %s", code, res.Environment.Topic.Name)
+	if said := res.Said[code]; said != "" {
+		text += ": " + said
 	}
-	return fmt.Sprintf(": %s in topic %s", code, res.Environment.Topic.Name)
+	return text
 }
 
 // few returns the first of many reasons: a run on many hosts may have dozens.

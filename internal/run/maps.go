@@ -16,12 +16,10 @@ const mapsEvery = 10 * time.Second
 
 // brokerMaps is the source of events of brokers on this host that are near vm.max_map_count.
 type brokerMaps struct {
+	engine.Events
 	tree    host.FS
 	looking sync.WaitGroup
 	told    map[int]bool // by process
-
-	mu     sync.Mutex // guards events
-	events []stats.Event
 }
 
 var _ engine.Source = (*brokerMaps)(nil)
@@ -49,19 +47,8 @@ func (b *brokerMaps) look(at time.Duration) {
 			continue
 		}
 		b.told[m.PID] = true
-		b.mu.Lock()
-		b.events = append(b.events, stats.Event{At: at, Kind: stats.MapsNear, Broker: -1, To: -1, Text: m.String()})
-		b.mu.Unlock()
+		b.Add(stats.Event{At: at, Kind: stats.MapsNear, Broker: -1, To: -1, Text: m.String()})
 	}
-}
-
-// Take returns the events since the last call.
-func (b *brokerMaps) Take() stats.Window {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	events := b.events
-	b.events = nil
-	return stats.Window{Events: events}
 }
 
 // Wait returns when nothing is looked at.

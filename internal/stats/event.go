@@ -134,6 +134,22 @@ func (k EventKind) Gravity() Gravity {
 	return Worse
 }
 
+// State returns the kind of event that begins the state of an event of the kind, and whether this one ends it; "": it is of none.
+func (k EventKind) State() (begins EventKind, ends bool) {
+	switch k {
+	case FirstError, BrokerGone, AlarmOn:
+		return k, false
+	case FirstSuccess:
+		return FirstError, true
+	case BrokerBack:
+		return BrokerGone, true
+	case AlarmOff:
+		return AlarmOn, true
+	default:
+		return "", false
+	}
+}
+
 // Event is one event of a run.
 type Event struct {
 	At   time.Duration `json:"at_ns"` // when kt saw it, from the start of the run
@@ -156,9 +172,9 @@ type Event struct {
 // MaxEventPartitions bounds the partitions that one event lists.
 const MaxEventPartitions = 16
 
-// mergeEvents sorts events by time. Events of the same time are sorted by their other fields, so that
+// mergeEvents sorts events by time, and keeps few of each kind. Events of the same time are sorted by their other fields, so that
 // merging is commutative.
-func mergeEvents(a, b []Event) []Event {
+func mergeEvents(a, b []Event, leftOut *map[string]int64) []Event {
 	if len(b) == 0 {
 		return a
 	}
@@ -168,5 +184,44 @@ func mergeEvents(a, b []Event) []Event {
 			cmp.Compare(x.To, y.To), cmp.Compare(x.Count, y.Count), cmp.Compare(x.Text, y.Text),
 			slices.Compare(x.Partitions, y.Partitions), cmp.Compare(x.OldRate, y.OldRate), cmp.Compare(x.NewRate, y.NewRate))
 	})
-	return merged
+	merged = Few(merged, MostOfKind, func(e *Event) EventKind { return e.Kind }, leftOut)
+	return merged[:min(len(merged), MostEvents)]
+}
+
+// Bounds of the events of a window, and of a run.
+const (
+	MostOfKind = 200
+	MostEvents = 50 * MostOfKind // kt has fewer kinds; a run file may be from anybody
+)
+
+// Few returns at most so many events of each kind, the first and the last ones. It takes their memory, and counts the others in leftOut.
+func Few[E any](events []E, most int, kind func(e *E) EventKind, leftOut *map[string]int64) []E {
+	if len(events) <= most {
+		return events
+	}
+	all, seen := make(map[EventKind]int), make(map[EventKind]int)
+	for i := range events {
+		all[kind(&events[i])]++
+	}
+	kept := events[:0]
+	for _, e := range events {
+		k := kind(&e)
+		n := seen[k]
+		if seen[k]++; n < (most+1)/2 || n >= all[k]-most/2 {
+			kept = append(kept, e)
+			continue
+		}
+		addCounts(leftOut, map[string]int64{string(k): 1})
+	}
+	return kept
+}
+
+// addCounts adds counts to others.
+func addCounts(to *map[string]int64, counts map[string]int64) {
+	for name, n := range counts {
+		if *to == nil {
+			*to = make(map[string]int64)
+		}
+		(*to)[name] += n
+	}
 }

@@ -55,12 +55,7 @@ func (r *Read) add(o *Read) {
 	r.ReadWait += o.ReadWait
 	r.ReadHeld += o.ReadHeld
 	r.Fetches += o.Fetches
-	for code, n := range o.FetchErrors {
-		if r.FetchErrors == nil {
-			r.FetchErrors = make(map[string]int64)
-		}
-		r.FetchErrors[code] += n
-	}
+	addCounts(&r.FetchErrors, o.FetchErrors)
 	r.JoinTime = max(r.JoinTime, o.JoinTime)
 	r.Rebalances += o.Rebalances
 	r.RebalanceTime += o.RebalanceTime

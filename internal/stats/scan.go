@@ -46,6 +46,7 @@ func (s *scanner) window(w *Window) {
 	s.read(&w.Read)
 	s.partitions(`"partitions":`, &w.Partitions)
 	s.brokers(`"brokers":`, &w.Brokers)
+	s.counts(`"events_left_out":`, &w.EventsLeftOut)
 	s.end()
 }
 

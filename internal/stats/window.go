@@ -63,7 +63,10 @@ type Window struct {
 
 	Partitions map[int32]Partition `json:"partitions,omitempty"`
 	Brokers    map[int32]Broker    `json:"brokers,omitempty"`
-	Events     []Event             `json:"events,omitempty"` // in the order of their times
+	Events     []Event             `json:"events,omitempty"` // in the order of their times, at most MostOfKind of each kind
+
+	// EventsLeftOut counts events that are not in Events, by kind.
+	EventsLeftOut map[string]int64 `json:"events_left_out,omitempty"`
 }
 
 // Partition counts the records of one partition, acknowledged and read. Its key is its number. With several
@@ -151,7 +154,7 @@ func (w *Window) Empty() bool {
 		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
 		w.SendDelay.empty() && w.OwnSendDelay.empty() && w.Service.empty() && w.Response.empty() &&
 		w.Outage == Gap{} && w.nothingRead() &&
-		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0
+		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0 && len(w.EventsLeftOut) == 0
 }
 
 // Seconds returns the length of the window.
@@ -198,12 +201,7 @@ func (w *Window) Add(o *Window) {
 	w.Unsent += o.Unsent
 	w.Bytes += o.Bytes
 	w.LastAck = max(w.LastAck, o.LastAck)
-	for code, n := range o.Errors {
-		if w.Errors == nil {
-			w.Errors = make(map[string]int64)
-		}
-		w.Errors[code] += n
-	}
+	addCounts(&w.Errors, o.Errors)
 	w.SendDelay.add(&o.SendDelay)
 	w.OwnSendDelay.add(&o.OwnSendDelay)
 	w.Service.add(&o.Service)
@@ -219,7 +217,8 @@ func (w *Window) Add(o *Window) {
 	w.Read.add(&o.Read)
 	w.addPartitions(o.Partitions)
 	w.addBrokers(o.Brokers)
-	w.Events = mergeEvents(w.Events, o.Events)
+	addCounts(&w.EventsLeftOut, o.EventsLeftOut)
+	w.Events = mergeEvents(w.Events, o.Events, &w.EventsLeftOut)
 }
 
 func (w *Window) addPartitions(o map[int32]Partition) {
@@ -304,7 +303,7 @@ func (w *Window) Headline(reads bool) *Histogram {
 // events. It shares no memory with w.
 func (w *Window) Counts() Window {
 	c := *w
-	c.Partitions, c.Events = nil, nil
+	c.Partitions, c.Events, c.EventsLeftOut = nil, nil, nil
 	c.SendDelay, c.OwnSendDelay, c.Service, c.Response, c.EndToEnd = Histogram{}, Histogram{}, Histogram{}, Histogram{}, Histogram{}
 	c.Errors, c.FetchErrors = maps.Clone(w.Errors), maps.Clone(w.FetchErrors)
 	c.Brokers = countsOf(w.Brokers)

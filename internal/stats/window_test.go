@@ -80,8 +80,13 @@ func randomWindow(rng *rand.Rand) Window {
 		w.Events = mergeEvents(w.Events, []Event{{
 			At: span(), Kind: []EventKind{LeaderMoved, BrokerGone}[rng.IntN(2)], Broker: rng.Int32N(3),
 			Partitions: []int32{rng.Int32N(3)}, Count: 1,
-		}})
+		}}, &w.EventsLeftOut)
 	}
+	var many []Event
+	for range rng.IntN(2) * rng.IntN(2*MostOfKind) {
+		many = append(many, Event{At: span(), Kind: FirstError, Broker: rng.Int32N(1000)})
+	}
+	w.Events = mergeEvents(w.Events, many, &w.EventsLeftOut)
 	return w
 }
 

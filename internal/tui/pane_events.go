@@ -15,6 +15,9 @@ func drawEvents(c chart.Canvas, s *scene) {
 	b := s.box(paneEvents, "Events")
 	if n := len(events); n > 0 {
 		b.right = []line{{muted(fmt.Sprintf("%d, newest first", n))}}
+		if more := s.LeftOut.List(); more != "" {
+			b.right = append(b.right, line{muted(more)})
+		}
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()

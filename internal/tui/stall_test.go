@@ -201,3 +201,13 @@ func TestEventsAreNewsForAMinuteAndDuringAStall(t *testing.T) {
 		}
 	}
 }
+
+func TestTheScreenCountsEventsThatItDoesNotList(t *testing.T) {
+	m, _ := newModel(silent(), nil)
+	m = send(m, press("7"))
+	m.data.events = []stats.Event{{Kind: stats.AlarmOn, Text: "an alarm"}}
+	m.data.LeftOut = result.Errors{"first_error": 300}
+	if f := frameOf(m); !strings.Contains(f, "newest first") || !strings.Contains(f, "300 more: 300 first error") {
+		t.Errorf("the pane of events does not say how many more there are:\n%s", f)
+	}
+}

@@ -33,9 +33,6 @@ const (
 
 	lagSilence = 5 * time.Second // least time between two events of one broker
 
-	// maxLagEvents is the share of the lag in maxWatchEvents: a catch-up can take hours.
-	maxLagEvents = 200
-
 	// maxRefusals is the number of requests in a row without any end after which a broker
 	// is not asked again: some systems do not know the debug consumer. It is not 1,
 	// because connections break, and because a broker may have no log yet of a replica
@@ -69,7 +66,6 @@ type catchUp struct {
 	measured  chan measurement
 	measuring bool // a measurement is under way
 	brokers   map[int32]*laggard
-	told      int // events
 }
 
 // laggard is a broker that is or was behind.
@@ -239,7 +235,7 @@ func (w *Brokers) learn(m measurement) {
 			b.refusals = 0
 		}
 	}
-	w.emit(w.catchUp.tell(w.view.behind(known), m.at)...)
+	w.Add(w.catchUp.tell(w.view.behind(known), m.at)...)
 }
 
 // behind returns the lag of the brokers, over the partitions in which they are out of sync.
@@ -275,19 +271,15 @@ func (c *catchUp) tell(lags map[int32]*lag, at time.Duration) []stats.Event {
 			c.brokers[broker] = known
 		}
 		known.most = max(known.most, l.records)
-		if known.ever && at-known.told < lagSilence || c.told == maxLagEvents {
+		if known.ever && at-known.told < lagSilence {
 			continue
 		}
 		known.told, known.ever = at, true
-		c.told++
 		slices.Sort(l.partitions)
 		e := stats.Event{
 			At: at, Kind: stats.CatchingUp, Broker: broker, To: -1,
 			Partitions: slices.Clone(l.partitions[:min(len(l.partitions), stats.MaxEventPartitions)]), Count: len(l.partitions),
 			Text: fmt.Sprintf("broker %d is %s behind in %s", broker, theme.Plural(l.records, "record", "records"), theme.Plural(len(l.partitions), "partition", "partitions")),
-		}
-		if c.told == maxLagEvents {
-			e.Text += "; later lag of brokers is left out"
 		}
 		events = append(events, e)
 	}

@@ -75,7 +75,7 @@ func (w *Brokers) lookForController() {
 		}
 	}
 	if e, moved := w.named.is(first, 0, at); moved {
-		w.emit(e)
+		w.Add(e)
 	}
 }
 
@@ -103,7 +103,7 @@ func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 				failures++ // ask another broker
 			default:
 				if e, moved := known.is(leader, epoch, now()); moved {
-					w.emit(e)
+					w.Add(e)
 				}
 			}
 		}

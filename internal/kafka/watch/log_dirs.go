@@ -18,6 +18,7 @@ import (
 // LogDirs is a source of forecasts of when a log directory of a broker is full. It ends the load
 // before that, or tells what becomes of the directories.
 type LogDirs struct {
+	engine.Events
 	client  *kgo.Client
 	brokers []int32
 	tell    bool // other processes of the load do not
@@ -30,9 +31,6 @@ type LogDirs struct {
 	stop    chan struct{}
 
 	room rooms // of the loop alone
-
-	mu     sync.Mutex // guards events
-	events []stats.Event
 }
 
 var _ engine.Source = (*LogDirs)(nil)
@@ -101,15 +99,6 @@ func (l *LogDirs) Start(ctx context.Context, now func() time.Duration) {
 	})
 }
 
-// Take returns the events since the last call.
-func (l *LogDirs) Take() stats.Window {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	events := l.events
-	l.events = nil
-	return stats.Window{Events: events}
-}
-
 // Wait returns when no request is under way.
 func (l *LogDirs) Wait() { l.asking.Wait() }
 
@@ -149,13 +138,11 @@ func (l *LogDirs) ask(ctx context.Context, now func() time.Duration) {
 }
 
 func (l *LogDirs) emit(events ...stats.Event) {
-	if !l.tell || len(events) == 0 {
+	if !l.tell {
 		return
 	}
 	for _, e := range events {
 		l.notify(e.Text)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, events...)
+	l.Add(events...)
 }

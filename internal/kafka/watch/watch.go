@@ -27,6 +27,7 @@ import (
 // Each broker is asked separately, because its metadata may be old: a broker that was cut off
 // keeps answering with the state before that. The view merges the answers.
 type Brokers struct {
+	engine.Events
 	topics *kafka.Layout
 	client func(addr string) (*kgo.Client, error) // makes one of a single broker
 
@@ -42,10 +43,8 @@ type Brokers struct {
 
 	noQuorum atomic.Bool // then the brokers' metadata names the controller
 
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex // guards answering
 	answering []string   // addresses of the brokers that answer
-	events    []stats.Event
-	count     int
 }
 
 var _ engine.Source = (*Brokers)(nil)
@@ -58,8 +57,6 @@ const (
 	// watchTimeout, because each connection that a stopped process has not accepted
 	// takes one of the 50 places in its queue, even when it is closed again.
 	hungTimeout = 3 * time.Second
-
-	maxWatchEvents = 1000 // of a run: an unstable cluster must not fill the memory
 )
 
 // New returns a source for these topics on the brokers of the cluster, and on brokers that
@@ -105,15 +102,6 @@ func (w *Brokers) Start(ctx context.Context, now func() time.Duration) {
 	w.watching.Go(func() { w.followQuorum(ctx, now) })
 }
 
-// Take returns the events since the last call.
-func (w *Brokers) Take() stats.Window {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	events := w.events
-	w.events = nil
-	return stats.Window{Events: events}
-}
-
 // Wait returns when no request is under way.
 func (w *Brokers) Wait() { w.watching.Wait() }
 
@@ -125,21 +113,6 @@ func (w *Brokers) Close() {
 	w.watching.Wait()
 	for _, b := range w.brokers {
 		b.close()
-	}
-}
-
-// emit keeps events for Take.
-func (w *Brokers) emit(events ...stats.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range events {
-		if w.count++; w.count > maxWatchEvents+1 {
-			return
-		}
-		if w.count == maxWatchEvents+1 {
-			e.Text += "; later changes of the cluster are left out"
-		}
-		w.events = append(w.events, e)
 	}
 }
 
@@ -205,7 +178,7 @@ func (w *Brokers) watch(ctx context.Context, now func() time.Duration) {
 func (w *Brokers) hear(a answer) (back bool) {
 	b := w.brokers[a.broker]
 	if told, ok := b.hear(a); ok {
-		w.emit(told)
+		w.Add(told)
 		back = told.Kind == stats.BrokerBack
 	}
 	if a.err == nil {
@@ -251,7 +224,7 @@ func (w *Brokers) look() {
 			e.Text += w.catchUp.done()
 		}
 	}
-	w.emit(events...)
+	w.Add(events...)
 	if w.noQuorum.Load() {
 		w.lookForController()
 	}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -209,22 +208,6 @@ func TestWithoutAQuorumTheControllerCountsWhenAllBrokersNameIt(t *testing.T) {
 		w.lookForController()
 		if got := w.Take().Events; len(got) != round.want {
 			t.Errorf("round %d: %v, want %d events", i, got, round.want)
-		}
-	}
-}
-
-func TestTheEventsOfARunAreBounded(t *testing.T) {
-	w := &Brokers{}
-	for range 2 * maxWatchEvents {
-		w.emit(stats.Event{Text: "broker 1 does not answer"})
-	}
-	got := w.Take().Events
-	if len(got) != maxWatchEvents+1 {
-		t.Fatalf("%d events, want %d", len(got), maxWatchEvents+1)
-	}
-	for i, e := range got {
-		if last := strings.Contains(e.Text, "left out"); last != (i == maxWatchEvents) {
-			t.Errorf("event %d: %q", i, e.Text)
 		}
 	}
 }

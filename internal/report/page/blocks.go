@@ -206,7 +206,7 @@ func (f Facts) HTML() (template.HTML, error) { return render("facts", f) }
 // Events is the list of events; their numbers are those of the marks.
 type Events struct {
 	Marks   []Mark
-	LeftOut int64
+	LeftOut string // the others, counted
 }
 
 // HTML returns the block.

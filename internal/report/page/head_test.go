@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -77,5 +78,13 @@ func TestLabelsOfPartsOfACoreAreExact(t *testing.T) {
 		if got := Cores.tick(v); got != want {
 			t.Errorf("%g is written %s", v, got)
 		}
+	}
+}
+
+func TestAPageCountsEventsThatAreNotListed(t *testing.T) {
+	r := result.Result{Events: []result.Event{{Kind: stats.AlarmOn, Text: "an alarm"}}, EventsLeftOut: result.Errors{"first_error": 300, "rebalance": 7}}
+	html, err := Events{marksOf(r.Events), r.EventsLeftOut.List()}.HTML()
+	if text := string(html); err != nil || !strings.Contains(text, "an alarm") || !strings.Contains(text, "307 more: 300 first error, 7 rebalance, which are only counted") {
+		t.Errorf("%v: %s", err, text)
 	}
 }

@@ -119,7 +119,7 @@ func (p *runPage) topicConfigs() Block {
 	if len(topics) == 0 {
 		topics = []result.Topic{p.r.Environment.Topic}
 	}
-	t := Table{ID: "topic-configs", Caption: "Configurations of the topic", Heads: texts("topic", "name", "value")}
+	t := Table{ID: "topic-configs", Caption: "Configurations of the topic", Heads: texts("topic", "name", "value"), Note: moreThan(len(topics))}
 	for _, topic := range topics[:min(maxRows, len(topics))] {
 		for _, name := range slices.Sorted(maps.Keys(topic.Configs)) {
 			t.Rows = append(t.Rows, cells(topic.Name, name, topic.Configs[name]))

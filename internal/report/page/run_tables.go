@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -31,19 +30,17 @@ func (p *runPage) happened() []Block {
 	events := marksOf(p.r.Events)
 	const open = 40 // events that nobody has to scroll past
 	if len(events) <= open {
-		return []Block{p.errors(), notes, Events{events, p.r.EventsLeftOut}}
+		return []Block{p.errors(), notes, Events{events, p.r.EventsLeftOut.List()}}
 	}
-	more := Details{Summary: theme.Plural(len(events)-open, "more event", "more events"), Blocks: []Block{Events{events[open:], p.r.EventsLeftOut}}}
-	return []Block{p.errors(), notes, Events{events[:open], 0}, more}
+	more := Details{Summary: theme.Plural(len(events)-open, "more event", "more events"), Blocks: []Block{Events{events[open:], ""}}}
+	return []Block{p.errors(), notes, Events{events[:open], p.r.EventsLeftOut.List()}, more}
 }
 
 // errors is a row for each code of failed records.
 func (p *runPage) errors() Table {
 	t := Table{ID: "errors", Caption: "Errors by kind", Heads: slices.Concat(texts("code", "of"), numbers("records"))}
 	add := func(of string, errors result.Errors) {
-		for _, code := range slices.SortedFunc(maps.Keys(errors), func(a, b string) int {
-			return cmp.Or(cmp.Compare(errors[b], errors[a]), cmp.Compare(a, b))
-		}) {
+		for _, code := range errors.Codes() {
 			t.Rows = append(t.Rows, cells(code, of, theme.Count(errors[code])))
 		}
 	}

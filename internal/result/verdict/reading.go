@@ -20,6 +20,7 @@ const (
 type Readers struct {
 	Only   bool // the run writes nothing
 	Failed bool // reading could not go on
+	Denied bool // a system said that the user lacks rights, and Error which
 	Error  string
 
 	Seconds, RecordsPerSecond float64 // from the first record to the last

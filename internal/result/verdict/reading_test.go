@@ -27,6 +27,13 @@ func TestTheVerdictOnReadingNamesTheLimitAndItsNumbers(t *testing.T) {
 	}{
 		{"it could not go on", reads(0, func(_ *Evidence, r *Readers) { r.Failed, r.Error = true, "TOPIC_AUTHORIZATION_FAILED" }), ReadFailed, true, []string{"TOPIC_AUTHORIZATION_FAILED"}},
 		{"so for no known reason", reads(0, func(_ *Evidence, r *Readers) { r.Failed = true }), ReadFailed, true, []string{"not known"}},
+		{"no rights", reads(0, func(e *Evidence, r *Readers) {
+			e.Consumed, r.Denied, r.Error, r.Idle, r.Lag.Left = 0, true, "6 ACCESS_REFUSED", 5*time.Second, 7000
+		}), ReadFailed, true, []string{"6 ACCESS_REFUSED"}},
+		{"no rights any more", reads(0, func(_ *Evidence, r *Readers) {
+			r.Denied, r.Error, r.Idle, r.Lag.Left = true, "6 ACCESS_REFUSED", 5*time.Second, 7000
+		}), ReadFailed, true, nil},
+		{"no rights for a while", reads(1000, func(_ *Evidence, r *Readers) { r.Denied, r.Error = true, "6 ACCESS_REFUSED" }), None, true, nil},
 		{"nothing was read", reads(0, func(e *Evidence, _ *Readers) { e.Consumed = 0 }), Unknown, true, nil},
 		{"no connection was to be had", reads(0, func(e *Evidence, _ *Readers) { e.Consumed, e.FailedConnects = 0, 287 }), Unknown, true, []string{"287 connections", "max.connections.per.ip"}},
 		{"so while records wait", reads(0, func(e *Evidence, r *Readers) { e.FailedConnects, r.Idle, r.Lag.Left = 287, 5*time.Second, 7000 }), Stalled, true, []string{"7,000 wait", "max.connections.per.ip"}},

@@ -52,7 +52,7 @@ func (e *Evidence) miss() string {
 // Verdict returns the limit of the run. Failures come first, then a pause of kt and stalls, then kt's other faults,
 // then throttling and readers, then full buffers.
 func (e *Evidence) Verdict() Verdict {
-	if e.Read != nil && e.Read.Failed {
+	if e.Read != nil && (e.Read.Failed || e.Read.Denied && (e.Consumed == 0 || e.Read.Idle > 0)) {
 		return e.Read.failure()
 	}
 	if e.readsOnly() {
@@ -62,7 +62,7 @@ func (e *Evidence) Verdict() Verdict {
 	switch {
 	case e.lost() >= failuresShow && e.Throttled >= throttleLoses && (e.WorstError == "" || e.gaveUp()):
 		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
-	case e.lost() >= failuresShow:
+	case e.lost() >= failuresShow || e.stalls() && Denied(e.WorstError):
 		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s%s; %s", 100*e.lost(), e.worst(), e.causes(), e.stallToo(), full)}
 	case e.NotInLog > 0:
 		return Verdict{Failures, fmt.Sprintf("%s in the log although kt counts them as acknowledged, or with acks=0 as sent; %s", theme.Plural(e.NotInLog, "record is not", "records are not"), full)}
@@ -160,6 +160,12 @@ func (e *Evidence) connects() string {
 		theme.Plural(e.FailedConnects, "connection", "connections"))
 }
 
+// Denied reports whether an error code means that the user lacks rights.
+func Denied(code string) bool {
+	code = strings.ToLower(code)
+	return strings.Contains(code, "authori") || strings.Contains(code, "authenti") || strings.HasPrefix(code, "access_refused")
+}
+
 // gaveUp reports whether most records failed because the client gave up, and not by an error of a broker.
 func (e *Evidence) gaveUp() bool { return strings.HasPrefix(e.WorstError, "client:") }
 
@@ -207,6 +213,9 @@ func (e *Evidence) stallText() string {
 func (e *Evidence) stallToo() string {
 	if !e.stalls() {
 		return ""
+	}
+	if e.Stall.Cause != "" {
+		return "; " + e.stallText() + " (" + e.Stall.Cause + ")"
 	}
 	return "; " + e.stallText()
 }

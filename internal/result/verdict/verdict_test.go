@@ -70,6 +70,15 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 		{"a stall beside them", with(1000, func(e *Evidence) {
 			e.Failed, e.Stall.Gap = 5000, stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}
 		}), Failures, true, []string{"50.0 %", "4.00s", "5.00s"}},
+		{"a stall beside them that has a cause", with(1000, func(e *Evidence) {
+			e.Failed, e.Stall.Gap, e.Stall.Cause = 5000, stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}, "at 4.90s an alarm"
+		}), Failures, true, []string{"from 5.00s on (at 4.90s an alarm)"}},
+		{"a stall beside a few records that may not be written", with(1000, func(e *Evidence) {
+			e.Failed, e.WorstError, e.Stall.Gap = 9, "ACCESS_REFUSED (no rights)", stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}
+		}), Failures, true, []string{"ACCESS_REFUSED (no rights)", "4.00s"}},
+		{"a stall beside a few other errors", with(1000, func(e *Evidence) {
+			e.Failed, e.WorstError, e.Stall.Gap = 9, "NOT_LEADER_OR_FOLLOWER", stats.Gap{From: 5 * time.Second, Length: 4 * time.Second}
+		}), Stalled, true, []string{"4.00s"}},
 		{"an unlimited rate with no CPU left", with(0, func(e *Evidence) {
 			e.CPUCores, e.HostCPUCores, e.BufferFull, e.InFlight, e.Throttled = 3.6, 8, 1, 1, 1
 		}), ClientCPU, true, []string{"3.60 of 4"}},

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// Events are what a Source has found and nobody has taken. The zero value holds none.
+type Events struct {
+	mu    sync.Mutex // guards found
+	found stats.Window
+}
+
+// Add keeps events.
+func (e *Events) Add(events ...stats.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.found.Add(&stats.Window{Events: events})
+}
+
+// Take returns the events since the last call.
+func (e *Events) Take() stats.Window {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.found
+	e.found = stats.Window{}
+	return w
+}
