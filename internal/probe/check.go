@@ -28,6 +28,7 @@ type DirPlan struct {
 	FreeBytes  int64
 
 	kind     string // of a file system that was forced
+	memory   string // what of it is memory, see [host.Storage]
 	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
@@ -110,8 +111,14 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	if s.readOnly {
 		errs = append(errs, fmt.Errorf("%s: mounted read-only; give a writable directory", dir))
 	}
-	if s.kind != "" && !o.Force {
+	storage, _, _ := storageOf(host.System(), dir) // whatever has no disk is told later
+	d.memory = storage.Memory
+	switch {
+	case o.Force:
+	case s.kind != "":
 		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, s.kind, whyDoubtful(s)))
+	case d.memory != "":
+		errs = append(errs, fmt.Errorf("%s is on %s, memory and not a disk: --force probes it anyway", dir, d.memory))
 	}
 	return d, number, append(errs, checkBrokers(o, dir)...)
 }

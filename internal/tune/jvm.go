@@ -20,6 +20,19 @@ func ofJVM(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 	}
 }
 
+// ofFlags is a check of the options of the broker's JVM. Without those of its environment nothing is known of an option.
+func ofFlags(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
+	return ofJVM(func(m *Machine, want Rule) Reading {
+		r := check(m, want)
+		if less := m.Process.Less; less != nil && m.Process.PerfErr != nil && r.Verdict != NotApplicable {
+			unread := Denied(less)
+			unread.Current, unread.Note = r.Current, "the command line alone; what else sets options: "+unread.Note
+			return unread
+		}
+		return r
+	})
+}
+
 // question is the reading of something that is so or not, by the rule "yes" or "no",
 // and whether it is not as wanted. It shows words that tell more.
 func question(is bool, want Rule, bad Verdict, current, wanted string) (r Reading, wrong bool) {
@@ -41,23 +54,27 @@ func measured(value float64, decimals int, unit string, want Rule, bad Verdict) 
 	return r
 }
 
+// startReads are the files that tell how a JVM was started.
+const startReads = "/proc/PID/{cmdline,environ}, /tmp/hsperfdata_USER/PID"
+
 // commandLine completes a setting that is read from the command line.
 func commandLine(s *Setting) *Setting {
-	s.Group, s.Roles, s.Reads = JVM, []Role{Broker, Controller}, []string{"/proc/PID/cmdline"}
-	s.Check = ofJVM(s.Check)
+	s.Group, s.Roles, s.Reads = JVM, []Role{Broker, Controller}, []string{startReads}
+	s.Check = ofFlags(s.Check)
 	return s
 }
 
 func flagSettings() []*Setting {
 	return []*Setting{
-		commandLine(&Setting{
-			ID: "jvm.version", Title: "Java version", Severity: Warning, Confidence: Documented, Want: ">=17",
+		{
+			ID: "jvm.version", Group: JVM, Roles: []Role{Broker, Controller}, Title: "Java version", Severity: Warning, Confidence: Documented, Want: ">=17",
 			Why: "Kafka 4 brokers need Java 17. Newer versions have shorter pauses",
 			Detail: "Confluent recommends 21 for its version 8. Kafka 3 also runs on 11, and on 8 with warnings. kt reads the version from " +
 				"the running JVM, or else from the release file of its Java.",
 			Sources: []string{"Kafka documentation: Compatibility, Java versions", "Confluent Platform: supported Java versions"},
-			Check:   checkJavaVersion,
-		}),
+			Reads:   []string{"/tmp/hsperfdata_USER/PID", "$JAVA_HOME/release"},
+			Check:   ofJVM(checkJavaVersion),
+		},
 		commandLine(&Setting{
 			ID: "jvm.pretouch", Title: "heap memory is taken at startup", Severity: Informational, Confidence: Folklore,
 			Why:     "the first use of each heap page waits for the kernel",

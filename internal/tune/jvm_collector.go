@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
 func collectorSettings() []*Setting {
@@ -121,14 +123,11 @@ func g1Flag(flag string, unset int, unit string) func(*Machine, Rule) Reading {
 		if !set {
 			value = strconv.Itoa(unset)
 		}
-		if _, err := strconv.Atoi(value); err != nil {
+		n, err := strconv.Atoi(value)
+		if err != nil {
 			return Reading{Verdict: Unknown, Current: value, Note: "-XX:" + flag + " is not a number"}
 		}
-		r := Compare(value, want, Info)
-		r.Current += " " + unit
-		if !want.Leave() {
-			r.Wanted += " " + unit
-		}
+		r := measured(float64(n), 0, unit, want, Info)
 		if !set {
 			r.Note = "not set (Java's default)"
 		}
@@ -152,14 +151,14 @@ func checkRegionSize(m *Machine, want Rule) Reading {
 	if name, _ := collector(m); name != "G1" {
 		return Absent("only G1 has it")
 	}
-	heap, by := heapLimit(m)
-	if by == "" || heap < 4*gib {
+	heap := heapLimit(m)
+	if heap < 4*gib {
 		return Absent("judged only for heaps from 4 GiB on")
 	}
 	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
 	size := regionSize(heap)
 	if set {
-		size = javaSize(text)
+		size, _ = jvm.Size(text)
 	}
 	if size == 0 {
 		return Reading{Verdict: Unknown, Current: text, Note: "-XX:G1HeapRegionSize is not a size"}
