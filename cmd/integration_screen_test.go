@@ -89,7 +89,7 @@ func TestTheScreenOfAJobOfAShell(t *testing.T) {
 	load := kt + " produce --rate 100 --topic jobs --result none --duration "
 	term := openTerminal(t, 120, 36, "PS1='shell ' bash --norc -i")
 	term.keys(load+"1s &", "Enter")
-	term.await("on average", "!1 Throughput", "!Stopped")
+	term.await("offered =", "!1 Throughput", "!Stopped")
 	term.keys("clear; "+load+"5m", "Enter")
 	term.await("1 Throughput", "RUN")
 	term.keys("C-z")
@@ -99,7 +99,7 @@ func TestTheScreenOfAJobOfAShell(t *testing.T) {
 	term.keys("C-z")
 	term.await("Stopped", "shell", "!1 Throughput")
 	term.keys("bg; sleep 1; kill -INT %?5m; wait", "Enter")
-	term.await("NOT VALID", "kt itself stood still", "on average", "!1 Throughput", "!Stopped (tty")
+	term.await("NOT VALID", "kt itself stood still", "offered =", "!1 Throughput", "!Stopped (tty")
 }
 
 func TestTheScreenInARealTerminal(t *testing.T) {
