@@ -81,8 +81,7 @@ func (c systemCalls) Space(path string) (Space, error) {
 	}, nil
 }
 
-// Foreground reports whether this process is in the foreground of a terminal. Any other that changes the terminal, or reads from
-// it, is stopped.
+// Foreground reports whether this process is in the foreground of a terminal, and may change it or read from it.
 func Foreground(terminal uintptr) bool {
 	group, err := unix.IoctlGetInt(int(terminal), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()

@@ -11,8 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
-// mostRead is the size in bytes up to which a file is read that a process names, or leaves where anybody may write: it may be
-// anything. The JVM's own default for its figures is 32 KiB.
+// mostRead is the size in bytes up to which a file is read that a process names, or leaves where anybody may write.
 const mostRead = 1 << 20
 
 // complete adds to the command line of a JVM what it does not show.

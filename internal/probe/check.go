@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -113,12 +114,8 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	}
 	storage, _, _ := storageOf(host.System(), dir) // whatever has no disk is told later
 	d.memory = storage.Memory
-	switch {
-	case o.Force:
-	case s.kind != "":
-		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, s.kind, whyDoubtful(s)))
-	case d.memory != "":
-		errs = append(errs, fmt.Errorf("%s is on %s, memory and not a disk: --force probes it anyway", dir, d.memory))
+	if kind := cmp.Or(s.kind, d.memory); kind != "" && !o.Force {
+		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, kind, whyDoubtful(s)))
 	}
 	return d, number, append(errs, checkBrokers(o, dir)...)
 }
@@ -132,7 +129,7 @@ func whyDoubtful(s space) string {
 	case s.kind == "zfs":
 		return "a file system that may keep direct and synced writes in memory for some seconds"
 	}
-	return "a file system in memory, not on a disk"
+	return "in memory, not on a disk"
 }
 
 // checkBrokers refuses to take a disk's time from a broker: always in its

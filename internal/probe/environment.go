@@ -115,10 +115,8 @@ func readPlace(tree host.FS, d DirPlan) (*place, error) {
 	if !p.count.known() {
 		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
 	}
-	if d.memory != "" {
-		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s is memory, so nothing here is graded and there is no rate to plan with", d.memory))
-	} else if d.kind != "" {
-		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", d.kind))
+	if kind := cmp.Or(d.memory, d.kind); kind != "" {
+		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", kind))
 	}
 	if d.kind != "" {
 		return p, nil

@@ -33,10 +33,7 @@ func newJob(ctx context.Context, m tea.Model, out io.Writer, options ...tea.Prog
 			if _, suspend := msg.(tea.SuspendMsg); !suspend {
 				return msg
 			}
-			select {
-			case j.stops <- struct{}{}:
-			default:
-			}
+			j.stops <- struct{}{}
 			return nil
 		}))...)
 	return j
@@ -70,7 +67,7 @@ func (j *job) run(ctx context.Context) error {
 				select {
 				case <-j.left.Done():
 					return nil // the program must not touch the terminal again, which is as before
-				case <-time.After(jobTick):
+				case <-time.After(100 * time.Millisecond):
 				}
 			}
 			host.FlushInput(j.terminal)
@@ -78,6 +75,3 @@ func (j *job) run(ctx context.Context) error {
 		}
 	}
 }
-
-// jobTick is how often a job without its terminal looks whether it is in the foreground.
-const jobTick = 100 * time.Millisecond

@@ -39,9 +39,12 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 			continue
 		}
 		m.Process = &Process{Process: p}
-		m.Process.Perf, m.Process.PerfErr = m.readPerf(p)
+		m.Process.Perf, m.Process.PerfErr = m.Perf(p)
+		if errors.Is(m.Process.PerfErr, fs.ErrNotExist) && !m.Calls.Root() { // folders that may not be listed look empty
+			m.Process.PerfErr = fs.ErrPermission
+		}
 		m.Process.JVM = m.Process.Perf.Flags(p.Args)
-		m.Config = m.readConfig(p, m.Process.JVM)
+		m.Config = m.readConfig(p)
 		m.Unit = p.Unit
 	}
 	m.Brokers = found
@@ -65,19 +68,10 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// readPerf reads what a JVM publishes of itself.
-func (m *Machine) readPerf(p host.Process) (jvm.Perf, error) {
-	perf, err := m.Perf(p)
-	if errors.Is(err, fs.ErrNotExist) && !m.Calls.Root() {
-		err = fs.ErrPermission // folders that may not be listed look empty
-	}
-	return perf, err
-}
-
 // readConfig reads the server.properties that a process was started with, and its
 // --override flags.
-func (m *Machine) readConfig(p host.Process, flags jvm.Flags) Config {
-	args := flags.MainArgs
+func (m *Machine) readConfig(p host.Process) Config {
+	args := jvm.ParseFlags(p.Args).MainArgs
 	if len(args) == 0 {
 		return Config{Err: fmt.Errorf("process %d names no server.properties", p.PID)}
 	}

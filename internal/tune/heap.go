@@ -46,24 +46,22 @@ func heapOptions(n int64) string {
 func heapSettings() []*Setting {
 	both := []Role{Broker, Controller}
 	return []*Setting{
-		{
-			ID: "jvm.heap_set", Group: JVM, Title: "heap chosen for this machine", Roles: both,
+		commandLine(&Setting{
+			ID: "jvm.heap_set", Title: "heap chosen for this machine",
 			Severity: Warning, Confidence: Documented,
 			Why:     "a broker gets a heap of 1 GiB on any machine. This is the default of Kafka's start script",
 			Detail:  `The value is "yes" or "no". A heap of exactly 1 GiB on a machine with 8 GiB or more counts as not chosen. That does not hold for a pure controller: 1 GiB suits it. A heap that is a share of the memory (MaxRAMPercentage) counts as chosen.`,
-			Reads:   []string{startReads},
 			Sources: []string{"Kafka: bin/kafka-server-start.sh", "Kafka documentation, Operations: Java"},
-			Check:   ofFlags(checkHeapSet),
-		},
-		{
-			ID: "jvm.heap_equal", Group: JVM, Title: "full heap size from the start", Roles: both,
+			Check:   checkHeapSet,
+		}),
+		commandLine(&Setting{
+			ID: "jvm.heap_equal", Title: "full heap size from the start",
 			Severity: Informational, Confidence: Documented, Want: "yes",
 			Why:     "a growing heap takes page cache under load, when Kafka needs it most",
 			Detail:  `The value is "yes" or "no". Kafka's documentation and Strimzi set both sizes to the same value. Confluent's Ansible roles start brokers with -Xms1g -Xmx6g.`,
-			Reads:   []string{startReads},
 			Sources: []string{"Kafka documentation, Operations: Java", "Strimzi: JVM options", "Confluent: cp-ansible (disagrees)"},
-			Check:   ofFlags(checkHeapEqual),
-		},
+			Check:   checkHeapEqual,
+		}),
 		{
 			ID: "jvm.heap_size", Group: JVM, Title: "heap size of a broker", Roles: both,
 			Severity: Warning, Confidence: Documented,

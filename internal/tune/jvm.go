@@ -23,11 +23,9 @@ func ofJVM(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 // ofFlags is a check of the options of the broker's JVM. Without those of its environment nothing is known of an option.
 func ofFlags(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 	return ofJVM(func(m *Machine, want Rule) Reading {
-		r := check(m, want)
-		if less := m.Process.Less; less != nil && m.Process.PerfErr != nil && r.Verdict != NotApplicable {
-			unread := Denied(less)
-			unread.Current, unread.Note = r.Current, "the command line alone; what else sets options: "+unread.Note
-			return unread
+		r, p := check(m, want), m.Process
+		if p.Less != nil && p.PerfErr != nil && r.Verdict != NotApplicable {
+			r = Reading{Verdict: Unknown, Current: r.Current, Note: "the command line alone; what else sets options: " + Denied(p.Less).Note}
 		}
 		return r
 	})
@@ -108,7 +106,9 @@ func flagSettings() []*Setting {
 			Why:     "the cause of a past stall stays unknown. The log shows every collection",
 			Detail:  `The value is "yes" or "no". Kafka's start script sets it; other ways of starting Java do not.`,
 			Sources: []string{"Kafka: bin/kafka-server-start.sh (-loggc)"},
-			Check:   checkCollectionLog,
+			Check: func(m *Machine, want Rule) Reading {
+				return flagReading(m.Process.JVM.GCLog != "", "-Xlog:gc*:file=kafkaServer-gc.log:time,tags:filecount=10,filesize=100M", want)
+			},
 		}),
 	}
 }
@@ -143,15 +143,5 @@ func checkHugePages(m *Machine, _ Rule) Reading {
 	if r.Verdict == Info {
 		r.Note = "the JVM asks for huge pages, the kernel gives none"
 	}
-	return r
-}
-
-func checkCollectionLog(m *Machine, want Rule) Reading {
-	if m.Process.JVM.GCLog != "" {
-		r, _ := question(true, want, Info, "on", "on")
-		return r
-	}
-	r, _ := question(false, want, Info, "off", "on")
-	r.Command = addFlag("-Xlog:gc*:file=kafkaServer-gc.log:time,tags:filecount=10,filesize=100M")
 	return r
 }

@@ -72,12 +72,10 @@ func collector(m *Machine) (name string, chosen bool) {
 	for _, c := range m.Process.Perf.Collections { // the names of Java 8 to 21
 		for _, known := range []struct{ mark, name string }{
 			{"G1", "G1"},
-			{"ZGC", "ZGC"},
-			{"Z ", "ZGC"},
+			{"Z", "ZGC"},
 			{"Shenandoah", "Shenandoah"},
 			{"Parallel", "Parallel"},
-			{"PSScavenge", "Parallel"},
-			{"PSParallel", "Parallel"},
+			{"PS", "Parallel"},
 			{"Serial", "Serial"},
 			{"Copy", "Serial"},
 			{"MSC", "Serial"},

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -249,10 +250,7 @@ var fileSystems = map[string]fsKind{
 
 // fsOf is the type of a directory's file system, "" when it is not known.
 func fsOf(d Dir) (name string, kind fsKind) {
-	name = d.Mount.Type
-	if name == "" {
-		name = host.FileSystems[d.Space.Magic]
-	}
+	name = cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic])
 	kind = fileSystems[name]
 	if kind == fsUnknown && strings.HasPrefix(name, "fuse.") {
 		kind = fsNetworked
