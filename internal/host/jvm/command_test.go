@@ -82,3 +82,20 @@ func TestWhatAJVMPublishesCountsBeforeItsCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// FuzzComplete: no variable and no file panics, and what follows the class is the end of the line.
+func FuzzComplete(f *testing.F) {
+	f.Add("-Xmx1g '-Da=b c'", "# x\n\"a\\\n  b\" c#d\n@e -XX:Flags=g", "@x\x00-jar\x00@y\x00M")
+	f.Add("\"", "\\", "@x\x00--disable-@files\x00@x\x00-cp")
+	f.Add("-XX:VMOptionsFile=v -XX:Flags=f", "\"\\", "@@x\x00-m")
+	f.Fuzz(func(t *testing.T, variable, file, line string) {
+		args := append([]string{"java"}, strings.Split(line, "\x00")...)
+		for _, name := range []string{"JDK_JAVA_OPTIONS=", "JAVA_TOOL_OPTIONS=", "_JAVA_OPTIONS="} {
+			got, err := Complete(args, []string{name + variable}, func(string) (string, error) { return file, nil })
+			if err != nil || len(got) == 0 || got[0] != "java" {
+				t.Errorf("Complete(%q) = %q, %v", args, got, err)
+			}
+			ParseFlags(got)
+		}
+	})
+}
