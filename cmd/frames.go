@@ -25,7 +25,7 @@ type frames struct {
 func (f *frames) save(frame string) (note string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	path, err := filepath.Abs(fmt.Sprintf("kt-%s-%s", f.name, f.env.Now().Format("20060102-150405")))
+	path, err := filepath.Abs(fmt.Sprintf("kt-%s-%s", f.name, f.env.Now().UTC().Format("20060102-150405")))
 	if err == nil {
 		path, err = writeNew(path, ".txt", frame+"\n")
 	}

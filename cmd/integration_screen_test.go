@@ -79,6 +79,29 @@ func shows(screen string, texts []string) bool {
 	return true
 }
 
+// A shell suspends kt, lets it go on in the background, and brings it back. What is typed at the shell is not for kt.
+func TestTheScreenOfAJobOfAShell(t *testing.T) {
+	t.Parallel()
+	kt, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := kt + " produce --rate 100 --topic jobs --result none --duration "
+	term := openTerminal(t, 120, 36, "PS1='shell ' bash --norc -i")
+	term.keys(load+"1s &", "Enter")
+	term.await("offered =", "!1 Throughput", "!Stopped")
+	term.keys("clear; "+load+"5m", "Enter")
+	term.await("1 Throughput", "RUN")
+	term.keys("C-z")
+	term.await("Stopped", "shell", "!1 Throughput")
+	term.keys("echo q; sleep 1; fg", "Enter", "q")
+	term.await("1 Throughput", "RUN")
+	term.keys("C-z")
+	term.await("Stopped", "shell", "!1 Throughput")
+	term.keys("bg; sleep 1; kill -INT %?5m; wait", "Enter")
+	term.await("NOT VALID", "kt itself stood still", "offered =", "!1 Throughput", "!Stopped (tty")
+}
+
 func TestTheScreenInARealTerminal(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1)

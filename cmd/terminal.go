@@ -8,23 +8,25 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // screen returns where the screen can be drawn: stdout, or stderr when only stdout is
-// redirected. ok is false when nobody would see it.
+// redirected. ok is false when nobody would see it, and for a job in the background, which would be stopped.
 func (e *Env) screen() (w io.Writer, ok bool) {
 	if t := e.Getenv("TERM"); t == "" || t == "dumb" || e.Getenv("CI") != "" {
 		return nil, false
 	}
 	switch {
 	case e.StdoutTTY:
-		return e.Stdout, true
+		w = e.Stdout
 	case e.StderrTTY:
-		return e.Stderr, true
+		w = e.Stderr
 	}
-	return nil, false
+	f, ok := w.(interface{ Fd() uintptr })
+	return w, ok && host.Foreground(f.Fd())
 }
 
 // screenTheme returns the look of a screen on w.
@@ -60,7 +62,7 @@ func (e *Env) ascii(asked bool) bool {
 
 // reportOptions returns how a result is written to stdout, of a run of the past.
 func (e *Env) reportOptions(l config.Look, verbose bool) report.Options {
-	return report.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true, Zone: e.Now().Location()}
+	return report.Options{Theme: e.theme(l), Width: e.width(), Verbose: verbose, Full: true}
 }
 
 // theme returns the look of stdout: colours only on a terminal.

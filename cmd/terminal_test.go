@@ -1,6 +1,22 @@
 package cmd
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
+
+// A file stands for a terminal that kt is not in the foreground of.
+func TestAJobInTheBackgroundHasNoScreen(t *testing.T) {
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	env := Env{Getenv: func(name string) string { return map[string]string{"TERM": "xterm"}[name] }, Stdout: file, StdoutTTY: true}
+	if _, ok := env.screen(); ok {
+		t.Error("the screen is drawn on a terminal that is not kt's: the kernel would stop it")
+	}
+}
 
 func TestTheBackgroundIsThatOfTheFlagBeforeThatOfTheTerminal(t *testing.T) {
 	for _, row := range []struct {

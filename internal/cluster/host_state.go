@@ -259,7 +259,7 @@ func (v *view) wait() {
 	}
 	if v.Until.IsZero() {
 		v.Until = v.Session.Clock().Add(left)
-		text := fmt.Sprintf("waiting for %s until %s", v.Session.Name, v.Until.Format(time.TimeOnly))
+		text := fmt.Sprintf("waiting for %s until %s", v.Session.Name, v.Until.UTC().Format("15:04:05 MST"))
 		if v.Session.Others {
 			text += "; the other hosts have finished"
 		}

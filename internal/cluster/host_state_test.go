@@ -38,7 +38,7 @@ func TestAHostIsHeardAwayOrLostAsItsTableSays(t *testing.T) {
 		{"it answers while they go on", contactOrphaned, 0, notice{Heard: true}, contactOrphaned, ""},
 		{"they have ended", contactOrphaned, 0, notice{Unknown: gone}, contactForgotten, "b: its load is over"},
 		{"its agent was started anew, and no process is left", contactSilent, 10 * time.Second, notice{Unknown: gone}, contactForgotten, "b is back\nb: its agent was started anew, and its processes are gone"},
-		{"it is waited for", contactSilent, 20 * time.Second, notice{Session: sessionView{OverFor: time.Second, Others: true}}, contactSilent, "waiting for b until 00:00:10; the other hosts have finished"},
+		{"it is waited for", contactSilent, 20 * time.Second, notice{Session: sessionView{OverFor: time.Second, Others: true}}, contactSilent, "waiting for b until 00:00:10 UTC; the other hosts have finished"},
 		{"it was waited for long enough", contactSilent, time.Minute, notice{Session: sessionView{OverFor: 31 * time.Second}}, contactLost, "b: it was not heard for 1m0s; its agent has the rest: kt collect --run nightly when it is back"},
 		{"orphans were waited for long enough", contactOrphaned, time.Minute, notice{Session: sessionView{OverFor: 31 * time.Second}}, contactLost, "b: its agent was started anew, and its load may go on; its agent has the rest: kt collect --run nightly when it is done"},
 		{"it is given up", contactHeard, 0, notice{GiveUp: "it did not leave within 8s"}, contactLost, "b: it did not leave within 8s; its agent has the rest: kt collect --run nightly when it is back"},

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -33,35 +34,47 @@ type Storage struct {
 	Device string   // the block device that is mounted, by its name below sys: "md0", "sda1"
 	Disks  []Disk   // the leaves, sorted by name; none for a network file system, tmpfs or overlay
 	Layers []string // what lies between, from the top: "raid5", "lvm", "crypt", "multipath", "loop"
+	Memory string   // what of it is memory and no disk: "tmpfs", "loop0 in tmpfs", "ram0"; "" for nothing
 }
 
-// Storage finds the disks below a device number. Major 0 is no block device: it has
-// none. A number that no device has is [fs.ErrNotExist].
-func (f FS) Storage(major, minor int) (Storage, error) {
-	if major == 0 {
-		return Storage{}, nil
-	}
-	device, err := f.blockDevice(fmt.Sprintf("%d:%d", major, minor))
-	if err != nil {
-		return Storage{}, err
-	}
-	return f.below(device)
-}
-
-// StorageOf finds the disks below a mount. It knows more than Storage: btrfs shows
-// a device number of its own, and may be on several disks.
+// StorageOf finds the disks below a mount, of which the device number is enough. Network file systems have none. btrfs shows a
+// number of its own, and may be on several disks. A number that no device has is [fs.ErrNotExist].
 func (f FS) StorageOf(m Mount) (Storage, error) {
-	if m.Major != 0 || !strings.HasPrefix(m.Source, "/dev/") {
-		return f.Storage(m.Major, m.Minor)
+	mounts, _ := f.Mounts() // without them files below loop devices and overlays are not followed
+	devices, memory, err := f.under(m, mounts)
+	if err != nil || len(devices) == 0 {
+		return Storage{Memory: memory}, err
+	}
+	return f.below(devices, mounts)
+}
+
+// under returns the devices that a file system is on, that of the mount first, or the kind of memory that it is.
+func (f FS) under(m Mount, mounts []Mount) (devices []string, memory string, err error) {
+	for range 8 { // the layer of an overlay that is written may be in another
+		upper, ok := m.Option("upperdir")
+		at, known := MountOf(mounts, upper)
+		if m.Type != "overlay" || !ok || !known || !f.Exists(Rel(upper)) { // it may be named as another process sees it
+			break
+		}
+		m = at
 	}
 	device := path.Base(m.Source)
-	devices := []string{device}
+	switch {
+	case slices.Contains([]string{"tmpfs", "ramfs", "devtmpfs", "rootfs"}, m.Type):
+		return nil, m.Type, nil
+	case m.Major != 0:
+		device, err = f.blockDevice(fmt.Sprintf("%d:%d", m.Major, m.Minor))
+		return []string{device}, "", err
+	case !strings.HasPrefix(m.Source, "/dev/"):
+		return nil, "", nil
+	}
+	devices = []string{device}
 	for _, dir := range f.Glob("sys/fs/btrfs/*/devices") {
 		if names, _ := f.Names(dir); slices.Contains(names, device) {
-			devices = names
+			devices = append(devices, names...)
 		}
 	}
-	return f.below(device, devices...)
+	return devices, "", nil
 }
 
 // blockDir returns a name in the folder of a disk.
@@ -109,12 +122,9 @@ func (f FS) diskOf(device string) string {
 	return ""
 }
 
-// below goes from a device, or several that are one file system, down to disks.
-func (f FS) below(device string, devices ...string) (Storage, error) {
-	s := Storage{Device: device}
-	if len(devices) == 0 {
-		devices = []string{device}
-	}
+// below goes from the devices of one file system, the first of which is mounted, down to disks.
+func (f FS) below(devices []string, mounts []Mount) (Storage, error) {
+	s := Storage{Device: devices[0]}
 	seen := make(map[string]bool)
 	for len(devices) > 0 {
 		disk := f.diskOf(devices[0])
@@ -129,14 +139,42 @@ func (f FS) below(device string, devices ...string) (Storage, error) {
 		if layer := f.layer(disk); layer != "" && !slices.Contains(s.Layers, layer) {
 			s.Layers = append(s.Layers, layer)
 		}
-		slaves, _ := f.Names(blockDir(disk, "slaves"))
+		slaves, memory := f.slaves(disk, mounts)
 		if len(slaves) == 0 {
 			s.Disks = append(s.Disks, f.disk(disk))
 		}
+		s.Memory = cmp.Or(s.Memory, memory)
 		devices = append(devices, slaves...)
 	}
 	slices.SortFunc(s.Disks, func(a, b Disk) int { return strings.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+// slaves returns the devices that one lies over. A device that lies over none may be memory.
+func (f FS) slaves(disk string, mounts []Mount) (devices []string, memory string) {
+	if devices, _ = f.Names(blockDir(disk, "slaves")); len(devices) > 0 {
+		return devices, ""
+	}
+	if slices.Contains([]string{"ram", "zram", "nullb"}, strings.TrimRight(disk, "0123456789")) || strings.Contains(f.model(disk), "scsi_debug") {
+		return nil, disk
+	}
+	file, err := f.Text(blockDir(disk, "loop/backing_file"))
+	if err != nil {
+		return nil, ""
+	}
+	if device := path.Base(file); path.Dir(file) == "/dev" && f.diskOf(device) != "" {
+		return []string{device}, ""
+	}
+	file = strings.TrimSuffix(file, " (deleted)")
+	at, _ := MountOf(mounts, file)
+	if !f.Exists(Rel(path.Dir(file))) { // it is named as another process sees it
+		return nil, ""
+	}
+	devices, memory, _ = f.under(at, mounts) // of a place that is not known the loop device is the bottom
+	if memory != "" {
+		memory = disk + " in " + memory
+	}
+	return devices, memory
 }
 
 // layer returns the kind of a device that lies over others, "" for a disk.

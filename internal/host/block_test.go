@@ -67,14 +67,76 @@ func TestStorageGoesDownToTheDisks(t *testing.T) {
 		{"a loop device without a file", 7, 1, "loop1", "loop1", ""},
 		{"no device, as tmpfs has", 0, 44, "", "", ""},
 	} {
-		got, err := tree.Storage(row.major, row.minor)
+		got, err := tree.StorageOf(Mount{Major: row.major, Minor: row.minor})
 		var names []string
 		for _, d := range got.Disks {
 			names = append(names, d.Name)
 		}
 		if err != nil || got.Device != row.device || strings.Join(names, " ") != row.disks || strings.Join(got.Layers, " ") != row.layers {
-			t.Errorf("%s: Storage(%d, %d) = %s on %q through %q, %v, want %s on %q through %q",
+			t.Errorf("%s: StorageOf(%d:%d) = %s on %q through %q, %v, want %s on %q through %q",
 				row.says, row.major, row.minor, got.Device, names, got.Layers, err, row.device, row.disks, row.layers)
+		}
+	}
+}
+
+func TestMemoryIsFoundAtTheBottom(t *testing.T) {
+	tree := files(map[string]string{
+		"proc/self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n" +
+			"2 1 0:30 / /dev/shm rw - tmpfs tmpfs rw\n" +
+			"3 1 7:1 / /images rw - xfs /dev/loop1 rw\n" +
+			"4 1 0:40 / /merged rw - overlay overlay rw,upperdir=/dev/shm/up,workdir=/dev/shm/work\n" +
+			"5 1 0:41 / /two rw - overlay overlay rw,upperdir=/merged/up\n" +
+			"6 1 0:42 / /inner rw - overlay overlay rw,upperdir=/elsewhere/up\n" +
+			"7 1 0:43 / /read rw - overlay overlay ro,lowerdir=/dev/shm\n" +
+			"8 1 0:44 / /btrfs rw - btrfs /dev/loop0 rw\n",
+		"dev/shm/up/x": "", "merged/up/x": "", "images/x": "",
+		"sys/block/sda/dev": "8:0", "sys/block/sda/sda1/dev": "8:1",
+		"sys/block/ram0/dev": "1:0", "sys/block/zram3/dev": "251:3",
+		"sys/block/loop0/dev": "7:0", "sys/block/loop0/loop/backing_file": "/dev/shm/image",
+		"sys/block/loop1/dev": "7:1", "sys/block/loop1/loop/backing_file": "/image",
+		"sys/block/loop2/dev": "7:2", "sys/block/loop2/loop/backing_file": "/images/image (deleted)",
+		"sys/block/loop3/dev": "7:3", "sys/block/loop3/loop/backing_file": "/dev/ram0",
+		"sys/block/loop4/dev": "7:4", "sys/block/loop4/loop/backing_file": "/merged/up/image",
+		"sys/block/loop5/dev": "7:5", "sys/block/loop5/loop/backing_file": "/elsewhere/image",
+		"sys/block/dm-0/dev": "253:0", "sys/block/dm-0/dm/uuid": "LVM-a", "sys/block/dm-0/slaves/md0/dev": "",
+		"sys/block/md0/dev": "9:0", "sys/block/md0/md/level": "raid1", "sys/block/md0/slaves/loop1/dev": "", "sys/block/md0/slaves/loop0/dev": "",
+		"sys/block/sdz/dev": "65:1", "sys/block/sdz/device/model": "scsi_debug", "sys/block/sdz/device/vendor": "Linux",
+	})
+	mounts, err := tree.Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		says                  string
+		at                    Mount
+		disks, layers, memory string
+	}{
+		{"a disk", Mount{Major: 8, Minor: 1}, "sda", "", ""},
+		{"tmpfs", mounts[1], "", "", "tmpfs"},
+		{"a RAM disk", Mount{Major: 1}, "ram0", "", "ram0"},
+		{"compressed memory", Mount{Major: 251, Minor: 3}, "zram3", "", "zram3"},
+		{"a file in memory", Mount{Major: 7}, "loop0", "loop", "loop0 in tmpfs"},
+		{"btrfs on a file in memory", mounts[7], "loop0", "loop", "loop0 in tmpfs"},
+		{"a file on a disk", Mount{Major: 7, Minor: 1}, "sda", "loop", ""},
+		{"a file that is gone, in a file on a disk", Mount{Major: 7, Minor: 2}, "sda", "loop", ""},
+		{"a loop over a RAM disk", Mount{Major: 7, Minor: 3}, "ram0", "loop", "ram0"},
+		{"a file in a layer in memory", Mount{Major: 7, Minor: 4}, "loop4", "loop", "loop4 in tmpfs"},
+		{"a file that another process names", Mount{Major: 7, Minor: 5}, "loop5", "loop", ""},
+		{"LVM over a mirror, one half in memory", Mount{Major: 253}, "loop0 sda", "lvm raid1 loop", "loop0 in tmpfs"},
+		{"an overlay in memory", mounts[3], "", "", "tmpfs"},
+		{"an overlay on an overlay in memory", mounts[4], "", "", "tmpfs"},
+		{"an overlay whose layer is not to be seen", mounts[5], "", "", ""},
+		{"an overlay that is only read", mounts[6], "", "", ""},
+		{"a disk that a module makes up", Mount{Major: 65, Minor: 1}, "sdz", "", "sdz"},
+	} {
+		got, err := tree.StorageOf(row.at)
+		var names []string
+		for _, d := range got.Disks {
+			names = append(names, d.Name)
+		}
+		if err != nil || strings.Join(names, " ") != row.disks || strings.Join(got.Layers, " ") != row.layers || got.Memory != row.memory {
+			t.Errorf("%s: StorageOf(%+v) = %q through %q, memory %q, %v, want %s through %s, memory %q",
+				row.says, row.at, names, got.Layers, got.Memory, err, row.disks, row.layers, row.memory)
 		}
 	}
 }
@@ -85,8 +147,8 @@ func TestADeviceThatIsNotThereIsAnError(t *testing.T) {
 		disks(map[string]string{"sda/dev": "8:1"}),
 		disks(map[string]string{"dm-0/dev": "8:0", "dm-0/slaves/gone/dev": "8:1"}),
 	} {
-		if got, err := tree.Storage(8, 0); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Storage(8, 0) = %+v, %v, want ErrNotExist", got, err)
+		if got, err := tree.StorageOf(Mount{Major: 8}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("StorageOf(8:0) = %+v, %v, want ErrNotExist", got, err)
 		}
 	}
 }

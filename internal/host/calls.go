@@ -81,6 +81,12 @@ func (c systemCalls) Space(path string) (Space, error) {
 	}, nil
 }
 
+// Foreground reports whether this process is in the foreground of a terminal, and may change it or read from it.
+func Foreground(terminal uintptr) bool {
+	group, err := unix.IoctlGetInt(int(terminal), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
 func (systemCalls) Root() bool { return os.Geteuid() == 0 }
 
 // times returns the bytes of blocks of a size, at most the largest int64.

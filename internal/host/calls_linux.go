@@ -9,3 +9,10 @@ func blockSize(s *unix.Statfs_t) int64 {
 	}
 	return int64(s.Bsize)
 }
+
+// FlushInput drops what was typed at a terminal and nobody has read. In the background it drops nothing.
+func FlushInput(terminal uintptr) {
+	if Foreground(terminal) {
+		_ = unix.IoctlSetInt(int(terminal), unix.TCFLSH, unix.TCIFLUSH) // else it is read
+	}
+}

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -157,4 +159,21 @@ func addNumbers(to map[string]int64, names, numbers []string) {
 			to[names[i]] = n
 		}
 	}
+}
+
+// ParsePressure returns an average in the text of a file of /proc/pressure, in percent: "some" or "full", and "avg60".
+func ParsePressure(text, threads, average string) (float64, error) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, average+"=") })
+		if i < 1 || words[0] != threads {
+			continue
+		}
+		v := words[i][len(average)+1:]
+		if n, err := strconv.ParseFloat(v, 64); err == nil && n >= 0 && n <= 100 {
+			return n, nil
+		}
+		return 0, fmt.Errorf("%q is no percentage", v)
+	}
+	return 0, fmt.Errorf("it has no “%s %s”", threads, average)
 }

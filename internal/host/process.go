@@ -18,11 +18,12 @@ import (
 // Process is a program that runs.
 type Process struct {
 	PID   int
-	Args  []string
-	UID   int    // the effective one: what it may do depends on it
-	Start int64  // in ticks since the machine started: with the PID it names the process for good
-	Dir   string // working directory; "" when it may not be read
-	Unit  string // the systemd unit that it runs in: "kafka.service"; "" for none, or for one of a user's own
+	Args  []string // of a JVM with the options that it takes from elsewhere, see [jvm.Complete]
+	Less  error    // why some of those are missing
+	UID   int      // the effective one: what it may do depends on it
+	Start int64    // in ticks since the machine started: with the PID it names the process for good
+	Dir   string   // working directory; "" when it may not be read
+	Unit  string   // the systemd unit that it runs in: "kafka.service"; "" for none, or for one of a user's own
 }
 
 // Limit is a resource limit. -1 is unlimited.
@@ -71,6 +72,9 @@ func (f FS) Process(pid int) (Process, error) {
 		return p, gone(err)
 	}
 	p.Dir, _ = f.Link(procFile(pid, "cwd"))
+	if len(p.Args) > 0 && path.Base(p.Args[0]) == "java" {
+		f.complete(&p)
+	}
 	if groups, err := f.Text(procFile(pid, "cgroup")); err == nil {
 		p.Unit = unitOf(groups)
 	}

@@ -20,6 +20,40 @@ func stat(name string, start int) string {
 	return fmt.Sprintf("1 (%s) S 1 1 1 0 -1 4194560 1 1 0 0 3 3 0 0 20 0 1 0 %d 227 11", name, start)
 }
 
+func TestAJVMHasTheOptionsThatItsCommandLineDoesNotShow(t *testing.T) {
+	const own, others = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n", "9 0 0:9 / / rw - overlay overlay rw\n"
+	for _, row := range []struct {
+		says   string
+		files  map[string]string
+		want   string
+		missed error
+		kafka  bool
+	}{
+		{"its environment", map[string]string{"proc/42/environ": "A=b\x00_JAVA_OPTIONS=-Xmx2g\x00", "opt/args": "kafka.Kafka"}, "java -Xmx1g -Xmx2g kafka.Kafka c", nil, true},
+		{"a file", map[string]string{"opt/args": "-Xms1g kafka.Kafka"}, "java -Xmx1g -Xms1g kafka.Kafka c", nil, true},
+		{"a file in its container", map[string]string{
+			"proc/self/mountinfo": own, "proc/42/mountinfo": others, "opt/args": "wrong", "proc/42/root/opt/args": "kafka.Kafka",
+		}, "java -Xmx1g kafka.Kafka c", nil, true},
+		{"a file that is not to be read", map[string]string{"proc/self/mountinfo": own, "proc/42/mountinfo": others, "opt/args": "wrong"}, "java -Xmx1g c", fs.ErrNotExist, false},
+		{"a file that is too long", map[string]string{"opt/args": strings.Repeat(" ", 2<<20)}, "java -Xmx1g c", nil, false},
+	} {
+		tree := fstest.MapFS{"proc/42/cwd": {Data: []byte("/opt"), Mode: fs.ModeSymlink}}
+		for name, text := range row.files {
+			tree[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		tree["proc/42/cmdline"] = &fstest.MapFile{Data: []byte("java\x00-Xmx1g\x00@args\x00c\x00")}
+		tree["proc/42/stat"] = &fstest.MapFile{Data: []byte(stat("java", 1))}
+		tree["proc/42/status"] = &fstest.MapFile{Data: []byte("Uid:\t0\t0\t0\t0\n")}
+		p, err := NewFS(tree).Process(42)
+		if got := strings.Join(p.Args, " "); err != nil || got != row.want || row.missed != nil && !errors.Is(p.Less, row.missed) || (p.Less == nil) != row.kafka {
+			t.Errorf("%s: Process(42) = %q, %v, without some: %v; want %q", row.says, got, err, p.Less, row.want)
+		}
+		if got := NewFS(tree).RunsKafka(42, p.Args); got != row.kafka {
+			t.Errorf("%s: RunsKafka = %v", row.says, got)
+		}
+	}
+}
+
 func TestProcessesAreThoseWithACommandLine(t *testing.T) {
 	tree := fstest.MapFS{"proc/42/cwd": {Data: []byte("/opt/kafka"), Mode: fs.ModeSymlink}}
 	for name, text := range map[string]string{

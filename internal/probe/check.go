@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -28,6 +29,7 @@ type DirPlan struct {
 	FreeBytes  int64
 
 	kind     string // of a file system that was forced
+	memory   string // what of it is memory, see [host.Storage]
 	unlogged string // the file system, where it keeps kt's files out of its log
 }
 
@@ -110,8 +112,10 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	if s.readOnly {
 		errs = append(errs, fmt.Errorf("%s: mounted read-only; give a writable directory", dir))
 	}
-	if s.kind != "" && !o.Force {
-		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, s.kind, whyDoubtful(s)))
+	storage, _, _ := storageOf(host.System(), dir) // whatever has no disk is told later
+	d.memory = storage.Memory
+	if kind := cmp.Or(s.kind, d.memory); kind != "" && !o.Force {
+		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, kind, whyDoubtful(s)))
 	}
 	return d, number, append(errs, checkBrokers(o, dir)...)
 }
@@ -125,7 +129,7 @@ func whyDoubtful(s space) string {
 	case s.kind == "zfs":
 		return "a file system that may keep direct and synced writes in memory for some seconds"
 	}
-	return "a file system in memory, not on a disk"
+	return "in memory, not on a disk"
 }
 
 // checkBrokers refuses to take a disk's time from a broker: always in its

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 func TestNoTwoPagesAreEqual(t *testing.T) {
@@ -89,10 +91,10 @@ func TestTextOfTheKernel(t *testing.T) {
 		}
 	}
 	const pressure = "some avg10=34.34 avg60=7.22 avg300=1.72 total=210\nfull avg10=25.50 avg60=5.43 avg300=1.32 total=81\n"
-	if got, ok := fullPressure(pressure); got != 25.5 || !ok {
-		t.Errorf("fullPressure(%q) = %v, %v, want 25.5", pressure, got, ok)
+	if got, err := host.ParsePressure(pressure, "full", "avg10"); got != 25.5 || err != nil {
+		t.Errorf("ParsePressure(%q) = %v, %v, want 25.5", pressure, got, err)
 	}
-	if _, ok := fullPressure("some avg10=1.00 avg60=1"); ok {
-		t.Error("fullPressure of a text without it says that it is known")
+	if _, err := host.ParsePressure("some avg10=1.00 avg60=1", "full", "avg10"); err == nil {
+		t.Error("ParsePressure of a text without it says that it is known")
 	}
 }

@@ -67,18 +67,3 @@ func sectors(text string, read bool) int64 {
 	}
 	return n * 512
 }
-
-// fullPressure is the share of the last ten seconds, in percent, in which nothing
-// on the machine went on for waiting on disks, in the text of /proc/pressure/io.
-func fullPressure(text string) (float64, bool) {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(line, "full avg10=")
-		if !ok {
-			continue
-		}
-		number, _, _ := strings.Cut(rest, " ")
-		percent, err := strconv.ParseFloat(number, 64)
-		return percent, err == nil
-	}
-	return 0, false
-}

@@ -48,6 +48,7 @@ type Directory struct {
 	Device     string   `json:"device,omitempty"` // "nvme0n1p1"
 	Layers     []string `json:"layers,omitempty"` // between the file system and the disks: "raid0", "dm-crypt"
 	Disks      []Disk   `json:"disks,omitempty"`
+	Memory     string   `json:"memory,omitempty"` // what of it is memory and no disk: "loop0 in tmpfs". Nothing is graded then
 	TotalBytes int64    `json:"total_bytes"`
 	FreeBytes  int64    `json:"free_bytes"` // before the first test
 	SizeBytes  int64    `json:"size_bytes"` // what the tests may fill

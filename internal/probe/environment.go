@@ -84,26 +84,21 @@ func storageOf(tree host.FS, dir string) (host.Storage, host.Mount, error) {
 	if err != nil {
 		return host.Storage{}, host.Mount{}, err
 	}
-	mounts, err := tree.Mounts()
-	if err != nil {
-		storage, storageErr := tree.Storage(major, minor)
-		return storage, host.Mount{}, errors.Join(fmt.Errorf("mount options: %w", err), storageErr)
+	mounts, unknown := tree.Mounts()
+	if unknown != nil {
+		unknown = fmt.Errorf("mount options: %w", unknown)
 	}
-	m, ok := host.MountOf(mounts, resolve(dir))
+	m, _ := host.MountOf(mounts, resolve(dir))
 	if m.Major != major || major != 0 && m.Minor != minor {
-		m, ok = host.Mount{}, false // below /proc/PID/root, of a process that has mounts of its own
-	}
-	if !ok || major != 0 {
-		storage, err := tree.Storage(major, minor)
-		return storage, m, err
+		m = host.Mount{Major: major, Minor: minor} // below /proc/PID/root, of a process that has mounts of its own
 	}
 	storage, err := tree.StorageOf(m)
-	return storage, m, err
+	return storage, m, errors.Join(unknown, err)
 }
 
 // readPlace asks what a directory is on, and what counts there.
 func readPlace(tree host.FS, d DirPlan) (*place, error) {
-	p := &place{Directory: Directory{Path: d.Path, TotalBytes: d.TotalBytes, FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes}, unlogged: d.unlogged}
+	p := &place{Directory: Directory{Path: d.Path, TotalBytes: d.TotalBytes, FreeBytes: d.FreeBytes, SizeBytes: d.SizeBytes, Memory: d.memory}, unlogged: d.unlogged}
 	major, minor, err := deviceOf(d.Path)
 	if err != nil {
 		return nil, err
@@ -120,8 +115,10 @@ func readPlace(tree host.FS, d DirPlan) (*place, error) {
 	if !p.count.known() {
 		p.Notes = append(p.Notes, "the kernel does not count writes to the device: rates are those of the calls")
 	}
+	if kind := cmp.Or(d.memory, d.kind); kind != "" {
+		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", kind))
+	}
 	if d.kind != "" {
-		p.Notes = append(p.Notes, fmt.Sprintf("forced: %s says little about a disk", d.kind))
 		return p, nil
 	}
 	p.Device, p.Layers = storage.Device, storage.Layers

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 // openNameless asks for a file that never had a name, and never can have one.
@@ -112,32 +114,14 @@ func readSpace(dir string) (space, error) {
 	}, nil
 }
 
-const zfsMagic = 0x2fc12fc1
-
 // doubtful names a file system that says little about the disks of this machine,
 // by its magic number of statfs(2); "" for others.
 func doubtful(magic int64) (kind string, network bool) {
-	switch magic {
-	case unix.TMPFS_MAGIC:
-		return "tmpfs", false
-	case unix.RAMFS_MAGIC:
-		return "ramfs", false
-	case unix.OVERLAYFS_SUPER_MAGIC:
-		return "overlay", false
-	case unix.NFS_SUPER_MAGIC:
-		return "nfs", true
-	case 0xff534d42, 0xfe534d42:
-		return "cifs", true
-	case unix.V9FS_MAGIC:
-		return "9p", true
-	case unix.CEPH_SUPER_MAGIC:
-		return "ceph", true
-	case unix.AFS_SUPER_MAGIC, 0x6b414653:
-		return "afs", true
-	case zfsMagic:
-		return "zfs", false // goes round memory only from version 2.3 on, and not always
-	case 0x65735546:
-		return "fuse", true // may be a local one: it is not the kernel's own in any case
+	switch kind = host.FileSystems[magic]; kind {
+	case "tmpfs", "ramfs", "overlay", "zfs": // zfs goes round memory only from version 2.3 on, and not always
+		return kind, false
+	case "nfs", "cifs", "smb3", "9p", "ceph", "afs", "fuse": // fuse may be a local one: it is not the kernel's own in any case
+		return kind, true
 	}
 	return "", false
 }
@@ -145,11 +129,8 @@ func doubtful(magic int64) (kind string, network bool) {
 // unlogged names a file system whose fdatasync writes the data of a file without a
 // name, and does not log it: after a crash no one could open it.
 func unlogged(magic int64) string {
-	switch magic {
-	case unix.BTRFS_SUPER_MAGIC:
-		return "btrfs"
-	case zfsMagic:
-		return "zfs"
+	if kind := host.FileSystems[magic]; kind == "btrfs" || kind == "zfs" {
+		return kind
 	}
 	return ""
 }

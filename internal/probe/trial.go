@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
 // trial is one test in one directory, or a part of one.
@@ -212,7 +214,7 @@ func (r *runner) guard(p *place) error {
 		return nil // kt itself makes everything wait
 	}
 	const most = 40
-	if full, ok := fullPressure(pressure(r.tree)); ok && full > most {
+	if full, err := host.ParsePressure(pressure(r.tree), "full", "avg10"); err == nil && full > most {
 		return fmt.Errorf("everything here waited for disks %.0f %% of the last ten seconds: stopped, so as not to add to it", full)
 	}
 	return nil

@@ -141,6 +141,9 @@ func (d *Directory) judge() {
 		if r.Test == testWrite {
 			direct = r.MiBPerSecond
 		}
+		if d.Memory != "" {
+			continue
+		}
 		r.Findings = r.judge(direct)
 		r.Grade = worstFinding(r.Findings)
 		d.Grade = worst(d.Grade, r.Grade)

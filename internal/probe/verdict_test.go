@@ -100,6 +100,10 @@ func TestARateToPlanWith(t *testing.T) {
 		{"it was ended before its time", Append{SustainedMiBPerSecond: 941, Limited: true, Steady: true, Cut: true}, "", 0},
 		{"no rate of the device was found", Append{}, "", 0},
 	} {
+		memory := Directory{Memory: "loop0 in tmpfs", Results: []Result{{Test: testAppend, Operations: 1, Append: &r.a}}}
+		if memory.judge(); memory.Plan != "" || memory.PlanMiBPerSecond != 0 || memory.Grade != "" || memory.Results[0].Findings != nil {
+			t.Errorf("%s, in memory: judge: %+v, want no grade and no plan", r.sentence, memory)
+		}
 		d := Directory{Results: []Result{{Test: testAppend, Operations: 1, Append: &r.a}}}
 		d.judge()
 		if d.Plan != r.plan || d.PlanMiBPerSecond != r.rate {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -21,8 +20,6 @@ type Options struct {
 	Width   int    // of the terminal that Text and Peers write to, in columns, 60 at least; 0: they write to none
 	Verbose bool   // Text writes details too
 	Full    bool   // Text writes the whole command line and version, for a run of the past
-
-	Zone *time.Location // of the start in Text; nil: UTC
 
 	Consumer ConsumerRows // how PerfTest writes a run that only reads; it has one row, never Detailed ones
 }

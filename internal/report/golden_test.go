@@ -99,7 +99,7 @@ func TestTheDetailsOfARunOfThePastAreWhatTheGoldenFilesShow(t *testing.T) {
 		r := results()[of]
 		r.Stability = &result.Stability{Label: inference.Flat, Variation: 0.012, MeansSeconds: 5}
 		r.Args, r.KTVersion = append(r.Args, "--topic-config", "min.insync.replicas=2 retention.ms=1", "--header", "it's=1"), "1.2.3 (0123456789ab, 2026-11-20)"
-		o := Options{Verbose: true, Full: true, Width: 80, Zone: time.FixedZone("CET", 3600), RunFile: "runs/orders.ktr"}
+		o := Options{Verbose: true, Full: true, Width: 80, RunFile: "runs/orders.ktr"}
 		golden(t, "text/"+of+"_verbose.txt", written(t, Text, r, o))
 	}
 }

@@ -29,13 +29,13 @@ func runsText(w io.Writer, runs []history.Run, o Options) error {
 		t := newText(b, o.Theme, o.Width)
 		t.line("")
 		g := &grid{
-			heads: []string{"run", "when", "what", "topic", "at", "records/s", "p99", "bound by", "valid", "ended", "tags", "size", "file"},
+			heads: []string{"run", "when (UTC)", "what", "topic", "at", "records/s", "p99", "bound by", "valid", "ended", "tags", "size", "file"},
 			left:  map[int]bool{2: true, 3: true, 4: true, 7: true, 8: true, 9: true, 10: true, 12: true}, // and no time is cut
 			names: map[int]bool{3: true, 4: true},
 			leave: []string{"file", "size", "at", "ended", "tags", "what", "bound by", "p99"},
 		}
 		for i := range runs {
-			t.run(g, &runs[i], o.Zone)
+			t.run(g, &runs[i])
 		}
 		t.draw(g)
 		for i := range runs {
@@ -57,11 +57,8 @@ func (t *text) unread(r *history.Run) {
 }
 
 // run adds the row of a run.
-func (t *text) run(g *grid, r *history.Run, zone *time.Location) {
+func (t *text) run(g *grid, r *history.Run) {
 	none := string(t.th.Glyphs.Missing)
-	if zone == nil {
-		zone = time.UTC
-	}
 	rate, p99, style := none, none, plain
 	if r.RecordsPerSecond != nil {
 		rate = theme.PerSecond(*r.RecordsPerSecond)
@@ -79,7 +76,7 @@ func (t *text) run(g *grid, r *history.Run, zone *time.Location) {
 	if r.Embedded() {
 		at = "inside kt"
 	}
-	g.add(style, r.Reference, r.StartedAt.In(zone).Format("2006-01-02 15:04"), cmp.Or(runKind(r), none), topic, at, rate, p99,
+	g.add(style, r.Reference, r.StartedAt.UTC().Format("2006-01-02 15:04"), cmp.Or(runKind(r), none), topic, at, rate, p99,
 		cmp.Or(r.BoundBy, none), runValid(r, none), cmp.Or(r.Ended, none), cmp.Or(strings.Join(r.Tags, ","), none), theme.Bytes(r.Bytes), r.Name)
 }
 
@@ -134,7 +131,7 @@ func runsCSV(w io.Writer, runs []history.Run, _ Options) error {
 			valid = strconv.FormatBool(*r.Valid)
 		}
 		rows = append(rows, []string{
-			r.Reference, r.Name, r.StartedAt.Format(time.RFC3339), string(r.Command), strconv.Itoa(r.Processes), r.Topic, r.Server, rate, r.Headline,
+			r.Reference, r.Name, r.StartedAt.UTC().Format(time.RFC3339), string(r.Command), strconv.Itoa(r.Processes), r.Topic, r.Server, rate, r.Headline,
 			p99, r.BoundBy, valid, r.Ended, strings.Join(r.Tags, " "), strconv.FormatInt(r.Bytes, 10), strconv.FormatBool(r.AtWork), r.Problem,
 		})
 	}

@@ -30,7 +30,7 @@ func keptRuns() []history.Run {
 		{Name: "20200101-000000-produce-\x1b[31mred", Problem: "line 1: it is no run file", Bytes: 5},
 	}
 	for i := range runs {
-		runs[i].Reference, runs[i].StartedAt = history.Reference(i), at.Add(-time.Duration(i)*time.Second)
+		runs[i].Reference, runs[i].StartedAt = history.Reference(i), at.Add(-time.Duration(i)*time.Second).In(time.FixedZone("elsewhere", 3600))
 	}
 	return runs
 }
@@ -46,7 +46,7 @@ func TestTheListOfRunsFitsItsTerminal(t *testing.T) {
 				t.Errorf("at %d columns a line has %d: %q", width, n, line)
 			}
 		}
-		for _, want := range []string{"last~4", "2026-11-21 12:10", "at work", "no run file", "12.3ms", "the consumers"} {
+		for _, want := range []string{"last~4", "when (UTC)", "2026-11-21 12:10", "at work", "no run file", "12.3ms", "the consumers"} {
 			if width == 60 && strings.Contains("12.3ms the consumers", want) {
 				continue // there is no room for them
 			}

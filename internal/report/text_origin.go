@@ -2,7 +2,6 @@ package report
 
 import (
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -15,14 +14,11 @@ func (t *text) origin(r result.Result, o Options) {
 	if r.StartedAt.IsZero() {
 		return
 	}
-	zone, version := o.Zone, r.KTVersion
-	if zone == nil {
-		zone = time.UTC
-	}
+	version := r.KTVersion
 	if !o.Full {
 		version, _, _ = strings.Cut(version, " ")
 	}
-	about := r.StartedAt.In(zone).Format("2006-01-02 15:04:05 MST") + ", " + theme.Duration(seconds(r.ElapsedSeconds))
+	about := r.StartedAt.UTC().Format("2006-01-02 15:04:05 MST") + ", " + theme.Duration(seconds(r.ElapsedSeconds))
 	if h := r.Environment.Host.Hostname; h != "" && !merged(r) {
 		about += ", on " + h
 	}

@@ -161,10 +161,10 @@ func (t *text) gaps(v *ledger.Verdict, env result.Environment) {
 	}
 	t.line("")
 	g := &grid{
-		heads: []string{"lost in", "producer", "its numbers", "records", "between offsets", "due after"},
+		heads: []string{"lost in", "producer", "its numbers", "records", "between offsets", "due after (UTC)"},
 		left:  map[int]bool{5: true},
 		least: []int{15, 8, 20, 8, 20, 0},
-		leave: []string{"due after", "its numbers", "producer"},
+		leave: []string{"due after (UTC)", "its numbers", "producer"},
 	}
 	for _, gap := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
 		topic, number := env.Place(gap.Partition)

@@ -208,7 +208,7 @@ func hostsLost() *canned {
 func hostsWaiting() *canned {
 	c := hostsGone()
 	c.header.Duration = 50 * time.Second
-	c.notice = "waiting for producer-2 until 03:09:05; q: without it"
+	c.notice = "waiting for producer-2 until 03:09:05 UTC; q: without it"
 	return c
 }
 

@@ -60,7 +60,7 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 }
 
 func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
-	const notice = "waiting for vm16 until 01:32:03; q: without it"
+	const notice = "waiting for vm16 until 01:32:03 UTC; q: without it"
 	d := twoHosts()
 	footer := func(stopping bool) string {
 		c := chart.New(120, 1, theme.New(theme.Options{}))
@@ -77,9 +77,9 @@ func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
 		{given{State: result.Draining}, true, "draining: waiting for acks; q again to leave"},
 		{given{State: result.Running}, false, "q stop+report"},
 		{
-			given{State: result.Running, Notice: "waiting for " + strings.Repeat("x", 100) + " until 01:32:03; q: without it"},
+			given{State: result.Running, Notice: "waiting for " + strings.Repeat("x", 100) + " until 01:32:03 UTC; q: without it"},
 			false,
-			"waiting for " + strings.Repeat("x", 27) + "…" + strings.Repeat("x", 48) + " until 01:32:03; q: without it",
+			"waiting for " + strings.Repeat("x", 27) + "…" + strings.Repeat("x", 44) + " until 01:32:03 UTC; q: without it",
 		},
 	} {
 		d.observe(tc.tick)
@@ -90,7 +90,7 @@ func TestTheNoticeIsThatOfTheLatestTick(t *testing.T) {
 }
 
 func TestATinyScreenShowsTheKeyOfTheNoticeOrTheFigures(t *testing.T) {
-	const notice = "waiting for vm16 until 01:32:03; q: without it"
+	const notice = "waiting for vm16 until 01:32:03 UTC; q: without it"
 	for _, tc := range []struct {
 		w, h   int
 		notice string

@@ -33,6 +33,7 @@ const (
 	doSlower
 	doSave
 	doHelp
+	doSuspend
 )
 
 // binding is a key, or some, with what they do and how that is told.
@@ -83,6 +84,7 @@ var bindings = [...]binding{
 	{[]string{"-"}, doSlower, "", "", "", allRuns},
 	{[]string{"s"}, doSave, "s", "save", "save this screen as a text file", allRuns},
 	{[]string{"u"}, doUnits, "u", "units", "MiB/s, MB/s or Gb/s", allRuns},
+	{[]string{"ctrl+z"}, doSuspend, "", "", "", allRuns},
 	{[]string{"?"}, doHelp, "?", "help", "show or hide this help", allRuns},
 }
 

@@ -202,6 +202,8 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 		s.unit = (s.unit + 1) % unit(len(units))
 	case doHelp:
 		s.help = !s.help
+	case doSuspend:
+		return m, tea.Suspend
 	case doNothing:
 	}
 	return m, nil

@@ -120,11 +120,11 @@ func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 		want  string
 	}{
 		{waits(), ""},
-		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"},
-		{waits("vm16"), "waiting for vm16 until 01:32:03; q: without it"}, // for as long as it is so
-		{waits("vm16", "vm17"), "waiting for vm16 and vm17 until 01:32:03; q: without them"},
-		{waits("vm16", "vm17", "vm18"), "waiting for vm16 and 2 others until 01:32:03; q: without them"},
-		{waits("vm17"), "waiting for vm17 until 01:32:03; q: without it"},
+		{waits("vm16"), "waiting for vm16 until 01:32:03 UTC; q: without it"},
+		{waits("vm16"), "waiting for vm16 until 01:32:03 UTC; q: without it"}, // for as long as it is so
+		{waits("vm16", "vm17"), "waiting for vm16 and vm17 until 01:32:03 UTC; q: without them"},
+		{waits("vm16", "vm17", "vm18"), "waiting for vm16 and 2 others until 01:32:03 UTC; q: without them"},
+		{waits("vm17"), "waiting for vm17 until 01:32:03 UTC; q: without it"},
 		{waits(), ""},
 	} {
 		if got := notice(step.hosts); got != step.want {

@@ -102,5 +102,5 @@ func notice(hosts []run.Host) string {
 	default: // the key must have room, whoever is away
 		who = fmt.Sprintf("%s and %d others", waits[0], n-1)
 	}
-	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.Format(time.TimeOnly), them)
+	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.UTC().Format("15:04:05 MST"), them)
 }

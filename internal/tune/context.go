@@ -207,7 +207,7 @@ func checkPressure(m *Machine, want Rule) Reading {
 		if err != nil {
 			return lacking(err, "the kernel is older than 4.20, or started without psi=1")
 		}
-		share, err := parsePressure(text)
+		share, err := host.ParsePressure(text, "some", "avg60")
 		if err != nil {
 			return Denied(fmt.Errorf("/proc/pressure/%s: %w", what, err))
 		}
@@ -220,26 +220,6 @@ func checkPressure(m *Machine, want Rule) Reading {
 	}
 	r.Current = strings.Join(parts, ", ")
 	return r
-}
-
-// parsePressure reads the average of a minute: "some avg10=0.00 avg60=1.25 …".
-func parsePressure(text string) (float64, error) {
-	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) == 0 || f[0] != "some" {
-			continue
-		}
-		for _, field := range f[1:] {
-			if v, ok := strings.CutPrefix(field, "avg60="); ok {
-				n, err := strconv.ParseFloat(v, 64)
-				if err != nil || !(n >= 0 && n <= 100) {
-					return 0, fmt.Errorf("%q is no percentage", v)
-				}
-				return n, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("it has no average of a minute")
 }
 
 func battery() *Setting {

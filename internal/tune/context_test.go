@@ -71,7 +71,7 @@ func TestPressure(t *testing.T) {
 		{"idle", "context.pressure", "", waits("0.10", "1.00", "0.00"), "", nil, "ok cpu 0 %, io 1 %, memory 0 % (≤ 10 %)"},
 		{"the disks are busy", "context.pressure", "", waits("0.10", "45.20", "0.00"), "", nil, "info cpu 0 %, io 45 %, memory 0 % (≤ 10 %)"},
 		{"garbage", "context.pressure", "", waits("much", "0", "0"), "", nil, `unknown | /proc/pressure/cpu: "much" is no percentage`},
-		{"nothing in it", "context.pressure", "", "proc/pressure/cpu = ", "", nil, "unknown | /proc/pressure/cpu: it has no average of a minute"},
+		{"nothing in it", "context.pressure", "", "proc/pressure/cpu = ", "", nil, "unknown | /proc/pressure/cpu: it has no “some avg60”"},
 		{"may not be read", "context.pressure", "", waits("0", "0", "0"), "proc/pressure/io", nil, "unknown | needs root"},
 		{"an old kernel", "context.pressure", "", "", "", nil, "not_applicable | the kernel is older than 4.20, or started without psi=1"},
 	})

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -25,7 +26,6 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		return 0, fmt.Errorf("look for the broker's process: %w", err)
 	}
 	for _, p := range all {
-		flags := jvm.ParseFlags(p.Args)
 		if o.PID != 0 && p.PID != o.PID || o.Unit != "" && p.Unit != m.Unit {
 			continue
 		}
@@ -38,9 +38,13 @@ func (m *Machine) findProcess(o Options) (found int, err error) {
 		if found++; found > 1 {
 			continue
 		}
-		m.Process = &Process{Process: p, JVM: flags}
-		m.Process.Perf, m.Process.PerfErr = m.readPerf(p)
-		m.Config = m.readConfig(p, flags)
+		m.Process = &Process{Process: p}
+		m.Process.Perf, m.Process.PerfErr = m.Perf(p)
+		if errors.Is(m.Process.PerfErr, fs.ErrNotExist) && !m.Calls.Root() { // folders that may not be listed look empty
+			m.Process.PerfErr = fs.ErrPermission
+		}
+		m.Process.JVM = m.Process.Perf.Flags(p.Args)
+		m.Config = m.readConfig(p)
 		m.Unit = p.Unit
 	}
 	m.Brokers = found
@@ -64,28 +68,10 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// readPerf reads what a JVM publishes of itself, in the /tmp that the process sees. A
-// file of another user is not the JVM's.
-func (m *Machine) readPerf(p host.Process) (jvm.Perf, error) {
-	err := fmt.Errorf("hsperfdata of process %d: %w", p.PID, fs.ErrNotExist)
-	if !m.Calls.Root() {
-		err = fs.ErrPermission // folders that may not be listed look empty
-	}
-	for _, name := range m.PerfFiles(p.PID) {
-		b, owner, readErr := m.ReadRegular(name, mostRead)
-		if readErr != nil && m.Calls.Root() {
-			err = readErr
-		} else if readErr == nil && (owner == p.UID || owner < 0) {
-			return jvm.ParsePerf(b)
-		}
-	}
-	return jvm.Perf{}, err
-}
-
 // readConfig reads the server.properties that a process was started with, and its
 // --override flags.
-func (m *Machine) readConfig(p host.Process, flags jvm.Flags) Config {
-	args := flags.MainArgs
+func (m *Machine) readConfig(p host.Process) Config {
+	args := jvm.ParseFlags(p.Args).MainArgs
 	if len(args) == 0 {
 		return Config{Err: fmt.Errorf("process %d names no server.properties", p.PID)}
 	}

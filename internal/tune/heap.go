@@ -2,9 +2,7 @@ package tune
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -22,36 +20,13 @@ const scriptHeap = 1 * gib
 // instead of four: one of 32 GiB holds less than one of 31.
 const oopsLimit = 32 * gib
 
-// heapLimit is the largest heap of the JVM of the broker, in bytes, and what set it;
-// 0 when nothing on its command line did.
-func heapLimit(m *Machine) (limit int64, by string) {
+// heapLimit is the largest heap of the JVM of the broker, in bytes; 0 when no option set it.
+func heapLimit(m *Machine) int64 {
 	f := m.Process.JVM
-	if f.Xmx > 0 {
-		return f.Xmx, "-Xmx"
+	if p, err := strconv.ParseFloat(f.XX["MaxRAMPercentage"], 64); f.Xmx == 0 && err == nil && p > 0 && p <= 100 {
+		return int64(float64(m.Memory) * p / 100)
 	}
-	if n := javaSize(f.XX["MaxHeapSize"]); n > 0 {
-		return n, "-XX:MaxHeapSize"
-	}
-	if p, err := strconv.ParseFloat(f.XX["MaxRAMPercentage"], 64); err == nil && p > 0 && p <= 100 && m.Memory > 0 {
-		return int64(float64(m.Memory) * p / 100), "-XX:MaxRAMPercentage"
-	}
-	return 0, ""
-}
-
-// javaSize reads a size as java does, "6g" or "16M"; 0 for what is none.
-func javaSize(text string) int64 {
-	text = strings.ToLower(strings.TrimSpace(text))
-	unit := int64(1)
-	if text != "" {
-		if i := strings.IndexByte("kmgt", text[len(text)-1]); i >= 0 {
-			unit, text = 1<<(10*(i+1)), text[:len(text)-1]
-		}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 || n > math.MaxInt64/unit {
-		return 0
-	}
-	return n * unit
+	return f.Xmx
 }
 
 // heapOption is a number of bytes as java's options have it: "6g", "1536m".
@@ -71,42 +46,40 @@ func heapOptions(n int64) string {
 func heapSettings() []*Setting {
 	both := []Role{Broker, Controller}
 	return []*Setting{
-		{
-			ID: "jvm.heap_set", Group: JVM, Title: "heap chosen for this machine", Roles: both,
+		commandLine(&Setting{
+			ID: "jvm.heap_set", Title: "heap chosen for this machine",
 			Severity: Warning, Confidence: Documented,
 			Why:     "a broker gets a heap of 1 GiB on any machine. This is the default of Kafka's start script",
 			Detail:  `The value is "yes" or "no". A heap of exactly 1 GiB on a machine with 8 GiB or more counts as not chosen. That does not hold for a pure controller: 1 GiB suits it. A heap that is a share of the memory (MaxRAMPercentage) counts as chosen.`,
-			Reads:   []string{"/proc/PID/cmdline"},
 			Sources: []string{"Kafka: bin/kafka-server-start.sh", "Kafka documentation, Operations: Java"},
-			Check:   ofJVM(checkHeapSet),
-		},
-		{
-			ID: "jvm.heap_equal", Group: JVM, Title: "full heap size from the start", Roles: both,
+			Check:   checkHeapSet,
+		}),
+		commandLine(&Setting{
+			ID: "jvm.heap_equal", Title: "full heap size from the start",
 			Severity: Informational, Confidence: Documented, Want: "yes",
 			Why:     "a growing heap takes page cache under load, when Kafka needs it most",
 			Detail:  `The value is "yes" or "no". Kafka's documentation and Strimzi set both sizes to the same value. Confluent's Ansible roles start brokers with -Xms1g -Xmx6g.`,
-			Reads:   []string{"/proc/PID/cmdline"},
 			Sources: []string{"Kafka documentation, Operations: Java", "Strimzi: JVM options", "Confluent: cp-ansible (disagrees)"},
-			Check:   ofJVM(checkHeapEqual),
-		},
+			Check:   checkHeapEqual,
+		}),
 		{
 			ID: "jvm.heap_size", Group: JVM, Title: "heap size of a broker", Roles: both,
 			Severity: Warning, Confidence: Documented,
 			Why:     "a small heap spends its time collecting. A large heap takes page cache, from which Kafka reads",
 			Detail:  `The value is "yes" for a heap in kt's range for the memory, else "no". The middle of the range is kt's proposal: 1 GiB below 4 GiB of memory, half of it up to 4 GiB on machines below 16 GiB, a quarter of it between 4 and 6 GiB on machines below 32 GiB, 6 GiB above, and 1 GiB more for each 1000 partitions beyond 4000. The range goes from half of that up to 8 GiB, or half of the memory. Confluent wants no more than 6 GB on a host of 64 GB; Strimzi half of the memory up to 5 GiB; others a quarter. From 32 GiB on references take twice the space, so such a heap holds less than one of 31 GiB; ZGC never has short references.`,
-			Reads:   []string{"/proc/PID/cmdline", "/proc/meminfo"},
+			Reads:   []string{startReads, "/proc/meminfo"},
 			Sources: []string{"Kafka documentation, Operations: Java", "Confluent Platform: production deployment", "Kafka: The Definitive Guide", "Strimzi: JVM options"},
 			Risk:    "takes effect when the broker starts again",
-			Check:   ofJVM(checkHeapSize),
+			Check:   ofFlags(checkHeapSize),
 		},
 		{
 			ID: "jvm.controller_heap", Group: JVM, Title: "heap size of a controller", Roles: []Role{Controller},
 			Severity: Informational, Confidence: Documented, Want: "yes",
 			Why:     "a controller may run out of heap. It keeps the metadata of the whole cluster there",
 			Detail:  `The value is "yes" for a heap from 1 GiB up to 4 GiB, else "no". A cluster of some hundred thousand partitions needs more than 4 GiB; watch the live heap.`,
-			Reads:   []string{"/proc/PID/cmdline"},
+			Reads:   []string{startReads},
 			Sources: []string{"Confluent: cp-ansible (-Xmx4g)", "Confluent Platform: hardware for KRaft controllers"},
-			Check:   ofJVM(checkControllerHeap),
+			Check:   ofFlags(checkControllerHeap),
 		},
 		{
 			ID: "jvm.container", Group: JVM, Title: "heap against the container's memory", Roles: both,
@@ -115,17 +88,17 @@ func heapSettings() []*Setting {
 			Detail: "A JVM also needs memory for code, classes, thread stacks and direct buffers. The page cache of a container counts " +
 				"against its limit too. A heap that alone fills the limit is a failure. A limit of less than one and a half times the " +
 				"heap is a warning.",
-			Reads:   []string{"/proc/PID/cmdline", "/proc/PID/cgroup", "/sys/fs/cgroup/…/memory.max"},
+			Reads:   []string{startReads, "/proc/PID/cgroup", "/sys/fs/cgroup/…/memory.max"},
 			Sources: []string{"Strimzi: JVM options and resource limits"},
-			Check:   ofJVM(checkContainerHeap),
+			Check:   ofFlags(checkContainerHeap),
 		},
 	}
 }
 
 // heapChosen reports whether somebody chose the heap: not the JVM, nor Kafka's script.
 func heapChosen(m *Machine) bool {
-	limit, by := heapLimit(m)
-	return by != "" && (limit != scriptHeap || m.Memory < 8*gib || !runsBroker(m))
+	limit := heapLimit(m)
+	return limit > 0 && (limit != scriptHeap || m.Memory < 8*gib || !runsBroker(m))
 }
 
 // heapRange is what a broker's heap may be on the machine, and the best in between.
@@ -141,7 +114,7 @@ func mostHeap(room int64) int64 { return room * 2 / 3 }
 // its size agree with it. A check that the profile leaves alone has no say. It is 0 if nothing
 // is known.
 func advisedHeap(m *Machine) int64 {
-	advised, _ := heapLimit(m)
+	advised := heapLimit(m)
 	switch low, best, high := heapRange(m); {
 	case !runsBroker(m):
 		if !m.Profile.leaves("jvm.controller_heap") {
@@ -162,10 +135,10 @@ func advisedHeap(m *Machine) int64 {
 }
 
 func checkHeapSet(m *Machine, want Rule) Reading {
-	limit, by := heapLimit(m)
+	limit := heapLimit(m)
 	chosen := heapChosen(m)
 	current := "not set"
-	if by != "" {
+	if limit > 0 {
 		current = theme.Bytes(limit)
 	}
 	r, wrong := question(chosen, want, Warn, current, "set for the machine")
@@ -173,7 +146,7 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 		return r
 	}
 	r.Note = "not set: the JVM takes a quarter of the memory"
-	if by != "" {
+	if limit > 0 {
 		r.Note = fmt.Sprintf("1 GiB is the default of Kafka's script; this machine has %s", theme.Bytes(m.Memory))
 	}
 	if n := advisedHeap(m); wrong && n > 0 && runsBroker(m) {
@@ -183,14 +156,11 @@ func checkHeapSet(m *Machine, want Rule) Reading {
 }
 
 func checkHeapEqual(m *Machine, want Rule) Reading {
-	limit, by := heapLimit(m)
-	if by == "" {
+	limit := heapLimit(m)
+	if limit == 0 {
 		return Absent("no maximum heap is set, see jvm.heap_set")
 	}
 	start := m.Process.JVM.Xms
-	if start == 0 {
-		start = javaSize(m.Process.JVM.XX["InitialHeapSize"])
-	}
 	if p, err := strconv.ParseFloat(m.Process.JVM.XX["InitialRAMPercentage"], 64); err == nil && start == 0 && m.Memory > 0 {
 		start = int64(float64(m.Memory) * p / 100)
 	}
@@ -213,7 +183,7 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 	if !runsBroker(m) {
 		return Absent("only a controller runs here, see jvm.controller_heap")
 	}
-	limit, _ := heapLimit(m)
+	limit := heapLimit(m)
 	switch {
 	case !heapChosen(m):
 		return Absent("the heap is a default, see jvm.heap_set")
@@ -247,8 +217,8 @@ func checkControllerHeap(m *Machine, want Rule) Reading {
 	if runsBroker(m) {
 		return Absent("a broker runs here, see jvm.heap_size")
 	}
-	limit, by := heapLimit(m)
-	if by == "" {
+	limit := heapLimit(m)
+	if limit == 0 {
 		return Absent("no maximum heap is set, see jvm.heap_set")
 	}
 	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, theme.Bytes(limit), "1 GiB to 4 GiB")
@@ -263,8 +233,8 @@ func checkContainerHeap(m *Machine, _ Rule) Reading {
 	if room <= 0 {
 		return Absent("the broker has no memory limit")
 	}
-	limit, by := heapLimit(m)
-	if by == "" {
+	limit := heapLimit(m)
+	if limit == 0 {
 		return Absent("no maximum heap is set: the JVM takes a quarter of the limit of %s", theme.Bytes(room))
 	}
 	most := mostHeap(room)

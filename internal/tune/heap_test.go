@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -31,7 +33,7 @@ func TestTheHeapOfTheJVM(t *testing.T) {
 		{"the heap of Kafka's script on a small machine", "jvm.heap_set", "yes", sized(heap(1*gib, 1*gib), 2, 4*gib), OK, "1 GiB"},
 		{"the heap of Kafka's script for a controller", "jvm.heap_set", "yes", controller(heap(1*gib, 1*gib)), OK, "1 GiB"},
 		{"a heap that is a share of the memory", "jvm.heap_set", "yes", machineWith(xx("MaxRAMPercentage", "10")), OK, "6.4 GiB"},
-		{"a heap by its other flag", "jvm.heap_set", "yes", machineWith(xx("MaxHeapSize", "5g")), OK, "5 GiB"},
+		{"a heap by its other flag", "jvm.heap_set", "yes", machineWith(jvm.ParseFlags([]string{"java", "-XX:MaxHeapSize=5g"})), OK, "5 GiB"},
 
 		{"both sizes alike", "jvm.heap_equal", "", heap(6*gib, 6*gib), OK, "6 GiB"},
 		{"a heap that grows", "jvm.heap_equal", "", heap(1*gib, 6*gib), Info, "1 GiB, 6 GiB"},
@@ -76,17 +78,9 @@ func TestAProfileThatLeavesTheHeapAloneJudgesNothing(t *testing.T) {
 	}
 }
 
-func TestSizesAsJavaWritesThem(t *testing.T) {
-	for text, want := range map[string]int64{
-		"6g": 6 * gib, "6G": 6 * gib, "1536m": 1536 * mib, "16M": 16 * mib, "2048k": 2 * mib, "1t": 1 << 40, "1024": 1024,
-		"": 0, "g": 0, "-1g": 0, "big": 0, "99999999999g": 0, "1.5g": 0,
-	} {
-		if got := javaSize(text); got != want {
-			t.Errorf("javaSize(%q) = %d, want %d", text, got, want)
-		}
-	}
+func TestAHeapIsSuggestedAsJavaWritesIt(t *testing.T) {
 	for n, want := range map[int64]string{6 * gib: "6g", 1536 * mib: "1536m", 256 * mib: "256m"} {
-		if got := heapOption(n); got != want || javaSize(got) != n {
+		if got := heapOption(n); got != want {
 			t.Errorf("heapOption(%d) = %q, want %q", n, got, want)
 		}
 	}
@@ -129,5 +123,20 @@ func TestOneHeapIsSuggested(t *testing.T) {
 		if suggested != row.from {
 			t.Errorf("%s: %d checks suggest a heap, want %d", row.name, suggested, row.from)
 		}
+	}
+}
+
+// What nobody could read is not known: it may set another value.
+func TestACommandLineAloneDoesNotTellWhatAJVMRunsWith(t *testing.T) {
+	m := machineWith(heapFlags(6*gib, 6*gib))
+	m.Process.Less = fs.ErrPermission
+	for _, id := range []string{"jvm.heap_set", "jvm.heap_size", "jvm.heap_equal", "jvm.gc", "jvm.pretouch"} {
+		if got := finding(t, m, id, ""); got.Verdict != Unknown || !strings.Contains(got.Note, needsRoot) {
+			t.Errorf("%s without the environment is %s (%s), want it unknown", id, got.Verdict, got.Note)
+		}
+	}
+	m.Process.PerfErr = nil // the JVM publishes its options
+	if got := finding(t, m, "jvm.heap_equal", ""); got.Verdict != OK {
+		t.Errorf("jvm.heap_equal of what the JVM publishes is %s (%s), want it good", got.Verdict, got.Note)
 	}
 }

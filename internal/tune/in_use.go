@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
 // DirsInUse are the directories that the brokers and controllers of a machine write
@@ -25,11 +24,10 @@ func DirsInUse(tree host.FS, calls host.Calls) ([]string, error) {
 	var dirs []string
 	var problems []error
 	for _, p := range all {
-		flags := jvm.ParseFlags(p.Args)
 		if !m.RunsKafka(p.PID, p.Args) {
 			continue
 		}
-		c := m.readConfig(p, flags)
+		c := m.readConfig(p)
 		if c.Err != nil {
 			problems = append(problems, fmt.Errorf("the broker that is process %d: its settings cannot be read: %w", p.PID, c.Err))
 			continue

@@ -20,6 +20,17 @@ func ofJVM(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 	}
 }
 
+// ofFlags is a check of the options of the broker's JVM. Without those of its environment nothing is known of an option.
+func ofFlags(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
+	return ofJVM(func(m *Machine, want Rule) Reading {
+		r, p := check(m, want), m.Process
+		if p.Less != nil && p.PerfErr != nil && r.Verdict != NotApplicable {
+			r = Reading{Verdict: Unknown, Current: r.Current, Note: "the command line alone; what else sets options: " + Denied(p.Less).Note}
+		}
+		return r
+	})
+}
+
 // question is the reading of something that is so or not, by the rule "yes" or "no",
 // and whether it is not as wanted. It shows words that tell more.
 func question(is bool, want Rule, bad Verdict, current, wanted string) (r Reading, wrong bool) {
@@ -41,23 +52,27 @@ func measured(value float64, decimals int, unit string, want Rule, bad Verdict) 
 	return r
 }
 
+// startReads are the files that tell how a JVM was started.
+const startReads = "/proc/PID/{cmdline,environ}, /tmp/hsperfdata_USER/PID"
+
 // commandLine completes a setting that is read from the command line.
 func commandLine(s *Setting) *Setting {
-	s.Group, s.Roles, s.Reads = JVM, []Role{Broker, Controller}, []string{"/proc/PID/cmdline"}
-	s.Check = ofJVM(s.Check)
+	s.Group, s.Roles, s.Reads = JVM, []Role{Broker, Controller}, []string{startReads}
+	s.Check = ofFlags(s.Check)
 	return s
 }
 
 func flagSettings() []*Setting {
 	return []*Setting{
-		commandLine(&Setting{
-			ID: "jvm.version", Title: "Java version", Severity: Warning, Confidence: Documented, Want: ">=17",
+		{
+			ID: "jvm.version", Group: JVM, Roles: []Role{Broker, Controller}, Title: "Java version", Severity: Warning, Confidence: Documented, Want: ">=17",
 			Why: "Kafka 4 brokers need Java 17. Newer versions have shorter pauses",
 			Detail: "Confluent recommends 21 for its version 8. Kafka 3 also runs on 11, and on 8 with warnings. kt reads the version from " +
 				"the running JVM, or else from the release file of its Java.",
 			Sources: []string{"Kafka documentation: Compatibility, Java versions", "Confluent Platform: supported Java versions"},
-			Check:   checkJavaVersion,
-		}),
+			Reads:   []string{"/tmp/hsperfdata_USER/PID", "$JAVA_HOME/release"},
+			Check:   ofJVM(checkJavaVersion),
+		},
 		commandLine(&Setting{
 			ID: "jvm.pretouch", Title: "heap memory is taken at startup", Severity: Informational, Confidence: Folklore,
 			Why:     "the first use of each heap page waits for the kernel",
@@ -91,7 +106,9 @@ func flagSettings() []*Setting {
 			Why:     "the cause of a past stall stays unknown. The log shows every collection",
 			Detail:  `The value is "yes" or "no". Kafka's start script sets it; other ways of starting Java do not.`,
 			Sources: []string{"Kafka: bin/kafka-server-start.sh (-loggc)"},
-			Check:   checkCollectionLog,
+			Check: func(m *Machine, want Rule) Reading {
+				return flagReading(m.Process.JVM.GCLog != "", "-Xlog:gc*:file=kafkaServer-gc.log:time,tags:filecount=10,filesize=100M", want)
+			},
 		}),
 	}
 }
@@ -126,15 +143,5 @@ func checkHugePages(m *Machine, _ Rule) Reading {
 	if r.Verdict == Info {
 		r.Note = "the JVM asks for huge pages, the kernel gives none"
 	}
-	return r
-}
-
-func checkCollectionLog(m *Machine, want Rule) Reading {
-	if m.Process.JVM.GCLog != "" {
-		r, _ := question(true, want, Info, "on", "on")
-		return r
-	}
-	r, _ := question(false, want, Info, "off", "on")
-	r.Command = addFlag("-Xlog:gc*:file=kafkaServer-gc.log:time,tags:filecount=10,filesize=100M")
 	return r
 }

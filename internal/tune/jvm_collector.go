@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
 func collectorSettings() []*Setting {
@@ -70,12 +72,10 @@ func collector(m *Machine) (name string, chosen bool) {
 	for _, c := range m.Process.Perf.Collections { // the names of Java 8 to 21
 		for _, known := range []struct{ mark, name string }{
 			{"G1", "G1"},
-			{"ZGC", "ZGC"},
-			{"Z ", "ZGC"},
+			{"Z", "ZGC"},
 			{"Shenandoah", "Shenandoah"},
 			{"Parallel", "Parallel"},
-			{"PSScavenge", "Parallel"},
-			{"PSParallel", "Parallel"},
+			{"PS", "Parallel"},
 			{"Serial", "Serial"},
 			{"Copy", "Serial"},
 			{"MSC", "Serial"},
@@ -121,14 +121,11 @@ func g1Flag(flag string, unset int, unit string) func(*Machine, Rule) Reading {
 		if !set {
 			value = strconv.Itoa(unset)
 		}
-		if _, err := strconv.Atoi(value); err != nil {
+		n, err := strconv.Atoi(value)
+		if err != nil {
 			return Reading{Verdict: Unknown, Current: value, Note: "-XX:" + flag + " is not a number"}
 		}
-		r := Compare(value, want, Info)
-		r.Current += " " + unit
-		if !want.Leave() {
-			r.Wanted += " " + unit
-		}
+		r := measured(float64(n), 0, unit, want, Info)
 		if !set {
 			r.Note = "not set (Java's default)"
 		}
@@ -152,14 +149,14 @@ func checkRegionSize(m *Machine, want Rule) Reading {
 	if name, _ := collector(m); name != "G1" {
 		return Absent("only G1 has it")
 	}
-	heap, by := heapLimit(m)
-	if by == "" || heap < 4*gib {
+	heap := heapLimit(m)
+	if heap < 4*gib {
 		return Absent("judged only for heaps from 4 GiB on")
 	}
 	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
 	size := regionSize(heap)
 	if set {
-		size = javaSize(text)
+		size, _ = jvm.Size(text)
 	}
 	if size == 0 {
 		return Reading{Verdict: Unknown, Current: text, Note: "-XX:G1HeapRegionSize is not a size"}

@@ -6,8 +6,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-
-	"github.com/kt-bench/kt/internal/host"
 )
 
 func checkJavaVersion(m *Machine, want Rule) Reading {
@@ -60,17 +58,7 @@ func (m *Machine) releaseVersion() (string, error) {
 			return "", err
 		}
 	}
-	for range 8 { // /usr/bin/java is a link to a link
-		to, err := m.Link(host.Rel(java))
-		if err != nil {
-			break
-		}
-		if !path.IsAbs(to) {
-			to = path.Join(path.Dir(java), to)
-		}
-		java = to
-	}
-	home := path.Dir(path.Dir(java))
+	home := path.Dir(path.Dir(m.follow("", java))) // /usr/bin/java is a link to a link
 	text, err := m.Text(m.within(m.Process.PID, path.Join(home, "release")))
 	if err != nil {
 		return "", err

@@ -236,7 +236,7 @@ func checkPageCache(m *Machine, want Rule) Reading {
 	case m.Memory <= 0:
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	}
-	heap, _ := heapLimit(m)
+	heap := heapLimit(m)
 	heap = cmp.Or(heap, m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
 	r := Reading{Verdict: OK, Current: theme.Bytes(max(0, room))}

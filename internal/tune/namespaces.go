@@ -12,16 +12,8 @@ import (
 // mounts than kt, and so other files under the same names. /proc/PID/root leads to
 // them, for root.
 
-// otherMounts reports whether a process sees other mounts than kt does. The lists are
-// compared, which every user may read; the links in /proc/PID/ns only root may.
-func (m *Machine) otherMounts(pid int) bool {
-	own, err := m.Text("proc/self/mountinfo")
-	theirs, theirErr := m.Text(procFile(pid, "mountinfo"))
-	return err == nil && theirErr == nil && own != theirs
-}
-
 // ownMounts reports whether the broker sees other mounts than kt does.
-func (m *Machine) ownMounts() bool { return m.Process != nil && m.otherMounts(m.Process.PID) }
+func (m *Machine) ownMounts() bool { return m.Process != nil && m.OtherMounts(m.Process.PID) }
 
 // within is a path as a process sees it, as the name of a file in the tree. Links on
 // the way are followed as the process would, so the name has none.
@@ -33,7 +25,7 @@ func (m *Machine) within(pid int, p string) string {
 // through is the folder of the tree in which a process has its root: "" where it is
 // kt's own.
 func (m *Machine) through(pid int, p string) string {
-	if pid == 0 || !m.otherMounts(pid) {
+	if pid == 0 || !m.OtherMounts(pid) {
 		return ""
 	}
 	folder := procFile(pid, "root")
@@ -93,7 +85,7 @@ func (m *Machine) readMounts(pid int) ([]host.Mount, error) {
 // mountsFor are the mounts as a process sees them; 0 is the machine itself, whose
 // first process has them where its root is mounted for kt in a folder.
 func (m *Machine) mountsFor(pid int) ([]host.Mount, error) {
-	if pid != 0 && m.otherMounts(pid) {
+	if pid != 0 && m.OtherMounts(pid) {
 		return m.readMounts(pid)
 	}
 	if m.Root() != "/" {

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,20 +84,18 @@ func diskBrokerLog() *Setting {
 		Severity: Informational, Confidence: Documented,
 		Why:     "server.log and similar files take a part of the disk's rate",
 		Detail:  "The broker's log files are in -Dkafka.logs.dir of its process.",
-		Reads:   []string{"/proc/PID/cmdline", "/proc/self/mountinfo"},
+		Reads:   []string{startReads, "/proc/self/mountinfo"},
 		Sources: []string{"Kafka documentation, Operations: Disks and filesystem"},
 		Check: func(m *Machine, _ Rule) Reading {
 			if m.Process == nil {
 				return Absent("no broker runs here")
 			}
-			for _, a := range m.Process.Args {
-				if dir, ok := strings.CutPrefix(a, "-Dkafka.logs.dir="); ok && strings.HasPrefix(dir, "/") {
-					r := besides(m, dir, "the log files in "+dir)
-					if r.Verdict == Warn {
-						r.Verdict = Info
-					}
-					return r
+			if dir := m.Process.JVM.D["kafka.logs.dir"]; strings.HasPrefix(dir, "/") {
+				r := besides(m, dir, "the log files in "+dir)
+				if r.Verdict == Warn {
+					r.Verdict = Info
 				}
+				return r
 			}
 			return Absent("the broker's command line does not say where its log files are")
 		},
@@ -249,19 +248,9 @@ var fileSystems = map[string]fsKind{
 	"overlay": fsPassing, "aufs": fsPassing, "tmpfs": fsPassing, "ramfs": fsPassing, "squashfs": fsPassing,
 }
 
-// fsMagic are names by f_type of statfs(2), for what mountinfo does not show.
-var fsMagic = map[int64]string{
-	0x58465342: "xfs", 0xEF53: "ext4", 0x9123683E: "btrfs", 0x2FC12FC1: "zfs",
-	0x6969: "nfs", 0xFF534D42: "cifs", 0xFE534D42: "smb3", 0x01021997: "9p", 0x00C36400: "ceph", 0x65735546: "fuse",
-	0x794C7630: "overlay", 0x01021994: "tmpfs", 0x858458F6: "ramfs",
-}
-
 // fsOf is the type of a directory's file system, "" when it is not known.
 func fsOf(d Dir) (name string, kind fsKind) {
-	name = d.Mount.Type
-	if name == "" {
-		name = fsMagic[d.Space.Magic]
-	}
+	name = cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic])
 	kind = fileSystems[name]
 	if kind == fsUnknown && strings.HasPrefix(name, "fuse.") {
 		kind = fsNetworked
@@ -291,8 +280,9 @@ func diskOverlay() *Setting {
 		Severity: Fatal, Confidence: Documented,
 		Why: "data is lost with the container or the machine. It is in a container's own layer or in memory",
 		Detail: "overlay is a container's own layer: mount a volume for the log directories. tmpfs also takes memory from the page " +
-			"cache. A successful open with O_DIRECT proves nothing: tmpfs now allows it.",
-		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
+			"cache. So does any file system on a device of memory: a RAM disk, zram, or a loop device over a file in tmpfs. kt follows " +
+			"loop devices, md and device-mapper down to it. A successful open with O_DIRECT proves nothing: tmpfs now allows it.",
+		Reads:   []string{"/proc/self/mountinfo", "/sys/block/DISK/{slaves,loop/backing_file}", "statfs(2)"},
 		Sources: []string{"Docker documentation: Volumes", "kernel documentation: tmpfs"},
 		Check: func(m *Machine, _ Rule) Reading {
 			return readKinds(m, fsPassing, "does not last: mount a volume, or use a disk")
@@ -309,6 +299,8 @@ func readKinds(m *Machine, bad fsKind, note string) Reading {
 			return Reading{Verdict: Unknown, Note: "the file system is not known"}
 		case kind == bad:
 			return Reading{Verdict: Fail, Current: name, Wanted: "xfs or ext4", Note: note}
+		case bad == fsPassing && d.Storage.Memory != "":
+			return Reading{Verdict: Fail, Current: name + " on " + d.Storage.Memory, Wanted: "a disk", Note: "it is memory: " + note}
 		}
 		return Reading{Verdict: OK, Current: name}
 	})

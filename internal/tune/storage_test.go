@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
 // layered gives a machine one log directory over layers and disks.
@@ -84,7 +85,8 @@ func TestTheSystemsDisk(t *testing.T) {
 }
 
 func runningWith(args ...string) *Process {
-	return &Process{Process: host.Process{PID: 7, Args: append([]string{"java"}, args...)}}
+	args = append([]string{"java"}, args...)
+	return &Process{Process: host.Process{PID: 7, Args: args}, JVM: jvm.ParseFlags(args)}
 }
 
 func TestRAID(t *testing.T) {
@@ -137,6 +139,9 @@ func TestKindsOfFileSystems(t *testing.T) {
 		{says: "not known", id: "disk.network_fs", set: byMagic(0), verdict: Unknown},
 		{says: "a container's own layer", id: "disk.overlay_tmpfs", set: onType("overlay"), verdict: Fail, current: "overlay", note: "mount a volume"},
 		{says: "memory", id: "disk.overlay_tmpfs", set: onType("tmpfs"), verdict: Fail, current: "tmpfs"},
+		{says: "a device of memory", id: "disk.overlay_tmpfs", set: func(m *Machine) {
+			m.Dirs = []Dir{{Path: "/data", Mount: host.Mount{Type: "ext4"}, Storage: host.Storage{Memory: "loop0 in tmpfs"}}}
+		}, verdict: Fail, current: "ext4 on loop0 in tmpfs", note: "it is memory"},
 		{says: "memory by its number", id: "disk.overlay_tmpfs", set: byMagic(0x01021994), verdict: Fail, current: "tmpfs"},
 		{says: "a disk lasts", id: "disk.overlay_tmpfs", set: onDisks(hard("sda")), verdict: OK, current: "xfs"},
 		{says: "NFS lasts", id: "disk.overlay_tmpfs", set: onType("nfs"), verdict: OK, current: "nfs"},

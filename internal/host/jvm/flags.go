@@ -24,37 +24,59 @@ var withArgument = []string{
 	"--patch-module", "--enable-native-access", "--source", "-d", "--describe-module",
 }
 
+// naming are those whose value is the program.
+var naming = []string{"-jar", "-m", "--module"}
+
 // ParseFlags reads a command line, its first word being java. Of an option that is
 // given twice the last one counts, as for the JVM. What it does not know, or a size
 // that is none, it leaves out: the JVM runs, so the line was good for it.
-func ParseFlags(args []string) Flags {
+func ParseFlags(line []string) Flags {
+	return new(Perf).Flags(line)
+}
+
+// Flags returns the options that a JVM publishes, or those of its command line, see [Complete], where it publishes none. They
+// are published as one text: a command line tells where an option with spaces ends.
+func (p *Perf) Flags(line []string) Flags {
+	l := launch{file: func(string, bool) []string { return nil }}
+	for _, word := range line[min(1, len(line)):] {
+		l.add(word)
+	}
 	f := Flags{XX: make(map[string]string), D: make(map[string]string)}
-	for i := 1; i < len(args); i++ {
-		switch arg := args[i]; {
-		case slices.Contains([]string{"-jar", "-m", "--module"}, arg):
-			f.main(args[i+1:])
-			return f
-		case strings.HasPrefix(arg, "--module="):
-			f.main(append([]string{strings.TrimPrefix(arg, "--module=")}, args[i+1:]...))
-			return f
-		case slices.Contains(withArgument, arg):
-			i++
-		case strings.HasPrefix(arg, "-"):
-			f.option(arg)
-		case strings.HasPrefix(arg, "@"): // a file of more arguments
-		default:
-			f.main(args[i:])
-			return f
+	if len(l.program) > 0 && slices.Contains(naming, l.program[0]) {
+		l.program = l.program[1:]
+	}
+	if len(l.program) > 0 {
+		f.Main, f.MainArgs = strings.TrimPrefix(l.program[0], "--module="), l.program[1:]
+	}
+	file, _ := p.Values["java.rt.vmFlags"].(string)
+	for _, flag := range strings.Fields(file) {
+		f.xx(flag)
+	}
+	text, published := p.Values["java.rt.vmArgs"].(string)
+	cut := len(text) >= mostPublished
+	if cut {
+		text = text[:strings.LastIndexByte(text, ' ')+1]
+	}
+	for text = strings.TrimSpace(text); text != ""; {
+		option, _, _ := strings.Cut(text, " ")
+		for _, o := range l.options {
+			if len(o) > len(option) && strings.HasPrefix(text+" ", o+" ") {
+				option = o
+			}
+		}
+		f.option(option)
+		text = strings.TrimSpace(text[len(option):])
+	}
+	for _, o := range l.options {
+		if cut || !published { // those that were cut off come last
+			f.option(o)
 		}
 	}
 	return f
 }
 
-func (f *Flags) main(words []string) {
-	if len(words) > 0 {
-		f.Main, f.MainArgs = words[0], words[1:]
-	}
-}
+// mostPublished is the length to which a JVM cuts a text that it publishes: PerfMaxStringConstLength.
+const mostPublished = 1024
 
 func (f *Flags) option(arg string) {
 	if value, ok := strings.CutPrefix(arg, "-XX:"); ok {
@@ -85,7 +107,7 @@ func (f *Flags) option(arg string) {
 func setSize(to *int64, arg string, names ...string) {
 	for _, name := range names {
 		if value, ok := strings.CutPrefix(arg, name); ok {
-			if n, ok := size(value); ok {
+			if n, ok := Size(value); ok {
 				*to = n
 			}
 		}
@@ -102,7 +124,7 @@ func (f *Flags) xx(text string) {
 	default:
 		name, value, _ := strings.Cut(text, "=")
 		f.XX[name] = value
-		switch n, ok := size(value); {
+		switch n, ok := Size(value); {
 		case ok && name == "MaxHeapSize":
 			f.Xmx = n
 		case ok && name == "InitialHeapSize":
@@ -111,8 +133,8 @@ func (f *Flags) xx(text string) {
 	}
 }
 
-// size reads "512m" as the JVM does: k, m, g and t are powers of 1024.
-func size(text string) (int64, bool) {
+// Size reads "512m" as the JVM does: k, m, g and t are powers of 1024.
+func Size(text string) (int64, bool) {
 	if text == "" {
 		return 0, false
 	}

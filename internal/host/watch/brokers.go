@@ -8,24 +8,18 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/host/jvm"
 )
-
-// mostPerf is the size in bytes up to which a JVM's file is read: the JVM's own default
-// is 32 KiB, and anybody may leave a file in /tmp.
-const mostPerf = 1 << 20
 
 // broker is a process of Kafka's.
 type broker struct {
 	host.Process
 	maps host.Maps // when it was looked for
-	perf string    // the file in which its JVM publishes figures; "" for none that may be read
 }
 
 // IsBroker reports whether a Kafka broker, or a controller, runs on a machine.
 func IsBroker(tree host.FS) bool { return len(findBrokers(tree)) > 0 }
 
-// findBrokers finds Kafka's processes. Of all others it reads the command line only.
+// findBrokers finds Kafka's processes. Of programs other than java it reads the command line only.
 func findBrokers(tree host.FS) []broker {
 	var all []broker
 	names, _ := tree.Names("proc") // none: no broker is seen, which is what the caller tells
@@ -35,11 +29,11 @@ func findBrokers(tree host.FS) []broker {
 			continue
 		}
 		line, err := tree.Text(path.Join("proc", name, "cmdline"))
-		if err != nil || !tree.RunsKafka(pid, strings.Split(line, "\x00")) {
+		if program, _, _ := strings.Cut(line, "\x00"); err != nil || path.Base(program) != "java" {
 			continue
 		}
-		if p, err := tree.Process(pid); err == nil {
-			all = append(all, broker{Process: p, perf: perfFile(tree, p)})
+		if p, err := tree.Process(pid); err == nil && tree.RunsKafka(pid, p.Args) {
+			all = append(all, broker{Process: p})
 		}
 	}
 	return all
@@ -53,31 +47,10 @@ func BrokerMaps(tree host.FS) (all []host.Maps) {
 	return all
 }
 
-// perfFile returns the file in which a JVM publishes its figures; "" for none that may be read.
-func perfFile(tree host.FS, p host.Process) string {
-	for _, name := range tree.PerfFiles(p.PID) {
-		if _, err := readPerf(tree, name, p.UID); err == nil {
-			return name
-		}
-	}
-	return ""
-}
-
-func readPerf(tree host.FS, name string, uid int) (jvm.Perf, error) {
-	b, owner, err := tree.ReadRegular(name, mostPerf)
-	if err != nil {
-		return jvm.Perf{}, err
-	}
-	if owner >= 0 && owner != uid {
-		return jvm.Perf{}, fmt.Errorf("%s: it belongs to user %d, and the process to user %d", name, owner, uid)
-	}
-	return jvm.ParsePerf(b)
-}
-
 func (w *Watcher) readBrokers(v *host.Vitals, g *growth) {
 	for _, b := range w.brokers {
 		vitals := host.BrokerVitals{PID: b.PID, Maps: b.maps.Used, MapsLimit: b.maps.Limit}
-		if perf, err := readPerf(w.tree, b.perf, b.UID); err == nil {
+		if perf, err := w.tree.Perf(b.Process); err == nil {
 			vitals.HeapUsed, vitals.HeapMax = perf.HeapUsed, perf.HeapMax
 			var count, stopped int64
 			for _, c := range perf.Collections {

@@ -371,11 +371,16 @@ func TestAJVMsFileIsItsOwn(t *testing.T) {
 			}
 		}
 		put("proc/4711/status", "NSpid:\t"+row.inner+"\n")
-		for _, name := range row.files {
-			put(name, perf(t, 1, time.Millisecond))
+		got, counts := "", make(map[int64]string) // each file by its count of collections
+		for i, name := range row.files {
+			put(name, perf(t, int64(1+i), time.Millisecond))
+			counts[int64(1+i)] = name
 		}
-		if got := perfFile(host.Rooted(dir), host.Process{PID: 4711, UID: row.uid}); got != row.want {
-			t.Errorf("%s: perfFile = %q, want %q", row.says, got, row.want)
+		if p, err := host.Rooted(dir).Perf(host.Process{PID: 4711, UID: row.uid}); err == nil {
+			got = counts[p.Collections[0].Count]
+		}
+		if got != row.want {
+			t.Errorf("%s: Perf reads %q, want %q", row.says, got, row.want)
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package jvm
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAJVMTakesItsOptionsFromMoreThanItsCommandLine(t *testing.T) {
+	files := map[string]string{
+		"opts":   "# a comment\n-XX:+UseParallelGC\n\"-Dlog=/a b\" -Dx=y#z\n'-Dq=\\\\ \\\n   c\\t'\n-Xmx1g",
+		"main":   "-cp a:b kafka.Kafka",
+		"nested": "@opts",
+		"jar":    "-jar @name",
+		"name":   "app.jar",
+		"vm":     "-Xmx3g '-Dv=1 2'",
+		"flags":  "# ours\n+UseSerialGC\nMaxHeapSize=5g",
+		"open":   "\"-Da=b\n-Dc=d",
+	}
+	read := func(name string) (string, error) {
+		text, ok := files[name]
+		if !ok {
+			return "", fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		}
+		return text, nil
+	}
+	for _, row := range []struct {
+		says    string
+		args    string
+		environ string
+		want    string
+		problem bool
+	}{
+		{"nothing else", "java|-Xmx1g|M|-Xmx2g", "HOME=/", "java|-Xmx1g|M|-Xmx2g", false},
+		{"a variable of the JVM comes first", "java|-Xmx1g|M", "JAVA_TOOL_OPTIONS=-Xmx4g  '-Da=b c'", "java|-Xmx4g|-Da=b c|-Xmx1g|M", false},
+		{"one that wins comes before the class", "java|-Xmx4g|M|a", "_JAVA_OPTIONS=-Xmx512m", "java|-Xmx4g|-Xmx512m|M|a", false},
+		{"one of the launcher", "java|-Xmx4g|M", "JDK_JAVA_OPTIONS=-Xmx1g -cp x|JAVA_TOOL_OPTIONS=-Xmx2g", "java|-Xmx2g|-Xmx1g|-cp|x|-Xmx4g|M", false},
+		{"a file", "java|@opts|M", "", "java|-XX:+UseParallelGC|-Dlog=/a b|-Dq=\\ c\t|-Xmx1g|M", false},
+		{"a file in the variable of the launcher", "java|M", "JDK_JAVA_OPTIONS=@vm", "java|-Xmx3g|-Dv=1 2|M", false},
+		{"a file with the class", "java|-Xmx1g|@main|@opts", "_JAVA_OPTIONS=-Xmx2g", "java|-Xmx1g|-cp|a:b|-Xmx2g|kafka.Kafka|@opts", false},
+		{"a file in a file is a class", "java|@nested|M", "", "java|@opts|M", false},
+		{"a jar that a file names", "java|-jar|@name|@opts", "", "java|-jar|app.jar|@opts", false},
+		{"files that are switched off", "java|--disable-@files|-Xmx1g|@opts", "", "java|--disable-@files|-Xmx1g|@opts", false},
+		{"a word with two marks", "java|-cp|@@x|M", "", "java|-cp|@x|M", false},
+		{"a file of the JVM", "java|-Xmx1g|-XX:VMOptionsFile=vm|M", "", "java|-Xmx1g|-Xmx3g|-Dv=1 2|M", false},
+		{"a file of flags comes before all", "java|-XX:Flags=flags|M", "JAVA_TOOL_OPTIONS=-Xmx2g", "java|-XX:+UseSerialGC|-XX:MaxHeapSize=5g|-Xmx2g|M", false},
+		{"a quotation mark ends with its line", "java|@open|M", "", "java|-Da=b|-Dc=d|M", false},
+		{"a file that cannot be read", "java|@gone|-Xmx1g|M", "", "java|-Xmx1g|M", true},
+		{"nothing but java", "java", "_JAVA_OPTIONS=-Xmx1g", "java|-Xmx1g", false},
+	} {
+		got, err := Complete(strings.Split(row.args, "|"), strings.Split(row.environ, "|"), read)
+		if diff := cmp.Diff(strings.Split(row.want, "|"), got); diff != "" || (err != nil) != row.problem {
+			t.Errorf("%s: error %v (-want +got):\n%s", row.says, err, diff)
+		}
+	}
+}
+
+func TestWhatAJVMPublishesCountsBeforeItsCommandLine(t *testing.T) {
+	long := "-Da=" + strings.Repeat("x", 1000)
+	for _, row := range []struct {
+		says, line, published, flags string
+		xmx                          int64
+		d, gc                        string
+	}{
+		{"nothing is published", "java|-Xmx1g|M", "", "", 1 << 30, "", ""},
+		{"a variable that nobody may read", "java|-Xmx4g|M", "-Xmx4g -Xmx512m", "", 512 << 20, "", ""},
+		{"a file that is gone", "java|M|-Xmx1g", "-XX:+UseParallelGC -Xmx2g", "", 2 << 30, "", "UseParallelGC"},
+		{"a file of flags", "java|M", "-Xmx2g", "+UseSerialGC MaxHeapSize=1g", 2 << 30, "", "UseSerialGC"},
+		{"an option with spaces", "java|-Dd=a -Xmx9g|-Xmx1g|M", "-Dd=a -Xmx9g -Xmx1g -XX:OnError=kill -9 %p", "", 1 << 30, "a -Xmx9g", ""},
+		{"a text that was cut", "java|" + long + "|-Xmx4g|M|-Xmx8g", (long + strings.Repeat(" -Dz=z", 9))[:1018] + " -Xmx4", "", 4 << 30, "", ""},
+	} {
+		p := Perf{Values: map[string]any{"java.rt.vmFlags": row.flags}}
+		if row.published != "" {
+			p.Values["java.rt.vmArgs"] = row.published
+		}
+		got := p.Flags(strings.Split(row.line, "|"))
+		if got.Xmx != row.xmx || got.D["d"] != row.d || got.Main != "M" || row.gc != "" && got.XX[row.gc] != "true" {
+			t.Errorf("%s: Flags(%s) = %+v, want a heap of %d and d=%q", row.says, row.line, got, row.xmx, row.d)
+		}
+	}
+}
+
+// FuzzComplete: no variable and no file panics, and what follows the class is the end of the line.
+func FuzzComplete(f *testing.F) {
+	f.Add("-Xmx1g '-Da=b c'", "# x\n\"a\\\n  b\" c#d\n@e -XX:Flags=g", "@x\x00-jar\x00@y\x00M")
+	f.Add("\"", "\\", "@x\x00--disable-@files\x00@x\x00-cp")
+	f.Add("-XX:VMOptionsFile=v -XX:Flags=f", "\"\\", "@@x\x00-m")
+	f.Fuzz(func(t *testing.T, variable, file, line string) {
+		args := append([]string{"java"}, strings.Split(line, "\x00")...)
+		for _, name := range []string{"JDK_JAVA_OPTIONS=", "JAVA_TOOL_OPTIONS=", "_JAVA_OPTIONS="} {
+			got, err := Complete(args, []string{name + variable}, func(string) (string, error) { return file, nil })
+			if err != nil || len(got) == 0 || got[0] != "java" {
+				t.Errorf("Complete(%q) = %q, %v", args, got, err)
+			}
+			ParseFlags(got)
+		}
+	})
+}
