@@ -20,11 +20,13 @@ type beside struct {
 	failing atomic.Bool // the last record with an outcome failed; set with mu held
 	said    sync.Map    // by error code: the first message of a broker with it
 
-	mu     sync.Mutex // guards the rest; a shard's mu may be held
-	wait   stats.Wait
-	events []stats.Event
-	count  int
-	paused time.Duration // since the last window
+	mu        sync.Mutex // guards the rest; a shard's mu may be held
+	wait      stats.Wait
+	events    []stats.Event
+	count     int
+	paused    time.Duration // since the last window
+	why       string        // of the newest event on throttling; "": it told the end
+	throttled time.Duration // when a client was throttled last
 }
 
 // shareEvery is the shortest interval at which a shard shares its newest answer with the others. It keeps

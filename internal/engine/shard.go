@@ -52,6 +52,7 @@ type Shard struct {
 	asked    time.Duration // when a record was last handed over while none was outstanding
 
 	throttled time.Duration // until when a broker lets the client wait
+	looked    time.Duration // at that, by LookThrottled
 
 	// Of a reader.
 	activity activity

@@ -155,7 +155,7 @@ type fakeID struct {
 func (f fakeID) BatchSize() int32 { return f.size }
 
 func TestEventsTellOfBrokersAndBundles(t *testing.T) {
-	s := &session{System: &System{}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
+	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
 	s.topic.Partitions = 2
 	w := newWatcher(s)
 	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone
@@ -207,7 +207,7 @@ func TestPoliciesOfATopicAreChecked(t *testing.T) {
 }
 
 func TestATopicThatWasThereAndIsNotFoundIsGone(t *testing.T) {
-	w := newWatcher(&session{topic: result.Topic{Name: "t", Partitions: 3}})
+	w := newWatcher(&session{options: run.Options{Watch: true}, topic: result.Topic{Name: "t", Partitions: 3}})
 	missing, hidden := &statusError{code: http.StatusNotFound}, &statusError{code: http.StatusInternalServerError}
 	w.seek(missing, 1) // its partitions are not made yet
 	w.seek(nil, 2)

@@ -8,6 +8,7 @@ import (
 
 // Events are what an engine.Source has found and nobody has taken. The zero value holds none.
 type Events struct {
+	Off   bool       // another process tells them
 	mu    sync.Mutex // guards the rest
 	found []stats.Event
 	count int
@@ -20,7 +21,7 @@ const maxEvents = 1000
 func (e *Events) Add(event stats.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.count++; e.count <= maxEvents {
+	if e.count++; e.count <= maxEvents && !e.Off {
 		e.found = append(e.found, event)
 	}
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/result"
@@ -61,4 +62,18 @@ func TestWhatIsDeletedAndMarkersOfTransactionsDoNotWait(t *testing.T) {
 	want(15, "40 of them are deleted")
 	at.At(0).Start.Store(100)
 	want(0, "all are deleted")
+}
+
+func TestEndsThatWereLearnedLongAgoTellNothingOfNow(t *testing.T) {
+	lag := NewConsumerLag(nil, kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{""}, []int64{0}, []int64{100}))
+	for _, tc := range []struct {
+		now, asked time.Duration
+		unknown    int64
+	}{{0, 0, 0}, {time.Second, 0, 0}, {4 * time.Second, 0, 1}, {4 * time.Second, 3 * time.Second, 0}} {
+		lag.now = func() time.Duration { return tc.now }
+		lag.asked.Store(int64(tc.asked))
+		if w := lag.Take(); w.LagUnknown != tc.unknown {
+			t.Errorf("asked at %v, after %v the lag is not known to %d, want %d", tc.asked, tc.now, w.LagUnknown, tc.unknown)
+		}
+	}
 }
