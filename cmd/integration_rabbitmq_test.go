@@ -21,6 +21,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/study"
 )
@@ -281,7 +282,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 	})
 
 	t.Run("a full disk holds messages back, and each that waits too long fails", func(t *testing.T) {
-		run := r.kt(t, "produce", "--topic", "full", "--rate", "200", "--duration", "8s", "--command-property", "delivery.timeout.ms=500",
+		run := r.kt(t, "produce", "--topic", "full", "--rate", "200", "--duration", "12s", "--command-property", "delivery.timeout.ms=500",
 			"--at", "1s", "--exec", r.fault("ctl", "set_disk_free_limit", "999999GB"), "--at", "4s", "--exec", r.fault("ctl", "set_disk_free_limit", "50MB"))
 		doc, code := run.wait()
 		records, blocked := doc.Records, doc.Errors["client:connection blocked"]
@@ -292,6 +293,9 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 			t.Errorf("the queue holds %d messages, and %d were acknowledged", n, records.Acknowledged)
 		}
 		on := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "disk") })
+		if doc.BoundBy.Limit != verdict.Throttle && doc.Valid {
+			t.Errorf("the limit is %+v", doc.BoundBy)
+		}
 		if !on || !hasEvent(doc, stats.AlarmOff) {
 			t.Errorf("no alarm of the disk, or not its end, in %+v", doc.Events)
 		}

@@ -19,10 +19,12 @@ type beside struct {
 	said    sync.Map    // by error code: the first message of a broker with it
 	codes   sync.Map    // of records that failed
 
-	mu     sync.Mutex // guards the rest; a shard's mu may be held
-	wait   stats.Wait
-	states states
-	paused time.Duration // since the last window
+	mu        sync.Mutex // guards the rest; a shard's mu may be held
+	wait      stats.Wait
+	states    states
+	paused    time.Duration // since the last window
+	why       string        // of the newest event on throttling; "": it told the end
+	throttled time.Duration // when a client was throttled last
 }
 
 // shareEvery is the shortest interval at which a shard shares its newest answer with the others. It keeps

@@ -82,3 +82,37 @@ func TestAPauseOfKtIsCountedAndAnEvent(t *testing.T) {
 		t.Errorf("paused for %v, events %v; want 3s, and one event at 1s", b.paused, b.found.Events)
 	}
 }
+
+// A client is looked at each half second, and throttled for the time of a stall.
+func TestASystemThatIsLookedAtThrottlesAsABrokerThatSaysSo(t *testing.T) {
+	for _, throttles := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const from, to = 2 * time.Second, 6 * time.Second
+			looks := 0
+			f := &fake{stall: [2]time.Duration{from, to}}
+			f.saw = func(now time.Duration, op *Op) {
+				for ; time.Duration(looks+1)*time.Second/2 <= now; looks++ {
+					why := ""
+					if throttles && now > from && now <= to+time.Second/2 {
+						why = "a limit"
+					}
+					op.shard.LookThrottled(3, why)
+				}
+			}
+			_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(12)}), f, Options{})
+			var events []string
+			for _, e := range c.total[stats.Measured].Events {
+				if e.Kind == stats.AlarmOn || e.Kind == stats.AlarmOff {
+					events = append(events, e.Text)
+				}
+			}
+			throttled, gap, want := c.total[stats.Measured].Brokers[3].Throttle, c.total[stats.Measured].Outage.Length, []string(nil)
+			if throttles {
+				want = []string{stats.KtIsThrottled + "a limit", "kt is not throttled any more"}
+			}
+			if !slices.Equal(events, want) || throttles != within(throttled, to-from, time.Second) || throttles != (gap < time.Second) {
+				t.Errorf("throttles %v: counted %v, a gap of %v, events %q", throttles, throttled, gap, events)
+			}
+		})
+	}
+}

@@ -351,6 +351,7 @@ func (r *run) take(end time.Duration) {
 		if phase != current && merged[phase].Empty() {
 			continue
 		}
+		merged[phase].LagUnknown = found.LagUnknown // neither knows
 		windows = append(windows, merged[phase])
 	}
 	r.feed.Send(windows)

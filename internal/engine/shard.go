@@ -53,6 +53,7 @@ type Shard struct {
 	failed   map[int32]bool // partitions of which a record failed and none was acknowledged since; -1: it had none
 
 	throttled time.Duration // until when a broker lets the client wait
+	looked    time.Duration // at that, by LookThrottled
 
 	// Of a reader.
 	activity activity

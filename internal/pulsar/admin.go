@@ -181,10 +181,11 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 
 // partitionStats are what the brokers count of a partition.
 type partitionStats struct {
-	MsgInCounter  int64 // since its broker has loaded it
-	Subscriptions map[string]struct {
-		MsgBacklog int64 // in entries
-		Consumers  []struct{ AvgMessagesPerEntry int64 }
+	MsgInCounter, PublishRateLimitedTimes int64 // since its broker has loaded it
+	Subscriptions                         map[string]struct {
+		MsgBacklog    int64 // in entries
+		MsgOutCounter int64
+		Consumers     []struct{ AvgMessagesPerEntry, AvailablePermits int64 }
 	}
 }
 

@@ -70,6 +70,7 @@ func (d *consumers) OpenReader(ctx context.Context, shard *engine.Shard) (engine
 		leave(r.client)
 		return nil, err
 	}
+	s.readers = append(s.readers, shard)
 	return r, nil
 }
 

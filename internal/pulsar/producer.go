@@ -53,6 +53,7 @@ func (p *producer) Open(ctx context.Context, shard *engine.Shard) (engine.Worker
 		leave(c)
 		return nil, err
 	}
+	s.writers = append(s.writers, shard)
 	return w, nil
 }
 

@@ -155,7 +155,7 @@ type fakeID struct {
 func (f fakeID) BatchSize() int32 { return f.size }
 
 func TestEventsTellOfBrokersAndBundles(t *testing.T) {
-	s := &session{System: &System{}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
+	s := &session{System: &System{}, options: run.Options{Watch: true}, admin: &admin{base: "http://a:8080"}, watched: []string{"a:8080", "b:8080"}}
 	s.topic.Partitions = 2
 	w := newWatcher(s)
 	w.hear([]string{"a:8080"}, nil, 1)                                      // b is gone
@@ -195,6 +195,7 @@ func TestPartitionsThatAreAddedHaveNumbersOfTheirOwn(t *testing.T) {
 	} {
 		tc.plan.Topic.Name = "t"
 		s := &session{System: &System{namespace: "public/default", consumer: settings{subscription: tc.kind}}, plan: &tc.plan, own: tc.own, topic: result.Topic{Name: "t", Partitions: 2}}
+		s.options.Watch = true
 		d := newConsumers(s, queue.Options{Plan: tc.plan, Queues: 2})
 		if n := d.number("persistent://public/default/t-partition-2"); n != 2 || d.number("persistent://public/default/t") != 0 {
 			t.Errorf("%s: the third partition has number %d", tc.name, n)
@@ -239,7 +240,7 @@ func TestPoliciesOfATopicAreChecked(t *testing.T) {
 }
 
 func TestATopicThatWasThereAndIsNotFoundIsGone(t *testing.T) {
-	w := newWatcher(&session{topic: result.Topic{Name: "t", Partitions: 3}})
+	w := newWatcher(&session{options: run.Options{Watch: true}, topic: result.Topic{Name: "t", Partitions: 3}})
 	missing, hidden := &statusError{code: http.StatusNotFound}, &statusError{code: http.StatusInternalServerError}
 	w.seek(missing, 1) // its partitions are not made yet
 	w.seek(nil, 2)

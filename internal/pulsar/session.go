@@ -37,8 +37,9 @@ type session struct {
 	single  bool     // the topic has no partitions, and counts as one
 	watched []string // web addresses of the brokers
 
-	subscriptions []string // of the groups
-	own           bool     // there is no group, and its subscription is deleted at the end
+	writers, readers []*engine.Shard // whole before anybody watches
+	subscriptions    []string        // of the groups
+	own              bool            // there is no group, and its subscription is deleted at the end
 }
 
 // Describe completes a header with the settings, the cluster and the topic.
@@ -207,12 +208,11 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 		d := newConsumers(s, o)
 		c.Read, c.Sources = d, append(c.Sources, d.Arrivals)
 	}
-	if s.seen != nil {
-		c.Sources = nil
+	if s.seen != nil { // the consumer lag is not known
 		s.options.Notify(run.Notice{Kind: run.BrokerUnreached, Text: fmt.Sprintf("admin API: %v: neither brokers nor backlogs are watched; ?admin=http://HOST:PORT behind --url says where it is", s.seen)})
-	} else if s.options.Watch {
-		c.Sources = append(c.Sources, newWatcher(s))
+		return c, nil
 	}
+	c.Sources = append(c.Sources, newWatcher(s))
 	return c, nil
 }
 

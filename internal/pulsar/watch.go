@@ -22,9 +22,12 @@ type watcher struct {
 	watching sync.WaitGroup
 
 	// Of the loop alone.
-	gone    []bool  // by broker
-	there   bool    // the topic, at the last answer about it
-	counted []int64 // messages that came in, by partition
+	gone    []bool            // by broker
+	there   bool              // the topic, at the last answer about it
+	counted []int64           // messages that came in, by partition
+	before  []*partitionStats // at the last answer
+	why     [2]string         // of limits of publishing and dispatching, as far as is known, until then
+	until   [2]time.Time
 }
 
 var _ engine.Source = (*watcher)(nil)
@@ -35,7 +38,7 @@ const (
 )
 
 func newWatcher(s *session) *watcher {
-	return &watcher{session: s, gone: make([]bool, len(s.watched)), counted: make([]int64, s.topic.Partitions)}
+	return &watcher{Events: engine.Events{Off: !s.options.Watch}, session: s, gone: make([]bool, len(s.watched)), counted: make([]int64, s.topic.Partitions)}
 }
 
 // Start begins to ask, until ctx ends.
@@ -58,6 +61,7 @@ func (w *watcher) look(ctx context.Context, now func() time.Duration) {
 	w.seek(err, now())
 	if err == nil {
 		w.compare(all, now())
+		w.throttles(asking, all)
 	}
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,7 @@ type Arrivals struct {
 	stops []context.CancelFunc // of the tasks
 	over  bool                 // no task begins any more
 	lag   []int64              // as Backlog said last
+	asked time.Time            // when Backlog was asked for it; zero: nothing is known
 	told  []int64              // by queue: the sum of the windows so far
 }
 
@@ -166,23 +168,36 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 	counted.Add(int64(len(messages))) // several readers may share a queue
 }
 
-// lagEvery is the time between two looks at the backlog.
-const lagEvery = time.Second
+// lagEvery is the time between two looks at the backlog, and that which the last one may take. lagHolds is how long one tells of now.
+const lagEvery, lagHolds = time.Second, 3 * time.Second
 
 // Elsewhere returns 0: what other processes read is known only as a smaller backlog.
 func (a *Arrivals) Elsewhere() int64 { return 0 }
 
-// Start begins to ask for the backlog.
+// Start begins to ask for the backlog: at once, each second and, if the system answers, when ctx has ended.
 func (a *Arrivals) Start(ctx context.Context, _ func() time.Duration) {
 	a.Go(ctx, func(ctx context.Context) {
-		engine.Every(ctx, lagEvery, func() {
-			if waiting, err := a.Backlog(ctx); err == nil {
-				a.mu.Lock()
-				a.lag = waiting
-				a.mu.Unlock()
-			}
-		})
+		answers := a.ask(ctx)
+		engine.Every(ctx, lagEvery, func() { answers = a.ask(ctx) })
+		if answers {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lagEvery)
+			defer cancel()
+			a.ask(ctx)
+		}
 	})
+}
+
+// ask asks for the backlog. It reports whether the system answers, as far as is known when ctx ends.
+func (a *Arrivals) ask(ctx context.Context) bool {
+	asked := time.Now()
+	waiting, err := a.Backlog(ctx)
+	if err != nil {
+		return ctx.Err() != nil && time.Since(asked) < lagEvery
+	}
+	a.mu.Lock()
+	a.lag, a.asked = waiting, asked
+	a.mu.Unlock()
+	return true
 }
 
 // Go begins a task, which has to end with its context. That ends with ctx, and when Wait is called.
@@ -213,6 +228,9 @@ func (a *Arrivals) Take() stats.Window {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var w stats.Window
+	if !a.atEnd.Load() && (time.Since(a.asked) > lagHolds || slices.Min(a.lag) < 0) {
+		w.LagUnknown = 1
+	}
 	var written []int64
 	if a.Fresh && a.Written != nil {
 		written = a.Written()

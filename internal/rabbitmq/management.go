@@ -91,7 +91,9 @@ func (m *management) ask(ctx context.Context, at string, into any) error {
 	default:
 		return fmt.Errorf("%s: %s", at, answer.Status)
 	}
-	return json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into)
+	text := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer))
+	text.UseNumber() // so that 1000000 stays as it is
+	return text.Decode(into)
 }
 
 // describe completes a cluster with its nodes, whose names are their racks. It notes where they and their APIs listen.
@@ -189,9 +191,10 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 				Name, Type, Node, Leader string
 				Members                  []string
 				Arguments                map[string]any
+				Policy                   any `json:"effective_policy_definition"`
 			}
 		}
-		path := fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=name,type,node,leader,members,arguments", url.PathEscape(m.system.vhost), at, perPage, name)
+		path := fmt.Sprintf("queues/%s?page=%d&page_size=%d&use_regex=true&name=%s&columns=name,type,node,leader,members,arguments,effective_policy_definition", url.PathEscape(m.system.vhost), at, perPage, name)
 		if err := m.get(ctx, path, &page); err != nil {
 			return 0, err
 		}
@@ -215,8 +218,11 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 				t.Leaders[int32(number)] = nodes[n].ID
 			}
 			t.ReplicationFactor = max(t.ReplicationFactor, len(q.Members), 1) // a classic queue names none
-			for k, v := range q.Arguments {
-				t.Configs[k] = fmt.Sprint(v)
+			policy, _ := q.Policy.(map[string]any)                            // without one, versions differ in what they say
+			for _, all := range []map[string]any{q.Arguments, policy} {
+				for k, v := range all {
+					t.Configs[k] = fmt.Sprint(v)
+				}
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func (w *worker) hear(o *outlet) {
 				blocks = nil
 				continue
 			}
-			w.setBlocked(b.Active, b.Reason)
+			w.blocked.Store(map[bool]*string{true: &b.Reason}[b.Active])
 			signal(w.news)
 		case e := <-o.ends:
 			o.why = reason(e)
@@ -144,6 +144,7 @@ func (o *outlet) confirm(tag uint64, multiple, taken bool) {
 			continue
 		case !taken:
 			code = nack
+			o.worker.nacked.Store(true)
 		case op.State.(*message).returned:
 			code = noRoute
 		}

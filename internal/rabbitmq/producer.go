@@ -43,7 +43,7 @@ func (p *producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 	}
 	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	w.tasks.Go(func() { w.work(ctx, o) })
-	w.tasks.Go(func() { engine.Every(ctx, time.Second, func() { w.refuse(w.settings.deliveryTimeout) }) })
+	w.tasks.Go(func() { engine.Every(ctx, time.Second, w.lookAround) })
 	return w, nil
 }
 
@@ -61,8 +61,10 @@ type worker struct {
 	stop  context.CancelFunc // of the tasks
 	tasks sync.WaitGroup
 
-	outstanding        atomic.Int64
-	connected, blocked atomic.Bool // blocked: by the server, because of an alarm
+	outstanding atomic.Int64
+	at          atomic.Pointer[outlet] // nil: it is not connected
+	blocked     atomic.Pointer[string] // why the server takes no messages, because of an alarm; nil: it does
+	nacked      atomic.Bool            // since the last look
 
 	mu      sync.Mutex // guards waiting
 	waiting []*engine.Op
@@ -157,7 +159,7 @@ func (w *worker) Close() error {
 // refuse fails messages that have waited so long.
 func (w *worker) refuse(age time.Duration) {
 	code := notConnected
-	if w.connected.Load() {
+	if w.at.Load() != nil {
 		code = blockedCode
 	}
 	for until := w.shard.Now() - age; ; {
@@ -173,7 +175,7 @@ func (w *worker) refuse(age time.Duration) {
 func (w *worker) work(ctx context.Context, o *outlet) {
 	for {
 		if o != nil {
-			w.connected.Store(true)
+			w.at.Store(o)
 			go w.hear(o)
 			// A server that takes nothing more holds up what is being written.
 			unhook := context.AfterFunc(ctx, func() { time.AfterFunc(endTimeout, func() { _ = o.pipe.Close() }) })
@@ -196,8 +198,8 @@ func (w *worker) work(ctx context.Context, o *outlet) {
 
 // lose fails what was published and not confirmed when the connection ended.
 func (w *worker) lose(ctx context.Context, o *outlet) {
-	w.connected.Store(false)
-	w.setBlocked(false, "")
+	w.at.Store(nil)
+	w.blocked.Store(nil)
 	o.mu.Lock()
 	left := o.pending
 	if o.tag > 1 {
@@ -229,18 +231,8 @@ func (w *worker) publish(ctx context.Context, o *outlet) {
 		case <-ctx.Done():
 			return
 		}
-		if !w.blocked.Load() && w.publishSome(o) != nil {
+		if w.blocked.Load() == nil && w.publishSome(o) != nil {
 			return
 		}
-	}
-}
-
-// setBlocked notes whether the server takes no messages of this connection.
-func (w *worker) setBlocked(blocked bool, reason string) {
-	switch before := w.blocked.Swap(blocked); {
-	case blocked && !before:
-		w.alarm(w.shard, 1, reason)
-	case before && !blocked:
-		w.alarm(w.shard, -1, reason)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -97,9 +98,9 @@ type session struct {
 	admin  *link      // for questions; nil: there is none
 	asker  dialer
 
-	mu      sync.Mutex      // guards the rest
-	gone    map[string]bool // hosts while connections to them are lost, and queues
-	blocked int             // connections
+	flow, limit atomic.Value    // local ports that credit flow holds back, and at which limit queues refuse messages: "" is at none that is known
+	mu          sync.Mutex      // guards gone
+	gone        map[string]bool // hosts while connections to them are lost, and queues
 }
 
 // look connects, and asks what there is of a cluster.
@@ -173,6 +174,7 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
 		c.Send, c.Limits = &producer{s, accounts}, s.limits()
+		s.limit.Store(queueLimit(s.topic.Configs))
 	}
 	if s.plan.Reads() {
 		o.Backlog, o.Shared = s.backlog, s.shared
@@ -180,7 +182,7 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 		c.Read = s.read
 		c.Sources = append(c.Sources, s.read.Arrivals)
 	}
-	if s.options.Watch && s.management != nil {
+	if s.management != nil {
 		c.Sources = append(c.Sources, &watcher{session: s})
 	}
 	return c, nil

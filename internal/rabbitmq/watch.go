@@ -62,20 +62,6 @@ func (s *session) turn(name string, gone bool) bool {
 	return before != gone
 }
 
-// alarm reports the first connection that the server blocks, and when it blocks none any more. change is 1 or -1.
-func (s *session) alarm(shard *engine.Shard, change int, reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.blocked
-	s.blocked += change
-	switch {
-	case before == 0:
-		shard.Event(event(stats.AlarmOn, -1, "RabbitMQ blocks publishers: %s", reason))
-	case s.blocked == 0:
-		shard.Event(event(stats.AlarmOff, -1, "RabbitMQ takes messages again"))
-	}
-}
-
 // watchEvery is the time between two looks at the nodes and the queues.
 const watchEvery = time.Second
 
@@ -96,6 +82,10 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	w.running, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
 	w.asking.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
+			w.flow.Store(w.management.flowing(ctx))
+			if !w.options.Watch { // another process does
+				return
+			}
 			at := now() // who does not answer now is told of late
 			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
 				if e.Kind == stats.LeaderMoved {
@@ -154,6 +144,7 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 		events = append(events, e)
 	}
 	w.more = max(w.more, more)
+	w.limit.Store(queueLimit(t.Configs))
 	moved := make(map[[2]int32][]int32)
 	for _, q := range slices.Sorted(maps.Keys(t.Leaders)) {
 		from, known := w.leaders[q]

@@ -162,7 +162,7 @@ func csvRow(p result.Point) []string {
 	return []string{
 		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), rate(float64(p.Acknowledged), 1), rate(float64(p.Bytes), mibBytes), i(p.Failed),
 		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(result.Micros(p.SendDelayP99)), cores,
-		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), i(p.ConsumerLag),
+		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), p.ConsumerLag.Or("", i),
 		us(p.EndToEndP50), us(p.EndToEndP90), us(p.EndToEndP99), us(p.EndToEndP999), us(p.EndToEndMax), i(p.Events),
 	}
 }

@@ -90,7 +90,7 @@ func (l *Live) writeInterval(s *run.Second) {
 	case perf:
 		l.note(writePerfInterval(l.o.Stdout, &w))
 	case p.Reads():
-		_ = writeReadProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p, s.Snapshot.ConsumerLag.Records)
+		_ = writeReadProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p, &s.Snapshot.ConsumerLag)
 	default:
 		_ = writeProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p.Load.Duration.Std())
 	}

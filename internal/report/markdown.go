@@ -83,7 +83,7 @@ func markdownFigures(r *result.Result) (rows [][2]string) {
 		add("records", "%s read", theme.Count(r.Records.Consumed))
 	}
 	if l := r.ConsumerLag; l != nil {
-		add("consumer lag", "%s at most, %s in the end", theme.Count(l.Max), theme.Count(l.Left))
+		add("consumer lag", "%s at most, %s in the end", l.Max.Or("not known", theme.Count), l.Left.Or("not known", theme.Count))
 	}
 	if o := r.Outage; o != nil && o.LongestGapMS != nil {
 		add("longest time without an acknowledgement", "%s", theme.Duration(millis(o.LongestGapMS)))

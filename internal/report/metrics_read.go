@@ -40,7 +40,7 @@ func consumerMetrics(r result.Result) []metric {
 		}
 	}
 	fetch("fetch-throttle-time-avg", throttle/max(1, float64(f.Requests)))
-	var lag int64
+	var lag result.Lag
 	for _, p := range r.Partitions {
 		lag = max(lag, p.ConsumerLag)
 	}

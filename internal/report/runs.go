@@ -103,10 +103,14 @@ func runValid(r *history.Run, none string) string {
 
 // runsJSON writes the runs for programs.
 func runsJSON(w io.Writer, runs []history.Run, _ Options) error {
+	runs = append([]history.Run{}, runs...)
+	for i := range runs {
+		runs[i].StartedAt = runs[i].StartedAt.UTC()
+	}
 	return Indented(w, struct {
 		Schema int           `json:"schema"`
 		Runs   []history.Run `json:"runs"`
-	}{RunsSchema, append([]history.Run{}, runs...)})
+	}{RunsSchema, runs})
 }
 
 // runsHeader names the columns of runsCSV.

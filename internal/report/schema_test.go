@@ -148,7 +148,7 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 	unit := regexp.MustCompile(`(^|_)(ns|us|ms|seconds|bytes|mib|second|cores|cpus|records|requests|share|ratio|id)(_|$)`)
 	plain := []string{
 		"aborted_transactions", "acknowledged", "all_consumers", "all_producers", "checks", "collections", "commits", "compressibility",
-		"consumed", "consumer_lag", "consumers", "count", "counted_processes", "dropped_packets", "events",
+		"consumed", "consumers", "count", "counted_processes", "dropped_packets", "events",
 		"failed", "failed_connects", "first_consumer", "first_producer", "gomaxprocs", "groups", "memory_maps_limit", "memory_maps_max", "not_in_log", "offered", "out_of_range", "partition_count", "partition_slot",
 		"partition_slots", "partitions", "pid", "polls", "process", "processes", "producers",
 		"record_key_range", "replication_factor", "schema", "seed", "stretches", "stretches_empty", "stretches_held", "transactions", "unknown", "unsent", "unserved", "value",

@@ -180,14 +180,15 @@ func (t *text) consumerLag(r result.Result) {
 	if b == nil {
 		return
 	}
-	s := plural(b.Records, "record") + " at the end"
+	s := b.Records.Or("not known", func(n int64) string { return plural(n, "record") }) + " at the end"
 	if writes(r.Header) {
-		s = plural(b.Records, "record") + " at the end of sending"
+		s += " of sending"
 	}
-	s += fmt.Sprintf(", %s at most", theme.Count(b.Max))
-	switch by := math.Abs(b.Slope); {
+	s += b.Max.Or("", func(n int64) string { return fmt.Sprintf(", %s at most", theme.Count(n)) })
+	slope := *cmp.Or(b.Slope, new(float64))
+	switch by := math.Abs(slope); {
 	case by < 0.5:
-	case b.Slope > 0:
+	case slope > 0:
 		s += fmt.Sprintf(", growing by %s/s", theme.Rate(by))
 	default:
 		s += fmt.Sprintf(", falling by %s/s", theme.Rate(by))
@@ -200,10 +201,10 @@ func (t *text) consumerLag(r result.Result) {
 	default:
 		t.row("consumer lag", warn, s+": NOT kept up")
 	}
-	if b.Left > 0 && writes(r.Header) {
-		t.row("", warn, theme.Count(b.Left)+" "+either(b.Left, "was", "were")+" not read at the end")
+	if b.Left != 0 && writes(r.Header) {
+		t.row("", warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
 	}
-	if worst := inPartitions(r, func(p result.PartitionRow) int64 { return p.ConsumerLag }); worst != "" && r.Environment.Partitions() > 1 {
+	if worst := inPartitions(r, func(p result.PartitionRow) int64 { return int64(p.ConsumerLag) }); worst != "" && r.Environment.Partitions() > 1 {
 		t.sentence("", muted, "most of it in "+worst)
 	}
 }

@@ -67,7 +67,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"p50 request", "p50 fetch", "consumed 3,000, the first", "4,000 of 4,000 acknowledged records were read once", "4,000 read + 0 lost",
 		}, []string{"clock", "from the first record", "also", "lost in"}},
 		{"one that is too slow", all["roundtrip_slow"], []string{
-			"growing by 700/s: NOT kept up", "2,800 were not read at the end", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
+			"growing by 700/s: NOT kept up", "not read at the end: 2,800", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
 		}, nil},
 		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "so none queues"}, []string{"mostly queueing", "service"}},
 		{"an outage", all["outage"], []string{
@@ -245,12 +245,12 @@ func TestReadProgressIsOneLine(t *testing.T) {
 			"2026-11-21T12:10:25Z  00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0  cpu 1.23/4 cores\n",
 		},
 		{
-			"one that has read nothing", &empty, &roundtrip, 0,
-			"2026-11-21T12:10:25Z  00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  err 0  cpu 1.23/4 cores\n",
+			"one that has read nothing", &empty, &roundtrip, -1,
+			"2026-11-21T12:10:25Z  00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag not known  end to end p50 -  p99 -  err 0  cpu 1.23/4 cores\n",
 		},
 	} {
 		var b bytes.Buffer
-		if err := writeReadProgress(&b, now, tc.w, sample, tc.p, tc.consumerLag); err != nil {
+		if err := writeReadProgress(&b, now, tc.w, sample, tc.p, &result.LagNow{Records: max(tc.consumerLag, 0), Known: tc.consumerLag >= 0}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, b.String()); diff != "" {

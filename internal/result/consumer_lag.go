@@ -1,6 +1,8 @@
 package result
 
 import (
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/stats"
@@ -8,12 +10,39 @@ import (
 
 // ConsumerLag is the consumer lag of all groups together.
 type ConsumerLag struct {
-	Records  int64   `json:"records"`          // when sending ended; of a run that only reads, at its end
-	Left     int64   `json:"left_records"`     // at the end of the run
-	Max      int64   `json:"max_records"`      // at the end of a second
-	Slope    float64 `json:"slope_per_second"` // records a second: of a straight line through the seconds, by least squares
-	Appended float64 `json:"appended_records_per_second"`
-	KeptUp   *bool   `json:"kept_up,omitempty"` // nil: all records read had been written before
+	Records  Lag      `json:"records"`                     // when sending ended; of a run that only reads, at its end
+	Left     Lag      `json:"left_records"`                // at the end of the run
+	Max      Lag      `json:"max_records"`                 // at the end of a second, of those in which it is known
+	Slope    *float64 `json:"slope_per_second"`            // records a second: of a straight line through the seconds, by least squares; nil: it is known in less than two
+	Appended *float64 `json:"appended_records_per_second"` // nil as Slope
+	KeptUp   *bool    `json:"kept_up,omitempty"`           // nil: not known, or all records read had been written before
+}
+
+// Lag is a number of records that wait to be read. In JSON, null is NotKnown.
+type Lag int64
+
+// NotKnown is the consumer lag while no system tells it.
+const NotKnown Lag = -1
+
+// Or writes the lag, or what stands for one that is not known.
+func (l Lag) Or(unknown string, write func(int64) string) string {
+	if l == NotKnown {
+		return unknown
+	}
+	return write(int64(l))
+}
+
+// MarshalJSON writes a number, or null.
+func (l Lag) MarshalJSON() ([]byte, error) {
+	return []byte(l.Or("null", func(n int64) string { return strconv.FormatInt(n, 10) })), nil
+}
+
+// Lag returns the consumer lag for a chart: NaN is not known.
+func (p *Point) Lag() float64 {
+	if p.ConsumerLag == NotKnown {
+		return math.NaN()
+	}
+	return float64(p.ConsumerLag)
 }
 
 // The bounds of what still counts as keeping up.
@@ -27,10 +56,18 @@ const (
 	lagShows = time.Second
 )
 
+// lagOf returns a sum of changes, which may be below 0 while reading is counted before the lag.
+func lagOf(sum int64, unknown bool) Lag {
+	if unknown {
+		return NotKnown
+	}
+	return Lag(max(sum, 0))
+}
+
 // consumerLag adds up consumer lag, window by window.
 type consumerLag struct {
-	now, max, at int64
-	known        bool // it was learned
+	now          int64 // or as it was known last
+	lag, max, at Lag
 	fit          fit
 	judged       bool // some measured second was all load
 
@@ -63,23 +100,11 @@ func (b *consumerLag) levels() map[int32]int64 {
 	return levels
 }
 
-// learns reports whether a window says what the consumer lag is, which may be 0.
-func learns(w *stats.Window) bool { return w.ConsumerLag != 0 || w.Consumed > 0 || w.JoinTime > 0 }
-
-// ifKnown returns a consumer lag, or -1 if none was ever learned. It is never below -1, although reading may be counted
-// before the lag.
-func (b *consumerLag) ifKnown(lag int64) int64 {
-	if !b.known {
-		return -1
-	}
-	return max(lag, 0)
-}
-
 // add takes a window. steady reports whether the load went on in all of it: after the senders have
 // stopped, readers only catch up.
 func (b *consumerLag) add(w *stats.Window, steady bool) {
 	b.now += w.ConsumerLag
-	b.known = b.known || learns(w)
+	b.lag = lagOf(b.now, w.LagUnknown > 0)
 	for id, p := range w.Partitions {
 		if p.ConsumerLag == 0 {
 			continue
@@ -95,12 +120,14 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 	if w.Warmup {
 		return
 	}
-	b.max = max(b.max, b.now)
+	b.max = max(b.max, b.lag)
 	if !steady {
 		return
 	}
-	b.at = b.now
-	b.judged = true
+	b.at, b.judged = b.lag, true
+	if b.lag == NotKnown {
+		return
+	}
 	b.fit.add(w.End.Seconds(), float64(b.now))
 	for _, p := range b.partitions {
 		p.fit.add(w.End.Seconds(), float64(p.now))
@@ -110,14 +137,18 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 // result returns the consumer lag of a run that read so many records a second. KeptUp is nil for a
 // replay, whose records had all been written before.
 func (b *consumerLag) result(read float64, replay bool) *ConsumerLag {
-	r := &ConsumerLag{Records: b.at, Left: b.now, Max: b.max, Slope: b.fit.slope()}
+	r := &ConsumerLag{Records: b.at, Left: b.lag, Max: b.max}
 	if !b.judged {
-		r.Records = b.now
+		r.Records = r.Left
 	}
-	r.Appended = max(0, read+r.Slope)
-	if !replay {
-		kept := r.Slope <= lagGrows*r.Appended || float64(r.Records) <= read*lagShows.Seconds()
-		r.KeptUp = &kept
+	few := float64(r.Records) <= read*lagShows.Seconds()
+	if b.fit.n > 1 {
+		slope := b.fit.slope()
+		r.Slope, r.Appended = &slope, new(max(0, read+slope))
+		few = few || slope <= lagGrows**r.Appended
+	}
+	if !replay && r.Records != NotKnown && (few || r.Slope != nil) {
+		r.KeptUp = &few
 	}
 	return r
 }

@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -57,8 +58,12 @@ func (f *Fold) evidence() verdict.Evidence {
 			e.Stall.Gap = merged.Stall
 		}
 	}
+	e.Quota = f.line.quota
 	if e.Stall.Length >= verdict.StallAtRate {
 		e.Stall.Cause = cmp.Or(f.line.cause, f.line.explain(e.Stall.From, e.Stall.From+e.Stall.Length))
+		if strings.Contains(e.Stall.Cause, stats.KtIsThrottled) { // a quota that was told late is no stall either
+			e.Stall = verdict.Stall{}
+		}
 	}
 	return e
 }
@@ -82,7 +87,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	r := &verdict.Readers{
 		Only: p.ReadsOnly(), Failed: f.trailer.ReadEnd == ReadFailed, Error: f.trailer.ReadError,
 		Seconds: fetch.Seconds, RecordsPerSecond: fetch.RecordsPerSecond, Rebalances: w.Rebalances,
-		Lag:        verdict.Lag{Records: lag.Records, Left: lag.Left, Slope: lag.Slope, Appended: lag.Appended, KeptUp: lag.KeptUp},
+		Lag:        verdict.Lag{Records: int64(lag.Records), Left: int64(lag.Left), Slope: *cmp.Or(lag.Slope, new(0.0)), Appended: *cmp.Or(lag.Appended, new(0.0)), KeptUp: lag.KeptUp},
 		Processing: p.Read.Processing.Std(), ProcessingHeld: fetch.HeldShare,
 	}
 	if code := Errors(w.FetchErrors).Worst(); !r.Failed && verdict.Denied(code) {
@@ -110,12 +115,12 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 }
 
 // throttled returns the share of time for which brokers throttled the producers or the readers,
-// whichever is greater.
+// whichever is greater. A time in which they only wait for answers may come on top, so it is 1 at most.
 func throttled(w *stats.Window) float64 {
 	var sending, reading time.Duration
 	for _, b := range w.Brokers {
 		sending += b.Throttle
 		reading += b.Fetch.Throttle
 	}
-	return max(share(sending, w.ShardTime), share(reading, w.ReadTime))
+	return min(1, max(share(sending, w.ShardTime), share(reading, w.ReadTime)))
 }

@@ -48,7 +48,7 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits), line: timeline{said: map[string]string{}}}
+	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits), line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown}}
 }
 
 // Begin sets the start of the load.

@@ -62,15 +62,15 @@ func judging(texts []string) (all []judged) {
 type span struct {
 	window stats.Window
 	length time.Duration
-	lag    int64 // the highest consumer lag at the end of one of them
-	behind bool  // there was consumer lag at both ends of each
+	lag    Lag  // the highest consumer lag at the end of one of them
+	behind bool // there was consumer lag at both ends of each
 }
 
 // endsBefore reports whether a second is missing between the span and a window: then they are not on end.
 func (s *span) endsBefore(w *stats.Window) bool { return w.Start > s.window.End+slack }
 
-func (s *span) add(w *stats.Window, before, lag int64) {
-	s.behind = (s.behind || s.length == 0) && before > 0 && lag > 0
+func (s *span) add(w *stats.Window, behind bool, lag Lag) {
+	s.behind = (s.behind || s.length == 0) && behind
 	s.window.Add(w)
 	s.length += w.End - w.Start
 	s.lag = max(s.lag, lag)
@@ -92,7 +92,7 @@ func (s *span) long(over time.Duration) bool { return s.length+slack >= over }
 func (f *Fold) figures(s *span) *limit.Figures {
 	w := &s.window
 	figures := &limit.Figures{
-		Plan: &f.header.Plan, Window: w, ConsumerLag: f.consumerLag.ifKnown(s.lag),
+		Plan: &f.header.Plan, Window: w, ConsumerLag: int64(s.lag),
 		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
 		ReadRecords: w.ConsumedPerSecond(), ReadBytes: per(float64(w.ConsumedBytes), w.Seconds()),
 	}
@@ -116,7 +116,7 @@ func (f *Fold) judge(w *stats.Window) {
 		if j.stretch.endsBefore(w) {
 			j.stretch = span{}
 		}
-		j.stretch.add(&kept, f.lagBefore, f.consumerLag.now)
+		j.stretch.add(&kept, f.lagBefore > 0 && f.consumerLag.now > 0, f.consumerLag.lag)
 		if j.stretch.long(j.expr.Over) {
 			j.close(f.figures(&j.stretch), j.stretch.waited())
 			j.stretch = span{}
@@ -165,7 +165,7 @@ func (f *Fold) whole(r *Result) *limit.Figures {
 	w := f.total[stats.Measured]
 	w.Unknown = r.Records.Unknown
 	figures := &limit.Figures{
-		Plan: &f.header.Plan, Window: &w, ConsumerLag: f.consumerLag.ifKnown(f.consumerLag.max), Cores: r.Client.CPUCores, Verify: r.Verify,
+		Plan: &f.header.Plan, Window: &w, ConsumerLag: int64(f.consumerLag.max), Cores: r.Client.CPUCores, Verify: r.Verify,
 		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1,
 	}
 	if rate, ok := r.Written(); ok {
@@ -204,6 +204,8 @@ func (j *judged) result(whole *limit.Figures) Limit {
 	case l.Value != nil:
 	case whole.Verify != nil && j.expr.Metric.AtEnd && j.expr.Over == 0 && NotChecked(whole.Verify) != "":
 		l.Note = "not known: " + NotChecked(whole.Verify)
+	case whole.Window.LagUnknown > 0 && j.expr.Metric.Unit == limit.Records && !j.expr.Metric.AtEnd:
+		l.Note = "not known: the system did not tell the consumer lag in all seconds"
 	case j.expr.Over > 0 && j.of == 0 && j.idle == 0:
 		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"
 	case j.expr.Metric.Unit == limit.RecordsRate || j.expr.Metric.Unit == limit.BytesRate:

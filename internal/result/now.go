@@ -34,8 +34,8 @@ type now struct {
 
 // LagNow is the consumer lag at the end of a second.
 type LagNow struct {
-	Records int64 // never below 0, although reading may be counted before the lag
-	Known   bool
+	Records int64         // never below 0, although reading may be counted before the lag
+	Known   bool          // else Records is as it was known last
 	Since   time.Duration // when it became known
 
 	// Growth is in records a second over the last ten seconds. It leaves out the first lag.
@@ -124,11 +124,11 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 // learnLag sets the consumer lag, and reports whether it became known in this second.
 func (n *now) learnLag(w *stats.Window, lag int64) (first bool) {
 	n.lag.Records = max(lag, 0)
-	if n.lag.Known || !learns(w) {
-		return false
+	n.lag.Known = w.LagUnknown == 0
+	if first = n.lag.Known && n.lag.Since == 0; first {
+		n.lag.Since = w.End
 	}
-	n.lag.Known, n.lag.Since = true, w.End
-	return true
+	return first
 }
 
 // slim returns counts and partitions of a second. It leaves out the first lag of a partition, which is
@@ -160,7 +160,7 @@ func (n *now) slim(w *stats.Window, first bool) stats.Window {
 // listen follows the times without acknowledgements and without records.
 func (n *now) listen(w *stats.Window) {
 	n.unanswered = silent(n.unanswered, w, n.outstanding > 0 && w.Acknowledged == 0)
-	n.unread.Now = silent(n.unread.Now, w, n.lag.Known && n.lag.Records > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
+	n.unread.Now = silent(n.unread.Now, w, n.lag.Records > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
 	if n.unread.Now.Length > n.unread.Longest.Length {
 		n.unread.Longest = n.unread.Now
 	}

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,7 +111,7 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 	f.AddWindow(stats.Window{End: 1, Warmup: true, Read: stats.Read{Consumed: 1}, Partitions: map[int32]stats.Partition{4: {ConsumerLag: 9}, 3: {Records: 1}}})
 	f.AddWindow(stats.Window{Start: 1, End: 2, Partitions: map[int32]stats.Partition{1: {Consumed: 2, ConsumedBytes: mib, ConsumerLag: -1}, 2: {Consumed: 1}}})
 	want := []PartitionRow{
-		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1, ConsumerLag: -1},
+		{Topic: "a", ID: 1, Leader: 2, RecordsPerSecond: new(0.0), Consumed: 2, ConsumedMiB: 1},
 		{Topic: "b", ID: 0, Leader: 3, RecordsPerSecond: new(0.0), Consumed: 1},
 		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
 	}
@@ -155,18 +157,79 @@ func TestTheConsumerLagTellsWhetherTheReadersKeptUp(t *testing.T) {
 		fold *Fold
 		want ConsumerLag
 	}{
-		{"nothing waits", consumerLags(3, 1000, 0, 0, 0), ConsumerLag{Appended: 1000, KeptUp: yes}},
-		{"it grows", consumerLags(3, 1000, 2000, 3000, 4000), ConsumerLag{Records: 4000, Left: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
-		{"it grows by one percent of what is written", consumerLags(3, 990, 2000, 2010, 2020), ConsumerLag{Records: 2020, Left: 2020, Max: 2020, Slope: 10, Appended: 1000, KeptUp: yes}},
-		{"it grows by more", consumerLags(3, 990, 2000, 2011, 2022), ConsumerLag{Records: 2022, Left: 2022, Max: 2022, Slope: 11, Appended: 1001, KeptUp: no}},
-		{"it grows, and is read in a second", consumerLags(3, 1000, 800, 900, 1000), ConsumerLag{Records: 1000, Left: 1000, Max: 1000, Slope: 100, Appended: 1100, KeptUp: yes}},
-		{"it is a lot, and falls", consumerLags(3, 1000, 9000, 8000, 7000), ConsumerLag{Records: 7000, Left: 7000, Max: 9000, Slope: -1000, KeptUp: yes}},
-		{"it is read when sending has ended", consumerLags(3, 1000, 2000, 3000, 4000, 2000, 0), ConsumerLag{Records: 4000, Max: 4000, Slope: 1000, Appended: 2000, KeptUp: no}},
-		{"too short for a slope", consumerLags(1, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
-		{"over before the first second was", consumerLags(0, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000, Appended: 1000, KeptUp: yes}},
+		{"nothing waits", consumerLags(3, 1000, 0, 0, 0), ConsumerLag{Slope: new(0.0), Appended: new(1000.0), KeptUp: yes}},
+		{"it grows", consumerLags(3, 1000, 2000, 3000, 4000), ConsumerLag{Records: 4000, Left: 4000, Max: 4000, Slope: new(1000.0), Appended: new(2000.0), KeptUp: no}},
+		{"it grows by one percent of what is written", consumerLags(3, 990, 2000, 2010, 2020), ConsumerLag{Records: 2020, Left: 2020, Max: 2020, Slope: new(10.0), Appended: new(1000.0), KeptUp: yes}},
+		{"it grows by more", consumerLags(3, 990, 2000, 2011, 2022), ConsumerLag{Records: 2022, Left: 2022, Max: 2022, Slope: new(11.0), Appended: new(1001.0), KeptUp: no}},
+		{"it grows, and is read in a second", consumerLags(3, 1000, 800, 900, 1000), ConsumerLag{Records: 1000, Left: 1000, Max: 1000, Slope: new(100.0), Appended: new(1100.0), KeptUp: yes}},
+		{"it is a lot, and falls", consumerLags(3, 1000, 9000, 8000, 7000), ConsumerLag{Records: 7000, Left: 7000, Max: 9000, Slope: new(-1000.0), Appended: new(0.0), KeptUp: yes}},
+		{"it is read when sending has ended", consumerLags(3, 1000, 2000, 3000, 4000, 2000, 0), ConsumerLag{Records: 4000, Max: 4000, Slope: new(1000.0), Appended: new(2000.0), KeptUp: no}},
+		{"too short for a slope", consumerLags(1, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000}},
+		{"so few that they are read in a second", consumerLags(1, 1000, 900), ConsumerLag{Records: 900, Left: 900, Max: 900, KeptUp: yes}},
+		{"over before the first second was", consumerLags(0, 1000, 5000), ConsumerLag{Records: 5000, Left: 5000, Max: 5000}},
 	} {
 		if diff := cmp.Diff(&tc.want, tc.fold.Result().ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// A window without an answer of the system has no lag, not one of 0.
+func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
+	looked, blind := stats.Counters{}, stats.Counters{LagUnknown: 1}
+	for _, tc := range []struct {
+		name  string
+		looks []stats.Counters
+		want  ConsumerLag
+		rows  []Lag
+	}{
+		{"never", []stats.Counters{blind, blind, blind}, ConsumerLag{Records: NotKnown, Left: NotKnown, Max: NotKnown}, []Lag{NotKnown, NotKnown, NotKnown}},
+		{
+			"of a constant lag, late",
+			[]stats.Counters{blind, looked, looked},
+			ConsumerLag{Records: 1300, Left: 1300, Max: 1300, Slope: new(0.0), Appended: new(100.0), KeptUp: new(true)},
+			[]Lag{NotKnown, 1300, 1300},
+		},
+		{"once", []stats.Counters{blind, looked, blind}, ConsumerLag{Records: NotKnown, Left: NotKnown, Max: 1300}, []Lag{NotKnown, 1300, NotKnown}},
+		{"in the end", []stats.Counters{blind, blind, looked}, ConsumerLag{Records: 1300, Left: 1300, Max: 1300}, []Lag{NotKnown, NotKnown, 1300}},
+	} {
+		h := readHeader(plan.Roundtrip, 0)
+		h.Limits = []string{"consumer-lag<2000", "consumer-lag<10", "consumer-lag<2000 over 1s", "consumer-lag>1000"}
+		f, waits := NewFold(h), int64(1300)
+		f.steady.warm = 0
+		for i, look := range tc.looks {
+			at := time.Duration(i) * time.Second
+			w := stats.Window{Start: at, End: at + time.Second, ShardTime: time.Second, Offered: 100, Acknowledged: 100, LastDue: at + time.Second, Counters: look, Read: stats.Read{
+				Consumed: 100, FirstRead: at, LastRead: at + time.Second, ReadTime: time.Second,
+			}}
+			if look == looked {
+				w.ConsumerLag, waits = waits, 0
+			}
+			f.AddWindow(w)
+			if s := f.Snapshot(); s.ConsumerLag.Known != (look == looked) {
+				t.Errorf("%s: known after second %d is %v", tc.name, i, s.ConsumerLag.Known)
+			}
+		}
+		r := f.Result()
+		if diff := cmp.Diff(&tc.want, r.ConsumerLag, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		for i, p := range r.Series {
+			if p.ConsumerLag != tc.rows[i] {
+				t.Errorf("%s: %d wait in second %d, want %d", tc.name, p.ConsumerLag, i, tc.rows[i])
+			}
+		}
+		for _, l := range r.Limits[:3] { // with a second that is not known, none is known to hold
+			if l.Held || l.Expression == "consumer-lag<10" && (l.Value == nil) != (tc.want.Max == NotKnown) || l.Value == nil && !strings.Contains(l.Note, "consumer lag") {
+				t.Errorf("%s: %+v", tc.name, l)
+			}
+		}
+		if l := r.Limits[3]; l.Held != (tc.want.Max > 1000) { // more than that waited
+			t.Errorf("%s: %+v", tc.name, l)
+		}
+		text, err := json.Marshal(r.ConsumerLag)
+		if err != nil || (tc.want.Left == NotKnown) != strings.Contains(string(text), `"left_records":null`) || (tc.want.Slope == nil) != strings.Contains(string(text), `"slope_per_second":null`) {
+			t.Errorf("%s: %v, %s", tc.name, err, text)
 		}
 	}
 }
@@ -179,7 +242,7 @@ func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
 	if f.Snapshot().ConsumerLag.Records != 4000 || r.ConsumerLag.Records != 4000 || r.ConsumerLag.Max != 4000 {
 		t.Errorf("%d wait; of the measured part %+v", f.Snapshot().ConsumerLag.Records, *r.ConsumerLag)
 	}
-	if got := []int64{r.Series[0].ConsumerLag, r.Series[1].ConsumerLag}; got[0] != 5000 || got[1] != 4000 {
+	if got := []Lag{r.Series[0].ConsumerLag, r.Series[1].ConsumerLag}; got[0] != 5000 || got[1] != 4000 {
 		t.Errorf("points end with %v", got)
 	}
 	if r.Warmup == nil || r.Warmup.Records.Consumed != 7 || r.Warmup.Rebalances == nil {

@@ -19,7 +19,7 @@ type reads struct {
 	since readTimes // from then on, or from the start
 	stall readStall // the longest time without a record
 	going bool      // the last window had records
-	seen  bool      // there was a window before the first record: old is exact
+	seen  bool      // the lag was known in a window before the first record: old is exact
 	old   int64     // consumer lag when reading began
 
 	// If the first window had records already, some of old were written in it.
@@ -42,21 +42,21 @@ type readTimes struct {
 // add takes a window, and the consumer lag before and after it.
 func (r *reads) add(w *stats.Window, before, after int64) {
 	r.going = w.Consumed > 0 && !w.Warmup
+	seen := r.seen
+	r.seen = seen || w.LagUnknown == 0
 	if w.Warmup {
-		r.seen = true
 		return
 	}
 	r.stall.add(w, before, after)
 	if r.going && r.sum.window.Consumed == 0 {
 		r.since = readTimes{outside: max(0, w.FirstRead-w.Start)}
-		if r.old = before; !r.seen {
+		if r.old = before; !seen {
 			r.old, r.within = after+w.Consumed, w.End-w.Start
 		}
 	} else {
 		r.appended += after - before + w.Consumed
 		r.over += w.End - w.Start
 	}
-	r.seen = true
 	r.since.add(w, after, r.sum.window.Consumed < r.old)
 	if r.going {
 		r.sum.merge(&r.since)

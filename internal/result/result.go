@@ -294,7 +294,7 @@ type PartitionRow struct {
 
 	Consumed    int64   `json:"consumed,omitempty"`
 	ConsumedMiB float64 `json:"consumed_mib,omitempty"`
-	ConsumerLag int64   `json:"consumer_lag,omitempty"`    // records that wait to be read at the end
+	ConsumerLag Lag     `json:"consumer_lag,omitempty"`    // records that wait to be read at the end
 	Deleted     int64   `json:"deleted_records,omitempty"` // before they were read
 
 	ConsumerLagSlope float64 `json:"consumer_lag_slope_per_second,omitempty"` // as that of the whole ConsumerLag
@@ -346,7 +346,7 @@ type Point struct {
 
 	Consumed      int64  `json:"consumed,omitempty"`
 	ConsumedBytes int64  `json:"consumed_bytes,omitempty"`
-	ConsumerLag   int64  `json:"consumer_lag,omitempty"` // at the end of the step
+	ConsumerLag   Lag    `json:"consumer_lag,omitempty"` // at the end of the step
 	EndToEndP50   Micros `json:"end_to_end_p50_us,omitempty"`
 	EndToEndP90   Micros `json:"end_to_end_p90_us,omitempty"`
 	EndToEndP99   Micros `json:"end_to_end_p99_us,omitempty"`

@@ -28,7 +28,7 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			ServiceP99US:  p.Service.ValueAtQuantile(0.99, p.ServiceMax).Microseconds(),
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
-			ConsumerLag: p.ConsumerLag + warmup.Partitions[id].ConsumerLag, ConsumerLagSlope: f.consumerLag.slope(id), LongestGap: gapOf(p.Outage),
+			ConsumerLag: lagOf(p.ConsumerLag+warmup.Partitions[id].ConsumerLag, f.consumerLag.lag == NotKnown), ConsumerLagSlope: f.consumerLag.slope(id), LongestGap: gapOf(p.Outage),
 			Deleted: p.Deleted + warmup.Partitions[id].Deleted,
 		}
 		if len(f.header.Environment.Topics) > 0 {

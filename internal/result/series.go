@@ -58,7 +58,7 @@ func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 	for i := range windows {
 		p.consumerLag += windows[i].ConsumerLag
 		points[i] = pointOf(&windows[i])
-		points[i].ConsumerLag = p.consumerLag
+		points[i].ConsumerLag = lagOf(p.consumerLag, windows[i].LagUnknown > 0)
 	}
 	if len(points) == 2 && points[0].Warmup && !points[1].Warmup {
 		p.divide(windows, points)

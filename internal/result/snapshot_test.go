@@ -123,6 +123,7 @@ func TestASilenceIsThereWhileItLasts(t *testing.T) {
 }
 
 func TestTheFirstLevelOfAConsumerLagIsNoGrowth(t *testing.T) {
+	blind := stats.Window{Counters: stats.Counters{LagUnknown: 1}}
 	for _, tc := range []struct {
 		name    string
 		windows []stats.Window
@@ -130,8 +131,8 @@ func TestTheFirstLevelOfAConsumerLagIsNoGrowth(t *testing.T) {
 		records int64
 		growth  float64
 	}{
-		{"nothing is known", []stats.Window{{ShardTime: 1}, {ShardTime: 1}}, false, 0, 0},
-		{"it has just become known", []stats.Window{{ShardTime: 1}, consumed(0, 1e6)}, true, 1e6, 0},
+		{"nothing is known", []stats.Window{blind, blind}, false, 0, 0},
+		{"it has just become known", []stats.Window{blind, consumed(0, 1e6)}, true, 1e6, 0},
 		{"then it falls", []stats.Window{consumed(0, 1e6), consumed(100, -100)}, true, 1e6 - 100, -100},
 		{"or grows", []stats.Window{consumed(0, 1e6), consumed(100, 100)}, true, 1e6 + 100, 100},
 		{"what was read is counted before what waited", []stats.Window{consumed(10, 5), consumed(100, -90)}, true, 0, -90},

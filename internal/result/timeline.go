@@ -49,6 +49,7 @@ type timeline struct {
 	kept    stats.Window      // events alone, without those of rates: few of each kind
 	said    map[string]string // what a broker said with an error code, the first time
 	others  string            // the newest event of other members of the group
+	quota   string            // what throttled kt, of the newest event on it
 	from    time.Duration     // start of the measured part; meaningless before its first window
 	recent  []loadSecond      // of the measured part
 	fault   *fault            // nil: none
@@ -96,6 +97,9 @@ func (t *timeline) keep(w *stats.Window) {
 		}
 		if e.Kind == stats.OtherMembers {
 			t.others = e.Text
+		}
+		if _, why, ok := strings.Cut(e.Text, stats.KtIsThrottled); ok && e.Kind == stats.AlarmOn {
+			t.quota = why
 		}
 		_, what, _ := strings.Cut(e.Text, stats.RecordsFail)
 		if code, said, ok := strings.Cut(what, ": "); e.Kind == stats.FirstError && ok && t.said[code] == "" && len(t.said) < stats.MostOfKind {

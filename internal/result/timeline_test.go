@@ -319,3 +319,24 @@ func TestTheLongestGapNeedsNoEvent(t *testing.T) {
 		t.Errorf("the partition's (-want +got):\n%s", diff)
 	}
 }
+
+// A system that is looked at is known to throttle a moment after it begins to.
+func TestATimeInWhichASystemThrottlesIsNoStall(t *testing.T) {
+	for text, want := range map[string]verdict.Limit{stats.KtIsThrottled + "a limit": verdict.Throttle, "alarm_on": verdict.Stalled} {
+		e := at(10.9, stats.AlarmOn)
+		e.Text = text
+		f := NewFold(header(0))
+		for i := range 20 {
+			w := stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, ShardTime: time.Second, Offered: 1000, Acknowledged: 1000}
+			if w.LastDue, w.LastSent, w.LastAck = w.End, w.End, w.End; i == 11 {
+				w.Events, w.Outage = []stats.Event{e}, stats.Gap{From: 9 * time.Second, Length: 2500 * time.Millisecond}
+				w.Brokers = map[int32]stats.Broker{1: {Traffic: stats.Traffic{Throttle: 30 * time.Second}}}
+			}
+			f.AddWindow(w)
+		}
+		v := f.Verdict()
+		if v.Limit != want || want == verdict.Throttle && v.Evidence != "brokers throttled kt 100 % of the time: a limit" {
+			t.Errorf("%s: %+v, want %s", text, v, want)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func (t *Watch) Look(f *Fold, windows []stats.Window) string {
 	w.Outage = f.MeasuredGap(&w)
 	for i := range t.conditions {
 		c := &t.conditions[i]
-		second := span{window: c.expr.Metric.Keep(&f.header.Plan, &w), length: w.End - w.Start, lag: f.consumerLag.now}
+		second := span{window: c.expr.Metric.Keep(&f.header.Plan, &w), length: w.End - w.Start, lag: f.consumerLag.lag}
 		figures, whole := c.figures(f, second)
 		if !whole {
 			continue
@@ -74,7 +74,7 @@ func (c *condition) figures(f *Fold, second span) (figures *limit.Figures, whole
 	}
 	var sum span
 	for i := range c.recent {
-		sum.add(&c.recent[i].window, 0, c.recent[i].lag)
+		sum.add(&c.recent[i].window, false, c.recent[i].lag)
 	}
 	return f.figures(&sum), sum.long(c.expr.Over)
 }

@@ -9,12 +9,13 @@ type Counters struct {
 	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
 	PausedNS       int64 `json:"paused_ns,omitempty"`       // time for which kt itself stood still
 
-	Deleted  int64 `json:"deleted,omitempty"`  // records that were deleted before they were read
-	Withheld int64 `json:"withheld,omitempty"` // records behind open transactions, that reading did not get to
+	Deleted    int64 `json:"deleted,omitempty"`              // records that were deleted before they were read
+	Withheld   int64 `json:"withheld,omitempty"`             // records behind open transactions, that reading did not get to
+	LagUnknown int64 `json:"consumer_lag_unknown,omitempty"` // sources that do not know the consumer lag at the end of the window
 }
 
 // each returns all counters under their names in a run file, in the order of the struct.
-func (c *Counters) each() [6]counter {
+func (c *Counters) each() [7]counter {
 	return [...]counter{
 		{`"transactions":`, &c.Transactions},
 		{`"aborted":`, &c.Aborted},
@@ -22,6 +23,7 @@ func (c *Counters) each() [6]counter {
 		{`"paused_ns":`, &c.PausedNS},
 		{`"deleted":`, &c.Deleted},
 		{`"withheld":`, &c.Withheld},
+		{`"consumer_lag_unknown":`, &c.LagUnknown},
 	}
 }
 

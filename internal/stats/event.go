@@ -90,8 +90,8 @@ const (
 	LogDirForecast  EventKind = "log_dir_forecast"       // when a log directory of a broker will be full
 	LogDirFull      EventKind = "log_dir_full"           // it is, or as full as the load may make it
 	MapsNear        EventKind = "memory_maps_near_limit" // a broker on this host is near vm.max_map_count
-	AlarmOn         EventKind = "alarm_on"               // RabbitMQ takes no messages: memory or disk is short
-	AlarmOff        EventKind = "alarm_off"              // it takes messages again
+	AlarmOn         EventKind = "alarm_on"               // RabbitMQ or Pulsar throttles clients: an alarm, a limit of a rate or a queue
+	AlarmOff        EventKind = "alarm_off"              // it throttles none any more
 	LogDirFailed    EventKind = "log_dir_failed"         // its disk has failed
 	TooLarge        EventKind = "too_large"              // a batch was passed over, because it is too large to read
 	BundleUnloaded  EventKind = "bundle_unloaded"        // partitions of Pulsar were unloaded, and are loaded again by a broker
@@ -101,10 +101,10 @@ const (
 	TransactionOpen EventKind = "transaction_open"       // records wait behind it, and are not read
 	Paused          EventKind = "paused"                 // kt itself stood still
 	OtherMembers    EventKind = "other_members"          // members of the group that are not of the load have partitions
-)
 
-// RecordsFail begins the text of a first_error, before its code and what the broker said.
-const RecordsFail = "records fail: "
+	RecordsFail   = "records fail: "    // begins the text of a first_error, before its code and what the broker said
+	KtIsThrottled = "kt is throttled: " // begins the text of an alarm_on, before the reason
+)
 
 // Gravity is how bad an event is.
 type Gravity int

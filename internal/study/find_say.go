@@ -35,7 +35,7 @@ func (d *FindDocument) say() string {
 func (l *FindLimit) unknown() string {
 	switch {
 	case l.Limit == verdict.Throttle:
-		return "a quota allows no more"
+		return "the brokers throttle more"
 	case ofClient(l.Limit):
 		return "kt could not offer more"
 	}

@@ -46,13 +46,13 @@ func backlogOf(r *result.Result, target float64) *Backlog {
 	}
 	for i := range r.Series {
 		p := &r.Series[i]
-		lag := float64(p.ConsumerLag)
+		lag, known := float64(p.ConsumerLag), p.ConsumerLag != result.NotKnown
 		if r.Plan.ReadsOnly() {
-			done, lag = done+float64(p.Consumed), 0
+			done, lag, known = done+float64(p.Consumed), 0, true
 		} else {
 			done += float64(p.Acknowledged + p.Failed)
 		}
-		if !p.Warmup && p.Seconds >= result.ShortRow && p.End() <= first+r.Plan.Load.Duration.Std().Seconds()+result.ShortRow {
+		if known && !p.Warmup && p.Seconds >= result.ShortRow && p.End() <= first+r.Plan.Load.Duration.Std().Seconds()+result.ShortRow {
 			at = append(at, p.End())
 			waiting = append(waiting, max(0, target*(p.End()-first)-done)+lag)
 		}

@@ -3,6 +3,7 @@ package tui
 import (
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
@@ -102,7 +103,7 @@ func drawConsumerLag(c chart.Canvas, s *scene) {
 	chart.Plot{
 		Y: chart.Linear(top*headroom, 4), X: x, Gutter: gutter, Label: theme.Tick,
 		Series: []chart.Series{{
-			Samples: samples(points, s.lagOf), Combine: chart.Max, Mark: '*',
+			Samples: samples(points, (*result.Point).Lag), Combine: chart.Max, Mark: '*',
 			Style: theme.Style{FG: theme.Info}, Fill: theme.Style{FG: theme.Grid}, Muted: s.warming(x),
 		}},
 	}.Draw(inner)

@@ -158,7 +158,7 @@ func (s *scene) readerLoads(out []load) []load {
 
 // lagLoad adds the consumer lag over the last minute.
 func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
-	if !s.ConsumerLag.Known {
+	if !s.reads || !s.ConsumerLag.Known {
 		return out
 	}
 	text, color := s.lagValue(th)
@@ -173,7 +173,7 @@ func (s *scene) lagValues() []float64 {
 	points := s.Recent[max(len(s.Recent)-widest, 0):]
 	values := make([]float64, len(points))
 	for i := range points {
-		values[i] = s.lagOf(&points[i])
+		values[i] = points[i].Lag()
 	}
 	return values
 }

@@ -41,14 +41,6 @@ func (w way) rate(p *result.Point) float64 {
 	return float64(p.Acknowledged) / p.Seconds
 }
 
-// lagOf returns the consumer lag at the end of a point; NaN before it is known.
-func (d *data) lagOf(p *result.Point) float64 {
-	if lag := &d.ConsumerLag; !lag.Known || p.End() < lag.Since.Seconds() {
-		return math.NaN()
-	}
-	return float64(max(p.ConsumerLag, 0))
-}
-
 // latencyOf returns a quantile of a point in seconds; NaN where there is none.
 func (d *data) latencyOf(p *result.Point, quantile int) float64 {
 	us := [...]result.Micros{p.P50, p.P90, p.P99, p.P999}

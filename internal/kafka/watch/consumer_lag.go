@@ -14,8 +14,8 @@ import (
 )
 
 // lagPoll is the time between two requests for the ends of the partitions. In between,
-// readers learn them from their fetches.
-const lagPoll = time.Second
+// readers learn them from their fetches. An answer tells of now for lagHolds.
+const lagPoll, lagHolds = time.Second, 3 * time.Second
 
 // ConsumerLag is the source of the number of records that wait to be read.
 type ConsumerLag struct {
@@ -23,9 +23,10 @@ type ConsumerLag struct {
 	at      *kafka.Positions
 	now     func() time.Duration
 	asking  sync.WaitGroup
-	counted []int64 // by partition: the sum of the windows so far
-	others  string  // members that the last question found
-	told    string  // those of the last event
+	counted []int64      // by partition: the sum of the windows so far
+	asked   atomic.Int64 // when the ends were asked for that are known, from the start of the run
+	others  string       // members that the last question found
+	told    string       // those of the last event
 	found   atomic.Pointer[stats.Event]
 }
 
@@ -33,7 +34,7 @@ var _ engine.Source = (*ConsumerLag)(nil)
 
 // NewConsumerLag returns the source for readers that are at these positions.
 func NewConsumerLag(c *kafka.Cluster, at *kafka.Positions) *ConsumerLag {
-	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, at.Layout.Count())}
+	return &ConsumerLag{cluster: c, at: at, counted: make([]int64, at.Layout.Count()), now: func() time.Duration { return 0 }}
 }
 
 // Start begins to ask for the ends of the partitions.
@@ -48,7 +49,7 @@ func (l *ConsumerLag) Wait() { l.asking.Wait() }
 // ask gets the starts and ends of the partitions, also of new ones. It gets the committed offsets of groups that have readers
 // in other processes too. Offsets of brokers that are away stay as they were.
 func (l *ConsumerLag) ask(ctx context.Context) {
-	var others string
+	others, asked := "", l.now()
 	starts, err := l.cluster.LogStarts(ctx, l.at.Layout)
 	var ends []int64
 	if err == nil {
@@ -65,8 +66,9 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 		if g.Name == "" || g.OwnsAll() {
 			continue
 		}
-		committed, err := l.cluster.CommittedOffsets(ctx, l.at.Layout, g.Name)
-		if err != nil {
+		committed, bad := l.cluster.CommittedOffsets(ctx, l.at.Layout, g.Name)
+		if bad != nil {
+			err = bad
 			continue
 		}
 		for number, offset := range committed {
@@ -75,6 +77,9 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 		if !l.at.Shared && others == "" {
 			others = l.cluster.OtherMembers(ctx, l.at.Layout, g)
 		}
+	}
+	if err == nil {
+		l.asked.Store(int64(asked))
 	}
 	// In a rebalance a partition may have no reader here for a moment, so members count only when they are found twice.
 	if others != "" && others == l.others && others != l.told {
@@ -88,6 +93,9 @@ func (l *ConsumerLag) ask(ctx context.Context) {
 func (l *ConsumerLag) Take() stats.Window {
 	var w stats.Window
 	w.Withheld = l.at.Withheld.Swap(0)
+	if l.now()-time.Duration(l.asked.Load()) > lagHolds {
+		w.LagUnknown = 1
+	}
 	var gone, added []int32
 	var names []string
 	for _, p := range l.at.Layout.All()[len(l.counted):] {

@@ -132,3 +132,17 @@ func TestPartitionsThatAreAddedAreNamedInTheOrderOfTheirNumbers(t *testing.T) {
 		t.Errorf("told twice: %+v", e)
 	}
 }
+
+func TestEndsThatWereLearnedLongAgoTellNothingOfNow(t *testing.T) {
+	lag := NewConsumerLag(nil, kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{""}, []int64{0}, []int64{100}))
+	for _, tc := range []struct {
+		now, asked time.Duration
+		unknown    int64
+	}{{0, 0, 0}, {time.Second, 0, 0}, {4 * time.Second, 0, 1}, {4 * time.Second, 3 * time.Second, 0}} {
+		lag.now = func() time.Duration { return tc.now }
+		lag.asked.Store(int64(tc.asked))
+		if w := lag.Take(); w.LagUnknown != tc.unknown {
+			t.Errorf("asked at %v, after %v the lag is not known to %d, want %d", tc.asked, tc.now, w.LagUnknown, tc.unknown)
+		}
+	}
+}

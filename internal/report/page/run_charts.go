@@ -216,7 +216,7 @@ func (p *runPage) beside() (blocks []Block) {
 	}
 	if l := p.r.ConsumerLag; l != nil && l.Max > 0 {
 		c := p.chart("lag", "Consumer lag", "records that wait to be read", Count)
-		c.add(Series{Name: "records", Class: "info", Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(max(x.ConsumerLag, 0)) })})
+		c.add(Series{Name: "records", Class: "info", Fill: true, Values: p.values((*result.Point).Lag)})
 		blocks = append(blocks, c)
 	}
 	c := p.chart("cpu", "CPU of kt", "cores in use, of "+theme.Number(p.r.Client.CoresAvailable), Cores)

@@ -267,7 +267,7 @@ func (p *runPage) partition(x *result.PartitionRow, n int64) []Cell {
 		row = append(row, cells(latencyOrNone(x.ServiceMeanUS), latencyOrNone(x.ServiceP99US), latencyOrNone(x.ServiceMaxUS), gap)...)
 	}
 	if p.reads {
-		row = append(row, cells(theme.Count(x.Consumed), theme.Count(x.ConsumerLag))...)
+		row = append(row, cells(theme.Count(x.Consumed), x.ConsumerLag.Or("–", theme.Count))...)
 	}
 	return row
 }
@@ -300,7 +300,8 @@ func (p *runPage) conclusions() []Block {
 		notes = append(notes, Note{"warm-up", theme.Plural(n, "record", "records") + " left out of all figures", ""})
 	}
 	if l := p.r.ConsumerLag; l != nil {
-		text := fmt.Sprintf("%s at the end of the load, %s at most", theme.Plural(l.Records, "record", "records"), theme.Count(l.Max))
+		of := func(n int64) string { return theme.Plural(n, "record", "records") }
+		text := fmt.Sprintf("%s at the end of the load, %s at most", l.Records.Or("not known", of), l.Max.Or("not known", theme.Count))
 		if l.KeptUp != nil && *l.KeptUp {
 			text += ": kept up"
 		} else if l.KeptUp != nil {

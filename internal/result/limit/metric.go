@@ -20,7 +20,7 @@ type Figures struct {
 	// A second; below 0: there is none.
 	Records, Bytes, ReadRecords, ReadBytes float64
 
-	ConsumerLag int64           // the highest at the end of a second; below 0: it was never learned
+	ConsumerLag int64           // the highest at the end of a second in which it is known; below 0: there is none
 	Cores       float64         // of kt; 0: not known
 	Verify      *ledger.Verdict // nil: not known yet
 }
@@ -73,7 +73,7 @@ var Metrics = slices.Concat(
 		verified("reordered", "records read behind a later one", func(v *ledger.Verdict) int64 { return v.Reordered }),
 		verified("corrupted", "records whose contents changed", func(v *ledger.Verdict) int64 { return v.Corrupted }),
 		{
-			Name: "consumer-lag", Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
+			Name: consumerLag, Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
 			value: func(f *Figures) (float64, bool) { return known(float64(f.ConsumerLag)) },
 		},
 		{
@@ -99,7 +99,7 @@ func Names() (names []string) {
 	return names
 }
 
-const sendDelay = "send-delay"
+const sendDelay, consumerLag = "send-delay", "consumer-lag"
 
 // quantiles are those of a latency, by name.
 var quantiles = []struct {

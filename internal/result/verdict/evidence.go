@@ -37,6 +37,7 @@ type Evidence struct {
 	BufferFull                                        float64       // share of the senders' time
 	InFlight                                          float64       // share of the requests allowed in flight
 	Throttled                                         float64       // share of the clients' time
+	Quota                                             string        // a clause on what throttled them; "": not known
 	CPUStopped                                        float64       // share of the periods in which a CPU limit stopped kt
 	Paused                                            time.Duration // for which kt itself stood still
 

@@ -44,7 +44,7 @@ type Readers struct {
 
 // Lag is the consumer lag of a run.
 type Lag struct {
-	Records, Left int64   // when sending ended, and at the end of the run
+	Records, Left int64   // when sending ended, and at the end of the run; below 0: not known
 	Slope         float64 // records a second
 	Appended      float64 // records a second
 	KeptUp        *bool   // nil: not known
@@ -108,6 +108,9 @@ func (e *Evidence) readVerdict() Verdict {
 	r, cpu, host := e.Read, e.cpu(), e.host()
 	waited := fmt.Sprintf("readers waited for records %.0f %% of the time", 100*r.Waiting)
 	lag := fmt.Sprintf("there was consumer lag %.0f %% of the time", 100*r.LagThere)
+	if r.Lag.Records < 0 {
+		lag = "the consumer lag is not known"
+	}
 	fetching := fmt.Sprintf("a fetch was under way at the busiest broker %.0f %% of the time", 100*r.Fetching)
 	switch {
 	case e.paused():

@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -60,7 +62,7 @@ func (e *Evidence) Verdict() Verdict {
 	}
 	cpu, host, full := e.cpu(), e.host(), e.full()
 	switch {
-	case e.lost() >= failuresShow && e.Throttled >= throttleLoses && (e.WorstError == "" || e.gaveUp()):
+	case e.lost() >= failuresShow && (e.Throttled >= throttleLoses && (e.WorstError == "" || e.gaveUp()) || e.Throttled >= throttleShows && ofLimit.MatchString(e.WorstError)):
 		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
 	case e.lost() >= failuresShow || e.stalls() && Denied(e.WorstError):
 		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s%s; %s", 100*e.lost(), e.worst(), e.causes(), e.stallToo(), full)}
@@ -136,7 +138,7 @@ func (e *Evidence) ceiling() string {
 }
 
 func (e *Evidence) quota() Verdict {
-	return Verdict{Throttle, fmt.Sprintf("brokers throttled kt %.0f %% of the time: a quota", 100*e.Throttled)}
+	return Verdict{Throttle, fmt.Sprintf("brokers throttled kt %.0f %% of the time: %s", 100*e.Throttled, cmp.Or(e.Quota, "a quota"))}
 }
 
 // causes returns clauses on known causes of records that failed, or "".
@@ -166,8 +168,10 @@ func Denied(code string) bool {
 	return strings.Contains(code, "authori") || strings.Contains(code, "authenti") || strings.HasPrefix(code, "access_refused")
 }
 
-// gaveUp reports whether most records failed because the client gave up, and not by an error of a broker.
-func (e *Evidence) gaveUp() bool { return strings.HasPrefix(e.WorstError, "client:") }
+// gaveUp reports whether most records failed because the client gave up, and not by an error of a broker. ofLimit are errors of a throttling.
+func (e *Evidence) gaveUp() bool { return clients.MatchString(e.WorstError) }
+
+var clients, ofLimit = regexp.MustCompile("^(client:|TimeoutError)"), regexp.MustCompile("^(client:connection blocked|ProducerBlockedQuotaExceeded|NACK)")
 
 // pause returns a clause on the time for which kt itself stood still.
 func (e *Evidence) pause() string {

@@ -87,6 +87,11 @@ func TestTheVerdictNamesTheLimitAndItsNumbers(t *testing.T) {
 			e.OwnSendDelayP99, e.CPUCores, e.HostCPUCores = 8*time.Millisecond, 2, 7.9
 		}), Schedule, false, []string{"8ms", "5ms", "2.00 of 4", "99 %"}},
 		{"records that time out by a quota", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.9, 5000, "client:DELIVERY_TIMEOUT" }), Throttle, true, []string{"90 %", "50.0 %"}},
+		{"messages that Pulsar holds back for too long", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.9, 5000, "TimeoutError" }), Throttle, true, []string{"90 %", "50.0 %"}},
+		{"messages that full queues of RabbitMQ refuse", with(1000, func(e *Evidence) { e.Throttled, e.Quota, e.Failed, e.WorstError = 0.2, "x-max-length=5", 5000, "NACK" }), Throttle, true, []string{"20 %", "x-max-length=5", "50.0 %"}},
+		{"messages that an alarm of RabbitMQ holds back for too long", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.2, 5000, "client:connection blocked" }), Throttle, true, []string{"20 %"}},
+		{"messages that time out beside a short quota", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.2, 5000, "TimeoutError" }), Failures, true, []string{"TimeoutError"}},
+		{"messages that RabbitMQ refuses for another reason", with(1000, func(e *Evidence) { e.Failed, e.WorstError = 5000, "NACK" }), Failures, true, []string{"NACK"}},
 		{"records that a broker refuses beside a quota", with(1000, func(e *Evidence) { e.Throttled, e.Failed, e.WorstError = 0.9, 5000, "INVALID_RECORD (no key)" }), Failures, true, []string{"INVALID_RECORD (no key)"}},
 		{"requests that ended without an answer", with(1000, func(e *Evidence) { e.Failed, e.Unanswered, e.WorstError = 5000, 3, "client:NETWORK" }), Failures, true, []string{"3 requests", "socket.request.max.bytes", "max.connections.per.ip"}},
 		{"a pause of kt that looks like a stall", with(1000, func(e *Evidence) {
