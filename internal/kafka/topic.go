@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,9 +36,13 @@ func Denied(err error) bool {
 	return slices.ContainsFunc(missing, func(code error) bool { return errors.Is(err, code) })
 }
 
-// batchOverhead bounds the bytes that a record batch with one record has beside
-// the record's key, value and headers: 61 of the batch, and varints.
-const batchOverhead = 128
+// batchBytes returns the size of a record batch with one record, whose key, value and headers take n bytes: 61 of the batch, the
+// length of the record, and in it five of fields that are 0 or short and the length of the value. Lengths are varints of twice their value.
+func batchBytes(n int) int {
+	varint := func(n int) int { return (bits.Len(uint(2*n)) + 6) / 7 }
+	record := 5 + varint(n) + n
+	return 61 + varint(record) + record
+}
 
 // EnsureTopic checks that the plan can be carried out on this cluster and creates
 // the topic when it is missing. Every check comes before the creation. Compressed
@@ -76,8 +81,8 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 	if err != nil {
 		return nil, err
 	}
-	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && !compressed {
-		return nil, Misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
+	if limit > 0 && batchBytes(p.Payload.MaxBytes()) > limit && !compressed {
+		return nil, Misfit("a record of up to %d bytes makes a batch of %d bytes, above max.message.bytes=%d (%s)", p.Payload.MaxBytes(), batchBytes(p.Payload.MaxBytes()), limit, where)
 	}
 	return found, nil
 }

@@ -117,10 +117,18 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 // throttled returns the share of time for which brokers throttled the producers or the readers,
 // whichever is greater. A time in which they only wait for answers may come on top, so it is 1 at most.
 func throttled(w *stats.Window) float64 {
-	var sending, reading time.Duration
+	var sending time.Duration
 	for _, b := range w.Brokers {
 		sending += b.Throttle
+	}
+	return max(min(1, share(sending, w.ShardTime)), readThrottled(w))
+}
+
+// readThrottled returns the share of the readers' time for which brokers throttled them.
+func readThrottled(w *stats.Window) float64 {
+	var reading time.Duration
+	for _, b := range w.Brokers {
 		reading += b.Fetch.Throttle
 	}
-	return min(1, max(share(sending, w.ShardTime), share(reading, w.ReadTime)))
+	return min(1, share(reading, w.ReadTime))
 }

@@ -29,6 +29,7 @@ func TestFewPollsTakeAsManyIntervals(t *testing.T) {
 	}{
 		"a burst each 3 s":       {stats.Window{Read: stats.Read{Consumed: 1200, Fetches: 4, FirstRead: s(3), LastRead: s(12)}}, 100},
 		"a record each 2.5 s":    {stats.Window{Read: stats.Read{Consumed: 5, Fetches: 5, FirstRead: s(1.2), LastRead: s(11.2)}}, 0.4},
+		"a quota after a burst":  {stats.Window{End: s(11), Brokers: map[int32]stats.Broker{1: {Fetch: stats.Traffic{Throttle: s(9)}}}, Read: stats.Read{ReadTime: s(10), Consumed: 900, Fetches: 3, FirstRead: s(1), LastRead: s(1.5)}}, 100},
 		"many polls":             {stats.Window{Read: stats.Read{Consumed: 10_000, Fetches: 1000, FirstRead: s(1), LastRead: s(11)}}, 1000},
 		"bursts of a round trip": {stats.Window{Offered: 1200, LastDue: s(11.99), Read: stats.Read{Consumed: 1200, Fetches: 40, FirstRead: s(3), LastRead: s(12)}}, 100},
 	} {

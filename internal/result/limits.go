@@ -165,7 +165,7 @@ func (f *Fold) whole(r *Result) *limit.Figures {
 	w := f.total[stats.Measured]
 	w.Unknown = r.Records.Unknown
 	figures := &limit.Figures{
-		Plan: &f.header.Plan, Window: &w, ConsumerLag: int64(f.consumerLag.max), Cores: r.Client.CPUCores, Verify: r.Verify,
+		Plan: &f.header.Plan, Window: &w, ConsumerLag: int64(f.consumerLag.max), NotInLog: r.Records.NotInLog, Cores: r.Client.CPUCores, Verify: r.Verify,
 		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1,
 	}
 	if rate, ok := r.Written(); ok {

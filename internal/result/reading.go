@@ -45,7 +45,7 @@ func fetchOf(w *stats.Window) *Fetch {
 	}
 	if w.Consumed > 0 {
 		f.FirstReadSeconds = w.FirstRead.Seconds()
-		f.Seconds = max(0, w.LastRead-w.FirstRead).Seconds() // 0: one poll brought all
+		f.Seconds = readingTime(w).Seconds() // 0: one poll brought all
 	}
 	if f.Seconds > 0 {
 		f.RecordsPerSecond = float64(w.Consumed) / f.Seconds
@@ -66,14 +66,21 @@ func fetchOf(w *stats.Window) *Fetch {
 // readSpan returns the time over which the rate of reading is taken. That of a round trip begins when the first record is due. A
 // few polls count with one more interval, so that n polls take n.
 func readSpan(w *stats.Window) time.Duration {
-	span := w.LastRead - w.FirstRead
+	span := readingTime(w)
 	switch n := time.Duration(w.Fetches); {
 	case w.Offered > 0 && w.FirstDue < w.FirstRead:
 		return w.LastRead - w.FirstDue
-	case n > 1 && n <= few:
+	case n > 1 && n <= few && span == w.LastRead-w.FirstRead:
 		return span * n / (n - 1)
 	}
 	return span
+}
+
+// readingTime returns the time from the first record that was read to the last. A quota that holds the readers back for longer, after a
+// burst, is part of reading: without it the rate would be that of the burst.
+func readingTime(w *stats.Window) time.Duration {
+	held := readThrottled(w) * float64(w.End-w.FirstRead)
+	return max(0, w.LastRead-w.FirstRead, time.Duration(held))
 }
 
 // Rebalances counts rebalances after the readers had their first partitions. Times of different readers

@@ -43,7 +43,11 @@ func Judge(res *result.Result, idle bool) error {
 	case res.Damaged():
 		return &Fault{Damaged, damage(v) + inGroups(v)}
 	case !res.Valid:
-		return &Fault{NotValid, strings.Join(append([]string{"the run is not valid: " + few(res.Invalid)}, notMet(res)...), "; also ")}
+		clauses := append([]string{"the run is not valid: " + few(res.Invalid)}, notMet(res)...)
+		if res.Records.NotInLog > 0 {
+			clauses = append(clauses, notInLog(res))
+		}
+		return &Fault{NotValid, strings.Join(clauses, "; also ")}
 	case res.AbortedBy != "" || len(notHeld(res.Limits)) > 0:
 		return &Fault{NotMet, strings.Join(notMet(res), "; ")}
 	case res.Client.Aborted > 0:
@@ -51,10 +55,15 @@ func Judge(res *result.Result, idle bool) error {
 	case unanswered > 0:
 		return &Fault{Failed, theme.Plural(unanswered, "record was", "records were") + " not acknowledged" + why(res)}
 	}
-	if n := res.Records.NotInLog; n > 0 {
-		return &Fault{Failed, fmt.Sprintf("%s in the log of topic %s, of those that kt counts as %s", theme.Plural(n, "record is not", "records are not"), res.Environment.Topic.Name, res.Outcome())}
+	if res.Records.NotInLog > 0 {
+		return &Fault{Failed, notInLog(res)}
 	}
 	return judgeReading(res, idle)
+}
+
+// notInLog returns a clause on records that count as written and are not in the log.
+func notInLog(res *result.Result) string {
+	return fmt.Sprintf("%s in the log of topic %s, of those that kt counts as %s", theme.Plural(res.Records.NotInLog, "record is not", "records are not"), res.Environment.Topic.Name, res.Outcome())
 }
 
 // JudgeLimits returns an error if a limit of a result is not held. It judges nothing else.

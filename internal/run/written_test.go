@@ -56,7 +56,11 @@ func TestRecordsThatNoLogHasAreNoSuccess(t *testing.T) {
 			if res.Records.NotInLog != 300 || !res.Records.SentOnly || res.BoundBy.Limit != verdict.Failures || fault == nil || !strings.Contains(fault.Error(), "300 records are not in the log") {
 				t.Errorf("%+v, limit %+v: %v", res.Records, res.BoundBy, fault)
 			}
-			res.LogEnds, res.Records.NotInLog = nil, 0
+			res.Valid = false
+			if err := run.Judge(&res, false); err == nil || !strings.Contains(err.Error(), "300 records are not in the log") {
+				t.Errorf("a run that is not valid either: %v", err)
+			}
+			res.Valid, res.LogEnds, res.Records.NotInLog = true, nil, 0
 			if err := run.Judge(&res, false); p.Reads() && (err == nil || !strings.Contains(err.Error(), "none of 200 sent records was read")) {
 				t.Errorf("a round trip that read nothing: %v", err)
 			}

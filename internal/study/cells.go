@@ -136,6 +136,11 @@ func (s *Study) checkFactors(bad func(part, format string, args ...any)) {
 	s.checkSearch(bad)
 	cells := 1
 	for i, f := range s.Factors {
+		load, flag := s.target(f.Name)
+		writes := slices.ContainsFunc(s.Loads, func(l Load) bool { return (load == "" || l.Name == load) && !l.readsOld() })
+		if slices.Contains(OwnFlags, flag) && (flag != "topic" || writes) {
+			bad("factor "+f.Name, "factor %s: %s", f.Name, notYours("study", flag))
+		}
 		if s.Pair && s.searched() == nil && len(f.Values) != len(s.Factors[0].Values) {
 			bad("pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
 			return

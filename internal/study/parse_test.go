@@ -111,6 +111,19 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+func TestAStudyGivesEveryRunItsTopic(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"load: {command: produce}\nfactors: {topic: [a, b]}":                               true,
+		"load: {command: produce}\nfactors: {result: [a, b]}":                              true,
+		"load: {command: consume, topic: a}\nfactors: {topic: [a, b]}":                     false,
+		"load: {command: produce}\nfactors: {batch-size: [1, 2], topic.retention.ms: [1]}": false,
+	} {
+		if _, err := Parse("s.yaml", []byte(text), anyFlag); (err != nil) != refused {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // What a study's file says is what flags would be given, and its own numbers are read as theirs are.
 func TestAStudyKeepsTheTextThatStandsInItsFile(t *testing.T) {
 	const text = `

@@ -21,6 +21,7 @@ type Figures struct {
 	Records, Bytes, ReadRecords, ReadBytes float64
 
 	ConsumerLag int64           // the highest at the end of a second in which it is known; below 0: there is none
+	NotInLog    int64           // records that count as acknowledged and are not in the log; 0 before the end
 	Cores       float64         // of kt; 0: not known
 	Verify      *ledger.Verdict // nil: not known yet
 }
@@ -57,8 +58,10 @@ var Metrics = slices.Concat(
 			value: func(f *Figures) (float64, bool) { return known(pick(f, f.Bytes, f.ReadBytes)) },
 		},
 		{
-			Name: "errors", Unit: Records, About: "records that were not acknowledged: failed, unknown and unsent", needs: writing,
-			value: count(func(w *stats.Window) int64 { return w.Failed + w.Unknown + w.Unsent }),
+			Name: "errors", Unit: Records, About: "records that were not acknowledged: failed, unknown and unsent, or that are not in the log all the same", needs: writing,
+			value: func(f *Figures) (float64, bool) {
+				return float64(f.Window.Failed + f.Window.Unknown + f.Window.Unsent + f.NotInLog), true
+			},
 		},
 		{
 			Name: "failed", Unit: Records, About: "records that failed", needs: writing,

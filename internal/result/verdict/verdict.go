@@ -26,9 +26,11 @@ func (e *Evidence) Invalid() []string {
 		return reasons
 	}
 	if e.OwnSendDelayP99 > e.bound() {
-		reasons = append(reasons, fmt.Sprintf(
-			"kt sent 1 %% of the records more than %s late, although no broker held them back (allowed: %s)",
-			round(e.OwnSendDelayP99), round(e.bound())))
+		share := "1 % of the records more than"
+		if e.Offered < 100 { // its p99 is its largest value
+			share = "1 of " + theme.Plural(e.Offered, "record", "records")
+		}
+		reasons = append(reasons, fmt.Sprintf("kt sent %s %s late, although no broker held them back (allowed: %s)", share, round(e.OwnSendDelayP99), round(e.bound())))
 	}
 	switch {
 	case e.kept():

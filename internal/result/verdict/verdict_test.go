@@ -138,6 +138,7 @@ func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
 		number string // in the reason; "": valid
 	}{
 		{"late by the bound", with(1000, func(e *Evidence) { e.OwnSendDelayP99 = sendDelayFloor }), ""},
+		{"late by more, of few", with(1000, func(e *Evidence) { e.OwnSendDelayP99, e.Offered = sendDelayFloor+100*time.Microsecond, 5 }), "1 of 5 records 5.1ms late"},
 		{"late by more", with(1000, func(e *Evidence) { e.OwnSendDelayP99 = sendDelayFloor + 100*time.Microsecond }), "5.1ms"},
 		{"late by more, and little of the response", with(1000, func(e *Evidence) { e.OwnSendDelayP99, e.ResponseP99 = 9*time.Millisecond, 100*time.Millisecond }), ""},
 		{"the wire engine late by its own bound", with(1000, func(e *Evidence) { e.Wire, e.ResponseP99, e.OwnSendDelayP99 = true, 0, wireDelay }), ""},
