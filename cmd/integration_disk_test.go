@@ -20,7 +20,7 @@ func TestALoadOnASmallDisk(t *testing.T) {
 	fill := []string{"--record-size", "10000", "--rate", "20MiB/s", "--acks", "1"}
 	t.Run("it ends in good order", func(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "small", "--stop-at-disk", "60%", "--duration", "5m")...).wait()
-		if code != exitOK || r.Ended != result.DiskFull || r.Records.Failed+r.Records.Unknown != 0 || !hasEvent(r, stats.LogDirFull) {
+		if !ended(r, code, exitOK) || r.Ended != result.DiskFull || r.Records.Failed+r.Records.Unknown != 0 || !hasEvent(r, stats.LogDirFull) {
 			t.Errorf("exit code %d, ended %q, records %+v, events %+v", code, r.Ended, r.Records, r.Events)
 		}
 	})
@@ -29,8 +29,7 @@ func TestALoadOnASmallDisk(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "20s",
 			"--command-property", "delivery.timeout.ms=5000", "--command-property", "request.timeout.ms=3000")...).wait()
 		full := hasEvent(r, stats.LogDirFull) || hasEvent(r, stats.LogDirFailed)
-		busy := code == exitNotValid
-		if code != exitFailed && !busy || r.Ended != result.Completed || !full || r.Records.Failed == 0 || r.Records.Acknowledged == 0 {
+		if !ended(r, code, exitFailed) || r.Ended != result.Completed || !full || r.Records.Failed == 0 || r.Records.Acknowledged == 0 {
 			t.Errorf("exit code %d, ended %q, records %+v, errors %v, events %+v", code, r.Ended, r.Records, r.Errors, r.Events)
 		}
 		t.Logf("errors %v, brokers %+v, events %+v", r.Errors, r.Brokers, r.Events)

@@ -221,8 +221,8 @@ func (r *ktRun) wait() (result.Result, int) {
 	return doc, code
 }
 
-// ended reports whether a load at a fixed rate ended with that exit code. On a machine with
-// other things to do kt may find that it did not keep its schedule, which comes before a
+// ended reports whether a load ended with that exit code. On a machine with other things to
+// do kt may find that it stood still, or did not keep its schedule, which comes before a
 // success or a failure; what a test checks of the counts holds all the same.
 func ended(doc result.Result, code, want int) bool {
 	return code == want || code == exitNotValid && !doc.Valid

@@ -262,7 +262,7 @@ func restore(t *testing.T, name string, before map[string]string) {
 func TestTuneSeesTheBrokerThatRuns(t *testing.T) {
 	k := startCluster(t, 1, "--property", "num.io.threads=5")
 	r := k.start("--topic", "load", "--num-records", "200000", "--record-size", "500", "--partitions", "6")
-	if _, code := r.wait(); code != exitOK {
+	if doc, code := r.wait(); !ended(doc, code, exitOK) {
 		t.Fatalf("the load failed: %s", r.stderr.String())
 	}
 	pid := k.pid()

@@ -21,7 +21,7 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 		doc, code := k.start("--engine", "wire", "--topic", "wire-"+codec, "--partitions", "3", "--num-records", strconv.Itoa(records),
 			"--record-size", "10-900", "--compression", codec, "--idempotence", strconv.FormatBool(i%2 == 0), "--header", "origin=kt",
 			"--key-distribution", "random", "--record-key-range", "1000", "--command-property", "partitioner.ignore.keys=true").wait()
-		if code != exitOK || doc.Records.Acknowledged != records || doc.Notice == "" {
+		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != records || doc.Notice == "" {
 			t.Fatalf("%s: exit code %d, %+v, notice %q", codec, code, doc.Records, doc.Notice)
 		}
 	}
@@ -111,13 +111,13 @@ func (k *kafkaCluster) wireIsVerified() {
 		ledger := filepath.Join(k.t.TempDir(), "ledger")
 		doc, code := k.start(append(tc.args, "--engine", "wire", "--topic", tc.topic, "--partitions", "3", "--num-records", "30000",
 			"--compression", "zstd", "--producers", "2", "--verify", "--ledger", ledger)...).wait()
-		if code != exitOK || doc.Records.Acknowledged != 30_000 {
+		if !ended(doc, code, exitOK) || doc.Records.Acknowledged != 30_000 {
 			k.t.Fatalf("%s: exit code %d, %+v", tc.topic, code, doc.Records)
 		}
 		for _, engine := range tc.engines {
 			doc, code := k.kt("consume", "--engine", engine, "--verify", ledger).wait()
 			v := doc.Verify
-			if v == nil || code != exitOK || v.AcknowledgedRead != 30_000 || v.Lost+v.Corrupted+v.Duplicated+v.Reordered+v.Unchecked != 0 ||
+			if v == nil || !ended(doc, code, exitOK) || v.AcknowledgedRead != 30_000 || v.Lost+v.Corrupted+v.Duplicated+v.Reordered+v.Unchecked != 0 ||
 				v.Headers != (len(tc.engines) == 1) {
 				k.t.Errorf("%s, read with the %s engine: exit code %d, verdict %+v", tc.topic, engine, code, v)
 			}
