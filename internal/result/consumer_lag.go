@@ -1,6 +1,7 @@
 package result
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -35,6 +36,12 @@ func (l Lag) Or(unknown string, write func(int64) string) string {
 // MarshalJSON writes a number, or null.
 func (l Lag) MarshalJSON() ([]byte, error) {
 	return []byte(l.Or("null", func(n int64) string { return strconv.FormatInt(n, 10) })), nil
+}
+
+// UnmarshalJSON reads a number, or null.
+func (l *Lag) UnmarshalJSON(text []byte) error {
+	*l = NotKnown
+	return json.Unmarshal(text, (*int64)(l)) // null leaves it
 }
 
 // Lag returns the consumer lag for a chart: NaN is not known.

@@ -60,7 +60,7 @@ func (f *Fold) evidence() verdict.Evidence {
 	}
 	e.Quota = f.line.quota
 	if e.Stall.Length >= verdict.StallAtRate {
-		e.Stall.Cause = cmp.Or(f.line.cause, f.line.explain(e.Stall.From, e.Stall.From+e.Stall.Length))
+		e.Stall.Cause = f.line.causeOf(e.Stall.Gap)
 		if strings.Contains(e.Stall.Cause, stats.KtIsThrottled) { // a quota that was told late is no stall either
 			e.Stall = verdict.Stall{}
 		}

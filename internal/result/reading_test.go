@@ -231,6 +231,10 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 		if err != nil || (tc.want.Left == NotKnown) != strings.Contains(string(text), `"left_records":null`) || (tc.want.Slope == nil) != strings.Contains(string(text), `"slope_per_second":null`) {
 			t.Errorf("%s: %v, %s", tc.name, err, text)
 		}
+		var again ConsumerLag // of a page
+		if err := json.Unmarshal(text, &again); err != nil || !cmp.Equal(&again, r.ConsumerLag) {
+			t.Errorf("%s: %s is read as %+v, %v", tc.name, text, again, err)
+		}
 	}
 }
 
