@@ -11,26 +11,8 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// count is the whole number of a flag, in any form in which kt prints one: 1500000,
-// 1,500,000 or 1.5M.
-type count int64
-
-var _ pflag.Value = (*count)(nil)
-
-// String returns all digits.
-func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
-
-// Set reads a count as plan.ParseCount does.
-func (c *count) Set(s string) error {
-	n, err := plan.ParseCount(s)
-	*c = count(n)
-	return err
-}
-
-// Type returns the name of the type, for pflag.
-func (c *count) Type() string { return "number" }
-
-// decimal is the number of a flag, read as all numbers are: pflag alone takes 010 for 8, and 0x10 for 16.
+// decimal is the number of a flag, in any form in which kt prints one: 1500000, 1,500,000 or 1.5M. pflag alone takes 010 for 8, and
+// 0x10 for 16.
 type decimal struct{ pflag.Value }
 
 // Set reads a number as plan.ParseCount or plan.ParseNumber does.
