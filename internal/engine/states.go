@@ -27,7 +27,7 @@ type state struct {
 	told, over bool
 }
 
-// note takes an event of a partition, -1 for none. It reports whether settle tells it: that of a state.
+// note takes an event of a partition, -1 for none. It reports whether the event is of a state: settle returns such events.
 func (s *states) note(e stats.Event, partition int32) bool {
 	begins, ends := e.Kind.State()
 	key := stateKey{begins, e.Broker, partition}

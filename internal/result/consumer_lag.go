@@ -73,7 +73,7 @@ func lagOf(sum int64, unknown bool) Lag {
 
 // consumerLag adds up consumer lag, window by window.
 type consumerLag struct {
-	now          int64 // or as it was known last
+	now          int64 // the last one that was known
 	lag, max, at Lag
 	fit          fit
 	judged       bool // some measured second was all load
