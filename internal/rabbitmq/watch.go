@@ -82,7 +82,9 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	w.running, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
 	w.asking.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
-			w.flow.Store(w.management.flowing(ctx))
+			if w.plan.Writes() {
+				w.flow.Store(w.management.flowing(ctx))
+			}
 			if !w.options.Watch { // another process does
 				return
 			}

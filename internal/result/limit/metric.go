@@ -99,10 +99,10 @@ func Names() (names []string) {
 	return names
 }
 
-const (
-	sendDelay   = "send-delay"
-	ConsumerLag = "consumer-lag" // the metric that may be unknown in some seconds
-)
+const sendDelay = "send-delay"
+
+// ConsumerLag is the metric that may be unknown in some seconds.
+const ConsumerLag = "consumer-lag"
 
 // quantiles are those of a latency, by name.
 var quantiles = []struct {
