@@ -2,13 +2,10 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Calibrate is the settings of kt calibrate.
@@ -34,12 +31,8 @@ func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 
 // Load applies environment and configuration file.
 func (f *Calibrate) Load(sys System, nearest Nearest) error {
-	errs := []error{f.form.Load(sys, nearest)}
-	var err error
-	if f.Time, err = plan.ParseTime(f.time, time.Second); err != nil || f.Time < shortestCalibration {
-		errs = append(errs, fmt.Errorf("--run-time %q: write a time from 2s (4s, 1m)", f.time))
-	}
-	return errors.Join(errs...)
+	err := f.form.Load(sys, nearest)
+	return errors.Join(err, timeOf(&f.Time, "run-time", f.time, shortestCalibration, "from 2s (4s, 1m)"))
 }
 
 // shortestCalibration leaves a second between the first record read and the last.

@@ -50,9 +50,9 @@ func (f *Flags) defineLoad() {
 		set.StringVar(&f.throughput, "throughput", "", "Kafka's name for --rate `RATE`")
 	}
 	set.StringVar(&f.rate, "rate", "", rate)
-	set.Var(&f.records, "num-records", "stop after `N` records (1000000, 1M)")
+	set.Int64Var(&f.records, "num-records", 0, "stop after `N` records (1000000, 1M)")
 	if f.reads() {
-		set.Var(&f.messages, "messages", "deprecated name of --num-records `N`")
+		set.Int64Var(&f.messages, "messages", 0, "deprecated name of --num-records `N`")
 	}
 	lasts := "(default 1m without --num-records)"
 	if !f.writes() {
@@ -62,7 +62,7 @@ func (f *Flags) defineLoad() {
 	set.StringVar(&f.duration, "duration", "", "stop after this `TIME`; 0: never "+lasts)
 	set.StringVar(&f.warmup, "warmup", "", "do not measure the first `TIME|RECORDS` (10s, 100k)")
 	if f.writes() {
-		set.Var(&f.warmupRecords, "warmup-records", "Kafka's name for --warmup `N`, in records")
+		set.Int64Var(&f.warmupRecords, "warmup-records", 0, "Kafka's name for --warmup `N`, in records")
 		set.StringVar(&f.arrivals, "arrivals", string(plan.Uniform), "`HOW` records arrive at a --rate: uniform (equal intervals) or poisson (independent)")
 		set.IntVar(&f.producers, "producers", 1, "`N` producers in this process, each with its own connections")
 	}
@@ -93,7 +93,7 @@ func (f *Flags) definePayload() {
 	set.BoolVar(&f.monotonic, "payload-monotonic", false, "record values are 0, 1, 2, …")
 	set.Float64Var(&f.compressibility, "compressibility", 0, "random bytes; this `SHARE` of them, 0 to 1, compresses away (default: letters A to Z)")
 	set.StringVar(&f.keys, "key-distribution", string(plan.NoKeys), "`KIND` of record keys: none, range (in turn) or random")
-	set.Var(&f.keyRange, "record-key-range", "keys are numbers below `N`")
+	set.Int64Var(&f.keyRange, "record-key-range", 0, "keys are numbers below `N`")
 	set.StringArrayVar(&f.headers, "header", nil, "headers `K=V` of every record")
 	set.Int64Var(&f.run.Plan.Seed, "seed", 1, "`SEED` of sizes, payloads, keys and Poisson arrivals")
 }

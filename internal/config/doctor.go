@@ -64,9 +64,7 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 	if err := plan.CheckTopic(d.Topic); err != nil {
 		b.bad("--topic %q: %w", d.Topic, err)
 	}
-	if d.Duration, err = plan.ParseTime(d.duration, time.Second); err != nil || d.Duration < 0 {
-		b.bad("--duration %q: write a time (90s, 5m, 24h)", d.duration)
-	}
+	b.errs = append(b.errs, timeOf(&d.Duration, "duration", d.duration, 0, "(90s, 5m, 24h)"))
 	d.client(b)
 	if errors.Join(b.errs...) == nil && len(d.Bootstrap) == 0 {
 		b.bad("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster")

@@ -49,14 +49,9 @@ const shortestTrial = time.Second // a run of less says nothing
 // Load applies environment and configuration file.
 func (f *Find) Load(sys System, nearest Nearest) error {
 	errs := []error{f.form.Load(sys, nearest)}
+	errs = append(errs, timeOf(&f.Trial, "trial-time", f.trial, shortestTrial, "from 1s (30s, 2m)"), timeOf(&f.Rest, "rest", f.rest, 0, "(5s, 1m), or 0"))
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	var err error
-	if f.Trial, err = plan.ParseTime(f.trial, time.Second); err != nil || f.Trial < shortestTrial {
-		bad("--trial-time %q: write a time from 1s (30s, 2m)", f.trial)
-	}
-	if f.Rest, err = plan.ParseTime(f.rest, time.Second); err != nil || f.Rest < 0 {
-		bad("--rest %q: write a time (5s, 1m), or 0", f.rest)
-	}
 	if f.Precision, err = parseShare(f.precision); err != nil || f.Precision < 0.001 || f.Precision > 0.5 {
 		bad("--precision %q: write a share from 0.1%% to 50%%", f.precision)
 	}

@@ -19,7 +19,7 @@ type Flags struct {
 	url, include, cluster              string
 
 	// load
-	records, messages, warmupRecords   count
+	records, messages, warmupRecords   int64
 	rate, throughput, duration, warmup string
 	arrivals, engine                   string
 	producers, consumers               int
@@ -33,7 +33,7 @@ type Flags struct {
 	monotonic                    bool
 	compressibility              float64
 	keys                         string
-	keyRange                     count
+	keyRange                     int64
 	headers                      []string
 
 	// reading

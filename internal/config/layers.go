@@ -115,8 +115,8 @@ func (l *layers) apply(file, profile string) error {
 			}
 		}
 		inProfile, err := l.readProfile(profile)
-		for _, key := range slices.Backward(slices.Sorted(maps.Keys(inProfile))) { // the first reason stays
-			if does := inProject(l.command, key); by.from == fromProject && does != "" && key != "description" {
+		for _, key := range slices.Sorted(maps.Keys(inProfile)) {
+			if does := inProject(l.command, key); err == nil && by.from == fromProject && does != "" && key != "description" {
 				err = fmt.Errorf("%s: the profile %s %s: name it on the command line", by.of["profile"].source, profile, does)
 			}
 		}

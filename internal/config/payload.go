@@ -10,7 +10,7 @@ import (
 func (b *builder) payload() plan.Payload {
 	f := b.f
 	p := plan.Payload{
-		Kind: plan.Letters, Keys: plan.KeyDistribution(f.keys), KeyRange: int64(f.keyRange),
+		Kind: plan.Letters, Keys: plan.KeyDistribution(f.keys), KeyRange: f.keyRange,
 		Compressibility: f.compressibility,
 	}
 	for _, h := range f.headers {

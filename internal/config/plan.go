@@ -128,10 +128,10 @@ func (b *builder) rate() plan.Rate {
 }
 
 func (b *builder) records() int64 {
-	name, n := b.chosen("num-records", "messages"), int64(b.f.records)
+	name, n := b.chosen("num-records", "messages"), b.f.records
 	if name == "messages" {
 		b.deprecated("messages", "num-records")
-		n = int64(b.f.messages)
+		n = b.f.messages
 	}
 	if name != "" && n < 1 {
 		b.bad("--%s %d: it must be 1 or more", name, n)
@@ -191,7 +191,7 @@ func (b *builder) duration() plan.Duration {
 func (b *builder) warmup() plan.Warmup {
 	f := b.f
 	if b.chosen("warmup", "warmup-records") == "warmup-records" {
-		return plan.Warmup{Records: int64(f.warmupRecords)}
+		return plan.Warmup{Records: f.warmupRecords}
 	}
 	if f.warmup == "" {
 		return plan.Warmup{}

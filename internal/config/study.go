@@ -100,15 +100,10 @@ func (s *Study) Load(sys System, nearest Nearest) error {
 		s.Set = append(s.Set, Assignment{Name: strings.TrimPrefix(name, "--"), Values: strings.Split(values, ",")})
 	}
 	if s.runTime != "" {
-		if s.RunTime, _ = plan.ParseTime(s.runTime, time.Second); s.RunTime <= 0 {
-			errs = append(errs, fmt.Errorf("--run-time %q: write a time above 0 (30s, 2m)", s.runTime))
-		}
+		errs = append(errs, timeOf(&s.RunTime, "run-time", s.runTime, 1, "above 0 (30s, 2m)"))
 	}
 	if s.Rest = -1; s.rest != "" {
-		var err error
-		if s.Rest, err = plan.ParseTime(s.rest, time.Second); err != nil || s.Rest < 0 {
-			errs = append(errs, fmt.Errorf("--rest %q: write a time (5s, 1m), or 0", s.rest))
-		}
+		errs = append(errs, timeOf(&s.Rest, "rest", s.rest, 0, "(5s, 1m), or 0"))
 	}
 	if s.bytes != "" {
 		var err error

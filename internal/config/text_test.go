@@ -193,7 +193,7 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		define(set)
 		set.VisitAll(func(f *pflag.Flag) {
 			kind := f.Value.Type()
-			whole := strings.HasPrefix(kind, "int") || kind == "number"
+			whole := strings.HasPrefix(kind, "int")
 			if !whole && !strings.HasPrefix(kind, "float") {
 				return
 			}

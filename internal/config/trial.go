@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Trial is the settings of kt trial.
@@ -51,12 +49,10 @@ func (t *Trial) Load(sys System, nearest Nearest) error {
 	if t.Delta, err = parseDelta(t.delta); err != nil {
 		errs = append(errs, err)
 	}
-	if t.RunTime, err = plan.ParseTime(t.runTime, time.Second); t.runTime != "" && (err != nil || t.RunTime < shortestTrial) {
-		bad("--run-time %q: write a time from 1s (30s, 2m)", t.runTime)
+	if t.runTime != "" {
+		errs = append(errs, timeOf(&t.RunTime, "run-time", t.runTime, shortestTrial, "from 1s (30s, 2m)"))
 	}
-	if t.Rest, err = plan.ParseTime(t.rest, time.Second); err != nil || t.Rest < 0 {
-		bad("--rest %q: write a time (5s, 1m), or 0", t.rest)
-	}
+	errs = append(errs, timeOf(&t.Rest, "rest", t.rest, 0, "(5s, 1m), or 0"))
 	if t.Repeats < 0 {
 		bad("--repeats %d: write a number of runs, or 0", t.Repeats)
 	}

@@ -23,7 +23,7 @@ type beside struct {
 	wait      stats.Wait
 	states    states
 	paused    time.Duration // since the last window
-	why       string        // of the newest event on throttling; "": it told the end
+	reasons   []string      // why clients are throttled, of the events since that began; none: they are not
 	throttled time.Duration // when a client was throttled last
 }
 

@@ -85,7 +85,8 @@ func TestAPauseOfKtIsCountedAndAnEvent(t *testing.T) {
 
 // A client is looked at each half second, and throttled for the time of a stall.
 func TestASystemThatIsLookedAtThrottlesAsABrokerThatSaysSo(t *testing.T) {
-	for _, throttles := range []bool{false, true} {
+	for _, reasons := range [][]string{nil, {"a limit"}, {"a limit", "another limit"}} { // of looks by turns
+		throttles := reasons != nil
 		synctest.Test(t, func(t *testing.T) {
 			const from, to = 2 * time.Second, 6 * time.Second
 			looks := 0
@@ -94,7 +95,7 @@ func TestASystemThatIsLookedAtThrottlesAsABrokerThatSaysSo(t *testing.T) {
 				for ; time.Duration(looks+1)*time.Second/2 <= now; looks++ {
 					why := ""
 					if throttles && now > from && now <= to+time.Second/2 {
-						why = "a limit"
+						why = reasons[looks%len(reasons)]
 					}
 					op.shard.LookThrottled(3, why)
 				}
@@ -108,7 +109,10 @@ func TestASystemThatIsLookedAtThrottlesAsABrokerThatSaysSo(t *testing.T) {
 			}
 			throttled, gap, want := c.total[stats.Measured].Brokers[3].Throttle, c.total[stats.Measured].Outage.Length, []string(nil)
 			if throttles {
-				want = []string{stats.KtIsThrottled + "a limit", "kt is not throttled any more"}
+				for _, why := range reasons {
+					want = append(want, stats.KtIsThrottled+why)
+				}
+				want = append(want, "kt is not throttled any more")
 			}
 			if !slices.Equal(events, want) || throttles != within(throttled, to-from, time.Second) || throttles != (gap < time.Second) {
 				t.Errorf("throttles %v: counted %v, a gap of %v, events %q", throttles, throttled, gap, events)

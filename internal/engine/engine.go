@@ -351,7 +351,7 @@ func (r *run) take(end time.Duration) {
 		if phase != current && merged[phase].Empty() {
 			continue
 		}
-		merged[phase].LagUnknown = found.LagUnknown // neither knows
+		merged[phase].LagUnknown = found.LagUnknown // of both parts of a divided window
 		windows = append(windows, merged[phase])
 	}
 	r.feed.Send(windows)

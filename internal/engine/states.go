@@ -27,7 +27,7 @@ type state struct {
 	told, over bool
 }
 
-// note takes an event of a partition, -1 for none. It reports whether settle tells it: that of a state.
+// note takes an event of a partition, -1 for none. It reports whether the event is of a state: settle returns such events.
 func (s *states) note(e stats.Event, partition int32) bool {
 	begins, ends := e.Kind.State()
 	key := stateKey{begins, e.Broker, partition}
@@ -53,14 +53,14 @@ func (s *states) note(e stats.Event, partition int32) bool {
 
 // settle returns the beginnings of states, and the ends that have held or are those of a run. Partitions with the same event share it.
 func (s *states) settle(now time.Duration, final bool) (told []stats.Event) {
-	var again []int
+	var flaps []int // of each told event
 	tell := func(e stats.Event, partition int32, n int) {
 		i := slices.IndexFunc(told, func(o stats.Event) bool { return o.Kind == e.Kind && o.Broker == e.Broker && o.Text == e.Text })
 		if i < 0 {
-			i, told, again = len(told), append(told, e), append(again, 0)
+			i, told, flaps = len(told), append(told, e), append(flaps, 0)
 		}
 		all := &told[i]
-		all.At, again[i] = min(all.At, e.At), again[i]+n
+		all.At, flaps[i] = min(all.At, e.At), flaps[i]+n
 		if partition < 0 {
 			return
 		}
@@ -69,20 +69,20 @@ func (s *states) settle(now time.Duration, final bool) (told []stats.Event) {
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.of), func(a, b stateKey) int { return cmp.Compare(a.partition, b.partition) }) {
-		old := s.of[key]
-		if !old.told {
-			old.told = true
-			tell(old.begin, key.partition, 0)
+		old, again := s.of[key], 0
+		if final && !old.over {
+			again = old.again
 		}
-		switch {
-		case old.over && (final || now-old.end.At >= holds):
+		if !old.told || again > 0 {
+			old.told = true
+			tell(old.begin, key.partition, again)
+		}
+		if old.over && (final || now-old.end.At >= holds) {
 			tell(old.end, key.partition, old.again)
 			delete(s.of, key)
-		case final && old.again > 0:
-			tell(old.begin, key.partition, old.again)
 		}
 	}
-	for i, n := range again {
+	for i, n := range flaps {
 		if n > 0 {
 			told[i].Text += fmt.Sprintf(" (flapping: %d more)", n)
 		}

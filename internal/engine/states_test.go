@@ -82,4 +82,11 @@ func TestAnAlarmThatFlapsLeavesRoomForOthers(t *testing.T) {
 	if tell(1, stats.BrokerGone, -1) {
 		t.Error("another host without a number is gone, and it is not told")
 	}
+	s = states{}
+	for i, kind := range []stats.EventKind{stats.FirstError, stats.FirstSuccess, stats.FirstError} {
+		s.note(stats.Event{At: time.Duration(i), Kind: kind, Text: string(kind)}, 4)
+	}
+	if got = s.settle(3, true); len(got) != 1 || got[0].Count != 1 || !slices.Equal(got[0].Partitions, []int32{4}) {
+		t.Errorf("%+v; want one event of the partition that began to fail and came back in the last second", got)
+	}
 }

@@ -53,7 +53,7 @@ func (f FS) under(m Mount, mounts []Mount) (devices []string, memory string, err
 	for range 8 { // the layer of an overlay that is written may be in another
 		upper, ok := m.Option("upperdir")
 		at, known := MountOf(mounts, upper)
-		if m.Type != "overlay" || !ok || !known || !f.Exists(Rel(upper)) { // it may be named as another process sees it
+		if m.Type != "overlay" || !ok || !known || !f.Exists(Rel(upper)) { // the name may be that of another process's view
 			break
 		}
 		m = at
@@ -167,7 +167,7 @@ func (f FS) slaves(disk string, mounts []Mount) (devices []string, memory string
 	}
 	file = strings.TrimSuffix(file, " (deleted)")
 	at, _ := MountOf(mounts, file)
-	if !f.Exists(Rel(path.Dir(file))) { // it is named as another process sees it
+	if !f.Exists(Rel(path.Dir(file))) { // the name is that of another process's view
 		return nil, ""
 	}
 	devices, memory, _ = f.under(at, mounts) // of a place that is not known the loop device is the bottom

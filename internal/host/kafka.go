@@ -24,7 +24,7 @@ func (f FS) complete(p *Process) {
 	if f.OtherMounts(p.PID) {
 		root = procFile(p.PID, "root")
 	}
-	if f.root == "/" { // links in the root of a process lead to places in it
+	if f.root == "/" { // the links in the root of a process lead to places in that root
 		f.tree = below(f.root)
 	}
 	args, problem := jvm.Complete(p.Args, strings.Split(string(environ), "\x00"), func(name string) (string, error) {
@@ -34,7 +34,7 @@ func (f FS) complete(p *Process) {
 		b, _, err := f.ReadRegular(path.Join(root, Rel(name)), mostRead)
 		return string(b), err
 	})
-	p.Args, p.Less = args, errors.Join(err, problem)
+	p.Args, p.OptionsErr = args, errors.Join(err, problem)
 }
 
 // OtherMounts reports whether a process sees other mounts than kt does. The lists are

@@ -19,11 +19,12 @@ import (
 type Process struct {
 	PID   int
 	Args  []string // of a JVM with the options that it takes from elsewhere, see [jvm.Complete]
-	Less  error    // why some of those are missing
 	UID   int      // the effective one: what it may do depends on it
 	Start int64    // in ticks since the machine started: with the PID it names the process for good
 	Dir   string   // working directory; "" when it may not be read
 	Unit  string   // the systemd unit that it runs in: "kafka.service"; "" for none, or for one of a user's own
+
+	OptionsErr error // why Args lacks some options of a JVM
 }
 
 // Limit is a resource limit. -1 is unlimited.

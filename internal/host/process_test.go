@@ -45,8 +45,8 @@ func TestAJVMHasTheOptionsThatItsCommandLineDoesNotShow(t *testing.T) {
 		tree["proc/42/stat"] = &fstest.MapFile{Data: []byte(stat("java", 1))}
 		tree["proc/42/status"] = &fstest.MapFile{Data: []byte("Uid:\t0\t0\t0\t0\n")}
 		p, err := NewFS(tree).Process(42)
-		if got := strings.Join(p.Args, " "); err != nil || got != row.want || row.missed != nil && !errors.Is(p.Less, row.missed) || (p.Less == nil) != row.kafka {
-			t.Errorf("%s: Process(42) = %q, %v, without some: %v; want %q", row.says, got, err, p.Less, row.want)
+		if got := strings.Join(p.Args, " "); err != nil || got != row.want || row.missed != nil && !errors.Is(p.OptionsErr, row.missed) || (p.OptionsErr == nil) != row.kafka {
+			t.Errorf("%s: Process(42) = %q, %v, without some: %v; want %q", row.says, got, err, p.OptionsErr, row.want)
 		}
 		if got := NewFS(tree).RunsKafka(42, p.Args); got != row.kafka {
 			t.Errorf("%s: RunsKafka = %v", row.says, got)

@@ -112,7 +112,7 @@ func checkDir(o Options, t timing, dir string) (DirPlan, [2]int, []error) {
 	if s.readOnly {
 		errs = append(errs, fmt.Errorf("%s: mounted read-only; give a writable directory", dir))
 	}
-	storage, _, _ := storageOf(host.System(), dir) // whatever has no disk is told later
+	storage, _, _ := storageOf(host.System(), dir) // readPlace reports the error
 	d.memory = storage.Memory
 	if kind := cmp.Or(s.kind, d.memory); kind != "" && !o.Force {
 		errs = append(errs, fmt.Errorf("%s is on %s, %s: --force probes it anyway", dir, kind, whyDoubtful(s)))

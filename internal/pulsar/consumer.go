@@ -22,18 +22,19 @@ import (
 type consumers struct {
 	*queue.Arrivals
 	session *session
+	prefix  string  // of the whole names of partitions, before their numbers
 	ends    [][]end // by group and partition; nil: nobody has asked where reading is over
 }
 
 var _ engine.ReadDriver = (*consumers)(nil)
 
 func newConsumers(s *session, o queue.Options) *consumers {
-	return &consumers{Arrivals: queue.NewArrivals(o), session: s}
+	return &consumers{Arrivals: queue.NewArrivals(o), session: s, prefix: s.full() + partitionOf}
 }
 
 // number returns the number of a partition by its whole name, also of one that the topic has got since.
 func (d *consumers) number(name string) int32 {
-	n, _ := strconv.ParseUint(strings.TrimPrefix(name, d.session.full()+partitionOf), 10, 31) // 0: the topic has none
+	n, _ := strconv.ParseUint(strings.TrimPrefix(name, d.prefix), 10, 31) // 0: the topic has none
 	return int32(min(n, plan.MaxPartitions-1))
 }
 

@@ -14,20 +14,21 @@ import (
 
 // throttles looks for limits of publishing, which brokers count once a second, and for those of dispatching, which they do not.
 func (w *watcher) throttles(ctx context.Context, all []*partitionStats) {
-	s, before, why := w.session, w.before, [2]string{}
-	w.before = all
-	for i, p := range all {
-		if before == nil || p == nil || before[i] == nil {
+	s, why, waits := w.session, [2]string{}, false
+	for i := range min(len(w.before), len(all)) { // of partitions that were added there is no look before
+		p, before := all[i], w.before[i]
+		if p == nil || before == nil {
 			continue
 		}
-		if n := p.PublishRateLimitedTimes; n > 0 && n != before[i].PublishRateLimitedTimes && why[0] == "" {
+		if n := p.PublishRateLimitedTimes; n > 0 && n != before.PublishRateLimitedTimes && why[0] == "" {
 			why[0] = cmp.Or(s.policy(ctx, "/admin/v2/namespaces/"+s.namespace+"/publishRate"), "Pulsar limits the rate of publishing")
 		}
 		for _, name := range s.subscriptions {
-			if why[1] == "" && p.waits(before[i], name) {
-				why[1] = cmp.Or(s.policy(ctx, s.path()+"/dispatchRate?applied=true"), s.policy(ctx, s.path()+"/subscriptionDispatchRate?applied=true"))
-			}
+			waits = waits || p.waits(before, name)
 		}
+	}
+	if w.before = all; waits {
+		why[1] = cmp.Or(s.policy(ctx, s.path()+"/dispatchRate?applied=true"), s.policy(ctx, s.path()+"/subscriptionDispatchRate?applied=true"))
 	}
 	for i, clients := range [][]*engine.Shard{s.writers, s.readers} {
 		if now := time.Now(); why[i] != "" || now.After(w.until[i]) {
@@ -39,7 +40,8 @@ func (w *watcher) throttles(ctx context.Context, all []*partitionStats) {
 	}
 }
 
-// waits reports whether a reader waits although a subscription has more than came since the last look, which may not be acknowledged.
+// waits reports whether a reader waits although a subscription has more than was sent to it since the last look. What was sent may not
+// be acknowledged yet.
 func (p *partitionStats) waits(before *partitionStats, subscription string) (waits bool) {
 	s := p.Subscriptions[subscription]
 	for _, c := range s.Consumers {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,10 +38,15 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 		{"the topic was loaded again", nil, [][]*partitionStats{counted(7, 0, 0, 1), counted(0, 0, 0, 1)}, "", ""},
 		{"a reader waits, and nothing limits it", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": -1}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 500)}, "", ""},
 		{"a reader waits", map[string]string{"/subscriptionDispatchRate": `{"dispatchThrottlingRateInMsg": 0, "dispatchThrottlingRateInByte": 100, "ratePeriodInSecond": 1}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 500)}, "", "dispatchThrottlingRateInByte=100"},
+		{"partitions are added", nil, [][]*partitionStats{counted(0, 0, 0, 1), append(counted(1, 0, 0, 1), counted(9, 0, 0, 1)...)}, "rate of publishing", ""},
+		{"the topic is made again with fewer", nil, [][]*partitionStats{append(counted(7, 0, 0, 1), counted(7, 0, 0, 1)...), counted(7, 0, 0, 1)}, "", ""},
+		{"readers of many partitions wait", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": -1}`}, [][]*partitionStats{slices.Repeat(counted(0, 900, 0, 500), 9), slices.Repeat(counted(0, 900, 50, 500), 9)}, "", ""},
 		{"a reader takes no more", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 0)}, "", ""},
 		{"what waits was sent a moment ago", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 50, 0, 500), counted(0, 50, 50, 500)}, "", ""},
 	} {
+		asked := make(map[string]int) // by path
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked[r.URL.Path]++
 			for end, policy := range tc.policies {
 				if strings.HasSuffix(r.URL.Path, end) {
 					_, _ = io.WriteString(w, policy)
@@ -53,6 +59,11 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 			w.throttles(t.Context(), all)
 		}
 		api.Close()
+		for path, n := range asked {
+			if n > 1 {
+				t.Errorf("%s: %s is asked for %d times in one look", tc.name, path, n)
+			}
+		}
 		for i, want := range []string{tc.write, tc.read} {
 			if !strings.Contains(w.why[i], want) || (w.why[i] == "") != (want == "") {
 				t.Errorf("%s: %q, want %q", tc.name, w.why, []string{tc.write, tc.read})

@@ -26,8 +26,8 @@ type watcher struct {
 	there   bool              // the topic, at the last answer about it
 	counted []int64           // messages that came in, by partition
 	before  []*partitionStats // at the last answer
-	why     [2]string         // of limits of publishing and dispatching, as far as is known, until then
-	until   [2]time.Time
+	why     [2]string         // why publishing and dispatching are throttled; "": they are not
+	until   [2]time.Time      // why holds that long, because Pulsar counts less often than kt looks
 }
 
 var _ engine.Source = (*watcher)(nil)

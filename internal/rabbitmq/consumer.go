@@ -196,10 +196,10 @@ func (r *reader) again(ctx context.Context, in *inlet) {
 			return false
 		}
 		messages, err := in.channels[i].Consume(name, "", r.settings.autoAck, false, false, true, nil)
-		if err == nil {
+		if err == nil { // else the connection is lost, and the next one reads the queue
 			in.feed(r, i, in.channels[i], messages)
 		}
-		return true // of a connection that is lost
+		return true
 	})
 }
 

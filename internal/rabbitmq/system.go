@@ -98,7 +98,7 @@ type session struct {
 	admin  *link      // for questions; nil: there is none
 	asker  dialer
 
-	flow, limit atomic.Value    // local ports that credit flow holds back, and at which limit queues refuse messages: "" is at none that is known
+	flow, limit atomic.Value    // map[string]bool: local ports that credit flow holds back; string: at which limit queues refuse messages, "" for none
 	mu          sync.Mutex      // guards gone
 	gone        map[string]bool // hosts while connections to them are lost, and queues
 }

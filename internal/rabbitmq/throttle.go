@@ -30,7 +30,7 @@ func (w *worker) lookAround() {
 	w.shard.LookThrottled(w.broker(at), why)
 }
 
-// flowing returns the ports of clients whose connection, or a channel of it, credit flow holds back: of all that are known.
+// flowing returns the ports of clients whose connection, or a channel of it, credit flow holds back.
 func (m *management) flowing(ctx context.Context) map[string]bool {
 	ports := make(map[string]bool)
 	for _, path := range []string{"connections?columns=state,peer_port", "channels?columns=state,connection_details.peer_port"} {
@@ -41,8 +41,9 @@ func (m *management) flowing(ctx context.Context) map[string]bool {
 		}
 		_ = m.get(ctx, "vhosts/"+url.PathEscape(m.system.vhost)+"/"+path, &all) // else none is known
 		for _, c := range all {
-			port := fmt.Sprint(cmp.Or(c.Port, c.Details["peer_port"]))
-			ports[port] = ports[port] || c.State == "flow"
+			if c.State == "flow" {
+				ports[fmt.Sprint(cmp.Or(c.Port, c.Details["peer_port"]))] = true
+			}
 		}
 	}
 	return ports
@@ -51,9 +52,14 @@ func (m *management) flowing(ctx context.Context) map[string]bool {
 // queueLimit returns the limit at which queues refuse messages, by their arguments and policies; empty if there is none.
 func queueLimit(configs map[string]string) string {
 	overflow := cmp.Or(configs["x-overflow"], configs["overflow"])
-	messages, bytes := cmp.Or(configs["x-max-length"], configs["max-length"]), cmp.Or(configs["x-max-length-bytes"], configs["max-length-bytes"])
-	if messages+bytes == "" || !strings.HasPrefix(overflow, "reject-publish") {
+	limits := ""
+	for _, name := range []string{"max-length", "max-length-bytes"} {
+		if v := cmp.Or(configs["x-"+name], configs[name]); v != "" {
+			limits += name + "=" + v + ", "
+		}
+	}
+	if limits == "" || !strings.HasPrefix(overflow, "reject-publish") {
 		return ""
 	}
-	return fmt.Sprintf("queues refuse messages at their limit (max-length=%s, max-length-bytes=%s, overflow=%s)", messages, bytes, overflow)
+	return fmt.Sprintf("queues refuse messages at their limit (%soverflow=%s)", limits, overflow)
 }

@@ -82,11 +82,13 @@ func (w *watcher) Start(ctx context.Context, now func() time.Duration) {
 	w.running, w.heard, w.leaders = make(map[int32]bool), make(map[int32]bool), maps.Clone(w.topic.Leaders)
 	w.asking.Go(func() {
 		engine.Every(ctx, watchEvery, func() {
-			w.flow.Store(w.management.flowing(ctx))
+			if w.plan.Writes() {
+				w.flow.Store(w.management.flowing(ctx))
+			}
 			if !w.options.Watch { // another process does
 				return
 			}
-			at := now() // who does not answer now is told of late
+			at := now() // a node that hangs is noticed only when its answer is overdue
 			for _, e := range append(w.nodes(ctx), w.moves(ctx)...) {
 				if e.Kind == stats.LeaderMoved {
 					at = now()
@@ -114,7 +116,7 @@ func (w *watcher) nodes(ctx context.Context) (events []stats.Event) {
 		up, known := running[b.Rack]
 		before, looked := w.running[b.ID]
 		state := "run"
-		if w.heard[b.ID] = w.heard[b.ID] || answers[i]; w.heard[b.ID] && up && !answers[i] || w.heard[b.ID] && !known {
+		if w.heard[b.ID] = w.heard[b.ID] || answers[i]; w.heard[b.ID] && (!known || up && !answers[i]) {
 			state, up, known = "answer", answers[i], true
 		}
 		if !known || looked && up == before {

@@ -32,7 +32,7 @@ func CompareCSV(w io.Writer, d *study.CompareDocument, _ Options) error {
 // ofShift writes the numbers of a row. "" is what is not known.
 func ofShift(c *study.Compared) (row []string) {
 	for _, v := range []float64{c.A.Median, c.B.Median, float64(c.Shift), float64(c.Low), float64(c.High), c.P} {
-		if row = append(row, ""); v-v == 0 { // neither infinite nor none
+		if row = append(row, ""); study.Share(v).IsKnown() {
 			row[len(row)-1] = strconv.FormatFloat(v, 'g', 6, 64)
 		}
 	}
@@ -63,7 +63,7 @@ func CompareMarkdown(w io.Writer, d *study.CompareDocument, _ Options) error {
 // ShiftCells writes both medians of a metric, the shift and its interval: "", there is none.
 func ShiftCells(c *study.Compared) []string {
 	interval := ""
-	if c.Coverage > 0 && float64(c.Shift-c.Shift) == 0 {
+	if c.Coverage > 0 && c.Shift.IsKnown() {
 		interval = theme.Signed(c.Low) + " to " + theme.Signed(c.High)
 	}
 	return []string{Figure(c.Metric, c.A.Median), Figure(c.Metric, c.B.Median), theme.Signed(c.Shift), interval}

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -37,6 +38,12 @@ func (l Lag) MarshalJSON() ([]byte, error) {
 	return []byte(l.Or("null", func(n int64) string { return strconv.FormatInt(n, 10) })), nil
 }
 
+// UnmarshalJSON reads a number, or null.
+func (l *Lag) UnmarshalJSON(text []byte) error {
+	*l = NotKnown
+	return json.Unmarshal(text, (*int64)(l)) // null leaves it
+}
+
 // Lag returns the consumer lag for a chart: NaN is not known.
 func (p *Point) Lag() float64 {
 	if p.ConsumerLag == NotKnown {
@@ -66,7 +73,7 @@ func lagOf(sum int64, unknown bool) Lag {
 
 // consumerLag adds up consumer lag, window by window.
 type consumerLag struct {
-	now          int64 // or as it was known last
+	now          int64 // the last one that was known
 	lag, max, at Lag
 	fit          fit
 	judged       bool // some measured second was all load

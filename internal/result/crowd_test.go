@@ -25,7 +25,8 @@ func noisy(others map[int][]stats.Event) load {
 }
 
 func TestNoiseCrowdsOutNoCause(t *testing.T) {
-	r := noisy(map[int][]stats.Event{500: {at(500.3, stats.AlarmOn)}, 505: {at(505, stats.AlarmOff)}}).fold().Result()
+	f := noisy(map[int][]stats.Event{500: {at(500.3, stats.AlarmOn)}, 505: {at(505, stats.AlarmOff)}}).fold()
+	r, s := f.Result(), f.Snapshot()
 	kinds := make(map[stats.EventKind]int)
 	for _, e := range r.Events {
 		kinds[e.Kind]++
@@ -35,6 +36,9 @@ func TestNoiseCrowdsOutNoCause(t *testing.T) {
 	}
 	if got := r.EventsLeftOut.List(); got != "9,600 more: 4,800 first error, 4,800 first success" {
 		t.Errorf("left out: %q", got)
+	}
+	if f.line.keep(&stats.Window{EventsLeftOut: map[string]int64{"rebalance": 1}}); s.LeftOut["rebalance"] != 0 { // a screen reads it meanwhile
+		t.Error("a snapshot changes")
 	}
 	if first, last := r.Events[0], r.Events[len(r.Events)-1]; first.AtSeconds != 0 || last.AtSeconds < 999.8 {
 		t.Errorf("the first event is of %v s, the last of %v s, of a run of 1000", first.AtSeconds, last.AtSeconds)
@@ -69,6 +73,17 @@ func TestAStallHasItsCauseAmongHundreds(t *testing.T) {
 	}
 	if v := l.fold().Verdict(); v.Limit != verdict.Stalled || !strings.Contains(v.Evidence, "alarm of 8m19s") && !strings.Contains(v.Evidence, "alarm of 8m20s") {
 		t.Errorf("bound by %q (%s), want the alarm of that second", v.Limit, v.Evidence)
+	}
+}
+
+func TestAStallOfTheWholeHasItsOwnCause(t *testing.T) {
+	early, late := at(101, stats.AlarmOn), at(301, stats.AlarmOn)
+	early.Text, late.Text = "an alarm of one part", "an alarm of all"
+	l := load{rates: steadily(400, 1000), events: map[int][]stats.Event{101: {early}, 301: {late}}, gaps: map[int]stats.Gap{105: {From: 100 * time.Second, Length: 5 * time.Second}}}
+	f := l.fold()
+	f.together = &Together{Stall: stats.Gap{From: 300 * time.Second, Length: 4 * time.Second}}
+	if got := f.evidence().Stall.Cause; !strings.Contains(got, late.Text) {
+		t.Errorf("cause %q, want %q", got, late.Text)
 	}
 }
 

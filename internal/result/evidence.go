@@ -30,7 +30,7 @@ func (f *Fold) evidence() verdict.Evidence {
 		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
-		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w),
+		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w), Quota: f.line.quota,
 		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: f.longestGap()},
 	}
@@ -58,9 +58,8 @@ func (f *Fold) evidence() verdict.Evidence {
 			e.Stall.Gap = merged.Stall
 		}
 	}
-	e.Quota = f.line.quota
 	if e.Stall.Length >= verdict.StallAtRate {
-		e.Stall.Cause = cmp.Or(f.line.cause, f.line.explain(e.Stall.From, e.Stall.From+e.Stall.Length))
+		e.Stall.Cause = f.line.causeOf(e.Stall.Gap)
 		if strings.Contains(e.Stall.Cause, stats.KtIsThrottled) { // a quota that was told late is no stall either
 			e.Stall = verdict.Stall{}
 		}

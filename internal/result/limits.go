@@ -204,7 +204,7 @@ func (j *judged) result(whole *limit.Figures) Limit {
 	case l.Value != nil:
 	case whole.Verify != nil && j.expr.Metric.AtEnd && j.expr.Over == 0 && NotChecked(whole.Verify) != "":
 		l.Note = "not known: " + NotChecked(whole.Verify)
-	case whole.Window.LagUnknown > 0 && j.expr.Metric.Unit == limit.Records && !j.expr.Metric.AtEnd:
+	case whole.Window.LagUnknown > 0 && j.expr.Metric.Name == limit.ConsumerLag:
 		l.Note = "not known: the system did not tell the consumer lag in all seconds"
 	case j.expr.Over > 0 && j.of == 0 && j.idle == 0:
 		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"

@@ -194,7 +194,7 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 		{"in the end", []stats.Counters{blind, blind, looked}, ConsumerLag{Records: 1300, Left: 1300, Max: 1300}, []Lag{NotKnown, NotKnown, 1300}},
 	} {
 		h := readHeader(plan.Roundtrip, 0)
-		h.Limits = []string{"consumer-lag<2000", "consumer-lag<10", "consumer-lag<2000 over 1s", "consumer-lag>1000"}
+		h.Limits = []string{"consumer-lag<2000", "consumer-lag<10", "consumer-lag<2000 over 1s", "consumer-lag>1000", "failed==0 over 10s"}
 		f, waits := NewFold(h), int64(1300)
 		f.steady.warm = 0
 		for i, look := range tc.looks {
@@ -227,9 +227,16 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 		if l := r.Limits[3]; l.Held != (tc.want.Max > 1000) { // more than that waited
 			t.Errorf("%s: %+v", tc.name, l)
 		}
+		if l := r.Limits[4]; l.Note != "no stretch of 10s was measured" {
+			t.Errorf("%s: %+v", tc.name, l)
+		}
 		text, err := json.Marshal(r.ConsumerLag)
 		if err != nil || (tc.want.Left == NotKnown) != strings.Contains(string(text), `"left_records":null`) || (tc.want.Slope == nil) != strings.Contains(string(text), `"slope_per_second":null`) {
 			t.Errorf("%s: %v, %s", tc.name, err, text)
+		}
+		var again ConsumerLag // of a page
+		if err := json.Unmarshal(text, &again); err != nil || !cmp.Equal(&again, r.ConsumerLag) {
+			t.Errorf("%s: %s is read as %+v, %v", tc.name, text, again, err)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (e Errors) Codes() []string {
 	return slices.SortedFunc(maps.Keys(e), func(a, b string) int { return cmp.Or(cmp.Compare(e[b], e[a]), cmp.Compare(a, b)) })
 }
 
-// List returns the number of all, and that of each code: "12: 9 a, 3 b"; "" without any.
+// List returns the number of all, and that of each code: "12 more: 9 a, 3 b"; "" without any.
 func (e Errors) List() string {
 	var all int64
 	var each []string
@@ -132,13 +132,8 @@ func (e Errors) List() string {
 
 // Worst returns the code of most errors, "" without any. A lack of rights comes first, because others follow from it.
 func (e Errors) Worst() string {
-	most := ""
-	for _, code := range slices.Sorted(maps.Keys(e)) {
-		if most == "" || e[code] > e[most] && verdict.Denied(code) == verdict.Denied(most) || verdict.Denied(code) && !verdict.Denied(most) {
-			most = code
-		}
-	}
-	return most
+	codes := append(e.Codes(), "")
+	return codes[max(0, slices.IndexFunc(codes, verdict.Denied))]
 }
 
 // Throughput has the rates of acknowledged records: from the due time of the first record to the

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -115,7 +116,7 @@ func (f *Fold) Snapshot() Snapshot {
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Heat: f.heat.share(), Recent: n.recent.list(), Placed: n.recent.seen,
-		Events: f.events(), LeftOut: f.line.kept.EventsLeftOut, Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
+		Events: f.events(), LeftOut: maps.Clone(f.line.kept.EventsLeftOut), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
 	}
 	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
 	if span := readSpan(measured).Seconds(); f.together == nil && s.Run.Read.Records > 0 {

@@ -149,6 +149,15 @@ func (t *timeline) watchGap(longest stats.Gap, now time.Duration) {
 	t.gap, t.cause = longest, t.explain(longest.From, to)
 }
 
+// causeOf explains a stall. That of a whole run may be another one than the longest gap of a part.
+func (t *timeline) causeOf(stall stats.Gap) string {
+	to := stall.From + stall.Length
+	if t.cause != "" && t.gap.From < to && stall.From < t.gap.From+t.gap.Length {
+		return t.cause
+	}
+	return t.explain(stall.From, to)
+}
+
 // explain returns a clause on the event that may have caused a stall: of a broker, in it or up to a second before, or the
 // user's command at its beginning. "" if there is none.
 func (t *timeline) explain(from, to time.Duration) string {

@@ -331,12 +331,3 @@ func (w *Window) Traffic() (produced, fetched Traffic) {
 	}
 	return produced, fetched
 }
-
-// Slim returns the window for a screen: without its partitions, and without the histograms of send delay and
-// of requests to brokers. It shares memory with w.
-func (w Window) Slim() Window {
-	w.Partitions = nil
-	w.SendDelay = Histogram{}
-	w.Brokers = countsOf(w.Brokers)
-	return w
-}

@@ -483,26 +483,6 @@ func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
 	}
 }
 
-func TestASlimWindowKeepsWhatAScreenShows(t *testing.T) {
-	var w Window
-	next := int64(1000)
-	fill(t, reflect.ValueOf(&w).Elem(), &next)
-	was := copyOf(t, w)
-	slim := w.Slim()
-	want := copyOf(t, w)
-	want.Partitions, want.SendDelay = nil, Histogram{}
-	for id, b := range want.Brokers {
-		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
-		want.Brokers[id] = b
-	}
-	if diff := sameWindow(slim, want); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := sameWindow(w, was); diff != "" {
-		t.Errorf("the window itself has changed:\n%s", diff)
-	}
-}
-
 func BenchmarkMerge(b *testing.B) {
 	for _, values := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("%d_values", values), func(b *testing.B) {

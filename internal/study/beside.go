@@ -12,7 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// sharesOf returns shares of what went on beside the load of a run, by what they are. NaN is not known.
+// sharesOf returns shares of what went on beside the load of a run, by what they are. One of nothing is not finite, and not known.
 func sharesOf(r *result.Result) map[string]float64 {
 	c, written := &r.Client, r.Records.Offered
 	shares := map[string]float64{
@@ -51,7 +51,11 @@ func besides(a, b *Side, differ []Difference) (all []string) {
 	if pairs > 0 {
 		add("%s of runs went on at one time on one host, as %s", theme.Plural(pairs, "pair", "pairs"), last)
 	}
-	for _, what := range slices.Sorted(maps.Keys(runs[0].shares)) {
+	shares := make(map[string]float64)
+	for i := range runs {
+		maps.Copy(shares, runs[i].shares)
+	}
+	for _, what := range slices.Sorted(maps.Keys(shares)) {
 		if x, y := a.share(what), b.share(what); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
 			add("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median))
 		}
@@ -77,7 +81,7 @@ func (s *Side) began() (times []string) {
 func (s *Side) share(what string) Spread {
 	var values []float64
 	for i := range s.runs {
-		if v, ok := s.runs[i].shares[what]; ok {
+		if v, ok := s.runs[i].shares[what]; ok && Share(v).IsKnown() {
 			values = append(values, v)
 		}
 	}

@@ -179,7 +179,7 @@ const mostRepeats = 100
 // say returns the verdict in a sentence.
 func (c *Compared) say(delta float64) string {
 	text := fmt.Sprintf("%s is %s", c.Metric, shift(c.Shift))
-	if c.Coverage > 0 && c.Shift.isKnown() {
+	if c.Coverage > 0 && c.Shift.IsKnown() {
 		text += fmt.Sprintf(" (%s to %s)", theme.Signed(c.Low), theme.Signed(c.High))
 	}
 	switch c.Verdict {
@@ -208,7 +208,7 @@ func shift(s Share) string {
 	switch {
 	case s == 0:
 		return "the same in the median"
-	case !s.isKnown():
+	case !s.IsKnown():
 		return "more than nothing"
 	case s < 0:
 		return theme.Percent(float64(-s)) + " lower"

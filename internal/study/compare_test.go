@@ -3,6 +3,7 @@ package study
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -225,7 +226,7 @@ func TestFlatRunsAreAlike(t *testing.T) {
 		set(b, to)
 		d := compare(t, a, b)
 		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == Roughness })]
-		if c.Verdict != want || c.A.Median != 0 || c.B.Median != to || c.Shift.isKnown() {
+		if c.Verdict != want || c.A.Median != 0 || c.B.Median != to || c.Shift.IsKnown() {
 			t.Errorf("roughness from 0 to %v: %+v, want %s", to, c, want)
 		}
 	}
@@ -265,6 +266,11 @@ func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
 		{"all of a side first", "AAAAABBBBB", func(_, _ *Side) {}, "the sides did not take turns: all runs of A began from 2026-11-21 12:00:00.000 to 2026-11-21 12:01:20.000"},
 		{"all of the other first", "BBBAAA", func(_, _ *Side) {}, "and those of B from 2026-11-21 12:00:00.000 to 2026-11-21 12:00:40.000 UTC"},
 		{"other load", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.shares[hostLoad] = 0.9 }) }, hostLoad + ": 25% in A, and 90% in B"},
+		{"other load, not known of the first run", "ABABAB", func(a, b *Side) {
+			each(b, func(r *sideRun) { r.shares[hostLoad] = 0.9 })
+			delete(a.runs[0].shares, hostLoad)
+			a.runs[1].shares[hostLoad] = math.NaN()
+		}, hostLoad + ": 25% in A, and 90% in B"},
 		{"load that is not known", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { delete(r.shares, hostLoad) }) }, ""},
 		{"another kernel", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts["host.kernel_version"] = "7.0" }) }, "host.kernel_version: none in A, and 7.0 in B"},
 		{"a governor", "ABABAB", func(a, b *Side) {

@@ -35,7 +35,7 @@ func (d *FindDocument) say() string {
 func (l *FindLimit) unknown() string {
 	switch {
 	case l.Limit == verdict.Throttle:
-		return "the brokers throttle more"
+		return "the brokers throttled higher rates"
 	case ofClient(l.Limit):
 		return "kt could not offer more"
 	}

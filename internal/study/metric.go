@@ -112,11 +112,12 @@ func (l *LoadFigures) Has(m Metric) bool {
 // Share is a part of something: 0.03 is 3 %. One of nothing is infinite or no number, and null in JSON.
 type Share float64
 
-func (s Share) isKnown() bool { return math.Abs(float64(s)) <= math.MaxFloat64 }
+// IsKnown reports whether the share is of something.
+func (s Share) IsKnown() bool { return math.Abs(float64(s)) <= math.MaxFloat64 }
 
 // MarshalJSON writes a number, or null.
 func (s Share) MarshalJSON() ([]byte, error) {
-	if !s.isKnown() {
+	if !s.IsKnown() {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(s))

@@ -196,7 +196,7 @@ func (e *Effect) say() string {
 	}
 	text := fmt.Sprintf("%s is %s", what, e.Verdict)
 	switch {
-	case e.Verdict != Unchanged && !e.Shift.isKnown():
+	case e.Verdict != Unchanged && !e.Shift.IsKnown():
 		return text + " than nothing"
 	case e.Verdict != Unchanged:
 		return text + fmt.Sprintf(": %s (%s to %s)", theme.Signed(e.Shift), theme.Signed(e.Low), theme.Signed(e.High))

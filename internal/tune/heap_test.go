@@ -129,7 +129,7 @@ func TestOneHeapIsSuggested(t *testing.T) {
 // What nobody could read is not known: it may set another value.
 func TestACommandLineAloneDoesNotTellWhatAJVMRunsWith(t *testing.T) {
 	m := machineWith(heapFlags(6*gib, 6*gib))
-	m.Process.Less = fs.ErrPermission
+	m.Process.OptionsErr = fs.ErrPermission
 	for _, id := range []string{"jvm.heap_set", "jvm.heap_size", "jvm.heap_equal", "jvm.gc", "jvm.pretouch"} {
 		if got := finding(t, m, id, ""); got.Verdict != Unknown || !strings.Contains(got.Note, needsRoot) {
 			t.Errorf("%s without the environment is %s (%s), want it unknown", id, got.Verdict, got.Note)

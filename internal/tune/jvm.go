@@ -24,8 +24,8 @@ func ofJVM(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 func ofFlags(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 	return ofJVM(func(m *Machine, want Rule) Reading {
 		r, p := check(m, want), m.Process
-		if p.Less != nil && p.PerfErr != nil && r.Verdict != NotApplicable {
-			r = Reading{Verdict: Unknown, Current: r.Current, Note: "the command line alone; what else sets options: " + Denied(p.Less).Note}
+		if p.OptionsErr != nil && p.PerfErr != nil && r.Verdict != NotApplicable {
+			r = Reading{Verdict: Unknown, Current: r.Current, Note: "the command line alone; what else sets options: " + Denied(p.OptionsErr).Note}
 		}
 		return r
 	})

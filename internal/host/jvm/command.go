@@ -48,13 +48,15 @@ type launch struct {
 	options, program []string // program: the main class, or the option that names it, and what follows
 	file             func(name string, comments bool) []string
 
-	value, literal, started bool // the next word is a value; @file is none from now on; the main class is known
+	value   bool // the next word is the value of an option
+	literal bool // a word that begins with @ names no file
+	started bool // the program is known
 }
 
 func (l *launch) add(word string) {
 	if len(word) > 1 && word[0] == '@' && !l.started && !l.literal {
 		if word = word[1:]; word[0] != '@' {
-			l.literal = true // a file names no other
+			l.literal = true // a file cannot name another one
 			for _, w := range l.file(word, true) {
 				l.add(w)
 			}
@@ -67,7 +69,7 @@ func (l *launch) add(word string) {
 		l.program = append(l.program, word)
 	case l.program != nil, !isOption && !l.value, strings.HasPrefix(word, "--module="):
 		l.program, l.started = append(l.program, word), true
-	case slices.Contains(naming, word):
+	case slices.Contains(programOptions, word):
 		l.program = []string{word}
 	default:
 		l.literal = l.literal || word == noFiles

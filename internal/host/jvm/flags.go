@@ -24,8 +24,8 @@ var withArgument = []string{
 	"--patch-module", "--enable-native-access", "--source", "-d", "--describe-module",
 }
 
-// naming are those whose value is the program.
-var naming = []string{"-jar", "-m", "--module"}
+// programOptions are the options whose value is the program.
+var programOptions = []string{"-jar", "-m", "--module"}
 
 // ParseFlags reads a command line, its first word being java. Of an option that is
 // given twice the last one counts, as for the JVM. What it does not know, or a size
@@ -42,7 +42,7 @@ func (p *Perf) Flags(line []string) Flags {
 		l.add(word)
 	}
 	f := Flags{XX: make(map[string]string), D: make(map[string]string)}
-	if len(l.program) > 0 && slices.Contains(naming, l.program[0]) {
+	if len(l.program) > 0 && slices.Contains(programOptions, l.program[0]) {
 		l.program = l.program[1:]
 	}
 	if len(l.program) > 0 {

@@ -110,15 +110,12 @@ func (t *stamper) settle(partition int32, seq, offset int64, err error) {
 		t.account.Failed(partition, seq, 1)
 		return
 	}
+	acked, next := t.acked[partition].Load(), offset+1
 	if t.blind { // the client counts offsets from 0
-		t.account.Acknowledged(partition, seq, 1, -1)
-		t.acked[partition].Add(1)
-		return
+		offset, next = -1, acked+1
 	}
 	t.account.Acknowledged(partition, seq, 1, offset)
-	if next := offset + 1; next > t.acked[partition].Load() {
-		t.acked[partition].Store(next)
-	}
+	t.acked[partition].Store(max(acked, next))
 }
 
 // lanes returns the records that the producer wrote. Later outcomes count nowhere.

@@ -21,7 +21,6 @@ type LogDirs struct {
 	engine.Events
 	client  *kgo.Client
 	brokers []int32
-	tell    bool // other processes of the load do not
 	unknown func()
 	notify  func(text string)
 
@@ -59,7 +58,7 @@ func NewLogDirs(c *kafka.Cluster, o LogDirOptions) (*LogDirs, error) {
 		return nil, err
 	}
 	l := &LogDirs{
-		client: client, tell: o.Tell, unknown: o.Unknown, notify: o.Notify, rarely: logDirRarely, patient: logDirAnswer,
+		Events: engine.Events{Off: !o.Tell}, client: client, unknown: o.Unknown, notify: o.Notify, rarely: logDirRarely, patient: logDirAnswer,
 		stop: make(chan struct{}), room: newRooms(o.Load),
 	}
 	if o.Load.UntilFull {
@@ -138,11 +137,10 @@ func (l *LogDirs) ask(ctx context.Context, now func() time.Duration) {
 }
 
 func (l *LogDirs) emit(events ...stats.Event) {
-	if !l.tell {
-		return
-	}
 	for _, e := range events {
-		l.notify(e.Text)
+		if !l.Off {
+			l.notify(e.Text)
+		}
 	}
 	l.Add(events...)
 }

@@ -40,7 +40,7 @@ type Producer struct {
 	pool     *pool
 	each     bool           // records differ from batch to batch, and are encoded one by one
 	sequence int64          // of the first record of a lane; a test begins elsewhere than at 0
-	acked    []atomic.Int64 // by partition: the offset after the newest acknowledged record
+	acked    []atomic.Int64 // by partition, as Acked has them
 
 	mu      sync.Mutex // guards the rest
 	workers []*worker
@@ -182,7 +182,7 @@ func (d *Producer) written(partition int32, next int64) {
 	}
 }
 
-// Acked returns, by partition, the offset after the newest record that was acknowledged.
+// Acked returns, by partition, the offset after the newest record that was acknowledged; with acks=0 how many were sent.
 func (d *Producer) Acked() []int64 {
 	acked := make([]int64, len(d.acked))
 	for i := range acked {

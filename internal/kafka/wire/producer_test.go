@@ -185,10 +185,19 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 func TestWithoutAcksNobodyAnswers(t *testing.T) {
 	s := newScene(t, 3)
-	if _, w := s.send(2000, nil, "acks=0"); w.Acknowledged != 2000 {
+	s.send(1000, nil) // so that offsets are no counts
+	d, w := s.send(2000, nil, "acks=0")
+	if w.Acknowledged != 2000 {
 		t.Errorf("%d acknowledged, want 2000", w.Acknowledged)
 	}
-	s.read(2000)
+	sent := int64(0)
+	for _, n := range d.Acked() {
+		sent += n
+	}
+	if sent != 2000 {
+		t.Errorf("%d sent by Acked, want 2000", sent)
+	}
+	s.read(3000)
 }
 
 // fault is what a broker says to some requests, or does.

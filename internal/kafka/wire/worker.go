@@ -207,8 +207,11 @@ func (w *worker) sizeOf(b *batch) int {
 
 // settle notes the outcome of the records of a batch, which are at offset and after it; -1 is not known.
 func (w *worker) settle(l *lane, b *batch, offset int64, taken bool) {
-	if offset >= 0 {
+	switch {
+	case offset >= 0:
 		w.driver.written(l.partition, offset+int64(b.records))
+	case taken && w.driver.blind():
+		w.driver.acked[l.partition].Add(int64(b.records))
 	}
 	if l.account == nil {
 		return

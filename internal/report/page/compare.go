@@ -72,7 +72,7 @@ func shifts(metrics []study.Compared, a, b string) Table {
 		c := &metrics[i]
 		s, of := &Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0, Class: changeClass[c.Verdict]}, report.ShiftCells(c)
 		row := cells(c.Metric.String(), of[0], of[1], fmt.Sprintf("%d, %d", c.A.N, c.B.N), of[2], cmp.Or(of[3], "–"), string(c.Verdict))
-		if row[6].Class = s.Class; s.Value-s.Value == 0 { // else there is nothing to draw
+		if row[6].Class = s.Class; c.Shift.IsKnown() { // else there is nothing to draw
 			row[4].Shift, drawn = s, append(drawn, s)
 		}
 		t.Rows = append(t.Rows, row)

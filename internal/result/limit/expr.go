@@ -119,7 +119,7 @@ func (e *Expr) parseStretches(text string) (err error) {
 // Value returns the value of the metric. ok is false if the figures have none.
 func (e *Expr) Value(f *Figures) (v float64, ok bool) {
 	v, ok = e.Metric.value(f)
-	if ok && (e.Metric.verified && !f.Verify.Complete() || e.Metric.Name == consumerLag && f.Window.LagUnknown > 0) && e.Holds(v) && !e.Holds(math.Inf(1)) { // v is the least: with more, it may not hold
+	if ok && (e.Metric.verified && !f.Verify.Complete() || e.Metric.Name == ConsumerLag && f.Window.LagUnknown > 0) && e.Holds(v) && !e.Holds(math.Inf(1)) { // v is the least: with more, it may not hold
 		return 0, false
 	}
 	return v, ok

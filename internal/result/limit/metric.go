@@ -76,7 +76,7 @@ var Metrics = slices.Concat(
 		verified("reordered", "records read behind a later one", func(v *ledger.Verdict) int64 { return v.Reordered }),
 		verified("corrupted", "records whose contents changed", func(v *ledger.Verdict) int64 { return v.Corrupted }),
 		{
-			Name: consumerLag, Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
+			Name: ConsumerLag, Unit: Records, About: "records that waited to be read: the most at the end of a second", needs: reading,
 			value: func(f *Figures) (float64, bool) { return known(float64(f.ConsumerLag)) },
 		},
 		{
@@ -102,7 +102,10 @@ func Names() (names []string) {
 	return names
 }
 
-const sendDelay, consumerLag = "send-delay", "consumer-lag"
+const sendDelay = "send-delay"
+
+// ConsumerLag is the metric that may be unknown in some seconds.
+const ConsumerLag = "consumer-lag"
 
 // quantiles are those of a latency, by name.
 var quantiles = []struct {

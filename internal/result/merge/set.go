@@ -22,7 +22,7 @@ import (
 // connection broke.
 type Set struct {
 	runFiles   map[string]*runFile // by run id
-	unreadable []error             // of files that Offer could not add
+	unreadable []error             // of files that offer could not add
 	Same       []string            // a sentence for each file of a run that the set had already
 	limits     []string            // judged instead of those of the run; none: those of the run
 }
@@ -85,10 +85,8 @@ func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) error 
 	return nil
 }
 
-// Offer adds a file as Add does. One that cannot be read costs no other: its error is among
+// offer adds a file as Add does. One that cannot be read costs no other: its error is among
 // those of Unreadable and Lost.
-func (s *Set) Offer(name string, r io.ReaderAt, size int64) { s.offer(name, r, size, false) }
-
 func (s *Set) offer(name string, r io.ReaderAt, size int64, atWork bool) {
 	if err := s.addAll(name, r, size, atWork); err != nil {
 		s.unreadable = append(s.unreadable, err)

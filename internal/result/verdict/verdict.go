@@ -64,7 +64,7 @@ func (e *Evidence) Verdict() Verdict {
 	}
 	cpu, host, full := e.cpu(), e.host(), e.full()
 	switch {
-	case e.lost() >= failuresShow && (e.Throttled >= throttleLoses && (e.WorstError == "" || e.gaveUp()) || e.Throttled >= throttleShows && ofLimit.MatchString(e.WorstError)):
+	case e.lost() >= failuresShow && (e.Throttled >= throttleLoses && (e.WorstError == "" || ofClient.MatchString(e.WorstError)) || e.Throttled >= throttleShows && ofThrottling.MatchString(e.WorstError)):
 		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
 	case e.lost() >= failuresShow || e.stalls() && Denied(e.WorstError):
 		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s%s; %s", 100*e.lost(), e.worst(), e.causes(), e.stallToo(), full)}
@@ -148,7 +148,7 @@ func (e *Evidence) causes() (s string) {
 	if e.paused() {
 		s += "; " + e.pause()
 	}
-	if e.Unanswered > 0 && e.gaveUp() {
+	if e.Unanswered > 0 && ofClient.MatchString(e.WorstError) {
 		s += fmt.Sprintf("; %s ended without an answer: brokers close the connection of a request above their socket.request.max.bytes, "+
 			"and each one above max.connections.per.ip or max.connections; their logs say which", theme.Plural(e.Unanswered, "request", "requests"))
 	}
@@ -170,10 +170,10 @@ func Denied(code string) bool {
 	return strings.Contains(code, "authori") || strings.Contains(code, "authenti") || strings.HasPrefix(code, "access_refused")
 }
 
-// gaveUp reports whether most records failed because the client gave up, and not by an error of a broker. ofLimit are errors of a throttling.
-func (e *Evidence) gaveUp() bool { return clients.MatchString(e.WorstError) }
-
-var clients, ofLimit = regexp.MustCompile("^(client:|TimeoutError)"), regexp.MustCompile("^(client:connection blocked|ProducerBlockedQuotaExceeded|NACK)")
+var (
+	ofClient     = regexp.MustCompile("^(client:|TimeoutError)") // the client gave up
+	ofThrottling = regexp.MustCompile("^(client:connection blocked|ProducerBlockedQuotaExceeded|NACK)")
+)
 
 // pause returns a clause on the time for which kt itself stood still.
 func (e *Evidence) pause() string {

@@ -5,32 +5,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// count is the whole number of a flag, in any form in which kt prints one: 1500000,
-// 1,500,000 or 1.5M.
-type count int64
-
-var _ pflag.Value = (*count)(nil)
-
-// String returns all digits.
-func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
-
-// Set reads a count as plan.ParseCount does.
-func (c *count) Set(s string) error {
-	n, err := plan.ParseCount(s)
-	*c = count(n)
-	return err
-}
-
-// Type returns the name of the type, for pflag.
-func (c *count) Type() string { return "number" }
-
-// decimal is the number of a flag, read as all numbers are: pflag alone takes 010 for 8, and 0x10 for 16.
+// decimal is the number of a flag, in any form in which kt prints one: 1500000, 1,500,000 or 1.5M. pflag alone takes 010 for 8, and
+// 0x10 for 16.
 type decimal struct{ pflag.Value }
 
 // Set reads a number as plan.ParseCount or plan.ParseNumber does.
@@ -67,6 +50,14 @@ func (o *once) Set(s string) error {
 
 // Type returns that of a flag of text, for pflag.
 func (o *once) Type() string { return "string" }
+
+// timeOf reads the time of a flag, in seconds if it has no unit. The error of one below least says how it is written: "from 2s (4s, 1m)".
+func timeOf(to *time.Duration, flag, text string, least time.Duration, how string) (err error) {
+	if *to, err = plan.ParseTime(text, time.Second); err != nil || *to < least {
+		return fmt.Errorf("--%s %q: write a time %s", flag, text, how)
+	}
+	return nil
+}
 
 // Unfit returns the reason why a flag does not take a value, in a person's words instead
 // of Go's. err is what setting the flag returned.
