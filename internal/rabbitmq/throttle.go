@@ -48,12 +48,17 @@ func (m *management) flowing(ctx context.Context) map[string]bool {
 	return ports
 }
 
-// queueLimit returns the limit at which queues refuse messages, by their arguments and policies; empty if there is none.
-func queueLimit(configs map[string]string) string {
-	overflow := cmp.Or(configs["x-overflow"], configs["overflow"])
+// queueLimit returns the limit at which queues refuse messages, or drop those that were confirmed, by their arguments and
+// policies; empty if there is none.
+func queueLimit(configs map[string]string) (refuses, drops string) {
+	overflow := cmp.Or(configs["x-overflow"], configs["overflow"], "drop-head")
 	messages, bytes := cmp.Or(configs["x-max-length"], configs["max-length"]), cmp.Or(configs["x-max-length-bytes"], configs["max-length-bytes"])
-	if messages+bytes == "" || !strings.HasPrefix(overflow, "reject-publish") {
-		return ""
+	at := fmt.Sprintf("at their limit (max-length=%s, max-length-bytes=%s, overflow=%s)", messages, bytes, overflow)
+	switch {
+	case messages+bytes == "":
+		return "", ""
+	case strings.HasPrefix(overflow, "reject-publish"):
+		return "queues refuse messages " + at, ""
 	}
-	return fmt.Sprintf("queues refuse messages at their limit (max-length=%s, max-length-bytes=%s, overflow=%s)", messages, bytes, overflow)
+	return "", "queues drop their oldest messages " + at
 }
