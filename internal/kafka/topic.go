@@ -77,7 +77,7 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 		return nil, err
 	}
 	if need := p.Payload.MaxBytes() + batchOverhead; limit > 0 && need > limit && !compressed {
-		return nil, Misfit("a record of up to %d bytes is larger than the %d bytes that %s take (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
+		return nil, Misfit("a record of up to %d bytes is larger than the %d bytes of %s (max.message.bytes)", p.Payload.MaxBytes(), limit, where)
 	}
 	return found, nil
 }
