@@ -17,7 +17,7 @@ func (w *watcher) throttles(ctx context.Context, all []*partitionStats) {
 	s, before, why := w.session, w.before, [2]string{}
 	w.before = all
 	for i, p := range all {
-		if before == nil || p == nil || before[i] == nil {
+		if i >= len(before) || p == nil || before[i] == nil { // the topic may have got partitions
 			continue
 		}
 		if n := p.PublishRateLimitedTimes; n > 0 && n != before[i].PublishRateLimitedTimes && why[0] == "" {

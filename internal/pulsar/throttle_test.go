@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ func TestBrokersThatLimitARateAreToldByTheirPolicy(t *testing.T) {
 		{"a reader waits, and nothing limits it", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": -1}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 500)}, "", ""},
 		{"a reader waits", map[string]string{"/subscriptionDispatchRate": `{"dispatchThrottlingRateInMsg": 0, "dispatchThrottlingRateInByte": 100, "ratePeriodInSecond": 1}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 500)}, "", "dispatchThrottlingRateInByte=100"},
 		{"a reader takes no more", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 900, 0, 500), counted(0, 900, 50, 0)}, "", ""},
+		{"the topic got a partition", nil, [][]*partitionStats{counted(7, 0, 0, 1), slices.Repeat(counted(8, 0, 0, 1), 2)}, "rate of publishing", ""},
 		{"what waits was sent a moment ago", map[string]string{"/dispatchRate": `{"dispatchThrottlingRateInMsg": 50}`}, [][]*partitionStats{counted(0, 50, 0, 500), counted(0, 50, 50, 500)}, "", ""},
 	} {
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
