@@ -349,18 +349,26 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 	for _, tc := range []struct {
 		consumers, groups int
+		url               string
 		want              string // of 6 partitions
 	}{
-		{6, 0, ""},
-		{8, 0, "8 consumers share 6 partitions: nothing to read for 2 of them"},
-		{8, 2, "8 consumers of each group share 6 partitions: nothing to read for 2 of them"},
+		{6, 0, "", ""},
+		{8, 0, "amqp://kt@rabbit/", ""}, // they share queues
+		{8, 0, "", "8 consumers share 6 partitions: nothing to read for 2 of them"},
+		{8, 2, "", "8 consumers of each group share 6 partitions: nothing to read for 2 of them"},
 	} {
 		bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 			o := w.order([]string{"a"})
 			o.Plan.Producers, o.Plan.Load = 0, plan.Plan{}.Load
+			if o.Plan.URL = tc.url; tc.url != "" {
+				o.Plan.Bootstrap = nil
+			}
 			o.Plan.Command, o.Plan.Payload, o.Plan.Topic = plan.Consume, plan.Payload{}, plan.Topic{Name: "t"}
 			o.Plan.Load = plan.Load{Arrivals: plan.Uniform, Duration: plan.Duration(5 * time.Second)}
 			o.Plan.Read = plan.Read{Consumers: tc.consumers, Group: "g", Groups: tc.groups, Commit: plan.CommitAuto}
+			if tc.url != "" {
+				o.Plan.Read.Group, o.Plan.Read.Commit = "", plan.CommitNone
+			}
 			if _, _, err := w.run(o); err != nil {
 				t.Fatal(err)
 			}

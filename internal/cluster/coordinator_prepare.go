@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -180,10 +181,10 @@ func late(hosts []string, what string) error {
 const headerTimeout = 2 * time.Second
 
 // warnReaders warns of consumers that will read nothing. Each partition is read by one consumer of a group, or by
-// one of all consumers if there is no group.
+// one of all consumers if there is no group. Consumers of RabbitMQ share queues.
 func (s *session) warnReaders(ctx context.Context) {
 	p := &s.order.Plan
-	if !p.Reads() {
+	if !p.Reads() || p.System() == plan.RabbitMQ {
 		return
 	}
 	_ = s.until(ctx, headerTimeout, func() bool { return s.live.made() != nil }) // without it, nothing is said

@@ -181,21 +181,24 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 
 // partitionStats are what the brokers count of a partition.
 type partitionStats struct {
-	MsgInCounter, PublishRateLimitedTimes int64 // since its broker has loaded it
-	Subscriptions                         map[string]struct {
-		MsgBacklog    int64 // in entries
-		MsgOutCounter int64
-		Consumers     []struct{ AvgMessagesPerEntry, AvailablePermits int64 }
+	MsgInCounter, BytesInCounter, PublishRateLimitedTimes int64 // since its broker has loaded it
+	Subscriptions                                         map[string]struct {
+		MsgBacklog                 int64 // in entries
+		BacklogSize, MsgOutCounter int64
+		Consumers                  []struct{ AvgMessagesPerEntry, AvailablePermits int64 }
 	}
 }
 
 // backlog returns how many messages of a subscription wait, -1 if p is nil. Entries are batches: where there are some,
-// it is a guess by their mean.
+// it is a guess by their bytes and those of a message, else by the mean of an entry, which follows what was sent slowly.
 func (p *partitionStats) backlog(subscription string) int64 {
 	if p == nil {
 		return -1
 	}
 	s, perEntry := p.Subscriptions[subscription], int64(1)
+	if s.MsgBacklog > 0 && s.BacklogSize > 0 && p.MsgInCounter > 0 {
+		return max(s.MsgBacklog, int64(float64(s.BacklogSize)*float64(p.MsgInCounter)/float64(p.BytesInCounter)))
+	}
 	for _, c := range s.Consumers {
 		perEntry = max(perEntry, c.AvgMessagesPerEntry)
 	}

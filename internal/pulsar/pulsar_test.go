@@ -215,10 +215,12 @@ func isEmpty(w stats.Window) bool { return len(w.Events) == 0 }
 
 func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {
 	var p partitionStats
-	if err := json.Unmarshal([]byte(`{"subscriptions": {"s": {"msgBacklog": 3, "consumers": [{"avgMessagesPerEntry": 20}, {}]}, "idle": {"msgBacklog": 3}}}`), &p); err != nil {
+	if err := json.Unmarshal([]byte(`{"msgInCounter": 1000, "bytesInCounter": 52200, "subscriptions": {
+		"s": {"msgBacklog": 3, "consumers": [{"avgMessagesPerEntry": 20}, {}]}, "idle": {"msgBacklog": 3},
+		"bytes": {"msgBacklog": 3, "backlogSize": 5220, "consumers": [{"avgMessagesPerEntry": 2}]}, "small": {"msgBacklog": 3, "backlogSize": 60}, "read": {"backlogSize": 522}}}`), &p); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int64{"s": 60, "idle": 3, "none": 0} {
+	for name, want := range map[string]int64{"s": 60, "idle": 3, "none": 0, "bytes": 100, "small": 3, "read": 0} {
 		if got := p.backlog(name); got != want {
 			t.Errorf("the backlog of %s is %d, want %d", name, got, want)
 		}

@@ -253,7 +253,7 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 
 // stats returns what the brokers count, by partition, with those that were added; nil for those without an answer.
 func (s *session) stats(ctx context.Context) ([]*partitionStats, error) {
-	const precise = "getPreciseBacklog=true&subscriptionBacklogSize=false"
+	const precise = "getPreciseBacklog=true&subscriptionBacklogSize=true"
 	all := make([]*partitionStats, s.topic.Partitions)
 	if s.single {
 		all[0] = new(partitionStats)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,6 +104,20 @@ func TestManyAnswersMayTakeLongTogether(t *testing.T) {
 		})
 		if err != nil || s.admin.pipe.isClosed() {
 			t.Errorf("%v, closed: %v", err, s.admin.pipe.isClosed())
+		}
+	})
+}
+
+// Another process counts what is in queue 1, and cannot know what has left it for this one.
+func TestAProcessCountsWhatCameToItFromASharedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := linked(t, &server{})
+		s.plan.Share.Consumers = 2
+		r := &reader{queues: []int{0, 1}}
+		r.in.Store(&inlet{link: &link{pipe: &pipe{delivered: map[uint16]uint64{channelOf(0): 5, channelOf(1): 4}, taken: map[uint16]uint64{channelOf(0): 2}}}})
+		s.read.readers = append(s.read.readers, r)
+		if got, err := s.backlog(t.Context()); err != nil || !slices.Equal(got, []int64{3, 4}) {
+			t.Errorf("%v wait, %v; want 3 and 4", got, err)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -148,5 +149,30 @@ func TestTopicsAreThoseWithAFirstQueue(t *testing.T) {
 	api.Close()
 	if got := s.Topics(t.Context()); len(got) > 0 {
 		t.Errorf("without an answer: %q", got)
+	}
+}
+
+// Confirms say that messages were taken, not that they stay.
+func TestALimitAtWhichMessagesAreLostUnseenIsToldOnce(t *testing.T) {
+	answer := ""
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+	defer api.Close()
+	for _, tc := range []struct {
+		arguments string
+		confirms  bool
+		want      string
+	}{
+		{`{}`, true, ""},
+		{`{"x-max-length": 10}`, true, "drop their oldest messages at their limit (max-length=10"},
+		{`{"x-max-length": 10, "x-overflow": "reject-publish"}`, true, ""}, // the confirms say it
+		{`{"x-max-length": 10, "x-overflow": "reject-publish"}`, false, "refuse messages at their limit (max-length=10"},
+	} {
+		answer = `{"page_count": 1, "items": [{"name": "t-0", "arguments": ` + tc.arguments + `}]}`
+		s := &System{admin: api.URL, settings: settings{confirms: tc.confirms}}
+		w := watcher{session: &session{System: s, management: s.newManagement(), plan: testPlan(nil), topic: result.Topic{Name: "t", Partitions: 1}}}
+		events := append(w.moves(t.Context()), w.moves(t.Context())...)
+		if n := min(1, len(tc.want)); len(events) != n || n > 0 && (events[0].Kind != stats.RecordsDeleted || !strings.Contains(events[0].Text, tc.want)) {
+			t.Errorf("%+v: %+v", tc, events)
+		}
 	}
 }

@@ -174,7 +174,8 @@ func (s *session) Open(_ context.Context, book *ledger.Book) (c run.Clients, err
 	o.Fresh = s.topic.Created && s.plan.Share.IsZero()
 	if s.plan.Writes() {
 		c.Send, c.Limits = &producer{s, accounts}, s.limits()
-		s.limit.Store(queueLimit(s.topic.Configs))
+		refuses, _ := queueLimit(s.topic.Configs)
+		s.limit.Store(refuses)
 	}
 	if s.plan.Reads() {
 		o.Backlog, o.Shared = s.backlog, s.shared

@@ -49,17 +49,22 @@ func (m *management) flowing(ctx context.Context) map[string]bool {
 	return ports
 }
 
-// queueLimit returns the limit at which queues refuse messages, by their arguments and policies; empty if there is none.
-func queueLimit(configs map[string]string) string {
-	overflow := cmp.Or(configs["x-overflow"], configs["overflow"])
+// queueLimit returns the limit at which queues refuse messages, or drop those that were confirmed, by their arguments and
+// policies; empty if there is none.
+func queueLimit(configs map[string]string) (refuses, drops string) {
+	overflow := cmp.Or(configs["x-overflow"], configs["overflow"], "drop-head")
 	limits := ""
 	for _, name := range []string{"max-length", "max-length-bytes"} {
 		if v := cmp.Or(configs["x-"+name], configs[name]); v != "" {
 			limits += name + "=" + v + ", "
 		}
 	}
-	if limits == "" || !strings.HasPrefix(overflow, "reject-publish") {
-		return ""
+	at := fmt.Sprintf("at their limit (%soverflow=%s)", limits, overflow)
+	switch {
+	case limits == "":
+		return "", ""
+	case strings.HasPrefix(overflow, "reject-publish"):
+		return "queues refuse messages " + at, ""
 	}
-	return fmt.Sprintf("queues refuse messages at their limit (%soverflow=%s)", limits, overflow)
+	return "", "queues drop their oldest messages " + at
 }

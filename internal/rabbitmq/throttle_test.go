@@ -96,7 +96,7 @@ func TestALimitOfQueuesIsOfTheirArgumentsOrAPolicy(t *testing.T) {
 		}))
 		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
 		_, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, nil)
-		if got := queueLimit(topic.Configs); err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
+		if got, _ := queueLimit(topic.Configs); err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %v, %q, want %q", about, err, got, want)
 		}
 		api.Close()

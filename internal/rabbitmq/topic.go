@@ -228,12 +228,12 @@ func (s *session) backlog(ctx context.Context) ([]int64, error) {
 	for i := 0; i < len(s.queues); i++ {
 		err := s.ask(ctx, func(ch *amqp.Channel, answered func()) error { // until a queue ends the channel
 			for ; i < len(s.queues); i++ {
-				if !queue.Mine(s.plan, int32(i)) { // another process counts it
-					continue
-				}
-				ready, err := inspect(ch, s.queues[i])
-				if err != nil {
-					return err
+				var ready int64
+				if queue.Mine(s.plan, int32(i)) { // else another process counts it
+					var err error
+					if ready, err = inspect(ch, s.queues[i]); err != nil {
+						return err
+					}
 				}
 				waiting[i] = ready + s.read.onTheirWay(i)
 				answered()

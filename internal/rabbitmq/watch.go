@@ -73,6 +73,7 @@ type watcher struct {
 	running map[int32]bool  // by node
 	heard   map[int32]bool  // the same: its own API has answered
 	leaders map[int32]int32 // by partition
+	loses   string          // how queues lose messages that nothing reports; empty if they do not
 }
 
 var _ engine.Source = (*watcher)(nil)
@@ -146,7 +147,15 @@ func (w *watcher) moves(ctx context.Context) (events []stats.Event) {
 		events = append(events, e)
 	}
 	w.more = max(w.more, more)
-	w.limit.Store(queueLimit(t.Configs))
+	refuses, loses := queueLimit(t.Configs)
+	w.limit.Store(refuses)
+	if !w.settings.confirms { // nothing says that a message was refused
+		loses = cmp.Or(loses, refuses)
+	}
+	if loses != w.loses && loses != "" && w.plan.Writes() {
+		events = append(events, event(stats.RecordsDeleted, -1, "%s: kt does not count those", loses))
+	}
+	w.loses = loses
 	moved := make(map[[2]int32][]int32)
 	for _, q := range slices.Sorted(maps.Keys(t.Leaders)) {
 		from, known := w.leaders[q]

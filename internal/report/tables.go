@@ -2,18 +2,19 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// tables writes a row a broker.
+// tables writes a row a broker. Of a round trip it writes fetches if brokers throttled them.
 func (t *text) tables(r result.Result) {
 	if len(r.Brokers) > 0 && writes(r.Header) {
 		t.brokers("request", r.Brokers)
 	}
-	if rows := Fetched(r.Brokers); len(rows) > 0 && (t.verbose || !writes(r.Header)) {
+	if rows := Fetched(r.Brokers); len(rows) > 0 && (t.verbose || !writes(r.Header) || slices.ContainsFunc(rows, func(b result.BrokerRow) bool { return b.ThrottleMS > 0 })) {
 		t.brokers("fetch", rows)
 	}
 }
@@ -38,7 +39,11 @@ func (t *text) brokers(kind string, rows []result.BrokerRow) {
 		leave: []string{"MiB", "throttled", "p50 " + kind, "broker"},
 	}
 	for _, b := range rows {
-		g.add(plain, strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB),
+		records, mib := string(t.th.Glyphs.Missing), string(t.th.Glyphs.Missing)
+		if Counted(b) {
+			records, mib = theme.Rate(float64(b.Records)), theme.Number(b.MiB)
+		}
+		g.add(plain, strconv.Itoa(int(b.ID)), b.Addr, records, mib,
 			t.quantile(b.Latency, b.Latency.P50), t.quantile(b.Latency, b.Latency.P99), theme.Duration(micros(1000*b.ThrottleMS)))
 		if b.Failed > 0 {
 			g.note(warn, plural(b.Failed, "request")+" "+either(b.Failed, "was", "were")+" not answered")
@@ -47,13 +52,16 @@ func (t *text) brokers(kind string, rows []result.BrokerRow) {
 	t.draw(g)
 }
 
+// Counted reports whether the requests to a broker were counted. Of RabbitMQ and Pulsar a row says only how long they throttled kt.
+func Counted(b result.BrokerRow) bool { return b.Requests > 0 || b.Records > 0 }
+
 // Fetched returns the fetches from each broker, as requests to it.
 func Fetched(rows []result.BrokerRow) []result.BrokerRow {
 	var of []result.BrokerRow
 	for _, b := range rows {
 		if f := b.Fetch; f != nil {
 			of = append(of, result.BrokerRow{
-				ID: b.ID, Addr: b.Addr, Failed: f.Failed, Records: f.Records, MiB: f.MiB, Latency: f.Latency, ThrottleMS: f.ThrottleMS,
+				ID: b.ID, Addr: b.Addr, Requests: f.Requests, Failed: f.Failed, Records: f.Records, MiB: f.MiB, Latency: f.Latency, ThrottleMS: f.ThrottleMS,
 			})
 		}
 	}

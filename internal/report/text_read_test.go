@@ -270,3 +270,23 @@ func TestTagsSayHowRecordsAreRead(t *testing.T) {
 		t.Errorf("tags of several groups (-want +got):\n%s", diff)
 	}
 }
+
+func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {
+	for _, ascii := range []bool{false, true} {
+		var r result.Result
+		r.Plan.Producers, r.Plan.Read.Consumers = 1, 1
+		r.Brokers = []result.BrokerRow{{ID: 1, Addr: "kafka:9092", ThrottleMS: 3000, Fetch: &result.BrokerFetch{Requests: 7, Records: 50}}}
+		lines := func() []string {
+			w, b := textOf(theme.Options{ASCII: ascii})
+			w.tables(r)
+			return strings.Split(strings.TrimSpace(b.String()), "\n")
+		}
+		if got := lines(); len(got) != 2 || strings.Contains(got[1], "0.00") {
+			t.Errorf("fetches that nobody throttled, requests that nobody counted: %q", got)
+		}
+		r.Brokers[0].Fetch.ThrottleMS = 12_300
+		if got := lines(); len(got) < 4 || !strings.Contains(got[len(got)-1], "12.3s") || !strings.Contains(got[len(got)-1], "50") {
+			t.Errorf("fetches that were throttled: %q", got)
+		}
+	}
+}

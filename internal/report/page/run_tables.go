@@ -198,7 +198,11 @@ func brokers(id, caption string, rows []result.BrokerRow) Table {
 	var records, p99 []float64
 	for _, b := range rows {
 		l := b.Latency
-		row := cells(strconv.Itoa(int(b.ID)), b.Addr, theme.Rate(float64(b.Records)), theme.Number(b.MiB), quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
+		carried, mib := "–", "–"
+		if report.Counted(b) {
+			carried, mib = theme.Rate(float64(b.Records)), theme.Number(b.MiB)
+		}
+		row := cells(strconv.Itoa(int(b.ID)), b.Addr, carried, mib, quantile(l, l.P50), quantile(l, l.P99), quantile(l, l.Max),
 			theme.Duration(millis(b.ThrottleMS)), theme.Count(b.Failed))
 		if b.Failed > 0 {
 			row[8].Class = "warn"
