@@ -113,17 +113,25 @@ func (s *Shard) Said(code, message string) {
 	s.run.beside.said.LoadOrStore(code, message)
 }
 
-// Throttled notes that a broker lets the client wait for d. That is no stall, and a reader is not idle meanwhile.
-func (s *Shard) Throttled(d time.Duration) {
-	until := s.Now() + d
+// Throttled notes that a broker lets the client wait for d. That is no stall, and a reader is not idle meanwhile. It returns the part of
+// d that was not noted before: several answers of a broker may tell of one wait.
+func (s *Shard) Throttled(broker int32, d time.Duration) (fresh time.Duration) {
+	now := s.Now()
+	until := now + d
 	s.mu.Lock()
-	s.turn(s.activity, s.Now())
+	s.turn(s.activity, now)
+	if s.waits == nil {
+		s.waits = make(map[int32]time.Duration)
+	}
+	fresh = max(0, until-max(now, s.waits[broker]))
+	s.waits[broker] = max(s.waits[broker], until)
 	s.throttled = max(s.throttled, until)
 	s.mu.Unlock()
 	s.run.readers.busy(until)
 	s.run.beside.mu.Lock()
 	s.run.beside.wait.Answered(until)
 	s.run.beside.mu.Unlock()
+	return fresh
 }
 
 // pauseShows is the time without a tick from which on kt itself stood still. A busy machine delays one for less.

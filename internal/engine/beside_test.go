@@ -64,7 +64,7 @@ func TestATimeForWhichABrokerThrottlesIsNoGap(t *testing.T) {
 			f.saw = func(now time.Duration, op *Op) {
 				if !said && now >= 2*time.Second {
 					said = true
-					op.shard.Throttled(tc.throttled)
+					op.shard.Throttled(1, tc.throttled)
 				}
 			}
 			_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(8)}), f, Options{})
@@ -73,6 +73,22 @@ func TestATimeForWhichABrokerThrottlesIsNoGap(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnswersThatTellOfOneWaitAddNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := nullShard(plan.Load{})
+		for _, tc := range []struct {
+			after        time.Duration
+			broker       int32
+			length, want time.Duration
+		}{{0, 1, 4, 4}, {0, 1, 4, 0}, {1, 1, 2, 0}, {0, 2, 2, 2}, {1, 1, 5, 3}, {9, 1, 1, 1}} {
+			time.Sleep(tc.after * time.Second)
+			if got := s.Throttled(tc.broker, tc.length*time.Second); got != tc.want*time.Second {
+				t.Errorf("%+v: %v are new, want %v s", tc, got, int64(tc.want))
+			}
+		}
+	})
 }
 
 func TestAPauseOfKtIsCountedAndAnEvent(t *testing.T) {

@@ -52,8 +52,9 @@ type Shard struct {
 	asked    time.Duration  // when a record was last handed over while none was outstanding
 	failed   map[int32]bool // partitions of which a record failed and none was acknowledged since; -1: it had none
 
-	throttled time.Duration // until when a broker lets the client wait
-	looked    time.Duration // at that, by LookThrottled
+	throttled time.Duration           // until when a broker lets the client wait
+	waits     map[int32]time.Duration // the same by broker
+	looked    time.Duration           // at that, by LookThrottled
 
 	// Of a reader.
 	activity activity

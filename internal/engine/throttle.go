@@ -19,7 +19,7 @@ func (s *Shard) LookThrottled(broker int32, why string) {
 	since := min(max(0, now-s.looked), throttleHolds) // looks may have failed
 	s.looked = now
 	if why != "" {
-		s.Throttled(throttleHolds)
+		s.Throttled(max(0, broker), throttleHolds)
 		s.Record(func(rec *stats.Recorder, phase int) {
 			count := rec.Throttle
 			if s.pacer == nil { // it reads

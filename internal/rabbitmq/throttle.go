@@ -60,7 +60,9 @@ func queueLimit(configs map[string]string) (refuses, drops string) {
 		}
 	}
 	at := fmt.Sprintf("at their limit (%soverflow=%s)", limits, overflow)
-	switch {
+	switch ttl := cmp.Or(configs["x-message-ttl"], configs["message-ttl"]); {
+	case limits == "" && ttl != "":
+		return "", "queues drop messages that nobody has read after " + ttl + " ms (message-ttl)"
 	case limits == "":
 		return "", ""
 	case strings.HasPrefix(overflow, "reject-publish"):

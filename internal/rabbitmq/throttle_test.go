@@ -96,6 +96,9 @@ func TestALimitOfQueuesIsOfTheirArgumentsOrAPolicy(t *testing.T) {
 		}))
 		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
 		_, err := (&System{admin: api.URL}).newManagement().describeQueues(t.Context(), &topic, nil)
+		if _, drops := queueLimit(map[string]string{"x-message-ttl": "500"}); !strings.Contains(drops, "after 500 ms") {
+			t.Errorf("a time to live: %q", drops)
+		}
 		if got, _ := queueLimit(topic.Configs); err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %v, %q, want %q", about, err, got, want)
 		}

@@ -172,7 +172,12 @@ func (s *Study) checkTwice(bad func(part, format string, args ...any)) {
 	}
 	for _, f := range s.Factors {
 		for i, v := range f.Values {
-			if slices.Contains(f.Values[:i], v) {
+			same := func(o string) bool {
+				a, err := plan.ParseCount(v)
+				b, other := plan.ParseCount(o)
+				return v == o || err == nil && other == nil && a == b // 1000 and 1k
+			}
+			if slices.ContainsFunc(f.Values[:i], same) {
 				bad("factor "+f.Name, "%s: %s is there twice", f.Name, v)
 			}
 		}

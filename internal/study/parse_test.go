@@ -111,11 +111,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestAStudyGivesEveryRunItsTopic(t *testing.T) {
+func TestWhatNoFactorMayBe(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"load: {command: produce}\nfactors: {topic: [a, b]}":                               true,
 		"load: {command: produce}\nfactors: {result: [a, b]}":                              true,
 		"load: {command: consume, topic: a}\nfactors: {topic: [a, b]}":                     false,
+		"load: {command: produce}\nfactors: {partitions: [1000, 1k]}":                      true,
 		"load: {command: produce}\nfactors: {batch-size: [1, 2], topic.retention.ms: [1]}": false,
 	} {
 		if _, err := Parse("s.yaml", []byte(text), anyFlag); (err != nil) != refused {

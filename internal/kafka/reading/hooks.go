@@ -39,6 +39,6 @@ func (h Hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 
 // OnBrokerThrottle counts the time for which a broker throttles the client.
 func (h Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
-	h.Shard.Throttled(d)
+	d = h.Shard.Throttled(b.NodeID, d)
 	h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchThrottle(phase, b.NodeID, d) })
 }

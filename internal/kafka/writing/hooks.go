@@ -97,7 +97,7 @@ func (h *Hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 
 // OnBrokerThrottle counts the time for which a broker throttles the client.
 func (h *Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
-	h.shard.Throttled(d)
+	d = h.shard.Throttled(b.NodeID, d)
 	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Throttle(phase, b.NodeID, d) })
 }
 
