@@ -7,10 +7,6 @@ import (
 	"github.com/kt-bench/kt/cmd"
 )
 
-//go:generate go run . docs tune docs/checks.md
-//go:generate go run . docs studies docs/studies.md
-//go:generate go run . docs security docs/security.md
-//go:generate go run . docs properties docs/properties.md
-//go:generate go run . docs study-schema docs/study-file.schema.json
+//go:generate go test ./cmd ./internal/report -run "TestPagesHaveTheTables|TestTheSchemaOfStudyFiles|TestTheManualOfTheChecks" -update
 
 func main() { os.Exit(cmd.Main(cmd.System())) }

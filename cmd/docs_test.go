@@ -1,13 +1,33 @@
 package cmd
 
 import (
+	"bytes"
+	"cmp"
+	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/tune"
 )
+
+// man is a flag of the test for scripts/docs.sh.
+var man = flag.String("man", "", "write the man pages into this `FOLDER`")
+
+// recordBytes is the size of the records for which the page gives defaults that depend on it: that of kt.
+const recordBytes = 512
 
 func TestTheReadmeTellsHowManyChecksThereAre(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
@@ -17,4 +37,157 @@ func TestTheReadmeTellsHowManyChecksThereAre(t *testing.T) {
 	if want := fmt.Sprintf(" %d checks", len(tune.Catalogue())); !strings.Contains(string(text), want) {
 		t.Errorf("README.md does not say %s", want)
 	}
+}
+
+func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
+	producer, _, errProducer := javaconf.ParseProducer(nil, recordBytes, false)
+	consumer, _, errConsumer := javaconf.ParseConsumer(nil, false)
+	studies, errStudies := shippedStudies()
+	if err := cmp.Or(errProducer, errConsumer, errStudies); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		page, name, from string
+		table            []byte
+	}{
+		{"properties.md", "producer", "internal/kafka/javaconf", propertyTable(producer.All())},
+		{"properties.md", "consumer", "internal/kafka/javaconf", propertyTable(consumer.All())},
+		{"security.md", "properties", "internal/kafka/security", securityTable()},
+		{"studies.md", "studies", "profiles/study", studyManual(studies)},
+	} {
+		path := "../docs/" + tc.page
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, end := fmt.Appendf(nil, "<!-- %s: made of %s -->\n", tc.name, tc.from), fmt.Appendf(nil, "<!-- /%s -->\n", tc.name)
+		before, rest, ok := bytes.Cut(page, begin)
+		table, after, ended := bytes.Cut(rest, end)
+		if !ok || !ended {
+			t.Fatalf("%s: the lines %q and %q are not in it", path, begin, end)
+		}
+		renewed(t, path+", "+tc.name, table, tc.table, func() error {
+			return os.WriteFile(path, slices.Concat(before, begin, tc.table, end, after), 0o644)
+		})
+	}
+}
+
+func TestTheSchemaOfStudyFilesIsThatOfTheFlags(t *testing.T) {
+	const path = "../docs/study-file.schema.json"
+	env := System()
+	var b bytes.Buffer
+	if err := report.Indented(&b, studySchema(newRoot(&env))); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed(t, path, text, b.Bytes(), func() error { return os.WriteFile(path, b.Bytes(), 0o644) })
+}
+
+// renewed holds what stands in a document to what the code makes, and writes it with -update.
+func renewed(t *testing.T, name string, stands, made []byte, write func() error) {
+	t.Helper()
+	if *update {
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := gocmp.Diff(string(stands), string(made)); diff != "" {
+		t.Errorf("%s (-stands +made; accept with -update):\n%s", name, diff)
+	}
+}
+
+func TestEveryCommandHasAManPage(t *testing.T) {
+	dir := cmp.Or(*man, t.TempDir())
+	env := System()
+	root := newRoot(&env)
+	root.DisableAutoGenTag = true
+	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range root.Commands() {
+		if page := dir + "/kt-" + c.Name() + ".1"; c.IsAvailableCommand() {
+			if _, err := os.Stat(page); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// sourceDate returns the date for generated pages: SOURCE_DATE_EPOCH, so that two
+// builds of one source are alike, or a fixed day.
+func sourceDate() *time.Time {
+	t := time.Unix(0, 0).UTC()
+	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		t = time.Unix(n, 0).UTC()
+	}
+	return &t
+}
+
+func propertyTable(all []result.Setting) []byte {
+	var b bytes.Buffer
+	b.WriteString("| property | default | in kt | where franz-go or kt differs from Java |\n|---|---|---|---|\n")
+	for _, s := range all {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, inCode(s.Default), effect(s.Client), cmp.Or(s.Note, "–"))
+	}
+	return b.Bytes()
+}
+
+// effect says what becomes of a property, by its result.Setting.Client.
+func effect(client string) string {
+	switch client {
+	case "":
+		return "kt does it itself"
+	case "ignored":
+		return "no effect; a value of your own is a warning"
+	}
+	return "franz-go's `" + client + "`"
+}
+
+func inCode(value string) string {
+	if value == "" {
+		return "–"
+	}
+	return "`" + value + "`"
+}
+
+func securityTable() []byte {
+	var b bytes.Buffer
+	b.WriteString("| property | default in Java | what kt does | where franz-go alone differs |\n|---|---|---|---|\n")
+	for _, p := range security.Properties() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, inCode(p.Default), p.About(), cmp.Or(p.Franz, "–"))
+	}
+	return b.Bytes()
+}
+
+// studyManual returns the list of the studies that kt has, as Markdown.
+func studyManual(all []*study.Study) []byte {
+	var b bytes.Buffer
+	b.WriteString("| study | question | varies | what the account found |\n|---|---|---|---|\n")
+	for _, s := range all {
+		var varies []string
+		for _, f := range s.Factors {
+			values := strings.Join(f.Values, ", ")
+			if f.Search != nil {
+				values = "searched in " + f.Search.String()
+			}
+			varies = append(varies, "`"+f.Name+"` "+values)
+		}
+		for _, part := range s.Parts {
+			varies = append(varies, "part `"+part.Name+"`")
+		}
+		for _, g := range s.Given {
+			varies = append(varies, "`--set "+g.Name+"=…`")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, inCell(s.About), strings.Join(varies, "; "), inCell(s.Found))
+	}
+	return b.Bytes()
+}
+
+// inCell returns a text as the cell of a table.
+func inCell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(s)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
@@ -115,52 +114,6 @@ func TuneList(w io.Writer, settings []*tune.Setting, th *theme.Theme) error {
 			t.line(pad(s.ID, width) + "  " + pad(string(s.Group), 7) + "  " + s.Title)
 		}
 	})
-}
-
-// TuneManual writes the catalogue as a page of documentation, in Markdown.
-func TuneManual(w io.Writer, settings []*tune.Setting, profiles []*tune.Profile) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		applied := len(slices.DeleteFunc(slices.Clone(settings), func(s *tune.Setting) bool { return !s.Applies }))
-		fmt.Fprintf(b, `# What kt tune checks
-
-<!-- Written by go generate from internal/tune. Do not edit. -->
-
-%d checks; `+"`kt tune --apply`"+` can change what %d of them find, marked *applied*. The same text for one
-check: `+"`kt tune --explain ID`"+`. Severity: fatal (Kafka fails or loses data; exit code 3), warn (an effect
-is documented or measured; exit code 3 with --strict), info.
-
-`, len(settings), applied)
-		for _, g := range tune.Groups {
-			fmt.Fprintf(b, "\n## %s\n", groupTitles[g])
-			for _, s := range settings {
-				if s.Group == g {
-					manualEntry(b, s, profiles)
-				}
-			}
-		}
-	})
-}
-
-func manualEntry(b *bytes.Buffer, s *tune.Setting, profiles []*tune.Profile) {
-	applied := ""
-	if s.Applies {
-		applied = ", *applied*"
-	}
-	fmt.Fprintf(b, "\n### %s\n\n%s: %s (%s; %s%s).\n\n", s.ID, cell(capital(s.Title)), cell(s.Why), s.Severity, joinRoles(s.Roles), applied)
-	if s.Detail != "" {
-		fmt.Fprintf(b, "%s\n\n", cell(s.Detail))
-	}
-	var wanted []string
-	for _, p := range profiles {
-		wanted = append(wanted, p.Name+": "+wantedBy(p, s))
-	}
-	if w := strings.Join(wanted, ", "); !strings.Contains(w, "see below") {
-		fmt.Fprintf(b, "- Wanted: %s\n", cell(w))
-	}
-	fmt.Fprintf(b, "- Reads: %s\n- Sources (%s): %s\n", cell(strings.Join(s.Reads, ", ")), s.Confidence, cell(strings.Join(s.Sources, "; ")))
-	if s.Risk != "" {
-		fmt.Fprintf(b, "- Risk of changing it: %s\n", cell(s.Risk))
-	}
 }
 
 // capital makes the first letter a capital, unless the word is a name that is

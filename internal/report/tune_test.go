@@ -125,7 +125,7 @@ func TestTheRestOfTune(t *testing.T) {
 			return TuneHints(b, r.Machine, hints, plainTheme())
 		},
 		"list":   func(b *bytes.Buffer) error { return TuneList(b, []*tune.Setting{r.Findings[0].Setting}, plainTheme()) },
-		"manual": func(b *bytes.Buffer) error { return TuneManual(b, []*tune.Setting{r.Findings[0].Setting}, both) },
+		"manual": func(b *bytes.Buffer) error { return tuneManual(b, []*tune.Setting{r.Findings[0].Setting}, both) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

@@ -109,12 +109,9 @@ func (a *application) begin(made []string) (err error) {
 	if a.journal, err = a.readJournal(); err != nil {
 		return err
 	}
-	if err := a.takeOver(a.journal); err != nil {
-		return err
-	}
 	if a.options.Later() {
 		if err := a.checkOwn(); err != nil {
-			return errors.Join(err, a.journal.doubt)
+			return err
 		}
 	}
 	for i := range a.outcomes {

@@ -28,8 +28,6 @@ type journal struct {
 	Folders []string   `json:"folders,omitempty"` // that kt made, the outermost first
 
 	onDisk []byte // what the file holds, nil for no file
-	former []byte // what an earlier kt's file holds that is to be moved, else nil
-	doubt  error  // why an earlier kt's file was not read, else nil
 }
 
 // entry is one value, or two of a pair.
@@ -63,38 +61,19 @@ type besideValue struct {
 	Old  string `json:"old"`
 }
 
-// readJournal returns the machine's journal, or that of an earlier kt, and an empty one where
-// there is none. An earlier one that others than root could have written is not read: anybody who may
-// write into the agent's folder could otherwise keep kt from working.
+// readJournal returns the machine's journal, and an empty one where there is none.
 func (t *Tree) readJournal() (*journal, error) {
 	b, err := t.readState()
-	if err == nil {
-		return namedJournal(journalFile, b)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("journal: %w", err)
-	}
-	var doubt *distrustError
-	switch b, err = t.readFormer(); {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return &journal{Schema: journalSchema}, nil
-	case errors.As(err, &doubt):
-		return &journal{Schema: journalSchema, doubt: doubt}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j, err := namedJournal(formerJournal, b)
-	if err == nil {
-		j.onDisk, j.former = nil, b
-	}
-	return j, err
-}
-
-func namedJournal(p string, b []byte) (*journal, error) {
 	j, err := parseJournal(b)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: %w: kt cannot restore values from it, and changes nothing; "+
-			"restore it from a copy, or put the values back by hand and remove it", p, err)
+			"restore it from a copy, or put the values back by hand and remove it", journalFile, err)
 	}
 	return j, nil
 }

@@ -59,8 +59,7 @@ func (u Undone) MarshalJSON() ([]byte, error) {
 //
 // kt's own files go first, so that a start in the middle does not set anything again.
 func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
-	_, former := t.readFormer() // without any there is nothing to put back, and no folder to make
-	made, unlock, err := t.lock(!errors.Is(former, fs.ErrNotExist))
+	_, unlock, err := t.lock(false)
 	if errors.Is(err, errNothing) {
 		return nil, nil
 	}
@@ -69,16 +68,8 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	}
 	defer unlock()
 	j, err := t.readJournal()
-	if err == nil {
-		err = t.takeOver(j)
-	}
 	if err != nil {
-		t.dropFolders(made)
 		return nil, err
-	}
-	if j.doubt != nil {
-		defer t.dropFolders(journalFolders)
-		return t.undoProven(j.doubt), nil
 	}
 	undone, files := t.dropFiles(j, o.Force)
 	for _, e := range j.Entries { // what kt changed for itself too has its own old value
@@ -243,9 +234,6 @@ func (t *Tree) Status() ([]Undone, error) {
 	j, err := t.readJournal()
 	if err != nil {
 		return nil, err
-	}
-	if j.doubt != nil {
-		return t.statusOfDoubtful(j.doubt), nil
 	}
 	var all []Undone
 	for _, f := range j.Files {

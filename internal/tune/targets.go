@@ -238,7 +238,7 @@ func checkFolder(dir string) error {
 	if err := checkPath(dir); err != nil {
 		return fmt.Errorf("%q is no folder", dir)
 	}
-	ours := []string{SysctlFile, TmpfilesFile, UdevFile, LimitsFile, journalFile, formerJournal}
+	ours := []string{SysctlFile, TmpfilesFile, UdevFile, LimitsFile, journalFile}
 	if unit := DropIn(strings.TrimSuffix(path.Base(dir), ".d")); unitFile.MatchString(unit) {
 		ours = append(ours, unit)
 	} else {

@@ -103,8 +103,6 @@ func TestKilledAtAnyStepEverythingIsPutBack(t *testing.T) {
 		{"an apply of which everything fails, over another, then rollback", []string{"other"}, "refused", []string{"rollback"}},
 		{"a rollback, then rollback again", []string{"apply"}, "rollback", []string{"rollback"}},
 		{"a rollback, then apply and rollback", []string{"apply", "other"}, "rollback", []string{"apply", "rollback"}},
-		{"an apply over the journal of an earlier kt, then rollback", []string{"apply", "former"}, "other", []string{"rollback"}},
-		{"a rollback by the journal of an earlier kt, then rollback again", []string{"apply", "former"}, "rollback", []string{"rollback"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -114,10 +112,6 @@ func TestKilledAtAnyStepEverythingIsPutBack(t *testing.T) {
 				tree, _ := machineTree(t)
 				want := snapshotOf(t, tree.root)
 				for _, act := range row.before {
-					if act == "former" {
-						asFormer(t, tree)
-						continue
-					}
 					do(t, tree.root, act)
 				}
 				if !killed(t, tree.root, row.act, step) {

@@ -3,7 +3,6 @@ package tune
 import (
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,90 +49,6 @@ func attacked(t *testing.T) (*Tree, *folderKernel) {
 	putText(t, tree.root, corePattern, "core\n")
 	putText(t, tree.root, "/etc/shadow", "root:*:\n")
 	return tree, k
-}
-
-// asFormer moves the journal to where an earlier kt had it.
-func asFormer(t *testing.T, tree *Tree) {
-	t.Helper()
-	putText(t, tree.root, formerJournal, strings.ReplaceAll(readText(t, tree.root, journalFile),
-		`"`+JournalFolder+`"`, `"`+path.Dir(formerFolder)+`", "`+formerFolder+`"`))
-	ok(t, os.RemoveAll(tree.at(JournalFolder)))
-}
-
-// TestAJournalThatOthersPutThereIsNotBelieved mounts what the agent's user could do. Whatever it
-// is, kt writes nothing by it, removes nothing, does not wait, and applies all the same.
-func TestAJournalThatOthersPutThereIsNotBelieved(t *testing.T) {
-	asRoot(t)
-	agents := path.Dir(formerFolder)
-	for _, row := range []struct {
-		name   string
-		attack func(t *testing.T, tree *Tree)
-	}{
-		{"a journal of the agent's", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, formerJournal, evilJournal)
-			giveAway(t, tree.at(agents))
-		}},
-		{"its folder is a link to another folder of the agent's", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, agents+"/mine/journal.json", evilJournal)
-			ok(t, os.Symlink("mine", tree.at(formerFolder)))
-			giveAway(t, tree.at(agents))
-		}},
-		{"its folder is a link to a folder with a pipe", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, agents+"/mine/x", "")
-			ok(t, syscall.Mkfifo(tree.at(agents+"/mine/journal.json"), 0o644))
-			ok(t, os.Symlink("mine", tree.at(formerFolder)))
-			giveAway(t, tree.at(agents))
-		}},
-		{"it is a pipe", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, formerFolder+"/x", "")
-			ok(t, syscall.Mkfifo(tree.at(formerJournal), 0o644))
-			giveAway(t, tree.at(agents))
-		}},
-		{"it is a link to a file of root's", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, "/elsewhere/journal.json", evilJournal)
-			putText(t, tree.root, formerFolder+"/x", "")
-			ok(t, os.Symlink("/elsewhere/journal.json", tree.at(formerJournal)))
-			giveAway(t, tree.at(agents))
-		}},
-		{"it is another name of a file of root's", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, "/elsewhere/journal.json", evilJournal)
-			putText(t, tree.root, formerFolder+"/x", "")
-			giveAway(t, tree.at(agents))
-			ok(t, os.Link(tree.at("/elsewhere/journal.json"), tree.at(formerJournal)))
-		}},
-		{"it is root's, and the agent may write it by its group", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, formerJournal, evilJournal)
-			giveAway(t, tree.at(agents))
-			ok(t, errors.Join(os.Chown(tree.at(formerJournal), 0, agentUser), os.Chmod(tree.at(formerJournal), 0o664)))
-		}},
-		{"it is a folder", func(t *testing.T, tree *Tree) {
-			putText(t, tree.root, formerJournal+"/x", "")
-			giveAway(t, tree.at(agents))
-		}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			tree, k := attacked(t)
-			row.attack(t, tree)
-			before := snapshotOf(t, tree.root)
-			for range 2 { // by force, too
-				for _, u := range mustRollback(t, tree, RollbackOptions{Force: true}) {
-					if u.State != Failed || u.Err == nil {
-						t.Errorf("Rollback: %s is %s, %v; want %s and why", u.Path, u.State, u.Err, Failed)
-					}
-				}
-			}
-			if _, err := tree.Status(); err != nil {
-				t.Errorf("Status = %v", err)
-			}
-			if len(k.writes) > 0 {
-				t.Errorf("Rollback wrote %q", k.writes)
-			}
-			sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
-			sameStates(t, "Apply", allApplied, statesOf(mustApply(t, tree, planOfAll(), ApplyOptions{})))
-			sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
-			sameTree(t, "the tree after Apply and Rollback", before, snapshotOf(t, tree.root))
-		})
-	}
 }
 
 // TestTheJournalsFolderIsReachedByNoLink is of a machine on which others may write one of the folders
@@ -301,103 +216,6 @@ func TestAWrittenFileIsANewOne(t *testing.T) {
 	ok(t, errors.Join(err, theirs.Close()))
 	if got := readText(t, tree.root, SysctlFile); !strings.HasPrefix(got, ownHeader) {
 		t.Errorf("%s holds what somebody wrote after kt: %q", SysctlFile, got)
-	}
-}
-
-func TestAJournalOfAnEarlierKtIsMoved(t *testing.T) {
-	for _, row := range []struct {
-		name  string
-		given bool // the folders, not the journal, are the agent's
-	}{{"in root's folder", false}, {"in a folder that was given away since", true}} {
-		t.Run(row.name, func(t *testing.T) {
-			tree, _ := machineTree(t)
-			before := snapshotOf(t, tree.root)
-			mustApply(t, tree, planOfAll(), ApplyOptions{})
-			asFormer(t, tree)
-			if row.given {
-				asRoot(t)
-				giveAway(t, tree.at(path.Dir(formerFolder)))
-				ok(t, os.Chown(tree.at(formerJournal), 0, 0))
-			}
-			held, err := tree.Status()
-			ok(t, err)
-			sameStates(t, "Status", strings.ReplaceAll(allRestored, "restored", "held"), undoneStates(held))
-			mustApply(t, tree, otherPlan(), ApplyOptions{})
-			if _, err := os.Stat(tree.at(journalFile)); err != nil {
-				t.Errorf("Apply did not move the journal: %v", err)
-			}
-			if _, err := os.Lstat(tree.at(formerJournal)); !os.IsNotExist(err) {
-				t.Errorf("Lstat(%s) = %v, want that it is gone", formerJournal, err)
-			}
-			sameStates(t, "Rollback", allRestored, undoneStates(mustRollback(t, tree, RollbackOptions{})))
-			after := snapshotOf(t, tree.root)
-			if row.given { // the agent's folders stay the agent's
-				for _, dir := range []string{path.Dir(formerFolder), formerFolder} {
-					before[dir] = after[dir]
-				}
-			}
-			sameTree(t, "the tree after Rollback", before, after)
-		})
-	}
-}
-
-// TestAJournalThatWasGivenAwayLeavesWhatIsProven is of systemd, which gave root's journal to the agent:
-// kt's files are root's, and go; the old values are the journal's word, and are only shown.
-func TestAJournalThatWasGivenAwayLeavesWhatIsProven(t *testing.T) {
-	asRoot(t)
-	tree, k := machineTree(t)
-	before := snapshotOf(t, tree.root)
-	mustApply(t, tree, planOfAll(), ApplyOptions{})
-	asFormer(t, tree)
-	giveAway(t, tree.at(path.Dir(formerFolder)))
-	held, err := tree.Status()
-	ok(t, err)
-	if len(held) != 4+7 || held[0].State != Held || held[10].State != Failed {
-		t.Errorf("Status = %+v, want four files held and seven values in doubt", held)
-	}
-	if _, err := tree.Apply(otherPlan(), ApplyOptions{}); err == nil || !strings.Contains(err.Error(), formerJournal) {
-		t.Errorf("Apply = %v, want that it names the journal that it does not believe", err)
-	}
-	k.writes = nil
-	undone := mustRollback(t, tree, RollbackOptions{Force: true})
-	sameStates(t, "Rollback", "sysctl.d/zz-kt.conf restored, tmpfiles.d/zz-kt.conf restored, rules.d/99-zz-kt.rules restored, "+
-		"kafka.service.d/zz-kt.conf restored, vm.swappiness failed, net.tcp_rmem failed, vm.dirty_limit failed, "+
-		"thp.enabled failed, disk.scheduler failed, limits.nofile failed, fs.noatime failed", undoneStates(undone))
-	if len(k.writes) > 0 {
-		t.Errorf("Rollback wrote %q by a journal that the agent could have written", k.writes)
-	}
-	if u := undone[4]; u.Old != "60" || u.Err == nil || !strings.Contains(u.Err.Error(), "install ") {
-		t.Errorf("Rollback of vm.swappiness = %+v, want the old value, and how to have it believed", u)
-	}
-	for p := range snapshotOf(t, tree.root) {
-		if strings.Contains(p, "zz-kt") {
-			t.Errorf("%s was left", p)
-		}
-	}
-	// Somebody looked at it, and copied it to root's place.
-	putText(t, tree.root, journalFile, readText(t, tree.root, formerJournal))
-	for _, u := range mustRollback(t, tree, RollbackOptions{}) {
-		if u.State != Restored && u.State != Already {
-			t.Errorf("Rollback: %s is %s, %v", u.Path, u.State, u.Err)
-		}
-	}
-	ok(t, os.RemoveAll(tree.at(path.Dir(formerFolder))))
-	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
-}
-
-// TestAFileThatOthersCouldHaveMadeIsNotProven is of a file that has kt's header and sum.
-func TestAFileThatOthersCouldHaveMadeIsNotProven(t *testing.T) {
-	asRoot(t)
-	tree, _ := machineTree(t)
-	f := ownFile{Path: SysctlFile, Lines: []ownLine{{Text: "vm.swappiness = 5"}}}
-	putText(t, tree.root, SysctlFile, f.content(ownHeader))
-	putText(t, tree.root, TmpfilesFile, ownHeader+"w mine\n")
-	if got := tree.provenFiles(); !slices.Equal(got, []string{SysctlFile}) {
-		t.Errorf("provenFiles = %q, want only %s: the sum of the other is wrong", got, SysctlFile)
-	}
-	ok(t, os.Chown(tree.at(SysctlFile), agentUser, agentUser))
-	if got := tree.provenFiles(); len(got) > 0 {
-		t.Errorf("provenFiles = %q, of another user's", got)
 	}
 }
 

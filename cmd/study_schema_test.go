@@ -1,10 +1,7 @@
 package cmd
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,56 +10,9 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
-
-// Between these lines of a page stands the list of the studies that kt has.
-const (
-	studiesBegin = "<!-- studies: made of profiles/study -->\n"
-	studiesEnd   = "<!-- /studies -->\n"
-)
-
-// writeStudies puts the list of the studies that kt has into a page.
-func writeStudies(path string) error {
-	all, err := shippedStudies()
-	if err != nil {
-		return err
-	}
-	var list bytes.Buffer
-	if err := report.StudyManual(&list, all); err != nil {
-		return err
-	}
-	return writeBetween(path, studiesBegin, studiesEnd, list.Bytes())
-}
-
-// writeBetween puts a text between two lines of a page.
-func writeBetween(path, begin, end string, text []byte) error {
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := bytes.Cut(page, []byte(begin))
-	_, after, ended := bytes.Cut(rest, []byte(end))
-	if !ok || !ended {
-		return fmt.Errorf("%s: the lines %q and %q are not in it", path, begin, end)
-	}
-	return os.WriteFile(path, slices.Concat(before, []byte(begin), text, []byte(end), after), 0o644)
-}
-
-// writeStudySchema writes the JSON schema of a study's file.
-func writeStudySchema(root *cobra.Command, path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	err = report.Indented(file, studySchema(root))
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
 
 // object is a JSON object.
 type object = map[string]any
