@@ -7,46 +7,28 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // FindFormats are the formats of a search by name.
-var FindFormats = map[string]DocumentFormat[study.FindDocument]{
-	"text":     FindText,
-	"json":     asJSON[study.FindDocument],
-	"csv":      FindCSV,
-	"markdown": FindMarkdown,
-}
+var FindFormats = formatsOf(FindDoc)
 
-// FindCSV writes a row for each trial.
-func FindCSV(w io.Writer, d *study.FindDocument, _ Options) error {
-	rows := [][]string{{"trial", "step", "rate", "outcome", "records_per_second", "reasons"}}
-	for i, t := range d.Trials {
-		rows = append(rows, []string{
-			strconv.Itoa(i + 1), string(t.Kind), strconv.FormatFloat(t.Rate, 'f', -1, 64), string(t.Outcome),
-			strconv.FormatFloat(t.Achieved, 'f', -1, 64), strings.Join(t.Reasons, "; "),
-		})
+// FindDoc returns what a search says.
+func FindDoc(d *study.FindDocument) *doc.Document {
+	all := &doc.Document{
+		Command: "kt find", Subject: d.Study.Heading(), Tags: []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")},
+		Title: "The highest rate that holds", Answer: []doc.Note{{Text: d.Sentence}}, Again: "kt study report " + d.ID,
+		Sections: []doc.Section{
+			{ID: "trials", Tables: []doc.Table{trialTable(d.Trials)}},
+			{ID: "latencies", Title: "latency below the peak", Tables: []doc.Table{curveTable(d)}},
+		},
 	}
-	return writeCSV(w, rows)
-}
-
-// FindMarkdown writes the sentence and the tables, for a wiki or a ticket.
-func FindMarkdown(w io.Writer, d *study.FindDocument, _ Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## The highest rate that holds\n\n%s\n\n| trial | rate | outcome | reasons |\n| --- | --- | --- | --- |\n", cell(d.Sentence))
-	for _, t := range d.Trials {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Kind, RateOf(t.Rate), t.Outcome, cell(strings.Join(t.Reasons, "; ")))
+	if !d.Over {
+		all.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
 	}
-	if len(d.Curve) > 0 {
-		b.WriteString("\n| of the peak | rate | p50 ms | p99 ms | p99.9 ms |\n| --- | --- | --- | --- | --- |\n")
-	}
-	ms := func(us float64) string { return strconv.FormatFloat(us/1000, 'f', 2, 64) }
-	for _, c := range d.Curve {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", theme.Percent(c.Share), RateOf(c.Rate), ms(c.Latency.P50), ms(c.Latency.P99), ms(c.Latency.P999))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return all
 }
 
 // RateOf writes a target; 0 is no limit.
@@ -60,60 +42,41 @@ func RateOf(r float64) string {
 // Rounded writes a measured number of records as a whole one, the same in each table.
 func Rounded(v float64) string { return theme.PerSecond(v) }
 
-// FindText writes what a search says for people.
-func FindText(w io.Writer, d *study.FindDocument, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		t.findHead(d)
-		for _, line := range wrapText(d.Sentence, t.wrapAt()-2) {
-			t.line("  " + t.th.Paint(strong, line))
-		}
-		t.line("")
-		t.draw(t.trials(d.Trials, true))
-		if len(d.Curve) > 0 {
-			t.line("")
-			t.line("  " + t.th.Paint(strong, "latency below the peak"))
-			t.draw(t.curve(d))
-		}
-		t.line("")
-		t.again("kt study report " + d.ID)
-	})
-}
-
-func (t *text) findHead(d *study.FindDocument) {
-	t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Heading(), []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")})
-}
-
-// trials is the table of trials, with the reasons below those that did not pass if they are wanted.
-func (t *text) trials(trials []study.Trial, reasons bool) *grid {
-	g := &grid{heads: []string{"trial", "rate", "reached", "outcome"}, left: map[int]bool{3: true}}
-	styles := map[study.Outcome]theme.Style{study.Passed: good, study.Failed: plain, study.Invalid: muted}
-	for _, one := range trials {
-		g.add(styles[one.Outcome], string(one.Kind), RateOf(one.Rate), Rounded(one.Achieved), string(one.Outcome))
-		if reasons && len(one.Reasons) > 0 {
-			g.note(muted, strings.Join(one.Reasons, "; "))
-		}
+// trialTable has a row for each trial.
+func trialTable(trials []study.Trial) doc.Table {
+	t := doc.Table{ID: "trial-table", Caption: "Trials in their order", Data: true, Columns: []doc.Column{
+		{Data: "trial"}, {Head: "trial", Data: "step", Kind: doc.Words}, {Head: "rate", Data: "rate"}, {Head: "reached", Data: "records_per_second"},
+		{Head: "outcome", Data: "outcome", Kind: doc.Words}, {Data: "reasons"},
+	}}
+	tones := map[study.Outcome]doc.Tone{study.Passed: doc.Good, study.Invalid: doc.Muted}
+	for i, one := range trials {
+		reasons, exact := strings.Join(one.Reasons, "; "), func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+		t.Rows = append(t.Rows, doc.Row{Tone: tones[one.Outcome], Note: reasons, Cells: []doc.Cell{
+			{Data: strconv.Itoa(i + 1)}, {Text: string(one.Kind)}, {Text: RateOf(one.Rate), Data: exact(one.Rate)}, {Text: Rounded(one.Achieved), Data: exact(one.Achieved)},
+			{Text: string(one.Outcome)}, {Data: reasons},
+		}})
 	}
-	return g
+	return t
 }
 
-// curve is the table of latencies, with a bar for the p99.
-func (t *text) curve(d *study.FindDocument) *grid {
-	g := &grid{heads: []string{"of the peak", "rate", "p50", "p99", "p99.9", "", ""}, left: map[int]bool{5: true, 6: true}}
+// curveTable has the latency at shares of the peak.
+func curveTable(d *study.FindDocument) doc.Table {
+	t := doc.Table{ID: "curve-table", Caption: "Latency at shares of the peak", Columns: []doc.Column{
+		{Head: "of the peak"}, {Head: "rate"}, {Head: "p50"}, {Head: "p99"}, {Head: "p99.9"}, {Head: "knee", Kind: doc.Words},
+	}}
 	most := 0.0
 	for _, c := range d.Curve {
 		most = max(most, c.Latency.P99)
 	}
+	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
 	for _, c := range d.Curve {
-		style, knee := plain, ""
-		if c.Knee {
-			style, knee = good, "knee"
+		row := doc.Row{Cells: doc.Of(theme.Percent(c.Share), RateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), "")}
+		if row.Cells[3].Bar = c.Latency.P99 / max(most, 1); c.Knee {
+			row.Tone, row.Cells[5].Text = doc.Good, "knee"
 		}
-		latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
-		g.add(style, theme.Percent(c.Share), RateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), t.bar(c.Latency.P99, most), knee)
+		t.Rows = append(t.Rows, row)
 	}
-	return g
+	return t
 }
 
 // bar draws a value as a share of the largest one.

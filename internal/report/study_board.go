@@ -29,18 +29,21 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	room := func() int { return height - strings.Count(b.String(), "\n") - 4 }
 	switch {
 	case s.Find != nil:
-		t.findHead(s.Find)
+		t.docHead(FindDoc(s.Find))
 		t.line("")
-		trials := s.Find.Trials
-		if hidden := len(trials) - max(1, room()); hidden > 0 {
-			t.line("  " + t.th.Paint(muted, plural(hidden, "earlier trial")))
-			trials = trials[hidden:]
+		trials := trialTable(s.Find.Trials)
+		for i := range trials.Rows {
+			trials.Rows[i].Note = "" // there is no room for reasons
 		}
-		t.draw(t.trials(trials, false))
+		if hidden := len(trials.Rows) - max(1, room()); hidden > 0 {
+			t.line("  " + t.th.Paint(muted, plural(hidden, "earlier trial")))
+			trials.Rows = trials.Rows[hidden:]
+		}
+		t.draw(t.gridOf(&trials))
 	case s.Trial != nil:
-		t.trialHead(s.Trial.Study, s.Trial.ID, sides(s.Trial)...)
-		t.line("")
-		t.draw(t.effects(s.Trial))
+		d := TrialDoc(s.Trial)
+		t.docHead(d)
+		t.docSection(d.Sections[0])
 	default:
 		t.documentHead(s.Document)
 		t.line("")

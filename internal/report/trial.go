@@ -4,84 +4,36 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // TrialFormats are the formats of a trial by name.
-var TrialFormats = map[string]DocumentFormat[study.TrialDocument]{
-	"text":     TrialText,
-	"json":     asJSON[study.TrialDocument],
-	"csv":      TrialCSV,
-	"markdown": TrialMarkdown,
-}
+var TrialFormats = formatsOf(TrialDoc)
 
-// TrialCSV writes a row for each metric.
-func TrialCSV(w io.Writer, d *study.TrialDocument, _ Options) error {
-	rows := [][]string{{"metric", "control", "changed", "shift", "low", "high", "p", "verdict", "seen", "runs"}}
+// TrialDoc returns what a trial says.
+func TrialDoc(d *study.TrialDocument) *doc.Document {
+	table := shiftTable("control", "changed")
+	table.Columns = append(table.Columns, doc.Column{Head: "seen from", Data: "seen", Leave: 2})
+	tones := map[study.Change]doc.Tone{study.Raised: doc.Loud, study.Lowered: doc.Loud, study.Steadier: doc.Good, study.Rougher: doc.Bad}
 	for _, e := range d.Effects {
-		seen := strconv.FormatFloat(e.Seen, 'g', 6, 64)
-		rows = append(rows, slices.Concat([]string{unitOf[e.Metric]}, ofShift(&e.Compared), []string{string(e.Verdict), seen, strconv.Itoa(e.B.N)}))
-	}
-	return writeCSV(w, rows)
-}
-
-// TrialMarkdown writes the sentence and the effects, for a wiki or a ticket.
-func TrialMarkdown(w io.Writer, d *study.TrialDocument, _ Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## Does %s help?\n\n%s\n\n| metric | control | changed | shift | interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n",
-		cell(d.Changed.Name), cell(d.Sentence))
-	for _, e := range d.Effects {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.Metric, strings.Join(ShiftCells(&e.Compared), " | "), e.Verdict)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// TrialText writes what a trial says for people.
-func TrialText(w io.Writer, d *study.TrialDocument, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		t.trialHead(d.Study, d.ID, sides(d)...)
-		for _, line := range wrapText(d.Sentence, t.wrapAt()-2) {
-			t.line("  " + t.th.Paint(strong, line))
-		}
-		t.line("")
-		t.draw(t.effects(d))
-		t.line("")
-		t.again("kt study report " + d.ID)
-	})
-}
-
-// effects is the table of what the change does.
-func (t *text) effects(d *study.TrialDocument) *grid {
-	g := &grid{heads: []string{"metric", "control", "changed", "shift", "interval", "seen from", "verdict"}, left: map[int]bool{6: true}, leave: []string{"seen from", "interval"}}
-	styles := map[study.Change]theme.Style{study.Unchanged: plain, study.Raised: strong, study.Lowered: strong, study.Steadier: good, study.Rougher: bad}
-	for _, e := range d.Effects {
-		seen := ""
+		row := shiftRow(&e.Compared, tones[e.Verdict])
+		seen := doc.Cell{Data: figure(e.Seen)}
 		if e.Seen > 0 {
-			seen = theme.Percent(e.Seen)
+			seen.Text = theme.Percent(e.Seen)
 		}
-		g.add(styles[e.Verdict], append(append([]string{e.Metric.String()}, ShiftCells(&e.Compared)...), seen, string(e.Verdict))...)
+		row.Cells = append(row.Cells, seen)
+		table.Rows = append(table.Rows, row)
 	}
-	return g
-}
-
-func sides(d *study.TrialDocument) []string {
-	of := func(s *study.SideDoc, what string) string {
-		return strings.Join(append([]string{plural(s.Runs, "run") + what}, s.FailedMetrics...), ", ")
+	return &doc.Document{
+		Command: "kt trial", Subject: d.Study.Trial.String(), Tags: []string{d.ID, plural(d.Control.Runs, "run") + " without it", plural(d.Changed.Runs, "run") + " with it"}, Line: d.Study.Loads[0].String(),
+		Title: "Does " + d.Changed.Name + " help?", Answer: []doc.Note{{Text: d.Sentence}}, Again: "kt study report " + d.ID,
+		Sections: []doc.Section{
+			{ID: "effects", Tables: []doc.Table{table}}, {ID: "sides", Tables: []doc.Table{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}},
+		},
 	}
-	return []string{of(&d.Control, " without it"), of(&d.Changed, " with it")}
-}
-
-func (t *text) trialHead(s *study.Study, id string, sides ...string) {
-	t.heading("kt trial "+string(t.th.Glyphs.Arrow)+" "+s.Trial.String(), append([]string{id}, sides...))
-	t.paragraph(s.Loads[0].String())
 }
 
 // TrialPlan writes what a trial would do.
@@ -89,7 +41,8 @@ func TrialPlan(w io.Writer, f *study.Forecast, o Options) error {
 	return buffered(w, func(b *bytes.Buffer) {
 		t, s := newText(b, o.Theme, o.Width), f.Study
 		t.line("")
-		t.trialHead(s, "")
+		t.heading("kt trial "+string(t.th.Glyphs.Arrow)+" "+s.Trial.String(), nil)
+		t.paragraph(s.Loads[0].String())
 		t.line(fmt.Sprintf("  to warm up %s, then runs without the change and with it in turns:", plural(s.Discard, "run")))
 		looks := s.Trial.Looks
 		if len(looks) == 1 {

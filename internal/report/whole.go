@@ -36,7 +36,7 @@ func WholeText(w io.Writer, d *study.WholeDocument, o Options) error {
 			break
 		}
 		if p := &d.Parts[i]; p.Find != nil {
-			err = FindText(w, p.Find, o)
+			err = docText(w, FindDoc(p.Find), o)
 		} else {
 			err = StudyText(w, p.Study, o)
 		}
@@ -86,7 +86,7 @@ func WholeMarkdown(w io.Writer, d *study.WholeDocument, o Options) error {
 		}
 		if p := &d.Parts[i]; p.Find != nil {
 			_, err = fmt.Fprintf(w, "\n# %s: %s\n\n", cell(p.Name), cell(p.Find.Study.About))
-			err = cmp.Or(err, FindMarkdown(w, p.Find, o))
+			err = cmp.Or(err, FindDoc(p.Find).Markdown(w))
 		} else {
 			_, err = io.WriteString(w, "\n")
 			err = cmp.Or(err, StudyMarkdown(w, p.Study, o))

@@ -223,45 +223,9 @@ func published(d *study.Document) Table {
 	return t
 }
 
-// Trial writes the page of a trial of changes.
-func Trial(w io.Writer, d *study.TrialDocument, _ report.Options) error {
-	h := Head{
-		Command: "kt trial", Subject: d.Study.Trial.String(), Line: d.Study.Loads[0].String(),
-		About: []string{d.ID, theme.Plural(d.Control.Runs, "run", "runs") + " without it", theme.Plural(d.Changed.Runs, "run", "runs") + " with it"},
-	}
-	metrics := make([]study.Compared, len(d.Effects))
-	for i := range d.Effects {
-		metrics[i] = d.Effects[i].Compared
-	}
-	doc := Document{
-		Title: "kt trial ▸ " + d.Study.Trial.String(), Head: h, Foot: madeAgain(d.ID),
-		Sections: []Section{
-			{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
-			{ID: "effects", Title: "Effects", Wide: true, Blocks: []Block{shifts(metrics, "control", "changed")}},
-			{ID: "sides", Title: "Runs", Blocks: []Block{side("without", &d.Control), side("with", &d.Changed), files(&d.Control, &d.Changed)}},
-		},
-	}
-	return doc.Write(w)
-}
-
-// Find writes the page of a search for the highest rate that holds.
-func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
-	load := d.Study.Heading()
-	h := Head{Command: "kt find", Subject: "the highest rate that holds", Line: load, About: []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")}}
-	if !d.Over {
-		h.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
-	}
-	doc := Document{Title: "kt find ▸ " + load, Head: h, Foot: madeAgain(d.ID), Sections: findSections(d)}
-	return doc.Write(w)
-}
-
-func findSections(d *study.FindDocument) []Section {
-	return []Section{
-		{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{Sentence(d.Sentence)}},
-		{ID: "plots", Title: "By rate", Blocks: []Block{curve(d), reached(d)}},
-		{ID: "trials", Title: "Trials", Wide: true, Blocks: []Block{trialTable(d)}},
-		{ID: "latencies", Title: "Latency below the peak", Wide: true, Blocks: []Block{curveTable(d)}},
-	}
+// plotsOf are the pictures of a search.
+func plotsOf(d *study.FindDocument) Section {
+	return Section{ID: "plots", Title: "By rate", Blocks: []Block{curve(d), reached(d)}}
 }
 
 // curve is the latency over the rate, with what it must stay below.
@@ -308,37 +272,4 @@ func reached(d *study.FindDocument) *Plot {
 		p.Lines = []Line{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
 	}
 	return p
-}
-
-func trialTable(d *study.FindDocument) Table {
-	t := Table{
-		ID: "trial-table", Caption: "Trials in their order",
-		Heads: slices.Concat(texts("trial"), numbers("rate", "reached"), texts("outcome", "reasons")),
-	}
-	classes := map[study.Outcome]string{study.Passed: "good", study.Failed: "bad", study.Invalid: "muted"}
-	for _, one := range d.Trials {
-		row := cells(string(one.Kind), report.RateOf(one.Rate), report.Rounded(one.Achieved), string(one.Outcome), strings.Join(one.Reasons, "; "))
-		row[3].Class = classes[one.Outcome]
-		t.Rows = append(t.Rows, row)
-	}
-	return t
-}
-
-func curveTable(d *study.FindDocument) Table {
-	t := Table{
-		ID: "curve-table", Caption: "Latency at shares of the peak",
-		Heads: slices.Concat(numbers("of the peak", "rate", "p50", "p99", "p99.9"), texts("note")),
-	}
-	var p99 []float64
-	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
-	for _, c := range d.Curve {
-		knee := ""
-		if c.Knee {
-			knee = "knee"
-		}
-		t.Rows = append(t.Rows, cells(theme.Percent(c.Share), report.RateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), knee))
-		p99 = append(p99, c.Latency.P99)
-	}
-	bars(t.Rows, 3, p99)
-	return t
 }

@@ -35,7 +35,7 @@ func sideBySide(d *study.WholeDocument) Table {
 func partSections(p *study.PartDoc) (sections []Section) {
 	about := ""
 	if p.Find != nil {
-		sections, about = findSections(p.Find), p.Find.Study.About
+		sections, about = findPage(p.Find).Sections, p.Find.Study.About
 	} else {
 		sections, about = studySections(p.Study), p.Study.Study.About
 	}

@@ -1,0 +1,120 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Compare writes the page of a comparison of two sets of runs.
+func Compare(w io.Writer, d *study.CompareDocument, _ report.Options) error {
+	p := ofDoc(report.CompareDoc(d), "Made by kt compare. This page does not hold the runs: keep their files.")
+	p.Sections = append(p.Sections, filesOf(&d.A, &d.B))
+	return p.Write(w)
+}
+
+// Trial writes the page of a trial of changes.
+func Trial(w io.Writer, d *study.TrialDocument, _ report.Options) error {
+	p := ofDoc(report.TrialDoc(d), madeAgain(d.ID))
+	p.Sections = append(p.Sections, filesOf(&d.Control, &d.Changed))
+	return p.Write(w)
+}
+
+// Find writes the page of a search for the highest rate that holds.
+func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
+	return findPage(d).Write(w)
+}
+
+func findPage(d *study.FindDocument) *Document {
+	p := ofDoc(report.FindDoc(d), madeAgain(d.ID))
+	p.Sections = slices.Insert(p.Sections, 1, plotsOf(d))
+	return p
+}
+
+// filesOf are the names of the runs of both sides.
+func filesOf(sides ...*study.SideDoc) Section {
+	d := Details{Summary: "Files"}
+	for _, s := range sides {
+		f := Facts{}
+		for _, name := range s.Files {
+			f.Rows = append(f.Rows, [2]string{s.Name, name})
+		}
+		d.Blocks = append(d.Blocks, f)
+	}
+	return Section{ID: "files", Title: "Files", Blocks: []Block{d}}
+}
+
+// ofDoc returns the page of a document.
+func ofDoc(d *doc.Document, foot string) *Document {
+	p := &Document{
+		Title: d.Command + " ▸ " + d.Subject, Foot: foot,
+		Head: Head{Command: d.Command, Subject: d.Subject, About: d.Tags, Line: d.Line, Alerts: d.Alerts, Remarks: d.Remarks},
+	}
+	var notes Notes
+	for _, n := range d.Answer {
+		notes = append(notes, Note{n.Name, n.Text, ""})
+	}
+	p.Sections = []Section{{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{notes}}}
+	for _, s := range d.Sections {
+		of := Section{ID: s.ID, Title: s.Title, Wide: true}
+		for i := range s.Tables {
+			if t := &s.Tables[i]; len(t.Rows) == 0 && t.Empty != "" {
+				of.Blocks = append(of.Blocks, Sentence(t.Empty))
+			} else {
+				of.Blocks = append(of.Blocks, tableOf(t))
+			}
+			of.Title = cmp.Or(of.Title, s.Tables[i].Caption)
+		}
+		p.Sections = append(p.Sections, of)
+	}
+	return p
+}
+
+// tableOf returns the table of a page: the columns with a head.
+func tableOf(t *doc.Table) Table {
+	p := Table{ID: t.ID, Caption: t.Caption}
+	var drawn []*Shift
+	for _, c := range t.Columns {
+		if c.Head != "" {
+			p.Heads = append(p.Heads, Column{Name: c.Head, Text: c.Kind != doc.Number})
+		}
+	}
+	if t.Notes() {
+		p.Heads = append(p.Heads, Column{Name: "note", Text: true})
+	}
+	for _, row := range t.Rows {
+		var line []Cell
+		for i, c := range t.Columns {
+			if c.Head == "" {
+				continue
+			}
+			of := Cell{Text: row.Cells[i].Text, Bar: row.Cells[i].Bar}
+			if s := row.Cells[i].Shift; s != nil {
+				of.Shift = &Shift{Value: s.Value, Low: s.Low, High: s.High, Interval: s.Interval, Class: string(row.Tone)}
+				drawn = append(drawn, of.Shift)
+			}
+			if c.Kind == doc.Words && i > 0 {
+				of.Class = string(row.Tone)
+			}
+			line = append(line, of)
+		}
+		if t.Notes() {
+			line = append(line, Cell{Text: row.Note})
+		}
+		p.Rows = append(p.Rows, line)
+	}
+	if len(drawn) > 0 {
+		most := reach(drawn)
+		for _, s := range drawn {
+			s.Most = most
+		}
+		p.Note = fmt.Sprintf("Bars go from −%s to +%s; the line in the middle is no difference.", theme.Percent(most), theme.Percent(most))
+	}
+	return p
+}
