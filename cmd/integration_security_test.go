@@ -273,7 +273,7 @@ func (k securedKafka) changedPasswordIsNamed() {
 	if err := <-changed; err != nil {
 		k.t.Fatal(err)
 	}
-	if s.code != exitFailed || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
+	if !ended(s.doc, s.code, exitFailed) || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
 		k.t.Errorf("exit code %d, no word of the password:\n%s", s.code, s.stderr)
 	}
 }
