@@ -75,6 +75,7 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 		}
 		return err
 	})
+	time.Sleep(2 * time.Second) // brokers hear of it by and by
 }
 
 func firstOf(a, b error) error {
