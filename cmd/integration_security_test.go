@@ -75,7 +75,17 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 		}
 		return err
 	})
-	time.Sleep(2 * time.Second) // brokers hear of it by and by
+	k.await("the broker to hear of the right", func() (all bool) {
+		k.admin(func(a *kadm.Client) error {
+			found, err := a.DescribeACLs(context.Background(), acl)
+			all = len(found) > 0
+			for _, f := range found {
+				err, all = firstOf(err, f.Err), all && len(f.Described) > 0
+			}
+			return err
+		})
+		return all
+	})
 }
 
 func firstOf(a, b error) error {
