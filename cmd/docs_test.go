@@ -105,6 +105,8 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 	env := System()
 	root := newRoot(&env)
 	root.DisableAutoGenTag = true
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd() // the root adds both when it runs
 	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, dir); err != nil {
 		t.Fatal(err)
 	}

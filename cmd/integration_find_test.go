@@ -40,9 +40,6 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 			return
 		}
 	}
-	if found.Peak.ClientBound {
-		t.Skip("kt says that it was itself the limit: this machine is too busy for this test")
-	}
 	t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
 }
 

@@ -75,6 +75,17 @@ func (k securedKafka) allow(on func(*kadm.ACLBuilder) *kadm.ACLBuilder, operatio
 		}
 		return err
 	})
+	k.await("the broker to hear of the right", func() (all bool) {
+		k.admin(func(a *kadm.Client) error {
+			found, err := a.DescribeACLs(context.Background(), acl)
+			all = len(found) > 0
+			for _, f := range found {
+				err, all = firstOf(err, f.Err), all && len(f.Described) > 0
+			}
+			return err
+		})
+		return all
+	})
 }
 
 func firstOf(a, b error) error {
@@ -273,7 +284,7 @@ func (k securedKafka) changedPasswordIsNamed() {
 	if err := <-changed; err != nil {
 		k.t.Fatal(err)
 	}
-	if s.code != exitFailed || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
+	if !ended(s.doc, s.code, exitFailed) || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
 		k.t.Errorf("exit code %d, no word of the password:\n%s", s.code, s.stderr)
 	}
 }

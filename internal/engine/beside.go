@@ -51,6 +51,9 @@ func (r *run) answered(s *Shard, o *Op, partition int32, at time.Duration) {
 
 // recovered notes that a record of a partition is acknowledged. The caller holds mu.
 func (b *beside) recovered(partition int32, at time.Duration) {
+	if len(b.states.of) == 0 {
+		return
+	}
 	for _, p := range []int32{partition, -1} { // -1: of records that failed before they had a partition
 		b.states.note(stats.Event{At: at, Kind: stats.FirstSuccess, Broker: -1, To: -1, Text: "records are acknowledged again"}, p)
 	}
@@ -90,7 +93,7 @@ func (b *beside) failed(partition int32, code string, at time.Duration) {
 
 // recovered notes an acknowledgement, in case records of its partition have failed. The caller holds mu.
 func (s *Shard) recovered(partition int32, at time.Duration) {
-	if s.failed[partition] || s.failed[-1] {
+	if len(s.failed) > 0 && (s.failed[partition] || s.failed[-1]) { // nearly always none has failed
 		delete(s.failed, partition)
 		delete(s.failed, -1)
 		s.run.beside.mu.Lock()

@@ -114,13 +114,13 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 }
 
 // throttled returns the share of time for which brokers throttled the producers or the readers,
-// whichever is greater. A time in which they only wait for answers may come on top, so it is 1 at most.
+// whichever is greater.
 func throttled(w *stats.Window) float64 {
 	var sending time.Duration
 	for _, b := range w.Brokers {
 		sending += b.Throttle
 	}
-	return max(min(1, share(sending, w.ShardTime)), readThrottled(w))
+	return max(share(sending, w.ShardTime), readThrottled(w))
 }
 
 // readThrottled returns the share of the readers' time for which brokers throttled them.
@@ -129,5 +129,5 @@ func readThrottled(w *stats.Window) float64 {
 	for _, b := range w.Brokers {
 		reading += b.Fetch.Throttle
 	}
-	return min(1, share(reading, w.ReadTime))
+	return share(reading, w.ReadTime)
 }

@@ -39,7 +39,7 @@ const (
 
 	// lastWords is the time for reading the output of a command after its failure or the end of
 	// the run. Its background processes may write on.
-	lastWords = 100 * time.Millisecond
+	lastWords = time.Second
 
 	maxExecLine = 64 << 10 // a longer line is written in pieces
 	maxReason   = 200      // characters of a line in an event

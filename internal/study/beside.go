@@ -33,8 +33,9 @@ func sharesOf(r *result.Result) map[string]float64 {
 	return shares
 }
 
-// besides returns what differs between two sides beside the load: order, neighbours, what others did, and the environment.
-func besides(a, b *Side, differ []Difference) (all []string) {
+// confounders returns a sentence for each thing but the load that differs between two sides, and may be the reason for a difference of
+// their metrics: the order of the runs, other runs on the same host, the load of other programs, and the environment.
+func confounders(a, b *Side, differ []Difference) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	x, y := a.began(), b.began()
 	if m, n := len(x)-1, len(y)-1; m > 0 && n > 0 && (x[m] < y[0] || y[n] < x[0]) {

@@ -110,7 +110,7 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 		return nil, errors.New("each side needs at least one run")
 	}
 	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}}
-	d.Beside = besides(a, b, d.Differs)
+	d.Beside = confounders(a, b, d.Differs)
 	for _, x := range a.runs {
 		d.Queueing = d.Queueing || x.figures.Target == 0
 		for _, y := range b.runs {
