@@ -21,10 +21,17 @@ type Note struct {
 	Tone       Tone
 }
 
-// Section is a part of a document.
+// Section is a part of a document: its facts, and then its tables.
 type Section struct {
 	ID, Title string
+	Facts     []Fact
 	Tables    []Table
+}
+
+// Fact is a name with its value. A fact without a name goes on with the one before it.
+type Fact struct {
+	Name, Text string
+	Tone       Tone
 }
 
 // Table is a table.

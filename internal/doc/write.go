@@ -60,6 +60,12 @@ func (d *Document) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n- %s\n", escaped(text))
 	}
 	for _, s := range d.Sections {
+		if len(s.Facts) > 0 {
+			b.WriteString("\n| | |\n| --- | --- |\n")
+		}
+		for _, f := range s.Facts {
+			fmt.Fprintf(&b, "| %s | %s |\n", escaped(f.Name), escaped(f.Text))
+		}
 		for i := range s.Tables {
 			s.Tables[i].markdown(&b)
 		}

@@ -58,6 +58,12 @@ func (t *text) docHead(d *doc.Document) {
 }
 
 func (t *text) docSection(s doc.Section) {
+	if len(s.Facts) > 0 {
+		t.line("")
+	}
+	for _, f := range s.Facts {
+		t.row(f.Name, tones[f.Tone], f.Text)
+	}
 	for i := range s.Tables {
 		table := &s.Tables[i]
 		if len(table.Rows) == 0 && table.Empty == "" {

@@ -63,6 +63,13 @@ func ofDoc(d *doc.Document, foot string) *Document {
 	p.Sections = []Section{{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{notes}}}
 	for _, s := range d.Sections {
 		of := Section{ID: s.ID, Title: s.Title, Wide: true}
+		if len(s.Facts) > 0 {
+			f := Facts{}
+			for _, one := range s.Facts {
+				f.Rows = append(f.Rows, [2]string{one.Name, one.Text})
+			}
+			of.Blocks = append(of.Blocks, f)
+		}
 		for i := range s.Tables {
 			if t := &s.Tables[i]; len(t.Rows) == 0 && t.Empty != "" {
 				of.Blocks = append(of.Blocks, Sentence(t.Empty))
