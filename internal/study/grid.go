@@ -3,8 +3,21 @@ package study
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 )
+
+// grid makes every cell of a study as often as it says, in blocks. Where the best value of a factor is searched for, it begins
+// with coarse steps. When these are made, blocks of runs follow with what lies between the best and its neighbours, and so on. Each
+// block has the best so far once more, which ties it to the others: drift between blocks moves all runs of a block.
+type grid struct{}
+
+// Turn is one run of a study.
+type Turn struct {
+	Number int // from 1, in the order of the runs
+	Cell   Cell
+	Repeat int // the block that it is in, from 1; 0: it does not count
+}
 
 // SearchEnd is why a search among the values of a factor ended.
 type SearchEnd string
@@ -16,64 +29,110 @@ const (
 	EndNothing SearchEnd = "nothing_measured" // at any value
 )
 
-// narrow returns the runs of a study that are known. A search begins with coarse steps. When these are made, blocks
-// of runs follow with what lies between the best and its neighbours, and so on. Each block has the best so far
-// once more, which ties it to the others: drift between blocks moves all runs of a block.
-//
-// ends has why a search is over, by the values of the other factors.
-func (f *Folder) narrow() (turns []Turn, ends map[string]SearchEnd, err error) {
-	s := f.Study
-	turns = s.Turns()
-	if s.searched() == nil {
-		return turns, nil, nil
+func (grid) next(d *Document) ([]Turn, error) {
+	s := d.Study
+	switch {
+	case len(d.turns) == 0:
+		return s.Turns(), nil
+	case s.searched() == nil:
+		return nil, nil
 	}
-	for made := s.Repeats; ; made += s.Repeats {
-		if slices.ContainsFunc(turns, func(t Turn) bool { return !f.isDone(t) }) {
-			return turns, ends, nil
-		}
-		d := &Document{Study: s}
-		if err := d.read(f, turns); err != nil {
-			return nil, nil, err
-		}
-		var cells []Cell
-		if cells, ends, err = d.next(); err != nil || len(cells) == 0 {
-			return turns, ends, err
-		}
-		for _, t := range s.blocks(cells, made) {
-			t.Number = len(turns) + 1
-			turns = append(turns, t)
-		}
+	err := d.readGrid()
+	if err != nil {
+		return nil, err
 	}
+	cells, err := d.between()
+	if err != nil || len(cells) == 0 {
+		return nil, err
+	}
+	return s.blocks(cells, d.turns[len(d.turns)-1].Repeat), nil
 }
 
-// next returns the cells of the next blocks: none when every search is over.
-func (d *Document) next() (cells []Cell, ends map[string]SearchEnd, err error) {
+func (grid) conclude(d *Document) error {
+	if err := d.readGrid(); err != nil {
+		return err
+	}
+	d.answer()
+	return d.publish()
+}
+
+// readGrid reads the runs that were made. Why searches ended stays.
+func (d *Document) readGrid() error {
+	cells, err := d.cells()
+	g := &GridDoc{Cells: cells}
+	if d.GridDoc != nil {
+		g.ends = d.ends
+	}
+	d.GridDoc = g
+	for _, t := range d.turns {
+		if d.folder.counts(t) {
+			if g.Wanted++; d.folder.isDone(t) {
+				g.Runs++
+			}
+		}
+	}
+	return err
+}
+
+// Turns returns the runs in their order: those that do not count, which are the first ones of the study
+// once more, and then block after block, each with every cell once.
+func (s *Study) Turns() (turns []Turn) {
+	blocks := s.blocks(s.Cells(), 0)
+	for i := range s.Discard {
+		turns = append(turns, Turn{Cell: blocks[i%len(blocks)].Cell})
+	}
+	turns = append(turns, blocks...)
+	for i := range turns {
+		turns[i].Number = i + 1
+	}
+	return turns
+}
+
+// blocks returns as many blocks as there are repeats, each with every one of some cells once. made is the
+// number of blocks before these.
+func (s *Study) blocks(cells []Cell, made int) (turns []Turn) {
+	chance := rand.New(rand.NewPCG(s.Seed, uint64(made)))
+	for repeat := range s.Repeats {
+		block := slices.Clone(cells)
+		switch {
+		case s.Order == Shuffled:
+			chance.Shuffle(len(block), func(i, j int) { block[i], block[j] = block[j], block[i] })
+		case s.Order == ABBA && repeat%2 == 1:
+			slices.Reverse(block)
+		}
+		for _, c := range block {
+			turns = append(turns, Turn{Cell: c, Repeat: made + repeat + 1})
+		}
+	}
+	return turns
+}
+
+// between returns the cells of the next blocks: none when every search is over.
+func (d *Document) between() (cells []Cell, err error) {
 	factor := d.Study.searched()
 	span, err := factor.Search.steps()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	ends = make(map[string]SearchEnd)
+	d.ends = make(map[string]SearchEnd)
 	index := len(d.Cells)
 	for _, group := range d.groups(factor.Name) {
 		r, err := d.rank(group, factor.Name, d.Study.searchedBy())
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if r.best < 0 {
-			ends[group[0].key(factor.Name)] = EndNothing
-			continue
+		end, values, best := EndNothing, []quantity(nil), -1
+		if r.best >= 0 {
+			best = slices.Index(group, r.cells[r.best])
+			tried, alike := make([]int64, len(group)), make([]bool, len(group))
+			for i, c := range group {
+				at := slices.Index(r.cells, c)
+				tried[i], alike[i] = amount(c.At[factor.Name]), at >= 0 && r.standings[at].Alike
+			}
+			values, end = span.next(tried, alike, best, factor.Search.Fine == "")
 		}
-		best := slices.Index(group, r.cells[r.best])
-		tried, alike := make([]int64, len(group)), make([]bool, len(group))
-		for i, c := range group {
-			tried[i] = amount(c.At[factor.Name])
-			at := slices.Index(r.cells, c)
-			alike[i] = at >= 0 && r.standings[at].Alike
-		}
-		values, end := span.next(tried, alike, best, factor.Search.Fine == "")
 		if end != "" {
-			ends[group[0].key(factor.Name)] = end
+			d.ends[group[0].key(factor.Name)] = end
 			continue
 		}
 		cells = append(cells, group[best].cell)
@@ -82,7 +141,7 @@ func (d *Document) next() (cells []Cell, ends map[string]SearchEnd, err error) {
 			index++
 		}
 	}
-	return cells, ends, nil
+	return cells, nil
 }
 
 // next returns the values to try between the best and its neighbours, or why there is none. At an end
@@ -148,28 +207,6 @@ func (s *Study) searchedBy() Metric {
 		return s.Ask[i].By
 	}
 	return ""
-}
-
-// checkSearch refuses a search that cannot be made.
-func (s *Study) checkSearch(bad func(part, format string, args ...any)) {
-	f := s.searched()
-	if f == nil {
-		return
-	}
-	if _, err := f.Search.steps(); err != nil && !f.Search.isOpen() {
-		bad("factor "+f.Name, "%s: search %w", f.Name, err)
-	}
-	for _, other := range s.Factors {
-		if other.Search != nil && other.Name != f.Name {
-			bad("factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
-		}
-	}
-	if s.Pair {
-		bad("pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
-	}
-	if s.searchedBy() == "" {
-		bad("factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
-	}
 }
 
 // sayEnd says why a search ended.
