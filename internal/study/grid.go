@@ -188,14 +188,13 @@ func amount(value string) int64 {
 
 // order compares two cells by the order of the values of their factors, and of a search by their size.
 func (s *Study) order(a, b Cell) int {
-	for i := range a.At {
-		x, y := a.At[i].Value, b.At[i].Value
-		switch {
+	for i, f := range s.Factors {
+		switch x, y := a.At[i].Value, b.At[i].Value; {
 		case x == y || s.searched() == nil:
-		case s.Factors[i].Search != nil:
+		case f.Search != nil:
 			return cmp.Compare(amount(x), amount(y))
 		default:
-			return cmp.Compare(slices.Index(s.Factors[i].Values, x), slices.Index(s.Factors[i].Values, y))
+			return cmp.Compare(slices.Index(f.Values, x), slices.Index(f.Values, y))
 		}
 	}
 	return a.Index - b.Index
