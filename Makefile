@@ -66,9 +66,9 @@ UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd interna
 .PHONY: unit
 unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
-	CGO_ENABLED=1 $(GO) test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
-	$(GO) test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
-	$(GO) test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%)))))
+	CGO_ENABLED=1 scripts/test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
+	scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
+	scripts/test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%)))))
 
 # One package after the other: two Kafkas at once are too much for a small
 # machine, and what they measure would be each other. What needs no Kafka has been run
@@ -81,7 +81,7 @@ integration: export KAFKA_JVM_PERFORMANCE_OPTS = -XX:+UseSerialGC -XX:TieredStop
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	scripts/kafka fetch
-	$(GO) test -tags integration -vet=off -timeout 30m -parallel 4 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
+	scripts/test -tags integration -vet=off -timeout 30m -parallel 4 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.

@@ -296,7 +296,8 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		if doc.BoundBy.Limit != verdict.Throttle && doc.Valid {
 			t.Errorf("the limit is %+v", doc.BoundBy)
 		}
-		if !on || !hasEvent(doc, stats.AlarmOff) {
+		flow := slices.ContainsFunc(doc.Events, func(e result.Event) bool { return e.Kind == stats.AlarmOn && strings.Contains(e.Text, "credit flow") })
+		if !on || !hasEvent(doc, stats.AlarmOff) && !flow { // a node that catches up may throttle kt to the end
 			t.Errorf("no alarm of the disk, or not its end, in %+v", doc.Events)
 		}
 	})

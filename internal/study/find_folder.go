@@ -39,7 +39,7 @@ type CurvePoint struct {
 	Share   float64          `json:"share"`
 	Rate    float64          `json:"rate"`
 	Latency Latency[float64] `json:"latency_us"`
-	Knee    bool             `json:"knee,omitempty"` // the highest rate before the p99 is over twice that of the lowest, at two points in a row
+	Knee    bool             `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
 }
 
 // kneeRise is how far the p99 may grow over that of the lowest rate of a curve.

@@ -38,7 +38,7 @@ type Standing struct {
 	Peak      *PeakRate      `json:"peak,omitempty"`      // of a search
 	Over      bool           `json:"over"`                // false: a search that was cut off, or runs are missing
 	Cell      *CellFigures   `json:"cell,omitempty"`      // of another part
-	Published []SystemFigure `json:"published,omitempty"` // by the accounts that the part names
+	Published []SystemFigure `json:"published,omitempty"` // by the tests that the part names
 }
 
 // Whole reads what the parts of a study say.
@@ -83,8 +83,10 @@ func (d *WholeDocument) sort() {
 
 // SystemFigure is what a published account measured of one system.
 type SystemFigure struct {
-	Source   string  `json:"source"` // the account
+	Source   string  `json:"source"` // the number of the published test
 	Case     string  `json:"case"`
+	Account  string  `json:"account"`                    // its author and year
+	Link     string  `json:"link,omitempty"`             // "": not recorded
 	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
 	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
 	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
@@ -105,6 +107,9 @@ func (d *WholeDocument) publish() error {
 			}
 			var f SystemFigure
 			f.Source, f.Case, _ = strings.Cut(row["case"], "/")
+			if f.Account, f.Link, err = accountOf(f.Source); err != nil {
+				return err
+			}
 			f.MBSecond, _ = strconv.ParseFloat(row["mb-per-second"], 64) // a test reads them all
 			f.P99, _ = strconv.ParseFloat(row["latency-p99-us"], 64)
 			f.AtSecond, _ = strconv.ParseFloat(row["at-mb-per-second"], 64)
