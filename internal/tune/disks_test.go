@@ -8,9 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -41,10 +40,7 @@ func (row trial) check(t *testing.T) Reading {
 	if name == "" {
 		name = "throughput"
 	}
-	profile, err := LoadProfile(name, profiles.Of("tune"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	profile := must.Have(LoadProfile(name, profiles.Of("tune"), nil))(t)
 	m := &Machine{FS: treeOfFiles(row.files), Role: Broker, Profile: profile}
 	if row.set != nil {
 		row.set(m)
@@ -201,9 +197,7 @@ func TestQueueChangesLastByUdev(t *testing.T) {
 			t.Fatalf("%s: %+v, want one change", row.says, r)
 		}
 		c := r.Changes[0]
-		if diff := cmp.Diff([]Line{{File: UdevFile, Text: row.rule}}, c.Keep); diff != "" {
-			t.Errorf("%s: it is kept by (-want +got):\n%s", row.says, diff)
-		}
+		must.Match(t, []Line{{File: UdevFile, Text: row.rule}}, c.Keep, "%s: it is kept by", row.says)
 		if (c.Advice != "") != row.advice {
 			t.Errorf("%s: its advice is %q", row.says, c.Advice)
 		}
@@ -299,10 +293,7 @@ func TestReadAheadIsWholePages(t *testing.T) {
 		{"a fast disk may have less", ">=10", false, Rule{AtLeast, "12"}},
 		{"left alone", "", true, Rule{}},
 	} {
-		want, err := ParseRule(row.want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Have(ParseRule(row.want))(t)
 		if got := readAheadOf(want, row.slow); got != row.rule {
 			t.Errorf("%s: readAheadOf(%q, %v) = %q, want %q", row.says, row.want, row.slow, got, row.rule)
 		}

@@ -3,9 +3,8 @@ package tune
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // mountedAs gives a machine one log directory, mounted as mountinfo would show it.
@@ -88,9 +87,7 @@ func TestRemountsShowTheLineOfFstab(t *testing.T) {
 		mountedAs("xfs", "rw,relatime", "rw")(m)
 		r := settingOf(t, "fs.noatime").Check(m, Rule{Equal, "noatime"})
 		want := []Change{{Setting: "fs.noatime", Kind: Remount, Path: "/data", Old: "relatime", New: "noatime", Advice: row.want}}
-		if diff := cmp.Diff(want, r.Changes); diff != "" {
-			t.Errorf("%s: changes (-want +got):\n%s", row.says, diff)
-		}
+		must.Match(t, want, r.Changes, "%s: changes", row.says)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/jvm"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // row is one setting on one machine, and what the check says in one line: see inLine.
@@ -74,10 +75,7 @@ func (r row) look(t *testing.T) Reading {
 	if rule == "" {
 		rule = all[i].Want
 	}
-	want, err := ParseRule(strings.TrimPrefix(rule, "leave"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Have(ParseRule(strings.TrimPrefix(rule, "leave")))(t)
 	tree := fstest.MapFS{}
 	for line := range strings.Lines(r.files) {
 		name, content, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " = ")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestKernelSettingsOfTheNetwork(t *testing.T) {
@@ -105,9 +105,7 @@ func TestListenerPorts(t *testing.T) {
 		"":                   nil,
 		":::,,:x":            nil,
 	} {
-		if diff := cmp.Diff(want, listenerPorts(text)); diff != "" {
-			t.Errorf("listenerPorts(%q) (-want +got):\n%s", text, diff)
-		}
+		must.Match(t, want, listenerPorts(text), "listenerPorts(%q)", text)
 	}
 }
 

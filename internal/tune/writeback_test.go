@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -159,10 +160,7 @@ func TestRulesForUnwrittenData(t *testing.T) {
 func TestTheRulesOfTheShippedProfilesForUnwrittenDataAreGood(t *testing.T) {
 	shipped := profiles.Of("tune")
 	for _, name := range ProfileNames(shipped) {
-		p, err := LoadProfile(name, shipped, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Have(LoadProfile(name, shipped, nil))(t)
 		for _, s := range writebackSettings() {
 			if s.Want != "" { // no profile's matter
 				continue
