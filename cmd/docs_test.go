@@ -152,7 +152,7 @@ func securityTable() []byte {
 // studyManual returns the list of the studies that kt has, as Markdown.
 func studyManual(all []*study.Study) []byte {
 	var b bytes.Buffer
-	b.WriteString("| study | question | varies | what the account found |\n|---|---|---|---|\n")
+	b.WriteString("| study | question | varies | what the published test found |\n|---|---|---|---|\n")
 	for _, s := range all {
 		var varies []string
 		for _, f := range s.Factors {

@@ -224,9 +224,9 @@ func (a *Answer) say(r *ranking) string {
 	case !slices.ContainsFunc(r.values, func(runs []float64) bool { return len(runs) > 1 }):
 		fmt.Fprintf(&b, "%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", a.named(a.Best), a.By)
 	case len(a.Worse) == 0:
-		fmt.Fprintf(&b, "no value of %s can be told from the others by %s: repeats of one differ too much", a.Factor, a.By)
+		fmt.Fprintf(&b, "the values of %s show no difference in %s: repeats of the same value differ as much", a.Factor, a.By)
 		if a.Repeats > 0 {
-			fmt.Fprintf(&b, "; %d repeats would tell", a.Repeats)
+			fmt.Fprintf(&b, "; with %d repeats of each a difference of this size would show", a.Repeats)
 		}
 	case len(alike) > 1:
 		fmt.Fprintf(&b, "%s %s are alike", a.Factor, listed(alike))
@@ -330,5 +330,5 @@ func (a *Answer) sayNoPeak(law *inference.Scaling, tried []float64) string {
 	case tried[0]:
 		return fmt.Sprintf("%s falls with %s from the least that was tried", a.By, a.Factor)
 	}
-	return fmt.Sprintf("%s has no peak along %s that can be told from noise", a.By, a.Factor)
+	return fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -90,8 +92,9 @@ type Compared struct {
 	Metric   Metric  `json:"metric"`
 	A        Spread  `json:"a"`
 	B        Spread  `json:"b"`
-	Shift    Share   `json:"shift"` // of B against A, as a share of A; null: A is nothing
-	Low      Share   `json:"low"`   // interval of the shift
+	Medians  Share   `json:"medians"` // the median of B against that of A, as a share of it; null: A is nothing
+	Shift    Share   `json:"shift"`   // the middle one of the shifts from each run of A to each of B, as a share of A; null: A is nothing
+	Low      Share   `json:"low"`     // interval of the shift
 	High     Share   `json:"high"`
 	Coverage float64 `json:"coverage"`          // of the interval; 0: with so few runs it says nothing
 	P        float64 `json:"p"`                 // adjusted for the number of metrics
@@ -99,6 +102,23 @@ type Compared struct {
 	Seen     float64 `json:"seen,omitempty"`    // the smallest shift that these runs would have shown; 0: none
 	Repeats  int     `json:"repeats,omitempty"` // runs a side that would show delta; 0: not known
 	Sentence string  `json:"sentence"`
+}
+
+// does returns what the runs of a side do: a run that only reads has the rate and the latency of reading.
+func (s *Side) does() string {
+	reading := 0
+	for _, r := range s.runs {
+		if r.facts["plan.command"] == string(plan.Consume) {
+			reading++
+		}
+	}
+	switch reading {
+	case 0:
+		return "write"
+	case len(s.runs):
+		return "only read"
+	}
+	return "write, or only read"
 }
 
 // comparedMetrics are few, because each one costs the others some of their power.
@@ -119,6 +139,9 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 				return nil, fmt.Errorf("%s, of A, is the same run as %s, of B: leave it out on one side", x.figures.File, y.figures.File)
 			}
 		}
+	}
+	if x, y := a.does(), b.does(); x != y {
+		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
 	}
 	var err error
 	if d.Metrics, err = compareAll(a, b, comparedMetrics, func(Metric) float64 { return delta }, alpha); err != nil {
@@ -167,11 +190,16 @@ func compared(m Metric, x, y []float64, c *inference.Comparison) Compared {
 		verdict = map[Change]Change{Better: Lesser, Lesser: Better, Same: Same, TooFew: TooFew}[verdict]
 	}
 	r := c.Ratio
+	before, after := spread(x), spread(y)
 	return Compared{
-		Metric: m, A: spread(x), B: spread(y), Shift: Share(r.Value - 1), Low: Share(r.Low - 1), High: Share(r.High - 1), Coverage: r.Coverage,
+		Metric: m, A: before, B: after, Medians: Share(after.Median/before.Median - 1), Shift: Share(r.Value - 1), Low: Share(r.Low - 1), High: Share(r.High - 1), Coverage: r.Coverage,
 		Verdict: verdict, Seen: c.Seen, Repeats: c.Repeats,
 	}
 }
+
+// apart is by how much the difference of the medians and the shift differ in a sentence that has both. Few runs that differ much
+// among themselves have a median that is not typical of them.
+const apart = 0.05
 
 // mostRepeats is the largest number of runs that kt proposes.
 const mostRepeats = 100
@@ -179,6 +207,9 @@ const mostRepeats = 100
 // say returns the verdict in a sentence.
 func (c *Compared) say(delta float64) string {
 	text := fmt.Sprintf("%s is %s", c.Metric, shift(c.Shift))
+	if c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > apart {
+		text = fmt.Sprintf("the medians of %s differ by %s, but a typical run is %s", c.Metric, theme.Signed(c.Medians), shift(c.Shift))
+	}
 	if c.Coverage > 0 && c.Shift.IsKnown() {
 		text += fmt.Sprintf(" (%s to %s)", theme.Signed(c.Low), theme.Signed(c.High))
 	}

@@ -177,6 +177,46 @@ func TestARunOnBothSidesIsRefused(t *testing.T) {
 	}
 }
 
+func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {
+	of := func(commands ...string) *Side {
+		s := sideOf("a", len(commands), 1000, 5000, 1)
+		for i, c := range commands {
+			s.runs[i].facts["plan.command"] = c
+		}
+		return s
+	}
+	for _, row := range []struct {
+		a, b    *Side
+		refused bool
+	}{
+		{of("produce"), of("consume"), true},
+		{of("consume", "consume"), of("roundtrip"), true},
+		{of("produce", "consume"), of("produce", "produce"), true},
+		{of("consume"), of("consume"), false},
+		{of("produce"), of("roundtrip"), false},
+		{of("produce", "consume"), of("consume", "produce"), false},
+	} {
+		if _, err := Compare(row.a, row.b, 0.03); (err != nil) != row.refused {
+			t.Errorf("%s against %s: %v", row.a.does(), row.b.does(), err)
+		}
+	}
+}
+
+// A median that is not typical of its runs is told beside the shift.
+func TestTheDifferenceOfTheMediansIsToldBesideTheShift(t *testing.T) {
+	a, b := ranAll("ABABABABAB")
+	for i, v := range []float64{1000, 1010, 1020, 3000, 3010} {
+		a.runs[i].figures.Throughput = v
+	}
+	for i, v := range []float64{1100, 1110, 3050, 3060, 3070} {
+		b.runs[i].figures.Throughput = v
+	}
+	c := compare(t, a, b).Metrics[0]
+	if c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of throughput differ by +199%") {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestFromNothingThereIsNoPercentage(t *testing.T) {
 	for _, from := range []bool{true, false} {
 		a, b := ranAll("ABABABABAB")

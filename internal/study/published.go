@@ -15,14 +15,16 @@ import (
 
 // Published is a figure of a published account beside that of this study.
 type Published struct {
-	Source           string            `json:"source"` // the account
+	Source           string            `json:"source"` // the number of the published test
 	Case             string            `json:"case"`
-	At               map[string]string `json:"at"` // the factors that the account varied too
+	Account          string            `json:"account"`        // its author and year
+	Link             string            `json:"link,omitempty"` // "": not recorded
+	At               map[string]string `json:"at"`             // the factors that it varied too
 	RecordsPerSecond float64           `json:"records_per_second"`
 	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: not one cell alone is alike
 	Ratio            float64           `json:"ratio,omitempty"`                   // here over published; 0: there is none
 	Differs          []string          `json:"differs,omitempty"`                 // of the load here: why there is no ratio
-	Environment      string            `json:"environment"`                       // of the account
+	Environment      string            `json:"environment"`                       // of the published test
 	EnvironmentHere  string            `json:"environment_here,omitempty"`
 }
 
@@ -49,10 +51,25 @@ func (d *Document) publish() error {
 	}
 	for _, of := range rows {
 		if slices.Contains(d.Study.Published, of["case"]) {
-			d.Published = append(d.Published, d.beside(of))
+			p := d.beside(of)
+			if p.Account, p.Link, err = accountOf(p.Source); err != nil {
+				return err
+			}
+			d.Published = append(d.Published, p)
 		}
 	}
 	return nil
+}
+
+// accountOf returns the author and year of a published test, and its link.
+func accountOf(source string) (account, link string, err error) {
+	rows, err := publishedRows("sources.csv")
+	for _, row := range rows {
+		if row["source"] == source {
+			return row["account"], row["link"], err
+		}
+	}
+	return "", "", err
 }
 
 // publishedRows returns the rows of a table of published figures, by the names of its columns.
