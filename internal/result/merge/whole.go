@@ -216,25 +216,11 @@ func (m *merge) empty() []string {
 // unwatchedOnly returns clauses on hosts whose only task was to be watched, and that were not, or
 // not for all of the time.
 func (m *merge) unwatchedOnly(hosts []result.HostRow, o *result.Overlap) string {
-	var lost []string
-	for _, h := range hosts {
-		if member, ok := m.roster[h.Host]; !ok || member.Processes > 0 {
-			continue
-		}
+	return lapses(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool {
+		member, ok := m.roster[h.Host]
 		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
-		switch s := watchedTooShort(h); {
-		case s != "":
-			lost = append(lost, s)
-		case !there:
-			lost = append(lost, h.Host+" was not watched: it left no file")
-		case h.Busy == nil && o.Seconds > 2*watchedEdges:
-			lost = append(lost, fmt.Sprintf("%s was watched for 0 of %.0f s", h.Host, o.Seconds))
-		}
-	}
-	if n := len(lost) - mostNamed; n > 0 {
-		lost = append(lost[:mostNamed], fmt.Sprintf("%d more", n))
-	}
-	return strings.Join(lost, ", ")
+		return !ok || member.Processes > 0 || h.Busy == nil && there && o.Seconds <= 2*watchedEdges
+	}))
 }
 
 // start returns the start of the earliest part.
