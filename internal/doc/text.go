@@ -117,7 +117,7 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 				t.Line("  " + t.Paint(Loud, s.Title))
 				titled = false
 			}
-			if s.Captions {
+			if s.Captions && !b.Bare {
 				t.Paragraph(margin, Muted, b.Caption)
 			}
 			t.Table(b)
@@ -146,6 +146,10 @@ func (t *Writer) facts(facts []Fact) {
 		if more := text + "   " + t.Paint(Muted, "("+f.Remark+")"); f.Remark != "" && (t.Width == 0 || t.th.Width(t.measured(more)) <= room) {
 			text = more
 		}
-		t.Row(f.Name, f.Tone, text)
+		if t.Width == 0 && len(f.Shorter) > 0 { // figures are on one line, which is easier to search
+			t.row(f.Name, f.Tone, text)
+		} else {
+			t.Row(f.Name, f.Tone, text)
+		}
 	}
 }
