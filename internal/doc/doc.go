@@ -50,7 +50,7 @@ type Section struct {
 	Blocks    []Block
 }
 
-// Block is a part of a section: Facts, *Table, Tiles, Events or Details. A page has others of its own, such as charts.
+// Block is a part of a section: Facts, *Table, Code, Tiles, Events or Details. A page has others of its own, such as charts.
 type Block any
 
 // All returns the parts of a section in their order.
@@ -87,6 +87,9 @@ type Details struct {
 	For     Output
 	Blocks  []Block
 }
+
+// Code is lines to be copied: commands, or a part of a file.
+type Code string
 
 // Tiles are the figures of a page in a row.
 type Tiles []Tile
@@ -139,6 +142,7 @@ const (
 	Number Kind = iota
 	Words       // flush left
 	Name        // words that may be cut in their middle
+	Sentence    // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
 )
 
 // Row is one row.

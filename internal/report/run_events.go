@@ -22,7 +22,7 @@ const (
 
 // happened is the events, and their effect on the load.
 func happened(r *result.Result) doc.Section {
-	s := doc.Section{ID: "happened", Title: "What happened"}
+	s := doc.Section{ID: "happened", Title: "What happened", Captions: true}
 	var f facts
 	label := "timeline"
 	few, others := fewEvents(r)

@@ -13,6 +13,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// Doc writes the page of a document that has no charts.
+func Doc(w io.Writer, d *doc.Document) error { return ofDoc(d, "Made by "+d.Command+".").Write(w) }
+
 // Compare writes the page of a comparison of two sets of runs.
 func Compare(w io.Writer, d *study.CompareDocument, _ report.Options) error {
 	p := ofDoc(report.CompareDoc(d), "Made by kt compare. This page does not hold the runs: keep their files.")
@@ -107,6 +110,8 @@ func blocksOf(all []doc.Block) (blocks Blocks) {
 			default:
 				blocks = append(blocks, tableOf(b))
 			}
+		case doc.Code:
+			blocks = append(blocks, Code(b))
 		case doc.Details:
 			if b.For.In(doc.InPage) {
 				blocks = append(blocks, Details{Summary: b.Summary, Blocks: blocksOf(b.Blocks)})
