@@ -132,8 +132,7 @@ type executor struct {
 	notify func(Progress)
 	turns  int // so far; 0: the runs decide
 
-	around      []Flag          // what is changed of brokers and hosts; nil: nothing is known
-	brokersWere []BrokerSetting // before the study changed them; nil: it did not
+	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
 // tidy puts back what is changed, and deletes topics that are left.
