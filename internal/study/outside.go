@@ -87,7 +87,7 @@ func (s *Study) outside(prefixes ...string) (flags []Flag) {
 }
 
 // CheckOutside returns all that hinders what the cells of a study change outside its loads, or want of their topics.
-func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
+func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
 	w := Wanted{Brokers: own(s.outside(brokerPrefix)), Hosts: s.outside(sysctlPrefix, tunePrefix)}
 	for _, c := range s.Cells() {
 		for _, l := range s.Loads {
@@ -101,7 +101,7 @@ func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
 	if w.Topics = once(w.Topics); len(w.Brokers)+len(w.Hosts)+len(w.Topics) == 0 {
 		return nil
 	}
-	return lab.CheckOutside(ctx, s.Loads[0], w)
+	return runner.CheckOutside(ctx, s.Loads[0], w)
 }
 
 // own returns settings of brokers by the names that they have there.
@@ -123,13 +123,13 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 		hosts, known := x.hosts()
 		var err error
 		if !known {
-			hosts, err = x.lab.Hosts(ctx, l)
+			hosts, err = x.runner.Hosts(ctx, l)
 		}
 		if err == nil {
 			err = x.note(entry{What: changed, Host: true, Hosts: hosts})
 		}
 		if err == nil {
-			err = x.lab.ChangeHosts(ctx, l, hosts, x.order(SetHost, c.outside(sysctlPrefix, tunePrefix)))
+			err = x.runner.ChangeHosts(ctx, l, hosts, x.order(SetHost, c.outside(sysctlPrefix, tunePrefix)))
 		}
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (x *executor) surroundBrokers(ctx context.Context, set []Flag) error {
 	before, _ := x.changed()
 	if before == nil {
 		var err error
-		if before, err = x.lab.BrokerSettings(ctx, x.Study.Loads[0], once(names)); err == nil {
+		if before, err = x.runner.BrokerSettings(ctx, x.Study.Loads[0], once(names)); err == nil {
 			err = x.note(entry{What: changed, Brokers: before})
 		}
 		if err != nil {
@@ -173,7 +173,7 @@ func (x *executor) surroundBrokers(ctx context.Context, set []Flag) error {
 			}
 		}
 	}
-	return x.lab.SetBrokers(ctx, x.Study.Loads[0], wanted)
+	return x.runner.SetBrokers(ctx, x.Study.Loads[0], wanted)
 }
 
 // putBack puts back what the study has changed on brokers and hosts, by its log.
@@ -185,11 +185,11 @@ func (x *executor) putBack(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	if brokers != nil {
-		errs = append(errs, x.lab.SetBrokers(ctx, x.Study.Loads[0], brokers))
+		errs = append(errs, x.runner.SetBrokers(ctx, x.Study.Loads[0], brokers))
 	}
 	if host {
 		hosts, _ := x.hosts()
-		errs = append(errs, x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(RestoreHost, nil)))
+		errs = append(errs, x.runner.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(RestoreHost, nil)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
@@ -226,7 +226,7 @@ func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
 
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
 // It returns a line for each of them.
-func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
+func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err error) {
 	release, err := f.hold()
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 	defer release()
 	parts, err := f.begun()
 	for _, p := range parts {
-		x := &executor{Folder: p, lab: lab}
+		x := &executor{Folder: p, runner: runner}
 		done = append(done, p.left()...)
 		err = errors.Join(err, x.putBack(ctx), x.deleteTopics(ctx))
 	}
