@@ -108,8 +108,7 @@ func (k *kafkaCluster) script(command string, args ...string) string {
 // endOffsets is the sum of the end offsets of a topic's partitions.
 func (k *kafkaCluster) endOffsets(topic string) int64 {
 	k.t.Helper()
-	sum := must.Have(k.tryEndOffsets(topic))(k.t)
-	return sum
+	return must.Have(k.tryEndOffsets(topic))(k.t)
 }
 
 // tryEndOffsets is endOffsets while brokers come and go.
