@@ -296,8 +296,14 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 func TestQuorumQueuesOfThreeNodes(t *testing.T) {
 	t.Parallel()
 	r := startRabbit(t, "--nodes", "3")
-	doc, code := r.kt(t, "roundtrip", "--topic", "quorum", "--partitions", "3", "--replication-factor", "3", "--rate", "300", "--duration", "20s", "--verify", "--timeout", "30s",
-		"--at", "3s", "--exec", r.fault("kill", "2"), "--at", "10s", "--exec", r.fault("start", "2")).wait()
+	run := r.kt(t, "roundtrip", "--topic", "quorum", "--partitions", "3", "--replication-factor", "3", "--rate", "300", "--duration", "5m", "--verify", "--timeout", "30s")
+	for _, fault := range []string{"kill", "start"} {
+		time.Sleep(4 * time.Second) // of load
+		r.script(fault, "2")
+	}
+	time.Sleep(3 * time.Second)
+	run.interrupt()
+	doc, code := run.wait()
 	for _, kind := range []stats.EventKind{stats.BrokerGone, stats.LeaderMoved} {
 		if !hasEvent(doc, kind) {
 			t.Errorf("no event %s in %+v", kind, doc.Events)
