@@ -37,19 +37,17 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 		{"a negative number", [][]byte{put(0, 0, -1)}, Corrupted, Verdict{Corrupted: 1}},
 		{"a number that cannot be", [][]byte{put(0, 0, maxSeq)}, Corrupted, Verdict{Corrupted: 1}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := NewReader(&Book{Run: 1})
-			var status StampStatus
-			for i, value := range tc.values {
-				status = add(r, int64(i), value)
-			}
-			if status != tc.status {
-				t.Errorf("the last is %v, want %v", status, tc.status)
-			}
-			got := (&Book{SameTopic: true}).Verify(r)
-			got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
-			same(t, tc.want, got)
-		})
+		r := NewReader(&Book{Run: 1})
+		var status StampStatus
+		for i, value := range tc.values {
+			status = add(r, int64(i), value)
+		}
+		if status != tc.status {
+			t.Errorf("%s: the last is %v, want %v", tc.name, status, tc.status)
+		}
+		got := (&Book{SameTopic: true}).Verify(r)
+		got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
+		same(t, tc.want, got)
 	}
 }
 
