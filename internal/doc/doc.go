@@ -1,19 +1,37 @@
-// Package doc is what a command reports, as a value: the sentences that it is made for, and tables. Renderers write it for a
-// terminal (report), for a ticket and for a spreadsheet (here), and for a browser (report/page). So a table has the same rows in all.
+// Package doc is what a command reports, as a value: the sentences that it is made for, facts and tables. Renderers write it for a
+// terminal, for a ticket and for a spreadsheet (here), and for a browser (report/page). So a table has the same rows in all.
 package doc
 
 // Document is a report.
 type Document struct {
 	Command, Subject string    // "kt trial", and what it is of
 	Tags             []string  // how much there is: "3 runs"
+	About            []string  // when and where it was made
+	Args             []string  // the command line that made it
 	Line             string    // the load; "": there is none, or several
+	Badges           []Note    // of a page: the verdicts in a word each
 	Alerts           []string  // to be read before any figure
 	Title            string    // of Markdown: the question
 	Answer           []Note    // what the document is made for
 	Remarks          []string  // of less weight than the answer
-	Sections         []Section // tables
+	Sections         []Section // facts and tables
 	Again            string    // the command that writes it again; "": none
+	Check            string    // the command that looks for what was lost; "": none
 }
+
+// Output is some of the outputs of a document. 0 is all.
+type Output uint8
+
+// The outputs in which a part may be missing.
+const (
+	InText    Output = 1 << iota // on a terminal
+	InDetails                    // on a terminal, with --verbose
+	InMarkdown
+	InPage
+)
+
+// In reports whether a part that is for some outputs is in one of others.
+func (o Output) In(others Output) bool { return o == 0 || o&others != 0 }
 
 // Note is a sentence, with a word before it in a page.
 type Note struct {
@@ -21,24 +39,85 @@ type Note struct {
 	Tone       Tone
 }
 
-// Section is a part of a document: its facts, and then its tables.
+// Section is a part of a document: its facts, then its tables, and then what else it has.
 type Section struct {
 	ID, Title string
+	For       Output
+	Captions  bool // a terminal writes the captions of the tables, and not the title
+	Columns   bool // a page has its blocks beside each other
 	Facts     []Fact
 	Tables    []Table
+	Blocks    []Block
+}
+
+// Block is a part of a section: Facts, *Table, Tiles, Events or Details. A page has others of its own, such as charts.
+type Block any
+
+// All returns the parts of a section in their order.
+func (s *Section) All() []Block {
+	var all []Block
+	if len(s.Facts) > 0 {
+		all = append(all, Facts{Rows: s.Facts})
+	}
+	for i := range s.Tables {
+		all = append(all, &s.Tables[i])
+	}
+	return append(all, s.Blocks...)
+}
+
+// Facts are names with their values. A page shows those with a title in columns.
+type Facts struct {
+	Title string
+	For   Output
+	Rows  []Fact
 }
 
 // Fact is a name with its value. A fact without a name goes on with the one before it.
 type Fact struct {
 	Name, Text string
+	Shorter    []string // the same for narrower terminals, the longest first
+	Remark     string   // about the text; a narrow terminal leaves it out
 	Tone       Tone
+	For        Output
+}
+
+// Details are blocks that a reader of a page opens.
+type Details struct {
+	Summary string
+	For     Output
+	Blocks  []Block
+}
+
+// Tiles are the figures of a page in a row.
+type Tiles []Tile
+
+// Tile is one figure.
+type Tile struct {
+	Name, Value, Unit string
+	Notes             []string
+	Tone              Tone
+}
+
+// Events are what happened, in a page. Their numbers are those of the marks in charts.
+type Events struct {
+	Rows    []Event
+	LeftOut string // the others, counted
+}
+
+// Event is one of them.
+type Event struct {
+	Number     int
+	At         float64 // seconds of the run
+	Text, Tone string  // Tone is "neutral", "better", "worse" or "worst"
 }
 
 // Table is a table.
 type Table struct {
 	ID, Caption string
+	For         Output
 	Columns     []Column
 	Rows        []Row
+	Note        string // below it: what it leaves out
 	Empty       string // a sentence where there is no row; "": then there is no table
 	Data        bool   // the one that CSV writes
 }
@@ -47,7 +126,8 @@ type Table struct {
 type Column struct {
 	Head, Data string
 	Kind       Kind
-	Leave      int // a narrow terminal leaves it out: the largest first; 0: never
+	Leave      int  // a narrow terminal leaves it out: the largest first; 0: never
+	Bars       bool // a terminal draws its bars too
 }
 
 // Kind is what the cells of a column are.
@@ -61,15 +141,18 @@ const (
 
 // Row is one row.
 type Row struct {
-	Cells []Cell
-	Tone  Tone
-	Note  string // below it on a terminal, and in a column of its own elsewhere; "": none
+	Cells    []Cell
+	Tone     Tone
+	Note     string // below it on a terminal, and in a column of its own elsewhere; "": none
+	NoteTone Tone   // Plain: as Muted
 }
 
 // Cell is one cell.
 type Cell struct {
 	Text  string  // for people
 	Data  string  // for programs; "": not known, or of words as Text
+	Note  string  // after the text, in small letters of a page
+	Tone  Tone    // Plain: that of the row
 	Bar   float64 // its share of the largest of the column, drawn as a bar; 0: none
 	Shift *Shift  // drawn in a page; nil: none
 }
@@ -86,6 +169,7 @@ type Tone string
 const (
 	Plain Tone = ""
 	Good  Tone = "good"
+	Warn  Tone = "warn"
 	Bad   Tone = "bad"
 	Muted Tone = "muted"
 	Loud  Tone = "loud"
@@ -98,4 +182,26 @@ func Of(texts ...string) []Cell {
 		cells[i].Text = text
 	}
 	return cells
+}
+
+// Heads returns columns of a kind.
+func Heads(kind Kind, names ...string) []Column {
+	columns := make([]Column, len(names))
+	for i, name := range names {
+		columns[i] = Column{Head: name, Kind: kind}
+	}
+	return columns
+}
+
+// Bars gives the cells of a column bars by their values.
+func (t *Table) Bars(column int, values []float64) {
+	top := 0.0
+	for _, v := range values {
+		top = max(top, v)
+	}
+	for i, v := range values {
+		if top > 0 {
+			t.Rows[i].Cells[column].Bar = v / top
+		}
+	}
 }

@@ -59,19 +59,59 @@ func (d *Document) Markdown(w io.Writer) error {
 	for _, text := range d.Remarks {
 		fmt.Fprintf(&b, "\n- %s\n", escaped(text))
 	}
-	for _, s := range d.Sections {
-		if len(s.Facts) > 0 {
-			b.WriteString("\n| | |\n| --- | --- |\n")
-		}
-		for _, f := range s.Facts {
-			fmt.Fprintf(&b, "| %s | %s |\n", escaped(f.Name), escaped(f.Text))
-		}
-		for i := range s.Tables {
-			s.Tables[i].markdown(&b)
+	for i := range d.Sections {
+		if s := &d.Sections[i]; s.For.In(InMarkdown) {
+			markdown(&b, s.All())
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func markdown(b *strings.Builder, all []Block) {
+	for _, block := range all {
+		switch block := block.(type) {
+		case Details:
+			if block.For.In(InMarkdown) {
+				markdown(b, block.Blocks)
+			}
+		case Facts:
+			if block.For.In(InMarkdown) {
+				block.markdown(b)
+			}
+		case *Table:
+			if block.For.In(InMarkdown) {
+				block.markdown(b)
+			}
+		}
+	}
+}
+
+// markdown writes the facts as a table. What goes on with a fact is in its cell.
+func (f *Facts) markdown(b *strings.Builder) {
+	end := "\n| | |\n| --- | --- |\n"
+	for i := range f.Rows {
+		fact := &f.Rows[i]
+		if !fact.For.In(InMarkdown) {
+			continue
+		}
+		text := escaped(fact.Text)
+		if fact.Tone == Bad {
+			text = "**" + text + "**"
+		}
+		if fact.Remark != "" {
+			text += " (" + escaped(fact.Remark) + ")"
+		}
+		if fact.Name == "" && end == " |\n" {
+			b.WriteString("; " + text)
+			continue
+		}
+		fmt.Fprintf(b, "%s| %s | %s", end, escaped(fact.Name), text)
+		end = " |\n"
+	}
+	if end == " |\n" {
+		b.WriteString(end)
+	}
 }
 
 func (t *Table) markdown(b *strings.Builder) {
@@ -84,19 +124,28 @@ func (t *Table) markdown(b *strings.Builder) {
 	line := func(of func(i int) string, note string) {
 		for i, column := range t.Columns {
 			if column.Head != "" {
-				b.WriteString("| " + escaped(of(i)) + " ")
+				b.WriteString("| " + of(i) + " ")
 			}
 		}
 		if t.Notes() {
-			b.WriteString("| " + escaped(note) + " ")
+			b.WriteString("| " + note + " ")
 		}
 		b.WriteString("|\n")
 	}
 	b.WriteString("\n")
-	line(func(i int) string { return t.Columns[i].Head }, "note")
+	line(func(i int) string { return escaped(t.Columns[i].Head) }, "note")
 	line(func(int) string { return "---" }, "---")
 	for _, row := range t.Rows {
-		line(func(i int) string { return row.Cells[i].Text }, row.Note)
+		line(func(i int) string {
+			text := escaped(strings.TrimSpace(row.Cells[i].Text + " " + row.Cells[i].Note))
+			if row.Cells[i].Tone == Bad {
+				text = "**" + text + "**"
+			}
+			return text
+		}, escaped(row.Note))
+	}
+	if t.Note != "" {
+		fmt.Fprintf(b, "\n%s\n", escaped(t.Note))
 	}
 }
 

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"cmp"
 	"io"
 	"slices"
 
@@ -22,32 +20,7 @@ func formatsOf[D any](of func(d *D) *doc.Document) map[string]DocumentFormat[D] 
 
 // docText writes a document for a terminal.
 func docText(w io.Writer, d *doc.Document, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		t.docHead(d)
-		for _, alert := range d.Alerts {
-			t.alert(alert)
-		}
-		for _, n := range d.Answer {
-			for _, line := range wrapText(n.Text, t.wrapAt()-2) {
-				t.line("  " + t.th.Paint(cmp.Or(tones[n.Tone], strong), line))
-			}
-		}
-		for _, s := range d.Sections {
-			t.docSection(s)
-		}
-		if len(d.Remarks) > 0 {
-			t.line("")
-		}
-		for _, text := range d.Remarks {
-			t.line("  " + t.th.Paint(muted, text))
-		}
-		t.line("")
-		if d.Again != "" {
-			t.again(d.Again)
-		}
-	})
+	return d.Text(w, doc.Options{Theme: o.Theme, Width: o.Width, Verbose: o.Verbose, Full: o.Full})
 }
 
 func (t *text) docHead(d *doc.Document) {

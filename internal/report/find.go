@@ -62,7 +62,7 @@ func trialTable(trials []study.Trial) doc.Table {
 // curveTable has the latency at shares of the peak.
 func curveTable(d *study.FindDocument) doc.Table {
 	t := doc.Table{ID: "curve-table", Caption: "Latency at shares of the peak", Columns: []doc.Column{
-		{Head: "of the peak"}, {Head: "rate"}, {Head: "p50"}, {Head: "p99"}, {Head: "p99.9"}, {Head: "knee", Kind: doc.Words},
+		{Head: "of the peak"}, {Head: "rate"}, {Head: "p50"}, {Head: "p99", Bars: true}, {Head: "p99.9"}, {Head: "knee", Kind: doc.Words},
 	}}
 	most := 0.0
 	for _, c := range d.Curve {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -211,6 +212,14 @@ type Events struct {
 
 // HTML returns the block.
 func (e Events) HTML() (template.HTML, error) { return render("events", e) }
+
+func eventsOf(e *doc.Events) Events {
+	of := Events{LeftOut: e.LeftOut}
+	for _, row := range e.Rows {
+		of.Marks = append(of.Marks, Mark{Number: row.Number, Class: row.Tone, Text: row.Text, At: row.At})
+	}
+	return of
+}
 
 // Notes are sentences.
 type Notes []Note

@@ -61,31 +61,81 @@ func ofDoc(d *doc.Document, foot string) *Document {
 		notes = append(notes, Note{n.Name, n.Text, ""})
 	}
 	p.Sections = []Section{{ID: "answer", Title: "Answer", Wide: true, Blocks: []Block{notes}}}
-	for _, s := range d.Sections {
-		of := Section{ID: s.ID, Title: s.Title, Wide: true}
-		if len(s.Facts) > 0 {
-			f := Facts{}
-			for _, one := range s.Facts {
-				f.Rows = append(f.Rows, [2]string{one.Name, one.Text})
-			}
-			of.Blocks = append(of.Blocks, f)
+	for i := range d.Sections {
+		if s := &d.Sections[i]; s.For.In(doc.InPage) {
+			p.Sections = append(p.Sections, sectionOf(s))
 		}
-		for i := range s.Tables {
-			if t := &s.Tables[i]; len(t.Rows) == 0 && t.Empty != "" {
-				of.Blocks = append(of.Blocks, Sentence(t.Empty))
-			} else {
-				of.Blocks = append(of.Blocks, tableOf(t))
-			}
-			of.Title = cmp.Or(of.Title, s.Tables[i].Caption)
-		}
-		p.Sections = append(p.Sections, of)
 	}
 	return p
 }
 
+func sectionOf(s *doc.Section) Section {
+	of := Section{ID: s.ID, Title: s.Title, Wide: !s.Columns, Blocks: blocksOf(s.All())}
+	for _, b := range of.Blocks {
+		if t, ok := b.(Table); ok {
+			of.Title = cmp.Or(of.Title, t.Caption)
+		}
+	}
+	return of
+}
+
+// blocksOf returns the blocks of a page.
+func blocksOf(all []doc.Block) (blocks Blocks) {
+	for _, block := range all {
+		switch b := block.(type) {
+		case doc.Facts:
+			blocks = append(blocks, factsOf(&b))
+		case *doc.Table:
+			switch {
+			case !b.For.In(doc.InPage):
+			case len(b.Rows) == 0 && b.Empty != "":
+				blocks = append(blocks, Sentence(b.Empty))
+			default:
+				blocks = append(blocks, tableOf(b))
+			}
+		case doc.Details:
+			if b.For.In(doc.InPage) {
+				blocks = append(blocks, Details{Summary: b.Summary, Blocks: blocksOf(b.Blocks)})
+			}
+		case doc.Tiles:
+			var tiles Tiles
+			for _, t := range b {
+				tiles = append(tiles, Tile{t.Name, t.Value, t.Unit, t.Notes, string(t.Tone)})
+			}
+			blocks = append(blocks, tiles)
+		case doc.Events:
+			blocks = append(blocks, eventsOf(&b))
+		case Block:
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+// factsOf returns facts in columns if they have a title, and else as sentences.
+func factsOf(f *doc.Facts) Block {
+	columns, notes := Facts{Title: f.Title}, Notes{}
+	for i := range f.Rows {
+		one := &f.Rows[i]
+		if !f.For.In(doc.InPage) || !one.For.In(doc.InPage) {
+			continue
+		}
+		text := one.Text
+		if one.Remark != "" {
+			text += " (" + one.Remark + ")"
+		}
+		columns.add(one.Name, text)
+		notes = append(notes, Note{one.Name, text, string(one.Tone)})
+	}
+	if f.Title == "" {
+		return notes
+	}
+	return columns
+}
+
 // tableOf returns the table of a page: the columns with a head.
 func tableOf(t *doc.Table) Table {
-	p := Table{ID: t.ID, Caption: t.Caption}
+	p := Table{ID: t.ID, Caption: t.Caption, Note: t.Note}
 	var drawn []*Shift
 	for _, c := range t.Columns {
 		if c.Head != "" {
@@ -101,12 +151,12 @@ func tableOf(t *doc.Table) Table {
 			if c.Head == "" {
 				continue
 			}
-			of := Cell{Text: row.Cells[i].Text, Bar: row.Cells[i].Bar}
+			of := Cell{Text: row.Cells[i].Text, Note: row.Cells[i].Note, Bar: row.Cells[i].Bar, Class: string(row.Cells[i].Tone)}
 			if s := row.Cells[i].Shift; s != nil {
 				of.Shift = &Shift{Value: s.Value, Low: s.Low, High: s.High, Interval: s.Interval, Class: string(row.Tone)}
 				drawn = append(drawn, of.Shift)
 			}
-			if c.Kind == doc.Words && i > 0 {
+			if c.Kind == doc.Words && i > 0 && of.Class == "" {
 				of.Class = string(row.Tone)
 			}
 			line = append(line, of)

@@ -1,0 +1,151 @@
+package doc
+
+import (
+	"cmp"
+	"io"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Text writes a document for a terminal.
+func (d *Document) Text(w io.Writer, o Options) error {
+	t := NewWriter(o)
+	t.Line("")
+	t.Head(d)
+	for _, n := range d.Answer {
+		t.Paragraph(2, cmp.Or(n.Tone, Loud), n.Text)
+	}
+	for i := range d.Sections {
+		t.Section(&d.Sections[i])
+	}
+	if len(d.Remarks) > 0 {
+		t.Line("")
+	}
+	for _, text := range d.Remarks {
+		t.Line("  " + t.Paint(Muted, text))
+	}
+	if d.Again+d.Check != "" {
+		t.Line("")
+	}
+	t.later("read again", d.Again)
+	t.later("check", d.Check)
+	_, err := w.Write(t.Bytes())
+	return err
+}
+
+// Head writes what a document is of, and what is to be read before any figure.
+func (t *Writer) Head(d *Document) {
+	t.Heading(d.Command, d.Subject, d.Tags)
+	t.Paragraph(2, Muted, strings.Join(d.About, ", "))
+	t.command(d.Args)
+	t.Paragraph(2, Muted, d.Line)
+	for _, alert := range d.Alerts {
+		t.Alert(2, alert)
+	}
+}
+
+// command writes a command line: cut to one line, or with Full on as many as the terminal needs, in a form that a shell takes.
+func (t *Writer) command(args []string) {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = theme.Quoted(arg)
+	}
+	line := strings.Join(quoted, " ")
+	if t.Width == 0 || !t.Full {
+		if line != "" {
+			t.Line("  " + t.Paint(Muted, t.Cut(line, 2)))
+		}
+		return
+	}
+	line = " "
+	for i, arg := range quoted {
+		if i > 0 && t.th.Width(line+" "+arg) > t.limit()-len(` \`) {
+			t.Line(t.Paint(Muted, line+` \`))
+			line = "   "
+		}
+		line += " " + arg
+	}
+	t.Line(t.Paint(Muted, line))
+}
+
+// later writes a command for later, on one line to be copied.
+func (t *Writer) later(label, command string) {
+	if t.Width > 0 && labelled+t.th.Width(command) > t.limit() {
+		t.Row(label, Muted, "")
+		label = strings.Repeat(" ", margin)
+		t.Line(label + t.Paint(Muted, command))
+		return
+	}
+	if command != "" {
+		t.Line(strings.Repeat(" ", margin) + t.Paint(Muted, label+strings.Repeat(" ", 13-len(label))+command))
+	}
+}
+
+// in are the outputs that a terminal is.
+func (t *Writer) in() Output {
+	if t.Verbose {
+		return InText | InDetails
+	}
+	return InText
+}
+
+// Section writes a part of a document.
+func (t *Writer) Section(s *Section) {
+	if s.For.In(t.in()) {
+		t.blocks(s, s.All(), s.Title != "" && !s.Captions)
+	}
+}
+
+// blocks writes blocks with an empty line before each, and the title of their section before the first.
+func (t *Writer) blocks(s *Section, all []Block, titled bool) {
+	for _, block := range all {
+		switch b := block.(type) {
+		case Details:
+			if b.For.In(t.in()) {
+				t.blocks(s, b.Blocks, titled)
+			}
+		case Facts:
+			if b.For.In(t.in()) {
+				t.facts(b.Rows)
+			}
+		case *Table:
+			if !b.For.In(t.in()) || len(b.Rows) == 0 && b.Empty == "" {
+				continue
+			}
+			if t.Line(""); titled {
+				t.Line("  " + t.Paint(Loud, s.Title))
+				titled = false
+			}
+			if s.Captions {
+				t.Paragraph(margin, Muted, b.Caption)
+			}
+			t.Table(b)
+		}
+	}
+}
+
+// facts writes a row for each fact, after an empty line.
+func (t *Writer) facts(facts []Fact) {
+	begun := false
+	for i := range facts {
+		f := &facts[i]
+		if !f.For.In(t.in()) {
+			continue
+		}
+		if !begun {
+			t.Line("")
+			begun = true
+		}
+		text, room := f.Text, t.limit()-labelled
+		for _, shorter := range f.Shorter {
+			if t.Width > 0 && t.th.Width(t.measured(text)) > room {
+				text = shorter
+			}
+		}
+		if more := text + "   " + t.Paint(Muted, "("+f.Remark+")"); f.Remark != "" && (t.Width == 0 || t.th.Width(t.measured(more)) <= room) {
+			text = more
+		}
+		t.Row(f.Name, f.Tone, text)
+	}
+}
