@@ -8,7 +8,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -114,7 +113,7 @@ func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) 
 		if err != nil {
 			return err
 		}
-		return report.FindPlan(env.Stdout, f, env.reportOptions(flags.Look, false))
+		return env.writePlan(flags.Output, flags.Look, s, f)
 	}
 	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
 		return err

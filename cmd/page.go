@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
@@ -30,6 +31,11 @@ func orPage[F any](name string, others map[string]F, asPage F) F {
 		return asPage
 	}
 	return others[name]
+}
+
+// asPage returns how what has a document is written as a page.
+func asPage[D any](of func(*D) *doc.Document) report.DocumentFormat[D] {
+	return func(w io.Writer, d *D, _ report.Options) error { return page.Write(w, of(d)) }
 }
 
 // checkOutput refuses to write a page to a terminal.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 )
@@ -67,19 +66,16 @@ func makePart(ctx context.Context, env *Env, form studyForm, f *study.Folder, b 
 func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 	o := env.reportOptions(form.look, false)
 	if len(f.Study.Parts) > 0 {
-		if err := checkForm(f.Study, form.output); err != nil {
-			return usageError(err)
-		}
 		doc, err := f.Whole()
 		if err != nil {
 			return err
 		}
-		return orPage(form.output, report.WholeFormats, page.Whole)(env.Stdout, doc, o)
+		return orPage(form.output, report.WholeFormats, asPage(report.WholeDoc))(env.Stdout, doc, o)
 	}
 	if f.Study.Find != nil {
 		doc, err := f.Find()
 		if err == nil {
-			err = orPage(form.output, report.FindFormats, page.Find)(env.Stdout, doc, o)
+			err = orPage(form.output, report.FindFormats, asPage(report.FindDoc))(env.Stdout, doc, o)
 		}
 		if err == nil {
 			err = judgeFind(doc)
@@ -91,13 +87,13 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 		if err != nil {
 			return err
 		}
-		return orPage(form.output, report.TrialFormats, page.Trial)(env.Stdout, doc, o)
+		return orPage(form.output, report.TrialFormats, asPage(report.TrialDoc))(env.Stdout, doc, o)
 	}
 	doc, err := f.Document()
 	if err != nil {
 		return err
 	}
-	err = orPage(form.output, report.StudyFormats, page.Study)(env.Stdout, doc, o)
+	err = orPage(form.output, report.StudyFormats, asPage(report.StudyDoc))(env.Stdout, doc, o)
 	if err == nil && doc.Wanted == 0 {
 		err = errors.New("no run was made: every cell was left out")
 	}

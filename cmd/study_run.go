@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -34,16 +33,18 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 			return err
 		}
 	}
-	err = s.Fill(brokers)
-	if err == nil {
-		err = errors.Join(s.Check(), checkForm(s, flags.Output))
+	if err = s.Fill(brokers); err == nil {
+		err = s.Check()
 	}
 	if err != nil {
 		return usageError(err)
 	}
 	forecasts, err := b.foresee(ctx, s, flags.DryRun)
-	if err != nil || flags.DryRun {
-		return errors.Join(err, writePlan(env, flags, s, forecasts))
+	if err != nil {
+		return err
+	}
+	if flags.DryRun {
+		return env.writePlan(flags.Output, flags.Look, s, forecasts...)
 	}
 	if err := b.permitStudy(ctx, s, flags.Yes); err != nil {
 		return err
@@ -53,14 +54,6 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 		return err
 	}
 	return makeStudy(ctx, env, formOf(flags), f, b)
-}
-
-// checkForm refuses a form that what a study says cannot be written in.
-func checkForm(s *study.Study, form string) error {
-	if form == "csv" && len(s.Parts) > 0 {
-		return errors.New("--output csv: each part has a table of its own: make the study, and write one with kt study report ID/PART --output csv")
-	}
-	return nil
 }
 
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
@@ -88,25 +81,10 @@ func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*stu
 	return all, nil
 }
 
-// writePlan writes what a study will take.
-func writePlan(env *Env, flags *config.Study, s *study.Study, forecasts []*study.Forecast) error {
-	switch {
-	case flags.Output == "json" && len(s.Parts) > 0:
-		return report.Indented(env.Stdout, forecasts)
-	case flags.Output == "json":
-		return report.Indented(env.Stdout, forecasts[0])
-	}
-	o := env.reportOptions(flags.Look, false)
-	for _, f := range forecasts {
-		write := report.StudyPlan
-		if f.Study.Find != nil {
-			write = report.FindPlan
-		}
-		if err := write(env.Stdout, f, o); err != nil {
-			return err
-		}
-	}
-	return nil
+// writePlan writes what a study will take, or each of its parts.
+func (e *Env) writePlan(output string, look config.Look, s *study.Study, parts ...*study.Forecast) error {
+	plan := &report.StudyPlan{Study: s, Parts: parts}
+	return orPage(output, report.PlanFormats, asPage(report.PlanDoc))(e.Stdout, plan, e.reportOptions(look, false))
 }
 
 // adapt changes a study as the command line says.

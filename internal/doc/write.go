@@ -11,39 +11,69 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CSV writes the data of a document: of each row of its Data table what programs read.
+// CSV writes the data of a document: of each row of its Data table what programs read. Of several tables each row begins with the
+// name of its table, and has the columns of all.
 func (d *Document) CSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	for _, s := range d.Sections {
-		for _, t := range s.Tables {
-			if !t.Data {
-				continue
-			}
-			write := func(of func(i int) string) error {
-				var fields []string
-				for i, column := range t.Columns {
-					if column.Data != "" {
-						fields = append(fields, theme.Clean(of(i)))
-					}
-				}
-				return c.Write(fields)
-			}
-			err := write(func(i int) string { return t.Columns[i].Data })
-			for _, row := range t.Rows {
-				err = cmp.Or(err, write(func(i int) string {
-					if t.Columns[i].Kind == Number {
-						return row.Cells[i].Data
-					}
-					return cmp.Or(row.Cells[i].Data, row.Cells[i].Text)
-				}))
-			}
-			if err != nil {
-				return err
+	var tables []*Table
+	for i := range d.Sections {
+		tables = dataIn(tables, d.Sections[i].All())
+	}
+	var names []string
+	if len(tables) > 1 {
+		names = []string{"table"}
+	}
+	for _, t := range tables {
+		for _, c := range t.Columns {
+			if c.Data != "" && !slices.Contains(names, c.Data) {
+				names = append(names, c.Data)
 			}
 		}
 	}
+	c := csv.NewWriter(w)
+	err := c.Write(clean(names))
+	for _, t := range tables {
+		for _, row := range t.Rows {
+			fields := make([]string, len(names))
+			if len(tables) > 1 {
+				fields[0] = t.ID
+			}
+			for i, column := range t.Columns {
+				if column.Data == "" {
+					continue
+				}
+				text := row.Cells[i].Data
+				if column.Kind != Number {
+					text = cmp.Or(text, row.Cells[i].Text)
+				}
+				fields[slices.Index(names, column.Data)] = text
+			}
+			err = cmp.Or(err, c.Write(clean(fields)))
+		}
+	}
 	c.Flush()
-	return c.Error()
+	return cmp.Or(err, c.Error())
+}
+
+// dataIn adds the tables of data in some blocks.
+func dataIn(tables []*Table, all []Block) []*Table {
+	for _, block := range all {
+		switch b := block.(type) {
+		case *Table:
+			if b.Data {
+				tables = append(tables, b)
+			}
+		case Details:
+			tables = dataIn(tables, b.Blocks)
+		}
+	}
+	return tables
+}
+
+func clean(fields []string) []string {
+	for i := range fields {
+		fields[i] = theme.Clean(fields[i])
+	}
+	return fields
 }
 
 // Markdown writes a document for a wiki or a ticket.

@@ -44,9 +44,22 @@ func CompareDoc(d *study.CompareDocument) *doc.Document {
 		all.Remarks = []string{"latency is mostly queueing: a run had no target rate"}
 	}
 	all.Sections = []doc.Section{
-		{ID: "sides", Tables: []doc.Table{sideTable([2]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Tables: []doc.Table{metrics}}, {ID: "differs", Tables: []doc.Table{differs}},
+		{ID: "sides", Tables: []doc.Table{sideTable([2]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Tables: []doc.Table{metrics}}, {ID: "differs", Tables: []doc.Table{differs}}, filesOf(&d.A, &d.B),
 	}
 	return all
+}
+
+// filesOf are the names of the runs of both sides.
+func filesOf(sides ...*study.SideDoc) doc.Section {
+	details := doc.Details{Summary: "Files", For: doc.InPage | doc.InDetails}
+	for _, s := range sides {
+		f := doc.Facts{Title: s.Name}
+		for i, name := range s.Files {
+			f.Rows = append(f.Rows, doc.Fact{Name: fmt.Sprintf("run %d", i+1), Text: name})
+		}
+		details.Blocks = append(details.Blocks, f)
+	}
+	return doc.Section{ID: "files", Title: "Files", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{details}}
 }
 
 // sideTable has the runs of two sides, and what is to be known of them.
@@ -76,10 +89,10 @@ func sideSays(s *study.SideDoc) []string {
 // shiftTable is the table of metrics of two sides, without rows.
 func shiftTable(a, b string) doc.Table {
 	return doc.Table{
-		ID: "shifts", Caption: "Metrics of both sides: medians, and the shift with its interval", Data: true,
+		ID: "shifts", Caption: "Medians of both sides and how they differ, and the shift of a typical run with its interval", Data: true,
 		Columns: []doc.Column{
 			{Head: "metric", Data: "metric", Kind: doc.Words}, {Head: a, Data: strings.ToLower(a)}, {Head: b, Data: strings.ToLower(b)},
-			{Head: "shift", Data: "shift"}, {Head: "interval", Leave: 1}, {Data: "low"}, {Data: "high"}, {Data: "p"},
+			{Head: "medians", Data: "medians", Leave: 2}, {Head: "shift", Data: "shift"}, {Head: "interval", Leave: 1}, {Data: "low"}, {Data: "high"}, {Data: "p"},
 			{Head: "verdict", Data: "verdict", Kind: doc.Words}, {Data: "runs_a"}, {Data: "runs_b"},
 		},
 	}
@@ -96,7 +109,7 @@ func shiftRow(c *study.Compared, tone doc.Tone) doc.Row {
 	}
 	return doc.Row{Tone: tone, Cells: []doc.Cell{
 		{Text: c.Metric.String(), Data: unitOf[c.Metric]}, {Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)}, {Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
-		shift, {Text: interval}, {Data: figure(float64(c.Low))}, {Data: figure(float64(c.High))}, {Data: figure(c.P)},
+		{Text: theme.Signed(c.Medians), Data: figure(float64(c.Medians))}, shift, {Text: interval}, {Data: figure(float64(c.Low))}, {Data: figure(float64(c.High))}, {Data: figure(c.P)},
 		{Text: string(c.Verdict)}, {Data: strconv.Itoa(c.A.N)}, {Data: strconv.Itoa(c.B.N)},
 	}}
 }

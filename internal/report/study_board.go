@@ -38,7 +38,7 @@ func (s *StudyBoard) doc() *doc.Document {
 // StudyBoardText returns what there is to be seen of a study that goes on, for a terminal of a size: its first table, around the run of now.
 func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	d := s.doc()
-	t := doc.NewWriter(doc.Options{Theme: o.Theme, Width: o.Width})
+	t := doc.NewWriter(o.terminal())
 	t.Head(d)
 	t.Line("")
 	table := d.Sections[slices.IndexFunc(d.Sections, func(of doc.Section) bool { return len(of.Tables) > 0 })].Tables[0]
@@ -51,7 +51,7 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	table.Rows = table.Rows[first:last]
 	t.Table(&table)
 	if hidden > 0 {
-		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more", hidden)))
+		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more rows", hidden)))
 	}
 	t.Line("")
 	t.Line("  " + t.Paint(doc.Loud, t.Cut(s.now(), 2)))

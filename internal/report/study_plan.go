@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,14 +12,44 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// StudyPlan is what a study will take, or each of its parts.
+type StudyPlan struct {
+	Study *study.Study
+	Parts []*study.Forecast // one of a study without parts
+}
+
+// MarshalJSON writes the forecasts, or that of a study without parts.
+func (p *StudyPlan) MarshalJSON() ([]byte, error) {
+	if len(p.Study.Parts) == 0 {
+		return json.Marshal(p.Parts[0])
+	}
+	return json.Marshal(p.Parts)
+}
+
 // PlanFormats are the formats of a study that is not made yet by name.
 var PlanFormats = formatsOf(PlanDoc)
 
 // PlanDoc returns the runs that a study would make, and what they would take.
-func PlanDoc(f *study.Forecast) *doc.Document {
+func PlanDoc(p *StudyPlan) *doc.Document {
+	if len(p.Study.Parts) == 0 {
+		return forecastDoc(p.Parts[0])
+	}
+	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Title: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}}
+	for _, f := range p.Parts {
+		all.Add(f.Study.Name, forecastDoc(f))
+	}
+	return all
+}
+
+func forecastDoc(f *study.Forecast) *doc.Document {
 	s := f.Study
 	all := &doc.Document{Command: "kt study", Subject: s.Name, Title: s.About}
-	say := func(format string, args ...any) { all.Answer = append(all.Answer, doc.Note{Text: fmt.Sprintf(format, args...)}) }
+	say := func(format string, args ...any) {
+		all.Answer = append(all.Answer, doc.Note{Text: fmt.Sprintf(format, args...)})
+	}
+	if s.Find != nil {
+		all.Command, all.Subject = "kt find", s.Heading()
+	}
 	switch {
 	case s.Find != nil && len(s.Find.Ladder) > 0:
 		say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
@@ -26,6 +57,7 @@ func PlanDoc(f *study.Forecast) *doc.Document {
 		say("a run that is unlimited, then rates of %s each until the peak is known to %s, a longer run that confirms it, and %d rates below it",
 			s.Find.Trial, theme.Percent(s.Find.Precision), len(s.Find.Curve))
 	case s.Trial != nil:
+		all.Command, all.Subject, all.Line = "kt trial", s.Trial.String(), s.Loads[0].String()
 		say("to warm up %s, then runs without the change and with it in turns", plural(s.Discard, "run"))
 		if looks := s.Trial.Looks; len(looks) == 1 {
 			say("%s a side", plural(looks[0], "run"))
@@ -35,9 +67,6 @@ func PlanDoc(f *study.Forecast) *doc.Document {
 	default:
 		all.Tags = []string{plural(len(f.Cells), "cell"), plural(s.Repeats, "repeat"), plural(len(f.Runs), "run")}
 		all.Sections = []doc.Section{{ID: "plan", Tables: []doc.Table{plannedTable(f)}}}
-	}
-	if s.Find != nil || s.Trial != nil {
-		all.Command, all.Subject, all.Title = "kt "+s.Name, s.Heading(), ""
 	}
 	all.Remarks = takes(f)
 	if err := f.Err(); err != nil {
