@@ -122,15 +122,7 @@ func (e *Env) namedStudy(name string) (*study.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, part, isPart := strings.Cut(name, "/")
-	if err := plan.CheckName(id); err != nil {
-		return nil, fmt.Errorf("study %q: %w", id, err)
-	}
-	f, err := study.Open(dir, id)
-	if err == nil && isPart {
-		return f.Part(part)
-	}
-	return f, err
+	return study.Open(dir, name)
 }
 
 // leftOut warns of files that cannot be read, and so are left out.

@@ -4,15 +4,15 @@
 //	c := codec.Gzip(6)
 //	compressed := c.Append(nil, records)
 //
-// A load is only comparable with an application's when the same batch takes the
-// same bytes on the network and on the disk. Go's usual libraries write text
-// without repetitions as it is, which Java's libraries reduce to 60 %. So:
+// A load is only comparable with an application's when the same batch takes about the
+// same bytes on the network and on the disk. At the default levels sizes differ by less
+// than 6 % from Java's, at others by less than 16 % (zstd below -1 by more: it stores literals).
 //
-//   - gzip searches and codes as zlib does, which Java uses. Sizes are equal.
-//   - snappy searches as Google's library does, in the framing of snappy-java.
-//   - lz4 has the frame of Kafka's Lz4BlockOutputStream: independent blocks of 64 KiB.
+//   - gzip is the standard library's.
+//   - snappy is klauspost/compress, in the framing of snappy-java.
+//   - lz4 is pierrec/lz4, in the frame of Kafka's Lz4BlockOutputStream: independent blocks of 64 KiB.
 //   - zstd is klauspost/compress, told to code literals where libzstd does. It knows
-//     four levels of effort, so sizes differ below -1 and above 7.
+//     four levels of effort.
 //
 // Streams between hosts of kt are compressed for little CPU instead: see [StreamWriter].
 //

@@ -1,24 +1,35 @@
 package codec
 
 import (
-	"encoding/binary"
-	"hash/crc32"
+	"bytes"
+	"compress/gzip"
 )
 
-// Gzip returns zlib's deflate with a gzip header, at level 1 to 9; -1 is level 6.
-// The size is that of Java's GZIPOutputStream.
+// Gzip returns gzip at level 1 to 9; -1 is level 6.
 func Gzip(level int) *Codec {
 	if level < 0 {
 		level = 6
 	}
-	return newCodec("gzip", level, func() encoder { return &deflater{deflateLevel: deflateLevels[level]} })
+	return newCodec("gzip", level, func() encoder {
+		g := new(gzipEncoder)
+		var err error
+		if g.Writer, err = gzip.NewWriterLevel(&g.out, level); err != nil {
+			panic(err) // the settings of a producer have been checked
+		}
+		return g
+	})
 }
 
-// gzipHeader is what Java writes: deflate, no name, no time.
-var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0}
+type gzipEncoder struct {
+	*gzip.Writer
 
-func (d *deflater) encode(dst, src []byte) []byte {
-	dst = d.deflate(append(dst, gzipHeader...), src)
-	dst = binary.LittleEndian.AppendUint32(dst, crc32.ChecksumIEEE(src))
-	return binary.LittleEndian.AppendUint32(dst, uint32(len(src)))
+	out bytes.Buffer
+}
+
+func (g *gzipEncoder) encode(dst, src []byte) []byte {
+	g.out = *bytes.NewBuffer(dst)
+	g.Reset(&g.out)
+	_, _ = g.Write(src) // to memory
+	_ = g.Close()
+	return g.out.Bytes()
 }

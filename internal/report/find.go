@@ -9,24 +9,18 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// FindFormats are the formats of a search by name.
-var FindFormats = formatsOf(FindDoc)
-
-// FindDoc returns what a search says.
-func FindDoc(d *study.FindDocument) *doc.Document {
-	all := &doc.Document{
-		Command: "kt find", Subject: d.Study.Heading(), Tags: []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")},
-		Title: d.Study.About, Answer: []doc.Note{{Text: d.Sentence}}, Again: "kt study report " + d.ID,
-		Sections: []doc.Section{
-			{ID: "plots", Title: "By rate", For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},
-			{ID: "trials", Tables: []doc.Table{trialTable(d.Trials)}},
-			{ID: "latencies", Title: "Latency below the peak", Tables: []doc.Table{curveTable(d)}},
-		},
+// findDoc fills in what a search says.
+func findDoc(all *doc.Document, d *study.Document) {
+	all.Command, all.Subject, all.Answer = "kt find", d.Study.Heading(), []doc.Note{{Text: d.Sentence}}
+	all.Tags = append(all.Tags, plural(len(d.Trials), "trial"))
+	all.Sections = []doc.Section{
+		{ID: "plots", Title: "By rate", For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},
+		{ID: "trials", Tables: []doc.Table{trialTable(d.Trials)}},
+		{ID: "latencies", Title: "Latency below the peak", Tables: []doc.Table{curveTable(d)}},
 	}
 	if !d.Over {
 		all.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
 	}
-	return all
 }
 
 // RateOf writes a target; 0 is no limit.
@@ -58,7 +52,7 @@ func trialTable(trials []study.Trial) doc.Table {
 }
 
 // curveTable has the latency at shares of the peak.
-func curveTable(d *study.FindDocument) doc.Table {
+func curveTable(d *study.Document) doc.Table {
 	t := doc.Table{ID: "curve-table", Caption: "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate", Columns: []doc.Column{
 		{Head: "of the peak"}, {Head: "rate"}, {Head: "p50"}, {Head: "p99", Bars: true}, {Head: "p99.9"}, {Head: "knee", Kind: doc.Words},
 	}}

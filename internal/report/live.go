@@ -79,7 +79,7 @@ func (l *Live) writePoints(s *result.Snapshot) {
 
 // writeInterval writes a line. An error of progress does not end the run.
 func (l *Live) writeInterval(s *run.Second) {
-	w, p := stats.Whole(s.Windows), &l.plan
+	w, p := stats.Merge(s.Windows...), &l.plan
 	switch perf := l.o.Output == "perf-test"; {
 	case w.Empty() && !perf && s.Snapshot.Stage == result.Draining:
 		l.o.Draining(s.Snapshot.Buffered)

@@ -17,10 +17,31 @@ import (
 // StudyFormats are the formats of a study by name.
 var StudyFormats = formatsOf(StudyDoc)
 
-// StudyDoc returns what a study says of its cells.
+// StudyDoc returns what a study says. Its policy fills the sections.
 func StudyDoc(d *study.Document) *doc.Document {
-	all := studyHead(d.Study, d.ID, d.NotEqual, d.Embedded(), fmt.Sprintf("%d of %s", d.Runs, plural(d.Wanted, "run")))
-	plots := doc.Section{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)}
+	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Title: d.Study.About, Again: "kt study report " + d.ID}
+	switch {
+	case d.WholeDoc != nil:
+		wholeDoc(all, d)
+	case d.FindDoc != nil:
+		findDoc(all, d)
+	case d.TrialDoc != nil:
+		trialDoc(all, d)
+	default:
+		gridDoc(all, d)
+	}
+	for _, sentence := range d.NotEqual {
+		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
+	}
+	if d.Embedded() {
+		all.Alerts = append(all.Alerts, result.EmbeddedNotice)
+	}
+	return all
+}
+
+// gridDoc fills in what a study says of its cells.
+func gridDoc(all *doc.Document, d *study.Document) {
+	all.Tags = append(all.Tags, fmt.Sprintf("%d of %s", d.Runs, plural(d.Wanted, "run")))
 	compared := doc.Section{ID: "compared", Captions: true, For: doc.InText}
 	for i := range d.Answers {
 		a := &d.Answers[i]
@@ -28,26 +49,13 @@ func StudyDoc(d *study.Document) *doc.Document {
 		compared.Tables = append(compared.Tables, comparedTable(d, a))
 	}
 	all.Sections = []doc.Section{
-		plots,
+		{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)},
 		{ID: "cells", Title: "Cells", Tables: []doc.Table{cellTable(d)}},
 		compared,
 		{ID: "faults", Title: "Faults", Tables: []doc.Table{faultTable(d)}},
 		published(d),
 		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{runTable(d)}}}},
 	}
-	return all
-}
-
-// studyHead begins the document of a study: what it asks, and what is not equal between the systems in it.
-func studyHead(s *study.Study, id string, notEqual []string, embedded bool, about string) *doc.Document {
-	all := &doc.Document{Command: "kt study", Subject: s.Name, Tags: []string{id, about}, Title: s.About, Again: "kt study report " + id}
-	for _, sentence := range notEqual {
-		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
-	}
-	if embedded {
-		all.Alerts = []string{result.EmbeddedNotice}
-	}
-	return all
 }
 
 func factorColumns(d *study.Document) (columns []doc.Column) {

@@ -14,8 +14,6 @@ import (
 // StudyBoard is a study while it goes on.
 type StudyBoard struct {
 	Document *study.Document
-	Find     *study.FindDocument
-	Trial    *study.TrialDocument
 
 	Turn  study.Turn // the run of now
 	Turns int        // 0: not known
@@ -24,20 +22,9 @@ type StudyBoard struct {
 	Made  int // runs, in the time that they took
 }
 
-// doc returns what the study says so far.
-func (s *StudyBoard) doc() *doc.Document {
-	switch {
-	case s.Find != nil:
-		return FindDoc(s.Find)
-	case s.Trial != nil:
-		return TrialDoc(s.Trial)
-	}
-	return StudyDoc(s.Document)
-}
-
 // StudyBoardText returns what there is to be seen of a study that goes on, for a terminal of a size: its first table, around the run of now.
 func StudyBoardText(s *StudyBoard, o Options, height int) string {
-	d := s.doc()
+	d := StudyDoc(s.Document)
 	t := doc.NewWriter(o.terminal())
 	t.Head(d)
 	t.Line("")
@@ -61,7 +48,7 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 // mark shows in a table of cells which runs of each are made, and returns the row of the run of now. Another table grows at its end.
 func (s *StudyBoard) mark(t *doc.Table, ascii bool) int {
 	runs := slices.IndexFunc(t.Columns, func(c doc.Column) bool { return c.Head == "runs" })
-	if s.Document == nil || runs < 0 {
+	if runs < 0 {
 		return len(t.Rows) - 1
 	}
 	made, left, now := "●", "○", 0

@@ -68,7 +68,7 @@ func scaleOf(m study.Metric) doc.Scale {
 var rateScale = doc.Scale{Text: func(v float64) string { return theme.Rate(v) + "/s" }, Tick: theme.Tick}
 
 // curvePlot is the latency over the rate, with what it must stay below.
-func curvePlot(d *study.FindDocument) *doc.Plot {
+func curvePlot(d *study.Document) *doc.Plot {
 	p := &doc.Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", X: rateScale, Y: scaleOf(study.P99), Log: true}
 	g := doc.Dots{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
@@ -87,7 +87,7 @@ func curvePlot(d *study.FindDocument) *doc.Plot {
 }
 
 // reachedPlot is what each trial reached at its rate.
-func reachedPlot(d *study.FindDocument) *doc.Plot {
+func reachedPlot(d *study.Document) *doc.Plot {
 	p := &doc.Plot{ID: "reached", Title: "Reached by rate", About: "records a second", X: rateScale, Y: rateScale}
 	groups := []doc.Dots{{Name: "held", Class: "good"}, {Name: "did not hold", Class: "bad"}, {Name: "not valid", Class: "muted"}}
 	for _, t := range d.Trials {

@@ -6,11 +6,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// TrialFormats are the formats of a trial by name.
-var TrialFormats = formatsOf(TrialDoc)
-
-// TrialDoc returns what a trial says.
-func TrialDoc(d *study.TrialDocument) *doc.Document {
+// trialDoc fills in what a trial says.
+func trialDoc(all *doc.Document, d *study.Document) {
 	table := shiftTable("control", "changed")
 	table.Columns = append(table.Columns, doc.Column{Head: "seen from", Data: "seen", Leave: 2})
 	tones := map[study.Change]doc.Tone{study.Raised: doc.Loud, study.Lowered: doc.Loud, study.Steadier: doc.Good, study.Rougher: doc.Bad}
@@ -23,11 +20,10 @@ func TrialDoc(d *study.TrialDocument) *doc.Document {
 		row.Cells = append(row.Cells, seen)
 		table.Rows = append(table.Rows, row)
 	}
-	return &doc.Document{
-		Command: "kt trial", Subject: d.Study.Trial.String(), Tags: []string{d.ID, plural(d.Control.Runs, "run") + " without it", plural(d.Changed.Runs, "run") + " with it"}, Line: d.Study.Loads[0].String(),
-		Title: "Does " + d.Changed.Name + " help?", Answer: []doc.Note{{Text: d.Sentence}}, Again: "kt study report " + d.ID,
-		Sections: []doc.Section{
-			{ID: "effects", Tables: []doc.Table{table}}, {ID: "sides", Tables: []doc.Table{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
-		},
+	all.Command, all.Subject, all.Line, all.Title = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
+	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
+	all.Answer = []doc.Note{{Text: d.Sentence}}
+	all.Sections = []doc.Section{
+		{ID: "effects", Tables: []doc.Table{table}}, {ID: "sides", Tables: []doc.Table{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
 	}
 }

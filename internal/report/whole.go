@@ -12,29 +12,20 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// WholeFormats are the formats of a study of parts by name.
-var WholeFormats = formatsOf(WholeDoc)
-
-// WholeDoc returns what a study of parts says: the systems side by side, and then each part.
-func WholeDoc(d *study.WholeDocument) *doc.Document {
-	all := studyHead(d.Study, d.ID, d.NotEqual, d.Embedded(), plural(len(d.Parts), "part"))
+// wholeDoc fills in what a study of parts says: the systems side by side, and then each part.
+func wholeDoc(all *doc.Document, d *study.Document) {
+	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
 	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Tables: []doc.Table{systemTable(d)}}}
 	for i := range d.Parts {
 		p := &d.Parts[i]
-		part := new(doc.Document)
-		if p.Find != nil {
-			part = FindDoc(p.Find)
-		} else {
-			part = StudyDoc(p.Study)
-		}
+		part := StudyDoc(cmp.Or(p.Find, p.Study))
 		part.Remarks = nil // the whole has them
 		all.Add(p.Name, part)
 	}
-	return all
 }
 
 // systemTable has what each part found of each system.
-func systemTable(d *study.WholeDocument) doc.Table {
+func systemTable(d *study.Document) doc.Table {
 	t := doc.Table{ID: "side-by-side-table", Caption: "What each part found of each system", Columns: doc.Heads(doc.Words, "part", "system", "found", "published")}
 	for i := range d.Standings {
 		s := &d.Standings[i]

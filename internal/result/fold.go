@@ -80,7 +80,7 @@ func (f *Fold) AddWindow(w stats.Window) {
 	f.line.add(&w, rate, full)
 	f.line.keep(&w)
 	if f.lean {
-		w = leanWindow(w)
+		w = leanWindow(&w)
 	} else {
 		f.gather(w)
 	}
@@ -169,24 +169,13 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 	return g
 }
 
-// leanWindow returns the data of a window that the row of a process needs. It shares memory with w.
-func leanWindow(w stats.Window) stats.Window {
-	w.Partitions, w.SendDelay = nil, stats.Histogram{}
-	if w.Warmup {
-		w.OwnSendDelay, w.Service, w.Response, w.EndToEnd = stats.Histogram{}, stats.Histogram{}, stats.Histogram{}, stats.Histogram{}
+// leanWindow returns the data of a window that the row of a process needs.
+func leanWindow(w *stats.Window) stats.Window {
+	lean := w.Counts()
+	if !w.Warmup {
+		lean.OwnSendDelay, lean.Service, lean.Response, lean.EndToEnd = w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
 	}
-	brokers := w.Brokers
-	w.Brokers = nil
-	for id, b := range brokers {
-		if b.Throttle == 0 && b.Fetch.Throttle == 0 { // the verdict needs throttle times only
-			continue
-		}
-		if w.Brokers == nil {
-			w.Brokers = make(map[int32]stats.Broker)
-		}
-		w.Brokers[id] = stats.Broker{Traffic: stats.Traffic{Throttle: b.Throttle}, Fetch: stats.Traffic{Throttle: b.Fetch.Throttle}}
-	}
-	return w
+	return lean
 }
 
 // load reports whether the load went on in a window, and whether in all of it, and returns its rate

@@ -109,7 +109,7 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 			}
 		}
 	}
-	second := stats.Whole(windows)
+	second := stats.Merge(windows...)
 	first := n.learnLag(&second, lag)
 	n.brokers.happened(second.Events)
 	if second.End <= second.Start {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
+	"unsafe"
 )
 
 // maxTotal bounds the sum of the numbers of one run, in records, bytes and nanoseconds alike. It is far
@@ -25,11 +25,11 @@ type Totals struct {
 
 // Add returns an error if a window is impossible, by itself or after those before it.
 func (t *Totals) Add(w *Window) error {
-	t.window(w)
-	t.read(&w.Read)
-	t.parts(w)
-	if t.err != nil {
+	if t.fields(windowFields, unsafe.Pointer(w)); t.err != nil {
 		return t.err
+	}
+	if err := w.checkParts(); err != nil {
+		return err
 	}
 	t.offered += w.Offered
 	t.consumed += w.Consumed
@@ -83,78 +83,52 @@ func (t *Totals) natural(name string, n int64) {
 	}
 }
 
-func (t *Totals) duration(name string, d time.Duration) { t.number(name, int64(d)) }
-
-func (t *Totals) window(w *Window) {
-	t.number("offered", w.Offered)
-	t.number("acknowledged", w.Acknowledged)
-	t.number("failed", w.Failed)
-	t.number("unknown", w.Unknown)
-	t.number("unsent", w.Unsent)
-	t.number("bytes", w.Bytes)
-	for _, c := range w.each() {
-		t.number(strings.Trim(c.field, `":`), *c.n)
-	}
-	t.duration("shard_time_ns", w.ShardTime)
-	t.duration("buffer_full_ns", w.BufferFull)
-	t.duration("in_flight_use_ns", w.InFlightUse)
-	t.duration("conn_time_ns", w.ConnTime)
-	t.natural("oldest_ns", int64(w.Oldest))
-	t.natural("op_span_ns", int64(w.OpSpan))
-	t.natural("the length of the outage", int64(w.Outage.Length))
-	for _, n := range w.Errors {
-		t.number("errors", n)
-	}
-}
-
-func (t *Totals) read(r *Read) {
-	t.number("consumed", r.Consumed)
-	t.number("consumed_bytes", r.ConsumedBytes)
-	t.number("consumer lag", magnitude(r.ConsumerLag))
-	t.duration("read_time_ns", r.ReadTime)
-	t.duration("read_wait_ns", r.ReadWait)
-	t.duration("read_held_ns", r.ReadHeld)
-	t.number("fetches", r.Fetches)
-	t.duration("join_time_ns", r.JoinTime)
-	t.number("rebalances", r.Rebalances)
-	t.duration("rebalance_time_ns", r.RebalanceTime)
-	t.natural("rebalance_max_ns", int64(r.RebalanceMax))
-	t.number("commits", r.Commits)
-	t.duration("commit_time_ns", r.CommitTime)
-	for _, n := range r.FetchErrors {
-		t.number("fetch_errors", n)
+// fields checks the fields at p.
+func (t *Totals) fields(all fields, p unsafe.Pointer) {
+	for i := range all {
+		f := &all[i]
+		name := strings.Trim(f.name, `":`)
+		switch f.kind {
+		case sum:
+			t.number(name, *at[int64](p, f))
+		case change:
+			t.number(name, magnitude(*at[int64](p, f)))
+		case bounded, highest, level: // a million records that always wait are 2^60 ns in 19 minutes
+			t.natural(name, *at[int64](p, f))
+		case gap:
+			t.natural(name, int64(at[Gap](p, f).Length))
+		case counts:
+			for _, n := range *at[map[string]int64](p, f) {
+				t.number(name, n)
+			}
+		case group:
+			t.fields(f.rows, unsafe.Add(p, f.offset))
+		case partitions:
+			checkRows(t, f, *at[map[int32]Partition](p, f))
+		case brokers:
+			checkRows(t, f, *at[map[int32]Broker](p, f))
+		}
 	}
 }
 
-// parts checks the partitions and brokers of a window. Counts of partitions are part of the window's own.
-func (t *Totals) parts(w *Window) {
+func checkRows[R any](t *Totals, f *field, rows map[int32]R) {
+	var row R
+	for _, row = range rows {
+		t.fields(f.rows, unsafe.Pointer(&row))
+	}
+}
+
+// checkParts returns an error if more is counted in partitions than in all.
+func (w *Window) checkParts() error {
 	var of Partition
 	for _, p := range w.Partitions {
-		t.number("records of a partition", p.Records)
-		t.number("bytes of a partition", p.Bytes)
-		t.number("consumed of a partition", p.Consumed)
-		t.number("consumed_bytes of a partition", p.ConsumedBytes)
-		t.number("consumer lag of a partition", magnitude(p.ConsumerLag))
-		// A million records that always wait are 2^60 ns in 19 minutes: Merge bounds this sum.
-		t.natural("service_sum_ns of a partition", int64(p.ServiceSum))
-		t.natural("service_max_ns of a partition", int64(p.ServiceMax))
 		of.Records, of.Bytes = of.Records+p.Records, of.Bytes+p.Bytes
 		of.Consumed, of.ConsumedBytes = of.Consumed+p.Consumed, of.ConsumedBytes+p.ConsumedBytes
 	}
-	if t.err == nil && (of.Records > w.Acknowledged || of.Bytes > w.Bytes || of.Consumed > w.Consumed || of.ConsumedBytes > w.ConsumedBytes) {
-		t.err = fmt.Errorf("its partitions have %d records and %d read, more than the %d and %d of all", of.Records, of.Consumed, w.Acknowledged, w.Consumed)
+	if of.Records > w.Acknowledged || of.Bytes > w.Bytes || of.Consumed > w.Consumed || of.ConsumedBytes > w.ConsumedBytes {
+		return fmt.Errorf("its partitions have %d records and %d read, more than the %d and %d of all", of.Records, of.Consumed, w.Acknowledged, w.Consumed)
 	}
-	for _, b := range w.Brokers {
-		for _, f := range []*Traffic{&b.Traffic, &b.Fetch} {
-			t.number("requests of a broker", f.Requests)
-			t.number("failed of a broker", f.Failed)
-			t.number("batches of a broker", f.Batches)
-			t.number("records of a broker", f.Records)
-			t.number("bytes of a broker", f.Bytes)
-			t.number("wire_bytes of a broker", f.WireBytes)
-			t.duration("throttle_ns of a broker", f.Throttle)
-		}
-	}
+	return nil
 }
 
 // magnitude returns the absolute value of a change, at most math.MaxInt64.

@@ -86,29 +86,6 @@ func (d *dense) each(f func(index int, count int64) bool) {
 	}
 }
 
-// indexAtCount returns the first sub-bucket up to which left values were counted.
-func (d *dense) indexAtCount(left int64) int {
-	for p, page := range d {
-		if page == nil {
-			continue
-		}
-		var here int64
-		for _, n := range page {
-			here += n
-		}
-		if here < left {
-			left -= here
-			continue
-		}
-		for i, n := range page {
-			if left -= n; left <= 0 {
-				return p<<pageBits + i
-			}
-		}
-	}
-	return countsLength // there are fewer values
-}
-
 // countAtQuantile returns how many of n values, the least first, lie at or below their
 // quantile q, as HdrHistogram defines it: at least 1.
 func countAtQuantile(q float64, n int64) int64 {

@@ -132,11 +132,11 @@ func (h *Histogram) ValueAtQuantile(q float64) time.Duration {
 		return h.none()
 	}
 	var index int
-	if h.dense != nil {
-		index = h.dense.indexAtCount(count)
-	} else {
-		index = h.packed.indexAtCount(count)
-	}
+	h.each(func(at int, n int64) bool {
+		index = at
+		count -= n
+		return count > 0
+	})
 	v := highestEquivalentValue(index)
 	if q <= 0 {
 		v = lowestEquivalentValue(index)

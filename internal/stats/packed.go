@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 )
@@ -12,41 +13,14 @@ import (
 //   - a negative number, -n, is for n sub-buckets without a value
 //   - 0 is for one sub-bucket without a value
 //
-// Numbers are in ZigZag LEB128 without padding. A ninth byte is the last and has 8 bits.
+// Numbers are ZigZag varints, as package binary reads and appends them. HdrHistogram writes those beyond 2^55 in 9 bytes
+// instead of 10, and no run counts so many.
 //
 // A packed histogram is never changed.
 type packed []byte
 
 // maxPacked bounds the length of encoded counts.
-const maxPacked = 9 * countsLength
-
-// number returns the number at the start of b and its size; size 0 if b ends within it.
-func number(b []byte) (n int64, size int) {
-	var u uint64
-	for i, c := range b {
-		if i == 8 {
-			u |= uint64(c) << 56
-			return int64(u>>1) ^ -int64(u&1), 9
-		}
-		u |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			return int64(u>>1) ^ -int64(u&1), i + 1
-		}
-	}
-	return 0, 0
-}
-
-func appendNumber(b []byte, n int64) []byte {
-	u := uint64(n<<1) ^ uint64(n>>63)
-	for range 8 {
-		if u < 0x80 {
-			return append(b, byte(u))
-		}
-		b = append(b, byte(u)|0x80)
-		u >>= 7
-	}
-	return append(b, byte(u))
-}
+const maxPacked = binary.MaxVarintLen64 * countsLength
 
 // pack encodes the counts that each passes to its function.
 func pack(each func(func(index int, count int64) bool)) packed {
@@ -57,9 +31,9 @@ func pack(each func(func(index int, count int64) bool)) packed {
 		case gap == 1:
 			b = append(b, 0)
 		case gap > 1:
-			b = appendNumber(b, -int64(gap))
+			b = binary.AppendVarint(b, -int64(gap))
 		}
-		b = appendNumber(b, count)
+		b = binary.AppendVarint(b, count)
 		next = index + 1
 		return true
 	})
@@ -110,14 +84,14 @@ func countOf(c byte) int64 { return int64(c>>1) & (int64(c&1) - 1) }
 // stepOf returns the number of sub-buckets of a number of one byte.
 func stepOf(c byte) int { return 1 + int(c>>1)&-int(c&1) }
 
-// large returns count, step and size of the number of several bytes at the start of b; size 0 if b ends
-// within it.
+// large returns count, step and size of the number of several bytes at the start of b; size 0 if there is
+// none.
 func large(b []byte) (count int64, step, size int) {
-	n, size := number(b)
+	n, size := binary.Varint(b)
 	if n < 0 {
-		return 0, int(-n), size
+		return 0, int(-n), max(size, 0)
 	}
-	return n, 1, size
+	return n, 1, max(size, 0)
 }
 
 // each calls f for every sub-bucket with a value, least first, until f returns false. The counts have
@@ -135,23 +109,6 @@ func (b packed) each(f func(index int, count int64) bool) {
 		next += step
 		i += size - 1
 	}
-}
-
-// indexAtCount returns the first sub-bucket up to which left values were counted.
-func (b packed) indexAtCount(left int64) int {
-	next := 0
-	for i := 0; i < len(b); i++ {
-		count, step, size := countOf(b[i]), stepOf(b[i]), 1
-		if b[i] >= 0x80 {
-			count, step, size = large(b[i:])
-		}
-		if left -= count; left <= 0 {
-			break
-		}
-		next += step
-		i += size - 1
-	}
-	return next
 }
 
 // addTo adds the counts to d, page by page.

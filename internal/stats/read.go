@@ -4,17 +4,17 @@ import "time"
 
 // Read is the part of a Window about reading.
 type Read struct {
-	Consumed      int64         `json:"consumed,omitempty"`       // records polled
-	ConsumedBytes int64         `json:"consumed_bytes,omitempty"` // of their keys and values
-	FirstRead     time.Duration `json:"first_read_ns,omitempty"`  // meaningless when Consumed is 0
-	LastRead      time.Duration `json:"last_read_ns,omitempty"`
+	Consumed      int64         `json:"consumed,omitempty"`                           // records polled
+	ConsumedBytes int64         `json:"consumed_bytes,omitempty"`                     // of their keys and values
+	FirstRead     time.Duration `json:"first_read_ns,omitempty" add:"first Consumed"` // meaningless when Consumed is 0
+	LastRead      time.Duration `json:"last_read_ns,omitempty" add:"last Consumed"`
 
 	// EndToEnd is due → polled, of records with kt's stamp that were due in the run.
 	EndToEnd Histogram `json:"end_to_end,omitzero"`
 
 	// ConsumerLag is the change of consumer lag in the window, in records. The sum of all windows since
 	// the start is the consumer lag.
-	ConsumerLag int64 `json:"consumer_lag,omitempty"`
+	ConsumerLag int64 `json:"consumer_lag,omitempty" add:"change"`
 
 	ReadTime time.Duration `json:"read_time_ns,omitempty"` // running time of the readers
 	ReadWait time.Duration `json:"read_wait_ns,omitempty"` // part of it in which they waited for records
@@ -23,55 +23,16 @@ type Read struct {
 	Fetches     int64            `json:"fetches,omitempty"`      // polls that brought records
 	FetchErrors map[string]int64 `json:"fetch_errors,omitempty"` // by Kafka error code
 
-	JoinTime      time.Duration `json:"join_time_ns,omitempty"` // longest, from the start of a reader to its first partitions
-	Rebalances    int64         `json:"rebalances,omitempty"`   // after that
+	JoinTime      time.Duration `json:"join_time_ns,omitempty" add:"highest"` // longest, from the start of a reader to its first partitions
+	Rebalances    int64         `json:"rebalances,omitempty"`                 // after that
 	RebalanceTime time.Duration `json:"rebalance_time_ns,omitempty"`
-	RebalanceMax  time.Duration `json:"rebalance_max_ns,omitempty"`
+	RebalanceMax  time.Duration `json:"rebalance_max_ns,omitempty" add:"highest"`
 	Commits       int64         `json:"commits,omitempty"`
 	CommitTime    time.Duration `json:"commit_time_ns,omitempty"`
 }
 
-func (r *Read) nothingRead() bool {
-	return r.Consumed == 0 && r.ConsumedBytes == 0 && r.EndToEnd.empty() && r.ConsumerLag == 0 &&
-		r.ReadTime == 0 && r.ReadWait == 0 && r.ReadHeld == 0 && r.Fetches == 0 && len(r.FetchErrors) == 0 &&
-		r.JoinTime == 0 && r.Rebalances == 0 && r.RebalanceTime == 0 && r.RebalanceMax == 0 &&
-		r.Commits == 0 && r.CommitTime == 0
-}
-
-func (r *Read) add(o *Read) {
-	switch {
-	case o.Consumed == 0:
-	case r.Consumed == 0:
-		r.FirstRead = o.FirstRead
-	default:
-		r.FirstRead = min(r.FirstRead, o.FirstRead)
-	}
-	r.LastRead = max(r.LastRead, o.LastRead)
-	r.Consumed += o.Consumed
-	r.ConsumedBytes += o.ConsumedBytes
-	r.EndToEnd.add(&o.EndToEnd)
-	r.ConsumerLag += o.ConsumerLag
-	r.ReadTime += o.ReadTime
-	r.ReadWait += o.ReadWait
-	r.ReadHeld += o.ReadHeld
-	r.Fetches += o.Fetches
-	addCounts(&r.FetchErrors, o.FetchErrors)
-	r.JoinTime = max(r.JoinTime, o.JoinTime)
-	r.Rebalances += o.Rebalances
-	r.RebalanceTime += o.RebalanceTime
-	r.RebalanceMax = max(r.RebalanceMax, o.RebalanceMax)
-	r.Commits += o.Commits
-	r.CommitTime += o.CommitTime
-}
-
 // Refused returns the number of fetches of one partition that brokers refused.
-func (r *Read) Refused() int64 {
-	var n int64
-	for _, of := range r.FetchErrors {
-		n += of
-	}
-	return n
-}
+func (r *Read) Refused() int64 { return total(r.FetchErrors) }
 
 // ConsumedPerSecond returns the records read over the window's length; 0 for an empty
 // window.

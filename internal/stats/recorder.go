@@ -1,6 +1,9 @@
 package stats
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // Phases keeps the records that were due in the warm-up apart from the measured
 // ones. Index it with a Phase.
@@ -277,11 +280,14 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 // Reset empties both windows for another Take, and keeps the memory of their histograms.
 func (p *Phases) Reset() {
 	for i := range p {
-		w := &p[i]
-		delay, own, service, response, endToEnd := w.SendDelay, w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
-		for _, h := range []*Histogram{&delay, &own, &service, &response, &endToEnd} {
-			h.reset()
+		kept := p[i]
+		p[i] = Window{}
+		for _, f := range windowFields {
+			if f.kind == histogram {
+				h := at[Histogram](unsafe.Pointer(&kept), &f)
+				h.reset()
+				*at[Histogram](unsafe.Pointer(&p[i]), &f) = *h
+			}
 		}
-		*w = Window{SendDelay: delay, OwnSendDelay: own, Service: service, Response: response, Read: Read{EndToEnd: endToEnd}}
 	}
 }

@@ -3,7 +3,20 @@ package stats
 import (
 	"bytes"
 	"encoding/base64"
+	"unsafe"
 )
+
+// ScanWindow reads a window as encoding/json writes it, in a tenth of the time. ok is false if only
+// encoding/json can read it: a window with events, names with escapes, fields of a later version,
+// or no window at all. If both can, they read the same. The window shares no memory with text.
+func ScanWindow(text []byte) (w Window, ok bool) {
+	s := scanner{text: text}
+	s.fields(windowFields, unsafe.Pointer(&w))
+	if !s.done() {
+		return Window{}, false
+	}
+	return w, true
+}
 
 // scanner reads JSON exactly as encoding/json writes it: the fields of a struct in
 // their order, no spaces, no escapes. Other JSON makes it bad, and the caller uses encoding/json,
@@ -128,6 +141,57 @@ func (s *scanner) number() int64 {
 	return n
 }
 
+// fields reads a struct of these fields.
+func (s *scanner) fields(all fields, p unsafe.Pointer) {
+	s.open()
+	for i := range all {
+		f := &all[i]
+		if !s.field(f.name) {
+			continue
+		}
+		switch f.kind {
+		case warmup:
+			*at[bool](p, f) = s.yes()
+		case gap:
+			g := at[Gap](p, f)
+			s.open()
+			integer(s, `"from_ns":`, &g.From)
+			integer(s, `"length_ns":`, &g.Length)
+			s.end()
+		case buckets:
+			s.bad = at[Buckets](p, f).UnmarshalText(s.quoted()) != nil || s.bad
+		case histogram:
+			s.histogram(at[Histogram](p, f))
+		case counts:
+			scanMap(s, at[map[string]int64](p, f), s.key, func(n *int64) { *n = s.number() })
+		case group:
+			s.fields(f.rows, unsafe.Add(p, f.offset))
+		case partitions:
+			scanMap(s, at[map[int32]Partition](p, f), s.id, func(row *Partition) { s.fields(f.rows, unsafe.Pointer(row)) })
+		case brokers:
+			scanMap(s, at[map[int32]Broker](p, f), s.id, func(row *Broker) { s.fields(f.rows, unsafe.Pointer(row)) })
+		case events:
+			s.bad = true
+		default:
+			*at[int64](p, f) = s.number()
+		}
+	}
+	s.end()
+}
+
+// scanMap reads a map, by functions that read a key and a value.
+func scanMap[K comparable, V any](s *scanner, to *map[K]V, key func() (K, bool), value func(*V)) {
+	*to = make(map[K]V)
+	s.open()
+	var v, none V
+	for k, ok := key(); ok; k, ok = key() {
+		v = none
+		value(&v)
+		(*to)[k] = v
+	}
+	s.end()
+}
+
 // integer reads a field.
 func integer[T ~int64](s *scanner, name string, to *T) {
 	if s.field(name) {
@@ -135,27 +199,12 @@ func integer[T ~int64](s *scanner, name string, to *T) {
 	}
 }
 
-// flag reads a field that is true, for a false one is not written.
-func (s *scanner) flag(name string, to *bool) {
-	if s.field(name) {
-		const yes = "true"
-		*to = bytes.HasPrefix(s.text[s.at:], []byte(yes))
-		s.bad = s.bad || !*to
-		s.at += len(yes)
-	}
-}
-
-// counts reads a field of counts by name.
-func (s *scanner) counts(name string, to *map[string]int64) {
-	if !s.field(name) {
-		return
-	}
-	*to = make(map[string]int64)
-	s.open()
-	for key, ok := s.key(); ok; key, ok = s.key() {
-		(*to)[key] = s.number()
-	}
-	s.end()
+// yes reads true, for a flag that is false is not written.
+func (s *scanner) yes() bool {
+	const yes = "true"
+	s.bad = s.bad || !bytes.HasPrefix(s.text[s.at:], []byte(yes))
+	s.at += len(yes)
+	return !s.bad
 }
 
 // bytes reads a field of bytes in base64.

@@ -2,8 +2,10 @@ package stats
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
+	"unsafe"
 )
 
 // Window has the counters and histograms of a run from Start to End. It is immutable once it has left its
@@ -12,8 +14,8 @@ import (
 //
 // A record belongs to the window in which its outcome became known, and to the phase in which it was due.
 type Window struct {
-	Start  time.Duration `json:"start_ns"`
-	End    time.Duration `json:"end_ns"`
+	Start  time.Duration `json:"start_ns" add:"start"`
+	End    time.Duration `json:"end_ns" add:"end"`
 	Warmup bool          `json:"warmup,omitempty"` // of records that are not measured
 
 	// Offered is the number of records handed to the client. Once a run has
@@ -25,10 +27,10 @@ type Window struct {
 	Unsent       int64 `json:"unsent,omitempty"`  // due by the end, and never handed to the client
 	Bytes        int64 `json:"bytes"`             // key and value bytes of the acknowledged records
 
-	FirstDue time.Duration `json:"first_due_ns"` // of the records offered in it; meaningless when Offered is 0
-	LastDue  time.Duration `json:"last_due_ns"`  // of the records offered or unsent
-	LastSent time.Duration `json:"last_sent_ns"`
-	LastAck  time.Duration `json:"last_ack_ns"`
+	FirstDue time.Duration `json:"first_due_ns" add:"first Offered"`      // of the records offered in it; meaningless when Offered is 0
+	LastDue  time.Duration `json:"last_due_ns" add:"last Offered Unsent"` // of the records offered or unsent
+	LastSent time.Duration `json:"last_sent_ns" add:"last Offered"`
+	LastAck  time.Duration `json:"last_ack_ns" add:"last Acknowledged"`
 
 	// Errors counts the failed records by Kafka error code, "client:…" where
 	// the client gave up by itself.
@@ -53,11 +55,11 @@ type Window struct {
 
 	// Oldest is the age at End, since it was due, of the oldest record of any phase without an outcome;
 	// 0: there is none. A merged window has the highest age.
-	Oldest time.Duration `json:"oldest_ns,omitempty"`
+	Oldest time.Duration `json:"oldest_ns,omitempty" add:"level"`
 
 	// OpSpan is the longest time in which records fell due that were handed over together. All of them count with the
 	// latency of the first.
-	OpSpan time.Duration `json:"op_span_ns,omitempty"`
+	OpSpan time.Duration `json:"op_span_ns,omitempty" add:"level"`
 
 	Read
 
@@ -69,20 +71,33 @@ type Window struct {
 	EventsLeftOut map[string]int64 `json:"events_left_out,omitempty"`
 }
 
+// Counters are the counts of a window that are not of records.
+type Counters struct {
+	Transactions int64 `json:"transactions,omitempty"` // committed
+	Aborted      int64 `json:"aborted,omitempty"`      // transactions that could not be committed
+
+	FailedConnects int64 `json:"failed_connects,omitempty"` // attempts to connect to a broker that failed
+	PausedNS       int64 `json:"paused_ns,omitempty"`       // time for which kt itself stood still
+
+	Deleted    int64 `json:"deleted,omitempty"`              // records that were deleted before they were read
+	Withheld   int64 `json:"withheld,omitempty"`             // records behind open transactions, that reading did not get to
+	LagUnknown int64 `json:"consumer_lag_unknown,omitempty"` // sources that do not know the consumer lag at the end of the window
+}
+
 // Partition counts the records of one partition, acknowledged and read. Its key is its number. With several
 // topics, numbers count on from one topic to the next, in the order of their names.
 type Partition struct {
 	Records    int64         `json:"records"`
 	Bytes      int64         `json:"bytes"`
-	ServiceSum time.Duration `json:"service_sum_ns"` // of all records: the mean is ServiceSum / Records
-	ServiceMax time.Duration `json:"service_max_ns"`
+	ServiceSum time.Duration `json:"service_sum_ns" add:"bounded"` // of all records: the mean is ServiceSum / Records
+	ServiceMax time.Duration `json:"service_max_ns" add:"highest"`
 	Service    Buckets       `json:"service,omitzero"`
 	Outage     Gap           `json:"outage,omitzero"` // as the Window's, of one producer
 
 	Consumed      int64 `json:"consumed,omitempty"`
 	ConsumedBytes int64 `json:"consumed_bytes,omitempty"`
-	ConsumerLag   int64 `json:"consumer_lag,omitempty"` // as the Window's
-	Deleted       int64 `json:"deleted,omitempty"`      // as the Window's
+	ConsumerLag   int64 `json:"consumer_lag,omitempty" add:"change"` // as the Window's
+	Deleted       int64 `json:"deleted,omitempty"`                   // as the Window's
 }
 
 // Broker counts produce requests to one broker, and fetches from it.
@@ -103,35 +118,14 @@ type Traffic struct {
 	Latency   Histogram     `json:"latency"` // request queued for writing → answer read; a fetch waits for records in it
 }
 
+var trafficFields = fieldsOf(reflect.TypeFor[Traffic]())
+
 // IsZero reports whether there were no requests.
-func (t Traffic) IsZero() bool {
-	return t.Requests == 0 && t.Failed == 0 && t.Batches == 0 && t.Records == 0 && t.Bytes == 0 &&
-		t.WireBytes == 0 && t.Throttle == 0 && t.Latency.empty()
-}
+func (t Traffic) IsZero() bool { return trafficFields.empty(unsafe.Pointer(&t), false) }
 
-func (t *Traffic) addTraffic(o *Traffic) {
-	t.Requests += o.Requests
-	t.Failed += o.Failed
-	t.Batches += o.Batches
-	t.Records += o.Records
-	t.Bytes += o.Bytes
-	t.WireBytes += o.WireBytes
-	t.Throttle += o.Throttle
-	t.Latency.add(&o.Latency)
-}
-
-// Merge returns the sum of two windows. It is associative and commutative, and the zero
-// Window is its identity. The result spans both, and is warm-up only when both
-// are or the other is zero.
-func Merge(a, b Window) Window {
-	var w Window
-	w.Add(&a)
-	w.Add(&b)
-	return w
-}
-
-// Whole returns the sum of windows. It shares memory with a single one.
-func Whole(windows []Window) Window {
+// Merge returns the sum of windows. It is associative and commutative, and the zero Window is its identity. The result
+// spans all of them, and is warm-up only when all but zero ones are. It shares memory with a single one.
+func Merge(windows ...Window) Window {
 	if len(windows) == 1 {
 		return windows[0]
 	}
@@ -143,19 +137,10 @@ func Whole(windows []Window) Window {
 }
 
 // IsZero reports whether the window holds nothing at all and has no place in time.
-func (w *Window) IsZero() bool {
-	return w.Start == 0 && w.End == 0 && !w.Warmup && w.LastDue == 0 && w.LastSent == 0 && w.LastAck == 0 && w.LastRead == 0 && w.Oldest == 0 && w.OpSpan == 0 && w.Empty()
-}
+func (w *Window) IsZero() bool { return windowFields.empty(unsafe.Pointer(w), true) }
 
 // Empty reports whether nothing was recorded and no time was spent.
-func (w *Window) Empty() bool {
-	return w.Offered == 0 && w.Acknowledged == 0 && w.Failed == 0 && w.Unknown == 0 && w.Unsent == 0 &&
-		w.Bytes == 0 && w.Counters == Counters{} &&
-		w.ShardTime == 0 && w.BufferFull == 0 && w.InFlightUse == 0 && w.ConnTime == 0 &&
-		w.SendDelay.empty() && w.OwnSendDelay.empty() && w.Service.empty() && w.Response.empty() &&
-		w.Outage == Gap{} && w.nothingRead() &&
-		len(w.Errors) == 0 && len(w.Partitions) == 0 && len(w.Brokers) == 0 && len(w.Events) == 0 && len(w.EventsLeftOut) == 0
-}
+func (w *Window) Empty() bool { return windowFields.empty(unsafe.Pointer(w), false) }
 
 // Seconds returns the length of the window.
 func (w *Window) Seconds() float64 { return (w.End - w.Start).Seconds() }
@@ -183,74 +168,8 @@ func (w *Window) Add(o *Window) {
 	if w.IsZero() {
 		w.Start, w.End, w.Warmup = o.Start, o.End, o.Warmup
 	}
-	w.Start, w.End = min(w.Start, o.Start), max(w.End, o.End)
-	w.Warmup = w.Warmup && o.Warmup
-	switch {
-	case o.Offered == 0:
-	case w.Offered == 0:
-		w.FirstDue = o.FirstDue
-	default:
-		w.FirstDue = min(w.FirstDue, o.FirstDue)
-	}
-	w.LastDue = max(w.LastDue, o.LastDue)
-	w.LastSent = max(w.LastSent, o.LastSent)
-	w.Offered += o.Offered
-	w.Acknowledged += o.Acknowledged
-	w.Failed += o.Failed
-	w.Unknown += o.Unknown
-	w.Unsent += o.Unsent
-	w.Bytes += o.Bytes
-	w.LastAck = max(w.LastAck, o.LastAck)
-	addCounts(&w.Errors, o.Errors)
-	w.SendDelay.add(&o.SendDelay)
-	w.OwnSendDelay.add(&o.OwnSendDelay)
-	w.Service.add(&o.Service)
-	w.Response.add(&o.Response)
-	w.ShardTime += o.ShardTime
-	w.BufferFull += o.BufferFull
-	w.InFlightUse += o.InFlightUse
-	w.ConnTime += o.ConnTime
-	w.Counters.add(&o.Counters)
-	w.Outage = w.Outage.longer(o.Outage)
-	w.Oldest = max(w.Oldest, o.Oldest)
-	w.OpSpan = max(w.OpSpan, o.OpSpan)
-	w.Read.add(&o.Read)
-	w.addPartitions(o.Partitions)
-	w.addBrokers(o.Brokers)
-	addCounts(&w.EventsLeftOut, o.EventsLeftOut)
+	windowFields.add(unsafe.Pointer(w), unsafe.Pointer(o))
 	w.Events = mergeEvents(w.Events, o.Events, &w.EventsLeftOut)
-}
-
-func (w *Window) addPartitions(o map[int32]Partition) {
-	if w.Partitions == nil && len(o) > 0 {
-		w.Partitions = make(map[int32]Partition, len(o))
-	}
-	for id, p := range o {
-		q := w.Partitions[id]
-		q.Records += p.Records
-		q.Bytes += p.Bytes
-		q.ServiceSum = time.Duration(saturated(int64(q.ServiceSum), int64(p.ServiceSum)))
-		q.ServiceMax = max(q.ServiceMax, p.ServiceMax)
-		q.Service.add(&p.Service)
-		q.Outage = q.Outage.longer(p.Outage)
-		q.Consumed += p.Consumed
-		q.ConsumedBytes += p.ConsumedBytes
-		q.ConsumerLag += p.ConsumerLag
-		q.Deleted += p.Deleted
-		w.Partitions[id] = q
-	}
-}
-
-func (w *Window) addBrokers(o map[int32]Broker) {
-	if w.Brokers == nil && len(o) > 0 {
-		w.Brokers = make(map[int32]Broker, len(o))
-	}
-	for id, b := range o {
-		q := w.Brokers[id]
-		q.addTraffic(&b.Traffic)
-		q.Fetch.addTraffic(&b.Fetch)
-		w.Brokers[id] = q
-	}
 }
 
 // PartitionIDs returns the partitions with counts, in order.
@@ -265,23 +184,7 @@ func (w *Window) Shift(d time.Duration) {
 	if d == 0 || w.IsZero() {
 		return
 	}
-	w.Start += d
-	w.End += d
-	if w.Offered > 0 {
-		w.FirstDue += d
-		w.LastSent += d
-	}
-	if w.Offered > 0 || w.Unsent > 0 {
-		w.LastDue += d
-	}
-	if w.Acknowledged > 0 {
-		w.LastAck += d
-	}
-	if w.Consumed > 0 {
-		w.FirstRead += d
-		w.LastRead += d
-	}
-	w.Outage.shift(d)
+	windowFields.shift(unsafe.Pointer(w), d)
 	for id, p := range w.Partitions {
 		p.Outage.shift(d)
 		w.Partitions[id] = p
@@ -304,30 +207,15 @@ func (w *Window) Headline(reads bool) *Histogram {
 func (w *Window) Counts() Window {
 	c := *w
 	c.Partitions, c.Events, c.EventsLeftOut = nil, nil, nil
-	c.SendDelay, c.OwnSendDelay, c.Service, c.Response, c.EndToEnd = Histogram{}, Histogram{}, Histogram{}, Histogram{}, Histogram{}
-	c.Errors, c.FetchErrors = maps.Clone(w.Errors), maps.Clone(w.FetchErrors)
-	c.Brokers = countsOf(w.Brokers)
+	windowFields.bare(unsafe.Pointer(&c))
 	return c
-}
-
-// countsOf returns brokers without histograms.
-func countsOf(brokers map[int32]Broker) map[int32]Broker {
-	if len(brokers) == 0 {
-		return nil
-	}
-	counts := make(map[int32]Broker, len(brokers))
-	for id, b := range brokers {
-		b.Latency, b.Fetch.Latency = Histogram{}, Histogram{}
-		counts[id] = b
-	}
-	return counts
 }
 
 // Traffic returns the produce requests and the fetches of all brokers together.
 func (w *Window) Traffic() (produced, fetched Traffic) {
 	for _, b := range w.Brokers {
-		produced.addTraffic(&b.Traffic)
-		fetched.addTraffic(&b.Fetch)
+		trafficFields.add(unsafe.Pointer(&produced), unsafe.Pointer(&b.Traffic))
+		trafficFields.add(unsafe.Pointer(&fetched), unsafe.Pointer(&b.Fetch))
 	}
 	return produced, fetched
 }

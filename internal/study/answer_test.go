@@ -13,7 +13,7 @@ import (
 // answered returns the answer to the best of a factor with the values 1, 2, …, of which each has some runs.
 func answered(t *testing.T, by Metric, values ...[]float64) Answer {
 	t.Helper()
-	d := &Document{Study: &Study{Ask: []Question{{Best: "partitions", By: by}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Ask: []Question{{Best: "partitions", By: by}}}}
 	for i, runs := range values {
 		c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
 		for _, v := range runs {
@@ -86,7 +86,7 @@ func TestDeadRunsLeaveTheOthersTheirAnswer(t *testing.T) {
 
 // boundCells are cells of producers with two runs each, all limited by the client.
 func boundCells(ask Question, values map[string]float64) *Document {
-	d := &Document{Study: &Study{Ask: []Question{ask}, Factors: []Factor{{Name: "producers"}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Ask: []Question{ask}, Factors: []Factor{{Name: "producers"}}}}
 	for _, n := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }) {
 		c := CellDoc{At: map[string]string{"producers": n}}
 		for i := range 3 {
@@ -139,7 +139,7 @@ func TestARunThatGotNothingThroughIsNamed(t *testing.T) {
 // A latency that failed is no low one, and no value that was not measured.
 func TestAnAnswerNamesWhereALatencyFailed(t *testing.T) {
 	for failed, want := range map[int]string{1: "partitions=2 is best", 2: "nothing was measured of p99"} {
-		d := &Document{Study: &Study{Ask: []Question{{Best: "partitions", By: P99}}}}
+		d := &Document{GridDoc: new(GridDoc), Study: &Study{Ask: []Question{{Best: "partitions", By: P99}}}}
 		for i := range 3 {
 			c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
 			for n := range 5 {
@@ -179,7 +179,7 @@ func TestTwoRepeatsTellALargeDifference(t *testing.T) {
 
 // In pairs a value of a factor is never alone, so the whole cell is named, and each has its bar.
 func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
-	d := &Document{Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
 	for i, url := range []string{"a", "b"} {
 		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
 		for n := range 5 {

@@ -15,7 +15,7 @@ func TestLostRecordsHaveNoNumberWhileSomeWereNotChecked(t *testing.T) {
 		known           bool
 	}{{0, 0, true}, {0, 9, false}, {2, 9, true}} {
 		f := faultsOf(&result.Result{Trailer: result.Trailer{Verify: &ledger.Verdict{Acknowledged: 20, Lost: tc.lost, Unchecked: tc.unchecked}}})
-		d := &Document{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{{FaultFigures: f}}}}}}}
+		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{{FaultFigures: f}}}}}}}}
 		if (f.Lost != nil) != tc.known || *f.Unchecked != tc.unchecked || d.Faulty() != (tc.lost+tc.unchecked > 0) {
 			t.Errorf("%+v: %+v, faulty %t", tc, f, d.Faulty())
 		}
@@ -50,7 +50,7 @@ func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := CellDoc{Runs: tc.runs}
 			c.conclude(1)
-			d := &Document{Cells: []CellDoc{c}}
+			d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{c}}}
 			if !reflect.DeepEqual(c.Faults, tc.want) || d.Faulty() != tc.faulty {
 				t.Errorf("%+v, faulty %t; want %+v, %t", c.Faults, d.Faulty(), tc.want, tc.faulty)
 			}

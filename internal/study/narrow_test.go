@@ -17,12 +17,12 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	f := &Folder{ID: "made-up", Study: s, read: make(map[int][]LoadFigures)}
+	f := &Folder{ID: "made-up", Study: s, journal: new(journal), read: make(map[int][]LoadFigures)}
 	var turns []Turn
 	for made := -1; made < len(turns); {
 		made = len(turns)
-		var err error
-		if turns, err = f.Sequence(); err != nil || made > 1000 {
+		d, err := f.known()
+		if turns = d.turns; err != nil || made > 1000 {
 			t.Fatal(made, err)
 		}
 		for _, turn := range turns[max(made, 0):] {
@@ -36,7 +36,8 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 	}
 	for all := f.log; len(f.log) > 0; { // a search that was cut off goes on as it would have
 		f.log = f.log[:len(f.log)-len(all)/4-1]
-		if next, known, ok, err := f.next(); err != nil || !ok || known > len(turns) || next.Number != len(f.log)+1 || next.Cell.String() != turns[len(f.log)].Cell.String() {
+		known, err := f.known()
+		if next := known.open(); err != nil || next == nil || len(known.turns) > len(turns) || next.Number != len(f.log)+1 || next.Cell.String() != turns[len(f.log)].Cell.String() {
 			t.Fatalf("after %d runs comes %+v, %v; want %+v", len(f.log), next, err, turns[len(f.log)])
 		}
 		if len(f.log) <= len(all)/4 {
@@ -157,13 +158,14 @@ func TestASearchBesideAnotherFactor(t *testing.T) {
 
 // A value that the cluster cannot carry is gone round, and the search ends all the same.
 func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
-	f := &Folder{Study: partitions(Span{"1", "16", "1"}), read: make(map[int][]LoadFigures)}
+	f := &Folder{Study: partitions(Span{"1", "16", "1"}), journal: new(journal), read: make(map[int][]LoadFigures)}
 	for {
-		turn, _, ok, err := f.next()
+		d, err := f.known()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !ok {
+		turn := d.open()
+		if turn == nil {
 			break
 		}
 		n := amount(turn.Cell.values()["partitions"])

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // What a study changes outside its loads: the name of such a factor, or change, begins with one of these.
@@ -123,7 +122,7 @@ func (x *executor) surround(ctx context.Context, c Cell) error {
 				return err
 			}
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true, Hosts: hosts}); err != nil {
+		if err := x.note(entry{What: changed, Host: true, Hosts: hosts}); err != nil {
 			return err
 		}
 		if err := x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(SetHost, c.outside(sysctlPrefix, tunePrefix))); err != nil {
@@ -154,7 +153,7 @@ func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
 		if err != nil {
 			return err
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: changed, Brokers: were}); err != nil {
+		if err := x.note(entry{What: changed, Brokers: were}); err != nil {
 			return err
 		}
 		x.brokersWere = were
@@ -189,14 +188,14 @@ func (x *executor) putBack(ctx context.Context) error {
 		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
 	}
 	x.around, x.brokersWere = nil, nil
-	return x.note(entry{At: time.Now().UTC(), What: restored})
+	return x.note(entry{What: restored})
 }
 
 // hosts returns the agents of the hosts that the study changes, by its log; none: this host. They stay the same
 // from its first change on, so that a host that is gone later is missed, and not left as it is.
 func (f *Folder) hosts() (agents []string, known bool) {
-	for _, e := range f.log {
-		if e.What == changed && e.Host {
+	for e := range f.all(changed) {
+		if e.Host {
 			return e.Hosts, true
 		}
 	}
@@ -206,15 +205,13 @@ func (f *Folder) hosts() (agents []string, known bool) {
 // changed returns what the study has changed and not put back, by its log: what brokers had before, and whether
 // hosts are changed.
 func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
-	for _, e := range f.log {
-		switch e.What {
-		case changed:
-			host = host || e.Host
-			if e.Brokers != nil && brokers == nil {
-				brokers = e.Brokers
-			}
-		case restored:
+	for e := range f.all(changed, restored) {
+		if e.What == restored {
 			brokers, host = nil, false
+			continue
+		}
+		if host = host || e.Host; brokers == nil {
+			brokers = e.Brokers
 		}
 	}
 	return brokers, host
@@ -223,28 +220,29 @@ func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
 // It returns a line for each of them.
 func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
-	leaves, err := f.leaves()
-	for _, leaf := range leaves {
-		lines, bad := restore(ctx, leaf, lab)
-		done, err = append(done, lines...), errors.Join(err, bad)
-	}
-	return done, err
-}
-
-func restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
 	release, err := f.hold()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	x := &executor{Folder: f, lab: lab, notify: func(Progress) {}}
+	parts, err := f.begun()
+	for _, p := range parts {
+		x := &executor{Folder: p, lab: lab}
+		done = append(done, p.left()...)
+		err = errors.Join(err, x.putBack(ctx), x.deleteTopics(ctx))
+	}
+	return once(done), errors.Join(err, f.bad)
+}
+
+// left returns a line for each thing that is to be put back.
+func (f *Folder) left() (lines []string) {
 	brokers, host := f.changed()
 	for _, s := range brokers {
 		value := "no value of its own"
 		if s.Value != nil {
 			value = *s.Value
 		}
-		done = append(done, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
+		lines = append(lines, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
 	}
 	if host {
 		hosts, _ := f.hosts()
@@ -253,12 +251,12 @@ func restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 		}
 		for _, h := range hosts {
 			for _, c := range f.Study.outside(sysctlPrefix, tunePrefix) {
-				done = append(done, h+": "+c.Name+" is as before")
+				lines = append(lines, h+": "+c.Name+" is as before")
 			}
 		}
 	}
 	for _, t := range f.topics() {
-		done = append(done, "topic "+t+" is deleted")
+		lines = append(lines, "topic "+t+" is deleted")
 	}
-	return once(done), errors.Join(x.putBack(ctx), x.deleteTopics(ctx), f.bad)
+	return lines
 }

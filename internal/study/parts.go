@@ -192,3 +192,25 @@ func (s *Study) needsPeak() (needs bool) {
 	})
 	return needs
 }
+
+// checkSearch refuses a search that cannot be made.
+func (s *Study) checkSearch(bad func(part, format string, args ...any)) {
+	f := s.searched()
+	if f == nil {
+		return
+	}
+	if _, err := f.Search.steps(); err != nil && !f.Search.isOpen() {
+		bad("factor "+f.Name, "%s: search %w", f.Name, err)
+	}
+	for _, other := range s.Factors {
+		if other.Search != nil && other.Name != f.Name {
+			bad("factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
+		}
+	}
+	if s.Pair {
+		bad("pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
+	}
+	if s.searchedBy() == "" {
+		bad("factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
+	}
+}

@@ -2,15 +2,13 @@ package study
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const whole = `
+const wholeText = `
 given: {a: one system, b: another one}
 parts:
   - name: top
@@ -28,7 +26,7 @@ parts:
 // readWhole returns the study of parts, filled in.
 func readWhole(t *testing.T) *Study {
 	t.Helper()
-	s, err := Parse("whole.yaml", []byte(whole), anyFlag)
+	s, err := Parse("whole.yaml", []byte(wholeText), anyFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +90,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Begin(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
+	if _, err := f.enter(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
 		t.Errorf("without a search: %v", err)
 	}
 	s = readWhole(t)
@@ -113,29 +111,29 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	lab := new(scribe)
-	for made, left := range []bool{true, true, false} {
+	for made, left := range []bool{true, true, true, false} {
 		f, err := Open(dir, "two")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if open, err := f.IsOpen(); err != nil || open != left || len(lab.made) != []int{0, 1, 3}[made] {
-			t.Errorf("after %d parts: left %v, runs %q, %v", made, open, lab.made, err)
+		if open, err := f.IsOpen(); err != nil || open != left || len(lab.made) != made {
+			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, lab.made, err)
 		}
-		if made == len(s.Parts) {
-			break
-		}
-		part, err := f.Begin(f.Study.Parts[made])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Execute(t.Context(), part, lab, func(Progress) {}); err != nil {
-			t.Fatal(err)
+		ctx, end := context.WithCancel(t.Context())
+		err = Execute(ctx, f, lab, func(p Progress) {
+			if p.Kind == Finished {
+				end()
+			}
+		})
+		if end(); (err != nil) != (made < 2) {
+			t.Errorf("after %d runs: %v", made, err)
 		}
 	}
-	if f, err := Open(dir, "two"); err != nil {
-		t.Error(err)
-	} else if _, err := f.Part("c"); err == nil || !strings.Contains(err.Error(), `"a" "b"`) {
+	if _, err := Open(dir, "two/c"); err == nil || !strings.Contains(err.Error(), `"a" "b"`) {
 		t.Errorf("a part that is not there: %v", err)
+	}
+	if p, err := Open(dir, "two/b"); err != nil || len(p.Study.Loads) != 1 {
+		t.Errorf("a part: %v", err)
 	}
 }
 
@@ -173,11 +171,11 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	if err := s.Fill(0); err != nil {
 		t.Fatal(err)
 	}
-	d := &WholeDocument{Study: s, Systems: s.Systems()}
+	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts[:2] {
-		d.compare(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}})
+		d.compare(&PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
 	}
-	if err := d.publish(); err != nil {
+	if err := d.publishSystems(); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{605, 305} {
@@ -281,9 +279,9 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &WholeDocument{Study: s, Systems: s.Systems()}
+	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts {
-		d.compare(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Over: i > 0, Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}})
+		d.compare(&PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
 	}
 	want := []Standing{
 		{Part: "a", System: "Kafka", At: "acks=1", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 7}},
@@ -291,39 +289,5 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.Standings); diff != "" {
 		t.Errorf("standings (-want +got):\n%s", diff)
-	}
-}
-
-func TestAPartThatCannotBeReadHindersNoOtherPart(t *testing.T) {
-	s, err := Parse("two.yaml", []byte("parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: produce}, repeats: 1, discard: 0}"), anyFlag)
-	if err != nil || s.Fill(0) != nil {
-		t.Fatal(err)
-	}
-	f, err := Create(t.TempDir(), s, "two")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range s.Parts {
-		p, err := f.Begin(part)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(p.dir, logFile), []byte(`{"what":"began","turn":1,"topic":"`+part.Name+`"}`+"\n"), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	bad := filepath.Join(f.dir, partsDir, "a", studyFile)
-	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if open, err := f.IsOpen(); !open || err == nil || !strings.Contains(err.Error(), bad) {
-		t.Errorf("open %v, %v", open, err)
-	}
-	if _, err := f.Part("b"); err != nil {
-		t.Error(err)
-	}
-	done, err := Restore(t.Context(), f, new(scribe))
-	if strings.Join(done, "") != "topic b is deleted" || err == nil || !strings.Contains(err.Error(), bad) {
-		t.Errorf("restore: %q, %v", done, err)
 	}
 }

@@ -10,24 +10,21 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// WholeDocument has what the parts of a study say, and the systems in it side by side.
-type WholeDocument struct {
-	Schema int       `json:"schema"`
-	ID     string    `json:"id"`
-	Study  *Study    `json:"study"`
-	Parts  []PartDoc `json:"parts"` // those that were begun
-
-	NotEqual  []string      `json:"not_equal,omitempty"`    // between the systems that were compared, each in a sentence
+// WholeDoc has what the parts of a study say, and the systems in it side by side.
+type WholeDoc struct {
+	Parts     []PartDoc     `json:"parts"`                  // those that were begun
 	Systems   []plan.System `json:"systems,omitempty"`      // those that were compared
 	Standings []Standing    `json:"side_by_side,omitempty"` // what each part found of each system
 }
 
 // PartDoc is what a part says: Find of a search, Study of another part.
 type PartDoc struct {
-	Name  string        `json:"name"`
-	Study *Document     `json:"study,omitempty"`
-	Find  *FindDocument `json:"find,omitempty"`
+	Name  string    `json:"name"`
+	Study *Document `json:"study,omitempty"`
+	Find  *Document `json:"find,omitempty"`
 }
+
+func (p *PartDoc) doc() *Document { return cmp.Or(p.Find, p.Study) }
 
 // Standing is what a part found of one system: the highest peak of its searches, or the best of its cells.
 type Standing struct {
@@ -41,35 +38,40 @@ type Standing struct {
 	Published []SystemFigure `json:"published,omitempty"` // by the tests that the part names
 }
 
-// Whole reads what the parts of a study say.
-func (f *Folder) Whole() (*WholeDocument, error) {
-	d := &WholeDocument{Schema: Schema, ID: f.ID, Study: f.Study, Parts: []PartDoc{}, NotEqual: f.Study.unequal()}
-	if systems := f.Study.Systems(); len(systems) > 1 {
+// whole makes the parts of a study one after the other, each by its own policy.
+type whole struct{}
+
+func (whole) next(*Document) ([]Turn, error) { return nil, nil }
+
+func (whole) conclude(d *Document) error {
+	d.WholeDoc = &WholeDoc{Parts: []PartDoc{}}
+	if systems := d.Study.Systems(); len(systems) > 1 {
 		d.Systems = systems
 	}
-	parts, err := f.begun()
+	parts, err := d.folder.begun()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	d.Over = len(parts) == len(d.Study.Parts)
 	for _, p := range parts {
-		one := PartDoc{Name: p.Study.Name}
-		if p.Study.Find != nil {
-			one.Find, err = p.Find()
-		} else {
-			one.Study, err = p.Document()
-		}
+		said, err := p.Document()
 		if err != nil {
-			return nil, fmt.Errorf("part %s: %w", p.Study.Name, err)
+			return fmt.Errorf("part %s: %w", p.part, err)
 		}
+		one := PartDoc{Name: p.part, Study: said}
+		if said.FindDoc != nil {
+			one.Study, one.Find = nil, said
+		}
+		d.Over = d.Over && said.Over
 		d.Parts = append(d.Parts, one)
 		d.compare(&one)
 	}
 	d.sort()
-	return d, d.publish()
+	return d.publishSystems()
 }
 
 // sort brings what was found into the order of the parts, and within each into that of the systems.
-func (d *WholeDocument) sort() {
+func (d *Document) sort() {
 	var parts []string
 	for _, s := range d.Standings {
 		if !slices.Contains(parts, s.Part) {
@@ -93,8 +95,8 @@ type SystemFigure struct {
 	Of       string  `json:"environment"`
 }
 
-// publish adds the figures that the parts name.
-func (d *WholeDocument) publish() error {
+// publishSystems adds the figures that the parts name.
+func (d *Document) publishSystems() error {
 	rows, err := publishedRows("systems.csv")
 	if err != nil {
 		return err
@@ -121,7 +123,7 @@ func (d *WholeDocument) publish() error {
 }
 
 // published returns the accounts that a part names.
-func (d *WholeDocument) published(part string) []string {
+func (d *Document) published(part string) []string {
 	for _, s := range d.Study.Parts {
 		if cmp.Or(s.Of, s.Name) == part {
 			return s.Published
@@ -130,15 +132,8 @@ func (d *WholeDocument) published(part string) []string {
 	return nil
 }
 
-// Embedded reports whether a part was made on a broker inside kt.
-func (d *WholeDocument) Embedded() bool {
-	return slices.ContainsFunc(d.Parts, func(p PartDoc) bool {
-		return p.Study != nil && p.Study.Embedded() || p.Find != nil && p.Find.embedded
-	})
-}
-
 // compare adds what a part found of each system, if several are compared.
-func (d *WholeDocument) compare(p *PartDoc) {
+func (d *Document) compare(p *PartDoc) {
 	switch {
 	case len(d.Systems) == 0:
 	case p.Find != nil:
@@ -153,7 +148,7 @@ func (d *WholeDocument) compare(p *PartDoc) {
 }
 
 // compareFind adds the peak of a search. Of several searches of one part and system the highest stands.
-func (d *WholeDocument) compareFind(f *FindDocument) {
+func (d *Document) compareFind(f *Document) {
 	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: Throughput, Peak: &f.Peak, Over: f.Over}
 	i := slices.IndexFunc(d.Standings, func(o Standing) bool { return o.Part == s.Part && o.System == s.System })
 	s.At = varying(f.Study.At, d.searchesOf(s.Part, s.System))
@@ -166,7 +161,7 @@ func (d *WholeDocument) compareFind(f *FindDocument) {
 }
 
 // searchesOf returns the cells of the searches of a part on a system.
-func (d *WholeDocument) searchesOf(part string, system plan.System) (cells [][]Flag) {
+func (d *Document) searchesOf(part string, system plan.System) (cells [][]Flag) {
 	for _, s := range d.Study.Parts {
 		if cmp.Or(s.Of, s.Name) == part && s.Find != nil && systemOf(s.Loads[0]) == system {
 			cells = append(cells, s.At)

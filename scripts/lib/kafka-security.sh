@@ -238,7 +238,7 @@ end_helper() {
 }
 
 start_tokens() {
-  (cd "$ROOT" && CGO_ENABLED=0 go build -trimpath -o "$DIR/tokens" ./scripts/tokens) >&2 ||
+  (cd "$ROOT" && CGO_ENABLED=0 go -C scripts build -trimpath -o "$DIR/tokens" ./tokens) >&2 ||
     die "could not build scripts/tokens, see above"
   start_helper "$DIR/tokens" --listen "127.0.0.1:$(helper_port)" --pair "$DIR/broker.pem" --jwks "$DIR/jwks.json"
 }

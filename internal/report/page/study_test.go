@@ -35,17 +35,18 @@ func sides() (a, b *study.Side) {
 }
 
 // found is a made-up search.
-func found() *study.FindDocument {
+func found() *study.Document {
 	search := study.DefaultSearch()
 	search.SLO = []study.SLO{{Metric: study.P99, Below: 20_000}}
-	d := &study.FindDocument{
-		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true,
-		Peak: study.PeakRate{RecordsPerSecond: 90_000, Low: 90_000, High: 91_000}, Limit: study.FindLimit{Verdict: verdict.Verdict{Limit: verdict.Sockets}},
-		Sentence: "90,000 records/s hold",
-		Trials: []study.Trial{
-			{Step: study.Step{Kind: study.Burst}, Outcome: study.Passed, Achieved: 110_000},
-			{Step: study.Step{Kind: study.Bracket, Rate: 121_000}, Outcome: study.Failed, Achieved: 99_000, Reasons: []string{"p99 1.2s is not below 20ms"}},
-			{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Passed, Achieved: 90_000},
+	d := &study.Document{
+		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true, Sentence: "90,000 records/s hold",
+		FindDoc: &study.FindDoc{
+			Peak: study.PeakRate{RecordsPerSecond: 90_000, Low: 90_000, High: 91_000}, Limit: study.FindLimit{Verdict: verdict.Verdict{Limit: verdict.Sockets}},
+			Trials: []study.Trial{
+				{Step: study.Step{Kind: study.Burst}, Outcome: study.Passed, Achieved: 110_000},
+				{Step: study.Step{Kind: study.Bracket, Rate: 121_000}, Outcome: study.Failed, Achieved: 99_000, Reasons: []string{"p99 1.2s is not below 20ms"}},
+				{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Passed, Achieved: 90_000},
+			},
 		},
 	}
 	for _, c := range []struct {
@@ -68,9 +69,14 @@ func studied() *study.Document {
 	}
 	return &study.Document{
 		ID: "20261121-acks", Study: &study.Study{Name: "acks", About: "What do acks cost?", Factors: []study.Factor{{Name: "acks", Values: []string{"1", "all"}}}, Loads: []study.Load{{Command: "produce"}}},
-		Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
-		Answers:   []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
-		Published: []study.Published{{Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks", At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker"}},
+		GridDoc: &study.GridDoc{
+			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
+			Answers: []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
+			Published: []study.Published{{
+				Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks", At: map[string]string{"acks": "1"},
+				RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker",
+			}},
+		},
 	}
 }
 
@@ -86,27 +92,26 @@ func compared(t *testing.T) *study.CompareDocument {
 }
 
 // tried is a made-up trial.
-func tried(t *testing.T) *study.TrialDocument {
+func tried(t *testing.T) *study.Document {
 	c := compared(t)
-	return &study.TrialDocument{
+	return &study.Document{
 		ID: "20261121-trial", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Trial: &study.Proposal{Changes: []study.Flag{{Name: "linger", Value: "20ms"}}}},
-		Control: c.A, Changed: c.B, Effects: []study.Effect{{Compared: c.Metrics[0], Clear: true}}, Sentence: "linger=20ms helps",
+		TrialDoc: &study.TrialDoc{Control: c.A, Changed: c.B, Effects: []study.Effect{{Compared: c.Metrics[0], Clear: true}}}, Sentence: "linger=20ms helps",
 	}
 }
 
 // whole is a made-up study of two parts on two systems.
-func whole() *study.WholeDocument {
+func whole() *study.Document {
 	search, cells := found(), studied()
 	search.Study.About, cells.Study.Name = "What is the highest rate?", "half"
-	return &study.WholeDocument{
+	return &study.Document{
 		ID: "20261121-whole", Study: &study.Study{Name: "whole", About: "Which system is faster?", Parts: []*study.Study{search.Study, cells.Study}},
-		Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, NotEqual: []string{"Kafka acknowledges first"},
-		Systems: []plan.System{plan.Kafka, plan.Pulsar},
-		Standings: []study.Standing{
+		NotEqual: []string{"Kafka acknowledges first"},
+		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, Standings: []study.Standing{
 			{Part: "top", System: plan.Kafka, By: study.Throughput, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{Source: "004", Account: "Somebody, 2020", Link: "https://example.org", MBSecond: 605, Of: "3 brokers"}}},
 			{Part: "top", System: plan.Pulsar, By: study.Throughput, Peak: new(study.PeakRate), Over: true},
 			{Part: "half", System: plan.Kafka, By: study.P99, Cell: &cells.Cells[0].CellFigures},
-		},
+		}},
 	}
 }
 
@@ -130,8 +135,8 @@ func plans(t *testing.T) *report.StudyPlan {
 func documents(t *testing.T) map[string]*doc.Document {
 	t.Helper()
 	return map[string]*doc.Document{
-		"study": report.StudyDoc(studied()), "find": report.FindDoc(found()), "trial": report.TrialDoc(tried(t)), "compare": report.CompareDoc(compared(t)),
-		"whole": report.WholeDoc(whole()), "plans": report.PlanDoc(plans(t)),
+		"study": report.StudyDoc(studied()), "find": report.StudyDoc(found()), "trial": report.StudyDoc(tried(t)), "compare": report.CompareDoc(compared(t)),
+		"whole": report.StudyDoc(whole()), "plans": report.PlanDoc(plans(t)),
 	}
 }
 
@@ -175,7 +180,7 @@ func TestPagesOfStudiesHaveTheirPictures(t *testing.T) {
 	d := found()
 	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
 	d.Curve[0], d.Curve[1] = d.Curve[1], d.Curve[0] // they are joined in the order of their rates
-	isSound(t, pageOfDoc(t, report.FindDoc(d)), `aria-label="Latency by rate. p99 18.0k/s: 2.00ms; p99 45.0k/s: 2.50ms`, `>knee</text>`, `>p99 &lt; 20.0ms</text>`,
+	isSound(t, pageOfDoc(t, report.StudyDoc(d)), `aria-label="Latency by rate. p99 18.0k/s: 2.00ms; p99 45.0k/s: 2.50ms`, `>knee</text>`, `>p99 &lt; 20.0ms</text>`,
 		`<g class="dot bad"><path d="M`, `h10v10h-10z`, `>not valid</text>`, `>peak 90.0k/s</text>`)
 	isSound(t, pageOfDoc(t, report.CompareDoc(compared(t))), `<svg class="shift good"`, `<rect x=`)
 	for m, want := range map[study.Metric]string{
@@ -256,7 +261,7 @@ func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
 	} {
 		d := whole()
 		d.Standings = []study.Standing{s}
-		if got := report.WholeDoc(d).Sections[0].Tables[0].Rows[0].Cells[2].Text; got != want {
+		if got := report.StudyDoc(d).Sections[0].Tables[0].Rows[0].Cells[2].Text; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -274,7 +279,7 @@ func TestTextOfStudiesIsOnlyText(t *testing.T) {
 	f.Sentence, f.Trials[1].Reasons = evil, []string{evil}
 	c.Beside, c.A.Notes, c.A.Name, c.A.Files, c.Failures, c.Differs = []string{evil}, []string{evil}, evil, []string{evil}, []string{evil}, []study.Difference{{What: evil, A: []string{evil}}}
 	w.Parts[0].Find, w.Parts[1].Study, w.NotEqual = f, d, []string{evil}
-	for _, d := range []*doc.Document{report.StudyDoc(d), report.FindDoc(f), report.CompareDoc(c), report.WholeDoc(w)} {
+	for _, d := range []*doc.Document{report.StudyDoc(d), report.StudyDoc(f), report.CompareDoc(c), report.StudyDoc(w)} {
 		for format, text := range map[string]string{"page": pageOfDoc(t, d), "markdown": written(t, d.Markdown), "csv": strings.ReplaceAll(written(t, d.CSV), "<img", "")} {
 			if strings.Contains(text, "<img") || strings.Contains(text, "\x1b") {
 				t.Errorf("%s of %s: text became markup or an escape sequence", format, d.Command)
@@ -309,8 +314,8 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 	at := study.Cell{At: []study.Flag{{Name: "acks", Value: "15"}}}
 	for name, s := range map[string]*report.StudyBoard{
 		"study":  {Document: many, Turn: study.Turn{Number: 9, Cell: at, Repeat: 2}, Turns: 91, Now: "123,456 records/s, p99 4.21ms", Took: 90 * time.Second, Made: 9},
-		"find":   {Find: trials, Turn: study.Turn{Number: 44, Repeat: 1}},
-		"trial":  {Trial: tried(t), Turn: study.Turn{Number: 3}},
+		"find":   {Document: trials, Turn: study.Turn{Number: 44, Repeat: 1}},
+		"trial":  {Document: tried(t), Turn: study.Turn{Number: 3}},
 		"before": {Document: many},
 	} {
 		for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 36}} {
