@@ -85,7 +85,7 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 		return usageError(err)
 	}
 	d.Judge(limits)
-	if err := orPage(flags.Output, report.CompareFormats, asPage(report.CompareDoc))(env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
+	if err := env.document(flags.Output, flags.Look, report.CompareDoc(d), d); err != nil {
 		return err
 	}
 	if len(d.Failures) > 0 {

@@ -43,7 +43,9 @@ writes it again.`,
 		if err != nil {
 			return usageError(err)
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runFind(ctx, env, flags, s) })
+		return env.interruptible(c.Context(), func(ctx context.Context) error {
+			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newLab(env), flags.DryRun, false) // --yes is a flag of the load
+		})
 	}
 	return c
 }
@@ -101,26 +103,4 @@ func judgeFind(d *study.Document) error {
 		return &exitError{exitNotValid, errors.New("no rate was found that holds, because kt was the limit at the lowest one")}
 	}
 	return errors.New("no rate was found that holds")
-}
-
-func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) error {
-	b := newLab(env)
-	if err := b.checkStudy(ctx, s); err != nil {
-		return err
-	}
-	if flags.DryRun {
-		f, err := b.forecast(ctx, s, true)
-		if err != nil {
-			return err
-		}
-		return env.writePlan(flags.Output, flags.Look, s, f)
-	}
-	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
-		return err
-	}
-	f, err := env.createStudy(s, b)
-	if err != nil {
-		return err
-	}
-	return makeStudy(ctx, env, studyForm{flags.Output, flags.Look, flags.Quiet}, f, b)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
@@ -33,9 +34,15 @@ func orPage[F any](name string, others map[string]F, asPage F) F {
 	return others[name]
 }
 
-// asPage returns how what has a document is written as a page.
-func asPage[D any](of func(*D) *doc.Document) report.DocumentFormat[D] {
-	return func(w io.Writer, d *D, _ report.Options) error { return page.Write(w, of(d)) }
+// document writes a document in a form, or in JSON the value that it is of.
+func (e *Env) document(form string, l config.Look, d *doc.Document, v any) error {
+	if form == html {
+		if err := e.checkOutput(form); err != nil {
+			return usageError(err)
+		}
+		return page.Doc(e.Stdout, d)
+	}
+	return report.Write(e.Stdout, form, d, v, e.reportOptions(l, false))
 }
 
 // checkOutput refuses to write a page to a terminal.

@@ -61,7 +61,7 @@ func writeStudy(env *Env, form studyForm, f *study.Folder) error {
 	if err != nil {
 		return err
 	}
-	err = orPage(form.output, report.StudyFormats, asPage(report.StudyDoc))(env.Stdout, d, env.reportOptions(form.look, false))
+	err = env.document(form.output, form.look, report.StudyDoc(d), d)
 	switch {
 	case err != nil:
 		return err

@@ -15,15 +15,11 @@ import (
 
 // runStudy makes a new study.
 func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) error {
-	text, err := studyText(name)
-	if err != nil {
-		return usageError(err)
+	s, err := readStudy(name)
+	if err == nil {
+		err = adapt(s, flags)
 	}
-	s, err := parseStudy(name, text)
 	if err != nil {
-		return usageError(err)
-	}
-	if err := adapt(s, flags); err != nil {
 		return usageError(err)
 	}
 	b := newLab(env)
@@ -39,21 +35,27 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	forecasts, err := b.foresee(ctx, s, flags.DryRun)
+	return startStudy(ctx, formOf(flags), s, b, flags.DryRun, flags.Yes)
+}
+
+// startStudy checks a new study and makes it. A dry run writes what it will take instead.
+func startStudy(ctx context.Context, form studyForm, s *study.Study, b *lab, dry, yes bool) error {
+	forecasts, err := b.foresee(ctx, s, dry)
+	switch {
+	case err == nil && dry:
+		p := &report.StudyPlan{Study: s, Parts: forecasts}
+		return b.env.document(form.output, form.look, report.PlanDoc(p), p)
+	case err == nil:
+		err = b.permitStudy(ctx, s, yes)
+	}
 	if err != nil {
 		return err
 	}
-	if flags.DryRun {
-		return env.writePlan(flags.Output, flags.Look, s, forecasts...)
-	}
-	if err := b.permitStudy(ctx, s, flags.Yes); err != nil {
-		return err
-	}
-	f, err := env.createStudy(s, b)
+	f, err := b.env.createStudy(s, b)
 	if err != nil {
 		return err
 	}
-	return makeStudy(ctx, env, formOf(flags), f, b)
+	return makeStudy(ctx, b.env, form, f, b)
 }
 
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
@@ -79,12 +81,6 @@ func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*stu
 		all = append(all, f)
 	}
 	return all, nil
-}
-
-// writePlan writes what a study will take, or each of its parts.
-func (e *Env) writePlan(output string, look config.Look, s *study.Study, parts ...*study.Forecast) error {
-	plan := &report.StudyPlan{Study: s, Parts: parts}
-	return orPage(output, report.PlanFormats, asPage(report.PlanDoc))(e.Stdout, plan, e.reportOptions(look, false))
 }
 
 // adapt changes a study as the command line says.

@@ -21,6 +21,7 @@ type Document struct {
 	Remarks          []string  // of less weight than the answer
 	Sections         []Section // facts and tables
 	Again            string    // the command that writes it again; "": none
+	Foot             string    // of a page: what else is to be kept
 	Check            string    // the command that looks for what was lost; "": none
 }
 
@@ -55,7 +56,7 @@ type Section struct {
 	Blocks    []Block
 }
 
-// Block is a part of a section: Facts, *Table, *Plot, Tiles, Events or Details. A page has others of its own, such as charts.
+// Block is a part of a section: Facts, *Table, *Plot, Code, Tiles, Events or Details. A page has others of its own, such as charts.
 type Block any
 
 // All returns the parts of a section in their order.
@@ -92,6 +93,9 @@ type Details struct {
 	For     Output
 	Blocks  []Block
 }
+
+// Code is lines to be copied: commands, or a part of a file.
+type Code string
 
 // Tiles are the figures of a page in a row.
 type Tiles []Tile
@@ -139,9 +143,10 @@ type Column struct {
 type Kind int
 
 const (
-	Number Kind = iota
-	Words       // flush left
-	Name        // words that may be cut in their middle
+	Number   Kind = iota
+	Words         // flush left
+	Name          // words that may be cut in their middle
+	Sentence      // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
 )
 
 // Row is one row.
@@ -213,7 +218,7 @@ func (t *Table) Bars(column int, values []float64) {
 
 // Add adds a document as a part: its answer, and its sections, told apart from those of other parts by its name.
 func (d *Document) Add(name string, part *Document) {
-	about := []Fact{{Name: "part", Text: name + ": " + cmp.Or(part.Title, part.Subject), Tone: Loud}}
+	var about []Fact
 	for _, text := range part.Alerts {
 		about = append(about, Fact{Name: "warning", Text: text, Tone: Warn})
 	}
@@ -223,7 +228,7 @@ func (d *Document) Add(name string, part *Document) {
 	for _, text := range part.Remarks {
 		about = append(about, Fact{Name: "note", Text: text, Tone: Muted})
 	}
-	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name, Facts: about})
+	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Title, part.Subject), Facts: about})
 	for _, s := range part.Sections {
 		if s.Title == "" && len(s.Tables) > 0 {
 			s.Title = s.Tables[0].Caption

@@ -100,6 +100,12 @@ func (t *Writer) Section(s *Section) {
 
 // blocks writes blocks with an empty line before each, and the title of their section before the first.
 func (t *Writer) blocks(s *Section, all []Block, titled bool) {
+	begin := func() {
+		if t.Line(""); titled {
+			t.Paragraph(2, Loud, s.Title)
+			titled = false
+		}
+	}
 	for _, block := range all {
 		switch b := block.(type) {
 		case Details:
@@ -108,16 +114,18 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 			}
 		case Facts:
 			if b.For.In(t.in()) {
-				t.facts(b.Rows)
+				t.facts(b.Rows, begin)
+			}
+		case Code:
+			begin()
+			for line := range strings.Lines(string(b)) {
+				t.Line(strings.Repeat(" ", margin) + line)
 			}
 		case *Table:
 			if !b.For.In(t.in()) || len(b.Rows) == 0 && b.Empty == "" {
 				continue
 			}
-			if t.Line(""); titled {
-				t.Line("  " + t.Paint(Loud, s.Title))
-				titled = false
-			}
+			begin()
 			if s.Captions {
 				t.Paragraph(margin, Muted, b.Caption)
 			}
@@ -126,8 +134,8 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 	}
 }
 
-// facts writes a row for each fact, after an empty line.
-func (t *Writer) facts(facts []Fact) {
+// facts writes a row for each fact, after what begins a block.
+func (t *Writer) facts(facts []Fact, begin func()) {
 	begun := false
 	for i := range facts {
 		f := &facts[i]
@@ -135,7 +143,7 @@ func (t *Writer) facts(facts []Fact) {
 			continue
 		}
 		if !begun {
-			t.Line("")
+			begin()
 			begun = true
 		}
 		text, room := f.Text, t.limit()-labelled

@@ -11,69 +11,80 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CSV writes the data of a document: of each row of its Data table what programs read. Of several tables each row begins with the
-// name of its table, and has the columns of all.
+// CSV writes the data of a document: of each row of its Data tables what programs read. Tables of the same columns are one. Of others
+// each row begins with the name of its table, and has the columns of all. A document without such a table gives its facts.
 func (d *Document) CSV(w io.Writer) error {
 	var tables []*Table
+	facts := &Table{Columns: []Column{{Data: "name", Kind: Words}, {Data: "value", Kind: Words}}}
 	for i := range d.Sections {
-		tables = dataIn(tables, d.Sections[i].All())
-	}
-	var names []string
-	if len(tables) > 1 {
-		names = []string{"table"}
-	}
-	for _, t := range tables {
-		for _, c := range t.Columns {
-			if c.Data != "" && !slices.Contains(names, c.Data) {
-				names = append(names, c.Data)
+		all := d.Sections[i].All()
+		for k := 0; k < len(all); k++ {
+			switch b := all[k].(type) {
+			case Details:
+				all = slices.Insert(all, k+1, b.Blocks...)
+			case Facts:
+				for _, f := range b.Rows {
+					facts.Rows = append(facts.Rows, Row{Cells: Of(f.Name, f.Text)})
+				}
+			case *Table:
+				if b.Data {
+					tables = append(tables, b)
+				}
 			}
 		}
 	}
-	c := csv.NewWriter(w)
-	err := c.Write(clean(names))
+	if tables == nil {
+		tables = []*Table{facts}
+	}
+	return csv.NewWriter(w).WriteAll(dataOf(tables))
+}
+
+// dataOf returns the rows that programs read of tables, with the names of the columns.
+func dataOf(tables []*Table) [][]string {
+	var names []string
+	alike := true
+	for _, t := range tables {
+		alike = alike && slices.Equal(t.names(), tables[0].names())
+		for _, name := range t.names() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if !alike {
+		names = slices.Insert(names, 0, "table")
+	}
+	rows := [][]string{names}
 	for _, t := range tables {
 		for _, row := range t.Rows {
 			fields := make([]string, len(names))
-			if len(tables) > 1 {
+			if !alike {
 				fields[0] = t.ID
 			}
-			for i, column := range t.Columns {
-				if column.Data == "" {
+			for i, c := range t.Columns {
+				if c.Data == "" {
 					continue
 				}
 				text := row.Cells[i].Data
-				if column.Kind != Number {
+				if c.Kind != Number {
 					text = cmp.Or(text, row.Cells[i].Text)
 				}
-				fields[slices.Index(names, column.Data)] = text
+				fields[slices.Index(names, theme.Clean(c.Data))] = theme.Clean(text)
 			}
-			err = cmp.Or(err, c.Write(clean(fields)))
+			rows = append(rows, fields)
 		}
 	}
-	c.Flush()
-	return cmp.Or(err, c.Error())
+	return rows
 }
 
-// dataIn adds the tables of data in some blocks.
-func dataIn(tables []*Table, all []Block) []*Table {
-	for _, block := range all {
-		switch b := block.(type) {
-		case *Table:
-			if b.Data {
-				tables = append(tables, b)
-			}
-		case Details:
-			tables = dataIn(tables, b.Blocks)
+// names returns the names of the columns that programs read.
+func (t *Table) names() (names []string) {
+	for _, c := range t.Columns {
+		if c.Data != "" {
+			names = append(names, theme.Clean(c.Data))
 		}
 	}
-	return tables
-}
-
-func clean(fields []string) []string {
-	for i := range fields {
-		fields[i] = theme.Clean(fields[i])
-	}
-	return fields
+	return names
 }
 
 // Markdown writes a document for a wiki or a ticket.
@@ -91,7 +102,11 @@ func (d *Document) Markdown(w io.Writer) error {
 	}
 	for i := range d.Sections {
 		if s := &d.Sections[i]; s.For.In(InMarkdown) {
-			markdown(&b, s.All())
+			var part strings.Builder
+			if markdown(&part, s.All()); part.Len() > 0 && s.Title != "" && !s.Captions {
+				fmt.Fprintf(&b, "\n### %s\n", escaped(s.Title))
+			}
+			b.WriteString(part.String())
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -108,6 +123,11 @@ func markdown(b *strings.Builder, all []Block) {
 		case Facts:
 			if block.For.In(InMarkdown) {
 				block.markdown(b)
+			}
+		case Code:
+			b.WriteString("\n")
+			for line := range strings.Lines(string(block)) {
+				b.WriteString("    " + theme.Clean(strings.TrimRight(line, "\n")) + "\n")
 			}
 		case *Table:
 			if block.For.In(InMarkdown) {

@@ -11,12 +11,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CompareFormats are the formats of a comparison by name.
-var CompareFormats = formatsOf(CompareDoc)
-
 // CompareDoc returns what a comparison says.
 func CompareDoc(d *study.CompareDocument) *doc.Document {
-	all := &doc.Document{Command: "kt compare", Subject: "B against A"}
+	all := &doc.Document{Command: "kt compare", Subject: "B against A", Foot: "This page does not hold the runs: keep their files."}
 	differs := doc.Table{
 		ID: "facts", Caption: "Settings and facts of the environments that differ", Empty: "No setting and no fact of the environments differs.",
 		Columns: []doc.Column{{Head: "differs", Kind: doc.Words}, {Head: "A", Kind: doc.Words}, {Head: "B", Kind: doc.Words}},
@@ -91,9 +88,18 @@ func shiftTable(a, b string) doc.Table {
 	return doc.Table{
 		ID: "shifts", Caption: "Medians of both sides and how they differ, and the shift of a typical run with its interval", Data: true,
 		Columns: []doc.Column{
-			{Head: "metric", Data: "metric", Kind: doc.Words}, {Head: a, Data: strings.ToLower(a)}, {Head: b, Data: strings.ToLower(b)},
-			{Head: "medians", Data: "medians", Leave: 2}, {Head: "shift", Data: "shift"}, {Head: "interval", Leave: 1}, {Data: "low"}, {Data: "high"}, {Data: "p"},
-			{Head: "verdict", Data: "verdict", Kind: doc.Words}, {Data: "runs_a"}, {Data: "runs_b"},
+			{Head: "metric", Data: "metric", Kind: doc.Words},
+			{Head: a, Data: strings.ToLower(a)},
+			{Head: b, Data: strings.ToLower(b)},
+			{Head: "medians", Data: "medians", Leave: 2},
+			{Head: "shift", Data: "shift"},
+			{Head: "interval", Leave: 1},
+			{Data: "low"},
+			{Data: "high"},
+			{Data: "p"},
+			{Head: "verdict", Data: "verdict", Kind: doc.Words},
+			{Data: "runs_a"},
+			{Data: "runs_b"},
 		},
 	}
 }
@@ -108,9 +114,18 @@ func shiftRow(c *study.Compared, tone doc.Tone) doc.Row {
 		shift.Shift = &doc.Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0}
 	}
 	return doc.Row{Tone: tone, Cells: []doc.Cell{
-		{Text: c.Metric.String(), Data: unitOf[c.Metric]}, {Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)}, {Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
-		{Text: theme.Signed(c.Medians), Data: figure(float64(c.Medians))}, shift, {Text: interval}, {Data: figure(float64(c.Low))}, {Data: figure(float64(c.High))}, {Data: figure(c.P)},
-		{Text: string(c.Verdict)}, {Data: strconv.Itoa(c.A.N)}, {Data: strconv.Itoa(c.B.N)},
+		{Text: c.Metric.String(), Data: unitOf[c.Metric]},
+		{Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)},
+		{Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
+		{Text: theme.Signed(c.Medians), Data: figure(float64(c.Medians))},
+		shift,
+		{Text: interval},
+		{Data: figure(float64(c.Low))},
+		{Data: figure(float64(c.High))},
+		{Data: figure(c.P)},
+		{Text: string(c.Verdict)},
+		{Data: strconv.Itoa(c.A.N)},
+		{Data: strconv.Itoa(c.B.N)},
 	}}
 }
 

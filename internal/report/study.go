@@ -14,12 +14,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// StudyFormats are the formats of a study by name.
-var StudyFormats = formatsOf(StudyDoc)
-
 // StudyDoc returns what a study says. Its policy fills the sections.
 func StudyDoc(d *study.Document) *doc.Document {
-	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Title: d.Study.About, Again: "kt study report " + d.ID}
+	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Title: d.Study.About, Again: "kt study report " + d.ID, Foot: "This page does not hold the runs: keep the folder of the study."}
 	switch {
 	case d.WholeDoc != nil:
 		wholeDoc(all, d)

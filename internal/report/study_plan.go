@@ -26,9 +26,6 @@ func (p *StudyPlan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.Parts)
 }
 
-// PlanFormats are the formats of a study that is not made yet by name.
-var PlanFormats = formatsOf(PlanDoc)
-
 // PlanDoc returns the runs that a study would make, and what they would take.
 func PlanDoc(p *StudyPlan) *doc.Document {
 	if len(p.Study.Parts) == 0 {

@@ -221,6 +221,15 @@ func eventsOf(e *doc.Events) Events {
 	return of
 }
 
+// Code is lines to be copied.
+type Code string
+
+// HTML returns the block.
+func (c Code) HTML() (template.HTML, error) {
+	lines := strings.Split(strings.TrimRight(string(c), "\n"), "\n")
+	return render("code", lines)
+}
+
 // Notes are sentences.
 type Notes []Note
 

@@ -10,11 +10,14 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Write writes a document as a page.
-func Write(w io.Writer, d *doc.Document) error {
-	foot := "Made by " + d.Command + ". This page does not hold the runs: keep their files."
+// Doc writes the page of a document.
+func Doc(w io.Writer, d *doc.Document) error {
+	foot := "Made by " + d.Command + "."
 	if d.Again != "" {
-		foot = "Made by " + d.Again + " --output html. This page does not hold the runs: keep the folder of the study."
+		foot = "Made by " + d.Again + " --output html."
+	}
+	if d.Foot != "" {
+		foot += " " + d.Foot
 	}
 	return ofDoc(d, foot).Write(w)
 }
@@ -62,6 +65,8 @@ func blocksOf(all []doc.Block) (blocks Blocks) {
 			default:
 				blocks = append(blocks, tableOf(b))
 			}
+		case doc.Code:
+			blocks = append(blocks, Code(b))
 		case doc.Details:
 			if b.For.In(doc.InPage) {
 				blocks = append(blocks, Details{Summary: b.Summary, Blocks: blocksOf(b.Blocks)})

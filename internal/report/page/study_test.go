@@ -197,7 +197,7 @@ func TestPagesOfStudiesHaveTheirPictures(t *testing.T) {
 
 func pageOfDoc(t *testing.T, d *doc.Document) string {
 	t.Helper()
-	return written(t, func(w io.Writer) error { return Write(w, d) })
+	return written(t, func(w io.Writer) error { return Doc(w, d) })
 }
 
 func TestTheEffectsOfFaultsAreToldWithTheRunsThatSawThem(t *testing.T) {
