@@ -44,7 +44,7 @@ writes it again.`,
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newLab(env), flags.DryRun, false) // --yes is a flag of the load
+			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
 		})
 	}
 	return c
@@ -95,7 +95,7 @@ func loadOf(args []string) (study.Load, error) {
 }
 
 // judgeFind returns the error of a search that is over and has found no rate that holds.
-func judgeFind(d *study.FindDocument) error {
+func judgeFind(d *study.Document) error {
 	switch {
 	case !d.Over || d.Peak.RecordsPerSecond > 0:
 		return nil

@@ -134,7 +134,7 @@ func TestLoadsOnPulsar(t *testing.T) {
 		p.kt(t, "produce", "--topic", topic, "--partitions", "2", "--num-records", "10")
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}, Typed: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}}
 		for range 2 {
-			must.Do(t, newLab(quietEnv()).DeleteTopic(t.Context(), at, topic))
+			must.Do(t, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic))
 		}
 		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, topic) {
 			t.Errorf("the topic is left: %s", topics)

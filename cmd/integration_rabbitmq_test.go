@@ -207,7 +207,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		r.remove(topic+"-2", true) // as by a deletion that was cut off
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
 		for range 2 {
-			must.Do(t, newLab(quietEnv()).DeleteTopic(t.Context(), at, topic))
+			must.Do(t, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic))
 		}
 		exchange := r.ask(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)

@@ -133,13 +133,10 @@ func newStudyResume(env *Env) *cobra.Command {
 		}
 		f, unread, err := env.openStudy(args, true)
 		env.leftOut(unread)
-		if err == nil {
-			err = checkForm(f.Study, flags.Output)
-		}
 		if err != nil {
 			return usageError(err)
 		}
-		b := newLab(env)
+		b := newRunner(env)
 		for _, part := range f.Study.All() {
 			if part, err = part.AtPeak(0); err == nil {
 				err = part.CheckLoads(b)

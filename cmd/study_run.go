@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,16 +22,15 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	b := newLab(env)
+	b := newRunner(env)
 	brokers := 0
 	if s.NeedsBrokers() {
 		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
 			return err
 		}
 	}
-	err = s.Fill(brokers)
-	if err == nil {
-		err = errors.Join(s.Check(), checkForm(s, flags.Output))
+	if err = s.Fill(brokers); err == nil {
+		err = s.Check()
 	}
 	if err != nil {
 		return usageError(err)
@@ -41,11 +39,12 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 }
 
 // startStudy checks a new study and makes it. A dry run writes what it will take instead.
-func startStudy(ctx context.Context, form studyForm, s *study.Study, b *lab, dry, yes bool) error {
+func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, dry, yes bool) error {
 	forecasts, err := b.foresee(ctx, s, dry)
 	switch {
 	case err == nil && dry:
-		return writePlan(b.env, form, s, forecasts)
+		p := &report.StudyPlan{Study: s, Parts: forecasts}
+		return b.env.document(form.output, form.look, report.PlanDoc(p), p)
 	case err == nil:
 		err = b.permitStudy(ctx, s, yes)
 	}
@@ -59,16 +58,8 @@ func startStudy(ctx context.Context, form studyForm, s *study.Study, b *lab, dry
 	return makeStudy(ctx, b.env, form, f, b)
 }
 
-// checkForm refuses a form that what a study says cannot be written in.
-func checkForm(s *study.Study, form string) error {
-	if form == "csv" && len(s.Parts) > 0 {
-		return errors.New("--output csv: each part has a table of its own: make the study, and write one with kt study report ID/PART --output csv")
-	}
-	return nil
-}
-
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
-func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
+func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
 	for _, whole := range s.All() {
 		part, err := whole.AtPeak(0)
 		if err != nil {
@@ -90,28 +81,6 @@ func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*stu
 		all = append(all, f)
 	}
 	return all, nil
-}
-
-// writePlan writes what a study will take.
-func writePlan(env *Env, form studyForm, s *study.Study, forecasts []*study.Forecast) error {
-	switch {
-	case form.output == "json" && len(s.Parts) > 0:
-		return report.Indented(env.Stdout, forecasts)
-	case form.output == "json":
-		return report.Indented(env.Stdout, forecasts[0])
-	}
-	for _, f := range forecasts {
-		write := report.StudyPlan
-		if f.Study.Find != nil {
-			write = report.FindPlan
-		} else if f.Study.Trial != nil {
-			write = report.TrialPlan
-		}
-		if err := write(env.Stdout, f, env.reportOptions(form.look, false)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // adapt changes a study as the command line says.
@@ -163,7 +132,7 @@ func adaptPart(s *study.Study, flags *config.Study) {
 
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
-func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
+func (e *Env) createStudy(s *study.Study, b *runner) (*study.Folder, error) {
 	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
 	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
 	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)

@@ -117,17 +117,17 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 	if _, err := Create(dir, s, "two"); err != nil {
 		t.Fatal(err)
 	}
-	lab := new(scribe)
+	runner := new(scribe)
 	for made, left := range []bool{true, true, true, false} {
 		f, err := Open(dir, "two")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if open, err := f.IsOpen(); err != nil || open != left || len(lab.made) != made {
-			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, lab.made, err)
+		if open, err := f.IsOpen(); err != nil || open != left || len(runner.made) != made {
+			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, runner.made, err)
 		}
 		ctx, end := context.WithCancel(t.Context())
-		err = Execute(ctx, f, lab, func(p Progress) {
+		err = Execute(ctx, f, runner, func(p Progress) {
 			if p.Kind == Finished {
 				end()
 			}
