@@ -80,7 +80,7 @@ func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
 		"one after the other, and none was measured":     {[][]byte{none("a", 0), none("b", time.Second)}, true},
 	} {
 		r := merged(t, tc.files...)
-		want := saysApart
+		want := saysSeparate
 		if tc.together {
 			want = saysShort
 		}
