@@ -10,19 +10,20 @@ import (
 
 // formatsOf returns the formats of what has a document, but for the page.
 func formatsOf[D any](of func(d *D) *doc.Document) map[string]DocumentFormat[D] {
-	return map[string]DocumentFormat[D]{
-		"text":     func(w io.Writer, d *D, o Options) error { return docText(w, of(d), o) },
-		"json":     asJSON[D],
-		"csv":      func(w io.Writer, d *D, _ Options) error { return of(d).CSV(w) },
-		"markdown": func(w io.Writer, d *D, _ Options) error { return of(d).Markdown(w) },
+	all := make(map[string]DocumentFormat[D])
+	for _, form := range []string{"text", "json", "yaml", "csv", "markdown"} {
+		all[form] = func(w io.Writer, d *D, o Options) error { return Write(w, form, of(d), d, o) }
 	}
+	return all
 }
 
-// Write writes a document in a form, or in JSON the value that it is of.
+// Write writes a document in a form, or in JSON or YAML the value that it is of.
 func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
 	switch form {
 	case "json":
 		return Indented(w, v)
+	case "yaml":
+		return asYAML(w, func(w io.Writer) error { return Indented(w, v) })
 	case "csv":
 		return d.CSV(w)
 	case "markdown":
