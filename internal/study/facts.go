@@ -63,18 +63,14 @@ func flatten(facts map[string]string, name string, value any) {
 }
 
 func flattenFields(facts map[string]string, name string, value any) {
-	for _, not := range notFacts {
-		if name == not {
-			return
-		}
-	}
-	if fields, ok := value.(map[string]any); ok {
-		for key, v := range fields {
-			flattenFields(facts, name+"."+key, v)
-		}
+	fields, ok := value.(map[string]any)
+	if slices.Contains(notFacts, name) || value == nil {
 		return
 	}
-	if value != nil {
+	for key, v := range fields {
+		flattenFields(facts, name+"."+key, v)
+	}
+	if !ok {
 		facts[name] = strings.Trim(fmt.Sprint(value), "[]")
 	}
 }
@@ -87,21 +83,49 @@ type Fact struct {
 
 // Differ returns the facts that differ between runs, by their names.
 func Differ(runs []*result.Result) (list []Fact) {
-	all := make(map[string][]string)
-	for i, r := range runs {
-		for name, value := range factsOf(r) {
-			if all[name] == nil {
-				all[name] = make([]string, len(runs))
-			}
-			all[name][i] = value
-		}
+	var sides []*Side
+	for _, r := range runs {
+		sides = append(sides, &Side{runs: []sideRun{{facts: factsOf(r)}}})
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if values := all[name]; len(slices.Compact(slices.Clone(values))) > 1 {
-			list = append(list, Fact{name, values})
+	differing(sides, func(name string, values [][]string) {
+		f := Fact{What: name}
+		for _, v := range values {
+			f.Values = append(f.Values, strings.Join(v, ""))
 		}
-	}
+		list = append(list, f)
+	})
 	return list
+}
+
+// differing calls f for each fact that differs between sides, by their names, with its values in each, sorted.
+func differing(sides []*Side, f func(name string, values [][]string)) {
+	names := make(map[string]string)
+	for _, s := range sides {
+		for i := range s.runs {
+			maps.Copy(names, s.runs[i].facts)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		var values [][]string
+		for _, s := range sides {
+			values = append(values, s.all(name))
+		}
+		if slices.ContainsFunc(values, func(v []string) bool { return !slices.Equal(v, values[0]) }) {
+			f(name, values)
+		}
+	}
+}
+
+// all returns the values that a fact has in the runs of a side, sorted.
+func (s *Side) all(name string) []string {
+	values := []string{}
+	for i := range s.runs {
+		if v, ok := s.runs[i].facts[name]; ok {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
 }
 
 // sharesOf returns shares of what went on beside the load of a run, by what they are. One of nothing is not finite, and not known.
@@ -134,7 +158,9 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 		add("the sides did not take turns: all runs of A began from %s to %s, and those of B from %s to %s UTC", x[0], x[m], y[0], y[n])
 	}
 	runs, pairs, last := slices.Concat(a.runs, b.runs), 0, ""
+	shares := make(map[string]float64)
 	for i, x := range runs {
+		maps.Copy(shares, x.shares)
 		for _, y := range runs[:i] {
 			if x.facts["host.hostname"] == y.facts["host.hostname"] && x.figures.from.Before(y.figures.to) && y.figures.from.Before(x.figures.to) {
 				pairs, last = pairs+1, y.figures.File+" and "+x.figures.File
@@ -143,10 +169,6 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 	}
 	if pairs > 0 {
 		add("%s of runs went on at one time on one host, as %s", theme.Plural(pairs, "pair", "pairs"), last)
-	}
-	shares := make(map[string]float64)
-	for i := range runs {
-		maps.Copy(shares, runs[i].shares)
 	}
 	for _, what := range slices.Sorted(maps.Keys(shares)) {
 		if x, y := a.share(what), b.share(what); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
@@ -163,8 +185,8 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 
 // began returns when the runs of a side began, sorted.
 func (s *Side) began() (times []string) {
-	for i := range s.runs {
-		times = append(times, s.runs[i].figures.from.UTC().Format("2006-01-02 15:04:05.000"))
+	for _, f := range s.figures() {
+		times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
 	}
 	slices.Sort(times)
 	return times
@@ -173,8 +195,8 @@ func (s *Side) began() (times []string) {
 // share returns a share over the runs where it is known.
 func (s *Side) share(what string) Spread {
 	var values []float64
-	for i := range s.runs {
-		if v, ok := s.runs[i].shares[what]; ok && Share(v).IsKnown() {
+	for _, r := range s.runs {
+		if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
 			values = append(values, v)
 		}
 	}

@@ -25,6 +25,11 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 		t.Errorf("pairs that are alike on one broker (-want +got):\n%s", diff)
 	}
 
+	s.Set("acks", []string{"0", "1", "all"})
+	if err := filled(t, s, 1).Check(); err == nil {
+		t.Error("pairs of two values and three")
+	}
+
 	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop, topic-config: $none}")
 	const missing = "this study needs stop: the command; add --set stop=…\n$none: the study gives no such name; write it below given:, with what it is"
 	if err := s.Fill(3); err == nil || err.Error() != missing {
