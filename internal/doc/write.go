@@ -62,7 +62,7 @@ func (t *Table) data() [][]string {
 		rows[0] = append(rows[0], column.Data)
 		for k := range t.Rows {
 			value := t.Rows[k].Cells[i].Data
-			if column.Kind != Number {
+			if column.Kind != Number && t.Rows[k].Cells[i].Text != Unknown {
 				value = cmp.Or(value, t.Rows[k].Cells[i].Text)
 			}
 			rows[k+1] = append(rows[k+1], value)
