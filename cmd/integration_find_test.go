@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -46,10 +47,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 // find makes a search on a cluster.
 func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.FindDocument) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	c := exec.Command(path, append([]string{"find", "--output", "json"}, args...)...)
 	c.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 	out, err := c.Output()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/study"
@@ -48,27 +49,19 @@ func (p *pulsarServer) script(command string, args ...string) string {
 
 // fault returns a command for --exec.
 func (p *pulsarServer) fault(command string, args ...string) string {
-	script, err := filepath.Abs("../scripts/pulsar")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	script := must.Have(filepath.Abs("../scripts/pulsar"))(p.t)
 	return fmt.Sprintf("%s %s --name %s %s", script, command, p.name, strings.Join(args, " "))
 }
 
 // kt runs a command of kt.
 func (p *pulsarServer) kt(t *testing.T, command string, args ...string) (result.Result, int) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	run := &ktRun{t: t}
 	args = append([]string{command, "--url", p.url, "--command-config", p.config, "--result", "none", "--output", "json"}, args...)
 	run.cmd = exec.Command(path, args...)
 	run.cmd.Stdout, run.cmd.Stderr = &run.stdout, &run.stderr
-	if err := run.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.cmd.Start())
 	return run.wait()
 }
 
@@ -147,9 +140,7 @@ func TestLoadsOnPulsar(t *testing.T) {
 		p.kt(t, "produce", "--topic", topic, "--partitions", "2", "--num-records", "10")
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}, Typed: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}}
 		for range 2 {
-			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, newLab(quietEnv()).DeleteTopic(t.Context(), at, topic))
 		}
 		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, topic) {
 			t.Errorf("the topic is left: %s", topics)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // terminal is a real terminal, tmux, in which kt runs.
@@ -82,10 +84,7 @@ func shows(screen string, texts []string) bool {
 // A shell suspends kt, lets it go on in the background, and brings it back. What is typed at the shell is not for kt.
 func TestTheScreenOfAJobOfAShell(t *testing.T) {
 	t.Parallel()
-	kt, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kt := must.Have(binary())(t)
 	load := kt + " produce --rate 100 --topic jobs --result none --duration "
 	term := openTerminal(t, 120, 36, "PS1='shell ' bash --norc -i")
 	term.keys(load+"1s &", "Enter")
@@ -105,10 +104,7 @@ func TestTheScreenOfAJobOfAShell(t *testing.T) {
 func TestTheScreenInARealTerminal(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, 1)
-	kt, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kt := must.Have(binary())(t)
 	load := fmt.Sprintf("%s produce --bootstrap-server %s --topic screen --partitions 7 --rate 5000 --duration 5m --result none", kt, k.brokers)
 
 	t.Run("panels, zoom, sizes and the end by q", func(t *testing.T) {

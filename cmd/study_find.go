@@ -17,7 +17,12 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
-func parseStudy(name string, text []byte) (*study.Study, error) {
+// readStudy returns a study that kt has, or of a file.
+func readStudy(name string) (*study.Study, error) {
+	text, err := studyText(name)
+	if err != nil {
+		return nil, err
+	}
 	return study.Parse(name, text, func(command, flag string) error {
 		return config.CheckFlag(plan.Command(command), flag, suggest.Nearest)
 	})
@@ -48,11 +53,7 @@ func studyText(name string) ([]byte, error) {
 // shippedStudies returns the studies that kt has.
 func shippedStudies() (all []*study.Study, err error) {
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
-		text, err := studyText(name)
-		if err != nil {
-			return nil, err
-		}
-		s, err := parseStudy(name, text)
+		s, err := readStudy(name)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -85,10 +86,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 					time.AfterFunc(tc.stop, func() { close(stop) })
 				}
 				began := time.Now()
-				out, _, err := w.run(o, func(r *runOptions) { r.Stop = stop })
-				if err != nil {
-					t.Fatal(err)
-				}
+				out, _ := must.Both(w.run(o, func(r *runOptions) { r.Stop = stop }))(t)
 				if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
 					t.Errorf("it took %v, want %v and a little", took, tc.within)
 				}
@@ -170,9 +168,7 @@ func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 1 })
-		if _, _, err := w.run(w.order([]string{"a"})); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(w.order([]string{"a"})))(t)
 		a.behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
 		if _, _, err := w.run(w.order([]string{"a"})); err == nil {
 			t.Error("the second run was made")
@@ -190,15 +186,10 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		w := newWorld(t)
 		w.add("a", "client")
 		limited := func(lasts time.Duration) time.Duration {
-			a, err := newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Have(newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}}))(t)
 			o := offered(t)
 			o.Shares, o.Lasts = nil, lasts
-			if _, err := a.accept(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(a.accept(o))(t)
 			a.close()
 			return o.Lasts
 		}
@@ -208,10 +199,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 			}
 		}
 		b := w.add("broker", "broker", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
-		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute)))(t)
 		if len(out.Lost) > 0 {
 			t.Errorf("lost %q", out.Lost)
 		}
@@ -289,14 +277,10 @@ func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.hosts["a"].behave = func(p int) behaviour { return behaviour{done: Ended{Code: p}} }
 		o := w.order([]string{"a"})
-		if _, _, err := w.run(o); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(o))(t)
 		<-time.After(time.Hour)
 		var said runStatus
-		if err := w.client().call(t.Context(), http.MethodGet, "a", runPath(o.Epoch), nil, &said); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.client().call(t.Context(), http.MethodGet, "a", runPath(o.Epoch), nil, &said))
 		if len(said.Parts) != 2 || said.Stage != stageOver || said.Parts[1].Ended == nil || said.Parts[1].Ended.Code != 2 {
 			t.Errorf("it says %+v", said)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -37,15 +38,9 @@ func (f *sentFile) Close() error { return f.zip.Close() }
 func BenchmarkSecond(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := &sent{}
-	zip, err := codec.NewStreamWriter(out)
-	if err != nil {
-		b.Fatal(err)
-	}
+	zip := must.Have(codec.NewStreamWriter(out))(b)
 	to := &sentFile{zip: zip}
-	f, err := result.NewRunFile(to, result.Header{Schema: result.Schema})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Have(result.NewRunFile(to, result.Header{Schema: result.Schema}))(b)
 	var seconds []stats.Window
 	for range 10 {
 		w := stats.Window{End: time.Second, Offered: 50_000, Acknowledged: 50_000, Partitions: map[int32]stats.Partition{}, Brokers: map[int32]stats.Broker{}}
@@ -69,9 +64,7 @@ func BenchmarkSecond(b *testing.B) {
 	for b.Loop() {
 		f.AddWindow(seconds[n%len(seconds)])
 		f.AddSample(host.Sample{At: time.Duration(n) * time.Second, Interval: time.Second})
-		if err := zip.Flush(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, zip.Flush())
 		n++
 	}
 	b.ReportMetric(float64(out.bytes)/float64(n), "sent-B/op")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -214,9 +215,7 @@ func TestATopicWhoseMakerIsGoneIsSaidToBeThere(t *testing.T) {
 			}
 			o := w.order([]string{"a", "b"})
 			o.Plan.Topic.Delete = true
-			if _, _, err := w.run(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(o))(t)
 			if n := w.topics(); n != want || w.logged(said) != want {
 				t.Errorf("process %d died: the topic is there %d times, want %d: %q", p+1, n, want, w.logs)
 			}
@@ -369,9 +368,7 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 			if tc.url != "" {
 				o.Plan.Read.Group, o.Plan.Read.Commit = "", plan.CommitNone
 			}
-			if _, _, err := w.run(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(o))(t)
 			if n := w.logged("nothing to read"); n != min(1, len(tc.want)) || w.logged(tc.want) < n {
 				t.Errorf("%d consumers: %q", tc.consumers, w.logs)
 			}
@@ -433,9 +430,7 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
-				if _, err := a.accept(offer("A", tc.load)); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(a.accept(offer("A", tc.load)))(t)
 				_, err := a.accept(offer("B", tc.another))
 				if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
 					t.Errorf("accept = %v, want %q", err, tc.want)
@@ -447,9 +442,7 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		a := w.hosts["b"].agent
 		for i := range maxWatches {
-			if _, err := a.accept(offer(string(rune('A'+i)), false)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(a.accept(offer(string(rune('A'+i)), false)))(t)
 		}
 		if _, err := a.accept(offer("more", false)); err == nil || err.Error() != "it watches 16 runs already" {
 			t.Errorf("accept = %v", err)
@@ -499,10 +492,7 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
-		a, err := newAgent(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Have(newAgent(t.Context(), options))(t)
 		if _, err := newAgent(t.Context(), options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
 			t.Errorf("the error is %v", err)
 		}
@@ -511,10 +501,7 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 			time.Sleep(claimWithin / 2)
 			a.close()
 		}()
-		b, err := newAgent(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(newAgent(t.Context(), options))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := newAgent(ctx, options); !errors.Is(err, context.DeadlineExceeded) {

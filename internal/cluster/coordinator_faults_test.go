@@ -15,9 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
@@ -44,10 +43,7 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 					time.AfterFunc(tc.stop, func() { close(stop) })
 				}
 				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop })
-				if err != nil {
-					t.Fatal(err)
-				}
+				out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 				if took := time.Since(began); took > tc.most+10*time.Second {
 					t.Errorf("it took %v", took)
 				}
@@ -96,9 +92,7 @@ func TestASilentHostIsTold(t *testing.T) {
 			<-time.After(12 * time.Second)
 			b.setCut(true)
 		}()
-		if _, _, err := w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)))(t)
 		for text, want := range map[string]int{
 			"b has not been heard for 5s; its load may go on": 2,
 			"b is back":                            1,
@@ -170,10 +164,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 					<-time.After(30 * time.Second)
 					close(stop)
 				}()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop })
-				if err != nil {
-					t.Fatal(err)
-				}
+				out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 				if got := strings.Join(out.Lost, "\n"); got != tc.lost {
 					t.Errorf("lost %q, want %q", got, tc.lost)
 				}
@@ -278,10 +269,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 			h.behave = func(int) behaviour { return behaviour{readyIn: 2 * time.Second} }
 		}
 		time.AfterFunc(time.Second, func() { _ = os.RemoveAll(dir) })
-		out, err := w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Have(w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir}))(t)
 		if len(out.Lost) == 0 || len(out.Files) > 0 {
 			t.Errorf("lost %q, files %q", out.Lost, out.Files)
 		}
@@ -351,16 +339,11 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 		{Info: Info{Name: "b", Role: "client", Tags: []string{"rack-1"}}, Addr: "b:1", State: gossip.Gone},
 		{Info: Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Suspect},
 	}
-	if diff := cmp.Diff(want, peers); diff != "" {
-		t.Errorf("peers (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, peers, "peers")
 }
 
 func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := l.Addr().String()
 	_ = l.Close()
 	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -63,9 +64,7 @@ func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
 				late[end] = time.Since(start) - end
 			}
 		}
-		if _, err := w.client().run(t.Context(), longer(w.order([]string{"a"}), 12*time.Second), runOptions{Dir: t.TempDir(), Observe: observe}); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(w.client().run(t.Context(), longer(w.order([]string{"a"}), 12*time.Second), runOptions{Dir: t.TempDir(), Observe: observe}))(t)
 		for end := 6 * time.Second; end < 12*time.Second; end += time.Second {
 			if d, ok := late[end]; !ok || d >= 1500*time.Millisecond {
 				t.Errorf("second %v was shown %v late (%v): it waited", end, d, ok)

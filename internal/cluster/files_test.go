@@ -16,16 +16,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // leave writes a run file of another command.
 func leave(t *testing.T, path, runID string, part *result.Part, filler int) []byte {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(os.Create(path))(t)
 	r, err := result.NewRunFile(f, result.Header{Schema: result.Schema, RunID: runID, Part: part, Args: []string{strings.Repeat("x", filler)}})
 	if err == nil {
 		err = r.Close(result.Trailer{Ended: result.Completed})
@@ -250,16 +248,11 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		copyWith := func(free int64) *copyFile {
-			c, err := newCopies(t.TempDir(), func(string) (int64, error) { return 2 * free, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Have(newCopies(t.TempDir(), func(string) (int64, error) { return 2 * free, nil }))(t)
 			t.Cleanup(func() { c.close(false) })
 			f, _ := c.copyOf(fileEntry{RunID: "R", Host: "a"}, nil)
 			f.lines.known = true
-			if err := f.create(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.create())
 			return f
 		}
 		fill := func(f *copyFile) (n int) {
@@ -296,9 +289,7 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 		for range 4 {
 			o := w.order([]string{"a"})
 			epochs = append(epochs, o.Epoch)
-			if _, _, err := w.run(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(o))(t)
 		}
 		found, _ := filepath.Glob(filepath.Join(a.dir, "*"))
 		for i, f := range found {
@@ -349,10 +340,7 @@ func TestAListingFitsAnAnswer(t *testing.T) {
 			RunID: fmt.Sprintf("%064d", i), Run: name, Epoch: name, Host: name, Process: 256, Bytes: maxRunFile, AtWork: true,
 		})
 	}
-	b, err := json.Marshal(found)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(found))(t)
 	if err := decodeBody(bytes.NewReader(b), maxAnswer, new(filesFound)); err != nil {
 		t.Errorf("%d bytes: %v", len(b), err)
 	}
@@ -407,10 +395,7 @@ func TestOnlySoManyFilesAreCompressedAtATime(t *testing.T) {
 		for sent, encoding := range map[int32]string{maxZipped - 1: "zstd", maxZipped: ""} {
 			synctest.Wait() // for the end of the answer before
 			a.sending.Store(sent)
-			answer, err := w.client().send(t.Context(), http.MethodGet, "a", "/v1/files/R1", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Have(w.client().send(t.Context(), http.MethodGet, "a", "/v1/files/R1", nil))(t)
 			b, err := io.ReadAll(answer.Body)
 			if got := answer.Header.Get("Content-Encoding"); got != encoding || encoding == "" && !bytes.Equal(b, want) || err != nil {
 				t.Errorf("beside %d files, one is sent as %q, %v", sent, got, err)

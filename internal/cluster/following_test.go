@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {
@@ -13,10 +15,7 @@ func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) 
 		w := newWorld(t)
 		w.add("a", "client")
 		dir := t.TempDir()
-		s, err := newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Have(newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir}))(t)
 		s.connect(t.Context())
 		for len(s.wires.news) < cap(s.wires.news) {
 			s.wires.news <- hostNews{}

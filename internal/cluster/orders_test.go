@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -20,10 +21,7 @@ func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 			<-time.After(20 * time.Second) // what was said meanwhile went nowhere
 			w.hosts["b"].setCut(false)
 		}()
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop })
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop }))(t)
 		if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
 			t.Errorf("lost %q, files %q", out.Lost, out.Files)
 		}
@@ -49,9 +47,7 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 		}()
 		<-time.After(5 * time.Second)
 		for range 3 {
-			if _, _, err := w.run(w.order([]string{"a"})); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(w.order([]string{"a"})))(t)
 		}
 		if out := <-long; len(out.Files) != 3 || len(out.Lost) > 0 {
 			t.Errorf("files %q, lost %q", out.Files, out.Lost)
@@ -64,9 +60,7 @@ func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
 		for range 2 { // the same offer again is accepted
-			if err := w.put(t, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.put(t, o))
 		}
 		other := offered(t)
 		other.Part.Epoch, other.Args = o.Part.Epoch, []string{"kt", "produce", "--more"}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -87,10 +88,7 @@ func presentAnother(t *testing.T, list string) {
 }
 
 func TestAHostCannotNameTheFileOfAnother(t *testing.T) {
-	to, err := newCopies(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Have(newCopies(t.TempDir(), nil))(t)
 	defer to.close(false)
 	of := func(host string) fileEntry { return fileEntry{RunID: "R", Run: "n", Host: host, Process: 1, Bytes: 1} }
 	a, _ := to.copyOf(of("a"), nil)

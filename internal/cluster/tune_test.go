@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
@@ -36,9 +36,7 @@ func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 		if err := w.client().Tune(t.Context(), peers[1], check); err == nil || !strings.Contains(err.Error(), refusal.Error()) {
 			t.Errorf("a refusal is %v", err)
 		}
-		if diff := cmp.Diff([]TuneOrder{order, check}, got); diff != "" {
-			t.Errorf("the host got (-want +got):\n%s", diff)
-		}
+		must.Match(t, []TuneOrder{order, check}, got, "the host got")
 		w.end()
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // onDemand is a connection whose sender writes when the reader asks for more.
@@ -28,10 +30,7 @@ func TestAStreamIsReadUpToEachFlush(t *testing.T) {
 	const seconds = 3
 	second := strings.Repeat(`{"window":{}}`+"\n", 20_000) // more than the window
 	var from onDemand
-	w, err := NewStreamWriter(&from.sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(NewStreamWriter(&from.sent))(t)
 	from.send = func() {
 		if from.times > seconds {
 			if err := w.Close(); err != nil {
@@ -46,10 +45,7 @@ func TestAStreamIsReadUpToEachFlush(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	r, err := NewStreamReader(&from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(NewStreamReader(&from))(t)
 	defer func() { _ = r.Close() }()
 	for n := 1; n <= seconds; n++ {
 		got := make([]byte, len(second))
@@ -64,20 +60,10 @@ func TestAStreamIsReadUpToEachFlush(t *testing.T) {
 
 func TestAStreamThatWasCutOffIsAnError(t *testing.T) {
 	var b bytes.Buffer
-	w, err := NewStreamWriter(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("a line\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := NewStreamReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(NewStreamWriter(&b))(t)
+	must.Have(w.Write([]byte("a line\n")))(t)
+	must.Do(t, w.Flush())
+	r := must.Have(NewStreamReader(&b))(t)
 	defer func() { _ = r.Close() }()
 	if got, err := io.ReadAll(r); string(got) != "a line\n" || err == nil {
 		t.Errorf("read %q and no error", got)
@@ -86,20 +72,10 @@ func TestAStreamThatWasCutOffIsAnError(t *testing.T) {
 
 func TestAStreamOfALargerWindowIsRefused(t *testing.T) {
 	var b bytes.Buffer
-	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := NewStreamReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(zstd.NewWriter(&b, zstd.WithWindowSize(64<<20), zstd.WithSingleSegment(false)))(t)
+	must.Have(w.Write(make([]byte, 1<<20)))(t)
+	must.Do(t, w.Close())
+	r := must.Have(NewStreamReader(&b))(t)
 	defer func() { _ = r.Close() }()
 	if n, err := io.Copy(io.Discard, r); err == nil || n > 0 {
 		t.Errorf("%d bytes were read", n)

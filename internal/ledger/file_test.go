@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func sample() *Book {
@@ -28,10 +30,7 @@ func sample() *Book {
 }
 
 func TestALedgerOfAnOlderKtIsRead(t *testing.T) {
-	got, err := Read(bytes.NewReader(sealed(1, someHeader, `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(Read(bytes.NewReader(sealed(1, someHeader, `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`))))(t)
 	sameBook(t, &Book{Run: 1, Topic: "t", Start: []int64{0}, Acks: "all", Lanes: []Lane{
 		{Producer: 1, Issued: 10, Acknowledged: Ranges{{0, 10, 0}}, LastOffset: 9},
 	}}, got)
@@ -40,9 +39,7 @@ func TestALedgerOfAnOlderKtIsRead(t *testing.T) {
 func encoded(t testing.TB, b *Book) []byte {
 	t.Helper()
 	var w bytes.Buffer
-	if err := encode(&w, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, encode(&w, b))
 	return w.Bytes()
 }
 
@@ -65,16 +62,11 @@ func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	if err := WriteFile(filepath.Join(dir, "none", "run.ledger"), sample()); err == nil {
 		t.Error("a file in no folder was written")
 	}
-	if err := WriteFile(path, sample()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, sample()))
 	if err := WriteFile(path, &Book{Run: 1}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over another ledger: error %v", err)
 	}
-	got, err := readFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(readFile(path))(t)
 	if diff := cmp.Diff(sample(), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -85,15 +77,11 @@ func TestAFileGetsItsNameWhereThereAreNoLinks(t *testing.T) {
 	none := func(string, string) error { return errors.ErrUnsupported }
 	from := func() string {
 		path := filepath.Join(t.TempDir(), "from")
-		if err := os.WriteFile(path, []byte("new"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("new"), 0o644))
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "run.ledger")
-	if err := place(none, from(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, place(none, from(), path))
 	if text, err := os.ReadFile(path); string(text) != "new" {
 		t.Errorf("it holds %q, %v", text, err)
 	}
@@ -204,10 +192,7 @@ func FuzzReadFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Read(bytes.NewReader(encoded(t, b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Have(Read(bytes.NewReader(encoded(t, b))))(t)
 		if diff := cmp.Diff(b, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}

@@ -8,14 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func mustSize(t testing.TB, s string) Size {
 	t.Helper()
-	z, err := ParseSize(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Have(ParseSize(s))(t)
 	return z
 }
 

@@ -140,8 +140,8 @@ func TestAnAddressIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	part := s.Parts[0]
 	for _, c := range part.Cells() {
 		l := part.at(c, part.Loads[0])
-		if got, want := l.IsTyped(Flag{"url", l.url()}), l.url() == "kafka://k:1,k:2"; got != want {
-			t.Errorf("%s: the person gave it: %v", l.url(), got)
+		if got, want := l.IsTyped(Flag{"url", l.value("url")}), l.value("url") == "kafka://k:1,k:2"; got != want {
+			t.Errorf("%s: the person gave it: %v", l.value("url"), got)
 		}
 	}
 }

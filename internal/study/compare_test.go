@@ -147,7 +147,7 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 		for i, r := range order {
 			s.Add(fmt.Sprintf("%d.ktr", i), r)
 		}
-		got := s.values(Throughput)
+		got := s.figures().values(Throughput)
 		slices.Sort(got)
 		if d := s.doc(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
 			t.Errorf("%d runs of %v, %q; want the merged run and the one that was not cut off", d.Runs, got, d.Notes)

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -171,44 +170,21 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 func (c *CellDoc) conclude(loads int) {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
 	for i := range loads {
-		figures := CellFigures{Faults: c.faults(i)}
-		limits := make(map[verdict.Limit]bool)
-		for _, r := range c.Runs {
-			l := &r.Loads[i]
-			figures.Load, limits[l.Limit] = l.Load, true
-			figures.ClientBound = figures.ClientBound || ofClient(l.Limit)
-			if !l.Valid {
-				figures.Invalid++
-			}
+		runs := c.of(i)
+		client, invalid := runs.bound()
+		one := CellFigures{Faults: runs.faults(), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}}
+		for _, r := range runs {
+			one.Load, one.Limits = r.Load, append(one.Limits, r.Limit)
 		}
-		figures.Limits = slices.Sorted(maps.Keys(limits))
+		slices.Sort(one.Limits)
+		one.Limits = slices.Compact(one.Limits)
 		for _, m := range Metrics {
-			*figures.Of(m) = spread(c.values(i, m))
+			*one.Of(m) = spread(runs.values(m))
 		}
 		if i == 0 {
-			c.CellFigures = figures
+			c.CellFigures = one
 		} else {
-			c.Beside = append(c.Beside, figures)
+			c.Beside = append(c.Beside, one)
 		}
 	}
-}
-
-// values returns a metric of a load in each run that has it.
-func (c *CellDoc) values(load int, m Metric) (values []float64) {
-	values, _ = c.blocked(load, m)
-	return values
-}
-
-// blocked returns a metric of a load in each run that has it, with the blocks of the runs; none if it failed in one.
-func (c *CellDoc) blocked(load int, m Metric) (values []float64, blocks []int) {
-	for i := range c.Runs {
-		l := &c.Runs[i].Loads[load]
-		if slices.Contains(l.FailedMetrics, m) {
-			return nil, nil
-		}
-		if l.Has(m) {
-			values, blocks = append(values, *l.Of(m)), append(blocks, c.Runs[i].Repeat)
-		}
-	}
-	return values, blocks
 }

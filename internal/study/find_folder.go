@@ -59,17 +59,15 @@ var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messag
 
 // checkFind returns what keeps a load from being tried at many rates.
 func (l *Load) checkFind() error {
-	named := make(map[string]bool)
 	for _, f := range l.Flags {
-		named[f.Name] = true
 		if slices.Contains(ofTrials, f.Name) {
 			return fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
 		}
 	}
 	switch {
-	case l.Command == "consume" && !named["topic"]:
+	case l.Command == "consume" && !l.has("topic"):
 		return errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
-	case l.Command == "consume" && named["group"]:
+	case l.Command == "consume" && l.has("group"):
 		return errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
 	}
 	return nil

@@ -170,7 +170,7 @@ pair: False
 		"load: {command: produce}\nrepeats: 0x10":                 `s.yaml:2:10: "0x10" does not fit: write a number`,
 		"load: {command: produce}\nseed: 1_0":                     `s.yaml:2:7: "1_0" does not fit`,
 		"load: {command: produce}\npair: yes":                     `s.yaml:2:7: "yes" does not fit: write true or false`,
-		"load: {command: produce}\nrest: 0x1p2":                   `s.yaml:2:7: "0x1p2": write a time`,
+		"load: {command: produce}\nrest: 0x1p2":                   `s.yaml:2:7: "0x1p2" does not fit: write a time`,
 		"load: {command: produce}\nbytes: 8Gb":                    "s.yaml:2:8: bytes: \"8Gb\" counts bits",
 		"load: {command: produce}\nfind: {precision: .inf}":       `does not fit: write a number`,
 		"load: {command: produce}\nfactors: {acks: }":             "s.yaml:2:17: acks: give at least one value",

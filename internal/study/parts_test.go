@@ -140,7 +140,7 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 func TestWhatIsWrongInPartsIsFound(t *testing.T) {
 	for text, want := range map[string]string{
 		"parts:\n  - {load: {command: produce}}":                 "s.yaml:2:3: parts: name",
-		"parts: 3":                                               "s.yaml:1:8: parts: write a list",
+		"parts: 3":                                               "s.yaml:1:8: write a list of studies",
 		"parts:\n  - {name: a, lod: {command: produce}}":         "s.yaml:2:15: study: unknown key \"lod\"",
 		"parts:\n  - {name: a, parts: []}":                       "unknown key \"parts\"",
 		"find: {ladder: [1]}\nload: {command: produce, rate: 3}": "--rate: kt find gives",
@@ -252,7 +252,7 @@ type deleter struct {
 }
 
 func (d *deleter) DeleteTopic(_ context.Context, l Load, _ string) error {
-	d.at = append(d.at, l.url())
+	d.at = append(d.at, l.value("url"))
 	return nil
 }
 

@@ -15,8 +15,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -224,30 +224,21 @@ func golden(t *testing.T, file, frame string) {
 	got := strings.ReplaceAll(frame, "\x1b", "␛") + "\n"
 	path := filepath.Join("testdata", "frames", file)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v; go test -update writes it", err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s", file)
 }
 
 // checkNoOthers finds files that no test compares with.
 func checkNoOthers(t *testing.T, kept map[string]bool) {
 	t.Helper()
-	files, err := os.ReadDir(filepath.Join("testdata", "frames"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Have(os.ReadDir(filepath.Join("testdata", "frames")))(t)
 	for _, f := range files {
 		if !kept[f.Name()] {
 			t.Errorf("testdata/frames/%s: no frame has this name", f.Name())

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // drawLayout draws the rectangles, eight cells by two as one character: H the
@@ -280,9 +280,7 @@ HHHHH
 HHHHH`},
 	} {
 		got := drawLayout(row.w, row.h, layout(row.w, row.h, needs{zoom: max(row.zoom, grid), news: row.zoom == news, events: row.zoom == news, brokers: 3, hosts: row.hosts, chart: paneThroughput}))
-		if diff := cmp.Diff(strings.TrimSpace(row.want), got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row.name, diff)
-		}
+		must.Match(t, strings.TrimSpace(row.want), got, "%s", row.name)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/theme"
@@ -34,9 +35,7 @@ func TestQuitEndsTheScreenAfterEverySecondWasShown(t *testing.T) {
 		}
 		s.Quit()
 	})
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(t.Context()))
 	sender.Wait()
 	if m.data.At != 5*time.Second {
 		t.Errorf("it shows %v", m.data.At)
@@ -67,9 +66,7 @@ func TestTwoQuitKeysStopThenAbortThenEndTheScreen(t *testing.T) {
 		Abort: func() { order <- "abort" },
 	}), in, new(bytes.Buffer))
 	go func() { _, _ = keys.Write([]byte("q")) }()
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(t.Context()))
 	if first, then := <-order, <-order; first != "stop" || then != "abort" {
 		t.Errorf("%s, then %s", first, then)
 	}
@@ -97,9 +94,7 @@ func BenchmarkScreen(b *testing.B) {
 			}
 			program.Quit()
 		}()
-		if _, err := program.Run(); err != nil {
-			b.Fatal(err)
-		}
+		must.Have(program.Run())(b)
 		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 		cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
 		b.ReportMetric(100*cpu.Seconds()/time.Since(start).Seconds(), "%core")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // stubborn is a kernel that says no to some writes.
@@ -65,10 +67,7 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 	mustApply(t, tree, one, ApplyOptions{Runtime: true})
 	unkept := func() []Change {
 		t.Helper()
-		all, err := tree.unkept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Have(tree.unkept())(t)
 		return all
 	}
 	all := unkept()

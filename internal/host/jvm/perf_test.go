@@ -10,14 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func captured(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name+".hsperfdata"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile(filepath.Join("testdata", name+".hsperfdata")))(t)
 	return b
 }
 
@@ -70,10 +69,7 @@ func TestTheFiguresAreThoseOfJstat(t *testing.T) {
 }
 
 func TestEveryCounterIsThereByName(t *testing.T) {
-	p, err := ParsePerf(captured(t, "g1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(ParsePerf(captured(t, "g1")))(t)
 	for name, want := range map[string]any{
 		"sun.gc.policy.name":           "GarbageFirst",
 		"java.rt.vmArgs":               "-XX:+UseG1GC -Xms32m -Xmx64m",

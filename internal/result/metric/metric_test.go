@@ -1,12 +1,17 @@
-package limit
+package metric
 
 import (
+	"cmp"
+	"flag"
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -51,7 +56,7 @@ func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
 		"p99=20ms":                "write one of the comparisons",
 		"p98<20ms":                "did you mean p9",
 		"reponse.p99<20ms":        "did you mean response.p99",
-		"zzz<1":                   "there is no metric \"zzz\": there are p50, ",
+		"zzz<1":                   "there is no metric \"zzz\": there are p99, ",
 		"p99<20":                  "write a time (20ms, 1.5s)",
 		"p99<-1ms":                "write a time",
 		"p99<":                    "write a time",
@@ -168,26 +173,83 @@ func TestAShareOfTheStretchesIsEnough(t *testing.T) {
 	}
 }
 
+// What has a name can be judged by limits, and compared; what is exported has a series of every run that has it.
 func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
 	var w stats.Window
 	for _, h := range []*stats.Histogram{&w.Response, &w.Service, &w.SendDelay, &w.EndToEnd} {
 		h.Record(time.Millisecond)
 	}
+	w.Errors, w.FetchErrors, w.Brokers = map[string]int64{"A": 1}, map[string]int64{"A": 1}, map[int32]stats.Broker{1: {}}
+	f := &Figures{
+		Plan: &plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}}, Window: &w, Cores: 1, Verify: &ledger.Verdict{Acknowledged: 1, Lost: 1, Duplicated: 1, Reordered: 1, Corrupted: 1},
+		Now: &Now{Info: make([]string, 5), Stages: []string{"running"}, HasTarget: true},
+	}
 	for _, m := range Metrics {
-		f := &Figures{Plan: &plan.Plan{Producers: 1}, Window: &w, Cores: 1}
-		v, ok := m.value(f)
-		if verified := strings.Contains(m.About, "--verify"); ok == verified {
+		v, ok := m.Value(f)
+		if !ok || m.Kind == Latency && v != 1000 {
 			t.Errorf("%s: %g, %t", m.Name, v, ok)
 		}
-		if m.Unit == Time && m.Name != "outage" && v != 1000 {
-			t.Errorf("%s: %g µs, want 1,000", m.Name, v)
-		}
-		one := map[Unit]string{Time: "1ms", BytesRate: "1MiB/s", Records: "1", RecordsRate: "1", Cores: "1"}[m.Unit]
-		if _, err := Parse(m.Name + "<" + one); err != nil {
-			t.Error(err)
+		one := map[Unit]string{Time: "1ms", BytesRate: "1MiB/s", Ratio: "5%"}[m.Unit]
+		if e, err := Parse(m.Name + "<" + cmp.Or(one, "1")); err != nil || e.String() != m.Name+"<"+cmp.Or(one, "1") {
+			t.Error(e, err)
 		}
 		if kept := m.Keep(f.Plan, &w); m.histogram != nil && m.histogram(&Figures{Plan: f.Plan, Window: &kept}).Count() != 1 {
 			t.Errorf("%s: its histogram is not kept", m.Name)
 		}
 	}
+	for _, m := range Exported() {
+		n := 0
+		m.Series(f, map[string]*stats.Window{"measured": &w}, func(v Value, labels ...string) {
+			if n++; len(labels) != len(m.AllLabels()) || (v.Times != nil) != m.IsDistribution() {
+				t.Errorf("%s: labels %q of %q", m.Export, labels, m.AllLabels())
+			}
+		})
+		if n == 0 {
+			t.Errorf("%s has no series", m.Export)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the catalogue into docs/metrics.md")
+
+func TestTheDocumentListsTheMetrics(t *testing.T) {
+	const page, begin, end = "../../../docs/metrics.md", "<!-- metrics: written by go test ./internal/result/metric -update -->\n", "<!-- /metrics -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(text), begin)
+	got, after, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s has no place for the list", page)
+	}
+	want := "\n" + table() + "\n"
+	if *update {
+		err = os.WriteFile(page, []byte(before+begin+want+end+after), 0o644)
+	} else if got != want {
+		err = fmt.Errorf("%s differs from the catalogue; accept with -update", page)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// table returns the catalogue as Markdown.
+func table() string {
+	var b strings.Builder
+	b.WriteString("| name | for Prometheus | unit | labels | of runs that | what it is |\n|---|---|---|---|---|---|\n")
+	code := func(names ...string) string {
+		if text := strings.Join(names, "`, `"); text != "" {
+			return "`" + text + "`"
+		}
+		return ""
+	}
+	for _, m := range all {
+		name := m.Name
+		if m.histogram != nil {
+			name = m.quantiles()[0].Name
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", code(name), code(m.Export), m.Unit, code(m.AllLabels()...), m.Needs.Runs, m.About)
+	}
+	return b.String()
 }

@@ -1,4 +1,4 @@
-package limit
+package metric
 
 import (
 	"errors"
@@ -18,6 +18,20 @@ type Expr struct {
 	Than   float64       // in the unit of the metric
 	Over   time.Duration // each whole stretch of this length is judged; 0: the whole run is
 	For    float64       // percent of the stretches that have to hold; 0: all
+
+	text string // as it was given
+}
+
+// String returns the expression as it was given.
+func (e Expr) String() string { return e.text }
+
+// MarshalText and UnmarshalText make a document have it as it was given.
+func (e Expr) MarshalText() ([]byte, error) { return []byte(e.text), nil }
+
+// UnmarshalText reads an expression.
+func (e *Expr) UnmarshalText(text []byte) (err error) {
+	*e, err = Parse(string(text))
+	return err
 }
 
 // Op is a comparison.
@@ -37,7 +51,7 @@ const (
 //	expression = metric op value [ "over" time [ "for" percent ] ] .
 //	metric     = "p99" | "response.p99" | "rate" | … , the names of Metrics .
 //	op         = "<" | "<=" | ">" | ">=" | "==" | "!=" .
-//	value      = a time, a count, a rate or a number of cores, by the unit of the metric .
+//	value      = a time, a count, a rate, a share or a number of cores, by the unit of the metric .
 //	time       = whole seconds, as "10s" or "1m" .
 //	percent    = a number above 0 and up to 100, and "%" .
 func Parse(text string) (Expr, error) {
@@ -45,6 +59,7 @@ func Parse(text string) (Expr, error) {
 	if err != nil {
 		return Expr{}, fmt.Errorf("%q: %w", text, err)
 	}
+	e.text = strings.TrimSpace(text)
 	return e, nil
 }
 
@@ -53,7 +68,7 @@ func parse(text string) (e Expr, err error) {
 	if at < 0 || len(text) > maxText {
 		return e, errors.New("write a metric, a comparison and a value, as in 'p99<20ms' or 'rate>=50k over 10s for 95%'")
 	}
-	if e.Metric, err = find(strings.TrimSpace(text[:at])); err != nil {
+	if e.Metric, err = Find(strings.TrimSpace(text[:at])); err != nil {
 		return e, err
 	}
 	text = text[at:]
@@ -169,7 +184,7 @@ func (e *Expr) Enough(held, of int64) bool {
 
 // Check returns an error if no run of a plan can be judged by the expression.
 func (e *Expr) Check(p *plan.Plan) error {
-	if lacks := e.Metric.needs(p); lacks != "" {
+	if lacks := e.Metric.Lacks(p); lacks != "" {
 		return errors.New(lacks)
 	}
 	if e.Over == 0 {
