@@ -28,7 +28,7 @@ const (
 // narrow for that it leaves columns out, and cuts names and then words. Numbers stay whole.
 func (t *Writer) Table(table *Table) {
 	if len(table.Rows) == 0 {
-		t.Line("  " + t.Paint(Muted, table.Empty))
+		t.Paragraph(2, Muted, table.Empty)
 		return
 	}
 	g := t.gridOf(table)

@@ -19,12 +19,12 @@ func CalibrationDoc(d *calibrate.Document) *doc.Document {
 	all.Answer = []doc.Note{{Name: "ceiling", Text: fmt.Sprintf("This host can offer %s records/s, %s MiB/s: %s CPU seconds per million records, with %d %s",
 		theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond), theme.Number(d.Ceiling.CPUSecondsPerMillion), d.Clients, d.Role(d.Clients))}}
 	t := doc.Table{ID: "runs", Caption: "The runs: how much is offered without a limit, and how precisely rates are kept", Data: true, Columns: []doc.Column{
-		{Head: "rate", Data: "rate"}, {Head: d.Role(2), Data: "clients"}, {Head: "offered", Data: "records_per_second"}, {Head: "CPU s per million", Data: "cpu_seconds_per_million"},
-		{Head: "delay p50", Data: "own_send_delay_p50_us"}, {Head: "p99", Data: "own_send_delay_p99_us"}, {Head: "max", Data: "own_send_delay_max_us"}, {Head: "kept", Data: "kept", Kind: doc.Words},
+		{Head: "rate", Data: "rate", Kind: doc.Whole}, {Head: d.Role(2), Data: "clients"}, {Head: "offered", Data: "records_per_second"}, {Head: "CPU s per million", Data: "cpu_seconds_per_million", Leave: 1},
+		{Head: "delay p50", Data: "own_send_delay_p50_us", Leave: 2}, {Head: "p99", Data: "own_send_delay_p99_us"}, {Head: "max", Data: "own_send_delay_max_us"}, {Head: "kept", Data: "kept", Kind: doc.Whole},
 	}}
 	for _, tried := range d.Tried {
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-			{Text: "no limit"}, {Text: strconv.Itoa(tried.Clients), Data: strconv.Itoa(tried.Clients)}, {Text: theme.PerSecond(tried.RecordsPerSecond), Data: figure(tried.RecordsPerSecond)},
+			{Text: "unlimited"}, {Text: strconv.Itoa(tried.Clients), Data: strconv.Itoa(tried.Clients)}, {Text: theme.PerSecond(tried.RecordsPerSecond), Data: figure(tried.RecordsPerSecond)},
 			{Text: theme.Number(tried.CPUSecondsPerMillion), Data: figure(tried.CPUSecondsPerMillion)}, {}, {}, {}, {},
 		}})
 	}
@@ -39,7 +39,7 @@ func CalibrationDoc(d *calibrate.Document) *doc.Document {
 func keptRow(clients int, k *calibrate.Kept) doc.Row {
 	row := doc.Row{Tone: doc.Good, Note: strings.Join(k.Invalid, "; "), NoteTone: doc.Bad}
 	n, own, offered := strconv.Itoa(clients), k.OwnSendDelayUS, k.OfferedShare*k.Rate
-	row.Cells = []doc.Cell{{Text: theme.PerSecond(k.Rate), Data: figure(k.Rate)}, {Text: n, Data: n}, {Text: theme.Percent(k.OfferedShare), Data: figure(offered)}, {}}
+	row.Cells = []doc.Cell{{Text: theme.PerSecond(k.Rate), Data: strconv.FormatFloat(k.Rate, 'f', -1, 64)}, {Text: n, Data: n}, {Text: theme.Percent(k.OfferedShare), Data: figure(offered)}, {}}
 	for _, v := range []int64{int64(own.P50), int64(own.P99), int64(own.Max)} {
 		row.Cells = append(row.Cells, doc.Cell{Text: theme.Duration(micros(v)), Data: strconv.FormatInt(v, 10)})
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,7 +11,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
-	"github.com/kt-bench/kt/internal/tune"
 )
 
 // narrow are the widths of terminals for which there are golden files.
@@ -24,11 +22,6 @@ func TestANarrowTerminalIsWhatTheGoldenFilesShow(t *testing.T) {
 			text := written(t, Text, results()[of], Options{RunFile: "runs/orders.ktr", Width: width})
 			golden(t, "width/"+of+"_"+name+".txt", text)
 		}
-		var b bytes.Buffer
-		if err := Peers(&b, peers(), Options{Width: width}); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, "width/peers_"+name+".txt", b.String())
 	}
 }
 
@@ -86,13 +79,6 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 			for name, r := range all {
 				tooWide(t, name+" in "+look, written(t, Text, r, o), width)
 			}
-			var b bytes.Buffer
-			for _, rows := range [][]PeerRow{peers(), nil} {
-				if err := Peers(&b, rows, o); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tooWide(t, "peers in "+look, b.String(), width)
 		}
 	}
 }
@@ -104,29 +90,6 @@ func TestAFileOrAPipeGetsWholeLines(t *testing.T) {
 	r.Events = []result.Event{{Text: event}}
 	if text := written(t, Text, r, Options{}); !strings.Contains(text, strings.TrimSpace(event)) {
 		t.Errorf("an event is cut:\n%s", text)
-	}
-	for width, cut := range map[int]bool{0: false, 80: true} {
-		var b bytes.Buffer
-		if err := TuneText(&b, found(t), TuneOptions{Width: width}); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(b.String(), "…") != cut {
-			t.Errorf("%d columns: that a reason is cut is not %t:\n%s", width, cut, b.String())
-		}
-	}
-}
-
-func TestTuneSaysWhichFactsOfAMachineAreUnknown(t *testing.T) {
-	r := found(t)
-	*r.Machine = tune.Machine{FS: r.Machine.FS, Profile: r.Machine.Profile, Role: tune.Client, RoleFrom: "no broker runs here"}
-	var b bytes.Buffer
-	if err := TuneText(&b, r, TuneOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"name unknown", "(version unknown)", "cores unknown", "memory unknown"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is not in:\n%s", want, b.String())
-		}
 	}
 }
 
