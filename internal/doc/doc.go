@@ -117,6 +117,7 @@ type Event struct {
 // Table is a table.
 type Table struct {
 	ID, Caption string
+	Bare        bool // a terminal writes no caption
 	For         Output
 	Columns     []Column
 	Rows        []Row
@@ -128,6 +129,7 @@ type Table struct {
 // Column is one column. A head without data is for people alone, and data without a head for programs.
 type Column struct {
 	Head, Data string
+	For        Output // where people see it
 	Kind       Kind
 	Leave      int  // a narrow terminal leaves it out: the largest first; 0: never
 	Bars       bool // a terminal draws its bars too
@@ -137,11 +139,11 @@ type Column struct {
 type Kind int
 
 const (
-	Number Kind = iota
-	Words       // flush left
-	Name        // words that may be cut in their middle
-	Sentence    // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
-	Whole       // words that are never cut
+	Number   Kind = iota
+	Words         // flush left
+	Name          // words that may be cut in their middle
+	Sentence      // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
+	Whole         // words that are never cut
 )
 
 // Row is one row.

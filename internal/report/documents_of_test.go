@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,7 +11,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -115,7 +113,7 @@ func calibrated() *calibrate.Document {
 
 func examined() *DoctorDocument {
 	return &DoctorDocument{
-		Schema: DoctorSchema,
+		Schema:  DoctorSchema,
 		Exit:    3,
 		Cluster: result.Cluster{ID: "KmjL-VGvBSU5Y8k3UhDtOQ", Version: "v4.3", Controller: 3, Brokers: []result.Broker{{ID: 1, Addr: "kafka-1:9092"}}},
 		Checks: []DoctorRow{
@@ -166,10 +164,4 @@ func keptRuns() []history.Run {
 		runs[i].Reference, runs[i].StartedAt = history.Reference(i), at.Add(-time.Duration(i)*time.Second).In(time.FixedZone("elsewhere", 3600))
 	}
 	return runs
-}
-
-// textOf is a summary that is written into a buffer.
-func textOf(o theme.Options) (text, *bytes.Buffer) {
-	var b bytes.Buffer
-	return newText(&b, theme.New(o), 0), &b
 }

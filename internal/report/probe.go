@@ -129,7 +129,9 @@ func probeLatency(l *probe.Latency) (cells []doc.Cell) {
 	return cells
 }
 
-func countCell(n int64) doc.Cell { return doc.Cell{Text: theme.Count(n), Data: strconv.FormatInt(n, 10)} }
+func countCell(n int64) doc.Cell {
+	return doc.Cell{Text: theme.Count(n), Data: strconv.FormatInt(n, 10)}
+}
 
 func threeDigits(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
