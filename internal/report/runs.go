@@ -74,10 +74,14 @@ func runRow(r *history.Run) doc.Row {
 	if r.Processes > 0 {
 		what = fmt.Sprintf("%s, %s", r.Command, theme.Plural(r.Processes, "process", "processes"))
 	}
+	tags := known(strings.Join(r.Tags, ","))
+	if len(r.Tags) > 0 {
+		tags.Data = strings.Join(r.Tags, " ")
+	}
 	size := doc.Cell{Text: theme.Bytes(r.Bytes), Data: strconv.FormatInt(r.Bytes, 10)}
 	row.Cells = []doc.Cell{
 		{Text: r.Reference}, {Text: r.StartedAt.Format("2006-01-02 15:04"), Data: r.StartedAt.Format(time.RFC3339)}, known(what), {Text: string(r.Command)}, {Data: strconv.Itoa(r.Processes)},
-		known(r.Topic), at, rate, {Text: r.Headline}, p99, known(r.BoundBy), valid, known(r.Ended), known(strings.Join(r.Tags, ",")), size, {Data: strconv.FormatBool(r.AtWork)}, {Text: r.Name}, {Data: r.Problem},
+		known(r.Topic), at, rate, {Text: r.Headline}, p99, known(r.BoundBy), valid, known(r.Ended), tags, size, {Data: strconv.FormatBool(r.AtWork)}, {Text: r.Name}, {Data: r.Problem},
 	}
 	return row
 }
