@@ -55,7 +55,7 @@ func TestATrialThatIsNotValidHasAMarkOfItsOwn(t *testing.T) {
 
 func TestPublishedFiguresWithoutARunHereAreLeftOut(t *testing.T) {
 	d := studied()
-	d.Published = append(d.Published, study.Published{Case: "never"}, study.Published{Case: "slow", RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"})
+	d.Published = append(d.Published, study.Published{PublishedCase: study.PublishedCase{Case: "never"}}, study.Published{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"})
 	rows := published(d).Rows
 	if len(rows) != 2 || rows[1][4].Text != "0.04x" {
 		t.Errorf("the rows are %v", rows)

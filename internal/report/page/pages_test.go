@@ -78,7 +78,7 @@ func studied() *study.Document {
 		GridDoc: &study.GridDoc{
 			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
 			Answers:   []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
-			Published: []study.Published{{Source: "000", Case: "acks", At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker"}},
+			Published: []study.Published{{PublishedCase: study.PublishedCase{Source: "000", Case: "acks"}, At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker"}},
 		},
 	}
 }
