@@ -269,7 +269,9 @@ func (k securedKafka) changedPasswordIsNamed() {
 	k.createTopic("changed")
 	changed := make(chan error, 1)
 	go func() {
-		time.Sleep(2 * time.Second)
+		for n := int64(0); n == 0; time.Sleep(100 * time.Millisecond) { // until the load has begun
+			n, _ = k.plain.tryEndOffsets("changed")
+		}
 		changed <- k.changePassword("admin", "another")
 	}()
 	s := k.ktWith("", "produce", "--topic", "changed", "--rate", "500", "--duration", "9s", "--command-property", "delivery.timeout.ms=4000",
