@@ -1,23 +1,27 @@
 package report
 
 import (
-	"bytes"
 	"io"
+	"slices"
+
+	"github.com/kt-bench/kt/internal/doc"
 )
 
 // Table writes rows of text for people, in columns that are flush left. leave are the columns that a narrow terminal has
 // no room for, by their heads, the first to go first.
 func Table(w io.Writer, heads []string, rows [][]string, leave []string, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		g := &grid{heads: heads, left: make(map[int]bool), leave: leave}
-		for i := range heads {
-			g.left[i] = true
+	table := doc.Table{Columns: doc.Heads(doc.Words, heads...)}
+	for i := range table.Columns {
+		if at := slices.Index(leave, heads[i]); at >= 0 {
+			table.Columns[i].Leave = len(leave) - at
 		}
-		for _, row := range rows {
-			g.add(plain, row...)
-		}
-		t.draw(g)
-	})
+	}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, doc.Row{Cells: doc.Of(row...)})
+	}
+	t := doc.NewWriter(o.terminal())
+	t.Line("")
+	t.Table(&table)
+	_, err := w.Write(t.Bytes())
+	return err
 }
