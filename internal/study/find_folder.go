@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -30,10 +31,10 @@ type FindLimit struct {
 
 // CurvePoint is the latency at a share of the peak.
 type CurvePoint struct {
-	Share   float64          `json:"share"`
-	Rate    float64          `json:"rate"`
-	Latency Latency[float64] `json:"latency_us"`
-	Knee    bool             `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
+	Share             float64 `json:"share"`
+	Rate              float64 `json:"rate"`
+	Measures[float64] `json:"metrics"`
+	Knee              bool `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
 }
 
 // kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
@@ -136,7 +137,7 @@ func (d *Document) addTrial(t Trial, l *LoadFigures) {
 	case t.Kind == Burst:
 		d.Limit.Verdict = limit
 	case t.Kind == Point, t.Kind == Rung && t.Outcome == Passed:
-		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Latency, false})
+		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Measures, false})
 	case t.Rate == d.Peak.High && t.Outcome != Passed:
 		d.Limit.Rate, d.Limit.Reasons = t.Rate, t.Reasons
 		if says || len(d.Study.Find.SLO) > 0 || d.Limit.Evidence == "" {
@@ -148,8 +149,8 @@ func (d *Document) addTrial(t Trial, l *LoadFigures) {
 // markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
 func (d *FindDoc) markKnee() {
 	grown := func(i int) bool {
-		p99 := d.Curve[i].Latency.P99
-		return p99 == 0 || p99 > kneeRise*d.Curve[0].Latency.P99 // 0: failed
+		p99 := d.Curve[i].Of(metric.P99)
+		return p99 == 0 || p99 > kneeRise*d.Curve[0].Of(metric.P99) // 0: failed
 	}
 	for i := range len(d.Curve) - 2 {
 		if grown(i+1) && grown(i+2) {

@@ -1,14 +1,15 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -81,21 +82,24 @@ func (b *Backlog) reasons(rate float64) (why []string) {
 	return why
 }
 
-// SLO is what a latency must stay below.
-type SLO struct {
-	Metric Metric  `json:"metric"`
-	Below  float64 `json:"below_us"`
+// slo returns what each trial has to keep, as it was given.
+func (s *Study) slo() (texts []string) {
+	if s.Find != nil {
+		for _, e := range s.Find.SLO {
+			texts = append(texts, e.String())
+		}
+	}
+	return texts
 }
 
-// ParseSLO reads "p99<50ms".
-func ParseSLO(text string) (SLO, error) {
-	name, limit, ok := strings.Cut(text, "<")
-	m := Metric(strings.ReplaceAll(strings.TrimSpace(name), ".", ""))
-	d, err := plan.ParseDuration(strings.TrimSpace(limit))
-	if !ok || err != nil || d <= 0 || !slices.Contains([]Metric{Mean, P50, P90, P99, P999}, m) {
-		return SLO{}, fmt.Errorf("%q: write a latency and its limit: 'p99<50ms', with mean, p50, p90, p99 or p99.9", text)
+// checkSLO returns an error if a trial of a plan cannot be judged.
+func (s *Search) checkSLO(p *plan.Plan) error {
+	for _, e := range s.SLO {
+		if err := e.Check(p); err != nil {
+			return fmt.Errorf("--slo %q cannot be judged: %w", e, err)
+		}
 	}
-	return SLO{m, float64(d.Microseconds())}, nil
+	return nil
 }
 
 // offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
@@ -103,7 +107,7 @@ const offSchedule = "kt did not keep its schedule"
 
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
-	t := Trial{Step: step, Outcome: Passed, Achieved: l.Throughput, Reasons: []string{}}
+	t := Trial{Step: step, Outcome: Passed, Achieved: l.Of(metric.Rate), Reasons: []string{}}
 	limit := l.Limit.String() + ": " + l.Evidence
 	elsewhere := !l.Valid || ofClient(l.Limit) || l.Limit == verdict.Throttle
 	if step.Rate == 0 {
@@ -131,8 +135,8 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 func (s *Search) reasons(step Step, l *LoadFigures) []string {
 	rate, why := step.Rate, []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if short := 1 - l.Throughput/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
-		add("%s of the rate was reached", theme.Percent(l.Throughput/rate))
+	if short := 1 - l.Of(metric.Rate)/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
+		add("%s of the rate was reached", theme.Percent(l.Of(metric.Rate)/rate))
 	}
 	if l.Backlog != nil {
 		why = append(why, l.Backlog.reasons(rate)...)
@@ -140,12 +144,13 @@ func (s *Search) reasons(step Step, l *LoadFigures) []string {
 	if l.Failed > 0 {
 		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
 	}
-	for _, o := range s.SLO {
-		if slices.Contains(l.FailedMetrics, o.Metric) {
-			add("%s failed", o.Metric)
-		} else if v := *l.Of(o.Metric); v > o.Below {
-			us := func(v float64) string { return theme.Duration(time.Duration(v) * time.Microsecond) }
-			add("%s %s > %s", o.Metric, us(v), us(o.Below))
+	for _, o := range l.SLO {
+		switch {
+		case o.Held:
+		case o.Value != nil:
+			add("%s: it was %s", o.Expression, o.Shown())
+		default:
+			add("%s: %s", o.Expression, cmp.Or(o.Note, "it was not in every stretch"))
 		}
 	}
 	if !l.Valid {

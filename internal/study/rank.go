@@ -27,9 +27,9 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		var alive []float64
 		for _, run := range c.Runs {
 			l := &run.Loads[0]
-			v := *l.Of(by)
-			if by == Roughness && l.Has(by) {
-				v = max(v, smoothest)
+			v := l.Of(by)
+			if l.Has(by) {
+				v = max(v, by.Of().Floor)
 			}
 			if v > 0 && c.of(0).values(by) != nil { // a run without any acknowledgement has no place beside others
 				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: run.Repeat, Value: v})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // WholeDoc has what the parts of a study say, and the systems in it side by side.
@@ -149,7 +150,7 @@ func (d *Document) compare(p *PartDoc) {
 
 // compareFind adds the peak of a search. Of several searches of one part and system the highest stands.
 func (d *Document) compareFind(f *FindDocument) {
-	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: Throughput, Peak: &f.Peak, Over: f.Over}
+	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: metric.Rate, Peak: &f.Peak, Over: f.Over}
 	i := slices.IndexFunc(d.Standings, func(o Standing) bool { return o.Part == s.Part && o.System == s.System })
 	s.At = varying(f.Study.At, d.searchesOf(s.Part, s.System))
 	switch {
@@ -172,7 +173,7 @@ func (d *Document) searchesOf(part string, system plan.System) (cells [][]Flag) 
 
 // bestOf returns the best cell of a system, by the first question of the study.
 func (d *Document) bestOf(system plan.System) (Standing, bool) {
-	s, by := Standing{Part: d.Study.Name, System: system, Over: d.Runs == d.Wanted}, Throughput
+	s, by := Standing{Part: d.Study.Name, System: system, Over: d.Runs == d.Wanted}, Metric(metric.Rate)
 	if len(d.Study.Ask) > 0 {
 		s.By = d.Study.Ask[0].By
 		by = s.By
