@@ -149,7 +149,7 @@ func (d *Document) compare(p *PartDoc) {
 }
 
 // compareFind adds the peak of a search. Of several searches of one part and system the highest stands.
-func (d *Document) compareFind(f *FindDocument) {
+func (d *Document) compareFind(f *Document) {
 	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: metric.Rate, Peak: &f.Peak, Over: f.Over}
 	i := slices.IndexFunc(d.Standings, func(o Standing) bool { return o.Part == s.Part && o.System == s.System })
 	s.At = varying(f.Study.At, d.searchesOf(s.Part, s.System))

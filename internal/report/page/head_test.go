@@ -9,7 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/study"
 )
 
 // broken is a run that is not valid, with tags, and with limits of which one is not held.
@@ -50,26 +49,6 @@ func TestTheHeadSaysNothingTwice(t *testing.T) {
 	r.BoundBy = verdict.Verdict{Limit: verdict.Unknown}
 	if h := newRunPage(r).head(); h.Calm {
 		t.Errorf("%q looks like good news", h.Bound)
-	}
-}
-
-func TestATrialThatIsNotValidHasAMarkOfItsOwn(t *testing.T) {
-	d := found()
-	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
-	page := string(reached(d).SVG())
-	for _, want := range []string{`<g class="dot good"><circle`, `<g class="dot bad"><path d="M102.8 4.0l8`, `h10v10h-10z`, `>not valid</text>`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the plot lacks %s: %s", want, page)
-		}
-	}
-}
-
-func TestPublishedFiguresWithoutARunHereAreLeftOut(t *testing.T) {
-	d := studied()
-	d.Published = append(d.Published, study.Published{Case: "never"}, study.Published{Case: "slow", RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"})
-	rows := published(d).Rows
-	if len(rows) != 2 || rows[1][4].Text != "0.04x" {
-		t.Errorf("the rows are %v", rows)
 	}
 }
 
