@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -17,8 +18,8 @@ func answered(t *testing.T, by Metric, values ...[]float64) Answer {
 	for i, runs := range values {
 		c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
 		for _, v := range runs {
-			figures := LoadFigures{Limit: verdict.BrokerAcks}
-			*figures.Of(by) = v
+			figures := LoadFigures{Measures: make(Measures[float64]), Limit: verdict.BrokerAcks}
+			figures.Measures[by] = v
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{figures}})
 		}
 		c.conclude(1)
@@ -45,11 +46,11 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 		best                string
 		like, unsure, worse []string
 	}{
-		{"one is best", Throughput, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}},
-		{"two are alike", Throughput, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}},
-		{"noise is not called alike", Throughput, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}},
-		{"a latency is best when low", P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}},
-		{"a value without runs", Throughput, [][]float64{high, nil}, "1", []string{"1"}, nil, nil},
+		{"one is best", metric.Rate, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}},
+		{"two are alike", metric.Rate, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}},
+		{"noise is not called alike", metric.Rate, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}},
+		{"a latency is best when low", metric.P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}},
+		{"a value without runs", metric.Rate, [][]float64{high, nil}, "1", []string{"1"}, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := answered(t, tc.by, tc.values...)
@@ -66,7 +67,7 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 }
 
 func TestAnAnswerWithoutADifferenceTellsTheRepeats(t *testing.T) {
-	a := answered(t, Throughput, []float64{100, 140, 60}, []float64{130, 90, 110})
+	a := answered(t, metric.Rate, []float64{100, 140, 60}, []float64{130, 90, 110})
 	if len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
 	}
@@ -75,11 +76,11 @@ func TestAnAnswerWithoutADifferenceTellsTheRepeats(t *testing.T) {
 // A run that got nothing through takes no answer from the others.
 func TestDeadRunsLeaveTheOthersTheirAnswer(t *testing.T) {
 	high, low := []float64{1000, 1010, 990}, []float64{500, 505, 495}
-	a := answered(t, Throughput, high, low, []float64{0, 0, 0})
+	a := answered(t, metric.Rate, high, low, []float64{0, 0, 0})
 	if a.Best != "1" || !slices.Equal(valuesOf(a.Worse), []string{"2"}) || !strings.Contains(a.Sentence, "nothing got through at 3") {
 		t.Errorf("%+v", a)
 	}
-	if a := answered(t, Throughput, high, low, []float64{0, 700, 710}); a.Best != "1" || !slices.Contains(valuesOf(a.Worse), "2") {
+	if a := answered(t, metric.Rate, high, low, []float64{0, 700, 710}); a.Best != "1" || !slices.Contains(valuesOf(a.Worse), "2") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -90,8 +91,8 @@ func boundCells(ask Question, values map[string]float64) *Document {
 	for _, n := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }) {
 		c := CellDoc{At: map[string]string{"producers": n}}
 		for i := range 3 {
-			figures := LoadFigures{Limit: verdict.HostCPU}
-			*figures.Of(ask.By) = values[n] * (1 + 0.001*float64(i))
+			figures := LoadFigures{Measures: make(Measures[float64]), Limit: verdict.HostCPU}
+			figures.Measures[ask.By] = values[n] * (1 + 0.001*float64(i))
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{figures}})
 		}
 		c.conclude(1)
@@ -103,7 +104,7 @@ func boundCells(ask Question, values map[string]float64) *Document {
 
 func TestWhatKtLimitedNeverWinsSilently(t *testing.T) {
 	falling := map[string]float64{"1": 1000, "2": 900, "4": 700, "8": 450, "16": 260, "32": 140}
-	for _, q := range []Question{{Best: "producers", By: P99}, {Best: "producers", By: Throughput}, {Scaling: "producers", By: Throughput}} {
+	for _, q := range []Question{{Best: "producers", By: metric.P99}, {Best: "producers", By: metric.Rate}, {Scaling: "producers", By: metric.Rate}} {
 		a := boundCells(q, falling).Answers[0]
 		if len(a.Unknown) != len(falling) || !strings.Contains(a.Sentence, "kt or its host was the limit at every value") {
 			t.Errorf("%+v: %+v", q, a)
@@ -115,14 +116,14 @@ func TestARateThatFallsIsNotSaidToGrow(t *testing.T) {
 	falling := map[string]float64{"1": 1000, "2": 400, "4": 150, "8": 60, "16": 25, "32": 11}
 	growing := map[string]float64{"1": 100, "2": 199, "4": 390, "8": 760, "16": 1450, "32": 2600}
 	for word, values := range map[string]map[string]float64{"falls": falling, "grows": growing} {
-		if a := boundCells(Question{Scaling: "producers", By: Throughput}, values).Answers[0]; a.Peak != nil || !strings.Contains(a.Sentence, "throughput "+word) {
+		if a := boundCells(Question{Scaling: "producers", By: metric.Rate}, values).Answers[0]; a.Peak != nil || !strings.Contains(a.Sentence, "rate "+word) {
 			t.Errorf("%s: %+v", word, a)
 		}
 	}
 }
 
 func TestOneRunOfEachValueIsNotCalledNoise(t *testing.T) {
-	a := answered(t, Throughput, []float64{100}, []float64{200}, []float64{150})
+	a := answered(t, metric.Rate, []float64{100}, []float64{200}, []float64{150})
 	if a.Best != "2" || len(a.Worse) > 0 || strings.Contains(a.Sentence, "differ too much") || !strings.Contains(a.Sentence, "one run of each") {
 		t.Errorf("%+v", a)
 	}
@@ -130,7 +131,7 @@ func TestOneRunOfEachValueIsNotCalledNoise(t *testing.T) {
 
 // A run that got nothing through has no logarithm: the others of its cell count, in their own blocks, and the answer names it.
 func TestARunThatGotNothingThroughIsNamed(t *testing.T) {
-	a := answered(t, Throughput, []float64{0, 100, 101}, []float64{50, 0, 51}, []float64{0, 0, 0})
+	a := answered(t, metric.Rate, []float64{0, 100, 101}, []float64{50, 0, 51}, []float64{0, 0, 0})
 	if a.Best != "1" || len(a.Worse) != 1 || !strings.HasSuffix(a.Sentence, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3") {
 		t.Errorf("%+v", a)
 	}
@@ -139,13 +140,13 @@ func TestARunThatGotNothingThroughIsNamed(t *testing.T) {
 // A latency that failed is no low one, and no value that was not measured.
 func TestAnAnswerNamesWhereALatencyFailed(t *testing.T) {
 	for failed, want := range map[int]string{1: "partitions=2 is best", 2: "nothing was measured of p99"} {
-		d := &Document{GridDoc: new(GridDoc), Study: &Study{Ask: []Question{{Best: "partitions", By: P99}}}}
+		d := &Document{GridDoc: new(GridDoc), Study: &Study{Ask: []Question{{Best: "partitions", By: metric.P99}}}}
 		for i := range 3 {
 			c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
 			for n := range 5 {
-				var l LoadFigures
-				if l.Latency.P99 = float64(1000*(i+1) + n); i == 0 || failed == 2 {
-					l.Latency.P99, l.FailedMetrics = 0, []Metric{P99}
+				l := LoadFigures{Measures: make(Measures[float64])}
+				if l.Measures[metric.P99] = float64(1000*(i+1) + n); i == 0 || failed == 2 {
+					l.Measures[metric.P99], l.FailedMetrics = 0, []Metric{metric.P99}
 				}
 				c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{l}})
 			}
@@ -163,7 +164,7 @@ func TestAnAnswerNamesWhereALatencyFailed(t *testing.T) {
 
 // A roughness of nothing has no share, so no percentage is told beside it.
 func TestNothingIsSaidInPercentOfARoughnessOfNothing(t *testing.T) {
-	a := answered(t, Roughness, []float64{0.0001, 0.0002, 0.0003}, []float64{0.2, 0.21, 0.22})
+	a := answered(t, metric.Roughness, []float64{0.0001, 0.0002, 0.0003}, []float64{0.2, 0.21, 0.22})
 	if a.Sentence != "partitions=1 is best, 2 is higher" {
 		t.Errorf("%+v", a)
 	}
@@ -171,7 +172,7 @@ func TestNothingIsSaidInPercentOfARoughnessOfNothing(t *testing.T) {
 
 // Two repeats of each of two values are enough for a large difference, whatever the noise of one of them.
 func TestTwoRepeatsTellALargeDifference(t *testing.T) {
-	a := answered(t, Throughput, []float64{140_000, 183_000}, []float64{540_000, 548_700})
+	a := answered(t, metric.Rate, []float64{140_000, 183_000}, []float64{540_000, 548_700})
 	if a.Best != "2" || len(a.Worse) != 1 {
 		t.Errorf("%+v", a)
 	}
@@ -179,11 +180,11 @@ func TestTwoRepeatsTellALargeDifference(t *testing.T) {
 
 // In pairs a value of a factor is never alone, so the whole cell is named, and each has its bar.
 func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
-	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: metric.Rate}}}}
 	for i, url := range []string{"a", "b"} {
 		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
 		for n := range 5 {
-			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: float64(1000*(i+1) + n)}}}})
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(1000*(i+1) + n)}}}})
 		}
 		c.conclude(1)
 		d.Cells = append(d.Cells, c)

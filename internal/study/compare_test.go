@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -19,10 +20,10 @@ func sideOf(name string, runs int, throughput, p99 float64, seed uint64) *Side {
 	chance := rand.New(rand.NewPCG(seed, 7))
 	s := &Side{Name: name}
 	for range runs {
-		var l LoadFigures
+		l := LoadFigures{Measures: make(Measures[float64])}
 		l.Valid = true
-		l.Throughput = throughput * (1 + 0.01*chance.NormFloat64())
-		l.Latency.P99 = p99 * (1 + 0.01*chance.NormFloat64())
+		l.Measures[metric.Rate] = throughput * (1 + 0.01*chance.NormFloat64())
+		l.Measures[metric.P99] = p99 * (1 + 0.01*chance.NormFloat64())
 		s.runs = append(s.runs, sideRun{figures: l, facts: map[string]string{"producer acks": name, "kt": "1"}})
 	}
 	return s
@@ -43,7 +44,7 @@ func TestAComparisonTellsBetterFromWorseByTheMetric(t *testing.T) {
 	for _, c := range d.Metrics {
 		verdicts[c.Metric] = c.Verdict
 	}
-	if len(verdicts) != 2 || verdicts[Throughput] != Lesser || verdicts[P99] != Better {
+	if len(verdicts) != 2 || verdicts[metric.Rate] != Lesser || verdicts[metric.P99] != Better {
 		t.Errorf("verdicts %v, want a lower throughput to be worse and a lower p99 to be better", verdicts)
 	}
 	if len(d.Differs) != 1 || d.Differs[0].What != "producer acks" {
@@ -96,11 +97,11 @@ func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
 		limit  string
 		closed bool
 	}{
-		{"worse", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "throughput<-3%", true},
-		{"worse, but less than allowed", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "throughput<-20%", false},
-		{"alike", sideOf("a", 8, 100_000, 5000, 3), sideOf("a", 8, 100_500, 5000, 4), "throughput<0%", false},
+		{"worse", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "rate<-3%", true},
+		{"worse, but less than allowed", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "rate<-20%", false},
+		{"alike", sideOf("a", 8, 100_000, 5000, 3), sideOf("a", 8, 100_500, 5000, 4), "rate<0%", false},
 		{"higher latency", sideOf("a", 8, 100_000, 5000, 5), sideOf("a", 8, 100_000, 6000, 6), "p99>10%", true},
-		{"one run a side", sideOf("a", 1, 100_000, 5000, 7), sideOf("a", 1, 50_000, 5000, 8), "throughput<-3%", true},
+		{"one run a side", sideOf("a", 1, 100_000, 5000, 7), sideOf("a", 1, 50_000, 5000, 8), "rate<-3%", true},
 		{"not measured", sideOf("a", 8, 100_000, 5000, 9), sideOf("a", 8, 100_000, 5000, 10), "p50>10%", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"throughput", "throughput<3", "p98<3%", "p99<x%", "<3%"} {
+	for _, text := range []string{"rate", "throughput<3", "p98<3%", "p99<x%", "<3%"} {
 		if f, err := ParseFailOn(text); err == nil {
 			t.Errorf("%q is %+v", text, f)
 		}
@@ -147,7 +148,7 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 		for i, r := range order {
 			s.Add(fmt.Sprintf("%d.ktr", i), r)
 		}
-		got := s.figures().values(Throughput)
+		got := s.figures().values(metric.Rate)
 		slices.Sort(got)
 		if d := s.doc(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
 			t.Errorf("%d runs of %v, %q; want the merged run and the one that was not cut off", d.Runs, got, d.Notes)
@@ -206,13 +207,13 @@ func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {
 func TestTheDifferenceOfTheMediansIsToldBesideTheShift(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
 	for i, v := range []float64{1000, 1010, 1020, 3000, 3010} {
-		a.runs[i].figures.Throughput = v
+		a.runs[i].figures.Measures[metric.Rate] = v
 	}
 	for i, v := range []float64{1100, 1110, 3050, 3060, 3070} {
-		b.runs[i].figures.Throughput = v
+		b.runs[i].figures.Measures[metric.Rate] = v
 	}
 	c := compare(t, a, b).Metrics[0]
-	if c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of throughput differ by +199%") {
+	if c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of rate differ by +199%") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -225,12 +226,12 @@ func TestFromNothingThereIsNoPercentage(t *testing.T) {
 			dead = a
 		}
 		for i := range dead.runs {
-			dead.runs[i].figures.Throughput = 0
+			dead.runs[i].figures.Measures[metric.Rate] = 0
 		}
 		d := compare(t, a, b)
 		c, verdict, shift, says := d.Metrics[0], Lesser, "-1", "100% lower (-100% to -100%): worse"
 		if from {
-			verdict, shift, says = Better, "null", "throughput is more than nothing: better"
+			verdict, shift, says = Better, "null", "rate is more than nothing: better"
 		}
 		text, err := json.Marshal(c)
 		if err != nil || c.Verdict != verdict || !strings.Contains(c.Sentence, says) || !strings.Contains(string(text), `"shift":`+shift+`,"low":`+shift+`,"high":`+shift) {
@@ -239,7 +240,7 @@ func TestFromNothingThereIsNoPercentage(t *testing.T) {
 		if m := map[bool]Spread{true: c.A, false: c.B}[from]; m.Median != 0 || m.High != 0 {
 			t.Errorf("nothing is %+v", m)
 		}
-		limit, _ := ParseFailOn("throughput<-3%")
+		limit, _ := ParseFailOn("rate<-3%")
 		if d.Judge([]FailOn{limit}); len(d.Failures) > 0 == from {
 			t.Errorf("from nothing %v: failures %q", from, d.Failures)
 		}
@@ -252,20 +253,16 @@ func TestFromNothingThereIsNoPercentage(t *testing.T) {
 // A roughness of nothing is no share of anything, and one that is too small to matter is alike.
 func TestFlatRunsAreAlike(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
-	for _, s := range []*Side{a, b} {
-		for i := range s.runs {
-			s.runs[i].figures.Stability = "flat"
-		}
-	}
 	set := func(s *Side, v float64) {
 		for i := range s.runs {
-			s.runs[i].figures.Roughness = v
+			s.runs[i].figures.Measures[metric.Roughness] = v
 		}
 	}
 	for to, want := range map[float64]Change{0.0009: Same, 0.2: Lesser} {
+		set(a, 0)
 		set(b, to)
 		d := compare(t, a, b)
-		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == Roughness })]
+		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.Roughness })]
 		if c.Verdict != want || c.A.Median != 0 || c.B.Median != to || c.Shift.IsKnown() {
 			t.Errorf("roughness from 0 to %v: %+v, want %s", to, c, want)
 		}
@@ -278,17 +275,18 @@ func TestARunThatFailedIsNotBetterForItsCPU(t *testing.T) {
 	for i := range 5 {
 		x, y := ranOf(fmt.Sprint("a", i), 40*i, 1000), ranOf(fmt.Sprint("b", i), 40*i+20, 10)
 		x.Client.CPUCores, y.Client.CPUCores = 0.4, 0.1
-		y.Latency.Response.Unserved, y.Latency.Response.P50 = 900, result.Failed
+		y.Histograms.Response.RecordNever(900)
+		y.Latency.Response = result.LatencyOf(&y.Histograms.Response.Histogram)
 		a.Add(fmt.Sprint("a", i), x)
 		b.Add(fmt.Sprint("b", i), y)
 	}
 	d := compare(t, &a, &b)
 	for _, c := range d.Metrics {
-		if c.Verdict == Better || c.Metric == P50 || c.Metric == CPU {
+		if c.Verdict == Better || c.Metric == metric.P50 || c.Metric == metric.CPU {
 			t.Errorf("a side that failed: %+v", c)
 		}
 	}
-	for _, want := range []string{"mean: failed in 5 of 5 runs", "p50: failed in 5 of 5 runs", "cpu: failed in 5 of 5 runs"} {
+	for _, want := range []string{"p50: failed in 5 of 5 runs", "cpu: failed in 5 of 5 runs"} {
 		if !slices.Contains(d.B.FailedMetrics, want) {
 			t.Errorf("%q is not in %q", want, d.B.FailedMetrics)
 		}
@@ -323,7 +321,7 @@ func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
 	} {
 		a, b := ranAll(row.order)
 		row.change(a, b)
-		each(b, func(r *sideRun) { r.figures.Throughput *= 2 })
+		each(b, func(r *sideRun) { r.figures.Measures[metric.Rate] *= 2 })
 		d := compare(t, a, b)
 		if said := strings.Join(d.Beside, "; "); !strings.Contains(said, row.want) || len(d.Beside) > 1 || (row.want == "") != (said == "") {
 			t.Errorf("%s: %q, want %q", row.what, said, row.want)

@@ -40,6 +40,16 @@ func ParseFailOn(text string) (FailOn, error) {
 	return f, nil
 }
 
+// Expressions returns what no run may be.
+func Expressions(limits []FailOn) (texts []string) {
+	for _, f := range limits {
+		if f.Metric == "" {
+			texts = append(texts, f.Text)
+		}
+	}
+	return texts
+}
+
 // enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
 // correction for five metrics makes 0.14; five against five give 0.008, which stays below 0.05 for six.
 const enough = 5

@@ -4,15 +4,24 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // servedOf is a result whose p99 is a number or failed.
 func servedOf(p99 result.Micros) *result.Result {
 	var r result.Result
 	r.Plan.Producers = 1
-	r.Latency.Response = result.Latency{Count: 100, Mean: 900, P50: 1000, P90: 1500, P99: p99, P999: p99}
+	h := &r.Histograms.Response.Histogram
+	h.RecordN(900*time.Microsecond, 98)
+	if p99 == result.Failed {
+		h.RecordNever(2)
+	} else {
+		h.RecordN(p99.Duration(), 2)
+	}
+	r.Latency.Response = result.LatencyOf(h)
 	r.Throughput.RecordsPerSecond = 1000
 	return &r
 }
@@ -35,32 +44,31 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 		t.Fatalf("%v: %q against %q", err, d.A.FailedMetrics, d.B.FailedMetrics)
 	}
 	for _, m := range d.Metrics {
-		if m.Metric == P99 || m.Metric == P999 {
+		if m.Metric == metric.P99 || m.Metric == metric.P999 {
 			t.Errorf("%s is compared", m.Metric)
 		}
 	}
-	if d.Judge([]FailOn{{Metric: P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
+	if d.Judge([]FailOn{{Metric: metric.P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
 		t.Errorf("--fail-on: %q", d.Failures)
 	}
-	if c.conclude(1); c.Latency.P99.N != 0 || c.Latency.P50.N != 5 || !slices.Contains(c.FailedMetrics, says) {
-		t.Errorf("the cell has %+v, %q", c.Latency, c.FailedMetrics)
+	if c.conclude(1); c.Of(metric.P99).N != 0 || c.Of(metric.P50).N != 5 || !slices.Contains(c.FailedMetrics, says) {
+		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
 	}
-	s := Search{SLO: []SLO{{Metric: P99, Below: 5000}}}
-	if why := s.reasons(Step{Rate: 1000, Time: 10e9}, &b.runs[0].figures); !slices.Contains(why, "p99 failed") {
+	s := Search{}
+	failing := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
+	if why := s.reasons(Step{Time: 10e9}, &failing); !slices.Contains(why, "p99<5ms: failed") {
 		t.Errorf("a trial with a failed p99 fails by %q", why)
 	}
 }
 
 // A mean of the records that were served would look better than one of all.
-func TestAMeanBesideRecordsThatFailedHoldsNoSLO(t *testing.T) {
+func TestAMeanBesideRecordsThatFailedIsNone(t *testing.T) {
 	r := servedOf(2000)
-	r.Latency.Response.Unserved, r.Valid = 1, true
-	l := figuresOf("", "", r)
-	s := Search{SLO: []SLO{{Metric: Mean, Below: 5000}}}
-	if why := s.reasons(Step{Rate: 1000, Time: 10e9}, &l); !slices.Equal(why, []string{"mean failed"}) || l.Latency.P50 == 0 {
-		t.Errorf("a mean beside a failed record fails by %q", why)
-	}
-	if r.Latency.Response.Unserved = 2; slices.Contains(figuresOf("", "", r).FailedMetrics, CPU) == slices.Contains(l.FailedMetrics, CPU) {
-		t.Error("the CPU of a run counts up to 1 % of records that were not served")
+	r.Client.CPUCores = 1
+	for unserved, want := range map[int64][]Metric{0: nil, 1: {metric.Mean}, 2: {metric.CPU, metric.Mean}} {
+		r.Latency.Response.Unserved = unserved
+		if l := FiguresOf(r); !slices.Equal(l.FailedMetrics, want) || l.Of(metric.P50) == 0 {
+			t.Errorf("%d records unserved: %q", unserved, l.FailedMetrics)
+		}
 	}
 }

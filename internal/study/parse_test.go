@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 const sweep = `
@@ -36,7 +37,7 @@ func TestAStudyIsRead(t *testing.T) {
 		}}},
 		Factors: []Factor{{Name: "partitions", Values: []string{"1", "3"}}, {Name: "topic.flush.messages", Values: []string{"1", "default"}}},
 		Discard: 1, Repeats: 2, Order: Listed, Seed: 1, Rest: plan.Duration(2 * time.Second),
-		Ask: []Question{{Best: "partitions", By: P99}},
+		Ask: []Question{{Best: "partitions", By: metric.P99}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 const wholeText = `
@@ -152,7 +153,7 @@ func TestWhatIsWrongInPartsIsFound(t *testing.T) {
 		"find: {trial: 1ms}\nload: {command: produce}":                                                                      "trial 1ms",
 		"find: {curve: [-1]}\nload: {command: produce}":                                                                     "curve -1",
 		"find: {}\nload: {command: produce}\nfactors: {broker.num.io.threads: [8]}":                                         "s.yaml:3:34: find: broker.num.io.threads: a search changes no broker",
-		"find: {slo: p99}\nload: {command: produce}":                                                                        "write a latency and its limit",
+		"find: {slo: p99}\nload: {command: produce}":                                                                        "write a metric, a comparison and a value",
 		"parts:\n  - {name: a, load: {command: produce}}\nload: {command: produce}":                                         "leave them out beside parts",
 		"parts:\n  - {name: a, load: {command: produce}}\n  - {name: a, load: {command: produce}}":                          "two have the name a",
 		"parts:\n  - {name: a, load: {command: produce, rate: 5}, find: {}}":                                                "--rate: kt find gives",
@@ -284,8 +285,8 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 		d.compare(&PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
 	}
 	want := []Standing{
-		{Part: "a", System: "Kafka", At: "acks=1", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 7}},
-		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
+		{Part: "a", System: "Kafka", At: "acks=1", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 7}},
+		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
 	}
 	if diff := cmp.Diff(want, d.Standings); diff != "" {
 		t.Errorf("standings (-want +got):\n%s", diff)

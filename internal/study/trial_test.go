@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -15,9 +16,9 @@ func sides(chance *rand.Rand, runs int, throughput, roughness float64) (a, b *Si
 	side := func(x, r float64) *Side {
 		s := new(Side)
 		for range runs {
-			var l LoadFigures
-			l.Throughput = 100_000 * x * (1 + 0.02*chance.NormFloat64())
-			l.Roughness = 0.05 * r * (1 + 0.2*chance.NormFloat64())
+			l := LoadFigures{Measures: make(Measures[float64])}
+			l.Measures[metric.Rate] = 100_000 * x * (1 + 0.02*chance.NormFloat64())
+			l.Measures[metric.Roughness] = 0.05 * r * (1 + 0.2*chance.NormFloat64())
 			s.runs = append(s.runs, sideRun{figures: l})
 		}
 		return s
@@ -50,12 +51,12 @@ func TestTheWordsOfATrial(t *testing.T) {
 		shift   float64
 		want    Change
 	}{
-		{Throughput, Better, 0.1, Raised},
-		{P99, Better, -0.1, Lowered},
-		{Roughness, Lesser, 0.5, Rougher},
-		{Roughness, Better, -0.5, Steadier},
-		{Throughput, Same, 0.01, Unchanged},
-		{Roughness, TooFew, 0.5, Unchanged},
+		{metric.Rate, Better, 0.1, Raised},
+		{metric.P99, Better, -0.1, Lowered},
+		{metric.Roughness, Lesser, 0.5, Rougher},
+		{metric.Roughness, Better, -0.5, Steadier},
+		{metric.Rate, Same, 0.01, Unchanged},
+		{metric.Roughness, TooFew, 0.5, Unchanged},
 	} {
 		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: Share(tc.shift)}); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.metric, tc.verdict, got, tc.want)
@@ -68,7 +69,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 	side := func(throughput float64) *Side {
 		s := new(Side)
 		for range 6 {
-			s.runs = append(s.runs, sideRun{figures: LoadFigures{Measures: Measures[float64]{Throughput: throughput}, Stability: "flat", Limit: verdict.None}})
+			s.runs = append(s.runs, sideRun{figures: LoadFigures{Measures: Measures[float64]{metric.Rate: throughput, metric.Roughness: 0}, Stability: "flat", Limit: verdict.None}})
 		}
 		return s
 	}
