@@ -34,7 +34,7 @@ difference from noise.`,
   kt compare last~1 last
   kt compare old/*.ktr -- new/*.ktr
   kt compare STUDY:acks=1 STUDY:acks=all
-  kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
+  kt compare --fail-on 'rate<-3%' --fail-on 'p99>10%' old/ new/`,
 	}
 	flags := config.NewCompare(c.Flags())
 	completions(c, map[string][]string{"output": config.StudyOutputs, "fail-on": nil})
