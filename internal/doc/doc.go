@@ -123,6 +123,7 @@ type Event struct {
 // Table is a table.
 type Table struct {
 	ID, Caption string
+	Bare        bool // a terminal writes no caption
 	For         Output
 	Columns     []Column
 	Rows        []Row
@@ -134,6 +135,7 @@ type Table struct {
 // Column is one column. A head without data is for people alone, and data without a head for programs.
 type Column struct {
 	Head, Data string
+	For        Output // where people see it
 	Kind       Kind
 	Leave      int  // a narrow terminal leaves it out: the largest first; 0: never
 	Bars       bool // a terminal draws its bars too

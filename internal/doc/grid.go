@@ -52,7 +52,7 @@ func (t *Writer) Table(table *Table) {
 func (t *Writer) gridOf(table *Table) *grid {
 	g := &grid{rows: make([][]Cell, 1+len(table.Rows))}
 	for i, c := range table.Columns {
-		if c.Head == "" {
+		if c.Head == "" || !c.For.In(t.in()) {
 			continue
 		}
 		if c.Kind == Sentence {

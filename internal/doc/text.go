@@ -126,7 +126,7 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 				continue
 			}
 			begin()
-			if s.Captions {
+			if s.Captions && !b.Bare {
 				t.Paragraph(margin, Muted, b.Caption)
 			}
 			t.Table(b)
@@ -155,6 +155,10 @@ func (t *Writer) facts(facts []Fact, begin func()) {
 		if more := text + "   " + t.Paint(Muted, "("+f.Remark+")"); f.Remark != "" && (t.Width == 0 || t.th.Width(t.measured(more)) <= room) {
 			text = more
 		}
-		t.Row(f.Name, f.Tone, text)
+		if t.Width == 0 && len(f.Shorter) > 0 { // figures are on one line, which is easier to search
+			t.row(f.Name, f.Tone, text)
+		} else {
+			t.Row(f.Name, f.Tone, text)
+		}
 	}
 }

@@ -173,7 +173,7 @@ func (t *Table) markdown(b *strings.Builder) {
 	}
 	line := func(of func(i int) string, note string) {
 		for i, column := range t.Columns {
-			if column.Head != "" {
+			if column.Head != "" && column.For.In(InMarkdown) {
 				b.WriteString("| " + of(i) + " ")
 			}
 		}

@@ -39,11 +39,3 @@ func TestErrorsOfAPageAreThoseOfALimitAndLossesStandBeside(t *testing.T) {
 		t.Error(text)
 	}
 }
-
-func TestARemarkBeginsWithAWholeLetter(t *testing.T) {
-	r := runs()["produce"]
-	r.Note = "écart"
-	if text := textOf(pageOf(t, r)); !strings.Contains(text, "\nÉcart.\n") {
-		t.Error(text)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/theme"
@@ -22,12 +23,28 @@ func Doc(w io.Writer, d *doc.Document) error {
 	return ofDoc(d, foot).Write(w)
 }
 
+// headOf returns the top of the page of a document.
+func headOf(d *doc.Document) Head {
+	h := Head{Command: d.Command, Subject: d.Subject, About: slices.Concat(d.About, d.Tags), Line: d.Line, Alerts: d.Alerts, Remarks: d.Remarks}
+	if d.Title != "" {
+		h.Remarks = slices.Insert(slices.Clone(h.Remarks), 0, d.Title)
+	}
+	for _, b := range d.Badges {
+		h.Badges = append(h.Badges, Badge{b.Text, string(b.Tone)})
+	}
+	if len(d.Args) > 0 {
+		args := make([]string, len(d.Args))
+		for i, arg := range d.Args {
+			args[i] = theme.Quoted(arg)
+		}
+		h.Line = strings.Join(args, " ")
+	}
+	return h
+}
+
 // ofDoc returns the page of a document.
 func ofDoc(d *doc.Document, foot string) *Document {
-	p := &Document{
-		Title: d.Command + " ▸ " + d.Subject, Foot: foot,
-		Head: Head{Command: d.Command, Subject: d.Subject, About: d.Tags, Line: d.Line, Alerts: d.Alerts, Remarks: slices.DeleteFunc(append([]string{d.Title}, d.Remarks...), func(s string) bool { return s == "" })},
-	}
+	p := &Document{Title: d.Command + " ▸ " + d.Subject, Foot: foot, Head: headOf(d)}
 	var notes Notes
 	for _, n := range d.Answer {
 		notes = append(notes, Note{n.Name, n.Text, ""})
@@ -114,7 +131,7 @@ func tableOf(t *doc.Table) Table {
 	p := Table{ID: t.ID, Caption: t.Caption, Note: t.Note}
 	var drawn []*Shift
 	for _, c := range t.Columns {
-		if c.Head != "" {
+		if c.Head != "" && c.For.In(doc.InPage) {
 			p.Heads = append(p.Heads, Column{Name: c.Head, Text: c.Kind != doc.Number})
 		}
 	}
@@ -124,7 +141,7 @@ func tableOf(t *doc.Table) Table {
 	for _, row := range t.Rows {
 		var line []Cell
 		for i, c := range t.Columns {
-			if c.Head == "" {
+			if c.Head == "" || !c.For.In(doc.InPage) {
 				continue
 			}
 			of := Cell{Text: row.Cells[i].Text, Note: row.Cells[i].Note, Bar: row.Cells[i].Bar, Class: string(row.Cells[i].Tone)}
