@@ -46,7 +46,7 @@ writes it again.`,
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newLab(env), flags.DryRun, false) // --yes is a flag of the load
+			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
 		})
 	}
 	return c

@@ -74,7 +74,7 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 	roots := []string{machine(t), machine(t)}
 	first, _ := served(t, "b1", &key, (&hostTuner{env: quietEnv(), root: roots[0]}).obey)
 	second, end := served(t, "b2", &key, (&hostTuner{env: quietEnv(), root: roots[1]}).obey)
-	b, l := newLab(quietEnv()), study.Load{Command: "produce", Flags: []study.Flag{
+	b, l := newRunner(quietEnv()), study.Load{Command: "produce", Flags: []study.Flag{
 		{Name: "on", Value: "brokers"}, {Name: "peers", Value: first + "," + second}, {Name: "key-file", Value: file}, {Name: "topic", Value: "t"}, {Name: "bootstrap-server", Value: "127.0.0.1:1"},
 	}}
 	hosts, err := b.Hosts(t.Context(), l)

@@ -27,7 +27,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
 	var found study.Document
 	for try := range 3 {
-		found = k.find(t, "--trial-time", "1s", "--precision", "5%", "--rest", "0", "--",
+		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)
 		for _, one := range found.Trials {
@@ -37,7 +37,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 		if peak.Low > 1.1*truth {
 			t.Fatalf("try %d: %.0f records/s hold, and the connection carries %d", try, peak.Low, truth)
 		}
-		if peak.High > 0.9*truth && peak.Low > 0.85*truth && !peak.ClientBound {
+		if peak.High > 0.9*truth && peak.Low > 0.8*truth && !peak.ClientBound {
 			return
 		}
 	}

@@ -55,6 +55,7 @@ func newHosts(t *testing.T, net int, names ...string) *hosts {
 }
 
 func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
@@ -85,6 +86,7 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 }
 
 func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}

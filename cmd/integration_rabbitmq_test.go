@@ -4,7 +4,6 @@ package cmd
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"fmt"
 	"os"
@@ -49,14 +48,7 @@ func startRabbit(t *testing.T, args ...string) *rabbit {
 // script runs a command of scripts/rabbitmq on this cluster.
 func (r *rabbit) script(command string, args ...string) string {
 	r.t.Helper()
-	c := exec.Command("../scripts/rabbitmq", append([]string{command, "--name", r.name}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		r.t.Fatalf("scripts/rabbitmq %s %v: %v\n%s", command, args, err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return script(r.t, "rabbitmq", command, r.name, args...)
 }
 
 // fault returns a command for --exec.
@@ -68,13 +60,7 @@ func (r *rabbit) fault(command ...string) string {
 // kt starts a command of kt.
 func (r *rabbit) kt(t *testing.T, command string, args ...string) *ktRun {
 	t.Helper()
-	path := must.Have(binary())(t)
-	run := &ktRun{t: t}
-	args = append([]string{command, "--url", r.url, "--command-config", r.config, "--result", "none", "--output", "json"}, args...)
-	run.cmd = exec.Command(path, args...)
-	run.cmd.Stdout, run.cmd.Stderr = &run.stdout, &run.stderr
-	must.Do(t, run.cmd.Start())
-	return run
+	return startKt(t, command, append([]string{"--url", r.url, "--command-config", r.config}, args...)...)
 }
 
 // ask opens a channel to the server for one question, which may end it. rabbitmqctl takes seconds of CPU for each.
@@ -122,6 +108,7 @@ func (r *rabbit) remove(queue string, whole bool) {
 }
 
 func TestLoadsOnRabbitMQ(t *testing.T) {
+	t.Parallel()
 	r := startRabbit(t, "--tls")
 
 	t.Run("what was acknowledged is in the queues, and what is taken from them is missed", func(t *testing.T) {
@@ -220,7 +207,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		r.remove(topic+"-2", true) // as by a deletion that was cut off
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
 		for range 2 {
-			must.Do(t, newLab(quietEnv()).DeleteTopic(t.Context(), at, topic))
+			must.Do(t, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic))
 		}
 		exchange := r.ask(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)

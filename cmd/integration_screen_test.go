@@ -136,12 +136,12 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 	// tmux 3.3a shows rows of a screen that was left above what was there before, if the
 	// terminal has grown meanwhile.
 	sizes := [][][2]int{{{120, 36}}, {{60, 15}, {200, 60}, {120, 36}}, {{200, 60}, {60, 15}}, {{100, 30}, {101, 31}, {81, 25}}}
-	for i := range 12 {
+	for i := range 8 {
 		resized := sizes[i%len(sizes)]
 		t.Run(fmt.Sprintf("nothing of it is left, %d", i), func(t *testing.T) {
 			term := openTerminal(t, 80, 24, load)
 			term.await("RUN")
-			term.keys(fmt.Sprint(i % 8))
+			term.keys(fmt.Sprint(i))
 			for _, size := range resized {
 				term.tmux("resize-window", "-t", "kt", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
 				time.Sleep(time.Duration(i) * 40 * time.Millisecond) // in the middle of a frame, too
@@ -149,7 +149,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 			term.keys("q")
 			term.await("exit=")
 			if all := term.tmux("capture-pane", "-p", "-S", "-", "-t", "kt"); strings.ContainsAny(all, "│╭╰┤") {
-				t.Errorf("zoom %d and sizes %v: the screen is still there:\n%s", i%8, resized, all)
+				t.Errorf("zoom %d and sizes %v: the screen is still there:\n%s", i, resized, all)
 			}
 		})
 	}

@@ -95,21 +95,26 @@ func (k *kafkaCluster) in(t *testing.T) *kafkaCluster {
 // script runs a command of scripts/kafka on this cluster.
 func (k *kafkaCluster) script(command string, args ...string) string {
 	k.t.Helper()
-	c := exec.Command("../scripts/kafka", append([]string{command, "--name", k.name}, args...)...)
+	return script(k.t, "kafka", command, k.name, args...)
+}
+
+// script runs a command of a script for the servers of a name.
+func script(t *testing.T, which, command, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command("../scripts/"+which, append([]string{command, "--name", name}, args...)...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
-		k.t.Fatalf("scripts/kafka %s %v: %v\n%s", command, args, err, stderr.String())
+		t.Fatalf("scripts/%s %s %v: %v\n%s", which, command, args, err, stderr.String())
 	}
-	return string(out)
+	return strings.TrimSpace(string(out))
 }
 
 // endOffsets is the sum of the end offsets of a topic's partitions.
 func (k *kafkaCluster) endOffsets(topic string) int64 {
 	k.t.Helper()
-	sum := must.Have(k.tryEndOffsets(topic))(k.t)
-	return sum
+	return must.Have(k.tryEndOffsets(topic))(k.t)
 }
 
 // tryEndOffsets is endOffsets while brokers come and go.
@@ -173,12 +178,15 @@ func (k *kafkaCluster) start(args ...string) *ktRun {
 // kt starts a command of kt.
 func (k *kafkaCluster) kt(command string, args ...string) *ktRun {
 	k.t.Helper()
-	path := must.Have(binary())(k.t)
-	r := &ktRun{t: k.t}
-	args = append([]string{command, "--bootstrap-server", k.brokers, "--result", "none", "--output", "json"}, args...)
-	r.cmd = exec.Command(path, args...)
+	return startKt(k.t, command, append([]string{"--bootstrap-server", k.brokers}, args...)...)
+}
+
+func startKt(t *testing.T, command string, args ...string) *ktRun {
+	t.Helper()
+	r := &ktRun{t: t}
+	r.cmd = exec.Command(must.Have(binary())(t), append([]string{command, "--result", "none", "--output", "json"}, args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
-	must.Do(k.t, r.cmd.Start())
+	must.Do(t, r.cmd.Start())
 	return r
 }
 

@@ -20,7 +20,7 @@ type studyForm struct {
 func formOf(flags *config.Study) studyForm { return studyForm{flags.Output, flags.Look, flags.Quiet} }
 
 // makeStudy makes the runs of a study that are not done, and writes what it says.
-func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
+func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *runner) error {
 	var board *studyBoard
 	closeBoard := func() {
 		if board != nil {

@@ -22,7 +22,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	b := newLab(env)
+	b := newRunner(env)
 	brokers := 0
 	if s.NeedsBrokers() {
 		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
@@ -39,7 +39,7 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 }
 
 // startStudy checks a new study and makes it. A dry run writes what it will take instead.
-func startStudy(ctx context.Context, form studyForm, s *study.Study, b *lab, dry, yes bool) error {
+func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, dry, yes bool) error {
 	forecasts, err := b.foresee(ctx, s, dry)
 	switch {
 	case err == nil && dry:
@@ -59,7 +59,7 @@ func startStudy(ctx context.Context, form studyForm, s *study.Study, b *lab, dry
 }
 
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
-func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
+func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
 	for _, whole := range s.All() {
 		part, err := whole.AtPeak(0)
 		if err != nil {
@@ -132,7 +132,7 @@ func adaptPart(s *study.Study, flags *config.Study) {
 
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
-func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
+func (e *Env) createStudy(s *study.Study, b *runner) (*study.Folder, error) {
 	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
 	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
 	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)

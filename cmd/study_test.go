@@ -117,7 +117,7 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		if name == "brokers" || name == "a properties file" {
 			l.Typed = typed
 		}
-		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newLab(env))
+		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newRunner(env))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +125,11 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newLab(env).load(f.Study.Loads[0]); err != nil {
+		if _, err := newRunner(env).load(f.Study.Loads[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		write("kt/config.yaml", "command-property: [url.password=hunter2]\n")
-		for _, load := range []func(study.Load) (*load, error){newLab(env).load, newLab(env).place} {
+		for _, load := range []func(study.Load) (*load, error){newRunner(env).load, newRunner(env).place} {
 			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
 				t.Errorf("%s, and a password in the user's file: %v", name, err)
 			}

@@ -48,7 +48,7 @@ again.`,
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newLab(env), flags.DryRun, false) // --yes is a flag of the load
+			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
 		})
 	}
 	return c

@@ -71,8 +71,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 		{"after the longest that its agent allows, when its load has no duration", 0, 0, 1200 * 60, time.Minute, time.Minute + overtime + drainWithin},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				a := w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit })
 				a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: p == 2} }
 				o := longer(w.order([]string{"a"}), tc.duration)
@@ -97,7 +96,6 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 					t.Errorf("the topic is there %d times: the first was killed while it waited", n)
 				}
 				w.idle(t, -1)
-				w.end()
 			})
 		})
 	}
@@ -120,8 +118,7 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 		{"a round trip within a limit", time.Minute, true, "", time.Hour, time.Hour + overtime + drainWithin},
 		{"a duration within a limit", time.Minute, false, "", time.Hour, time.Minute + drainWithin},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		bubble(t, nil, func(t *testing.T, w *world) {
 			a := w.add("b", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit }).agent
 			o := offered(t)
 			o.Plan.Load.Duration = plan.Duration(tc.duration)
@@ -136,7 +133,6 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 					t.Errorf("%s: %v, want %v", tc.name, c.job.Most, tc.want)
 				}
 			}
-			w.end()
 		})
 	}
 }
@@ -165,8 +161,7 @@ func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
 }
 
 func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 1 })
 		must.Both(w.run(w.order([]string{"a"})))(t)
 		a.behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
@@ -177,14 +172,11 @@ func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
 		if found, _ := filepath.Glob(filepath.Join(a.dir, "*.ktr")); len(found) != 3 {
 			t.Errorf("of the first run there is %q", found)
 		}
-		w.end()
 	})
 }
 
 func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		limited := func(lasts time.Duration) time.Duration {
 			a := must.Have(newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}}))(t)
 			o := offered(t)
@@ -216,7 +208,6 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		if r := last.Trailer; r.Ended != result.Interrupted || r.ElapsedSeconds > 20+overtime.Seconds()+1 {
 			t.Errorf("it was watched for %.0f s, and that ended %s", r.ElapsedSeconds, r.Ended)
 		}
-		w.end()
 	})
 }
 

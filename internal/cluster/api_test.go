@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 
@@ -29,8 +28,7 @@ func raw(t *testing.T, w *world, method, path, body string) (int, string) {
 }
 
 func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client")
 		o := offered(t)
 		good, _ := json.Marshal(o)
@@ -72,13 +70,11 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 		if a.count() > 0 || a.agent.busy() != "" {
 			t.Error("something was started")
 		}
-		w.end()
 	})
 }
 
 func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client")
 		o := offered(t)
 		o.Part.Host = "a"
@@ -108,7 +104,6 @@ func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
 		if a.count() > 0 {
 			t.Error("something was started")
 		}
-		w.end()
 	})
 }
 

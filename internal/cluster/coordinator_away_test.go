@@ -26,8 +26,7 @@ import (
 // anew, while its processes go on.
 func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx context.Context, r *runOptions) context.Context, check func(t *testing.T, w *world, out outcome, took time.Duration, err error)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", unwatched)
 		w.add("b", "client", unwatched)
 		time.AfterFunc(10*time.Second, w.hosts[host].crash)
@@ -41,7 +40,6 @@ func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx con
 		began := time.Now()
 		out, err := w.client().run(ctx, o, r)
 		check(t, w, out, time.Since(began), err)
-		w.end()
 	})
 }
 
@@ -98,8 +96,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 		{"it is over before that of the others", unknown, time.Minute, 20 * time.Second, []string{"b"}, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				w.add("a", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.a} }
 				w.add("b", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.b} }
 				for _, name := range tc.killed {
@@ -121,7 +118,6 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 						t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
 					}
 				}
-				w.end()
 			})
 		})
 	}
@@ -427,15 +423,13 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 		{"watching beside watching", 1, Limits{}, false, false, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
 				must.Have(a.accept(offer("A", tc.load)))(t)
 				_, err := a.accept(offer("B", tc.another))
 				if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
 					t.Errorf("accept = %v, want %q", err, tc.want)
 				}
-				w.end()
 			})
 		})
 	}
@@ -465,8 +459,7 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 		{Limits{Producers: 100}, false, true},
 		{Limits{Producers: 100}, true, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		bubble(t, nil, func(t *testing.T, w *world) {
 			b := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = 2, tc.limits })
 			leave(t, filepath.Join(b.dir, name), "R", &result.Part{Run: "before", Host: "b", Process: 2}, 10)
 			f, err := os.Open(filepath.Join(b.dir, name))
@@ -484,7 +477,6 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 			if tc.refused && (err == nil || err.Error() != want) || !tc.refused && err != nil {
 				t.Errorf("%+v: accept = %v", tc.limits, err)
 			}
-			w.end()
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
@@ -120,9 +119,7 @@ func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
 		{"its limits do not allow the load", func(o *AgentOptions) { o.Limits.Rate = 1 }, true},
 		{"its disk is full when the run is prepared", nil, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.add("a", "client")
+		bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 			b := w.add("b", "client", func(o *AgentOptions) {
 				if tc.change != nil {
 					tc.change(o)
@@ -134,7 +131,6 @@ func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
 			if err == nil || errors.As(err, &refused) != tc.misfit {
 				t.Errorf("%s: the error is %v (%T)", tc.name, err, err)
 			}
-			w.end()
 		})
 	}
 }
@@ -209,8 +205,7 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 // stepped runs a load of 40 s on two hosts, and sets the clock of the second one meanwhile.
 func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out outcome, last run.Second, err error)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		var step atomic.Int64
 		w.add("a", "client")
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(time.Duration(step.Load())) } })
@@ -218,7 +213,6 @@ func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, 
 		var last run.Second
 		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } })
 		check(t, w, out, last, err)
-		w.end()
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -14,8 +13,7 @@ import (
 )
 
 func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", unwatched)
 		w.add("b", "client", unwatched)
 		c := w.client()
@@ -40,13 +38,11 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 		if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b, process 1: "+errBroken.Error()) {
 			t.Errorf("lost: %q", out.Lost)
 		}
-		w.end()
 	})
 }
 
 func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client").behave = func(process int) behaviour {
 			if process == 2 {
 				return behaviour{diesAt: 3 * time.Second}
@@ -70,6 +66,5 @@ func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
 				t.Errorf("second %v was shown %v late (%v): it waited", end, d, ok)
 			}
 		}
-		w.end()
 	})
 }

@@ -36,8 +36,7 @@ func leave(t *testing.T, path, runID string, part *result.Part, filler int) []by
 }
 
 func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		shared := t.TempDir()
 		a := w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
 		w.add("b", "client")
@@ -96,7 +95,6 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		if len(files) == 0 || len(problems) != 1 || errors.As(problems[0], &unknown) {
 			t.Errorf("where one does not answer and the other has some: %q, %v", files, problems)
 		}
-		w.end()
 	})
 }
 
@@ -136,8 +134,7 @@ func (f *flaky) Read(b []byte) (int, error) {
 }
 
 func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		shared := t.TempDir()
 		w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
 		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 5<<20)
@@ -166,7 +163,6 @@ func TestAFetchGoesOnWhereItsStreamBroke(t *testing.T) {
 		if len(problems) != 1 || time.Since(began) > time.Minute {
 			t.Errorf("a stream that breaks at once: %v after %v", problems, time.Since(began))
 		}
-		w.end()
 	})
 }
 
@@ -206,9 +202,7 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 		"files of another run":        {"other", 400 << 20, header("other"), "does not begin with the header of this run", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.add("a", "client")
+			bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 				told := int64(0)
 				c := w.client()
 				c.free = func(string) (int64, error) { return 1 << 30, nil }
@@ -239,7 +233,6 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 				if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
 					t.Errorf("the folder holds %q", here)
 				}
-				w.end()
 			})
 		})
 	}
@@ -277,8 +270,7 @@ func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 }
 
 func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 2 })
 		others := []string{"by-hand.ktr", "20200101-000000-E.ktr", "20200101-000000-E-p1.ktr.bak", "x-20200101-000000-E-p1.ktr"}
 		for _, n := range others {
@@ -314,21 +306,17 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 		if n := a.agent.look(t.Context()).Results; n != 2 {
 			t.Errorf("the agent says that it holds %d results", n)
 		}
-		w.end()
 	})
 }
 
 func TestTheFolderForRunFilesHasToBeThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		o := w.order([]string{"a"})
 		_, err := w.client().run(t.Context(), o, runOptions{Dir: filepath.Join(t.TempDir(), "none")})
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the error is %v", err)
 		}
 		w.idle(t, 0)
-		w.end()
 	})
 }
 
@@ -359,8 +347,7 @@ func (silent) Close() error { return nil }
 func TestAFileOfWhichNothingComesIsSaidToStall(t *testing.T) {
 	for name, begins := range map[string]bool{"the answer does not begin": false, "the answer has no bytes": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				shared := t.TempDir()
 				w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
 				leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 10)
@@ -380,15 +367,13 @@ func TestAFileOfWhichNothingComesIsSaidToStall(t *testing.T) {
 				if len(problems) != 1 || !errors.Is(problems[0], errStalled) || time.Since(began) > (fetchRetries+2)*fetchTimeout {
 					t.Errorf("problems %v after %v", problems, time.Since(began))
 				}
-				w.end()
 			})
 		})
 	}
 }
 
 func TestOnlySoManyFilesAreCompressedAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		shared := t.TempDir()
 		a := w.add("a", "client", func(o *AgentOptions) { o.Shared = shared }).agent
 		want := leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 1<<10)
@@ -404,6 +389,5 @@ func TestOnlySoManyFilesAreCompressedAtATime(t *testing.T) {
 		}
 		synctest.Wait()
 		a.sending.Store(0)
-		w.end()
 	})
 }

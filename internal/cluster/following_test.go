@@ -11,9 +11,7 @@ import (
 )
 
 func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		dir := t.TempDir()
 		s := must.Have(newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir}))(t)
 		s.connect(t.Context())
@@ -39,6 +37,5 @@ func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) 
 			t.Error("it waits still")
 		}
 		s.close()
-		w.end()
 	})
 }

@@ -86,13 +86,11 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 
 func document(t *testing.T, r result.Result) []byte {
 	t.Helper()
-	b := must.Have(json.Marshal(r))(t)
-	return b
+	return must.Have(json.Marshal(r))(t)
 }
 
 func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		for _, name := range []string{"a", "b"} {
 			w.add(name, "client", func(o *AgentOptions) { o.Parallel = 2 })
 		}
@@ -121,7 +119,6 @@ func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
 				t.Errorf("run %d is %s with the processes %+v", i, results[i].RunID, results[i].Processes)
 			}
 		}
-		w.end()
 	})
 }
 

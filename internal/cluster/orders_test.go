@@ -3,7 +3,6 @@ package cluster
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -34,8 +33,7 @@ func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 }
 
 func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", func(o *AgentOptions) { o.Keep, o.Parallel = 1, 2 })
 		long := make(chan outcome, 1)
 		go func() {
@@ -52,7 +50,6 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 		if out := <-long; len(out.Files) != 3 || len(out.Lost) > 0 {
 			t.Errorf("files %q, lost %q", out.Files, out.Lost)
 		}
-		w.end()
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
@@ -46,10 +45,7 @@ func TestAFileOfAnAgentThatPresentsAnothersNameIsNotMerged(t *testing.T) {
 
 // presentAnother makes a run on hosts a and b, of which b presents files of a. Its lists of that path do the same.
 func presentAnother(t *testing.T, list string) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
-		w.add("b", "client")
+	bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 		c := w.client()
 		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
 			lies := r.URL.Host == "b" && (strings.HasPrefix(r.URL.Path, "/v1/files/") || strings.HasSuffix(r.URL.Path, list))
@@ -83,7 +79,6 @@ func presentAnother(t *testing.T, list string) {
 		if !slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "b: ") }) {
 			t.Errorf("nothing is said of b: %q", said)
 		}
-		w.end()
 	})
 }
 

@@ -152,9 +152,7 @@ func (w *world) sameFiles(t *testing.T, files []string) {
 }
 
 func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(5 * time.Second) } })
 		w.add("c", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(-5 * time.Second) } })
 		var last run.Second
@@ -189,7 +187,6 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 				t.Errorf("on the screen %s is off by %v, note %q", h.Name, h.Offset, h.Note)
 			}
 		}
-		w.end()
 	})
 }
 
@@ -277,9 +274,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 		{"a run with a name that is a path", func(_ *world, o *loadOrder) { o.Run = "../x" }, nil, 0, `--run "../x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.add("a", "client")
+			bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 				options := tc.options
 				if options == nil {
 					options = func(*AgentOptions) {}
@@ -310,7 +305,6 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 				if n := w.topics(); n != 0 {
 					t.Errorf("the topic is there %d times", n)
 				}
-				w.end()
 			})
 		})
 	}
@@ -651,8 +645,7 @@ func TestACoordinatorThatGoesBeforeTheStartLeavesNothingRunning(t *testing.T) {
 }
 
 func TestALoadThatIsLongerThanItSaidIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
 		o := longer(w.order([]string{"a"}), 0)
 		o.Plan.Load.Records = 1200 * 15 // the processes here do not know records, and would never end
@@ -665,7 +658,6 @@ func TestALoadThatIsLongerThanItSaidIsStopped(t *testing.T) {
 				t.Errorf("%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
 			}
 		}
-		w.end()
 	})
 }
 

@@ -207,8 +207,7 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 	s := seeded(8)
 	rough := func(spread float64) float64 {
-		r := must.Have(inference.Roughness(s.series(120, spread, 0, func(int) float64 { return 1 })))(t)
-		return r
+		return must.Have(inference.Roughness(s.series(120, spread, 0, func(int) float64 { return 1 })))(t)
 	}
 	sides := func(spread float64) (a, b []float64) {
 		for range 5 {

@@ -25,8 +25,7 @@ var store, key = secret.New("storepass"), secret.New("keypass1")
 
 func read(t testing.TB, name string) []byte {
 	t.Helper()
-	data := must.Have(os.ReadFile(filepath.Join("testdata", name)))(t)
-	return data
+	return must.Have(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 func TestTrustIsReadFromEveryFormat(t *testing.T) {
@@ -91,8 +90,7 @@ func TestAChainIsFoundByNamesAndNotBySignatures(t *testing.T) {
 			of = c
 		}
 		der := must.Have(x509.CreateCertificate(rand.Reader, c, of, public.Public(), signer))(t)
-		made := must.Have(x509.ParseCertificate(der))(t)
-		return made
+		return must.Have(x509.ParseCertificate(der))(t)
 	}
 	var keys [3]*ecdsa.PrivateKey
 	for i := range keys {

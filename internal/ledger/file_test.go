@@ -29,13 +29,6 @@ func sample() *Book {
 	}
 }
 
-func TestALedgerOfAnOlderKtIsRead(t *testing.T) {
-	got := must.Have(Read(bytes.NewReader(sealed(1, someHeader, `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`))))(t)
-	sameBook(t, &Book{Run: 1, Topic: "t", Start: []int64{0}, Acks: "all", Lanes: []Lane{
-		{Producer: 1, Issued: 10, Acknowledged: Ranges{{0, 10, 0}}, LastOffset: 9},
-	}}, got)
-}
-
 func encoded(t testing.TB, b *Book) []byte {
 	t.Helper()
 	var w bytes.Buffer
@@ -49,7 +42,7 @@ func sealed(lanes int, lines ...string) []byte {
 	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%08x\"}}\n", text, lanes, crc32.Checksum([]byte(text), crcTable))
 }
 
-const someHeader = `{"ledger":{"schema":2,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
+const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
 
 func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
@@ -130,13 +123,12 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 	}{
 		{"nothing", nil, "not a ledger"},
 		{"text", []byte("hello\n"), "not a ledger"},
-		{"other JSON lines", []byte("{\"header\":{\"schema\":3}}\n"), "not a ledger"},
+		{"other JSON lines", []byte("{\"header\":{\"schema\":1}}\n"), "not a ledger"},
 		{"no schema", sealed(0, `{"ledger":{"run_id":"0000000000000001"}}`), "not a ledger"},
 		{"a first line without end", bytes.Repeat([]byte("x"), maxLine+1), "not a ledger"},
-		{"a newer schema", sealed(0, `{"ledger":{"schema":4,"run_id":{"new":1}}}`), "its schema is 4, and this kt reads 2 and 3"},
-		{"an older schema", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001"}}`), "its schema is 1, and this kt reads 2 and 3"},
-		{"a run id that is none", sealed(0, `{"ledger":{"schema":2,"run_id":"12"}}`), "run id"},
-		{"a negative start", sealed(0, `{"ledger":{"schema":2,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
+		{"a newer schema", sealed(0, `{"ledger":{"schema":4,"run_id":{"new":1}}}`), "its schema is 4, and this kt reads 1"},
+		{"a run id that is none", sealed(0, `{"ledger":{"schema":1,"run_id":"12"}}`), "run id"},
+		{"a negative start", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
 		{"the header alone", []byte(someHeader + "\n"), "cut off after line 1"},
 		{"no last line", []byte(whole[:strings.LastIndex(whole[:len(whole)-1], "\n")+1]), "cut off after line 4"},
 		{"half a last line", []byte(whole[:len(whole)-3]), "cut off after line 4"},

@@ -32,8 +32,7 @@ func roundtrip(producers, consumers int, partitions int32) Plan {
 
 func divide(t testing.TB, p Plan, processes int) []Plan {
 	t.Helper()
-	shares := must.Have(p.Divide(processes))(t)
-	return shares
+	return must.Have(p.Divide(processes))(t)
 }
 
 // dueTimes is the due times of a producer, and whether there are more than most.

@@ -14,8 +14,7 @@ import (
 
 func mustSize(t testing.TB, s string) Size {
 	t.Helper()
-	z := must.Have(ParseSize(s))(t)
-	return z
+	return must.Have(ParseSize(s))(t)
 }
 
 func TestParseSizeReadsEachDistribution(t *testing.T) {

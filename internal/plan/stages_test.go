@@ -16,8 +16,7 @@ import (
 
 func target(t *testing.T, s string) Rate {
 	t.Helper()
-	r := must.Have(ParseTarget(s))(t)
-	return r
+	return must.Have(ParseTarget(s))(t)
 }
 
 func TestStagesAreReadWithTheirMean(t *testing.T) {

@@ -74,6 +74,7 @@ func besideDD(b *testing.B, dir string, block, count int64) {
 // ext4 that writes data to its journal takes the flag of direct writes, and does
 // not go round the page cache. Kernels before 6.1 do not tell.
 func TestAJournalOfDataHasNoDirectWrites(t *testing.T) {
+	t.Parallel()
 	dir, _ := loopDisk(t, 256*mib, "-o", "data=journal")
 	if f, err := nameless(dir, true); err == nil {
 		f.Close()
@@ -98,8 +99,9 @@ func TestAJournalOfDataHasNoDirectWrites(t *testing.T) {
 // The rates are held against the limit from above only: a busy machine may write less,
 // and more would be writes to the page cache that never reached the device.
 func TestFindsTheLimitOfADevice(t *testing.T) {
+	t.Parallel()
 	dir, device := loopDisk(t, 640*mib)
-	const limit = 20
+	const limit = 40
 	throttle(t, device, limit*mib)
 	o := Options{Dirs: []string{dir}, Tests: []string{testWrite, testAppend}, Size: 256 * mib, Duration: 7 * time.Second}
 	report := must.Have(Run(context.Background(), o, nil))(t)
@@ -121,6 +123,7 @@ func TestFindsTheLimitOfADevice(t *testing.T) {
 
 // A small ext4 that fills up while kt writes, in every way in which kt writes.
 func TestFullDiskOnExt4GivesEverythingBack(t *testing.T) {
+	t.Parallel()
 	dir, _ := loopDisk(t, 128*mib)
 	before := must.Have(readSpace(dir))(t)
 	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
@@ -141,6 +144,7 @@ func TestFullDiskOnExt4GivesEverythingBack(t *testing.T) {
 }
 
 func TestKillGivesTheSpaceBackOnExt4(t *testing.T) {
+	t.Parallel()
 	dir, _ := loopDisk(t, 256*mib)
 	before := must.Have(readSpace(dir))(t)
 	killWhileItWrites(t, dir)
@@ -150,8 +154,9 @@ func TestKillGivesTheSpaceBackOnExt4(t *testing.T) {
 
 // A run that ignored the end of its context would end without an error.
 func TestItStopsOnASlowDevice(t *testing.T) {
+	t.Parallel()
 	dir, device := loopDisk(t, 640*mib)
-	throttle(t, device, 20*mib)
+	throttle(t, device, 40*mib)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var cancelled time.Time
@@ -184,6 +189,7 @@ func backToFree(t *testing.T, dir string, want int64) {
 }
 
 func TestEveryTestRunsOnARealDisk(t *testing.T) {
+	t.Parallel()
 	dir := diskDir(t)
 	other := filepath.Join(dir, "other")
 	must.Do(t, os.Mkdir(other, 0o700))

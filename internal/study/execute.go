@@ -14,8 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Lab is where runs are made.
-type Lab interface {
+// Runner is where runs are made.
+type Runner interface {
 	Planner
 	Outside
 
@@ -63,7 +63,7 @@ const (
 )
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
-func (s *Study) CheckLoads(lab Planner) error {
+func (s *Study) CheckLoads(runner Planner) error {
 	var errs []error
 	seen := make(map[string]bool)
 	for _, c := range s.Cells() {
@@ -72,7 +72,7 @@ func (s *Study) CheckLoads(lab Planner) error {
 			at = c.String() + ": "
 		}
 		for _, l := range slices.Concat(s.Prepare, s.Loads) {
-			p, err := lab.Plan(s.planned(c, l))
+			p, err := runner.Plan(s.planned(c, l))
 			if err == nil && s.Find != nil && l.Name == s.Loads[0].Name {
 				err = s.Find.checkSLO(&p)
 			}
@@ -100,7 +100,7 @@ func (s *Study) planned(c Cell, l Load) Load {
 
 // Execute makes the runs that are not done yet, part by part, and deletes the topics that it made. When ctx ends, the
 // run that goes on is dropped, and the others stay: Execute goes on from there when it is called again.
-func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) error {
+func Execute(ctx context.Context, f *Folder, runner Runner, notify func(Progress)) error {
 	release, err := f.hold()
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) err
 			return err
 		}
 		notify(Progress{Kind: Entered, Part: p})
-		x := &executor{Folder: p, lab: lab, notify: notify}
+		x := &executor{Folder: p, runner: runner, notify: notify}
 		if err := x.tidy(ctx); err != nil { // after a study that was cut off
 			return err
 		}
@@ -131,12 +131,11 @@ func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) err
 type executor struct {
 	*Folder
 
-	lab    Lab
+	runner Runner
 	notify func(Progress)
 	turns  int // so far; 0: the runs decide
 
-	around      []Flag          // what is changed of brokers and hosts; nil: nothing is known
-	brokersWere []BrokerSetting // before the study changed them; nil: it did not
+	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
 // tidy puts back what is changed, and deletes topics that are left.
@@ -249,7 +248,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Add(1)
 		running.Go(func() {
 			defer opened()
-			res, err := x.lab.Run(ctx, l, x.path(t, loads[i])+partial, opened)
+			res, err := x.runner.Run(ctx, l, x.path(t, loads[i])+partial, opened)
 			if err != nil {
 				end()
 			}
@@ -289,7 +288,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		}
 		x.notify(Progress{Kind: Preparing, Turn: t, Turns: x.turns, Name: l.Name})
 		one.set("topic", topic)
-		if _, err := x.lab.Run(ctx, one, "", func() {}); err != nil {
+		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", l.Name, err)
 		}
 	}
@@ -306,7 +305,7 @@ func (x *executor) deleteTopic(ctx context.Context, name string) error {
 			in = cells[*e.Cell]
 		}
 	}
-	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), name)
+	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), name)
 }
 
 // deleteTopics deletes what is left of the topics of the study.

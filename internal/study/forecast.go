@@ -60,7 +60,7 @@ type takes struct{ seconds, bytes float64 }
 func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
 
 // Forecast returns what a study will take. fits returns a *MisfitError for a load that the cluster cannot carry; it may be nil.
-func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) {
+func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, error) {
 	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
 	if s.Find != nil {
 		f.Seconds, f.Most = s.Find.takes(s.Rest.Std().Seconds())
@@ -78,7 +78,7 @@ func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) 
 				continue
 			}
 			seen[l.Name+suffix] = true
-			t, err := f.load(lab, s.planned(c, l), nil)
+			t, err := f.load(runner, s.planned(c, l), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -88,7 +88,7 @@ func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) 
 		var err error
 		for _, l := range s.Loads {
 			var t takes
-			if t, err = f.load(lab, s.planned(c, l), fits); err != nil {
+			if t, err = f.load(runner, s.planned(c, l), fits); err != nil {
 				break
 			}
 			one.seconds, one.bytes = math.Max(one.seconds, t.seconds), one.bytes+t.bytes
@@ -141,8 +141,8 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 }
 
 // load returns what one load takes.
-func (f *Forecast) load(lab Planner, l Load, fits func(Load) error) (t takes, err error) {
-	p, err := lab.Plan(l)
+func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes, err error) {
+	p, err := runner.Plan(l)
 	if err == nil && fits != nil {
 		err = fits(l)
 	}

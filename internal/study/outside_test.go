@@ -13,7 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// world is a lab with one broker and one host that can be changed.
+// world is a runner with one broker and one host that can be changed.
 type world struct {
 	scribe
 

@@ -55,6 +55,13 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
+	alone, err := Parse("top.yaml", []byte("about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), anyFlag)
+	if err == nil {
+		err = alone.Fill(0)
+	}
+	if err != nil || len(alone.Parts) != 2 || alone.Find != nil || alone.Parts[1].Name != "top-2" || alone.Parts[1].About != "Where? (acks=all linger=0)" {
+		t.Errorf("a search that is no part: %+v, %v", alone, err)
+	}
 	for i, want := range []string{"top-1: produce url=kafka://a:9092 batch-size=1MiB", "top-2: produce url=pulsar://b:6650/public/default", "produce --rate 7"} {
 		if got := s.Parts[i].Heading(); got != want {
 			t.Errorf("part %d has the heading %q, want %q", i, got, want)
@@ -111,17 +118,17 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 	if _, err := Create(dir, s, "two"); err != nil {
 		t.Fatal(err)
 	}
-	lab := new(scribe)
+	runner := new(scribe)
 	for made, left := range []bool{true, true, true, false} {
 		f, err := Open(dir, "two")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if open, err := f.IsOpen(); err != nil || open != left || len(lab.made) != made {
-			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, lab.made, err)
+		if open, err := f.IsOpen(); err != nil || open != left || len(runner.made) != made {
+			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, runner.made, err)
 		}
 		ctx, end := context.WithCancel(t.Context())
-		err = Execute(ctx, f, lab, func(p Progress) {
+		err = Execute(ctx, f, runner, func(p Progress) {
 			if p.Kind == Finished {
 				end()
 			}
@@ -138,33 +145,6 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInPartsIsFound(t *testing.T) {
-	for text, want := range map[string]string{
-		"parts:\n  - {load: {command: produce}}":                 "s.yaml:2:3: parts: name",
-		"parts: 3":                                               "s.yaml:1:8: write a list of studies",
-		"parts:\n  - {name: a, lod: {command: produce}}":         "s.yaml:2:15: study: unknown key \"lod\"",
-		"parts:\n  - {name: a, parts: []}":                       "unknown key \"parts\"",
-		"find: {ladder: [1]}\nload: {command: produce, rate: 3}": "--rate: kt find gives",
-		"find: {trail: 3s}\nload: {command: produce}":            "did you mean trial",
-		"find: {}\nload: {command: produce}\nask: [{best: partitions}]\nfactors: {partitions: [1]}":                         "no questions",
-		"find: {}\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}":                                         "lists of values",
-		"find: {precision: 0}\nload: {command: produce}":                                                                    "s.yaml:1:7: find: precision 0",
-		"find: {precision: .nan}\nload: {command: produce}":                                                                 "write a number",
-		"find: {trial: 1ms}\nload: {command: produce}":                                                                      "trial 1ms",
-		"find: {curve: [-1]}\nload: {command: produce}":                                                                     "curve -1",
-		"find: {}\nload: {command: produce}\nfactors: {broker.num.io.threads: [8]}":                                         "s.yaml:3:34: find: broker.num.io.threads: a search changes no broker",
-		"find: {slo: p99}\nload: {command: produce}":                                                                        "write a metric, a comparison and a value",
-		"parts:\n  - {name: a, load: {command: produce}}\nload: {command: produce}":                                         "leave them out beside parts",
-		"parts:\n  - {name: a, load: {command: produce}}\n  - {name: a, load: {command: produce}}":                          "two have the name a",
-		"parts:\n  - {name: a, load: {command: produce, rate: 5}, find: {}}":                                                "--rate: kt find gives",
-		"parts:\n  - {name: a, load: {command: produce}, factors: {partitions: [1]}, find: {}}\nfactors: {partitions: [1]}": "leave them out beside parts",
-	} {
-		if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
-	}
-}
-
 // Rows of published figures are of systems that kt knows, with numbers that can be read.
 func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	s := readWhole(t)
@@ -174,9 +154,9 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	}
 	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts[:2] {
-		d.compare(&PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
+		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
 	}
-	if err := d.publishSystems(); err != nil {
+	if err := d.compare(); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{605, 305} {
@@ -184,19 +164,9 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 			t.Errorf("%+v, want %v MB/s", s, want)
 		}
 	}
-	rows, err := publishedRows("systems.csv")
+	rows, err := publishedTable("systems.csv")
 	if err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
-	}
-}
-
-func TestASearchWithFactorsThatIsNoPartHasParts(t *testing.T) {
-	s, err := Parse("top.yaml", []byte("about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), anyFlag)
-	if err == nil {
-		err = s.Fill(0)
-	}
-	if err != nil || len(s.Parts) != 2 || s.Find != nil || s.Parts[1].Name != "top-2" || s.Parts[1].About != "Where? (acks=all linger=0)" {
-		t.Errorf("%+v, %v", s, err)
 	}
 }
 
@@ -282,7 +252,10 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	}
 	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts {
-		d.compare(&PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
+		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
+	}
+	if err := d.compare(); err != nil {
+		t.Fatal(err)
 	}
 	want := []Standing{
 		{Part: "a", System: "Kafka", At: "acks=1", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 7}},

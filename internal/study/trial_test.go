@@ -1,48 +1,12 @@
 package study
 
 import (
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
-
-// sides returns runs without a change and with it. The change multiplies the throughput and the roughness.
-func sides(chance *rand.Rand, runs int, throughput, roughness float64) (a, b *Side) {
-	side := func(x, r float64) *Side {
-		s := new(Side)
-		for range runs {
-			l := LoadFigures{Measures: make(Measures[float64])}
-			l.Measures[metric.Rate] = 100_000 * x * (1 + 0.02*chance.NormFloat64())
-			l.Measures[metric.Roughness] = 0.05 * r * (1 + 0.2*chance.NormFloat64())
-			s.runs = append(s.runs, sideRun{figures: l})
-		}
-		return s
-	}
-	return side(1, 1), side(throughput, roughness)
-}
-
-// ended makes runs until the answer is clear, and returns the last comparison with the runs a side.
-func ended(t *testing.T, chance *rand.Rand, throughput, roughness float64) ([]Effect, int) {
-	t.Helper()
-	most := defaultLooks[len(defaultLooks)-1]
-	a, b := sides(chance, most, throughput, roughness)
-	for i, alpha := range inference.Looks(len(defaultLooks), alpha) {
-		n := defaultLooks[i]
-		list, err := effects(&Side{runs: a.runs[:n]}, &Side{runs: b.runs[:n]}, 0.03, alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == most || !slices.ContainsFunc(list, func(e Effect) bool { return !e.Clear }) {
-			return list, n
-		}
-	}
-	panic("unreachable")
-}
 
 func TestTheWordsOfATrial(t *testing.T) {
 	for _, tc := range []struct {
@@ -85,7 +49,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 			t.Errorf("throughput %v: %s, %s", tc.changed, list[0].Sentence, list[1].Sentence)
 		}
 	}
-	for from, want := range map[float64]string{0: "throughput is higher than nothing", 1000: "throughput is lower: -100% (-100% to -100%)"} {
+	for from, want := range map[float64]string{0: "rate is higher than nothing", 1000: "rate is lower: -100% (-100% to -100%)"} {
 		if list, err := effects(side(from), side(1000-from), 0.03, 0.05); err != nil || list[0].Sentence != want {
 			t.Errorf("from %v: %v, %q, want %q", from, err, list[0].Sentence, want)
 		}

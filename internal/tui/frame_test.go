@@ -1,13 +1,17 @@
+//go:build !race
+
 package tui
 
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -270,5 +274,34 @@ func BenchmarkTick(b *testing.B) {
 	for b.Loop() {
 		w.Start, w.End = w.End, w.End+time.Second
 		m.data.observe(c.feed().tick(result.Running, w))
+	}
+}
+
+// BenchmarkScreen is the share of a core that the screen takes, with the snapshots that it
+// draws: a minute that is known, then ten seconds of ticks, on a terminal of 120×36.
+func BenchmarkScreen(b *testing.B) {
+	c := newCanned()
+	m, _ := newModel(c, theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}))
+	m.options.Now = time.Now
+	w := c.window(57)
+	for b.Loop() {
+		program := tea.NewProgram(m, tea.WithInput(strings.NewReader("")), tea.WithOutput(io.Discard), tea.WithFPS(m.options.FPS),
+			tea.WithColorProfile(colorprofile.TrueColor), tea.WithWindowSize(120, 36), tea.WithoutSignalHandler())
+		var before, after syscall.Rusage
+		start := time.Now()
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+		go func() {
+			seconds := time.Tick(time.Second)
+			for range 10 {
+				<-seconds
+				w.Start, w.End = w.End, w.End+time.Second
+				program.Send(c.feed().tick(result.Running, w))
+			}
+			program.Quit()
+		}()
+		must.Have(program.Run())(b)
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+		cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+		b.ReportMetric(100*cpu.Seconds()/time.Since(start).Seconds(), "%core")
 	}
 }

@@ -21,15 +21,13 @@ var update = flag.Bool("update", false, "write what the tests get as what they w
 // shipped is a profile that kt ships.
 func shipped(t testing.TB, name string) *Profile {
 	t.Helper()
-	p := must.Have(LoadProfile(name, profiles.Of("tune"), nil))(t)
-	return p
+	return must.Have(LoadProfile(name, profiles.Of("tune"), nil))(t)
 }
 
 // look looks at a host with a profile.
 func look(t testing.TB, tree host.FS, calls host.Calls, p *Profile) *Machine {
 	t.Helper()
-	m := must.Have(Look(context.Background(), tree, calls, Options{Profile: p}))(t)
-	return m
+	return must.Have(Look(context.Background(), tree, calls, Options{Profile: p}))(t)
 }
 
 // checkText is a report as lines: what was found, and what kt would change.

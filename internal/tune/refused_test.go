@@ -67,8 +67,7 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 	mustApply(t, tree, one, ApplyOptions{Runtime: true})
 	unkept := func() []Change {
 		t.Helper()
-		all := must.Have(tree.unkept())(t)
-		return all
+		return must.Have(tree.unkept())(t)
 	}
 	all := unkept()
 	if len(all) != 1 || all[0].New != "1" || all[0].Keep[0].Text != "vm.swappiness = 1" {

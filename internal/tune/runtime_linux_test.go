@@ -21,8 +21,7 @@ func TestOpenFilesOfARunningProcess(t *testing.T) {
 	p := must.Have(host.System().Process(pid))(t)
 	limit := func() string {
 		t.Helper()
-		v := must.Have(NewTree("/", "").value(subject{Kind: Prlimit, PID: pid, Start: p.Start}))(t)
-		return v
+		return must.Have(NewTree("/", "").value(subject{Kind: Prlimit, PID: pid, Start: p.Start}))(t)
 	}
 	before := limit()
 	if err := (systemKernel{}).SetOpenFiles(pid, p.Start+1, 64, 128); !errors.Is(err, errEnded) {

@@ -51,8 +51,7 @@ func loopback(b *testing.B) int64 {
 	b.Helper()
 	data := must.Have(os.ReadFile("/proc/self/net/dev"))(b)
 	_, lo, _ := bytes.Cut(data, []byte("lo:"))
-	n := must.Have(strconv.ParseInt(string(bytes.Fields(lo)[8]), 10, 64))(b)
-	return n
+	return must.Have(strconv.ParseInt(string(bytes.Fields(lo)[8]), 10, 64))(b)
 }
 
 // used returns the CPU time of this process.

@@ -102,8 +102,7 @@ func read(t *testing.T, pid int) jvm.Perf {
 		t.Fatalf("hsperfdata of %d: %q", pid, files)
 	}
 	b := must.Have(host.System().Read(files[0]))(t)
-	p := must.Have(jvm.ParsePerf(b))(t)
-	return p
+	return must.Have(jvm.ParsePerf(b))(t)
 }
 
 // same compares with the columns of jstat, which are rounded to 0.1 KiB and 1 ms.

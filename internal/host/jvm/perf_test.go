@@ -16,8 +16,7 @@ import (
 
 func captured(t testing.TB, name string) []byte {
 	t.Helper()
-	b := must.Have(os.ReadFile(filepath.Join("testdata", name+".hsperfdata")))(t)
-	return b
+	return must.Have(os.ReadFile(filepath.Join("testdata", name+".hsperfdata")))(t)
 }
 
 // The figures of jstat -gc are in KiB with one decimal: those wanted here are exact,

@@ -79,8 +79,7 @@ func (c *cluster) examine(change ...func(*Options)) *Report {
 	for _, f := range change {
 		f(&o)
 	}
-	r := must.Have(Examine(c.t.Context(), o))(c.t)
-	return r
+	return must.Have(Examine(c.t.Context(), o))(c.t)
 }
 
 // left returns the topics and groups of examinations that are there.

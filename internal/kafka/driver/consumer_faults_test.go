@@ -137,8 +137,7 @@ func bookOf(d *Producer) *ledger.Book {
 // reader is a consumer with such properties.
 func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consumer {
 	s.Helper()
-	d := must.Have(s.consumer(p, b, properties...))(s)
-	return d
+	return must.Have(s.consumer(p, b, properties...))(s)
 }
 
 func (s *scene) consumer(p plan.Plan, b *ledger.Book, properties ...string) (*Consumer, error) {

@@ -22,8 +22,7 @@ import (
 // sharesOf are the shares of a load, for as many processes as it is divided among.
 func sharesOf(t *testing.T, p plan.Plan, processes int) []plan.Plan {
 	t.Helper()
-	shares := must.Have(p.Divide(processes))(t)
-	return shares
+	return must.Have(p.Divide(processes))(t)
 }
 
 func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {

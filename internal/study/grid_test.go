@@ -3,7 +3,6 @@ package study
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -218,31 +217,5 @@ func TestASpanHasSizesAndTimes(t *testing.T) {
 	s.Set("partitions", []string{"1", "2"})
 	if s.IsOpen() {
 		t.Error("a list is no search")
-	}
-}
-
-func TestASearchThatCannotBeMade(t *testing.T) {
-	for text, want := range map[string]string{
-		"{search: 64..1}":            "64..1",
-		"{search: 0..8}":             "0..8",
-		"{search: 8}":                `""`,
-		"{search: 4KiB..10ms}":       "one unit",
-		"{search: 1..8, fine: 0}":    "fine 0",
-		"{search: 1..8, fine: 1KiB}": "fine 1KiB",
-		"{search: 1..8, finer: 1}":   "did you mean fine",
-		"{search: a..b}":             `"a"`,
-	} {
-		wrong(t, "load: {command: produce}\nfactors: {partitions: "+text+"}\nask: [{best: partitions}]", want)
-	}
-	wrong(t, "load: {command: produce}\nfactors: {partitions: {search: 1..8}}", "ask: [{best: partitions")
-	wrong(t, "load: {command: produce}\nfactors: {partitions: {search: 1..8}, producers: {search: 1..8}}\nask: [{best: partitions}]", "producers: a study searches one factor")
-	wrong(t, "pair: true\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}\nask: [{best: partitions}]", "pairs")
-}
-
-// wrong checks that a study is refused, and what the error names.
-func wrong(t *testing.T, text, what string) {
-	t.Helper()
-	if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), what) {
-		t.Errorf("%q: %v; want %q", text, err, what)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
-// lab makes the runs of a study, as the commands for loads make theirs.
-type lab struct {
+// runner makes the runs of a study, as the commands for loads make theirs.
+type runner struct {
 	env   *Env
 	kafka config.Kafka
 	host  hostTuner // of this machine
-	sink  bool      // made by newSinkLab
+	sink  bool      // made by newSinkRunner
 
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
@@ -35,21 +35,21 @@ type lab struct {
 	observers []run.Observer    // of the runs of now
 }
 
-var _ study.Lab = (*lab)(nil)
+var _ study.Runner = (*runner)(nil)
 
-func newLab(env *Env) *lab {
-	return &lab{env: env, kafka: clients(), host: hostTuner{env: env, root: "/"}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
+func newRunner(env *Env) *runner {
+	return &runner{env: env, kafka: clients(), host: hostTuner{env: env, root: "/"}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
 }
 
-// newSinkLab is newLab for calibrations: loads on a sink of kt's own, which has no security.
-func newSinkLab(env *Env) *lab {
-	b := newLab(env)
+// newSinkRunner is newRunner for calibrations: loads on a sink of kt's own, which has no security.
+func newSinkRunner(env *Env) *runner {
+	b := newRunner(env)
 	b.sink = true
 	return b
 }
 
 // load returns a load with everything that is known of it before kt connects.
-func (b *lab) load(l study.Load) (*load, error) {
+func (b *runner) load(l study.Load) (*load, error) {
 	sys := b.env.configSystem()
 	sys.Profiles, sys.Warn = profiles.Of(l.Command), b.warn
 	sys.LeftOut = config.IsLimit // of loads by themselves, in a file for all
@@ -80,7 +80,7 @@ func (b *lab) load(l study.Load) (*load, error) {
 }
 
 // warn gives a warning once.
-func (b *lab) warn(text string) {
+func (b *runner) warn(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.said[text] {
@@ -90,7 +90,7 @@ func (b *lab) warn(text string) {
 }
 
 // Plan returns the plan that the flags of a load make.
-func (b *lab) Plan(l study.Load) (plan.Plan, error) {
+func (b *runner) Plan(l study.Load) (plan.Plan, error) {
 	ld, err := b.load(l)
 	if err != nil {
 		return plan.Plan{}, err
@@ -103,7 +103,7 @@ func (b *lab) Plan(l study.Load) (plan.Plan, error) {
 
 // forecast returns the time and the room that a study takes, and the cells that the brokers cannot carry. Only a dry run does without
 // brokers.
-func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
+func (b *runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Forecast, error) {
 	if !slices.Equal(s.Systems(), []plan.System{plan.Kafka}) {
 		f, err := s.Forecast(b, nil)
 		if err == nil {
@@ -142,7 +142,7 @@ func (b *lab) forecast(ctx context.Context, s *study.Study, dry bool) (*study.Fo
 }
 
 // fits returns a *study.MisfitError if a cluster cannot carry a load that writes.
-func (b *lab) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error {
+func (b *runner) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error {
 	ld, err := b.load(l)
 	if err != nil || !ld.Plan.Writes() {
 		return err
@@ -156,7 +156,7 @@ func (b *lab) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error {
 }
 
 // checkStudy returns all that is wrong with a study, before anything is made or changed.
-func (b *lab) checkStudy(ctx context.Context, s *study.Study) error {
+func (b *runner) checkStudy(ctx context.Context, s *study.Study) error {
 	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
 		return usageError(err)
 	}
@@ -169,7 +169,7 @@ func (b *lab) checkStudy(ctx context.Context, s *study.Study) error {
 }
 
 // Run makes one run.
-func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
+func (b *runner) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
 	ld, err := b.load(l)
 	if err != nil {
 		return result.Result{}, usageError(err)
@@ -209,7 +209,7 @@ func (b *lab) Run(ctx context.Context, l study.Load, path string, opened func())
 }
 
 // brokers returns the number of brokers of the cluster that a load goes to.
-func (b *lab) brokers(ctx context.Context, l study.Load) (int, error) {
+func (b *runner) brokers(ctx context.Context, l study.Load) (int, error) {
 	c, err := b.connect(ctx, l)
 	if err != nil || c == nil {
 		return kafka.EmbeddedBrokers, err
@@ -221,7 +221,7 @@ func (b *lab) brokers(ctx context.Context, l study.Load) (int, error) {
 const bootstrapServer = "bootstrap-server" // the flag of a load
 
 // connect returns the cluster that a load goes to; nil: a broker inside kt, of which each run has its own.
-func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error) {
+func (b *runner) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error) {
 	ld, err := b.place(l)
 	if err != nil || ld.Plan.Embedded() || ld.kafka == nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (b *lab) connect(ctx context.Context, l study.Load) (*kafka.Cluster, error)
 }
 
 // place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
-func (b *lab) place(l study.Load) (*load, error) {
+func (b *runner) place(l study.Load) (*load, error) {
 	p := study.Load{Command: string(plan.Produce), Typed: l.Typed}
 	for _, f := range l.Flags {
 		if slices.Contains([]string{bootstrapServer, "url", "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
@@ -244,7 +244,7 @@ func (b *lab) place(l study.Load) (*load, error) {
 const studyTopics = "kt-study-"
 
 // DeleteTopic deletes a topic of the study.
-func (b *lab) DeleteTopic(ctx context.Context, l study.Load, name string) error {
+func (b *runner) DeleteTopic(ctx context.Context, l study.Load, name string) error {
 	if !strings.HasPrefix(name, studyTopics) {
 		return fmt.Errorf("delete topic %s: kt deletes only topics of studies here: their names begin with %s", name, studyTopics)
 	}

@@ -1,0 +1,137 @@
+package study
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// servedOf is a result whose p99 is a number or failed.
+func servedOf(p99 result.Micros) *result.Result {
+	var r result.Result
+	r.Plan.Producers = 1
+	h := &r.Histograms.Response.Histogram
+	h.RecordN(900*time.Microsecond, 98)
+	if p99 == result.Failed {
+		h.RecordNever(2)
+	} else {
+		h.RecordN(p99.Duration(), 2)
+	}
+	r.Latency.Response = result.LatencyOf(h)
+	r.Throughput.RecordsPerSecond = 1000
+	return &r
+}
+
+// Neither a comparison, nor a cell, nor a trial takes the latency of the runs in which it did not fail.
+func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
+	var a, b Side
+	c := CellDoc{}
+	for i := range 5 {
+		a.Add("a", servedOf(2000))
+		p99 := result.Micros(2000)
+		if i < 2 {
+			p99 = result.Failed
+		}
+		b.Add("b", servedOf(p99))
+		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{b.runs[i].figures}})
+	}
+	const says = "p99: failed in 2 of 5 runs"
+	d, err := Compare(&a, &b, 0.03)
+	if err != nil || d.A.FailedMetrics != nil || !slices.Contains(d.B.FailedMetrics, says) || slices.ContainsFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.P99 || c.Metric == metric.P999 }) {
+		t.Fatalf("%v: %q against %q, %+v", err, d.A.FailedMetrics, d.B.FailedMetrics, d.Metrics)
+	}
+	if d.Judge([]FailOn{{Metric: metric.P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
+		t.Errorf("--fail-on: %q", d.Failures)
+	}
+	if c.conclude(1); c.Of(metric.P99).N != 0 || c.Of(metric.P50).N != 5 || !slices.Contains(c.FailedMetrics, says) {
+		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
+	}
+	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
+	if why := new(Search).reasons(Step{Time: 10e9}, &l); !slices.Contains(why, "p99<5ms: failed") {
+		t.Errorf("a trial with a failed p99 fails by %q", why)
+	}
+}
+
+// A mean of the records that were served would look better than one of all, and the CPU from 1 % of them on.
+func TestAMeanBesideRecordsThatFailedIsNone(t *testing.T) {
+	r := servedOf(2000)
+	r.Client.CPUCores = 1
+	for unserved, want := range map[int64][]Metric{0: nil, 1: {metric.Mean}, 2: {metric.CPU, metric.Mean}} {
+		r.Latency.Response.Unserved = unserved
+		if l := FiguresOf(r); !slices.Equal(l.FailedMetrics, want) || l.Of(metric.P50) == 0 {
+			t.Errorf("%d records unserved: %q", unserved, l.FailedMetrics)
+		}
+	}
+}
+
+// What no run may be is judged by each run of B, and what is not known of one is not passed over.
+func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
+	none, some := 0.0, 3.0
+	for name, tc := range map[string]struct {
+		value *float64
+		held  bool
+		want  int
+	}{"no errors": {&none, false, 0}, "errors": {&some, true, 1}, "not known": {nil, false, 1}} {
+		f, err := ParseFailOn("errors>0")
+		if err != nil || f.Metric != "" {
+			t.Fatal(f, err)
+		}
+		b := &Side{runs: make([]sideRun, 2)}
+		b.runs[1].figures.SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
+		d := &CompareDocument{b: b}
+		if d.Judge([]FailOn{f}); len(d.Failures) != tc.want {
+			t.Errorf("%s: %q", name, d.Failures)
+		}
+	}
+}
+
+func TestLostRecordsHaveNoNumberWhileSomeWereNotChecked(t *testing.T) {
+	for _, tc := range []struct {
+		lost, unchecked int64
+		known           bool
+	}{{0, 0, true}, {0, 9, false}, {2, 9, true}} {
+		f := faultsOf(&result.Result{Trailer: result.Trailer{Verify: &ledger.Verdict{Acknowledged: 20, Lost: tc.lost, Unchecked: tc.unchecked}}})
+		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{{FaultFigures: f}}}}}}}}
+		if (f.Lost != nil) != tc.known || *f.Unchecked != tc.unchecked || d.Faulty() != (tc.lost+tc.unchecked > 0) {
+			t.Errorf("%+v: %+v, faulty %t", tc, f, d.Faulty())
+		}
+	}
+}
+
+func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
+	of := func(failed int64, lost, gap, recovered *int64) RunDoc {
+		began := stats.EventKind("")
+		if recovered != nil {
+			began = stats.Exec
+		}
+		return RunDoc{Loads: []LoadFigures{{FaultFigures: FaultFigures{
+			Failed: failed, Lost: lost, Outage: &result.Outage{LongestGapMS: gap, RecoveredMS: recovered, BeganWith: began},
+		}}}}
+	}
+	for _, tc := range []struct {
+		runs   []RunDoc
+		want   Faults
+		faulty bool
+	}{
+		{[]RunDoc{of(0, nil, new(int64(30)), nil)}, Faults{Failed: Spread{N: 1}, Gap: Spread{30, 30, 30, 1}}, false}, // a pause
+		{
+			[]RunDoc{of(5, new(int64(0)), new(int64(4000)), new(int64(9000))), of(15, new(int64(2)), new(int64(6000)), nil)},
+			Faults{Failed: Spread{10, 5, 15, 2}, Lost: Spread{1, 0, 2, 2}, Gap: Spread{5000, 4000, 6000, 2}, Recovered: Spread{9000, 9000, 9000, 1}},
+			true,
+		},
+	} {
+		c := CellDoc{Runs: tc.runs}
+		c.conclude(1)
+		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{c}}}
+		if !reflect.DeepEqual(c.Faults, tc.want) || d.Faulty() != tc.faulty {
+			t.Errorf("%+v, faulty %t; want %+v, %t", c.Faults, d.Faulty(), tc.want, tc.faulty)
+		}
+	}
+}
