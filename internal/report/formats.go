@@ -30,7 +30,9 @@ type Format func(w io.Writer, r result.Result, o Options) error
 // Formats are the formats by name.
 var Formats = map[string]Format{
 	"text":      Text,
+	"line":      ofOneLoad(Line),
 	"json":      JSON,
+	"yaml":      YAML,
 	"jsonl":     JSONLines,
 	"csv":       ofOneLoad(CSV),
 	"processes": Processes,

@@ -76,7 +76,7 @@ func studied() *study.Document {
 			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
 			Answers: []study.Answer{{Factor: "acks", By: metric.Rate, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
 			Published: []study.Published{{
-				Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks", At: map[string]string{"acks": "1"},
+				PublishedCase: study.PublishedCase{Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks"}, At: map[string]string{"acks": "1"},
 				RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker",
 			}},
 		},
@@ -111,7 +111,7 @@ func whole() *study.Document {
 		ID: "20261121-whole", Study: &study.Study{Name: "whole", About: "Which system is faster?", Parts: []*study.Study{search.Study, cells.Study}},
 		NotEqual: []string{"Kafka acknowledges first"},
 		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, Standings: []study.Standing{
-			{Part: "top", System: plan.Kafka, By: metric.Rate, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{Source: "004", Account: "Somebody, 2020", Link: "https://example.org", MBSecond: 605, Of: "3 brokers"}}},
+			{Part: "top", System: plan.Kafka, By: metric.Rate, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{PublishedCase: study.PublishedCase{Source: "004", Account: "Somebody, 2020", Link: "https://example.org"}, MBSecond: 605, Of: "3 brokers"}}},
 			{Part: "top", System: plan.Pulsar, By: metric.Rate, Peak: new(study.PeakRate), Over: true},
 			{Part: "half", System: plan.Kafka, By: metric.P99, Cell: &cells.Cells[0].CellFigures},
 		}},
@@ -218,8 +218,8 @@ func TestTheEffectsOfFaultsAreToldWithTheRunsThatSawThem(t *testing.T) {
 func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
 	d := studied()
 	d.Published = []study.Published{
-		{Case: "never", RecordsPerSecond: 100_000}, {Case: "slow", RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
-		{Case: "other", RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
+		{PublishedCase: study.PublishedCase{Case: "never"}, RecordsPerSecond: 100_000}, {PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
+		{PublishedCase: study.PublishedCase{Case: "other"}, RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
 	}
 	text := written(t, report.StudyDoc(d).Markdown)
 	for _, want := range []string{"| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| other |  | 100,000 | 4,000 | – | "} {
