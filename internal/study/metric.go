@@ -117,11 +117,14 @@ func (f *LoadFigures) measure(r *result.Result, metrics []Metric) {
 	}
 	for _, m := range metrics {
 		v, ok := m.Of().Value(&figures)
-		switch {
-		case !ok || v == 0 && m.HigherIsBetter() && r.BoundBy.Limit == verdict.Unknown:
-		case v == metric.Failed, m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100:
+		if !ok || v == 0 && m.HigherIsBetter() && r.BoundBy.Limit == verdict.Unknown {
+			continue
+		}
+		failed, dear := v == metric.Failed || m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100
+		if failed || dear {
 			f.FailedMetrics = append(f.FailedMetrics, m)
-		default:
+		}
+		if !failed {
 			f.Measures[m] = v
 		}
 	}
