@@ -35,7 +35,7 @@ writes it again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "slo": metric.Names(), "ladder": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": metric.Names(), "ladder": nil})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {

@@ -55,7 +55,7 @@ type LoadFigures struct {
 	Valid     bool           `json:"valid"`
 	Limit     verdict.Limit  `json:"limit"`
 	Evidence  string         `json:"evidence"`
-	SLO       []result.Limit `json:"slo,omitempty"` // what a search has to keep, or a comparison not to show, judged
+	SLO       []result.Limit `json:"-"` // what a search has to keep, or a comparison not to show, judged
 	FaultFigures
 
 	cluster  string   // that it went to
