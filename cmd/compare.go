@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -86,7 +85,7 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 		return usageError(err)
 	}
 	d.Judge(limits)
-	if err := orPage(flags.Output, report.CompareFormats, page.Compare)(env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
+	if err := env.document(flags.Output, flags.Look, report.CompareDoc(d), d); err != nil {
 		return err
 	}
 	if len(d.Failures) > 0 {

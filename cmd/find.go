@@ -95,7 +95,7 @@ func loadOf(args []string) (study.Load, error) {
 }
 
 // judgeFind returns the error of a search that is over and has found no rate that holds.
-func judgeFind(d *study.FindDocument) error {
+func judgeFind(d *study.Document) error {
 	switch {
 	case !d.Over || d.Peak.RecordsPerSecond > 0:
 		return nil

@@ -133,9 +133,6 @@ func newStudyResume(env *Env) *cobra.Command {
 		}
 		f, unread, err := env.openStudy(args, true)
 		env.leftOut(unread)
-		if err == nil {
-			err = checkForm(f.Study, flags.Output)
-		}
 		if err != nil {
 			return usageError(err)
 		}

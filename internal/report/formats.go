@@ -24,11 +24,6 @@ type Options struct {
 	Consumer ConsumerRows // how PerfTest writes a run that only reads; it has one row, never Detailed ones
 }
 
-// DocumentFormat writes what runs say together.
-type DocumentFormat[D any] func(w io.Writer, d *D, o Options) error
-
-func asJSON[D any](w io.Writer, d *D, _ Options) error { return Indented(w, d) }
-
 // Format writes a finished result.
 type Format func(w io.Writer, r result.Result, o Options) error
 
