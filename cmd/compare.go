@@ -37,7 +37,7 @@ difference from noise.`,
   kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
 	}
 	flags := config.NewCompare(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "fail-on": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "fail-on": nil})
 	c.ValidArgsFunction = env.completeRuns
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {

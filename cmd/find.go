@@ -33,7 +33,7 @@ writes it again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "slo": nil, "ladder": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": nil, "ladder": nil})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {

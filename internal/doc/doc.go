@@ -149,6 +149,7 @@ const (
 	Words         // flush left
 	Name          // words that may be cut in their middle
 	Sentence      // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
+	Whole         // words that are never cut
 )
 
 // Row is one row.
@@ -168,6 +169,9 @@ type Cell struct {
 	Bar   float64 // its share of the largest of the column, drawn as a bar; 0: none
 	Shift *Shift  // drawn in a page; nil: none
 }
+
+// Unknown is the text of a cell without a value. Programs get nothing.
+const Unknown = "–"
 
 // Shift is a difference with its interval, as shares: 0.1 is 10 %.
 type Shift struct {

@@ -66,7 +66,7 @@ func dataOf(tables []*Table) [][]string {
 					continue
 				}
 				text := row.Cells[i].Data
-				if c.Kind != Number {
+				if c.Kind != Number && row.Cells[i].Text != Unknown {
 					text = cmp.Or(text, row.Cells[i].Text)
 				}
 				fields[slices.Index(names, theme.Clean(c.Data))] = theme.Clean(text)

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -53,22 +53,20 @@ func turnText(t study.Turn, turns int, left, warmsUp string) string {
 	return text
 }
 
-// StudyList writes the studies that kt has, and those that were made.
-func StudyList(w io.Writer, shipped []*study.Study, made []*study.Folder, o Options) error {
-	var rows, done [][]string
+// StudyList returns the studies that kt has, and those that were made.
+func StudyList(shipped []*study.Study, made []*study.Folder) *doc.Document {
+	of := doc.Table{ID: "studies", Columns: doc.Heads(doc.Words, "study", "question")}
 	for _, s := range shipped {
-		rows = append(rows, []string{s.Name, s.About})
+		of.Rows = append(of.Rows, doc.Row{Cells: doc.Of(s.Name, s.About)})
 	}
+	done := doc.Table{ID: "made", Columns: doc.Heads(doc.Words, "made here", "runs")}
 	for _, f := range made {
 		runs, wanted, err := f.Count()
 		text := fmt.Sprintf("%d of %d", runs, wanted)
 		if err != nil {
 			text = err.Error()
 		}
-		done = append(done, []string{f.ID, text})
+		done.Rows = append(done.Rows, doc.Row{Cells: doc.Of(f.ID, text)})
 	}
-	if err := Table(w, []string{"study", "question"}, rows, nil, o); err != nil || len(done) == 0 {
-		return err
-	}
-	return Table(w, []string{"made here", "runs"}, done, nil, o)
+	return &doc.Document{Command: "kt study", Subject: "list", Sections: []doc.Section{{ID: "studies", Tables: []doc.Table{of, done}}}}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -84,4 +85,19 @@ func manualEntry(b *bytes.Buffer, s *tune.Setting, profiles []*tune.Profile) {
 	if s.Risk != "" {
 		fmt.Fprintf(b, "- Risk of changing it: %s\n", cell(s.Risk))
 	}
+}
+
+// capital makes the first letter a capital, unless the word is a name that is
+// written otherwise, as dirty_ratio.
+func capital(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || strings.ContainsAny(word, "_.") || word[0] < 'a' || word[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// cell is text as a cell of a Markdown table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(theme.Clean(s))
 }
