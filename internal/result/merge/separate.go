@@ -50,7 +50,7 @@ func (p *mergedPart) topicNames() string {
 
 // oneLoad returns an error if the parts make no load together.
 func (m *merge) oneLoad() error {
-	if err := (&result.Result{NotAddedUp: m.apart}).OneLoad(); err != nil {
+	if err := (&result.Result{NotAddedUp: m.separate}).OneLoad(); err != nil {
 		return fmt.Errorf("%w: name the files of one load", err)
 	}
 	return nil
@@ -60,7 +60,7 @@ func (m *merge) oneLoad() error {
 func (m *merge) bare(h result.Header) result.Result {
 	start := m.start()
 	r := result.Result{
-		Header: h, Trailer: m.trailer(nil), Start: &start, NotAddedUp: m.apart, Headline: "throughput", Invalid: m.invalid(),
+		Header: h, Trailer: m.trailer(nil), Start: &start, NotAddedUp: m.separate, Headline: "throughput", Invalid: m.invalid(),
 		BoundBy: verdict.Verdict{Limit: verdict.Unknown, Evidence: "each process has a limit of its own"},
 		Errors:  result.Errors{}, Partitions: []result.PartitionRow{}, Brokers: []result.BrokerRow{}, Series: []result.Point{},
 	}
