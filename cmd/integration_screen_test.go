@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,12 +61,12 @@ func (term *terminal) await(texts ...string) string {
 	return ""
 }
 
-// awaitExit waits for the end of a load at a fixed rate, and for texts. On a machine with
-// other things to do kt may find that it did not keep its schedule.
+// awaitExit waits for the end of a load at a fixed rate, and for texts. On a machine with other things to do kt may find
+// that it did not keep its schedule, and brokers may not answer for long.
 func (term *terminal) awaitExit(texts ...string) string {
 	term.t.Helper()
 	last := term.await(append(texts, "exit=")...)
-	if !strings.Contains(last, fmt.Sprintf("exit=%d\n", exitOK)) && !strings.Contains(last, fmt.Sprintf("exit=%d\n", exitNotValid)) {
+	if !slices.ContainsFunc([]int{exitOK, exitNotValid, exitFailed}, func(code int) bool { return strings.Contains(last, fmt.Sprintf("exit=%d\n", code)) }) {
 		term.t.Errorf("it did not end well:\n%s", last)
 	}
 	return last

@@ -69,7 +69,7 @@ func newStudyList(env *Env) *cobra.Command {
 				return err
 			}
 			env.leftOut(unread)
-			return report.Write(env.Stdout, "text", report.StudyList(shipped, made), nil, env.reportOptions(config.Look{}, false))
+			return env.document("text", config.Look{}, report.StudyListDoc(shipped, made), nil)
 		},
 	}
 }

@@ -102,8 +102,17 @@ const notMeasured = "–"
 // cellTable has a row for each load of each cell.
 func cellTable(d *study.Document) doc.Table {
 	columns := []doc.Column{
-		{Head: "records/s"}, {Head: "from"}, {Head: "to"}, {Head: "MiB/s", Leave: 3}, {Head: "p50", Leave: 4}, {Head: "p99"}, {Head: "p99.9", Leave: 5},
-		{Head: "rough", Leave: 1}, {Head: "CPU", Leave: 2}, {Head: "runs"}, {Head: "limit", Kind: doc.Words},
+		{Head: "records/s"},
+		{Head: "from"},
+		{Head: "to"},
+		{Head: "MiB/s", Leave: 3},
+		{Head: "p50", Leave: 4},
+		{Head: "p99"},
+		{Head: "p99.9", Leave: 5},
+		{Head: "rough", Leave: 1},
+		{Head: "CPU", Leave: 2},
+		{Head: "runs"},
+		{Head: "limit", Kind: doc.Words},
 	}
 	var rates []float64
 	t := loadTable(d, columns, func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {

@@ -53,13 +53,13 @@ func turnText(t study.Turn, turns int, left, warmsUp string) string {
 	return text
 }
 
-// StudyList returns the studies that kt has, and those that were made.
-func StudyList(shipped []*study.Study, made []*study.Folder) *doc.Document {
-	of := doc.Table{ID: "studies", Columns: doc.Heads(doc.Words, "study", "question")}
+// StudyListDoc returns the studies that kt has, and those that were made.
+func StudyListDoc(shipped []*study.Study, made []*study.Folder) *doc.Document {
+	questions := doc.Table{ID: "studies", Caption: "Studies that kt has", Data: true, Columns: []doc.Column{{Head: "study", Data: "study", Kind: doc.Whole}, {Head: "question", Data: "question", Kind: doc.Sentence}}}
 	for _, s := range shipped {
-		of.Rows = append(of.Rows, doc.Row{Cells: doc.Of(s.Name, s.About)})
+		questions.Rows = append(questions.Rows, doc.Row{Cells: doc.Of(s.Name, s.About)})
 	}
-	done := doc.Table{ID: "made", Columns: doc.Heads(doc.Words, "made here", "runs")}
+	done := doc.Table{ID: "made", Caption: "Studies that were made here", Data: true, Columns: []doc.Column{{Head: "made here", Data: "id", Kind: doc.Whole}, {Head: "runs", Data: "runs", Kind: doc.Sentence}}}
 	for _, f := range made {
 		runs, wanted, err := f.Count()
 		text := fmt.Sprintf("%d of %d", runs, wanted)
@@ -68,5 +68,5 @@ func StudyList(shipped []*study.Study, made []*study.Folder) *doc.Document {
 		}
 		done.Rows = append(done.Rows, doc.Row{Cells: doc.Of(f.ID, text)})
 	}
-	return &doc.Document{Command: "kt study", Subject: "list", Sections: []doc.Section{{ID: "studies", Tables: []doc.Table{of, done}}}}
+	return &doc.Document{Command: "kt study", Subject: plural(len(shipped), "question"), Sections: []doc.Section{{ID: "studies", Tables: []doc.Table{questions, done}}}}
 }

@@ -214,7 +214,8 @@ func TestTheEffectsOfFaultsAreToldWithTheRunsThatSawThem(t *testing.T) {
 func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
 	d := studied()
 	d.Published = []study.Published{
-		{PublishedCase: study.PublishedCase{Case: "never"}, RecordsPerSecond: 100_000}, {PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
+		{PublishedCase: study.PublishedCase{Case: "never"}, RecordsPerSecond: 100_000},
+		{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
 		{PublishedCase: study.PublishedCase{Case: "other"}, RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
 	}
 	text := written(t, report.StudyDoc(d).Markdown)
