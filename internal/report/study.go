@@ -16,7 +16,7 @@ import (
 
 // StudyDoc returns what a study says. Its policy fills the sections.
 func StudyDoc(d *study.Document) *doc.Document {
-	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Title: d.Study.About, Again: "kt study report " + d.ID, Foot: "This page does not hold the runs: keep the folder of the study."}
+	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Question: d.Study.About, Again: "kt study report " + d.ID, Foot: "This page does not hold the runs: keep the folder of the study."}
 	switch {
 	case d.WholeDoc != nil:
 		wholeDoc(all, d)
