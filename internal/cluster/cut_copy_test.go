@@ -22,7 +22,6 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 			if r.URL.Host != "b" || !strings.HasPrefix(r.URL.Path, "/v1/files/") {
 				return w.RoundTrip(r)
 			}
-			r.Header.Del("Accept-Encoding") // the bytes of the file
 			answer, err := w.RoundTrip(r)
 			if err == nil {
 				offset, _ := strconv.Atoi(r.FormValue("offset"))

@@ -53,7 +53,6 @@ func presentAnother(t *testing.T, list string) {
 		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
 			lies := r.URL.Host == "b" && (strings.HasPrefix(r.URL.Path, "/v1/files/") || strings.HasSuffix(r.URL.Path, list))
 			if lies {
-				r.Header.Del("Accept-Encoding") // the bytes of the file
 			}
 			answer, err := w.RoundTrip(r)
 			if err == nil && lies {

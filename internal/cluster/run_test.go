@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -211,7 +212,7 @@ func startIn(t *testing.T, path string) *result.Start {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range bytes.Lines(b) {
+	for line := range bytes.Lines(canned.Text(b)) {
 		var l struct{ Start *result.Start }
 		if decodeLoose(line, &l) == nil && l.Start != nil {
 			return l.Start

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// RunFile writes a run file as the run goes on. Each line is one JSON object, written by one call, so
-// that a killed run can be read up to its last second. After the first error it writes no more,
-// and Close returns that error.
+// RunFile writes a run file as the run goes on. Each line is one JSON object. The lines of a second are one member, written
+// by one call, so that a killed run can be read up to its last second. After the first error it writes no more, and Close
+// returns that error.
 type RunFile struct {
-	w   io.WriteCloser
-	err error
+	w     io.WriteCloser
+	lines []byte // that are not written
+	small bool   // it may take longer
+	err   error
 }
 
 // NewRunFile writes the header of a run file to w. Close closes w.
@@ -47,17 +50,38 @@ func (f *RunFile) Close(t Trailer) error {
 	return errors.Join(f.err, f.w.Close())
 }
 
+// write writes a line, with the windows before it.
 func (f *RunFile) write(l Line) {
 	if f.err != nil {
 		return
 	}
-	b, err := json.Marshal(l)
-	if err == nil {
-		_, err = f.w.Write([]byte(secret.ScrubJSON(string(b)) + "\n"))
+	if l.Window == nil && l.Sample == nil {
+		f.flush(measured)
 	}
+	b, err := json.Marshal(l)
 	if err != nil {
 		f.err = fmt.Errorf("write run file: %w", err)
+		return
 	}
+	f.lines = append(f.lines, secret.ScrubJSON(string(b))+"\n"...)
+	switch {
+	case l.Window != nil: // its sample follows
+	case isMeasurement(b):
+		f.flush(measured)
+	default:
+		f.flush(0)
+	}
+}
+
+// flush writes the lines as one member.
+func (f *RunFile) flush(mark byte) {
+	if len(f.lines) == 0 || f.err != nil {
+		return
+	}
+	if _, err := f.w.Write(codec.AppendMember(nil, f.lines, mark, f.small)); err != nil {
+		f.err = fmt.Errorf("write run file: %w", err)
+	}
+	f.lines = f.lines[:0]
 }
 
 // Replay folds a run file as a live run is folded. It ignores an incomplete last line, as a kill

@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -54,7 +55,7 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 	t.Helper()
 	l := merge.NewLive(want.Header, nil)
 	for i, file := range files {
-		for line := range bytes.Lines(file) {
+		for line := range bytes.Lines(canned.Text(file)) {
 			if err := l.Add(string(rune('a'+i)), line); err != nil {
 				t.Fatal(err)
 			}
