@@ -70,9 +70,8 @@ unit: ## run the tests, with the race detector where there are goroutines
 	scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
 	scripts/test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%)))))
 
-# One package after the other: two Kafkas at once are too much for a small
-# machine, and what they measure would be each other. What needs no Kafka has been run
-# by check. Most JVMs of these tests live for seconds, which the thorough compiler and a
+# The tests of cmd wait for brokers that start and fail, and the other packages run beside them. What needs
+# no Kafka has been run by check. Most JVMs of these tests live for seconds, which the thorough compiler and a
 # collector of several threads would spend on themselves.
 INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' cmd internal)
 
@@ -81,7 +80,7 @@ integration: export KAFKA_JVM_PERFORMANCE_OPTS = -XX:+UseSerialGC -XX:TieredStop
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	scripts/kafka fetch
-	scripts/test -tags integration -vet=off -timeout 30m -parallel 4 -p 1 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
+	scripts/test -tags integration -vet=off -timeout 30m -parallel 5 -p 2 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.

@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -35,10 +36,7 @@ func FuzzOrder(f *testing.F) {
 		if _, err := readOrder(in); err != nil {
 			return
 		}
-		rest, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rest := must.Have(io.ReadAll(in))(t)
 		_, want, _ := bytes.Cut(data, []byte("\n"))
 		if !bytes.Equal(rest, want) {
 			t.Errorf("%q is left of %q", rest, data)
@@ -47,14 +45,8 @@ func FuzzOrder(f *testing.F) {
 }
 
 func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
-	producer, _, err := javaconf.ParseProducer(nil, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, _, err := javaconf.ParseConsumer(nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	producer, _ := must.Both(javaconf.ParseProducer(nil, 0, false))(t)
+	consumer, _ := must.Both(javaconf.ParseConsumer(nil, false))(t)
 	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
 		// Whoever adds a property decides here whether other hosts may set it.
 		local := name == "bootstrap.servers" || name == "config.providers"
@@ -157,10 +149,7 @@ func TestAProcessWhoseAgentIsGoneEndsWhenItsTimeIsUp(t *testing.T) {
 
 func TestAgentsOfOneHomeHaveFoldersOfTheirOwn(t *testing.T) {
 	env := &Env{HomeDir: "/home/kt", Getenv: func(string) string { return "" }}
-	one, shared, err := agentDirs(env, "", "vm1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	one, shared := must.Both(agentDirs(env, "", "vm1"))(t)
 	two, sharedToo, _ := agentDirs(env, "", "vm2")
 	if filepath.Base(one) != "vm1" || filepath.Base(two) != "vm2" || filepath.Dir(one) != filepath.Dir(two) || shared != sharedToo {
 		t.Errorf("folders %s and %s, of others %s and %s", one, two, shared, sharedToo)
@@ -191,9 +180,7 @@ func TestWhatAnAgentTellsOfItsConnectionsIsTrueOrLeftOut(t *testing.T) {
 		"client.id=no property of security\nacks=1\n": "PLAINTEXT",
 	} {
 		path := filepath.Join(t.TempDir(), "client.properties")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		env := &Env{Getenv: func(string) string { return "" }, Stderr: io.Discard}
 		if got, _, err := agentSecurity(env, &config.Agent{CommandConfig: path, AllowBroker: []string{"b"}}); err != nil || got != want {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)

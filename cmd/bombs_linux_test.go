@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/kt-bench/kt/internal/codec"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const megabyte = 1 << 20
@@ -98,10 +99,7 @@ func writeBatches(t *testing.T, c *kgo.Client, topic string, kind kgo.Compressio
 // Whoever may write to a topic decides what a reader decompresses. kt stays below 512 MiB whatever that is: batches just within
 // its bound, many at once, and batches beyond it.
 func TestBombsInATopicLeaveKtBelow512MiB(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "gzip", "snappy", "lz4", "zstd"), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "100000000"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "gzip", "snappy", "lz4", "zstd"), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "100000000"})))(t)
 	defer fake.Close()
 	c, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...), kgo.MaxVersions(kversion.V3_5_0())) // topics have names there
 	if err != nil {
@@ -134,10 +132,7 @@ func within512(t *testing.T, name string, kt *exec.Cmd) {
 }
 
 func TestMetadataOfManyBrokersLeaveKtBelow512MiB(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	defer fake.Close()
 	fake.ControlKey(int16(kmsg.Metadata), func(q kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()

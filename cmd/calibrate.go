@@ -121,7 +121,7 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 			o.Clients = int(n)
 		}
 	}
-	b := newSinkLab(env)
+	b := newSinkRunner(env)
 	check := l
 	check.Flags = append(slices.Clone(l.Flags), study.Flag{Name: bootstrapServer, Value: "localhost:9092"}, study.Flag{Name: "topic", Value: sinkTopic})
 	ld, err := b.load(check)
@@ -163,7 +163,7 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 }
 
 // calibrate makes a run of a calibration. sink is the process that takes the records.
-func (b *lab) calibrate(ctx context.Context, l study.Load, sink int) (calibrate.Run, error) {
+func (b *runner) calibrate(ctx context.Context, l study.Load, sink int) (calibrate.Run, error) {
 	others, unknown := host.NewOthers(sink)
 	r, err := b.Run(ctx, l, "", func() {})
 	c := calibrate.Run{Result: r}

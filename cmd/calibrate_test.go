@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/calibrate"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 )
@@ -35,10 +36,7 @@ func TestACeilingThatIsTooLowIsNotSaved(t *testing.T) {
 func TestALoadWithTLSHasNoCeiling(t *testing.T) {
 	env := quietEnv()
 	for protocol, want := range map[string]bool{"PLAINTEXT": true, "SSL": false} {
-		asked, err := newLab(env).load(study.Load{Command: "produce", Flags: []study.Flag{{Name: bootstrapServer, Value: "localhost:9092"}, {Name: "command-property", Value: "security.protocol=" + protocol}}, Typed: []study.Flag{{Name: "command-property", Value: "security.protocol=" + protocol}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := must.Have(newRunner(env).load(study.Load{Command: "produce", Flags: []study.Flag{{Name: bootstrapServer, Value: "localhost:9092"}, {Name: "command-property", Value: "security.protocol=" + protocol}}, Typed: []study.Flag{{Name: "command-property", Value: "security.protocol=" + protocol}}}))(t)
 		if got := asked.ceiling(env) != nil; got != want {
 			t.Errorf("%s: a ceiling is looked for: %t", protocol, got)
 		}

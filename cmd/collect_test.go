@@ -8,34 +8,25 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.ktr")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Have(os.Create(path))(t)
 	result.Claim(file)
-	f, err := result.NewRunFile(file, result.Header{Schema: result.Schema, RunID: "R"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(result.NewRunFile(file, result.Header{Schema: result.Schema, RunID: "R"}))(t)
 	m := newMerger(nil)
 	defer m.close()
-	if err := m.addPath(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.addPath(path))
 	if want := path; m.going() == nil || !strings.Contains(m.going().Error(), want) {
 		t.Errorf("the problem is %v, want %q", m.going(), want)
 	}
 	if got := m.RunFiles()[0].State; got != result.PartRunning {
 		t.Errorf("its part is %q, want running", got)
 	}
-	if err := f.Close(result.Trailer{Ended: result.Completed}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close(result.Trailer{Ended: result.Completed}))
 	whole := newMerger(nil)
 	defer whole.close()
 	if err := errors.Join(whole.addPath(path), whole.going()); err != nil {

@@ -153,7 +153,7 @@ func (e *Env) runsOf(name string) ([]string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if !strings.ContainsRune(id, '/') {
+	if strings.Count(id, "/") <= 1 {
 		dir, err := e.studiesDir()
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
@@ -151,7 +151,7 @@ func (e *Env) checkClients(r *config.Run) error {
 	secure, _, bad := e.secure(&r.Plan, r.Security)
 	_, err := (&load{Run: r}).chooseSystem(secure)
 	_, badTLS := checkTLS(&r.Plan, r.Security.Given())
-	limits := limit.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
+	limits := metric.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
 	return errors.Join(err, bad, badTLS, limits)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
@@ -30,10 +31,7 @@ var man = flag.String("man", "", "write the man pages into this `FOLDER`")
 const recordBytes = 512
 
 func TestTheReadmeTellsHowManyChecksThereAre(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../README.md"))(t)
 	if want := fmt.Sprintf(" %d checks", len(tune.Catalogue())); !strings.Contains(string(text), want) {
 		t.Errorf("README.md does not say %s", want)
 	}
@@ -43,9 +41,7 @@ func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
 	producer, _, errProducer := javaconf.ParseProducer(nil, recordBytes, false)
 	consumer, _, errConsumer := javaconf.ParseConsumer(nil, false)
 	studies, errStudies := shippedStudies()
-	if err := cmp.Or(errProducer, errConsumer, errStudies); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmp.Or(errProducer, errConsumer, errStudies))
 	for _, tc := range []struct {
 		page, name, from string
 		table            []byte
@@ -56,10 +52,7 @@ func TestPagesHaveTheTablesThatAreMadeOfTheCode(t *testing.T) {
 		{"studies.md", "studies", "profiles/study", studyManual(studies)},
 	} {
 		path := "../docs/" + tc.page
-		page, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Have(os.ReadFile(path))(t)
 		begin, end := fmt.Appendf(nil, "<!-- %s: made of %s -->\n", tc.name, tc.from), fmt.Appendf(nil, "<!-- /%s -->\n", tc.name)
 		before, rest, ok := bytes.Cut(page, begin)
 		table, after, ended := bytes.Cut(rest, end)
@@ -76,13 +69,8 @@ func TestTheSchemaOfStudyFilesIsThatOfTheFlags(t *testing.T) {
 	const path = "../docs/study-file.schema.json"
 	env := System()
 	var b bytes.Buffer
-	if err := report.Indented(&b, studySchema(newRoot(&env))); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.Indented(&b, studySchema(newRoot(&env))))
+	text := must.Have(os.ReadFile(path))(t)
 	renewed(t, path, text, b.Bytes(), func() error { return os.WriteFile(path, b.Bytes(), 0o644) })
 }
 
@@ -90,9 +78,7 @@ func TestTheSchemaOfStudyFilesIsThatOfTheFlags(t *testing.T) {
 func renewed(t *testing.T, name string, stands, made []byte, write func() error) {
 	t.Helper()
 	if *update {
-		if err := write(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write())
 		return
 	}
 	if diff := gocmp.Diff(string(stands), string(made)); diff != "" {
@@ -107,9 +93,7 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 	root.DisableAutoGenTag = true
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd() // the root adds both when it runs
-	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "kt", Manual: "kt", Date: sourceDate()}, dir))
 	for _, c := range root.Commands() {
 		if page := dir + "/kt-" + c.Name() + ".1"; c.IsAvailableCommand() {
 			if _, err := os.Stat(page); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -77,10 +78,7 @@ func TestThePagesTellWhichExitCodeWins(t *testing.T) {
 		t.Errorf("the help does not:\n%s", help)
 	}
 	for _, page := range []string{"../docs/result.md", "../ARCHITECTURE.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(os.ReadFile(page))(t)
 		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), precedence) {
 			t.Errorf("%s does not say: %s", page, precedence)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -25,20 +26,11 @@ func TestACollectorGetsTheLastMetricsBeforeTheScrapeIsAwaited(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 		env := &Env{Getenv: os.Getenv, Stderr: io.Discard}
 		l := &load{Run: &config.Run{Metrics: "127.0.0.1:0"}}
-		shown, err := l.exporters(env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shown := must.Have(l.exporters(env))(t)
 		shown.open(result.Header{})
-		scrape, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shown.prometheus.URL(), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scrape := must.Have(http.NewRequestWithContext(t.Context(), http.MethodGet, shown.prometheus.URL(), http.NoBody))(t)
 		scrape.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "10")
-		answer, err := http.DefaultClient.Do(scrape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Have(http.DefaultClient.Do(scrape))(t)
 		_ = answer.Body.Close()
 		shown.finished = true
 		if signalled {

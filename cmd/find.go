@@ -8,7 +8,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -44,7 +43,9 @@ writes it again.`,
 		if err != nil {
 			return usageError(err)
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runFind(ctx, env, flags, s) })
+		return env.interruptible(c.Context(), func(ctx context.Context) error {
+			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+		})
 	}
 	return c
 }
@@ -102,26 +103,4 @@ func judgeFind(d *study.FindDocument) error {
 		return &exitError{exitNotValid, errors.New("no rate was found that holds, because kt was the limit at the lowest one")}
 	}
 	return errors.New("no rate was found that holds")
-}
-
-func runFind(ctx context.Context, env *Env, flags *config.Find, s *study.Study) error {
-	b := newLab(env)
-	if err := b.checkStudy(ctx, s); err != nil {
-		return err
-	}
-	if flags.DryRun {
-		f, err := b.forecast(ctx, s, true)
-		if err != nil {
-			return err
-		}
-		return report.FindPlan(env.Stdout, f, env.reportOptions(flags.Look, false))
-	}
-	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
-		return err
-	}
-	f, err := env.createStudy(s, b)
-	if err != nil {
-		return err
-	}
-	return makeStudy(ctx, env, studyForm{flags.Output, flags.Look, flags.Quiet}, f, b)
 }

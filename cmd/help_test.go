@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -27,9 +29,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		everyCommand(newRoot(&Env{}), func(c *cobra.Command) {
 			var b bytes.Buffer
-			if err := writeHelp(&b, c, width, true); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, writeHelp(&b, c, width, true))
 			examples := strings.Split(c.Example, "\n")
 			for line := range strings.SplitSeq(b.String(), "\n") {
 				isExample := false
@@ -46,24 +46,14 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 
 func TestHelpIsWhatTheGoldenFilesShow(t *testing.T) {
 	for _, name := range []string{"produce", "consume", "roundtrip", "exit-codes"} {
-		c, _, err := newRoot(&Env{}).Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, _ := must.Both(newRoot(&Env{}).Find([]string{name}))(t)
 		var b bytes.Buffer
-		if err := writeHelp(&b, c, 0, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeHelp(&b, c, 0, false))
 		path := filepath.Join("testdata", "help", name+".txt")
 		if *update {
-			if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, b.Bytes(), 0o644))
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Have(os.ReadFile(path))(t)
 		if diff := cmp.Diff(string(want), b.String()); diff != "" {
 			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
 		}

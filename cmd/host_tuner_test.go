@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/tune"
 )
@@ -25,22 +26,15 @@ func machine(t *testing.T) (root string) {
 	root = t.TempDir()
 	for path, text := range map[string]string{swappiness: "60\n", hostLock: ""} {
 		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return root
 }
 
 func swappinessOf(t *testing.T, root string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, swappiness))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(filepath.Join(root, swappiness)))(t)
 	return strings.TrimSpace(string(text))
 }
 
@@ -76,13 +70,11 @@ func served(t *testing.T, name string, key *port.Key, tuner func(context.Context
 
 func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 	key, file := port.NewKey(), filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(key.Text()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(key.Text()+"\n"), 0o600))
 	roots := []string{machine(t), machine(t)}
 	first, _ := served(t, "b1", &key, (&hostTuner{env: quietEnv(), root: roots[0]}).obey)
 	second, end := served(t, "b2", &key, (&hostTuner{env: quietEnv(), root: roots[1]}).obey)
-	b, l := newLab(quietEnv()), study.Load{Command: "produce", Flags: []study.Flag{
+	b, l := newRunner(quietEnv()), study.Load{Command: "produce", Flags: []study.Flag{
 		{Name: "on", Value: "brokers"}, {Name: "peers", Value: first + "," + second}, {Name: "key-file", Value: file}, {Name: "topic", Value: "t"}, {Name: "bootstrap-server", Value: "127.0.0.1:1"},
 	}}
 	hosts, err := b.Hosts(t.Context(), l)
@@ -143,9 +135,7 @@ func TestAMachineHasOneStudyAtATime(t *testing.T) {
 			t.Errorf("%s: two studies have one machine", do)
 		}
 	}
-	if err := one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneRestore, Study: "s1", Own: set}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneRestore, Study: "s1", Own: set}))
 	if err := other.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneSet, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
 		t.Errorf("after the first study the second gets %v, and there is %s", err, swappinessOf(t, root))
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	js "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // browser is a real Chromium without a window.
@@ -47,9 +49,7 @@ func newBrowser(t *testing.T) *browser {
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(end)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, chromedp.Do(ctx))
 	return &browser{t, ctx}
 }
 

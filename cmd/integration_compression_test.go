@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // payloadDelimiter parts the payloads of a file. Random bytes do not hold it by chance.
@@ -27,9 +29,7 @@ func writePayloads(t *testing.T, n int, payload func(*rand.Rand) []byte) string 
 		all = append(append(all, payload(rng)...), payloadDelimiter...)
 	}
 	path := filepath.Join(t.TempDir(), "payloads")
-	if err := os.WriteFile(path, all, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, all, 0o600))
 	return path
 }
 
@@ -86,10 +86,7 @@ func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 		t.Fatalf("%v, %d of %d rates\n%s", err, len(rates), len(loads), stderr.String())
 	}
 	for i, l := range loads {
-		want, err := strconv.ParseFloat(rates[i], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Have(strconv.ParseFloat(rates[i], 64))(t)
 		compression, tolerated := l.method, 6.0
 		if l.level != "default" {
 			compression, tolerated = compression+":"+l.level, 15

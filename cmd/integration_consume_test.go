@@ -52,13 +52,13 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 
 // A member that leaves a group costs the others a rebalance, and they say so.
 func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
-	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "28s")
+	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "20s")
 	k.await("the topic", func() bool {
 		n, err := k.tryEndOffsets("shared")
 		return err == nil && n > 0
 	})
-	stay := k.kt("consume", "--topic", "shared", "--group", "g", "--consumers", "2", "--duration", "22s")
-	leave := k.kt("consume", "--topic", "shared", "--group", "g", "--duration", "10s")
+	stay := k.kt("consume", "--topic", "shared", "--group", "g", "--consumers", "2", "--duration", "15s")
+	leave := k.kt("consume", "--topic", "shared", "--group", "g", "--duration", "8s")
 	left, code := leave.wait()
 	if !ended(left, code, exitOK) || left.Records.Consumed == 0 {
 		t.Errorf("the member that leaves: exit code %d, %d records", code, left.Records.Consumed)

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/report"
 )
 
@@ -28,21 +29,14 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 		t.Errorf("exit code %d: %+v", code, doc)
 	}
 
-	client, err := kgo.NewClient(kgo.SeedBrokers(k.brokers))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Have(kgo.NewClient(kgo.SeedBrokers(k.brokers)))(t)
 	defer client.Close()
 	admin := kadm.NewClient(client)
 	never, name := "2", "kt-producer"
-	if _, err := admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"min.insync.replicas": &never}, "unfit"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"min.insync.replicas": &never}, "unfit"))(t)
 	quota := func(op kadm.AlterClientQuotaOp) {
 		entity := kadm.ClientQuotaEntity{{Type: "client-id", Name: &name}}
-		if _, err := admin.AlterClientQuotas(context.Background(), []kadm.AlterClientQuotaEntry{{Entity: entity, Ops: []kadm.AlterClientQuotaOp{op}}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(admin.AlterClientQuotas(context.Background(), []kadm.AlterClientQuotaEntry{{Entity: entity, Ops: []kadm.AlterClientQuotaOp{op}}}))(t)
 	}
 	quota(kadm.AlterClientQuotaOp{Key: "producer_byte_rate", Value: 1 << 30})
 	defer quota(kadm.AlterClientQuotaOp{Key: "producer_byte_rate", Remove: true})
@@ -55,14 +49,8 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 		t.Errorf("exit code %d: %v", code, found)
 	}
 
-	topics, err := admin.ListTopics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := admin.ListGroups(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	topics := must.Have(admin.ListTopics(t.Context()))(t)
+	groups := must.Have(admin.ListGroups(t.Context()))(t)
 	for _, name := range append(topics.Names(), groups.Groups()...) {
 		if strings.HasPrefix(name, "kt-doctor-") {
 			t.Errorf("%s is left", name)
@@ -73,10 +61,7 @@ func (k *kafkaCluster) isExamined(t *testing.T) {
 // doctor runs kt doctor on the cluster.
 func (k *kafkaCluster) doctor(t *testing.T, args ...string) (doc report.DoctorDocument, code int) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	out, err := exec.Command(path, append([]string{"doctor", "--bootstrap-server", k.brokers, "--output", "json"}, args...)...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -26,7 +27,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
 	var found study.FindDocument
 	for try := range 3 {
-		found = k.find(t, "--trial-time", "1s", "--precision", "5%", "--rest", "0", "--",
+		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)
 		for _, one := range found.Trials {
@@ -36,7 +37,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 		if peak.Low > 1.1*truth {
 			t.Fatalf("try %d: %.0f records/s hold, and the connection carries %d", try, peak.Low, truth)
 		}
-		if peak.High > 0.9*truth && peak.Low > 0.85*truth && !peak.ClientBound {
+		if peak.High > 0.9*truth && peak.Low > 0.8*truth && !peak.ClientBound {
 			return
 		}
 	}
@@ -46,10 +47,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 // find makes a search on a cluster.
 func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.FindDocument) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	c := exec.Command(path, append([]string{"find", "--output", "json"}, args...)...)
 	c.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 	out, err := c.Output()

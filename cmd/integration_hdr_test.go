@@ -16,16 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // HdrHistogram's Java classes come with Kafka.
 func TestHdrHistogramsJavaToolsReadWhatKtWrites(t *testing.T) {
 	t.Parallel()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	dir := t.TempDir()
 	kt := func(args ...string) []byte {
 		c := exec.Command(path, args...)
@@ -48,13 +46,9 @@ func TestHdrHistogramsJavaToolsReadWhatKtWrites(t *testing.T) {
 		}
 	}
 	for _, into := range []any{&res, &encoded} {
-		if err := json.Unmarshal(text, into); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, into))
 	}
-	if err := os.WriteFile(log, kt("report", file, "--output", "hlog"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(log, kt("report", file, "--output", "hlog"), 0o600))
 	java := exec.Command("../scripts/kafka", "tool", "testdata/ReadHistograms.java", log, encoded.Histograms.EndToEnd.HDR)
 	var stderr bytes.Buffer
 	java.Stderr = &stderr

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // Agents in pods join by the name of a headless Service, which has the addresses of all of them. Here
@@ -42,9 +44,7 @@ func TestAgentsJoinByANameWithManyAddresses(t *testing.T) {
 	h.see("p3", "p1", "p2")
 
 	// One goes, another comes. The address of p4 stands first, where nobody answers.
-	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, second.Process.Signal(syscall.SIGTERM))
 	for _, p := range []string{"p1", "p2", "p3", "p4"} {
 		h.means(p, "p4", "p1", "p3")
 	}
@@ -56,18 +56,13 @@ func TestAgentsJoinByANameWithManyAddresses(t *testing.T) {
 func (h *hosts) means(on string, targets ...string) {
 	h.t.Helper()
 	path := filepath.Join("/etc/netns", "kth-"+h.set+"."+on, "hosts")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(path))(h.t)
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool { return strings.HasSuffix(line, " kt-agent") })
 	for _, target := range targets {
 		lines = append(lines, h.addr[target]+" kt-agent")
 	}
 	// In place, for the file is mounted on hosts that run.
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 }
 
 // see waits until kt peers on a host lists the given agents, each at its own address.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -54,6 +55,7 @@ func newHosts(t *testing.T, net int, names ...string) *hosts {
 }
 
 func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
@@ -63,20 +65,12 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 	// In place of scripts/kafka: a script that notes in which network it was called.
 	kafka, calls := filepath.Join(t.TempDir(), "kafka"), filepath.Join(t.TempDir(), "calls")
 	note := fmt.Sprintf("#!/bin/sh\necho \"$(readlink /proc/self/ns/net) $*\" >>%s\n", calls)
-	if err := os.WriteFile(kafka, []byte(note), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(kafka, []byte(note), 0o755))
 	h.hosts("exec", "b1", kafka, "up", "--port", "9192", "--version", "4.2.0", "--name", "x")
 	h.hosts("exec", "b1", kafka, "up")
 	h.hosts("exec", "b1", kafka, "down")
-	outside, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	outside := must.Have(os.Readlink("/proc/self/ns/net"))(t)
+	text := must.Have(os.ReadFile(calls))(t)
 	var got []string
 	for line := range strings.Lines(string(text)) {
 		where, what, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -92,6 +86,7 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 }
 
 func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("hosts are network namespaces, and making those needs root")
 	}
@@ -126,10 +121,7 @@ func (h *hosts) hosts(command string, args ...string) string {
 // command is a kt on a host.
 func (h *hosts) command(host string, args ...string) *exec.Cmd {
 	h.t.Helper()
-	path, err := binary()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	path := must.Have(binary())(h.t)
 	c := exec.Command("ip", append([]string{"netns", "exec", "kth-" + h.set + "." + host, path}, args...)...)
 	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(h.dir, host))
 	return c
@@ -185,13 +177,8 @@ func (h *hosts) collect(host, run string) []byte {
 func (h *hosts) agent(host, role string) *exec.Cmd {
 	h.t.Helper()
 	c := h.command(host, "agent", "--name", host, "--role", role, "--key-file", h.key, "--join", h.addr["b1"])
-	said, err := c.StderrPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	said := must.Have(c.StderrPipe())(h.t)
+	must.Do(h.t, c.Start())
 	lines := bufio.NewScanner(said)
 	listens := false
 	for !listens && lines.Scan() {
@@ -226,9 +213,7 @@ func (h *hosts) load(from, command, file string, args ...string) *ktRun {
 		"--output", "json", "--result", file,
 	}, args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
-	if err := r.cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, r.cmd.Start())
 	return r
 }
 
@@ -337,9 +322,7 @@ func deadCoordinator(t *testing.T, h *hosts) {
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
 	var doc result.Result
-	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(out, &doc))
 	if doc.Records.Acknowledged != 9000 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
 		t.Errorf("ended %s: %d records acknowledged by %d processes, want 9000 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 	}

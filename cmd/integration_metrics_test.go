@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -33,17 +34,12 @@ func startPrometheus(t *testing.T, port int, target string, flags ...string) *pr
 	t.Helper()
 	dir := t.TempDir()
 	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: kt\n  static_configs: [{targets: [%q]}]\n", target)
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
 	addr := "127.0.0.1:" + strconv.Itoa(port)
 	c := exec.Command("prometheus", append([]string{
 		"--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", addr,
 	}, flags...)...)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Have(os.Create(filepath.Join(dir, "log")))(t)
 	defer log.Close()
 	c.Stderr = log
 	if err := c.Start(); err != nil {
@@ -91,10 +87,7 @@ func number(t *testing.T, v [2]any) float64 {
 // query answers a PromQL expression for a moment in Unix seconds.
 func (p *prometheusServer) query(expr string, at float64) []sample {
 	p.t.Helper()
-	answer, err := http.Get(p.url + "/api/v1/query?" + url.Values{"query": {expr}, "time": {strconv.FormatFloat(at, 'f', 3, 64)}}.Encode())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	answer := must.Have(http.Get(p.url + "/api/v1/query?" + url.Values{"query": {expr}, "time": {strconv.FormatFloat(at, 'f', 3, 64)}}.Encode()))(p.t)
 	defer answer.Body.Close()
 	var doc struct {
 		Status, Error string
@@ -159,7 +152,7 @@ func (k *kafkaCluster) isScraped(t *testing.T) {
 			port := nextPort()
 			listen := "127.0.0.1:" + strconv.Itoa(port+1)
 			p := startPrometheus(t, port, listen, one.flags...)
-			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped", "--rate", "1000", "--duration", "20s", "--metrics-listen", listen)...)
+			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped", "--rate", "1000", "--duration", "9s", "--metrics-listen", listen)...)
 			res, code := r.wait()
 			if code != exitOK && code != exitNotValid {
 				t.Fatalf("exit code %d\n%s", code, r.stderr.String())
@@ -216,19 +209,14 @@ var withoutErrors = map[string]bool{"sum by (code) (rate(kt_records_failed_total
 // checkDashboard answers every query of the Grafana dashboard.
 func checkDashboard(t *testing.T, p *prometheusServer, at float64) {
 	t.Helper()
-	text, err := os.ReadFile("../docs/grafana/kt.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../docs/grafana/kt.json"))(t)
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &dashboard))
 	asked := 0
 	for _, panel := range dashboard.Panels {
 		for _, q := range panel.Targets {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -111,9 +112,7 @@ func (o *tab) printed(name string, texts []string) {
 	o.t.Helper()
 	o.look(800, "dark", "") // it is printed as from a dark screen
 	file := filepath.Join(o.t.TempDir(), name+".pdf")
-	if err := os.WriteFile(file, o.print(), 0o644); err != nil {
-		o.t.Fatal(err)
-	}
+	must.Do(o.t, os.WriteFile(file, o.print(), 0o644))
 	out, err := exec.Command("pdftotext", file, "-").Output()
 	if err != nil {
 		o.t.Fatal("pdftotext: ", err)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // batchLine is what DumpLogSegments says of a batch of records, and not of a marker of a transaction.
@@ -59,9 +61,7 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 			topics = append(topics, topic(i, tool))
 		}
 	}
-	if _, err := k.admin().CreateTopics(t.Context(), 1, 1, nil, topics...); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(k.admin().CreateTopics(t.Context(), 1, 1, nil, topics...))(t)
 	wanted := func(rate int) int {
 		if rate > 0 {
 			return 5 * rate // a client on a busy machine sends the first second of records at once
@@ -70,9 +70,7 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 	}
 	for i, tc := range cases {
 		file := filepath.Join(t.TempDir(), "client.properties")
-		if err := os.WriteFile(file, []byte(strings.Join(tc.properties, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(strings.Join(tc.properties, "\n")), 0o600))
 		for _, tool := range tools {
 			args := []string{
 				"--topic", topic(i, tool), "--num-records", strconv.Itoa(wanted(tc.rate)), "--record-size", "100",
@@ -108,10 +106,7 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 // producedAsThey runs kt with a command line of Kafka's tool.
 func (k *kafkaCluster) producedAsThey(args []string) {
 	k.t.Helper()
-	path, err := binary()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	path := must.Have(binary())(k.t)
 	c := exec.Command(path, append([]string{"produce", "--quiet", "--result", "none"}, args...)...)
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState.ExitCode() != exitNotValid { // a busy machine keeps no schedule
@@ -135,10 +130,7 @@ func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 		if batch == nil {
 			continue
 		}
-		n, err := strconv.Atoi(batch[1])
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		n := must.Have(strconv.Atoi(batch[1]))(k.t)
 		w := all[topic]
 		all[topic] = wrote{w.records + n, w.batches + 1, batch[2] != "-1", batch[3], batch[4]}
 	}
@@ -161,10 +153,7 @@ var requestLine = regexp.MustCompile(`"clientId":"([^"]*)","requestApiKeyName":"
 // requests returns what the requests to produce to each topic have said.
 func (k *kafkaCluster) requests(t *testing.T, topics []string) map[string]map[asked]bool {
 	t.Helper()
-	found, err := k.admin().ListTopics(t.Context(), topics...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Have(k.admin().ListTopics(t.Context(), topics...))(t)
 	names := make(map[string]string)
 	for name, topic := range found {
 		names[base64.RawURLEncoding.EncodeToString(topic.ID[:])] = name

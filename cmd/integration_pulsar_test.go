@@ -3,15 +3,15 @@
 package cmd
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/study"
@@ -36,40 +36,24 @@ func startPulsar(t *testing.T, args ...string) *pulsarServer {
 // script runs a command of scripts/pulsar on this server.
 func (p *pulsarServer) script(command string, args ...string) string {
 	p.t.Helper()
-	c := exec.Command("../scripts/pulsar", append([]string{command, "--name", p.name}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		p.t.Fatalf("scripts/pulsar %s %v: %v\n%s", command, args, err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return script(p.t, "pulsar", command, p.name, args...)
 }
 
 // fault returns a command for --exec.
 func (p *pulsarServer) fault(command string, args ...string) string {
-	script, err := filepath.Abs("../scripts/pulsar")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	script := must.Have(filepath.Abs("../scripts/pulsar"))(p.t)
 	return fmt.Sprintf("%s %s --name %s %s", script, command, p.name, strings.Join(args, " "))
 }
 
 // kt runs a command of kt.
 func (p *pulsarServer) kt(t *testing.T, command string, args ...string) (result.Result, int) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := &ktRun{t: t}
-	args = append([]string{command, "--url", p.url, "--command-config", p.config, "--result", "none", "--output", "json"}, args...)
-	run.cmd = exec.Command(path, args...)
-	run.cmd.Stdout, run.cmd.Stderr = &run.stdout, &run.stderr
-	if err := run.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return run.wait()
+	return p.start(t, command, args...).wait()
+}
+
+func (p *pulsarServer) start(t *testing.T, command string, args ...string) *ktRun {
+	t.Helper()
+	return startKt(t, command, append([]string{"--url", p.url, "--command-config", p.config}, args...)...)
 }
 
 const namespacePath = "/persistent/public/default/"
@@ -89,6 +73,7 @@ func (p *pulsarServer) counted(topic, subscription string) (in, backlog int64) {
 }
 
 func TestLoadsOnPulsar(t *testing.T) {
+	t.Parallel()
 	p := startPulsar(t, "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")
 
 	t.Run("Pulsar counts what kt counts, and what is taken from a subscription is missed", func(t *testing.T) {
@@ -118,9 +103,14 @@ func TestLoadsOnPulsar(t *testing.T) {
 	})
 
 	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
-		doc, code := p.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "16s", "--verify", "--timeout", "60s", "--delete-topic",
-			"--at", "2s", "--exec", p.fault("admin", "PUT", "/namespaces/public/default/unload"),
-			"--at", "6s", "--exec", p.fault("kill")+" && "+p.fault("start"))
+		run := p.start(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic",
+			"--at", "2s", "--exec", p.fault("admin", "PUT", "/namespaces/public/default/unload"))
+		time.Sleep(6 * time.Second) // it loads again
+		p.script("kill")
+		p.script("start")
+		time.Sleep(6 * time.Second) // it is connected again
+		run.interrupt()
+		doc, code := run.wait()
 		for _, kind := range []stats.EventKind{stats.BundleUnloaded, stats.BrokerGone, stats.BrokerBack} {
 			if !hasEvent(doc, kind) {
 				t.Errorf("no event %s in %+v", kind, doc.Events)
@@ -147,9 +137,7 @@ func TestLoadsOnPulsar(t *testing.T) {
 		p.kt(t, "produce", "--topic", topic, "--partitions", "2", "--num-records", "10")
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}, Typed: []study.Flag{{Name: "url", Value: p.url}, {Name: "command-config", Value: p.config}}}
 		for range 2 {
-			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic))
 		}
 		if topics := p.script("admin", "GET", namespacePath[:len(namespacePath)-1]+"/partitioned"); strings.Contains(topics, topic) {
 			t.Errorf("the topic is left: %s", topics)

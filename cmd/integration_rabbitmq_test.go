@@ -4,7 +4,6 @@ package cmd
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"fmt"
 	"os"
@@ -20,6 +19,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -48,49 +48,25 @@ func startRabbit(t *testing.T, args ...string) *rabbit {
 // script runs a command of scripts/rabbitmq on this cluster.
 func (r *rabbit) script(command string, args ...string) string {
 	r.t.Helper()
-	c := exec.Command("../scripts/rabbitmq", append([]string{command, "--name", r.name}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		r.t.Fatalf("scripts/rabbitmq %s %v: %v\n%s", command, args, err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return script(r.t, "rabbitmq", command, r.name, args...)
 }
 
 // fault returns a command for --exec.
 func (r *rabbit) fault(command ...string) string {
-	script, err := filepath.Abs("../scripts/rabbitmq")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	script := must.Have(filepath.Abs("../scripts/rabbitmq"))(r.t)
 	return fmt.Sprintf("%s %s --name %s %s", script, command[0], r.name, strings.Join(command[1:], " "))
 }
 
 // kt starts a command of kt.
 func (r *rabbit) kt(t *testing.T, command string, args ...string) *ktRun {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := &ktRun{t: t}
-	args = append([]string{command, "--url", r.url, "--command-config", r.config, "--result", "none", "--output", "json"}, args...)
-	run.cmd = exec.Command(path, args...)
-	run.cmd.Stdout, run.cmd.Stderr = &run.stdout, &run.stderr
-	if err := run.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return run
+	return startKt(t, command, append([]string{"--url", r.url, "--command-config", r.config}, args...)...)
 }
 
 // ask opens a channel to the server for one question, which may end it. rabbitmqctl takes seconds of CPU for each.
 func (r *rabbit) ask(question func(ch *amqp.Channel) error) error {
 	r.t.Helper()
-	text, err := os.ReadFile(r.config)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(r.config))(r.t)
 	password := regexp.MustCompile(`(?m)^url\.password=(.*)$`).FindSubmatch(text)
 	address, _, _ := strings.Cut(strings.Replace(r.url, "@", ":"+string(password[1])+"@", 1), "?")
 	conn, err := amqp.DialTLS(address, &tls.Config{InsecureSkipVerify: true}) // loopback, and a server of this test
@@ -98,10 +74,7 @@ func (r *rabbit) ask(question func(ch *amqp.Channel) error) error {
 		r.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // all was answered
-	ch, err := conn.Channel()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	ch := must.Have(conn.Channel())(r.t)
 	return question(ch)
 }
 
@@ -124,20 +97,18 @@ func (r *rabbit) messages(topic string) (queues int, sum int64) {
 // remove removes a queue, or only its messages.
 func (r *rabbit) remove(queue string, whole bool) {
 	r.t.Helper()
-	err := r.ask(func(ch *amqp.Channel) (err error) {
+	must.Do(r.t, r.ask(func(ch *amqp.Channel) (err error) {
 		if whole {
 			_, err = ch.QueueDelete(queue, false, false, false)
 		} else {
 			_, err = ch.QueuePurge(queue, false)
 		}
 		return err
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	}))
 }
 
 func TestLoadsOnRabbitMQ(t *testing.T) {
+	t.Parallel()
 	r := startRabbit(t, "--tls")
 
 	t.Run("what was acknowledged is in the queues, and what is taken from them is missed", func(t *testing.T) {
@@ -236,9 +207,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		r.remove(topic+"-2", true) // as by a deletion that was cut off
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
 		for range 2 {
-			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic))
 		}
 		exchange := r.ask(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)
@@ -257,10 +226,7 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 	})
 
 	t.Run("an agent makes the load with its own password", func(t *testing.T) {
-		path, err := binary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Have(binary())(t)
 		at := "127.0.0.1:" + strconv.Itoa(nextPort())
 		agent := exec.Command(path, "agent", "--name", "loads", "--bind", at, "--command-config", r.config, "--allow-broker", "127.0.0.1")
 		agent.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
 )
@@ -19,10 +20,7 @@ import (
 // isOffered reports whether a shell offers a topic of a system. A busy machine may need several tries.
 func isOffered(t *testing.T, topic, url, clientConfig string) bool {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	for range 20 {
 		out, err := exec.Command(path, "__complete", "consume", "--url", url, "--command-config", clientConfig, "--topic", "").Output()
 		if err == nil && slices.Contains(strings.Split(string(out), "\n"), topic) {
@@ -36,15 +34,10 @@ func isOffered(t *testing.T, topic, url, clientConfig string) bool {
 func TestThreeSystemsAreCompared(t *testing.T) {
 	t.Parallel()
 	k, r, p := startCluster(t, 1), startRabbit(t), startPulsar(t)
-	text, err := studyText("three-systems")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(studyText("three-systems"))(t)
 	file := filepath.Join(t.TempDir(), "short.yaml")
 	text = regexp.MustCompile(`find: \{.*\}`).ReplaceAll(text, []byte("find: {ladder: [300]}"))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	state := t.TempDir()
 	out, err := k.ktIn(t, state, "study", "run", file, "--quiet", "--output", "json",
 		"--set", "kafka=kafka://"+k.brokers, "--set", "rabbitmq="+r.url, "--set", "pulsar="+p.url, "--set", "pulsar-unflushed="+p.url,

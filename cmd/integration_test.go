@@ -22,6 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -94,24 +95,26 @@ func (k *kafkaCluster) in(t *testing.T) *kafkaCluster {
 // script runs a command of scripts/kafka on this cluster.
 func (k *kafkaCluster) script(command string, args ...string) string {
 	k.t.Helper()
-	c := exec.Command("../scripts/kafka", append([]string{command, "--name", k.name}, args...)...)
+	return script(k.t, "kafka", command, k.name, args...)
+}
+
+// script runs a command of a script for the servers of a name.
+func script(t *testing.T, which, command, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command("../scripts/"+which, append([]string{command, "--name", name}, args...)...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
-		k.t.Fatalf("scripts/kafka %s %v: %v\n%s", command, args, err, stderr.String())
+		t.Fatalf("scripts/%s %s %v: %v\n%s", which, command, args, err, stderr.String())
 	}
-	return string(out)
+	return strings.TrimSpace(string(out))
 }
 
 // endOffsets is the sum of the end offsets of a topic's partitions.
 func (k *kafkaCluster) endOffsets(topic string) int64 {
 	k.t.Helper()
-	sum, err := k.tryEndOffsets(topic)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return sum
+	return must.Have(k.tryEndOffsets(topic))(k.t)
 }
 
 // tryEndOffsets is endOffsets while brokers come and go.
@@ -138,10 +141,7 @@ func (k *kafkaCluster) tryEndOffsets(topic string) (sum int64, err error) {
 // replicas in sync.
 func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
 	k.t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	client := must.Have(kgo.NewClient(kgo.SeedBrokers(strings.Split(k.brokers, ",")...)))(k.t)
 	defer client.Close()
 	m, err := kadm.NewClient(client).Metadata(context.Background(), topic)
 	if err != nil {
@@ -151,12 +151,12 @@ func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
 	return p.Leader, p.ISR
 }
 
-// await waits until something is so.
+// await waits two minutes at most until something is so.
 func (k *kafkaCluster) await(what string, is func() bool) {
 	k.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			k.t.Fatalf("waited a minute for %s", what)
+			k.t.Fatalf("waited two minutes for %s", what)
 		}
 	}
 }
@@ -178,26 +178,22 @@ func (k *kafkaCluster) start(args ...string) *ktRun {
 // kt starts a command of kt.
 func (k *kafkaCluster) kt(command string, args ...string) *ktRun {
 	k.t.Helper()
-	path, err := binary()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	r := &ktRun{t: k.t}
-	args = append([]string{command, "--bootstrap-server", k.brokers, "--result", "none", "--output", "json"}, args...)
-	r.cmd = exec.Command(path, args...)
+	return startKt(k.t, command, append([]string{"--bootstrap-server", k.brokers}, args...)...)
+}
+
+func startKt(t *testing.T, command string, args ...string) *ktRun {
+	t.Helper()
+	r := &ktRun{t: t}
+	r.cmd = exec.Command(must.Have(binary())(t), append([]string{command, "--result", "none", "--output", "json"}, args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
-	if err := r.cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
+	must.Do(t, r.cmd.Start())
 	return r
 }
 
 // interrupt is Ctrl-C.
 func (r *ktRun) interrupt() {
 	r.t.Helper()
-	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, r.cmd.Process.Signal(os.Interrupt))
 }
 
 // wait returns the result and the exit code.
@@ -338,20 +334,12 @@ func TestAFrozenBrokerIsSeenAtFullWeight(t *testing.T) {
 
 // It is given 1 GiB of records, which it must forget.
 func TestTheEmbeddedBrokerStaysBelow512MiB(t *testing.T) {
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	const records, size = 2 << 20, 512
-	out, err := exec.Command(path, "produce", "--acks", "all", "--partitions", "21", "--num-records", strconv.Itoa(records),
-		"--record-size", strconv.Itoa(size), "--result", "none", "--output", "json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(exec.Command(path, "produce", "--acks", "all", "--partitions", "21", "--num-records", strconv.Itoa(records),
+		"--record-size", strconv.Itoa(size), "--result", "none", "--output", "json").Output())(t)
 	var doc result.Result
-	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(out, &doc))
 	if got := doc.Records.Acknowledged; got != records {
 		t.Errorf("%d of %d records acknowledged", got, records)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -63,9 +64,7 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 	c := k.ktIn(t, state, args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = c.Wait() // killed, or done
@@ -78,9 +77,7 @@ func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...s
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Kill())
 	<-ended
 	if out, err := k.ktIn(t, state, "study", "restore").CombinedOutput(); err != nil || !strings.Contains(string(out), "as before") {
 		t.Fatalf("kt study restore: %v\n%s", err, out)
@@ -114,9 +111,7 @@ func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
 		lines := bufio.NewScanner(stderr)
 		for lines.Scan() && !strings.Contains(lines.Text(), "listens on") {
 		}
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, lines.Err())
 		go func() { _, _ = io.Copy(io.Discard, stderr) }() // until it ends
 	}
 	return strings.Join(addrs, ",")
@@ -125,10 +120,7 @@ func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
 // ktIn is a command of kt that keeps its studies in a folder.
 func (k *kafkaCluster) ktIn(t *testing.T, state string, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	c := exec.Command(path, args...)
 	c.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
 	return c
@@ -136,25 +128,16 @@ func (k *kafkaCluster) ktIn(t *testing.T, state string, args ...string) *exec.Cm
 
 func sysctlNow(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("/", host.SysctlFile(triedSysctl)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(filepath.Join("/", host.SysctlFile(triedSysctl))))(t)
 	return strings.TrimSpace(string(text))
 }
 
 // dynamic returns what the broker was given of a setting; "": nothing.
 func (k *kafkaCluster) dynamic(t *testing.T) string {
 	t.Helper()
-	c, err := kafka.Connect(context.Background(), kafka.Access{Bootstrap: strings.Split(k.brokers, ","), Timeout: kafka.AdminTimeout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kafka.Connect(context.Background(), kafka.Access{Bootstrap: strings.Split(k.brokers, ","), Timeout: kafka.AdminTimeout}))(t)
 	defer c.Close()
-	settings, err := c.BrokerSettings(context.Background(), []string{triedBroker})
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := must.Have(c.BrokerSettings(context.Background(), []string{triedBroker}))(t)
 	if settings[0].Value == nil {
 		return ""
 	}

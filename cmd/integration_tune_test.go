@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
@@ -44,10 +45,7 @@ func tuneAlone(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 func tuneEnd(t *testing.T, command func(string, ...string) *exec.Cmd, args []string) (stdout, stderr string, code int) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	c := command(path, append([]string{"tune"}, args...)...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
@@ -91,10 +89,7 @@ func traces(t *testing.T, kernel []string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	for _, name := range kernel {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(os.ReadFile(name))(t)
 		all[name] = string(b)
 	}
 	for _, dir := range []string{"/etc/sysctl.d", "/etc/tmpfiles.d", "/etc/udev", "/etc/security", "/etc/systemd", "/var/lib/kt", "/var/lib/kt-tune"} {
@@ -213,17 +208,12 @@ func TestRollbackAfterApplyWasKilledOnThisMachine(t *testing.T) {
 	kernel := kernelFiles(changeable(t, args...))
 	before := traces(t, kernel)
 	t.Cleanup(func() { tuneAlone(t, "--rollback", "--force") })
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Have(binary())(t)
 	// Wherever the kill falls: the tests of the package tune kill at every single
 	// step; this one is about the real kernel.
 	for after := 4 * time.Millisecond; after < 200*time.Millisecond; after = after * 5 / 4 {
 		c := alone(path, append([]string{"tune", "--apply", "--yes"}, args...)...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Start())
 		time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		_ = c.Wait() // killed, or done before
 		if stdout, stderr, code := tuneAlone(t, "--rollback"); code != exitOK {
@@ -254,12 +244,11 @@ func restore(t *testing.T, name string, before map[string]string) {
 	if value == "0" && strings.Contains(name, "/vm/dirty_") {
 		return
 	}
-	if err := os.WriteFile(name, []byte(value), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(value), 0))
 }
 
 func TestTuneSeesTheBrokerThatRuns(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, 1, "--property", "num.io.threads=5")
 	r := k.start("--topic", "load", "--num-records", "200000", "--record-size", "500", "--partitions", "6")
 	if doc, code := r.wait(); !ended(doc, code, exitOK) {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -45,9 +46,7 @@ func (k *kafkaCluster) createWireTopics() {
 		"min.cleanable.dirty.ratio": kadm.StringPtr("0.01"), "max.compaction.lag.ms": kadm.StringPtr("500"),
 	}
 	for topic, configs := range map[string]map[string]*string{"tx": nil, "compacted": quick, "deleted": nil} {
-		if _, err := k.admin().CreateTopic(k.t.Context(), 3, 1, configs, topic); err != nil {
-			k.t.Fatal(err)
-		}
+		must.Have(k.admin().CreateTopic(k.t.Context(), 3, 1, configs, topic))(k.t)
 	}
 }
 
@@ -57,10 +56,7 @@ func (k *kafkaCluster) admin() *kadm.Client {
 
 func (k *kafkaCluster) client(opts ...kgo.Opt) *kgo.Client {
 	k.t.Helper()
-	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(strings.Split(k.brokers, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	c := must.Have(kgo.NewClient(append(opts, kgo.SeedBrokers(strings.Split(k.brokers, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))...))(k.t)
 	k.t.Cleanup(c.Close)
 	return c
 }
@@ -75,9 +71,7 @@ func (k *kafkaCluster) write(c *kgo.Client, topic string, n int) {
 			Headers: []kgo.RecordHeader{{Key: "n", Value: fmt.Append(nil, i)}},
 		})
 	}
-	if err := c.ProduceSync(k.t.Context(), records...).FirstErr(); err != nil {
-		k.t.Fatal(err)
-	}
+	must.Do(k.t, c.ProduceSync(k.t.Context(), records...).FirstErr())
 }
 
 // writeTransactions commits two of three.
@@ -85,13 +79,9 @@ func (k *kafkaCluster) writeTransactions() {
 	k.t.Helper()
 	c := k.client(kgo.TransactionalID("tx"), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(20_000))
 	for i := range 6 {
-		if err := c.BeginTransaction(); err != nil {
-			k.t.Fatal(err)
-		}
+		must.Do(k.t, c.BeginTransaction())
 		k.write(c, "tx", 500)
-		if err := c.EndTransaction(k.t.Context(), kgo.TransactionEndTry(i%3 > 0)); err != nil {
-			k.t.Fatal(err)
-		}
+		must.Do(k.t, c.EndTransaction(k.t.Context(), kgo.TransactionEndTry(i%3 > 0)))
 	}
 }
 
@@ -122,9 +112,7 @@ func (k *kafkaCluster) deleteRecords(topic string, before int64) {
 	for p := range int32(3) {
 		to.AddOffset(topic, p, before, -1)
 	}
-	if _, err := k.admin().DeleteRecords(k.t.Context(), to); err != nil {
-		k.t.Fatal(err)
-	}
+	must.Have(k.admin().DeleteRecords(k.t.Context(), to))(k.t)
 }
 
 // consumed reads a topic with an engine.

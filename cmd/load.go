@@ -23,7 +23,7 @@ import (
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/tui"
@@ -71,7 +71,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	if l.date, badDate = report.ParseDateFormat(l.DateFormat); badDate != nil {
 		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
 	}
-	err = errors.Join(err, l.sourced(limit.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
+	err = errors.Join(err, l.sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
 	if err != nil {
 		return nil, once(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/pulsar"
 	"github.com/kt-bench/kt/internal/rabbitmq"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -99,8 +99,8 @@ func completeLoad(c *cobra.Command, profileNames []string) {
 		"group-protocol":   {"classic", "consumer"},
 		"idempotence":      {"true", "false"},
 		"isolation":        {"read_uncommitted", "read_committed"},
-		"limit":            limit.Names(),
-		"abort-on":         limit.Names(),
+		"limit":            metric.Names(),
+		"abort-on":         metric.Names(),
 		"join":             nil, // names of hosts, and no files
 		"metrics-listen":   nil,
 		"peers":            nil,

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
@@ -30,6 +32,17 @@ func orPage[F any](name string, others map[string]F, asPage F) F {
 		return asPage
 	}
 	return others[name]
+}
+
+// document writes a document in a form, or in JSON the value that it is of.
+func (e *Env) document(form string, l config.Look, d *doc.Document, v any) error {
+	if form == html {
+		if err := e.checkOutput(form); err != nil {
+			return usageError(err)
+		}
+		return page.Doc(e.Stdout, d)
+	}
+	return report.Write(e.Stdout, form, d, v, e.reportOptions(l, false))
 }
 
 // checkOutput refuses to write a page to a terminal.

@@ -57,7 +57,7 @@ func describeLoad(p *plan.Plan) string {
 }
 
 // permitStudy asks once before all runs of a study, if one of them goes to a protected cluster. The loads were planned.
-func (b *lab) permitStudy(ctx context.Context, s *study.Study, yes bool) error {
+func (b *runner) permitStudy(ctx context.Context, s *study.Study, yes bool) error {
 	if b.protected == "" || yes {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // proxy passes connections on to a broker, and holds all together to a rate towards it. Its token bucket
@@ -25,10 +27,7 @@ const bucket = time.Second / 50
 
 // startProxy starts a proxy to a broker that may not be there yet.
 func startProxy(t *testing.T, broker string, rate float64) *proxy {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &proxy{Listener: l, broker: broker, rate: rate}
 	go p.serve()
 	t.Cleanup(func() { _ = l.Close() })

@@ -16,8 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/limit"
 	"github.com/kt-bench/kt/internal/result/merge"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -47,7 +47,7 @@ it judges the run by that alone.`,
 		ValidArgsFunction: env.completeRunFiles,
 	}
 	flags := config.NewReport(c.Flags())
-	completions(c, map[string][]string{"output": config.ReportOutputs, "limit": limit.Names()})
+	completions(c, map[string][]string{"output": config.ReportOutputs, "limit": metric.Names()})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
 			return usageError(err)
@@ -159,7 +159,7 @@ func writeReport(env *Env, f *merge.File, path string, flags *config.Report) err
 	if err != nil {
 		return usageError(fmt.Errorf("%s: %w", path, err))
 	}
-	if err := limit.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
+	if err := metric.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
 		return usageError(err)
 	}
 	file, err := newPageFile(env, flags.HTML, false)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -17,13 +18,9 @@ func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 	dir := t.TempDir()
 	env := Env{Getenv: func(string) string { return "" }, HomeDir: dir, Now: time.Now, Stdout: io.Discard}
 	runs := env.runsFolder().Dir
-	if err := os.MkdirAll(runs, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(runs, 0o700))
 	path := filepath.Join(runs, "20261121-121025-produce-orders.ktr")
-	if err := os.WriteFile(path, []byte(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`+"\n"), 0o600))
 	to := env.pageOf(path)
 	if want := filepath.Join(dir, ".cache", "kt", "pages", "20261121-121025-produce-orders.html"); to != want {
 		t.Errorf("the page is %s, want %s", to, want)
@@ -68,9 +65,7 @@ func TestAPageIsInTheCacheFolder(t *testing.T) {
 func TestABrowserIsNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"xdg-open", "open"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec sleep 20\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec sleep 20\n"), 0o755))
 	}
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	env := Env{Getenv: func(string) string { return ":0" }, StdoutTTY: true}

@@ -16,6 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // hostile would clear the screen, set the title, forge a line of kt's, turn text around and colour
@@ -39,9 +41,7 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	properties := write("a.properties", `linger.ms=x\u001b[2J\u009b\nkt\: all is well`+"\n")
@@ -49,10 +49,7 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 	shown := write("s.yaml", "# \x1b[2J\u202e\u009b31m\nname: x\r\n")
 	named := write(hostile+".properties", "no.such.property=1\n")
 	run := filepath.Join(dir, hostile+".ktr")
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = closed.Close()
 	for _, c := range []struct {
 		source string
@@ -107,10 +104,7 @@ func TestNothingThatKTPrintsSteersATerminal(t *testing.T) {
 // refusing starts a broker that makes no topic, and says why.
 func refusing(t *testing.T, why string) string {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	t.Cleanup(c.Close)
 	c.ControlKey(int16(kmsg.CreateTopics), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -133,19 +127,13 @@ func TestWhatKTSaysGoesThroughOneFile(t *testing.T) {
 		"output.go":   2, // lines of figures, metrics
 		"terminal.go": 2, // the screen, its width
 	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Have(filepath.Glob("*.go"))(t)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		at := token.NewFileSet()
-		file, err := parser.ParseFile(at, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Have(parser.ParseFile(at, name, nil, 0))(t)
 		var found []string
 		ast.Inspect(file, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Stderr" {

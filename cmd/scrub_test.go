@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // written runs kt with variables of the environment, and returns all that it writes.
@@ -111,9 +112,7 @@ func TestNoFileShowsASecret(t *testing.T) {
 		n++
 		word := "Planted" + string(rune('A'+n)) // letters alone have the form of a name
 		path := filepath.Join(dir, fmt.Sprint(n))
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(r.text, "WORD", word)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.ReplaceAll(r.text, "WORD", word)+"\n"), 0o600))
 		for _, more := range [][]string{{"--print-config"}, {"--result", "none", "--num-records", "1"}} {
 			text := written(t, nil, append([]string{"produce", r.flag, path}, more...)...)
 			if strings.Contains(text, word) || text == "" {

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // secretWord is the password of the tests. No file of kt's and no line may have it.
@@ -42,27 +44,16 @@ func leaks(text string) string {
 // it: with the right password, and with another one.
 func securedBroker(t *testing.T) (addr, right, wrong string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}),
-		kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", secretWord))
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Have(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}),
+		kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", secretWord)))(t)
 	t.Cleanup(fake.Close)
 	dir := t.TempDir()
 	authority := filepath.Join(dir, "ca.pem")
 	write := func(path, text string) string {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write(authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
@@ -82,9 +73,7 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 	home := t.TempDir()
 	file := func(name string) string { return filepath.Join(home, name) }
 	broken := filepath.Join(t.TempDir(), "broken.properties")
-	if err := os.WriteFile(broken, []byte("ssl.keystore.key=-----BEGIN PRIVATE KEY-----\n"+secretWord+"\n"+secretWord+"\n-----END PRIVATE KEY-----\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(broken, []byte("ssl.keystore.key=-----BEGIN PRIVATE KEY-----\n"+secretWord+"\n"+secretWord+"\n-----END PRIVATE KEY-----\n"), 0o600))
 	jaas := `sasl.jaas.config=x.PlainLoginModule required username=alice password="` + secretWord + `";`
 	common := []string{"--bootstrap-server", addr, "--topic", "orders", "--num-records", "500"}
 	for _, r := range []struct {
@@ -148,13 +137,9 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 func TestAProcessWithSecretsLeavesNoCoreDump(t *testing.T) {
 	addr, right, _ := securedBroker(t)
 	var before, after syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &before); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_CORE, &before))
 	allowed := syscall.Rlimit{Cur: 1 << 20, Max: max(before.Max, 1<<20)}
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &allowed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_CORE, &allowed))
 	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: before.Cur, Max: allowed.Max}) })
 	for _, r := range []struct {
 		args []string
@@ -169,9 +154,7 @@ func TestAProcessWithSecretsLeavesNoCoreDump(t *testing.T) {
 		}
 	}
 	key := filepath.Join(t.TempDir(), "kt.key")
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &allowed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_CORE, &allowed))
 	runKT(t, "keygen", key)
 	code, _, said := runKT(t, "keygen", "--pem", key) // as an agent reads it
 	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &after); err != nil || code != exitOK || after.Cur != 0 {

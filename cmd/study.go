@@ -139,7 +139,7 @@ func newStudyResume(env *Env) *cobra.Command {
 		if err != nil {
 			return usageError(err)
 		}
-		b := newLab(env)
+		b := newRunner(env)
 		for _, part := range f.Study.All() {
 			if part, err = part.AtPeak(0); err == nil {
 				err = part.CheckLoads(b)

@@ -24,14 +24,11 @@ type studyBoard struct {
 }
 
 // openBoard shows a study on the terminal; nil: there is none, or nobody wants to see it.
-func (e *Env) openBoard(ctx context.Context, form studyForm, f *study.Folder) (*studyBoard, error) {
+func (e *Env) openBoard(ctx context.Context, form studyForm, f *study.Folder) *studyBoard {
 	w, tty := e.screen()
-	if !tty || form.quiet || form.output != "text" {
-		return nil, nil
-	}
 	b := &studyBoard{folder: f}
-	if err := b.read(); err != nil {
-		return nil, err
+	if !tty || form.quiet || form.output != "text" || b.read() != nil { // making its runs fails with the error
+		return nil
 	}
 	th := e.screenTheme(w, form.look)
 	b.screen = tui.OpenBoard(ctx, w, th, func(width, height int) string {
@@ -39,7 +36,7 @@ func (e *Env) openBoard(ctx context.Context, form studyForm, f *study.Folder) (*
 		defer b.mu.Unlock()
 		return report.StudyBoardText(&b.state, report.Options{Theme: th, Width: width}, height)
 	})
-	return b, nil
+	return b
 }
 
 // Observe shows what the run of now says of its newest second.
@@ -66,20 +63,12 @@ func (b *studyBoard) say(text string) {
 }
 
 // read reads what the study says so far.
-func (b *studyBoard) read() (err error) {
-	var now report.StudyBoard
-	switch s := b.folder.Study; {
-	case s.Find != nil:
-		now.Find, err = b.folder.Find()
-	case s.Trial != nil:
-		now.Trial, err = b.folder.Trial()
-	default:
-		now.Document, err = b.folder.Document()
-	}
+func (b *studyBoard) read() error {
+	d, err := b.folder.Document()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {
-		b.state.Document, b.state.Find, b.state.Trial = now.Document, now.Find, now.Trial
+		b.state.Document = d
 	}
 	return err
 }
@@ -99,7 +88,7 @@ func (b *studyBoard) follow(p study.Progress) {
 		b.state.Turn, b.state.Turns, b.state.Now = p.Turn, p.Turns, ""
 	case study.Preparing:
 		b.state.Now = "preparing " + p.Name
-	case study.Finished, study.Skipped:
+	case study.Finished, study.Skipped, study.Entered:
 	}
 }
 

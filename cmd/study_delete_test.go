@@ -20,7 +20,7 @@ func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
 	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
 		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {
-			if err := newLab(quietEnv()).DeleteTopic(t.Context(), at, topic); err == nil || !strings.Contains(err.Error(), want) {
+			if err := newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s at %s: %v, want %q", topic, url, err, want)
 			}
 		}

@@ -17,7 +17,12 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
-func parseStudy(name string, text []byte) (*study.Study, error) {
+// readStudy returns a study that kt has, or of a file.
+func readStudy(name string) (*study.Study, error) {
+	text, err := studyText(name)
+	if err != nil {
+		return nil, err
+	}
 	return study.Parse(name, text, func(command, flag string) error {
 		return config.CheckFlag(plan.Command(command), flag, suggest.Nearest)
 	})
@@ -48,11 +53,7 @@ func studyText(name string) ([]byte, error) {
 // shippedStudies returns the studies that kt has.
 func shippedStudies() (all []*study.Study, err error) {
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
-		text, err := studyText(name)
-		if err != nil {
-			return nil, err
-		}
-		s, err := parseStudy(name, text)
+		s, err := readStudy(name)
 		if err != nil {
 			return nil, err
 		}
@@ -122,15 +123,7 @@ func (e *Env) namedStudy(name string) (*study.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, part, isPart := strings.Cut(name, "/")
-	if err := plan.CheckName(id); err != nil {
-		return nil, fmt.Errorf("study %q: %w", id, err)
-	}
-	f, err := study.Open(dir, id)
-	if err == nil && isPart {
-		return f.Part(part)
-	}
-	return f, err
+	return study.Open(dir, name)
 }
 
 // leftOut warns of files that cannot be read, and so are left out.

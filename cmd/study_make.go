@@ -20,86 +20,68 @@ type studyForm struct {
 
 func formOf(flags *config.Study) studyForm { return studyForm{flags.Output, flags.Look, flags.Quiet} }
 
-// makeStudy makes the runs of a study that are not done, part by part if it has parts, and writes what it says.
-func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
-	for _, part := range f.Study.All() {
-		one, err := f.Begin(part)
-		if err == nil {
-			if open, _ := one.IsOpen(); open && part != f.Study && !form.quiet { // making its runs fails with the error
-				env.say("part %s: %s", part.Name, part.About)
-			}
-			err = makePart(ctx, env, form, one, b)
+// makeStudy makes the runs of a study that are not done, and writes what it says.
+func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *runner) error {
+	var board *studyBoard
+	closeBoard := func() {
+		if board != nil {
+			board.close(env)
 		}
-		if err != nil {
-			if !form.quiet && !errors.Is(err, study.ErrBusy) {
-				env.say("go on with: kt study resume %s", f.ID)
+	}
+	err := study.Execute(ctx, f, b, func(p study.Progress) {
+		switch {
+		case p.Kind == study.Entered:
+			closeBoard()
+			if open, _ := p.Part.IsOpen(); open && p.Part != f && !form.quiet {
+				env.say("part %s: %s", p.Part.Study.Name, p.Part.Study.About)
 			}
-			return err
+			if board = env.openBoard(ctx, form, p.Part); board != nil {
+				b.say, b.observers = board.say, []run.Observer{board}
+			} else if !form.quiet {
+				env.say("study %s", p.Part.ID)
+			}
+		case board != nil:
+			board.follow(p)
+		case !form.quiet:
+			env.say("%s", report.StudyProgress(p))
 		}
+	})
+	closeBoard()
+	if err != nil {
+		if !form.quiet && !errors.Is(err, study.ErrBusy) {
+			env.say("go on with: kt study resume %s", f.ID)
+		}
+		return err
 	}
 	return writeStudy(env, form, f)
 }
 
-// makePart makes the runs of a study without parts that are not done.
-func makePart(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *lab) error {
-	board, err := env.openBoard(ctx, form, f)
-	if err != nil {
-		return err
-	}
-	follow := func(p study.Progress) {
-		if !form.quiet {
-			env.say("%s", report.StudyProgress(p))
-		}
-	}
-	if board != nil {
-		follow, b.say, b.observers = board.follow, board.say, []run.Observer{board}
-	} else if !form.quiet {
-		env.say("study %s", f.ID)
-	}
-	err = study.Execute(ctx, f, b, follow)
-	if board != nil {
-		board.close(env)
-	}
-	return err
-}
-
 // writeStudy writes what a study says, whatever kind it is of.
 func writeStudy(env *Env, form studyForm, f *study.Folder) error {
-	o := env.reportOptions(form.look, false)
-	if len(f.Study.Parts) > 0 {
-		if err := checkForm(f.Study, form.output); err != nil {
-			return usageError(err)
-		}
-		doc, err := f.Whole()
-		if err != nil {
-			return err
-		}
-		return orPage(form.output, report.WholeFormats, page.Whole)(env.Stdout, doc, o)
+	if err := checkForm(f.Study, form.output); err != nil {
+		return usageError(err)
 	}
-	if f.Study.Find != nil {
-		doc, err := f.Find()
-		if err == nil {
-			err = orPage(form.output, report.FindFormats, page.Find)(env.Stdout, doc, o)
-		}
-		if err == nil {
-			err = judgeFind(doc)
-		}
-		return err
-	}
-	if f.Study.Trial != nil {
-		doc, err := f.Trial()
-		if err != nil {
-			return err
-		}
-		return orPage(form.output, report.TrialFormats, page.Trial)(env.Stdout, doc, o)
-	}
-	doc, err := f.Document()
+	d, err := f.Document()
 	if err != nil {
 		return err
 	}
-	err = orPage(form.output, report.StudyFormats, page.Study)(env.Stdout, doc, o)
-	if err == nil && doc.Wanted == 0 {
-		err = errors.New("no run was made: every cell was left out")
+	formats, html := report.StudyFormats, page.Study
+	switch {
+	case d.WholeDoc != nil:
+		formats, html = report.WholeFormats, page.Whole
+	case d.FindDoc != nil:
+		formats, html = report.FindFormats, page.Find
+	case d.TrialDoc != nil:
+		formats, html = report.TrialFormats, page.Trial
 	}
-	return err
+	err = orPage(form.output, formats, html)(env.Stdout, d, env.reportOptions(form.look, false))
+	switch {
+	case err != nil:
+		return err
+	case d.FindDoc != nil:
+		return judgeFind(d)
+	case d.GridDoc != nil && d.Wanted == 0:
+		return errors.New("no run was made: every cell was left out")
+	}
+	return nil
 }

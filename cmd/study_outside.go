@@ -17,7 +17,7 @@ import (
 var errNoCluster = errors.New("the broker inside kt has no settings to change: name brokers with --bootstrap-server")
 
 // CheckOutside returns all that hinders changes of brokers and of their hosts, and settings of topics.
-func (b *lab) CheckOutside(ctx context.Context, l study.Load, w study.Wanted) error {
+func (b *runner) CheckOutside(ctx context.Context, l study.Load, w study.Wanted) error {
 	c, err := b.connect(ctx, l)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func checkBrokers(ctx context.Context, c *kafka.Cluster, wanted []study.Flag) er
 }
 
 // checkHosts returns what hinders changes of the brokers' hosts.
-func (b *lab) checkHosts(ctx context.Context, c *kafka.Cluster, l study.Load, changes []study.Flag) error {
+func (b *runner) checkHosts(ctx context.Context, c *kafka.Cluster, l study.Load, changes []study.Flag) error {
 	names := changeNames(changes)
 	hosts, err := b.Hosts(ctx, l)
 	if err != nil {
@@ -125,7 +125,7 @@ func changeNames(changes []study.Flag) string {
 }
 
 // agents returns a client of the agents that a load names, and the agents; nil: it is made here.
-func (b *lab) agents(ctx context.Context, l study.Load) (*cluster.Client, []cluster.Peer, error) {
+func (b *runner) agents(ctx context.Context, l study.Load) (*cluster.Client, []cluster.Peer, error) {
 	ld, err := b.place(l)
 	if err != nil || len(ld.Hosts.On) == 0 {
 		return nil, nil, err
@@ -140,7 +140,7 @@ func (b *lab) agents(ctx context.Context, l study.Load) (*cluster.Client, []clus
 }
 
 // chosen returns the agents that make a load or watch it; none: it is made here.
-func (b *lab) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
+func (b *runner) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
 	c, found, err := b.agents(ctx, l)
 	if err != nil || c == nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (b *lab) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) 
 }
 
 // Hosts returns the agents of brokers that make a load or watch it; none: it is made here, and this host is changed.
-func (b *lab) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
+func (b *runner) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
 	chosen, err := b.chosen(ctx, l)
 	if err != nil || len(chosen) == 0 {
 		return nil, err
@@ -174,7 +174,7 @@ func (b *lab) Hosts(ctx context.Context, l study.Load) (names []string, err erro
 }
 
 // ChangeHosts gives an order to the agents of some hosts, or to this one.
-func (b *lab) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
+func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
 	order := cluster.TuneOrder{Do: cluster.TuneDo(o.Do), Study: o.Study, Set: settingsOf(o.Set), Own: settingsOf(o.Own)}
 	if len(hosts) == 0 {
 		return b.host.obey(ctx, &order)
@@ -203,7 +203,7 @@ func settingsOf(flags []study.Flag) (settings []cluster.HostSetting) {
 }
 
 // BrokerSettings returns what every broker has now of some settings.
-func (b *lab) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []study.BrokerSetting, err error) {
+func (b *runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []study.BrokerSetting, err error) {
 	err = b.onCluster(ctx, l, func(c *kafka.Cluster) error {
 		settings, err := c.BrokerSettings(ctx, names)
 		for _, s := range settings {
@@ -215,7 +215,7 @@ func (b *lab) BrokerSettings(ctx context.Context, l study.Load, names []string) 
 }
 
 // SetBrokers gives every broker its settings.
-func (b *lab) SetBrokers(ctx context.Context, l study.Load, settings []study.BrokerSetting) error {
+func (b *runner) SetBrokers(ctx context.Context, l study.Load, settings []study.BrokerSetting) error {
 	return b.onCluster(ctx, l, func(c *kafka.Cluster) error {
 		var all []kafka.BrokerSetting
 		for _, s := range settings {
@@ -226,7 +226,7 @@ func (b *lab) SetBrokers(ctx context.Context, l study.Load, settings []study.Bro
 }
 
 // onCluster does something with the brokers that a load goes to.
-func (b *lab) onCluster(ctx context.Context, l study.Load, do func(*kafka.Cluster) error) error {
+func (b *runner) onCluster(ctx context.Context, l study.Load, do func(*kafka.Cluster) error) error {
 	c, err := b.connect(ctx, l)
 	switch {
 	case err != nil:

@@ -28,7 +28,7 @@ kt study resume can go on with them.`,
 				return err
 			}
 			return env.interruptible(c.Context(), func(ctx context.Context) error {
-				done, err := study.Restore(ctx, f, newLab(env))
+				done, err := study.Restore(ctx, f, newRunner(env))
 				if unread != nil {
 					unread = errors.Join(unread, errors.New("changes of a study that cannot be read are not put back; kt tune --rollback undoes those of this host"))
 				}

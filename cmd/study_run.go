@@ -16,18 +16,14 @@ import (
 
 // runStudy makes a new study.
 func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) error {
-	text, err := studyText(name)
+	s, err := readStudy(name)
+	if err == nil {
+		err = adapt(s, flags)
+	}
 	if err != nil {
 		return usageError(err)
 	}
-	s, err := parseStudy(name, text)
-	if err != nil {
-		return usageError(err)
-	}
-	if err := adapt(s, flags); err != nil {
-		return usageError(err)
-	}
-	b := newLab(env)
+	b := newRunner(env)
 	brokers := 0
 	if s.NeedsBrokers() {
 		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
@@ -41,18 +37,26 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 	if err != nil {
 		return usageError(err)
 	}
-	forecasts, err := b.foresee(ctx, s, flags.DryRun)
-	if err != nil || flags.DryRun {
-		return errors.Join(err, writePlan(env, flags, s, forecasts))
+	return startStudy(ctx, formOf(flags), s, b, flags.DryRun, flags.Yes)
+}
+
+// startStudy checks a new study and makes it. A dry run writes what it will take instead.
+func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, dry, yes bool) error {
+	forecasts, err := b.foresee(ctx, s, dry)
+	switch {
+	case err == nil && dry:
+		return writePlan(b.env, form, s, forecasts)
+	case err == nil:
+		err = b.permitStudy(ctx, s, yes)
 	}
-	if err := b.permitStudy(ctx, s, flags.Yes); err != nil {
-		return err
-	}
-	f, err := env.createStudy(s, b)
 	if err != nil {
 		return err
 	}
-	return makeStudy(ctx, env, formOf(flags), f, b)
+	f, err := b.env.createStudy(s, b)
+	if err != nil {
+		return err
+	}
+	return makeStudy(ctx, b.env, form, f, b)
 }
 
 // checkForm refuses a form that what a study says cannot be written in.
@@ -64,7 +68,7 @@ func checkForm(s *study.Study, form string) error {
 }
 
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
-func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
+func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
 	for _, whole := range s.All() {
 		part, err := whole.AtPeak(0)
 		if err != nil {
@@ -89,20 +93,21 @@ func (b *lab) foresee(ctx context.Context, s *study.Study, dry bool) (all []*stu
 }
 
 // writePlan writes what a study will take.
-func writePlan(env *Env, flags *config.Study, s *study.Study, forecasts []*study.Forecast) error {
+func writePlan(env *Env, form studyForm, s *study.Study, forecasts []*study.Forecast) error {
 	switch {
-	case flags.Output == "json" && len(s.Parts) > 0:
+	case form.output == "json" && len(s.Parts) > 0:
 		return report.Indented(env.Stdout, forecasts)
-	case flags.Output == "json":
+	case form.output == "json":
 		return report.Indented(env.Stdout, forecasts[0])
 	}
-	o := env.reportOptions(flags.Look, false)
 	for _, f := range forecasts {
 		write := report.StudyPlan
 		if f.Study.Find != nil {
 			write = report.FindPlan
+		} else if f.Study.Trial != nil {
+			write = report.TrialPlan
 		}
-		if err := write(env.Stdout, f, o); err != nil {
+		if err := write(env.Stdout, f, env.reportOptions(form.look, false)); err != nil {
 			return err
 		}
 	}
@@ -158,7 +163,7 @@ func adaptPart(s *study.Study, flags *config.Study) {
 
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
-func (e *Env) createStudy(s *study.Study, b *lab) (*study.Folder, error) {
+func (e *Env) createStudy(s *study.Study, b *runner) (*study.Folder, error) {
 	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
 	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
 	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)

@@ -117,7 +117,7 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		if name == "brokers" || name == "a properties file" {
 			l.Typed = typed
 		}
-		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newLab(env))
+		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newRunner(env))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +125,11 @@ func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newLab(env).load(f.Study.Loads[0]); err != nil {
+		if _, err := newRunner(env).load(f.Study.Loads[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		write("kt/config.yaml", "command-property: [url.password=hunter2]\n")
-		for _, load := range []func(study.Load) (*load, error){newLab(env).load, newLab(env).place} {
+		for _, load := range []func(study.Load) (*load, error){newRunner(env).load, newRunner(env).place} {
 			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
 				t.Errorf("%s, and a password in the user's file: %v", name, err)
 			}
@@ -150,11 +150,11 @@ func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 		"2-left":  `{"what":"began","turn":1,"topic":"one"}` + "\n",
 		"3-done":  `{"what":"began","turn":1,"topic":"one"}` + "\n" + `{"what":"done","turn":1,"topic":"one"}` + "\n",
 	} {
-		f, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
+		_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(f.Dir()+"/log.jsonl", []byte(log), 0o644); err != nil {
+		if err := os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(log), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,9 +182,9 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"1-older", "2-left", "3-bad"} {
-			f, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
+			_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
 			if err == nil && id != "2-left" {
-				err = os.WriteFile(f.Dir()+"/log.jsonl", []byte(`{"what":"left_out","cell":0,"reason":"r"}`+"\n"), 0o600)
+				err = os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(`{"what":"left_out","cell":0,"reason":"r"}`+"\n"), 0o600)
 			}
 			if err != nil {
 				t.Fatal(err)

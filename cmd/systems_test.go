@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/pulsar"
 	"github.com/kt-bench/kt/internal/queue"
@@ -37,10 +38,7 @@ func TestAMessageOfPulsarMayWaitForTwiceTheTimeout(t *testing.T) {
 			l.Properties = map[string]plan.Given{"delivery.timeout.ms": {Value: given}}
 		}
 		p := plan.Plan{URL: "pulsar://h", Topic: plan.Topic{Name: "t"}, Producers: 1, Payload: plan.Payload{Kind: plan.Monotonic}}
-		var err error
-		if l.system, _, err = pulsar.New(&p, l.Properties, nil, queue.Access{}); err != nil {
-			t.Fatal(err)
-		}
+		l.system, _ = must.Both(pulsar.New(&p, l.Properties, nil, queue.Access{}))(t)
 		if got := l.deliveryTimeout(); got != want {
 			t.Errorf("delivery.timeout.ms=%s: %s, want %s", given, got, want)
 		}

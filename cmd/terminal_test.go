@@ -3,14 +3,13 @@ package cmd
 import (
 	"os"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // A file stands for a terminal that kt is not in the foreground of.
 func TestAJobInTheBackgroundHasNoScreen(t *testing.T) {
-	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Have(os.Open(os.DevNull))(t)
 	defer file.Close()
 	env := Env{Getenv: func(name string) string { return map[string]string{"TERM": "xterm"}[name] }, Stdout: file, StdoutTTY: true}
 	if _, ok := env.screen(); ok {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -48,7 +47,9 @@ again.`,
 		if err != nil {
 			return usageError(err)
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runTrial(ctx, env, flags, s) })
+		return env.interruptible(c.Context(), func(ctx context.Context) error {
+			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+		})
 	}
 	return c
 }
@@ -81,26 +82,4 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 	}
 	share(s, flags.Tags)
 	return s, nil
-}
-
-func runTrial(ctx context.Context, env *Env, flags *config.Trial, s *study.Study) error {
-	b := newLab(env)
-	if err := b.checkStudy(ctx, s); err != nil {
-		return err
-	}
-	if flags.DryRun {
-		f, err := b.forecast(ctx, s, true)
-		if err != nil {
-			return err
-		}
-		return report.TrialPlan(env.Stdout, f, env.reportOptions(flags.Look, false))
-	}
-	if err := b.permitStudy(ctx, s, false); err != nil { // --yes is a flag of the load
-		return err
-	}
-	f, err := env.createStudy(s, b)
-	if err != nil {
-		return err
-	}
-	return makeStudy(ctx, env, studyForm{flags.Output, flags.Look, flags.Quiet}, f, b)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
@@ -22,10 +23,7 @@ func offered(t *testing.T) *offer {
 		o.Load = append(o.Load, Peer{Info: Info{Name: n}})
 	}
 	o.Producer = map[string]plan.Given{"acks": {Value: "all", Source: "--command-property"}}
-	hosts, err := o.remotes(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosts := must.Have(o.remotes(nil))(t)
 	return &hosts[1].offer
 }
 
@@ -131,10 +129,7 @@ func consumes(include string) func(*offer) {
 }
 
 func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
-	good, err := json.Marshal(offered(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Have(json.Marshal(offered(t)))(t)
 	if err := decodeBody(bytes.NewReader(good), maxOffer, new(offer)); err != nil {
 		t.Fatalf("a fair offer is refused: %v", err)
 	}
@@ -169,16 +164,11 @@ func TestAnOfferHasKnownFieldsOnly(t *testing.T) {
 }
 
 func TestTheOfferInTheDocumentIsAccepted(t *testing.T) {
-	page, err := os.ReadFile("../../docs/agent-api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(os.ReadFile("../../docs/agent-api.md"))(t)
 	_, text, _ := strings.Cut(string(page), "## An offer\n\n```json\n")
 	text, _, _ = strings.Cut(text, "```")
 	o := new(offer)
-	if err := decodeBody(strings.NewReader(text), maxOffer, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, decodeBody(strings.NewReader(text), maxOffer, o))
 	if err := (&Limits{Rate: 100, Duration: 5 * time.Second}).allow(o); err != nil {
 		t.Error(err)
 	}

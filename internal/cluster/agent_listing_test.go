@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -13,10 +14,7 @@ import (
 func shelf(t *testing.T) (s *store, path string) {
 	t.Helper()
 	shared := t.TempDir()
-	s, err := openStore(t.Context(), t.TempDir(), shared, 0, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Have(openStore(t.Context(), t.TempDir(), shared, 0, time.Now))(t)
 	t.Cleanup(func() { _ = s.root.Close() })
 	path = filepath.Join(shared, "1.ktr")
 	leave(t, path, "R1", &result.Part{Run: "n", Host: "vm1", Process: 1}, 1000)
@@ -25,9 +23,7 @@ func shelf(t *testing.T) (s *store, path string) {
 
 func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 	s, path := shelf(t)
-	if _, err := s.list("n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(s.list("n"))(t)
 	leave(t, filepath.Join(s.shared, "2.ktr"), "R2", &result.Part{Run: "n", Host: "vm1", Process: 2}, 1)
 	f, err := s.find("R1")
 	if err != nil || filepath.Base(f.Name()) != filepath.Base(path) {

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -71,8 +72,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 		{"after the longest that its agent allows, when its load has no duration", 0, 0, 1200 * 60, time.Minute, time.Minute + overtime + drainWithin},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				a := w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit })
 				a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: p == 2} }
 				o := longer(w.order([]string{"a"}), tc.duration)
@@ -86,10 +86,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 					time.AfterFunc(tc.stop, func() { close(stop) })
 				}
 				began := time.Now()
-				out, _, err := w.run(o, func(r *runOptions) { r.Stop = stop })
-				if err != nil {
-					t.Fatal(err)
-				}
+				out, _ := must.Both(w.run(o, func(r *runOptions) { r.Stop = stop }))(t)
 				if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
 					t.Errorf("it took %v, want %v and a little", took, tc.within)
 				}
@@ -100,7 +97,6 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 					t.Errorf("the topic is there %d times: the first was killed while it waited", n)
 				}
 				w.idle(t, -1)
-				w.end()
 			})
 		})
 	}
@@ -123,8 +119,7 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 		{"a round trip within a limit", time.Minute, true, "", time.Hour, time.Hour + overtime + drainWithin},
 		{"a duration within a limit", time.Minute, false, "", time.Hour, time.Minute + drainWithin},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		bubble(t, nil, func(t *testing.T, w *world) {
 			a := w.add("b", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit }).agent
 			o := offered(t)
 			o.Plan.Load.Duration = plan.Duration(tc.duration)
@@ -139,7 +134,6 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 					t.Errorf("%s: %v, want %v", tc.name, c.job.Most, tc.want)
 				}
 			}
-			w.end()
 		})
 	}
 }
@@ -168,12 +162,9 @@ func TestAnAgentThatEndsWaitsNotForAProcessThatWasToldToDrain(t *testing.T) {
 }
 
 func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client", func(o *AgentOptions) { o.Keep = 1 })
-		if _, _, err := w.run(w.order([]string{"a"})); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(w.order([]string{"a"})))(t)
 		a.behave = func(int) behaviour { return behaviour{failed: "not authorized"} }
 		if _, _, err := w.run(w.order([]string{"a"})); err == nil {
 			t.Error("the second run was made")
@@ -182,24 +173,16 @@ func TestARunThatIsNotMadeCostsNoOtherItsFiles(t *testing.T) {
 		if found, _ := filepath.Glob(filepath.Join(a.dir, "*.ktr")); len(found) != 3 {
 			t.Errorf("of the first run there is %q", found)
 		}
-		w.end()
 	})
 }
 
 func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		limited := func(lasts time.Duration) time.Duration {
-			a, err := newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Have(newAgent(t.Context(), AgentOptions{Info: Info{Name: "b", Role: "broker"}, Dir: t.TempDir(), Now: time.Now, Log: w.log, Limits: Limits{Duration: time.Minute}}))(t)
 			o := offered(t)
 			o.Shares, o.Lasts = nil, lasts
-			if _, err := a.accept(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(a.accept(o))(t)
 			a.close()
 			return o.Lasts
 		}
@@ -209,10 +192,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 			}
 		}
 		b := w.add("broker", "broker", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
-		out, _, err := w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute)))(t)
 		if len(out.Lost) > 0 {
 			t.Errorf("lost %q", out.Lost)
 		}
@@ -229,7 +209,6 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 		if r := last.Trailer; r.Ended != result.Interrupted || r.ElapsedSeconds > 20+overtime.Seconds()+1 {
 			t.Errorf("it was watched for %.0f s, and that ended %s", r.ElapsedSeconds, r.Ended)
 		}
-		w.end()
 	})
 }
 
@@ -290,14 +269,10 @@ func TestACoordinatorThatComesBackVeryLateLearnsHowItsRunEnded(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.hosts["a"].behave = func(p int) behaviour { return behaviour{done: Ended{Code: p}} }
 		o := w.order([]string{"a"})
-		if _, _, err := w.run(o); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(o))(t)
 		<-time.After(time.Hour)
 		var said runStatus
-		if err := w.client().call(t.Context(), http.MethodGet, "a", runPath(o.Epoch), nil, &said); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.client().call(t.Context(), http.MethodGet, "a", runPath(o.Epoch), nil, &said))
 		if len(said.Parts) != 2 || said.Stage != stageOver || said.Parts[1].Ended == nil || said.Parts[1].Ended.Code != 2 {
 			t.Errorf("it says %+v", said)
 		}

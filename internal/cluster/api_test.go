@@ -10,35 +10,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // raw sends a request to an agent and returns its answer.
 func raw(t *testing.T, w *world, method, path, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://a"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := w.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(http.NewRequestWithContext(t.Context(), method, "http://a"+path, strings.NewReader(body)))(t)
+	answer := must.Have(w.RoundTrip(r))(t)
 	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(io.ReadAll(answer.Body))(t)
 	return answer.StatusCode, string(b)
 }
 
 func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client")
 		o := offered(t)
 		good, _ := json.Marshal(o)
@@ -80,13 +70,11 @@ func TestAnAgentRefusesWhatItDoesNotKnow(t *testing.T) {
 		if a.count() > 0 || a.agent.busy() != "" {
 			t.Error("something was started")
 		}
-		w.end()
 	})
 }
 
 func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", "client")
 		o := offered(t)
 		o.Part.Host = "a"
@@ -116,22 +104,17 @@ func TestOrdersThatDoNotFitARunAreRefused(t *testing.T) {
 		if a.count() > 0 {
 			t.Error("something was started")
 		}
-		w.end()
 	})
 }
 
 func TestTheStateOfARunIsHeldUntilItChanges(t *testing.T) {
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
-		if err := w.put(t, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.put(t, o))
 		ask := func(after string) (runStatus, time.Duration) {
 			began := time.Now()
 			var s runStatus
-			if err := w.client().call(t.Context(), http.MethodGet, "b", runPath(o.Part.Epoch)+"?after="+after, nil, &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.client().call(t.Context(), http.MethodGet, "b", runPath(o.Part.Epoch)+"?after="+after, nil, &s))
 			return s, time.Since(began)
 		}
 		if s, took := ask("0"); s.Version != 1 || took > 0 {
@@ -219,10 +202,7 @@ func bodies(o *offer) []checked {
 
 func TestEveryBodyReadsAsItWasWritten(t *testing.T) {
 	for _, body := range bodies(offered(t)) {
-		b, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(json.Marshal(body))(t)
 		got := empty(body)
 		if err := decodeBody(bytes.NewReader(b), maxOffer, got); err != nil {
 			t.Errorf("%s: %v", b, err)
@@ -307,10 +287,7 @@ func FuzzBody(f *testing.F) {
 		if o, ok := got.(*offer); ok {
 			_ = (&Limits{Rate: 1, BytesPerSecond: 1, Producers: 1, Duration: 1}).allow(o)
 		}
-		b, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(json.Marshal(got))(t)
 		if err := decodeBody(bytes.NewReader(b), maxAnswer, empty(got)); err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}
@@ -350,10 +327,7 @@ func FuzzFromProcess(f *testing.F) {
 
 func TestAnAgentCannotMakeAClientAskTooManyOthers(t *testing.T) {
 	for n, fits := range map[int]bool{maxMembers: true, maxMembers + 1: false} {
-		b, err := json.Marshal(looked{Members: slices.Repeat([]member{{Name: "a"}}, n)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(json.Marshal(looked{Members: slices.Repeat([]member{{Name: "a"}}, n)}))(t)
 		if err := decodeBody(bytes.NewReader(b), maxAnswer, new(looked)); (err == nil) != fits {
 			t.Errorf("an answer with %d agents: %v", n, err)
 		}

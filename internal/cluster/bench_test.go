@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -25,10 +26,7 @@ func (s *sent) Close() error { return nil }
 func BenchmarkSecond(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := &sent{}
-	f, err := result.NewRunFile(out, result.Header{Schema: result.Schema})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Have(result.NewRunFile(out, result.Header{Schema: result.Schema}))(b)
 	var seconds []stats.Window
 	for range 10 {
 		w := stats.Window{End: time.Second, Offered: 50_000, Acknowledged: 50_000, Partitions: map[int32]stats.Partition{}, Brokers: map[int32]stats.Broker{}}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -25,8 +26,7 @@ import (
 // anew, while its processes go on.
 func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx context.Context, r *runOptions) context.Context, check func(t *testing.T, w *world, out outcome, took time.Duration, err error)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", unwatched)
 		w.add("b", "client", unwatched)
 		time.AfterFunc(10*time.Second, w.hosts[host].crash)
@@ -40,7 +40,6 @@ func crashed(t *testing.T, host string, lasts time.Duration, change func(ctx con
 		began := time.Now()
 		out, err := w.client().run(ctx, o, r)
 		check(t, w, out, time.Since(began), err)
-		w.end()
 	})
 }
 
@@ -97,8 +96,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 		{"it is over before that of the others", unknown, time.Minute, 20 * time.Second, []string{"b"}, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				w.add("a", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.a} }
 				w.add("b", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.b} }
 				for _, name := range tc.killed {
@@ -120,7 +118,6 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 						t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
 					}
 				}
-				w.end()
 			})
 		})
 	}
@@ -214,9 +211,7 @@ func TestATopicWhoseMakerIsGoneIsSaidToBeThere(t *testing.T) {
 			}
 			o := w.order([]string{"a", "b"})
 			o.Plan.Topic.Delete = true
-			if _, _, err := w.run(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(o))(t)
 			if n := w.topics(); n != want || w.logged(said) != want {
 				t.Errorf("process %d died: the topic is there %d times, want %d: %q", p+1, n, want, w.logs)
 			}
@@ -369,9 +364,7 @@ func TestConsumersThatWillReadNothingAreTold(t *testing.T) {
 			if tc.url != "" {
 				o.Plan.Read.Group, o.Plan.Read.Commit = "", plan.CommitNone
 			}
-			if _, _, err := w.run(o); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(o))(t)
 			if n := w.logged("nothing to read"); n != min(1, len(tc.want)) || w.logged(tc.want) < n {
 				t.Errorf("%d consumers: %q", tc.consumers, w.logs)
 			}
@@ -430,26 +423,20 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 		{"watching beside watching", 1, Limits{}, false, false, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			bubble(t, nil, func(t *testing.T, w *world) {
 				a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
-				if _, err := a.accept(offer("A", tc.load)); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(a.accept(offer("A", tc.load)))(t)
 				_, err := a.accept(offer("B", tc.another))
 				if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
 					t.Errorf("accept = %v, want %q", err, tc.want)
 				}
-				w.end()
 			})
 		})
 	}
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		a := w.hosts["b"].agent
 		for i := range maxWatches {
-			if _, err := a.accept(offer(string(rune('A'+i)), false)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(a.accept(offer(string(rune('A'+i)), false)))(t)
 		}
 		if _, err := a.accept(offer("more", false)); err == nil || err.Error() != "it watches 16 runs already" {
 			t.Errorf("accept = %v", err)
@@ -472,8 +459,7 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 		{Limits{Producers: 100}, false, true},
 		{Limits{Producers: 100}, true, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		bubble(t, nil, func(t *testing.T, w *world) {
 			b := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = 2, tc.limits })
 			leave(t, filepath.Join(b.dir, name), "R", &result.Part{Run: "before", Host: "b", Process: 2}, 10)
 			f, err := os.Open(filepath.Join(b.dir, name))
@@ -491,7 +477,6 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 			if tc.refused && (err == nil || err.Error() != want) || !tc.refused && err != nil {
 				t.Errorf("%+v: accept = %v", tc.limits, err)
 			}
-			w.end()
 		})
 	}
 }
@@ -499,10 +484,7 @@ func TestWhatAnEarlierAgentsProcessesTakeOfTheLimitsIsNotKnown(t *testing.T) {
 func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := AgentOptions{Info: Info{Name: "a", Role: "client"}, Dir: t.TempDir(), Now: time.Now}
-		a, err := newAgent(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Have(newAgent(t.Context(), options))(t)
 		if _, err := newAgent(t.Context(), options); err == nil || err.Error() != "another agent has its run files in "+options.Dir+": give each a folder of its own with --results" {
 			t.Errorf("the error is %v", err)
 		}
@@ -511,10 +493,7 @@ func TestAgentsThatShareAFolderAreToldSo(t *testing.T) {
 			time.Sleep(claimWithin / 2)
 			a.close()
 		}()
-		b, err := newAgent(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(newAgent(t.Context(), options))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := newAgent(ctx, options); !errors.Is(err, context.DeadlineExceeded) {

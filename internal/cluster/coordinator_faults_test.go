@@ -12,12 +12,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/cluster/gossip"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
@@ -44,10 +42,7 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 					time.AfterFunc(tc.stop, func() { close(stop) })
 				}
 				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop })
-				if err != nil {
-					t.Fatal(err)
-				}
+				out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 				if took := time.Since(began); took > tc.most+10*time.Second {
 					t.Errorf("it took %v", took)
 				}
@@ -96,9 +91,7 @@ func TestASilentHostIsTold(t *testing.T) {
 			<-time.After(12 * time.Second)
 			b.setCut(true)
 		}()
-		if _, _, err := w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(longer(w.order([]string{"a", "b"}, "broker"), 40*time.Second)))(t)
 		for text, want := range map[string]int{
 			"b has not been heard for 5s; its load may go on": 2,
 			"b is back":                            1,
@@ -126,9 +119,7 @@ func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
 		{"its limits do not allow the load", func(o *AgentOptions) { o.Limits.Rate = 1 }, true},
 		{"its disk is full when the run is prepared", nil, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.add("a", "client")
+		bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 			b := w.add("b", "client", func(o *AgentOptions) {
 				if tc.change != nil {
 					tc.change(o)
@@ -140,7 +131,6 @@ func TestARefusalAfterTheOfferIsNoMisfit(t *testing.T) {
 			if err == nil || errors.As(err, &refused) != tc.misfit {
 				t.Errorf("%s: the error is %v (%T)", tc.name, err, err)
 			}
-			w.end()
 		})
 	}
 }
@@ -170,10 +160,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 					<-time.After(30 * time.Second)
 					close(stop)
 				}()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop })
-				if err != nil {
-					t.Fatal(err)
-				}
+				out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
 				if got := strings.Join(out.Lost, "\n"); got != tc.lost {
 					t.Errorf("lost %q, want %q", got, tc.lost)
 				}
@@ -218,8 +205,7 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 // stepped runs a load of 40 s on two hosts, and sets the clock of the second one meanwhile.
 func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, out outcome, last run.Second, err error)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		var step atomic.Int64
 		w.add("a", "client")
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(time.Duration(step.Load())) } })
@@ -227,7 +213,6 @@ func stepped(t *testing.T, at time.Duration, check func(t *testing.T, w *world, 
 		var last run.Second
 		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 40*time.Second), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } })
 		check(t, w, out, last, err)
-		w.end()
 	})
 }
 
@@ -278,10 +263,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 			h.behave = func(int) behaviour { return behaviour{readyIn: 2 * time.Second} }
 		}
 		time.AfterFunc(time.Second, func() { _ = os.RemoveAll(dir) })
-		out, err := w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Have(w.client().run(t.Context(), w.order([]string{"a", "b"}), runOptions{Dir: dir}))(t)
 		if len(out.Lost) == 0 || len(out.Files) > 0 {
 			t.Errorf("lost %q, files %q", out.Lost, out.Files)
 		}
@@ -351,16 +333,11 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 		{Info: Info{Name: "b", Role: "client", Tags: []string{"rack-1"}}, Addr: "b:1", State: gossip.Gone},
 		{Info: Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Suspect},
 	}
-	if diff := cmp.Diff(want, peers); diff != "" {
-		t.Errorf("peers (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, peers, "peers")
 }
 
 func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := l.Addr().String()
 	_ = l.Close()
 	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })

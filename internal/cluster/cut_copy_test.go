@@ -6,15 +6,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", unwatched)
 		w.add("b", "client", unwatched)
 		c := w.client()
@@ -25,7 +24,7 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 			answer, err := w.RoundTrip(r)
 			if err == nil {
 				offset, _ := strconv.Atoi(r.FormValue("offset"))
-				answer.Body = &flaky{answer.Body, 3<<10 - offset} // the file has more
+				answer.Body = &flaky{answer.Body, 2<<10 - offset} // the file has more
 			}
 			return answer, err
 		})
@@ -38,13 +37,11 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 		if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b, process 1: "+errBroken.Error()) {
 			t.Errorf("lost: %q", out.Lost)
 		}
-		w.end()
 	})
 }
 
 func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client").behave = func(process int) behaviour {
 			if process == 2 {
 				return behaviour{diesAt: 3 * time.Second}
@@ -62,14 +59,11 @@ func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
 				late[end] = time.Since(start) - end
 			}
 		}
-		if _, err := w.client().run(t.Context(), longer(w.order([]string{"a"}), 12*time.Second), runOptions{Dir: t.TempDir(), Observe: observe}); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(w.client().run(t.Context(), longer(w.order([]string{"a"}), 12*time.Second), runOptions{Dir: t.TempDir(), Observe: observe}))(t)
 		for end := 6 * time.Second; end < 12*time.Second; end += time.Second {
 			if d, ok := late[end]; !ok || d >= 1500*time.Millisecond {
 				t.Errorf("second %v was shown %v late (%v): it waited", end, d, ok)
 			}
 		}
-		w.end()
 	})
 }

@@ -6,17 +6,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		dir := t.TempDir()
-		s, err := newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Have(newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir}))(t)
 		s.connect(t.Context())
 		for len(s.wires.news) < cap(s.wires.news) {
 			s.wires.news <- hostNews{}
@@ -40,6 +37,5 @@ func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) 
 			t.Error("it waits still")
 		}
 		s.close()
-		w.end()
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
@@ -57,15 +58,9 @@ func (n *newest) Observe(s run.Second) { n.second = s }
 func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		h := Hosts{Client: w.client(), Load: w.peers("a", "b"), Watch: w.peers("broker"), Processes: 2, Dir: t.TempDir()}
-		file, err := run.CreateFile(filepath.Join(t.TempDir(), "all.ktr"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "all.ktr")))(t)
 		var seen newest
-		res, err := h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}, File: file}, &seen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Have(h.Run(t.Context(), run.Request{Plan: w.order(nil).Plan, System: anySystem{}, File: file}, &seen))(t)
 		want := document(t, res)
 		parts, err := filepath.Glob(filepath.Join(h.Dir, "*.ktr"))
 		if err != nil || len(parts) != 7 { // two processes of two hosts, and the vitals of three
@@ -73,13 +68,8 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 		}
 		collected := merge.NewSet()
 		for _, path := range append(parts, file.Path()) { // each part, and all of them once more
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := collected.Add(path, bytes.NewReader(b), int64(len(b))); err != nil {
-				t.Fatal(err)
-			}
+			b := must.Have(os.ReadFile(path))(t)
+			must.Do(t, collected.Add(path, bytes.NewReader(b), int64(len(b))))
 		}
 		got, err := collected.Result(t.Context())
 		if err != nil || collected.Len() != len(parts) {
@@ -96,16 +86,11 @@ func TestARunOnManyHostsHasTheResultOfItsFilesByteForByte(t *testing.T) {
 
 func document(t *testing.T, r result.Result) []byte {
 	t.Helper()
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Have(json.Marshal(r))(t)
 }
 
 func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		for _, name := range []string{"a", "b"} {
 			w.add(name, "client", func(o *AgentOptions) { o.Parallel = 2 })
 		}
@@ -134,7 +119,6 @@ func TestTwoRunsOfTheSameHostsAtOnceEndEachWithItsOwnErrors(t *testing.T) {
 				t.Errorf("run %d is %s with the processes %+v", i, results[i].RunID, results[i].Processes)
 			}
 		}
-		w.end()
 	})
 }
 
@@ -157,10 +141,7 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		o := w.order([]string{"a"})
 		o.Plan.Topic.Name = ""
-		file, err := run.CreateFile(filepath.Join(t.TempDir(), "run.ktr"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "run.ktr")))(t)
 		h := &Hosts{Client: w.client(), Load: o.Load, Processes: 2, Dir: t.TempDir()}
 		res, err := h.Run(t.Context(), run.Request{Plan: o.Plan, System: anySystem{}, File: file})
 		var misfit *run.MisfitError

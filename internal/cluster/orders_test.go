@@ -3,9 +3,9 @@ package cluster
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -20,10 +20,7 @@ func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 			<-time.After(20 * time.Second) // what was said meanwhile went nowhere
 			w.hosts["b"].setCut(false)
 		}()
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop })
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 10*time.Minute), func(r *runOptions) { r.Stop = stop }))(t)
 		if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
 			t.Errorf("lost %q, files %q", out.Lost, out.Files)
 		}
@@ -36,8 +33,7 @@ func TestAHostThatWasCutOffIsStoppedWhenItIsBack(t *testing.T) {
 }
 
 func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", func(o *AgentOptions) { o.Keep, o.Parallel = 1, 2 })
 		long := make(chan outcome, 1)
 		go func() {
@@ -49,14 +45,11 @@ func TestTheFilesOfARunThatGoesOnAreKept(t *testing.T) {
 		}()
 		<-time.After(5 * time.Second)
 		for range 3 {
-			if _, _, err := w.run(w.order([]string{"a"})); err != nil {
-				t.Fatal(err)
-			}
+			must.Both(w.run(w.order([]string{"a"})))(t)
 		}
 		if out := <-long; len(out.Files) != 3 || len(out.Lost) > 0 {
 			t.Errorf("files %q, lost %q", out.Files, out.Lost)
 		}
-		w.end()
 	})
 }
 
@@ -64,9 +57,7 @@ func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {
 		o := offered(t)
 		for range 2 { // the same offer again is accepted
-			if err := w.put(t, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.put(t, o))
 		}
 		other := offered(t)
 		other.Part.Epoch, other.Args = o.Part.Epoch, []string{"kt", "produce", "--more"}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAnOffsetIsWithinItsBoundWhateverTheWayThereAndBackTakes(t *testing.T) {
@@ -68,10 +70,7 @@ func TestTheOffersAddUpToThePlan(t *testing.T) {
 				o.Load = append(o.Load, Peer{Info: Info{Name: fmt.Sprintf("h%d", h)}})
 			}
 			o.Watch = []Peer{{Info: Info{Name: "broker"}}}
-			remotes, err := o.remotes(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			remotes := must.Have(o.remotes(nil))(t)
 			producers, records, makers := 0, int64(0), 0
 			var names []string
 			for _, l := range remotes {

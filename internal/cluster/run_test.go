@@ -12,8 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -55,10 +54,7 @@ func (w *world) run(o loadOrder, change ...func(*runOptions)) (outcome, string, 
 // partOf returns the result of one run file.
 func partOf(t *testing.T, path string) result.Result {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(os.Open(path))(t)
 	defer f.Close()
 	fold, err := result.Replay(f)
 	if err != nil {
@@ -91,10 +87,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		o := w.order([]string{"c", "a", "b"}, "broker")
 		o.Plan.Topic.Delete = true
 		var ticks []run.Second
-		out, dir, err := w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } })
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, dir := must.Both(w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { ticks = append(ticks, t) } }))(t)
 		if len(out.Lost) > 0 {
 			t.Errorf("lost: %q", out.Lost)
 		}
@@ -105,9 +98,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 			t.Errorf("the files are %q, want two of each host's load and one of what was watched on each", out.Files)
 		}
 		want := map[string][]Ended{"a": {{}, {}}, "b": {{}, {}}, "c": {{}, {}}}
-		if diff := cmp.Diff(want, out.Ended); diff != "" {
-			t.Errorf("done (-want +got):\n%s", diff)
-		}
+		must.Match(t, want, out.Ended, "done")
 		acked := int64(0)
 		for _, f := range loads(out.Files) {
 			r := partOf(t, f)
@@ -162,16 +153,11 @@ func (w *world) sameFiles(t *testing.T, files []string) {
 }
 
 func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", "client")
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		w.add("b", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(5 * time.Second) } })
 		w.add("c", "client", func(o *AgentOptions) { o.Now = func() time.Time { return time.Now().Add(-5 * time.Second) } })
 		var last run.Second
-		out, _, err := w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } })
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"}), func(r *runOptions) { r.Observe = func(t run.Second) { last = t } }))(t)
 		var starts []time.Time
 		for _, h := range w.hosts {
 			starts = append(starts, h.started...)
@@ -202,17 +188,12 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 				t.Errorf("on the screen %s is off by %v, note %q", h.Name, h.Offset, h.Note)
 			}
 		}
-		w.end()
 	})
 }
 
 func startIn(t *testing.T, path string) *result.Start {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(canned.Text(b)) {
+	for line := range bytes.Lines(canned.Text(must.Have(os.ReadFile(path))(t))) {
 		var l struct{ Start *result.Start }
 		if decodeLoose(line, &l) == nil && l.Start != nil {
 			return l.Start
@@ -236,9 +217,7 @@ func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
 				t.Errorf("%d processes were started before the topic was there", n)
 			}
 		}()
-		if _, _, err := w.run(w.order([]string{"a", "b", "c"})); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
 		makers := 0
 		for _, h := range w.hosts {
 			for _, j := range h.jobs {
@@ -295,9 +274,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 		{"a run with a name that is a path", func(_ *world, o *loadOrder) { o.Run = "../x" }, nil, 0, `--run "../x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.add("a", "client")
+			bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 				options := tc.options
 				if options == nil {
 					options = func(*AgentOptions) {}
@@ -328,7 +305,6 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 				if n := w.topics(); n != 0 {
 					t.Errorf("the topic is there %d times", n)
 				}
-				w.end()
 			})
 		})
 	}
@@ -368,10 +344,7 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		b := w.hosts["b"]
 		left := filepath.Join(b.dir, ownFile("19991231-235959-before", 2))
 		leave(t, left, "R", &result.Part{Run: "before", Host: "b", Process: 2}, 10)
-		f, err := os.Open(left)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Have(os.Open(left))(t)
 		result.Claim(f)
 		o := w.order([]string{"a", "b"})
 		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: a process of an earlier agent is still at work on 19991231-235959-before-p2.ktr: wait until that is over, or end the processes (kt part) of its run") {
@@ -384,9 +357,7 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 		if _, err := os.Stat(left); err != nil {
 			t.Errorf("a file that is being written was removed: %v", err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close())
 		o.Epoch = "another"
 		if _, _, err := w.run(o); err != nil {
 			t.Errorf("after the process has ended: %v", err)
@@ -405,10 +376,7 @@ func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 			}
 			return behaviour{}
 		}
-		out, _, err := w.run(w.order([]string{"a", "b", "c"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
 		if want := []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}; !slices.Equal(out.Lost, want) {
 			t.Errorf("lost %q, want %q", out.Lost, want)
 		}
@@ -430,10 +398,7 @@ func TestAProcessThatTalksNonsenseIsKilled(t *testing.T) {
 	for _, noise := range []string{"hello", `{"second":{"windows":[{"bogus":1}]}}`, `{"ready":null}`, `{"done":{"exit_code":0},"failed":"x"}`} {
 		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
 			w.hosts["b"].behave = func(p int) behaviour { return behaviour{noise: []string{noise, ""}[p-1]} }
-			out, _, err := w.run(w.order([]string{"a", "b"}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			out, _ := must.Both(w.run(w.order([]string{"a", "b"})))(t)
 			if len(out.Lost) != 1 || !strings.Contains(out.Lost[0], "b: process 1: the process died: the process sent an invalid message") {
 				t.Errorf("%s: lost %q", noise, out.Lost)
 			}
@@ -456,17 +421,14 @@ func TestAHostThatIsCutOffForAWhileLosesNothing(t *testing.T) {
 		}()
 		states := make(map[string]int)
 		shown := stats.Window{}
-		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *runOptions) {
+		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 40*time.Second), func(r *runOptions) {
 			r.Observe = func(tick run.Second) {
 				states[tick.Hosts[1].Name+" "+tick.Hosts[1].State]++
 				for _, win := range tick.Windows {
 					shown.Add(&win)
 				}
 			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if len(out.Lost) > 0 || len(loads(out.Files)) != 6 {
 			t.Errorf("lost %q, files %q", out.Lost, out.Files)
 		}
@@ -492,12 +454,9 @@ func TestAHostThatIsKilledLeavesACutOffCopy(t *testing.T) {
 		}()
 		began := time.Now()
 		var note string
-		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *runOptions) {
+		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 30*time.Second), func(r *runOptions) {
 			r.Observe = func(t run.Second) { note = t.Hosts[1].State + ": " + t.Hosts[1].Note }
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if took := time.Since(began); took > 30*time.Second+comebackGrace+10*time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -649,10 +608,7 @@ func TestAnAgentThatEndsStopsItsProcessesInOrder(t *testing.T) {
 			<-time.After(10 * time.Second)
 			w.hosts["b"].end()
 		}()
-		out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second)))(t)
 		if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: ") {
 			t.Errorf("lost %q", out.Lost)
 		}
@@ -689,24 +645,19 @@ func TestACoordinatorThatGoesBeforeTheStartLeavesNothingRunning(t *testing.T) {
 }
 
 func TestALoadThatIsLongerThanItSaidIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
 		o := longer(w.order([]string{"a"}), 0)
 		o.Plan.Load.Records = 1200 * 15 // the processes here do not know records, and would never end
 		for _, h := range w.hosts {
 			h.behave = func(int) behaviour { return behaviour{forever: true} }
 		}
-		out, _, err := w.run(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, _ := must.Both(w.run(o))(t)
 		for _, f := range loads(out.Files) {
 			if r := partOf(t, f); r.Ended != result.Interrupted || r.ElapsedSeconds > 35 {
 				t.Errorf("%s ended %s after %.0f s", f, r.Ended, r.ElapsedSeconds)
 			}
 		}
-		w.end()
 	})
 }
 
@@ -730,12 +681,9 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 			return behaviour{done: Ended{Code: 1, Text: "write run file: no space left on device"}}
 		}
 		var notes []string
-		out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *runOptions) {
+		out, _ := must.Both(w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 60*time.Second), func(r *runOptions) {
 			r.Observe = func(t run.Second) { notes = append(notes, t.Hosts[1].Note) }
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		broken := "watching is incomplete: write run file: no space left on device"
 		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, broken) }) {
 			t.Errorf("the screen says %q", slices.Compact(notes))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -14,27 +15,17 @@ func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
 	state, now := t.TempDir(), time.Now()
 	at := func(name string) string { return filepath.Join(state, "kt", name) }
 	for _, name := range []string{"collect-stale", "collect-used", "collect-new", "runs"} {
-		if err := os.MkdirAll(filepath.Join(at(name), "x"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(at(name), "x"), 0o700))
 	}
 	old := now.Add(-8 * 24 * time.Hour)
 	for _, name := range []string{"collect-stale", "collect-used", "runs"} {
-		if err := os.Chtimes(at(name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(at(name), old, old))
 	}
-	f, err := os.Open(at("collect-used"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(os.Open(at("collect-used")))(t)
 	defer f.Close()
 	result.Claim(f)
 
-	dir, remove, err := Scratch(filepath.Join(state, "kt"), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, remove := must.Both(Scratch(filepath.Join(state, "kt"), now))(t)
 	if f, err := os.Open(dir); err != nil || !result.Claimed(f) {
 		t.Errorf("the new folder is not claimed: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -52,10 +53,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	c := NewClient(&key, time.Now, w.log)
 	var peers []Peer
 	for deadline := time.Now().Add(20 * time.Second); len(peers) < 2; {
-		var err error
-		if peers, err = c.Peers(t.Context(), addrs[:1], true); err != nil {
-			t.Fatal(err)
-		}
+		peers = must.Have(c.Peers(t.Context(), addrs[:1], true))(t)
 		if time.Now().After(deadline) {
 			t.Fatalf("the peers are %+v", peers)
 		}
@@ -71,10 +69,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 	o := w.order(nil)
 	o.Load = peers
 	o.Plan.Load.Duration = plan.Duration(2 * time.Second)
-	out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(c.run(t.Context(), o, runOptions{Dir: t.TempDir()}))(t)
 	if len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
 		t.Errorf("lost %q, files %q", out.Lost, out.Files)
 	}
@@ -131,10 +126,7 @@ func TestWithoutAKeyAnAgentStaysOnItsMachine(t *testing.T) {
 }
 
 func TestAnAgentWhosePortIsTakenSaysSo(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	w := newWorld(t)
 	h := w.add("a", "client")

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		var got []TuneOrder
 		refusal := errors.New("the value is too large")
 		w.add("a", RoleBroker)
@@ -36,16 +34,12 @@ func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 		if err := w.client().Tune(t.Context(), peers[1], check); err == nil || !strings.Contains(err.Error(), refusal.Error()) {
 			t.Errorf("a refusal is %v", err)
 		}
-		if diff := cmp.Diff([]TuneOrder{order, check}, got); diff != "" {
-			t.Errorf("the host got (-want +got):\n%s", diff)
-		}
-		w.end()
+		must.Match(t, []TuneOrder{order, check}, got, "the host got")
 	})
 }
 
 func TestRefusedSettingsFillNoLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	bubble(t, nil, func(t *testing.T, w *world) {
 		a := w.add("a", RoleBroker)
 		var noted []string
 		a.agent.note = func(_, text string) { noted = append(noted, text) }
@@ -61,6 +55,5 @@ func TestRefusedSettingsFillNoLog(t *testing.T) {
 		if len(w.logs) > 0 || len(noted) != 3 || len(noted[0]) > 2*maxText {
 			t.Errorf("%d lines are logged as they come, and %d as lines about a peer", len(w.logs), len(noted))
 		}
-		w.end()
 	})
 }

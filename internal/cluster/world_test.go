@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -106,10 +107,7 @@ func (w *world) add(name, role string, change ...func(*AgentOptions)) *testHost 
 }
 
 func (h *testHost) start(o AgentOptions) {
-	a, err := newAgent(context.Background(), o)
-	if err != nil {
-		h.w.t.Fatal(err)
-	}
+	a := must.Have(newAgent(context.Background(), o))(h.w.t)
 	h.agent = a
 	h.ctx, h.stop = context.WithCancel(context.Background())
 }

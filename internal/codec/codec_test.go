@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 var update = flag.Bool("update", false, "ask Kafka's Java client for testdata/java_sizes.tsv")
@@ -25,10 +27,7 @@ type javaSize struct {
 
 func readJavaSizes(t *testing.T) []javaSize {
 	t.Helper()
-	text, err := os.ReadFile(javaSizes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(javaSizes))(t)
 	var sizes []javaSize
 	for line := range strings.Lines(string(text)) {
 		var s javaSize
@@ -46,19 +45,12 @@ func readJavaSizes(t *testing.T) []javaSize {
 func updateJavaSizes(t *testing.T) {
 	dir := t.TempDir()
 	for _, s := range samples() {
-		if err := os.WriteFile(filepath.Join(dir, s.name), s.records, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, s.name), s.records, 0o600))
 	}
 	c := exec.Command("../../scripts/kafka", "tool", "testdata/Sizes.java", dir)
 	c.Stderr = os.Stderr
-	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(javaSizes, out, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(c.Output())(t)
+	must.Do(t, os.WriteFile(javaSizes, out, 0o600))
 }
 
 // codecOf returns the codec that stands for a method and level of Java's.

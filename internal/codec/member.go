@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -26,37 +25,36 @@ const (
 // ErrMember is the error of bytes that should be a member and are none.
 var ErrMember = errors.New("it is no member of a compressed file")
 
-var (
-	memberEncoders = sync.OnceValue(func() [2]*zstd.Encoder {
-		return [...]*zstd.Encoder{memberEncoder(zstd.SpeedFastest), memberEncoder(zstd.SpeedBetterCompression)}
-	})
-	memberDecoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxMember))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return d
-	})
-)
+// memberDecoder is made when the process begins, because the fake time of one test cannot use what another one made.
+var memberDecoder = func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxMember))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+}()
 
-func memberEncoder(level zstd.EncoderLevel) *zstd.Encoder {
+// Packer makes members. It is not safe for concurrent use.
+type Packer struct{ encoder *zstd.Encoder }
+
+// NewPacker returns a packer. With small, it takes five times as long, and a tenth less room.
+func NewPacker(small bool) Packer {
+	level := zstd.SpeedFastest
+	if small {
+		level = zstd.SpeedBetterCompression
+	}
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(zstdWindow),
 		zstd.WithLowerEncoderMem(true), zstd.WithAllLitEntropyCompression(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return e
+	return Packer{e}
 }
 
-// AppendMember appends a member with whole lines. With small, it takes five times as long, and a tenth less room.
-func AppendMember(dst, lines []byte, mark byte, small bool) []byte {
+// Append appends a member with whole lines.
+func (p Packer) Append(dst, lines []byte, mark byte) []byte {
 	head := len(dst)
-	dst = append(dst, make([]byte, memberHead)...)
-	encoder := memberEncoders()[0]
-	if small {
-		encoder = memberEncoders()[1]
-	}
-	dst = encoder.EncodeAll(lines, dst)
+	dst = p.encoder.EncodeAll(lines, append(dst, make([]byte, memberHead)...))
 	for i, n := range [...]int{memberMagic + int(mark), memberHead - 8, len(dst) - head - memberHead, bytes.Count(lines, []byte("\n"))} {
 		binary.LittleEndian.PutUint32(dst[head+4*i:], uint32(n))
 	}
@@ -87,7 +85,7 @@ func CutMember(b []byte) (m Member, size int, err error) {
 // Append appends the text of a member.
 func (m *Member) Append(dst []byte) ([]byte, error) {
 	from := len(dst)
-	dst, err := memberDecoder().DecodeAll(m.frame, dst)
+	dst, err := memberDecoder.DecodeAll(m.frame, dst)
 	if err == nil && (bytes.Count(dst[from:], []byte("\n")) != m.Lines || !bytes.HasSuffix(dst, []byte("\n"))) {
 		err = ErrMember
 	}

@@ -17,7 +17,7 @@ func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
 	for i := range 8 {
 		text := append(bytes.Repeat([]byte(`{"window":{}}`), rng.IntN(20_000)), '\n')
 		texts, all = append(texts, text), append(all, text...)
-		file = AppendMember(file, text, byte(i), i%2 == 0)
+		file = NewPacker(i%2 == 0).Append(file, text, byte(i))
 	}
 	d, err := zstd.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -45,15 +45,15 @@ func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
 }
 
 func TestBytesThatAreNoMemberAreRefused(t *testing.T) {
-	good := AppendMember(nil, []byte("a line\nand one more\n"), 0, false)
+	good := NewPacker(false).Append(nil, []byte("a line\nand one more\n"), 0)
 	for name, change := range map[string]func(b []byte) []byte{
 		"another magic":        func(b []byte) []byte { b[1]++; return b },
 		"a longer head":        func(b []byte) []byte { b[4]++; return b },
 		"too long":             func(b []byte) []byte { b[11] = 0xff; return b },
 		"another number":       func(b []byte) []byte { b[12]++; return b },
 		"a changed byte":       func(b []byte) []byte { b[len(b)-6] ^= 4; return b },
-		"no end of a line":     func([]byte) []byte { return AppendMember(nil, []byte("a line\nand"), 0, false) },
-		"more than a file has": func([]byte) []byte { return AppendMember(nil, make([]byte, maxMember+1), 0, false) },
+		"no end of a line":     func([]byte) []byte { return NewPacker(false).Append(nil, []byte("a line\nand"), 0) },
+		"more than a file has": func([]byte) []byte { return NewPacker(false).Append(nil, make([]byte, maxMember+1), 0) },
 	} {
 		m, _, err := CutMember(change(bytes.Clone(good)))
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -185,9 +186,7 @@ func loadOf(t *testing.T, sys System, args ...string) (Run, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 	flags := NewProduce(set)
-	if err := set.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, set.Parse(args))
 	return flags.Load(sys, kafka)
 }
 
@@ -237,18 +236,12 @@ func TestChoosingAClusterChangesOneLine(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := write(t, filepath.Join(dir, "real.yaml"), tc.before)
-			if err := os.Chmod(path, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(path, 0o600))
 			link := filepath.Join(dir, "link.yaml")
-			if err := os.Symlink("real.yaml", link); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink("real.yaml", link))
 			c := NewConfigFile(pflag.NewFlagSet("", pflag.ContinueOnError))
 			c.config = link
-			if _, err := c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(c.Use("Prod", System{Getenv: func(string) string { return "" }}, samePrefix))(t)
 			got, err := os.ReadFile(path)
 			if diff := cmp.Diff(tc.after, string(got)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -303,15 +296,9 @@ func TestAStudySharesItsClusterByName(t *testing.T) {
 	} {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		s := NewStudyRun(set)
-		if err := set.Parse(strings.Fields(args)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Load(System{Getenv: func(name string) string { return in.env[name] }}, samePrefix); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, s.Shared()); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", args, diff)
-		}
+		must.Do(t, set.Parse(strings.Fields(args)))
+		must.Do(t, s.Load(System{Getenv: func(name string) string { return in.env[name] }}, samePrefix))
+		must.Match(t, want, s.Shared(), "%q", args)
 		r, err := LoadOf(plan.Produce, s.Shared(), System{Getenv: func(name string) string { return in.env[name] }}, kafka)
 		if args == "" && (err != nil || !slices.Equal(r.Plan.Bootstrap, []string{"s-1:9092", "s-2:9092"}) || r.Properties["linger.ms"].Value != "7") {
 			t.Errorf("a load of it goes to %v with %v, %v", r.Plan.Bootstrap, r.Properties, err)

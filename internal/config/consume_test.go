@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -77,12 +78,8 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 				tc.properties["group.id"] = plan.Given{Value: r.Plan.Read.Group, Source: "default"}
 				tc.properties["enable.auto.commit"] = plan.Given{Value: "false", Source: "default"}
 			}
-			if diff := cmp.Diff(tc.properties, r.ConsumerProperties); diff != "" {
-				t.Errorf("properties (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.warnings, r.Warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			must.Match(t, tc.properties, r.ConsumerProperties, "properties")
+			must.Match(t, tc.warnings, r.Warnings, "warnings")
 			if !tc.check(r) {
 				t.Errorf("the run is %+v", r)
 			}
@@ -239,15 +236,11 @@ func TestConsumersFlagsBecomeJavaProperties(t *testing.T) {
 		"--command-property max.poll.records=5 a=b": {"max.poll.records": "5", "a": "b"},
 	} {
 		want["bootstrap.servers"] = "b:9092"
-		if diff := cmp.Diff(want, valuesOf(consume(t, append(strings.Fields(args), "--no-group")...).ConsumerProperties)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", args, diff)
-		}
+		must.Match(t, want, valuesOf(consume(t, append(strings.Fields(args), "--no-group")...).ConsumerProperties), "%s", args)
 	}
 	got := valuesOf(consume(t, strings.Fields("--group g --group-protocol consumer --group-instance-id i --commit none")...).ConsumerProperties)
 	want := map[string]string{"bootstrap.servers": "b:9092", "group.id": "g", "group.protocol": "consumer", "group.instance.id": "i", "enable.auto.commit": "false"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("in a group (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "in a group")
 }
 
 func TestLayersChooseWhatIsRead(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -115,13 +115,8 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 	write(t, filepath.Join(dir, "kt", "config.yaml"), "cluster: s\nclusters: {s: {bootstrap-server: b:1}}\noutput: json\n")
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c := NewConfigure(set)
-	if err := c.Load(sys, samePrefix); err != nil {
-		t.Fatal(err)
-	}
-	values, err := c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of, samePrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Load(sys, samePrefix))
+	values := must.Have(c.Effective([]string{"produce", "consume", "report"}, sys, profiles.Of, samePrefix))(t)
 	got := make(map[string]string)
 	for _, v := range values {
 		if !v.Default {
@@ -138,17 +133,13 @@ func TestEveryEffectiveValueHasItsSource(t *testing.T) {
 		"profile of produce": "latency from /kt.yaml:2", "profile of consume": "tail from /kt.yaml:3", "warmup of produce": "10s from profile latency",
 		"no-group of ": "true from profile tail", "from of ": "latest from profile tail", "duration of consume": "0 from profile tail", "timeout of ": "0 from profile tail",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "")
 	if values[0].Default || !values[len(values)-1].Default {
 		t.Errorf("those that are set are not first: %+v", values)
 	}
 	set = pflag.NewFlagSet("", pflag.ContinueOnError)
 	c = NewConfigure(set)
-	if err := set.Parse([]string{"--cluster", "t"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, set.Parse([]string{"--cluster", "t"}))
 	if _, err := c.Effective([]string{"produce", "consume"}, sys, profiles.Of, samePrefix); err == nil || err.Error() != "--cluster t: there is no such cluster; there are s" {
 		t.Errorf("a cluster that is not there: %v", err)
 	}

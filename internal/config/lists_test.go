@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestExpandListsRepeatsTheFlagForEachValue(t *testing.T) {
@@ -38,13 +38,8 @@ func TestExpandListsRepeatsTheFlagForEachValue(t *testing.T) {
 		{"nothing is a list behind --", []string{"--header", "a=1", "--", "--header", "b=1", "c=2"}, []string{"--header=a=1", "--", "--header", "b=1", "c=2"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := ExpandLists(tc.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("ExpandLists(%q) (-want +got):\n%s", tc.in, diff)
-			}
+			got := must.Have(ExpandLists(tc.in))(t)
+			must.Match(t, tc.want, got, "ExpandLists(%q)", tc.in)
 		})
 	}
 }

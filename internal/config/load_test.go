@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -76,12 +77,8 @@ func mustLoad(t *testing.T, in given) Run {
 
 func write(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -168,9 +165,7 @@ func TestHigherLayersWin(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := mustLoad(t, tc.in)
 			got := values{p.Plan.Topic.Name, p.Plan.Topic.Partitions, p.Quiet, p.Plan.Topic.Configs, p.Plan.Load.Rate}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("load differs (-want +got):\n%s", diff)
-			}
+			must.Match(t, tc.want, got, "load differs")
 			if got := p.Sources["topic"]; !strings.HasSuffix(got, tc.source) {
 				t.Errorf("the source of --topic is %q, want %q", got, tc.source)
 			}
@@ -227,26 +222,18 @@ record-size: 100
 `
 	p := mustLoad(t, given{file: file, args: strings.Fields(
 		"--producer-props bootstrap.servers=flag:9092 acks=1 --throughput 50 --warmup-records 7 --payload-monotonic")})
-	if diff := cmp.Diff([]string{"flag:9092"}, p.Plan.Bootstrap); diff != "" {
-		t.Errorf("bootstrap (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(plan.Given{Value: "1", Source: "--producer-props"}, p.Properties["acks"]); diff != "" {
-		t.Errorf("acks (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"flag:9092"}, p.Plan.Bootstrap, "bootstrap")
+	must.Match(t, plan.Given{Value: "1", Source: "--producer-props"}, p.Properties["acks"], "acks")
 	if got := p.Plan.Load.Rate.PerSecond; got != 50 {
 		t.Errorf("the rate is %v, want that of --throughput", got)
 	}
-	if diff := cmp.Diff(plan.Warmup{Records: 7}, p.Plan.Load.Warmup); diff != "" {
-		t.Errorf("warm-up (-want +got):\n%s", diff)
-	}
+	must.Match(t, plan.Warmup{Records: 7}, p.Plan.Load.Warmup, "warm-up")
 	if p.Plan.Payload.Kind != plan.Monotonic {
 		t.Errorf("payloads are %s, want monotonic", p.Plan.Payload.Kind)
 	}
 
 	p = mustLoad(t, given{file: "producer-props: [acks=0, linger.ms=9]", env: map[string]string{"KT_COMMAND_PROPERTY": "acks=1"}, args: []string{"--acks", "all"}})
-	if diff := cmp.Diff(map[string]plan.Given{"acks": {Value: "all", Source: "--acks"}}, p.Properties); diff != "" {
-		t.Errorf("of two names of a list the higher counts, and below --acks (-want +got):\n%s", diff)
-	}
+	must.Match(t, map[string]plan.Given{"acks": {Value: "all", Source: "--acks"}}, p.Properties, "of two names of a list the higher counts, and below --acks")
 }
 
 func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
@@ -258,12 +245,8 @@ func TestWithinALayerKafkasPrecedenceHolds(t *testing.T) {
 		"acks": {Value: "0", Source: file + ":1"}, "linger.ms": {Value: "2", Source: "--command-property"}, "batch.size": {Value: "3", Source: "--batch-size"},
 		"bootstrap.servers": {Value: "flag:1", Source: "--bootstrap-server"},
 	}
-	if diff := cmp.Diff(want, p.Properties); diff != "" {
-		t.Errorf("properties (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"flag:1"}, p.Plan.Bootstrap); diff != "" {
-		t.Errorf("bootstrap (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, p.Properties, "properties")
+	must.Match(t, []string{"flag:1"}, p.Plan.Bootstrap, "bootstrap")
 }
 
 func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
@@ -289,9 +272,7 @@ func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
 		{"an empty file", "# nothing\n", func(p Run) any { return p.Plan.Topic.Name }, "kt-bench"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.got(mustLoad(t, given{file: tc.file}))); diff != "" {
-				t.Errorf("load %q (-want +got):\n%s", tc.file, diff)
-			}
+			must.Match(t, tc.want, tc.got(mustLoad(t, given{file: tc.file})), "load %q", tc.file)
 		})
 	}
 }
@@ -305,12 +286,8 @@ func TestEnvironmentVariables(t *testing.T) {
 	p := mustLoad(t, given{
 		env: map[string]string{"KT_BOOTSTRAP_SERVER": "a:1,b:2", "KT_TOPIC_CONFIG": "min.insync.replicas=2", "NO_COLOR": "1"},
 	})
-	if diff := cmp.Diff([]string{"a:1", "b:2"}, p.Plan.Bootstrap); diff != "" {
-		t.Errorf("bootstrap (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"min.insync.replicas": "2"}, p.Plan.Topic.Configs); diff != "" {
-		t.Errorf("topic configs (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"a:1", "b:2"}, p.Plan.Bootstrap, "bootstrap")
+	must.Match(t, map[string]string{"min.insync.replicas": "2"}, p.Plan.Topic.Configs, "topic configs")
 	if !p.NoColor || p.Sources["no-color"] != "NO_COLOR" || mustLoad(t, given{}).NoColor {
 		t.Errorf("NO_COLOR switches colours off, and nothing else does: %q", p.Sources["no-color"])
 	}
@@ -460,9 +437,7 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 			args := strings.Fields(tc.args)
 			set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 			flags := NewProduce(set)
-			if err := set.Parse(args); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, set.Parse(args))
 			_, err := flags.Load(System{Getenv: func(string) string { return "" }}, kafka)
 			if err == nil {
 				t.Fatal("it was accepted")
@@ -503,10 +478,7 @@ func TestEveryShippedProfileLoads(t *testing.T) {
 					used++
 				}
 			}
-			text, err := fs.ReadFile(tree, name+".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Have(fs.ReadFile(tree, name+".yaml"))(t)
 			if used == 0 || !strings.HasPrefix(string(text), "description: ") {
 				t.Errorf("profile %s of kt %s sets %d flags and has no description, or nothing but one", name, command, used)
 			}
@@ -610,13 +582,9 @@ func TestSettingsOfOtherCommandsAreNoMistakes(t *testing.T) {
 func TestCommandsBesideALoadComeInPairs(t *testing.T) {
 	got := mustLoad(t, given{args: []string{"--at", "10s", "--exec", "kill 1", "--exec", "echo a=b, c", "--at", "1.5", "--at", "0", "--exec", "true"}})
 	want := []plan.Exec{{After: 10 * time.Second, Command: "kill 1"}, {After: 1500 * time.Millisecond, Command: "echo a=b, c"}, {After: 0, Command: "true"}}
-	if diff := cmp.Diff(want, got.Execs); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got.Execs, "commands")
 	got = mustLoad(t, given{command: plan.Roundtrip, file: "at: [1s, 2s]\nexec: [a, b]"})
-	if diff := cmp.Diff([]plan.Exec{{After: time.Second, Command: "a"}, {After: 2 * time.Second, Command: "b"}}, got.Execs); diff != "" {
-		t.Errorf("commands of a file (-want +got):\n%s", diff)
-	}
+	must.Match(t, []plan.Exec{{After: time.Second, Command: "a"}, {After: 2 * time.Second, Command: "b"}}, got.Execs, "commands of a file")
 	for args, want := range map[string]string{
 		"--at 1s":                           `--at "1s": `,
 		"--exec a --exec b --at 1":          `--exec "b": `,

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -71,15 +70,9 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := mustLoad(t, given{args: strings.Fields(tc.args)})
-			if diff := cmp.Diff(tc.properties, p.Properties); diff != "" {
-				t.Errorf("properties (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.bootstrap, p.Plan.Bootstrap); diff != "" {
-				t.Errorf("bootstrap (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.warnings, p.Warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			must.Match(t, tc.properties, p.Properties, "properties")
+			must.Match(t, tc.bootstrap, p.Plan.Bootstrap, "bootstrap")
+			must.Match(t, tc.warnings, p.Warnings, "warnings")
 			if !tc.check(p.Plan) {
 				t.Errorf("the plan is %+v", p.Plan)
 			}
@@ -109,9 +102,7 @@ func TestHowLongALoadLasts(t *testing.T) {
 		"--throughput 500 --duration 100s": {Duration: plan.Duration(100 * time.Second), Rate: plan.Rate{PerSecond: 500}},
 	} {
 		want.Arrivals = plan.Uniform
-		if diff := cmp.Diff(want, mustLoad(t, given{args: strings.Fields(args)}).Plan.Load); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", args, diff)
-		}
+		must.Match(t, want, mustLoad(t, given{args: strings.Fields(args)}).Plan.Load, "%q", args)
 	}
 }
 
@@ -126,9 +117,7 @@ func TestHowFullALoadMayMakeADisk(t *testing.T) {
 		"--until-full=false --num-records 5": {StopAtDisk: 0.9, Records: 5},
 	} {
 		want.Arrivals = plan.Uniform
-		if diff := cmp.Diff(want, mustLoad(t, given{args: append(strings.Fields(args), "--bootstrap-server", "b:1")}).Plan.Load); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", args, diff)
-		}
+		must.Match(t, want, mustLoad(t, given{args: append(strings.Fields(args), "--bootstrap-server", "b:1")}).Plan.Load, "%q", args)
 	}
 }
 
@@ -205,18 +194,14 @@ func TestOwnFlagsBecomeJavaProperties(t *testing.T) {
 		"--acks 1 --producer-props acks=0": {"acks": "1"},
 	} {
 		p := mustLoad(t, given{args: strings.Fields(args)})
-		if diff := cmp.Diff(want, valuesOf(p.Properties)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", args, diff)
-		}
+		must.Match(t, want, valuesOf(p.Properties), "%s", args)
 	}
 }
 
 func TestHeadersKeepTheirOrder(t *testing.T) {
 	p := mustLoad(t, given{args: []string{"--header", "b=1", "a=2=3", "b=", "--header", "c=x"}})
 	want := []plan.Header{{Key: "b", Value: "1"}, {Key: "a", Value: "2=3"}, {Key: "b"}, {Key: "c", Value: "x"}}
-	if diff := cmp.Diff(want, p.Plan.Payload.Headers); diff != "" {
-		t.Errorf("headers (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, p.Plan.Payload.Headers, "headers")
 }
 
 func TestPayloadKinds(t *testing.T) {
@@ -261,9 +246,7 @@ func TestPropertiesFilesAreReadAsJavaReadsThem(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			file := write(t, filepath.Join(t.TempDir(), "client.properties"), tc.text)
 			p := mustLoad(t, given{args: []string{"--command-config", file}})
-			if diff := cmp.Diff(tc.want, valuesOf(p.Properties)); diff != "" {
-				t.Errorf("%q (-want +got):\n%s", tc.text, diff)
-			}
+			must.Match(t, tc.want, valuesOf(p.Properties), "%q", tc.text)
 		})
 	}
 	file := write(t, filepath.Join(t.TempDir(), "bad.properties"), `a=\u12`)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
@@ -136,14 +137,8 @@ func TestDocsListWhatAProjectMaySet(t *testing.T) {
 }
 
 func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
-	producer, _, err := javaconf.ParseProducer(nil, 100, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, _, err := javaconf.ParseConsumer(nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	producer, _ := must.Both(javaconf.ParseProducer(nil, 100, false))(t)
+	consumer, _ := must.Both(javaconf.ParseConsumer(nil, false))(t)
 	refused := strings.Fields(`bootstrap.servers client.dns.lookup config.providers enable.metrics.push interceptor.classes key.deserializer key.serializer
 		metric.reporters partition.assignment.strategy partitioner.class value.deserializer value.serializer`)
 	for _, s := range slices.Concat(producer.All(), consumer.All()) {
@@ -162,10 +157,7 @@ func TestEveryPropertyOfAClientIsDecidedForProjects(t *testing.T) {
 
 // What stands at the top of a file of a project counts only for the commands in whose section it could stand.
 func TestTheTopOfAProjectFileIsForLoads(t *testing.T) {
-	f, err := nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), ofProject, samePrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(nothing.parseFile("kt.yaml", []byte("profile: latency\nduration: 5m\nverify: true\nquiet: true\n"), ofProject, samePrefix))(t)
 	for command, want := range map[string]string{
 		"produce": "duration profile quiet verify", "consume": "duration profile quiet", "tune": "quiet", "probe": "quiet", "doctor": "duration quiet", "agent": "",
 	} {
@@ -186,9 +178,7 @@ func TestAProfileThatAProjectChoosesMaySetNoMore(t *testing.T) {
 		sys.Profiles = fstest.MapFS{"full.yaml": {Data: []byte(text)}}
 		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 		flags := NewProduce(set)
-		if err := set.Parse(strings.Fields(args)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, set.Parse(strings.Fields(args)))
 		_, err := flags.Load(sys, kafka)
 		if (project == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), "kt.yaml:1: the profile full fills the disks of brokers") {
 			t.Errorf("%q, %q: %v", project, args, err)
@@ -206,9 +196,7 @@ func TestAURLIsAnotherClusterThanTheUsers(t *testing.T) {
 	for project, args := range map[string]string{"url: amqp://h/": "", "": "--url amqp://h/"} {
 		set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 		flags := NewProduce(set)
-		if err := set.Parse(strings.Fields(args)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, set.Parse(strings.Fields(args)))
 		if r, err := flags.Load(projectSystem(t, project, user, nil), secure); err != nil || r.Cluster != "" || len(r.Security.Given()) > 0 {
 			t.Errorf("%q, %q: cluster %q, %d properties, %v", project, args, r.Cluster, len(r.Security.Given()), err)
 		}
@@ -300,9 +288,7 @@ func TestCredentialsAreNotBoundToWhatAStudyNames(t *testing.T) {
 	} {
 		sys := projectSystem(t, r.project, "command-config: "+bare, nil)
 		s := NewStudyRun(pflag.NewFlagSet("", pflag.ContinueOnError))
-		if err := errors.Join(s.set.Parse(strings.Fields(r.args)), s.Load(sys, samePrefix)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.set.Parse(strings.Fields(r.args)), s.Load(sys, samePrefix)))
 		run, err := LoadOf(plan.Produce, append(s.Shared(), r.of...), sys, secure)
 		if err != nil || permits(&run) != r.want {
 			t.Errorf("%+v: to %v, bound to %v, %v", r, run.Plan.Addresses(), run.Security.Named(), err)

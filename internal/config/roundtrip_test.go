@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -28,9 +29,7 @@ func TestRoundtripDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, r.Plan, sizesByText); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]plan.Given{"auto.offset.reset": {Value: "latest", Source: "default"}}, r.ConsumerProperties); diff != "" {
-		t.Errorf("properties of the consumer (-want +got):\n%s", diff)
-	}
+	must.Match(t, map[string]plan.Given{"auto.offset.reset": {Value: "latest", Source: "default"}}, r.ConsumerProperties, "properties of the consumer")
 	if len(r.Properties) != 0 {
 		t.Errorf("properties of the producer are %v", r.Properties)
 	}
@@ -44,16 +43,12 @@ func TestARoundtripTakesTheFlagsOfBoth(t *testing.T) {
 		!p.Load.Rate.Bytes || p.Topic.Partitions != 9 || p.Read.Timeout != plan.Duration(3*time.Second) || p.Load.Transaction != plan.Duration(3*time.Second) {
 		t.Errorf("the plan is %+v", p)
 	}
-	if diff := cmp.Diff(map[string]string{"bootstrap.servers": "b:1", "acks": "1", "linger.ms": "7", "transactional.id": "x"}, valuesOf(r.Properties)); diff != "" {
-		t.Errorf("properties of the producer (-want +got):\n%s", diff)
-	}
+	must.Match(t, map[string]string{"bootstrap.servers": "b:1", "acks": "1", "linger.ms": "7", "transactional.id": "x"}, valuesOf(r.Properties), "properties of the producer")
 	want := map[string]string{
 		"bootstrap.servers": "b:1", "group.id": "g", "enable.auto.commit": "false", "auto.offset.reset": "earliest",
 		"max.partition.fetch.bytes": "5", "receive.buffer.bytes": "6", "isolation.level": "read_committed",
 	}
-	if diff := cmp.Diff(want, valuesOf(r.ConsumerProperties)); diff != "" {
-		t.Errorf("properties of the consumer (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, valuesOf(r.ConsumerProperties), "properties of the consumer")
 	if group := roundtrip(t, "--groups 2").Plan.Read.Group; !regexp.MustCompile(`^perf-consumer-[0-9]+$`).MatchString(group) {
 		t.Errorf("several groups without a name are called %q", group)
 	}
@@ -147,12 +142,8 @@ func TestPropertiesGoToWhomTheyBelong(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := roundtrip(t, tc.args)
 			tc.consumer["auto.offset.reset"] = "latest"
-			if diff := cmp.Diff(tc.producer, valuesOf(r.Properties)); diff != "" {
-				t.Errorf("producer (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.consumer, valuesOf(r.ConsumerProperties)); diff != "" {
-				t.Errorf("consumer (-want +got):\n%s", diff)
-			}
+			must.Match(t, tc.producer, valuesOf(r.Properties), "producer")
+			must.Match(t, tc.consumer, valuesOf(r.ConsumerProperties), "consumer")
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -45,9 +46,7 @@ func TestTheListOfRunsIsChosenByTheCommandLineAlone(t *testing.T) {
 	sys := System{Getenv: func(name string) string {
 		return map[string]string{"KT_TAG": "x", "KT_TOPIC": "orders", "KT_VALID": "true", "KT_ROWS": "5"}[name]
 	}}
-	if err := r.Load(sys, suggest.Nearest); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Load(sys, suggest.Nearest))
 	if len(r.Tags) > 0 || r.Topic != "" || r.Valid || r.Rows != 5 {
 		t.Errorf("the environment made it %+v", r)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -96,10 +97,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 			properties[name] = plan.Given{Value: g.Value}
 		}
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.Marshal(r))(t)
 	return ofChance.ReplaceAllString(string(text), "")
 }
 

@@ -5,14 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 func TestAURLTakesThePlaceOfBrokers(t *testing.T) {
-	r, err := loadArgs(t, "--topic", "t", "--num-records", "10", "--url", "amqp://guest@rabbit", "--acks", "0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(loadArgs(t, "--topic", "t", "--num-records", "10", "--url", "amqp://guest@rabbit", "--acks", "0"))(t)
 	if r.Plan.URL != "amqp://guest@rabbit:5672" || len(r.Plan.Bootstrap) > 0 || r.Plan.Load.StopAtDisk != 0 {
 		t.Errorf("the plan is %+v", r.Plan)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/yannh/kubeconform/pkg/validator"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -30,9 +32,7 @@ func agents() Agents {
 func text(t *testing.T, write func(io.Writer, Agents) error, a Agents) string {
 	t.Helper()
 	b := new(bytes.Buffer)
-	if err := write(b, a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(b, a))
 	return b.String()
 }
 
@@ -55,14 +55,9 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 	} {
 		got, path := text(t, c.write, c.a), filepath.Join("testdata", c.file)
 		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Have(os.ReadFile(path))(t)
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
 		}
@@ -72,18 +67,12 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 // validate returns what is wrong with manifests by Kubernetes' schemas, and their kinds.
 func validate(t *testing.T, manifests string) (kinds, wrong []string) {
 	t.Helper()
-	v, err := validator.New([]string{"testdata/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json"}, validator.Opts{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Have(validator.New([]string{"testdata/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json"}, validator.Opts{Strict: true}))(t)
 	for _, r := range v.Validate("manifests", io.NopCloser(strings.NewReader(manifests))) {
 		switch r.Status {
 		case validator.Empty:
 		case validator.Valid:
-			signature, err := r.Resource.Signature()
-			if err != nil {
-				t.Fatal(err)
-			}
+			signature := must.Have(r.Resource.Signature())(t)
 			kinds = append(kinds, signature.Kind)
 		case validator.Error, validator.Invalid, validator.Skipped:
 			wrong = append(wrong, r.Err.Error())
@@ -146,13 +135,9 @@ func TestAnAgentGetsItsFlagsAsTheyWereGiven(t *testing.T) {
 	var set pod
 	for d := yaml.NewDecoder(strings.NewReader(text(t, Kubernetes, agents()))); set.Kind != "StatefulSet"; {
 		set = pod{}
-		if err := d.Decode(&set); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&set))
 	}
-	if diff := cmp.Diff(want, unescaped(set.Spec.Template.Spec.Containers[0].Args)); diff != "" {
-		t.Errorf("in Kubernetes (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, unescaped(set.Spec.Template.Spec.Containers[0].Args), "in Kubernetes")
 	var file struct {
 		Services map[string]struct {
 			Command []string `yaml:"command"`
@@ -161,12 +146,8 @@ func TestAnAgentGetsItsFlagsAsTheyWereGiven(t *testing.T) {
 			File string `yaml:"file"`
 		} `yaml:"secrets"`
 	}
-	if err := yaml.Unmarshal([]byte(text(t, Compose, agents())), &file); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, unescaped(file.Services["kt-agent"].Command)); diff != "" {
-		t.Errorf("in a compose file (-want +got):\n%s", diff)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(text(t, Compose, agents())), &file))
+	must.Match(t, want, unescaped(file.Services["kt-agent"].Command), "in a compose file")
 	if got := unescaped([]string{file.Secrets["key"].File})[0]; got != agents().KeyFile {
 		t.Errorf("the key is read from %q", got)
 	}
@@ -191,13 +172,8 @@ func TestAPlayWritesTheUnit(t *testing.T) {
 			} `yaml:"ansible.builtin.copy"`
 		} `yaml:"tasks"`
 	}
-	if err := yaml.Unmarshal([]byte(text(t, Ansible, agents())), &plays); err != nil {
-		t.Fatal(err)
-	}
-	want, err := agents().Unit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(text(t, Ansible, agents())), &plays))
+	want := must.Have(agents().Unit())(t)
 	for _, task := range plays[0].Tasks {
 		if task.Copy.Dest != "/etc/systemd/system/kt-agent.service" {
 			continue

@@ -3,6 +3,8 @@ package deploy
 import (
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
@@ -23,9 +25,7 @@ func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
 func TestAUnitNamesTheFilesThatTheAgentNeeds(t *testing.T) {
 	unit := func(u Unit) string {
 		b := new(strings.Builder)
-		if err := u.Write(b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, u.Write(b))
 		return b.String()
 	}
 	given := unit(Unit{Words: []string{"kt", "agent"}, Key: "/srv/the key", Results: "/srv/$ 5%"})

@@ -50,7 +50,7 @@ type Section struct {
 	Blocks    []Block
 }
 
-// Block is a part of a section: Facts, *Table, Tiles, Events or Details. A page has others of its own, such as charts.
+// Block is a part of a section: Facts, *Table, Code, Tiles, Events or Details. A page has others of its own, such as charts.
 type Block any
 
 // All returns the parts of a section in their order.
@@ -88,6 +88,9 @@ type Details struct {
 	Blocks  []Block
 }
 
+// Code is lines to be copied: commands, or a part of a file.
+type Code string
+
 // Tiles are the figures of a page in a row.
 type Tiles []Tile
 
@@ -114,6 +117,7 @@ type Event struct {
 // Table is a table.
 type Table struct {
 	ID, Caption string
+	Bare        bool // a terminal writes no caption
 	For         Output
 	Columns     []Column
 	Rows        []Row
@@ -125,6 +129,7 @@ type Table struct {
 // Column is one column. A head without data is for people alone, and data without a head for programs.
 type Column struct {
 	Head, Data string
+	For        Output // where people see it
 	Kind       Kind
 	Leave      int  // a narrow terminal leaves it out: the largest first; 0: never
 	Bars       bool // a terminal draws its bars too
@@ -137,6 +142,7 @@ const (
 	Number Kind = iota
 	Words       // flush left
 	Name        // words that may be cut in their middle
+	Sentence    // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
 )
 
 // Row is one row.

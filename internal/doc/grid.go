@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +13,8 @@ type grid struct {
 	rows    [][]Cell // the first has the heads
 	widths  []int    // leftOut: there is no room for it
 	gap     int      // spaces between columns
+
+	sentences []Cell // of the last column, if it is of sentences
 }
 
 const (
@@ -19,6 +22,7 @@ const (
 	barWidth  = 40 // of the longest bar
 	longName  = 20 // to which names are cut first
 	shortName = 8  // to which names and words are cut at most
+	short     = 30 // the room that a sentence needs beside the other columns
 )
 
 // Table writes a table: the columns with a head, with two spaces between them, or one if it is too wide then. On a terminal that is too
@@ -30,7 +34,7 @@ func (t *Writer) Table(table *Table) {
 	}
 	g := t.gridOf(table)
 	for k, row := range g.rows {
-		t.Line(strings.Repeat(" ", margin) + t.joined(g, row))
+		t.sentences(g, k, strings.Repeat(" ", margin)+t.joined(g, row))
 		if k == 0 {
 			continue
 		}
@@ -48,7 +52,14 @@ func (t *Writer) Table(table *Table) {
 func (t *Writer) gridOf(table *Table) *grid {
 	g := &grid{rows: make([][]Cell, 1+len(table.Rows))}
 	for i, c := range table.Columns {
-		if c.Head == "" {
+		if c.Head == "" || !c.For.In(t.in()) {
+			continue
+		}
+		if c.Kind == Sentence {
+			g.sentences = []Cell{{Text: c.Head}}
+			for _, row := range table.Rows {
+				g.sentences = append(g.sentences, row.Cells[i])
+			}
 			continue
 		}
 		g.columns = append(g.columns, c)
@@ -73,6 +84,29 @@ func (t *Writer) gridOf(table *Table) *grid {
 	g.columns[0].Kind = max(g.columns[0].Kind, Name) // the names of the rows
 	t.layout(g)
 	return g
+}
+
+// sentences writes a line of a table, and the sentence of its row on as many lines as it needs.
+func (t *Writer) sentences(g *grid, k int, line string) {
+	if g.sentences == nil || g.sentences[k].Text == "" {
+		t.Line(line)
+		return
+	}
+	text, tone, room := g.sentences[k].Text, cmp.Or(g.sentences[k].Tone, Muted), t.limit()-margin-g.across()-2
+	switch {
+	case t.Width == 0:
+		t.Line(line + "  " + t.Paint(tone, text))
+	case room < short && k == 0:
+		t.Line(line)
+	case room < short:
+		t.Line(line)
+		t.Paragraph(margin+4, tone, text)
+	default:
+		for _, part := range t.Wrap(t.measured(text), min(room, lineWidth)) {
+			t.Line(line + "  " + t.Paint(tone, part))
+			line = strings.Repeat(" ", margin+g.across())
+		}
+	}
 }
 
 // bar draws a share.

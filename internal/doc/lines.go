@@ -87,12 +87,16 @@ func (t *Writer) measured(s string) string {
 	return s
 }
 
-// Row writes a label and what belongs to it, on as many lines as a terminal needs. Elsewhere it is one line, which is easier to search.
+// Row writes a label and what belongs to it, on as many lines as it needs.
 func (t *Writer) Row(label string, tone Tone, value string) {
 	lines := []string{value}
-	if value = t.measured(value); t.Width > 0 && t.th.Width(value) > t.limit()-labelled {
+	if value = t.measured(value); t.th.Width(value) > t.limit()-labelled {
 		lines = t.Wrap(value, t.wrapAt()-labelled)
 	}
+	t.row(label, tone, lines...)
+}
+
+func (t *Writer) row(label string, tone Tone, lines ...string) {
 	for _, line := range lines {
 		t.Line(strings.Repeat(" ", margin) + t.Paint(Muted, fmt.Sprintf("%-12s", label)) + " " + t.Paint(tone, line))
 		label = ""

@@ -23,7 +23,7 @@ func (d *Document) Text(w io.Writer, o Options) error {
 		t.Line("")
 	}
 	for _, text := range d.Remarks {
-		t.Line("  " + t.Paint(Muted, text))
+		t.Paragraph(2, Muted, text)
 	}
 	if d.Again+d.Check != "" {
 		t.Line("")
@@ -99,6 +99,12 @@ func (t *Writer) Section(s *Section) {
 
 // blocks writes blocks with an empty line before each, and the title of their section before the first.
 func (t *Writer) blocks(s *Section, all []Block, titled bool) {
+	begin := func() {
+		if t.Line(""); titled {
+			t.Paragraph(2, Loud, s.Title)
+			titled = false
+		}
+	}
 	for _, block := range all {
 		switch b := block.(type) {
 		case Details:
@@ -107,17 +113,19 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 			}
 		case Facts:
 			if b.For.In(t.in()) {
-				t.facts(b.Rows)
+				t.facts(b.Rows, begin)
+			}
+		case Code:
+			begin()
+			for line := range strings.Lines(string(b)) {
+				t.Line(strings.Repeat(" ", margin) + line)
 			}
 		case *Table:
 			if !b.For.In(t.in()) || len(b.Rows) == 0 && b.Empty == "" {
 				continue
 			}
-			if t.Line(""); titled {
-				t.Line("  " + t.Paint(Loud, s.Title))
-				titled = false
-			}
-			if s.Captions {
+			begin()
+			if s.Captions && !b.Bare {
 				t.Paragraph(margin, Muted, b.Caption)
 			}
 			t.Table(b)
@@ -125,8 +133,8 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 	}
 }
 
-// facts writes a row for each fact, after an empty line.
-func (t *Writer) facts(facts []Fact) {
+// facts writes a row for each fact, after what begins a block.
+func (t *Writer) facts(facts []Fact, begin func()) {
 	begun := false
 	for i := range facts {
 		f := &facts[i]
@@ -134,7 +142,7 @@ func (t *Writer) facts(facts []Fact) {
 			continue
 		}
 		if !begun {
-			t.Line("")
+			begin()
 			begun = true
 		}
 		text, room := f.Text, t.limit()-labelled
@@ -146,6 +154,10 @@ func (t *Writer) facts(facts []Fact) {
 		if more := text + "   " + t.Paint(Muted, "("+f.Remark+")"); f.Remark != "" && (t.Width == 0 || t.th.Width(t.measured(more)) <= room) {
 			text = more
 		}
-		t.Row(f.Name, f.Tone, text)
+		if t.Width == 0 && len(f.Shorter) > 0 { // figures are on one line, which is easier to search
+			t.row(f.Name, f.Tone, text)
+		} else {
+			t.Row(f.Name, f.Tone, text)
+		}
 	}
 }

@@ -11,39 +11,64 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CSV writes the data of a document: of each row of its Data table what programs read.
+// CSV writes the data of a document: of each row of its Data tables what programs read. Tables of the same columns are one. A document
+// without such a table gives its facts.
 func (d *Document) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	for _, s := range d.Sections {
-		for _, t := range s.Tables {
-			if !t.Data {
-				continue
-			}
-			write := func(of func(i int) string) error {
-				var fields []string
-				for i, column := range t.Columns {
-					if column.Data != "" {
-						fields = append(fields, theme.Clean(of(i)))
-					}
+	var rows, facts [][]string
+	var last []string
+	for i := range d.Sections {
+		all := d.Sections[i].All()
+		for k := 0; k < len(all); k++ {
+			switch b := all[k].(type) {
+			case Details:
+				all = slices.Insert(all, k+1, b.Blocks...)
+			case Facts:
+				for j := range b.Rows {
+					facts = append(facts, []string{b.Rows[j].Name, b.Rows[j].Text})
 				}
-				return c.Write(fields)
-			}
-			err := write(func(i int) string { return t.Columns[i].Data })
-			for _, row := range t.Rows {
-				err = cmp.Or(err, write(func(i int) string {
-					if t.Columns[i].Kind == Number {
-						return row.Cells[i].Data
-					}
-					return cmp.Or(row.Cells[i].Data, row.Cells[i].Text)
-				}))
-			}
-			if err != nil {
-				return err
+			case *Table:
+				if !b.Data {
+					continue
+				}
+				data := b.data()
+				if slices.Equal(data[0], last) {
+					data = data[1:]
+				} else {
+					last = data[0]
+				}
+				rows = append(rows, data...)
 			}
 		}
 	}
-	c.Flush()
-	return c.Error()
+	if rows == nil {
+		rows = append([][]string{{"name", "value"}}, facts...)
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = theme.Clean(row[i])
+		}
+	}
+	return c.WriteAll(rows)
+}
+
+// data returns what programs read of a table, with the names of the columns.
+func (t *Table) data() [][]string {
+	rows := make([][]string, 1+len(t.Rows))
+	for i, column := range t.Columns {
+		if column.Data == "" {
+			continue
+		}
+		rows[0] = append(rows[0], column.Data)
+		for k := range t.Rows {
+			value := t.Rows[k].Cells[i].Data
+			if column.Kind != Number {
+				value = cmp.Or(value, t.Rows[k].Cells[i].Text)
+			}
+			rows[k+1] = append(rows[k+1], value)
+		}
+	}
+	return rows
 }
 
 // Markdown writes a document for a wiki or a ticket.
@@ -61,7 +86,11 @@ func (d *Document) Markdown(w io.Writer) error {
 	}
 	for i := range d.Sections {
 		if s := &d.Sections[i]; s.For.In(InMarkdown) {
-			markdown(&b, s.All())
+			var part strings.Builder
+			if markdown(&part, s.All()); part.Len() > 0 && s.Title != "" && !s.Captions {
+				fmt.Fprintf(&b, "\n### %s\n", escaped(s.Title))
+			}
+			b.WriteString(part.String())
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -78,6 +107,11 @@ func markdown(b *strings.Builder, all []Block) {
 		case Facts:
 			if block.For.In(InMarkdown) {
 				block.markdown(b)
+			}
+		case Code:
+			b.WriteString("\n")
+			for line := range strings.Lines(string(block)) {
+				b.WriteString("    " + theme.Clean(strings.TrimRight(line, "\n")) + "\n")
 			}
 		case *Table:
 			if block.For.In(InMarkdown) {
@@ -123,7 +157,7 @@ func (t *Table) markdown(b *strings.Builder) {
 	}
 	line := func(of func(i int) string, note string) {
 		for i, column := range t.Columns {
-			if column.Head != "" {
+			if column.Head != "" && column.For.In(InMarkdown) {
 				b.WriteString("| " + of(i) + " ")
 			}
 		}

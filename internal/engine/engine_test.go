@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -462,9 +463,7 @@ func TestStatusTellsTheBytesThatWaitForAnswers(t *testing.T) {
 		f := &fake{latency: 500 * time.Millisecond}
 		var seen []int64
 		sink := sinkFunc(func([]stats.Window) { seen = append(seen, status.Buffered.Load()) })
-		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(1000), Duration: seconds(3)}), Drivers{Send: f}, Options{Status: status}, sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), producing(plan.Load{Rate: perSecond(1000), Duration: seconds(3)}), Drivers{Send: f}, Options{Status: status}, sink))(t)
 		for i, n := range seen[:3] {
 			if n < 49_800 || n > 50_200 {
 				t.Errorf("after second %d %d bytes wait, want the 50000 of half a second", i+1, n)
@@ -490,9 +489,7 @@ func TestSinksAreCalledOneAfterTheOtherWithTheSameWindows(t *testing.T) {
 			})
 		}
 		p := producing(plan.Load{Rate: perSecond(10), Duration: seconds(2.55), Warmup: plan.Warmup{Duration: seconds(1.5)}})
-		if _, err := Run(t.Context(), p, Drivers{Send: &fake{}}, Options{}, sink("a"), sink("b")); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), p, Drivers{Send: &fake{}}, Options{}, sink("a"), sink("b")))(t)
 		want := []string{"a 1–1s", "b 1–1s", "a 2–2s", "b 2–2s", "a 1–2.5s", "b 1–2.5s"}
 		if !slices.Equal(calls, want) {
 			t.Errorf("calls %q, want %q", calls, want)
@@ -512,9 +509,7 @@ func TestAWindowStaysAsItWasWhenItLeftTheEngine(t *testing.T) {
 		})
 		p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(5)})
 		p.Producers = 2
-		if _, err := Run(t.Context(), p, Drivers{Send: &fake{latency: time.Millisecond}}, Options{}, sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), p, Drivers{Send: &fake{latency: time.Millisecond}}, Options{}, sink))(t)
 		for i, w := range kept {
 			if got := [2]int64{w.Response.Count(), w.Partitions[0].Records}; got != counts[i] {
 				t.Errorf("window %d has %v, had %v", i, got, counts[i])

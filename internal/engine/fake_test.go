@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -210,10 +211,7 @@ func seconds(n float64) plan.Duration { return plan.Duration(n * float64(time.Se
 func mustRun(ctx context.Context, t *testing.T, p plan.Plan, f *fake, o Options) (End, *collector) {
 	t.Helper()
 	c := new(collector)
-	end, err := Run(ctx, p, Drivers{Send: f}, o, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := must.Have(Run(ctx, p, Drivers{Send: f}, o, c))(t)
 	checkWindows(t, c.calls, end)
 	for _, w := range c.total {
 		if w.Offered != w.Acknowledged+w.Failed+w.Unknown {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -22,9 +23,7 @@ func (l *filling) at(after time.Duration, records int64) {
 func reading(t *testing.T, p plan.Plan, l *filling) (perSecond []int64) {
 	t.Helper()
 	c := &collector{}
-	if _, err := Run(t.Context(), p, Drivers{Read: l}, Options{}, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(Run(t.Context(), p, Drivers{Read: l}, Options{}, c))(t)
 	for _, windows := range c.calls {
 		perSecond = append(perSecond, windows[len(windows)-1].Consumed)
 	}
@@ -123,9 +122,7 @@ func TestNoTimeIsMeasuredBeforeTheFirstMeasuredRecord(t *testing.T) {
 			if d.Send == nil {
 				d.Read = newLog(1000, 1e6)
 			}
-			if _, err := Run(t.Context(), tc.plan, d, Options{BufferRecords: 100}, c); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(Run(t.Context(), tc.plan, d, Options{BufferRecords: 100}, c))(t)
 			for _, windows := range c.calls {
 				for _, w := range windows {
 					began := w.Offered+w.Consumed > 0 || c.total[stats.Measured].FirstDue+c.total[stats.Measured].FirstRead < w.Start

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -146,10 +147,7 @@ func TestReadersFollowAChangedRate(t *testing.T) {
 }
 
 func TestEachStageThatBeginsHasAnEvent(t *testing.T) {
-	rate, err := plan.ParseTarget("10@2s,20..40@2s,10@1s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget("10@2s,20..40@2s,10@1s"))(t)
 	for name, tc := range map[string]struct {
 		load plan.Load
 		want []time.Duration
@@ -179,10 +177,7 @@ func TestEachStageThatBeginsHasAnEvent(t *testing.T) {
 
 func TestTheTargetIsThatOfTheStageOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rate, err := plan.ParseTarget("100@5s,400@5s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rate := must.Have(plan.ParseTarget("100@5s,400@5s"))(t)
 		var status Status
 		if got := status.Target(); got != 0 {
 			t.Errorf("without a run it is %v", got)
@@ -207,10 +202,7 @@ func TestTheTargetIsThatOfTheStageOfNow(t *testing.T) {
 
 // Records of the load: 10 in the first second, none for three, and 10 in the fifth.
 func TestALoadLastsUntilItsLastPauseIsOver(t *testing.T) {
-	rate, err := plan.ParseTarget("10@1s,0@3s,10@1s,0@2s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget("10@1s,0@3s,10@1s,0@2s"))(t)
 	for name, tc := range map[string]struct {
 		load    plan.Load
 		stop    time.Duration

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -25,10 +26,7 @@ func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := newLog(0, 300)
 				tc.read.Timeout = plan.Duration(time.Second)
-				end, err := Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				end := must.Have(Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{}))(t)
 				if end.ReadEnd != tc.end || log.read.Load() != tc.want {
 					t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
 				}
@@ -49,10 +47,7 @@ func TestReadersDoNotGiveUpWhileOthersOfTheirGroupRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &others{newLog(0, 300), time.Minute}
 		p := consuming(plan.Load{}, plan.Read{Timeout: plan.Duration(10 * time.Second)})
-		end, err := Run(t.Context(), p, Drivers{Read: log}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(t.Context(), p, Drivers{Read: log}, Options{}))(t)
 		if end.ReadEnd != ReadIdle || !within(end.Elapsed, 70*time.Second, time.Second) {
 			t.Errorf("it ended after %v, %q; want 10s after the others", end.Elapsed, end.ReadEnd)
 		}

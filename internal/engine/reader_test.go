@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -106,10 +107,7 @@ func TestWhoLeavesAtOnceDoesNotWaitForWhatIsOnItsWay(t *testing.T) {
 		time.AfterFunc(3100*time.Millisecond, abort)
 		l, c := newLog(1000, 1e6), &collector{}
 		l.answer = 2 * time.Second
-		end, err := Run(ctx, consuming(plan.Load{}, plan.Read{}), Drivers{Read: l}, Options{Stop: stop}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(ctx, consuming(plan.Load{}, plan.Read{}), Drivers{Read: l}, Options{Stop: stop}, c))(t)
 		if w := c.all(); !end.Stopped || w.Commits != 0 || end.Elapsed != 3100*time.Millisecond {
 			t.Errorf("stopped %v, %d commits, over after %v; want it stopped, with none, after 3.1 s", end.Stopped, w.Commits, end.Elapsed)
 		}
@@ -131,10 +129,7 @@ func consuming(load plan.Load, read plan.Read) plan.Plan {
 func runReaders(t *testing.T, p plan.Plan, l *fakeLog, o Options) (End, stats.Window) {
 	t.Helper()
 	c := &collector{}
-	end, err := Run(t.Context(), p, Drivers{Read: l}, o, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := must.Have(Run(t.Context(), p, Drivers{Read: l}, o, c))(t)
 	return end, c.all()
 }
 
@@ -212,10 +207,7 @@ func TestTheTimeOfReadersIsAccountedForInEveryWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &collector{}
 		p := consuming(plan.Load{Duration: seconds(5)}, plan.Read{Consumers: 2})
-		end, err := Run(t.Context(), p, Drivers{Read: newLog(0, 0)}, Options{}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(t.Context(), p, Drivers{Read: newLog(0, 0)}, Options{}, c))(t)
 		for _, call := range c.calls {
 			w := call[0]
 			if w.End == end.Elapsed {
@@ -240,10 +232,7 @@ func TestOneAtATimeWaitsForItsReader(t *testing.T) {
 		p := producing(plan.Load{Records: 50, OneAtATime: true})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(1)}
 		c := &collector{}
-		end, err := Run(t.Context(), p, Drivers{Send: sent, Read: log}, Options{}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(t.Context(), p, Drivers{Send: sent, Read: log}, Options{}, c))(t)
 		w := c.all()
 		if w.Acknowledged != 50 || w.Consumed != 50 || end.ReadEnd != ReadAll {
 			t.Errorf("%d acknowledged and %d consumed, end %q; want 50 each", w.Acknowledged, w.Consumed, end.ReadEnd)
@@ -257,9 +246,7 @@ func TestARecordThatFailsDoesNotHoldUpTheNext(t *testing.T) {
 		p := producing(plan.Load{Records: 20, OneAtATime: true})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(1)}
 		c := &collector{}
-		if _, err := Run(t.Context(), p, Drivers{Send: sent, Read: newLog(0, 0)}, Options{}, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), p, Drivers{Send: sent, Read: newLog(0, 0)}, Options{}, c))(t)
 		if w := c.all(); w.Failed != 20 {
 			t.Errorf("%d failed, want 20", w.Failed)
 		}
@@ -271,10 +258,7 @@ func TestARecordThatNeverComesIsNotWaitedForForEver(t *testing.T) {
 		p := producing(plan.Load{Records: 3, OneAtATime: true})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(2)}
 		c := &collector{}
-		end, err := Run(t.Context(), p, Drivers{Send: &fake{}, Read: newLog(0, 0)}, Options{}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(t.Context(), p, Drivers{Send: &fake{}, Read: newLog(0, 0)}, Options{}, c))(t)
 		if w := c.all(); w.Acknowledged != 3 || w.Consumed != 0 || end.Sending < 4*time.Second {
 			t.Errorf("%d acknowledged, %d consumed, sending took %v; want 3, 0 and two timeouts of 2 s", w.Acknowledged, w.Consumed, end.Sending)
 		}
@@ -288,10 +272,7 @@ func TestSendingEndsWhenReadingFails(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(60)})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(2)}
 		c := &collector{}
-		end, err := Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c))(t)
 		if end.ReadEnd != ReadFailed || end.Elapsed > time.Second {
 			t.Errorf("end %q after %v, want failed at once", end.ReadEnd, end.Elapsed)
 		}
@@ -306,10 +287,7 @@ func TestAnEndOffsetThatIsNeverReachedEndsWithTheTimeout(t *testing.T) {
 		p := producing(plan.Load{Rate: perSecond(100), Duration: seconds(2)})
 		p.Read = plan.Read{Consumers: 1, Timeout: seconds(3)}
 		c := &collector{}
-		end, err := Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end := must.Have(Run(t.Context(), p, Drivers{Send: &fake{}, Read: log}, Options{}, c))(t)
 		if end.ReadEnd != ReadIdle || end.Elapsed < 5*time.Second || end.Elapsed > 6*time.Second {
 			t.Errorf("end %q after %v, want timeout after 5 s", end.ReadEnd, end.Elapsed)
 		}
@@ -336,9 +314,7 @@ func TestErrorsAndTheirEndAreEvents(t *testing.T) {
 			return ""
 		}}
 		c := &collector{}
-		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(3)}), Drivers{Send: sent}, Options{}, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(3)}), Drivers{Send: sent}, Options{}, c))(t)
 		w := c.all()
 		if len(w.Events) != 2 || w.Events[0].Kind != stats.FirstError || w.Events[1].Kind != stats.FirstSuccess {
 			t.Fatalf("events %+v, want the first error and the first success after it", w.Events)
@@ -354,9 +330,7 @@ func TestAnOutageAtTheEndCounts(t *testing.T) {
 		sent := &fake{latency: time.Millisecond, stall: [2]time.Duration{2 * time.Second, time.Hour}}
 		c := &collector{}
 		o := Options{DrainTimeout: 3 * time.Second}
-		if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(4)}), Drivers{Send: sent}, o, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(4)}), Drivers{Send: sent}, o, c))(t)
 		w := c.all()
 		if d := w.Outage.Length - 5*time.Second; d < -150*time.Millisecond || d > 150*time.Millisecond {
 			t.Errorf("outage %+v, want one from 2 s to the end of the drain at 7 s", w.Outage)
@@ -436,9 +410,7 @@ func TestWhatASourceFindsWhenItEndsIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &collector{}
 		o := Options{Sources: []Source{&lastWords{ended: make(chan struct{})}}}
-		if _, err := Run(t.Context(), producing(plan.Load{Records: 10}), Drivers{Send: &fake{}}, o, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), producing(plan.Load{Records: 10}), Drivers{Send: &fake{}}, o, c))(t)
 		if w := c.all(); len(w.Events) != 1 {
 			t.Errorf("events %+v, want one", w.Events)
 		}
@@ -450,9 +422,7 @@ func TestWhatSourcesFindJoinsTheWindows(t *testing.T) {
 		c := &collector{}
 		o := Options{Sources: []Source{&told{}}}
 		load := plan.Load{Rate: perSecond(100), Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(2)}}
-		if _, err := Run(t.Context(), producing(load), Drivers{Send: &fake{}}, o, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), producing(load), Drivers{Send: &fake{}}, o, c))(t)
 		w := c.all()
 		if n := int64(len(w.Events)); n < 4 || w.ConsumerLag != 3*n {
 			t.Errorf("%d events and consumer lag of %d", n, w.ConsumerLag)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -12,9 +13,7 @@ func TestTheWarmupOfReadingIsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &collector{}
 		p := consuming(plan.Load{Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(1)}}, plan.Read{})
-		if _, err := Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c))(t)
 		if n := c.total[stats.Warmup].Consumed; n < 950 || n > 1050 {
 			t.Errorf("%d records in the warm-up, want 1000", n)
 		}
@@ -29,10 +28,7 @@ func TestTheReadersOfAllProcessesShareOutTheWarmup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := consuming(plan.Load{Warmup: plan.Warmup{Records: 101}}, plan.Read{Consumers: 3, Groups: 2})
 			p.Producers = producers
-			shares, err := p.Divide(2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			shares := must.Have(p.Divide(2))(t)
 			var warmup int64
 			for _, share := range shares {
 				n := share.Read.Clients()

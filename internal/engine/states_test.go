@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -45,9 +46,7 @@ func TestAStateThatFlapsIsToldOnceWithACount(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sent, c := &fake{latency: time.Millisecond, fails: tc.fails, place: func(op *Op) int32 { return int32(op.Index % 2) }}, &collector{}
-			if _, err := Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(20)}), Drivers{Send: sent}, Options{}, c); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(Run(t.Context(), producing(plan.Load{Rate: perSecond(100), Duration: seconds(20)}), Drivers{Send: sent}, Options{}, c))(t)
 			var got []string
 			for _, e := range c.all().Events {
 				got = append(got, fmt.Sprintf("%d %s %v %s", e.At/time.Second, e.Kind, e.Partitions, e.Text))

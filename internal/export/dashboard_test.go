@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // dashboard is the part of a Grafana dashboard that Grafana needs.
@@ -49,8 +51,8 @@ func TestTheDashboardIsOneThatGrafanaLoads(t *testing.T) {
 		t.Errorf("variables %+v", v)
 	}
 	here := make(map[string]bool)
-	for _, m := range metrics() {
-		here[m.name] = true
+	for _, m := range metric.Exported() {
+		here[m.Export] = true
 	}
 	variable := source{"prometheus", "${datasource}"}
 	ids, cells := make(map[int]bool), make(map[[2]int]string)

@@ -18,11 +18,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
-	"go.opentelemetry.io/otel/sdk/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
@@ -33,13 +34,13 @@ import (
 type OTLP struct {
 	totals
 	warn     func(text string)
-	warned   sync.Once             // that metrics could not be sent
-	provider *metric.MeterProvider // nil: the run has not been opened
+	warned   sync.Once          // that metrics could not be sent
+	provider *sdk.MeterProvider // nil: the run has not been opened
 }
 
 var (
-	_ run.Observer    = (*OTLP)(nil)
-	_ metric.Producer = (*OTLP)(nil)
+	_ run.Observer = (*OTLP)(nil)
+	_ sdk.Producer = (*OTLP)(nil)
 )
 
 // The variables of an endpoint: the first is of metrics alone.
@@ -116,8 +117,8 @@ func (o *OTLP) Open(h result.Header) {
 	if err != nil { // the rest of it stands
 		o.warn(fmt.Sprintf("OTEL_RESOURCE_ATTRIBUTES: %v: write name=value,name=value; what is right of it is sent", err))
 	}
-	o.provider = metric.NewMeterProvider(
-		metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithProducer(o))),
+	o.provider = sdk.NewMeterProvider(
+		sdk.WithResource(about), sdk.WithReader(sdk.NewPeriodicReader(exporter, sdk.WithProducer(o))),
 	)
 }
 
@@ -164,55 +165,43 @@ func (o *OTLP) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	defer o.mu.Unlock()
 	scope := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: "github.com/kt-bench/kt", Version: o.header.KTVersion}}
 	now := time.Now()
-	for _, m := range metrics() {
-		if m.of == nil || m.of(&o.header.Plan) {
-			scope.Metrics = append(scope.Metrics, metricdata.Metrics{Name: m.otelName(), Description: m.help, Unit: m.unit, Data: o.data(&m, now)})
+	o.each(func(m *metric.Metric, series func(put func(v metric.Value, labels ...string))) {
+		one := metricdata.Metrics{Name: otelName(m), Description: m.Help(), Unit: m.Unit.Code()}
+		var points []metricdata.DataPoint[float64]
+		var times []metricdata.ExponentialHistogramDataPoint[float64]
+		series(func(v metric.Value, labels ...string) {
+			if v.Times == nil {
+				points = append(points, metricdata.DataPoint[float64]{Attributes: o.attributes(m, labels), StartTime: o.header.StartedAt, Time: now, Value: v.Number})
+				return
+			}
+			p := exponentialPoint(v.Times)
+			p.Attributes, p.StartTime, p.Time = o.attributes(m, labels), o.header.StartedAt, now
+			times = append(times, p)
+		})
+		switch {
+		case m.IsDistribution():
+			one.Data = metricdata.ExponentialHistogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: times}
+		case m.Kind == metric.Count:
+			one.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+		default:
+			one.Data = metricdata.Gauge[float64]{DataPoints: points}
 		}
-	}
+		scope.Metrics = append(scope.Metrics, one)
+	})
 	return []metricdata.ScopeMetrics{scope}, nil
 }
 
 // otelName returns the name of a metric as OpenTelemetry has it, such as kt.records.offered. Prometheus' receiver of OTLP
 // makes kt's name for Prometheus of it, with the unit and the kind.
-func (m *family) otelName() string {
-	name := strings.TrimSuffix(m.name, "_total")
-	switch m.unit {
-	case "s":
-		name = strings.TrimSuffix(name, "_seconds")
-	case "By":
-		name = strings.TrimSuffix(name, "_bytes")
-	case perSecond:
-		name = strings.TrimSuffix(name, "_per_second")
-	}
+func otelName(m *metric.Metric) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(m.Export, "_total"), m.Unit.Suffix())
 	return strings.ReplaceAll(name, "_", ".")
 }
 
-// data returns the points of a metric.
-func (o *OTLP) data(m *family, now time.Time) metricdata.Aggregation {
-	since := o.header.StartedAt
-	if m.kind == histogram {
-		all := metricdata.ExponentialHistogram[float64]{Temporality: metricdata.CumulativeTemporality}
-		m.times(&o.totals, func(h *stats.Histogram, labels ...string) {
-			p := exponentialPoint(h)
-			p.Attributes, p.StartTime, p.Time = o.attributes(m, labels), since, now
-			all.DataPoints = append(all.DataPoints, p)
-		})
-		return all
-	}
-	var points []metricdata.DataPoint[float64]
-	m.number(&o.totals, func(v float64, labels ...string) {
-		points = append(points, metricdata.DataPoint[float64]{Attributes: o.attributes(m, labels), StartTime: since, Time: now, Value: v})
-	})
-	if m.kind == counter {
-		return metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
-	}
-	return metricdata.Gauge[float64]{DataPoints: points}
-}
-
 // attributes returns the labels of a series.
-func (o *OTLP) attributes(m *family, values []string) attribute.Set {
+func (o *OTLP) attributes(m *metric.Metric, values []string) attribute.Set {
 	all := []attribute.KeyValue{attribute.String(runLabel, o.header.RunID)}
-	for i, name := range m.labels {
+	for i, name := range m.AllLabels() {
 		all = append(all, attribute.String(name, labelValue(values[i])))
 	}
 	return attribute.NewSet(all...)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -82,12 +83,12 @@ func TestACollectorGetsTheTotalsOfTheResult(t *testing.T) {
 	var response *otlp.ExponentialHistogramDataPoint
 	for _, m := range about.GetScopeMetrics()[0].GetMetrics() {
 		for _, p := range m.GetSum().GetDataPoints() {
-			if has(p, phaseLabel, "measured") {
+			if has(p, "phase", "measured") {
 				sums[m.GetName()] += p.GetAsDouble()
 			}
 		}
 		for _, p := range m.GetExponentialHistogram().GetDataPoints() {
-			if m.GetName() == "kt.response" && has(p, phaseLabel, "measured") && has(p, runLabel, res.RunID) {
+			if m.GetName() == "kt.response" && has(p, "phase", "measured") && has(p, runLabel, res.RunID) {
 				response = p
 			}
 		}
@@ -186,17 +187,14 @@ func TestTheVariablesOfOpenTelemetryAreChecked(t *testing.T) {
 
 // Prometheus' receiver of OTLP replaces dots, and adds the unit and, to a counter, "total".
 func TestOneNameIsTheOtherThroughOpenTelemetry(t *testing.T) {
-	for _, m := range metrics() {
-		name := strings.ReplaceAll(m.otelName(), ".", "_")
-		name += map[string]string{"s": "_seconds", "By": "_bytes", perSecond: "_per_second"}[m.unit]
-		if m.kind == counter {
+	for _, m := range metric.Exported() {
+		name := strings.ReplaceAll(otelName(&m), ".", "_")
+		name += map[string]string{"s": "_seconds", "By": "_bytes", "{record}/s": "_per_second", "1": "_ratio"}[m.Unit.Code()]
+		if m.Kind == metric.Count {
 			name += "_total"
 		}
-		if name != m.name {
-			t.Errorf("%s in %s becomes %s, want %s", m.otelName(), m.unit, name, m.name)
-		}
-		if unit := m.unit; unit != "" && unit != "s" && unit != "By" && !strings.HasPrefix(unit, "{") {
-			t.Errorf("%s: unit %q", m.name, unit)
+		if name != m.Export {
+			t.Errorf("%s in %s becomes %s, want %s", otelName(&m), m.Unit, name, m.Export)
 		}
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math"
 	"net"
 	"net/http"
-	"sort"
 	"sync"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -24,7 +23,7 @@ import (
 // Prometheus serves the metrics of a run at /metrics, for Prometheus to scrape.
 type Prometheus struct {
 	totals
-	families []described
+	descs    map[string]*prometheus.Desc // by the names of the metrics
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
@@ -40,16 +39,6 @@ var (
 	_ prometheus.Collector = (*Prometheus)(nil)
 )
 
-// described is a family with its description for Prometheus.
-type described struct {
-	family
-	desc *prometheus.Desc
-}
-
-func describe(m family) described {
-	return described{m, prometheus.NewDesc(m.name, m.help, append([]string{runLabel}, m.labels...), nil)}
-}
-
 // Bounds of what a client of the server gets.
 const (
 	scrapeTime    = 10 * time.Second
@@ -64,10 +53,8 @@ func ListenPrometheus(addr string) (*Prometheus, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prometheus{listener: listener, scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
-	for _, m := range metrics() {
-		p.families = append(p.families, describe(m))
-	}
+	p := newPrometheus()
+	p.listener = listener
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(p)
 	mux := http.NewServeMux()
@@ -80,6 +67,14 @@ func ListenPrometheus(addr string) (*Prometheus, error) {
 	}
 	p.serving.Go(func() { _ = p.server.Serve(listener) }) // Close ends it
 	return p, nil
+}
+
+func newPrometheus() *Prometheus {
+	p := &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1), descs: make(map[string]*prometheus.Desc)}
+	for _, m := range metric.Exported() {
+		p.descs[m.Export] = prometheus.NewDesc(m.Export, m.Help(), append([]string{runLabel}, m.AllLabels()...), nil)
+	}
+	return p
 }
 
 // URL returns the address to scrape.
@@ -218,8 +213,8 @@ func (p *Prometheus) Close() {
 
 // Describe sends the descriptions of all metrics.
 func (p *Prometheus) Describe(to chan<- *prometheus.Desc) {
-	for _, f := range p.families {
-		to <- f.desc
+	for _, desc := range p.descs {
+		to <- desc
 	}
 }
 
@@ -230,38 +225,26 @@ func (p *Prometheus) Collect(to chan<- prometheus.Metric) {
 	if p.header == nil {
 		return
 	}
-	for _, f := range p.families {
-		if f.of == nil || f.of(&p.header.Plan) {
-			p.collect(&f, to)
+	p.each(func(m *metric.Metric, series func(put func(v metric.Value, labels ...string))) {
+		desc, kind := p.descs[m.Export], prometheus.GaugeValue
+		if m.Kind == metric.Count {
+			kind = prometheus.CounterValue
 		}
-	}
-}
-
-// collect sends one family.
-func (p *Prometheus) collect(f *described, to chan<- prometheus.Metric) {
-	values := func(labels []string) []string {
-		all := []string{p.header.RunID}
-		for _, l := range labels {
-			all = append(all, labelValue(l))
-		}
-		return all
-	}
-	if f.kind == histogram {
-		f.times(&p.totals, func(h *stats.Histogram, labels ...string) {
-			to <- newHistogram(f.desc, h, p.header.StartedAt, values(labels))
+		series(func(v metric.Value, labels ...string) {
+			values := []string{p.header.RunID}
+			for _, l := range labels {
+				values = append(values, labelValue(l))
+			}
+			if v.Times != nil {
+				to <- newHistogram(desc, v.Times, p.header.StartedAt, values)
+				return
+			}
+			one, err := prometheus.NewConstMetric(desc, kind, v.Number, values...)
+			if err != nil {
+				one = prometheus.NewInvalidMetric(desc, err)
+			}
+			to <- one
 		})
-		return
-	}
-	kind := prometheus.GaugeValue
-	if f.kind == counter {
-		kind = prometheus.CounterValue
-	}
-	f.number(&p.totals, func(v float64, labels ...string) {
-		m, err := prometheus.NewConstMetric(f.desc, kind, v, values(labels)...)
-		if err != nil {
-			m = prometheus.NewInvalidMetric(f.desc, err)
-		}
-		to <- m
 	})
 }
 
@@ -299,6 +282,16 @@ func (m *histogramMetric) Write(out *dto.Metric) error {
 	return nil
 }
 
+// bounds are the upper bounds of the classic histograms.
+var bounds = classicBounds()
+
+func classicBounds() (all []time.Duration) {
+	for d := 100 * time.Microsecond; d < 100*time.Second; d *= 10 {
+		all = append(all, d, 2*d, 5*d)
+	}
+	return append(all, 100*time.Second)
+}
+
 // cumulative returns how many durations are at most as long as each of the bounds. Those of one sub-bucket count with its
 // end, so that a bound within a sub-bucket leaves it out: an error of a thousandth of the bound at most.
 func cumulative(h *stats.Histogram) map[float64]uint64 {
@@ -316,34 +309,4 @@ func cumulative(h *stats.Histogram) map[float64]uint64 {
 		counts[bounds[next].Seconds()] = uint64(sum)
 	}
 	return counts
-}
-
-// exponential returns how many durations are below a microsecond, and how many are in each bucket. Bucket i holds those
-// above 2^((i-1)/8) s, up to 2^(i/8) s.
-func exponential(h *stats.Histogram) (zero uint64, buckets map[int]int64) {
-	buckets = make(map[int]int64)
-	h.Each(func(upTo time.Duration, n int64) {
-		if upTo <= 0 {
-			zero += uint64(n)
-			return
-		}
-		buckets[bucketOf(upTo.Seconds())] += n
-	})
-	return zero, buckets
-}
-
-// octave are the bounds of the buckets from 0.5 to 1.
-var octave = octaveBounds()
-
-func octaveBounds() (all [1 << schema]float64) {
-	for i := range all {
-		all[i] = math.Exp2(float64(i)/float64(len(all)) - 1)
-	}
-	return all
-}
-
-// bucketOf returns the bucket of a value above 0.
-func bucketOf(v float64) int {
-	fraction, exponent := math.Frexp(v)
-	return sort.SearchFloat64s(octave[:], fraction) + (exponent-1)*len(octave)
 }

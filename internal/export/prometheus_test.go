@@ -229,95 +229,61 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 }
 
 func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		newServer := func() (e *Prometheus, scrape func()) {
-			e = &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
-			return e, func() { scrapeFrom(e, "192.0.2.1") }
-		}
-		wait := func(e *Prometheus) time.Duration {
+	const first, second, curl = "192.0.2.1", "192.0.2.2", ""
+	type scrape struct {
+		after time.Duration
+		from  string
+	}
+	for name, tc := range map[string]struct {
+		before []scrape // in the run
+		after  []scrape // when it is over
+		status int      // of the last ones
+		want   time.Duration
+	}{
+		"nobody":                       {nil, nil, http.StatusOK, 0},
+		"one says nothing of the next": {[]scrape{{0, first}}, nil, http.StatusOK, longestLinger},
+		"a person":                     {[]scrape{{0, curl}}, nil, http.StatusOK, 0},
+		"none came again":              {[]scrape{{0, first}, {5 * time.Second, first}}, nil, http.StatusOK, 6 * time.Second},
+		"one came":                     {[]scrape{{0, first}, {5 * time.Second, first}}, []scrape{{4 * time.Second, first}}, http.StatusOK, 4 * time.Second},
+		"rare":                         {[]scrape{{0, first}, {time.Hour, first}}, nil, http.StatusOK, longestLinger},
+		"refused":                      {[]scrape{{0, first}, {time.Second, first}}, []scrape{{time.Second, first}}, http.StatusServiceUnavailable, 2 * time.Second},
+		"the second of a pair": {
+			[]scrape{{0, first}, {0, second}, {5 * time.Second, first}, {0, second}}, []scrape{{2 * time.Second, first}, {time.Second, second}}, http.StatusOK, 3 * time.Second,
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newPrometheus()
+			for _, s := range tc.before {
+				time.Sleep(s.after)
+				answered(e, s.from, http.StatusOK)
+			}
+			e.Observe(run.Second{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
+			go func() {
+				for _, s := range tc.after {
+					time.Sleep(s.after)
+					answered(e, s.from, tc.status)
+				}
+			}()
 			from := time.Now()
 			e.Linger(t.Context(), e.Patience())
-			return time.Since(from)
-		}
-
-		unread, _ := newServer()
-		if d := unread.Patience(); d != 0 {
-			t.Errorf("nobody scraped, and the run waits for %v", d)
-		}
-		once, scrape := newServer()
-		scrape()
-		if d := once.Patience(); d != longestLinger {
-			t.Errorf("one scrape says nothing about the next, and the run waits for %v", d)
-		}
-		curl, _ := newServer()
-		curl.noted(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		if d := curl.Patience(); d != 0 {
-			t.Errorf("a person looked once, and the run waits for %v", d)
-		}
-		often, scrape := newServer()
-		scrape()
-		time.Sleep(5 * time.Second)
-		scrape()
-		if d := wait(often); d != 6*time.Second {
-			t.Errorf("no scrape came, and the run waited for %v, want 6s", d)
-		}
-		served, scrape := newServer()
-		scrape()
-		time.Sleep(5 * time.Second)
-		scrape()
-		time.AfterFunc(4*time.Second, scrape)
-		if d := wait(served); d != 4*time.Second {
-			t.Errorf("a scrape came after 4s, and the run waited for %v", d)
-		}
-		rare, scrape := newServer()
-		scrape()
-		time.Sleep(time.Hour)
-		scrape()
-		if d := rare.Patience(); d != longestLinger {
-			t.Errorf("the run waits for %v", d)
-		}
-		taken, scrape := newServer()
-		scrape()
-		taken.Observe(run.Second{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
-		scrape()
-		if d := taken.Patience(); d != 0 {
-			t.Errorf("the last totals were scraped, and the run waits for %v", d)
-		}
-		refused, scrape := newServer()
-		scrape()
-		time.Sleep(time.Second)
-		refused.finish()
-		answered(refused, "192.0.2.1", http.StatusServiceUnavailable)
-		if d := refused.Patience(); d != 2*time.Second {
-			t.Errorf("the last scrape was refused, and the run waits for %v", d)
-		}
-		pair, scrape := newServer()
-		scrape()
-		scrapeFrom(pair, "192.0.2.2")
-		time.Sleep(5 * time.Second)
-		scrape()
-		scrapeFrom(pair, "192.0.2.2")
-		time.AfterFunc(2*time.Second, scrape)
-		time.AfterFunc(3*time.Second, func() { scrapeFrom(pair, "192.0.2.2") })
-		if d := wait(pair); d != 3*time.Second {
-			t.Errorf("the second of two scrapers came after 3s, and the run waited for %v", d)
-		}
-		left, scrape := newServer()
-		scrape()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		left.Linger(ctx, longestLinger)
-	})
+			if d := time.Since(from); d != tc.want {
+				t.Errorf("%s: the run waited for %v, want %v", name, d, tc.want)
+			}
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			e.Linger(ctx, longestLinger)
+		})
+	}
 }
 
-// scrapeFrom scrapes as a host does.
-func scrapeFrom(e *Prometheus, host string) { answered(e, host, http.StatusOK) }
-
-// answered is a scrape that is answered with a status.
+// answered is a scrape by a host that is answered with a status. One of a person says no time.
 func answered(e *Prometheus, host string, status int) {
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	r.RemoteAddr = net.JoinHostPort(host, "40000")
-	r.Header.Set(scrapeTimeout, "10")
+	if host != "" {
+		r.RemoteAddr = net.JoinHostPort(host, "40000")
+		r.Header.Set(scrapeTimeout, "10")
+	}
 	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 	e.noted(http.HandlerFunc(answer)).ServeHTTP(httptest.NewRecorder(), r)
 }
@@ -335,10 +301,7 @@ func written(t *testing.T, h *stats.Histogram) *dto.Histogram {
 
 // What a scrape costs, of a run with ten brokers and latencies from 0.1 ms to 1 s.
 func BenchmarkScrape(b *testing.B) {
-	e := &Prometheus{scrapers: make(map[string]*scraper), taken: make(chan struct{}, 1)}
-	for _, m := range metrics() {
-		e.families = append(e.families, describe(m))
-	}
+	e := newPrometheus()
 	e.Open(result.Header{RunID: "run", Plan: plan.Plan{Producers: 1, Load: plan.Load{Rate: plan.Rate{PerSecond: 1000}}}})
 	w := stats.Window{End: time.Second, Brokers: make(map[int32]stats.Broker)}
 	spread := func(h *stats.Histogram) {

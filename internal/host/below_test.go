@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // rootWithLinks is a machine in a folder whose links lead out of it, beside a folder with a secret.
@@ -18,21 +20,15 @@ func rootWithLinks(t *testing.T) (root string) {
 	for name, text := range map[string]string{
 		"outside/secret": "secret", "root/etc/inside": "inside", "root/opt/kafka-4/a": "a", "root/proc/17/stat": "17",
 	} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for name, to := range map[string]string{
 		"absolute": filepath.Join(dir, "outside"), "relative": "../outside", "deep": "etc/../../outside",
 		"file": filepath.Join(dir, "outside", "secret"), "proc/17/root": filepath.Join(dir, "outside"),
 		"kafka": "/opt/kafka-4", "up": "../../../etc",
 	} {
-		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(root, name)))
 	}
 	return root
 }
@@ -86,9 +82,7 @@ func TestLinksInARootStartAtIt(t *testing.T) {
 
 func TestAPipeInARootIsRefused(t *testing.T) {
 	root := rootWithLinks(t)
-	if err := syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600))
 	if _, err := Rooted(root).Read("pipe"); !errors.Is(err, errNotRegular) {
 		t.Errorf("Read of a pipe = %v, want %v", err, errNotRegular)
 	}
@@ -103,10 +97,7 @@ func TestStrictlyNothingOutsideARootIsOpened(t *testing.T) {
 			_ = f.Close()
 		}
 	}
-	f, err := openStrictly(root, "etc/inside", os.O_RDONLY)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(openStrictly(root, "etc/inside", os.O_RDONLY))(t)
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // files is a machine made of the contents of its files.
@@ -102,10 +104,7 @@ func TestMemoryIsFoundAtTheBottom(t *testing.T) {
 		"sys/block/md0/dev": "9:0", "sys/block/md0/md/level": "raid1", "sys/block/md0/slaves/loop1/dev": "", "sys/block/md0/slaves/loop0/dev": "",
 		"sys/block/sdz/dev": "65:1", "sys/block/sdz/device/model": "scsi_debug", "sys/block/sdz/device/vendor": "Linux",
 	})
-	mounts, err := tree.Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mounts := must.Have(tree.Mounts())(t)
 	for _, row := range []struct {
 		says                  string
 		at                    Mount
@@ -222,9 +221,7 @@ func TestADiskIsFoundAgainByItsIdentity(t *testing.T) {
 		{"an identity without a letter or digit", map[string]string{"x/wwid": "\"***\""}, Disk{WWID: "\"***\"", Match: `KERNEL=="x"`}},
 	} {
 		row.want.Name = "x"
-		if diff := cmp.Diff(row.want, disks(row.files).disk("x")); diff != "" {
-			t.Errorf("%s: disk(x) (-want +got):\n%s", row.says, diff)
-		}
+		must.Match(t, row.want, disks(row.files).disk("x"), "%s: disk(x)", row.says)
 	}
 	if got := files(nil).disk("cciss!c0d0").Match; got != `KERNEL=="cciss?c0d0"` { // udev knows it as cciss/c0d0
 		t.Errorf("disk(cciss!c0d0).Match = %s", got)

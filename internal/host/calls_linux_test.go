@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // Whatever NICs the machine has: what their drivers tell makes sense.
@@ -38,15 +40,10 @@ func TestTheCardsOfThisMachine(t *testing.T) {
 }
 
 func TestAFolderIsInTheMountThatTheKernelSays(t *testing.T) {
-	mounts, err := System().Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mounts := must.Have(System().Mounts())(t)
 	for _, dir := range []string{"/", "/proc/self", t.TempDir()} {
 		var s unix.Stat_t
-		if err := unix.Stat(dir, &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Stat(dir, &s))
 		major, minor := int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev)))
 		m, ok := MountOf(mounts, dir)
 		if m.Type == "btrfs" {

@@ -9,14 +9,12 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestSpaceIsOfTheFileSystemBelowTheRoot(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
 	got, err := SystemCalls(dir).Space("/data")
 	if err != nil || got.Total <= 0 || got.Free < 0 || got.Free > got.Total || got.FreeFiles > got.Files {
 		t.Errorf("Space(/data) = %+v, %v", got, err)
@@ -34,9 +32,7 @@ func TestACopyOfAnotherMachinesFilesHasNoClock(t *testing.T) {
 	for id, want := range map[string]bool{own: true, "another": false, "": false} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "proc/sys/kernel/random/boot_id")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(id+"\n"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(id+"\n"), 0o600)))
 		if got := SystemCalls(dir).Clock(); (got != nil) != want {
 			t.Errorf("with the boot id %q of a kernel with %q: %+v", id, own, got)
 		}
@@ -105,7 +101,5 @@ func TestFeaturesHaveTheNamesThatPeopleKnow(t *testing.T) {
 		"rx-gro": false, "rx-gro-hw": true, "tx-checksum-ipv4": false, "tx-checksum-ip-generic": true,
 		"tcp-segmentation-offload": true, "generic-receive-offload": false, "tx-checksumming": true,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("groupFeatures (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "groupFeatures")
 }

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestCountersOfATree(t *testing.T) {
@@ -31,19 +31,13 @@ func TestCountersOfATree(t *testing.T) {
 		Soft: map[string]int64{"processed": 0xff + 0xffffffff, "dropped": 3, "squeezed": 10},
 		NIC:  map[string]map[string]int64{"eth0": {"rx_dropped": 6}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Counters() (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "Counters()")
 }
 
 func TestCountersThatCannotBeReadAreNil(t *testing.T) {
-	if diff := cmp.Diff(Counters{}, files(nil).Counters()); diff != "" {
-		t.Errorf("Counters() of an empty tree (-want +got):\n%s", diff)
-	}
+	must.Match(t, Counters{}, files(nil).Counters(), "Counters() of an empty tree")
 	got := files(map[string]string{"proc/net/netstat": "TcpExt: ListenDrops\nTcpExt: 5\n"}).Counters()
-	if diff := cmp.Diff(Counters{TCP: map[string]int64{"ListenDrops": 5}}, got); diff != "" {
-		t.Errorf("Counters() with one of two files (-want +got):\n%s", diff)
-	}
+	must.Match(t, Counters{TCP: map[string]int64{"ListenDrops": 5}}, got, "Counters() with one of two files")
 }
 
 // The machine's counters only grow, and this test makes one of them do so.
@@ -52,9 +46,7 @@ func TestCountersOfThisMachineGrow(t *testing.T) {
 		t.Skip("there is no /proc")
 	}
 	before := System().Counters()
-	if err := os.WriteFile(t.TempDir()+"/x", make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(t.TempDir()+"/x", make([]byte, 1<<20), 0o600))
 	after := System().Counters()
 	if before.VM["pgfault"] <= 0 || after.VM["pgfault"] <= before.VM["pgfault"] {
 		t.Errorf("pgfault went from %d to %d", before.VM["pgfault"], after.VM["pgfault"])

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // fixture is one of the machines in testdata/hosts.
@@ -43,9 +43,7 @@ func TestFactsComeFromTheFileTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got Facts
 			got.readLinux(fixture(name))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("readLinux(%s) (-want +got):\n%s", name, diff)
-			}
+			must.Match(t, want, got, "readLinux(%s)", name)
 		})
 	}
 }
@@ -58,13 +56,9 @@ func TestAnEmptyTreeLeavesFactsEmptyAndNamesTheSources(t *testing.T) {
 		name, _, _ := strings.Cut(u, ":")
 		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"machine", "clock_source", "hypervisor", "cgroup"}, names); diff != "" {
-		t.Errorf("unavailable (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"machine", "clock_source", "hypervisor", "cgroup"}, names, "unavailable")
 	got.Unavailable = nil
-	if diff := cmp.Diff(Facts{}, got); diff != "" {
-		t.Errorf("the other fields (-want +got):\n%s", diff)
-	}
+	must.Match(t, Facts{}, got, "the other fields")
 }
 
 func TestAMalformedFileIsNoLimitAndNoPanic(t *testing.T) {

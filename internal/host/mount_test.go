@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const mountinfo = `22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -45,10 +47,7 @@ func TestALineThatIsNoMountIsShown(t *testing.T) {
 }
 
 func TestAPathIsInTheLongestMountOnItsWay(t *testing.T) {
-	mounts, err := ParseMounts(mountinfo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mounts := must.Have(ParseMounts(mountinfo))(t)
 	for path, want := range map[string]string{
 		"/":                    "/dev/vda",
 		"/var":                 "/dev/vda",

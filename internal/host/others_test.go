@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/shirou/gopsutil/v4/cpu"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestOthersAreWhatNeitherProcessUsed(t *testing.T) {
@@ -58,9 +60,7 @@ func TestOnlyTheCPUsThatKtMayUseAreMeasured(t *testing.T) {
 
 func TestTheCountersOfThisMachineAreRead(t *testing.T) {
 	child := exec.CommandContext(t.Context(), "sleep", "60")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Start())
 	defer func() {
 		_ = child.Process.Kill() // it may have ended
 		_ = child.Wait()         // it was killed

@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // stat is a stat file with a start time.
@@ -192,15 +194,9 @@ func TestThisProcessIsFound(t *testing.T) {
 	if files := limits["Max open files"]; err != nil || files.Soft < 3 || files.Hard >= 0 && files.Soft > files.Hard {
 		t.Errorf("Limits(%d) = %v, %v", pid, limits, err)
 	}
-	before, err := System().OpenFiles(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Have(System().OpenFiles(pid))(t)
 	for range 5 {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Have(os.Open(os.DevNull))(t)
 		defer func() { _ = f.Close() }()
 	}
 	if after, err := System().OpenFiles(pid); err != nil || after != before+5 {

@@ -8,16 +8,14 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestOnlyARegularFileOfABoundedSizeIsRead(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("12345678"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "file"), []byte("12345678"), 0o600))
 	tree := Rooted(dir)
 	for _, tc := range []struct{ name, file, want string }{
 		{"a pipe that nobody writes to", "pipe", "no regular file"},

@@ -3,6 +3,8 @@ package host
 import (
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // A timer of the kernel has no fake time: these few milliseconds pass.
@@ -15,9 +17,7 @@ func TestASleeperSleepsAtLeastAsLongAsAsked(t *testing.T) {
 			t.Errorf("a sleep of %v took %v", d, took)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	from := time.Now()
 	if s.Sleep(time.Millisecond); time.Since(from) < time.Millisecond {
 		t.Errorf("a sleep without a timer took %v", time.Since(from))

@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // won is the last value of each key and the file that it is in.
@@ -47,9 +49,7 @@ func TestTheLastFileByItsBaseNameWins(t *testing.T) {
 		{"vm.swappiness", "60", "/usr/lib/sysctl.d/50-default.conf", 1},
 		{"vm.swappiness", "1", "/etc/sysctl.d/99-kafka.conf", 1},
 	}
-	if diff := cmp.Diff(all, got["vm.swappiness"]); diff != "" {
-		t.Errorf("vm.swappiness in order (-want +got):\n%s", diff)
-	}
+	must.Match(t, all, got["vm.swappiness"], "vm.swappiness in order")
 }
 
 func TestLinksAreFollowedWithinTheTree(t *testing.T) {
@@ -82,13 +82,9 @@ func TestLinksAreFollowedWithinTheTree(t *testing.T) {
 
 func TestLinksInACircleAreAnError(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "etc/sysctl.d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "etc/sysctl.d"), 0o755))
 	for name, to := range map[string]string{"a.conf": "b.conf", "b.conf": "a.conf"} {
-		if err := os.Symlink(to, filepath.Join(dir, "etc/sysctl.d", name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(dir, "etc/sysctl.d", name)))
 	}
 	if got, err := Rooted(dir).Sysctls(); err == nil {
 		t.Errorf("Sysctls() of links in a circle = %v, want an error", got)

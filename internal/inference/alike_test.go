@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // alikeBest compares groups whose n-th runs were made one after the other.
@@ -42,10 +43,7 @@ func alikeIn(t *testing.T, s source, trials, n int, levels []float64, spread fun
 		for i, l := range levels {
 			groups[i] = s.runs(n, l, spread(i))
 		}
-		_, standings, err := alikeBest(groups, inference.Highest, alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, standings := must.Both(alikeBest(groups, inference.Highest, alpha))(t)
 		every := true
 		for i, st := range standings {
 			every = every && (st.Alike || levels[i] < levels[first])
@@ -167,10 +165,7 @@ func TestADisturbanceOfABlockIsNoNoiseBetweenGroups(t *testing.T) {
 					s.Shuffle(n, func(j, k int) { groups[i][j], groups[i][k] = groups[i][k], groups[i][j] })
 				}
 			}
-			_, standings, err := alikeBest(groups, inference.Highest, alpha)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, standings := must.Both(alikeBest(groups, inference.Highest, alpha))(t)
 			return slices.ContainsFunc(standings, func(st inference.Standing) bool { return !st.Alike })
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestVerdicts(t *testing.T) {
@@ -79,10 +80,7 @@ func TestNothingIsNothingAndNoSmallNumber(t *testing.T) {
 }
 
 func TestOneRunASideGivesItsRatioWithoutConfidence(t *testing.T) {
-	got, err := inference.Compare([]float64{100}, []float64{150}, 0.03, alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(inference.Compare([]float64{100}, []float64{150}, 0.03, alpha))(t)
 	near(t, "ratio", got.Ratio.Value, 1.5, 1e-9)
 	if got.Ratio.Coverage != 0 || got.Ratio.N != 1 || got.Seen != 0 || got.Repeats != 0 {
 		t.Errorf("one run a side: %+v", got)
@@ -93,18 +91,9 @@ func TestWildRunsGoIntoJSON(t *testing.T) {
 	wild := [][]float64{{1e-300, 1e300}, {1, 1e308}, {1e-308, 1e-200}, {5, 5}, {7}, nil, {1e-300, 1e300, 1e-200, 1e200, 1}, {1, 2, 3, 1e300, 1e-300}}
 	for _, a := range wild {
 		for _, b := range wild {
-			c, err := inference.Compare(a, b, 1e-9, 1e-4)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := inference.Compare(a, b, 0.03, 0.05)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, all, err := alikeBest([][]float64{a, b}, inference.Lowest, 1e-6)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Have(inference.Compare(a, b, 1e-9, 1e-4))(t)
+			d := must.Have(inference.Compare(a, b, 0.03, 0.05))(t)
+			_, all := must.Both(alikeBest([][]float64{a, b}, inference.Lowest, 1e-6))(t)
 			if _, err := json.Marshal([]any{c, d, all}); err != nil {
 				t.Errorf("%v and %v: %v", a, b, err)
 			}
@@ -218,11 +207,7 @@ func TestLooksKeepFalseAlarmsAndStopEarly(t *testing.T) {
 func TestRoughRunsAreToldFromSteadyOnes(t *testing.T) {
 	s := seeded(8)
 	rough := func(spread float64) float64 {
-		r, err := inference.Roughness(s.series(120, spread, 0, func(int) float64 { return 1 }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must.Have(inference.Roughness(s.series(120, spread, 0, func(int) float64 { return 1 })))(t)
 	}
 	sides := func(spread float64) (a, b []float64) {
 		for range 5 {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // blocked measures groups with true values in blocks: each block has some groups, and a level of its own.
@@ -92,20 +94,14 @@ func TestFalseAlarmsInBlocks(t *testing.T) {
 	alarms, missed := 0, 0
 	blocks := [][]int{{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {1, 4, 5}, {1, 4, 5}, {1, 4, 5}}
 	for range studies {
-		_, all, err := alikeInBlocks(blocked([]float64{1, 1, 1, 1, 1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), Highest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, all := must.Both(alikeInBlocks(blocked([]float64{1, 1, 1, 1, 1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), Highest))(t)
 		for _, s := range all {
 			if !s.Alike {
 				alarms++
 				break
 			}
 		}
-		fit, err := NewFit(blocked([]float64{1, 1, 1, 1, 1.1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fit := must.Have(NewFit(blocked([]float64{1, 1, 1, 1, 1.1, 1}, 0.03, 0.1*chance.NormFloat64(), chance, blocks...), true))(t)
 		if e, _ := fit.ratio(4, 0, 0.05); e.Low > 1.1 || e.High < 1.1 {
 			missed++
 		}

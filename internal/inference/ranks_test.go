@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // The example of R's wilcox.test: Hollander and Wolfe (1973), page 69, permeability of
@@ -101,10 +102,7 @@ func TestRatioIntervalHoldsTheTruth(t *testing.T) {
 		trials := trials / (1 + n/20)
 		var coverage float64
 		held := share(trials, func() bool {
-			e, err := inference.HodgesLehmannRatio(s.runs(n, 200, 0.05), s.runs(n, 220, 0.05), alpha)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Have(inference.HodgesLehmannRatio(s.runs(n, 200, 0.05), s.runs(n, 220, 0.05), alpha))(t)
 			coverage = e.Coverage
 			return e.Low <= 1.1 && 1.1 <= e.High
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/aclements/go-moremath/stats"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 var trials = flag.Int("trials", 100, "simulated studies of each number in the table of TestStudies")
@@ -68,10 +69,7 @@ func TestStudies(t *testing.T) {
 								}
 							}
 						}
-						_, standings, err := alikeBest(groups, inference.Highest, alpha)
-						if err != nil {
-							t.Fatal(err)
-						}
+						_, standings := must.Both(alikeBest(groups, inference.Highest, alpha))(t)
 						for _, st := range standings {
 							if !st.Alike {
 								now++

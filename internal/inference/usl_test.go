@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // The first example of the tests of R's package usl, which finds a = b = 0.02.
 func TestUSLAgreesWithR(t *testing.T) {
-	s, err := inference.USL([]float64{1, 2, 4, 6, 8, 10}, []float64{1, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557}, alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(inference.USL([]float64{1, 2, 4, 6, 8, 10}, []float64{1, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557}, alpha))(t)
 	near(t, "g", s.Gamma, 1, 1e-4)
 	near(t, "a", s.Alpha, 0.02, 1e-4)
 	near(t, "b", s.Beta, 0.02, 1e-4)
@@ -22,10 +20,7 @@ func TestUSLAgreesWithR(t *testing.T) {
 
 // SPEC SDM91 of Gunther's book. R's usl, which weights absolute errors, finds a peak at 96.5.
 func TestUSLIntervalHoldsTheBooksPeak(t *testing.T) {
-	s, err := inference.USL([]float64{1, 18, 36, 72, 108, 144, 216}, []float64{64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2}, alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(inference.USL([]float64{1, 18, 36, 72, 108, 144, 216}, []float64{64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2}, alpha))(t)
 	near(t, "peak", s.Peak.Value, 96.5, 5)
 	if s.Peak.Low > 96.5 || s.Peak.High < 96.5 || s.Noise < 0.03 || s.Noise > 0.15 {
 		t.Errorf("%+v", s)

@@ -11,15 +11,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // fifo makes a named pipe.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -47,9 +47,7 @@ func feed(t *testing.T, path, text string, times int) {
 func TestAFileIsReadUpToItsLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, size := range []int{0, 1, MiB} {
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, make([]byte, size), 0o600))
 		if data, err := Read(path, MiB); err != nil || len(data) != size {
 			t.Errorf("of %d bytes %d are read: %v", size, len(data), err)
 		}
@@ -89,10 +87,7 @@ func TestAPipeIsWelcomeUpToTheSameLimit(t *testing.T) {
 
 // A process substitution is a path to a pipe without a name.
 func TestAPipeMayHaveNoName(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, w := must.Both(os.Pipe())(t)
 	defer func() { _ = r.Close() }()
 	path := filepath.Join("/proc/self/fd", fdOf(t, r))
 	if _, err := os.Stat(path); err != nil {
@@ -110,14 +105,9 @@ func TestAPipeMayHaveNoName(t *testing.T) {
 // fdOf returns the number of a descriptor, which stays as it is: f.Fd would make it blocking.
 func fdOf(t *testing.T, f *os.File) string {
 	t.Helper()
-	raw, err := f.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Have(f.SyscallConn())(t)
 	var number string
-	if err := raw.Control(func(fd uintptr) { number = strconv.Itoa(int(fd)) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, raw.Control(func(fd uintptr) { number = strconv.Itoa(int(fd)) }))
 	return number
 }
 
@@ -141,15 +131,10 @@ func TestAPipeToWhichNobodyWritesIsRefused(t *testing.T) {
 func TestWhatIsNoFileIsRefusedByName(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("unix", socket))(t)
 	defer func() { _ = l.Close() }()
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink("/dev/zero", link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/dev/zero", link))
 	for path, want := range map[string]string{
 		dir: "it is a directory", socket: "it is a socket", "/dev/zero": "it is a device", link: "it is a device",
 	} {

@@ -6,13 +6,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestClientsHaveTheAddressesAndTheNameOfTheAccessUnlessTheirOptionsDiffer(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(2)))(t)
 	t.Cleanup(fake.Close)
 	addrs := fake.ListenAddrs()
 	for _, tc := range []struct {
@@ -27,15 +26,9 @@ func TestClientsHaveTheAddressesAndTheNameOfTheAccessUnlessTheirOptionsDiffer(t 
 		{"with options", Access{Bootstrap: addrs, ClientID: "admin"}, []kgo.Opt{kgo.ClientID("watch"), kgo.SeedBrokers(addrs[1])}, "watch", addrs[1:]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cluster, err := Connect(t.Context(), tc.access)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cluster := must.Have(Connect(t.Context(), tc.access))(t)
 			defer cluster.Close()
-			client, err := cluster.Client(tc.options...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := must.Have(cluster.Client(tc.options...))(t)
 			defer client.Close()
 			if id := client.OptValue(kgo.ClientID); id != tc.id {
 				t.Errorf("client id %q, want %q", id, tc.id)

@@ -14,16 +14,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
 // advertising starts a broker that answers, and names other addresses in its metadata.
 func advertising(t *testing.T, addrs ...string) string {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	t.Cleanup(fake.Close)
 	fake.ControlKey((&kmsg.MetadataRequest{}).Key(), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
@@ -43,10 +41,7 @@ func advertising(t *testing.T, addrs ...string) string {
 // refusing returns an address at which nobody listens.
 func refusing(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = l.Close()
 	return l.Addr().String()
 }
@@ -84,10 +79,7 @@ func TestABrokerThatDoesNotAnswerWhereItSaysIsNamed(t *testing.T) {
 
 // A broker that is down does not hinder a load that others serve.
 func TestABrokerThatIsDownIsNoErrorWhileOthersAnswer(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	t.Cleanup(fake.Close)
 	nobody := refusing(t)
 	c := connect(t, []string{advertising(t, fake.ListenAddrs()[0], nobody)})
@@ -98,10 +90,7 @@ func TestABrokerThatIsDownIsNoErrorWhileOthersAnswer(t *testing.T) {
 }
 
 func TestEachBrokerIsAsked(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(9)))(t)
 	t.Cleanup(fake.Close)
 	c := connect(t, fake.ListenAddrs()[:1])
 	all := c.Listeners(t.Context())
@@ -135,10 +124,7 @@ func TestABootstrapServerIsAskedOnce(t *testing.T) {
 		asked <- struct{}{}
 		silent(c)
 	})
-	c, err := Connect(t.Context(), Access{Bootstrap: []string{hung, advertising(t, hung)}, Timeout: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(Connect(t.Context(), Access{Bootstrap: []string{hung, advertising(t, hung)}, Timeout: 300 * time.Millisecond}))(t)
 	t.Cleanup(c.Close)
 	if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
 		t.Errorf("gives %v", err)
@@ -166,10 +152,7 @@ func TestNeighboursOfBrokersAreNamed(t *testing.T) {
 			_, _ = c.Write([]byte("Zookeeper version: 3.8.4-9316c2a\nLatency min/avg/max: 0/0/0\n"))
 		}
 	})
-	controller, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	controller := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	t.Cleanup(controller.Close)
 	controller.Control(func(r kmsg.Request) (kmsg.Response, error, bool) {
 		controller.KeepControl()

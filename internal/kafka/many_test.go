@@ -6,15 +6,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // named returns the address of a broker whose metadata name n brokers, all but one at a port where nobody is, with a rack.
 func named(t *testing.T, n int, host, rack string) string {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	t.Cleanup(fake.Close)
 	fake.ControlKey(int16(kmsg.Metadata), func(q kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()

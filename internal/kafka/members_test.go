@@ -8,24 +8,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t")))(t)
 	defer fake.Close()
-	c, err := Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs()}))(t)
 	defer c.Close()
-	other, err := c.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ClientID("their-app"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Have(c.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ClientID("their-app")))(t)
 	defer other.Close()
 	l := NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
 	g := &NewPositions(l, []string{"g"}, []int64{0, 0}, []int64{0, 0}).Groups[0]

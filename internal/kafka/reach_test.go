@@ -12,15 +12,14 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // listen starts a server that does with each connection what serve does.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -40,10 +39,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 // connect connects to brokers of a test.
 func connect(t *testing.T, addrs []string) *Cluster {
 	t.Helper()
-	c, err := Connect(t.Context(), Access{Bootstrap: addrs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(Connect(t.Context(), Access{Bootstrap: addrs}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -58,10 +54,7 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 	secure.Config.ErrorLog = nil
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = gone.Close()
 	for _, c := range []struct {
 		what, addr string
@@ -86,10 +79,7 @@ func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
 }
 
 func TestAWrongPortAmongBrokersIsLeftOut(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	t.Cleanup(fake.Close)
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)

@@ -24,6 +24,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
@@ -31,15 +32,9 @@ import (
 // certified returns TLS for a server on loopback, and its certificate.
 func certified(t *testing.T) (*tls.Config, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Have(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
@@ -50,10 +45,7 @@ func secured(t *testing.T, pairs ...string) security.Settings {
 		name, value, _ := strings.Cut(pair, "=")
 		given[name] = plan.Given{Value: value}
 	}
-	s, _, err := security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" }))(t)
 	return s
 }
 
@@ -65,10 +57,7 @@ func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
 	config, certificate := certified(t)
 	fake := func(opts ...kfake.Opt) []string {
 		t.Helper()
-		c, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1))...))(t)
 		t.Cleanup(c.Close)
 		return c.ListenAddrs()
 	}
@@ -111,15 +100,9 @@ func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
 
 // A server that only counts takes the place of somebody else's broker.
 func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(3), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "alice", "hunter2")))(t)
 	t.Cleanup(fake.Close)
-	foreign, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	foreign := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var connected atomic.Int32
 	go func() {
 		for {
@@ -145,10 +128,7 @@ func TestCredentialsGoOnlyWhereTheirOwnerSaidAndWhereBrokersLead(t *testing.T) {
 		}
 	}
 	a := Access{Bootstrap: addrs[:1], Security: logIn("security.protocol=SASL_PLAINTEXT")}
-	cluster, err := Connect(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := must.Have(Connect(t.Context(), a))(t)
 	defer cluster.Close()
 	if unreached, err := cluster.Reach(t.Context()); err != nil || len(unreached) > 0 {
 		t.Errorf("brokers that one of them advertises: %v, %v", unreached, err)
@@ -178,10 +158,7 @@ func TestConnectingEndsWithItsContextWhileATokenIsWaitedFor(t *testing.T) {
 		}
 	}))
 	defer endpoint.Close()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "hunter2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "alice", "hunter2")))(t)
 	defer fake.Close()
 	fake.ControlKey(int16(kmsg.SASLHandshake), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
@@ -214,18 +191,12 @@ func TestConnectingEndsWithItsContextWhileATokenIsWaitedFor(t *testing.T) {
 // Connections that a driver wraps are wrapped inside TLS, and the dialer of the options is under it.
 func TestAWrappedConnectionIsInsideTLS(t *testing.T) {
 	config, certificate := certified(t)
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(config)))(t)
 	t.Cleanup(fake.Close)
-	cluster, err := Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs(), Security: secured(t, "security.protocol=SSL", "ssl.truststore.certificates="+certificate)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := must.Have(Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs(), Security: secured(t, "security.protocol=SSL", "ssl.truststore.certificates="+certificate)}))(t)
 	t.Cleanup(cluster.Close)
 	var dialled, wrapped atomic.Int32
-	client, err := cluster.ClientOver(func(c net.Conn) net.Conn {
+	client := must.Have(cluster.ClientOver(func(c net.Conn) net.Conn {
 		if _, ok := c.(*tls.Conn); ok {
 			wrapped.Add(1)
 		}
@@ -233,10 +204,7 @@ func TestAWrappedConnectionIsInsideTLS(t *testing.T) {
 	}, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialled.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	t.Cleanup(client.Close)
 	if err := client.Ping(t.Context()); err != nil || dialled.Load() == 0 || dialled.Load() != wrapped.Load() {
 		t.Errorf("%d dialled, %d wrapped inside TLS, %v", dialled.Load(), wrapped.Load(), err)

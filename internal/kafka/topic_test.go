@@ -9,14 +9,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
-	broker, err := StartEmbedded(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	broker := must.Have(StartEmbedded(false))(t)
 	defer broker.Close()
 	p := plan.Plan{Topic: plan.Topic{Name: "shared", Partitions: 4}}
 	var all sync.WaitGroup

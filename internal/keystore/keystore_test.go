@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -24,11 +25,7 @@ var store, key = secret.New("storepass"), secret.New("keypass1")
 
 func read(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Have(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 func TestTrustIsReadFromEveryFormat(t *testing.T) {
@@ -74,10 +71,7 @@ func TestAPKCS12FileMayHoldAuthoritiesAndAKey(t *testing.T) {
 		found, err := Identity(read(t, name), store, secret.Text{})
 		var chain []string
 		for _, der := range found.Certificate {
-			c, err := x509.ParseCertificate(der)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Have(x509.ParseCertificate(der))(t)
 			chain = append(chain, c.Subject.CommonName)
 		}
 		if want := []string{"client", "kt test intermediate", "kt test root"}; err != nil || !slices.Equal(chain, want) {
@@ -95,22 +89,12 @@ func TestAChainIsFoundByNamesAndNotBySignatures(t *testing.T) {
 		if of == nil {
 			of = c
 		}
-		der, err := x509.CreateCertificate(rand.Reader, c, of, public.Public(), signer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made
+		der := must.Have(x509.CreateCertificate(rand.Reader, c, of, public.Public(), signer))(t)
+		return must.Have(x509.ParseCertificate(der))(t)
 	}
 	var keys [3]*ecdsa.PrivateKey
 	for i := range keys {
-		var err error
-		if keys[i], err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-			t.Fatal(err)
-		}
+		keys[i] = must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	}
 	root := certificate("root", []byte{1}, nil, keys[0], keys[0])
 	middle := certificate("middle", []byte{2}, root, keys[1], keys[0])
@@ -209,10 +193,7 @@ func TestTooMuchWorkIsRefused(t *testing.T) {
 // Whatever the bytes are, the answer is a store or an error, without a panic, within a time and
 // without the password.
 func FuzzStores(f *testing.F) {
-	files, err := os.ReadDir("testdata")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := must.Have(os.ReadDir("testdata"))(f)
 	for _, file := range files {
 		if !file.IsDir() {
 			f.Add(read(f, file.Name()))

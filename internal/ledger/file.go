@@ -14,12 +14,8 @@ import (
 	"strconv"
 )
 
-// Schema is the version of the ledger file that WriteFile writes. Read reads those from oldestSchema on: the third
-// brought Headers, and with the layout of the stamps oldestSchema changes.
-const (
-	Schema       = 3
-	oldestSchema = 2
-)
+// Schema is the version of the ledger file that WriteFile writes, the only one that Read reads.
+const Schema = 1
 
 // line is one line of a ledger file: exactly one of the fields is set. The first
 // is a header, the last an end, and all others are lanes.
@@ -174,12 +170,8 @@ func readHeader(text []byte) (*Book, error) {
 	switch n := any.Header.Schema; {
 	case n < 1:
 		return nil, errNoLedger
-	case n < oldestSchema || n > Schema:
-		age := "older"
-		if n > Schema {
-			age = "newer"
-		}
-		return nil, fmt.Errorf("its schema is %d, and this kt reads %d and %d: check it with the %s kt that wrote it", n, oldestSchema, Schema, age)
+	case n != Schema:
+		return nil, fmt.Errorf("its schema is %d, and this kt reads %d: check it with the kt that wrote it", n, Schema)
 	}
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func sample() *Book {
@@ -27,22 +29,10 @@ func sample() *Book {
 	}
 }
 
-func TestALedgerOfAnOlderKtIsRead(t *testing.T) {
-	got, err := Read(bytes.NewReader(sealed(1, someHeader, `{"lane":{"producer":1,"partition":0,"issued":10,"acknowledged":[[0,10]],"last_offset":9}}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameBook(t, &Book{Run: 1, Topic: "t", Start: []int64{0}, Acks: "all", Lanes: []Lane{
-		{Producer: 1, Issued: 10, Acknowledged: Ranges{{0, 10, 0}}, LastOffset: 9},
-	}}, got)
-}
-
 func encoded(t testing.TB, b *Book) []byte {
 	t.Helper()
 	var w bytes.Buffer
-	if err := encode(&w, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, encode(&w, b))
 	return w.Bytes()
 }
 
@@ -52,7 +42,7 @@ func sealed(lanes int, lines ...string) []byte {
 	return fmt.Appendf(nil, "%s{\"end\":{\"lanes\":%d,\"crc32c\":\"%08x\"}}\n", text, lanes, crc32.Checksum([]byte(text), crcTable))
 }
 
-const someHeader = `{"ledger":{"schema":2,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
+const someHeader = `{"ledger":{"schema":1,"run_id":"0000000000000001","topic":"t","start_offsets":[0],"acks":"all"}}`
 
 func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
@@ -65,16 +55,11 @@ func TestALedgerFileIsThereAsAWholeOrNotAtAll(t *testing.T) {
 	if err := WriteFile(filepath.Join(dir, "none", "run.ledger"), sample()); err == nil {
 		t.Error("a file in no folder was written")
 	}
-	if err := WriteFile(path, sample()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, sample()))
 	if err := WriteFile(path, &Book{Run: 1}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over another ledger: error %v", err)
 	}
-	got, err := readFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(readFile(path))(t)
 	if diff := cmp.Diff(sample(), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -85,15 +70,11 @@ func TestAFileGetsItsNameWhereThereAreNoLinks(t *testing.T) {
 	none := func(string, string) error { return errors.ErrUnsupported }
 	from := func() string {
 		path := filepath.Join(t.TempDir(), "from")
-		if err := os.WriteFile(path, []byte("new"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("new"), 0o644))
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "run.ledger")
-	if err := place(none, from(), path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, place(none, from(), path))
 	if text, err := os.ReadFile(path); string(text) != "new" {
 		t.Errorf("it holds %q, %v", text, err)
 	}
@@ -142,13 +123,12 @@ func TestWhatIsNotAWholeLedgerIsRefused(t *testing.T) {
 	}{
 		{"nothing", nil, "not a ledger"},
 		{"text", []byte("hello\n"), "not a ledger"},
-		{"other JSON lines", []byte("{\"header\":{\"schema\":3}}\n"), "not a ledger"},
+		{"other JSON lines", []byte("{\"header\":{\"schema\":1}}\n"), "not a ledger"},
 		{"no schema", sealed(0, `{"ledger":{"run_id":"0000000000000001"}}`), "not a ledger"},
 		{"a first line without end", bytes.Repeat([]byte("x"), maxLine+1), "not a ledger"},
-		{"a newer schema", sealed(0, `{"ledger":{"schema":4,"run_id":{"new":1}}}`), "its schema is 4, and this kt reads 2 and 3"},
-		{"an older schema", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001"}}`), "its schema is 1, and this kt reads 2 and 3"},
-		{"a run id that is none", sealed(0, `{"ledger":{"schema":2,"run_id":"12"}}`), "run id"},
-		{"a negative start", sealed(0, `{"ledger":{"schema":2,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
+		{"a newer schema", sealed(0, `{"ledger":{"schema":4,"run_id":{"new":1}}}`), "its schema is 4, and this kt reads 1"},
+		{"a run id that is none", sealed(0, `{"ledger":{"schema":1,"run_id":"12"}}`), "run id"},
+		{"a negative start", sealed(0, `{"ledger":{"schema":1,"run_id":"0000000000000001","start_offsets":[-1]}}`), "partition 0 starts at offset -1"},
 		{"the header alone", []byte(someHeader + "\n"), "cut off after line 1"},
 		{"no last line", []byte(whole[:strings.LastIndex(whole[:len(whole)-1], "\n")+1]), "cut off after line 4"},
 		{"half a last line", []byte(whole[:len(whole)-3]), "cut off after line 4"},
@@ -204,10 +184,7 @@ func FuzzReadFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Read(bytes.NewReader(encoded(t, b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Have(Read(bytes.NewReader(encoded(t, b))))(t)
 		if diff := cmp.Diff(b, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // headersWorld is a load in batches without stamps, its logs and a reading, made at random. The model remembers every
@@ -251,10 +253,7 @@ func TestHeadersClaimNothingThatTheyHaveForgotten(t *testing.T) {
 func TestABookWithHeadersIsReadBackFromItsFileAsItWas(t *testing.T) {
 	for seed := range uint64(30) {
 		w := newHeadersWorld(seed, false, 3+int(seed))
-		got, err := Read(bytes.NewReader(encoded(t, w.book)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Have(Read(bytes.NewReader(encoded(t, w.book))))(t)
 		sameBook(t, w.book, got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // The naive model: it remembers every record, and what the tests call true is read
@@ -376,13 +378,8 @@ func TestABookIsReadBackFromItsFileAsItWas(t *testing.T) {
 	for seed := range uint64(30) {
 		path := filepath.Join(dir, strconv.FormatUint(seed, 10))
 		w := newWorld(seed, false, false, true, 3+int(seed))
-		if err := WriteFile(path, w.book); err != nil {
-			t.Fatal(err)
-		}
-		got, err := readFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteFile(path, w.book))
+		got := must.Have(readFile(path))(t)
 		sameBook(t, w.book, got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func same(t *testing.T, want, got Verdict) {
@@ -336,14 +338,9 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 	r := reading(100, 2, 6, 6)
 	r.ReadTo(0, 110, 110)
 	want := ten().Verify(r)
-	b, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(want))(t)
 	var got Verdict
-	if err := json.Unmarshal(b, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &got))
 	same(t, want, got)
 	for _, key := range []string{`"acknowledged_read":2`, `"lost":8`, `"offset_before":-1`, `"due_after":"1970-01-01T00:00:00.000002Z"`} {
 		if !strings.Contains(string(b), key) {
@@ -353,10 +350,7 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 	if strings.Contains(string(b), "inexact") {
 		t.Errorf("inexact is in %s", b)
 	}
-	b, err = json.Marshal(Verdict{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b = must.Have(json.Marshal(Verdict{}))(t)
 	for _, key := range []string{"checked", "lost", "duplicated", "reordered", "corrupted", "unknown", "resurrected", "unstamped"} {
 		if !strings.Contains(string(b), `"`+key+`":0`) {
 			t.Errorf("%s is not in %s", key, b)

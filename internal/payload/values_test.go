@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/codec"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -19,9 +20,7 @@ import (
 func TestAPayloadFileHoldsSoManyPayloadsAtMost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "payloads")
 	for over := range 2 {
-		if err := os.WriteFile(path, bytes.Repeat([]byte("a\n"), maxPayloads+over), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, bytes.Repeat([]byte("a\n"), maxPayloads+over), 0o600))
 		_, err := MakeValues(&plan.Plan{Payload: plan.Payload{Kind: plan.File, File: path, Delimiter: "\n"}})
 		if (err != nil) != (over > 0) || err != nil && (!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), strconv.Itoa(maxPayloads))) {
 			t.Errorf("%d over: %v", over, err)
@@ -35,9 +34,7 @@ func packed(t *testing.T, text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write([]byte(text))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, w.Close()))
 	return b.String()
 }
 
@@ -59,9 +56,7 @@ func TestPayloadsAreTheLinesOfAFileHoweverItWasWritten(t *testing.T) {
 		"a few bytes":                {"\x1f", "", []string{"\x1f"}},
 	} {
 		path := filepath.Join(t.TempDir(), "payloads")
-		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(tc.content), 0o600))
 		p := plan.Payload{File: path, Delimiter: tc.delimiter}
 		v, err := readLines(&p)
 		if err != nil {
@@ -92,9 +87,7 @@ func TestAPayloadFileThatCannotBeUnpackedIsRefused(t *testing.T) {
 		"as much as the limit":        {packed(t, zeros), ""},
 	} {
 		path := filepath.Join(t.TempDir(), "payloads")
-		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(tc.content), 0o600))
 		if _, err := readFile(path, limit); (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}

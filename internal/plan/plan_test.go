@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // good is a plan with nothing wrong.
@@ -160,10 +162,7 @@ func TestAPlanIsReadBackFromJSONAsItWas(t *testing.T) {
 		{"no target", unlimited},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b, err := json.Marshal(tc.plan)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Have(json.Marshal(tc.plan))(t)
 			var got Plan
 			if err := json.Unmarshal(b, &got); err != nil {
 				t.Fatalf("%v in %s", err, b)

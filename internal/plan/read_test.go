@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // reading is a plan to consume with nothing wrong.
@@ -173,10 +175,7 @@ func TestATimeThatNoRecordCanHaveIsRefused(t *testing.T) {
 		"latest":                         true,
 		"offset:1795852802":              true,
 	} {
-		from, err := ParseFrom(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := must.Have(ParseFrom(text))(t)
 		if err := from.Check(now); (err == nil) != want || err != nil && !strings.Contains(err.Error(), from.String()) {
 			t.Errorf("%s: %v", text, err)
 		}

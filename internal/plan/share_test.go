@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // readers is a plan that reads, and roundtrip one that does both.
@@ -30,11 +32,7 @@ func roundtrip(producers, consumers int, partitions int32) Plan {
 
 func divide(t testing.TB, p Plan, processes int) []Plan {
 	t.Helper()
-	shares, err := p.Divide(processes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return shares
+	return must.Have(p.Divide(processes))(t)
 }
 
 // dueTimes is the due times of a producer, and whether there are more than most.
@@ -83,9 +81,7 @@ func TestTheSharesOfALoadHaveExactlyItsSchedule(t *testing.T) {
 		var rate float64
 		var toRead int64
 		for _, s := range shares {
-			if err := s.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Validate())
 			for i := range s.Producers {
 				due, _ := dueTimes(s.Pacer(i), most)
 				got = append(got, due...)
@@ -363,9 +359,7 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Size{}, sizeBucket{}), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.differ, differ); diff != "" {
-				t.Errorf("differ (-want +got):\n%s", diff)
-			}
+			must.Match(t, tc.differ, differ, "differ")
 		})
 	}
 	if p, differ, ok := Together(nil); !ok || p.Producers != 0 || differ != nil {

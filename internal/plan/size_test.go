@@ -8,15 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func mustSize(t testing.TB, s string) Size {
 	t.Helper()
-	z, err := ParseSize(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return z
+	return must.Have(ParseSize(s))(t)
 }
 
 func TestParseSizeReadsEachDistribution(t *testing.T) {

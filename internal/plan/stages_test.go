@@ -10,15 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func target(t *testing.T, s string) Rate {
 	t.Helper()
-	r, err := ParseTarget(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Have(ParseTarget(s))(t)
 }
 
 func TestStagesAreReadWithTheirMean(t *testing.T) {
@@ -214,10 +212,7 @@ func TestRandomArrivalsFollowTheStages(t *testing.T) {
 func TestSharesOfStagesAddUpToThemAndPutTogetherAreThem(t *testing.T) {
 	p := Plan{Command: Produce, Engine: Client, Topic: Topic{Name: "t"}, Producers: 5, Payload: Payload{Kind: Letters, Size: FixedSize(100)}}
 	p.Load = Load{Rate: target(t, "100@2s,100..900@3s"), Duration: Duration(5 * time.Second), Arrivals: Uniform}
-	parts, err := p.Divide(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Have(p.Divide(2))(t)
 	for _, at := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
 		a, b, all := parts[0].Schedule(), parts[1].Schedule(), p.Schedule()
 		if sum := a.Rate(at) + b.Rate(at); math.Abs(sum-all.Rate(at)) > 1e-9 {

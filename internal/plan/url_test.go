@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAURLNamesASystemAndHoldsNoPassword(t *testing.T) {
@@ -43,10 +45,7 @@ func TestTheAdminAPIIsAtTheURLOrWhereItUsuallyIs(t *testing.T) {
 		"amqps://h/":                         "https://h:15671",
 		"amqp://h:1/?admin=https://other:2/": "https://other:2",
 	} {
-		u, err := ParseURL(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Have(ParseURL(text))(t)
 		if got := Admin(u, "15672", "15671"); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestMemoryIsNoDisk(t *testing.T) {
@@ -71,9 +72,7 @@ func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
 		t.Skip("root may write anywhere")
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o500))
 	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("Check(%s) = %v, want a refusal", dir, err)
 	}
@@ -95,15 +94,9 @@ func TestABrokersDirectoryByItsProcess(t *testing.T) {
 
 func TestAPlaceBelowProcIsNotOnProc(t *testing.T) {
 	dir := t.TempDir()
-	want, err := readPlace(host.System(), DirPlan{Path: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Have(readPlace(host.System(), DirPlan{Path: dir}))(t)
 	path := fmt.Sprintf("/proc/%d/root%s", os.Getpid(), dir)
-	got, err := readPlace(host.System(), DirPlan{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(readPlace(host.System(), DirPlan{Path: path}))(t)
 	if got.FileSystem == "proc" || got.Device != want.Device || len(got.Disks) != len(want.Disks) {
 		t.Errorf("readPlace(%s) = %q on %q, %d disks, want %q and %d disks", path, got.FileSystem, got.Device, len(got.Disks), want.Device, len(want.Disks))
 	}

@@ -7,30 +7,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestCheckRefuses(t *testing.T) {
 	dir := roomy(t)
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("x"), 0o600))
 	below := filepath.Join(dir, "below")
-	if err := os.Mkdir(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(below, 0o700))
 	beside := filepath.Join(dir, "beside")
-	if err := os.Mkdir(beside, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(beside, 0o700))
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(below, link); err != nil {
-		t.Fatal(err)
-	}
-	s, err := readSpace(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(below, link))
+	s := must.Have(readSpace(dir))(t)
 	for _, r := range []struct {
 		sentence string
 		o        Options
@@ -108,13 +99,9 @@ func TestASizeThatIsTooSmallIsOneReason(t *testing.T) {
 func TestWithin(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/b", "ab"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
-	if err := os.Symlink(filepath.Join(dir, "a/b"), filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(dir, "a/b"), filepath.Join(dir, "link")))
 	for _, r := range []struct {
 		sentence   string
 		dir, above string

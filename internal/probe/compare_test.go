@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func aReport(path string, results ...Result) *Report {
@@ -25,10 +25,7 @@ func TestCompare(t *testing.T) {
 	after.Machine.Writeback = map[string]string{"vm.dirty_ratio": "60", "vm.dirty_bytes": "0"}
 	after.Directories[0].Disks = []Disk{{Name: "sda", Scheduler: "none"}}
 
-	got, err := Compare(before, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(Compare(before, after))(t)
 	var changes []string
 	for _, c := range got.Changes {
 		changes = append(changes, c.Test+" "+c.Metric+" "+string(c.Effect))
@@ -36,9 +33,7 @@ func TestCompare(t *testing.T) {
 	if want := []string{"write rate better", "write p50 unchanged", "write p99 better", "write p99.9 worse"}; !slices.Equal(changes, want) {
 		t.Errorf("Compare: changes %q, want %q", changes, want)
 	}
-	if diff := cmp.Diff([]Difference{{"vm.dirty_ratio", "20", "60"}, {"/d sda scheduler", "bfq", "none"}}, got.Settings); diff != "" {
-		t.Errorf("Compare: settings (-want +got):\n%s", diff)
-	}
+	must.Match(t, []Difference{{"vm.dirty_ratio", "20", "60"}, {"/d sda scheduler", "bfq", "none"}}, got.Settings, "Compare: settings")
 	if want := []string{"/d read: only after", "/d sync: only before"}; !slices.Equal(got.Missing, want) {
 		t.Errorf("Compare: missing %q, want %q", got.Missing, want)
 	}
@@ -71,10 +66,7 @@ func TestEarlierReports(t *testing.T) {
 			t.Errorf("%s: Earlier(%q) = %v, %v, want an error with %q", r.sentence, r.text, got, err, r.says)
 		}
 	}
-	text, err := json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1})))(t)
 	got, err := Earlier(text)
 	if err != nil || len(got.Directories) != 1 || got.Directories[0].found(testWrite) != 1 {
 		t.Errorf("Earlier(%s) = %+v, %v, want the report", text, got, err)

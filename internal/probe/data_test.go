@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestNoTwoPagesAreEqual(t *testing.T) {
@@ -46,14 +47,9 @@ func TestBlocksOfAnySize(t *testing.T) {
 
 func TestDataCannotBeCompressed(t *testing.T) {
 	var packed bytes.Buffer
-	w, err := flate.NewWriter(&packed, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(flate.NewWriter(&packed, flate.BestSpeed))(t)
 	data := newPool(mib, 16*mib).next(mib)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(w.Write(data))(t)
 	w.Close()
 	if packed.Len() < len(data) {
 		t.Errorf("%d bytes of data were packed into %d", len(data), packed.Len())

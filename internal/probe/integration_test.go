@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // BenchmarkRowsBesideDD compares the rate of kt's rows with the rate of dd. Both
@@ -73,6 +74,7 @@ func besideDD(b *testing.B, dir string, block, count int64) {
 // ext4 that writes data to its journal takes the flag of direct writes, and does
 // not go round the page cache. Kernels before 6.1 do not tell.
 func TestAJournalOfDataHasNoDirectWrites(t *testing.T) {
+	t.Parallel()
 	dir, _ := loopDisk(t, 256*mib, "-o", "data=journal")
 	if f, err := nameless(dir, true); err == nil {
 		f.Close()
@@ -85,10 +87,7 @@ func TestAJournalOfDataHasNoDirectWrites(t *testing.T) {
 		t.Errorf("Check(%+v) = %v, want a refusal of direct rows", o, err)
 	}
 	o.Tests = []string{testWrite, testRead}
-	report, err := Run(context.Background(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Have(Run(context.Background(), o, nil))(t)
 	for _, r := range report.Directories[0].Results {
 		if strings.HasPrefix(r.What, "direct") || len(r.Notes) == 0 || r.Operations == 0 {
 			t.Errorf("%s: %q, notes %q, %d operations, want it measured, and no word of direct", r.Test, r.What, r.Notes, r.Operations)
@@ -100,14 +99,12 @@ func TestAJournalOfDataHasNoDirectWrites(t *testing.T) {
 // The rates are held against the limit from above only: a busy machine may write less,
 // and more would be writes to the page cache that never reached the device.
 func TestFindsTheLimitOfADevice(t *testing.T) {
+	t.Parallel()
 	dir, device := loopDisk(t, 640*mib)
-	const limit = 20
+	const limit = 40
 	throttle(t, device, limit*mib)
 	o := Options{Dirs: []string{dir}, Tests: []string{testWrite, testAppend}, Size: 256 * mib, Duration: 7 * time.Second}
-	report, err := Run(context.Background(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Have(Run(context.Background(), o, nil))(t)
 	for _, r := range report.Directories[0].Results {
 		got := r.MiBPerSecond
 		if r.Append != nil {
@@ -126,11 +123,9 @@ func TestFindsTheLimitOfADevice(t *testing.T) {
 
 // A small ext4 that fills up while kt writes, in every way in which kt writes.
 func TestFullDiskOnExt4GivesEverythingBack(t *testing.T) {
+	t.Parallel()
 	dir, _ := loopDisk(t, 128*mib)
-	before, err := readSpace(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Have(readSpace(dir))(t)
 	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
 		o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Direct: []bool{true, false}}
 		plan, err := Check(o)
@@ -149,11 +144,9 @@ func TestFullDiskOnExt4GivesEverythingBack(t *testing.T) {
 }
 
 func TestKillGivesTheSpaceBackOnExt4(t *testing.T) {
+	t.Parallel()
 	dir, _ := loopDisk(t, 256*mib)
-	before, err := readSpace(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Have(readSpace(dir))(t)
 	killWhileItWrites(t, dir)
 	backToFree(t, dir, before.free)
 	nothingIn(t, dir)
@@ -161,8 +154,9 @@ func TestKillGivesTheSpaceBackOnExt4(t *testing.T) {
 
 // A run that ignored the end of its context would end without an error.
 func TestItStopsOnASlowDevice(t *testing.T) {
+	t.Parallel()
 	dir, device := loopDisk(t, 640*mib)
-	throttle(t, device, 20*mib)
+	throttle(t, device, 40*mib)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var cancelled time.Time
@@ -185,10 +179,7 @@ func backToFree(t *testing.T, dir string, want int64) {
 	var s space
 	for range 100 {
 		syscall.Sync()
-		var err error
-		if s, err = readSpace(dir); err != nil {
-			t.Fatal(err)
-		}
+		s = must.Have(readSpace(dir))(t)
 		if s.free >= want-mib { // the directory and the journal may have grown
 			return
 		}
@@ -198,16 +189,12 @@ func backToFree(t *testing.T, dir string, want int64) {
 }
 
 func TestEveryTestRunsOnARealDisk(t *testing.T) {
+	t.Parallel()
 	dir := diskDir(t)
 	other := filepath.Join(dir, "other")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(other, 0o700))
 	o := Options{Dirs: []string{dir, other}, Mode: Standard, Size: 128 * mib, Duration: time.Second, Tests: Tests()}
-	report, err := Run(context.Background(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Have(Run(context.Background(), o, nil))(t)
 	for _, d := range report.Directories {
 		var tests []string
 		for _, r := range d.Results {
@@ -246,16 +233,10 @@ func diskDir(t testing.TB) string {
 
 func ktRow(t testing.TB, dir string, block, count int64) float64 {
 	t.Helper()
-	o, timing, err := Options{Dirs: []string{dir}, Tests: []string{testDD}}.resolved()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o, timing := must.Both(Options{Dirs: []string{dir}, Tests: []string{testDD}}.resolved())(t)
 	timing.row = longest
 	r := &runner{o: o, t: timing, tree: host.System()}
-	p, err := readPlace(r.tree, DirPlan{Path: dir, SizeBytes: block * count})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(readPlace(r.tree, DirPlan{Path: dir, SizeBytes: block * count}))(t)
 	row, err := r.dd(context.Background(), p, block, true)
 	if err != nil || row.Count != count {
 		t.Fatalf("dd(%d) wrote %d blocks, %v, want %d", block, row.Count, err, count)
@@ -291,10 +272,7 @@ func median(v []float64) float64 {
 
 func nothingIn(t testing.TB, dir string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Have(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		if e.Name() != "lost+found" {
 			t.Errorf("%s is left in %s", e.Name(), dir)
@@ -311,12 +289,8 @@ func loopDisk(t testing.TB, size int64, options ...string) (dir, device string) 
 	}
 	base := diskDir(t)
 	image := filepath.Join(base, "image")
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, size); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(image, nil, 0o600))
+	must.Do(t, os.Truncate(image, size))
 	loop, err := exec.Command("losetup", "--find", "--show", image).Output()
 	if err != nil {
 		t.Skipf("no loop device: %v", err)
@@ -325,15 +299,10 @@ func loopDisk(t testing.TB, size int64, options ...string) (dir, device string) 
 	t.Cleanup(func() { command(t, "losetup", "--detach", node) })
 	command(t, "mkfs.ext4", "-q", node)
 	dir = filepath.Join(base, "mnt")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	command(t, "mount", append(options, node, dir)...)
 	t.Cleanup(func() { command(t, "umount", dir) })
-	number, err := os.ReadFile("/sys/block/" + filepath.Base(node) + "/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := must.Have(os.ReadFile("/sys/block/" + filepath.Base(node) + "/dev"))(t)
 	return dir, string(bytes.TrimSpace(number))
 }
 

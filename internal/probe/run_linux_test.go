@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // What Check saw free may be gone when it is needed.
@@ -17,15 +18,9 @@ func TestDiskThatIsFullInTheMiddle(t *testing.T) {
 	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
 		t.Run(test, func(t *testing.T) {
 			dir := mountTmpfs(t, "64m")
-			before, err := readSpace(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Have(readSpace(dir))(t)
 			o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Direct: []bool{false}, Force: true}
-			plan, err := Check(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Have(Check(o))(t)
 			plan.Directories[0].SizeBytes = 256 * mib
 			report, err := run(context.Background(), o, plan, host.System(), nil)
 			full := errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "smaller size")
@@ -52,9 +47,7 @@ func TestItStopsWhenSomethingElseFillsTheDisk(t *testing.T) {
 	if err := r.guard(p); err != nil {
 		t.Errorf("guard of an empty file system = %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "log"), make([]byte, 62*mib), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "log"), make([]byte, 62*mib), 0o600))
 	if err := r.guard(p); err == nil || !strings.Contains(err.Error(), "something else fills the disk") {
 		t.Errorf("guard with 2 of 64 MiB free = %v, want it to stop", err)
 	}
@@ -62,13 +55,9 @@ func TestItStopsWhenSomethingElseFillsTheDisk(t *testing.T) {
 
 func TestLiveStopsWhenEverythingWaitsForDisks(t *testing.T) {
 	tree := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(tree, "proc/pressure"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(tree, "proc/pressure"), 0o700))
 	text := "some avg10=90.00 avg60=7.22 avg300=1.72 total=210\nfull avg10=55.00 avg60=5.43 avg300=1.32 total=81\n"
-	if err := os.WriteFile(filepath.Join(tree, "proc/pressure/io"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(tree, "proc/pressure/io"), []byte(text), 0o600))
 	p := &place{Directory: Directory{Path: t.TempDir()}}
 	r := &runner{o: Options{Mode: Live}, tree: host.Rooted(tree)}
 	if err := r.guard(p); err == nil || !strings.Contains(err.Error(), "55 %") {

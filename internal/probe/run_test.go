@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // childDir names the directory that this binary probes when it is started as the
@@ -46,13 +47,8 @@ func killWhileItWrites(t *testing.T, dir string) {
 	t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childDir+"="+dir)
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	lines := bufio.NewScanner(out)
 	writing := false
 	for !writing && lines.Scan() {
@@ -96,10 +92,7 @@ func TestAProbeFromBeginningToEnd(t *testing.T) {
 		Dirs: []string{dir}, Tests: []string{testSync, testDD}, Size: leastSize, Duration: 10 * time.Second, Force: true,
 		Blocks: []int64{64 * kib}, Direct: []bool{false},
 	}
-	report, err := Run(context.Background(), o, func(p Progress) { told = append(told, p) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Have(Run(context.Background(), o, func(p Progress) { told = append(told, p) }))(t)
 	d := report.Directories[0]
 	if len(d.Results) != 1 || d.Results[0].Operations == 0 || d.Results[0].Grade == "" {
 		t.Errorf("Run: results %+v, want one, with operations and a grade", d.Results)
@@ -115,14 +108,9 @@ func TestAProbeFromBeginningToEnd(t *testing.T) {
 	}
 	empty(t, dir)
 
-	text, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.Marshal(report))(t)
 	var again Report
-	if err := json.Unmarshal(text, &again); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &again))
 	if diff := cmp.Diff(*report, again); diff != "" {
 		t.Errorf("a report that was written and read again (-was +is):\n%s", diff)
 	}
@@ -162,21 +150,12 @@ func TestRunRefusesWhatCheckRefuses(t *testing.T) {
 // a broker.
 func TestPacedAppendsStayWithinTheirSize(t *testing.T) {
 	const block, size = 4 * kib, 8*4*kib + 100 // not a multiple
-	f, err := nameless(t.TempDir(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(nameless(t.TempDir(), false))(t)
 	defer f.Close()
 	r := &runner{tree: host.System(), o: Options{Mode: Standard}}
 	p := &place{Directory: Directory{Path: roomy(t)}}
-	out, err := r.drive(context.Background(), p, trial{duration: tick, workers: []worker{paced(f, block, size, 1000)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(r.drive(context.Background(), p, trial{duration: tick, workers: []worker{paced(f, block, size, 1000)}}))(t)
+	info := must.Have(f.Stat())(t)
 	if out.count <= 8 || info.Size() != 8*block {
 		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.count, info.Size(), 8*block)
 	}
@@ -190,10 +169,7 @@ func TestMixedAppendsAreTimedWithTheirWaitForRoom(t *testing.T) {
 	dir := roomy(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &place{Directory: Directory{Path: dir}}
-		all, closeAll, err := newAppended(p, leastSize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all, closeAll := must.Both(newAppended(p, leastSize))(t)
 		defer closeAll()
 		const slow = 20 * time.Millisecond
 		for _, a := range all {
@@ -202,10 +178,7 @@ func TestMixedAppendsAreTimedWithTheirWaitForRoom(t *testing.T) {
 		}
 		r := &runner{tree: host.System(), o: Options{Mode: Standard}}
 		var waited atomic.Int64
-		out, err := r.drive(t.Context(), p, trial{duration: 2 * tick, workers: appendWorkers(all, leastSize, 40, &waited)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Have(r.drive(t.Context(), p, trial{duration: 2 * tick, workers: appendWorkers(all, leastSize, 40, &waited)}))(t)
 		// 5 appends of each worker are due in that time, and all but the first wait.
 		if got := out.latency(); out.count < 16 || got.P50 < micros(slow) {
 			t.Errorf("%d appends that waited %s: %+v, want a median of %s or more", out.count, time.Duration(waited.Load()), got, slow)
@@ -218,10 +191,7 @@ func TestMixedAppendsAreTimedWithTheirWaitForRoom(t *testing.T) {
 func roomy(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := readSpace(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(readSpace(dir))(t)
 	if s.free-s.total/10 < 4*leastSize {
 		t.Skipf("%d of %d bytes are free in %s, and a tenth must stay free: set TMPDIR to a folder on another disk", s.free, s.total, dir)
 	}
@@ -230,10 +200,7 @@ func roomy(t testing.TB) string {
 
 func empty(t *testing.T, dir string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Have(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		t.Errorf("%s is left in %s", e.Name(), dir)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestLinesThatContinueNothingAreNoProperties(t *testing.T) {
@@ -24,10 +26,7 @@ func TestLinesThatContinueNothingAreNoProperties(t *testing.T) {
 		{"a token", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.s", "", []Stray{{1, ""}}},
 		{"a password in quotes", "sasl.jaas.config=x required password=\n\"hunter2\";", "sasl.jaas.config", []Stray{{2, ""}}},
 	} {
-		list, err := Parse([]byte(r.text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Have(Parse([]byte(r.text)))(t)
 		whole, stray := Whole(list)
 		var names []string
 		for _, p := range whole {

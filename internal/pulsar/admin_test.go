@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/run"
@@ -69,10 +70,7 @@ func TestATokenGoesOnlyWhereItsOwnerSaid(t *testing.T) {
 	at := server.Listener.Addr().String()
 	for _, url := range []string{"pulsar://" + at, "pulsar://b?admin=http://" + at} {
 		p := &plan.Plan{URL: url, Topic: plan.Topic{Name: "t"}}
-		s, _, err := New(p, nil, nil, access)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, _ := must.Both(New(p, nil, nil, access))(t)
 		var foreign *secret.BindingError
 		if url == "pulsar://"+at {
 			if _, err := s.Connect(t.Context(), p, run.Options{}); !errors.As(err, &foreign) {
@@ -91,10 +89,7 @@ func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
 		"http://b:8080": true, "http://c:18080": true, "http://c:8080": false, "http://d:8080": false, "http://b:9443": false, "http://b:8443": false,
 		"https://b:8443": true, "https://c:9443": true, "https://c:10443": false, "https://d:8443": false,
 	} {
-		u, err := url.Parse(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Have(url.Parse(to))(t)
 		a := newAdmin(u.Scheme+"://first:9443", queue.Access{Password: secret.New("token"), Bound: secret.Bind([]string{"first"})}, nil)
 		a.learn([]string{"b:8080", "c:18080"})
 		next := &http.Request{URL: u, Header: make(http.Header)}
@@ -133,10 +128,7 @@ func TestATopicIsListedOnceWhateverItsPartitions(t *testing.T) {
 		_, _ = io.WriteString(w, `["persistent://public/default/b-partition-1", "persistent://public/default/b-partition-0", "persistent://public/default/a"]`)
 	}))
 	defer api.Close()
-	s, _, err := New(&plan.Plan{URL: "pulsar://localhost?admin=" + api.URL}, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(New(&plan.Plan{URL: "pulsar://localhost?admin=" + api.URL}, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }}))(t)
 	if got, want := s.Topics(t.Context()), []string{"a", "b"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -57,10 +58,7 @@ func TestQuestionsToABrokerEndWithTheRun(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 			defer func() { _ = l.Close() }()
 			go answerCommands(l, tc.content("pulsar://"+l.Addr().String()))
 			p := &plan.Plan{
@@ -68,10 +66,7 @@ func TestQuestionsToABrokerEndWithTheRun(t *testing.T) {
 				Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys},
 				Read:    plan.Read{Consumers: 1, Groups: 1, From: plan.From{Latest: true}},
 			}
-			system, _, err := New(p, nil, nil, queue.Access{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			system, _ := must.Both(New(p, nil, nil, queue.Access{}))(t)
 			s := &session{System: system, plan: p}
 			s.topic, s.single, s.subscriptions = result.Topic{Name: "t", Partitions: 1}, true, []string{"s"}
 			for name, ask := range map[string]func(context.Context) error{

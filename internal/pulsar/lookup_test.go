@@ -16,6 +16,8 @@ import (
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // A lookup names a broker that has another host, and another certificate, than the URL.
@@ -41,10 +43,7 @@ func TestABrokerThatALookupNamesIsCheckedByItsOwnHost(t *testing.T) {
 		}()
 		_, port, _ := net.SplitHostPort(first.Addr().String())
 		s := &session{System: &System{url: &url.URL{Scheme: "pulsar+ssl", Host: "localhost:" + port}}, tls: &tls.Config{RootCAs: roots}}
-		c, err := s.client()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(s.client())(t)
 		go func() { _, _ = c.CreateProducer(client.ProducerOptions{Topic: "t"}) }() // it fails when the client is closed
 		select {
 		case err := <-handshake:
@@ -61,24 +60,12 @@ func TestABrokerThatALookupNamesIsCheckedByItsOwnHost(t *testing.T) {
 // listen listens on loopback with a certificate that is added to roots, until the test ends.
 func listen(t *testing.T, template *x509.Certificate, roots *x509.CertPool) net.Listener {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template.SerialNumber, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Have(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	own := must.Have(x509.ParseCertificate(der))(t)
 	roots.AddCert(own)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }

@@ -12,6 +12,7 @@ import (
 
 	client "github.com/apache/pulsar-client-go/pulsar"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -29,17 +30,11 @@ func given(pairs ...string) map[string]plan.Given {
 }
 
 func TestSettingsAreTheClientsOptions(t *testing.T) {
-	s, err := parse(producerProperties, given())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(parse(producerProperties, given()))(t)
 	if s.linger != time.Millisecond || s.batchBytes != 131072 || s.batchMessages != 1000 || !s.batches() || s.timeout != 30*time.Second {
 		t.Errorf("the defaults are %+v", s)
 	}
-	s, err = parse(producerProperties, given("batch.size=1000000", "compression.type=zstd", "linger.ms=50", "acks=-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Have(parse(producerProperties, given("batch.size=1000000", "compression.type=zstd", "linger.ms=50", "acks=-1")))(t)
 	if s.batchBytes != 1e6 || s.batchMessages < 1e9 || s.compression != client.ZSTD || s.linger != 50*time.Millisecond {
 		t.Errorf("the settings are %+v", s)
 	}
@@ -63,10 +58,7 @@ func TestDefaultsFitTheSizeOfALoad(t *testing.T) {
 		{"max.pending.messages=5", 1, 1, 1, 5},
 		{"acks=all", 1, 1000, 10, 1000},
 	} {
-		s, err := parse(producerProperties, given(tc.given))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Have(parse(producerProperties, given(tc.given)))(t)
 		s.fit(tc.producers, tc.partitions)
 		if int(s.linger.Milliseconds()) != tc.millis || s.pending != tc.pending {
 			t.Errorf("%+v: linger %s, %d pending", tc, s.linger, s.pending)
@@ -215,11 +207,9 @@ func isEmpty(w stats.Window) bool { return len(w.Events) == 0 }
 
 func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {
 	var p partitionStats
-	if err := json.Unmarshal([]byte(`{"msgInCounter": 1000, "bytesInCounter": 52200, "subscriptions": {
+	must.Do(t, json.Unmarshal([]byte(`{"msgInCounter": 1000, "bytesInCounter": 52200, "subscriptions": {
 		"s": {"msgBacklog": 3, "consumers": [{"avgMessagesPerEntry": 20}, {}]}, "idle": {"msgBacklog": 3},
-		"bytes": {"msgBacklog": 3, "backlogSize": 5220, "consumers": [{"avgMessagesPerEntry": 2}]}, "small": {"msgBacklog": 3, "backlogSize": 60}, "read": {"backlogSize": 522}}}`), &p); err != nil {
-		t.Fatal(err)
-	}
+		"bytes": {"msgBacklog": 3, "backlogSize": 5220, "consumers": [{"avgMessagesPerEntry": 2}]}, "small": {"msgBacklog": 3, "backlogSize": 60}, "read": {"backlogSize": 522}}}`), &p))
 	for name, want := range map[string]int64{"s": 60, "idle": 3, "none": 0, "bytes": 100, "small": 3, "read": 0} {
 		if got := p.backlog(name); got != want {
 			t.Errorf("the backlog of %s is %d, want %d", name, got, want)

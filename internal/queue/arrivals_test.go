@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -26,9 +27,7 @@ func TestAQueueWhoseBacklogIsNotKnownIsNotEmpty(t *testing.T) {
 		book := written(10)
 		a := NewArrivals(Options{Queues: 1, Book: book, Written: func() []int64 { return []int64{10} }, Backlog: says([]int64{-1})})
 		defer a.Wait()
-		if err := a.SetEndOffsets(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.SetEndOffsets(t.Context()))
 		time.Sleep(2 * time.Second)
 		readers, err := a.Readers(t.Context())
 		if v := book.Verify(readers...); a.AtEndOffsets() || err == nil || v.Lost != 0 || v.Unchecked != 10 {
@@ -41,9 +40,7 @@ func TestReadingEndsWhenABacklogBecomesKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewArrivals(Options{Queues: 2, Backlog: says([]int64{1, -1}, []int64{1, -1}, []int64{1, 1})})
 		defer a.Wait()
-		if err := a.SetEndOffsets(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.SetEndOffsets(t.Context()))
 		rec := stats.NewRecorder()
 		for q := range int32(2) {
 			time.Sleep(2 * time.Second)
@@ -69,9 +66,7 @@ func TestALossShowsThoughOthersWriteToAnotherQueue(t *testing.T) {
 			return []int64{0, 1}, nil
 		}})
 		defer a.Wait()
-		if err := a.SetEndOffsets(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.SetEndOffsets(t.Context()))
 		time.Sleep(3 * time.Second)
 		readers, err := a.Readers(t.Context())
 		if v := book.Verify(readers...); !a.AtEndOffsets() || v.Lost != 10 || v.Unchecked != 0 {
@@ -107,9 +102,7 @@ func TestNothingIsAskedAfterWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		a := NewArrivals(Options{Queues: 1, Backlog: func(context.Context) ([]int64, error) { asked++; return []int64{1}, nil }})
-		if err := a.SetEndOffsets(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.SetEndOffsets(t.Context()))
 		time.Sleep(time.Second)
 		a.Wait()
 		before := asked

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -125,14 +126,9 @@ func through(t *testing.T, lose, twice int) (stats.Window, ledger.Verdict) {
 	q := &queues{Accounts: NewAccounts(&p, run, 3), plan: p, waiting: make([][]Message, 3), lose: lose, twice: twice}
 	q.Arrivals = NewArrivals(Options{Plan: p, Queues: 3, Run: run, Book: book, Written: q.Acked, Backlog: q.backlog})
 	var total adding
-	if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: q, Read: q}, engine.Options{Sources: []engine.Source{q.Arrivals}}, &total); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: q, Read: q}, engine.Options{Sources: []engine.Source{q.Arrivals}}, &total))(t)
 	book.Lanes = q.Lanes()
-	readers, err := q.Readers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	readers := must.Have(q.Readers(t.Context()))(t)
 	return total.Window, book.Verify(readers...)
 }
 
@@ -256,10 +252,7 @@ func TestEachQueueIsCountedByOneProcess(t *testing.T) {
 	whole := plan.Plan{Command: plan.Consume, Read: plan.Read{Consumers: 5}}
 	shared := plan.Plan{Command: plan.Roundtrip, Producers: 3, Read: plan.Read{Consumers: 3}}
 	for _, p := range []plan.Plan{whole, shared} {
-		parts, err := p.Divide(3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must.Have(p.Divide(3))(t)
 		for q := range int32(8) {
 			n := 0
 			for i := range parts {
@@ -315,9 +308,7 @@ func TestAReadingToVerifyEndsThoughOthersWriteToTheQueue(t *testing.T) {
 					defer mu.Unlock()
 					return []int64{int64(len(waiting))}, nil
 				}})
-				if err := a.SetEndOffsets(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.SetEndOffsets(ctx))
 				for tick := 0; !a.AtEndOffsets(); tick++ {
 					if tick == 1000 {
 						t.Fatal("reading goes on")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -61,9 +62,7 @@ func TestTheReasonWhyAQueueIsNotReadIsTold(t *testing.T) {
 	c := consumerOf(&p, (&server{broken: 2}).listen(t))
 	c.settings = settings{prefetch: 10, autoAck: true}
 	var total adding
-	if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 	if total.FetchErrors["NOT_FOUND"] == 0 {
 		t.Errorf("errors %v, want NOT_FOUND", total.FetchErrors)
 	}
@@ -83,9 +82,7 @@ func TestAQueueThatIsMadeAgainIsReadAgain(t *testing.T) {
 		c.settings = settings{prefetch: 10, autoAck: autoAck}
 		c.turn("t-1", true)
 		var total adding
-		if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 		if n := total.Partitions[1].Consumed; n != 5 || total.Consumed != 10 || len(total.Events) != 1 || total.Events[0].Kind != stats.PartitionsAdded {
 			t.Errorf("auto.ack=%v: %d read of it, %d of all, events %+v", autoAck, n, total.Consumed, total.Events)
 		}
@@ -95,10 +92,7 @@ func TestAQueueThatIsMadeAgainIsReadAgain(t *testing.T) {
 // So it is deleted.
 func TestAQueueThatIsNotBoundWasMadeToo(t *testing.T) {
 	s := consumerOf(testPlan(nil), (&server{}).listen(t)).session
-	l, err := s.connect(t.Context(), s.hosts[0], "kt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(s.connect(t.Context(), s.hosts[0], "kt"))(t)
 	defer l.end()
 	if err := s.declare(t.Context(), l, "t-0", nil); err == nil || !s.topic.Created || s.made != 1 {
 		t.Errorf("%v; the exchange: %v, %d queues", err, s.topic.Created, s.made)
@@ -112,10 +106,7 @@ func TestAMessageThatIsTooLargeIsNamedWithItsQueue(t *testing.T) {
 	}
 	c := consumerOf(&p, (&server{messages: 1, announces: 1 << 62}).listen(t))
 	c.settings = settings{prefetch: 10}
-	end, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &adding{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &adding{}))(t)
 	if end.ReadEnd != engine.ReadFailed || end.ReadErr == nil || !strings.Contains(end.ReadErr.Error(), "queue "+c.queues[0]) || !strings.Contains(end.ReadErr.Error(), "4611686018427387904") {
 		t.Errorf("end %q (%v), want the queue and the size", end.ReadEnd, end.ReadErr)
 	}

@@ -15,6 +15,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -25,10 +26,7 @@ func linked(t *testing.T, server *server) *session {
 	ours, theirs := net.Pipe()
 	go server.serve(theirs, 0)
 	s := consumerOf(testPlan(nil)).session
-	var err error
-	if s.admin, err = s.logIn(t.Context(), ours, "rabbit:5672", "kt"); err != nil {
-		t.Fatal(err)
-	}
+	s.admin = must.Have(s.logIn(t.Context(), ours, "rabbit:5672", "kt"))(t)
 	t.Cleanup(func() {
 		s.Close()
 		_ = theirs.Close()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -43,10 +44,7 @@ func TestThePasswordGoesOnlyWhereItsOwnerSaidAndWhereANodeLeads(t *testing.T) {
 	defer api.Close()
 	access := queue.Access{Password: secret.New("hunter2"), Bound: secret.Bind([]string{"n1:5672"})}
 	at := func(query string) *System {
-		s, _, err := New(testPlan(func(p *plan.Plan) { p.URL = "amqp://kt@n1:5672/" + query }), nil, nil, access)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, _ := must.Both(New(testPlan(func(p *plan.Plan) { p.URL = "amqp://kt@n1:5672/" + query }), nil, nil, access))(t)
 		return s
 	}
 	var foreign *secret.BindingError

@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
@@ -37,19 +38,14 @@ func TestMessagesFailInTimeThoughTheServerReadsNothing(t *testing.T) {
 		Load:    plan.Load{Rate: plan.Unlimited, Records: 40, Arrivals: plan.Uniform},
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1 << 20), Keys: plan.NoKeys},
 	}
-	values, err := payload.MakeValues(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must.Have(payload.MakeValues(&p))(t)
 	sys := &System{hosts: []string{(&server{deaf: true}).listen(t)}, values: values, settings: settings{confirms: true, deliveryTimeout: time.Second}}
 	s := &session{System: sys, plan: &p, queues: []string{"t-0"}, topic: result.Topic{Name: "t", Partitions: 1}, gone: make(map[string]bool)}
 	d := &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}
 	var total adding
 	seen := make(firsts)
 	o := engine.Options{BufferBytes: 1 << 30, DrainTimeout: 5 * time.Second}
-	if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: d}, o, &total, seen); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, o, &total, seen))(t)
 	if total.Errors[blockedCode] < 10 || seen[blockedCode] > 3*time.Second {
 		t.Errorf("errors %v, of which the first came in the second that ends at %v", total.Errors, seen)
 	}
@@ -88,9 +84,7 @@ func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
 		w.waiting = append(w.waiting, &engine.Op{State: &message{value: []byte("value")}})
 	}
 	for range 2 {
-		if err := w.publishSome(o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.publishSome(o))
 	}
 	if len(w.waiting) != 2 || len(o.pending) != maxPending {
 		t.Errorf("%d messages wait, %d are published; want 2 and %d", len(w.waiting), len(o.pending), maxPending)
@@ -163,17 +157,12 @@ func TestEachMessageIsSettledByItsOwnConfirm(t *testing.T) {
 			Load:    plan.Load{Rate: plan.Unlimited, Records: 5, Arrivals: plan.Uniform},
 			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(10), Keys: plan.NoKeys},
 		}
-		values, err := payload.MakeValues(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := must.Have(payload.MakeValues(&p))(t)
 		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true, mandatory: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
 		s.topic = result.Topic{Name: "t", Partitions: 1}
 		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: tc.confirms}
 		var total adding
-		if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
 		if total.Acknowledged != tc.acked || !maps.Equal(total.Errors, tc.errors) {
 			t.Errorf("%s: %d acknowledged, %v; want %d, %v", tc.name, total.Acknowledged, total.Errors, tc.acked, tc.errors)
 		}

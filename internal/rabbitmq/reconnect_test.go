@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -17,10 +18,7 @@ import (
 // nobody returns an address at which nobody listens.
 func nobody(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -57,9 +55,7 @@ func TestAReaderThatSharesANumberOfMessagesConnectsAgain(t *testing.T) {
 	}
 	c := consumerOf(&p, nobody(t))
 	var total adding
-	if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 	if n := total.FetchErrors[lost]; n < 6 { // at once, after 0.1, 0.3, 0.7 and 1.5 s
 		t.Errorf("two readers tried to connect %d times in 2 s", n)
 	}
@@ -131,9 +127,7 @@ func TestAReaderKnowsWhatComesAgainBecauseItsConnectionWasLost(t *testing.T) {
 			Plan: p, Queues: 1, Run: 1, Book: book, Backlog: func(context.Context) ([]int64, error) { return []int64{0}, nil },
 		})
 		var total adding
-		if _, err := engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(engine.Run(t.Context(), p, engine.Drivers{Read: c}, engine.Options{}, &total))(t)
 		readers, _ := c.Readers(t.Context())
 		v := book.Verify(readers...)
 		if v.Redelivered != tc.redelivered || v.Duplicated != tc.duplicated || v.AcknowledgedRead != 6 || v.Reordered > 0 {

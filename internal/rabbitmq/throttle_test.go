@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
@@ -39,10 +40,7 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 			Load:    plan.Load{Rate: plan.Unlimited, Records: 5, Arrivals: plan.Uniform},
 			Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(10), Keys: plan.NoKeys},
 		}
-		values, err := payload.MakeValues(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := must.Have(payload.MakeValues(&p))(t)
 		s := &session{System: &System{hosts: []string{"h"}, values: values, settings: settings{confirms: true}}, plan: &p, queues: []string{"t-0"}, gone: make(map[string]bool)}
 		s.topic = result.Topic{Name: "t", Partitions: 1}
 		d := &settling{producer: &producer{session: s, Accounts: queue.NewAccounts(&p, 0, 1)}, confirms: func(o *outlet) {
@@ -52,9 +50,7 @@ func TestAServerThatThrottlesAPublisherIsTold(t *testing.T) {
 			o.worker.lookAround()
 		}}
 		var total adding
-		if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: d}, engine.Options{}, &total))(t)
 		text := ""
 		for _, e := range total.Events {
 			if e.Kind == stats.AlarmOn {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -72,15 +73,10 @@ func TestAnAPIThatRefusesTheUserIsNoWrongAddress(t *testing.T) {
 		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		defer api.Close()
 		address := (&server{}).listen(t)
-		sys, _, err := New(testPlan(func(p *plan.Plan) { p.URL = "amqp://kt@" + address + "/?admin=" + api.URL }), nil, nil, queue.Access{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sys, _ := must.Both(New(testPlan(func(p *plan.Plan) { p.URL = "amqp://kt@" + address + "/?admin=" + api.URL }), nil, nil, queue.Access{}))(t)
 		said := ""
 		c := &session{System: sys, options: run.Options{Notify: func(n run.Notice) { said = n.Text }}, management: sys.newManagement(), asker: dialer{name: "kt"}, gone: make(map[string]bool)}
-		if err := c.look(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.look(t.Context()))
 		if !strings.Contains(said, want) || strings.Contains(said, "?admin=") != (status == http.StatusNotFound) {
 			t.Errorf("%d: %q, want %q", status, said, want)
 		}

@@ -15,9 +15,6 @@ var ofOneLoadOnly = []string{"csv", "hgrm", "markdown", "perf-test"}
 
 func TestDifferentLoadsAreListedUnderOneHeadingAndNotAddedUp(t *testing.T) {
 	r := mergedBeside()
-	golden(t, "text/merged_beside_plain.txt", written(t, Text, r, Options{RunFile: "runs/orders.ktr"}))
-	golden(t, "text/merged_beside_verbose_80.txt", written(t, Text, r, Options{Verbose: true, Width: 80}))
-	golden(t, "processes/merged_beside.csv", written(t, Processes, r, Options{}))
 	if err := compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
 		t.Errorf("the document: %v", err)
 	}

@@ -78,9 +78,17 @@ func shiftTable(a, b string) doc.Table {
 	return doc.Table{
 		ID: "shifts", Caption: "Metrics of both sides: medians, and the shift with its interval", Data: true,
 		Columns: []doc.Column{
-			{Head: "metric", Data: "metric", Kind: doc.Words}, {Head: a, Data: strings.ToLower(a)}, {Head: b, Data: strings.ToLower(b)},
-			{Head: "shift", Data: "shift"}, {Head: "interval", Leave: 1}, {Data: "low"}, {Data: "high"}, {Data: "p"},
-			{Head: "verdict", Data: "verdict", Kind: doc.Words}, {Data: "runs_a"}, {Data: "runs_b"},
+			{Head: "metric", Data: "metric", Kind: doc.Words},
+			{Head: a, Data: strings.ToLower(a)},
+			{Head: b, Data: strings.ToLower(b)},
+			{Head: "shift", Data: "shift"},
+			{Head: "interval", Leave: 1},
+			{Data: "low"},
+			{Data: "high"},
+			{Data: "p"},
+			{Head: "verdict", Data: "verdict", Kind: doc.Words},
+			{Data: "runs_a"},
+			{Data: "runs_b"},
 		},
 	}
 }
@@ -95,9 +103,17 @@ func shiftRow(c *study.Compared, tone doc.Tone) doc.Row {
 		shift.Shift = &doc.Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0}
 	}
 	return doc.Row{Tone: tone, Cells: []doc.Cell{
-		{Text: c.Metric.String(), Data: unitOf[c.Metric]}, {Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)}, {Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
-		shift, {Text: interval}, {Data: figure(float64(c.Low))}, {Data: figure(float64(c.High))}, {Data: figure(c.P)},
-		{Text: string(c.Verdict)}, {Data: strconv.Itoa(c.A.N)}, {Data: strconv.Itoa(c.B.N)},
+		{Text: c.Metric.String(), Data: unitOf[c.Metric]},
+		{Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)},
+		{Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
+		shift,
+		{Text: interval},
+		{Data: figure(float64(c.Low))},
+		{Data: figure(float64(c.High))},
+		{Data: figure(c.P)},
+		{Text: string(c.Verdict)},
+		{Data: strconv.Itoa(c.A.N)},
+		{Data: strconv.Itoa(c.B.N)},
 	}}
 }
 

@@ -18,6 +18,19 @@ func formatsOf[D any](of func(d *D) *doc.Document) map[string]DocumentFormat[D] 
 	}
 }
 
+// Write writes a document in a form, or in JSON the value that it is of.
+func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
+	switch form {
+	case "json":
+		return Indented(w, v)
+	case "csv":
+		return d.CSV(w)
+	case "markdown":
+		return d.Markdown(w)
+	}
+	return docText(w, d, o)
+}
+
 // docText writes a document for a terminal.
 func docText(w io.Writer, d *doc.Document, o Options) error {
 	return d.Text(w, doc.Options{Theme: o.Theme, Width: o.Width, Verbose: o.Verbose, Full: o.Full})

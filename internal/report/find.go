@@ -45,15 +45,23 @@ func Rounded(v float64) string { return theme.PerSecond(v) }
 // trialTable has a row for each trial.
 func trialTable(trials []study.Trial) doc.Table {
 	t := doc.Table{ID: "trial-table", Caption: "Trials in their order", Data: true, Columns: []doc.Column{
-		{Data: "trial"}, {Head: "trial", Data: "step", Kind: doc.Words}, {Head: "rate", Data: "rate"}, {Head: "reached", Data: "records_per_second"},
-		{Head: "outcome", Data: "outcome", Kind: doc.Words}, {Data: "reasons"},
+		{Data: "trial"},
+		{Head: "trial", Data: "step", Kind: doc.Words},
+		{Head: "rate", Data: "rate"},
+		{Head: "reached", Data: "records_per_second"},
+		{Head: "outcome", Data: "outcome", Kind: doc.Words},
+		{Data: "reasons"},
 	}}
 	tones := map[study.Outcome]doc.Tone{study.Passed: doc.Good, study.Invalid: doc.Muted}
 	for i, one := range trials {
 		reasons, exact := strings.Join(one.Reasons, "; "), func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 		t.Rows = append(t.Rows, doc.Row{Tone: tones[one.Outcome], Note: reasons, Cells: []doc.Cell{
-			{Data: strconv.Itoa(i + 1)}, {Text: string(one.Kind)}, {Text: RateOf(one.Rate), Data: exact(one.Rate)}, {Text: Rounded(one.Achieved), Data: exact(one.Achieved)},
-			{Text: string(one.Outcome)}, {Data: reasons},
+			{Data: strconv.Itoa(i + 1)},
+			{Text: string(one.Kind)},
+			{Text: RateOf(one.Rate), Data: exact(one.Rate)},
+			{Text: Rounded(one.Achieved), Data: exact(one.Achieved)},
+			{Text: string(one.Outcome)},
+			{Data: reasons},
 		}})
 	}
 	return t

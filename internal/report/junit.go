@@ -45,7 +45,7 @@ type junitFailure struct {
 // JUnit writes a test case for the run, one for its validity, and one for each limit.
 func JUnit(w io.Writer, r result.Result, _ Options) error {
 	took := fmt.Sprintf("%.3f", r.ElapsedSeconds)
-	s := junitSuite{Name: theme.Clean(fmt.Sprintf("kt %s %s", r.Plan.Command, subject(r.Header))), Time: took, Timestamp: r.StartedAt.UTC().Format("2006-01-02T15:04:05")}
+	s := junitSuite{Name: theme.Clean(fmt.Sprintf("kt %s %s", r.Plan.Command, subject(&r.Header))), Time: took, Timestamp: r.StartedAt.UTC().Format("2006-01-02T15:04:05")}
 	add := func(class, name, out, failure string) {
 		c := junitCase{Name: theme.Clean(name), Class: "kt." + class, Time: "0", Out: theme.Clean(out)}
 		if class == "run" {
@@ -58,7 +58,7 @@ func JUnit(w io.Writer, r result.Result, _ Options) error {
 		s.Cases = append(s.Cases, c)
 	}
 	add("run", "the run ends well", "bound by "+r.BoundBy.Limit.String()+": "+r.BoundBy.Evidence, failed(r))
-	add("valid", "the run is valid", "", strings.Join(invalid(r), "; "))
+	add("valid", "the run is valid", "", strings.Join(invalid(&r), "; "))
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		failure := ""

@@ -22,16 +22,6 @@ func limited() result.Result {
 	return f.Result()
 }
 
-func TestLimitsAreWhatTheGoldenFilesShow(t *testing.T) {
-	golden(t, "text/limits.txt", written(t, Text, limited(), Options{Width: 80}))
-	of := results()
-	of["limits"] = limited()
-	for _, name := range []string{"limits", "fixed", "invalid", "errors", "roundtrip", "consume", "merged"} {
-		golden(t, "markdown/"+name+".md", written(t, Markdown, of[name], Options{}))
-		golden(t, "junit/"+name+".xml", written(t, JUnit, of[name], Options{}))
-	}
-}
-
 func TestJUnitCountsItsCases(t *testing.T) {
 	r := limited()
 	r.Limits[0].Expression = "a\x1b]<&\"' of a run file of another kt"

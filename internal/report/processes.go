@@ -29,10 +29,10 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 
 // processesOf returns the processes of a result. One that stands for itself is its own.
 func processesOf(r result.Result) []result.ProcessRow {
-	if merged(r) {
+	if merged(&r) {
 		return r.Processes
 	}
-	f := wholeFigures(r)
+	f := wholeFigures(&r)
 	f.Errors, f.Bytes, f.Service, f.PeakResidentBytes = r.Errors, r.Throughput.Bytes, r.Latency.Service, r.Client.PeakResidentBytes
 	if r.Fetch != nil {
 		f.ConsumedBytes = r.Fetch.Bytes

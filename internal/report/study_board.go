@@ -9,11 +9,9 @@ import (
 	"github.com/kt-bench/kt/internal/study"
 )
 
-// StudyBoard is a study while it goes on. One of its documents is set.
+// StudyBoard is a study while it goes on.
 type StudyBoard struct {
 	Document *study.Document
-	Find     *study.FindDocument
-	Trial    *study.TrialDocument
 
 	Turn  study.Turn // the run of now
 	Turns int        // 0: not known
@@ -28,10 +26,10 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	t := newText(&b, o.Theme, o.Width)
 	room := func() int { return height - strings.Count(b.String(), "\n") - 4 }
 	switch {
-	case s.Find != nil:
-		t.docHead(FindDoc(s.Find))
+	case s.Document.FindDoc != nil:
+		t.docHead(FindDoc(s.Document))
 		t.line("")
-		trials := trialTable(s.Find.Trials)
+		trials := trialTable(s.Document.Trials)
 		for i := range trials.Rows {
 			trials.Rows[i].Note = "" // there is no room for reasons
 		}
@@ -40,8 +38,8 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 			trials.Rows = trials.Rows[hidden:]
 		}
 		t.draw(t.gridOf(&trials))
-	case s.Trial != nil:
-		d := TrialDoc(s.Trial)
+	case s.Document.TrialDoc != nil:
+		d := TrialDoc(s.Document)
 		t.docHead(d)
 		t.docSection(d.Sections[0])
 	default:

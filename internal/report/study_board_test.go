@@ -17,7 +17,7 @@ import (
 // board is a study of some cells whose first block is made.
 func board(cells int) *StudyBoard {
 	d := &study.Document{
-		ID: "20261123-120140-partitions-63bsa", Runs: cells, Wanted: 3 * cells,
+		ID: "20261123-120140-partitions-63bsa", GridDoc: &study.GridDoc{Runs: cells, Wanted: 3 * cells},
 		Study: &study.Study{Name: "partitions", About: "How many partitions does a topic want?", Repeats: 3, Factors: []study.Factor{{Name: "partitions"}}},
 	}
 	for i := range cells {
@@ -58,19 +58,19 @@ func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
 
 // findBoard is a search after some trials.
 func findBoard(trials int) *StudyBoard {
-	d := &study.FindDocument{
-		ID: "20261123-153536-find-tikcg", Study: &study.Study{Loads: []study.Load{{Command: "produce", Flags: []study.Flag{{Name: "partitions", Value: "3"}}}}},
+	d := &study.Document{
+		FindDoc: new(study.FindDoc), ID: "20261123-153536-find-tikcg", Study: &study.Study{Loads: []study.Load{{Command: "produce", Flags: []study.Flag{{Name: "partitions", Value: "3"}}}}},
 	}
 	for i := range trials {
 		rate := float64(100_000 + 1000*i)
 		d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Halve, Rate: rate}, Outcome: study.Failed, Achieved: rate - 500, Reasons: []string{"the backlog grows"}})
 	}
-	return &StudyBoard{Find: d, Turn: study.Turn{Number: trials + 1, Repeat: 1}, Now: "123,456 records/s, p99 4.21ms"}
+	return &StudyBoard{Document: d, Turn: study.Turn{Number: trials + 1, Repeat: 1}, Now: "123,456 records/s, p99 4.21ms"}
 }
 
 // trialBoard is a trial after some runs.
 func trialBoard() *StudyBoard {
-	d := &study.TrialDocument{ID: "20261123-153759-trial-2ljtl", Study: &study.Study{
+	d := &study.Document{TrialDoc: new(study.TrialDoc), ID: "20261123-153759-trial-2ljtl", Study: &study.Study{
 		Loads: []study.Load{{Command: "produce"}}, Trial: &study.Proposal{Changes: []study.Flag{{Name: "linger", Value: "20ms"}}},
 	}}
 	d.Control.Runs, d.Changed.Runs = 5, 6
@@ -79,7 +79,7 @@ func trialBoard() *StudyBoard {
 		c.A, c.B = study.Spread{Median: 10_000, N: 5}, study.Spread{Median: 15_000, N: 6}
 		d.Effects = append(d.Effects, study.Effect{Compared: c})
 	}
-	return &StudyBoard{Trial: d, Turn: study.Turn{Number: 13, Repeat: 7}}
+	return &StudyBoard{Document: d, Turn: study.Turn{Number: 13, Repeat: 7}}
 }
 
 func TestTheBoardOfASearchOrATrialFitsTheTerminal(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 // Tags returns a few words about the kind of load, and the tags of the run with a # before each.
 func Tags(h result.Header) []string {
 	tags := []string{}
-	if writes(h) {
+	if writes(&h) {
 		tags = append(tags, "acks="+setting(h.Config, "acks"))
 	}
-	if h.Plan.Reads() && !writes(h) {
+	if h.Plan.Reads() && !writes(&h) {
 		tags = append(tags, groupTag(h))
 	}
 	// Before a load on other hosts begins, the topic is unknown here.
@@ -22,7 +22,7 @@ func Tags(h result.Header) []string {
 	if n := h.Environment.Topic.ReplicationFactor; n > 0 {
 		tags = append(tags, fmt.Sprintf("RF %d", n))
 	}
-	if writes(h) {
+	if writes(&h) {
 		tags = append(tags, h.Plan.Payload.String())
 		if c := setting(h.Config, "compression.type"); c != "none" && c != "" {
 			tags = append(tags, c)

@@ -7,17 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
-
-	"github.com/charmbracelet/colorprofile"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
@@ -67,7 +63,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 	}{
 		{"too short a run has no rates", short, []string{
 			"throughput too short for a rate", "none: the processes", "too short for a rate; latencies",
-			"process records mean p50", "total 3,000 18.8ms", " 1 1,000 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms",
+			"process records mean p50", "total 3,000 18.8ms", "vm15/1 1,000 18.8ms 14.7ms 51.2ms 52.2ms 52.3ms",
 			"all clients too short",
 		}, []string{"did not run together", "records/s mean", "records/s MiB/s"}},
 		{"one host's idle processes are one line", idle, []string{
@@ -98,7 +94,6 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"hosts that nobody watched are named", all["merged_mixed"], []string{"not watched: vm17"}, nil},
 		{"where no host was watched there is no table of it", all["merged_consume"], nil, []string{"how busy", "not watched"}},
 		{"sources are counted", all["merged"], []string{"7 run files: 4 of processes, 3 of hosts"}, nil},
-		{"long names are cut in their middle", all["merged_consume"], []string{"ip-10-120-…"}, []string{"compute.int"}},
 		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
 	} {
 		text := oneSpace(written(t, Text, tc.of, Options{Verbose: true}))
@@ -130,7 +125,7 @@ func many(hosts, processes int) result.Result {
 }
 
 func TestASummaryListsTheFirstProcessesAndCountsTheOthers(t *testing.T) {
-	row := regexp.MustCompile(`(?m)^      \d+ .* complete$`)
+	row := regexp.MustCompile(`(?m)^    client-\d+(/\d+)? .* complete$`)
 	for _, tc := range []struct{ hosts, processes, rows, more int }{
 		{40, 5, 30, 170}, {2, 15, 30, 0}, {1, 31, 30, 1}, {3, 2, 6, 0},
 	} {
@@ -138,12 +133,12 @@ func TestASummaryListsTheFirstProcessesAndCountsTheOthers(t *testing.T) {
 		if got := len(row.FindAllString(text, -1)); got != tc.rows {
 			t.Errorf("%d × %d: %d rows, want %d:\n%s", tc.hosts, tc.processes, got, tc.rows, text)
 		}
-		if more := fmt.Sprintf("… %d more: --output processes lists all\n", tc.more); strings.Contains(text, more) != (tc.more > 0) {
+		if more := fmt.Sprintf("    %d more: --output processes lists all\n", tc.more); strings.Contains(text, more) != (tc.more > 0) {
 			t.Errorf("%d × %d: not as it should be: %q", tc.hosts, tc.processes, more)
 		}
 	}
 	watched := written(t, Text, many(40, 1), Options{})
-	if want := "… 10 more: --output json lists all\n"; !strings.Contains(watched, want) {
+	if want := "    10 more: --output json lists all\n"; !strings.Contains(watched, want) {
 		t.Errorf("%q is not in:\n%s", want, watched)
 	}
 	lost := many(1, 12)
@@ -177,7 +172,7 @@ func TestTheReasonsOfASingleProcessAreThereOnce(t *testing.T) {
 	r.Processes[0].Valid, r.Processes[0].Invalid = false, reasons
 	name := r.Processes[0].Host + "/1: "
 	want := []string{name + reasons[0], name + reasons[1], "the whole is too short"}
-	if diff := cmp.Diff(want, invalid(r)); diff != "" {
+	if diff := cmp.Diff(want, invalid(&r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -209,27 +204,6 @@ func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
 			t.Errorf("not valid because %s\nwant %q in its place", text, want)
 		}
 	}
-}
-
-// Whatever a line is made of, nothing but printable characters is written, and, where
-// there are colours, the sequences that switch them.
-func FuzzLine(f *testing.F) {
-	for _, s := range []string{"", "vm14", hostile, "\x1b[38;2;1;2;3mred\x1b[m", "\x1b[", "\xff\xfe", "±≤→"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, o := range []theme.Options{{}, {ASCII: true}, {Profile: colorprofile.TrueColor}} {
-			tx, b := textOf(o)
-			tx.line(s)
-			text := strings.TrimSuffix(b.String(), "\n")
-			if o.Profile != 0 {
-				text = escapes.ReplaceAllString(text, "")
-			}
-			if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("%+v: %q gives %q", o, s, text)
-			}
-		}
-	})
 }
 
 func TestTheLinesOfProcessesAddUpToTheWhole(t *testing.T) {
@@ -275,7 +249,7 @@ func TestRatesInATableAddUp(t *testing.T) {
 	lost := r.Processes[0]
 	lost.Process, lost.Counted, lost.RecordsPerSecond = 3, false, 777.4
 	r.Processes = append(r.Processes, lost)
-	got := adding(r)
+	got := adding(&r)
 	var rates []float64
 	for _, h := range got.Hosts {
 		rates = append(rates, h.RecordsPerSecond)
@@ -287,7 +261,7 @@ func TestRatesInATableAddUp(t *testing.T) {
 		t.Errorf("rates of hosts and processes (-want +got):\n%s", diff)
 	}
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"vm14 1,999 ", " 1 1,000 ", " 2 999 ", "vm15 1,998 ", "total 3,997 "} {
+	for _, want := range []string{"vm14 1,999 ", "vm14/1 1,000 ", "vm14/2 999 ", "vm15 1,998 ", "total 3,997 "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func TestTextTellsOfReading(t *testing.T) {
@@ -44,9 +44,9 @@ func TestTextTellsOfReading(t *testing.T) {
 		has, not []string
 	}{
 		{"a group", all["consume"], []string{
-			"group billing", "in the 3.97s", "joined in 438ms", "4,000 read", "p50 fetch", "1,000 records left out", "commits 4, of 3.44ms",
+			"group billing", "in the 3.97s", "joined in 438ms", "4,000 read", "read from", "1,000 records left out", "commits 4, of 3.44ms",
 			"off by at most 438µs", "falling by 1.00k/s", "from 0 (p3) to 2,000 records (p0)",
-		}, []string{"response", "offered", "batches", "throughput", "p50 request", "acks", "kept up"}},
+		}, []string{"response", "offered", "batches", "throughput", "acknowledged by", "acks", "kept up"}},
 		{"gaps", gaps, []string{"; 1 record waits behind open transactions", "30 records were deleted before they were read: p1 (30)"}, nil},
 		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
 		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised"}, []string{"at most 16"}},
@@ -58,13 +58,13 @@ func TestTextTellsOfReading(t *testing.T) {
 		{"one of each", single, []string{"consumer lag 1 record at the end", "1 record failed or was never answered", "warm-up 1 record left out"}, []string{"lag 1 records", "up 1 records"}},
 		{"reading that could not go on", failed, []string{"until reading failed", "TOPIC_AUTHORIZATION_FAILED: orders"}, nil},
 		{"several topics", all["consume_timeout"], []string{
-			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "fetch errors 12 NOT_LEADER", "8 rebalances of 400ms",
+			"kt consume ▸ orders and 1 more", "until none came for 10.0s", "NOT_LEADER_OR_FOLLOWER fetching 12", "8 rebalances of 400ms",
 			"were paced (--rate, --processing-time) 75%", "NOT kept up", "orders-eu/0 (20,000), orders/0 (40)", "from 0 (orders-eu/1) to 2,000 records (orders/0)",
 			"end to end 20 took longer", "error of this machine's is unknown", "timeline 500ms consumer 2 has other",
 		}, []string{"p50 0s", "outage", "longest gap", "verification"}},
 		{"a roundtrip", all["roundtrip"], []string{
 			"throughput 1,000 records/s", "read 1,007 records/s", "due → polled", "response", "service", ": kept up",
-			"p50 request", "p50 fetch", "consumed 3,000, the first", "4,000 of 4,000 acknowledged records were read once", "4,000 read + 0 lost",
+			"acknowledged by", "read from", "consumed 3,000, the first", "4,000 of 4,000 acknowledged records were read once", "4,000 read + 0 lost",
 		}, []string{"clock", "from the first record", "also", "lost in"}},
 		{"one that is too slow", all["roundtrip_slow"], []string{
 			"growing by 700/s: NOT kept up", "not read at the end: 2,800", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
@@ -94,36 +94,36 @@ func TestTextTellsOfReading(t *testing.T) {
 
 func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		v     ledger.Verdict
-		want  string
-		color theme.Color
+		name string
+		v    ledger.Verdict
+		want string
+		tone doc.Tone
 	}{
-		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "5 of 5 acknowledged records were read once", theme.Good},
-		{"a queue of several consumers has no order", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5, AnyOrder: true}, "read once and unchanged; several consumers shared a queue", theme.Good},
-		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "5 of 5 acknowledged records were read once", theme.Good},
-		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, ": 1 lost, 2 corrupted, 3 duplicated, 4", theme.Bad},
-		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "another run (00ff)", theme.Bad},
-		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", theme.Bad},
-		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, ": 5 lost", theme.Bad},
-		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, ": 2 duplicated or reordered", theme.Bad},
+		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "5 of 5 acknowledged records were read once", doc.Good},
+		{"a queue of several consumers has no order", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5, AnyOrder: true}, "read once and unchanged; several consumers shared a queue", doc.Good},
+		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "5 of 5 acknowledged records were read once", doc.Good},
+		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, ": 1 lost, 2 corrupted, 3 duplicated, 4", doc.Bad},
+		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "another run (00ff)", doc.Bad},
+		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", doc.Bad},
+		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, ": 5 lost", doc.Bad},
+		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, ": 2 duplicated or reordered", doc.Bad},
 		{
 			"what the settings allow",
 			ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Reordered: 4, RepeatsAllowed: true},
-			"but 3 duplicated, 4 reordered", theme.Warn,
+			"but 3 duplicated, 4 reordered", doc.Warn,
 		},
-		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, ": 1 corrupted, 3 duplicated", theme.Bad},
-		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups", theme.Good},
-		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", theme.Warn},
-		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "NOT KNOWN: ", theme.Warn},
-		{"a process left nothing", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, PartsUnknown: 1}, "NOT KNOWN: 1 process of the run left no verification; no error found in 5 ", theme.Warn},
-		{"some are lost, and some not checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 1, Lost: 1, Unchecked: 3}, ": 1 lost; 3 of 5 ", theme.Bad},
-		{"repeats that are allowed, and some not checked", ledger.Verdict{Acknowledged: 5, Unchecked: 3, Duplicated: 1, RepeatsAllowed: true}, "NOT KNOWN: 3 of 5 acknowledged records were not checked, but 1 duplicated", theme.Warn},
-		{"others may have copied", ledger.Verdict{Headers: true, Acknowledged: 5, AcknowledgedRead: 5, Unstamped: 7, Uncompared: 7}, "but 7 of others may be copies", theme.Warn},
-		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "NOT KNOWN: ", theme.Warn},
+		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, ": 1 corrupted, 3 duplicated", doc.Bad},
+		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups", doc.Good},
+		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", doc.Warn},
+		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "NOT KNOWN: ", doc.Warn},
+		{"a process left nothing", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, PartsUnknown: 1}, "NOT KNOWN: 1 process of the run left no verification; no error found in 5 ", doc.Warn},
+		{"some are lost, and some not checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 1, Lost: 1, Unchecked: 3}, ": 1 lost; 3 of 5 ", doc.Bad},
+		{"repeats that are allowed, and some not checked", ledger.Verdict{Acknowledged: 5, Unchecked: 3, Duplicated: 1, RepeatsAllowed: true}, "NOT KNOWN: 3 of 5 acknowledged records were not checked, but 1 duplicated", doc.Warn},
+		{"others may have copied", ledger.Verdict{Headers: true, Acknowledged: 5, AcknowledgedRead: 5, Unstamped: 7, Uncompared: 7}, "but 7 of others may be copies", doc.Warn},
+		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "NOT KNOWN: ", doc.Warn},
 	} {
-		if got, style := verdictOf(&tc.v); !strings.Contains(got, tc.want) || style.FG != tc.color {
-			t.Errorf("%s: %q in %v, want %q in %v", tc.name, got, style.FG, tc.want, tc.color)
+		if got, tone := verified(&tc.v); !strings.Contains(got, tc.want) || tone != tc.tone {
+			t.Errorf("%s: %q is %q, want %q to be %q", tc.name, got, tone, tc.want, tc.tone)
 		}
 	}
 	got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1})
@@ -272,21 +272,15 @@ func TestTagsSayHowRecordsAreRead(t *testing.T) {
 }
 
 func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {
-	for _, ascii := range []bool{false, true} {
-		var r result.Result
-		r.Plan.Producers, r.Plan.Read.Consumers = 1, 1
-		r.Brokers = []result.BrokerRow{{ID: 1, Addr: "kafka:9092", ThrottleMS: 3000, Fetch: &result.BrokerFetch{Requests: 7, Records: 50}}}
-		lines := func() []string {
-			w, b := textOf(theme.Options{ASCII: ascii})
-			w.tables(r)
-			return strings.Split(strings.TrimSpace(b.String()), "\n")
-		}
-		if got := lines(); len(got) != 2 || strings.Contains(got[1], "0.00") {
-			t.Errorf("fetches that nobody throttled, requests that nobody counted: %q", got)
-		}
-		r.Brokers[0].Fetch.ThrottleMS = 12_300
-		if got := lines(); len(got) < 4 || !strings.Contains(got[len(got)-1], "12.3s") || !strings.Contains(got[len(got)-1], "50") {
-			t.Errorf("fetches that were throttled: %q", got)
-		}
+	var r result.Result
+	r.Plan.Producers, r.Plan.Read.Consumers = 1, 1
+	r.Brokers = []result.BrokerRow{{ID: 1, Addr: "kafka:9092", ThrottleMS: 3000, Fetch: &result.BrokerFetch{Requests: 7, Records: 50}}}
+	tables := parts(&r).Tables
+	if got := tables[0].Rows[0].Cells; got[2].Text != none || got[3].Text != none || tables[1].For.In(doc.InText) {
+		t.Errorf("requests that nobody counted, fetches that nobody throttled: %+v", tables)
+	}
+	r.Brokers[0].Fetch.ThrottleMS = 12_300
+	if tables := parts(&r).Tables; !tables[1].For.In(doc.InText) || tables[1].Rows[0].Cells[7].Text != "12.3s" || tables[1].Rows[0].Cells[2].Text != "50" {
+		t.Errorf("fetches that were throttled: %+v", tables[1])
 	}
 }

@@ -24,7 +24,7 @@ func TestTheWorstOfTheStagesThatMissedTheirTargetsIsNamed(t *testing.T) {
 		"two":      {plan.Produce, []result.StageRow{kept, less, bad, kept}, []string{"50%", "stage 3:", "2 of 4 stages"}},
 		"a reader": {plan.Consume, []result.StageRow{bad}, []string{"49 of 100 records/s read"}},
 	} {
-		got := missedStages(result.Result{Header: result.Header{Plan: plan.Plan{Command: tc.command, Read: plan.Read{Consumers: readers[tc.command]}}}, Stages: tc.rows})
+		got := missedStages(&result.Result{Header: result.Header{Plan: plan.Plan{Command: tc.command, Read: plan.Read{Consumers: readers[tc.command]}}}, Stages: tc.rows})
 		if (got == "") != (tc.want == nil) {
 			t.Errorf("%s: %q", name, got)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -43,7 +43,7 @@ func failing(read bool, acknowledged, failed int64) (*Fold, []stats.Window) {
 }
 
 func TestAPercentileAmongFailuresIsNoNumber(t *testing.T) {
-	if theme.Duration(Failed.Duration()) != "failed" || limit.Failed != float64(Failed) || theme.Duration(stats.HighestTrackableValue) == "failed" {
+	if theme.Duration(Failed.Duration()) != "failed" || metric.Failed != float64(Failed) || theme.Duration(stats.HighestTrackableValue) == "failed" {
 		t.Fatalf("it is written as %q", theme.Duration(Failed.Duration()))
 	}
 	for _, read := range []bool{false, true} {

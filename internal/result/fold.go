@@ -314,6 +314,7 @@ func (f *Fold) Result() Result {
 	produced, _ := m.Traffic()
 	r.Batches = batchesOf(&produced)
 	r.Batches.SpanMax = m.OpSpan.Microseconds()
+	r.whole = f.whole(&r)
 	r.Limits = f.judgedLimits(&r)
 	return r
 }

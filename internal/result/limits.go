@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -16,10 +16,10 @@ type Limit struct {
 
 	// Value is in Unit; with "over" it is that of the worst stretch. nil: there is none, and the
 	// limit is not held.
-	Value *float64   `json:"value,omitempty"`
-	Unit  limit.Unit `json:"unit,omitempty"`
-	Held  bool       `json:"held"`
-	Note  string     `json:"note,omitempty"` // why there is no value, or none of some stretches
+	Value *float64    `json:"value,omitempty"`
+	Unit  metric.Unit `json:"unit,omitempty"`
+	Held  bool        `json:"held"`
+	Note  string      `json:"note,omitempty"` // why there is no value, or none of some stretches
 
 	// With "over"; else 0.
 	Stretches      int64 `json:"stretches"`       // whole ones of the measured part that were judged
@@ -38,7 +38,7 @@ func (l *Limit) Shown() string {
 // judged is an expression, and what of it is known so far.
 type judged struct {
 	text string
-	expr limit.Expr
+	expr metric.Expr
 	bad  error // it cannot be read
 
 	stretch  span
@@ -52,7 +52,7 @@ type judged struct {
 // maker of the run has checked them, and a run file may be of another kt.
 func judging(texts []string) (all []judged) {
 	for _, text := range texts {
-		expr, err := limit.Parse(text)
+		expr, err := metric.Parse(text)
 		all = append(all, judged{text: text, expr: expr, bad: err})
 	}
 	return all
@@ -89,9 +89,9 @@ const slack = 100 * time.Millisecond
 func (s *span) long(over time.Duration) bool { return s.length+slack >= over }
 
 // figures returns the figures of a span.
-func (f *Fold) figures(s *span) *limit.Figures {
+func (f *Fold) figures(s *span) *metric.Figures {
 	w := &s.window
-	figures := &limit.Figures{
+	figures := &metric.Figures{
 		Plan: &f.header.Plan, Window: w, ConsumerLag: int64(s.lag),
 		Records: w.RecordsPerSecond(), Bytes: w.BytesPerSecond(),
 		ReadRecords: w.ConsumedPerSecond(), ReadBytes: per(float64(w.ConsumedBytes), w.Seconds()),
@@ -125,9 +125,9 @@ func (f *Fold) judge(w *stats.Window) {
 }
 
 // close judges a stretch that is over. One without a latency or rate is judged if records waited in it: it is not held.
-func (j *judged) close(figures *limit.Figures, waited bool) {
+func (j *judged) close(figures *metric.Figures, waited bool) {
 	v, ok := j.expr.Value(figures)
-	if !ok && j.expr.Metric.Unit != limit.Records {
+	if !ok && j.expr.Metric.Kind >= metric.PerSecond {
 		if !waited {
 			j.idle++
 			return
@@ -137,7 +137,7 @@ func (j *judged) close(figures *limit.Figures, waited bool) {
 	if j.of++; !ok {
 		return
 	}
-	if v != limit.Failed && j.expr.Holds(v) {
+	if v != metric.Failed && j.expr.Holds(v) {
 		j.held++
 	}
 	if j.worst == nil || j.expr.Worse(v, *j.worst) {
@@ -147,7 +147,7 @@ func (j *judged) close(figures *limit.Figures, waited bool) {
 
 // judgedLimits judges the limits of the run, by the figures of its result.
 func (f *Fold) judgedLimits(r *Result) (all []Limit) {
-	whole, seconds := f.whole(r), r.Throughput.Seconds
+	whole, seconds := r.whole, r.Throughput.Seconds
 	if f.header.Plan.ReadsOnly() {
 		seconds = r.Fetch.Seconds
 	}
@@ -161,12 +161,41 @@ func (f *Fold) judgedLimits(r *Result) (all []Limit) {
 }
 
 // whole returns the figures of the whole run, from its result.
-func (f *Fold) whole(r *Result) *limit.Figures {
+func (f *Fold) whole(r *Result) *metric.Figures {
 	w := f.total[stats.Measured]
 	w.Unknown = r.Records.Unknown
-	figures := &limit.Figures{
-		Plan: &f.header.Plan, Window: &w, ConsumerLag: int64(f.consumerLag.max), NotInLog: r.Records.NotInLog, Cores: r.Client.CPUCores, Verify: r.Verify,
-		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1,
+	figures := r.rated(&w)
+	figures.ConsumerLag = int64(f.consumerLag.max)
+	return figures
+}
+
+// Figures returns the figures of the whole run. Those of a page are what its document has.
+func (r *Result) Figures() *metric.Figures {
+	if r.whole != nil {
+		return r.whole
+	}
+	h := &r.Histograms
+	w := stats.Window{
+		Offered: r.Records.Offered, Acknowledged: r.Records.Acknowledged, Failed: r.Records.Failed, Unknown: r.Records.Unknown, Unsent: r.Records.Unsent,
+		Response: h.Response.Histogram, Service: h.Service.Histogram, SendDelay: h.SendDelay.Histogram, Errors: r.Errors,
+	}
+	w.Consumed, w.EndToEnd = r.Records.Consumed, h.EndToEnd.Histogram
+	w.Transactions, w.Aborted, w.FailedConnects = r.Client.Transactions, r.Client.Aborted, r.Client.FailedConnects
+	if o := r.Outage; o != nil && o.LongestGapMS != nil {
+		w.Outage.Length = time.Duration(*o.LongestGapMS) * time.Millisecond
+	}
+	figures := r.rated(&w)
+	if l := r.ConsumerLag; l != nil {
+		figures.ConsumerLag = int64(l.Max)
+	}
+	return figures
+}
+
+// rated returns the figures of a window with what the document has beside it.
+func (r *Result) rated(w *stats.Window) *metric.Figures {
+	figures := &metric.Figures{
+		Plan: &r.Plan, Window: w, ConsumerLag: -1, NotInLog: r.Records.NotInLog, Cores: r.Client.CPUCores, Verify: r.Verify,
+		Records: -1, Bytes: -1, ReadRecords: -1, ReadBytes: -1, Roughness: -1,
 	}
 	if rate, ok := r.Written(); ok {
 		figures.Records, figures.Bytes = rate.Records, rate.Bytes
@@ -174,11 +203,14 @@ func (f *Fold) whole(r *Result) *limit.Figures {
 	if rate, ok := r.Read(); ok {
 		figures.ReadRecords, figures.ReadBytes = rate.Records, rate.Bytes
 	}
+	if s := r.Stability; s != nil {
+		figures.Roughness = s.Variation
+	}
 	return figures
 }
 
 // result returns the limit as the figures of the whole run and its stretches have it.
-func (j *judged) result(whole *limit.Figures) Limit {
+func (j *judged) result(whole *metric.Figures) Limit {
 	l := Limit{Expression: j.text}
 	switch {
 	case j.bad != nil:
@@ -189,10 +221,10 @@ func (j *judged) result(whole *limit.Figures) Limit {
 		l.Held = j.of > 0 && j.expr.Enough(j.held, j.of)
 	default:
 		if v, ok := j.expr.Value(whole); ok {
-			l.Value, l.Held = &v, v != limit.Failed && j.expr.Holds(v)
+			l.Value, l.Held = &v, v != metric.Failed && j.expr.Holds(v)
 		}
 	}
-	failed := l.Value != nil && *l.Value == limit.Failed
+	failed := l.Value != nil && *l.Value == metric.Failed
 	if l.Value != nil && !failed {
 		l.Unit = j.expr.Metric.Unit
 	}
@@ -204,11 +236,11 @@ func (j *judged) result(whole *limit.Figures) Limit {
 	case l.Value != nil:
 	case whole.Verify != nil && j.expr.Metric.AtEnd && j.expr.Over == 0 && NotChecked(whole.Verify) != "":
 		l.Note = "not known: " + NotChecked(whole.Verify)
-	case whole.Window.LagUnknown > 0 && j.expr.Metric.Name == limit.ConsumerLag:
+	case whole.Window.LagUnknown > 0 && j.expr.Metric.Name == metric.ConsumerLag:
 		l.Note = "not known: the system did not tell the consumer lag in all seconds"
 	case j.expr.Over > 0 && j.of == 0 && j.idle == 0:
 		l.Note = "no stretch of " + j.expr.Over.String() + " was measured"
-	case j.expr.Metric.Unit == limit.RecordsRate || j.expr.Metric.Unit == limit.BytesRate:
+	case j.expr.Metric.Kind == metric.PerSecond:
 		l.Note = "too short for a rate: less than 1s was measured"
 	default:
 		l.Note = "there was nothing to measure it of"

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -83,6 +84,8 @@ type Result struct {
 	Processes []ProcessRow `json:"processes,omitempty"`
 	RunFiles  []MergedFile `json:"run_files,omitempty"`
 	Apart     *Apart       `json:"apart,omitempty"` // nil: every part counts
+
+	whole *metric.Figures // nil: the result is from a page
 }
 
 // OneLoad returns an error if the result is of processes that made different loads: it has no figures of the whole.

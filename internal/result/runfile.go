@@ -16,15 +16,15 @@ import (
 // by one call, so that a killed run can be read up to its last second. After the first error it writes no more, and Close
 // returns that error.
 type RunFile struct {
-	w     io.WriteCloser
-	lines []byte // that are not written
-	small bool   // it may take longer
-	err   error
+	w      io.WriteCloser
+	packer codec.Packer
+	lines  []byte // that are not written
+	err    error
 }
 
 // NewRunFile writes the header of a run file to w. Close closes w.
 func NewRunFile(w io.WriteCloser, h Header) (*RunFile, error) {
-	f := &RunFile{w: w}
+	f := &RunFile{w: w, packer: codec.NewPacker(false)}
 	f.write(Line{Header: &h})
 	return f, f.err
 }
@@ -78,7 +78,7 @@ func (f *RunFile) flush(mark byte) {
 	if len(f.lines) == 0 || f.err != nil {
 		return
 	}
-	if _, err := f.w.Write(codec.AppendMember(nil, f.lines, mark, f.small)); err != nil {
+	if _, err := f.w.Write(f.packer.Append(nil, f.lines, mark)); err != nil {
 		f.err = fmt.Errorf("write run file: %w", err)
 	}
 	f.lines = f.lines[:0]

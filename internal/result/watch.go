@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -15,7 +15,7 @@ type Watch struct{ conditions []condition }
 // condition is an expression, with the seconds that it is judged by.
 type condition struct {
 	text   string
-	expr   limit.Expr
+	expr   metric.Expr
 	recent []span // seconds, the newest of those that it is over
 }
 
@@ -23,7 +23,7 @@ type condition struct {
 func NewWatch(texts []string) *Watch {
 	w := new(Watch)
 	for _, text := range texts {
-		if expr, err := limit.Parse(text); err == nil {
+		if expr, err := metric.Parse(text); err == nil {
 			w.conditions = append(w.conditions, condition{text: text, expr: expr})
 		}
 	}
@@ -54,10 +54,11 @@ func (t *Watch) Look(f *Fold, windows []stats.Window) string {
 
 // figures returns what a condition is judged by: with "over" the last seconds, else the newest one, with the counts
 // of the run so far. whole is false while the seconds do not suffice.
-func (c *condition) figures(f *Fold, second span) (figures *limit.Figures, whole bool) {
+func (c *condition) figures(f *Fold, second span) (figures *metric.Figures, whole bool) {
 	if c.expr.Over == 0 {
-		m, w := &f.total[stats.Measured], &second.window
-		w.Failed, w.Unknown, w.Unsent, w.Outage = m.Failed, m.Unknown, m.Unsent, m.Outage
+		if k := c.expr.Metric.Kind; k == metric.Count || k == metric.Longest {
+			second.window = f.total[stats.Measured].Counts()
+		}
 		return f.figures(&second), true
 	}
 	if n := len(c.recent); n > 0 && c.recent[n-1].endsBefore(&second.window) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -92,30 +93,21 @@ func (d *Document) answer() {
 
 // groups returns the cells that differ in one factor alone, in the order of its values.
 func (d *Document) groups(factor string) (groups [][]*CellDoc) {
-	find := func(c *CellDoc) int {
-		return slices.IndexFunc(groups, func(g []*CellDoc) bool {
-			return d.Study.Pair || g[0].key(factor) == c.key(factor)
-		})
-	}
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		if g := find(c); g >= 0 {
-			groups[g] = append(groups[g], c)
-		} else {
-			groups = append(groups, []*CellDoc{c})
+		g := slices.IndexFunc(groups, func(g []*CellDoc) bool { return d.Study.Pair || g[0].key(factor) == c.key(factor) })
+		if g < 0 {
+			g, groups = len(groups), append(groups, nil)
 		}
+		groups[g] = append(groups[g], c)
 	}
 	return groups
 }
 
 // others returns the values of the other factors.
 func (c *CellDoc) others(factor string) map[string]string {
-	others := make(map[string]string)
-	for name, value := range c.At {
-		if name != factor {
-			others[name] = value
-		}
-	}
+	others := maps.Clone(c.At)
+	delete(others, factor)
 	return others
 }
 
@@ -186,14 +178,13 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 	}
 	var dead, failed []string
 	for _, c := range cells {
-		values, v := c.values(0, a.By), d.valueOf(c, a.Factor)
-		none := len(values) - len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 && a.By != Roughness }))
-		if none > 0 && slices.Contains(r.cells, c) {
-			v += fmt.Sprintf(" (%d of %d runs)", none, len(values))
-		}
-		if none > 0 {
+		values, v := c.of(0).values(a.By), d.valueOf(c, a.Factor)
+		switch none := len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v != 0 || a.By == Roughness })); {
+		case none > 0 && none < len(values):
+			dead = append(dead, fmt.Sprintf("%s (%d of %d runs)", v, none, len(values)))
+		case none > 0:
 			dead = append(dead, v)
-		} else if len(values) == 0 && len(c.FailedMetrics) > 0 {
+		case len(values) == 0 && len(c.FailedMetrics) > 0:
 			failed = append(failed, v)
 		}
 	}
@@ -210,14 +201,9 @@ func (a *Answer) say(r *ranking) string {
 	var b strings.Builder
 	measured := len(r.cells)
 	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
-	var alike, unsure []string
-	for _, v := range a.LikeBest {
-		if slices.ContainsFunc(a.Unsure, func(w Worse) bool { return w.Value == v }) {
-			unsure = append(unsure, v)
-		} else {
-			alike = append(alike, v)
-		}
-	}
+	isUnsure := func(v string) bool { return slices.ContainsFunc(a.Unsure, func(w Worse) bool { return w.Value == v }) }
+	alike := slices.DeleteFunc(slices.Clone(a.LikeBest), isUnsure)
+	unsure := slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return !isUnsure(v) })
 	switch {
 	case measured == 1:
 		fmt.Fprintf(&b, "%s alone was measured", a.named(a.Best))
@@ -270,11 +256,8 @@ func (a *Answer) sayUnknown(measured int) string {
 
 // listed joins values: "14, 16 and 18".
 func listed(values []string) string {
-	if len(values) == 1 {
-		return values[0]
-	}
 	last := len(values) - 1
-	return strings.Join(values[:last], ", ") + " and " + values[last]
+	return strings.Join(append(slices.Clone(values[:max(0, last-1)]), strings.Join(values[max(0, last-1):], " and ")), ", ")
 }
 
 // Peak is the number at which a rate no longer grows, by the Universal Scalability Law.
@@ -295,17 +278,13 @@ func (d *Document) scaling(a *Answer, cells []*CellDoc) {
 			a.Sentence = fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, value, a.By)
 			return
 		}
-		before := len(x)
-		for _, v := range c.values(0, a.By) {
-			if v > 0 {
-				n, x = append(n, at), append(x, v)
-			}
-		}
-		if len(x) > before {
+		alive := slices.DeleteFunc(c.of(0).values(a.By), func(v float64) bool { return v <= 0 })
+		n, x = append(n, slices.Repeat([]float64{at}, len(alive))...), append(x, alive...)
+		if len(alive) > 0 {
 			measured++
-			if c.ClientBound {
-				a.Unknown = append(a.Unknown, value)
-			}
+		}
+		if len(alive) > 0 && c.ClientBound {
+			a.Unknown = append(a.Unknown, value)
 		}
 	}
 	law, err := inference.USL(n, x, alpha)

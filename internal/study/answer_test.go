@@ -1,7 +1,6 @@
 package study
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,22 +9,34 @@ import (
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
-// answered returns the answer to the best of a factor with the values 1, 2, …, of which each has some runs.
-func answered(t *testing.T, by Metric, values ...[]float64) Answer {
+// asked returns the answer to a question about the values 1, 2, … (or those of names) of a factor, of which each has some runs. A
+// value below 0 is a latency that failed.
+func asked(t *testing.T, q Question, limit verdict.Limit, names []string, values ...[]float64) Answer {
 	t.Helper()
-	d := &Document{Study: &Study{Ask: []Question{{Best: "partitions", By: by}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Ask: []Question{q}, Factors: []Factor{{Name: q.Factor()}}}}
 	for i, runs := range values {
-		c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
+		name := strconv.Itoa(i + 1)
+		if names != nil {
+			name = names[i]
+		}
+		c := CellDoc{At: map[string]string{q.Factor(): name}}
 		for _, v := range runs {
-			figures := LoadFigures{Limit: verdict.BrokerAcks}
-			*figures.Of(by) = v
-			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{figures}})
+			l := LoadFigures{Limit: limit}
+			if *l.Of(q.By) = max(v, 0); v < 0 {
+				l.FailedMetrics = []Metric{q.By}
+			}
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{l}})
 		}
 		c.conclude(1)
 		d.Cells = append(d.Cells, c)
 	}
 	d.answer()
 	return d.Answers[0]
+}
+
+func answered(t *testing.T, by Metric, values ...[]float64) Answer {
+	t.Helper()
+	return asked(t, Question{Best: "partitions", By: by}, verdict.BrokerAcks, nil, values...)
 }
 
 func valuesOf(worse []Worse) (all []string) {
@@ -38,23 +49,35 @@ func valuesOf(worse []Worse) (all []string) {
 func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 	high, near, low := []float64{1000, 1010, 990, 1005, 995}, []float64{1004, 985, 990, 980, 1000}, []float64{500, 505, 495, 498, 502}
 	noisy := []float64{950, 960, 100, 940, 955} // one run went wrong
+	failed := []float64{-1, -1, -1}
 	for _, tc := range []struct {
 		name                string
 		by                  Metric
 		values              [][]float64
 		best                string
 		like, unsure, worse []string
+		says                string
 	}{
-		{"one is best", Throughput, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}},
-		{"two are alike", Throughput, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}},
-		{"noise is not called alike", Throughput, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}},
-		{"a latency is best when low", P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}},
-		{"a value without runs", Throughput, [][]float64{high, nil}, "1", []string{"1"}, nil, nil},
+		{"one is best", Throughput, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}, ""},
+		{"two are alike", Throughput, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}, ""},
+		{"noise is not called alike", Throughput, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}, ""},
+		{"a latency is best when low", P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}, ""},
+		{"a value without runs", Throughput, [][]float64{high, nil}, "1", []string{"1"}, nil, nil, "alone was measured"},
+		{"two repeats tell a large difference", Throughput, [][]float64{{140_000, 183_000}, {540_000, 548_700}}, "2", []string{"2"}, nil, []string{"1"}, ""},
+		{"one run of each value is no noise", Throughput, [][]float64{{100}, {200}, {150}}, "2", []string{"1", "2", "3"}, []string{"1", "3"}, nil, "one run of each"},
+		{"dead runs leave the others their answer", Throughput, [][]float64{high, low, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "nothing got through at 3"},
+		{"a dead run is named", Throughput, [][]float64{{0, 100, 101}, {50, 0, 51}, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3"},
+		{"a latency that failed is no low one", P99, [][]float64{failed, high, low}, "3", []string{"3"}, nil, []string{"2"}, "; p99 failed at 1"},
+		{"latencies failed everywhere", P99, [][]float64{failed, failed, failed}, "", nil, nil, nil, "; p99 failed at 1, 2 and 3"},
+		{"of a roughness of nothing there is no percentage", Roughness, [][]float64{{0.0001, 0.0002, 0.0003}, {0.2, 0.21, 0.22}}, "1", []string{"1"}, nil, []string{"2"}, "best, 2 is higher"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := answered(t, tc.by, tc.values...)
-			if a.Best != tc.best || !slices.Equal(a.LikeBest, tc.like) || !slices.Equal(valuesOf(a.Unsure), tc.unsure) || !slices.Equal(valuesOf(a.Worse), tc.worse) {
+			if a.Best != tc.best || !slices.Equal(valuesOf(a.Unsure), tc.unsure) || !slices.Equal(valuesOf(a.Worse), tc.worse) || !strings.Contains(a.Sentence, tc.says) {
 				t.Errorf("%+v", a)
+			}
+			if len(tc.like) < 3 && !slices.Equal(a.LikeBest, tc.like) && len(a.LikeBest)+len(tc.like) > 0 {
+				t.Errorf("like the best are %q", a.LikeBest)
 			}
 			for _, w := range slices.Concat(a.Unsure, a.Worse) {
 				if w.Low > w.By || w.High < w.By {
@@ -63,123 +86,36 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAnAnswerWithoutADifferenceTellsTheRepeats(t *testing.T) {
-	a := answered(t, Throughput, []float64{100, 140, 60}, []float64{130, 90, 110})
-	if len(a.Worse) > 0 || a.Repeats < 4 {
+	if a := answered(t, Throughput, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
 	}
 }
 
-// A run that got nothing through takes no answer from the others.
-func TestDeadRunsLeaveTheOthersTheirAnswer(t *testing.T) {
-	high, low := []float64{1000, 1010, 990}, []float64{500, 505, 495}
-	a := answered(t, Throughput, high, low, []float64{0, 0, 0})
-	if a.Best != "1" || !slices.Equal(valuesOf(a.Worse), []string{"2"}) || !strings.Contains(a.Sentence, "nothing got through at 3") {
-		t.Errorf("%+v", a)
-	}
-	if a := answered(t, Throughput, high, low, []float64{0, 700, 710}); a.Best != "1" || !slices.Contains(valuesOf(a.Worse), "2") {
-		t.Errorf("%+v", a)
-	}
-}
-
-// boundCells are cells of producers with two runs each, all limited by the client.
-func boundCells(ask Question, values map[string]float64) *Document {
-	d := &Document{Study: &Study{Ask: []Question{ask}, Factors: []Factor{{Name: "producers"}}}}
-	for _, n := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { x, _ := strconv.Atoi(a); y, _ := strconv.Atoi(b); return x - y }) {
-		c := CellDoc{At: map[string]string{"producers": n}}
-		for i := range 3 {
-			figures := LoadFigures{Limit: verdict.HostCPU}
-			*figures.Of(ask.By) = values[n] * (1 + 0.001*float64(i))
-			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{figures}})
+// What kt limited never wins silently, and a rate that falls is not said to grow.
+func TestAScalingFactor(t *testing.T) {
+	names := []string{"1", "2", "4", "8", "16", "32"}
+	of := func(rates ...float64) (values [][]float64) {
+		for _, v := range rates {
+			values = append(values, []float64{v, v * 1.001, v * 1.002})
 		}
-		c.conclude(1)
-		d.Cells = append(d.Cells, c)
+		return values
 	}
-	d.answer()
-	return d
-}
-
-func TestWhatKtLimitedNeverWinsSilently(t *testing.T) {
-	falling := map[string]float64{"1": 1000, "2": 900, "4": 700, "8": 450, "16": 260, "32": 140}
+	falling, growing := of(1000, 400, 150, 60, 25, 11), of(100, 199, 390, 760, 1450, 2600)
 	for _, q := range []Question{{Best: "producers", By: P99}, {Best: "producers", By: Throughput}, {Scaling: "producers", By: Throughput}} {
-		a := boundCells(q, falling).Answers[0]
-		if len(a.Unknown) != len(falling) || !strings.Contains(a.Sentence, "kt or its host was the limit at every value") {
+		if a := asked(t, q, verdict.HostCPU, names, falling...); len(a.Unknown) != len(names) || !strings.Contains(a.Sentence, "kt or its host was the limit at every value") {
 			t.Errorf("%+v: %+v", q, a)
 		}
 	}
-}
-
-func TestARateThatFallsIsNotSaidToGrow(t *testing.T) {
-	falling := map[string]float64{"1": 1000, "2": 400, "4": 150, "8": 60, "16": 25, "32": 11}
-	growing := map[string]float64{"1": 100, "2": 199, "4": 390, "8": 760, "16": 1450, "32": 2600}
-	for word, values := range map[string]map[string]float64{"falls": falling, "grows": growing} {
-		if a := boundCells(Question{Scaling: "producers", By: Throughput}, values).Answers[0]; a.Peak != nil || !strings.Contains(a.Sentence, "throughput "+word) {
+	for word, values := range map[string][][]float64{"falls": falling, "grows": growing} {
+		if a := asked(t, Question{Scaling: "producers", By: Throughput}, verdict.BrokerAcks, names, values...); a.Peak != nil || !strings.Contains(a.Sentence, "throughput "+word) {
 			t.Errorf("%s: %+v", word, a)
 		}
 	}
 }
 
-func TestOneRunOfEachValueIsNotCalledNoise(t *testing.T) {
-	a := answered(t, Throughput, []float64{100}, []float64{200}, []float64{150})
-	if a.Best != "2" || len(a.Worse) > 0 || strings.Contains(a.Sentence, "differ too much") || !strings.Contains(a.Sentence, "one run of each") {
-		t.Errorf("%+v", a)
-	}
-}
-
-// A run that got nothing through has no logarithm: the others of its cell count, in their own blocks, and the answer names it.
-func TestARunThatGotNothingThroughIsNamed(t *testing.T) {
-	a := answered(t, Throughput, []float64{0, 100, 101}, []float64{50, 0, 51}, []float64{0, 0, 0})
-	if a.Best != "1" || len(a.Worse) != 1 || !strings.HasSuffix(a.Sentence, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3") {
-		t.Errorf("%+v", a)
-	}
-}
-
-// A latency that failed is no low one, and no value that was not measured.
-func TestAnAnswerNamesWhereALatencyFailed(t *testing.T) {
-	for failed, want := range map[int]string{1: "partitions=2 is best", 2: "nothing was measured of p99"} {
-		d := &Document{Study: &Study{Ask: []Question{{Best: "partitions", By: P99}}}}
-		for i := range 3 {
-			c := CellDoc{At: map[string]string{"partitions": strconv.Itoa(i + 1)}}
-			for n := range 5 {
-				var l LoadFigures
-				if l.Latency.P99 = float64(1000*(i+1) + n); i == 0 || failed == 2 {
-					l.Latency.P99, l.FailedMetrics = 0, []Metric{P99}
-				}
-				c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{l}})
-			}
-			c.conclude(1)
-			d.Cells = append(d.Cells, c)
-		}
-		d.answer()
-		a := &d.Answers[0]
-		suffix := map[int]string{1: "; p99 failed at 1", 2: "; p99 failed at 1, 2 and 3"}[failed]
-		if !strings.HasPrefix(a.Sentence, want) || !strings.HasSuffix(a.Sentence, suffix) || a.Best == "1" {
-			t.Errorf("%+v, want %q%s", a, want, suffix)
-		}
-	}
-}
-
-// A roughness of nothing has no share, so no percentage is told beside it.
-func TestNothingIsSaidInPercentOfARoughnessOfNothing(t *testing.T) {
-	a := answered(t, Roughness, []float64{0.0001, 0.0002, 0.0003}, []float64{0.2, 0.21, 0.22})
-	if a.Sentence != "partitions=1 is best, 2 is higher" {
-		t.Errorf("%+v", a)
-	}
-}
-
-// Two repeats of each of two values are enough for a large difference, whatever the noise of one of them.
-func TestTwoRepeatsTellALargeDifference(t *testing.T) {
-	a := answered(t, Throughput, []float64{140_000, 183_000}, []float64{540_000, 548_700})
-	if a.Best != "2" || len(a.Worse) != 1 {
-		t.Errorf("%+v", a)
-	}
-}
-
 // In pairs a value of a factor is never alone, so the whole cell is named, and each has its bar.
 func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
-	d := &Document{Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
 	for i, url := range []string{"a", "b"} {
 		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
 		for n := range 5 {
@@ -189,7 +125,7 @@ func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
 		d.Cells = append(d.Cells, c)
 	}
 	d.answer()
-	if a := &d.Answers[0]; !strings.HasPrefix(a.Sentence, "url=b is best") || len(d.Along(a)) != 2 || a.Worse[0].Value != "url=a linger=5ms" {
+	if a := &d.Answers[0]; a.Best != "url=b" || len(d.Along(a)) != 2 || a.Worse[0].Value != "url=a linger=5ms" {
 		t.Errorf("%+v with the bars %+v", a, d.Along(a))
 	}
 }

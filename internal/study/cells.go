@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // maxTurns bounds the runs of a study: at ten seconds a run they take four months.
@@ -90,48 +90,36 @@ func notYours(in, flag string) string {
 
 func (s *Study) checkNames(bad func(part, format string, args ...any)) {
 	var names []string
-	for _, l := range slices.Concat(s.Prepare, s.Loads) {
-		if l.Name == "" && len(s.Prepare)+len(s.Loads) == 1 {
-			continue
+	for l := range s.loads() {
+		part := "load " + l.Name
+		if l.Name != "" || len(s.Prepare)+len(s.Loads) > 1 {
+			switch err := plan.CheckName(l.Name); {
+			case slices.Contains(names, l.Name):
+				bad(part, "load %q: two have this name", l.Name)
+			case l.Name != "" && err != nil:
+				bad(part, "load %q: %w", l.Name, err)
+			case l.Name != "" && hasPrefix(l.Name+".", topicPrefix, brokerPrefix, sysctlPrefix, tunePrefix):
+				bad(part, "load %q: factors of that name are no flags of a load; give it another one", l.Name)
+			}
+			names = append(names, l.Name)
 		}
-		if err := plan.CheckName(l.Name); err != nil && l.Name != "" {
-			bad("load "+l.Name, "load %q: %w", l.Name, err)
-		}
-		if l.Name != "" && (isOutside(l.Name+".") || l.Name+"." == topicPrefix) {
-			bad("load "+l.Name, "load %q: factors of that name are no flags of a load; give it another one", l.Name)
-		}
-		if slices.Contains(names, l.Name) {
-			bad("load "+l.Name, "load %q: two have this name", l.Name)
-		}
-		names = append(names, l.Name)
-	}
-	for _, l := range slices.Concat(s.Prepare, s.Loads) {
 		for _, f := range l.Flags {
 			if slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld()) {
 				bad("flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
 			}
 		}
-	}
-	for _, l := range s.Loads {
-		if l.Reads != "" && !slices.ContainsFunc(s.Prepare, func(p Load) bool { return p.Name == l.Reads }) {
-			bad("load "+l.Name, "reads %q: no load of that name is prepared", l.Reads)
+		if l.Reads != "" && !s.isPrepared(l.Reads) {
+			bad(part, "reads %q: no load of that name is prepared", l.Reads)
 		}
 	}
 }
 
 func (s *Study) checkFactors(bad func(part, format string, args ...any)) {
 	factors := s.factorNames()
-	known := func(part, name string) {
-		if !slices.Contains(factors, name) {
-			hint := ""
-			if n := suggest.Nearest(name, factors); n != "" {
-				hint = "; did you mean " + n + "?"
-			}
-			bad(part, "ask %q: there is no such factor%s", name, hint)
-		}
-	}
 	for i, q := range s.Ask {
-		known(fmt.Sprint("ask ", i), q.Factor())
+		if !slices.Contains(factors, q.Factor()) {
+			bad(fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), didYouMean(q.Factor(), factors))
+		}
 	}
 	s.checkSearch(bad)
 	cells := 1
@@ -192,58 +180,52 @@ func (s *Study) factorNames() (names []string) {
 }
 
 // Cells returns every choice of values: the last factor varies fastest. Without factors there is one.
-func (s *Study) Cells() []Cell {
+func (s *Study) Cells() (cells []Cell) {
 	if s.Trial != nil {
 		return s.Trial.cells()
 	}
-	var all [][]Flag
+	all := [][]Flag{nil}
 	if s.Pair && len(s.Factors) > 0 {
-		for i := range s.Factors[0].Values {
-			var at []Flag
-			for _, f := range s.Factors {
-				at = append(at, Flag{f.Name, f.Values[i]})
-			}
-			all = append(all, at)
-		}
-	} else {
-		all = [][]Flag{nil}
-		for _, f := range s.Factors {
-			var longer [][]Flag
-			for _, at := range all {
-				for _, v := range f.values() {
-					longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
-				}
-			}
-			all = longer
-		}
+		all = make([][]Flag, len(s.Factors[0].Values))
 	}
-	cells := make([]Cell, len(all))
+	for _, f := range s.Factors {
+		var longer [][]Flag
+		for i, at := range all {
+			values := f.values()
+			if s.Pair {
+				values = values[i : i+1]
+			}
+			for _, v := range values {
+				longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+			}
+		}
+		all = longer
+	}
 	for i, at := range all {
-		cells[i] = Cell{Index: i, At: at}
+		cells = append(cells, Cell{Index: i, At: at})
 	}
 	return cells
 }
 
 // at returns a load of a run with the values of a cell.
 func (s *Study) at(c Cell, l Load) Load {
-	l.Flags = slices.Clone(l.Flags)
-	for _, f := range c.At {
-		load, flag := s.target(f.Name)
-		mine := (load == "" || load == l.Name) && !isOutside(f.Name)
-		if mine && (f.Value != Default || hasPrefix(flag, topicPrefix)) {
-			l.set(flag, f.Value)
-		}
-	}
-	l.fit(s.Bytes)
+	l, _ = s.with(c, l, func(load, flag, value string) bool {
+		return (load == "" || load == l.Name) && !isOutside(flag) && (value != Default || hasPrefix(flag, topicPrefix))
+	})
 	return l
 }
 
 // prepared returns a prepared load with the values of a cell, and what is added to the name of its
 // topic: a prepared load depends on the factors that name it alone.
 func (s *Study) prepared(c Cell, l Load) (_ Load, suffix string) {
+	return s.with(c, l, func(load, _, _ string) bool { return load == l.Name })
+}
+
+// with returns a load with those values of a cell that are of it, and the values.
+func (s *Study) with(c Cell, l Load, isOf func(load, flag, value string) bool) (_ Load, suffix string) {
 	l.Flags = slices.Clone(l.Flags)
 	for _, f := range c.At {
-		if load, flag := s.target(f.Name); load == l.Name {
+		if load, flag := s.target(f.Name); isOf(load, flag, f.Value) {
 			l.set(flag, f.Value)
 			suffix += "-" + f.Value
 		}
@@ -255,7 +237,7 @@ func (s *Study) prepared(c Cell, l Load) (_ Load, suffix string) {
 // target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
 func (s *Study) target(factor string) (load, flag string) {
 	before, after, ok := strings.Cut(factor, ".")
-	for _, l := range slices.Concat(s.Prepare, s.Loads) {
+	for l := range s.loads() {
 		if ok && l.Name == before {
 			return before, after
 		}
@@ -265,48 +247,31 @@ func (s *Study) target(factor string) (load, flag string) {
 
 // fit gives a load that writes as many records as have some bytes of values; 0 bytes: it stays as it is.
 func (l *Load) fit(bytes int64) {
-	if bytes == 0 || l.Command == "consume" {
+	size, err := plan.ParseSize(cmp.Or(l.value("record-size"), strconv.Itoa(plan.DefaultRecordSize)))
+	if bytes == 0 || l.Command == "consume" || err != nil { // CheckLoads tells the error
 		return
 	}
-	size := plan.FixedSize(plan.DefaultRecordSize)
-	for _, f := range l.Flags {
-		if f.Name == "record-size" {
-			var err error
-			if size, err = plan.ParseSize(f.Value); err != nil {
-				return // CheckLoads says so
-			}
-		}
-	}
-	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "duration" })
+	l.drop("duration")
 	l.set("num-records", strconv.FormatInt(max(1, int64(float64(bytes)/size.Mean())), 10))
 }
 
-// set gives a flag a value instead of those that it has. A topic setting is one of several.
+// set gives a flag a value instead of those that it has. A topic setting is one of several. Where a load is to be made on a
+// number of hosts, the first ones of --on are left; when it names fewer, the run refuses to begin.
 func (l *Load) set(name, value string) {
 	if setting, ok := strings.CutPrefix(name, topicPrefix); ok {
-		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool {
-			return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=")
-		})
+		l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "topic-config" && strings.HasPrefix(f.Value, setting+"=") })
 		if value != Default {
 			l.Flags = append(l.Flags, Flag{"topic-config", setting + "=" + value})
 		}
 		return
 	}
-	if name == "hosts" {
-		l.take(value)
-	}
-	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == name })
-	l.Flags = append(l.Flags, Flag{name, value})
-}
-
-// take leaves as many hosts of --on as a load is to be made on: the first ones. When it names fewer,
-// the run refuses to begin.
-func (l *Load) take(hosts string) {
-	n, err := plan.ParseCount(hosts)
+	n, err := plan.ParseCount(value)
 	for i := range l.Flags {
 		f := &l.Flags[i]
-		if names := strings.Split(f.Value, ","); f.Name == "on" && err == nil && n >= 1 && int(n) <= len(names) {
-			f.Value = strings.Join(names[:n], ",")
+		if hosts := strings.Split(f.Value, ","); name == "hosts" && f.Name == "on" && err == nil && n >= 1 && int(n) <= len(hosts) {
+			f.Value = strings.Join(hosts[:n], ",")
 		}
 	}
+	l.drop(name)
+	l.Flags = append(l.Flags, Flag{name, value})
 }

@@ -75,10 +75,7 @@ func TestALoadGetsTheValuesOfItsCell(t *testing.T) {
 	s := &Study{Prepare: []Load{{Name: "old", Flags: []Flag{{"partitions", "1"}}}}, Loads: []Load{l, {Name: "read"}}}
 	c := Cell{At: []Flag{{"acks", "all"}, {"topic.flush.messages", Default}, {"write.producers", "3"}, {"read.consumers", "9"}, {"old.partitions", "4"}}}
 	want := []Flag{{"topic-config", "retention.ms=1000"}, {"acks", "all"}, {"producers", "3"}}
-	got := s.at(c, l).Flags
-	sortFlags(want)
-	sortFlags(got)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, s.at(c, l).Flags); diff != "" {
 		t.Errorf("its flags (-want +got):\n%s", diff)
 	}
 	old, suffix := s.prepared(c, s.Prepare[0])
@@ -88,15 +85,6 @@ func TestALoadGetsTheValuesOfItsCell(t *testing.T) {
 	if len(l.Flags) != 3 || l.Flags[0].Value != "1" {
 		t.Errorf("the load itself was changed: %v", l.Flags)
 	}
-}
-
-func sortFlags(flags []Flag) {
-	slices.SortFunc(flags, func(a, b Flag) int {
-		if a.Name+a.Value < b.Name+b.Value {
-			return -1
-		}
-		return 1
-	})
 }
 
 func TestAStudyIsChangedByName(t *testing.T) {
@@ -126,34 +114,26 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	}
 }
 
-// A study that leaves its addresses open gets those of the person who starts it.
-func TestAnAddressIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
+// A value is of the person who started the study by its flag, and by what fills in an address that is left open.
+func TestAValueIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	s := &Study{
 		Given:   []Given{{Name: "kafka", About: "a broker"}},
-		Parts:   []*Study{{Name: "a", Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "url", Values: []string{"$kafka", "amqp://evil"}}}}},
+		Parts:   []*Study{{Name: "a", Loads: []Load{{Name: "write", Command: "produce", Flags: []Flag{{"group", "g"}}}}, Factors: []Factor{{Name: "url", Values: []string{"$kafka", "amqp://evil"}}}}},
 		Repeats: 1,
 	}
 	s.Set("kafka", []string{"kafka://k:1", "k:2"})
+	s.Set("tag", []string{"amqp://evil"})
+	s.Set("a.write.topic", []string{"t"})
 	if err := s.Fill(0); err != nil {
 		t.Fatal(err)
 	}
 	part := s.Parts[0]
 	for _, c := range part.Cells() {
 		l := part.at(c, part.Loads[0])
-		if got, want := l.IsTyped(Flag{"url", l.url()}), l.url() == "kafka://k:1,k:2"; got != want {
-			t.Errorf("%s: the person gave it: %v", l.url(), got)
-		}
-	}
-}
-
-func TestAFlagIsThePersonsByItsNameAndItsValue(t *testing.T) {
-	s := &Study{Parts: []*Study{{Name: "a", Loads: []Load{{Name: "write", Command: "produce", Flags: []Flag{{"url", "amqp://x"}}}}}}}
-	s.Set("tag", []string{"amqp://x"})
-	s.Set("a.write.topic", []string{"t"})
-	l := s.Parts[0].Loads[0]
-	for f, want := range map[Flag]bool{{"url", "amqp://x"}: false, {"tag", "amqp://x"}: true, {"topic", "t"}: true, {"group", "t"}: false} {
-		if l.IsTyped(f) != want {
-			t.Errorf("%v: the person gave it: %v", f, !want)
+		for f, want := range map[Flag]bool{{"url", "kafka://k:1,k:2"}: true, {"url", "amqp://evil"}: false, {"tag", "amqp://evil"}: true, {"topic", "t"}: true, {"group", "t"}: false} {
+			if l.IsTyped(f) != want {
+				t.Errorf("%v: the person gave it: %v", f, !want)
+			}
 		}
 	}
 }

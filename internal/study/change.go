@@ -9,50 +9,37 @@ import (
 )
 
 // Set gives a factor other values, fills in what the study leaves open, or gives a flag of all loads of
-// a run a value. LOAD.FLAG is a flag of one load, which may be prepared.
+// a run a value. LOAD.FLAG is a flag of one load, which may be prepared, and PART.NAME is of one part.
 func (s *Study) Set(name string, values []string) {
-	_, flag := s.target(name)
+	text := strings.Join(values, ",")
+	load, flag := s.target(name)
+	typed := flag
 	if s.isGiven(name) {
-		flag = "" // any may have it
+		typed = "" // any flag may have it
 	}
 	for _, part := range s.All() {
-		for _, loads := range [][]Load{part.Prepare, part.Loads} {
-			for i := range loads {
-				loads[i].typed(flag, append(slices.Clone(values), strings.Join(values, ","))...)
-			}
+		for l := range part.loads() {
+			l.typed(typed, append(slices.Clone(values), text)...)
 		}
 	}
-	for i := range s.Given {
-		if s.Given[i].Name == name {
-			s.Given[i].Value = strings.Join(values, ",")
-			return
-		}
-	}
-	if len(s.Parts) > 0 {
+	f := slices.IndexFunc(s.Factors, func(f Factor) bool { return f.Name == name })
+	switch {
+	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven):
+		s.give(name, text)
+	case len(s.Parts) > 0:
 		s.setParts(name, values)
-		return
-	}
-	if name == brokersGiven || name == replicasGiven {
-		s.give(Given{Name: name, Value: strings.Join(values, ",")})
-		return
-	}
-	for i := range s.Factors {
-		if s.Factors[i].Name == name {
-			if s.Pair && len(values) == 1 {
-				values = slices.Repeat(values, len(s.Factors[i].Values))
-			}
-			s.Factors[i].Values, s.Factors[i].Search = values, spanOf(values)
-			if s.Factors[i].Search != nil {
-				s.Factors[i].Values = nil
-			}
-			return
+	case f >= 0:
+		if s.Pair && len(values) == 1 {
+			values = slices.Repeat(values, len(s.Factors[f].Values))
 		}
-	}
-	load, flag := s.target(name)
-	for _, loads := range [][]Load{s.Prepare, s.Loads} {
-		for i := range loads {
-			if l := &loads[i]; l.Name == load || load == "" && !s.isPrepared(l.Name) {
-				l.set(flag, strings.Join(values, ","))
+		s.Factors[f].Values, s.Factors[f].Search = values, spanOf(values)
+		if s.Factors[f].Search != nil {
+			s.Factors[f].Values = nil
+		}
+	default:
+		for l := range s.loads() {
+			if l.Name == load || load == "" && !s.isPrepared(l.Name) {
+				l.set(flag, text)
 			}
 		}
 	}
@@ -70,13 +57,11 @@ func (s *Study) Share(name string, values []string, typed bool) {
 
 // Keep is Share for the loads that have none of some flags, of their own, by a factor or by a change.
 func (s *Study) Keep(name, value string, typed bool, unless ...string) {
-	for _, loads := range [][]Load{s.Prepare, s.Loads} {
-		for i := range loads {
-			if !s.sets(&loads[i], unless) {
-				loads[i].set(name, value)
-				if typed {
-					loads[i].typed(name, value)
-				}
+	for l := range s.loads() {
+		if !s.sets(l, unless) {
+			l.set(name, value)
+			if typed {
+				l.typed(name, value)
 			}
 		}
 	}
@@ -84,7 +69,12 @@ func (s *Study) Keep(name, value string, typed bool, unless ...string) {
 
 // Sets reports whether the study gives a load a flag, of its own, by a factor or by a change.
 func (s *Study) Sets(flag string) bool {
-	return slices.ContainsFunc(slices.Concat(s.Prepare, s.Loads), func(l Load) bool { return s.sets(&l, []string{flag}) })
+	for l := range s.loads() {
+		if s.sets(l, []string{flag}) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Study) sets(l *Load, flags []string) bool {
@@ -124,14 +114,10 @@ func (s *Study) LimitTo(d time.Duration) {
 		return
 	}
 	s.Bytes = 0
-	for _, loads := range [][]Load{s.Prepare, s.Loads} {
-		for i := range loads {
-			l := &loads[i]
-			if l.Reads != "" && !slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == "duration" }) {
-				continue
-			}
+	for l := range s.loads() {
+		if l.Reads == "" || l.has("duration") {
 			l.scale(d)
-			l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return f.Name == "num-records" || f.Name == "warmup" })
+			l.drop("num-records", "warmup")
 			l.set("duration", d.String())
 		}
 	}
@@ -139,13 +125,9 @@ func (s *Study) LimitTo(d time.Duration) {
 
 // scale moves the commands of a load that will last for another time.
 func (l *Load) scale(to time.Duration) {
-	i := slices.IndexFunc(l.Flags, func(f Flag) bool { return f.Name == "duration" })
-	if i < 0 {
-		return
-	}
-	from, err := plan.ParseDuration(l.Flags[i].Value)
+	from, err := plan.ParseDuration(l.value("duration"))
 	if err != nil || from <= 0 {
-		return // Check says so
+		return // it has none, or Check says so
 	}
 	for j := range l.Flags {
 		f := &l.Flags[j]

@@ -104,18 +104,21 @@ type Compared struct {
 	Sentence string  `json:"sentence"`
 }
 
+// figures returns the figures of the runs.
+func (s *Side) figures() (all figures) {
+	for i := range s.runs {
+		all = append(all, &s.runs[i].figures)
+	}
+	return all
+}
+
 // does returns what the runs of a side do: a run that only reads has the rate and the latency of reading.
 func (s *Side) does() string {
-	reading := 0
-	for _, r := range s.runs {
-		if r.facts["plan.command"] == string(plan.Consume) {
-			reading++
-		}
-	}
-	switch reading {
-	case 0:
+	commands := s.all("plan.command")
+	switch {
+	case !slices.Contains(commands, string(plan.Consume)):
 		return "write"
-	case len(s.runs):
+	case len(commands) == 1:
 		return "only read"
 	}
 	return "write, or only read"
@@ -162,7 +165,7 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 	list := []Compared{}
 	var ps []float64
 	for _, m := range metrics {
-		x, y := a.values(m), b.values(m)
+		x, y := a.figures().values(m), b.figures().values(m)
 		if len(x)*len(y) == 0 || len(x) != len(a.runs) || len(y) != len(b.runs) {
 			continue
 		}
@@ -185,15 +188,14 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 }
 
 func compared(m Metric, x, y []float64, c *inference.Comparison) Compared {
-	verdict := map[inference.Verdict]Change{inference.Higher: Better, inference.Lower: Lesser, inference.Alike: Same, inference.TooFew: TooFew}[c.Verdict]
+	up, down := Better, Lesser
 	if !m.HigherIsBetter() {
-		verdict = map[Change]Change{Better: Lesser, Lesser: Better, Same: Same, TooFew: TooFew}[verdict]
+		up, down = down, up
 	}
-	r := c.Ratio
-	before, after := spread(x), spread(y)
+	r, before, after := c.Ratio, spread(x), spread(y)
 	return Compared{
 		Metric: m, A: before, B: after, Medians: Share(after.Median/before.Median - 1), Shift: Share(r.Value - 1), Low: Share(r.Low - 1), High: Share(r.High - 1), Coverage: r.Coverage,
-		Verdict: verdict, Seen: c.Seen, Repeats: c.Repeats,
+		Verdict: map[inference.Verdict]Change{inference.Higher: up, inference.Lower: down, inference.Alike: Same, inference.TooFew: TooFew}[c.Verdict], Seen: c.Seen, Repeats: c.Repeats,
 	}
 }
 
@@ -248,18 +250,11 @@ func shift(s Share) string {
 }
 
 func (s *Side) doc() SideDoc {
-	d := SideDoc{Name: s.Name, Runs: len(s.runs), Files: []string{}, Notes: slices.Compact(s.notes)}
-	d.FailedMetrics = failedMetrics(len(s.runs), func(i int) *LoadFigures { return &s.runs[i].figures })
-	for i := range s.runs {
-		f := &s.runs[i].figures
-		d.Files = append(d.Files, f.File)
-		d.Failed += f.Failed
-		if !f.Valid {
-			d.Invalid++
-		}
-		if ofClient(f.Limit) {
-			d.ClientBound++
-		}
+	runs := s.figures()
+	d := SideDoc{Name: s.Name, Runs: len(runs), Files: []string{}, Notes: slices.Compact(s.notes), FailedMetrics: runs.failed()}
+	d.ClientBound, d.Invalid = runs.bound()
+	for _, f := range runs {
+		d.Files, d.Failed = append(d.Files, f.File), d.Failed+f.Failed
 	}
 	return d
 }
@@ -267,23 +262,11 @@ func (s *Side) doc() SideDoc {
 // smoothest is a roughness below which a throughput is flat, whatever it is.
 const smoothest = 0.001
 
-// values returns a metric of the runs that have it.
-func (s *Side) values(m Metric) (values []float64) {
-	for i := range s.runs {
-		if f := &s.runs[i].figures; f.Has(m) && !slices.Contains(f.FailedMetrics, m) {
-			values = append(values, *f.Of(m))
-		}
-	}
-	return values
-}
-
 // differences returns the facts that differ between two sides, by their names.
 func differences(a, b *Side) []Difference {
-	list, names := []Difference{}, make(map[string]bool)
+	list, names := []Difference{}, make(map[string]string)
 	for _, r := range slices.Concat(a.runs, b.runs) {
-		for name := range r.facts {
-			names[name] = true
-		}
+		maps.Copy(names, r.facts)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		x, y := a.all(name), b.all(name)

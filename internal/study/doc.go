@@ -2,10 +2,10 @@
 //
 //	s, err := study.Parse("partitions.yaml", text, known)
 //	f, err := study.Create(dir, s, id)
-//	err = study.Execute(ctx, f, lab, notify)
+//	err = study.Execute(ctx, f, runner, notify)
 //	doc, err := f.Document()
 //
-// A study knows plans and results, and neither clients nor screens. Its Lab makes the runs, here or
+// A study knows plans and results, and neither clients nor screens. Its Runner makes the runs, here or
 // on many hosts. A folder holds all that is known of a study: the document is made of it alone, and
 // a study that was cut off goes on from it.
 package study

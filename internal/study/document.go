@@ -1,12 +1,8 @@
 package study
 
 import (
-	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
 
-	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -14,18 +10,38 @@ import (
 // when one is added.
 const Schema = 1
 
-// Document has the results and the answers of a study. It is made of the study's folder alone.
+// Document has what a study says. It is made of the study's folder alone. The policy of the study fills a section.
 type Document struct {
-	Schema    int         `json:"schema"`
-	ID        string      `json:"id"`
-	Study     *Study      `json:"study"`
+	Schema   int      `json:"schema"`
+	ID       string   `json:"id"`
+	Study    *Study   `json:"study"`
+	Over     bool     `json:"over"`                // false: runs are missing
+	Sentence string   `json:"sentence,omitempty"`  // what a search or a trial has found
+	NotEqual []string `json:"not_equal,omitempty"` // between the systems that were compared, each in a sentence
+	*GridDoc
+	*FindDoc
+	*TrialDoc
+	*WholeDoc
+
+	folder   *Folder
+	turns    []Turn // as far as they are known
+	embedded bool   // a run was on the broker inside kt
+}
+
+// The documents by their former names, until everything that reads them has the one name.
+type (
+	FindDocument  = Document
+	TrialDocument = Document
+	WholeDocument = Document
+)
+
+// GridDoc has the cells of a study, and the answers to its questions.
+type GridDoc struct {
 	Runs      int         `json:"runs_done"`
 	Wanted    int         `json:"runs_wanted"` // without the cells that were left out
 	Cells     []CellDoc   `json:"cells"`
 	Answers   []Answer    `json:"answers"`
 	Published []Published `json:"published"`
-
-	NotEqual []string `json:"not_equal,omitempty"` // between the systems that were compared, each in a sentence
 
 	ends map[string]SearchEnd // by the values of the other factors
 }
@@ -59,108 +75,116 @@ type RunDoc struct {
 	Loads  []LoadFigures `json:"loads"`
 }
 
-// Document reads the run files of a study and returns its results and answers.
-func (f *Folder) Document() (*Document, error) {
-	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, NotEqual: f.Study.unequal()}
-	turns, ends, err := f.narrow()
-	if err == nil {
-		err = d.read(f, turns)
-	}
-	if err != nil {
-		return nil, err
-	}
-	d.ends = ends
-	d.answer()
-	return d, d.publish()
+// policy decides which runs a study makes, and what they say. Each is in a file of its own.
+type policy interface {
+	// next returns the runs that follow those of a document, which were made; none: the study is over.
+	next(d *Document) ([]Turn, error)
+	// conclude fills the section of the policy.
+	conclude(d *Document) error
 }
 
-// read reads the run files of some turns.
-func (d *Document) read(f *Folder, turns []Turn) error {
-	for _, c := range f.Study.cellsOf(turns) {
-		cell := CellDoc{cell: c, At: c.values(), LeftOut: f.leftOut(c), Runs: []RunDoc{}}
-		for _, t := range turns {
-			if cell.LeftOut != "" || t.Cell.Index != c.Index || t.Repeat == 0 {
-				continue
-			}
-			d.Wanted++
-			if !f.isDone(t) {
-				continue
-			}
-			d.Runs++
-			figures, err := f.figures(t)
-			if err != nil {
-				return err
-			}
-			cell.Runs = append(cell.Runs, RunDoc{t.Number, t.Repeat, figures})
+func (s *Study) policy() policy {
+	switch {
+	case len(s.Parts) > 0:
+		return whole{}
+	case s.Find != nil:
+		return s.Find
+	case s.Trial != nil:
+		return s.Trial
+	}
+	return grid{}
+}
+
+// known returns a document of the runs of a study, as far as those that were made decide them. It depends on nothing else,
+// so a study that was cut off goes on as it would have.
+func (f *Folder) known() (*Document, error) {
+	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f}
+	for {
+		more, err := f.Study.policy().next(d)
+		if err != nil || len(more) == 0 {
+			d.Over = err == nil
+			return d, err
 		}
-		cell.conclude(len(f.Study.Loads))
-		d.Cells = append(d.Cells, cell)
+		for _, t := range more {
+			t.Number = len(d.turns) + 1
+			d.turns = append(d.turns, t)
+		}
+		if d.open() != nil {
+			return d, nil
+		}
+	}
+}
+
+// open returns the first run that is not made; nil: all are that are known.
+func (d *Document) open() *Turn {
+	if i := slices.IndexFunc(d.turns, func(t Turn) bool { return !d.folder.isDone(t) }); i >= 0 {
+		return &d.turns[i]
 	}
 	return nil
 }
 
-// readRun returns the figures of a run file.
-func (f *Folder) readRun(t Turn, l Load) (LoadFigures, error) {
-	path := f.path(t, l)
-	file, err := merge.Open(path)
-	if err != nil {
-		return LoadFigures{}, fmt.Errorf("study %s: %w", f.ID, err)
+// Document reads the run files of a study and returns what they say.
+func (f *Folder) Document() (*Document, error) {
+	d, err := f.known()
+	if err == nil {
+		d.NotEqual = f.Study.unequal()
+		err = f.Study.policy().conclude(d)
 	}
-	defer file.Close()
-	res, err := merge.Read(file, file.Size)
-	if err != nil {
-		return LoadFigures{}, fmt.Errorf("%s: %w", path, err)
+	return d, err
+}
+
+// Embedded reports whether runs of the study were of the broker inside kt.
+func (d *Document) Embedded() bool {
+	if d.WholeDoc != nil {
+		return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.doc().Embedded() })
 	}
-	name, err := filepath.Rel(f.dir, path)
-	if err != nil {
-		return LoadFigures{}, err
+	return d.embedded
+}
+
+// cells returns the cells of the runs that are known, each with those that were made.
+func (d *Document) cells() (cells []CellDoc, err error) {
+	at := make(map[int]int) // the places of cells by their numbers
+	for _, t := range d.turns {
+		i, ok := at[t.Cell.Index]
+		if !ok {
+			i, at[t.Cell.Index] = len(cells), len(cells)
+			cells = append(cells, CellDoc{cell: t.Cell, At: t.Cell.values(), LeftOut: d.folder.leftOut(t.Cell), Runs: []RunDoc{}})
+		}
+		if c := &cells[i]; c.LeftOut == "" && t.Repeat > 0 && d.folder.isDone(t) {
+			figures, err := d.folder.figures(t)
+			if err != nil {
+				return nil, err
+			}
+			d.embedded = d.embedded || slices.ContainsFunc(figures, func(l LoadFigures) bool { return l.cluster == insideKt })
+			c.Runs = append(c.Runs, RunDoc{t.Number, t.Repeat, figures})
+		}
 	}
-	return figuresOf(l.Name, name, &res), nil
+	for i := range cells {
+		cells[i].conclude(len(d.Study.Loads))
+	}
+	slices.SortFunc(cells, func(a, b CellDoc) int { return d.Study.order(a.cell, b.cell) })
+	return cells, nil
 }
 
 // conclude sums up the runs of a cell, load by load.
 func (c *CellDoc) conclude(loads int) {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
 	for i := range loads {
-		figures := CellFigures{Faults: c.faults(i)}
-		limits := make(map[verdict.Limit]bool)
-		for _, r := range c.Runs {
-			l := &r.Loads[i]
-			figures.Load = l.Load
-			limits[l.Limit] = true
-			figures.ClientBound = figures.ClientBound || ofClient(l.Limit)
-			if !l.Valid {
-				figures.Invalid++
-			}
+		runs := c.of(i)
+		client, invalid := runs.bound()
+		one := CellFigures{Faults: runs.faults(), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}}
+		for _, r := range runs {
+			one.Load, one.Limits = r.Load, append(one.Limits, r.Limit)
 		}
-		figures.Limits = slices.Sorted(maps.Keys(limits))
+		slices.Sort(one.Limits)
+		one.Limits = slices.Compact(one.Limits)
 		for _, m := range Metrics {
-			*figures.Of(m) = spread(c.values(i, m))
+			*one.Of(m) = spread(runs.values(m))
 		}
 		if i == 0 {
-			c.CellFigures = figures
+			c.CellFigures = one
 		} else {
-			c.Beside = append(c.Beside, figures)
+			c.Beside = append(c.Beside, one)
 		}
 	}
-}
-
-// values returns a metric of a load in each run that has it.
-func (c *CellDoc) values(load int, m Metric) (values []float64) {
-	values, _ = c.blocked(load, m)
-	return values
-}
-
-// blocked returns a metric of a load in each run that has it, with the blocks of the runs; none if it failed in one.
-func (c *CellDoc) blocked(load int, m Metric) (values []float64, blocks []int) {
-	for i := range c.Runs {
-		l := &c.Runs[i].Loads[load]
-		if slices.Contains(l.FailedMetrics, m) {
-			return nil, nil
-		}
-		if l.Has(m) {
-			values, blocks = append(values, *l.Of(m)), append(blocks, c.Runs[i].Repeat)
-		}
-	}
-	return values, blocks
 }

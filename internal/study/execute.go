@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Lab is where runs are made.
-type Lab interface {
+// Runner is where runs are made.
+type Runner interface {
 	Planner
 	Outside
 
@@ -41,6 +42,7 @@ func (e *MisfitError) Unwrap() error { return e.Err }
 // Progress is what happens while runs are made.
 type Progress struct {
 	Kind    ProgressKind
+	Part    *Folder // of Entered
 	Turn    Turn
 	Turns   int           // of the study; 0: not known
 	Name    string        // of Preparing: the load
@@ -57,79 +59,97 @@ const (
 	Begun                         // a run
 	Finished                      // a run
 	Skipped                       // a cell that cannot be made
+	Entered                       // a part, or the study if it has none
 )
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
-func (s *Study) CheckLoads(lab Lab) error {
+func (s *Study) CheckLoads(runner Planner) error {
 	var errs []error
 	seen := make(map[string]bool)
-	add := func(l Load, at string) {
-		if !l.readsOld() {
-			l.set("topic", "kt-study")
-		}
-		_, err := lab.Plan(l)
-		if err == nil || seen[err.Error()] {
-			return
-		}
-		seen[err.Error()] = true
-		errs = append(errs, fmt.Errorf("%s%w", at, err))
-	}
 	for _, c := range s.Cells() {
 		at := ""
 		if len(c.At) > 0 {
 			at = c.String() + ": "
 		}
-		for _, l := range s.Prepare {
-			l, _ = s.prepared(c, l)
-			add(l, at)
-		}
-		for _, l := range s.Loads {
-			add(s.at(c, l), at)
+		for _, l := range slices.Concat(s.Prepare, s.Loads) {
+			_, err := runner.Plan(s.planned(c, l))
+			if err != nil && !seen[err.Error()] {
+				seen[err.Error()] = true
+				errs = append(errs, fmt.Errorf("%s%w", at, err))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Execute makes the runs that are not done yet, and deletes the topics that it made. When ctx ends, the
+// planned returns a load with the values of a cell, and some topic for the one that it will have.
+func (s *Study) planned(c Cell, l Load) Load {
+	if s.isPrepared(l.Name) {
+		l, _ = s.prepared(c, l)
+	} else {
+		l = s.at(c, l)
+	}
+	if !l.readsOld() {
+		l.set("topic", "kt-study")
+	}
+	return l
+}
+
+// Execute makes the runs that are not done yet, part by part, and deletes the topics that it made. When ctx ends, the
 // run that goes on is dropped, and the others stay: Execute goes on from there when it is called again.
-func Execute(ctx context.Context, f *Folder, lab Lab, notify func(Progress)) error {
+func Execute(ctx context.Context, f *Folder, runner Runner, notify func(Progress)) error {
 	release, err := f.hold()
 	if err != nil {
 		return err
 	}
 	defer release()
-	x := &executor{Folder: f, lab: lab, notify: notify}
-	if err := errors.Join(x.putBack(ctx), x.deleteTopics(ctx)); err != nil { // of a study that was cut off
-		return err
+	for _, part := range f.Study.All() {
+		p, err := f.enter(part)
+		if err != nil {
+			return err
+		}
+		notify(Progress{Kind: Entered, Part: p})
+		x := &executor{Folder: p, runner: runner, notify: notify}
+		if err := x.tidy(ctx); err != nil { // after a study that was cut off
+			return err
+		}
+		err = x.runs(ctx)
+		left := x.tidy(ctx)
+		if left != nil && errors.Is(err, context.Canceled) {
+			return left // who ended ctx knows that, and not what is left
+		}
+		if err := errors.Join(err, left); err != nil {
+			return err
+		}
 	}
-	err = x.all(ctx)
-	left := errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
-	if left != nil && errors.Is(err, context.Canceled) {
-		return left // who ended ctx knows that, and not what is left
-	}
-	return errors.Join(err, left)
+	return nil
 }
 
 type executor struct {
 	*Folder
 
-	lab    Lab
+	runner Runner
 	notify func(Progress)
-	known  int // runs, so far
+	turns  int // so far; 0: the runs decide
 
-	around      []Flag          // what is changed of brokers and hosts; nil: nothing is known
-	brokersWere []BrokerSetting // before the study changed them; nil: it did not
+	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
-// all makes the runs.
-func (x *executor) all(ctx context.Context) error {
+// tidy puts back what is changed, and deletes topics that are left.
+func (x *executor) tidy(ctx context.Context) error {
+	return errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
+}
+
+// runs makes the runs.
+func (x *executor) runs(ctx context.Context) error {
 	for first := true; ; first = false {
-		t, known, ok, err := x.next()
-		if err != nil || !ok {
+		d, err := x.known()
+		t := d.open()
+		if err != nil || t == nil {
 			return err
 		}
-		if x.known = known; x.Study.IsOpen() {
-			x.known = 0
+		if !x.Study.IsOpen() {
+			x.turns = len(d.turns)
 		}
 		if !first {
 			select {
@@ -140,11 +160,11 @@ func (x *executor) all(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err = x.turn(ctx, t)
+		err = x.turn(ctx, *t)
 		var misfit *MisfitError
 		if errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
-			x.notify(Progress{Kind: Skipped, Turn: t, Turns: x.known, Reason: misfit.Error()})
-			err = x.note(entry{At: time.Now().UTC(), What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
+			x.notify(Progress{Kind: Skipped, Turn: *t, Turns: x.turns, Reason: misfit.Error()})
+			err = x.note(entry{What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
 			return err
@@ -162,32 +182,31 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		return err
 	}
 	topic := x.topic(fmt.Sprintf("%04d", t.Number))
-	if err := x.note(entry{At: time.Now().UTC(), What: began, Turn: t.Number, Topic: topic, Cell: &t.Cell.Index}); err != nil {
+	if err := x.note(entry{What: began, Turn: t.Number, Topic: topic, Cell: &t.Cell.Index}); err != nil {
 		return err
 	}
-	x.notify(Progress{Kind: Begun, Turn: t, Turns: x.known})
+	x.notify(Progress{Kind: Begun, Turn: t, Turns: x.turns})
 	x.dropPartial(t) // of a kt that was killed
+	defer x.dropPartial(t)
 	results, err := x.together(ctx, t, topic, prepared)
-	if ended := ctx.Err(); ended != nil && err == nil {
-		err = ended
+	if err == nil {
+		err = ctx.Err()
 	}
 	if deleted := x.deleteTopic(ctx, topic); err == nil {
 		err = deleted
 	}
-	if err != nil {
-		x.dropPartial(t)
-		return err
-	}
 	for _, l := range x.Study.Loads {
-		if err := os.Rename(x.path(t, l)+partial, x.path(t, l)); err != nil {
-			return err
+		if err == nil {
+			err = os.Rename(x.path(t, l)+partial, x.path(t, l))
 		}
 	}
-	if err := x.note(entry{At: time.Now().UTC(), What: done, Turn: t.Number, Topic: topic}); err != nil {
-		return err
+	if err == nil {
+		err = x.note(entry{What: done, Turn: t.Number, Topic: topic})
 	}
-	x.notify(Progress{Kind: Finished, Turn: t, Turns: x.known, Results: results})
-	return nil
+	if err == nil {
+		x.notify(Progress{Kind: Finished, Turn: t, Turns: x.turns, Results: results})
+	}
+	return err
 }
 
 // partial ends the name of a run file that is being written.
@@ -203,6 +222,9 @@ func (x *executor) dropPartial(t Turn) {
 // topic returns the name of a topic of this study. Its random ID makes sure that nobody else has one
 // of that name.
 func (x *executor) topic(what string) string { return "kt-study-" + x.name() + "-" + what }
+
+// name returns the ID as a part of other names.
+func (f *Folder) name() string { return strings.ReplaceAll(f.ID, "/", "-") }
 
 // together makes all loads of a run at once. Those that only read begin when the others have made the topic.
 func (x *executor) together(ctx context.Context, t Turn, topic string, prepared map[string]string) ([]LoadFigures, error) {
@@ -223,7 +245,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Add(1)
 		running.Go(func() {
 			defer opened()
-			res, err := x.lab.Run(ctx, l, x.path(t, loads[i])+partial, opened)
+			res, err := x.runner.Run(ctx, l, x.path(t, loads[i])+partial, opened)
 			if err != nil {
 				end()
 			}
@@ -239,17 +261,12 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Wait()
 	}
 	running.Wait()
-	return figures, first(errs)
-}
-
-// first returns the first error that is not only the end of another's run.
-func first(errs []error) error {
 	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
+		if err != nil && !errors.Is(err, context.Canceled) { // else it is the end of another's run
+			return nil, err
 		}
 	}
-	return errors.Join(errs...)
+	return figures, errors.Join(errs...)
 }
 
 // prepare makes the loads that a run reads from, each once for every value of the factors that it
@@ -260,36 +277,32 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		one, suffix := x.Study.prepared(t.Cell, l)
 		topic := x.topic(l.Name + suffix)
 		topics[l.Name] = topic
-		if slices.ContainsFunc(x.log, func(e entry) bool { return e.What == made && e.Topic == topic }) && slices.Contains(x.topics(), topic) {
+		if slices.Contains(x.topics(), topic) {
 			continue
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: made, Topic: topic, Cell: &t.Cell.Index}); err != nil {
+		if err := x.note(entry{What: made, Topic: topic, Cell: &t.Cell.Index}); err != nil {
 			return nil, err
 		}
-		x.notify(Progress{Kind: Preparing, Turn: t, Turns: x.known, Name: l.Name})
+		x.notify(Progress{Kind: Preparing, Turn: t, Turns: x.turns, Name: l.Name})
 		one.set("topic", topic)
-		if _, err := x.lab.Run(ctx, one, "", func() {}); err != nil {
+		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", l.Name, err)
 		}
 	}
 	return topics, nil
 }
 
-// deleteTopic deletes a topic of the study, also when ctx has ended.
-func (x *executor) deleteTopic(ctx context.Context, name string) error {
-	return x.lab.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(x.madeIn(name), x.Study.Loads[0]), name)
-}
-
-// madeIn returns the cell whose run made a topic, because cells may be of other brokers. That of a search among values is
+// deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended. That of a search among values is
 // no other than the first one.
-func (x *executor) madeIn(topic string) Cell {
+func (x *executor) deleteTopic(ctx context.Context, name string) error {
 	cells := x.Study.Cells()
-	for _, e := range x.log {
-		if e.Topic == topic && e.Cell != nil && *e.Cell < len(cells) {
-			return cells[*e.Cell]
+	in := cells[0]
+	for e := range x.all(began, made) {
+		if e.Topic == name && e.Cell != nil && *e.Cell < len(cells) {
+			in = cells[*e.Cell]
 		}
 	}
-	return cells[0]
+	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), name)
 }
 
 // deleteTopics deletes what is left of the topics of the study.
@@ -298,7 +311,7 @@ func (x *executor) deleteTopics(ctx context.Context) error {
 		if err := x.deleteTopic(ctx, topic); err != nil {
 			return fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", topic, err, x.ID)
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: removed, Topic: topic}); err != nil {
+		if err := x.note(entry{What: removed, Topic: topic}); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// scribe is a lab whose runs leave an empty file, as kt does: never in the place of another.
+// scribe is a runner whose runs leave an empty file, as kt does: never in the place of another.
 type scribe struct {
 	Outside // nothing outside the loads is changed
 
@@ -41,9 +41,9 @@ func TestAStudyThatWasKilledInARunGoesOn(t *testing.T) {
 	if err := os.WriteFile(second+partial, []byte("cut o"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lab := new(scribe)
-	if err := Execute(t.Context(), f, lab, func(Progress) {}); err != nil || len(lab.made) != 2 {
-		t.Errorf("%v after the runs %v", err, lab.made)
+	runner := new(scribe)
+	if err := Execute(t.Context(), f, runner, func(Progress) {}); err != nil || len(runner.made) != 2 {
+		t.Errorf("%v after the runs %v", err, runner.made)
 	}
 	if text, err := os.ReadFile(second); err != nil || len(text) > 0 {
 		t.Errorf("%s has %q, %v", second, text, err)

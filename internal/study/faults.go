@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,40 +43,77 @@ func faultsOf(r *result.Result) FaultFigures {
 	return f
 }
 
-// faults sums up a load over the runs of a cell.
-func (c *CellDoc) faults(load int) Faults {
-	var failed, lost, unchecked, gaps, recovered, inSync []float64
-	add := func(to *[]float64, ms *int64) {
-		if ms != nil {
-			*to = append(*to, float64(*ms))
-		}
-	}
+// figures are those of one load in several runs.
+type figures []*LoadFigures
+
+// of returns the figures of a load of the runs of a cell.
+func (c *CellDoc) of(load int) (all figures) {
 	for i := range c.Runs {
-		f := &c.Runs[i].Loads[load].FaultFigures
-		add(&failed, &f.Failed)
-		add(&lost, f.Lost)
-		add(&unchecked, f.Unchecked)
-		if o := f.Outage; o != nil {
-			add(&gaps, o.LongestGapMS)
-			add(&recovered, o.RecoveredMS)
-			add(&inSync, o.InSyncMS)
-		}
+		all = append(all, &c.Runs[i].Loads[load])
 	}
-	metrics := failedMetrics(len(c.Runs), func(i int) *LoadFigures { return &c.Runs[i].Loads[load] })
-	return Faults{spread(failed), spread(lost), spread(unchecked), spread(gaps), spread(recovered), spread(inSync), metrics}
+	return all
 }
 
-// failedMetrics returns a sentence for each latency that failed in one of some runs. It is compared with no other: the
+// values returns a metric in each run that has it; none if it failed in one.
+func (fs figures) values(m Metric) (values []float64) {
+	for _, f := range fs {
+		if slices.Contains(f.FailedMetrics, m) {
+			return nil
+		}
+		if f.Has(m) {
+			values = append(values, *f.Of(m))
+		}
+	}
+	return values
+}
+
+// bound returns how many of the runs kt or its host limited, and how many are not valid.
+func (fs figures) bound() (client, invalid int) {
+	for _, f := range fs {
+		if ofClient(f.Limit) {
+			client++
+		}
+		if !f.Valid {
+			invalid++
+		}
+	}
+	return client, invalid
+}
+
+// faults sums up the effects of faults.
+func (fs figures) faults() Faults {
+	of := func(read func(*LoadFigures) *int64) Spread {
+		var values []float64
+		for _, f := range fs {
+			if v := read(f); v != nil {
+				values = append(values, float64(*v))
+			}
+		}
+		return spread(values)
+	}
+	outage := func(f *LoadFigures) *result.Outage { return cmp.Or(f.Outage, new(result.Outage)) }
+	return Faults{
+		Failed:        of(func(f *LoadFigures) *int64 { return &f.Failed }),
+		Lost:          of(func(f *LoadFigures) *int64 { return f.Lost }),
+		Unchecked:     of(func(f *LoadFigures) *int64 { return f.Unchecked }),
+		Gap:           of(func(f *LoadFigures) *int64 { return outage(f).LongestGapMS }),
+		Recovered:     of(func(f *LoadFigures) *int64 { return outage(f).RecoveredMS }),
+		InSync:        of(func(f *LoadFigures) *int64 { return outage(f).InSyncMS }),
+		FailedMetrics: fs.failed(),
+	}
+}
+
+// failed returns a sentence for each latency that failed in one of the runs. It is compared with no other: the
 // rest of the runs would look better than all of them.
-func failedMetrics(runs int, figures func(i int) *LoadFigures) (sentences []string) {
+func (fs figures) failed() (sentences []string) {
 	failed := make(map[Metric]int)
-	for i := range runs {
-		for _, m := range figures(i).FailedMetrics {
+	for _, f := range fs {
+		for _, m := range f.FailedMetrics {
 			failed[m]++
 		}
 	}
 	for _, m := range slices.Sorted(maps.Keys(failed)) {
-		sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(float64(runs), "run", "runs")))
+		sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(len(fs), "run", "runs")))
 	}
 	return sentences
 }

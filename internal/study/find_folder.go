@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
@@ -12,19 +13,12 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// FindDocument has the trials of a search and the peak. It is made of the study's folder alone.
-type FindDocument struct {
-	Schema   int          `json:"schema"`
-	ID       string       `json:"id"`
-	Study    *Study       `json:"study"`
-	Peak     PeakRate     `json:"peak"`
-	Limit    FindLimit    `json:"limit"`
-	Trials   []Trial      `json:"trials"`
-	Curve    []CurvePoint `json:"curve"`
-	Sentence string       `json:"sentence"`
-	Over     bool         `json:"over"` // false: the search was cut off
-
-	embedded bool // the broker was inside kt
+// FindDoc has the trials of a search and the peak.
+type FindDoc struct {
+	Peak   PeakRate     `json:"peak"`
+	Limit  FindLimit    `json:"limit"`
+	Trials []Trial      `json:"trials"`
+	Curve  []CurvePoint `json:"curve"`
 }
 
 // FindLimit is what limited the trial at the lowest rate that did not hold.
@@ -65,17 +59,15 @@ var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messag
 
 // checkFind returns what keeps a load from being tried at many rates.
 func (l *Load) checkFind() error {
-	named := make(map[string]bool)
 	for _, f := range l.Flags {
-		named[f.Name] = true
 		if slices.Contains(ofTrials, f.Name) {
 			return fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
 		}
 	}
 	switch {
-	case l.Command == "consume" && !named["topic"]:
+	case l.Command == "consume" && !l.has("topic"):
 		return errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
-	case l.Command == "consume" && named["group"]:
+	case l.Command == "consume" && l.has("group"):
 		return errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
 	}
 	return nil
@@ -97,52 +89,48 @@ func (s Step) cell(index int) Cell {
 	return Cell{index, flags, fmt.Sprintf("%s, %s, %v", s.Kind, at, s.Time.Std())}
 }
 
-// trials returns the trials that were made, and the next step if there is one.
-func (f *Folder) trials() (made []Trial, turns []Turn, over bool, err error) {
-	for {
-		step, over := f.Study.Find.Next(made)
-		if over {
-			return made, turns, true, nil
+// trials returns the trials that were made, with their figures, and the next step if there is one.
+func (s *Search) trials(d *Document) (trials []Trial, figures []*LoadFigures, next Step, over bool, err error) {
+	for _, t := range d.turns {
+		if !d.folder.isDone(t) {
+			break
 		}
-		t := Turn{len(turns) + 1, step.cell(len(turns)), 1}
-		turns = append(turns, t)
-		if !f.isDone(t) {
-			return made, turns, false, nil
-		}
-		figures, err := f.figures(t)
+		loads, err := d.folder.figures(t)
 		if err != nil {
-			return nil, nil, false, err
+			return nil, nil, next, false, err
 		}
-		made = append(made, f.Study.Find.judge(step, &figures[0]))
+		next, _ = s.Next(trials)
+		trials, figures = append(trials, s.judge(next, &loads[0])), append(figures, &loads[0])
 	}
+	next, over = s.Next(trials)
+	return trials, figures, next, over, nil
 }
 
-// Find reads the run files of a search and returns its trials and the peak.
-func (f *Folder) Find() (*FindDocument, error) {
-	trials, turns, over, err := f.trials()
-	if err != nil {
+func (s *Search) next(d *Document) ([]Turn, error) {
+	_, _, step, over, err := s.trials(d)
+	if err != nil || over {
 		return nil, err
 	}
-	d := &FindDocument{Schema: Schema, ID: f.ID, Study: f.Study, Peak: f.Study.Find.Peak(trials), Trials: trials, Over: over, Curve: []CurvePoint{}}
-	d.Limit.Limit = verdict.None
-	if d.Trials == nil {
-		d.Trials = []Trial{}
-	}
-	for i, t := range trials {
-		figures, err := f.figures(turns[i])
-		if err != nil {
-			return nil, err
-		}
-		d.add(t, &figures[0])
-		d.embedded = d.embedded || figures[0].cluster == insideKt
-	}
-	d.markKnee()
-	d.Sentence = d.say()
-	return d, nil
+	return []Turn{{Cell: step.cell(len(d.turns)), Repeat: 1}}, nil
 }
 
-// add adds a trial to the curve, and takes the limit from it.
-func (d *FindDocument) add(t Trial, l *LoadFigures) {
+func (s *Search) conclude(d *Document) error {
+	trials, figures, _, _, err := s.trials(d)
+	if err != nil {
+		return err
+	}
+	d.FindDoc = &FindDoc{Peak: s.Peak(trials), Trials: append([]Trial{}, trials...), Curve: []CurvePoint{}, Limit: FindLimit{Verdict: verdict.Verdict{Limit: verdict.None}}}
+	for i, t := range trials {
+		d.addTrial(t, figures[i])
+		d.embedded = d.embedded || figures[i].cluster == insideKt
+	}
+	d.markKnee()
+	d.Sentence = d.sayPeak()
+	return nil
+}
+
+// addTrial adds a trial to the curve, and takes the limit from it.
+func (d *Document) addTrial(t Trial, l *LoadFigures) {
 	limit, says := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}, l.Limit != verdict.None && l.Limit != verdict.Unknown
 	switch {
 	case t.Kind == Burst:
@@ -158,7 +146,7 @@ func (d *FindDocument) add(t Trial, l *LoadFigures) {
 }
 
 // markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
-func (d *FindDocument) markKnee() {
+func (d *FindDoc) markKnee() {
 	grown := func(i int) bool {
 		p99 := d.Curve[i].Latency.P99
 		return p99 == 0 || p99 > kneeRise*d.Curve[0].Latency.P99 // 0: failed
@@ -169,4 +157,38 @@ func (d *FindDocument) markKnee() {
 			return
 		}
 	}
+}
+
+// sayPeak returns what a search found in a sentence.
+func (d *Document) sayPeak() string {
+	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
+	p, why := d.Peak, strings.Join(d.Limit.Reasons, "; ")
+	limit := ""
+	if l := d.Limit.Limit; l != verdict.None && l != verdict.Unknown && d.Limit.Evidence != "" && !strings.Contains(why, d.Limit.Evidence) {
+		limit = fmt.Sprintf("; limited by %s: %s", l, d.Limit.Evidence)
+	}
+	switch {
+	case p.RecordsPerSecond == 0 && !d.Over:
+		return fmt.Sprintf("the search is not over; go on with: kt study resume %s", d.ID)
+	case p.RecordsPerSecond == 0 && d.Limit.Rate > 0:
+		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(d.Limit.Rate), why, limit)
+	case p.RecordsPerSecond == 0:
+		return "no rate was found that holds" + limit
+	case p.ClientBound:
+		return fmt.Sprintf("at least %s hold; %s: at %s, %s%s", rate(p.Low), d.Limit.unknown(), rate(p.High), why, limit)
+	case p.High == 0:
+		return fmt.Sprintf("%s hold, and no higher rate was tried", rate(p.Low))
+	}
+	return fmt.Sprintf("%s hold, but not %s: %s%s", rate(p.Low), rate(p.High), why, limit)
+}
+
+// unknown returns why a rate that was tried is not judged.
+func (l *FindLimit) unknown() string {
+	switch {
+	case l.Limit == verdict.Throttle:
+		return "the brokers throttled higher rates"
+	case ofClient(l.Limit):
+		return "kt could not offer more"
+	}
+	return "more was not measured"
 }

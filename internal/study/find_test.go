@@ -196,7 +196,7 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 		{[]float64{2}, -1},
 		{nil, -1},
 	} {
-		var d FindDocument
+		var d FindDoc
 		for _, v := range tc.p99 {
 			d.Curve = append(d.Curve, CurvePoint{Latency: Latency[float64]{P99: v}})
 		}

@@ -17,7 +17,7 @@ func TestTheNewestStudyComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC).Add(-time.Duration(i) * time.Millisecond)
-		if err := os.Chtimes(filepath.Join(f.Dir(), studyFile), at, at); err != nil {
+		if err := os.Chtimes(filepath.Join(f.dir, studyFile), at, at); err != nil {
 			t.Fatal(err)
 		}
 	}

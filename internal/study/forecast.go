@@ -60,45 +60,48 @@ type takes struct{ seconds, bytes float64 }
 func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
 
 // Forecast returns what a study will take. fits returns a *MisfitError for a load that the cluster cannot carry; it may be nil.
-func (s *Study) Forecast(lab Planner, fits func(Load) error) (*Forecast, error) {
+func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, error) {
 	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
 	if s.Find != nil {
 		f.Seconds, f.Most = s.Find.takes(s.Rest.Std().Seconds())
 		f.NotKnown = append(f.NotKnown, "how much is written: the rates that hold decide")
 		return f, nil
 	}
-	runs := make(map[int]takes)
+	runs := make(map[int]takes) // by the numbers of cells
 	var prepared takes
 	seen := make(map[string]bool)
-cells:
 	for _, c := range s.Cells() {
 		f.Cells = append(f.Cells, c.values())
 		for _, l := range s.Prepare { // each is made once for every value that it depends on
-			l, suffix := s.prepared(c, l)
+			_, suffix := s.prepared(c, l)
 			if seen[l.Name+suffix] {
 				continue
 			}
 			seen[l.Name+suffix] = true
-			t, err := f.load(lab, l, nil)
+			t, err := f.load(runner, s.planned(c, l), nil)
 			if err != nil {
 				return nil, err
 			}
 			prepared.seconds, prepared.bytes = prepared.seconds+t.seconds, prepared.bytes+t.bytes
 		}
 		var one takes
+		var err error
 		for _, l := range s.Loads {
-			t, err := f.load(lab, s.at(c, l), fits)
-			if misfit := new(MisfitError); errors.As(err, &misfit) {
-				f.leaveOut(c, misfit.Error())
-				continue cells
-			}
-			if err != nil {
-				return nil, err
+			var t takes
+			if t, err = f.load(runner, s.planned(c, l), fits); err != nil {
+				break
 			}
 			one.seconds, one.bytes = math.Max(one.seconds, t.seconds), one.bytes+t.bytes
 		}
-		runs[c.Index] = one
-		f.AtOnce = math.Max(f.AtOnce, one.bytes)
+		switch misfit := new(MisfitError); {
+		case errors.As(err, &misfit):
+			f.leaveOut(c, misfit.Error())
+		case err != nil:
+			return nil, err
+		default:
+			runs[c.Index] = one
+			f.AtOnce = math.Max(f.AtOnce, one.bytes)
+		}
 	}
 	f.add(runs, prepared)
 	return f, nil
@@ -114,8 +117,7 @@ func (f *Forecast) leaveOut(c Cell, reason string) {
 
 // add adds up what loads before the runs take, and runs by the number of their cell.
 func (f *Forecast) add(runs map[int]takes, prepared takes) {
-	f.Seconds = prepared.seconds
-	f.Bytes, f.AtOnce = prepared.bytes, f.AtOnce+prepared.bytes
+	f.Seconds, f.Bytes, f.AtOnce = prepared.seconds, prepared.bytes, f.AtOnce+prepared.bytes
 	for _, t := range f.Study.Turns() {
 		one, fits := runs[t.Cell.Index]
 		if !fits {
@@ -125,8 +127,7 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 			f.Seconds += f.Study.Rest.Std().Seconds()
 		}
 		f.Runs = append(f.Runs, RunPlan{len(f.Runs) + 1, t.Repeat, t.Cell.values()})
-		f.Seconds += one.seconds
-		f.Bytes += one.bytes
+		f.Seconds, f.Bytes = f.Seconds+one.seconds, f.Bytes+one.bytes
 	}
 	if p := f.Study.Trial; p != nil { // it ends at one of its looks
 		f.Most, f.Seconds = f.Seconds, f.Seconds*float64(f.Study.Discard+2*p.Looks[0])/float64(len(f.Runs))
@@ -140,46 +141,41 @@ func (f *Forecast) add(runs map[int]takes, prepared takes) {
 }
 
 // load returns what one load takes.
-func (f *Forecast) load(lab Planner, l Load, fits func(Load) error) (takes, error) {
-	if !l.readsOld() {
-		l.set("topic", "kt-study")
-	}
-	p, err := lab.Plan(l)
+func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes, err error) {
+	p, err := runner.Plan(l)
 	if err == nil && fits != nil {
 		err = fits(l)
 	}
 	if err != nil {
-		return takes{}, err
+		return t, err
 	}
 	name := cmp.Or(l.Name, l.Command)
+	unknown := func(of *float64, what string) { *of, f.NotKnown = math.NaN(), append(f.NotKnown, what) }
 	rate, lasts, records := p.RecordsPerSecond(), p.Load.Duration.Std().Seconds(), float64(p.Load.Records)
-	t := takes{seconds: lasts}
-	if rate > 0 && records > 0 && (lasts == 0 || records/rate < lasts) {
+	endless := records == 0 || lasts > 0 && rate > 0 && records/rate > lasts // it ends by its time; with a time and no rate it writes at most its records
+	switch {
+	case rate > 0 && !endless:
 		t.seconds = records / rate
-	}
-	if t.seconds == 0 {
-		t.seconds = math.NaN()
-		f.NotKnown = append(f.NotKnown, "how long it takes: "+name+" ends after its records, however fast these are")
+	case lasts > 0:
+		t.seconds = lasts
+	default:
+		unknown(&t.seconds, "how long it takes: "+name+" ends after its records, however fast these are")
 	}
 	switch {
 	case !p.Writes():
 		return t, nil
 	case p.Load.UntilFull: // it has its place on disks without room
-		t.bytes = math.NaN()
-		f.NotKnown = append(f.NotKnown, "how much is written: "+name+" goes on when disks are full")
-		return t, nil
-	case records > 0 && (lasts == 0 || rate == 0 || records/rate <= lasts): // with a time and no rate: at most
+		unknown(&t.bytes, "how much is written: "+name+" goes on when disks are full")
+	case !endless:
 		t.bytes = records * p.Payload.MeanBytes()
 	case rate > 0 && lasts > 0:
 		t.bytes = rate * lasts * p.Payload.MeanBytes()
 	default:
-		t.bytes = math.NaN()
-		f.NotKnown = append(f.NotKnown, "how much is written: "+name+" writes as fast as it can")
-		return t, nil
+		unknown(&t.bytes, "how much is written: "+name+" writes as fast as it can")
 	}
 	if n := p.Topic.ReplicationFactor; n > 0 {
 		t.bytes *= float64(n)
-	} else if !p.Embedded() {
+	} else if !p.Embedded() && !math.IsNaN(t.bytes) {
 		f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without --set replication-factor=…; one is counted")
 	}
 	return t, nil

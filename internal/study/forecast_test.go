@@ -11,7 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// planner is a lab that only plans.
+// planner is a runner that only plans.
 type planner map[string]plan.Plan // by the command
 
 func (p planner) Plan(l Load) (plan.Plan, error) {

@@ -29,31 +29,34 @@ const safeReplicas = 3
 // open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
 var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
 
-// NeedsBrokers reports whether a value of the study depends on how many brokers there are.
-func (s *Study) NeedsBrokers() (needs bool) {
+// open returns the names that the values of a study leave open, and that are not given in it.
+func (s *Study) open() (names []string) {
 	for _, part := range s.Parts {
-		one := *part
-		one.Given = s.Given
-		needs = needs || one.NeedsBrokers()
+		names = append(names, part.open()...)
 	}
 	s.values(func(v string) string {
-		if m := open.FindStringSubmatch(v); m != nil && !s.isGiven(m[2]) {
-			needs = needs || m[2] == brokersGiven || m[2] == replicasGiven
+		if m := open.FindStringSubmatch(v); m != nil {
+			names = append(names, m[2])
 		}
 		return v
 	})
-	return needs
+	return slices.DeleteFunc(names, s.isGiven)
+}
+
+// NeedsBrokers reports whether a value of the study depends on how many brokers there are.
+func (s *Study) NeedsBrokers() bool {
+	names := s.open()
+	return slices.Contains(names, brokersGiven) || slices.Contains(names, replicasGiven)
 }
 
 // Fill puts what was given into the values that were left open. brokers is how many there are; 0: not
-// known. A value that a factor then has twice is there once. The error says what is not given.
+// known. A value that a factor then has twice is there once. The error says what is not given. A search with factors becomes several parts.
 func (s *Study) Fill(brokers int) error {
 	if len(s.Parts) > 0 {
 		return s.fillParts(brokers)
 	}
 	if brokers > 0 {
-		s.give(Given{Name: brokersGiven, Value: strconv.Itoa(brokers)})
-		s.give(Given{Name: replicasGiven, Value: strconv.Itoa(min(brokers, safeReplicas))})
+		s.Given = append(s.Given, Given{Name: brokersGiven, Value: strconv.Itoa(brokers)}, Given{Name: replicasGiven, Value: strconv.Itoa(min(brokers, safeReplicas))})
 	}
 	var missing []string
 	s.values(func(v string) string {
@@ -68,12 +71,17 @@ func (s *Study) Fill(brokers int) error {
 		return value
 	})
 	s.dropTwice()
-	var errs []error
-	for _, text := range once(missing) {
-		errs = append(errs, errors.New(text))
-	}
-	if len(errs) == 0 {
+	if len(missing) == 0 {
 		s.split()
+	}
+	return allOf(missing)
+}
+
+// allOf returns an error of several sentences, each once; nil: there are none.
+func allOf(sentences []string) error {
+	var errs []error
+	for _, text := range once(sentences) {
+		errs = append(errs, errors.New(text))
 	}
 	return errors.Join(errs...)
 }
@@ -125,10 +133,12 @@ func (s *Study) given(times, name string) (string, error) {
 	return strconv.Itoa(by * n), err
 }
 
-// give gives a value, unless there is one.
-func (s *Study) give(g Given) {
-	if !s.isGiven(g.Name) {
-		s.Given = append(s.Given, g)
+// give gives a name a value.
+func (s *Study) give(name, value string) {
+	if i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name }); i >= 0 {
+		s.Given[i].Value = value
+	} else {
+		s.Given = append(s.Given, Given{Name: name, Value: value})
 	}
 }
 
@@ -139,18 +149,14 @@ func (s *Study) isGiven(name string) bool {
 
 // values replaces every value of the study.
 func (s *Study) values(with func(string) string) {
-	for _, loads := range [][]Load{s.Prepare, s.Loads} {
-		for i := range loads {
-			for j := range loads[i].Flags {
-				f := &loads[i].Flags[j]
-				f.Value = with(f.Value)
-			}
+	for l := range s.loads() {
+		for i := range l.Flags {
+			l.Flags[i].Value = with(l.Flags[i].Value)
 		}
 	}
 	for i := range s.Factors {
-		for j := range s.Factors[i].Values {
-			v := &s.Factors[i].Values[j]
-			*v = with(*v)
+		for j, v := range s.Factors[i].Values {
+			s.Factors[i].Values[j] = with(v)
 		}
 		if span := s.Factors[i].Search; span != nil {
 			span.From, span.To = with(span.From), with(span.To)

@@ -178,18 +178,6 @@ func clusterOf(r *result.Result) string {
 	return text
 }
 
-// Embedded reports whether runs of the study were of the broker inside kt.
-func (d *Document) Embedded() bool {
-	for i := range d.Cells {
-		for _, r := range d.Cells[i].Runs {
-			if slices.ContainsFunc(r.Loads, func(l LoadFigures) bool { return l.cluster == insideKt }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // targetOf returns the target of a run in records a second; 0: unlimited.
 func targetOf(r *result.Result) float64 {
 	if r.Plan.ReadsOnly() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // What a study changes outside its loads: the name of such a factor, or change, begins with one of these.
@@ -88,11 +87,8 @@ func (s *Study) outside(prefixes ...string) (flags []Flag) {
 }
 
 // CheckOutside returns all that hinders what the cells of a study change outside its loads, or want of their topics.
-func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
-	w := Wanted{Brokers: s.outside(brokerPrefix), Hosts: s.outside(sysctlPrefix, tunePrefix)}
-	for i := range w.Brokers {
-		w.Brokers[i].Name = strings.TrimPrefix(w.Brokers[i].Name, brokerPrefix)
-	}
+func (s *Study) CheckOutside(ctx context.Context, runner Runner) error {
+	w := Wanted{Brokers: own(s.outside(brokerPrefix)), Hosts: s.outside(sysctlPrefix, tunePrefix)}
 	for _, c := range s.Cells() {
 		for _, l := range s.Loads {
 			for _, f := range s.at(c, l).Flags {
@@ -105,32 +101,41 @@ func (s *Study) CheckOutside(ctx context.Context, lab Lab) error {
 	if w.Topics = once(w.Topics); len(w.Brokers)+len(w.Hosts)+len(w.Topics) == 0 {
 		return nil
 	}
-	return lab.CheckOutside(ctx, s.Loads[0], w)
+	return runner.CheckOutside(ctx, s.Loads[0], w)
+}
+
+// own returns settings of brokers by the names that they have there.
+func own(flags []Flag) []Flag {
+	for i := range flags {
+		flags[i].Name = strings.TrimPrefix(flags[i].Name, brokerPrefix)
+	}
+	return flags
 }
 
 // surround changes brokers and hosts as a cell wants them. What was there is in the log before. The first cell
 // keeps other studies from the hosts, even if it changes nothing there.
 func (x *executor) surround(ctx context.Context, c Cell) error {
-	wanted := c.outside(brokerPrefix, sysctlPrefix, tunePrefix)
+	wanted, l := c.outside(brokerPrefix, sysctlPrefix, tunePrefix), x.Study.Loads[0]
 	if x.around != nil && slices.Equal(wanted, x.around) {
 		return nil
 	}
 	if len(x.Study.outside(sysctlPrefix, tunePrefix)) > 0 {
 		hosts, known := x.hosts()
+		var err error
 		if !known {
-			var err error
-			if hosts, err = x.lab.Hosts(ctx, x.Study.Loads[0]); err != nil {
-				return err
-			}
+			hosts, err = x.runner.Hosts(ctx, l)
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: changed, Host: true, Hosts: hosts}); err != nil {
-			return err
+		if err == nil {
+			err = x.note(entry{What: changed, Host: true, Hosts: hosts})
 		}
-		if err := x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(SetHost, c.outside(sysctlPrefix, tunePrefix))); err != nil {
+		if err == nil {
+			err = x.runner.ChangeHosts(ctx, l, hosts, x.order(SetHost, c.outside(sysctlPrefix, tunePrefix)))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if err := x.surroundBrokers(ctx, c); err != nil {
+	if err := x.surroundBrokers(ctx, own(c.outside(brokerPrefix))); err != nil {
 		return err
 	}
 	x.around = append([]Flag{}, wanted...)
@@ -141,33 +146,34 @@ func (x *executor) order(do HostDo, set []Flag) HostOrder {
 	return HostOrder{Do: do, Study: x.name(), Set: set, Own: x.Study.outside(sysctlPrefix, tunePrefix)}
 }
 
-func (x *executor) surroundBrokers(ctx context.Context, c Cell) error {
+// surroundBrokers gives brokers some settings, and what they had before for the others that the study changes.
+func (x *executor) surroundBrokers(ctx context.Context, set []Flag) error {
 	var names []string
-	for _, f := range x.Study.outside(brokerPrefix) {
-		names = append(names, strings.TrimPrefix(f.Name, brokerPrefix))
+	for _, f := range own(x.Study.outside(brokerPrefix)) {
+		names = append(names, f.Name)
 	}
-	if names = once(names); len(names) == 0 {
+	if len(names) == 0 {
 		return nil
 	}
-	if x.brokersWere == nil {
-		were, err := x.lab.BrokerSettings(ctx, x.Study.Loads[0], names)
+	before, _ := x.changed()
+	if before == nil {
+		var err error
+		if before, err = x.runner.BrokerSettings(ctx, x.Study.Loads[0], once(names)); err == nil {
+			err = x.note(entry{What: changed, Brokers: before})
+		}
 		if err != nil {
 			return err
 		}
-		if err := x.note(entry{At: time.Now().UTC(), What: changed, Brokers: were}); err != nil {
-			return err
-		}
-		x.brokersWere = were
 	}
-	wanted := slices.Clone(x.brokersWere)
+	wanted := slices.Clone(before)
 	for i := range wanted {
-		for _, f := range c.outside(brokerPrefix) {
-			if brokerPrefix+wanted[i].Name == f.Name {
+		for _, f := range set {
+			if wanted[i].Name == f.Name {
 				wanted[i].Value = &f.Value
 			}
 		}
 	}
-	return x.lab.SetBrokers(ctx, x.Study.Loads[0], wanted)
+	return x.runner.SetBrokers(ctx, x.Study.Loads[0], wanted)
 }
 
 // putBack puts back what the study has changed on brokers and hosts, by its log.
@@ -179,24 +185,24 @@ func (x *executor) putBack(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	if brokers != nil {
-		errs = append(errs, x.lab.SetBrokers(ctx, x.Study.Loads[0], brokers))
+		errs = append(errs, x.runner.SetBrokers(ctx, x.Study.Loads[0], brokers))
 	}
 	if host {
 		hosts, _ := x.hosts()
-		errs = append(errs, x.lab.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(RestoreHost, nil)))
+		errs = append(errs, x.runner.ChangeHosts(ctx, x.Study.Loads[0], hosts, x.order(RestoreHost, nil)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not everything that the study changed is as before: %w; kt study restore %s tries again", err, x.ID)
 	}
-	x.around, x.brokersWere = nil, nil
-	return x.note(entry{At: time.Now().UTC(), What: restored})
+	x.around = nil
+	return x.note(entry{What: restored})
 }
 
 // hosts returns the agents of the hosts that the study changes, by its log; none: this host. They stay the same
 // from its first change on, so that a host that is gone later is missed, and not left as it is.
 func (f *Folder) hosts() (agents []string, known bool) {
-	for _, e := range f.log {
-		if e.What == changed && e.Host {
+	for e := range f.all(changed) {
+		if e.Host {
 			return e.Hosts, true
 		}
 	}
@@ -206,15 +212,13 @@ func (f *Folder) hosts() (agents []string, known bool) {
 // changed returns what the study has changed and not put back, by its log: what brokers had before, and whether
 // hosts are changed.
 func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
-	for _, e := range f.log {
-		switch e.What {
-		case changed:
-			host = host || e.Host
-			if e.Brokers != nil && brokers == nil {
-				brokers = e.Brokers
-			}
-		case restored:
+	for e := range f.all(changed, restored) {
+		if e.What == restored {
 			brokers, host = nil, false
+			continue
+		}
+		if host = host || e.Host; brokers == nil {
+			brokers = e.Brokers
 		}
 	}
 	return brokers, host
@@ -222,29 +226,30 @@ func (f *Folder) changed() (brokers []BrokerSetting, host bool) {
 
 // Restore puts back what a study that was cut off has changed on brokers and hosts, and deletes its topics.
 // It returns a line for each of them.
-func Restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
-	leaves, err := f.leaves()
-	for _, leaf := range leaves {
-		lines, bad := restore(ctx, leaf, lab)
-		done, err = append(done, lines...), errors.Join(err, bad)
-	}
-	return done, err
-}
-
-func restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error) {
+func Restore(ctx context.Context, f *Folder, runner Runner) (done []string, err error) {
 	release, err := f.hold()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	x := &executor{Folder: f, lab: lab, notify: func(Progress) {}}
+	parts, err := f.begun()
+	for _, p := range parts {
+		x := &executor{Folder: p, runner: runner}
+		done = append(done, p.left()...)
+		err = errors.Join(err, x.putBack(ctx), x.deleteTopics(ctx))
+	}
+	return once(done), errors.Join(err, f.bad)
+}
+
+// left returns a line for each thing that is to be put back.
+func (f *Folder) left() (lines []string) {
 	brokers, host := f.changed()
 	for _, s := range brokers {
 		value := "no value of its own"
 		if s.Value != nil {
 			value = *s.Value
 		}
-		done = append(done, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
+		lines = append(lines, fmt.Sprintf("broker %d: %s has %s again", s.Broker, s.Name, value))
 	}
 	if host {
 		hosts, _ := f.hosts()
@@ -253,12 +258,12 @@ func restore(ctx context.Context, f *Folder, lab Lab) (done []string, err error)
 		}
 		for _, h := range hosts {
 			for _, c := range f.Study.outside(sysctlPrefix, tunePrefix) {
-				done = append(done, h+": "+c.Name+" is as before")
+				lines = append(lines, h+": "+c.Name+" is as before")
 			}
 		}
 	}
 	for _, t := range f.topics() {
-		done = append(done, "topic "+t+" is deleted")
+		lines = append(lines, "topic "+t+" is deleted")
 	}
-	return once(done), errors.Join(x.putBack(ctx), x.deleteTopics(ctx), f.bad)
+	return lines
 }

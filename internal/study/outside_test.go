@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// world is a lab with one broker and one host that can be changed.
+// world is a runner with one broker and one host that can be changed.
 type world struct {
 	scribe
 
@@ -114,7 +113,7 @@ func outsider(t *testing.T) (*Folder, *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, &world{log: filepath.Join(f.Dir(), logFile), broker: map[string]string{"num.io.threads": "8"}}
+	return f, &world{log: filepath.Join(f.dir, logFile), broker: map[string]string{"num.io.threads": "8"}}
 }
 
 func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
@@ -161,7 +160,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 	}
 	old := "8"
 	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
-		e.At, e.What = time.Now(), changed
+		e.What = changed
 		if err := f.note(e); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // Parse reads a study. name is its name, or the path of its file. known returns an error for a flag that a command
@@ -21,7 +22,7 @@ import (
 // file.
 func Parse(name string, text []byte, known func(command, flag string) error) (*Study, error) {
 	p := &parser{name: name, known: known, parts: make(map[string]*yaml.Node)}
-	s := newStudy(stem(name))
+	s := newStudy(strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml"))
 	root, err := input.YAML(text, func(line int) string { return name + ":" + strconv.Itoa(line) })
 	switch {
 	case err != nil:
@@ -29,7 +30,10 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*S
 	case root == nil:
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
-	p.study(root, s)
+	keys := p.keys(s)
+	keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
+	keys["parts"] = func(n *yaml.Node) { s.Parts = p.studies(n) }
+	p.mapping(root, "study", keys)
 	p.check(root, s)
 	return s, errors.Join(p.errs...)
 }
@@ -66,11 +70,8 @@ func (p *parser) bad(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.name, n.Line, n.Column, fmt.Errorf(format, args...)))
 }
 
-// field reads the value of a key.
-type field func(key, value *yaml.Node)
-
 // each calls f for every key of a mapping.
-func (p *parser) each(n *yaml.Node, what string, f field) {
+func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		p.bad(n, "%s: write KEY: VALUE lines", what)
 		return
@@ -80,51 +81,40 @@ func (p *parser) each(n *yaml.Node, what string, f field) {
 	}
 }
 
-// mapping reads a mapping whose keys are known.
-func (p *parser) mapping(n *yaml.Node, what string, known map[string]func(*yaml.Node)) {
+// items returns the nodes of a list.
+func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, "write a list of %s", what)
+		return nil
+	}
+	return n.Content
+}
+
+// mapping reads a mapping: each known key into a variable, or by a function.
+func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
 	p.each(n, what, func(key, value *yaml.Node) {
-		if read := known[key.Value]; read != nil {
-			if what == "study" {
-				p.parts[key.Value] = value
-			}
+		into := known[key.Value]
+		if read, ok := into.(func(*yaml.Node)); ok {
 			read(value)
-			return
+		} else if into != nil {
+			p.scalar(value, into)
+		} else {
+			names := slices.Sorted(maps.Keys(known))
+			p.bad(key, "%s: unknown key %q%s", what, key.Value, cmp.Or(didYouMean(key.Value, names), "; it may have "+strings.Join(names, ", ")))
 		}
-		p.unknown(key, what, known)
+		if what == "study" {
+			p.parts[key.Value] = value
+		}
 	})
-}
-
-func (p *parser) unknown(key *yaml.Node, what string, known map[string]func(*yaml.Node)) {
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	hint := "; it may have " + strings.Join(names, ", ")
-	if n := suggest.Nearest(key.Value, names); n != "" {
-		hint = "; did you mean " + n + "?"
-	}
-	p.bad(key, "%s: unknown key %q%s", what, key.Value, hint)
-}
-
-func (p *parser) study(n *yaml.Node, s *Study) {
-	keys := p.keys(s)
-	keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
-	keys["parts"] = func(n *yaml.Node) { s.Parts = p.studies(n) }
-	p.mapping(n, "study", keys)
 }
 
 // studies reads the parts of a study.
 func (p *parser) studies(n *yaml.Node) (parts []*Study) {
-	if n.Kind != yaml.SequenceNode {
-		p.bad(n, "parts: write a list of studies, each with its name")
-		return nil
-	}
-	for _, one := range n.Content {
+	for _, one := range p.items(n, "studies, each with its name") {
 		s := newStudy("")
 		sub := &parser{name: p.name, known: p.known, parts: make(map[string]*yaml.Node)}
 		keys := sub.keys(s)
-		keys["name"] = sub.text(&s.Name)
+		keys["name"] = &s.Name
 		sub.mapping(one, "study", keys)
 		sub.check(one, s)
 		p.errs = append(p.errs, sub.errs...)
@@ -134,22 +124,22 @@ func (p *parser) studies(n *yaml.Node) (parts []*Study) {
 }
 
 // keys are what a study and a part of one may have.
-func (p *parser) keys(s *Study) map[string]func(*yaml.Node) {
-	return map[string]func(*yaml.Node){
-		"about":     p.text(&s.About),
-		"found":     p.text(&s.Found),
-		"published": func(n *yaml.Node) { s.Published = p.list(n) },
+func (p *parser) keys(s *Study) map[string]any {
+	return map[string]any{
+		"about":     &s.About,
+		"found":     &s.Found,
+		"published": &s.Published,
 		"bytes":     func(n *yaml.Node) { s.Bytes = p.bytes(n) },
-		"prepare":   func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare", true) },
-		"load":      func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load", false)) },
-		"loads":     func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads", false)...) },
+		"prepare":   func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare") },
+		"load":      func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
+		"loads":     func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads")...) },
 		"factors":   func(n *yaml.Node) { s.Factors = p.factors(n) },
-		"pair":      func(n *yaml.Node) { p.scalar(n, &s.Pair) },
-		"discard":   func(n *yaml.Node) { p.scalar(n, &s.Discard) },
-		"repeats":   func(n *yaml.Node) { p.scalar(n, &s.Repeats) },
-		"seed":      func(n *yaml.Node) { p.scalar(n, &s.Seed) },
+		"pair":      &s.Pair,
+		"discard":   &s.Discard,
+		"repeats":   &s.Repeats,
+		"seed":      &s.Seed,
 		"order":     func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
-		"rest":      func(n *yaml.Node) { s.Rest = plan.Duration(p.time(n)) },
+		"rest":      &s.Rest,
 		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find":      func(n *yaml.Node) { s.Find = p.search(n) },
 	}
@@ -158,9 +148,9 @@ func (p *parser) keys(s *Study) map[string]func(*yaml.Node) {
 // search reads how the highest rate is searched for.
 func (p *parser) search(n *yaml.Node) *Search {
 	s := DefaultSearch()
-	p.mapping(n, "find", map[string]func(*yaml.Node){
-		"trial":     func(n *yaml.Node) { s.Trial = plan.Duration(p.time(n)) },
-		"precision": func(n *yaml.Node) { p.scalar(n, &s.Precision) },
+	p.mapping(n, "find", map[string]any{
+		"trial":     &s.Trial,
+		"precision": &s.Precision,
 		"curve": func(n *yaml.Node) {
 			list := input.Items(n)
 			s.Curve = make([]float64, len(list))
@@ -189,12 +179,10 @@ func (p *parser) search(n *yaml.Node) *Search {
 
 func (p *parser) given(n *yaml.Node) (given []Given) {
 	p.each(n, "given", func(key, value *yaml.Node) {
-		g := Given{Name: key.Value}
-		p.scalar(value, &g.About)
-		if !open.MatchString("$" + g.Name) {
-			p.bad(key, "given %q: a name has small letters, digits and -", g.Name)
+		if !open.MatchString("$" + key.Value) {
+			p.bad(key, "given %q: a name has small letters, digits and -", key.Value)
 		}
-		given = append(given, g)
+		given = append(given, Given{Name: key.Value, About: p.one(value)})
 	})
 	return given
 }
@@ -207,8 +195,7 @@ func (p *parser) bytes(n *yaml.Node) int64 {
 	return b
 }
 
-func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
-	var l Load
+func (p *parser) load(n *yaml.Node, what string) (l Load) {
 	var flags []*yaml.Node
 	p.each(n, what, func(key, value *yaml.Node) {
 		switch {
@@ -216,7 +203,7 @@ func (p *parser) load(n *yaml.Node, what string, prepared bool) Load {
 			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip"})
 		case key.Value == "name":
 			p.scalar(value, &l.Name)
-		case key.Value == "reads" && !prepared:
+		case key.Value == "reads" && what != "prepare":
 			p.scalar(value, &l.Reads)
 		default:
 			flags = append(flags, key)
@@ -243,7 +230,7 @@ func (p *parser) varied(s *Study) {
 	for _, key := range p.vary {
 		var err error
 		load, flag := s.target(key.Value)
-		for _, l := range slices.Concat(s.Prepare, s.Loads) {
+		for l := range s.loads() {
 			if l.Command == "" || load != "" && l.Name != load {
 				continue
 			}
@@ -257,13 +244,9 @@ func (p *parser) varied(s *Study) {
 	}
 }
 
-func (p *parser) loads(n *yaml.Node, what string, prepared bool) (loads []Load) {
-	if n.Kind != yaml.SequenceNode {
-		p.bad(n, "%s: write a list of loads, each with its name and command", what)
-		return nil
-	}
-	for _, one := range n.Content {
-		l := p.load(one, what, prepared)
+func (p *parser) loads(n *yaml.Node, what string) (loads []Load) {
+	for _, one := range p.items(n, "loads, each with its name and command") {
+		l := p.load(one, what)
 		if l.Name == "" {
 			p.bad(one, "%s: give each load a name", what)
 		}
@@ -278,11 +261,10 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 		p.vary = append(p.vary, key)
 		p.parts["factor "+key.Value] = value
 		if value.Kind == yaml.MappingNode {
-			f.Search = p.span(value)
-			factors = append(factors, f)
-			return
-		}
-		if f.Values = p.list(value); len(f.Values) == 0 || value.ShortTag() == "!!null" {
+			var search, fine string
+			p.mapping(value, "factor", map[string]any{"search": &search, "fine": &fine})
+			f.Search = parseSpan(search, fine)
+		} else if f.Values = p.list(value); len(f.Values) == 0 || value.ShortTag() == "!!null" {
 			p.bad(value, "%s: give at least one value: [1, 2, 4]", key.Value)
 		}
 		factors = append(factors, f)
@@ -290,24 +272,12 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 	return factors
 }
 
-func (p *parser) span(n *yaml.Node) *Span {
-	var search, fine string
-	p.mapping(n, "factor", map[string]func(*yaml.Node){"search": p.text(&search), "fine": p.text(&fine)})
-	return parseSpan(search, fine)
-}
-
 func (p *parser) questions(n *yaml.Node) (ask []Question) {
-	if n.Kind != yaml.SequenceNode {
-		p.bad(n, "ask: write a list, as [{best: partitions, by: throughput}]")
-		return nil
-	}
-	for i, one := range n.Content {
+	for i, one := range p.items(n, "questions, as [{best: partitions, by: throughput}]") {
 		p.parts[fmt.Sprint("ask ", i)] = one
 		q := Question{By: Throughput}
-		p.mapping(one, "ask", map[string]func(*yaml.Node){
-			"best":    p.text(&q.Best),
-			"scaling": p.text(&q.Scaling),
-			"by":      func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metricNames())) },
+		p.mapping(one, "ask", map[string]any{
+			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metricNames())) },
 		})
 		if (q.Best == "") == (q.Scaling == "") {
 			p.bad(one, "ask: give either best or scaling, with the name of a factor")
@@ -317,8 +287,12 @@ func (p *parser) questions(n *yaml.Node) (ask []Question) {
 	return ask
 }
 
-// scalar reads one value into a variable, as a flag reads it.
+// scalar reads a value, or a list, into a variable, as a flag reads it.
 func (p *parser) scalar(n *yaml.Node, into any) {
+	if list, ok := into.(*[]string); ok {
+		*list = p.list(n)
+		return
+	}
 	text, err := p.one(n), error(nil)
 	wants := "a number"
 	switch v := into.(type) {
@@ -336,6 +310,13 @@ func (p *parser) scalar(n *yaml.Node, into any) {
 		*v, err = strconv.ParseUint(text, 10, 64)
 	case *float64:
 		*v, err = plan.ParseNumber(text)
+	case *plan.Duration:
+		wants = "a time (5s, 2m), or 0"
+		var d time.Duration
+		if d, err = plan.ParseTime(text, time.Second); d < 0 {
+			err = strconv.ErrRange
+		}
+		*v = plan.Duration(d)
 	}
 	if err != nil {
 		p.bad(n, "%q does not fit: write %s", text, wants)
@@ -351,29 +332,13 @@ func (p *parser) one(n *yaml.Node) string {
 	return text
 }
 
-func (p *parser) text(into *string) func(*yaml.Node) {
-	return func(n *yaml.Node) { p.scalar(n, into) }
-}
-
 // word reads one of several words.
 func (p *parser) word(n *yaml.Node, what string, among []string) string {
 	if text := p.one(n); slices.Contains(among, text) {
 		return text
 	}
-	hint := ""
-	if near := suggest.Nearest(n.Value, among); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	p.bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), hint)
+	p.bad(n, "%s %q: it must be one of %s%s", what, n.Value, strings.Join(among, ", "), didYouMean(n.Value, among))
 	return ""
-}
-
-func (p *parser) time(n *yaml.Node) time.Duration {
-	d, err := plan.ParseTime(p.one(n), time.Second)
-	if err != nil || d < 0 {
-		p.bad(n, "%q: write a time (5s, 2m), or 0", n.Value)
-	}
-	return d
 }
 
 // list reads a list of values, or one.
@@ -382,10 +347,4 @@ func (p *parser) list(n *yaml.Node) (values []string) {
 		values = append(values, p.one(one))
 	}
 	return values
-}
-
-// stem returns the name of a study from that of its file.
-func stem(name string) string {
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	return strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
 }

@@ -2,7 +2,6 @@ package study
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -94,7 +93,7 @@ func (s *Study) setParts(name string, values []string) {
 		return
 	}
 	if name == peakGiven {
-		s.give(Given{Name: peakGiven, Value: strings.Join(values, ",")})
+		s.give(peakGiven, strings.Join(values, ","))
 		return
 	}
 	for _, part := range s.Parts {
@@ -104,12 +103,14 @@ func (s *Study) setParts(name string, values []string) {
 	}
 }
 
-// fillParts is Fill for a study of parts. A search with factors becomes several parts.
+// fillParts is Fill for a study of parts. $peak stays open behind a search.
 func (s *Study) fillParts(brokers int) error {
-	s.give(Given{Name: peakGiven, Value: "$" + peakGiven})
+	hasPeak := s.isGiven(peakGiven)
+	if !hasPeak {
+		s.give(peakGiven, "$"+peakGiven)
+	}
 	var parts []*Study
 	var wrong []string
-	hasPeak := s.Given[slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == peakGiven })].Value != "$"+peakGiven
 	for _, part := range s.Parts {
 		if !hasPeak && part.needsPeak() {
 			wrong = append(wrong, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
@@ -122,15 +123,10 @@ func (s *Study) fillParts(brokers int) error {
 		}
 		parts = append(parts, part.All()...)
 	}
-	var errs []error
-	for _, text := range once(wrong) {
-		errs = append(errs, errors.New(text))
+	if len(wrong) == 0 {
+		s.Parts = parts
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	s.Parts = parts
-	return nil
+	return allOf(wrong)
 }
 
 // split makes a search with factors a study of parts: one search for each of its cells.
@@ -184,11 +180,30 @@ func (s *Study) AtPeak(rate float64) (*Study, error) {
 }
 
 // needsPeak reports whether $peak is in the study.
-func (s *Study) needsPeak() (needs bool) {
-	s.values(func(v string) string {
-		m := open.FindStringSubmatch(v)
-		needs = needs || m != nil && m[2] == peakGiven
-		return v
-	})
-	return needs
+func (s *Study) needsPeak() bool {
+	one := *s
+	one.Given = nil // in a part $peak may be given as itself
+	return slices.Contains(one.open(), peakGiven)
+}
+
+// checkSearch refuses a search that cannot be made.
+func (s *Study) checkSearch(bad func(part, format string, args ...any)) {
+	f := s.searched()
+	if f == nil {
+		return
+	}
+	if _, err := f.Search.steps(); err != nil && !f.Search.isOpen() {
+		bad("factor "+f.Name, "%s: search %w", f.Name, err)
+	}
+	for _, other := range s.Factors {
+		if other.Search != nil && other.Name != f.Name {
+			bad("factor "+other.Name, "%s: a study searches one factor, and this one searches %s; list the values of one of them", other.Name, f.Name)
+		}
+	}
+	if s.Pair {
+		bad("pair", "%s: values that are searched have no pairs; leave pair out", f.Name)
+	}
+	if s.searchedBy() == "" {
+		bad("factor "+f.Name, "%s: a search needs a question for the best value: add ask: [{best: %s, by: throughput}]", f.Name, f.Name)
+	}
 }

@@ -2,15 +2,13 @@ package study
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-const whole = `
+const wholeText = `
 given: {a: one system, b: another one}
 parts:
   - name: top
@@ -28,7 +26,7 @@ parts:
 // readWhole returns the study of parts, filled in.
 func readWhole(t *testing.T) *Study {
 	t.Helper()
-	s, err := Parse("whole.yaml", []byte(whole), anyFlag)
+	s, err := Parse("whole.yaml", []byte(wholeText), anyFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +53,13 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	alone, err := Parse("top.yaml", []byte("about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), anyFlag)
+	if err == nil {
+		err = alone.Fill(0)
+	}
+	if err != nil || len(alone.Parts) != 2 || alone.Find != nil || alone.Parts[1].Name != "top-2" || alone.Parts[1].About != "Where? (acks=all linger=0)" {
+		t.Errorf("a search that is no part: %+v, %v", alone, err)
 	}
 	for i, want := range []string{"top-1: produce url=kafka://a:9092 batch-size=1MiB", "top-2: produce url=pulsar://b:6650/public/default", "produce --rate 7"} {
 		if got := s.Parts[i].Heading(); got != want {
@@ -92,7 +97,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Begin(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
+	if _, err := f.enter(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
 		t.Errorf("without a search: %v", err)
 	}
 	s = readWhole(t)
@@ -112,57 +117,30 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 	if _, err := Create(dir, s, "two"); err != nil {
 		t.Fatal(err)
 	}
-	lab := new(scribe)
-	for made, left := range []bool{true, true, false} {
+	runner := new(scribe)
+	for made, left := range []bool{true, true, true, false} {
 		f, err := Open(dir, "two")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if open, err := f.IsOpen(); err != nil || open != left || len(lab.made) != []int{0, 1, 3}[made] {
-			t.Errorf("after %d parts: left %v, runs %q, %v", made, open, lab.made, err)
+		if open, err := f.IsOpen(); err != nil || open != left || len(runner.made) != made {
+			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, runner.made, err)
 		}
-		if made == len(s.Parts) {
-			break
-		}
-		part, err := f.Begin(f.Study.Parts[made])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Execute(t.Context(), part, lab, func(Progress) {}); err != nil {
-			t.Fatal(err)
+		ctx, end := context.WithCancel(t.Context())
+		err = Execute(ctx, f, runner, func(p Progress) {
+			if p.Kind == Finished {
+				end()
+			}
+		})
+		if end(); (err != nil) != (made < 2) {
+			t.Errorf("after %d runs: %v", made, err)
 		}
 	}
-	if f, err := Open(dir, "two"); err != nil {
-		t.Error(err)
-	} else if _, err := f.Part("c"); err == nil || !strings.Contains(err.Error(), `"a" "b"`) {
+	if _, err := Open(dir, "two/c"); err == nil || !strings.Contains(err.Error(), `"a" "b"`) {
 		t.Errorf("a part that is not there: %v", err)
 	}
-}
-
-func TestWhatIsWrongInPartsIsFound(t *testing.T) {
-	for text, want := range map[string]string{
-		"parts:\n  - {load: {command: produce}}":                 "s.yaml:2:3: parts: name",
-		"parts: 3":                                               "s.yaml:1:8: parts: write a list",
-		"parts:\n  - {name: a, lod: {command: produce}}":         "s.yaml:2:15: study: unknown key \"lod\"",
-		"parts:\n  - {name: a, parts: []}":                       "unknown key \"parts\"",
-		"find: {ladder: [1]}\nload: {command: produce, rate: 3}": "--rate: kt find gives",
-		"find: {trail: 3s}\nload: {command: produce}":            "did you mean trial",
-		"find: {}\nload: {command: produce}\nask: [{best: partitions}]\nfactors: {partitions: [1]}":                         "no questions",
-		"find: {}\nload: {command: produce}\nfactors: {partitions: {search: 1..8}}":                                         "lists of values",
-		"find: {precision: 0}\nload: {command: produce}":                                                                    "s.yaml:1:7: find: precision 0",
-		"find: {precision: .nan}\nload: {command: produce}":                                                                 "write a number",
-		"find: {trial: 1ms}\nload: {command: produce}":                                                                      "trial 1ms",
-		"find: {curve: [-1]}\nload: {command: produce}":                                                                     "curve -1",
-		"find: {}\nload: {command: produce}\nfactors: {broker.num.io.threads: [8]}":                                         "s.yaml:3:34: find: broker.num.io.threads: a search changes no broker",
-		"find: {slo: p99}\nload: {command: produce}":                                                                        "write a latency and its limit",
-		"parts:\n  - {name: a, load: {command: produce}}\nload: {command: produce}":                                         "leave them out beside parts",
-		"parts:\n  - {name: a, load: {command: produce}}\n  - {name: a, load: {command: produce}}":                          "two have the name a",
-		"parts:\n  - {name: a, load: {command: produce, rate: 5}, find: {}}":                                                "--rate: kt find gives",
-		"parts:\n  - {name: a, load: {command: produce}, factors: {partitions: [1]}, find: {}}\nfactors: {partitions: [1]}": "leave them out beside parts",
-	} {
-		if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+	if p, err := Open(dir, "two/b"); err != nil || len(p.Study.Loads) != 1 {
+		t.Errorf("a part: %v", err)
 	}
 }
 
@@ -173,11 +151,11 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	if err := s.Fill(0); err != nil {
 		t.Fatal(err)
 	}
-	d := &WholeDocument{Study: s, Systems: s.Systems()}
+	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts[:2] {
-		d.compare(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}})
+		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
 	}
-	if err := d.publish(); err != nil {
+	if err := d.compare(); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{605, 305} {
@@ -185,19 +163,9 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 			t.Errorf("%+v, want %v MB/s", s, want)
 		}
 	}
-	rows, err := publishedRows("systems.csv")
+	rows, err := publishedTable("systems.csv")
 	if err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
-	}
-}
-
-func TestASearchWithFactorsThatIsNoPartHasParts(t *testing.T) {
-	s, err := Parse("top.yaml", []byte("about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), anyFlag)
-	if err == nil {
-		err = s.Fill(0)
-	}
-	if err != nil || len(s.Parts) != 2 || s.Find != nil || s.Parts[1].Name != "top-2" || s.Parts[1].About != "Where? (acks=all linger=0)" {
-		t.Errorf("%+v, %v", s, err)
 	}
 }
 
@@ -254,7 +222,7 @@ type deleter struct {
 }
 
 func (d *deleter) DeleteTopic(_ context.Context, l Load, _ string) error {
-	d.at = append(d.at, l.url())
+	d.at = append(d.at, l.value("url"))
 	return nil
 }
 
@@ -281,9 +249,12 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &WholeDocument{Study: s, Systems: s.Systems()}
+	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts {
-		d.compare(&PartDoc{Name: p.Name, Find: &FindDocument{Study: p, Over: i > 0, Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}})
+		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
+	}
+	if err := d.compare(); err != nil {
+		t.Fatal(err)
 	}
 	want := []Standing{
 		{Part: "a", System: "Kafka", At: "acks=1", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 7}},
@@ -291,39 +262,5 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.Standings); diff != "" {
 		t.Errorf("standings (-want +got):\n%s", diff)
-	}
-}
-
-func TestAPartThatCannotBeReadHindersNoOtherPart(t *testing.T) {
-	s, err := Parse("two.yaml", []byte("parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: produce}, repeats: 1, discard: 0}"), anyFlag)
-	if err != nil || s.Fill(0) != nil {
-		t.Fatal(err)
-	}
-	f, err := Create(t.TempDir(), s, "two")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range s.Parts {
-		p, err := f.Begin(part)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(p.dir, logFile), []byte(`{"what":"began","turn":1,"topic":"`+part.Name+`"}`+"\n"), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	bad := filepath.Join(f.dir, partsDir, "a", studyFile)
-	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if open, err := f.IsOpen(); !open || err == nil || !strings.Contains(err.Error(), bad) {
-		t.Errorf("open %v, %v", open, err)
-	}
-	if _, err := f.Part("b"); err != nil {
-		t.Error(err)
-	}
-	done, err := Restore(t.Context(), f, new(scribe))
-	if strings.Join(done, "") != "topic b is deleted" || err == nil || !strings.Contains(err.Error(), bad) {
-		t.Errorf("restore: %q, %v", done, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,13 +14,19 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
+// PublishedCase is one test of a published account.
+type PublishedCase struct {
+	Source  string `json:"source"` // the number of the published test
+	Case    string `json:"case"`
+	Account string `json:"account"`        // its author and year
+	Link    string `json:"link,omitempty"` // "": not recorded
+}
+
 // Published is a figure of a published account beside that of this study.
 type Published struct {
-	Source           string            `json:"source"` // the number of the published test
-	Case             string            `json:"case"`
-	Account          string            `json:"account"`        // its author and year
-	Link             string            `json:"link,omitempty"` // "": not recorded
-	At               map[string]string `json:"at"`             // the factors that it varied too
+	PublishedCase
+
+	At               map[string]string `json:"at"` // the factors that it varied too
 	RecordsPerSecond float64           `json:"records_per_second"`
 	Here             float64           `json:"records_per_second_here,omitempty"` // the median of the cell; 0: not one cell alone is alike
 	Ratio            float64           `json:"ratio,omitempty"`                   // here over published; 0: there is none
@@ -31,10 +38,9 @@ type Published struct {
 // String returns the factors of the figure: "partitions=4".
 func (p *Published) String() string {
 	var parts []string
-	for name, value := range p.At {
-		parts = append(parts, name+"="+value)
+	for _, name := range slices.Sorted(maps.Keys(p.At)) {
+		parts = append(parts, name+"="+p.At[name])
 	}
-	slices.Sort(parts)
 	return strings.Join(parts, " ")
 }
 
@@ -42,39 +48,54 @@ func (p *Published) String() string {
 // other environments, and stand each for itself.
 func (d *Document) publish() error {
 	d.Published = []Published{}
-	if len(d.Study.Published) == 0 {
-		return nil
-	}
-	rows, err := publishedRows("runs.csv")
-	if err != nil {
-		return err
-	}
-	for _, of := range rows {
-		if slices.Contains(d.Study.Published, of["case"]) {
-			p := d.beside(of)
-			if p.Account, p.Link, err = accountOf(p.Source); err != nil {
-				return err
-			}
-			d.Published = append(d.Published, p)
-		}
-	}
-	return nil
-}
-
-// accountOf returns the author and year of a published test, and its link.
-func accountOf(source string) (account, link string, err error) {
-	rows, err := publishedRows("sources.csv")
+	rows, err := publishedRows("runs.csv", d.Study.Published)
 	for _, row := range rows {
-		if row["source"] == source {
-			return row["account"], row["link"], err
-		}
+		d.Published = append(d.Published, d.beside(row))
 	}
-	return "", "", err
+	return err
 }
 
-// publishedRows returns the rows of a table of published figures, by the names of its columns.
-func publishedRows(table string) (rows []map[string]string, err error) {
-	text, err := fs.ReadFile(profiles.Of("published"), table)
+// publishedRow is a row of a table of published figures, by the names of the columns.
+type publishedRow struct {
+	PublishedCase
+
+	of map[string]string
+}
+
+// number returns a number of the row; 0: it has none. A test reads them all.
+func (r *publishedRow) number(column string) float64 {
+	v, _ := strconv.ParseFloat(r.of[column], 64)
+	return v
+}
+
+// publishedRows returns the rows of a table that are of some cases.
+func publishedRows(table string, cases []string) (rows []publishedRow, err error) {
+	if len(cases) == 0 {
+		return nil, nil
+	}
+	sources, err := publishedTable("sources.csv")
+	if err != nil {
+		return nil, err
+	}
+	all, err := publishedTable(table)
+	for _, of := range all {
+		if !slices.Contains(cases, of["case"]) {
+			continue
+		}
+		r := publishedRow{of: of}
+		r.Source, r.Case, _ = strings.Cut(of["case"], "/")
+		for _, s := range sources {
+			if s["source"] == r.Source {
+				r.Account, r.Link = s["account"], s["link"]
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, err
+}
+
+func publishedTable(name string) (rows []map[string]string, err error) {
+	text, err := fs.ReadFile(profiles.Of("published"), name)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +115,8 @@ func publishedRows(table string) (rows []map[string]string, err error) {
 
 // beside returns a published figure with that of the cell with the same values. When several cells have them, because
 // the account says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
-func (d *Document) beside(of map[string]string) Published {
-	var p Published
-	p.Source, p.Case, _ = strings.Cut(of["case"], "/")
-	p.RecordsPerSecond, _ = strconv.ParseFloat(of["records-per-second"], 64) // a test reads them all
-	p.At = make(map[string]string)
+func (d *Document) beside(row publishedRow) Published {
+	of, p := row.of, Published{PublishedCase: row.PublishedCase, RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
 	for _, f := range d.Study.Factors {
 		_, flag := d.Study.target(f.Name)
 		if v := d.threads(of, flag); v != "" {
@@ -121,7 +139,7 @@ func (d *Document) beside(of map[string]string) Published {
 		return p
 	}
 	c := &alike[0]
-	if here := spread(c.values(load, Throughput)); here.N > 0 && p.RecordsPerSecond > 0 {
+	if here := spread(c.of(load).values(Throughput)); here.N > 0 && p.RecordsPerSecond > 0 {
 		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
 		if p.Differs = d.differ(of, d.Study.at(c.cell, d.Study.Loads[load])); len(p.Differs) == 0 {
 			p.Ratio = p.Here / p.RecordsPerSecond
@@ -136,17 +154,13 @@ var loadColumns = []string{"record-size", "acks", "compression", "batch-size", "
 // differ returns the settings of a load that differ from those of a published figure: "rate 1000, published 50000". A setting that only
 // one of them has is no difference, except the rate: without one a load is as fast as it can.
 func (d *Document) differ(of map[string]string, l Load) (differs []string) {
-	here := make(map[string]string)
-	for _, f := range l.Flags {
-		here[f.Name] = f.Value
-	}
 	same := func(x, y string) bool { return x == y || amount(x) > 0 && amount(x) == amount(y) }
 	for _, name := range loadColumns {
-		if x, y := here[name], of[name]; x != "" && y != "" && !same(x, y) {
+		if x, y := l.value(name), of[name]; x != "" && y != "" && !same(x, y) {
 			differs = append(differs, fmt.Sprintf("%s %s, published %s", name, x, y))
 		}
 	}
-	x, y := cmp.Or(strings.TrimPrefix(cmp.Or(here["rate"], here["throughput"]), "-1"), "unlimited"), cmp.Or(of["rate"], "unlimited")
+	x, y := cmp.Or(strings.TrimPrefix(cmp.Or(l.value("rate"), l.value("throughput")), "-1"), "unlimited"), cmp.Or(of["rate"], "unlimited")
 	if !same(x, y) {
 		differs = append(differs, fmt.Sprintf("rate %s, published %s", x, y))
 	}

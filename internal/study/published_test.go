@@ -10,7 +10,7 @@ import (
 // published returns the figures of accounts beside cells of two loads: a producer of 1,000 records/s, and a consumer of 2,000.
 func published(t *testing.T, s *Study) map[string]Published {
 	t.Helper()
-	d := &Document{Study: s}
+	d := &Document{GridDoc: new(GridDoc), Study: s}
 	for _, c := range s.Cells() {
 		cell := CellDoc{At: c.values()}
 		run := RunDoc{}

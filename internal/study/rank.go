@@ -24,14 +24,15 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	var groups []int
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		values, blocks := c.blocked(0, by)
 		var alive []float64
-		for j, v := range values {
-			if by == Roughness {
+		for _, run := range c.Runs {
+			l := &run.Loads[0]
+			v := *l.Of(by)
+			if by == Roughness && l.Has(by) {
 				v = max(v, smoothest)
 			}
-			if v > 0 { // a run without any acknowledgement has no place beside others
-				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: blocks[j], Value: v})
+			if v > 0 && c.of(0).values(by) != nil { // a run without any acknowledgement has no place beside others
+				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: run.Repeat, Value: v})
 			}
 		}
 		if len(alive) > 0 && slices.Contains(cells, c) {

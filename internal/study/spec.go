@@ -1,6 +1,7 @@
 package study
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -42,6 +43,39 @@ type Load struct {
 	Typed []Flag `json:"typed,omitempty"` // those of the person who started the study; without a name: a value of any
 }
 
+// loads returns the loads of a study, those that are prepared first, to read or to change them.
+func (s *Study) loads() iter.Seq[*Load] {
+	return func(yield func(*Load) bool) {
+		for _, loads := range [][]Load{s.Prepare, s.Loads} {
+			for i := range loads {
+				if !yield(&loads[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// value returns the last value of a flag; "": it has none.
+func (l *Load) value(name string) (value string) {
+	for _, f := range l.Flags {
+		if f.Name == name {
+			value = f.Value
+		}
+	}
+	return value
+}
+
+// has reports whether the load has a flag.
+func (l *Load) has(name string) bool {
+	return slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == name })
+}
+
+// drop takes flags away.
+func (l *Load) drop(names ...string) {
+	l.Flags = slices.DeleteFunc(l.Flags, func(f Flag) bool { return slices.Contains(names, f.Name) })
+}
+
 // String returns the load as a command line.
 func (l Load) String() string {
 	text := l.Command
@@ -53,7 +87,7 @@ func (l Load) String() string {
 
 // readsOld reports whether the load reads a topic that the user named, which a study neither makes nor deletes.
 func (l Load) readsOld() bool {
-	return l.Command == "consume" && l.Reads == "" && slices.ContainsFunc(l.Flags, func(f Flag) bool { return f.Name == "topic" })
+	return l.Command == "consume" && l.Reads == "" && l.has("topic")
 }
 
 // Flag is a flag of a load. A flag that may be repeated can occur several times.

@@ -47,16 +47,6 @@ func (s *Study) Systems() (systems []plan.System) {
 
 // systemOf returns the system that a load goes to.
 func systemOf(l Load) plan.System {
-	p := plan.Plan{URL: l.url()}
+	p := plan.Plan{URL: l.value("url")} // "": Kafka, whose brokers are elsewhere
 	return p.System()
-}
-
-// url returns the address of a load's system; "": that of Kafka's brokers is elsewhere.
-func (l Load) url() (url string) {
-	for _, f := range l.Flags {
-		if f.Name == "url" {
-			url = f.Value
-		}
-	}
-	return url
 }

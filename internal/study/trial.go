@@ -78,17 +78,12 @@ func (p *Proposal) cells() []Cell {
 	return []Cell{{0, nil, "without " + p.String()}, {1, p.Changes, "with " + p.String()}}
 }
 
-// TrialDocument has the effects of the changes of a trial. It is made of the study's folder alone.
-type TrialDocument struct {
-	Schema   int      `json:"schema"`
-	ID       string   `json:"id"`
-	Study    *Study   `json:"study"`
-	Control  SideDoc  `json:"control"`
-	Changed  SideDoc  `json:"changed"`
-	Effects  []Effect `json:"effects"`
-	Over     bool     `json:"over"`  // false: the trial was cut off
-	Clear    bool     `json:"clear"` // each effect is shown, or shown not to matter
-	Sentence string   `json:"sentence"`
+// TrialDoc has the effects of the changes of a trial.
+type TrialDoc struct {
+	Control SideDoc  `json:"control"`
+	Changed SideDoc  `json:"changed"`
+	Effects []Effect `json:"effects"`
+	Clear   bool     `json:"clear"` // each effect is shown, or shown not to matter
 }
 
 // Effect is the effect of the changes on one metric.
@@ -107,47 +102,40 @@ const (
 	Unchanged Change = "unchanged"
 )
 
-// trial returns the runs of a trial in their order as far as they are known, and what they say. Looks share
-// the false alarms, so that looking again and stopping at the first clear answer adds none.
-func (f *Folder) trial() (*TrialDocument, []Turn, error) {
-	p := f.Study.Trial
-	all := f.Study.Turns()
-	alphas := inference.Looks(len(p.Looks), alpha)
-	for i, repeats := range p.Looks {
-		turns := all[:f.Study.Discard+2*repeats]
-		last := i == len(p.Looks)-1
-		complete := !slices.ContainsFunc(turns, func(t Turn) bool { return !f.isDone(t) })
-		d, err := f.judgeTrial(turns, alphas[i])
-		if err != nil {
-			return nil, nil, err
-		}
-		if d.Over = complete && (d.Clear || last); d.Over || !complete {
-			d.Sentence = d.say()
-			return d, turns, nil
-		}
-	}
-	return nil, nil, errors.New("a trial has no looks")
-}
-
-// judgeTrial compares the runs that were made at one look.
-func (f *Folder) judgeTrial(turns []Turn, alpha float64) (*TrialDocument, error) {
-	sides := [2]Side{{Name: "as it is"}, {Name: f.Study.Trial.String()}}
-	for _, t := range turns {
-		if t.Repeat == 0 || !f.isDone(t) {
-			continue
-		}
-		figures, err := f.figures(t)
-		if err != nil {
+// next looks at the runs. Looks share the false alarms, so that looking again and stopping at the first clear answer adds none.
+func (p *Proposal) next(d *Document) ([]Turn, error) {
+	made := len(d.turns)
+	if made > 0 {
+		if err := p.conclude(d); err != nil || d.Clear {
 			return nil, err
 		}
-		s := &sides[t.Cell.Index]
-		s.runs = append(s.runs, sideRun{figures: figures[0]})
 	}
-	d := &TrialDocument{Schema: Schema, ID: f.ID, Study: f.Study, Control: sides[0].doc(), Changed: sides[1].doc(), Effects: []Effect{}}
-	var err error
-	d.Effects, err = effects(&sides[0], &sides[1], f.Study.Trial.Delta, alpha)
-	d.Clear = len(d.Effects) > 0 && !slices.ContainsFunc(d.Effects, func(e Effect) bool { return !e.Clear })
-	return d, err
+	for _, repeats := range p.Looks {
+		if until := d.Study.Discard + 2*repeats; until > made {
+			return d.Study.Turns()[made:until], nil
+		}
+	}
+	return nil, nil
+}
+
+// conclude compares the runs that were made at one look.
+func (p *Proposal) conclude(d *Document) error {
+	sides := [2]Side{{Name: "as it is"}, {Name: p.String()}}
+	cells, err := d.cells()
+	if err != nil {
+		return err
+	}
+	for i, c := range cells {
+		for _, r := range c.Runs {
+			sides[i].runs = append(sides[i].runs, sideRun{figures: r.Loads[0]})
+		}
+	}
+	look := slices.Index(p.Looks, (len(d.turns)-d.Study.Discard)/2)
+	t := &TrialDoc{Control: sides[0].doc(), Changed: sides[1].doc()}
+	t.Effects, err = effects(&sides[0], &sides[1], p.Delta, inference.Looks(len(p.Looks), alpha)[look])
+	t.Clear = len(t.Effects) > 0 && !slices.ContainsFunc(t.Effects, func(e Effect) bool { return !e.Clear })
+	d.TrialDoc, d.Sentence = t, t.say()
+	return err
 }
 
 // effects compares two sides in throughput, in latency at a target rate, and in stability.
@@ -209,7 +197,7 @@ func (e *Effect) say() string {
 }
 
 // say returns the effects of a trial in a sentence.
-func (d *TrialDocument) say() string {
+func (d *TrialDoc) say() string {
 	var parts []string
 	for i := range d.Effects {
 		parts = append(parts, d.Effects[i].Sentence)
@@ -226,10 +214,4 @@ func (d *TrialDocument) say() string {
 		text += "; stability takes runs of 30 s and more"
 	}
 	return text
-}
-
-// Trial reads the run files of a trial and returns the effects of its changes.
-func (f *Folder) Trial() (*TrialDocument, error) {
-	d, _, err := f.trial()
-	return d, err
 }

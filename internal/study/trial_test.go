@@ -1,47 +1,11 @@
 package study
 
 import (
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
-
-// sides returns runs without a change and with it. The change multiplies the throughput and the roughness.
-func sides(chance *rand.Rand, runs int, throughput, roughness float64) (a, b *Side) {
-	side := func(x, r float64) *Side {
-		s := new(Side)
-		for range runs {
-			var l LoadFigures
-			l.Throughput = 100_000 * x * (1 + 0.02*chance.NormFloat64())
-			l.Roughness = 0.05 * r * (1 + 0.2*chance.NormFloat64())
-			s.runs = append(s.runs, sideRun{figures: l})
-		}
-		return s
-	}
-	return side(1, 1), side(throughput, roughness)
-}
-
-// ended makes runs until the answer is clear, and returns the last comparison with the runs a side.
-func ended(t *testing.T, chance *rand.Rand, throughput, roughness float64) ([]Effect, int) {
-	t.Helper()
-	most := defaultLooks[len(defaultLooks)-1]
-	a, b := sides(chance, most, throughput, roughness)
-	for i, alpha := range inference.Looks(len(defaultLooks), alpha) {
-		n := defaultLooks[i]
-		list, err := effects(&Side{runs: a.runs[:n]}, &Side{runs: b.runs[:n]}, 0.03, alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == most || !slices.ContainsFunc(list, func(e Effect) bool { return !e.Clear }) {
-			return list, n
-		}
-	}
-	panic("unreachable")
-}
 
 func TestTheWordsOfATrial(t *testing.T) {
 	for _, tc := range []struct {
@@ -92,7 +56,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 }
 
 func TestATrialSaysWhatFailed(t *testing.T) {
-	d := &TrialDocument{Changed: SideDoc{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Effect{{}}}
+	d := &TrialDoc{Changed: SideDoc{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Effect{{}}}
 	if text := d.say(); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
 		t.Errorf("%q", text)
 	}

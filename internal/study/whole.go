@@ -4,30 +4,25 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// WholeDocument has what the parts of a study say, and the systems in it side by side.
-type WholeDocument struct {
-	Schema int       `json:"schema"`
-	ID     string    `json:"id"`
-	Study  *Study    `json:"study"`
-	Parts  []PartDoc `json:"parts"` // those that were begun
-
-	NotEqual  []string      `json:"not_equal,omitempty"`    // between the systems that were compared, each in a sentence
+// WholeDoc has what the parts of a study say, and the systems in it side by side.
+type WholeDoc struct {
+	Parts     []PartDoc     `json:"parts"`                  // those that were begun
 	Systems   []plan.System `json:"systems,omitempty"`      // those that were compared
 	Standings []Standing    `json:"side_by_side,omitempty"` // what each part found of each system
 }
 
 // PartDoc is what a part says: Find of a search, Study of another part.
 type PartDoc struct {
-	Name  string        `json:"name"`
-	Study *Document     `json:"study,omitempty"`
-	Find  *FindDocument `json:"find,omitempty"`
+	Name  string    `json:"name"`
+	Study *Document `json:"study,omitempty"`
+	Find  *Document `json:"find,omitempty"`
 }
+
+func (p *PartDoc) doc() *Document { return cmp.Or(p.Find, p.Study) }
 
 // Standing is what a part found of one system: the highest peak of its searches, or the best of its cells.
 type Standing struct {
@@ -41,178 +36,116 @@ type Standing struct {
 	Published []SystemFigure `json:"published,omitempty"` // by the tests that the part names
 }
 
-// Whole reads what the parts of a study say.
-func (f *Folder) Whole() (*WholeDocument, error) {
-	d := &WholeDocument{Schema: Schema, ID: f.ID, Study: f.Study, Parts: []PartDoc{}, NotEqual: f.Study.unequal()}
-	if systems := f.Study.Systems(); len(systems) > 1 {
+// whole makes the parts of a study one after the other, each by its own policy.
+type whole struct{}
+
+func (whole) next(*Document) ([]Turn, error) { return nil, nil }
+
+func (whole) conclude(d *Document) error {
+	d.WholeDoc = &WholeDoc{Parts: []PartDoc{}}
+	if systems := d.Study.Systems(); len(systems) > 1 {
 		d.Systems = systems
 	}
-	parts, err := f.begun()
+	parts, err := d.folder.begun()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	d.Over = len(parts) == len(d.Study.Parts)
 	for _, p := range parts {
-		one := PartDoc{Name: p.Study.Name}
-		if p.Study.Find != nil {
-			one.Find, err = p.Find()
-		} else {
-			one.Study, err = p.Document()
-		}
+		said, err := p.Document()
 		if err != nil {
-			return nil, fmt.Errorf("part %s: %w", p.Study.Name, err)
+			return fmt.Errorf("part %s: %w", p.part, err)
 		}
+		one := PartDoc{Name: p.part, Study: said}
+		if said.FindDoc != nil {
+			one.Study, one.Find = nil, said
+		}
+		d.Over = d.Over && said.Over
 		d.Parts = append(d.Parts, one)
-		d.compare(&one)
 	}
-	d.sort()
-	return d, d.publish()
-}
-
-// sort brings what was found into the order of the parts, and within each into that of the systems.
-func (d *WholeDocument) sort() {
-	var parts []string
-	for _, s := range d.Standings {
-		if !slices.Contains(parts, s.Part) {
-			parts = append(parts, s.Part)
-		}
-	}
-	slices.SortFunc(d.Standings, func(a, b Standing) int {
-		return cmp.Or(slices.Index(parts, a.Part)-slices.Index(parts, b.Part), slices.Index(d.Systems, a.System)-slices.Index(d.Systems, b.System))
-	})
+	return d.compare()
 }
 
 // SystemFigure is what a published account measured of one system.
 type SystemFigure struct {
-	Source   string  `json:"source"` // the number of the published test
-	Case     string  `json:"case"`
-	Account  string  `json:"account"`                    // its author and year
-	Link     string  `json:"link,omitempty"`             // "": not recorded
+	PublishedCase
+
 	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
 	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
 	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
 	Of       string  `json:"environment"`
 }
 
-// publish adds the figures that the parts name.
-func (d *WholeDocument) publish() error {
-	rows, err := publishedRows("systems.csv")
-	if err != nil {
-		return err
-	}
-	for i := range d.Standings {
-		s := &d.Standings[i]
-		for _, row := range rows {
-			if row["system"] != string(s.System) || !slices.Contains(d.published(s.Part), row["case"]) {
-				continue
-			}
-			var f SystemFigure
-			f.Source, f.Case, _ = strings.Cut(row["case"], "/")
-			if f.Account, f.Link, err = accountOf(f.Source); err != nil {
-				return err
-			}
-			f.MBSecond, _ = strconv.ParseFloat(row["mb-per-second"], 64) // a test reads them all
-			f.P99, _ = strconv.ParseFloat(row["latency-p99-us"], 64)
-			f.AtSecond, _ = strconv.ParseFloat(row["at-mb-per-second"], 64)
-			f.Of = row["environment"]
-			s.Published = append(s.Published, f)
-		}
-	}
-	return nil
+// candidate is a cell or a search that may be the best of its part on a system.
+type candidate struct {
+	Standing
+
+	at    []Flag
+	value float64 // of By
 }
 
-// published returns the accounts that a part names.
-func (d *WholeDocument) published(part string) []string {
-	for _, s := range d.Study.Parts {
-		if cmp.Or(s.Of, s.Name) == part {
-			return s.Published
-		}
+// candidates returns the cells of a part that were measured, or its search.
+func (d *Document) candidates() (all []candidate) {
+	s := Standing{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
+	if d.FindDoc != nil {
+		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), Throughput, &d.Peak
+		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond}}
 	}
-	return nil
-}
-
-// Embedded reports whether a part was made on a broker inside kt.
-func (d *WholeDocument) Embedded() bool {
-	return slices.ContainsFunc(d.Parts, func(p PartDoc) bool {
-		return p.Study != nil && p.Study.Embedded() || p.Find != nil && p.Find.embedded
-	})
-}
-
-// compare adds what a part found of each system, if several are compared.
-func (d *WholeDocument) compare(p *PartDoc) {
-	switch {
-	case len(d.Systems) == 0:
-	case p.Find != nil:
-		d.compareFind(p.Find)
-	default:
-		for _, system := range d.Systems {
-			if s, ok := p.Study.bestOf(system); ok {
-				d.Standings = append(d.Standings, s)
-			}
-		}
-	}
-}
-
-// compareFind adds the peak of a search. Of several searches of one part and system the highest stands.
-func (d *WholeDocument) compareFind(f *FindDocument) {
-	s := Standing{Part: cmp.Or(f.Study.Of, f.Study.Name), System: f.Study.Systems()[0], By: Throughput, Peak: &f.Peak, Over: f.Over}
-	i := slices.IndexFunc(d.Standings, func(o Standing) bool { return o.Part == s.Part && o.System == s.System })
-	s.At = varying(f.Study.At, d.searchesOf(s.Part, s.System))
-	switch {
-	case i < 0:
-		d.Standings = append(d.Standings, s)
-	case d.Standings[i].Peak.RecordsPerSecond < f.Peak.RecordsPerSecond:
-		d.Standings[i] = s
-	}
-}
-
-// searchesOf returns the cells of the searches of a part on a system.
-func (d *WholeDocument) searchesOf(part string, system plan.System) (cells [][]Flag) {
-	for _, s := range d.Study.Parts {
-		if cmp.Or(s.Of, s.Name) == part && s.Find != nil && systemOf(s.Loads[0]) == system {
-			cells = append(cells, s.At)
-		}
-	}
-	return cells
-}
-
-// bestOf returns the best cell of a system, by the first question of the study.
-func (d *Document) bestOf(system plan.System) (Standing, bool) {
-	s, by := Standing{Part: d.Study.Name, System: system, Over: d.Runs == d.Wanted}, Throughput
+	by := Throughput
 	if len(d.Study.Ask) > 0 {
-		s.By = d.Study.Ask[0].By
-		by = s.By
+		by = d.Study.Ask[0].By
+		s.By = by
 	}
-	var best *CellDoc
-	var cells [][]Flag
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		if systemOf(d.Study.at(c.cell, d.Study.Loads[0])) != system {
-			continue
+		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
+		value := c.Of(by).Median
+		if c.Of(by).N == 0 {
+			s.Cell = nil // it only tells what varies
+		} else if !by.HigherIsBetter() {
+			value = -value
 		}
-		cells = append(cells, c.cell.At)
-		if c.LeftOut != "" || c.Of(by).N == 0 {
-			continue
-		}
-		if best == nil || (c.Of(by).Median > best.Of(by).Median) == by.HigherIsBetter() {
-			best = c
-		}
+		all = append(all, candidate{s, c.cell.At, value})
 	}
-	if best == nil {
-		return s, false
-	}
-	s.Cell = &best.CellFigures
-	s.At = varying(best.cell.At, cells)
-	return s, true
+	return all
 }
 
-// varying writes the values of a cell that are set, and that are not the same in all of some cells.
-func varying(at []Flag, cells [][]Flag) string {
-	var set []string
-	for i, f := range at {
-		varies := slices.ContainsFunc(cells, func(c []Flag) bool { return c[i].Value != f.Value })
-		if varies && f.Value != Default {
-			set = append(set, f.Name+"="+f.Value)
+// compare brings the best of each part on each system side by side, if several are compared.
+func (d *Document) compare() error {
+	var all []candidate
+	for _, p := range d.Parts {
+		all = append(all, p.doc().candidates()...)
+	}
+	for _, part := range d.Study.Parts {
+		name := cmp.Or(part.Of, part.Name)
+		for _, system := range d.Systems {
+			is := func(s Standing) bool { return s.Part == name && s.System == system }
+			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.Standing) })
+			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return c.Cell == nil && c.Peak == nil })
+			if len(measured) == 0 || slices.ContainsFunc(d.Standings, is) {
+				continue
+			}
+			best := slices.MaxFunc(measured, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
+			best.At = varying(best.at, mine)
+			rows, err := publishedRows("systems.csv", part.Published)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if row.of["system"] == string(system) {
+					best.Published = append(best.Published, SystemFigure{row.PublishedCase, row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row.of["environment"]})
+				}
+			}
+			d.Standings = append(d.Standings, best.Standing)
 		}
 	}
-	return strings.Join(set, " ")
+	return nil
+}
+
+// varying writes the values of a candidate that are set, and that are not the same in all of some.
+func varying(at []Flag, among []candidate) string {
+	set := slices.DeleteFunc(slices.Clone(at), func(f Flag) bool {
+		return f.Value == Default || !slices.ContainsFunc(among, func(c candidate) bool { return !slices.Contains(c.at, f) })
+	})
+	return Cell{At: set}.String()
 }

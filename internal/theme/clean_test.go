@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // hostile would clear the screen, set the title, forge a line, turn text around and colour it, and
@@ -54,16 +56,12 @@ func TestAMarkedThemeTellsItsOwnColoursFromOthers(t *testing.T) {
 func TestJSONShowsATerminalTextAndGivesAProgramEveryCharacter(t *testing.T) {
 	in := map[string]string{"text": hostile + "\U000e0041<b>"}
 	var b strings.Builder
-	if err := JSON(&b, in, "  "); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, JSON(&b, in, "  "))
 	if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		t.Errorf("a terminal would get %q", b.String())
 	}
 	var out map[string]string
-	if err := json.Unmarshal([]byte(b.String()), &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(b.String()), &out))
 	if want := strings.ToValidUTF8(in["text"], "\ufffd"); out["text"] != want {
 		t.Errorf("a program gets %q, want %q", out["text"], want)
 	}

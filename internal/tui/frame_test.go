@@ -1,13 +1,17 @@
+//go:build !race
+
 package tui
 
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -15,8 +19,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -224,30 +228,21 @@ func golden(t *testing.T, file, frame string) {
 	got := strings.ReplaceAll(frame, "\x1b", "␛") + "\n"
 	path := filepath.Join("testdata", "frames", file)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v; go test -update writes it", err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s", file)
 }
 
 // checkNoOthers finds files that no test compares with.
 func checkNoOthers(t *testing.T, kept map[string]bool) {
 	t.Helper()
-	files, err := os.ReadDir(filepath.Join("testdata", "frames"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Have(os.ReadDir(filepath.Join("testdata", "frames")))(t)
 	for _, f := range files {
 		if !kept[f.Name()] {
 			t.Errorf("testdata/frames/%s: no frame has this name", f.Name())
@@ -279,5 +274,34 @@ func BenchmarkTick(b *testing.B) {
 	for b.Loop() {
 		w.Start, w.End = w.End, w.End+time.Second
 		m.data.observe(c.feed().tick(result.Running, w))
+	}
+}
+
+// BenchmarkScreen is the share of a core that the screen takes, with the snapshots that it
+// draws: a minute that is known, then ten seconds of ticks, on a terminal of 120×36.
+func BenchmarkScreen(b *testing.B) {
+	c := newCanned()
+	m, _ := newModel(c, theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}))
+	m.options.Now = time.Now
+	w := c.window(57)
+	for b.Loop() {
+		program := tea.NewProgram(m, tea.WithInput(strings.NewReader("")), tea.WithOutput(io.Discard), tea.WithFPS(m.options.FPS),
+			tea.WithColorProfile(colorprofile.TrueColor), tea.WithWindowSize(120, 36), tea.WithoutSignalHandler())
+		var before, after syscall.Rusage
+		start := time.Now()
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+		go func() {
+			seconds := time.Tick(time.Second)
+			for range 10 {
+				<-seconds
+				w.Start, w.End = w.End, w.End+time.Second
+				program.Send(c.feed().tick(result.Running, w))
+			}
+			program.Quit()
+		}()
+		must.Have(program.Run())(b)
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+		cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+		b.ReportMetric(100*cpu.Seconds()/time.Since(start).Seconds(), "%core")
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package tui
 
 import (
@@ -11,6 +13,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -313,9 +316,7 @@ func TestPlusAndMinusAskForAnotherRateWhileThereIsALoad(t *testing.T) {
 	for _, key := range []string{"+", "-", "="} {
 		m = send(m, press(key))
 	}
-	if diff := cmp.Diff([]bool{true, false, true}, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
-	}
+	must.Match(t, []bool{true, false, true}, asked, "asked")
 	if !strings.Contains(m.frame(), "another rate") {
 		t.Errorf("the note is not in\n%s", m.frame())
 	}
@@ -380,9 +381,7 @@ func TestTheKeysOfAReplayPauseAndLeaveIt(t *testing.T) {
 			t.Errorf("no %q, or not at 5 s, in\n%s", want, m.frame())
 		}
 	}
-	if diff := cmp.Diff([]bool{true, false}, paused); diff != "" {
-		t.Errorf("paused (-want +got):\n%s", diff)
-	}
+	must.Match(t, []bool{true, false}, paused, "paused")
 	for _, key := range []string{"q", "ctrl+c"} {
 		_, cmd := updated(t, m, press(key))
 		if _, quit := cmd().(tea.QuitMsg); !quit {
@@ -393,10 +392,7 @@ func TestTheKeysOfAReplayPauseAndLeaveIt(t *testing.T) {
 
 func TestTheTargetLineHasTheTargetOfEachTime(t *testing.T) {
 	s := scene{data: newData(cannedHeader())}
-	rate, err := plan.ParseTarget("100@10s,700..900@10s,300@10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget("100@10s,700..900@10s,300@10s"))(t)
 	s.Targets = rate.Schedule(rate.PerSecond)
 	for second, want := range map[float64]float64{0: 100, 9.9: 100, 10: 700, 15: 800, 20: 300, 60: 300} {
 		if got := s.targetAt(second); got != want {

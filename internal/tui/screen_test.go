@@ -7,16 +7,12 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
-
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func tickAt(i int) run.Second {
@@ -34,9 +30,7 @@ func TestQuitEndsTheScreenAfterEverySecondWasShown(t *testing.T) {
 		}
 		s.Quit()
 	})
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(t.Context()))
 	sender.Wait()
 	if m.data.At != 5*time.Second {
 		t.Errorf("it shows %v", m.data.At)
@@ -67,42 +61,9 @@ func TestTwoQuitKeysStopThenAbortThenEndTheScreen(t *testing.T) {
 		Abort: func() { order <- "abort" },
 	}), in, new(bytes.Buffer))
 	go func() { _, _ = keys.Write([]byte("q")) }()
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(t.Context()))
 	if first, then := <-order, <-order; first != "stop" || then != "abort" {
 		t.Errorf("%s, then %s", first, then)
-	}
-}
-
-// BenchmarkScreen is the share of a core that the screen takes, with the snapshots that it
-// draws: a minute that is known, then ten seconds of ticks, on a terminal of 120×36.
-func BenchmarkScreen(b *testing.B) {
-	c := newCanned()
-	m, _ := newModel(c, theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}))
-	m.options.Now = time.Now
-	w := c.window(57)
-	for b.Loop() {
-		program := tea.NewProgram(m, tea.WithInput(strings.NewReader("")), tea.WithOutput(io.Discard), tea.WithFPS(m.options.FPS),
-			tea.WithColorProfile(colorprofile.TrueColor), tea.WithWindowSize(120, 36), tea.WithoutSignalHandler())
-		var before, after syscall.Rusage
-		start := time.Now()
-		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
-		go func() {
-			seconds := time.Tick(time.Second)
-			for range 10 {
-				<-seconds
-				w.Start, w.End = w.End, w.End+time.Second
-				program.Send(c.feed().tick(result.Running, w))
-			}
-			program.Quit()
-		}()
-		if _, err := program.Run(); err != nil {
-			b.Fatal(err)
-		}
-		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
-		cpu := time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
-		b.ReportMetric(100*cpu.Seconds()/time.Since(start).Seconds(), "%core")
 	}
 }
 

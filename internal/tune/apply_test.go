@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const allApplied = "vm.swappiness applied, net.tcp_rmem applied, vm.dirty_limit applied, thp.enabled applied, " +
@@ -115,9 +117,7 @@ func TestOneChangeFailsAndOthersGoOn(t *testing.T) {
 			k.rounds = map[string]string{swappinessFile + " = 1": "2"}
 		}, `/proc/sys/vm/swappiness: the kernel made "2" of "1"`},
 		{"the file is not there", func(t *testing.T, tree *Tree, _ *folderKernel) {
-			if err := os.Remove(tree.at(swappinessFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(tree.at(swappinessFile)))
 		}, "read /proc/sys/vm/swappiness: no such file or directory"},
 		{"the value is another than when it was looked at", func(t *testing.T, tree *Tree, _ *folderKernel) {
 			putText(t, tree.root, swappinessFile, "40\n")
@@ -187,10 +187,7 @@ func TestWhatFailsIsNotInTheJournal(t *testing.T) {
 	before := snapshotOf(t, tree.root)
 	k.refuses = map[string]error{swappinessFile: syscall.EROFS}
 	mustApply(t, tree, planOfAll()[:2], ApplyOptions{Runtime: true})
-	held, err := tree.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Have(tree.Status())(t)
 	sameStates(t, "Status", "net.tcp_rmem held", undoneStates(held))
 	sameStates(t, "Rollback", "net.tcp_rmem restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
@@ -224,9 +221,7 @@ func TestMoreOpenFilesThanTheKernelAllowsAreNotKept(t *testing.T) {
 		k.refuses = map[string]error{nrOpenFile: syscall.EROFS}
 	}
 	untold := func(t *testing.T, tree *Tree, _ *folderKernel) {
-		if err := os.Remove(tree.at(nrOpenFile)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(tree.at(nrOpenFile)))
 	}
 	earlier := func(t *testing.T, tree *Tree, _ *folderKernel) {
 		mustApply(t, tree, []Change{raise}, ApplyOptions{Persist: true})
@@ -320,9 +315,7 @@ func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {
 			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
 		}, planOfAll(), SysctlFile + " is not kt's: move it away, or take its lines over by hand"},
 		{"a file of that name is a link", func(t *testing.T, tree *Tree) {
-			if err := os.Symlink("99-local.conf", tree.at(SysctlFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink("99-local.conf", tree.at(SysctlFile)))
 		}, planOfAll(), SysctlFile + " is not kt's"},
 		{"a file was made by a kt with another journal", func(t *testing.T, tree *Tree) {
 			f := ownFile{Path: SysctlFile, Lines: []ownLine{{Text: "vm.swappiness = 5"}}}
@@ -413,10 +406,7 @@ func TestAnotherProfileReplacesLinesAndKeepsTheFirstOldValue(t *testing.T) {
 func TestASecondApplyAtTheSameTimeIsRefused(t *testing.T) {
 	tree, _ := machineTree(t)
 	other, _ := treeOf(tree.root)
-	_, unlock, err := tree.lock(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, unlock := must.Both(tree.lock(true))(t)
 	if _, err := other.Apply(planOfAll(), ApplyOptions{}); err == nil || err.Error() != errBusy.Error() {
 		t.Errorf("Apply beside another = %v, want %v", err, errBusy)
 	}
@@ -435,10 +425,7 @@ func TestFilesAreReadableWhateverTheUmask(t *testing.T) {
 	for p, want := range map[string]os.FileMode{
 		SysctlFile: 0o644, filepath.Dir(DropIn("kafka.service")): 0o755, JournalFolder: 0o755, journalFile: 0o644,
 	} {
-		info, err := os.Stat(tree.at(p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Have(os.Stat(tree.at(p)))(t)
 		if got := info.Mode().Perm(); got != want {
 			t.Errorf("the mode of %s is %o, want %o", p, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // fixtureHosts are the machines in testdata/hosts. Each is a txtar archive of the files that
@@ -39,10 +40,7 @@ func fixture(t testing.TB, name string) (host.FS, host.Calls) {
 // unpack puts the files of a host into a temporary folder.
 func unpack(t testing.TB, name string) (sight, host.Calls) {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", "hosts", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Have(txtar.ParseFile(filepath.Join("testdata", "hosts", name+".txtar")))(t)
 	dir := t.TempDir()
 	tree := sight{FS: os.DirFS(dir)}
 	calls := fixtureAnswers{}
@@ -94,12 +92,8 @@ func eachLine(text string) func(func(string) bool) {
 func putFile(t testing.TB, dir, name, content string) {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, []byte(content), 0o644))
 }
 
 func makeLinks(t testing.TB, dir, text string) {
@@ -112,18 +106,12 @@ func makeLinks(t testing.TB, dir, text string) {
 		targets := expandLists(to)
 		for i, name := range expandLists(from) {
 			target, link := targets[i%len(targets)], filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(link), 0o755))
 			if to, ok := strings.CutSuffix(target, "/"); ok && to != "" {
 				target = to
-				if err := os.MkdirAll(filepath.Join(filepath.Dir(link), target), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Join(filepath.Dir(link), target), 0o755))
 			}
-			if err := os.Symlink(target, link); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(target, link))
 		}
 	}
 }

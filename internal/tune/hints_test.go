@@ -7,9 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -101,9 +100,7 @@ func TestHintsShowTheMachinesNumbers(t *testing.T) {
 		"system: vm.max_map_count = 275530 (max(262144, 2 × 70000 segments × 1.5 + 65530) = 275530)",
 		"system: page cache = 118 GiB (125 GiB − 6 GiB heap − 1.5 GiB; it holds 601 s of the 200 MiB/s that the slowest disk writes)",
 	}
-	if diff := cmp.Diff(want, hintText(Hints(m, HintOptions{Brokers: 3}))); diff != "" {
-		t.Errorf("Hints (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, hintText(Hints(m, HintOptions{Brokers: 3})), "Hints")
 }
 
 func TestHintsOfAMachineThatIsNotKnown(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -22,21 +21,13 @@ var update = flag.Bool("update", false, "write what the tests get as what they w
 // shipped is a profile that kt ships.
 func shipped(t testing.TB, name string) *Profile {
 	t.Helper()
-	p, err := LoadProfile(name, profiles.Of("tune"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Have(LoadProfile(name, profiles.Of("tune"), nil))(t)
 }
 
 // look looks at a host with a profile.
 func look(t testing.TB, tree host.FS, calls host.Calls, p *Profile) *Machine {
 	t.Helper()
-	m, err := Look(context.Background(), tree, calls, Options{Profile: p})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Have(Look(context.Background(), tree, calls, Options{Profile: p}))(t)
 }
 
 // checkText is a report as lines: what was found, and what kt would change.
@@ -70,17 +61,10 @@ func TestWhatIsFoundOnEachHost(t *testing.T) {
 			got := checkText(Check(look(t, tree, calls, profile), Catalogue()))
 			file := filepath.Join("testdata", "golden", name+".golden")
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Errorf("Check(%s) is not as in %s, -update would change it (-want +got):\n%s", name, file, diff)
-			}
+			want := must.Have(os.ReadFile(file))(t)
+			must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "Check(%s) is not as in %s, -update would change it", name, file)
 		})
 	}
 }
@@ -145,15 +129,12 @@ func TestNothingIsJudgedOfAnEmptyHost(t *testing.T) {
 func files(t testing.TB, tree fs.FS) []string {
 	t.Helper()
 	var names []string
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			names = append(names, name)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return names
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestABrokenJournalIsRefused(t *testing.T) {
@@ -71,9 +73,7 @@ func TestAJournalThatOthersMayWriteIsRefused(t *testing.T) {
 	for _, p := range []string{journalFile, JournalFolder} {
 		tree, k := machineTree(t)
 		mustApply(t, tree, planOfAll(), ApplyOptions{})
-		if err := os.Chmod(tree.at(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(tree.at(p), 0o777))
 		k.writes = nil
 		_, err := tree.Rollback(RollbackOptions{})
 		if want := "journal: " + p + " may be written by others than root"; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -87,13 +87,8 @@ func TestAJournalThatOthersMayWriteIsRefused(t *testing.T) {
 
 func TestAFolderThatWasMadeAnewIsAnother(t *testing.T) {
 	tree, _ := machineTree(t)
-	if err := tree.makeFolders(JournalFolder); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(tree.at(JournalFolder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tree.makeFolders(JournalFolder))
+	f := must.Have(os.Open(tree.at(JournalFolder)))(t)
 	defer f.Close()
 	if !tree.same(f) {
 		t.Error("the folder is another than itself")
@@ -102,9 +97,7 @@ func TestAFolderThatWasMadeAnewIsAnother(t *testing.T) {
 	if tree.same(f) {
 		t.Error("a folder that is gone is still the journal's")
 	}
-	if err := tree.makeFolders(JournalFolder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tree.makeFolders(JournalFolder))
 	if tree.same(f) {
 		t.Error("the folder that was is still the journal's, and another has its place")
 	}
@@ -140,13 +133,8 @@ func fill(t *testing.T, file string, leave int64) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(info.Size() - leave); err != nil {
-		t.Fatal(err)
-	}
+	info := must.Have(f.Stat())(t)
+	must.Do(t, f.Truncate(info.Size()-leave))
 }
 
 func TestAFullDiskUnderTheJournalChangesNothing(t *testing.T) {
@@ -204,9 +192,7 @@ func TestAFullDiskInTheMiddle(t *testing.T) {
 		t.Errorf("Stat(%s) = %v: it was written, and no journal knows it", SysctlFile, err)
 	}
 	mustRollback(t, tree, RollbackOptions{}) // on a disk that is still full
-	if err := os.Remove(filepath.Join(lib, "full")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(lib, "full")))
 	sameTree(t, "the tree after Rollback", before, snapshotOf(t, tree.root))
 }
 
@@ -229,9 +215,7 @@ func TestWithoutRightsTheReasonIsSaid(t *testing.T) {
 		t.Skip("root may do everything")
 	}
 	tree, _ := machineTree(t)
-	if err := os.Chmod(tree.at("/var/lib"), 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(tree.at("/var/lib"), 0o555))
 	_, err := tree.Apply(planOfAll(), ApplyOptions{})
 	if want := "journal: make folder /var/lib/kt-tune: permission denied: this needs all rights of root"; err == nil || err.Error() != want {
 		t.Errorf("Apply = %v, want %q", err, want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/jvm"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -34,10 +35,7 @@ func finding(t *testing.T, m *Machine, id, rule string) Reading {
 	if rule == "" {
 		rule = all[i].Want
 	}
-	want, err := ParseRule(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Have(ParseRule(rule))(t)
 	return all[i].Check(m, want)
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // nobody are the calls of a machine that tells a user nothing but its files.
@@ -117,10 +118,7 @@ func TestABrokerInAContainerIsLookedAtThroughItsOwnRoot(t *testing.T) {
 		"proc/7/root/data/kafka/meta.properties":     "",
 		"proc/7/root/data/kafka/with-dash-12/10.log": "",
 	})
-	m, err := lookAtTree(t, files, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(lookAtTree(t, files, Options{}))(t)
 	if got := m.Config.Get("num.io.threads", ""); got != "64" {
 		t.Errorf("num.io.threads is %q, want the container's 64", got)
 	}
@@ -159,10 +157,7 @@ func TestWhatAContainerCannotChangeIsNotOffered(t *testing.T) {
 		slowStartFile:            "1\n",
 	}
 	check := func() (swappiness, slowStart Finding) {
-		m, err := lookAtTree(t, files, Options{Role: Broker})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Have(lookAtTree(t, files, Options{Role: Broker}))(t)
 		for _, f := range Check(m, Catalogue()).Findings {
 			switch f.ID {
 			case "vm.swappiness":
@@ -194,25 +189,14 @@ func TestLinksOnTheWayToALogDirectoryAreFollowed(t *testing.T) {
 		"data/kafka/orders-0/0.log":   "x",
 	}) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(strings.ReplaceAll(content, `\0`, "\x00")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Do(t, os.WriteFile(file, []byte(strings.ReplaceAll(content, `\0`, "\x00")), 0o644))
 	}
 	for from, to := range map[string]string{"var/lib": "../usr/lib", "usr/lib/kafka": "/data/kafka", "data/loop": "loop"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, from)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, from)), 0o755))
+		must.Do(t, os.Symlink(to, filepath.Join(dir, from)))
 	}
-	m, err := Look(context.Background(), host.Rooted(dir), nobody{root: true}, Options{Profile: shipped(t, "throughput")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(Look(context.Background(), host.Rooted(dir), nobody{root: true}, Options{Profile: shipped(t, "throughput")}))(t)
 	if len(m.Dirs) != 1 || m.Dirs[0].File != "/data/kafka" || m.Dirs[0].Mount.Source != "/dev/sdb" || m.Dirs[0].Segments != 1 {
 		t.Errorf("directories %+v, want /data/kafka on sdb with a segment", m.Dirs)
 	}

@@ -5,50 +5,43 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestKernelSettingsOfTheNetwork(t *testing.T) {
 	on := func(key string) []trial { // those that are on by default
 		return []trial{
-			{says: key + " is on", id: key, files: sysctls(key, "1"), verdict: OK, current: "1"},
-			{says: key + " is off", id: key, files: sysctls(key, "0"), verdict: Warn, current: "0", command: "sysctl -w " + key + "=1"},
-			{says: key + " is garbage", id: key, files: sysctls(key, "on"), verdict: Unknown},
-			{says: key + " may not be read", id: key, files: sysctls(key, denied), verdict: Unknown, note: "needs root"},
+			{says: key + " is on", id: key, files: sysctls(key, "1"), want: "ok 1 (1)"},
+			{says: key + " is off", id: key, files: sysctls(key, "0"), want: "warn 0 (1) | $ sysctl -w " + key + "=1"},
 		}
 	}
 	const lowat, idle, recycle, poll, alive = "net.ipv4.tcp_notsent_lowat", "net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_tw_recycle", "net.core.busy_poll", "net.ipv4.tcp_keepalive_time"
 	tryAll(t, slices.Concat(on("net.ipv4.tcp_window_scaling"), on("net.ipv4.tcp_sack"), on("net.ipv4.tcp_moderate_rcvbuf"), []trial{
-		{says: "no slow start", id: idle, files: sysctls(idle, "0"), verdict: OK, current: "0"},
-		{says: "slow start", id: idle, files: sysctls(idle, "1"), verdict: Info, current: "1", changes: []string{"/proc/sys/net/ipv4/tcp_slow_start_after_idle 1 -> 0"}},
-		{says: "slow start of a laptop", id: idle, profile: "minimal", files: sysctls(idle, "1"), verdict: Info, current: "1"},
+		{says: "no slow start", id: idle, files: sysctls(idle, "0"), want: "ok 0 (0)"},
+		{says: "slow start", id: idle, files: sysctls(idle, "1"), want: "info 1 (0) | /proc/sys/net/ipv4/tcp_slow_start_after_idle: 1 → 0, kept"},
+		{says: "slow start of a laptop", id: idle, profile: "minimal", files: sysctls(idle, "1"), want: "info 1 (left alone)"},
 
-		{says: "unsent data is bounded", id: lowat, files: sysctls(lowat, "131072"), verdict: OK, current: "131072"},
-		{says: "unsent data is not", id: lowat, files: sysctls(lowat, "4294967295"), verdict: Info, current: "4294967295", command: "sysctl -w net.ipv4.tcp_notsent_lowat=131072"},
-		{says: "unsent data of an old kernel", id: lowat, files: sysctls(lowat, "-1"), verdict: Info, current: "4294967295", command: "=131072"},
-		{says: "unsent data for latency", id: lowat, profile: "latency", files: sysctls(lowat, "4294967295"), verdict: Info, current: "4294967295"},
-		{says: "unsent data is garbage", id: lowat, files: sysctls(lowat, ""), verdict: Unknown},
+		{says: "unsent data is bounded", id: lowat, files: sysctls(lowat, "131072"), want: "ok 131072 (≤ 131072)"},
+		{says: "unsent data is not", id: lowat, files: sysctls(lowat, "4294967295"), want: "info 4294967295 (≤ 131072) | $ sysctl -w net.ipv4.tcp_notsent_lowat=131072"},
+		{says: "unsent data of an old kernel", id: lowat, files: sysctls(lowat, "-1"), want: "info 4294967295 (≤ 131072) | $ sysctl -w net.ipv4.tcp_notsent_lowat=131072"},
+		{says: "unsent data for latency", id: lowat, profile: "latency", files: sysctls(lowat, "4294967295"), want: "info 4294967295 (left alone)"},
 
-		{says: "no recycling any more", id: recycle, verdict: NotApplicable, note: "removed"},
-		{says: "recycling is off", id: recycle, files: sysctls(recycle, "0"), verdict: OK, current: "0"},
-		{says: "recycling is on", id: recycle, files: sysctls(recycle, "1"), verdict: Warn, current: "1", command: "tcp_tw_recycle=0"},
+		{says: "no recycling any more", id: recycle, want: "not_applicable | …"},
+		{says: "recycling is off", id: recycle, files: sysctls(recycle, "0"), want: "ok 0 (0)"},
+		{says: "recycling is on", id: recycle, files: sysctls(recycle, "1"), want: "warn 1 (0) | $ sysctl -w net.ipv4.tcp_tw_recycle=0"},
 
-		{says: "no busy polling", id: poll, files: sysctls(poll, "0", "net.core.busy_read", "0"), verdict: OK, current: "0"},
-		{says: "busy polling", id: poll, files: sysctls(poll, "50", "net.core.busy_read", "0"), verdict: Info, current: "50", note: "busy_read is 0", command: "busy_poll=0"},
-		{says: "busy polling for latency", id: poll, profile: "latency", files: sysctls(poll, "50"), verdict: Info, current: "50"},
+		{says: "no busy polling", id: poll, files: sysctls(poll, "0", "net.core.busy_read", "0"), want: "ok 0 (0)"},
+		{says: "busy polling", id: poll, files: sysctls(poll, "50", "net.core.busy_read", "0"), want: "info 50 (0) | 0 | $ sysctl -w net.core.busy_poll=0"},
+		{says: "busy polling for latency", id: poll, profile: "latency", files: sysctls(poll, "50"), want: "info 50 (left alone)"},
 
-		{
-			says: "signs of life soon", id: alive, verdict: OK, current: "60 / 10 / 3",
-			files: sysctls(alive, "60", "net.ipv4.tcp_keepalive_intvl", "10", "net.ipv4.tcp_keepalive_probes", "3"),
-		},
-		{says: "signs of life late", id: alive, files: sysctls(alive, "7200"), verdict: Info, current: "7200"},
-		{says: "signs of life garbled", id: alive, files: sysctls(alive, "2h"), verdict: Unknown},
+		{says: "signs of life soon", id: alive, files: sysctls(alive, "60", "net.ipv4.tcp_keepalive_intvl", "10", "net.ipv4.tcp_keepalive_probes", "3"), want: "ok 60 / 10 / 3"},
+		{says: "signs of life late", id: alive, files: sysctls(alive, "7200"), want: "info 7200 (60 / 10 / 3 behind NAT)"},
 
 		{
-			says: "congestion control is told", id: "net.ipv4.tcp_congestion_control", verdict: Info, current: "bbr", note: "fq_codel",
-			files: sysctls("net.ipv4.tcp_congestion_control", "bbr", "net.core.default_qdisc", "fq_codel"),
+			says: "congestion control is told", id: "net.ipv4.tcp_congestion_control", files: sysctls("net.ipv4.tcp_congestion_control", "bbr", "net.core.default_qdisc", "fq_codel"),
+			want: "info bbr (left alone) | …",
 		},
-		{says: "congestion control is empty", id: "net.ipv4.tcp_congestion_control", files: sysctls("net.ipv4.tcp_congestion_control", ""), verdict: Unknown},
+		{says: "congestion control is empty", id: "net.ipv4.tcp_congestion_control", files: sysctls("net.ipv4.tcp_congestion_control", ""), want: "unknown | net.ipv4.tcp_congestion_control"},
 	}))
 }
 
@@ -61,16 +54,18 @@ func TestQueuesAreRaisedOnlyAgainstWhatIsCounted(t *testing.T) {
 		}
 	}
 	tryAll(t, []trial{
-		{says: "nothing was dropped", id: backlog, files: sysctls(backlog, "1000"), set: soft(5*time.Second, "dropped", 0, 0), verdict: OK, current: "1000"},
-		{says: "dropped long ago", id: backlog, files: sysctls(backlog, "1000"), set: soft(5*time.Second, "dropped", 9, 9), verdict: OK, current: "1000"},
-		{says: "dropped while kt looked", id: backlog, files: sysctls(backlog, "1000"), set: soft(5*time.Second, "dropped", 9, 11), verdict: Info, current: "1000", note: "2 packets were dropped in 5s", command: "netdev_max_backlog=16384"},
-		{says: "dropped, and kt did not wait", id: backlog, files: sysctls(backlog, "1000"), set: soft(0, "dropped", 9, 9), verdict: Info, current: "1000", note: "9 packets", command: "=16384"},
-		{says: "long enough", id: backlog, files: sysctls(backlog, "30000"), verdict: OK, current: "30000"},
-		{says: "not counted", id: backlog, files: sysctls(backlog, "1000"), verdict: Unknown, current: "1000"},
-		{says: "garbage", id: backlog, files: sysctls(backlog, "?"), verdict: Unknown},
-		{says: "squeezed", id: budget, files: sysctls(budget, "300"), set: soft(5*time.Second, "squeezed", 0, 7), verdict: Info, current: "300", note: "7 times", command: "netdev_budget=600"},
-		{says: "not squeezed", id: budget, files: sysctls(budget, "300"), set: soft(5*time.Second, "squeezed", 7, 7), verdict: OK, current: "300"},
-		{says: "a laptop", id: budget, profile: "minimal", files: sysctls(budget, "300"), set: soft(5*time.Second, "squeezed", 0, 7), verdict: Info, current: "300"},
+		{says: "nothing was dropped", id: backlog, files: sysctls(backlog, "1000"), set: soft(5*time.Second, "dropped", 0, 0), want: "ok 1000 | …"},
+		{says: "dropped long ago", id: backlog, files: sysctls(backlog, "1000"), set: soft(5*time.Second, "dropped", 9, 9), want: "ok 1000 | …"},
+		{
+			says: "dropped while kt looked", id: backlog, files: sysctls(backlog, "1000"), set: soft(5*time.Second, "dropped", 9, 11),
+			want: "info 1000 (≥ 16384) | 2 5s | $ sysctl -w net.core.netdev_max_backlog=16384",
+		},
+		{says: "dropped, and kt did not wait", id: backlog, files: sysctls(backlog, "1000"), set: soft(0, "dropped", 9, 9), want: "info 1000 (≥ 16384) | 9 | $ sysctl -w net.core.netdev_max_backlog=16384"},
+		{says: "long enough", id: backlog, files: sysctls(backlog, "30000"), want: "ok 30000 (≥ 16384)"},
+		{says: "not counted", id: backlog, files: sysctls(backlog, "1000"), want: "unknown 1000 | /proc/net/softnet_stat"},
+		{says: "squeezed", id: budget, files: sysctls(budget, "300"), set: soft(5*time.Second, "squeezed", 0, 7), want: "info 300 (≥ 600) | 7 5s | $ sysctl -w net.core.netdev_budget=600"},
+		{says: "not squeezed", id: budget, files: sysctls(budget, "300"), set: soft(5*time.Second, "squeezed", 7, 7), want: "ok 300 | …"},
+		{says: "a laptop", id: budget, profile: "minimal", files: sysctls(budget, "300"), set: soft(5*time.Second, "squeezed", 0, 7), want: "info 300 (left alone)"},
 	})
 }
 
@@ -82,24 +77,22 @@ func TestPorts(t *testing.T) {
 		return files
 	}
 	tryAll(t, []trial{
-		{says: "the kernel's range", id: ports, files: sysctls(ports, "32768\t60999"), verdict: OK, current: "32768 60999"},
-		{says: "a narrow range", id: ports, files: sysctls(ports, "50000 60000"), verdict: Warn, current: "50000 60000", note: "10001 ports", command: `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
-		{says: "one number", id: ports, files: sysctls(ports, "1024"), verdict: Unknown},
-		{says: "not readable", id: ports, files: sysctls(ports, denied), verdict: Unknown, note: "needs root"},
+		{says: "the kernel's range", id: ports, files: sysctls(ports, "32768\t60999"), want: "ok 32768 60999 (≥ 28000 ports)"},
+		{says: "a narrow range", id: ports, files: sysctls(ports, "50000 60000"), want: `warn 50000 60000 (≥ 28000 ports) | 10001 | $ sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
+		{says: "one number", id: ports, files: sysctls(ports, "1024"), want: `unknown | proc/sys/net/ipv4/ip_local_port_range "1024" 2`},
+		{says: "not readable", id: ports, files: sysctls(ports, denied), want: "unknown | …"},
 
-		{says: "few rest", id: resting, files: with("100", "32768", "60999"), verdict: OK, current: "100 of 28232"},
-		{says: "most rest", id: resting, files: with("20000", "32768", "60999"), verdict: Warn, current: "20000 of 28232"},
-		{says: "a range that is upside down", id: resting, files: with("5", "60999", "32768"), verdict: Warn, current: "5 of 1"},
-		{says: "garbage", id: resting, files: with("?", "32768", "60999"), verdict: Unknown},
+		{says: "few rest", id: resting, files: with("100", "32768", "60999"), want: "ok 100 of 28232 (≤ half)"},
+		{says: "most rest", id: resting, files: with("20000", "32768", "60999"), want: "warn 20000 of 28232 (≤ half)"},
+		{says: "a range that is upside down", id: resting, files: with("5", "60999", "32768"), want: "warn 5 of 1 (≤ half)"},
 
-		{says: "the broker's port is apart", id: listeners, files: sysctls(ports, "32768 60999"), verdict: OK, current: "none"},
-		{says: "the broker's port is among them", id: listeners, files: sysctls(ports, "1024 65535"), verdict: Warn, current: "9092", command: "ip_local_reserved_ports=9092"},
+		{says: "the broker's port is apart", id: listeners, files: sysctls(ports, "32768 60999"), want: "ok none"},
+		{says: "the broker's port is among them", id: listeners, files: sysctls(ports, "1024 65535"), want: "warn 9092 (reserved) | $ sysctl -w net.ipv4.ip_local_reserved_ports=9092"},
 		{
-			says: "one of two is reserved", id: listeners, files: sysctls(ports, "1024 65535", "net.ipv4.ip_local_reserved_ports", "8080,9090-9092"),
-			set: configured("listeners", "PLAINTEXT://:9092,CONTROLLER://[::1]:9093"), verdict: Warn, current: "9093", command: "=8080,9090-9092,9093",
+			says: "one of two is reserved", id: listeners, files: sysctls(ports, "1024 65535", "net.ipv4.ip_local_reserved_ports", "8080,9090-9092"), set: configured("listeners", "PLAINTEXT://:9092,CONTROLLER://[::1]:9093"),
+			want: "warn 9093 (reserved) | $ sysctl -w net.ipv4.ip_local_reserved_ports=8080,9090-9092,9093",
 		},
-		{says: "no port", id: listeners, files: sysctls(ports, "1024 65535"), set: configured("listeners", "what"), verdict: NotApplicable},
-		{says: "the range is garbage", id: listeners, files: sysctls(ports, "all of them"), verdict: Unknown},
+		{says: "no port", id: listeners, files: sysctls(ports, "1024 65535"), set: configured("listeners", "what"), want: "not_applicable | …"},
 	})
 }
 
@@ -112,21 +105,18 @@ func TestListenerPorts(t *testing.T) {
 		"":                   nil,
 		":::,,:x":            nil,
 	} {
-		if diff := cmp.Diff(want, listenerPorts(text)); diff != "" {
-			t.Errorf("listenerPorts(%q) (-want +got):\n%s", text, diff)
-		}
+		must.Match(t, want, listenerPorts(text), "listenerPorts(%q)", text)
 	}
 }
 
 func TestConntrack(t *testing.T) {
 	const id, count, most = "net.conntrack", "net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_max"
 	tryAll(t, []trial{
-		{says: "no connection tracking", id: id, verdict: NotApplicable, note: "no connection tracking"},
-		{says: "room enough", id: id, files: sysctls(count, "70", most, "100"), verdict: OK, current: "70 of 100"},
-		{says: "nearly full", id: id, files: sysctls(count, "71", most, "100"), verdict: Warn, current: "71 of 100", command: "nf_conntrack_max=200"},
-		{says: "no limit", id: id, files: sysctls(count, "71", most, "0"), verdict: OK, current: "71, no limit"},
-		{says: "garbage", id: id, files: sysctls(count, "x", most, "100"), verdict: Unknown},
-		{says: "not readable", id: id, files: sysctls(count, denied, most, "100"), verdict: Unknown, note: "needs root"},
+		{says: "no connection tracking", id: id, want: "not_applicable | …"},
+		{says: "room enough", id: id, files: sysctls(count, "70", most, "100"), want: "ok 70 of 100 (≤ 70 %)"},
+		{says: "nearly full", id: id, files: sysctls(count, "71", most, "100"), want: "warn 71 of 100 (≤ 70 %) | $ sysctl -w net.netfilter.nf_conntrack_max=200"},
+		{says: "no limit", id: id, files: sysctls(count, "71", most, "0"), want: "ok 71, no limit"},
+		{says: "not readable", id: id, files: sysctls(count, denied, most, "100"), want: "unknown | …"},
 	})
 }
 
@@ -136,10 +126,10 @@ func TestRetransmits(t *testing.T) {
 		return map[string]int64{"RetransSegs": again, "OutSegs": sent}
 	}
 	tryAll(t, []trial{
-		{says: "hardly any", id: id, set: counting(tcp(0, 0), tcp(1, 10000)), verdict: OK, current: "0.010 %", note: "1 of 10000 segments in 5s"},
-		{says: "many", id: id, set: counting(tcp(5, 0), tcp(25, 10000)), verdict: Warn, current: "0.200 %", note: "in 5s"},
-		{says: "many before", id: id, set: counting(tcp(100, 10000), tcp(100, 10010)), verdict: Info, current: "0.999 %", note: "since boot"},
-		{says: "a machine that just started", id: id, set: counting(tcp(1, 5), tcp(1, 5)), verdict: NotApplicable},
-		{says: "not counted", id: id, verdict: Unknown},
+		{says: "hardly any", id: id, set: counting(tcp(0, 0), tcp(1, 10000)), want: "ok 0.010 % (≤ 0.1 %) | 1 10000 5s"},
+		{says: "many", id: id, set: counting(tcp(5, 0), tcp(25, 10000)), want: "warn 0.200 % (≤ 0.1 %) | 20 10000 5s"},
+		{says: "many before", id: id, set: counting(tcp(100, 10000), tcp(100, 10010)), want: "info 0.999 % (≤ 0.1 %) | 100 10010"},
+		{says: "a machine that just started", id: id, set: counting(tcp(1, 5), tcp(1, 5)), want: "not_applicable | 5"},
+		{says: "not counted", id: id, want: "unknown | …"},
 	})
 }

@@ -12,23 +12,17 @@ func TestNodes(t *testing.T) {
 	)
 	lookAt(t, []row{
 		{"one", "numa.nodes", "", one, "", nil, "ok 1 (≤ 1)"},
-		{"two", "numa.nodes", "", two, "", nil, "info 2 (≤ 1)" + command},
+		{"two", "numa.nodes", "", two, "", nil, "info 2 (≤ 1) | $ numactl -m 0 -N"},
 		{"a second with neither CPUs nor memory", "numa.nodes", "", empty, "", nil, "ok 1 (≤ 1)"},
-		{"a second with memory alone", "numa.nodes", "", memory, "", nil, "info 2 (≤ 1)" + command},
-		{"a broker on both", "numa.nodes", "", two + "\n" + `proc/7/status = Name: java\nMems_allowed_list:	0-1`, "", broker(6), "info 2 (≤ 1)" + command},
-		{
-			"a broker on one", "numa.nodes", "", two + "\n" + `proc/7/status = Name: java\nMems_allowed_list:	1`, "", broker(6),
-			"ok 1 (≤ 1) | the broker may use the memory of node 1 only",
-		},
-		{"a broker that may not be looked at", "numa.nodes", "", two + "\nproc/7/status = x", "proc/7/status", broker(6), "unknown | needs root"},
-		{"no nodes", "numa.nodes", "", "", "", nil, "not_applicable | no NUMA nodes"},
+		{"a second with memory alone", "numa.nodes", "", memory, "", nil, "info 2 (≤ 1) | $ numactl -m 0 -N"},
+		{"a broker on both", "numa.nodes", "", two + "\n" + `proc/7/status = Name: java\nMems_allowed_list:	0-1`, "", broker(6), "info 2 (≤ 1) | $ numactl -m 0 -N"},
+		{"a broker on one", "numa.nodes", "", two + "\n" + `proc/7/status = Name: java\nMems_allowed_list:	1`, "", broker(6), "ok 1 (≤ 1) | 1"},
+		{"a broker that may not be looked at", "numa.nodes", "", two + "\nproc/7/status = x", "proc/7/status", broker(6), "unknown | …"},
+		{"no nodes", "numa.nodes", "", "", "", nil, "not_applicable | …"},
 
-		{
-			"memory moves", "kernel.numa_balancing", "0", "proc/sys/kernel/numa_balancing = 1", "", nil,
-			"info 1 (0) | write /proc/sys/kernel/numa_balancing: 1 → 0; sysctl.d kernel.numa_balancing = 0",
-		},
+		{"memory moves", "kernel.numa_balancing", "0", "proc/sys/kernel/numa_balancing = 1", "", nil, "info 1 (0) | /proc/sys/kernel/numa_balancing: 1 → 0, kept"},
 		{"memory stays", "kernel.numa_balancing", "0", "proc/sys/kernel/numa_balancing = 0", "", nil, "ok 0 (0)"},
 		{"left alone", "kernel.numa_balancing", "leave", "proc/sys/kernel/numa_balancing = 1", "", nil, "info 1 (left alone)"},
-		{"a kernel without", "kernel.numa_balancing", "0", "", "", nil, "not_applicable | this machine does not have it"},
+		{"a kernel without", "kernel.numa_balancing", "0", "", "", nil, "not_applicable | …"},
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // stubborn is a kernel that says no to some writes.
@@ -65,11 +67,7 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 	mustApply(t, tree, one, ApplyOptions{Runtime: true})
 	unkept := func() []Change {
 		t.Helper()
-		all, err := tree.unkept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
+		return must.Have(tree.unkept())(t)
 	}
 	all := unkept()
 	if len(all) != 1 || all[0].New != "1" || all[0].Keep[0].Text != "vm.swappiness = 1" {

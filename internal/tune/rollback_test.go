@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const allRestored = "sysctl.d/zz-kt.conf restored, tmpfiles.d/zz-kt.conf restored, rules.d/99-zz-kt.rules restored, " +
@@ -53,9 +55,7 @@ func TestRollbackOfAnUntouchedMachineDoesNothing(t *testing.T) {
 
 func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 	ended := func(t *testing.T, tree *Tree) {
-		if err := os.RemoveAll(tree.at("/proc/4711")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(tree.at("/proc/4711")))
 	}
 	for _, row := range []struct {
 		name   string
@@ -84,14 +84,10 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
 		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf drifted"},
 		{"a file of kt's was replaced by a link", func(t *testing.T, tree *Tree) {
-			if err := errors.Join(os.Remove(tree.at(SysctlFile)), os.Symlink("99-local.conf", tree.at(SysctlFile))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.Remove(tree.at(SysctlFile)), os.Symlink("99-local.conf", tree.at(SysctlFile))))
 		}, stateList("sysctl.d/zz-kt.conf drifted"), "sysctl.d/zz-kt.conf drifted"},
 		{"a file of kt's was removed", func(t *testing.T, tree *Tree) {
-			if err := os.Remove(tree.at(SysctlFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(tree.at(SysctlFile)))
 		}, stateList("sysctl.d/zz-kt.conf already"), ""},
 		{"the process has ended", ended, stateList("limits.nofile gone"), ""},
 		{"the number of the process is another's", func(t *testing.T, tree *Tree) {
@@ -102,9 +98,7 @@ func TestWhatSomebodyElseChangedIsLeft(t *testing.T) {
 			putText(t, tree.root, diskIDFile, "naa.0000000000000000\n")
 		}, stateList("disk.scheduler gone"), ""},
 		{"the disk was pulled", func(t *testing.T, tree *Tree) {
-			if err := os.RemoveAll(tree.at("/sys/block/sdb")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(tree.at("/sys/block/sdb")))
 		}, stateList("disk.scheduler gone"), ""},
 		{"the mount is not there any more", func(t *testing.T, tree *Tree) {
 			text, _, _ := strings.Cut(mountsText("noatime"), "\n")
@@ -258,9 +252,7 @@ func TestRollbackAfterTheNextStart(t *testing.T) {
 			for p, text := range defaults {
 				putText(t, tree.root, p, text)
 			}
-			if err := os.RemoveAll(tree.at("/proc/4711")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(tree.at("/proc/4711")))
 			row.start(t, tree, defaults)
 			sameStates(t, "Rollback", row.want, undoneStates(mustRollback(t, tree, RollbackOptions{})))
 			for p, text := range defaults {
@@ -301,10 +293,7 @@ func TestWhatFailsStaysInTheJournal(t *testing.T) {
 	if u := undone[7]; u.Err == nil || u.Err.Error() != "set "+hugePagesFile+": device or resource busy" {
 		t.Errorf("Rollback: the error of thp.enabled is %v", u.Err)
 	}
-	held, err := tree.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Have(tree.Status())(t)
 	sameStates(t, "Status", "thp.enabled held", undoneStates(held))
 	k.refuses = nil
 	sameStates(t, "Rollback again", "thp.enabled restored", undoneStates(mustRollback(t, tree, RollbackOptions{})))
@@ -386,23 +375,15 @@ func TestStatusTellsWhatKtHolds(t *testing.T) {
 	putText(t, tree.root, swappinessFile, "7\n")
 	putText(t, tree.root, hugePagesFile, "[always] madvise never\n")
 	putText(t, tree.root, TmpfilesFile, "w mine\n")
-	if err := os.Remove(tree.at(UdevFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(tree.at(UdevFile)))
 	before := snapshotOf(t, tree.root)
-	held, err := tree.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Have(tree.Status())(t)
 	want := strings.ReplaceAll(stateList("tmpfiles.d/zz-kt.conf drifted", "rules.d/99-zz-kt.rules already", "vm.swappiness drifted", "thp.enabled already"), "restored", "held")
 	sameStates(t, "Status", want, undoneStates(held))
 	if u := held[4]; u.Old != "60" || u.Now != "7" || u.Err == nil || u.Err.Error() != `set to "7" since` {
 		t.Errorf("Status of vm.swappiness = %+v", u)
 	}
-	text, err := json.Marshal(held[4])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.Marshal(held[4]))(t)
 	want = `{"setting":"vm.swappiness","kind":"write","path":"/proc/sys/vm/swappiness","old":"60","now":"7","state":"drifted","why":"set to \"7\" since"}`
 	if string(text) != want {
 		t.Errorf("Status of vm.swappiness as JSON is\n%s\nwant\n%s", text, want)

@@ -10,29 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestOpenFilesOfARunningProcess(t *testing.T) {
 	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Have(cmd.StdinPipe())(t)
+	must.Do(t, cmd.Start())
 	pid := cmd.Process.Pid
-	p, err := host.System().Process(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(host.System().Process(pid))(t)
 	limit := func() string {
 		t.Helper()
-		v, err := NewTree("/", "").value(subject{Kind: Prlimit, PID: pid, Start: p.Start})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return must.Have(NewTree("/", "").value(subject{Kind: Prlimit, PID: pid, Start: p.Start}))(t)
 	}
 	before := limit()
 	if err := (systemKernel{}).SetOpenFiles(pid, p.Start+1, 64, 128); !errors.Is(err, errEnded) {
@@ -41,15 +30,11 @@ func TestOpenFilesOfARunningProcess(t *testing.T) {
 	if got := limit(); got != before {
 		t.Errorf("the limit of the wrong process is %q, want %q", got, before)
 	}
-	if err := (systemKernel{}).SetOpenFiles(pid, p.Start, 64, 128); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (systemKernel{}).SetOpenFiles(pid, p.Start, 64, 128))
 	if got := limit(); got != "64 128" {
 		t.Errorf("the limit after SetOpenFiles(64, 128) is %q", got)
 	}
-	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(in.Close(), cmd.Wait()))
 	if err := (systemKernel{}).SetOpenFiles(pid, p.Start, 32, 128); !errors.Is(err, errEnded) {
 		t.Errorf("SetOpenFiles of a process that has ended = %v, want %v", err, errEnded)
 	}
@@ -70,10 +55,7 @@ func TestRemountChangesNothingElse(t *testing.T) {
 	})
 	look := func() host.Mount {
 		t.Helper()
-		mounts, err := host.System().Mounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mounts := must.Have(host.System().Mounts())(t)
 		m, ok := mountAt(mounts, dir)
 		if !ok {
 			t.Fatalf("%s is no mount", dir)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // shell is the strictest shell that is here.
@@ -36,9 +37,7 @@ func scriptOf(t *testing.T, changes []Change, o ApplyOptions) string {
 		t.Fatalf("Script: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "tune.sh")
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, b.Bytes(), 0o644))
 	if out, err := exec.Command(shell(t), "-n", file).CombinedOutput(); err != nil {
 		t.Fatalf("the shell does not read it: %v\n%s\n%s", err, out, b.Bytes())
 	}
@@ -159,9 +158,7 @@ func TestAScriptLeavesWhatIsNotAsItWas(t *testing.T) {
 			putText(t, tree.root, swappinessFile, "40\n")
 		}, "KT_FORCE=1", "changed    " + swappinessFile + ": 40 -> 1", 0},
 		{"a file is not there", func(t *testing.T, tree *Tree) {
-			if err := os.Remove(tree.at(swappinessFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(tree.at(swappinessFile)))
 		}, "", "failed     " + swappinessFile + ": it is not there", 1},
 		{"a file of that name is somebody else's", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, SysctlFile, "vm.swappiness = 5\n")
@@ -193,10 +190,7 @@ func TestAScriptLeavesWhatIsNotAsItWas(t *testing.T) {
 // undoOf are the commands that a script ends with as comments.
 func undoOf(t *testing.T, script string) string {
 	t.Helper()
-	b, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile(script))(t)
 	_, text, ok := strings.Cut(string(b), "\n# To undo it:\n")
 	if !ok {
 		t.Fatal("the script does not say how to undo it")
@@ -215,29 +209,16 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 		t.Skip("needs prlimit, of util-linux")
 	}
 	dir := filepath.Join(t.TempDir(), `a #place with 'quotes' and a \ in it`)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o755))
 	mountSmall(t, dir, "64k,nosuid,nodev,noexec,nodiratime,relatime")
 	cat := exec.Command("cat")
-	in, err := cat.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cat.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Have(cat.StdinPipe())(t)
+	must.Do(t, cat.Start())
 	t.Cleanup(func() { _, _ = in.Close(), cat.Wait() })
-	p, err := host.System().Process(cat.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(host.System().Process(cat.Process.Pid))(t)
 	tree := NewTree("/", "")
 	mount, limit := subject{Kind: Remount, Path: dir}, subject{Kind: Prlimit, PID: p.PID, Start: p.Start}
-	old, err := tree.value(limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Have(tree.value(limit))(t)
 	// The hard limit stays: not every root may raise it again.
 	_, hard, _ := strings.Cut(old, " ")
 	lower := "64 " + hard
@@ -252,10 +233,7 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 	}
 	others := func() host.Mount {
 		t.Helper()
-		mounts, err := host.System().Mounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mounts := must.Have(host.System().Mounts())(t)
 		m, _ := mountAt(mounts, dir)
 		m.Options = slices.DeleteFunc(m.Options, func(o string) bool { return slices.Contains(atimes, o) })
 		return m
@@ -280,9 +258,7 @@ func TestAScriptChangesProcessesAndMounts(t *testing.T) {
 		is("after the script", "noatime", lower)
 	}
 	undo := filepath.Join(t.TempDir(), "undo.sh")
-	if err := os.WriteFile(undo, []byte(undoOf(t, script)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(undo, []byte(undoOf(t, script)), 0o644))
 	if out, status := run(t, undo); status != 0 {
 		t.Errorf("what undoes it ended with %d and said\n%s", status, out)
 	}
@@ -373,9 +349,7 @@ func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "undo.sh")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(undo, "'/", "'"+tree.root+"/")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(strings.ReplaceAll(undo, "'/", "'"+tree.root+"/")), 0o644))
 	if out, status := run(t, file); status != 0 {
 		t.Errorf("what undoes it ended with %d and said\n%s", status, out)
 	}

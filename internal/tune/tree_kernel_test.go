@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWriteGivesAFileItsValue(t *testing.T) {
@@ -16,16 +18,9 @@ func TestWriteGivesAFileItsValue(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "value")
-			if err := os.WriteFile(file, []byte(row.old), 0o640); err != nil {
-				t.Fatal(err)
-			}
-			f, err := os.OpenFile(file, os.O_RDWR, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join((systemKernel{}).Write(f, row.value), f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(row.old), 0o640))
+			f := must.Have(os.OpenFile(file, os.O_RDWR, 0))(t)
+			must.Do(t, errors.Join((systemKernel{}).Write(f, row.value), f.Close()))
 			got, err := os.ReadFile(file)
 			if err != nil || string(got) != row.want {
 				t.Errorf("Write(%q) over %q made %q, %v; want %q", row.value, row.old, got, err, row.want)

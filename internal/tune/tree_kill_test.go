@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // The tests in this file end a process with SIGKILL after every single step that it
@@ -44,10 +46,7 @@ func TestKilled(t *testing.T) {
 	if root == "" {
 		t.Skip("other tests start this one")
 	}
-	left, err := strconv.Atoi(os.Getenv(killStep))
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must.Have(strconv.Atoi(os.Getenv(killStep)))(t)
 	tree, _ := treeOf(root)
 	tree.after = func(string) {
 		if left--; left == 0 {
@@ -55,9 +54,7 @@ func TestKilled(t *testing.T) {
 			select {} // until it arrives
 		}
 	}
-	if err := acts[os.Getenv(killAct)](tree); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, acts[os.Getenv(killAct)](tree))
 }
 
 // killed runs an act in a process that is killed after a step, and reports whether it

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // folderKernel is a kernel whose values are in the files of a fixture, and which does with
@@ -145,12 +147,8 @@ func machineTree(t *testing.T) (*Tree, *folderKernel) {
 	for p, text := range machineFiles() {
 		putText(t, root, p, text)
 	}
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(root, schedulerFile), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(root, 0o755))
+	must.Do(t, os.Chmod(filepath.Join(root, schedulerFile), 0o640))
 	return treeOf(root)
 }
 
@@ -164,20 +162,13 @@ func treeOf(root string) (*Tree, *folderKernel) {
 func putText(t *testing.T, root, p, text string) {
 	t.Helper()
 	file := filepath.Join(root, p)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func readText(t *testing.T, root, p string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile(filepath.Join(root, p)))(t)
 	return string(b)
 }
 
@@ -185,7 +176,7 @@ func readText(t *testing.T, root, p string) string {
 func snapshotOf(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -203,10 +194,7 @@ func snapshotOf(t *testing.T, root string) map[string]string {
 		}
 		all[strings.TrimPrefix(p, root)] = info.Mode().String() + " " + text
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 

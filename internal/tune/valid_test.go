@@ -4,16 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/profiles"
 )
 
 func TestAProfileCanOnlyRaiseWhatIsNeverLowered(t *testing.T) {
 	seen := 0
 	for _, name := range ProfileNames(profiles.Of("tune")) {
-		p, err := LoadProfile(name, profiles.Of("tune"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Have(LoadProfile(name, profiles.Of("tune"), nil))(t)
 		for _, s := range Catalogue() {
 			if !s.Applies || p.Rule(s).Op != AtLeast {
 				continue
@@ -64,10 +62,7 @@ func TestRulesOfAProfile(t *testing.T) {
 		{"no scheduler", "disk.scheduler", "mq_deadline", "did you mean mq-deadline?"},
 		{"one word only", "limits.memlock", "65536", "take unlimited"},
 	} {
-		r, err := ParseRule(row.rule)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(ParseRule(row.rule))(t)
 		s := settingOf(t, row.id)
 		if s.Valid == nil {
 			t.Errorf("%s: %s has no Valid", row.says, row.id)

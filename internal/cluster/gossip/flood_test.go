@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // message returns the beginning of an encrypted message of memberlist: the label, which is plain
@@ -39,10 +40,7 @@ func TestMemberlistHoldsNothingOfConnectionsWithoutTheKey(t *testing.T) {
 	var flood sync.WaitGroup
 	var all []net.Conn
 	for range conns {
-		c, err := net.Dial("tcp", a.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(net.Dial("tcp", a.Addr()))(t)
 		all = append(all, c)
 		flood.Go(func() {
 			// As much as is taken, and not the last byte, which would end the message.

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/memberlist"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // logged collects the lines of an agent.
@@ -113,10 +113,7 @@ const labelMagic = 244
 // freePort returns a port that is free in TCP and UDP.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -173,10 +170,7 @@ func sees(t testing.TB, g *node, want ...string) {
 // may soon belong to another agent.
 func key(t testing.TB, n byte) *port.Key {
 	sum := sha256.Sum256([]byte(process + t.Name() + string(n)))
-	k, err := port.ParseKey(base64.StdEncoding.EncodeToString(sum[:]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Have(port.ParseKey(base64.StdEncoding.EncodeToString(sum[:])))(t)
 	return &k
 }
 
@@ -204,9 +198,7 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 					t.Errorf("vm%d listens on %s, want %s", i, g.Addr(), addrs[i])
 				}
 				want := Info{Name: "vm2", Role: "client", Tags: []string{"rack-2"}}
-				if diff := cmp.Diff(want, g.Members()[2].Info); diff != "" {
-					t.Errorf("vm%d sees of vm2 (-want +got):\n%s", i, diff)
-				}
+				must.Match(t, want, g.Members()[2].Info, "vm%d sees of vm2", i)
 				if got := g.Members()[2].Addr; got != addrs[2] {
 					t.Errorf("vm%d sees vm2 at %s, want %s", i, got, addrs[2])
 				}
@@ -363,10 +355,7 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, log := agent(t, "a", setup{Key: k})
-			udp, err := net.Dial("udp", a.Addr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			udp := must.Have(net.Dial("udp", a.Addr()))(t)
 			defer udp.Close()
 			label := settings(k).Label
 			header := append([]byte{labelMagic, byte(len(label))}, label...)
@@ -388,9 +377,7 @@ func TestGarbageChangesNothingAndIsToldOnce(t *testing.T) {
 			sees(t, a, "a alive", "b alive")
 			sees(t, b, "a alive", "b alive")
 			eventually(t, "a tells of it", func() bool { return len(log.with("cannot read")) > 0 })
-			if err := udp.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, udp.SetReadDeadline(time.Now().Add(time.Millisecond)))
 			var answer [512]byte
 			if n, err := udp.Read(answer[:]); err == nil && k != nil {
 				t.Errorf("garbage was answered with %x", answer[:n])

@@ -8,23 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWhatAnAgentTellsArrives(t *testing.T) {
 	want := Info{
 		Name: "vm-14.rack_7", Role: "broker", Tags: []string{"rack-7", "zone.a", "ssd"},
 	}
-	data, err := want.encode("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := decode(want.Name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	data := must.Have(want.encode(""))(t)
+	got := must.Have(decode(want.Name, data))(t)
+	must.Match(t, want, got, "")
 }
 
 func TestWhatDoesNotFitIsRefusedNamingTheFlag(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // names are the addresses of names that end with .test, as a name server has them that tests change.
@@ -87,10 +89,7 @@ func pod(t *testing.T, n int, name, port string) (*node, *logged) {
 // portOf returns a port that is free at 127.1.0.1, and likely at its neighbours.
 func portOf(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.1.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.1.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
@@ -139,15 +138,11 @@ func TestPodsThatComeAndGoAreFoundByTheNextLookup(t *testing.T) {
 
 	// Both pods are replaced, one after the other: the last of the old ones knows none of the new.
 	name("pods.test", "127.1.0.22", "127.1.0.23")
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Close())
 	c, _ := pod(t, 23, "pods.test", port)
 	eventually(t, "the new pod sees the old one", func() bool { return slices.Contains(states(c), "pod-22 alive") })
 	name("pods.test", "127.1.0.23", "127.1.0.24")
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Close())
 	d, _ := pod(t, 24, "pods.test", port)
 	eventually(t, "the new pods see each other", func() bool {
 		return slices.Contains(states(c), "pod-24 alive") && slices.Contains(states(d), "pod-23 alive")

@@ -13,10 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/memberlist"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestTheTableFollowsWhatIsHeard(t *testing.T) {
@@ -173,10 +173,7 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	l := new(logged)
 	g := &Gossip{name: "a", table: newTable(), speak: newSpeaker(l.add)}
 	d := delegate{g}
-	meta, err := Info{Name: "c", Role: "client"}.encode("S1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	meta := must.Have(Info{Name: "c", Role: "client"}.encode("S1"))(t)
 	n := &memberlist.Node{Name: "c", Addr: net.IPv4(127, 0, 0, 1).To4(), Port: 9464, Meta: meta}
 	d.NotifyJoin(n)
 	d.NotifyLeave(n)
@@ -185,9 +182,7 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	}
 	g.speak.close()
 	want := []string{"c is there, at 127.0.0.1:9464", "c at 127.0.0.1:9464 is gone: it no longer answers", "c has left"}
-	if diff := cmp.Diff(want, l.lines); diff != "" {
-		t.Errorf("said (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, l.lines, "said")
 }
 
 // FuzzHear checks that the lines for the operator can be printed, for every line of memberlist.

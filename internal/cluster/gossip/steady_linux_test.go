@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // BenchmarkSteadyState measures the cost of an idle gossip: CPU time and sent bytes, with headers,
@@ -47,24 +49,15 @@ func BenchmarkSteadyState(b *testing.B) {
 // loopback returns the number of bytes that lo has sent.
 func loopback(b *testing.B) int64 {
 	b.Helper()
-	data, err := os.ReadFile("/proc/self/net/dev")
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("/proc/self/net/dev"))(b)
 	_, lo, _ := bytes.Cut(data, []byte("lo:"))
-	n, err := strconv.ParseInt(string(bytes.Fields(lo)[8]), 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
+	return must.Have(strconv.ParseInt(string(bytes.Fields(lo)[8]), 10, 64))(b)
 }
 
 // used returns the CPU time of this process.
 func used(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

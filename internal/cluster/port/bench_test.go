@@ -4,16 +4,15 @@ import (
 	"io"
 	"net/http"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func BenchmarkHandshake(b *testing.B) {
 	key := newKey()
 	a := serve(b, Options{Key: key, Limits: Limits{SourceRate: 1e6}}, nil)
 	for b.Loop() {
-		c, err := Dial(b.Context(), a.addr, key, HTTP)
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := must.Have(Dial(b.Context(), a.addr, key, HTTP))(b)
 		_ = c.Close()
 	}
 }
@@ -24,9 +23,7 @@ func BenchmarkRequest(b *testing.B) {
 	c := client(b, key)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ask(c, a.addr, "ping"); err != nil {
-			b.Fatal(err)
-		}
+		must.Have(ask(c, a.addr, "ping"))(b)
 	}
 }
 
@@ -42,17 +39,12 @@ func BenchmarkThroughput(b *testing.B) {
 			}
 		}
 	}))
-	r, err := client(b, key).Get("http://" + a.addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Have(client(b, key).Get("http://" + a.addr))(b)
 	defer r.Body.Close()
 	into := make([]byte, size)
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := io.ReadFull(r.Body, into); err != nil {
-			b.Fatal(err)
-		}
+		must.Have(io.ReadFull(r.Body, into))(b)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAllOwnersOfAKeyHaveOneIdentity(t *testing.T) {
@@ -32,10 +34,7 @@ func TestAllOwnersOfAKeyHaveOneIdentity(t *testing.T) {
 func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
 	key := newKey()
 	text := key.PEM()
-	pair, err := tls.X509KeyPair(text, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Have(tls.X509KeyPair(text, text))(t)
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
 		t.Fatal("there is no certificate in it")
@@ -58,10 +57,7 @@ func TestPEMIsACertificateThatGenericClientsTake(t *testing.T) {
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: "kt"},
 	}}
 	defer standard.CloseIdleConnections()
-	r, err := standard.Get("https://" + a.addr + "/v1/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(standard.Get("https://" + a.addr + "/v1/"))(t)
 	if _ = r.Body.Close(); r.Proto != "HTTP/2.0" {
 		t.Errorf("a generic client speaks %s", r.Proto)
 	}
@@ -81,10 +77,7 @@ func TestAStrangerGetsNoByteBeyondTheHandshake(t *testing.T) {
 		"that of kts without a key":    newIdentity(nil).config(nil).Certificates,
 	} {
 		for _, proto := range []string{HTTP, Gossip, generic, versions, ""} {
-			raw, err := net.Dial("tcp", a.addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Have(net.Dial("tcp", a.addr))(t)
 			config := &tls.Config{InsecureSkipVerify: true, Certificates: certificates}
 			if proto != "" {
 				config.NextProtos = []string{proto}
@@ -130,10 +123,7 @@ func TestHandshakesAreTLS13WithEphemeralKeysAndNoSessions(t *testing.T) {
 		_ = c.Close()
 	})
 	for range 2 { // the second one could resume the first
-		c, err := Dial(t.Context(), addr, key, Gossip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(Dial(t.Context(), addr, key, Gossip))(t)
 		_, _ = io.ReadAll(c)
 		_ = c.Close()
 		s := <-states
@@ -242,20 +232,12 @@ func TestHandshakesThatAreReflectedFail(t *testing.T) {
 	// The bytes that an agent sends on one connection come back to it on another, and the other
 	// way round. The first hello is a good one.
 	a := serve(t, Options{Key: key}, nil)
-	one, err := net.Dial("tcp", a.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := net.Dial("tcp", a.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Have(net.Dial("tcp", a.addr))(t)
+	other := must.Have(net.Dial("tcp", a.addr))(t)
 	var p tape
 	var both sync.WaitGroup
 	hello := helloOf(t, key)
-	if _, err := one.Write(hello); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(one.Write(hello))(t)
 	both.Go(func() { p.copy(other, one, &p.there) })
 	both.Go(func() { p.copy(one, other, &p.back) })
 	both.Wait()
@@ -271,10 +253,7 @@ func helloOf(t *testing.T, key *Key) []byte {
 	near, far := net.Pipe()
 	go func() { _, _ = shake(t.Context(), near, key, HTTP) }()
 	buf := make([]byte, 16<<10)
-	n, err := far.Read(buf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Have(far.Read(buf))(t)
 	_ = far.Close()
 	return buf[:n]
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestKeyIsNotShownByAnyVerb(t *testing.T) {
@@ -97,23 +98,15 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string, mode os.FileMode) string {
-		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path(name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path(name), []byte(text), 0o600))
+		must.Do(t, os.Chmod(path(name), mode))
 		return path(name)
 	}
 	link := path("link")
-	if err := os.Symlink(write("linked", k.Text(), 0o600), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(write("linked", k.Text(), 0o600), link))
 	group := write("group", k.Text(), 0o640)
 	if os.Getuid() == 0 { // a file of root is another case
-		if err := os.Chown(group, 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chown(group, 1, 1))
 	}
 	for _, row := range []struct{ name, path, want string }{
 		{"as kt keygen writes it", write("good", k.Text()+"\n", 0o600), ""},
@@ -143,9 +136,7 @@ func TestKeyFileIsReadOnlyWhenItIsSafe(t *testing.T) {
 func TestAKeyMayComeThroughAPipe(t *testing.T) {
 	k := NewKey()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	wrote := make(chan error, 1)
 	go func() { wrote <- os.WriteFile(pipe, []byte(k.Text()+"\n"), 0o600) }() // waits for a reader
 	if got, err := readKeyFile(pipe); err != nil || got != k {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
@@ -25,10 +27,7 @@ func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
 	if got, err := ask(c, a.addr, strings.Repeat("x", 1001)); len(got) > 1100 || err == nil && len(got) == 1001 {
 		t.Errorf("a body over the limit: %d bytes, %v", len(got), err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.addr, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.addr, nil))(t)
 	before := a.requests.Load()
 	r.Header.Set("X-Long", strings.Repeat("x", 40<<10))
 	if answer, err := c.Do(r); err == nil {
@@ -120,10 +119,7 @@ func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
 		}
 	}))
 	c := client(t, key)
-	r, err := c.Get("http://" + a.addr + "/endless")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(c.Get("http://" + a.addr + "/endless"))(t)
 	defer r.Body.Close() // nothing of it is read before
 	for open := true; open; {
 		answers(t, c, a.addr) // on the same connection
@@ -203,10 +199,7 @@ func TestAClientGivesAConnectionUpThatNobodyAnswers(t *testing.T) {
 	cut.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy, nil))(t)
 	if _, err := c.Do(r); err == nil || ctx.Err() != nil {
 		t.Errorf("a request over a cut network: %v", err)
 	}

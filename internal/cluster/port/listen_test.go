@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestRequestsGoOverOneConnectionOfHTTP2(t *testing.T) {
@@ -44,10 +46,7 @@ func gossiping(t *testing.T) (a *agent, c, far net.Conn) {
 	t.Helper()
 	key := newKey()
 	a = serve(t, Options{Key: key}, nil)
-	c, err := Dial(t.Context(), a.addr, key, Gossip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = must.Have(Dial(t.Context(), a.addr, key, Gossip))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	far = <-a.Gossip()
 	t.Cleanup(func() { _ = far.Close() })
@@ -82,10 +81,7 @@ func TestDialTellsWhyThereIsNoConnection(t *testing.T) {
 		_ = c.Close()
 	})
 	ends := listen(t, func(c net.Conn) { _ = c.Close() })
-	taken, err := net.Dial("tcp", talks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Have(net.Dial("tcp", talks))(t)
 	defer taken.Close()
 	gone := taken.LocalAddr().String() // taken, and nobody listens
 	for _, row := range []struct {
@@ -180,10 +176,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 	key := newKey()
 	var running atomic.Int64
-	l, err := Listen("127.0.0.1:0", Options{Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(Listen("127.0.0.1:0", Options{Key: key}))(t)
 	done := make(chan error, 1)
 	go func() {
 		done <- l.Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -198,10 +191,7 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 		_, _ = ask(client(t, key), l.Addr().String(), "") // what arrives before the end is open
 	}()
 	eventually(t, "a request runs", func() bool { return running.Load() == 1 })
-	stray, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stray := must.Have(net.Dial("tcp", l.Addr().String()))(t)
 	defer stray.Close()
 	if err := l.Close(); err != nil {
 		t.Error(err)

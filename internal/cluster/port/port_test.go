@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // soon is the longest wait for an expected event, also on a busy machine.
@@ -52,10 +54,7 @@ func serve(t testing.TB, o Options, h http.Handler) *agent {
 	t.Helper()
 	a := new(agent)
 	o.Log = a.log.add
-	l, err := Listen("127.0.0.1:0", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(Listen("127.0.0.1:0", o))(t)
 	a.Listener, a.addr = l, l.Addr().String()
 	if h == nil {
 		h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,10 +122,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 // listen takes connections on loopback until the test is over.
 func listen(t testing.TB, take func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/jvm"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // It makes garbage, then waits for the end of its input.
@@ -42,9 +43,7 @@ func TestAJVMThatRunsAgreesWithJstat(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "Tiny.java")
-	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(source, []byte(program), 0o600))
 	if out, err := exec.Command("javac", source).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v\n%s", err, out)
 	}
@@ -64,17 +63,9 @@ func TestAJVMThatRunsAgreesWithJstat(t *testing.T) {
 func start(t *testing.T, args ...string) (pid int) {
 	t.Helper()
 	java := exec.Command("java", args...)
-	in, err := java.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := java.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := java.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Have(java.StdinPipe())(t)
+	out := must.Have(java.StdoutPipe())(t)
+	must.Do(t, java.Start())
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = java.Wait()
@@ -93,10 +84,7 @@ func compare(t *testing.T, pid int) {
 	t.Helper()
 	for range 30 {
 		before := read(t, pid)
-		out, err := exec.Command("jstat", "-gc", strconv.Itoa(pid)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Have(exec.Command("jstat", "-gc", strconv.Itoa(pid)).Output())(t)
 		after := read(t, pid)
 		if before.HeapUsed != after.HeapUsed || !slices.Equal(before.Collections, after.Collections) {
 			continue
@@ -113,15 +101,8 @@ func read(t *testing.T, pid int) jvm.Perf {
 	if len(files) != 1 {
 		t.Fatalf("hsperfdata of %d: %q", pid, files)
 	}
-	b, err := host.System().Read(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := jvm.ParsePerf(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	b := must.Have(host.System().Read(files[0]))(t)
+	return must.Have(jvm.ParsePerf(b))(t)
 }
 
 // same compares with the columns of jstat, which are rounded to 0.1 KiB and 1 ms.

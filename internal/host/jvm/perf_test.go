@@ -10,15 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func captured(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name+".hsperfdata"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Have(os.ReadFile(filepath.Join("testdata", name+".hsperfdata")))(t)
 }
 
 // The figures of jstat -gc are in KiB with one decimal: those wanted here are exact,
@@ -70,10 +68,7 @@ func TestTheFiguresAreThoseOfJstat(t *testing.T) {
 }
 
 func TestEveryCounterIsThereByName(t *testing.T) {
-	p, err := ParsePerf(captured(t, "g1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(ParsePerf(captured(t, "g1")))(t)
 	for name, want := range map[string]any{
 		"sun.gc.policy.name":           "GarbageFirst",
 		"java.rt.vmArgs":               "-XX:+UseG1GC -Xms32m -Xmx64m",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // What this machine shows cannot be known, but what it cannot be is.
@@ -19,9 +20,7 @@ func TestThisMachineIsWatched(t *testing.T) {
 	// Work that shows: a file that is written, and the CPU that it takes for a while.
 	const worked = 100 * time.Millisecond
 	for begun, used := time.Now(), ownCPU(t); time.Since(begun) < 300*time.Millisecond || ownCPU(t)-used < worked; {
-		if err := os.WriteFile(t.TempDir()+"/x", make([]byte, 1<<20), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(t.TempDir()+"/x", make([]byte, 1<<20), 0o600))
 	}
 	v := w.Sample(time.Second)
 	if v.At != time.Second || v.Interval < 300*time.Millisecond {
@@ -52,9 +51,7 @@ func TestThisMachineIsWatched(t *testing.T) {
 func ownCPU(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // machine is a machine made of files that a test changes, with a clock that it sets.
@@ -30,10 +31,7 @@ type machine struct {
 
 func fixture(t testing.TB) *machine {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", "broker.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Have(txtar.ParseFile(filepath.Join("testdata", "broker.txtar")))(t)
 	m := &machine{files: fstest.MapFS{}, archive: archive}
 	for _, f := range archive.Files {
 		if f.Name != "values" {
@@ -77,10 +75,7 @@ func (m *machine) watch() *Watcher {
 // perf is what a JVM publishes, with so many young collections that took so long.
 func perf(t testing.TB, collections int64, took time.Duration) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "jvm", "testdata", "g1.hsperfdata"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile(filepath.Join("..", "jvm", "testdata", "g1.hsperfdata")))(t)
 	for name, value := range map[string]int64{
 		"sun.gc.collector.0.invocations": collections,
 		"sun.gc.collector.0.time":        took.Nanoseconds(), // its clock ticks in nanoseconds
@@ -283,9 +278,7 @@ func TestDisksAreThoseWithNothingBelowThem(t *testing.T) {
 		for name, content := range row.files {
 			m.put(name, content+"\n")
 		}
-		if diff := cmp.Diff(row.want, wholeDisks(host.NewFS(m.files))); diff != "" {
-			t.Errorf("%s: wholeDisks (-want +got):\n%s", row.says, diff)
-		}
+		must.Match(t, row.want, wholeDisks(host.NewFS(m.files)), "%s: wholeDisks", row.says)
 	}
 }
 
@@ -363,12 +356,8 @@ func TestAJVMsFileIsItsOwn(t *testing.T) {
 		dir := t.TempDir()
 		put := func(name, content string) {
 			name = filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
+			must.Do(t, os.WriteFile(name, []byte(content), 0o600))
 		}
 		put("proc/4711/status", "NSpid:\t"+row.inner+"\n")
 		got, counts := "", make(map[int64]string) // each file by its count of collections

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -30,20 +31,14 @@ type cluster struct {
 
 func start(t *testing.T, opts ...kfake.Opt) *cluster {
 	t.Helper()
-	fake, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3)}, opts...)...))(t)
 	t.Cleanup(fake.Close)
 	return &cluster{Cluster: fake, t: t}
 }
 
 // admin returns a client of the test's own.
 func (c *cluster) admin() *kadm.Client {
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	client := must.Have(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(c.t)
 	c.t.Cleanup(client.Close)
 	return kadm.NewClient(client)
 }
@@ -84,11 +79,7 @@ func (c *cluster) examine(change ...func(*Options)) *Report {
 	for _, f := range change {
 		f(&o)
 	}
-	r, err := Examine(c.t.Context(), o)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return r
+	return must.Have(Examine(c.t.Context(), o))(c.t)
 }
 
 // left returns the topics and groups of examinations that are there.
@@ -97,14 +88,8 @@ func (c *cluster) left() (left []string) {
 	if c.frozen {
 		return nil
 	}
-	topics, err := c.admin().ListTopics(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	groups, err := c.admin().ListGroups(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	topics := must.Have(c.admin().ListTopics(c.t.Context()))(c.t)
+	groups := must.Have(c.admin().ListGroups(c.t.Context()))(c.t)
 	for _, name := range append(topics.Names(), groups.Groups()...) {
 		if strings.HasPrefix(name, ownPrefix) {
 			left = append(left, name)
@@ -127,9 +112,7 @@ func TestAHealthyClusterPassesEveryCheck(t *testing.T) {
 	c := start(t)
 	c.topic("orders", 9)
 	for p := range int32(9) { // the fake cluster spreads them by chance
-		if err := c.MoveTopicPartition("orders", p, p%3); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.MoveTopicPartition("orders", p, p%3))
 	}
 	r := c.examine()
 	for name, n := range map[string]int{
@@ -430,15 +413,9 @@ func (c *cluster) partition(topic string, change func(*kmsg.MetadataResponseTopi
 func (c *cluster) metadata(change func(*kmsg.MetadataResponse)) {
 	c.t.Helper()
 	c.frozen = true
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	client := must.Have(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(c.t)
 	defer client.Close()
-	now, err := kmsg.NewPtrMetadataRequest().RequestWith(c.t.Context(), client)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	now := must.Have(kmsg.NewPtrMetadataRequest().RequestWith(c.t.Context(), client))(c.t)
 	change(now)
 	c.answer(&kmsg.MetadataRequest{}, func(r kmsg.Request) kmsg.Response {
 		answer := *now
@@ -454,12 +431,9 @@ func (c *cluster) metadata(change func(*kmsg.MetadataResponse)) {
 
 func (c *cluster) quota(kind, name, key string, value float64) {
 	c.t.Helper()
-	_, err := c.admin().AlterClientQuotas(c.t.Context(), []kadm.AlterClientQuotaEntry{{
+	must.Have(c.admin().AlterClientQuotas(c.t.Context(), []kadm.AlterClientQuotaEntry{{
 		Entity: kadm.ClientQuotaEntity{{Type: kind, Name: &name}}, Ops: []kadm.AlterClientQuotaOp{{Key: key, Value: value}},
-	}})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	}}))(c.t)
 }
 
 // produce makes the brokers refuse all records.
@@ -539,10 +513,7 @@ func TestAnInterruptLeavesNoTopic(t *testing.T) {
 }
 
 func TestServersThatDoNotAnswerAreFailedChecks(t *testing.T) {
-	r, err := Examine(t.Context(), Options{Access: kafka.Access{Bootstrap: []string{"127.0.0.1:1", "127.0.0.1:2"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(Examine(t.Context(), Options{Access: kafka.Access{Bootstrap: []string{"127.0.0.1:1", "127.0.0.1:2"}}}))(t)
 	if len(r.Checks) != 2 || !r.Failed() || r.Checks[1].About != "127.0.0.1:2" || r.Checks[1].Text != "connection refused" || r.Checks[1].Advice != checkServers {
 		t.Errorf("%+v", r.Checks)
 	}

@@ -20,24 +20,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 // certificate returns a certificate that signs itself, and its text.
 func certificate(t *testing.T, ends time.Time, ips ...net.IP) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	form := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kafka"}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: ends,
 		IPAddresses: ips, DNSNames: []string{"kafka-1"}, IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Have(x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
@@ -49,10 +44,7 @@ func secured(t *testing.T, properties ...string) func(*Options) {
 		name, value, _ := strings.Cut(p, "=")
 		given[name] = plan.Given{Value: value, Source: "test"}
 	}
-	s, _, err := security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(security.Parse(given, []string{"127.0.0.1"}, func(string) string { return "" }))(t)
 	return func(o *Options) { o.Access.Security, o.ReadOnly = s, true }
 }
 

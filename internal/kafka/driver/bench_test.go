@@ -10,6 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -70,15 +71,10 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			p := benchPlan(b.N)
 			p.Load.Rate = rate
-			values, err := payload.MakeValues(&p)
-			if err != nil {
-				b.Fatal(err)
-			}
+			values := must.Have(payload.MakeValues(&p))(b)
 			b.ReportAllocs()
 			b.ResetTimer()
-			if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: ownDriver{values: values}}, engine.Options{}, discard{}); err != nil {
-				b.Fatal(err)
-			}
+			must.Have(engine.Run(context.Background(), p, engine.Drivers{Send: ownDriver{values: values}}, engine.Options{}, discard{}))(b)
 		})
 	}
 }
@@ -87,10 +83,7 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 // and the embedded broker, whose part of the work is in the figure.
 func BenchmarkFranzGoPerRecord(b *testing.B) {
 	cluster, settings := benchCluster(b)
-	client, err := cluster.Client(append(settings.Options(), kgo.MaxBufferedRecords(50_000))...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	client := must.Have(cluster.Client(append(settings.Options(), kgo.MaxBufferedRecords(50_000))...))(b)
 	defer client.Close()
 	value := make([]byte, 512)
 	b.ReportAllocs()
@@ -98,41 +91,26 @@ func BenchmarkFranzGoPerRecord(b *testing.B) {
 	for range b.N {
 		client.Produce(context.Background(), &kgo.Record{Topic: "bench", Value: value}, nil)
 	}
-	if err := client.Flush(context.Background()); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, client.Flush(context.Background()))
 }
 
 // BenchmarkKtPerRecord is the same load through all of kt.
 func BenchmarkKtPerRecord(b *testing.B) {
 	cluster, settings := benchCluster(b)
 	p := benchPlan(b.N)
-	values, err := payload.MakeValues(&p)
-	if err != nil {
-		b.Fatal(err)
-	}
+	values := must.Have(payload.MakeValues(&p))(b)
 	driver := &Producer{Cluster: cluster, Plan: p, Settings: settings, Values: values}
 	b.ReportAllocs()
 	b.ResetTimer()
-	if _, err := engine.Run(context.Background(), p, engine.Drivers{Send: driver}, engine.Options{}, discard{}); err != nil {
-		b.Fatal(err)
-	}
+	must.Have(engine.Run(context.Background(), p, engine.Drivers{Send: driver}, engine.Options{}, discard{}))(b)
 }
 
 func benchCluster(b *testing.B) (*kafka.Cluster, javaconf.Producer) {
 	b.Helper()
-	broker, err := kafka.StartEmbedded(false)
-	if err != nil {
-		b.Fatal(err)
-	}
+	broker := must.Have(kafka.StartEmbedded(false))(b)
 	b.Cleanup(broker.Close)
-	cluster, err := kafka.Connect(context.Background(), kafka.Access{Bootstrap: broker.Addrs()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	cluster := must.Have(kafka.Connect(context.Background(), kafka.Access{Bootstrap: broker.Addrs()}))(b)
 	b.Cleanup(cluster.Close)
-	if _, err := cluster.EnsureTopic(context.Background(), benchPlan(1), false); err != nil {
-		b.Fatal(err)
-	}
+	must.Have(cluster.EnsureTopic(context.Background(), benchPlan(1), false))(b)
 	return cluster, producing(b, 512, "acks=1")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -78,10 +79,7 @@ func TestACommitOutlivesReadingByNoMoreThanTheTimeout(t *testing.T) {
 				running, abort := context.WithCancel(t.Context())
 				defer abort()
 				d := NewConsumer(&reading.State{Options: reading.Options{Plan: plan.Plan{Read: plan.Read{Consumers: 1}}}})
-				r, err := d.OpenReader(running, &engine.Shard{Count: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must.Have(d.OpenReader(running, &engine.Shard{Count: 1}))(t)
 				whileReading, stop := context.WithTimeout(running, over)
 				defer stop()
 				if tc.abort > 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -122,9 +123,7 @@ func (s *scene) sender(records int64, properties ...string) *Producer {
 func (s *scene) send(d *Producer, o engine.Options) stats.Window {
 	s.Helper()
 	var sum total
-	if _, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: d}, o, &sum); err != nil {
-		s.Fatal(err)
-	}
+	must.Have(engine.Run(s.Context(), d.Plan, engine.Drivers{Send: d}, o, &sum))(s)
 	return sum.w
 }
 
@@ -138,11 +137,7 @@ func bookOf(d *Producer) *ledger.Book {
 // reader is a consumer with such properties.
 func (s *scene) reader(p plan.Plan, b *ledger.Book, properties ...string) *Consumer {
 	s.Helper()
-	d, err := s.consumer(p, b, properties...)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return d
+	return must.Have(s.consumer(p, b, properties...))(s)
 }
 
 func (s *scene) consumer(p plan.Plan, b *ledger.Book, properties ...string) (*Consumer, error) {
@@ -173,10 +168,7 @@ func (s *scene) readWith(from engine.ReadDriver, d *Consumer, b *ledger.Book, o 
 	s.Helper()
 	o.Sources = []engine.Source{lagOf(d)}
 	var sum total
-	end, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Read: from}, o, &sum)
-	if err != nil {
-		s.Fatal(err)
-	}
+	end := must.Have(engine.Run(s.Context(), d.Plan, engine.Drivers{Read: from}, o, &sum))(s)
 	return sum.w, end, s.verdict(d, b)
 }
 
@@ -218,10 +210,7 @@ func (s *scene) verdict(d *Consumer, b *ledger.Book) ledger.Verdict {
 	if b == nil {
 		return ledger.Verdict{}
 	}
-	readings, err := d.Readers(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
+	readings := must.Have(d.Readers(s.Context()))(s)
 	return b.Verify(readings...)
 }
 
@@ -239,10 +228,7 @@ func (s *scene) roundtrip(records int64, rate float64, change func(*plan.Plan), 
 	d := s.reader(*p, b, read...)
 	d.Written = send.Acked
 	var sum total
-	end, err := engine.Run(s.Context(), *p, engine.Drivers{Send: send, Read: d}, engine.Options{Sources: []engine.Source{lagOf(d)}}, &sum)
-	if err != nil {
-		s.Fatal(err)
-	}
+	end := must.Have(engine.Run(s.Context(), *p, engine.Drivers{Send: send, Read: d}, engine.Options{Sources: []engine.Source{lagOf(d)}}, &sum))(s)
 	b.Lanes = send.Lanes()
 	return sum.w, end, s.verdict(d, b)
 }
@@ -391,9 +377,7 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 		if seq == 4 {
 			value[77]++ // the checksum of its batch is right
 		}
-		if err := raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr())
 	}
 	b := &ledger.Book{Run: testRun, Topic: "t", Acks: "all", Lanes: []ledger.Lane{
 		{Issued: 10, Acknowledged: ledger.Ranges{{From: 0, To: 10}}, LastOffset: 9},
@@ -407,10 +391,7 @@ func TestARecordThatWasWrittenWrongIsFound(t *testing.T) {
 // client is a client that is not kt's.
 func (s *scene) client(opts ...kgo.Opt) *kgo.Client {
 	s.Helper()
-	c, err := s.cluster.Client(opts...)
-	if err != nil {
-		s.Fatal(err)
-	}
+	c := must.Have(s.cluster.Client(opts...))(s)
 	s.Cleanup(c.Close)
 	return c
 }
@@ -538,21 +519,15 @@ func TestAnAbortedTransactionIsNotLost(t *testing.T) {
 	raw := s.client(kgo.DefaultProduceTopic("t"), kgo.TransactionalID("tx"))
 	seq := int64(0)
 	for _, commit := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit, kgo.TryAbort} {
-		if err := raw.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.BeginTransaction())
 		for range 10 {
 			value := make([]byte, 100)
 			stamp := ledger.Stamp{Run: testRun, Seq: seq}
 			stamp.Put(value, ledger.Around{})
 			seq++
-			if err := raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr())
 		}
-		if err := raw.EndTransaction(t.Context(), commit); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.EndTransaction(t.Context(), commit))
 	}
 	b := &ledger.Book{Run: testRun, Topic: "t", Acks: "all", Idempotent: true, Lanes: []ledger.Lane{{
 		Issued: 40, Acknowledged: ledger.Ranges{{From: 0, To: 40}}, Aborted: ledger.Ranges{{From: 10, To: 20}, {From: 30, To: 40}}, LastOffset: 42,

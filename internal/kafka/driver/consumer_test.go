@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/watch"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -31,10 +32,7 @@ const testRun = 42
 
 func connect(t *testing.T, addrs []string) *kafka.Cluster {
 	t.Helper()
-	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: addrs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kafka.Connect(t.Context(), kafka.Access{Bootstrap: addrs}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -45,9 +43,7 @@ func stamped(t *testing.T, c *kafka.Cluster, partitions int, records int64) *led
 	d := producer(t, c, partitions)
 	d.Plan.Load.Records = records
 	var sum total
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum))(t)
 	if sum.w.Acknowledged != records {
 		t.Fatalf("%d of %d records were acknowledged: %v", sum.w.Acknowledged, records, sum.w.Errors)
 	}
@@ -64,10 +60,7 @@ func producer(t *testing.T, c *kafka.Cluster, partitions int) *Producer {
 		Command: plan.Produce, Topic: plan.Topic{Name: "t"}, Producers: 2,
 		Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(100), Keys: plan.NoKeys, Stamp: true},
 	}
-	values, err := payload.MakeValues(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must.Have(payload.MakeValues(&p))(t)
 	return &Producer{Cluster: c, Plan: p, Settings: producing(t, p.Payload.MaxBytes()), Values: values, Partitions: partitions, Run: testRun}
 }
 
@@ -182,17 +175,13 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 		value := make([]byte, 60)
 		stamp := ledger.Stamp{Run: testRun, Seq: seq, Producer: producer, Due: time.Now().UnixNano()}
 		stamp.Put(value, ledger.Around{})
-		if err := raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.ProduceSync(t.Context(), &kgo.Record{Value: value, Timestamp: stamp.Time()}).FirstErr())
 	}
 	write(0, 2)                            // again
 	for _, seq := range []int64{0, 2, 1} { // of a producer of its own
 		write(7, seq)
 	}
-	if err := raw.ProduceSync(t.Context(), kgo.StringRecord("something else")).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, raw.ProduceSync(t.Context(), kgo.StringRecord("something else")).FirstErr())
 	b.Lanes = append(b.Lanes, ledger.Lane{Producer: 7, Issued: 3, Acknowledged: ledger.Ranges{{From: 0, To: 3}}, LastOffset: 13})
 	_, _, v := s.read(readPlan(nil), b)
 	if v.Duplicated != 1 || v.Reordered != 1 || v.Unstamped != 1 || v.Lost != 0 || v.AcknowledgedRead != 13 {

@@ -11,23 +11,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 // What is there and cannot be read yet is not lost.
 func TestWhatWaitsBehindAnOpenTransactionIsNotLost(t *testing.T) {
 	s := newScene(t, 1)
-	other, err := s.cluster.Client(kgo.DefaultProduceTopic("t"), kgo.TransactionalID("open"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Have(s.cluster.Client(kgo.DefaultProduceTopic("t"), kgo.TransactionalID("open")))(t)
 	defer other.Close()
-	if err := other.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.ProduceSync(t.Context(), kgo.StringRecord("of somebody else")).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.BeginTransaction())
+	must.Do(t, other.ProduceSync(t.Context(), kgo.StringRecord("of somebody else")).FirstErr())
 	b := stamped(t, s.cluster, 1, 100)
 	_, _, v := s.read(readPlan(func(p *plan.Plan) { p.Read.Timeout = plan.Duration(time.Second) }), b, "isolation.level=read_committed")
 	if v.Lost != 0 || v.Unchecked != 100 {
@@ -142,18 +136,11 @@ func TestWhatCompactionMayHaveTakenIsNotLost(t *testing.T) {
 			lane := &b.Lanes[0]
 			lane.Issued += 50
 			lane.Acknowledged[0].To += 50
-			client, err := s.cluster.Client()
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := must.Have(s.cluster.Client())(t)
 			defer client.Close()
-			if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &policy}}, "t"); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &policy}}, "t"))(t)
 			d := s.reader(readPlan(nil), b)
-			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, new(total)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, new(total)))(t)
 			readers, err := d.Readers(t.Context())
 			if v := b.Verify(readers...); v.Lost != lost || v.Unchecked != 50-lost || v.AcknowledgedRead != 100 || (err == nil) != (lost > 0) {
 				t.Errorf("verdict %+v, %v", v, err)

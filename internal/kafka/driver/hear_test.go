@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -37,9 +38,7 @@ func refusal(t *testing.T, want string, answer kmsg.ProduceResponseTopicPartitio
 	})
 	d := s.sender(20)
 	var sum total
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum))(t)
 	if !slices.ContainsFunc(sum.w.Events, func(e stats.Event) bool { return strings.HasPrefix(e.Text, want) }) {
 		t.Errorf("events %+v; want %q", sum.w.Events, want)
 	}

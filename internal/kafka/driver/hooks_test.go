@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 )
 
@@ -36,14 +37,9 @@ func (w refusedWorker) Do(op *engine.Op) bool {
 
 func TestConnectsThatFailWhileTheLoadGoesOnAreCounted(t *testing.T) {
 	p := benchPlan(7)
-	values, err := payload.MakeValues(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must.Have(payload.MakeValues(&p))(t)
 	var sum total
-	if _, err := engine.Run(t.Context(), p, engine.Drivers{Send: refused{ownDriver{values: values}}}, engine.Options{}, &sum); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: refused{ownDriver{values: values}}}, engine.Options{}, &sum))(t)
 	if sum.w.FailedConnects != 7 || sum.w.Acknowledged != 7 {
 		t.Errorf("%d failed connects, %d acknowledged; want 7 of each", sum.w.FailedConnects, sum.w.Acknowledged)
 	}

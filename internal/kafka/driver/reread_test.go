@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -33,17 +34,12 @@ type election struct {
 func newElection(t *testing.T) *election {
 	t.Helper()
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	e := &election{
 		scene: &scene{T: t, partitions: 1}, port: l.Addr().(*net.TCPAddr).Port,
 		leader: t.TempDir(), behind: t.TempDir(),
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	e.start(e.leader, kfake.SeedTopics(1, "t"))
 	e.cluster = connect(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port))})
 	t.Cleanup(func() { e.fake.Close() })
@@ -52,10 +48,7 @@ func newElection(t *testing.T) *election {
 
 func (e *election) start(dir string, opts ...kfake.Opt) {
 	e.Helper()
-	fake, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(e.port), kfake.DataDir(dir))...)
-	if err != nil {
-		e.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.Ports(e.port), kfake.DataDir(dir))...))(e)
 	e.fake = fake
 }
 
@@ -63,9 +56,7 @@ func (e *election) start(dir string, opts ...kfake.Opt) {
 func (e *election) fallBehind() {
 	e.Helper()
 	e.fake.Close()
-	if err := os.CopyFS(e.behind, os.DirFS(e.leader)); err != nil {
-		e.Fatal(err)
-	}
+	must.Do(e, os.CopyFS(e.behind, os.DirFS(e.leader)))
 	e.start(e.leader)
 }
 
@@ -82,19 +73,14 @@ func (e *election) elect() {
 // write writes the next records of the run.
 func (e *election) write(records int) {
 	e.Helper()
-	client, err := e.cluster.Client(kgo.DefaultProduceTopic("t"))
-	if err != nil {
-		e.Fatal(err)
-	}
+	client := must.Have(e.cluster.Client(kgo.DefaultProduceTopic("t")))(e)
 	defer client.Close()
 	for range records {
 		r := &kgo.Record{Value: make([]byte, 100), Key: []byte("key"), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b")}}}
 		stamp := ledger.Stamp{Run: testRun, Seq: e.seq, Due: time.Now().UnixNano()}
 		stamp.Put(r.Value, ledger.Around{Key: r.Key, Headers: reading.HeaderSum(r.Headers)})
 		r.Timestamp = stamp.Time()
-		if err := client.ProduceSync(e.Context(), r).FirstErr(); err != nil {
-			e.Fatal(err)
-		}
+		must.Do(e, client.ProduceSync(e.Context(), r).FirstErr())
 		e.seq++
 	}
 }
@@ -177,9 +163,7 @@ func TestALogThatWasCutOffBelowTheStartIsReadFromThere(t *testing.T) {
 			raw := e.client(kgo.DefaultProduceTopic("t"))
 			old := func(n int) {
 				for range n {
-					if err := raw.ProduceSync(t.Context(), kgo.StringRecord("of another run")).FirstErr(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, raw.ProduceSync(t.Context(), kgo.StringRecord("of another run")).FirstErr())
 				}
 			}
 			old(40)
@@ -196,9 +180,7 @@ func TestALogThatWasCutOffBelowTheStartIsReadFromThere(t *testing.T) {
 			b := e.book()
 			b.Start = []int64{60}
 			d := e.reader(readPlan(nil), b)
-			if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}))(t)
 			if !before {
 				cut()
 			}
@@ -218,9 +200,7 @@ func TestWhatCannotBeReadAgainIsNotCalledRead(t *testing.T) {
 	e.fallBehind()
 	e.write(40)
 	d := e.reader(readPlan(nil), e.book())
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}))(t)
 	d.Plan.Read.Timeout = plan.Duration(time.Second) // of what is read again, in vain
 	e.elect()
 	e.write(10)
@@ -235,9 +215,7 @@ func TestWhatNoBrokerConfirmsIsNotCalledRead(t *testing.T) {
 	s := newScene(t, 1)
 	b := stamped(t, s.cluster, 1, 100)
 	d := s.reader(readPlan(nil), b)
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}))(t)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	readings, err := d.Readers(t.Context())
 	if v := b.Verify(readings...); err == nil || v.AcknowledgedRead != 0 || v.Unchecked != 100 || v.Unconfirmed != 100 {
@@ -250,9 +228,7 @@ func TestAPartitionWithoutLeaderIsUncheckedAndTheOthersAreNot(t *testing.T) {
 	s := newScene(t, 3)
 	b := stamped(t, s.cluster, 3, 3000)
 	d := s.reader(readPlan(nil), b)
-	if _, err := engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Read: d}, engine.Options{}, &total{}))(t)
 	s.fake.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.OffsetForLeaderEpoch}, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: -1,
 	})

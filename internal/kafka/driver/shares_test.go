@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -21,11 +22,7 @@ import (
 // sharesOf are the shares of a load, for as many processes as it is divided among.
 func sharesOf(t *testing.T, p plan.Plan, processes int) []plan.Plan {
 	t.Helper()
-	shares, err := p.Divide(processes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return shares
+	return must.Have(p.Divide(processes))(t)
 }
 
 func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
@@ -41,10 +38,7 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := plan.Plan{Command: plan.Produce, Producers: 5, Seed: 7}
 			p.Payload = plan.Payload{Kind: tc.kind, Size: plan.FixedSize(20), Keys: tc.keys, KeyRange: 1000}
-			values, err := payload.MakeValues(&p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := must.Have(payload.MakeValues(&p))(t)
 			written := func(plans ...plan.Plan) (records []string) {
 				for _, p := range plans {
 					for i := range p.Producers {
@@ -99,9 +93,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 					}
 				}
 				slices.SortFunc(names, func(a, b any) int { return slices.Compare([]byte(a.(string)), []byte(b.(string))) })
-				if diff := cmp.Diff(tc.want, names); diff != "" {
-					t.Errorf("%d processes (-want +got):\n%s", processes, diff)
-				}
+				must.Match(t, tc.want, names, "%d processes", processes)
 			}
 		})
 	}
@@ -110,10 +102,7 @@ func TestNoTwoClientsOfALoadHaveTheSameName(t *testing.T) {
 func transactionalID(t *testing.T, c *kafka.Cluster, p plan.Plan, index int) any {
 	t.Helper()
 	d := &Producer{Cluster: c, Plan: p, Values: &payload.Values{}, Settings: producing(t, 0, "transactional.id=x")}
-	w, err := d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(d.Open(t.Context(), &engine.Shard{Index: index, Count: p.Producers}))(t)
 	defer func() { _ = w.Close() }()
 	return w.(*worker).client.OptValue(kgo.TransactionalID)
 }
@@ -123,10 +112,7 @@ func memberID(t *testing.T, p plan.Plan, index int) any {
 	settings := consuming(t, "group.id=g", "group.instance.id=x")
 	d := NewConsumer(&reading.State{Options: reading.Options{Plan: p, Settings: settings}, Layout: kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}})})
 	r := &fetcher{driver: d, shard: &engine.Shard{Index: index}, hooks: &fetchHooks{}, group: index / p.Read.Consumers}
-	client, err := kgo.NewClient(r.groupOptions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Have(kgo.NewClient(r.groupOptions()...))(t)
 	defer client.Close()
 	return client.OptValue(kgo.InstanceID)
 }

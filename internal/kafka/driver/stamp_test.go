@@ -13,6 +13,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -114,10 +115,7 @@ func TestAKeyDecidesThePartitionAsItDoesInTheClient(t *testing.T) {
 		key := strconv.Itoa(i)
 		got := s.next(key, 50).Partition
 		for name, c := range map[string]*kgo.Client{"franz-go": client, "kt without stamps": plain} {
-			want, err := c.ProduceSync(t.Context(), &kgo.Record{Key: []byte(key)}).First()
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Have(c.ProduceSync(t.Context(), &kgo.Record{Key: []byte(key)}).First())(t)
 			if got != want.Partition {
 				t.Errorf("key %s goes to partition %d, with %s to %d", key, got, name, want.Partition)
 			}
@@ -195,9 +193,7 @@ func TestOutcomesOfStampedRecords(t *testing.T) {
 func TestALeaderThatDoesNotAnswerDoesNotStopTheOthers(t *testing.T) {
 	s := newScene(t, 3)
 	for p := range int32(3) {
-		if err := s.fake.MoveTopicPartition("t", p, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.fake.MoveTopicPartition("t", p, p))
 	}
 	s.fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		if s.fake.CurrentNode() != 1 {

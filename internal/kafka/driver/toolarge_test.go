@@ -9,6 +9,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -20,9 +21,7 @@ func (s *scene) bombs(partition int32) (all int64) {
 		c := s.client(kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(64<<20), kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		for _, size := range []int{10, 15 << 20} {
 			r := &kgo.Record{Partition: partition, Value: make([]byte, size)}
-			if err := c.ProduceSync(s.Context(), r).FirstErr(); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, c.ProduceSync(s.Context(), r).FirstErr())
 			all++
 		}
 	}
@@ -64,10 +63,7 @@ func TestAGroupCommitsPastABatchThatIsTooLarge(t *testing.T) {
 				if w.Consumed != 4 || end.ReadEnd != engine.ReadAll {
 					t.Errorf("%d records, end %q (%v), want 4 and all; %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 				}
-				committed, err := kadm.NewClient(s.client()).FetchOffsets(t.Context(), "g")
-				if err != nil {
-					t.Fatal(err)
-				}
+				committed := must.Have(kadm.NewClient(s.client()).FetchOffsets(t.Context(), "g"))(t)
 				if o, _ := committed.Lookup("t", 0); o.At != all {
 					t.Errorf("committed offset %d, want %d", o.At, all)
 				}

@@ -9,15 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
 func parseConsumer(t *testing.T, words ...string) Consumer {
 	t.Helper()
-	s, _, err := ParseConsumer(given("--command-property", words...), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(ParseConsumer(given("--command-property", words...), false))(t)
 	return s
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestConnectionsHaveTheSocketBuffersAsked(t *testing.T) {
@@ -24,31 +26,19 @@ func TestConnectionsHaveTheSocketBuffersAsked(t *testing.T) {
 // the given properties, or of a plain one when there are none.
 func bufferSizes(t *testing.T, words ...string) (sizes [2]int) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	dial := (&net.Dialer{}).DialContext
 	if len(words) > 0 {
 		cl := client(t, parse(t, 1000, words...).Options()...)
 		dial = cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	}
-	conn, err := dial(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Have(dial(t.Context(), "tcp", l.Addr().String()))(t)
 	defer conn.Close()
-	raw, err := conn.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = raw.Control(func(fd uintptr) {
+	raw := must.Have(conn.(*net.TCPConn).SyscallConn())(t)
+	must.Do(t, raw.Control(func(fd uintptr) {
 		sizes[0], _ = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF)
 		sizes[1], _ = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return sizes
 }

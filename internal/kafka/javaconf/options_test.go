@@ -11,15 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // client makes a franz-go client, which connects to nothing until it is used.
 func client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	cl, err := kgo.NewClient(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := must.Have(kgo.NewClient(options...))(t)
 	t.Cleanup(cl.Close)
 	return cl
 }

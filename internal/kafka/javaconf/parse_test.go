@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -23,10 +24,7 @@ func given(source string, words ...string) map[string]plan.Given {
 
 func parse(t *testing.T, recordMax int, words ...string) Producer {
 	t.Helper()
-	s, _, err := ParseProducer(given("--command-property", words...), recordMax, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(ParseProducer(given("--command-property", words...), recordMax, false))(t)
 	return s
 }
 

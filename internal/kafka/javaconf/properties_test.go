@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestEveryPropertyHasOneRowThatCanBeExplained(t *testing.T) {
@@ -91,10 +93,7 @@ func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t 
 // kafkaDefaults reads a file of names and defaults.
 func kafkaDefaults(t *testing.T, path string) map[string]string {
 	t.Helper()
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Have(os.ReadFile(path))(t)
 	defaults := map[string]string{}
 	for line := range strings.Lines(string(file)) {
 		if strings.HasPrefix(line, "#") {
@@ -133,10 +132,7 @@ func TestACommandThatTakesBothKindsCanTellThemApart(t *testing.T) {
 }
 
 func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
-	s, _, err := ParseProducer(nil, 100, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(ParseProducer(nil, 100, false))(t)
 	if same, lowered := s.Limited(1 << 20); lowered || same.BatchSize() != 16384 {
 		t.Errorf("a topic that takes more: batch.size %d, lowered: %t", same.BatchSize(), lowered)
 	}

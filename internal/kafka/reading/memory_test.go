@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/codec"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // record returns a record with a value and some headers, which hold nothing.
@@ -73,10 +74,7 @@ func TestRecordsAndHeadersCount(t *testing.T) {
 func TestMemoryThatOthersHaveIsBusyUntilItIsCollected(t *testing.T) {
 	m := NewMemory(16 << 20)
 	src := codec.Zstd(1).Append(nil, record(3<<20, 0))
-	held, err := m.NewRoom().Decompress(src, kgo.CodecZstd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Have(m.NewRoom().Decompress(src, kgo.CodecZstd))(t)
 	if _, err := m.NewRoom().Decompress(src, kgo.CodecZstd); !errors.Is(err, ErrBusy) {
 		t.Errorf("while the memory is held: %v, want busy", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // jaas_java.txt is what Kafka itself made of the lines of jaas.txt: see Jaas.java.
@@ -31,10 +33,7 @@ func TestJAASIsReadAsKafkaReadsIt(t *testing.T) {
 
 func lines(t *testing.T, path string) []string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(path))(t)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
@@ -74,10 +73,7 @@ func TestWrongJAASSaysWhatToDoAndShowsNoSecret(t *testing.T) {
 // Whatever the text is, parsing ends without a panic, and what was parsed comes back when it is
 // written with quotes.
 func FuzzJAAS(f *testing.F) {
-	text, err := os.ReadFile("testdata/jaas.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("testdata/jaas.txt"))(f)
 	for line := range strings.Lines(string(text)) {
 		f.Add(strings.TrimSpace(line))
 	}

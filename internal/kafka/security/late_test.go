@@ -21,6 +21,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -28,14 +29,8 @@ import (
 // at that KDC and its address. defaults are lines of krb5.conf.
 func kdc(t *testing.T, defaults string, answer func(net.Conn)) (l *kerberosLogin, addr string) {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	udp, err := net.ListenPacket("udp", tcp.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tcp := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
+	udp := must.Have(net.ListenPacket("udp", tcp.Addr().String()))(t)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -54,18 +49,11 @@ func kdc(t *testing.T, defaults string, answer func(net.Conn)) (l *kerberosLogin
 	dir := t.TempDir()
 	l = &kerberosLogin{conf: filepath.Join(dir, "krb5.conf"), principal: "kt@TEST", keytab: filepath.Join(dir, "kt.keytab"), within: loginTime}
 	tab := keytab.New()
-	if err := tab.AddEntry("kt", "TEST", "hunter2", time.Now(), 1, etypeID.AES256_CTS_HMAC_SHA1_96); err != nil {
-		t.Fatal(err)
-	}
-	data, err := tab.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tab.AddEntry("kt", "TEST", "hunter2", time.Now(), 1, etypeID.AES256_CTS_HMAC_SHA1_96))
+	data := must.Have(tab.Marshal())(t)
 	text := "[libdefaults]\n default_realm = TEST\n" + defaults + "[realms]\n TEST = {\n  kdc = " + tcp.Addr().String() + "\n }\n"
 	for path, data := range map[string][]byte{l.conf: []byte(text), l.keytab: data} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 	}
 	return l, tcp.Addr().String()
 }
@@ -98,9 +86,7 @@ func TestAKDCThatAnswersOnlyByTCPIsHeard(t *testing.T) {
 func TestKrb5ConfSaysWhatIsSentByUDP(t *testing.T) {
 	for text, want := range map[string]int{"": 0, " udp_preference_limit = 1\n": 1, " udp_preference_limit = 4000\n": 4000} {
 		path := filepath.Join(t.TempDir(), "krb5.conf")
-		if err := os.WriteFile(path, []byte("[libdefaults]\n default_realm = TEST\n"+text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("[libdefaults]\n default_realm = TEST\n"+text), 0o600))
 		conf, err := (&kerberosLogin{conf: path}).read()
 		if err != nil || conf.LibDefaults.UDPPreferenceLimit != want {
 			t.Errorf("%q: %d, %v; want %d", text, conf.LibDefaults.UDPPreferenceLimit, err, want)
@@ -129,9 +115,7 @@ func TestSeveralKDCsHaveMoreTime(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "krb5.conf")
 	for kdcs, want := range map[int]time.Duration{1: 5 * time.Second, 2: 14 * time.Second, 9: 14 * time.Second} {
 		text := "[libdefaults]\n default_realm = TEST\n[realms]\n TEST = {\n" + strings.Repeat("  kdc = b1:88\n", kdcs) + " }\n"
-		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(conf, []byte(text), 0o600))
 		if got, _ := (&kerberosLogin{conf: conf, within: loginTime}).limit(); got != want {
 			t.Errorf("%d: %s, want %s", kdcs, got, want)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -29,10 +30,7 @@ func jwt(id int, at time.Time) string {
 // first returns the first message of the mechanism to a broker, as the client built of the settings sends it.
 func first(t *testing.T, s Settings) (string, error) {
 	t.Helper()
-	client, err := kgo.NewClient(s.Options()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Have(kgo.NewClient(s.Options()...))(t)
 	defer client.Close()
 	_, message, err := client.OptValue(kgo.SASL).([]sasl.Mechanism)[0].Authenticate(t.Context(), "b1.kafka.eu-west-1.amazonaws.com:9098")
 	return string(message), s.Explain(err)
@@ -143,9 +141,7 @@ func TestABusyTokenEndpointIsAskedAgain(t *testing.T) {
 func TestATokenInAFileIsReadAtEachAuthentication(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text+"\n"), 0o600))
 	}
 	write("first")
 	s := mustParse(t, "security.protocol=SASL_SSL", "sasl.mechanism=OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url=file://"+file)
@@ -171,9 +167,7 @@ func TestARefusedTokenSaysWhatTheBrokerSaid(t *testing.T) {
 func TestCredentialsOfAWSAreLookedForInTheirUsualPlaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials")
 	text := "[default]\naws_access_key_id = AKIADEFAULT\naws_secret_access_key=hunter2\n\n[profile load]\naws_access_key_id=AKIALOAD\naws_secret_access_key=hunter2\naws_session_token=s\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":
@@ -214,11 +208,8 @@ func TestCredentialsOfAWSAreLookedForInTheirUsualPlaces(t *testing.T) {
 		{"an instance", "", with("AWS_SHARED_CREDENTIALS_FILE", "/not/there", "AWS_EC2_METADATA_SERVICE_ENDPOINT", service.URL), "AKIASERVICE", ""},
 		{"nowhere", "", with("AWS_SHARED_CREDENTIALS_FILE", none["AWS_SHARED_CREDENTIALS_FILE"], "AWS_EC2_METADATA_DISABLED", "true"), "", "there are no AWS credentials"},
 	} {
-		s, _, err := Parse(given("security.protocol=SASL_SSL", "sasl.mechanism=AWS_MSK_IAM", "sasl.jaas.config=software.amazon.msk.auth.iam.IAMLoginModule required"+r.option+";"), named,
-			func(name string) string { return r.environment[name] })
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, _ := must.Both(Parse(given("security.protocol=SASL_SSL", "sasl.mechanism=AWS_MSK_IAM", "sasl.jaas.config=software.amazon.msk.auth.iam.IAMLoginModule required"+r.option+";"), named,
+			func(name string) string { return r.environment[name] }))(t)
 		message, err := first(t, s)
 		switch {
 		case r.wrong != "" && (err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(r.wrong, "{file}", r.environment["AWS_SHARED_CREDENTIALS_FILE"]))):

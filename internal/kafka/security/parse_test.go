@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -48,9 +49,7 @@ func mustParse(t *testing.T, pairs ...string) Settings {
 // is of security.
 func TestTheBuiltClientHasTheMechanismOfTheProperties(t *testing.T) {
 	keytab := filepath.Join(t.TempDir(), "kt.keytab")
-	if err := os.WriteFile(keytab, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(keytab, nil, 0o600))
 	for _, r := range []struct {
 		name       string
 		properties []string
@@ -167,9 +166,7 @@ func TestFilesWithSecretsThatOthersCanReadAreWarnedOf(t *testing.T) {
 		want bool
 	}{{0o600, false}, {0o640, true}, {0o644, true}, {0o400, false}} {
 		file := filepath.Join(t.TempDir(), "client.properties")
-		if err := os.WriteFile(file, nil, r.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, nil, r.mode))
 		for _, source := range []string{file, file + ":12"} {
 			_, warnings, err := Parse(map[string]plan.Given{
 				"security.protocol": {Value: "SASL_PLAINTEXT", Source: source}, "sasl.mechanism": {Value: "PLAIN", Source: source}, "sasl.jaas.config": {Value: plainJAAS, Source: source},

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -29,10 +30,7 @@ type signed struct {
 // sign makes a certificate that parent signs; nil: itself, as an authority.
 func sign(t *testing.T, parent *signed, change func(*x509.Certificate)) *signed {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "kt test"}, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: parent == nil,
@@ -45,13 +43,8 @@ func sign(t *testing.T, parent *signed, change func(*x509.Certificate)) *signed 
 	if parent == nil {
 		parent = own
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent.Certificate, key.Public(), parent.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if own.Certificate, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
+	der := must.Have(x509.CreateCertificate(rand.Reader, template, parent.Certificate, key.Public(), parent.key))(t)
+	own.Certificate = must.Have(x509.ParseCertificate(der))(t)
 	return own
 }
 
@@ -61,20 +54,14 @@ func (s *signed) pem() string {
 
 func (s *signed) keyPEM(t *testing.T) string {
 	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(s.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Have(x509.MarshalPKCS8PrivateKey(s.key))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
 // serve answers TLS connections with a byte until the test ends, and returns the address.
 func serve(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -190,18 +177,13 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file+".new", []byte(text), 0o600))
 		if err := os.Rename(file+".new", file); err != nil { // as those do it who renew certificates
 			t.Fatal(err)
 		}
 	}
 	write(first.pem())
-	s, _, err := Parse(map[string]plan.Given{"security.protocol": {Value: "SSL"}, "ssl.truststore.location": {Value: file}}, named, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(Parse(map[string]plan.Given{"security.protocol": {Value: "SSL"}, "ssl.truststore.location": {Value: file}}, named, nothing))(t)
 	if err := dialed(t, s, addr); err == nil {
 		t.Error("a stranger is trusted")
 	}
@@ -229,9 +211,7 @@ func TestStoresAreReadAgainWhenTheyChange(t *testing.T) {
 			t.Errorf("%q: %v, told %q", r.text, err, told)
 		}
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	if err := dialed(t, s, addr); err != nil || len(told) != 3 || !strings.HasPrefix(told[2], "ssl.truststore.location="+file+": ") {
 		t.Errorf("%v, told %q", err, told)
 	}
@@ -257,10 +237,7 @@ func TestOneConfigurationChecksEachHostByItsOwnName(t *testing.T) {
 		{"127.0.0.1", strange, "", false},
 	} {
 		s := mustParse(t, trusting, "security.protocol=SSL", "ssl.endpoint.identification.algorithm="+r.algorithm)
-		config, err := s.TLS("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Have(s.TLS(""))(t)
 		_, port, _ := net.SplitHostPort(r.served)
 		conn, err := tls.Dial("tcp", net.JoinHostPort(r.host, port), config)
 		if (err == nil) != r.want {

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -70,30 +71,17 @@ func TestWhatIsDeletedAndMarkersOfTransactionsDoNotWait(t *testing.T) {
 
 // A reader of another process has read up to offset 10 of 100, and then retention deletes.
 func TestWhatIsDeletedIsNotReadElsewhere(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t")))(t)
 	defer fake.Close()
-	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()}))(t)
 	defer c.Close()
-	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Have(c.Client())(t)
 	defer client.Close()
 	for range 100 {
-		if err := client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("x")}).FirstErr())
 	}
 	admin := kadm.NewClient(client)
-	if _, err := admin.CommitOffsets(t.Context(), "g", kadm.OffsetsFromRecords(kgo.Record{Topic: "t", Offset: 9})); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(admin.CommitOffsets(t.Context(), "g", kadm.OffsetsFromRecords(kgo.Record{Topic: "t", Offset: 9})))(t)
 	at := kafka.NewPositions(kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), []string{"g"}, []int64{10}, []int64{100})
 	at.SetEndOffsets([]int64{100})
 	lag := NewConsumerLag(c, at)
@@ -104,9 +92,7 @@ func TestWhatIsDeletedIsNotReadElsewhere(t *testing.T) {
 	}{{0, 90, false}, {50, 50, false}, {80, 20, false}, {100, 0, true}} {
 		var to kadm.Offsets
 		to.Add(kadm.Offset{Topic: "t", At: tc.upTo})
-		if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(admin.DeleteRecords(t.Context(), to))(t)
 		lag.ask(t.Context())
 		w := lag.Take()
 		if waits += w.ConsumerLag; waits != tc.waits || at.SumElsewhere() != 10 || at.AtEndOffsets() != tc.atEnd {

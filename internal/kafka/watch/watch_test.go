@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -131,9 +132,7 @@ func TestABrokerThatJoinsIsWatchedToo(t *testing.T) {
 	watch(t, func(c *watchedCluster) {
 		c.start()
 		c.until(1200 * time.Millisecond)
-		if _, _, err := c.AddNode(3, 9095); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(c.AddNode(3, 9095))(t)
 		c.until(3 * time.Second)
 		c.take() // kfake gives all partitions new leaders
 		c.until(3200 * time.Millisecond)
@@ -148,13 +147,9 @@ func TestABrokerIsLookedForAtItsNewAddress(t *testing.T) {
 		c.start()
 		c.until(1200 * time.Millisecond)
 		c.network.kill(c.address(2))
-		if err := c.RemoveNode(2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.RemoveNode(2))
 		c.until(3 * time.Second)
-		if _, _, err := c.AddNode(2, 9195); err != nil {
-			t.Fatal(err)
-		}
+		must.Both(c.AddNode(2, 9195))(t)
 		c.until(5 * time.Second)
 		var got []stats.EventKind
 		for _, e := range c.take() {
@@ -213,10 +208,7 @@ func TestWithoutAQuorumTheControllerCountsWhenAllBrokersNameIt(t *testing.T) {
 }
 
 func TestAWatcherThatWasNeverStartedCloses(t *testing.T) {
-	w, err := New(&kafka.Cluster{Info: result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}}, []result.Topic{{Name: "t", Partitions: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(New(&kafka.Cluster{Info: result.Cluster{Brokers: []result.Broker{{ID: 1, Addr: "127.0.0.1:1"}}}}, []result.Topic{{Name: "t", Partitions: 4}}))(t)
 	w.Close()
 }
 
@@ -245,11 +237,7 @@ type stopped struct {
 func watch(t *testing.T, test func(c *watchedCluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &watchedCluster{t: t, network: &network{dead: make(map[string]bool), open: make(map[string][]net.Conn)}}
-		var err error
-		c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9092, 9093, 9094), kfake.SeedTopics(4, "t"), kfake.ListenFn(c.network.Listen))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.Cluster = must.Have(kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9092, 9093, 9094), kfake.SeedTopics(4, "t"), kfake.ListenFn(c.network.Listen)))(t)
 		defer c.Close()
 		c.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
 			if s := c.stopped.Load(); s != nil && s.broker == c.CurrentNode() {
@@ -274,13 +262,10 @@ func (c *watchedCluster) start() {
 	for i, addr := range c.ListenAddrs() {
 		info.Brokers = append(info.Brokers, result.Broker{ID: int32(i), Addr: addr})
 	}
-	var err error
 	client := func(addr string) (*kgo.Client, error) {
 		return kgo.NewClient(append(watchOptions(addr), kgo.Dialer(c.network.dial), kgo.WithHooks(c))...)
 	}
-	if c.watcher, err = newBrokers(info, kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 4}}), client); err != nil {
-		c.t.Fatal(err)
-	}
+	c.watcher = must.Have(newBrokers(info, kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 4}}), client))(c.t)
 	var ctx context.Context
 	ctx, c.cancel = context.WithCancel(c.t.Context())
 	c.began = time.Now()
@@ -318,9 +303,7 @@ func (c *watchedCluster) wants(want ...stats.Event) {
 
 func (c *watchedCluster) move(to int32, partitions ...int32) {
 	for _, p := range partitions {
-		if err := c.MoveTopicPartition("t", p, to); err != nil {
-			c.t.Fatal(err)
-		}
+		must.Do(c.t, c.MoveTopicPartition("t", p, to))
 	}
 }
 

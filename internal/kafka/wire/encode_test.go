@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -94,10 +95,7 @@ func decode(t *testing.T, batch []byte) []*kgo.Record {
 // settings are those of a producer with these properties, each written name=value.
 func settings(t testing.TB, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _, err := javaconf.ParseProducer(given(words...), 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(javaconf.ParseProducer(given(words...), 0, false))(t)
 	return s
 }
 
@@ -124,10 +122,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 		if keyed {
 			p.Payload.Keys, p.Payload.KeyRange = plan.RandomKeys, 1000
 		}
-		values, err := payload.MakeValues(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := must.Have(payload.MakeValues(&p))(t)
 		pool := newPool(p, values, int(target), 1<<20, settings(t, "compression.type="+codecs[int(codec)%len(codecs)]).Compressor(), false)
 		records := 1 + int(n)%pool.full
 		e := pool.batch(int(n)%len(pool.templates), records)
@@ -169,13 +164,8 @@ func TestRecordsOfABatchHaveTheirOwnTimes(t *testing.T) {
 func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 	const target, limit = 16_384, 40_000
 	p := plan.Plan{Seed: 1, Payload: plan.Payload{Kind: plan.Letters, Keys: plan.NoKeys}}
-	if err := p.Payload.Size.UnmarshalText([]byte("100@99,30000@1")); err != nil {
-		t.Fatal(err)
-	}
-	values, err := payload.MakeValues(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Payload.Size.UnmarshalText([]byte("100@99,30000@1")))
+	values := must.Have(payload.MakeValues(&p))(t)
 	for _, sizeOnly := range []bool{false, true} {
 		pool := newPool(p, values, target, limit, nil, sizeOnly)
 		if sizeOnly {

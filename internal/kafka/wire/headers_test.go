@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -32,9 +33,7 @@ func (s *scene) book(d *Producer) *ledger.Book {
 		Run: 42, Topic: "t", SameTopic: true, Start: make([]int64, s.partitions), Headers: true, Idempotent: true, Acks: "all", Retries: true,
 		Lanes: d.Lanes(),
 	}
-	if err := ledger.WriteFile(path, b); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, ledger.WriteFile(path, b))
 	return b
 }
 
@@ -43,10 +42,7 @@ func (s *readScene) verdict(b *ledger.Book, properties ...string) (ledger.Verdic
 	s.Helper()
 	d := NewConsumer(s.state(readPlan(nil), b, properties...))
 	w, _ := s.run(d.Plan, d)
-	readers, err := d.Readers(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
+	readers := must.Have(d.Readers(s.Context()))(s)
 	return b.Verify(readers...), w
 }
 
@@ -179,10 +175,7 @@ func batches(t *testing.T, b []byte) (all []logBatch) {
 // tamper lets brokers answer fetches with other batches than those in the log.
 func (s *readScene) tamper(f func(all []logBatch) []logBatch) {
 	var inside atomic.Bool
-	beside, err := s.cluster.Client()
-	if err != nil {
-		s.Fatal(err)
-	}
+	beside := must.Have(s.cluster.Client())(s)
 	s.Cleanup(beside.Close)
 	s.fake.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		s.fake.KeepControl()
@@ -333,10 +326,7 @@ func TestALogThatWasCutOffIsReadAgainByItsHeaders(t *testing.T) {
 	consumer := NewConsumer(state)
 	s.run(state.Plan, consumer)
 	state.Books[0].Log(1).Cut()
-	readers, err := consumer.Readers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	readers := must.Have(consumer.Readers(t.Context()))(t)
 	v := b.Verify(readers...)
 	if sound(t, v, w.Acknowledged); v.ReadAgain != 1 {
 		t.Errorf("%d partitions were read again, want 1", v.ReadAgain)
@@ -392,9 +382,7 @@ func TestWhatAnotherProducerCopiedIsADuplicate(t *testing.T) {
 				c := s.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 				for i := range tc.copied {
 					r := records[i%3000]
-					if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: (r.Partition + int32(i)) % 2, Value: r.Value}).FirstErr(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: (r.Partition + int32(i)) % 2, Value: r.Value}).FirstErr())
 				}
 			}
 			if tc.another {

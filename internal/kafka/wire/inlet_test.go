@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // An answer whose request was cancelled is as large as any other, and must not stay in memory.
@@ -27,12 +29,8 @@ func TestAnAnswerThatNobodyTakesGoesWithItsConnection(t *testing.T) {
 	request := make([]byte, 12)
 	binary.BigEndian.PutUint16(request[atKey:], fetchKey)
 	binary.BigEndian.PutUint16(request[atVersion:], version)
-	if _, err := c.Write(request); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Read(make([]byte, 100)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(c.Write(request))(t)
+	must.Have(c.Read(make([]byte, 100)))(t)
 	held := func() (n int) {
 		i.answers.Range(func(any, any) bool { n++; return true })
 		return n

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -36,20 +37,11 @@ func TestSequencesWrapInTheMiddleOfALoad(t *testing.T) {
 	for taken(port) || taken(port+1) {
 		port += 2
 	}
-	out, err := exec.Command(script, "up", "--name", "wrap", "--port", strconv.Itoa(port)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(exec.Command(script, "up", "--name", "wrap", "--port", strconv.Itoa(port)).Output())(t)
 	lines := strings.Fields(string(out))
-	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: lines[len(lines)-1:]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kafka.Connect(t.Context(), kafka.Access{Bootstrap: lines[len(lines)-1:]}))(t)
 	t.Cleanup(c.Close)
-	topic, err := c.EnsureTopic(t.Context(), plan.Plan{Topic: plan.Topic{Name: "t", Partitions: 3}}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	topic := must.Have(c.EnsureTopic(t.Context(), plan.Plan{Topic: plan.Topic{Name: "t", Partitions: 3}}, false))(t)
 	s := &scene{t, nil, c, topic.Partitions}
 	d := s.producer(50_000, verified)
 	d.sequence = math.MaxInt32 - 200

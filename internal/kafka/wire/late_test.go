@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/driver"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/kafka/watch"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -46,10 +47,7 @@ func (s *readScene) meanwhile(d engine.ReadDriver, state *reading.State, f func(
 		f()
 	}()
 	var all total
-	end, err := engine.Run(ctx, state.Plan, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{watch.NewConsumerLag(s.cluster, state.At)}}, &all)
-	if err != nil {
-		s.Fatal(err)
-	}
+	end := must.Have(engine.Run(ctx, state.Plan, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{watch.NewConsumerLag(s.cluster, state.At)}}, &all))(s)
 	return all.Window, end
 }
 
@@ -162,12 +160,8 @@ func TestACommittedOffsetThatTheLogDoesNotHoldIsReset(t *testing.T) {
 				var deleted, committed kadm.Offsets
 				deleted.Add(kadm.Offset{Topic: "t", At: tc.start})
 				committed.Add(kadm.Offset{Topic: "t", At: tc.committed, LeaderEpoch: -1})
-				if _, err := admin.DeleteRecords(t.Context(), deleted); err != nil {
-					t.Fatal(err)
-				}
-				if err := admin.CommitAllOffsets(t.Context(), "g", committed); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(admin.DeleteRecords(t.Context(), deleted))(t)
+				must.Do(t, admin.CommitAllOffsets(t.Context(), "g", committed))
 				state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group, p.Read.From.Latest = "g", tc.latest }), nil, way.protocol, "group.id=g")
 				w, end := s.meanwhile(way.driver(state), state, func() {})
 				if end.ReadEnd != engine.ReadAll || w.Consumed != tc.want || w.ConsumerLag != 0 || w.Deleted != 0 {
@@ -187,12 +181,8 @@ func TestWhatWaitsBehindAnOpenTransactionIsCounted(t *testing.T) {
 			s := newReadScene(t, 1)
 			s.write(s.client(), 1, 100)
 			c := s.client(kgo.TransactionalID("open"))
-			if err := c.BeginTransaction(); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Timestamp: time.Unix(1_700_000_000, 0)}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.BeginTransaction())
+			must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Timestamp: time.Unix(1_700_000_000, 0)}).FirstErr())
 			s.write(s.client(), 1, 50)
 			properties := []string{"isolation.level=read_committed"}
 			if way.group != "" {
@@ -216,17 +206,11 @@ func TestMarkersOfTransactionsAreNoRecords(t *testing.T) {
 			s := newReadScene(t, 1)
 			c := s.client(kgo.TransactionalID("many"))
 			for range 20 {
-				if err := c.BeginTransaction(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.BeginTransaction())
 				for range 3 {
-					if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t"}).FirstErr(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t"}).FirstErr())
 				}
-				if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.EndTransaction(t.Context(), kgo.TryCommit))
 			}
 			properties := []string{"isolation.level=read_committed"}
 			if way.group != "" {

@@ -7,16 +7,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
 // leaders returns the leaders of the topic, which brokers were asked for once.
 func (s *scene) leaders() *leaders {
 	s.Helper()
-	client, err := s.cluster.Client()
-	if err != nil {
-		s.Fatal(err)
-	}
+	client := must.Have(s.cluster.Client())(s)
 	s.Cleanup(client.Close)
 	l := newLeaders(client, kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}))
 	s.ask(l)
@@ -25,9 +23,7 @@ func (s *scene) leaders() *leaders {
 
 func (s *scene) ask(l *leaders) {
 	s.Helper()
-	if err := l.ask(s.Context(), time.Now()); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, l.ask(s.Context(), time.Now()))
 }
 
 // In an outage the answer takes long. Lanes of other brokers are not to wait for it.
@@ -82,9 +78,7 @@ func TestLanesThatWaitForOneAnswerAskOnce(t *testing.T) {
 	})
 	failed := time.Now()
 	for range 3 {
-		if err := l.ask(t.Context(), failed); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.ask(t.Context(), failed))
 	}
 	if asked != 1 {
 		t.Errorf("asked %d times, want once", asked)

@@ -18,6 +18,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
@@ -43,16 +44,10 @@ type scene struct {
 
 func newScene(t *testing.T, partitions int) *scene {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(int32(partitions), "t"),
-		kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(int32(partitions), "t"),
+		kfake.WithLogger(kfake.BasicLogger(io.Discard, kfake.LogLevelNone))))(t)
 	t.Cleanup(fake.Close)
-	c, err := kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kafka.Connect(t.Context(), kafka.Access{Bootstrap: fake.ListenAddrs()}))(t)
 	t.Cleanup(c.Close)
 	return &scene{t, fake, c, partitions}
 }
@@ -73,10 +68,7 @@ func (s *scene) producer(records int64, change func(*plan.Plan), properties ...s
 	if change != nil {
 		change(&p)
 	}
-	values, err := payload.MakeValues(&p)
-	if err != nil {
-		s.Fatal(err)
-	}
+	values := must.Have(payload.MakeValues(&p))(s)
 	return NewProducer(s.cluster, WriteOptions{Plan: p, Settings: settings(s, properties...), Values: values, Partitions: s.partitions, Run: 42})
 }
 
@@ -90,19 +82,14 @@ func (s *scene) runWith(d *Producer, send engine.Driver) stats.Window {
 	s.Helper()
 	var sum total
 	o := engine.Options{BufferRecords: d.BufferRecords(), DrainTimeout: time.Minute}
-	if _, err := engine.Run(s.Context(), d.Plan, engine.Drivers{Send: send}, o, &sum); err != nil {
-		s.Fatal(err)
-	}
+	must.Have(engine.Run(s.Context(), d.Plan, engine.Drivers{Send: send}, o, &sum))(s)
 	return sum.Window
 }
 
 // read returns so many records with an ordinary client, and no more.
 func (s *scene) read(records int64) []*kgo.Record {
 	s.Helper()
-	client, err := s.cluster.Client(kgo.ConsumeTopics("t"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		s.Fatal(err)
-	}
+	client := must.Have(s.cluster.Client(kgo.ConsumeTopics("t"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())))(s)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
@@ -114,10 +101,7 @@ func (s *scene) read(records int64) []*kgo.Record {
 		}
 		all = append(all, fetches.Records()...)
 	}
-	ends, err := s.cluster.EndOffsets(s.Context(), kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}), false)
-	if err != nil {
-		s.Fatal(err)
-	}
+	ends := must.Have(s.cluster.EndOffsets(s.Context(), kafka.NewLayout([]result.Topic{{Name: "t", Partitions: s.partitions}}), false))(s)
 	held := int64(0)
 	for _, end := range ends {
 		held += end

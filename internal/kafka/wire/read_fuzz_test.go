@@ -7,6 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -14,10 +15,7 @@ import (
 // counts the same in one go, in small polls and record by record. In one go, it does not look at offsets
 // of records, and so accepts some that no broker writes.
 func FuzzFetchedBytes(f *testing.F) {
-	settings, _, err := javaconf.ParseConsumer(nil, false)
-	if err != nil {
-		f.Fatal(err)
-	}
+	settings, _ := must.Both(javaconf.ParseConsumer(nil, false))(f)
 	two := append(encodeBatch(0, 4, 1, 3), encodeBatch(4, 6, 4, 5)...)
 	f.Add(two, int64(0), 3)
 	f.Add(two, int64(2), 1)

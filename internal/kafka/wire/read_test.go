@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -36,10 +37,7 @@ func newReadScene(t *testing.T, partitions int) *readScene {
 
 func (s *readScene) client(opts ...kgo.Opt) *kgo.Client {
 	s.Helper()
-	c, err := s.cluster.Client(append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		s.Fatal(err)
-	}
+	c := must.Have(s.cluster.Client(append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...))(s)
 	s.Cleanup(c.Close)
 	return c
 }
@@ -58,9 +56,7 @@ func (s *readScene) write(c *kgo.Client, partitions int32, n int) {
 				r.Headers = []kgo.RecordHeader{{Key: "h", Value: []byte("x")}}
 			}
 			if records = append(records, r); len(records) == 50 || i == n-1 {
-				if err := c.ProduceSync(s.Context(), records...).FirstErr(); err != nil {
-					s.Fatal(err)
-				}
+				must.Do(s, c.ProduceSync(s.Context(), records...).FirstErr())
 				records = nil
 			}
 		}
@@ -82,19 +78,9 @@ func readPlan(change func(*plan.Plan)) plan.Plan {
 func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) *reading.State {
 	s.Helper()
 	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
-	settings, _, err := javaconf.ParseConsumer(given(all...), false)
-	if err != nil {
-		s.Fatal(err)
-	}
-	topics, err := s.cluster.ReadTopics(s.Context(), p)
-	if err != nil {
-		s.Fatal(err)
-	}
-	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return state
+	settings, _ := must.Both(javaconf.ParseConsumer(given(all...), false))(s)
+	topics := must.Have(s.cluster.ReadTopics(s.Context(), p))(s)
+	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book}))(s)
 }
 
 // read reads with the wire engine.
@@ -108,10 +94,7 @@ func (s *readScene) run(p plan.Plan, d engine.ReadDriver) (stats.Window, engine.
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	var all total
-	end, err := engine.Run(ctx, p, engine.Drivers{Read: d}, engine.Options{}, &all)
-	if err != nil {
-		s.Fatal(err)
-	}
+	end := must.Have(engine.Run(ctx, p, engine.Drivers{Read: d}, engine.Options{}, &all))(s)
 	return all.Window, end
 }
 
@@ -188,13 +171,9 @@ func TestTransactionsAreReadAsTheirIsolationLevelSays(t *testing.T) {
 	s := newReadScene(t, 2)
 	c := s.client(kgo.TransactionalID("x"), kgo.ProducerBatchCompression(kgo.SnappyCompression()))
 	for i := range 9 {
-		if err := c.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.BeginTransaction())
 		s.write(c, 2, 100)
-		if err := c.EndTransaction(t.Context(), kgo.TransactionEndTry(i%3 > 0)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.EndTransaction(t.Context(), kgo.TransactionEndTry(i%3 > 0)))
 	}
 	for level, want := range map[string]int64{"read_committed": 1200, "read_uncommitted": 1800} {
 		for _, limit := range []string{"0", "33"} {
@@ -213,9 +192,7 @@ func TestAReaderGoesOnWhereRecordsWereDeleted(t *testing.T) {
 	var to kadm.Offsets
 	to.AddOffset("t", 0, 420, -1)
 	to.AddOffset("t", 1, 1000, -1) // all of them
-	if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(admin.DeleteRecords(t.Context(), to))(t)
 	w, end := s.run(state.Plan, NewConsumer(state))
 	if w.Consumed != 580 || end.ReadEnd != engine.ReadAll || w.FetchErrors["OFFSET_OUT_OF_RANGE"] < 2 {
 		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
@@ -422,19 +399,14 @@ func TestEveryStampedRecordIsAccountedFor(t *testing.T) {
 			r := &kgo.Record{Topic: "t", Partition: p, Value: value, Key: []byte("key"), Timestamp: at, Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b")}}}
 			stamp := ledger.Stamp{Run: run, Partition: p, Seq: int64(i), Due: at.UnixNano()}
 			stamp.Put(value, ledger.Around{Key: r.Key, Headers: reading.HeaderSum(r.Headers)})
-			if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.ProduceSync(t.Context(), r).FirstErr())
 		}
 	}
 	book := &ledger.Book{Run: run, Topic: "t"}
 	var said []string
 	for _, d := range []engine.ReadDriver{NewConsumer(s.state(readPlan(nil), book)), driver.NewConsumer(s.state(readPlan(nil), book))} {
 		s.run(readPlan(nil), d)
-		readers, err := d.Readers(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		readers := must.Have(d.Readers(t.Context()))(t)
 		said = append(said, fmt.Sprintf("%+v", book.Verify(readers...)))
 	}
 	t.Log(said[0])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestABatchThatIsTooLargeIsPassedOver(t *testing.T) {
@@ -14,9 +15,7 @@ func TestABatchThatIsTooLargeIsPassedOver(t *testing.T) {
 	for _, codec := range []kgo.CompressionCodec{kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()} {
 		c := s.client(kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(64<<20))
 		for _, size := range []int{10, 15 << 20} {
-			if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, size)}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, size)}).FirstErr())
 		}
 	}
 	b := &ledger.Book{Run: 1, Start: []int64{0}, SameTopic: true}
@@ -26,10 +25,7 @@ func TestABatchThatIsTooLargeIsPassedOver(t *testing.T) {
 	if w.Consumed != 4 || end.ReadEnd != engine.ReadAll || w.FetchErrors["client:BATCH_TOO_LARGE"] != 4 || len(w.Events) != 4 {
 		t.Errorf("%d records, end %q (%v), %v, events %+v; want 4, all, and 4 batches too large", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors, w.Events)
 	}
-	readers, err := state.Readers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	readers := must.Have(state.Readers(t.Context()))(t)
 	if v := b.Verify(readers...); v.TooLarge != 4 {
 		t.Errorf("%d offsets were too large, want 4", v.TooLarge)
 	}
@@ -40,9 +36,7 @@ func TestABatchWithoutMemoryIsTriedAgain(t *testing.T) {
 	s := newReadScene(t, 1)
 	c := s.client(kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(64<<20))
 	for range 3 {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, 5<<20)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, 5<<20)}).FirstErr())
 	}
 	state := s.state(readPlan(nil), nil)
 	state.Memory.Most = 8 << 20

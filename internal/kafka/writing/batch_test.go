@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
 )
@@ -19,15 +20,10 @@ func loadOf(t *testing.T, file string) (plan.Plan, *payload.Values) {
 	p := plan.Plan{Seed: 1, Payload: plan.Payload{Kind: plan.Letters, Size: plan.FixedSize(1024), Keys: plan.NoKeys}}
 	if file != "" {
 		path := filepath.Join(t.TempDir(), "payload")
-		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(file), 0o600))
 		p.Payload = plan.Payload{Kind: plan.File, File: path, Delimiter: "\n", Keys: plan.NoKeys}
 	}
-	v, err := payload.MakeValues(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Have(payload.MakeValues(&p))(t)
 	return p, v
 }
 
@@ -62,10 +58,7 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, v := loadOf(t, tc.file)
-			client, err := kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := must.Have(kgo.NewClient(FitBatches(producing(t, 1024, strings.Fields(tc.words)...), p, v).Options()...))(t)
 			defer client.Close()
 			if got := int(client.OptValue(kgo.ProducerBatchMaxBytes).(int32)); got < tc.low || got > tc.high {
 				t.Errorf("a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)

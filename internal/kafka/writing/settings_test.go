@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -12,10 +13,7 @@ import (
 // name=value.
 func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
 	t.Helper()
-	s, _, err := javaconf.ParseProducer(given(words), recordMax, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
 	return s
 }
 

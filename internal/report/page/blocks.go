@@ -78,16 +78,11 @@ type Head struct {
 	About            []string
 	Alerts           []string // to be read before any figure
 	Line             string   // the command line
-	Bound, Evidence  string   // "Bound by broker acks", and its numbers
-	Calm             bool     // there is no limit
 	Remarks          []string
 }
 
 // Badge is a verdict in a few words: "valid".
-type Badge struct {
-	Text string
-	Good bool
-}
+type Badge struct{ Text, Class string }
 
 // HTML returns the block.
 func (h Head) HTML() (template.HTML, error) { return render("head", h) }
@@ -219,6 +214,15 @@ func eventsOf(e *doc.Events) Events {
 		of.Marks = append(of.Marks, Mark{Number: row.Number, Class: row.Tone, Text: row.Text, At: row.At})
 	}
 	return of
+}
+
+// Code is lines to be copied.
+type Code string
+
+// HTML returns the block.
+func (c Code) HTML() (template.HTML, error) {
+	lines := strings.Split(strings.TrimRight(string(c), "\n"), "\n")
+	return render("code", lines)
 }
 
 // Notes are sentences.

@@ -42,14 +42,6 @@ func TestErrorsOfAPageAreThoseOfALimitAndLossesStandBeside(t *testing.T) {
 	}
 }
 
-func TestARemarkBeginsWithAWholeLetter(t *testing.T) {
-	r := runs()["produce"]
-	r.Note = "écart"
-	if text := textOf(pageOf(t, r)); !strings.Contains(text, "\nÉcart.\n") {
-		t.Error(text)
-	}
-}
-
 func TestAStudyPageSaysInHowManyRunsAnEffectWasSeen(t *testing.T) {
 	d := studied()
 	f := &d.Cells[0].CellFigures

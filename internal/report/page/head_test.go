@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -32,24 +33,12 @@ func TestTheHeadSaysWhetherTheLimitsAreHeld(t *testing.T) {
 			t.Errorf("the page of %s lacks %s", name, notHeld)
 		}
 	}
-	r.Limits[0].Held = true
-	if got := newRunPage(r).badges(); len(got) != 2 || got[1] != (Badge{"2 limits held", true}) {
-		t.Errorf("the badges of limits that hold are %v", got)
-	}
 }
 
 func TestTheHeadSaysNothingTwice(t *testing.T) {
-	h := newRunPage(broken()).head()
-	if h.Evidence != "kt used 1 of 2 cores" {
-		t.Errorf("the evidence is %q", h.Evidence)
-	}
-	if about := strings.Join(h.About, " "); strings.Count(about, "nightly") != 1 {
-		t.Errorf("the tag stands not once: %s", about)
-	}
-	r := runs()["produce"]
-	r.BoundBy = verdict.Verdict{Limit: verdict.Unknown}
-	if h := newRunPage(r).head(); h.Calm {
-		t.Errorf("%q looks like good news", h.Bound)
+	text := textOf(pageOf(t, broken()))
+	if strings.Count(text, "kt sent 4 % of the records late") != 1 || !strings.Contains(text, "\nkt used 1 of 2 cores\n") || strings.Count(text, "#nightly") != 1 {
+		t.Error(text)
 	}
 }
 
@@ -66,7 +55,7 @@ func TestATrialThatIsNotValidHasAMarkOfItsOwn(t *testing.T) {
 
 func TestPublishedFiguresWithoutARunHereAreLeftOut(t *testing.T) {
 	d := studied()
-	d.Published = append(d.Published, study.Published{Case: "never"}, study.Published{Case: "slow", RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"})
+	d.Published = append(d.Published, study.Published{PublishedCase: study.PublishedCase{Case: "never"}}, study.Published{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"})
 	rows := published(d).Rows
 	if len(rows) != 2 || rows[1][4].Text != "0.04x" {
 		t.Errorf("the rows are %v", rows)
@@ -83,7 +72,7 @@ func TestLabelsOfPartsOfACoreAreExact(t *testing.T) {
 
 func TestAPageCountsEventsThatAreNotListed(t *testing.T) {
 	r := result.Result{Events: []result.Event{{Kind: stats.AlarmOn, Text: "an alarm"}}, EventsLeftOut: result.Errors{"first_error": 300, "rebalance": 7}}
-	html, err := Events{marksOf(r.Events), r.EventsLeftOut.List()}.HTML()
+	html, err := eventsOf(&doc.Events{Rows: []doc.Event{{Number: 1, Text: r.Events[0].Text}}, LeftOut: r.EventsLeftOut.List()}).HTML()
 	if text := string(html); err != nil || !strings.Contains(text, "an alarm") || !strings.Contains(text, "307 more: 300 first error, 7 rebalance, which are only counted") {
 		t.Errorf("%v: %s", err, text)
 	}

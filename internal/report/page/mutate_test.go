@@ -10,7 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/limit"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -43,7 +43,7 @@ func TestNoChangeOfAPageBreaksWhatReadsIt(t *testing.T) {
 	r.Stages = []result.StageRow{{ToSeconds: 20, MeasuredSeconds: 20, Invalid: []string{"late"}}}
 	r.Hosts, r.Processes = []result.HostRow{{Host: "vm14", Processes: 1, Busy: new(result.Busy)}}, []result.ProcessRow{{Host: "vm14", Process: 1, Counted: true}}
 	value := 12_300.0
-	r.Limits = []result.Limit{{Expression: "p99<20ms over 10s", Value: &value, Unit: limit.Time, Held: true, Stretches: 3, StretchesHeld: 3}}
+	r.Limits = []result.Limit{{Expression: "p99<20ms over 10s", Value: &value, Unit: metric.Time, Held: true, Stretches: 3, StretchesHeld: 3}}
 	r.Tune = []result.TuneCheck{{Host: "vm14", Checks: 9, Findings: []result.TuneFinding{{ID: "cpu.governor", Verdict: result.TuneWarn}}}}
 	r.Tags, r.Note = []string{"before"}, "é"
 	doc, err := report.Document(r)

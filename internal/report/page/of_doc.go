@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
+
+// Doc writes the page of a document that has no charts.
+func Doc(w io.Writer, d *doc.Document) error { return ofDoc(d, "Made by "+d.Command+".").Write(w) }
 
 // Compare writes the page of a comparison of two sets of runs.
 func Compare(w io.Writer, d *study.CompareDocument, _ report.Options) error {
@@ -50,12 +54,25 @@ func filesOf(sides ...*study.SideDoc) Section {
 	return Section{ID: "files", Title: "Files", Blocks: []Block{d}}
 }
 
+// headOf returns the top of the page of a document.
+func headOf(d *doc.Document) Head {
+	h := Head{Command: d.Command, Subject: d.Subject, About: slices.Concat(d.About, d.Tags), Line: d.Line, Alerts: d.Alerts, Remarks: d.Remarks}
+	for _, b := range d.Badges {
+		h.Badges = append(h.Badges, Badge{b.Text, string(b.Tone)})
+	}
+	if len(d.Args) > 0 {
+		args := make([]string, len(d.Args))
+		for i, arg := range d.Args {
+			args[i] = theme.Quoted(arg)
+		}
+		h.Line = strings.Join(args, " ")
+	}
+	return h
+}
+
 // ofDoc returns the page of a document.
 func ofDoc(d *doc.Document, foot string) *Document {
-	p := &Document{
-		Title: d.Command + " ▸ " + d.Subject, Foot: foot,
-		Head: Head{Command: d.Command, Subject: d.Subject, About: d.Tags, Line: d.Line, Alerts: d.Alerts, Remarks: d.Remarks},
-	}
+	p := &Document{Title: d.Command + " ▸ " + d.Subject, Foot: foot, Head: headOf(d)}
 	var notes Notes
 	for _, n := range d.Answer {
 		notes = append(notes, Note{n.Name, n.Text, ""})
@@ -93,6 +110,8 @@ func blocksOf(all []doc.Block) (blocks Blocks) {
 			default:
 				blocks = append(blocks, tableOf(b))
 			}
+		case doc.Code:
+			blocks = append(blocks, Code(b))
 		case doc.Details:
 			if b.For.In(doc.InPage) {
 				blocks = append(blocks, Details{Summary: b.Summary, Blocks: blocksOf(b.Blocks)})
@@ -138,7 +157,7 @@ func tableOf(t *doc.Table) Table {
 	p := Table{ID: t.ID, Caption: t.Caption, Note: t.Note}
 	var drawn []*Shift
 	for _, c := range t.Columns {
-		if c.Head != "" {
+		if c.Head != "" && c.For.In(doc.InPage) {
 			p.Heads = append(p.Heads, Column{Name: c.Head, Text: c.Kind != doc.Number})
 		}
 	}
@@ -148,7 +167,7 @@ func tableOf(t *doc.Table) Table {
 	for _, row := range t.Rows {
 		var line []Cell
 		for i, c := range t.Columns {
-			if c.Head == "" {
+			if c.Head == "" || !c.For.In(doc.InPage) {
 				continue
 			}
 			of := Cell{Text: row.Cells[i].Text, Note: row.Cells[i].Note, Bar: row.Cells[i].Bar, Class: string(row.Cells[i].Tone)}

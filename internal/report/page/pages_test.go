@@ -41,17 +41,18 @@ func sides() (a, b *study.Side) {
 }
 
 // found is a made-up search.
-func found() *study.FindDocument {
+func found() *study.Document {
 	search := study.DefaultSearch()
 	search.SLO = []study.SLO{{Metric: study.P99, Below: 20_000}}
-	d := &study.FindDocument{
-		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true,
-		Peak: study.PeakRate{RecordsPerSecond: 90_000, Low: 90_000, High: 91_000}, Limit: study.FindLimit{Verdict: verdict.Verdict{Limit: verdict.Sockets}},
-		Sentence: "90,000 records/s hold",
-		Trials: []study.Trial{
-			{Step: study.Step{Kind: study.Burst}, Outcome: study.Passed, Achieved: 110_000},
-			{Step: study.Step{Kind: study.Bracket, Rate: 121_000}, Outcome: study.Failed, Achieved: 99_000, Reasons: []string{"p99 1.2s is not below 20ms"}},
-			{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Passed, Achieved: 90_000},
+	d := &study.Document{
+		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true, Sentence: "90,000 records/s hold",
+		FindDoc: &study.FindDoc{
+			Peak: study.PeakRate{RecordsPerSecond: 90_000, Low: 90_000, High: 91_000}, Limit: study.FindLimit{Verdict: verdict.Verdict{Limit: verdict.Sockets}},
+			Trials: []study.Trial{
+				{Step: study.Step{Kind: study.Burst}, Outcome: study.Passed, Achieved: 110_000},
+				{Step: study.Step{Kind: study.Bracket, Rate: 121_000}, Outcome: study.Failed, Achieved: 99_000, Reasons: []string{"p99 1.2s is not below 20ms"}},
+				{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Passed, Achieved: 90_000},
+			},
 		},
 	}
 	for _, c := range []struct {
@@ -74,9 +75,11 @@ func studied() *study.Document {
 	}
 	return &study.Document{
 		ID: "20261121-acks", Study: &study.Study{Name: "acks", About: "What do acks cost?", Factors: []study.Factor{{Name: "acks", Values: []string{"1", "all"}}}, Loads: []study.Load{{Command: "produce"}}},
-		Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
-		Answers:   []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
-		Published: []study.Published{{Source: "000", Case: "acks", At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker"}},
+		GridDoc: &study.GridDoc{
+			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
+			Answers:   []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
+			Published: []study.Published{{PublishedCase: study.PublishedCase{Source: "000", Case: "acks"}, At: map[string]string{"acks": "1"}, RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker"}},
+		},
 	}
 }
 
@@ -90,9 +93,9 @@ func pages(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trial := &study.TrialDocument{
+	trial := &study.Document{
 		ID: "20261121-trial", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Trial: &study.Proposal{Changes: []study.Flag{{Name: "linger", Value: "20ms"}}}},
-		Control: compared.A, Changed: compared.B, Effects: []study.Effect{{Compared: compared.Metrics[0], Clear: true}}, Sentence: "linger=20ms helps",
+		TrialDoc: &study.TrialDoc{Control: compared.A, Changed: compared.B, Effects: []study.Effect{{Compared: compared.Metrics[0], Clear: true}}}, Sentence: "linger=20ms helps",
 	}
 	return map[string]string{
 		"several": written(t, func(w io.Writer) error { return Several(w, several, []string{"a.ktr", "b.ktr", "c.ktr"}) }),

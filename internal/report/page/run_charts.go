@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -96,11 +97,11 @@ func us[T ~int64](v T) float64 {
 }
 
 // overTime is the throughput and the latency.
-func (p *runPage) overTime() []Block {
+func (p *runPage) overTime() []doc.Block {
 	if len(p.points) == 0 {
 		return nil
 	}
-	return []Block{p.throughput(), p.quantiles()}
+	return []doc.Block{p.throughput(), p.quantiles()}
 }
 
 func (p *runPage) throughput() *Chart {
@@ -193,7 +194,7 @@ func (p *runPage) latencyName() string {
 }
 
 // latency is the heat map, and the latency by percentile.
-func (p *runPage) latency() (blocks []Block) {
+func (p *runPage) latency() (blocks []doc.Block) {
 	title := "Latency heat map"
 	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
 		title = "Fetch time heat map"
@@ -207,8 +208,8 @@ func (p *runPage) latency() (blocks []Block) {
 	return blocks
 }
 
-// beside is what else went on over time.
-func (p *runPage) beside() (blocks []Block) {
+// client is what else went on over time.
+func (p *runPage) client() (blocks []doc.Block) {
 	if p.r.Plan.RecordsPerSecond() > 0 && p.writes {
 		c := p.chart("send-delay", "Send delay", "p99, due → handed to the client", Latency)
 		c.add(Series{Name: "p99", Class: "p99", Values: p.values(func(x *result.Point) float64 { return us(x.SendDelayP99) })})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
@@ -21,11 +22,9 @@ const MaxRuns = 8
 // Several writes a page of at most MaxRuns runs, each from its own start. files are their names, in the order of the runs.
 func Several(w io.Writer, runs []result.Result, files []string) error {
 	p := newSeveralPage(runs, files)
-	d := Document{
-		Title: fmt.Sprintf("kt report ▸ %s", theme.Plural(len(runs), "run", "runs")), Head: p.head(), Timeline: p.timeline, Sections: p.sections(),
-		Foot: "Made by kt of " + theme.Plural(len(runs), "run file", "run files") + ". This page does not hold the runs: keep their files.",
-	}
-	return d.Write(w)
+	of := ofDoc(p.document(), "Made by kt of "+theme.Plural(len(runs), "run file", "run files")+". This page does not hold the runs: keep their files.")
+	of.Timeline = p.timeline
+	return of.Write(w)
 }
 
 // severalPage is the page of several runs while it is made.
@@ -92,23 +91,22 @@ func series(i int, values Values) Series {
 	return Series{Name: letter(i), Label: letter(i), Class: fmt.Sprintf("run%d", i), Dash: dashesOf[i], Values: values}
 }
 
-func (p *severalPage) head() Head {
-	h := Head{Command: "kt report", Subject: theme.Plural(len(p.runs), "run", "runs"), About: []string{"each from its own start"}}
+func (p *severalPage) document() *doc.Document {
+	d := &doc.Document{
+		Command: "kt report", Subject: theme.Plural(len(p.runs), "run", "runs"), Tags: []string{"each from its own start"},
+		Remarks: []string{"One run of each side shows no noise. kt compare tells differences from noise, with five runs a side or more."},
+		Sections: []doc.Section{
+			{ID: "runs", Title: "Runs", Blocks: []doc.Block{p.list()}},
+			{ID: "side", Title: "Figures", Tables: []doc.Table{p.figures()}},
+			{ID: "time", Title: "Over time", Columns: true, Blocks: p.overTime()},
+			{ID: "latency", Title: "Latency", Columns: true, Blocks: p.latency()},
+			{ID: "differs", Title: "What differs", Tables: []doc.Table{p.differs()}},
+		},
+	}
 	if len(p.runs) > 1 {
-		h.About = append(h.About, "differences are against A")
+		d.Tags = append(d.Tags, "differences are against A")
 	}
-	h.Remarks = []string{"One run of each side shows no noise. kt compare tells differences from noise, with five runs a side or more."}
-	return h
-}
-
-func (p *severalPage) sections() []Section {
-	return []Section{
-		{ID: "runs", Title: "Runs", Wide: true, Blocks: []Block{p.list()}},
-		{ID: "side", Title: "Figures", Wide: true, Blocks: []Block{p.figures()}},
-		{ID: "time", Title: "Over time", Blocks: p.overTime()},
-		{ID: "latency", Title: "Latency", Blocks: p.latency()},
-		{ID: "differs", Title: "What differs", Wide: true, Blocks: []Block{p.differs()}},
-	}
+	return d
 }
 
 // Runs says of each run what it was.
@@ -116,10 +114,9 @@ type Runs []OneRun
 
 // OneRun is a run in a few sentences.
 type OneRun struct {
-	Letter, Class string
-	Head
-
-	File string
+	Letter, Class, File string
+	Head                Head
+	Verdict             Block
 }
 
 // HTML returns the block.
@@ -127,12 +124,12 @@ func (r Runs) HTML() (template.HTML, error) { return render("runs", r) }
 
 func (p *severalPage) list() (list Runs) {
 	for i, one := range p.runs {
-		h := one.head()
-		h.Remarks = nil
-		if one.say.Outage != "" {
-			h.Remarks = append(h.Remarks, "Outage: "+one.say.Outage)
+		d := report.RunDoc(&one.r, report.Options{})
+		facts := slices.Clone(d.Sections[0].Facts) // the verdict
+		for _, s := range d.Sections {
+			facts = append(facts, slices.DeleteFunc(slices.Clone(s.Facts), func(f doc.Fact) bool { return f.Name != "outage" })...)
 		}
-		list = append(list, OneRun{letter(i), fmt.Sprintf("run%d", i), h, p.files[i]})
+		list = append(list, OneRun{letter(i), fmt.Sprintf("run%d", i), p.files[i], headOf(d), factsOf(&doc.Facts{Rows: facts})})
 	}
 	return list
 }
@@ -174,7 +171,7 @@ func (p *severalPage) metrics() (all []shown) {
 		all = append(all, s)
 	}
 	longest := p.shown("longest", func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
-		_, l := one.headline()
+		_, l := report.Headline(&one.r)
 		return float64(l.Max), l.Count > 0 && l.Max != result.Failed
 	})
 	longest.latency = true
@@ -187,28 +184,28 @@ func (p *severalPage) metrics() (all []shown) {
 	return append(all, longest, read,
 		p.shown("errors: failed, unknown or never sent", count, func(one *runPage) (float64, bool) { return float64(one.r.Records.Errors()), true }),
 		p.shown("lost", count, func(one *runPage) (float64, bool) {
-			lost, verified := one.lost()
+			lost, verified := report.Lost(&one.r)
 			return float64(lost), verified
 		}))
 }
 
 // figures has a row for each figure, and a column for each run.
-func (p *severalPage) figures() Table {
-	t := Table{
-		ID: "side-by-side", Caption: "Figures of the runs side by side", Heads: texts("figure"),
+func (p *severalPage) figures() doc.Table {
+	t := doc.Table{
+		ID: "side-by-side", Caption: "Figures of the runs side by side", Columns: doc.Heads(doc.Words, "figure"),
 		Note: "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike.",
 	}
-	counts := []Cell{{Text: "latency counts from"}}
+	counts := []string{"latency counts from"}
 	for i, one := range p.runs {
-		t.Heads = append(t.Heads, Column{Name: letter(i)})
-		counts = append(counts, Cell{Text: one.countsFrom()})
+		t.Columns = append(t.Columns, doc.Column{Head: letter(i)})
+		counts = append(counts, one.countsFrom())
 	}
 	for _, f := range p.metrics() {
 		if row := p.row(f); row != nil {
-			t.Rows = append(t.Rows, row)
+			t.Rows = append(t.Rows, doc.Row{Cells: row})
 		}
 	}
-	t.Rows = append(t.Rows, counts)
+	t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(counts...)})
 	return t
 }
 
@@ -219,8 +216,8 @@ func (p *runPage) countsFrom() string {
 }
 
 // row returns the row of a figure; nil: no run has it.
-func (p *severalPage) row(f shown) []Cell {
-	row := []Cell{{Text: f.name}}
+func (p *severalPage) row(f shown) []doc.Cell {
+	row := doc.Of(f.name)
 	best, valid, values := math.NaN(), 0, f.values
 	for i, v := range values {
 		if !p.runs[i].r.Valid || math.IsNaN(v) {
@@ -236,16 +233,16 @@ func (p *severalPage) row(f shown) []Cell {
 	named := valid > 1 && !(f.latency && slices.ContainsFunc(p.runs, func(one *runPage) bool { return one.countsFrom() != p.runs[0].countsFrom() }))
 	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
-		if _, l := p.runs[i].headline(); math.IsNaN(v) {
-			row = append(row, Cell{Text: map[bool]string{true: "failed", false: "–"}[f.latency && l.Unserved > 0], Class: "muted"})
+		if _, l := report.Headline(&p.runs[i].r); math.IsNaN(v) {
+			row = append(row, doc.Cell{Text: map[bool]string{true: "failed", false: "–"}[f.latency && l.Unserved > 0], Tone: doc.Muted})
 			continue
 		}
-		c := Cell{Text: f.write(v)}
+		c := doc.Cell{Text: f.write(v)}
 		if i > 0 && values[0] > 0 {
 			c.Note = theme.Signed(v/values[0] - 1)
 		}
 		if v == best && p.runs[i].r.Valid && named && !alike {
-			c.Class, c.Note = "good", strings.TrimSpace(c.Note+" best")
+			c.Tone, c.Note = doc.Good, strings.TrimSpace(c.Note+" best")
 		}
 		row = append(row, c)
 	}
@@ -253,14 +250,14 @@ func (p *severalPage) row(f shown) []Cell {
 }
 
 // overTime is the throughput and the p99 of all runs.
-func (p *severalPage) overTime() []Block {
+func (p *severalPage) overTime() []doc.Block {
 	rate := &Chart{ID: "throughput", Title: "Throughput", About: "records a second", X: p.times, XUnit: Time, Unit: Rate, Timeline: p.timeline}
 	p99 := &Chart{ID: "p99", Title: "Latency, p99", About: "of each second or step", X: p.times, XUnit: Time, Unit: Latency, Log: true, Timeline: p.timeline}
 	for i, one := range p.runs {
 		rate.add(series(i, p.along(one, one.rateIn)))
 		p99.add(series(i, p.along(one, one.p99In)))
 	}
-	return []Block{rate, p99}
+	return []doc.Block{rate, p99}
 }
 
 // along returns a value for each step of the charts: points of different runs have different times.
@@ -323,7 +320,7 @@ func (p *runPage) p99In(from, to float64, points []result.Point) float64 {
 }
 
 // latency is the latency by percentile.
-func (p *severalPage) latency() []Block {
+func (p *severalPage) latency() []doc.Block {
 	c := &Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: Percentile, Unit: Latency, Log: true}
 	for i, one := range p.runs {
 		of := one.percentiles()
@@ -335,18 +332,20 @@ func (p *severalPage) latency() []Block {
 	if len(c.Series) == 0 {
 		return nil
 	}
-	return []Block{c}
+	return []doc.Block{c}
 }
 
 // differs is what may explain the differences.
-func (p *severalPage) differs() Block {
-	runs, heads := make([]*result.Result, len(p.runs)), []string{"what"}
+func (p *severalPage) differs() doc.Table {
+	t := doc.Table{
+		ID: "facts", Caption: "Settings and facts of the environments that differ", Empty: "No setting and no fact of the environments differs.", Columns: doc.Heads(doc.Words, "what"),
+	}
+	var runs []*result.Result
 	for i, one := range p.runs {
-		runs[i], heads = &one.r, append(heads, letter(i))
+		runs, t.Columns = append(runs, &one.r), append(t.Columns, doc.Column{Head: letter(i), Kind: doc.Words})
 	}
-	var rows [][]Cell
 	for _, f := range study.Differ(runs) {
-		rows = append(rows, cells(append([]string{f.What}, f.Values...)...))
+		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(append([]string{f.What}, f.Values...)...)})
 	}
-	return differs(heads, rows)
+	return t
 }

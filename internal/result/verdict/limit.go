@@ -1,5 +1,7 @@
 package verdict
 
+import "strings"
+
 // Verdict is the limit of a run, and the numbers that show it.
 type Verdict struct {
 	Limit    Limit  `json:"limit"`
@@ -40,3 +42,30 @@ const (
 	Fetches    Limit = "broker fetches"      // readers waited for records although some were there
 	Reader     Limit = "this consumer"       // CPU to spare, and the brokers were faster: one client does no more
 )
+
+// next is what to do about each limit, as docs/troubleshooting.md has it. For None there is nothing to do.
+var next = map[Limit]string{
+	ClientCPU:  "use larger batches (--batch-size, --linger), more hosts (--on), or a larger machine",
+	HostCPU:    "stop what else runs on this machine, or use other hosts (--on)",
+	Ceiling:    "use more hosts (--on) or a larger machine",
+	Schedule:   "lower --rate, add --producers, free CPU on this host, or use more hosts (--on)",
+	Failures:   "look up the errors by their codes, and read the brokers' logs",
+	Stalled:    "read the timeline, and the brokers' logs of that time",
+	Sockets:    "add --producers for more connections, or look at the network and the brokers' load",
+	Throttle:   "raise the quota (kafka-configs --describe --entity-type clients), or lower --rate",
+	BrokerAcks: "look at the brokers' disks, network and CPU; more partitions or larger batches may help",
+	Client:     "add --producers",
+	ReadFailed: "mend what the error says, and read again",
+	Consumers:  "add --consumers, up to the number of partitions",
+	Members:    "stop the other members of the group, or read with another --group",
+	Rebalances: "find out why members join and leave; a longer run has a smaller share of them",
+	Processing: "add --consumers, or shorten --processing-time",
+	Fetches:    "look at the brokers' disks and network; larger fetches may help",
+	Reader:     "add --consumers, up to the number of partitions",
+}
+
+// Next returns what to do about a limit in a short sentence; "": there is nothing to do, or it is not known.
+func (l Limit) Next() string {
+	name, _, _ := strings.Cut(string(l), " on ") // of one of many hosts
+	return next[Limit(name)]
+}

@@ -1,0 +1,46 @@
+// Package must ends a test at the first step that cannot be made: what comes after it means nothing then.
+//
+//	file := must.Have(os.Open(path))(t)
+//	must.Do(t, file.Close())
+//	must.Match(t, want, got, "the plan of %q", path)
+package must
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Do ends the test at an error.
+func Do(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Have returns a value, or ends the test at the error that came with it.
+func Have[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		Do(t, err)
+		return v
+	}
+}
+
+// Both is Have of two values.
+func Both[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
+	return func(t testing.TB) (V, W) {
+		t.Helper()
+		Do(t, err)
+		return v, w
+	}
+}
+
+// Match shows where two values differ, and lets the test go on.
+func Match(t testing.TB, want, got any, what string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf(what+" (-want +got):\n%s", append(args, diff)...)
+	}
+}

@@ -1,0 +1,193 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Text writes the summary of a run for people.
+func Text(w io.Writer, r result.Result, o Options) error { return docText(w, RunDoc(&r, o), o) }
+
+// Markdown writes it for a pull request or a step summary.
+func Markdown(w io.Writer, r result.Result, _ Options) error {
+	return RunDoc(&r, Options{}).Markdown(w)
+}
+
+// Document returns the JSON document of a result, on one line.
+func Document(r result.Result) (json.RawMessage, error) { return applyingTo(&r).document("", r) }
+
+// RunDoc returns what a run says. A page adds its charts after the section "figures".
+func RunDoc(r *result.Result, o Options) *doc.Document {
+	d := &doc.Document{
+		Command: "kt " + string(r.Plan.Command), Subject: subject(&r.Header), Tags: RunTags(r), Badges: badges(r), Alerts: alerts(r),
+		Check: o.Check,
+	}
+	if merged(r) {
+		d.Tags = append(d.Tags, party(r)...)
+	}
+	if !r.StartedAt.IsZero() {
+		d.About, d.Args = about(r, o.Full), r.Args
+	}
+	if o.RunFile != "" {
+		d.Again = "kt report " + theme.Quoted(o.RunFile)
+	}
+	if r.NotAddedUp != "" {
+		d.Sections = []doc.Section{verdictOf(r), processSection(r), settingsSection(r), environment(r), findings(r)}
+		return d
+	}
+	d.Sections = []doc.Section{
+		verdictOf(r), verification(r), {ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{tiles(r), doc.Facts{Rows: figures(r)}}},
+		happened(r), {ID: "stages", Title: "Stages", Captions: true, Tables: []doc.Table{stages(r)}},
+		processSection(r), parts(r), settingsSection(r), environment(r), findings(r),
+	}
+	return d
+}
+
+// facts are rows while they are made.
+type facts []doc.Fact
+
+// add adds a fact, unless it has no text.
+func (f *facts) add(name string, tone doc.Tone, text string) {
+	if text != "" {
+		*f = append(*f, doc.Fact{Name: name, Text: text, Tone: tone})
+	}
+}
+
+// about is when and where a run was made.
+func about(r *result.Result, full bool) []string {
+	all := []string{r.StartedAt.UTC().Format("2006-01-02 15:04:05 MST"), theme.Duration(seconds(r.ElapsedSeconds))}
+	if h := r.Environment.Host.Hostname; h != "" && !merged(r) {
+		all = append(all, "on "+h)
+	}
+	version := r.KTVersion
+	if !full {
+		version, _, _ = strings.Cut(version, " ")
+	}
+	return append(all, "kt "+version)
+}
+
+// badges are the verdicts of a run. What went wrong is louder than that the figures are valid.
+func badges(r *result.Result) []doc.Note {
+	all := []doc.Note{{Text: "valid", Tone: doc.Muted}}
+	if !r.Valid {
+		all[0] = doc.Note{Text: "not valid", Tone: doc.Bad}
+	}
+	if o := r.Outage; o != nil && o.LongestGapMS != nil && millis(o.LongestGapMS) >= longGap {
+		all = append(all, doc.Note{Text: "no acknowledgement for " + theme.Duration(millis(o.LongestGapMS)), Tone: doc.Bad})
+	}
+	if v := r.Verify; v != nil && v.Lost > 0 && !v.OfAnotherRun {
+		all = append(all, doc.Note{Text: plural(v.Lost, "record") + " lost", Tone: doc.Bad})
+	}
+	broken := len(slices.DeleteFunc(slices.Clone(r.Limits), func(l result.Limit) bool { return l.Held }))
+	switch limits := plural(len(r.Limits), "limit"); {
+	case len(r.Limits) == 0:
+	case broken > 0:
+		all = append(all, doc.Note{Text: fmt.Sprintf("%d of %s not held", broken, limits), Tone: doc.Bad})
+	default:
+		all = append(all, doc.Note{Text: limits + " held", Tone: doc.Good})
+	}
+	return all
+}
+
+// alerts returns what a reader has to know before any figure.
+func alerts(r *result.Result) (all []string) {
+	if r.Notice != "" {
+		all = append(all, r.Notice)
+	}
+	if share := r.TargetReached; share != nil {
+		rate := r.Throughput.RecordsPerSecond
+		if !writes(&r.Header) && r.Fetch != nil {
+			rate = r.Fetch.RecordsPerSecond
+		}
+		all = append(all, fmt.Sprintf("%s of the target: %s of %s records/s", theme.Percent(*share), theme.PerSecond(rate), theme.PerSecond(r.Throughput.TargetRecordsPerSecond)))
+	}
+	if first, last, warmup, still := r.Rising(); still {
+		all = append(all, fmt.Sprintf("still rising: from %s to %s records/s: the maximum is higher; use --warmup %.0fs and a longer --duration",
+			theme.PerSecond(first), theme.PerSecond(last), warmup))
+	}
+	if text := missedStages(r); text != "" {
+		all = append(all, text)
+	}
+	if text := endedEarly(r); text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// endedEarly returns how a run ended before its time, "" if it did not.
+func endedEarly(r *result.Result) string {
+	if r.Ended == result.Completed {
+		return ""
+	}
+	text := r.Ended + " after " + theme.Duration(seconds(r.ElapsedSeconds))
+	if r.AbortedBy != "" {
+		text += " by --abort-on " + r.AbortedBy
+	}
+	return text
+}
+
+// subject returns the topics of a run.
+func subject(h *result.Header) string {
+	if n := len(h.Environment.Topics); n > 1 {
+		return fmt.Sprintf("%s and %d more", h.Environment.Topic.Name, n-1)
+	}
+	return cmp.Or(h.Plan.Topic.Name, h.Environment.Topic.Name, h.Plan.Read.Include)
+}
+
+// writes reports whether a run sent anything, as all did that did not read.
+func writes(h *result.Header) bool { return h.Plan.Writes() || !h.Plan.Reads() }
+
+// merged reports whether a result is of several processes.
+func merged(r *result.Result) bool { return len(r.Processes) > 0 }
+
+// does reports whether a command writes, and whether it reads.
+func does(command string) (writes, reads bool) {
+	c := plan.Command(command)
+	return c == plan.Produce || c == plan.Roundtrip, c == plan.Consume || c == plan.Roundtrip
+}
+
+// plural is a number of things.
+func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }
+
+// either is the word that goes with a number: of one, or of several.
+func either[N int | int64](n N, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
+func setting(of []result.Setting, name string) string {
+	for _, s := range of {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }
+
+// millis returns a time that did happen.
+func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisecond }
+
+// none stands for what is not known.
+const none = "–"
+
+// latencyOf is a percentile of a latency, if anything was measured.
+func latencyOf(l *result.Latency, us result.Micros) string {
+	if l.Ranked() == 0 {
+		return none
+	}
+	return theme.Duration(us.Duration())
+}

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+const (
+	maxTimeline = 20          // events of a summary: more than kinds of events are in any run
+	openEvents  = 40          // events of a page that nobody has to scroll past
+	longGap     = time.Second // how long a gap must be to be worth a row where nothing else happened
+)
+
+// happened is the events, and their effect on the load.
+func happened(r *result.Result) doc.Section {
+	s := doc.Section{ID: "happened", Title: "What happened", Captions: true}
+	var f facts
+	label := "timeline"
+	few, others := fewEvents(r)
+	for _, e := range few {
+		f.add(label, doc.Plain, fmt.Sprintf("%-8s %s", theme.Duration(seconds(e.AtSeconds)), strings.Join(strings.Fields(e.Text), " ")))
+		label = ""
+	}
+	if more := others.List(); more != "" {
+		f.add("", doc.Muted, fmt.Sprintf("%s; --output json lists %d of them", more, len(r.Events)-len(few)))
+	}
+	for i := range f { // a page has all of them
+		f[i].For = doc.InText | doc.InMarkdown
+	}
+	o := r.Outage
+	if o != nil && o.BeganWith != "" {
+		f.add("outage", doc.Plain, afterFault(o))
+		if n := *o.RecordsFailed; n > 0 {
+			f.add("", doc.Bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
+		}
+	}
+	if o != nil && o.LongestGapMS != nil && (o.BeganWith != "" || millis(o.LongestGapMS) >= longGap) {
+		f.add("longest gap", doc.Plain, longestGap(r))
+	}
+	s.Facts = f
+	events := make([]doc.Event, len(r.Events))
+	for i, e := range r.Events {
+		events[i] = doc.Event{Number: i + 1, At: e.AtSeconds, Text: e.Text, Tone: e.Kind.Gravity().String()}
+	}
+	open := min(openEvents, len(events))
+	s.Blocks = []doc.Block{doc.Events{Rows: events[:open], LeftOut: r.EventsLeftOut.List()}}
+	if more := events[open:]; len(more) > 0 {
+		s.Blocks = append(s.Blocks, doc.Details{Summary: plural(len(more), "more event"), Blocks: []doc.Block{doc.Events{Rows: more}}})
+	}
+	return s
+}
+
+// fewEvents returns at most maxTimeline events: of each kind as many as there is room for. It counts all others.
+func fewEvents(r *result.Result) (few []result.Event, others result.Errors) {
+	for most := maxTimeline; ; most-- {
+		left := maps.Clone(map[string]int64(r.EventsLeftOut))
+		few = stats.Few(slices.Clone(r.Events), most, func(e *result.Event) stats.EventKind { return e.Kind }, &left)
+		if len(few) <= maxTimeline || most == 1 {
+			return few, left
+		}
+	}
+}
+
+// longestGap says how long nothing was acknowledged. There must have been a gap.
+func longestGap(r *result.Result) string {
+	o := r.Outage
+	whose := "nothing was acknowledged"
+	if merged(r) { // others may have gone on
+		whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
+	}
+	s := fmt.Sprintf("%s for %s, from %s on", whose, theme.Duration(millis(o.LongestGapMS)), theme.Duration(seconds(*o.LongestGapFromSeconds)))
+	var worst result.PartitionRow // that was waited for longest
+	for _, p := range r.Partitions {
+		if p.LongestGap != nil && (worst.LongestGap == nil || p.LongestGap.LengthMS > worst.LongestGap.LengthMS) {
+			worst = p
+		}
+	}
+	if worst.LongestGap != nil && worst.LongestGap.LengthMS >= *o.LongestGapMS {
+		s += fmt.Sprintf("; in %s for %s", place(&worst), theme.Duration(millis(&worst.LongestGap.LengthMS)))
+	}
+	return s
+}
+
+// afterFault says when what was as before, after a fault.
+func afterFault(o *result.Outage) string {
+	parts := []string{fmt.Sprintf("from %s on (%s)", theme.Duration(seconds(*o.BeganSeconds)), strings.ReplaceAll(string(o.BeganWith), "_", " "))}
+	after := func(what string, ms *int64) {
+		if ms != nil {
+			parts = append(parts, what+" after "+theme.Duration(millis(ms)))
+		}
+	}
+	after("records failed", o.FirstErrorMS)
+	after("acknowledged again", o.FirstSuccessMS)
+	after("new leaders", o.NewLeaderMS)
+	after("the rate was back", o.RecoveredMS)
+	after("all replicas in sync", o.InSyncMS)
+	if o.RecoveredMS == nil {
+		parts = append(parts, "the rate was not back when the run ended")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// stages has a row for each stage of the target, with the latency that is the headline of such a run.
+func stages(r *result.Result) doc.Table {
+	t := doc.Table{ID: "stage-table", Caption: "stages of the target", Columns: []doc.Column{{Head: "stage"}, {Head: "from", Leave: 3}, {Head: "to"}, {Head: "target/s"}}}
+	if writes(&r.Header) {
+		t.Columns = append(t.Columns, doc.Heads(doc.Number, "offered/s", "acked/s")...)
+	} else {
+		t.Columns = append(t.Columns, doc.Column{Head: "read/s"})
+	}
+	t.Columns = append(t.Columns, doc.Column{Head: "p50", Leave: 2}, doc.Column{Head: "p99"}, doc.Column{Head: "p99.9", Leave: 4}, doc.Column{Head: "max", Leave: 1},
+		doc.Column{Head: "valid", Kind: doc.Words})
+	count := theme.PerSecond
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		target := count(s.TargetFrom)
+		if s.TargetTo != s.TargetFrom {
+			target += ".." + count(s.TargetTo)
+		}
+		row := doc.Row{Cells: doc.Of(fmt.Sprint(i+1), theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target)}
+		if writes(&r.Header) {
+			row.Cells = append(row.Cells, doc.Of(count(s.OfferedRecordsPerSecond), count(s.RecordsPerSecond))...)
+		} else {
+			row.Cells = append(row.Cells, doc.Of(count(s.ReadRecordsPerSecond))...)
+		}
+		l := &s.Response
+		if s.EndToEnd != nil {
+			l = s.EndToEnd
+		}
+		valid := doc.Cell{Text: "yes", Tone: doc.Good}
+		switch {
+		case s.MeasuredSeconds == 0 && s.TargetFrom+s.TargetTo > 0:
+			valid, row.Note = doc.Cell{Text: none, Tone: doc.Muted}, "not measured: a warm-up, or the load ended before"
+		case !s.Valid:
+			valid = doc.Cell{Text: "NO", Tone: doc.Bad}
+			if !slices.Contains(r.Invalid, s.Invalid[0]) { // it is said once
+				row.Note, row.NoteTone = s.Invalid[0], doc.Bad
+			}
+		case s.TargetReached != nil:
+			valid = doc.Cell{Text: theme.Percent(*s.TargetReached) + " of the target", Tone: doc.Warn}
+		}
+		row.Cells = append(append(row.Cells, doc.Of(latencyOf(l, l.P50), latencyOf(l, l.P99), latencyOf(l, l.P999), latencyOf(l, l.Max))...), valid)
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// missedStages returns a warning of the stages that missed their targets, with the worst of them; "": none did.
+func missedStages(r *result.Result) string {
+	worst, missed := 0, 0
+	for i, s := range r.Stages {
+		if s.TargetReached == nil {
+			continue
+		}
+		if missed++; missed == 1 || *s.TargetReached < *r.Stages[worst].TargetReached {
+			worst = i
+		}
+	}
+	if missed == 0 {
+		return ""
+	}
+	s, did := &r.Stages[worst], "offered"
+	rate := s.OfferedRecordsPerSecond
+	if !writes(&r.Header) {
+		rate, did = s.ReadRecordsPerSecond, "read"
+	}
+	text := fmt.Sprintf("%s of the target in stage %d: %s of %s records/s %s", theme.Percent(*s.TargetReached), worst+1,
+		theme.PerSecond(rate), theme.PerSecond(s.TargetRecordsPerSecond), did)
+	if missed > 1 {
+		text += fmt.Sprintf("; %d of %d stages missed theirs", missed, len(r.Stages))
+	}
+	return text
+}

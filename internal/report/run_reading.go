@@ -1,0 +1,247 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// reading is what a run that reads is quoted by: its rate and its end-to-end latency.
+func reading(facts *facts, r *result.Result) {
+	f := r.Fetch
+	if f == nil {
+		return
+	}
+	rate, tone := rateAndBytes(f.RecordsPerSecond, f.MiBPerSecond), doc.Loud
+	if !writes(&r.Header) && f.Seconds > 0 && !merged(r) {
+		about := "in the " + theme.Duration(seconds(f.Seconds)) + " from the first record to the last"
+		if n := r.Throughput.TargetRecordsPerSecond; n > 0 {
+			about = fmt.Sprintf("target %s, in %s", theme.PerSecond(n), theme.Duration(seconds(f.Seconds)))
+		}
+		rate += "   (" + about + ")"
+	}
+	if _, ok := r.Read(); !ok {
+		tone = doc.Warn
+		switch {
+		case merged(r) || r.Records.Consumed == 0:
+			rate = noRate
+		case f.Seconds > 0:
+			rate = fmt.Sprintf("too short for a rate: %s in %s", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))
+		default:
+			rate = "too short for a rate: " + plural(r.Records.Consumed, "record") + " in one poll"
+		}
+	}
+	facts.add("read", tone, rate)
+	if r.Latency.EndToEnd != nil {
+		endToEndFacts(facts, r, *r.Latency.EndToEnd)
+	}
+}
+
+func endToEndFacts(f *facts, r *result.Result, l result.Latency) {
+	merge := merged(r) && r.Plan.Command != plan.Roundtrip
+	own := writes(&r.Header) && !merge && !r.Plan.Load.OneAtATime
+	queued := own && r.Throughput.TargetRecordsPerSecond == 0
+	label, late := "end to end", l.OutOfRange
+	if l.Count > 0 {
+		what := ""
+		if own && !queued {
+			what = "due → polled"
+		}
+		l.OutOfRange = 0 // it has another reason here
+		f.latency(label, &l, what)
+		label = ""
+		if queued {
+			f.add("", doc.Muted, "sent → polled, "+queueing)
+		}
+	}
+	if late > 0 {
+		f.add(label, doc.Warn, theme.Count(late)+" took longer than an hour, or a negative time by these clocks, and "+either(late, "is", "are")+" not in these figures")
+	}
+	switch {
+	case merge:
+		f.add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the difference between the writer's clock and the reader's")
+	case !writes(&r.Header):
+		f.add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the error of the writer's clock, and "+clock(r.Environment.Clock))
+	case r.Plan.Load.OneAtATime:
+		f.add("", doc.Muted, "sent → polled; one record is in flight at a time, so none queues")
+	}
+}
+
+// clock returns the error of this machine's clock, as it adds to times that another process has stamped.
+func clock(c *host.Clock) string {
+	switch {
+	case c == nil:
+		return "the error of this machine's is unknown"
+	case !c.Synchronised:
+		return "this machine's is not synchronised: do not use these figures if another machine wrote the records"
+	}
+	return "this machine's is off by at most " + theme.Duration(c.Error())
+}
+
+// overlap says over which time rates are, and how well it is known.
+func overlap(f *facts, r *result.Result) {
+	o := r.Overlap
+	if o == nil {
+		return
+	}
+	n := 0 // processes in the figures of the whole
+	for i := range r.Processes {
+		if r.Processes[i].Counted {
+			n++
+		}
+	}
+	apart := ""
+	if n > 1 {
+		apart = "; starts " + theme.Duration(micros(o.StartSpreadUS)) + " apart"
+		switch {
+		case !o.Agreed:
+			apart += " by each host's own clock"
+		case o.ClockErrorUS >= 0:
+			apart += " ±" + theme.Duration(micros(o.ClockErrorUS))
+		}
+	}
+	about := ""
+	switch _, rated := r.Quoted(); {
+	case !rated:
+		about = "too short for a rate; "
+	case o.Seconds == 0:
+		about = "rates: over the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last; "
+	case n > 1 && r.Throughput.FirstDueSeconds == o.FromSeconds && r.Throughput.Seconds == o.Seconds:
+		about = "rates: only while all processes ran; the rest: whole run; "
+	}
+	switch {
+	case o.Seconds > 0:
+		f.add("overlap", doc.Plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart)
+	case n < 2:
+		f.add("overlap", doc.Warn, "none: less than 1s was measured")
+	case o.Together:
+		f.add("overlap", doc.Warn, "none: the processes were measured together for less than 1s"+apart)
+	default:
+		f.add("overlap", doc.Warn, "none: the processes did not run together"+apart)
+	}
+	f.add("", doc.Muted, fmt.Sprintf("%slatencies: the histograms of %d %s, added up", about, n, either(n, "process", "processes")))
+}
+
+// readEnds are the ways in which reading ends, as they continue a sentence.
+var readEnds = map[string]string{
+	result.ReadCount: "the number asked for", result.ReadAll: "up to the end", result.ReadDuration: "until the time was over",
+	result.ReadStopped: "until it was stopped", result.ReadFailed: "until reading failed",
+}
+
+// readers is how the records were read.
+func readers(f *facts, r *result.Result) {
+	if r.Fetch == nil {
+		return
+	}
+	label, s, tone := "records", theme.Count(r.Records.Consumed)+" read", doc.Plain
+	if writes(&r.Header) {
+		label, s = "consumed", theme.Count(r.Records.Consumed)
+	}
+	if r.Records.Consumed > 0 {
+		s += ", the first after " + theme.Duration(seconds(r.Fetch.FirstReadSeconds))
+	}
+	if end := readEnds[r.ReadEnd]; end != "" {
+		s += ", " + end
+	}
+	if r.ReadEnd == result.ReadIdle {
+		s, tone = s+", until none came for "+theme.Duration(r.Plan.Read.Timeout.Std()), doc.Warn
+	}
+	if n := r.Fetch.Withheld; n > 0 {
+		s += fmt.Sprintf("; %s behind open transactions", theme.Plural(n, "record waits", "records wait"))
+	}
+	f.add(label, tone, s)
+	if n := r.Fetch.Deleted; n > 0 {
+		f.add("", doc.Warn, theme.Plural(n, "record was", "records were")+" deleted before they were read: "+inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
+	}
+	f.add("", doc.Bad, r.ReadError)
+	f.add("group", doc.Plain, group(r))
+	consumerLag(f, r)
+}
+
+// group returns the time that the group took: to join it, and in rebalances.
+func group(r *result.Result) string {
+	var parts []string
+	if r.JoinMS > 0 {
+		parts = append(parts, "joined in "+theme.Duration(millis(&r.JoinMS)))
+	}
+	if n := r.Rebalances; n != nil && n.Count > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"), theme.Duration(millis(&n.TotalMS)), theme.Duration(millis(&n.LongestMS))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func consumerLag(f *facts, r *result.Result) {
+	b := r.ConsumerLag
+	if b == nil {
+		return
+	}
+	s, tone := b.Records.Or("not known", func(n int64) string { return plural(n, "record") })+" at the end", doc.Plain
+	if writes(&r.Header) {
+		s += " of sending"
+	}
+	s += b.Max.Or("", func(n int64) string { return fmt.Sprintf(", %s at most", theme.Count(n)) })
+	slope := *cmp.Or(b.Slope, new(float64))
+	switch by := math.Abs(slope); {
+	case by < 0.5:
+	case slope > 0:
+		s += fmt.Sprintf(", growing by %s/s", theme.Rate(by))
+	default:
+		s += fmt.Sprintf(", falling by %s/s", theme.Rate(by))
+	}
+	switch {
+	case b.KeptUp == nil:
+	case *b.KeptUp:
+		s += ": kept up"
+	default:
+		s, tone = s+": NOT kept up", doc.Warn
+	}
+	f.add("consumer lag", tone, s)
+	if b.Left != 0 && writes(&r.Header) {
+		f.add("", doc.Warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
+	}
+	if worst := inPartitions(r, func(p *result.PartitionRow) int64 { return int64(p.ConsumerLag) }); worst != "" && r.Environment.Partitions() > 1 {
+		f.add("", doc.Muted, "most of it in "+worst)
+	}
+}
+
+// inPartitions names the partitions with most of something, "" if none has any.
+func inPartitions(r *result.Result, of func(*result.PartitionRow) int64) string {
+	rows := slices.DeleteFunc(slices.Clone(r.Partitions), func(p result.PartitionRow) bool { return of(&p) <= 0 })
+	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(of(&b), of(&a)) })
+	const most = 3
+	var parts []string
+	for i := range rows[:min(most, len(rows))] {
+		parts = append(parts, fmt.Sprintf("%s (%s)", place(&rows[i]), theme.Count(of(&rows[i]))))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fetches are the fetches of the readers, and how they spent their time.
+func fetches(facts *facts, r *result.Result) {
+	f := r.Fetch
+	if f.Requests > 0 {
+		facts.add("fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
+			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)), latencyOf(&f.Latency, f.Latency.P50), latencyOf(&f.Latency, f.Latency.P99)))
+	}
+	if r.Records.Consumed > 0 {
+		waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
+		if f.HeldShare > 0 {
+			waited += fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare))
+		}
+		if f.Polls > 0 {
+			waited += fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords))
+		}
+		facts.add("readers", doc.Plain, waited)
+	}
+	if f.Commits > 0 {
+		facts.add("commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
+	}
+}

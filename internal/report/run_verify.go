@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// maxGapRows is how many gaps a summary lists.
+const maxGapRows = 10
+
+// verification is how many records are read, lost, or something else.
+func verification(r *result.Result) doc.Section {
+	s := doc.Section{ID: "verification", Title: "Verification", Captions: true}
+	v := r.Verify
+	if v == nil {
+		return s
+	}
+	var f facts
+	sentence, tone := verified(v)
+	f.add("verification", tone, sentence)
+	if !v.OfAnotherRun {
+		f.add("", doc.Plain, account(v))
+		if also := otherwise(v); also != "" {
+			f.add("", doc.Plain, "also "+also)
+		}
+		if v.Inexact {
+			f.add("", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
+		}
+		if v.ReadAgain > 0 {
+			f.add("", doc.Warn, readAgain(v.ReadAgain))
+		}
+		if v.Unconfirmed > 0 {
+			f.add("", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
+		}
+		for _, why := range v.Blame {
+			f.add("", doc.Muted, why)
+		}
+		s.Tables = []doc.Table{gaps(v, &r.Environment)}
+	}
+	s.Facts = f
+	return s
+}
+
+// verified returns the verdict as a sentence. Records that were not checked come before those that were found well.
+func verified(v *ledger.Verdict) (string, doc.Tone) {
+	repeats := []count{{v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}, {v.LateUndecided, "duplicated or reordered"}}
+	allowed := counted(repeats)
+	wrong := counted(append([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}}, repeats...))
+	unknown := result.NotChecked(v)
+	switch {
+	case v.OfAnotherRun:
+		return "NOTHING COMPARED: the topic holds records of another run" + of(v.OtherRun), doc.Bad
+	case wrong != "" && (wrong != allowed || !v.RepeatsAllowed):
+		if v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0 {
+			wrong += "; " + unknown
+		}
+		return "FAILED: " + wrong, doc.Bad
+	case v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0:
+		if v.AcknowledgedRead > 0 {
+			unknown += "; no error found in " + theme.Count(v.AcknowledgedRead) + " that were read"
+		}
+		return "NOT KNOWN: " + unknown + but(allowed), doc.Warn
+	case allowed != "":
+		return fmt.Sprintf("no record of %s is known to be lost or corrupted", theme.Count(v.Acknowledged)) + but(allowed), doc.Warn
+	case v.Acknowledged == 0:
+		return "no record was acknowledged, so none can be lost", doc.Warn
+	}
+	read := fmt.Sprintf("%s of %s acknowledged records were read once", theme.Count(v.AcknowledgedRead), theme.Count(v.Acknowledged))
+	switch {
+	case v.Headers && v.Uncompared > 0:
+		return read + " and in order by the run's own producers, but " + theme.Count(v.Uncompared) + " of others may be copies", doc.Warn
+	case v.Headers:
+		return read + " and in order, by the headers of intact batches", doc.Good
+	case v.AnyOrder:
+		return read + " and unchanged; several consumers shared a queue, where no order is defined", doc.Good
+	case v.Readers > 1:
+		return fmt.Sprintf("each of %d groups read all %s acknowledged records once, in order and unchanged", v.Readers, theme.Count(v.Acknowledged)), doc.Good
+	}
+	return read + ", in order and unchanged", doc.Good
+}
+
+// but adds repeats that the client's settings allow; "": there are none.
+func but(allowed string) string {
+	if allowed == "" {
+		return ""
+	}
+	return ", but " + allowed + ", as the client's settings allow"
+}
+
+func readAgain(n int64) string {
+	if n == 1 {
+		return "a log was cut off below the last record read: kt read the partition again, and counts the records there now"
+	}
+	return "logs were cut off below the last record read: kt read partitions again, " + plural(n, "time") + ", and counts the records there now"
+}
+
+func of(run string) string {
+	if run == "" {
+		return ""
+	}
+	return " (" + run + ")"
+}
+
+// account returns the sum that every acknowledged record is in.
+func account(v *ledger.Verdict) string {
+	s := theme.Count(v.Acknowledged) + " acknowledged"
+	if v.Readers > 1 {
+		s += fmt.Sprintf(", each to be read by %d groups,", v.Readers)
+	}
+	s += fmt.Sprintf(" = %s read + %s lost", theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
+	for _, c := range []count{{v.Unchecked, "unchecked"}, {v.Undecided, "undecided"}, {v.Aborted, "aborted"}} {
+		if c.n > 0 {
+			s += " + " + theme.Count(c.n) + " " + c.what
+		}
+	}
+	return s
+}
+
+// otherwise returns the other findings of verification.
+func otherwise(v *ledger.Verdict) string {
+	unknown := "without a stamp"
+	if v.Headers {
+		unknown = "of other producers"
+	}
+	return counted([]count{
+		{v.Resurrected, "reported failed but read"},
+		{v.UnknownRead, "never answered but read"},
+		{v.AbortedRead, "aborted but read"},
+		{v.Unissued, "never sent but read"},
+		{v.Redelivered, "redelivered"},
+		{v.TooLarge, "at offsets whose batches are too large to read"},
+		{v.Foreign, "of other runs"},
+		{v.Unstamped, unknown},
+		{v.EpochRegressions, "of an older leader than those before"},
+	})
+}
+
+type count struct {
+	n    int64
+	what string
+}
+
+// counted lists the counts that are not 0.
+func counted(of []count) string {
+	var parts []string
+	for _, c := range of {
+		if c.n > 0 {
+			parts = append(parts, theme.Count(c.n)+" "+c.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// gaps has a row for each place where records were lost.
+func gaps(v *ledger.Verdict, env *result.Environment) doc.Table {
+	t := doc.Table{ID: "lost", Caption: "where records were lost", Columns: []doc.Column{
+		{Head: "lost in", Kind: doc.Name}, {Head: "producer", Leave: 1}, {Head: "its numbers", Leave: 2}, {Head: "records"}, {Head: "between offsets"}, {Head: "due after (UTC)", Kind: doc.Words, Leave: 3},
+	}}
+	for _, gap := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
+		topic, number := env.Place(gap.Partition)
+		row := result.PartitionRow{ID: number}
+		if len(env.Topics) > 0 {
+			row.Topic = topic.Name
+		}
+		where := place(&row)
+		if v.Readers > 1 {
+			where += fmt.Sprintf(" by group %d", gap.Reader)
+		}
+		due := none
+		if !gap.DueBefore.IsZero() {
+			due = gap.DueBefore.UTC().Format(time.TimeOnly + ".000")
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(where, fmt.Sprint(gap.Producer), between(gap.First, gap.Last), theme.Count(gap.Count), between(gap.OffsetBefore, gap.OffsetAfter), due)})
+	}
+	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
+		t.Note = theme.Count(n) + " more such " + either(n, "place", "places")
+	}
+	return t
+}
+
+// between returns a range of numbers; -1 is none.
+func between(a, b int64) string {
+	one := func(n int64) string {
+		if n < 0 {
+			return none
+		}
+		return theme.Count(n)
+	}
+	if a == b {
+		return one(a)
+	}
+	return one(a) + " … " + one(b)
+}

@@ -1,0 +1,255 @@
+package metric
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+func TestAnExpressionIsReadWithItsUnit(t *testing.T) {
+	for text, want := range map[string]struct {
+		metric  string
+		op      Op
+		than    float64
+		over    time.Duration
+		percent float64
+	}{
+		"p99<20ms":                         {"p99", "<", 20_000, 0, 0},
+		" response.p99.9 <= 1.5s ":         {"response.p99.9", "<=", 1_500_000, 0, 0},
+		"rate>=50k":                        {"rate", ">=", 50_000, 0, 0},
+		"rate>0":                           {"rate", ">", 0, 0, 0},
+		"rate >= 5,999 records/s over 10s": {"rate", ">=", 5999, 10 * time.Second, 0},
+		"throughput>100 MiB/s":             {"throughput", ">", 100 << 20, 0, 0},
+		"errors==0":                        {"errors", "==", 0, 0, 0},
+		"errors != 1.5M":                   {"errors", "!=", 1_500_000, 0, 0},
+		"consumer-lag<1000":                {"consumer-lag", "<", 1000, 0, 0},
+		"cpu<1.5":                          {"cpu", "<", 1.5, 0, 0},
+		"p99<50ms over 1m for 95%":         {"p99", "<", 50_000, time.Minute, 95},
+		"p99<50ms over 1s for 50 %":        {"p99", "<", 50_000, time.Second, 50},
+		"outage<2s":                        {"outage", "<", 2_000_000, 0, 0},
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Errorf("Parse(%q) gives %v", text, err)
+			continue
+		}
+		if e.Metric.Name != want.metric || e.Op != want.op || e.Than != want.than || e.Over != want.over || e.For != want.percent {
+			t.Errorf("Parse(%q) gives %+v of %s", text, e, e.Metric.Name)
+		}
+	}
+}
+
+func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "write a metric, a comparison and a value",
+		"p99":                     "write a metric, a comparison and a value",
+		"p99=20ms":                "write one of the comparisons",
+		"p98<20ms":                "did you mean p9",
+		"reponse.p99<20ms":        "did you mean response.p99",
+		"zzz<1":                   "there is no metric \"zzz\": there are p99, ",
+		"p99<20":                  "write a time (20ms, 1.5s)",
+		"p99<-1ms":                "write a time",
+		"p99<":                    "write a time",
+		"rate>=100MiB/s":          "write records a second (50000, 50k)",
+		"rate>=-1":                "write records a second",
+		"throughput>100Mb/s":      "write 100MB/s for bytes, or 12.5MB/s for as many bits",
+		"throughput>50k":          "write bytes a second, with /s (100MiB/s, 100MB/s)",
+		"throughput>=1MB":         "write bytes a second, with /s (100MiB/s, 100MB/s)",
+		"errors<0.5":              "write a number of records",
+		"cpu<0x1p2":               "write a number of cores",
+		"cpu<NaN":                 "write a number of cores",
+		"p99<1s over":             "write whole seconds",
+		"p99<1s over 1500ms":      "write whole seconds",
+		"p99<1s over 48h":         "write whole seconds up to a day",
+		"p99<1s over 10s for 95":  "write a share of the stretches",
+		"p99<1s over 10s for 0%":  "above 0 and up to 100%",
+		"p99<1s over 1s for 101%": "above 0 and up to 100%",
+		"p99<1s for 95%":          "write their length before it, as in 'over 10s for 95%'",
+		"p99<5s errors==0":        "give each limit a flag of its own; a variable holds one",
+		"p99<5s over 1s rate>1":   "give each limit a flag of its own; a variable holds one",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q) gives %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+func FuzzAnExpressionThatIsReadCanBeJudged(f *testing.F) {
+	for _, text := range []string{"p99<20ms", "rate>=50k over 10s for 95%", "throughput>0.1MiB/s", "errors==1e3", "cpu<1e-9", "response.p99.99!=1ns", "rate>1e-300", "throughput<1TB/s"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if !slices.Contains(ops, e.Op) || !(e.Than >= 0) || math.IsInf(e.Than, 0) || e.Over%time.Second != 0 || e.Over > maxOver || !(e.For >= 0 && e.For <= 100) {
+			t.Errorf("Parse(%q) gives %+v", text, e)
+		}
+		if e.Worse(e.Than, e.Than) || e.Metric.Unit.Show(e.Than) == "" {
+			t.Errorf("Parse(%q) gives %+v, which cannot be judged", text, e)
+		}
+	})
+}
+
+func produced(p plan.Plan) *plan.Plan { p.Producers = 1; return &p }
+
+func TestWhatCannotBeJudgedIsAnErrorBeforeTheRun(t *testing.T) {
+	minute := plan.Load{Duration: plan.Duration(time.Minute), Warmup: plan.Warmup{Duration: plan.Duration(10 * time.Second)}}
+	paced := plan.Load{Rate: plan.Rate{PerSecond: 1000}, Records: 20_000, Warmup: plan.Warmup{Records: 5000}}
+	reader := plan.Plan{Read: plan.Read{Consumers: 1}}
+	both := plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}, Verify: true}
+	for _, tc := range []struct {
+		name, limit, abort string
+		of                 *plan.Plan
+		elsewhere          bool
+		want               string // "": it can be judged
+	}{
+		{"consumer lag of a run that reads", "consumer-lag<1000", "", &reader, false, ""},
+		{"consumer lag without reading", "consumer-lag<1000", "", produced(plan.Plan{}), false, "nothing is read: use kt roundtrip"},
+		{"end to end without reading", "end-to-end.p99<1s", "", produced(plan.Plan{}), false, "nothing is read"},
+		{"the headline of any run", "p99<1s", "", &reader, false, ""},
+		{"response of a run that only reads", "response.p99<1s", "", &reader, false, "no acknowledgements"},
+		{"errors of a run that only reads", "errors==0", "", &reader, false, "no acknowledgements"},
+		{"send delay without a rate", "send-delay.p99<1ms", "", produced(plan.Plan{}), false, "give a --rate"},
+		{"send delay at a rate", "send-delay.p99<1ms", "", produced(plan.Plan{Load: paced}), false, ""},
+		{"losses without verification", "lost==0", "", produced(plan.Plan{Verify: true}), false, "--verify"},
+		{"losses of a verified round trip", "lost==0", "", &both, false, ""},
+		{"a stretch as long as what is measured", "p99<1s over 50s", "", produced(plan.Plan{Load: minute}), false, ""},
+		{"a longer stretch", "p99<1s over 51s", "", produced(plan.Plan{Load: minute}), false, "measured for 50s"},
+		{"a longer stretch than the records last", "p99<1s over 16s", "", produced(plan.Plan{Load: paced}), false, "measured for 15s"},
+		{"a stretch of a run of unknown length", "p99<1s over 1h", "", produced(plan.Plan{Load: plan.Load{Records: 1e6}}), false, ""},
+		{"stretches of what is known at the end", "cpu<1 over 10s", "", produced(plan.Plan{}), false, "leave 'over' out"},
+		{"a condition on what is known at the end", "", "lost>0", &both, false, "give it as --limit"},
+		{"a condition with a share", "", "p99>1s over 10s for 5%", produced(plan.Plan{}), false, "leave 'for' out"},
+		{"a condition over too long", "", "p99>1s over 2m", produced(plan.Plan{}), false, "shorter 'over'"},
+		{"a condition over ten seconds", "", "p99>1s over 10s", produced(plan.Plan{}), false, ""},
+		{"send delay of other hosts", "", "send-delay.p99>1s", produced(plan.Plan{Load: paced}), true, "when the run is over"},
+	} {
+		var limits, aborts []string
+		if tc.limit != "" {
+			limits = []string{tc.limit}
+		} else {
+			aborts = []string{tc.abort}
+		}
+		err := CheckAll(limits, aborts, tc.of, tc.elsewhere)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.limit+tc.abort)) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestAComparisonIsWhatItSays(t *testing.T) {
+	for _, tc := range []struct {
+		op                  Op
+		below, equal, above bool
+	}{{"<", true, false, false}, {"<=", true, true, false}, {">", false, false, true}, {">=", false, true, true}, {"==", false, true, false}, {"!=", true, false, true}} {
+		e := Expr{Op: tc.op, Than: 5}
+		if e.Holds(4) != tc.below || e.Holds(5) != tc.equal || e.Holds(6) != tc.above {
+			t.Errorf("%s 5: of 4, 5 and 6 hold %t, %t, %t", tc.op, e.Holds(4), e.Holds(5), e.Holds(6))
+		}
+	}
+}
+
+func TestAShareOfTheStretchesIsEnough(t *testing.T) {
+	for _, tc := range []struct {
+		percent  float64
+		held, of int64
+		want     bool
+	}{{0, 10, 10, true}, {0, 9, 10, false}, {95, 19, 20, true}, {95, 18, 20, false}, {100, 20, 20, true}, {0.1, 0, 20, false}} {
+		if e := (Expr{For: tc.percent}); e.Enough(tc.held, tc.of) != tc.want {
+			t.Errorf("%d of %d for %g %%: want %t", tc.held, tc.of, tc.percent, tc.want)
+		}
+	}
+}
+
+// What has a name can be judged by limits, and compared; what is exported has a series of every run that has it.
+func TestEveryMetricHasAValueOfFiguresThatHaveAll(t *testing.T) {
+	var w stats.Window
+	for _, h := range []*stats.Histogram{&w.Response, &w.Service, &w.SendDelay, &w.EndToEnd} {
+		h.Record(time.Millisecond)
+	}
+	w.Errors, w.FetchErrors, w.Brokers = map[string]int64{"A": 1}, map[string]int64{"A": 1}, map[int32]stats.Broker{1: {}}
+	f := &Figures{
+		Plan: &plan.Plan{Producers: 1, Read: plan.Read{Consumers: 1}}, Window: &w, Cores: 1, Verify: &ledger.Verdict{Acknowledged: 1, Lost: 1, Duplicated: 1, Reordered: 1, Corrupted: 1},
+		Now: &Now{Info: make([]string, 5), Stages: []string{"running"}, HasTarget: true},
+	}
+	for _, m := range Metrics {
+		v, ok := m.Value(f)
+		if !ok || m.Kind == Latency && v != 1000 {
+			t.Errorf("%s: %g, %t", m.Name, v, ok)
+		}
+		one := map[Unit]string{Time: "1ms", BytesRate: "1MiB/s", Ratio: "5%"}[m.Unit]
+		if e, err := Parse(m.Name + "<" + cmp.Or(one, "1")); err != nil || e.String() != m.Name+"<"+cmp.Or(one, "1") {
+			t.Error(e, err)
+		}
+		if kept := m.Keep(f.Plan, &w); m.histogram != nil && m.histogram(&Figures{Plan: f.Plan, Window: &kept}).Count() != 1 {
+			t.Errorf("%s: its histogram is not kept", m.Name)
+		}
+	}
+	for _, m := range Exported() {
+		n := 0
+		m.Series(f, map[string]*stats.Window{"measured": &w}, func(v Value, labels ...string) {
+			if n++; len(labels) != len(m.AllLabels()) || (v.Times != nil) != m.IsDistribution() {
+				t.Errorf("%s: labels %q of %q", m.Export, labels, m.AllLabels())
+			}
+		})
+		if n == 0 {
+			t.Errorf("%s has no series", m.Export)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the catalogue into docs/metrics.md")
+
+func TestTheDocumentListsTheMetrics(t *testing.T) {
+	const page, begin, end = "../../../docs/metrics.md", "<!-- metrics: written by go test ./internal/result/metric -update -->\n", "<!-- /metrics -->"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(text), begin)
+	got, after, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s has no place for the list", page)
+	}
+	want := "\n" + table() + "\n"
+	if *update {
+		err = os.WriteFile(page, []byte(before+begin+want+end+after), 0o644)
+	} else if got != want {
+		err = fmt.Errorf("%s differs from the catalogue; accept with -update", page)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// table returns the catalogue as Markdown.
+func table() string {
+	var b strings.Builder
+	b.WriteString("| name | for Prometheus | unit | labels | of runs that | what it is |\n|---|---|---|---|---|---|\n")
+	code := func(names ...string) string {
+		if text := strings.Join(names, "`, `"); text != "" {
+			return "`" + text + "`"
+		}
+		return ""
+	}
+	for _, m := range all {
+		name := m.Name
+		if m.histogram != nil {
+			name = m.quantiles()[0].Name
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", code(name), code(m.Export), m.Unit, code(m.AllLabels()...), m.Needs.Runs, m.About)
+	}
+	return b.String()
+}

@@ -1,0 +1,165 @@
+package metric
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Unit is what the values of a metric count.
+type Unit string
+
+// The units, as a result names them.
+const (
+	Time         Unit = "us"
+	Records      Unit = "records"
+	RecordsRate  Unit = "records/s"
+	Bytes        Unit = "bytes"
+	BytesRate    Unit = "bytes/s"
+	Cores        Unit = "cores"
+	Ratio        Unit = "share"
+	Batches      Unit = "batches"
+	Requests     Unit = "requests"
+	Fetches      Unit = "fetches"
+	Rebalances   Unit = "rebalances"
+	Transactions Unit = "transactions"
+	Connects     Unit = "connects"
+)
+
+// Bounds of values.
+const (
+	mostTime  = 100 * time.Hour
+	mostCount = 1_000_000_000_000_000
+)
+
+// unit is how values are read and shown.
+type unit struct {
+	wants  string // what to write, for an error
+	parse  func(text string) (float64, error)
+	show   func(v float64) string // for people
+	column string                 // the end of the name of a column
+	code   string                 // by the Unified Code for Units of Measure, as OpenTelemetry has it
+	suffix string                 // of a name in Prometheus
+}
+
+var units = map[Unit]unit{
+	Time: {"a time (20ms, 1.5s)", parseTime, func(v float64) string { return theme.Duration(duration(v)) }, "_us", "s", "_seconds"},
+	RecordsRate: {"records a second (50000, 50k)", parseRecordsRate, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
+		"_records_per_second", "{record}/s", "_per_second"},
+	Bytes:        {"bytes (1MiB)", parseCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
+	BytesRate:    {"bytes a second, with /s (100MiB/s, 100MB/s)", parseBytesRate, func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
+	Cores:        {"a number of cores (1.5)", parseCores, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
+	Ratio:        {"a share (0.05, 5%)", parseShare, theme.Percent, "", "1", "_ratio"},
+	Records:      counted("record", "records"),
+	Batches:      counted("batch", "batches"),
+	Requests:     counted("request", "requests"),
+	Fetches:      counted("fetch", "fetches"),
+	Rebalances:   counted("rebalance", "rebalances"),
+	Transactions: counted("transaction", "transactions"),
+	Connects:     counted("connect", "connects"),
+}
+
+// counted is the unit of a number of things.
+func counted(one, many string) unit {
+	return unit{"a number of " + many + " (0, 1000, 5k)", parseCount, func(v float64) string { return theme.Plural(v, one, many) }, "", "{" + one + "}", ""}
+}
+
+// Known reports whether there is such a unit. A document may name another.
+func (u Unit) Known() bool {
+	_, known := units[u]
+	return known
+}
+
+// Show writes a value of a known unit for people.
+func (u Unit) Show(v float64) string { return units[u].show(v) }
+
+// Code returns the unit as OpenTelemetry has it, and Suffix what a name in Prometheus has for it.
+func (u Unit) Code() string   { return units[u].code }
+func (u Unit) Suffix() string { return units[u].suffix }
+
+// Column returns the name of a column of the metric for programs, such as p99_us.
+func (m *Metric) Column() string { return underscored(m.Name) + units[m.Unit].column }
+
+func underscored(name string) string { return strings.NewReplacer(".", "_", "-", "_").Replace(name) }
+
+// of returns a value of a distribution, in which a second stands for the whole of a share.
+func (u Unit) of(d time.Duration) float64 {
+	if u == Ratio {
+		return d.Seconds()
+	}
+	return micros(d)
+}
+
+var errRange = errors.New("out of range")
+
+func micros(d time.Duration) float64 { return float64(d.Microseconds()) }
+
+func duration(v float64) time.Duration {
+	return time.Duration(math.Round(v * float64(time.Microsecond)))
+}
+
+func parseTime(text string) (float64, error) {
+	d, err := plan.ParseDuration(text)
+	if err == nil && (d < 0 || d > mostTime) {
+		err = errRange
+	}
+	return float64(d) / float64(time.Microsecond), err
+}
+
+func parseCount(text string) (float64, error) {
+	n, err := plan.ParseCount(text)
+	if err == nil && (n < 0 || n > mostCount) {
+		err = errRange
+	}
+	return float64(n), err
+}
+
+func parseRecordsRate(text string) (float64, error) { return parseRate(text, false) }
+func parseBytesRate(text string) (float64, error)   { return parseRate(text, true) }
+
+// parseRate reads a rate, which may be 0 here.
+func parseRate(text string, bytes bool) (float64, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	r, err := plan.ParseRate(text)
+	if err == nil && (r.IsUnlimited() || r.Bytes != bytes) {
+		err = errRange
+	}
+	return r.PerSecond, err
+}
+
+func parseCores(text string) (float64, error) {
+	v, err := plan.ParseNumber(text)
+	if err == nil && !(v >= 0 && v <= 1e6) {
+		err = errRange
+	}
+	return v, err
+}
+
+// parseShare reads "0.05" and "5%".
+func parseShare(text string) (float64, error) {
+	if strings.HasSuffix(text, "%") {
+		v, err := parsePercent(text)
+		return v / 100, err
+	}
+	v, err := plan.ParseNumber(text)
+	if err == nil && !(v >= 0 && v <= 1e6) {
+		err = errRange
+	}
+	return v, err
+}
+
+// parsePercent reads "95%" and "95 %".
+func parsePercent(text string) (float64, error) {
+	number, isPercent := strings.CutSuffix(text, "%")
+	v, err := plan.ParseNumber(strings.TrimSpace(number))
+	if err == nil && !(isPercent && v > 0 && v <= 100) {
+		err = errRange
+	}
+	return v, err
+}
