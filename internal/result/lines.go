@@ -22,6 +22,7 @@ type Line struct {
 	Start   *Start        `json:"start,omitempty"`
 	Vitals  *host.Vitals  `json:"vitals,omitempty"`
 	Trailer *Trailer      `json:"trailer,omitempty"`
+	Result  *Judgement    `json:"result,omitempty"` // of a file that was thinned
 }
 
 // MaxLine bounds one line of a run file: a window with 100,000 partitions and

@@ -108,6 +108,7 @@ func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Windo
 			return nil, lines.wrap(errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load"))
 		case f == nil:
 			f = NewFold(l.Header.judgedBy(limits))
+			f.anew = len(limits) > 0
 			continue
 		}
 		f.AddLine(&l)
