@@ -80,7 +80,7 @@ integration: export KAFKA_JVM_PERFORMANCE_OPTS = -XX:+UseSerialGC -XX:TieredStop
 integration: ## run the tests against a real Kafka, which they start themselves
 	scripts/check-tools --install go java mvn tmux ip openssl kdc prometheus chromium rabbitmq
 	scripts/kafka fetch
-	scripts/test -tags integration -vet=off -timeout 30m -parallel 5 -p 2 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
+	scripts/test -tags integration -vet=off -timeout 30m -parallel 4 -p 2 -run '$(call names,$(INTEGRATION))' $(sort $(dir $(INTEGRATION:%=./%)))
 
 # golangci-lint runs go vet and gofumpt too. Its first build takes about two
 # minutes on two cores.

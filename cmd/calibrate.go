@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
@@ -56,7 +58,7 @@ nothing, and ends with exit code 4.`,
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.ValidArgsFunction = completeCalibrated
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		if len(args) == 0 {
@@ -134,6 +136,11 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 			return usageError(fmt.Errorf("--save: %w", err))
 		}
 	}
+	html, err := newPageFile(env, flags.HTML, flags.Quiet)
+	if err != nil {
+		return usageError(err)
+	}
+	defer html.discard()
 	sink, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
 	if err != nil {
 		return err
@@ -151,11 +158,9 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 		return err
 	}
 	d.KTVersion, d.MeasuredAt = buildVersion().String(), env.Now().UTC()
-	write := report.Calibration
-	if flags.Output == "json" {
-		write = report.CalibrationJSON
-	}
-	err = write(env.Stdout, d, env.reportOptions(flags.Look, false)) // first: the measurement took longer than saving does
+	made := report.CalibrationDoc(&d)
+	err = env.document(flags.Output, flags.Look, made, d) // first: the measurement took longer than saving does
+	err = errors.Join(err, html.write(func(w io.Writer) error { return page.Doc(w, made) }))
 	if flags.Save {
 		err = worse(saveCeiling(env, kept, d, flags.Quiet), err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -38,7 +37,7 @@ difference from noise.`,
   kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
 	}
 	flags := config.NewCompare(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "fail-on": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "fail-on": nil})
 	c.ValidArgsFunction = env.completeRuns
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
@@ -86,7 +85,7 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 		return usageError(err)
 	}
 	d.Judge(limits)
-	if err := orPage(flags.Output, report.CompareFormats, page.Compare)(env.Stdout, d, env.reportOptions(flags.Look, false)); err != nil {
+	if err := env.document(flags.Output, flags.Look, report.CompareDoc(d), d); err != nil {
 		return err
 	}
 	if len(d.Failures) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -100,17 +101,17 @@ func showConfig(env *Env, flags *config.Configure, commands []string) error {
 	if err != nil {
 		return usageError(err)
 	}
-	if flags.Output == "json" {
-		return report.Indented(env.Stdout, struct {
-			Schema   int            `json:"schema"`
-			Settings []config.Value `json:"settings"`
-		}{1, values})
-	}
 	var rows [][]string
 	for _, v := range values {
 		rows = append(rows, []string{v.Name, v.Value, v.Source, strings.Join(v.Commands, ", ")})
 	}
-	return report.Table(env.Stdout, []string{"setting", "value", "from", "only of"}, rows, []string{"only of"}, env.reportOptions(flags.Look, false))
+	d := report.ListDoc("kt config", theme.Plural(len(rows), "setting", "settings"), []doc.Column{
+		{Head: "setting", Data: "name", Kind: doc.Whole}, {Head: "value", Data: "value", Kind: doc.Words}, {Head: "from", Data: "source", Kind: doc.Words}, {Head: "only of", Data: "commands", Kind: doc.Words, Leave: 1},
+	}, rows)
+	return env.document(flags.Output, flags.Look, d, struct {
+		Schema   int            `json:"schema"`
+		Settings []config.Value `json:"settings"`
+	}{1, values})
 }
 
 func newConfigCheck(env *Env) *cobra.Command {
@@ -179,18 +180,12 @@ func listClusters(env *Env, flags *config.Configure) error {
 	if err != nil {
 		return usageError(err)
 	}
-	if flags.Output == "json" {
-		return report.Indented(env.Stdout, struct {
-			Schema   int              `json:"schema"`
-			Clusters []config.Cluster `json:"clusters"`
-		}{1, all})
-	}
-	if len(all) == 0 {
+	if len(all) == 0 && flags.Output != "json" {
 		return usageError(config.ErrNoClusters)
 	}
 	var rows [][]string
 	for _, c := range all {
-		mark, protected, properties := " ", "", ""
+		mark, protected, properties := "", "", ""
 		if c.Current {
 			mark = "*"
 		}
@@ -200,10 +195,16 @@ func listClusters(env *Env, flags *config.Configure) error {
 		if c.Properties != "" {
 			properties = filepath.Base(c.Properties)
 		}
-		rows = append(rows, []string{mark + " " + c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description})
+		rows = append(rows, []string{mark, c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description})
 	}
-	heads := []string{"  cluster", "brokers", "properties", "protected", "description"}
-	return report.Table(env.Stdout, heads, rows, []string{"description", "properties"}, env.reportOptions(flags.Look, false))
+	d := report.ListDoc("kt config clusters", theme.Plural(len(rows), "cluster", "clusters"), []doc.Column{
+		{Head: "in use", Data: "in_use", Kind: doc.Words}, {Head: "cluster", Data: "name", Kind: doc.Whole}, {Head: "brokers", Data: "brokers", Kind: doc.Words},
+		{Head: "properties", Data: "properties", Kind: doc.Words, Leave: 1}, {Head: "protected", Data: "protected", Kind: doc.Words}, {Head: "description", Data: "description", Kind: doc.Words, Leave: 2},
+	}, rows)
+	return env.document(flags.Output, flags.Look, d, struct {
+		Schema   int              `json:"schema"`
+		Clusters []config.Cluster `json:"clusters"`
+	}{1, all})
 }
 
 func newConfigUse(env *Env) *cobra.Command {

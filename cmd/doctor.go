@@ -103,17 +103,14 @@ func runDoctor(ctx context.Context, env *Env, flags *config.Doctor) error {
 
 // writeDoctor writes what was found. err is the end of the examination.
 func writeDoctor(env *Env, flags *config.Doctor, found *doctor.Report, err error) error {
-	doc := report.DoctorDocument{Healthy: err == nil, Checks: []report.DoctorRow{}, Cluster: found.Cluster, Exit: exitCode(err)}
+	doc := &report.DoctorDocument{Schema: report.DoctorSchema, Healthy: err == nil, Checks: []report.DoctorRow{}, Cluster: found.Cluster, Exit: exitCode(err)}
 	if doc.Cluster.Brokers == nil {
 		doc.Cluster.Brokers, doc.Cluster.Controller = []result.Broker{}, -1 // no broker was reached
 	}
 	for _, c := range found.Checks {
 		doc.Checks = append(doc.Checks, report.DoctorRow{Name: c.Name, About: c.About, State: string(c.State), Text: c.Text, Advice: c.Advice, Figures: c.Figures})
 	}
-	if flags.Output == "json" {
-		return report.DoctorJSON(env.Stdout, doc)
-	}
-	return report.Doctor(env.Stdout, doc, env.reportOptions(flags.Look, false))
+	return env.document(flags.Output, flags.Look, report.DoctorDoc(doc), doc)
 }
 
 // clientIDs returns the client ids of kt's loads.

@@ -33,7 +33,7 @@ writes it again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "slo": nil, "ladder": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": nil, "ladder": nil})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
@@ -95,7 +95,7 @@ func loadOf(args []string) (study.Load, error) {
 }
 
 // judgeFind returns the error of a search that is over and has found no rate that holds.
-func judgeFind(d *study.FindDocument) error {
+func judgeFind(d *study.Document) error {
 	switch {
 	case !d.Over || d.Peak.RecordsPerSecond > 0:
 		return nil

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // shellBlock is a block of commands in a page.
@@ -24,15 +26,18 @@ trap 'code=$?; case "$code $BASH_COMMAND" in 4\ * | 141\ * | 3\ kt\ tune*) ;; *)
 `
 
 // shown is how long a load of a page lasts for a reader who looks at it.
-var shown = regexp.MustCompile(`--duration (?:5|10)s`)
+var shown = regexp.MustCompile(`--duration (?:[4-9]|[0-9]{2,})s`)
 
-// hurried is a page whose loads last three seconds. They do in them all that they do in ten. Those in the
-// background keep their time, in which the page does something else.
+// hurried is a page whose loads last three seconds, and whose calibration is made of runs of two. They do in them all that
+// they do in ten. Loads in the background, and those in which something happens, keep their time.
 func hurried(script string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(script, "\\\n", " ")) {
-		if !strings.Contains(line, "&") {
+		if !strings.Contains(line, "&") && !strings.Contains(line, "--at ") {
 			line = shown.ReplaceAllString(line, "--duration 3s")
+		}
+		if line == "kt calibrate\n" {
+			line = "kt calibrate --run-time 2s\n"
 		}
 		out.WriteString(line)
 	}
@@ -42,6 +47,7 @@ func hurried(script string) string {
 // TestTheCommandsOfTheDocuments runs all commands of a page, in order, as a reader does who pastes
 // them in a fresh clone.
 func TestTheCommandsOfTheDocuments(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("each page gets a network of its own, for its ports and hosts, and that needs root")
 	}
@@ -49,15 +55,9 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 	if text, err := exec.CommandContext(t.Context(), "../scripts/kafka", "fetch").CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
 	for _, page := range append(pages, "../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(os.ReadFile(page))(t)
 		blocks := shellBlock.FindAllSubmatch(text, -1)
 		if len(blocks) == 0 {
 			if name := filepath.Base(page); name != "checks.md" && name != "security-model.md" { // a list that is generated, and rules
@@ -82,26 +82,16 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 func runInClone(t *testing.T, script string) {
 	clone := filepath.Join(t.TempDir(), "kt")
 	for _, name := range []string{"cmd", "internal", "profiles", "scripts", "docs"} {
-		if err := os.CopyFS(filepath.Join(clone, name), os.DirFS(filepath.Join("..", name))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(filepath.Join(clone, name), os.DirFS(filepath.Join("..", name))))
 	}
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		text, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(os.ReadFile(filepath.Join("..", name)))(t)
 		writeScript(t, filepath.Join(clone, name), string(text))
 	}
-	kt, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kt := must.Have(binary())(t)
 	tools := t.TempDir() // kt where a page does not build it, and sudo, which root may not have
 	writeScript(t, filepath.Join(tools, "sudo"), "#!/bin/sh\nexec \"$@\"\n")
-	if err := os.Symlink(kt, filepath.Join(tools, "kt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(kt, filepath.Join(tools, "kt")))
 	writeScript(t, filepath.Join(tools, "page"), script)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -122,7 +112,5 @@ func runInClone(t *testing.T, script string) {
 
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 }

@@ -25,7 +25,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 	port := nextPort()
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
-	var found study.FindDocument
+	var found study.Document
 	for try := range 3 {
 		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
@@ -45,7 +45,7 @@ func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
 }
 
 // find makes a search on a cluster.
-func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.FindDocument) {
+func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.Document) {
 	t.Helper()
 	path := must.Have(binary())(t)
 	c := exec.Command(path, append([]string{"find", "--output", "json"}, args...)...)

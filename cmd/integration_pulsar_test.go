@@ -4,7 +4,6 @@ package cmd
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,12 +36,6 @@ func startPulsar(t *testing.T, args ...string) *pulsarServer {
 func (p *pulsarServer) script(command string, args ...string) string {
 	p.t.Helper()
 	return script(p.t, "pulsar", command, p.name, args...)
-}
-
-// fault returns a command for --exec.
-func (p *pulsarServer) fault(command string, args ...string) string {
-	script := must.Have(filepath.Abs("../scripts/pulsar"))(p.t)
-	return fmt.Sprintf("%s %s --name %s %s", script, command, p.name, strings.Join(args, " "))
 }
 
 // kt runs a command of kt.
@@ -103,11 +96,11 @@ func TestLoadsOnPulsar(t *testing.T) {
 	})
 
 	t.Run("an unloaded bundle and a killed server lose nothing that was acknowledged", func(t *testing.T) {
-		run := p.start(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic",
-			"--at", "2s", "--exec", p.fault("admin", "PUT", "/namespaces/public/default/unload"))
-		time.Sleep(6 * time.Second) // it loads again
-		p.script("kill")
-		p.script("start")
+		run := p.start(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--consumers", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "60s", "--delete-topic")
+		for _, fault := range [][]string{{"admin", "PUT", "/namespaces/public/default/unload"}, {"kill"}, {"start"}} {
+			time.Sleep(4 * time.Second) // of load
+			p.script(fault[0], fault[1:]...)
+		}
 		time.Sleep(6 * time.Second) // it is connected again
 		run.interrupt()
 		doc, code := run.wait()
@@ -125,8 +118,12 @@ func TestLoadsOnPulsar(t *testing.T) {
 	})
 
 	t.Run("a topic that is deleted beside the load is an event", func(t *testing.T) {
-		doc, _ := p.kt(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "5s",
-			"--at", "2s", "--exec", p.fault("admin", "DELETE", "'/persistent/public/default/gone/partitions?force=true'"))
+		run := p.start(t, "produce", "--topic", "gone", "--partitions", "2", "--rate", "200", "--duration", "1m")
+		time.Sleep(2 * time.Second) // of load
+		p.script("admin", "DELETE", "/persistent/public/default/gone/partitions?force=true")
+		time.Sleep(3 * time.Second) // it has looked
+		run.interrupt()
+		doc, _ := run.wait()
 		if !hasEvent(doc, stats.LeaderLost) {
 			t.Errorf("no event %s in %+v", stats.LeaderLost, doc.Events)
 		}

@@ -43,7 +43,7 @@ func TestThreeSystemsAreCompared(t *testing.T) {
 		"--set", "kafka=kafka://"+k.brokers, "--set", "rabbitmq="+r.url, "--set", "pulsar="+p.url, "--set", "pulsar-unflushed="+p.url,
 		"--set", "replicas=1", "--set", "stop=true", "--set", "start=true", "--set", "kafka-config=default", "--set", "rabbitmq-config="+r.config, "--set", "pulsar-config=default", "--set", "partitions=4",
 		"--set", "flush.rate=200", "--set", "peak=300", "--run-time", "1s", "--repeats", "1", "--discard", "0", "--rest", "0").Output()
-	var d study.WholeDocument
+	var d study.Document
 	if err != nil || json.Unmarshal(out, &d) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

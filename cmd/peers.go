@@ -53,12 +53,21 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 	if err != nil {
 		return err
 	}
-	var rows []report.PeerRow
+	var rows []report.Peer
 	silent := 0
 	for _, p := range found {
-		row := report.PeerRow{
-			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags,
-			CPU: p.CPU, Cores: p.Cores, Offset: p.Offset, Bound: p.Bound, ClockKnown: p.RTT > 0, Results: p.Results, Memory: p.Memory, Free: p.Free, Security: p.Security,
+		row := report.Peer{
+			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags, Results: p.Results, Security: p.Security,
+		}
+		if p.Cores > 0 {
+			row.CPUCores, row.Cores = &p.CPU, &p.Cores
+		}
+		if p.Memory > 0 {
+			row.MemoryBytes, row.FreeBytes = &p.Memory, &p.Free
+		}
+		if p.RTT > 0 {
+			off, bound := p.Offset.Microseconds(), p.Bound.Microseconds()
+			row.ClockOffsetUS, row.ClockBoundUS = &off, &bound
 		}
 		if p.Rival != "" {
 			row.Problem = fmt.Sprintf("another agent at %s is called %s too: give each a --name of its own, unless one has just been restarted", p.Rival, p.Name)
@@ -69,11 +78,8 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 		}
 		rows = append(rows, row)
 	}
-	if flags.Output == "json" {
-		err = report.PeersJSON(env.Stdout, rows)
-	} else {
-		err = report.Peers(env.Stdout, rows, report.Options{Theme: env.theme(flags.Look), Width: env.width()})
-	}
+	all := report.NewPeers(rows)
+	err = env.document(flags.Output, flags.Look, report.PeersDoc(all), all)
 	if err == nil && silent > 0 {
 		err = fmt.Errorf("%d of %s could not be asked: the rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, theme.Plural(len(rows), "agent", "agents"))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
@@ -57,11 +59,11 @@ limits of control groups and clouds.`,
 	}
 	flags := config.NewProbe(c.Flags())
 	completions(c, map[string][]string{
-		"mode": config.ProbeModes, "output": config.TableOutputs, "tests": probe.Tests(),
+		"mode": config.ProbeModes, "output": config.DocumentOutputs, "tests": probe.Tests(),
 		"direct": {"yes", "no", "yes,no"},
 	})
 	c.RunE = func(c *cobra.Command, dirs []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		before, err := readProbe(flags.Compare, dirs)
@@ -112,6 +114,11 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 	if err != nil {
 		return usageError(err)
 	}
+	html, err := newPageFile(env, p.HTML, p.Quiet)
+	if err != nil {
+		return usageError(err)
+	}
+	defer html.discard()
 	show := env.probeProgress(p.Quiet)
 	show.begin(plan)
 	r, err := probe.Run(ctx, o, show.tell)
@@ -124,8 +131,9 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 			}
 			r.Comparison = &c
 		}
-		o := report.ProbeOptions{Theme: env.theme(p.Look), Earlier: p.Compare}
-		if writeErr := report.ProbeFormats[p.Output](env.Stdout, *r, o); writeErr != nil {
+		found := report.ProbeDoc(r, p.Compare)
+		writeErr := env.document(p.Output, p.Look, found, r)
+		if writeErr = errors.Join(writeErr, html.write(func(w io.Writer) error { return page.Doc(w, found) })); writeErr != nil {
 			return writeErr
 		}
 	}
@@ -163,7 +171,7 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	}
 	m.Bandwidth = slowest(r)
 	if t.Output == "text" && (t.Action == config.ActionCheck || t.Action == config.ActionApply || t.Action == config.ActionDryRun) {
-		return report.ProbeText(t.env.Stdout, *r, report.ProbeOptions{Theme: t.th})
+		return t.env.document(t.Output, t.Look, report.ProbeDoc(r, ""), r)
 	}
 	return nil
 }

@@ -9,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -45,17 +47,17 @@ measured there. An account that needs several runs is a study: see kt study list
 		if err != nil {
 			return err
 		}
-		if flags.Output == "json" {
-			return report.Indented(env.Stdout, struct {
-				Schema   int              `json:"schema"`
-				Profiles []shippedProfile `json:"profiles"`
-			}{1, all})
-		}
 		var rows [][]string
 		for _, p := range all {
 			rows = append(rows, []string{"kt " + p.Command, p.Name, p.Description})
 		}
-		return report.Table(env.Stdout, []string{"command", "profile", "description"}, rows, nil, env.reportOptions(flags.Look, false))
+		d := report.ListDoc("kt profiles", theme.Plural(len(rows), "profile", "profiles"), []doc.Column{
+			{Head: "command", Data: "command", Kind: doc.Whole}, {Head: "profile", Data: "name", Kind: doc.Whole}, {Head: "description", Data: "description", Kind: doc.Sentence},
+		}, rows)
+		return env.document(flags.Output, flags.Look, d, struct {
+			Schema   int              `json:"schema"`
+			Profiles []shippedProfile `json:"profiles"`
+		}{1, all})
 	}
 	c.AddCommand(newProfilesShow(env))
 	return c

@@ -40,7 +40,7 @@ before the newest), last~2 and so on, or the beginning of a name.`,
 	}
 	define := func(c *cobra.Command) {
 		flags := config.NewRuns(c.Flags())
-		completions(c, map[string][]string{"output": config.RunsOutputs, "command": config.LoadCommands(), "since": nil})
+		completions(c, map[string][]string{"output": config.DocumentOutputs, "command": config.LoadCommands(), "since": nil})
 		lookUp(c, "tag", func(context.Context, *pflag.FlagSet) []string { return env.tags() })
 		c.RunE = func(*cobra.Command, []string) error {
 			if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
@@ -68,7 +68,8 @@ func listRuns(env *Env, flags *config.Runs) error {
 	}
 	runs := filter.Choose(all)
 	if flags.Output != "text" {
-		return report.RunsFormats[flags.Output](env.Stdout, runs, env.reportOptions(flags.Look, false))
+		list := report.NewRuns(runs)
+		return env.document(flags.Output, flags.Look, report.RunsDoc(list), list)
 	}
 	switch {
 	case len(all) == 0:
@@ -82,7 +83,7 @@ func listRuns(env *Env, flags *config.Runs) error {
 	if n := flags.Rows; n > 0 && n < len(runs) {
 		runs, older = runs[:n], len(runs)-n
 	}
-	err = report.RunsFormats["text"](env.Stdout, runs, env.reportOptions(flags.Look, false))
+	err = env.document("text", flags.Look, report.RunsDoc(report.NewRuns(runs)), nil)
 	if err == nil && older > 0 {
 		env.say("%s not shown: kt runs --rows 0", theme.Plural(older, "older run is", "older runs are"))
 	}
@@ -186,7 +187,7 @@ func pruneRuns(ctx context.Context, env *Env, flags *config.Prune) error {
 	for i := range old {
 		paths = append(paths, old[i].Path)
 	}
-	if err := report.RunsFormats["text"](env.Stdout, old, env.reportOptions(config.Look{}, false)); err != nil {
+	if err := env.document("text", config.Look{}, report.RunsDoc(report.NewRuns(old)), nil); err != nil {
 		return err
 	}
 	if flags.DryRun {

@@ -69,7 +69,7 @@ func newStudyList(env *Env) *cobra.Command {
 				return err
 			}
 			env.leftOut(unread)
-			return report.StudyList(env.Stdout, shipped, made, env.reportOptions(config.Look{}, false))
+			return env.document("text", config.Look{}, report.StudyListDoc(shipped, made), nil)
 		},
 	}
 }
@@ -106,7 +106,7 @@ func newStudyRun(env *Env) *cobra.Command {
 		ValidArgsFunction: completeStudies,
 	}
 	flags := config.NewStudyRun(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs, "join": nil, "peers": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "join": nil, "peers": nil})
 	completeClusters(env, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
@@ -126,16 +126,13 @@ func newStudyResume(env *Env) *cobra.Command {
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyResume(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		f, unread, err := env.openStudy(args, true)
 		env.leftOut(unread)
-		if err == nil {
-			err = checkForm(f.Study, flags.Output)
-		}
 		if err != nil {
 			return usageError(err)
 		}
@@ -167,7 +164,7 @@ func newStudyReport(env *Env) *cobra.Command {
 		ValidArgsFunction: env.completeMade,
 	}
 	flags := config.NewStudyReport(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 )
@@ -58,23 +57,11 @@ func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b
 
 // writeStudy writes what a study says, whatever kind it is of.
 func writeStudy(env *Env, form studyForm, f *study.Folder) error {
-	if err := checkForm(f.Study, form.output); err != nil {
-		return usageError(err)
-	}
 	d, err := f.Document()
 	if err != nil {
 		return err
 	}
-	formats, html := report.StudyFormats, page.Study
-	switch {
-	case d.WholeDoc != nil:
-		formats, html = report.WholeFormats, page.Whole
-	case d.FindDoc != nil:
-		formats, html = report.FindFormats, page.Find
-	case d.TrialDoc != nil:
-		formats, html = report.TrialFormats, page.Trial
-	}
-	err = orPage(form.output, formats, html)(env.Stdout, d, env.reportOptions(form.look, false))
+	err = env.document(form.output, form.look, report.StudyDoc(d), d)
 	switch {
 	case err != nil:
 		return err

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -30,9 +29,8 @@ func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) e
 			return err
 		}
 	}
-	err = s.Fill(brokers)
-	if err == nil {
-		err = errors.Join(s.Check(), checkForm(s, flags.Output))
+	if err = s.Fill(brokers); err == nil {
+		err = s.Check()
 	}
 	if err != nil {
 		return usageError(err)
@@ -45,7 +43,8 @@ func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, 
 	forecasts, err := b.foresee(ctx, s, dry)
 	switch {
 	case err == nil && dry:
-		return writePlan(b.env, form, s, forecasts)
+		p := &report.StudyPlan{Study: s, Parts: forecasts}
+		return b.env.document(form.output, form.look, report.PlanDoc(p), p)
 	case err == nil:
 		err = b.permitStudy(ctx, s, yes)
 	}
@@ -57,14 +56,6 @@ func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, 
 		return err
 	}
 	return makeStudy(ctx, b.env, form, f, b)
-}
-
-// checkForm refuses a form that what a study says cannot be written in.
-func checkForm(s *study.Study, form string) error {
-	if form == "csv" && len(s.Parts) > 0 {
-		return errors.New("--output csv: each part has a table of its own: make the study, and write one with kt study report ID/PART --output csv")
-	}
-	return nil
 }
 
 // foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
@@ -90,28 +81,6 @@ func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 		all = append(all, f)
 	}
 	return all, nil
-}
-
-// writePlan writes what a study will take.
-func writePlan(env *Env, form studyForm, s *study.Study, forecasts []*study.Forecast) error {
-	switch {
-	case form.output == "json" && len(s.Parts) > 0:
-		return report.Indented(env.Stdout, forecasts)
-	case form.output == "json":
-		return report.Indented(env.Stdout, forecasts[0])
-	}
-	for _, f := range forecasts {
-		write := report.StudyPlan
-		if f.Study.Find != nil {
-			write = report.FindPlan
-		} else if f.Study.Trial != nil {
-			write = report.TrialPlan
-		}
-		if err := write(env.Stdout, f, env.reportOptions(form.look, false)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // adapt changes a study as the command line says.

@@ -37,7 +37,7 @@ again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewTrial(c.Flags())
-	completions(c, map[string][]string{"output": config.StudyOutputs})
+	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.ValidArgsFunction = cobra.NoFileCompletions
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {

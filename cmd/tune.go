@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,8 +16,8 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/suggest"
-	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -70,7 +71,7 @@ Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A 
 	flags := config.NewTune(c.Flags())
 	completeTune(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := flags.Load(env.configSystem(), suggest.Nearest)
+		err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output))
 		t, more := newTuner(env, flags)
 		if err = errors.Join(err, more); err != nil { // every problem is reported at once
 			return usageError(err)
@@ -86,7 +87,7 @@ func completeTune(c *cobra.Command) {
 	completions(c, map[string][]string{
 		"role":               {"broker", "controller", "client"},
 		"profile":            tune.ProfileNames(profiles.Of("tune")),
-		"output":             config.TableOutputs,
+		"output":             config.DocumentOutputs,
 		"only":               tune.Names(all),
 		"skip":               tune.Names(all),
 		config.ActionExplain: tune.IDs(),
@@ -106,7 +107,6 @@ func completions(c *cobra.Command, values map[string][]string) {
 type tuner struct {
 	*config.Tune
 	env      *Env
-	th       *theme.Theme
 	settings []*tune.Setting
 	profile  *tune.Profile
 
@@ -115,7 +115,7 @@ type tuner struct {
 
 // newTuner checks everything that needs no machine.
 func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
-	t := &tuner{Tune: flags, env: env, th: env.theme(flags.Look)}
+	t := &tuner{Tune: flags, env: env}
 	var errs []error
 	var err error
 	if t.settings, err = tune.Select(tune.Catalogue(), t.Only, t.Skip); err != nil {
@@ -176,6 +176,11 @@ func (t *tuner) run(ctx context.Context) error {
 			return err
 		}
 	}
+	file, err := newPageFile(t.env, t.HTML, t.Quiet)
+	if err != nil {
+		return usageError(err)
+	}
+	defer file.discard()
 	r, err := t.check(ctx)
 	if err != nil {
 		return err
@@ -195,10 +200,13 @@ func (t *tuner) run(ctx context.Context) error {
 	case config.ActionAnsible:
 		return tune.Ansible(t.env.Stdout, r.Changes(), t.applyOptions())
 	}
-	o := report.TuneOptions{
-		Theme: t.th, Verbose: t.Verbose, All: t.All, Quiet: t.Quiet, Strict: t.Strict, Width: t.env.width(), Again: t.again(r.Machine), Root: t.root(),
+	o := report.TuneOptions{Verbose: t.Verbose, All: t.All, Quiet: t.Quiet, Strict: t.Strict, Again: t.again(r.Machine), Root: t.root()}
+	if t.Output == "csv" { // of every check, as in JSON
+		o.All, o.Quiet = true, false
 	}
-	if err := report.TuneFormats[t.Output](t.env.Stdout, r, o); err != nil {
+	d := report.TuneDoc(r, o)
+	err = t.env.document(t.Output, t.Look, d, r.Document(r.Fit(t.Strict)))
+	if err = errors.Join(err, file.write(func(w io.Writer) error { return page.Doc(w, d) })); err != nil {
 		return err
 	}
 	if !r.Fit(t.Strict) {
@@ -229,14 +237,11 @@ func (t *tuner) check(ctx context.Context) (*tune.Report, error) {
 
 // list prints the catalogue.
 func (t *tuner) list() error {
-	if t.Output != "json" {
-		return report.TuneList(t.env.Stdout, t.settings, t.th)
-	}
 	all, err := tuneProfiles()
 	if err != nil {
 		return err
 	}
-	return report.Indented(t.env.Stdout, tune.Settings(t.settings, all))
+	return t.env.document(t.Output, t.Look, report.SettingsDoc(t.settings), tune.Settings(t.settings, all))
 }
 
 // explain prints an entry of the catalogue, with the finding of this machine where kt can
@@ -246,11 +251,8 @@ func (t *tuner) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.Output == "json" {
-		return report.Indented(t.env.Stdout, t.explained.Document(all))
-	}
 	var found *tune.Finding
-	if t.checkMachine() {
+	if t.Output != "json" && t.checkMachine() {
 		t.settings = []*tune.Setting{t.explained}
 		r, err := t.check(ctx)
 		if err != nil {
@@ -260,7 +262,7 @@ func (t *tuner) explain(ctx context.Context) error {
 			found = &r.Findings[0]
 		}
 	}
-	return report.Explain(t.env.Stdout, t.explained, all, found, t.th)
+	return t.env.document(t.Output, t.Look, report.ExplainDoc(t.explained, all, found), t.explained.Document(all))
 }
 
 // checkMachine reports whether kt tune can check the machine.

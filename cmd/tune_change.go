@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/theme"
@@ -37,13 +39,11 @@ func (t *tuner) again(m *tune.Machine) string {
 
 // dryRun shows the changes of an apply, then the manual steps.
 func (t *tuner) dryRun(r *tune.Report) error {
-	if t.Output == "json" {
-		return report.Indented(t.env.Stdout, append([]tune.Change{}, r.Changes()...))
-	}
-	if len(r.Changes()) == 0 {
+	if len(r.Changes()) == 0 && t.Output != "json" {
 		t.env.say("nothing to change")
 	}
-	return report.TuneDiff(t.env.Stdout, r, report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Manual: true, Verbose: t.Verbose, Width: t.env.width()})
+	o := report.DiffOptions{Mode: t.applyOptions(), Manual: true, Verbose: t.Verbose}
+	return t.env.document(t.Output, t.Look, report.DiffDoc(r, o), append([]tune.Change{}, r.Changes()...))
 }
 
 // mayApply returns an error where an apply cannot succeed, before the machine is checked.
@@ -67,8 +67,8 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 		t.env.say("nothing to change")
 		return nil
 	}
-	o := report.DiffOptions{Theme: t.th, Mode: t.applyOptions(), Verbose: t.Verbose, Width: t.env.width()}
-	if err := report.TuneDiff(t.env.Stdout, r, o); err != nil {
+	o := report.DiffOptions{Mode: t.applyOptions(), Verbose: t.Verbose}
+	if err := t.env.document("text", t.Look, report.DiffDoc(r, o), nil); err != nil {
 		return err
 	}
 	if n := len(r.Manual()); n > 0 {
@@ -89,7 +89,8 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	if err != nil {
 		return err
 	}
-	return t.told(report.TuneOutcomes(t.env.Stdout, outcomes, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root(), Files: t.applyOptions().Later()}))
+	d := report.OutcomesDoc(outcomes, report.OutcomeOptions{Root: t.root(), Files: t.applyOptions().Later()})
+	return t.changed(d, slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.State == tune.Failed }))
 }
 
 func question(changes int) string {
@@ -112,7 +113,8 @@ func (t *tuner) rollback() error {
 	if t.Force {
 		force = ""
 	}
-	return t.told(report.TuneUndone(t.env.Stdout, undone, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root(), Force: force, Files: true}))
+	d := report.UndoneDoc(undone, report.OutcomeOptions{Root: t.root(), Force: force, Files: true})
+	return t.changed(d, slices.ContainsFunc(undone, func(u tune.Undone) bool { return u.State == tune.Failed || u.State == tune.Drifted }))
 }
 
 // status shows the changes in the journal.
@@ -121,24 +123,19 @@ func (t *tuner) status() error {
 	if err != nil {
 		return err
 	}
-	if t.Output == "json" {
-		return report.Indented(t.env.Stdout, append([]tune.Undone{}, held...))
-	}
-	return report.TuneStatus(t.env.Stdout, held, report.OutcomeOptions{Theme: t.th, Width: t.env.width(), Root: t.root()})
+	return t.env.document(t.Output, t.Look, report.StatusDoc(held, report.OutcomeOptions{Root: t.root()}), append([]tune.Undone{}, held...))
 }
 
 // hints prints the settings that fit this machine.
 func (t *tuner) hints(m *tune.Machine) error {
 	hints := tune.Hints(m, tune.HintOptions{Brokers: t.Brokers})
-	if t.Output == "json" {
-		return report.Indented(t.env.Stdout, hints)
-	}
-	return report.TuneHints(t.env.Stdout, m, hints, t.th)
+	return t.env.document(t.Output, t.Look, report.HintsDoc(m, hints), hints)
 }
 
-// told returns the error of what was written, with its exit code: 1 if some of it failed.
-func (t *tuner) told(failed int, err error) error {
-	if err == nil && failed > 0 {
+// changed writes the outcomes of changes. The exit code is 1 if some of them failed.
+func (t *tuner) changed(d *doc.Document, failed bool) error {
+	err := t.env.document("text", t.Look, d, nil)
+	if err == nil && failed {
 		return &exitError{exitFailed, nil}
 	}
 	return err

@@ -14,6 +14,7 @@ type Calibrate struct {
 	Time  time.Duration // of each run
 	Save  bool
 	Quiet bool
+	HTML  string // the file of a page; "": none
 
 	time string
 }
@@ -25,14 +26,17 @@ func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 		flags.StringVar(&f.time, "run-time", "4s", "measure each run for this `TIME`, 2s or more, after a quarter of it as warm-up")
 		flags.BoolVar(&f.Save, "save", false, "keep the ceiling, unless others use the CPUs: later loads of this shape are held against it")
 	})
-	f.defineForm(flags, "calibrate", DocumentOutputs, func() { defineQuiet(flags, &f.Quiet) })
+	f.defineForm(flags, "calibrate", DocumentOutputs, func() {
+		defineQuiet(flags, &f.Quiet)
+		defineHTML(flags, &f.HTML)
+	})
 	return f
 }
 
 // Load applies environment and configuration file.
 func (f *Calibrate) Load(sys System, nearest Nearest) error {
 	err := f.form.Load(sys, nearest)
-	return errors.Join(err, timeOf(&f.Time, "run-time", f.time, shortestCalibration, "from 2s (4s, 1m)"))
+	return errors.Join(err, checkHTML(f.set, f.HTML), timeOf(&f.Time, "run-time", f.time, shortestCalibration, "from 2s (4s, 1m)"))
 }
 
 // shortestCalibration leaves a second between the first record read and the last.

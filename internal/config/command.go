@@ -138,13 +138,7 @@ const layered = "kt_layered"
 func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
 
 // DocumentOutputs are the forms of output of commands that write a document.
-var DocumentOutputs = []string{"text", "json"}
-
-// TableOutputs are the forms of output of commands that write a table.
-var TableOutputs = []string{"text", "json", "csv", "markdown"}
-
-// StudyOutputs are the forms of output of commands that make or read several runs.
-var StudyOutputs = append(slices.Clone(TableOutputs), "html")
+var DocumentOutputs = []string{"text", "json", "csv", "markdown", "html"}
 
 // form is the part that commands that write a document have in common: its form, and the
 // configuration file.
@@ -230,7 +224,7 @@ func defineYes(set *pflag.FlagSet, yes *bool) {
 // isForOthers reports whether a form comes from a file or the environment, which speak to
 // every command, and is one that only other commands have.
 func isForOthers(set *pflag.FlagSet, output string, outputs []string) bool {
-	every := slices.Concat(Outputs, ReportOutputs, TableOutputs)
+	every := slices.Concat(Outputs, ReportOutputs)
 	return !typedOn(set.Lookup("output")) && !slices.Contains(outputs, output) && slices.Contains(every, output)
 }
 

@@ -72,18 +72,16 @@ func TestCommandLinesOfKafkasConsumerTestWorkUnchanged(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := mustLoad(t, given{command: plan.Consume, args: strings.Fields(tc.args)})
-			if _, ok := tc.properties["group.id"]; !ok {
-				tc.properties["group.id"] = plan.Given{Value: r.Plan.Read.Group, Source: "default"}
-				tc.properties["enable.auto.commit"] = plan.Given{Value: "false", Source: "default"}
-			}
-			must.Match(t, tc.properties, r.ConsumerProperties, "properties")
-			must.Match(t, tc.warnings, r.Warnings, "warnings")
-			if !tc.check(r) {
-				t.Errorf("the run is %+v", r)
-			}
-		})
+		r := mustLoad(t, given{command: plan.Consume, args: strings.Fields(tc.args)})
+		if _, ok := tc.properties["group.id"]; !ok {
+			tc.properties["group.id"] = plan.Given{Value: r.Plan.Read.Group, Source: "default"}
+			tc.properties["enable.auto.commit"] = plan.Given{Value: "false", Source: "default"}
+		}
+		must.Match(t, tc.properties, r.ConsumerProperties, "%s: properties", tc.name)
+		must.Match(t, tc.warnings, r.Warnings, "%s: warnings", tc.name)
+		if !tc.check(r) {
+			t.Errorf("%s: the run is %+v", tc.name, r)
+		}
 	}
 }
 
@@ -200,29 +198,27 @@ func TestPropertiesCountAsTheirFlags(t *testing.T) {
 		{"a time", "--no-group --from timestamp:2026-01-31T15:04:05Z", "", none, plan.CommitNone, "timestamp:2026-01-31T15:04:05Z", nil},
 		{"where the ledger begins", "--verify l", "from: latest", none, plan.CommitNone, "earliest", nil},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...), file: tc.file})
-			read := r.Plan.Read
-			group := read.Group
-			if group == "" {
-				group = none
-			}
-			if !regexp.MustCompile("^" + strings.NewReplacer("(", `\(`, ")", `\)`).Replace(tc.group) + "$").MatchString(group) {
-				t.Errorf("the group is %s, want %s", group, tc.group)
-			}
-			if read.Commit != tc.commit || read.From.String() != tc.from {
-				t.Errorf("commits %s from %s, want %s from %s", read.Commit, read.From, tc.commit, tc.from)
-			}
-			if id := r.ConsumerProperties["group.id"].Value; id != read.Group {
-				t.Errorf("group.id is %q, the plan's group %q", id, read.Group)
-			}
-			got := valuesOf(r.ConsumerProperties)
-			delete(got, "bootstrap.servers")
-			delete(got, "group.id")
-			if diff := cmp.Diff(len(tc.properties), len(got)); diff != "" || len(got) > 0 && !cmp.Equal(tc.properties, got) {
-				t.Errorf("properties are %v, want %v", got, tc.properties)
-			}
-		})
+		r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...), file: tc.file})
+		read := r.Plan.Read
+		group := read.Group
+		if group == "" {
+			group = none
+		}
+		if !regexp.MustCompile("^" + strings.NewReplacer("(", `\(`, ")", `\)`).Replace(tc.group) + "$").MatchString(group) {
+			t.Errorf("%s: the group is %s, want %s", tc.name, group, tc.group)
+		}
+		if read.Commit != tc.commit || read.From.String() != tc.from {
+			t.Errorf("%s: commits %s from %s, want %s from %s", tc.name, read.Commit, read.From, tc.commit, tc.from)
+		}
+		if id := r.ConsumerProperties["group.id"].Value; id != read.Group {
+			t.Errorf("%s: group.id is %q, the plan's group %q", tc.name, id, read.Group)
+		}
+		got := valuesOf(r.ConsumerProperties)
+		delete(got, "bootstrap.servers")
+		delete(got, "group.id")
+		if diff := cmp.Diff(len(tc.properties), len(got)); diff != "" || len(got) > 0 && !cmp.Equal(tc.properties, got) {
+			t.Errorf("%s: properties are %v, want %v", tc.name, got, tc.properties)
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ const defaultDateFormat = "yyyy-MM-dd HH:mm:ss:SSS"
 
 func (f *Flags) defineOutput() {
 	set := f.set
-	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: tui, text, json, jsonl, csv, perf-test, markdown or junit (default tui on a terminal, else text)")
+	set.StringVarP(&f.output, "output", "o", "", "`FORMAT`: "+strings.Join(Outputs[:len(Outputs)-1], ", ")+" or "+Outputs[len(Outputs)-1]+" (default tui on a terminal, else text)")
 	set.StringVar(&f.run.ResultFile, "result", "", "write the run to this `FILE`; none: no file (default: a new file in the state folder)")
 	defineHTML(set, &f.run.HTML)
 	defineTags(set, &f.run.Tags, tagUsage)

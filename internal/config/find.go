@@ -37,7 +37,7 @@ func NewFind(flags *pflag.FlagSet) *Find {
 		flags.StringVar(&f.rest, "rest", "5s", "wait this `TIME` between two trials")
 		flags.BoolVar(&f.DryRun, "dry-run", false, "check the load, show the longest way, and make no run")
 	})
-	f.defineForm(flags, "find", StudyOutputs, func() {
+	f.defineForm(flags, "find", DocumentOutputs, func() {
 		defineQuiet(flags, &f.Quiet)
 		defineTags(flags, &f.Tags, tagsUsage)
 	})

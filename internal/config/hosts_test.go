@@ -20,12 +20,10 @@ func TestProcessesOfAGroupCommitHowFarTheyAre(t *testing.T) {
 		{"none, in a load with another end", "--on all --commit none --duration 5s", plan.CommitNone, "false"},
 		{"without a group there is nothing to commit", "--on all --no-group", plan.CommitNone, ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...)})
-			if r.Plan.Read.Commit != tc.want || r.ConsumerProperties["enable.auto.commit"].Value != tc.property {
-				t.Errorf("commit %q, enable.auto.commit=%q; want %q and %q", r.Plan.Read.Commit, r.ConsumerProperties["enable.auto.commit"].Value, tc.want, tc.property)
-			}
-		})
+		r := mustLoad(t, given{command: plan.Consume, args: append(needed(plan.Consume), strings.Fields(tc.args)...)})
+		if r.Plan.Read.Commit != tc.want || r.ConsumerProperties["enable.auto.commit"].Value != tc.property {
+			t.Errorf("%s: commit %q, enable.auto.commit=%q; want %q and %q", tc.name, r.Plan.Read.Commit, r.ConsumerProperties["enable.auto.commit"].Value, tc.want, tc.property)
+		}
 	}
 }
 
@@ -53,15 +51,13 @@ func TestWhatOtherHostsCannotDoIsRefused(t *testing.T) {
 		{"a number of hosts", plan.Produce, append(produce, "--hosts", "2"), "--hosts: it needs --on"},
 		{"a number of processes", plan.Produce, append(produce, "--processes", "2"), "--processes: it needs --on"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, err := load(t, given{command: tc.command, args: tc.args})
-			switch {
-			case tc.want == "" && err != nil:
-				t.Error(err)
-			case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
-				t.Errorf("%v\nwant one problem that begins with %q", err, tc.want)
-			}
-		})
+		_, err := load(t, given{command: tc.command, args: tc.args})
+		switch {
+		case tc.want == "" && err != nil:
+			t.Errorf("%s: %v", tc.name, err)
+		case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: %v\nwant one problem that begins with %q", tc.name, err, tc.want)
+		}
 	}
 	for name, in := range map[string]given{
 		"the environment": {env: map[string]string{"KT_JOIN": "vm1", "KT_KEY_FILE": "k"}},

@@ -37,10 +37,8 @@ func TestExpandListsRepeatsTheFlagForEachValue(t *testing.T) {
 		{"one that is written with = is complete", []string{"--header=a=1", "b=2"}, []string{"--header=a=1", "b=2"}},
 		{"nothing is a list behind --", []string{"--header", "a=1", "--", "--header", "b=1", "c=2"}, []string{"--header=a=1", "--", "--header", "b=1", "c=2"}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := must.Have(ExpandLists(tc.in))(t)
-			must.Match(t, tc.want, got, "ExpandLists(%q)", tc.in)
-		})
+		got := must.Have(ExpandLists(tc.in))(t)
+		must.Match(t, tc.want, got, "%s: ExpandLists(%q)", tc.name, tc.in)
 	}
 }
 

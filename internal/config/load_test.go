@@ -162,14 +162,12 @@ func TestHigherLayersWin(t *testing.T) {
 			"--topic",
 		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := mustLoad(t, tc.in)
-			got := values{p.Plan.Topic.Name, p.Plan.Topic.Partitions, p.Quiet, p.Plan.Topic.Configs, p.Plan.Load.Rate}
-			must.Match(t, tc.want, got, "load differs")
-			if got := p.Sources["topic"]; !strings.HasSuffix(got, tc.source) {
-				t.Errorf("the source of --topic is %q, want %q", got, tc.source)
-			}
-		})
+		p := mustLoad(t, tc.in)
+		got := values{p.Plan.Topic.Name, p.Plan.Topic.Partitions, p.Quiet, p.Plan.Topic.Configs, p.Plan.Load.Rate}
+		must.Match(t, tc.want, got, "%s: load differs", tc.name)
+		if got := p.Sources["topic"]; !strings.HasSuffix(got, tc.source) {
+			t.Errorf("%s: the source of --topic is %q, want %q", tc.name, got, tc.source)
+		}
 	}
 }
 
@@ -271,9 +269,7 @@ func TestFilesAreReadAsTheyAreWritten(t *testing.T) {
 		{"a description is for people", "description: mine\ntopic: a", func(p Run) any { return p.Plan.Topic.Name }, "a"},
 		{"an empty file", "# nothing\n", func(p Run) any { return p.Plan.Topic.Name }, "kt-bench"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			must.Match(t, tc.want, tc.got(mustLoad(t, given{file: tc.file})), "load %q", tc.file)
-		})
+		must.Match(t, tc.want, tc.got(mustLoad(t, given{file: tc.file})), "%s: load %q", tc.name, tc.file)
 	}
 }
 

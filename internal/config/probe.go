@@ -21,6 +21,7 @@ type Probe struct {
 	DD      bool   // the rows of dd, and nothing else
 	Compare string
 	Force   bool
+	HTML    string // the file of a page; "": none
 
 	Duration time.Duration // of each test; 0: by the mode
 
@@ -48,7 +49,10 @@ func NewProbe(set *pflag.FlagSet) *Probe {
 		set.StringVar(&p.Compare, "compare", "", "compare with an earlier result: a `FILE` of --output json")
 		set.BoolVar(&p.Force, "force", false, "also probe tmpfs, overlay and network file systems, and a file system with another directory of a broker")
 	})
-	p.defineForm(set, "probe", TableOutputs, func() { defineQuiet(set, &p.Quiet) })
+	p.defineForm(set, "probe", DocumentOutputs, func() {
+		defineQuiet(set, &p.Quiet)
+		defineHTML(set, &p.HTML)
+	})
 	return p
 }
 
@@ -58,7 +62,7 @@ func (p *Probe) Load(sys System, nearest Nearest) error {
 	if err := p.layers(sys, nearest); err != nil {
 		return err
 	}
-	errs := []error{p.checkForm(nearest), oneOf("mode", p.Mode, ProbeModes, nearest)}
+	errs := []error{p.checkForm(nearest), checkHTML(p.set, p.HTML), oneOf("mode", p.Mode, ProbeModes, nearest)}
 	if p.size != "" {
 		var err error
 		if p.Size, err = ddSize(p.size); err != nil {

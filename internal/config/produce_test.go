@@ -68,15 +68,13 @@ func TestCommandLinesOfKafkasToolWorkUnchanged(t *testing.T) {
 			func(p plan.Plan) bool { return p.Load.Transaction == plan.Duration(100*time.Millisecond) },
 		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := mustLoad(t, given{args: strings.Fields(tc.args)})
-			must.Match(t, tc.properties, p.Properties, "properties")
-			must.Match(t, tc.bootstrap, p.Plan.Bootstrap, "bootstrap")
-			must.Match(t, tc.warnings, p.Warnings, "warnings")
-			if !tc.check(p.Plan) {
-				t.Errorf("the plan is %+v", p.Plan)
-			}
-		})
+		p := mustLoad(t, given{args: strings.Fields(tc.args)})
+		must.Match(t, tc.properties, p.Properties, "%s: properties", tc.name)
+		must.Match(t, tc.bootstrap, p.Plan.Bootstrap, "%s: bootstrap", tc.name)
+		must.Match(t, tc.warnings, p.Warnings, "%s: warnings", tc.name)
+		if !tc.check(p.Plan) {
+			t.Errorf("%s: the plan is %+v", tc.name, p.Plan)
+		}
 	}
 }
 
@@ -135,16 +133,14 @@ func TestTransactionsDefaultAsInKafkasTool(t *testing.T) {
 		{"a duration alone gets an id", "--transaction-duration-ms 50", madeUp, 50 * time.Millisecond},
 		{"both", "--transaction-duration-ms 50 --transactional-id mine", regexp.MustCompile("^mine$"), 50 * time.Millisecond},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := mustLoad(t, given{args: strings.Fields(tc.args)})
-			if got := p.Plan.Load.Transaction.Std(); got != tc.duration {
-				t.Errorf("a transaction lasts %v, want %v", got, tc.duration)
-			}
-			id, ok := p.Properties["transactional.id"]
-			if ok != (tc.id != nil) || ok && !tc.id.MatchString(id.Value) {
-				t.Errorf("the id is %q, want %v", id.Value, tc.id)
-			}
-		})
+		p := mustLoad(t, given{args: strings.Fields(tc.args)})
+		if got := p.Plan.Load.Transaction.Std(); got != tc.duration {
+			t.Errorf("%s: a transaction lasts %v, want %v", tc.name, got, tc.duration)
+		}
+		id, ok := p.Properties["transactional.id"]
+		if ok != (tc.id != nil) || ok && !tc.id.MatchString(id.Value) {
+			t.Errorf("%s: the id is %q, want %v", tc.name, id.Value, tc.id)
+		}
 	}
 	args := given{args: []string{"--transaction-duration-ms", "1"}}
 	if a, b := mustLoad(t, args).Properties["transactional.id"], mustLoad(t, args).Properties["transactional.id"]; a == b {

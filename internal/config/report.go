@@ -12,7 +12,7 @@ import (
 var ReportOutputs = append(slices.Clone(CollectOutputs), "hlog", "html")
 
 // CollectOutputs are those that need the result alone, and no window.
-var CollectOutputs = []string{"text", "json", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm"}
+var CollectOutputs = []string{"text", "line", "json", "yaml", "jsonl", "csv", "processes", "perf-test", "markdown", "junit", "hgrm"}
 
 // Report is the settings of kt report.
 type Report struct {

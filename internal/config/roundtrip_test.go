@@ -139,12 +139,10 @@ func TestPropertiesGoToWhomTheyBelong(t *testing.T) {
 			props{"max.pol.records": "5"},
 		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := roundtrip(t, tc.args)
-			tc.consumer["auto.offset.reset"] = "latest"
-			must.Match(t, tc.producer, valuesOf(r.Properties), "producer")
-			must.Match(t, tc.consumer, valuesOf(r.ConsumerProperties), "consumer")
-		})
+		r := roundtrip(t, tc.args)
+		tc.consumer["auto.offset.reset"] = "latest"
+		must.Match(t, tc.producer, valuesOf(r.Properties), "%s: producer", tc.name)
+		must.Match(t, tc.consumer, valuesOf(r.ConsumerProperties), "%s: consumer", tc.name)
 	}
 }
 

@@ -58,7 +58,7 @@ type Run struct {
 }
 
 // Outputs are the forms of output of a load command.
-var Outputs = []string{"tui", "text", "json", "jsonl", "csv", "perf-test", "markdown", "junit"}
+var Outputs = []string{"tui", "text", "line", "json", "yaml", "jsonl", "csv", "perf-test", "markdown", "junit"}
 
 // Kafka answers questions about Kafka's clients, so that this package need not import
 // their package.

@@ -11,9 +11,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 )
 
-// RunsOutputs are the forms of output of kt runs.
-var RunsOutputs = []string{"text", "json", "csv"}
-
 // Runs is the settings of kt runs.
 type Runs struct {
 	form
@@ -38,7 +35,7 @@ func NewRuns(set *pflag.FlagSet) *Runs {
 		set.BoolVar(&r.Valid, "valid", false, "only valid runs")
 	})
 	typed(set, "tag", "command", "topic", "since", "valid") // a variable for loads, as KT_TAG, hides no run
-	r.defineForm(set, "runs", RunsOutputs, func() {
+	r.defineForm(set, "runs", DocumentOutputs, func() {
 		set.IntVar(&r.Rows, "rows", 30, "write the `N` newest runs as text; 0: all")
 	})
 	return r

@@ -65,7 +65,7 @@ func NewStudyRun(flags *pflag.FlagSet) *Study {
 		flags.IntVar(&s.processes, "processes", 1, "`N` processes on each host of --on")
 		s.agents.define(flags)
 	})
-	s.defineForm(flags, "study", StudyOutputs, func() {
+	s.defineForm(flags, "study", DocumentOutputs, func() {
 		defineQuiet(flags, &s.Quiet)
 		defineTags(flags, &s.tags, tagsUsage)
 	})
@@ -83,7 +83,7 @@ func NewStudyResume(flags *pflag.FlagSet) *Study {
 // NewStudyReport defines the flags of the commands that write a study that was made.
 func NewStudyReport(flags *pflag.FlagSet) *Study {
 	s := new(Study)
-	s.defineForm(flags, "study", StudyOutputs, func() { defineQuiet(flags, &s.Quiet) })
+	s.defineForm(flags, "study", DocumentOutputs, func() { defineQuiet(flags, &s.Quiet) })
 	return s
 }
 

@@ -34,7 +34,7 @@ func NewTrial(flags *pflag.FlagSet) *Trial {
 		flags.IntVar(&t.Discard, "discard", 1, "make `N` runs first that do not count: they warm the brokers up")
 		flags.BoolVar(&t.DryRun, "dry-run", false, "check the load and the change, show the runs, and make none")
 	})
-	t.defineForm(flags, "trial", StudyOutputs, func() {
+	t.defineForm(flags, "trial", DocumentOutputs, func() {
 		defineQuiet(flags, &t.Quiet)
 		defineTags(flags, &t.Tags, tagsUsage)
 	})

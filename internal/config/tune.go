@@ -57,6 +57,7 @@ type Tune struct {
 	Runtime, Persist bool // one alone: only that; none or both: both
 	Yes, Force       bool
 	Quiet            bool
+	HTML             string // the file of a page; "": none
 	form
 
 	interval string
@@ -97,8 +98,9 @@ func NewTune(set *pflag.FlagSet) *Tune {
 		set.BoolVar(&t.Force, "force", false, "with --rollback: also restore values that others changed since")
 	})
 	typed(set, append(names(actions), ActionExplain, "probe", "runtime", "persist", "yes", "force")...)
-	t.defineForm(set, "tune", TableOutputs, func() {
+	t.defineForm(set, "tune", DocumentOutputs, func() {
 		set.BoolVarP(&t.Quiet, "quiet", "q", false, "only failures and warnings, no progress")
+		defineHTML(set, &t.HTML)
 	})
 	return t
 }
@@ -128,7 +130,7 @@ func (t *Tune) Load(sys System, nearest Nearest) error {
 	if t.Action == "" {
 		t.Action = ActionCheck
 	}
-	errs = append(errs, t.checkForm(nearest), t.fits())
+	errs = append(errs, t.checkForm(nearest), checkHTML(t.set, t.HTML), t.fits())
 	if t.Role != "" {
 		errs = append(errs, oneOf("role", t.Role, []string{"broker", "controller", "client"}, nearest))
 	}
@@ -162,6 +164,7 @@ func (t *Tune) fits() error {
 		{"strict", []string{ActionCheck}},
 		{"probe", []string{ActionCheck, ActionApply, ActionDryRun, ActionScript, ActionAnsible}},
 		{"brokers", []string{ActionHints}},
+		{"html", []string{ActionCheck}},
 	} {
 		if fl := t.set.Lookup(f.flag); fl.Changed && typedOn(fl) && !slices.Contains(f.with, t.Action) {
 			errs = append(errs, fmt.Errorf("--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --")))
@@ -198,10 +201,8 @@ func (t *Tune) applying() []string {
 // outputsOf returns the forms of output that an action has.
 func outputsOf(action string) []string {
 	switch action {
-	case ActionCheck:
-		return TableOutputs
-	case ActionDryRun, ActionList, ActionExplain, ActionHints, ActionStatus:
-		return []string{"text", "json"}
+	case ActionCheck, ActionDryRun, ActionList, ActionExplain, ActionHints, ActionStatus:
+		return DocumentOutputs
 	}
 	return []string{"text"}
 }

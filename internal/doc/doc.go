@@ -2,6 +2,11 @@
 // terminal, for a ticket and for a spreadsheet (here), and for a browser (report/page). So a table has the same rows in all.
 package doc
 
+import (
+	"cmp"
+	"strings"
+)
+
 // Document is a report.
 type Document struct {
 	Command, Subject string    // "kt trial", and what it is of
@@ -11,11 +16,12 @@ type Document struct {
 	Line             string    // the load; "": there is none, or several
 	Badges           []Note    // of a page: the verdicts in a word each
 	Alerts           []string  // to be read before any figure
-	Title            string    // of Markdown: the question
+	Title            string    // the question
 	Answer           []Note    // what the document is made for
 	Remarks          []string  // of less weight than the answer
 	Sections         []Section // facts and tables
 	Again            string    // the command that writes it again; "": none
+	Foot             string    // of a page: what else is to be kept
 	Check            string    // the command that looks for what was lost; "": none
 }
 
@@ -50,7 +56,7 @@ type Section struct {
 	Blocks    []Block
 }
 
-// Block is a part of a section: Facts, *Table, Code, Tiles, Events or Details. A page has others of its own, such as charts.
+// Block is a part of a section: Facts, *Table, *Plot, Code, Tiles, Events or Details. A page has others of its own, such as charts.
 type Block any
 
 // All returns the parts of a section in their order.
@@ -139,10 +145,11 @@ type Column struct {
 type Kind int
 
 const (
-	Number Kind = iota
-	Words       // flush left
-	Name        // words that may be cut in their middle
-	Sentence    // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
+	Number   Kind = iota
+	Words         // flush left
+	Name          // words that may be cut in their middle
+	Sentence      // of the last column: a terminal breaks it into lines, below the row where there is no room beside it
+	Whole         // words that are never cut
 )
 
 // Row is one row.
@@ -162,6 +169,9 @@ type Cell struct {
 	Bar   float64 // its share of the largest of the column, drawn as a bar; 0: none
 	Shift *Shift  // drawn in a page; nil: none
 }
+
+// Unknown is the text of a cell without a value. Programs get nothing.
+const Unknown = "–"
 
 // Shift is a difference with its interval, as shares: 0.1 is 10 %.
 type Shift struct {
@@ -208,6 +218,43 @@ func (t *Table) Bars(column int, values []float64) {
 	for i, v := range values {
 		if top > 0 {
 			t.Rows[i].Cells[column].Bar = v / top
+		}
+	}
+}
+
+// Add adds a document as a part: its answer, and its sections, told apart from those of other parts by its name.
+func (d *Document) Add(name string, part *Document) {
+	var about []Fact
+	for _, text := range part.Alerts {
+		about = append(about, Fact{Name: "warning", Text: text, Tone: Warn})
+	}
+	for _, n := range part.Answer {
+		about = append(about, Fact{Name: "answer", Text: strings.TrimPrefix(n.Name+": "+n.Text, ": "), Tone: n.Tone})
+	}
+	for _, text := range part.Remarks {
+		about = append(about, Fact{Name: "note", Text: text, Tone: Muted})
+	}
+	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Title, part.Subject), Facts: about})
+	for _, s := range part.Sections {
+		if s.Title == "" && len(s.Tables) > 0 {
+			s.Title = s.Tables[0].Caption
+		}
+		s.ID, s.Title = name+"-"+s.ID, name+": "+s.Title
+		rename(name, s.All())
+		d.Sections = append(d.Sections, s)
+	}
+}
+
+// rename tells the blocks of a part apart from those of others.
+func rename(part string, all []Block) {
+	for _, block := range all {
+		switch b := block.(type) {
+		case *Table:
+			b.ID = part + "-" + b.ID
+		case *Plot:
+			b.ID = part + "-" + b.ID
+		case Details:
+			rename(part, b.Blocks)
 		}
 	}
 }

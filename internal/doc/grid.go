@@ -1,7 +1,6 @@
 package doc
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,7 +28,7 @@ const (
 // narrow for that it leaves columns out, and cuts names and then words. Numbers stay whole.
 func (t *Writer) Table(table *Table) {
 	if len(table.Rows) == 0 {
-		t.Line("  " + t.Paint(Muted, table.Empty))
+		t.Paragraph(2, Muted, table.Empty)
 		return
 	}
 	g := t.gridOf(table)
@@ -56,7 +55,7 @@ func (t *Writer) gridOf(table *Table) *grid {
 			continue
 		}
 		if c.Kind == Sentence {
-			g.sentences = []Cell{{Text: c.Head}}
+			g.sentences = []Cell{{Text: c.Head, Tone: Muted}}
 			for _, row := range table.Rows {
 				g.sentences = append(g.sentences, row.Cells[i])
 			}
@@ -92,7 +91,7 @@ func (t *Writer) sentences(g *grid, k int, line string) {
 		t.Line(line)
 		return
 	}
-	text, tone, room := g.sentences[k].Text, cmp.Or(g.sentences[k].Tone, Muted), t.limit()-margin-g.across()-2
+	text, tone, room := g.sentences[k].Text, g.sentences[k].Tone, t.limit()-margin-g.across()-2
 	switch {
 	case t.Width == 0:
 		t.Line(line + "  " + t.Paint(tone, text))

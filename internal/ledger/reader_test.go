@@ -1,23 +1,12 @@
+//go:build !race
+
 package ledger
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// put makes the value of a record of run 1.
-func put(producer uint16, partition int32, seq int64) []byte {
-	value := make([]byte, StampSize+8)
-	(&Stamp{Run: 1, Seq: seq, Due: 1000 * seq, Producer: producer, Partition: partition}).Put(value, Around{})
-	return value
-}
-
-// at is a record that was read at an offset, with a timestamp of the broker's.
-func at(offset int64, epoch int32, value []byte) *Record {
-	return &Record{Offset: offset, Epoch: epoch, Value: value, Millis: -1}
-}
 
 func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 	ours := func(seq int64) []byte { return put(0, 0, seq) }
@@ -48,19 +37,17 @@ func TestEachRecordIsCountedAsWhatItIs(t *testing.T) {
 		{"a negative number", [][]byte{put(0, 0, -1)}, Corrupted, Verdict{Corrupted: 1}},
 		{"a number that cannot be", [][]byte{put(0, 0, maxSeq)}, Corrupted, Verdict{Corrupted: 1}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := NewReader(&Book{Run: 1})
-			var status StampStatus
-			for i, value := range tc.values {
-				status = add(r, int64(i), value)
-			}
-			if status != tc.status {
-				t.Errorf("the last is %v, want %v", status, tc.status)
-			}
-			got := (&Book{SameTopic: true}).Verify(r)
-			got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
-			same(t, tc.want, got)
-		})
+		r := NewReader(&Book{Run: 1})
+		var status StampStatus
+		for i, value := range tc.values {
+			status = add(r, int64(i), value)
+		}
+		if status != tc.status {
+			t.Errorf("%s: the last is %v, want %v", tc.name, status, tc.status)
+		}
+		got := (&Book{SameTopic: true}).Verify(r)
+		got.Readers, got.Unissued, got.Blame = 0, 0, nil // the book is empty
+		same(t, tc.want, got)
 	}
 }
 
@@ -147,37 +134,6 @@ func TestALogIsFollowedFromLeaderToLeader(t *testing.T) {
 	}
 	if tips, cut = l.Tips(); len(tips) != maxTips+1 || !cut {
 		t.Errorf("%d tips, cut %v, want no more than can be asked for, and doubt", len(tips), cut)
-	}
-}
-
-func TestConsumersMayHandAPartitionOver(t *testing.T) {
-	r := NewReader(&Book{Run: 1})
-	const consumers, records, chunk = 4, 4000, 10
-	var next int64 // of the group: what is committed
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range consumers {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				from := next
-				l := r.Log(0)
-				l.Lock()
-				for seq := from; seq < from+chunk; seq++ {
-					l.Add(at(seq, 0, put(0, 0, seq)), new(Stamp))
-				}
-				l.Unlock()
-				next = from + chunk - from%3 // the next owner goes back a little
-				mu.Unlock()
-				if from > records {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if v := new(Book).Verify(r); v.Checked < records || v.Redelivered == 0 || v.Duplicated+v.Reordered > 0 {
-		t.Errorf("%+v", v)
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build !race
+
 package ledger
 
 import (
@@ -61,15 +63,13 @@ func TestAcknowledgedRecordsAreReadLostOrUnchecked(t *testing.T) {
 		{"the log's start moved, and one is lost beyond doubt", 103, nil, 110, 110, 0, 1, 9},
 		{"the log's start moved before the run", 40, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 110, 110, 9, 1, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := reading(tc.begin, tc.seqs...)
-			r.ReadTo(0, tc.next, tc.end)
-			v := ten().Verify(r)
-			addsUp(t, v)
-			if v.AcknowledgedRead != tc.read || v.Lost != tc.lost || v.Unchecked != tc.unchecked {
-				t.Errorf("read %d, lost %d, unchecked %d; want %d, %d, %d", v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
-			}
-		})
+		r := reading(tc.begin, tc.seqs...)
+		r.ReadTo(0, tc.next, tc.end)
+		v := ten().Verify(r)
+		addsUp(t, v)
+		if v.AcknowledgedRead != tc.read || v.Lost != tc.lost || v.Unchecked != tc.unchecked {
+			t.Errorf("%s: read %d, lost %d, unchecked %d; want %d, %d, %d", tc.name, v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
+		}
 	}
 }
 
@@ -263,24 +263,22 @@ func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
 		{"fewer of nobody", false, 5, 4, true},
 		{"the topic is the same", true, 5, 0, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := NewReader(&Book{Run: 1})
-			r.Begin(0, 100)
-			for i := range tc.foreign + tc.unstamped {
-				value := foreign
-				if i >= tc.foreign {
-					value = nil
-				}
-				add(r, 100+int64(i), value)
+		r := NewReader(&Book{Run: 1})
+		r.Begin(0, 100)
+		for i := range tc.foreign + tc.unstamped {
+			value := foreign
+			if i >= tc.foreign {
+				value = nil
 			}
-			r.ReadTo(0, 110, 110)
-			b := ten()
-			b.SameTopic = tc.same
-			v := b.Verify(r)
-			if v.OfAnotherRun != tc.of || v.Lost != 10 || (len(v.Blame) == 0) != tc.of {
-				t.Errorf("%+v; of another run: want %t", v, tc.of)
-			}
-		})
+			add(r, 100+int64(i), value)
+		}
+		r.ReadTo(0, 110, 110)
+		b := ten()
+		b.SameTopic = tc.same
+		v := b.Verify(r)
+		if v.OfAnotherRun != tc.of || v.Lost != 10 || (len(v.Blame) == 0) != tc.of {
+			t.Errorf("%s: %+v; of another run: want %t", tc.name, v, tc.of)
+		}
 	}
 }
 
@@ -432,16 +430,14 @@ func TestWhatMayHaveBeenCutOffIsUnchecked(t *testing.T) {
 		{"all read, the log ends before the last", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 109, 1, 9},
 		{"some read, the log ends before the last", []int64{0, 1, 2}, 103, 7, 3},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := reading(100, tc.seqs...)
-			r.ReadTo(0, 100+int64(len(tc.seqs)), tc.end)
-			r.Log(0).Unconfirmed()
-			v := ten().Verify(r)
-			addsUp(t, v)
-			if v.AcknowledgedRead != 0 || v.Lost != tc.lost || v.Unchecked != tc.unchecked || v.Unconfirmed != int64(len(tc.seqs)) {
-				t.Errorf("%+v, want %d lost and %d unchecked", v, tc.lost, tc.unchecked)
-			}
-		})
+		r := reading(100, tc.seqs...)
+		r.ReadTo(0, 100+int64(len(tc.seqs)), tc.end)
+		r.Log(0).Unconfirmed()
+		v := ten().Verify(r)
+		addsUp(t, v)
+		if v.AcknowledgedRead != 0 || v.Lost != tc.lost || v.Unchecked != tc.unchecked || v.Unconfirmed != int64(len(tc.seqs)) {
+			t.Errorf("%s: %+v, want %d lost and %d unchecked", tc.name, v, tc.lost, tc.unchecked)
+		}
 	}
 }
 

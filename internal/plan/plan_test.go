@@ -45,13 +45,11 @@ func TestValidateAcceptsWhatCanRun(t *testing.T) {
 		{"monotonic payloads", func(p *Plan) { p.Payload = Payload{Kind: Monotonic, Keys: NoKeys} }},
 		{"a mixed payload that compresses to nothing", func(p *Plan) { p.Payload.Kind, p.Payload.Compressibility = Mixed, 1 }},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := good()
-			tc.change(&p)
-			if err := p.Validate(); err != nil {
-				t.Errorf("Validate: %v", err)
-			}
-		})
+		p := good()
+		tc.change(&p)
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: Validate: %v", tc.name, err)
+		}
 	}
 }
 
@@ -191,13 +189,11 @@ func TestAPlanIsPrintedInOneLine(t *testing.T) {
 		}, "bench · monotonic payloads · unlimited, 1m0s"},
 		{"a distribution of sizes", func(p *Plan) { p.Payload.Size = mustSize(t, "10-20") }, "bench · 10-20 B · 1000, 1m0s"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := good()
-			tc.change(&p)
-			if got := p.String(); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
+		p := good()
+		tc.change(&p)
+		if got := p.String(); got != tc.want {
+			t.Errorf("%s: got  %s\nwant %s", tc.name, got, tc.want)
+		}
 	}
 }
 
@@ -213,11 +209,9 @@ func TestMaxBytesBoundsKeyValueAndHeaders(t *testing.T) {
 		{"a key beside the value", Payload{Kind: Monotonic, Keys: RandomKeys}, 38},
 		{"headers beside the value", Payload{Kind: Monotonic, Keys: NoKeys, Headers: []Header{{"abc", "de"}}}, 34},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := tc.p.MaxBytes(); got != tc.want {
-				t.Errorf("MaxBytes() = %d, want %d", got, tc.want)
-			}
-		})
+		if got := tc.p.MaxBytes(); got != tc.want {
+			t.Errorf("%s: MaxBytes() = %d, want %d", tc.name, got, tc.want)
+		}
 	}
 }
 

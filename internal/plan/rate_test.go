@@ -37,12 +37,10 @@ func TestParseRateReadsRecordsAndBytesASecond(t *testing.T) {
 		{"unlimited sets no target", "Unlimited", Unlimited},
 		{"the largest rate is a thousand million records", "1e9", Rate{PerSecond: 1e9}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := ParseRate(tc.in)
-			if err != nil || !reflect.DeepEqual(got, tc.want) {
-				t.Errorf("ParseRate(%q) = %+v, %v; want %+v", tc.in, got, err, tc.want)
-			}
-		})
+		got, err := ParseRate(tc.in)
+		if err != nil || !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: ParseRate(%q) = %+v, %v; want %+v", tc.name, tc.in, got, err, tc.want)
+		}
 	}
 }
 
@@ -101,11 +99,9 @@ func TestARateInBytesBecomesRecordsByTheirMeanSize(t *testing.T) {
 		{"records stay records", Rate{PerSecond: 500}, 1024, 500},
 		{"no target stays no target", Unlimited, 1024, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := tc.rate.RecordsPerSecond(tc.mean); got != tc.want {
-				t.Errorf("%v.RecordsPerSecond(%v) = %v, want %v", tc.rate, tc.mean, got, tc.want)
-			}
-		})
+		if got := tc.rate.RecordsPerSecond(tc.mean); got != tc.want {
+			t.Errorf("%s: %v.RecordsPerSecond(%v) = %v, want %v", tc.name, tc.rate, tc.mean, got, tc.want)
+		}
 	}
 }
 
@@ -123,11 +119,9 @@ func TestRatePrintsAsItIsRead(t *testing.T) {
 		{"one and a half gibibytes", Rate{PerSecond: 1.5 * (1 << 30), Bytes: true}, "1.5GiB/s"},
 		{"few bytes", Rate{PerSecond: 12, Bytes: true}, "12B/s"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := tc.rate.String(); got != tc.want {
-				t.Errorf("%#v.String() = %q, want %q", tc.rate, got, tc.want)
-			}
-		})
+		if got := tc.rate.String(); got != tc.want {
+			t.Errorf("%s: %#v.String() = %q, want %q", tc.name, tc.rate, got, tc.want)
+		}
 	}
 }
 
@@ -177,12 +171,10 @@ func TestParseBytesReadsUnits(t *testing.T) {
 		{"nothing at all is a number of bytes too", "0", 0},
 		{"the most is what 31 bits hold", "2147483647", math.MaxInt32},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := ParseBytes(tc.in)
-			if err != nil || got != tc.want {
-				t.Errorf("ParseBytes(%q) = %d, %v; want %d", tc.in, got, err, tc.want)
-			}
-		})
+		got, err := ParseBytes(tc.in)
+		if err != nil || got != tc.want {
+			t.Errorf("%s: ParseBytes(%q) = %d, %v; want %d", tc.name, tc.in, got, err, tc.want)
+		}
 	}
 }
 

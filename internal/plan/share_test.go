@@ -203,15 +203,13 @@ func TestALoadIsDividedOnlyWhereEachProcessHasSomethingToDo(t *testing.T) {
 		{"too many", good(), 1001, "not to 1001"},
 		{"less than none", good(), -1, "not to -1"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			shares, err := tc.plan.Divide(tc.processes)
-			switch {
-			case tc.want == "" && (err != nil || len(shares) != tc.processes):
-				t.Errorf("%d shares, %v", len(shares), err)
-			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
-				t.Errorf("the error is %v, want %q", err, tc.want)
-			}
-		})
+		shares, err := tc.plan.Divide(tc.processes)
+		switch {
+		case tc.want == "" && (err != nil || len(shares) != tc.processes):
+			t.Errorf("%s: %d shares, %v", tc.name, len(shares), err)
+		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%s: the error is %v, want %q", tc.name, err, tc.want)
+		}
 	}
 }
 
@@ -235,13 +233,11 @@ func TestAShareThatIsNoPartOfALoadIsRefused(t *testing.T) {
 		{"a slot of none", Share{Producers: 5, Slot: 1}, false},
 		{"slots below 0", Share{Producers: 5, Slots: -1}, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := good()
-			p.Share = tc.share
-			if err := p.Validate(); (err == nil) != tc.ok {
-				t.Errorf("Validate gives %v", err)
-			}
-		})
+		p := good()
+		p.Share = tc.share
+		if err := p.Validate(); (err == nil) != tc.ok {
+			t.Errorf("%s: Validate gives %v", tc.name, err)
+		}
 	}
 }
 
@@ -279,12 +275,10 @@ func TestSharesOfWhichSomeAreMissingAreThatPartOfTheLoad(t *testing.T) {
 		{"the others", shares[1:], 4, 4000. / 7, 571, 40},
 		{"one twice", []Plan{shares[0], shares[0], shares[1]}, 8, 8000. / 7, 429*2 + 286, 80},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, differ, ok := Together(tc.shares)
-			if got.Producers != tc.producers || math.Abs(got.RecordsPerSecond()-tc.rate) > 1e-9 || got.Load.Records != tc.records || got.Load.Warmup.Records != tc.warmup || !got.Share.IsZero() || differ != nil || !ok {
-				t.Errorf("%d producers, %v records/s, %d records, %d of warm-up, %+v, differ in %q", got.Producers, got.RecordsPerSecond(), got.Load.Records, got.Load.Warmup.Records, got.Share, differ)
-			}
-		})
+		got, differ, ok := Together(tc.shares)
+		if got.Producers != tc.producers || math.Abs(got.RecordsPerSecond()-tc.rate) > 1e-9 || got.Load.Records != tc.records || got.Load.Warmup.Records != tc.warmup || !got.Share.IsZero() || differ != nil || !ok {
+			t.Errorf("%s: %d producers, %v records/s, %d records, %d of warm-up, %+v, differ in %q", tc.name, got.Producers, got.RecordsPerSecond(), got.Load.Records, got.Load.Warmup.Records, got.Share, differ)
+		}
 	}
 	for name, shares := range map[string][]Plan{"slots": divide(t, roundtrip(4, 4, 8), 2), "shares of two loads": append(shares[:1:1], divide(t, roundtrip(4, 4, 8), 2)...)} {
 		if shares[1].Share.Slot = 0; tile(shares) {
@@ -307,13 +301,11 @@ func TestPlansOfSeveralTopicsMakeNoLoadTogether(t *testing.T) {
 		{"a pattern between two topics", []Plan{to("a", readers(1)), pattern, to("b", readers(1))}, Plan{Command: Consume, Read: Read{Consumers: 4}}},
 		{"shares of two loads", append(divide(t, to("a", roundtrip(4, 4, 8)), 2), divide(t, to("b", roundtrip(4, 4, 8)), 2)...), Plan{Command: Roundtrip, Producers: 8, Read: Read{Consumers: 8}}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			tc.want.Engine, tc.want.Load.Arrivals, tc.want.Read.Commit = Client, Uniform, tc.plans[len(tc.plans)-1].Read.Commit
-			got, differ, ok := Together(tc.plans)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Size{}, sizeBucket{})); diff != "" || ok || differ != nil {
-				t.Errorf("ok is %t, differ %q, plan (-want +got):\n%s", ok, differ, diff)
-			}
-		})
+		tc.want.Engine, tc.want.Load.Arrivals, tc.want.Read.Commit = Client, Uniform, tc.plans[len(tc.plans)-1].Read.Commit
+		got, differ, ok := Together(tc.plans)
+		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Size{}, sizeBucket{})); diff != "" || ok || differ != nil {
+			t.Errorf("%s: ok is %t, differ %q, plan (-want +got):\n%s", tc.name, ok, differ, diff)
+		}
 	}
 }
 
@@ -349,18 +341,16 @@ func TestPlansOfTheirOwnAddUp(t *testing.T) {
 		{"two settings of the topic", []Plan{settings("1"), settings("2")}, func(p *Plan) { p.Producers, p.Load.Rate.PerSecond = 2, 2000 }, []string{"topic.configs.retention.ms"}},
 		{"nothing at all", []Plan{{Command: Produce}}, func(*Plan) {}, nil},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			want := tc.plans[0]
-			tc.want(&want)
-			got, differ, ok := Together(tc.plans)
-			if !ok {
-				t.Error("they make no load together")
-			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Size{}, sizeBucket{}), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-				t.Errorf("plan (-want +got):\n%s", diff)
-			}
-			must.Match(t, tc.differ, differ, "differ")
-		})
+		want := tc.plans[0]
+		tc.want(&want)
+		got, differ, ok := Together(tc.plans)
+		if !ok {
+			t.Errorf("%s: %v", tc.name, "they make no load together")
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Size{}, sizeBucket{}), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			t.Errorf("%s: plan (-want +got):\n%s", tc.name, diff)
+		}
+		must.Match(t, tc.differ, differ, "%s: differ", tc.name)
 	}
 	if p, differ, ok := Together(nil); !ok || p.Producers != 0 || differ != nil {
 		t.Errorf("no plans are %+v", p)

@@ -37,13 +37,11 @@ func TestParseSizeReadsEachDistribution(t *testing.T) {
 		{"the smallest size is a byte", "1", 1, 1, true},
 		{"the largest size is 1 GiB", "1GiB", MaxRecordSize, MaxRecordSize, true},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			z := mustSize(t, tc.in)
-			if z.Max() != tc.max || math.Abs(z.Mean()-tc.mean) > 1e-3 || z.Fixed() != tc.fixed {
-				t.Errorf("ParseSize(%q): max %d, mean %v, fixed %v; want %d, %v, %v",
-					tc.in, z.Max(), z.Mean(), z.Fixed(), tc.max, tc.mean, tc.fixed)
-			}
-		})
+		z := mustSize(t, tc.in)
+		if z.Max() != tc.max || math.Abs(z.Mean()-tc.mean) > 1e-3 || z.Fixed() != tc.fixed {
+			t.Errorf("%s: ParseSize(%q): max %d, mean %v, fixed %v; want %d, %v, %v", tc.name,
+				tc.in, z.Max(), z.Mean(), z.Fixed(), tc.max, tc.mean, tc.fixed)
+		}
 	}
 }
 

@@ -16,27 +16,25 @@ import (
 // What Check saw free may be gone when it is needed.
 func TestDiskThatIsFullInTheMiddle(t *testing.T) {
 	for _, test := range []string{testWrite, testAppend, testRead, testDD} {
-		t.Run(test, func(t *testing.T) {
-			dir := mountTmpfs(t, "64m")
-			before := must.Have(readSpace(dir))(t)
-			o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Direct: []bool{false}, Force: true}
-			plan := must.Have(Check(o))(t)
-			plan.Directories[0].SizeBytes = 256 * mib
-			report, err := run(context.Background(), o, plan, host.System(), nil)
-			full := errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "smaller size")
-			seen := err != nil && strings.Contains(err.Error(), "fills the disk") // a look came before the write that failed
-			if !full && !seen || !strings.Contains(err.Error(), dir) {
-				t.Errorf("run = %v, want that %s is full and what to do", err, dir)
-			}
-			if report == nil || !report.Interrupted {
-				t.Errorf("run = %+v, want a report that says it was interrupted", report)
-			}
-			after, err := readSpace(dir)
-			if err != nil || after.free != before.free {
-				t.Errorf("%d bytes are free after, %d were before (%v)", after.free, before.free, err)
-			}
-			empty(t, dir)
-		})
+		dir := mountTmpfs(t, "64m")
+		before := must.Have(readSpace(dir))(t)
+		o := Options{Dirs: []string{dir}, Tests: []string{test}, Size: 32 * mib, Blocks: []int64{mib}, Direct: []bool{false}, Force: true}
+		plan := must.Have(Check(o))(t)
+		plan.Directories[0].SizeBytes = 256 * mib
+		report, err := run(context.Background(), o, plan, host.System(), nil)
+		full := errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "smaller size")
+		seen := err != nil && strings.Contains(err.Error(), "fills the disk") // a look came before the write that failed
+		if !full && !seen || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: run = %v, want that %s is full and what to do", test, err, dir)
+		}
+		if report == nil || !report.Interrupted {
+			t.Errorf("%s: run = %+v, want a report that says it was interrupted", test, report)
+		}
+		after, err := readSpace(dir)
+		if err != nil || after.free != before.free {
+			t.Errorf("%s: %d bytes are free after, %d were before (%v)", test, after.free, before.free, err)
+		}
+		empty(t, dir)
 	}
 }
 

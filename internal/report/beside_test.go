@@ -11,7 +11,7 @@ import (
 )
 
 // ofOneLoadOnly are the formats that have nothing for loads that are not added up.
-var ofOneLoadOnly = []string{"csv", "hgrm", "markdown", "perf-test"}
+var ofOneLoadOnly = []string{"csv", "hgrm", "line", "markdown", "perf-test"}
 
 func TestDifferentLoadsAreListedUnderOneHeadingAndNotAddedUp(t *testing.T) {
 	r := mergedBeside()

@@ -1,61 +1,56 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"io"
+	"strconv"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/calibrate"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CalibrationJSON writes what a host can offer as its document.
-func CalibrationJSON(w io.Writer, d calibrate.Document, _ Options) error {
-	return theme.JSON(w, d, "  ")
+// CalibrationDoc returns what a host can offer.
+func CalibrationDoc(d *calibrate.Document) *doc.Document {
+	all := &doc.Document{Command: "kt calibrate", Subject: d.Brief, Tags: []string{d.Host.Hostname}}
+	if d.TooLow != "" {
+		all.Alerts = []string{d.TooLow}
+	}
+	all.Answer = []doc.Note{{Name: "ceiling", Text: fmt.Sprintf("This host can offer %s records/s, %s MiB/s: %s CPU seconds per million records, with %d %s",
+		theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond), theme.Number(d.Ceiling.CPUSecondsPerMillion), d.Clients, d.Role(d.Clients))}}
+	t := doc.Table{ID: "runs", Caption: "The runs: how much is offered without a limit, and how precisely rates are kept", Data: true, Columns: []doc.Column{
+		{Head: "rate", Data: "rate", Kind: doc.Whole}, {Head: d.Role(2), Data: "clients"}, {Head: "offered", Data: "records_per_second"}, {Head: "CPU s per million", Data: "cpu_seconds_per_million", Leave: 1},
+		{Head: "delay p50", Data: "own_send_delay_p50_us", Leave: 2}, {Head: "p99", Data: "own_send_delay_p99_us"}, {Head: "max", Data: "own_send_delay_max_us"}, {Head: "kept", Data: "kept", Kind: doc.Whole},
+	}}
+	for _, tried := range d.Tried {
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
+			{Text: "unlimited"}, {Text: strconv.Itoa(tried.Clients), Data: strconv.Itoa(tried.Clients)}, {Text: theme.PerSecond(tried.RecordsPerSecond), Data: figure(tried.RecordsPerSecond)},
+			{Text: theme.Number(tried.CPUSecondsPerMillion), Data: figure(tried.CPUSecondsPerMillion)}, {}, {}, {}, {},
+		}})
+	}
+	for i := range d.Schedule {
+		t.Rows = append(t.Rows, keptRow(d.Clients, &d.Schedule[i]))
+	}
+	all.Sections = []doc.Section{{ID: "runs", Tables: []doc.Table{t}}}
+	return all
 }
 
-// Calibration writes what a host can offer, for people.
-func Calibration(w io.Writer, d calibrate.Document, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		t.heading("kt calibrate "+string(t.th.Glyphs.Arrow)+" "+d.Brief, []string{d.Host.Hostname})
-		if d.TooLow != "" {
-			t.alert(d.TooLow)
-		}
-		t.line("")
-		t.row("ceiling", strong, fmt.Sprintf("%s records/s   %s MiB/s", theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond)))
-		t.row("cost", plain, fmt.Sprintf("%s CPU seconds per million records", theme.Number(d.Ceiling.CPUSecondsPerMillion)))
-		t.row(d.Role(2), plain, fmt.Sprintf("%d %s most", d.Clients, either(d.Clients, "offers", "offer")))
-		for _, tried := range d.Tried {
-			t.row("", muted, fmt.Sprintf("%d: %s records/s, %s CPU seconds per million", tried.Clients, theme.PerSecond(tried.RecordsPerSecond), theme.Number(tried.CPUSecondsPerMillion)))
-		}
-		for i, k := range d.Schedule {
-			name, style := "", good
-			if i == 0 {
-				name = "schedule"
-			}
-			text := theme.PerSecond(k.Rate) + " records/s: "
-			switch {
-			case k.OutOfReach:
-				style, text = muted, text+"out of reach"
-			case !k.Kept:
-				style, text = bad, text+"not kept, "+precision(k)
-			default:
-				text += precision(k)
-			}
-			t.row(name, style, text)
-			for _, why := range k.Invalid {
-				t.sentence("", bad, why)
-			}
-		}
-		t.line("")
-	})
-}
-
-// precision returns how precisely a rate was kept.
-func precision(k calibrate.Kept) string {
-	own := k.OwnSendDelayUS
-	return fmt.Sprintf("%s offered, own send delay p50 %s, p99 %s, max %s", theme.Percent(k.OfferedShare),
-		theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)))
+// keptRow is how precisely a rate was kept.
+func keptRow(clients int, k *calibrate.Kept) doc.Row {
+	row := doc.Row{Tone: doc.Good, Note: strings.Join(k.Invalid, "; "), NoteTone: doc.Bad}
+	n, own, offered := strconv.Itoa(clients), k.OwnSendDelayUS, k.OfferedShare*k.Rate
+	row.Cells = []doc.Cell{{Text: theme.PerSecond(k.Rate), Data: strconv.FormatFloat(k.Rate, 'f', -1, 64)}, {Text: n, Data: n}, {Text: theme.Percent(k.OfferedShare), Data: figure(offered)}, {}}
+	for _, v := range []int64{int64(own.P50), int64(own.P99), int64(own.Max)} {
+		row.Cells = append(row.Cells, doc.Cell{Text: theme.Duration(micros(v)), Data: strconv.FormatInt(v, 10)})
+	}
+	switch {
+	case k.OutOfReach:
+		row.Tone, row.Cells = doc.Muted, append([]doc.Cell{row.Cells[0]}, make([]doc.Cell, 6)...)
+		row.Cells = append(row.Cells, doc.Cell{Text: "out of reach"})
+	case k.Kept:
+		row.Cells = append(row.Cells, doc.Cell{Text: "yes"})
+	default:
+		row.Tone, row.Cells = doc.Bad, append(row.Cells, doc.Cell{Text: "no"})
+	}
+	return row
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"io"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -118,25 +116,15 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 func TestNothingThatAPeerOrADiskSaysSteersATerminal(t *testing.T) {
 	for _, profile := range []colorprofile.Profile{colorprofile.NoTTY, colorprofile.TrueColor} {
 		th := theme.New(theme.Options{Profile: profile})
-		rows := peers()
-		poison(reflect.ValueOf(&rows))
-		report := probe.Report{Directories: []probe.Directory{{DD: []probe.Row{{}}, Results: []probe.Result{{}}}}}
-		poison(reflect.ValueOf(&report))
-		formats := map[string]func(w io.Writer) error{
-			"peers":      func(w io.Writer) error { return Peers(w, rows, Options{Theme: th, Width: 100}) },
-			"peers JSON": func(w io.Writer) error { return PeersJSON(w, rows) },
+		rows, disks, checks := peers(), probed(200), examined()
+		for _, v := range []any{rows, disks, checks} {
+			poison(reflect.ValueOf(v))
 		}
-		for name, write := range ProbeFormats {
-			formats["probe as "+name] = func(w io.Writer) error {
-				return write(w, report, ProbeOptions{Theme: th, Earlier: hostile})
-			}
-		}
-		for what, write := range formats {
-			var b bytes.Buffer
-			if err := write(&b); err != nil {
-				t.Fatal(err)
-			}
-			harmless(t, what, b.String(), profile)
+		for _, form := range []string{"text", "csv", "markdown", "json"} {
+			o := Options{Theme: th, Width: 100}
+			harmless(t, "peers as "+form, wrote(t, form, PeersDoc(rows), rows, o), profile)
+			harmless(t, "probe as "+form, wrote(t, form, ProbeDoc(disks, hostile), disks, o), profile)
+			harmless(t, "doctor as "+form, wrote(t, form, DoctorDoc(checks), checks, o), profile)
 		}
 	}
 }

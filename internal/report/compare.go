@@ -11,12 +11,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// CompareFormats are the formats of a comparison by name.
-var CompareFormats = formatsOf(CompareDoc)
-
 // CompareDoc returns what a comparison says.
 func CompareDoc(d *study.CompareDocument) *doc.Document {
-	all := &doc.Document{Command: "kt compare", Subject: "B against A"}
+	all := &doc.Document{Command: "kt compare", Subject: "B against A", Foot: "This page does not hold the runs: keep their files."}
 	differs := doc.Table{
 		ID: "facts", Caption: "Settings and facts of the environments that differ", Empty: "No setting and no fact of the environments differs.",
 		Columns: []doc.Column{{Head: "differs", Kind: doc.Words}, {Head: "A", Kind: doc.Words}, {Head: "B", Kind: doc.Words}},
@@ -44,9 +41,22 @@ func CompareDoc(d *study.CompareDocument) *doc.Document {
 		all.Remarks = []string{"latency is mostly queueing: a run had no target rate"}
 	}
 	all.Sections = []doc.Section{
-		{ID: "sides", Tables: []doc.Table{sideTable([2]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Tables: []doc.Table{metrics}}, {ID: "differs", Tables: []doc.Table{differs}},
+		{ID: "sides", Tables: []doc.Table{sideTable([2]string{"A", "B"}, &d.A, &d.B)}}, {ID: "metrics", Tables: []doc.Table{metrics}}, {ID: "differs", Tables: []doc.Table{differs}}, filesOf(&d.A, &d.B),
 	}
 	return all
+}
+
+// filesOf are the names of the runs of both sides.
+func filesOf(sides ...*study.SideDoc) doc.Section {
+	details := doc.Details{Summary: "Files", For: doc.InPage | doc.InDetails}
+	for _, s := range sides {
+		f := doc.Facts{Title: s.Name}
+		for i, name := range s.Files {
+			f.Rows = append(f.Rows, doc.Fact{Name: fmt.Sprintf("run %d", i+1), Text: name})
+		}
+		details.Blocks = append(details.Blocks, f)
+	}
+	return doc.Section{ID: "files", Title: "Files", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{details}}
 }
 
 // sideTable has the runs of two sides, and what is to be known of them.
@@ -76,11 +86,12 @@ func sideSays(s *study.SideDoc) []string {
 // shiftTable is the table of metrics of two sides, without rows.
 func shiftTable(a, b string) doc.Table {
 	return doc.Table{
-		ID: "shifts", Caption: "Metrics of both sides: medians, and the shift with its interval", Data: true,
+		ID: "shifts", Caption: "Medians of both sides and how they differ, and the shift of a typical run with its interval", Data: true,
 		Columns: []doc.Column{
 			{Head: "metric", Data: "metric", Kind: doc.Words},
 			{Head: a, Data: strings.ToLower(a)},
 			{Head: b, Data: strings.ToLower(b)},
+			{Head: "medians", Data: "medians", Leave: 2},
 			{Head: "shift", Data: "shift"},
 			{Head: "interval", Leave: 1},
 			{Data: "low"},
@@ -106,6 +117,7 @@ func shiftRow(c *study.Compared, tone doc.Tone) doc.Row {
 		{Text: c.Metric.String(), Data: unitOf[c.Metric]},
 		{Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)},
 		{Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
+		{Text: theme.Signed(c.Medians), Data: figure(float64(c.Medians))},
 		shift,
 		{Text: interval},
 		{Data: figure(float64(c.Low))},

@@ -1,9 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -12,23 +9,18 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// FindFormats are the formats of a search by name.
-var FindFormats = formatsOf(FindDoc)
-
-// FindDoc returns what a search says.
-func FindDoc(d *study.FindDocument) *doc.Document {
-	all := &doc.Document{
-		Command: "kt find", Subject: d.Study.Heading(), Tags: []string{d.ID, theme.Plural(len(d.Trials), "trial", "trials")},
-		Title: "The highest rate that holds", Answer: []doc.Note{{Text: d.Sentence}}, Again: "kt study report " + d.ID,
-		Sections: []doc.Section{
-			{ID: "trials", Tables: []doc.Table{trialTable(d.Trials)}},
-			{ID: "latencies", Title: "latency below the peak", Tables: []doc.Table{curveTable(d)}},
-		},
+// findDoc fills in what a search says.
+func findDoc(all *doc.Document, d *study.Document) {
+	all.Command, all.Subject, all.Answer = "kt find", d.Study.Heading(), []doc.Note{{Text: d.Sentence}}
+	all.Tags = append(all.Tags, plural(len(d.Trials), "trial"))
+	all.Sections = []doc.Section{
+		{ID: "plots", Title: "By rate", For: doc.InPage, Columns: true, Blocks: []doc.Block{curvePlot(d), reachedPlot(d)}},
+		{ID: "trials", Tables: []doc.Table{trialTable(d.Trials)}},
+		{ID: "latencies", Title: "Latency below the peak", Tables: []doc.Table{curveTable(d)}},
 	}
 	if !d.Over {
 		all.Alerts = []string{"The search was cut off. Go on with: kt study resume " + d.ID}
 	}
-	return all
 }
 
 // RateOf writes a target; 0 is no limit.
@@ -68,8 +60,8 @@ func trialTable(trials []study.Trial) doc.Table {
 }
 
 // curveTable has the latency at shares of the peak.
-func curveTable(d *study.FindDocument) doc.Table {
-	t := doc.Table{ID: "curve-table", Caption: "Latency at shares of the peak", Columns: []doc.Column{
+func curveTable(d *study.Document) doc.Table {
+	t := doc.Table{ID: "curve-table", Caption: "Latency at shares of the peak; up to the knee the p99 is at most twice that of the lowest rate", Columns: []doc.Column{
 		{Head: "of the peak"}, {Head: "rate"}, {Head: "p50"}, {Head: "p99", Bars: true}, {Head: "p99.9"}, {Head: "knee", Kind: doc.Words},
 	}}
 	most := 0.0
@@ -85,34 +77,4 @@ func curveTable(d *study.FindDocument) doc.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-// bar draws a value as a share of the largest one.
-func (t *text) bar(value, most float64) string {
-	if most == 0 {
-		return ""
-	}
-	full := "█"
-	if t.th.ASCII() {
-		full = "#"
-	}
-	return strings.Repeat(full, int(value/most*barWidth+0.5))
-}
-
-// FindPlan writes what a search would do.
-func FindPlan(w io.Writer, d *study.Forecast, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		f := d.Study.Find
-		t.line("")
-		t.heading("kt find "+string(t.th.Glyphs.Arrow)+" "+d.Study.Heading(), nil)
-		if len(f.Ladder) > 0 {
-			t.line(fmt.Sprintf("  %s of %s each, until one does not hold", theme.Plural(len(f.Ladder), "rate", "rates"), f.Trial))
-		} else {
-			t.line(fmt.Sprintf("  unlimited, then rates of %s each until the peak is known to %s,", f.Trial, theme.Percent(f.Precision)))
-			t.line(fmt.Sprintf("  a longer run that confirms it, and %d rates below it", len(f.Curve)))
-		}
-		t.takes(d)
-		t.line("")
-	})
 }

@@ -24,18 +24,15 @@ type Options struct {
 	Consumer ConsumerRows // how PerfTest writes a run that only reads; it has one row, never Detailed ones
 }
 
-// DocumentFormat writes what runs say together.
-type DocumentFormat[D any] func(w io.Writer, d *D, o Options) error
-
-func asJSON[D any](w io.Writer, d *D, _ Options) error { return Indented(w, d) }
-
 // Format writes a finished result.
 type Format func(w io.Writer, r result.Result, o Options) error
 
 // Formats are the formats by name.
 var Formats = map[string]Format{
 	"text":      Text,
+	"line":      ofOneLoad(Line),
 	"json":      JSON,
+	"yaml":      YAML,
 	"jsonl":     JSONLines,
 	"csv":       ofOneLoad(CSV),
 	"processes": Processes,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -14,11 +15,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // The formats of org.apache.kafka.tools.ProducerPerformance.
@@ -265,5 +268,34 @@ func TestTagsSayWhatKindOfLoadItIs(t *testing.T) {
 	h.Plan.Payload = plan.Payload{Kind: plan.Monotonic}
 	if diff := cmp.Diff([]string{"acks=", "4 partitions", "RF 3", "monotonic payloads"}, Tags(h)); diff != "" {
 		t.Errorf("tags of a plain load (-want +got):\n%s", diff)
+	}
+}
+
+func TestYAMLIsTheSameDocumentAsJSON(t *testing.T) {
+	r := results()["errors"]
+	r.Note = hostile
+	var fromYAML, fromJSON any
+	text := written(t, YAML, r, Options{})
+	if err := errors.Join(yaml.Unmarshal([]byte(text), &fromYAML), yaml.Unmarshal([]byte(strings.ReplaceAll(written(t, JSON, r, Options{}), hostile, theme.Clean(hostile))), &fromJSON)); err != nil {
+		t.Fatal(err)
+	}
+	fromJSON.(map[string]any)["headline_note"] = fromYAML.(map[string]any)["headline_note"] // JSON has it as it was
+	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" || !strings.Contains(text, "\nbound_by:\n  limit: failed records\n") {
+		t.Errorf("(-json +yaml):\n%s", diff)
+	}
+	harmless(t, "yaml", text, 0)
+}
+
+func TestALineHasWhatARunIsQuotedBy(t *testing.T) {
+	for name, want := range map[string]string{
+		"fixed":   "1,000 records/s  p50 14.7ms  p99 51.2ms  errors 0  limit none reached  valid\n",
+		"consume": "1,001 records/s  p50 18.0ms  p99 61.7ms  errors 0  limit broker fetches  valid\n",
+	} {
+		if got := written(t, Line, results()[name], Options{}); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := written(t, Line, results()["invalid"], Options{}); !strings.Contains(got, "limit kt's schedule  NOT VALID: ") || strings.Count(got, "\n") != 1 {
+		t.Error(got)
 	}
 }

@@ -158,7 +158,7 @@ var encoded = regexp.MustCompile(`"hdr_v2_base64":( ?)"[A-Za-z0-9+/=]+"`)
 func TestEveryFormatPassesOnThatItCannotWrite(t *testing.T) {
 	full := errors.New("no space left on device")
 	names := slices.Sorted(maps.Keys(Formats))
-	if diff := cmp.Diff([]string{"csv", "hgrm", "json", "jsonl", "junit", "markdown", "perf-test", "processes", "text"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"csv", "hgrm", "json", "jsonl", "junit", "line", "markdown", "perf-test", "processes", "text", "yaml"}, names); diff != "" {
 		t.Errorf("formats (-want +got):\n%s", diff)
 	}
 	for _, name := range names {

@@ -17,7 +17,6 @@ type grid struct {
 	least []int        // how wide columns are at least, where there is room; nil: as they come
 	leave []string     // columns that a narrow terminal has no room for, by their heads, the first to go first
 	rows  [][]gridCell
-	notes map[int]gridCell // what there is to be said below a row
 }
 
 // gridCell is one field of a row: text without escape sequences, and its look.
@@ -33,14 +32,6 @@ func (g *grid) add(s theme.Style, texts ...string) {
 		row = append(row, gridCell{text, s})
 	}
 	g.rows = append(g.rows, row)
-}
-
-// note says something below the last row.
-func (g *grid) note(s theme.Style, text string) {
-	if g.notes == nil {
-		g.notes = make(map[int]gridCell)
-	}
-	g.notes[len(g.rows)-1] = gridCell{text, s}
 }
 
 // all returns the rows with the names of the columns on top.
@@ -78,9 +69,6 @@ func (t *text) draw(g *grid) {
 			continue
 		}
 		t.line(strings.Repeat(" ", margin) + t.joined(g, row, widths, gap))
-		if note, ok := g.notes[k-1]; ok {
-			t.line(strings.Repeat(" ", margin+5) + t.th.Paint(note.style, note.text))
-		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Text writes the summary of a run for people.
-func Text(w io.Writer, r result.Result, o Options) error { return docText(w, RunDoc(&r, o), o) }
+func Text(w io.Writer, r result.Result, o Options) error { return RunDoc(&r, o).Text(w, o.terminal()) }
 
 // Markdown writes it for a pull request or a step summary.
 func Markdown(w io.Writer, r result.Result, _ Options) error {

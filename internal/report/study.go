@@ -3,123 +3,147 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// StudyFormats are the formats of a study by name.
-var StudyFormats = map[string]DocumentFormat[study.Document]{
-	"text":     StudyText,
-	"json":     asJSON[study.Document],
-	"csv":      StudyCSV,
-	"markdown": StudyMarkdown,
+// StudyDoc returns what a study says. Its policy fills the sections.
+func StudyDoc(d *study.Document) *doc.Document {
+	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Title: d.Study.About, Again: "kt study report " + d.ID, Foot: "This page does not hold the runs: keep the folder of the study."}
+	switch {
+	case d.WholeDoc != nil:
+		wholeDoc(all, d)
+	case d.FindDoc != nil:
+		findDoc(all, d)
+	case d.TrialDoc != nil:
+		trialDoc(all, d)
+	default:
+		gridDoc(all, d)
+	}
+	for _, sentence := range d.NotEqual {
+		all.Remarks = append(all.Remarks, "Not equal: "+sentence+".")
+	}
+	if d.Embedded() {
+		all.Alerts = append(all.Alerts, result.EmbeddedNotice)
+	}
+	return all
 }
 
-// StudyCSV writes a row for each load of each run.
-func StudyCSV(w io.Writer, d *study.Document, _ Options) error {
-	head := []string{"turn", "repeat", "load"}
+// gridDoc fills in what a study says of its cells.
+func gridDoc(all *doc.Document, d *study.Document) {
+	all.Tags = append(all.Tags, fmt.Sprintf("%d of %s", d.Runs, plural(d.Wanted, "run")))
+	compared := doc.Section{ID: "compared", Captions: true, For: doc.InText}
+	for i := range d.Answers {
+		a := &d.Answers[i]
+		all.Answer = append(all.Answer, doc.Note{Name: question(d, a), Text: a.Sentence})
+		compared.Tables = append(compared.Tables, comparedTable(d, a))
+	}
+	all.Sections = []doc.Section{
+		{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)},
+		{ID: "cells", Title: "Cells", Tables: []doc.Table{cellTable(d)}},
+		compared,
+		{ID: "faults", Title: "Faults", Tables: []doc.Table{faultTable(d)}},
+		published(d),
+		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{runTable(d)}}}},
+	}
+}
+
+func factorColumns(d *study.Document) (columns []doc.Column) {
 	for _, f := range d.Study.Factors {
-		head = append(head, f.Name)
+		columns = append(columns, doc.Column{Head: f.Name, Data: f.Name, Kind: doc.Words})
 	}
-	for _, m := range study.Metrics {
-		head = append(head, unitOf[m])
+	return columns
+}
+
+func factorCells(d *study.Document, c *study.CellDoc) (cells []doc.Cell) {
+	for _, f := range d.Study.Factors {
+		cells = append(cells, doc.Cell{Text: c.At[f.Name]})
 	}
-	rows := [][]string{append(head, "valid", "limit", "failed_records", "lost_records", "longest_gap_ms", "rate_recovered_ms", "in_sync_ms", "file")}
+	return cells
+}
+
+// loadTable returns a table with a row for each load of each cell: the values of its factors, the load if there are several, and then
+// what row returns; false: nothing is to be said of it.
+func loadTable(d *study.Document, columns []doc.Column, row func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool)) (t doc.Table) {
+	place := factorColumns(d)
+	if len(d.Study.Loads) > 1 {
+		place = append(place, doc.Column{Head: "load", Kind: doc.Words})
+	}
+	t.Columns = append(place, columns...)
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		for _, r := range c.Runs {
-			for j := range r.Loads {
-				rows = append(rows, studyRow(d, c, &r, &r.Loads[j]))
+		for j := range 1 + len(c.Beside) {
+			f, at := &c.CellFigures, factorCells(d, c)
+			if j > 0 {
+				f = &c.Beside[j-1]
+			}
+			if len(d.Study.Loads) > 1 {
+				at = append(at, doc.Cell{Text: f.Load})
+			}
+			if r, ok := row(c, f); ok {
+				r.Cells = append(at, r.Cells...)
+				t.Rows = append(t.Rows, r)
 			}
 		}
 	}
-	return writeCSV(w, rows)
+	return t
 }
 
-// unitOf has the column of each metric.
-var unitOf = map[study.Metric]string{
-	study.Throughput: "records_per_second", study.Bytes: "mib_per_second", study.Mean: "latency_mean_us", study.P50: "latency_p50_us",
-	study.P90: "latency_p90_us", study.P99: "latency_p99_us", study.P999: "latency_p999_us", study.Roughness: "roughness", study.CPU: "client_cpu_cores",
-}
+// notMeasured stands for a figure that there is not.
+const notMeasured = "–"
 
-func studyRow(d *study.Document, c *study.CellDoc, r *study.RunDoc, l *study.LoadFigures) []string {
-	row := []string{strconv.Itoa(r.Turn), strconv.Itoa(r.Repeat), l.Load}
-	for _, f := range d.Study.Factors {
-		row = append(row, c.At[f.Name])
+// cellTable has a row for each load of each cell.
+func cellTable(d *study.Document) doc.Table {
+	columns := []doc.Column{
+		{Head: "records/s"},
+		{Head: "from"},
+		{Head: "to"},
+		{Head: "MiB/s", Leave: 3},
+		{Head: "p50", Leave: 4},
+		{Head: "p99"},
+		{Head: "p99.9", Leave: 5},
+		{Head: "rough", Leave: 1},
+		{Head: "CPU", Leave: 2},
+		{Head: "runs"},
+		{Head: "limit", Kind: doc.Words},
 	}
-	for _, m := range study.Metrics {
-		text := strconv.FormatFloat(*l.Of(m), 'f', -1, 64)
-		if !l.Has(m) {
-			text = ""
+	var rates []float64
+	t := loadTable(d, columns, func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {
+		row, r := doc.Row{Note: strings.Join(f.FailedMetrics, ", "), NoteTone: doc.Warn}, f.Throughput
+		of := func(m study.Metric) string {
+			if f.Of(m).N == 0 {
+				return notMeasured
+			}
+			return Figure(m, f.Of(m).Median)
 		}
-		row = append(row, text)
-	}
-	o := cmp.Or(l.Outage, new(result.Outage))
-	row = append(row, strconv.FormatBool(l.Valid), string(l.Limit))
-	for _, n := range []*int64{&l.Failed, l.Lost, o.LongestGapMS, o.RecoveredMS, o.InSyncMS} {
-		text := ""
-		if n != nil {
-			text = strconv.FormatInt(*n, 10)
+		low, high, limit := notMeasured, notMeasured, limitsOf(f)
+		if r.N > 0 {
+			low, high = Rounded(r.Low), Rounded(r.High)
 		}
-		row = append(row, text)
-	}
-	return append(row, l.File)
-}
-
-// StudyMarkdown writes the answers and a table, for a wiki or a ticket.
-func StudyMarkdown(w io.Writer, d *study.Document, _ Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s\n\n", cell(d.Study.Name), cell(d.Study.About))
-	if d.Embedded() {
-		fmt.Fprintf(&b, "**%s**\n\n", result.EmbeddedNotice)
-	}
-	for _, a := range d.Answers {
-		fmt.Fprintf(&b, "- %s\n", cell(a.Sentence))
-	}
-	if len(d.Answers) > 0 {
-		b.WriteString("\n")
-	}
-	heads := append(studyHeads(d), "records/s", "low", "high", "p99 ms", "runs", "limit")
-	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(heads, " | "), strings.Repeat(" --- |", len(heads)))
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		row := studyAt(d, c)
-		if t := c.Throughput; t.N > 0 {
-			row = append(row, Rounded(t.Median), Rounded(t.Low), Rounded(t.High),
-				strconv.FormatFloat(c.Latency.P99.Median/1000, 'f', 1, 64), strconv.Itoa(t.N), LimitsOf(&c.CellFigures))
-		} else {
-			row = append(row, "", "", "", "", "0", c.LeftOut)
+		if r.N == 0 || f.ClientBound || f.Invalid > 0 {
+			row.Tone = doc.Muted
 		}
-		for i := range row {
-			row[i] = cell(row[i])
+		if c.LeftOut != "" {
+			limit, row.Note = "left out", c.LeftOut
 		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+		row.Cells = doc.Of(of(study.Throughput), low, high, of(study.Bytes), of(study.P50), of(study.P99), of(study.P999), of(study.Roughness), of(study.CPU), strconv.Itoa(r.N), limit)
+		rates = append(rates, r.Median)
+		return row, true
+	})
+	t.ID, t.Caption = "cell-table", "Medians of the runs of each cell, and the interval of the throughput"
+	t.Bars(len(t.Columns)-len(columns), rates)
+	return t
 }
 
-func studyHeads(d *study.Document) (heads []string) {
-	for _, f := range d.Study.Factors {
-		heads = append(heads, f.Name)
-	}
-	return heads
-}
-
-func studyAt(d *study.Document, c *study.CellDoc) (at []string) {
-	for _, f := range d.Study.Factors {
-		at = append(at, c.At[f.Name])
-	}
-	return at
-}
-
-// LimitsOf writes what limited the runs of a cell.
-func LimitsOf(c *study.CellFigures) string {
+// limitsOf writes what limited the runs of a cell.
+func limitsOf(c *study.CellFigures) string {
 	var names []string
 	for _, l := range c.Limits {
 		names = append(names, l.String())
@@ -134,40 +158,169 @@ func LimitsOf(c *study.CellFigures) string {
 	return text
 }
 
-// StudyProgress returns a line about a study that goes on.
-func StudyProgress(p study.Progress) string {
-	switch p.Kind {
-	case study.Preparing:
-		return "preparing " + p.Name
-	case study.Skipped:
-		return fmt.Sprintf("%s is left out: %s", p.Turn.Cell, p.Reason)
-	case study.Begun:
-		text := fmt.Sprintf("run %d", p.Turn.Number)
-		if p.Turns > 0 {
-			text += fmt.Sprintf(" of %d", p.Turns)
+// comparedTable has the values that an answer compares.
+func comparedTable(d *study.Document, a *study.Answer) doc.Table {
+	t := doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}, {Head: a.By.String(), Bars: true}, {Head: "from"}, {Head: "to"}}}
+	var medians []float64
+	for _, v := range d.Along(a) {
+		if v.Spread.N == 0 {
+			continue
 		}
-		if at := p.Turn.Cell.String(); at != "" {
-			text += ": " + at
+		row := doc.Row{Tone: doc.Muted, Cells: doc.Of(v.Value, Figure(a.By, v.Spread.Median), Figure(a.By, v.Spread.Low), Figure(a.By, v.Spread.High))}
+		if v.LikeBest {
+			row.Tone = doc.Good
 		}
-		if p.Turn.Repeat == 0 {
-			text += ", to warm up: it does not count"
-		}
-		return text
+		t.Rows, medians = append(t.Rows, row), append(medians, v.Spread.Median)
 	}
-	var parts []string
-	for i := range p.Results {
-		r := &p.Results[i]
-		text := Rounded(r.Throughput) + " records/s"
-		if r.Load != "" {
-			text = r.Load + " " + text
-		}
-		if r.Latency.P99 > 0 {
-			text += ", p99 " + theme.Duration(micros(int64(r.Latency.P99)))
-		}
-		if !r.Valid {
-			text += ", not valid"
-		}
-		parts = append(parts, text+", limit "+r.Limit.String())
+	t.Bars(1, medians)
+	return t
+}
+
+// question returns what an answer is about.
+func question(d *study.Document, a *study.Answer) string {
+	text := "best " + a.Factor + " by " + a.By.String()
+	if a.Best == "" {
+		text = a.By.String() + " by " + a.Factor
 	}
-	return "  " + strings.Join(parts, "; ")
+	return text + othersOf(d, a)
+}
+
+// othersOf writes the values of the other factors of an answer.
+func othersOf(d *study.Document, a *study.Answer) (text string) {
+	for _, f := range d.Study.Factors {
+		if v, ok := a.At[f.Name]; ok {
+			text += ", " + f.Name + "=" + v
+		}
+	}
+	return text
+}
+
+// faultTable is what the runs saw of faults; no row: nothing.
+func faultTable(d *study.Document) doc.Table {
+	span := func(ms float64) string { return theme.Duration(time.Duration(ms) * time.Millisecond) }
+	faulty := d.Faulty()
+	t := loadTable(d, doc.Heads(doc.Number, "failed", "lost", "not checked", "no acks for", "rate back after", "in sync after"), func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {
+		var texts []string
+		for _, s := range []study.Spread{f.Failed, f.Lost, f.Unchecked} {
+			texts = append(texts, overRuns(s, f.Failed.N, theme.PerSecond))
+		}
+		for _, s := range []study.Spread{f.Gap, f.Recovered, f.InSync} {
+			texts = append(texts, overRuns(s, f.Failed.N, span))
+		}
+		return doc.Row{Cells: doc.Of(texts...)}, faulty && len(c.Runs) > 0
+	})
+	t.ID, t.Caption = "fault-table", "What the runs saw of faults: medians, and the range"
+	return t
+}
+
+// overRuns writes the median of an effect with its range, and in how many runs it was seen if not in all.
+func overRuns(s study.Spread, runs int, write func(float64) string) string {
+	if s.N == 0 {
+		return notMeasured
+	}
+	text := write(s.Median)
+	if s.Low < s.High {
+		text += " (" + write(s.Low) + " – " + write(s.High) + ")"
+	}
+	if s.N < runs {
+		text += fmt.Sprintf(", %d of %d runs", s.N, runs)
+	}
+	return text
+}
+
+// published has the figures of published tests beside those of the study, and where they come from.
+func published(d *study.Document) doc.Section {
+	t := doc.Table{
+		ID: "published-table", Caption: "Published figures, and those of this study",
+		Columns: []doc.Column{{Head: "case", Kind: doc.Words}, {Head: "at", Kind: doc.Words}, {Head: "published"}, {Head: "here"}, {Head: "ratio"}},
+	}
+	var sources doc.Facts
+	for _, p := range d.Published {
+		row := doc.Row{Cells: doc.Of(p.Case, p.String(), Rounded(p.RecordsPerSecond), notMeasured, notMeasured), Note: p.Environment}
+		if p.EnvironmentHere != "" {
+			row.Cells[3].Text = Rounded(p.Here)
+			row.Note += "; here: " + p.EnvironmentHere
+		}
+		if len(p.Differs) > 0 {
+			row.Note += "; no ratio, because the load differs: " + strings.Join(p.Differs, "; ")
+		} else if p.Ratio > 0 {
+			row.Cells[4].Text = theme.Ratio(p.Ratio)
+		}
+		t.Rows = append(t.Rows, row)
+		if f := (doc.Fact{Name: "published by", Text: strings.TrimSuffix(p.Account+": "+p.Link, ": ")}); !slices.ContainsFunc(sources.Rows, func(o doc.Fact) bool { return o.Text == f.Text }) {
+			sources.Rows = append(sources.Rows, f)
+		}
+	}
+	return doc.Section{ID: "published", Title: "Published figures", Tables: []doc.Table{t}, Blocks: []doc.Block{sources}}
+}
+
+// unitOf has the column of each metric in CSV.
+var unitOf = map[study.Metric]string{
+	study.Throughput: "records_per_second", study.Bytes: "mib_per_second", study.Mean: "latency_mean_us", study.P50: "latency_p50_us",
+	study.P90: "latency_p90_us", study.P99: "latency_p99_us", study.P999: "latency_p999_us", study.Roughness: "roughness", study.CPU: "client_cpu_cores",
+}
+
+// runTable has a row for each load of each run.
+func runTable(d *study.Document) *doc.Table {
+	t := &doc.Table{ID: "run-table", Caption: "Each run", Data: true}
+	t.Columns = append([]doc.Column{{Head: "run", Data: "turn"}, {Data: "repeat"}, {Data: "load", Kind: doc.Words}}, factorColumns(d)...)
+	if len(d.Study.Loads) > 1 {
+		t.Columns[2].Head = "load"
+	}
+	for _, m := range study.Metrics {
+		c := doc.Column{Data: unitOf[m]}
+		if m == study.Throughput || m == study.P99 {
+			c.Head = m.String()
+		}
+		t.Columns = append(t.Columns, c)
+	}
+	t.Columns = append(t.Columns, doc.Column{Data: "valid"}, doc.Column{Head: "limit", Data: "limit", Kind: doc.Words})
+	for _, name := range []string{"failed_records", "lost_records", "longest_gap_ms", "rate_recovered_ms", "in_sync_ms"} {
+		t.Columns = append(t.Columns, doc.Column{Data: name})
+	}
+	t.Columns = append(t.Columns, doc.Column{Head: "file", Data: "file", Kind: doc.Name})
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		for _, r := range c.Runs {
+			for j := range r.Loads {
+				place := append([]doc.Cell{dataCell(strconv.Itoa(r.Turn)), dataCell(strconv.Itoa(r.Repeat)), {Text: r.Loads[j].Load}}, factorCells(d, c)...)
+				t.Rows = append(t.Rows, doc.Row{Cells: append(place, runCells(&r.Loads[j])...)})
+			}
+		}
+	}
+	return t
+}
+
+// dataCell returns a number that is the same for people and programs.
+func dataCell(text string) doc.Cell { return doc.Cell{Text: text, Data: text} }
+
+func runCells(l *study.LoadFigures) (cells []doc.Cell) {
+	for _, m := range study.Metrics {
+		one := doc.Cell{Text: notMeasured}
+		if v := *l.Of(m); l.Has(m) {
+			one = doc.Cell{Text: Figure(m, v), Data: strconv.FormatFloat(v, 'f', -1, 64)}
+		}
+		cells = append(cells, one)
+	}
+	cells = append(cells, dataCell(strconv.FormatBool(l.Valid)), doc.Cell{Text: l.Limit.String(), Data: string(l.Limit)})
+	o := cmp.Or(l.Outage, new(result.Outage))
+	for _, n := range []*int64{&l.Failed, l.Lost, o.LongestGapMS, o.RecoveredMS, o.InSyncMS} {
+		if cells = append(cells, doc.Cell{}); n != nil {
+			cells[len(cells)-1] = dataCell(strconv.FormatInt(*n, 10))
+		}
+	}
+	return append(cells, doc.Cell{Text: l.File})
+}
+
+// Figure writes a value of a metric for people.
+func Figure(m study.Metric, v float64) string {
+	switch m {
+	case study.Throughput:
+		return Rounded(v)
+	case study.Bytes, study.CPU:
+		return fmt.Sprintf("%.2f", v)
+	case study.Roughness:
+		return theme.Percent(v)
+	}
+	return theme.Duration(micros(int64(v)))
 }

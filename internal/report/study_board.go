@@ -3,9 +3,11 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -20,104 +22,63 @@ type StudyBoard struct {
 	Made  int // runs, in the time that they took
 }
 
-// StudyBoardText returns what there is to be seen of a study that goes on, for a terminal of a size.
+// StudyBoardText returns what there is to be seen of a study that goes on, for a terminal of a size: its first table, around the run of now.
 func StudyBoardText(s *StudyBoard, o Options, height int) string {
-	var b bytes.Buffer
-	t := newText(&b, o.Theme, o.Width)
-	room := func() int { return height - strings.Count(b.String(), "\n") - 4 }
-	switch {
-	case s.Document.FindDoc != nil:
-		t.docHead(FindDoc(s.Document))
-		t.line("")
-		trials := trialTable(s.Document.Trials)
-		for i := range trials.Rows {
-			trials.Rows[i].Note = "" // there is no room for reasons
-		}
-		if hidden := len(trials.Rows) - max(1, room()); hidden > 0 {
-			t.line("  " + t.th.Paint(muted, plural(hidden, "earlier trial")))
-			trials.Rows = trials.Rows[hidden:]
-		}
-		t.draw(t.gridOf(&trials))
-	case s.Document.TrialDoc != nil:
-		d := TrialDoc(s.Document)
-		t.docHead(d)
-		t.docSection(d.Sections[0])
-	default:
-		t.documentHead(s.Document)
-		t.line("")
-		t.boardCells(s, room())
+	d := StudyDoc(s.Document)
+	t := doc.NewWriter(o.terminal())
+	t.Head(d)
+	t.Line("")
+	table := d.Sections[slices.IndexFunc(d.Sections, func(of doc.Section) bool { return len(of.Tables) > 0 })].Tables[0]
+	for i := range table.Rows {
+		table.Rows[i].Note = "" // there is no room for it
 	}
-	t.line("")
-	t.line("  " + t.th.Paint(strong, cut(s.now(), t.wrapAt()-2, t.th)))
-	return strings.TrimSuffix(b.String(), "\n")
+	at := s.mark(&table, o.Theme.ASCII())
+	first, last := visible(len(table.Rows), at, height-bytes.Count(t.Bytes(), []byte("\n"))-4)
+	hidden := len(table.Rows) - (last - first)
+	table.Rows = table.Rows[first:last]
+	t.Table(&table)
+	if hidden > 0 {
+		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more rows", hidden)))
+	}
+	t.Line("")
+	t.Line("  " + t.Paint(doc.Loud, t.Cut(s.now(), 2)))
+	return strings.TrimSuffix(t.String(), "\n")
 }
 
-// boardCells draws the cells of a study around that of now, in some rows.
-func (t *text) boardCells(s *StudyBoard, room int) {
-	d := s.Document
-	g := &grid{heads: append(studyHeads(d), "runs", "records/s", "p99", "limit"), leave: []string{"limit"}}
-	g.left = map[int]bool{len(g.heads) - 4: true, len(g.heads) - 1: true}
-	first, last := visible(len(d.Cells), s.cell(), room)
-	for i := first; i < last; i++ {
-		t.boardRow(g, s, i)
+// mark shows in a table of cells which runs of each are made, and returns the row of the run of now. Another table grows at its end.
+func (s *StudyBoard) mark(t *doc.Table, ascii bool) int {
+	runs := slices.IndexFunc(t.Columns, func(c doc.Column) bool { return c.Head == "runs" })
+	if runs < 0 {
+		return len(t.Rows) - 1
 	}
-	t.draw(g)
-	if hidden := len(d.Cells) - (last - first); hidden > 0 {
-		t.line("  " + t.th.Paint(muted, fmt.Sprintf("%d more cells", hidden)))
+	made, left, now := "●", "○", 0
+	if ascii {
+		made, left = "#", "."
 	}
+	loads := len(t.Rows) / max(1, len(s.Document.Cells))
+	for i := range s.Document.Cells {
+		c := &s.Document.Cells[i]
+		for j := range loads {
+			row := &t.Rows[i*loads+j]
+			row.Cells[runs].Text = strings.Repeat(made, len(c.Runs)) + strings.Repeat(left, max(0, s.Document.Study.Repeats-len(c.Runs)))
+			if s.isAt(c) {
+				now, row.Tone = i*loads, doc.Loud
+			}
+		}
+	}
+	return now
 }
 
 // visible returns which of n rows are shown where there is room for some: those around one.
 func visible(n, around, room int) (first, last int) {
 	room = max(1, min(n, room))
 	first = max(0, min(around-room/2, n-room))
-	return first, first + room
-}
-
-// cell returns the position of the cell of now.
-func (s *StudyBoard) cell() int {
-	for i, c := range s.Document.Cells {
-		if s.isAt(&c) {
-			return i
-		}
-	}
-	return 0
+	return first, min(n, first+room)
 }
 
 // isAt reports whether the run of now is of a cell.
 func (s *StudyBoard) isAt(c *study.CellDoc) bool {
-	for _, f := range s.Turn.Cell.At {
-		if c.At[f.Name] != f.Value {
-			return false
-		}
-	}
-	return s.Turn.Number > 0
-}
-
-// boardRow adds a cell: a mark for each of its runs, and the medians of those that were made.
-func (t *text) boardRow(g *grid, s *StudyBoard, i int) {
-	c, done, left := &s.Document.Cells[i], "●", "○"
-	if t.th.ASCII() {
-		done, left = "#", "."
-	}
-	row := studyAt(s.Document, c)
-	if c.LeftOut != "" {
-		g.add(muted, append(row, "left out", "", "", c.LeftOut)...)
-		return
-	}
-	style := plain
-	if s.isAt(c) {
-		style = strong
-	}
-	marks := strings.Repeat(done, len(c.Runs)) + strings.Repeat(left, max(0, s.Document.Study.Repeats-len(c.Runs)))
-	rate, p99, limit := "", "", ""
-	if c.Throughput.N > 0 {
-		rate, limit = Figure(study.Throughput, c.Throughput.Median), LimitsOf(&c.CellFigures)
-	}
-	if c.Latency.P99.N > 0 {
-		p99 = Figure(study.P99, c.Latency.P99.Median)
-	}
-	g.add(style, append(row, marks, rate, p99, limit)...)
+	return s.Turn.Number > 0 && !slices.ContainsFunc(s.Turn.Cell.At, func(f study.Flag) bool { return c.At[f.Name] != f.Value })
 }
 
 // now says which run goes on, and how much time is left.
@@ -125,22 +86,9 @@ func (s *StudyBoard) now() string {
 	if s.Turn.Number == 0 {
 		return "preparing"
 	}
-	text := fmt.Sprintf("run %d", s.Turn.Number)
-	if s.Turns > 0 {
-		text += fmt.Sprintf(" of %d", s.Turns)
-		if s.Made > 0 {
-			left := s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)
-			text += ", about " + left.Round(time.Second).String() + " left"
-		}
+	left := ""
+	if s.Turns > 0 && s.Made > 0 {
+		left = ", about " + (s.Took / time.Duration(s.Made) * time.Duration(s.Turns-s.Turn.Number+1)).Round(time.Second).String() + " left"
 	}
-	if at := s.Turn.Cell.String(); at != "" {
-		text += ": " + at
-	}
-	if s.Turn.Repeat == 0 {
-		text += " (to warm up)"
-	}
-	if s.Now != "" {
-		text += "  " + s.Now
-	}
-	return text
+	return strings.TrimSpace(turnText(s.Turn, s.Turns, left, " (to warm up)") + "  " + s.Now)
 }

@@ -1,84 +1,125 @@
 package report
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
-	"io"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// StudyPlan writes the runs that a study would make, and what they would take.
-func StudyPlan(w io.Writer, f *study.Forecast, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t, s := newText(b, o.Theme, o.Width), f.Study
-		t.line("")
-		t.heading("kt study "+string(t.th.Glyphs.Arrow)+" "+s.Name, []string{
-			theme.Plural(len(f.Cells), "cell", "cells"), theme.Plural(s.Repeats, "repeat", "repeats"), theme.Plural(len(f.Runs), "run", "runs"),
-		})
-		t.paragraph(s.About)
-		for _, factor := range s.Factors {
-			if factor.Search != nil {
-				t.paragraph(fmt.Sprintf("These are the first runs of a search for %s in %s. More follow between the best value and its neighbours.", factor.Name, factor.Search))
-			}
-		}
-		t.line("")
-		g := &grid{heads: []string{"run"}}
-		for _, factor := range s.Factors {
-			g.heads = append(g.heads, factor.Name)
-		}
-		for _, run := range f.Runs {
-			row := []string{fmt.Sprint(run.Turn)}
-			style := plain
-			if run.Repeat == 0 {
-				style = muted
-			}
-			for _, factor := range s.Factors {
-				row = append(row, run.At[factor.Name])
-			}
-			g.add(style, row...)
-		}
-		t.draw(g)
-		t.line("")
-		t.takes(f)
-		t.line("")
-	})
+// StudyPlan is what a study will take, or each of its parts.
+type StudyPlan struct {
+	Study *study.Study
+	Parts []*study.Forecast // one of a study without parts
 }
 
-// takes writes how long a study takes, what it writes, and whether there is room.
-func (t *text) takes(f *study.Forecast) {
+// MarshalJSON writes the forecasts, or that of a study without parts.
+func (p *StudyPlan) MarshalJSON() ([]byte, error) {
+	if len(p.Study.Parts) == 0 {
+		return json.Marshal(p.Parts[0])
+	}
+	return json.Marshal(p.Parts)
+}
+
+// PlanDoc returns the runs that a study would make, and what they would take.
+func PlanDoc(p *StudyPlan) *doc.Document {
+	if len(p.Study.Parts) == 0 {
+		return forecastDoc(p.Parts[0])
+	}
+	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Title: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}}
+	for _, f := range p.Parts {
+		all.Add(f.Study.Name, forecastDoc(f))
+	}
+	return all
+}
+
+func forecastDoc(f *study.Forecast) *doc.Document {
+	s := f.Study
+	all := &doc.Document{Command: "kt study", Subject: s.Name, Title: s.About}
+	say := func(format string, args ...any) {
+		all.Answer = append(all.Answer, doc.Note{Text: fmt.Sprintf(format, args...)})
+	}
+	if s.Find != nil {
+		all.Command, all.Subject = "kt find", s.Heading()
+	}
+	switch {
+	case s.Find != nil && len(s.Find.Ladder) > 0:
+		say("%s of %s each, until one does not hold", plural(len(s.Find.Ladder), "rate"), s.Find.Trial)
+	case s.Find != nil:
+		say("a run that is unlimited, then rates of %s each until the peak is known to %s, a longer run that confirms it, and %d rates below it",
+			s.Find.Trial, theme.Percent(s.Find.Precision), len(s.Find.Curve))
+	case s.Trial != nil:
+		all.Command, all.Subject, all.Line = "kt trial", s.Trial.String(), s.Loads[0].String()
+		say("to warm up %s, then runs without the change and with it in turns", plural(s.Discard, "run"))
+		if looks := s.Trial.Looks; len(looks) == 1 {
+			say("%s a side", plural(looks[0], "run"))
+		} else {
+			say("kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2])
+		}
+	default:
+		all.Tags = []string{plural(len(f.Cells), "cell"), plural(s.Repeats, "repeat"), plural(len(f.Runs), "run")}
+		all.Sections = []doc.Section{{ID: "plan", Tables: []doc.Table{plannedTable(f)}}}
+	}
+	all.Remarks = takes(f)
+	if err := f.Err(); err != nil {
+		all.Alerts = []string{err.Error()}
+	}
+	return all
+}
+
+// plannedTable has the runs in their order.
+func plannedTable(f *study.Forecast) doc.Table {
+	t := doc.Table{ID: "runs", Caption: "Runs in their order", Data: true, Columns: []doc.Column{{Head: "run", Data: "run"}, {Data: "repeat"}}}
+	for _, factor := range f.Study.Factors {
+		t.Columns = append(t.Columns, doc.Column{Head: factor.Name, Data: factor.Name, Kind: doc.Words})
+	}
+	for _, run := range f.Runs {
+		row := doc.Row{Cells: []doc.Cell{dataCell(strconv.Itoa(run.Turn)), dataCell(strconv.Itoa(run.Repeat))}}
+		if run.Repeat == 0 {
+			row.Tone = doc.Muted
+		}
+		for _, factor := range f.Study.Factors {
+			row.Cells = append(row.Cells, doc.Cell{Text: run.At[factor.Name]})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// takes returns how long a study takes, what it writes, and whether there is room.
+func takes(f *study.Forecast) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, factor := range f.Study.Factors {
+		if factor.Search != nil {
+			say("These are the first runs of a search for %s in %s. More follow between the best value and its neighbours.", factor.Name, factor.Search)
+		}
+	}
 	for _, l := range f.LeftOut {
-		t.paragraph("Left out: " + strings.Join(l.Cells, ", ") + ": " + l.Reason)
+		say("Left out: %s: %s", strings.Join(l.Cells, ", "), l.Reason)
 	}
 	lasts := func(seconds float64) string { return theme.Duration(time.Duration(seconds * float64(time.Second))) }
 	switch {
 	case f.Seconds > 0 && f.Most > f.Seconds:
-		t.paragraph("It takes from " + lasts(f.Seconds) + " to " + lasts(f.Most) + ".")
+		say("It takes from %s to %s.", lasts(f.Seconds), lasts(f.Most))
 	case f.Seconds > 0:
-		t.paragraph("It takes at least " + lasts(f.Seconds) + ".")
+		say("It takes at least %s.", lasts(f.Seconds))
 	}
 	if f.Bytes > 0 {
-		t.paragraph(fmt.Sprintf("It writes up to %s, with replicas and before compression, of which at most %s are stored at once.", theme.Bytes(int64(f.Bytes)), theme.Bytes(int64(f.AtOnce))))
+		say("It writes up to %s, with replicas and before compression, of which at most %s are stored at once.", theme.Bytes(int64(f.Bytes)), theme.Bytes(int64(f.AtOnce)))
 	}
 	for _, text := range f.NotKnown {
-		t.paragraph("It is not known " + text + ".")
+		say("It is not known %s.", text)
 	}
-	room := theme.Plural(len(f.LogDirs), "log directory", "log directories") + " of the brokers with room for " + theme.Bytes(f.Usable)
-	switch f.Room {
-	case study.RoomForAll:
-		t.paragraph(room + ": that is enough.")
-	case study.RoomInTurns:
-		t.paragraph(room + ": that is enough if brokers remove the files of a deleted topic in time (file.delete.delay.ms).")
-	case study.NoRoom:
-		for _, line := range wrapText(f.Err().Error(), t.wrapAt()-2) {
-			t.line("  " + t.th.Paint(warn, line))
-		}
-	case study.RoomUnknown:
-		if f.Usable > 0 {
-			t.paragraph(room + ".")
-		}
+	if enough, ok := map[study.Room]string{
+		study.RoomForAll: ": that is enough", study.RoomInTurns: ": that is enough if brokers remove the files of a deleted topic in time (file.delete.delay.ms)", study.RoomUnknown: "",
+	}[f.Room]; ok && f.Usable > 0 {
+		directories := theme.Plural(len(f.LogDirs), "log directory", "log directories")
+		say("%s of the brokers with room for %s%s.", directories, theme.Bytes(f.Usable), enough)
 	}
+	return all
 }

@@ -1,23 +1,12 @@
 package report
 
-import (
-	"bytes"
-	"io"
-)
+import "github.com/kt-bench/kt/internal/doc"
 
-// Table writes rows of text for people, in columns that are flush left. leave are the columns that a narrow terminal has
-// no room for, by their heads, the first to go first.
-func Table(w io.Writer, heads []string, rows [][]string, leave []string, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		g := &grid{heads: heads, left: make(map[int]bool), leave: leave}
-		for i := range heads {
-			g.left[i] = true
-		}
-		for _, row := range rows {
-			g.add(plain, row...)
-		}
-		t.draw(g)
-	})
+// ListDoc returns a document of one table.
+func ListDoc(command, subject string, columns []doc.Column, rows [][]string) *doc.Document {
+	t := doc.Table{ID: "list", Caption: subject, Data: true, Columns: columns}
+	for _, row := range rows {
+		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(row...)})
+	}
+	return &doc.Document{Command: command, Subject: subject, Sections: []doc.Section{{ID: "list", Tables: []doc.Table{t}}}}
 }

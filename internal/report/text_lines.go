@@ -25,7 +25,15 @@ const lineWidth = 100
 const labelled = margin + 12 + 1
 
 // wrapAt returns where sentences are broken.
-func (t *text) wrapAt() int { return columns(t.width) }
+func (t *text) wrapAt() int {
+	if t.width == 0 {
+		return lineWidth
+	}
+	return min(max(t.width, 60), lineWidth)
+}
+
+// short returns a name of a peer's that may be cut at its end.
+func (t *text) short(s string) string { return cut(s, maxName, t.th) }
 
 // limit returns how wide what is no sentence may get: a wide terminal has room for more of it.
 func (t *text) limit() int { return max(t.width, t.wrapAt()) }

@@ -1,20 +1,13 @@
 package report
 
 import (
-	"bytes"
-	"fmt"
-	"io"
-
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// TrialFormats are the formats of a trial by name.
-var TrialFormats = formatsOf(TrialDoc)
-
-// TrialDoc returns what a trial says.
-func TrialDoc(d *study.TrialDocument) *doc.Document {
+// trialDoc fills in what a trial says.
+func trialDoc(all *doc.Document, d *study.Document) {
 	table := shiftTable("control", "changed")
 	table.Columns = append(table.Columns, doc.Column{Head: "seen from", Data: "seen", Leave: 2})
 	tones := map[study.Change]doc.Tone{study.Raised: doc.Loud, study.Lowered: doc.Loud, study.Steadier: doc.Good, study.Rougher: doc.Bad}
@@ -27,30 +20,10 @@ func TrialDoc(d *study.TrialDocument) *doc.Document {
 		row.Cells = append(row.Cells, seen)
 		table.Rows = append(table.Rows, row)
 	}
-	return &doc.Document{
-		Command: "kt trial", Subject: d.Study.Trial.String(), Tags: []string{d.ID, plural(d.Control.Runs, "run") + " without it", plural(d.Changed.Runs, "run") + " with it"}, Line: d.Study.Loads[0].String(),
-		Title: "Does " + d.Changed.Name + " help?", Answer: []doc.Note{{Text: d.Sentence}}, Again: "kt study report " + d.ID,
-		Sections: []doc.Section{
-			{ID: "effects", Tables: []doc.Table{table}}, {ID: "sides", Tables: []doc.Table{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}},
-		},
+	all.Command, all.Subject, all.Line, all.Title = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
+	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
+	all.Answer = []doc.Note{{Text: d.Sentence}}
+	all.Sections = []doc.Section{
+		{ID: "effects", Tables: []doc.Table{table}}, {ID: "sides", Tables: []doc.Table{sideTable([2]string{"without", "with"}, &d.Control, &d.Changed)}}, filesOf(&d.Control, &d.Changed),
 	}
-}
-
-// TrialPlan writes what a trial would do.
-func TrialPlan(w io.Writer, f *study.Forecast, o Options) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t, s := newText(b, o.Theme, o.Width), f.Study
-		t.line("")
-		t.heading("kt trial "+string(t.th.Glyphs.Arrow)+" "+s.Trial.String(), nil)
-		t.paragraph(s.Loads[0].String())
-		t.line(fmt.Sprintf("  to warm up %s, then runs without the change and with it in turns:", plural(s.Discard, "run")))
-		looks := s.Trial.Looks
-		if len(looks) == 1 {
-			t.line("  " + plural(looks[0], "run") + " a side")
-		} else {
-			t.line(fmt.Sprintf("  kt looks after %d and %d a side whether the answer is clear, and ends after %d", looks[0], looks[1], looks[2]))
-		}
-		t.takes(f)
-		t.line("")
-	})
 }

@@ -1,22 +1,25 @@
 package report
 
 import (
-	"bytes"
+	"cmp"
+	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// TuneOptions are the options of a format.
+// TuneOptions are the checks of a machine that are shown, and the commands that follow.
 type TuneOptions struct {
-	Theme   *theme.Theme
-	Verbose bool // whole reasons, for everything that is shown
+	Verbose bool // whole reasons
 	All     bool // every check, also one that passes or does not apply
 	Quiet   bool // only failures and warnings
 	Strict  bool // warnings count
-	Width   int  // of the terminal, in columns; 0: there is none, so sentences take 100 and nothing is cut
 
 	// Again are the flags that look at the same machine in the same way, with a space
 	// before each; "" for none.
@@ -24,58 +27,229 @@ type TuneOptions struct {
 	Root  string // the flag that names another root, in the same way
 }
 
-// TuneFormat writes the findings of the checks of a machine.
-type TuneFormat func(w io.Writer, r *tune.Report, o TuneOptions) error
-
-// TuneFormats are the formats by name.
-var TuneFormats = map[string]TuneFormat{
-	"text":     TuneText,
-	"json":     TuneJSON,
-	"csv":      TuneCSV,
-	"markdown": TuneMarkdown,
-}
-
-// TuneJSON writes the whole document.
-func TuneJSON(w io.Writer, r *tune.Report, o TuneOptions) error {
-	return Indented(w, r.Document(r.Fit(o.Strict)))
-}
-
 // Indented writes a value as JSON for people and programs.
 func Indented(w io.Writer, v any) error { return theme.JSON(w, v, "  ") }
 
-// TuneCSV writes a line for each check.
-func TuneCSV(w io.Writer, r *tune.Report, _ TuneOptions) error {
-	rows := [][]string{{"id", "group", "verdict", "current", "persisted", "persisted_in", "wanted", "severity", "confidence", "note", "why", "source", "command"}}
-	for _, d := range r.Document(true).Checks {
-		row := []string{
-			d.ID, string(d.Group), string(d.Verdict), d.Current, d.Persisted, d.PersistedIn, d.Wanted,
-			string(d.Severity), string(d.Confidence), d.Note, d.Why, d.Source, d.Command,
-		}
-		rows = append(rows, row)
+// mostNotes is how many notes are shown without All: with all warnings they fit one screen.
+const mostNotes = 8
+
+// groupTitles are the headings of the groups.
+var groupTitles = map[tune.Group]string{
+	tune.Memory: "Memory", tune.Limits: "Limits", tune.CPU: "CPU", tune.Clock: "Clock",
+	tune.Disks: "Disks and file systems", tune.Network: "Network", tune.JVM: "JVM", tune.Kafka: "Kafka", tune.Context: "Context",
+}
+
+// TuneDoc returns what the checks of a machine found: what needs action by its cost, or every check by its group.
+func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
+	about := slices.Concat(aboutMachine(r.Machine), aboutRole(r.Machine))
+	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:], Title: "kt tune: " + about[0]}
+	answer := doc.Note{Name: "verdict", Text: "fit for Kafka", Tone: doc.Good}
+	if !r.Fit(o.Strict) {
+		answer.Text, answer.Tone = "not fit for Kafka (exit code 3)", doc.Bad
 	}
-	return writeCSV(w, rows)
+	counted := tune.Verdicts
+	if o.All && !o.Quiet {
+		for _, g := range tune.Groups {
+			found := slices.DeleteFunc(slices.Clone(r.Findings), func(f tune.Finding) bool { return f.Group != g })
+			d.Sections = append(d.Sections, doc.Section{
+				ID: string(g), Title: groupTitles[g] + ": " + tally(found, tune.Verdicts...), Tables: []doc.Table{findingTable(string(g), found, o.Verbose)},
+			})
+		}
+	} else {
+		counted = []tune.Verdict{tune.Fail, tune.Warn, tune.Info}
+		d.Sections = []doc.Section{{ID: "findings", Tables: []doc.Table{costly(r, o)}}}
+		rest := tally(r.Findings, tune.OK, tune.Unknown, tune.NotApplicable)
+		if rest != "" && !o.Quiet {
+			d.Remarks = []string{rest + " (--all)"}
+		}
+	}
+	if counts := tally(r.Findings, counted...); counts != "" {
+		answer.Text += ": " + counts
+	}
+	d.Answer = []doc.Note{answer}
+	d.Sections = append(d.Sections, doc.Section{ID: "next", Title: "What to do", Facts: nextSteps(r, o)})
+	return d
 }
 
-// TuneMarkdown writes a table for each group, for a wiki or a ticket.
-func TuneMarkdown(w io.Writer, r *tune.Report, o TuneOptions) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		about := append(aboutMachine(r.Machine), aboutRole(r.Machine)...)
-		b.WriteString("# kt tune: " + cell(about[0]) + "\n\n" + cell(strings.Join(about[1:], ", ")) + ". " + verdictLine(r, o.Strict, tune.Verdicts) + "\n")
-		for _, g := range tune.Groups {
-			found := inGroup(r, g, o)
-			if len(found) == 0 {
-				continue
-			}
-			b.WriteString("\n## " + groupTitles[g] + "\n\n| check | verdict | current | wanted | why |\n|---|---|---|---|---|\n")
-			for _, f := range found {
-				b.WriteString("| `" + f.ID + "` | " + strings.ReplaceAll(string(f.Verdict), "_", " ") + " | " + cell(f.Current) + " | " + cell(f.Wanted) + " | " + cell(reason(f, o.Verbose)) + " |\n")
+// costly returns the table of failures, warnings and the first notes.
+func costly(r *tune.Report, o TuneOptions) doc.Table {
+	notes := 0
+	found := slices.DeleteFunc(r.ByCost(), func(f tune.Finding) bool {
+		if f.Verdict == tune.Info && !o.Quiet {
+			notes++
+			return notes > mostNotes
+		}
+		return f.Verdict != tune.Fail && f.Verdict != tune.Warn
+	})
+	t := findingTable("findings", found, o.Verbose)
+	if notes > mostNotes {
+		t.Note = plural(notes-mostNotes, "more note") + ": --all"
+	}
+	return t
+}
+
+// findingTable has a row for each finding.
+func findingTable(id string, found []tune.Finding, verbose bool) doc.Table {
+	t := doc.Table{ID: id + "-table", Caption: "Checks", Data: true, Columns: []doc.Column{
+		{Head: "check", Data: "id", Kind: doc.Whole}, {Data: "group", Kind: doc.Words}, {Head: "verdict", Data: "verdict", Kind: doc.Words},
+		{Head: "current", Data: "current", Kind: doc.Words}, {Data: "persisted"}, {Data: "persisted_in"}, {Head: "wanted", Data: "wanted", Kind: doc.Words},
+		{Data: "severity"}, {Data: "confidence"}, {Data: "note"}, {Head: "why", Data: "why", Kind: doc.Sentence}, {Data: "source"}, {Data: "command"},
+	}}
+	for _, f := range found {
+		row := doc.Row{}
+		if f.Verdict == tune.Unknown || f.Verdict == tune.NotApplicable {
+			row.Tone = doc.Muted
+		}
+		why := short(f)
+		if verbose {
+			why = reason(f)
+		}
+		row.Cells = []doc.Cell{
+			{Text: f.ID}, {Text: string(f.Group)}, {Text: verdictWord(f.Verdict), Data: string(f.Verdict), Tone: verdictTones[f.Verdict]},
+			known(f.Current), {Data: f.Persisted}, {Data: f.PersistedIn},
+			{Text: strings.ReplaceAll(f.Wanted, "- - ", "… "), Data: f.Wanted}, // any of the first two will do
+			{Data: string(f.Severity)}, {Data: string(f.Confidence)}, {Data: f.Note}, {Text: why, Data: f.Why, Tone: doc.Muted}, {Data: strings.Join(f.Sources, "; ")}, {Data: f.Command},
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+var verdictTones = map[tune.Verdict]doc.Tone{tune.OK: doc.Good, tune.Fail: doc.Bad, tune.Warn: doc.Warn, tune.Unknown: doc.Muted, tune.NotApplicable: doc.Muted}
+
+func verdictWord(v tune.Verdict) string { return strings.ReplaceAll(string(v), "_", " ") }
+
+// aboutMachine returns the name, the system, the size and the kind of a machine. A folder with a
+// part of a machine's files may lack any of them.
+func aboutMachine(m *tune.Machine) []string {
+	tags := []string{cmp.Or(m.Hostname, "name unknown"), "Linux " + cmp.Or(m.Kernel, "(version unknown)"), "cores unknown", "memory unknown"}
+	if m.CPUs > 0 {
+		tags[2] = strconv.FormatFloat(m.CPUs, 'g', 3, 64) + either(int64(math.Ceil(m.CPUs)), " core", " cores")
+	}
+	if m.Memory > 0 {
+		tags[3] = theme.Bytes(m.Memory)
+	}
+	return append(tags, slices.DeleteFunc([]string{m.Container, m.Virtual, m.Cloud}, func(s string) bool { return s == "" })...)
+}
+
+// aboutRole returns the role, the profile and the broker's process of the checks.
+func aboutRole(m *tune.Machine) []string {
+	tags := []string{fmt.Sprintf("role %s (%s)", m.Role, m.RoleFrom), "profile " + m.Profile.Name}
+	if p := m.Process; p != nil && p.Unit != "" {
+		tags = append(tags, p.Unit)
+	} else if p != nil && !strings.HasPrefix(m.RoleFrom, "process") {
+		tags = append(tags, "process "+strconv.Itoa(p.PID))
+	}
+	return tags
+}
+
+// tally returns how many findings have each of some verdicts: "1 failure, 4 warnings".
+func tally(found []tune.Finding, verdicts ...tune.Verdict) string {
+	var counts []string
+	for _, v := range verdicts {
+		n := 0
+		for _, f := range found {
+			if f.Verdict == v {
+				n++
 			}
 		}
-	})
+		if n > 0 {
+			counts = append(counts, verdictCount(n, v))
+		}
+	}
+	return strings.Join(counts, ", ")
 }
 
-// cell is text as a cell of a Markdown table. What a machine's files hold is not
-// Markdown: nothing in it may end the cell or begin a tag.
-func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(theme.Clean(s))
+func verdictCount(n int, v tune.Verdict) string {
+	switch v {
+	case tune.Fail:
+		return plural(n, "failure")
+	case tune.Warn:
+		return plural(n, "warning")
+	case tune.Info:
+		return plural(n, "note")
+	case tune.OK:
+		return plural(n, "check") + either(n, " passes", " pass")
+	}
+	return fmt.Sprintf("%d %s", n, verdictWord(v))
+}
+
+// reason returns the note of a finding, and the effect of a value that is not as wanted.
+func reason(f tune.Finding) string {
+	parts := notes(f)
+	if f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown {
+		parts = append(parts, f.Why)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// short returns a reason for a line with little room: the first sentence of the effect, then the note.
+func short(f tune.Finding) string {
+	parts := notes(f)
+	acts := f.Verdict == tune.Fail || f.Verdict == tune.Warn
+	if acts && !f.Drifts || f.Verdict == tune.Info && f.Wanted != "" && len(parts) == 0 {
+		effect, _, _ := strings.Cut(f.Why, ". ")
+		parts = slices.Insert(parts, 0, effect)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// notes returns what is special about a finding on this machine.
+func notes(f tune.Finding) (parts []string) {
+	if f.Note != "" {
+		parts = append(parts, f.Note)
+	}
+	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK && !f.Drifts { // of drift a note says it
+		parts = append(parts, f.Persisted+" after the next boot ("+f.PersistedIn+")")
+	}
+	return parts
+}
+
+// nextSteps returns the commands to run now.
+func nextSteps(r *tune.Report, o TuneOptions) (steps []doc.Fact) {
+	if n := len(r.Changes()); n > 0 {
+		steps = append(steps,
+			doc.Fact{Name: "apply", Text: "sudo kt tune --apply" + o.Again},
+			doc.Fact{Text: plural(n, "change") + either(n, " fixes ", " fix ") + mended(r) + "; undo: sudo kt tune --rollback" + o.Root, Tone: doc.Muted},
+			doc.Fact{Name: "or", Text: "kt tune --script" + o.Again + " (a shell script), --ansible (a playbook)"})
+	}
+	if ids := manualIDs(r); ids != "" {
+		steps = append(steps, doc.Fact{Name: "by hand", Text: "kt tune --dry-run" + o.Again}, doc.Fact{Text: "Manual steps for " + ids, Tone: doc.Muted})
+	}
+	if all := r.ByCost(); len(all) > 0 && slices.Contains([]tune.Verdict{tune.Fail, tune.Warn, tune.Info}, all[0].Verdict) {
+		steps = append(steps, doc.Fact{Name: "explain", Text: "kt tune --explain " + all[0].ID})
+	}
+	if r.Machine.Role == tune.Client && r.Machine.RoleFrom != "--role" {
+		steps = append(steps, doc.Fact{Name: "role", Text: "kt tune --role broker --dirs /data/kafka"}, doc.Fact{Text: "for a future broker's machine: no broker runs here now", Tone: doc.Muted})
+	}
+	return steps
+}
+
+// mended returns how much of each verdict the changes mend: "0 of 1 failure, 3 of 6 warnings".
+func mended(r *tune.Report) string {
+	var parts []string
+	for _, v := range []tune.Verdict{tune.Fail, tune.Warn, tune.Info} {
+		n := 0
+		for _, f := range r.Findings {
+			if f.Verdict == v && f.Mended() {
+				n++
+			}
+		}
+		if all := r.Count(v); all > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", n, verdictCount(all, v)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// manualIDs returns the checks of the manual steps: four at most, the costliest first.
+func manualIDs(r *tune.Report) string {
+	var ids []string
+	for _, f := range r.Manual() {
+		ids = append(ids, f.ID)
+	}
+	if n := len(ids) - 4; n > 0 {
+		ids = append(ids[:4], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(ids, ", ")
 }

@@ -1,216 +1,207 @@
 package report
 
 import (
-	"bytes"
-	"io"
+	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// OutcomeOptions are how the outcomes of changes are written.
+// DiffOptions are the parts of the changes that are shown.
+type DiffOptions struct {
+	Mode    tune.ApplyOptions // a change that is not going to be made is not shown
+	Manual  bool              // the manual steps, too
+	Verbose bool              // every line of kt's own files
+}
+
+// DiffDoc returns the changes that kt is about to make, and the manual steps.
+func DiffDoc(r *tune.Report, o DiffOptions) *doc.Document {
+	d := &doc.Document{Command: "kt tune", Subject: cmp.Or(r.Machine.Hostname, "name unknown"), Tags: []string{plural(len(r.Changes()), "change")}}
+	d.Sections = []doc.Section{{ID: "changes", Tables: []doc.Table{changeTable(r.Changes(), o)}}}
+	if !o.Manual {
+		return d
+	}
+	for i, f := range r.Manual() {
+		s := doc.Section{ID: "manual-" + f.ID, Title: "By hand: " + f.ID, Facts: listed("now", f.Current)}
+		if i == 0 {
+			d.Tags = append(d.Tags, plural(len(r.Manual()), "manual step"))
+		}
+		why := short(f)
+		if o.Verbose {
+			why = reason(f)
+		}
+		s.Facts = slices.Concat(s.Facts, listed("wanted", f.Wanted), listed("why", why))
+		s.Blocks = []doc.Block{doc.Code(cmp.Or(f.Command, "kt tune --explain "+f.ID))}
+		d.Sections = append(d.Sections, s)
+	}
+	return d
+}
+
+// changeTable has a row for each change of the running machine, and for each line of a file that is not of one of them.
+func changeTable(all []tune.Change, o DiffOptions) doc.Table {
+	t := doc.Table{ID: "change-table", Caption: "Changes", Data: true, Columns: []doc.Column{
+		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "change", Data: "change", Kind: doc.Sentence},
+	}}
+	add := func(c *tune.Change, text string) { t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(c.Setting, text)}) }
+	var files []string
+	for i := range all {
+		c := &all[i]
+		now := c.Kind != tune.KeepOnly && o.Mode.Now()
+		if now {
+			add(c, c.Describe())
+		}
+		if !o.Mode.Later() {
+			continue
+		}
+		for _, k := range c.Keep {
+			if !now || o.Verbose {
+				add(c, k.File+": "+k.Text)
+			} else if !slices.Contains(files, k.File) {
+				files = append(files, k.File)
+			}
+		}
+		if c.Advice != "" {
+			add(c, "to make it last: "+c.Advice)
+		}
+	}
+	if len(files) > 0 {
+		t.Note = "kept over a reboot in " + strings.Join(files, ", ") + "; -v shows the lines"
+	}
+	return t
+}
+
+// OutcomeOptions are the commands that follow changes.
 type OutcomeOptions struct {
-	Theme *theme.Theme
-	Width int    // as of TuneOptions
 	Root  string // the flag that names another root, with a space before it
 	Force string // the command that also restores values that others changed since; "" when that was it
 	Files bool   // kt wrote or removed files of its own
 }
 
-// TuneOutcomes writes the outcomes of changes, and returns how many failed.
-func TuneOutcomes(w io.Writer, all []tune.Outcome, o OutcomeOptions) (failed int, err error) {
-	count := make(map[tune.State]int)
-	err = buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		for _, c := range all {
-			count[c.State]++
-			t.became(c.State, c.Change.Setting, c.Change.Describe(), c.Err)
-		}
-		t.line("")
-		t.line("  " + countStates(count, tune.Applied, tune.Kept, tune.Unchanged, tune.Skipped, tune.Failed))
-		if count[tune.Applied]+count[tune.Kept] > 0 {
-			t.line("  " + t.th.Paint(muted, "to see the changes: kt tune --status"+o.Root+"    to undo them: sudo kt tune --rollback"+o.Root))
-		}
-		if o.Files {
-			t.afterWriting(ownFiles(all))
-		}
-	})
-	return count[tune.Failed], err
-}
-
-// ownFiles returns kt's own files that have lines of the changes.
-func ownFiles(all []tune.Outcome) (files []string) {
-	for _, o := range all {
-		if o.State == tune.Applied || o.State == tune.Kept {
-			for _, k := range o.Change.Keep {
-				files = append(files, k.File)
+// OutcomesDoc returns the outcomes of changes.
+func OutcomesDoc(all []tune.Outcome, o OutcomeOptions) *doc.Document {
+	d := newOutcomes("changes")
+	for _, c := range all {
+		d.add(c.State, c.Change.Setting, c.Change.Describe(), c.Err)
+		if c.State == tune.Applied || c.State == tune.Kept {
+			for _, k := range c.Change.Keep {
+				d.files = append(d.files, k.File)
 			}
 		}
 	}
-	return files
+	if d.count[tune.Applied]+d.count[tune.Kept] > 0 {
+		d.Remarks = append(d.Remarks, "to see the changes: kt tune --status"+o.Root+"    to undo them: sudo kt tune --rollback"+o.Root)
+	}
+	return d.end(o.Files)
 }
 
-// afterWriting names the commands that make the system read files that were written or removed.
-func (t *text) afterWriting(files []string) {
+// UndoneDoc returns the outcomes of a rollback.
+func UndoneDoc(all []tune.Undone, o OutcomeOptions) *doc.Document {
+	d := newOutcomes("rollback")
+	for _, u := range all {
+		why := u.Err
+		what := u.Path
+		switch {
+		case u.Kind == tune.OwnFile && u.State == tune.Restored:
+			what += ": removed"
+			d.files = append(d.files, u.Path)
+		case u.Kind == tune.OwnFile && u.State == tune.Drifted:
+			what += ": its lines are in force again after the next start: check the file, then remove it"
+		case u.State == tune.Restored:
+			what += ": " + u.Now + " → " + u.Old
+		case u.Kind != tune.OwnFile:
+			what += ": " + u.Now
+		}
+		d.add(u.State, u.Setting, what, why)
+	}
+	if d.count[tune.Drifted] > 0 && o.Force != "" {
+		d.Remarks = append(d.Remarks, "values that others changed since stay as they are; to restore them too: "+o.Force)
+	}
+	return d.end(o.Files)
+}
+
+// StatusDoc returns the changes of kt on a machine.
+func StatusDoc(held []tune.Undone, o OutcomeOptions) *doc.Document {
+	d := newOutcomes("status")
+	for _, u := range held {
+		what := u.Path
+		if u.Kind != tune.OwnFile {
+			what += ": " + u.Now + ", before kt " + u.Old
+		}
+		d.add(u.State, u.Setting, what, u.Err)
+	}
+	if len(held) > 0 {
+		d.Remarks = append(d.Remarks, "to undo the changes: sudo kt tune --rollback"+o.Root)
+	}
+	if d.count[tune.Drifted] > 0 {
+		d.Remarks = append(d.Remarks, "--force also restores values that others changed since")
+	}
+	return d.end(false)
+}
+
+// outcomes is a document of changes while it is made.
+type outcomes struct {
+	doc.Document
+
+	table doc.Table
+	count map[tune.State]int
+	files []string // of kt, that were written or removed
+}
+
+func newOutcomes(subject string) *outcomes {
+	return &outcomes{
+		Document: doc.Document{Command: "kt tune", Subject: subject}, count: make(map[tune.State]int),
+		table: doc.Table{ID: "outcome-table", Caption: "Changes", Data: true, Empty: "kt has changed nothing on this machine", Columns: []doc.Column{
+			{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "state", Data: "state", Kind: doc.Whole}, {Data: "change", Kind: doc.Words}, {Data: "why", Kind: doc.Words}, {Head: "what", Kind: doc.Sentence},
+		}},
+	}
+}
+
+// states are the states of changes in the order in which they are counted, with their words.
+var states = []struct {
+	state tune.State
+	words string
+	tone  doc.Tone
+}{
+	{tune.Applied, "applied", doc.Good}, {tune.Kept, "set for the next start", doc.Good}, {tune.Unchanged, "already right", doc.Muted}, {tune.Skipped, "skipped", doc.Muted},
+	{tune.Restored, "restored", doc.Good}, {tune.Held, "set by kt", doc.Good}, {tune.Already, "has the old value", doc.Muted}, {tune.Gone, "no longer there", doc.Muted},
+	{tune.Drifted, "changed by others since", doc.Warn}, {tune.Failed, "failed", doc.Bad},
+}
+
+// add adds the outcome of one change.
+func (d *outcomes) add(s tune.State, setting, what string, err error) {
+	d.count[s]++
+	why, shown := "", what
+	if err != nil {
+		why = err.Error()
+		shown += "; " + why
+	}
+	for _, of := range states {
+		if of.state == s {
+			d.table.Rows = append(d.table.Rows, doc.Row{Cells: []doc.Cell{
+				{Text: cmp.Or(setting, "file of kt")}, {Text: of.words, Data: string(s), Tone: of.tone}, {Text: what}, {Text: why}, {Text: shown},
+			}})
+		}
+	}
+}
+
+// end returns the document, with how many changes are in each state, and the commands that make the system read files that were written or removed.
+func (d *outcomes) end(written bool) *doc.Document {
+	for _, of := range states {
+		if n := d.count[of.state]; n > 0 {
+			d.Tags = append(d.Tags, theme.Count(int64(n))+" "+of.words)
+		}
+	}
 	for _, a := range []struct{ folder, run string }{
 		{"/etc/systemd/system/", "before the broker's next start: systemctl daemon-reload"},
 		{"/etc/udev/rules.d/", "for disks that are plugged in before the next boot: udevadm control --reload"},
 	} {
-		if slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, a.folder) }) {
-			t.line("  " + t.th.Paint(muted, a.run))
+		if written && slices.ContainsFunc(d.files, func(f string) bool { return strings.HasPrefix(f, a.folder) }) {
+			d.Remarks = append(d.Remarks, a.run)
 		}
 	}
-}
-
-// TuneUndone writes the outcomes of a rollback, and returns how many changes are still there.
-func TuneUndone(w io.Writer, all []tune.Undone, o OutcomeOptions) (failed int, err error) {
-	count := make(map[tune.State]int)
-	err = buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		if len(all) == 0 {
-			t.line("  kt has changed nothing on this machine: nothing to restore")
-			return
-		}
-		var files []string
-		for _, u := range all {
-			count[u.State]++
-			t.became(u.State, u.Setting, undone(u), u.Err)
-			if u.Kind == tune.OwnFile && u.State == tune.Restored {
-				files = append(files, u.Path)
-			}
-			if u.Kind == tune.OwnFile && u.State == tune.Drifted {
-				t.advice("its lines are in force again after the next start: check the file, then remove it")
-			}
-		}
-		t.line("")
-		t.afterWriting(files)
-		t.line("  " + countStates(count, tune.Restored, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		if count[tune.Drifted] > 0 && o.Force != "" {
-			t.line("  " + t.th.Paint(muted, "values that others changed since stay as they are; to restore them too: "+o.Force))
-		}
-	})
-	return count[tune.Failed] + count[tune.Drifted], err
-}
-
-// TuneStatus writes the changes of kt on a machine.
-func TuneStatus(w io.Writer, held []tune.Undone, o OutcomeOptions) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		if len(held) == 0 {
-			t.line("  kt has changed nothing on this machine")
-			return
-		}
-		count := make(map[tune.State]int)
-		for _, u := range held {
-			count[u.State]++
-			what := u.Path
-			if u.Kind != tune.OwnFile {
-				what += ": " + u.Now + ", before kt " + u.Old
-			}
-			t.became(u.State, u.Setting, what, u.Err)
-		}
-		t.line("")
-		t.line("  " + countStates(count, tune.Held, tune.Already, tune.Gone, tune.Drifted, tune.Failed))
-		back := "to undo the changes: sudo kt tune --rollback" + o.Root
-		if count[tune.Drifted] > 0 {
-			back += "; --force also restores values that others changed since"
-		}
-		t.line("  " + t.th.Paint(muted, back))
-	})
-}
-
-func undone(u tune.Undone) string {
-	switch {
-	case u.Kind == tune.OwnFile && u.State == tune.Restored:
-		return u.Path + ": removed"
-	case u.Kind == tune.OwnFile:
-		return u.Path
-	case u.State == tune.Restored:
-		return u.Path + ": " + u.Now + " → " + u.Old
-	}
-	return u.Path + ": " + u.Now
-}
-
-// stateNames are the states as they are counted.
-var stateNames = map[tune.State]string{
-	tune.Applied: "applied", tune.Kept: "set for the next start", tune.Unchanged: "already right",
-	tune.Skipped: "skipped", tune.Failed: "failed", tune.Restored: "restored", tune.Already: "has the old value",
-	tune.Drifted: "changed by others since", tune.Gone: "no longer there", tune.Held: "set by kt",
-}
-
-// became writes the outcome of one change, in one or two lines.
-func (t *text) became(s tune.State, setting, what string, why error) {
-	glyph, style := t.th.Glyphs.Pass, good
-	switch s {
-	case tune.Failed:
-		glyph, style = t.th.Glyphs.Cross, bad
-	case tune.Drifted:
-		glyph, style = t.th.Glyphs.Alert, warn
-	case tune.Unchanged, tune.Skipped, tune.Already, tune.Gone:
-		glyph, style = t.th.Glyphs.Separator, muted
-	case tune.Applied, tune.Kept, tune.Restored, tune.Held:
-	}
-	if setting == "" {
-		setting = "file of kt"
-	}
-	line := "  " + t.th.Paint(style, string(glyph)) + " " + t.th.Paint(plain, pad(setting, idWidth))
-	if 4+idWidth+1+utf8.RuneCountInString(what+stateNames[s])+2 <= t.wrapAt() {
-		t.line(line + " " + what + "  " + t.th.Paint(muted, stateNames[s]))
-	} else {
-		t.line(line + " " + t.th.Paint(muted, stateNames[s]))
-		t.line("      " + what)
-	}
-	if why != nil {
-		t.advice(why.Error())
-	}
-}
-
-// countStates returns how many changes are in each of some states.
-func countStates(count map[tune.State]int, states ...tune.State) string {
-	var parts []string
-	for _, s := range states {
-		if n := count[s]; n > 0 {
-			parts = append(parts, theme.Count(int64(n))+" "+stateNames[s])
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// TuneHints writes the settings that fit a machine, and the part of a
-// server.properties file that sets them.
-func TuneHints(w io.Writer, m *tune.Machine, hints []tune.Hint, th *theme.Theme) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, th, 0)
-		t.line("")
-		t.line("  " + t.th.Paint(theme.Style{FG: theme.Brand, Bold: true}, "kt tune --hints") + "  " +
-			t.th.Paint(muted, strings.Join(aboutMachine(m), t.sep())))
-		last := tune.Where("")
-		for _, h := range hints {
-			if h.Where != last {
-				t.line("")
-				t.line("  " + t.th.Paint(strong, capital(hintPlaces[h.Where])))
-				last = h.Where
-			}
-			t.line("    " + t.th.Paint(plain, pad(h.Name, 38)) + " " + h.Value)
-			t.advice(h.Formula)
-			t.advice("source: " + h.Source)
-		}
-		t.line("")
-		t.line("  " + t.th.Paint(strong, "As a part of server.properties"))
-		t.line("")
-		for line := range splitLines(tune.Fragment(hints)) {
-			t.line(line)
-		}
-	})
-}
-
-var hintPlaces = map[tune.Where]string{
-	tune.Environment: "environment of the broker's process", tune.Properties: "server.properties of each broker",
-	tune.Cluster: "the cluster", tune.System: "the machine",
+	d.Sections = []doc.Section{{ID: "changes", Tables: []doc.Table{d.table}}}
+	return &d.Document
 }

@@ -1,68 +1,52 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
-// Explain writes all that kt knows of a setting, and what it found on this machine
-// when r has it.
-func Explain(w io.Writer, s *tune.Setting, profiles []*tune.Profile, f *tune.Finding, th *theme.Theme) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, th, 0)
-		t.line("")
-		t.line("  " + t.th.Paint(strong, s.ID) + "  " + t.th.Paint(muted, s.Title))
-		t.line("")
-		if f != nil {
-			t.here(*f)
+// ExplainDoc returns all that kt knows of a setting, and what it found on this machine; f may be nil.
+func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc.Document {
+	d := &doc.Document{Command: "kt tune", Subject: s.ID, Tags: []string{s.Title}, Title: s.ID + ": " + s.Title}
+	if f != nil {
+		here := doc.Section{ID: "here", Facts: []doc.Fact{{Name: "here", Text: strings.TrimLeft(f.Current+"   ", " ") + verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}}}
+		if f.Persisted != "" {
+			here.Facts = append(here.Facts, doc.Fact{Name: "after boot", Text: f.Persisted + "   (" + f.PersistedIn + ")"})
 		}
-		for i, p := range profiles {
-			label := ""
-			if i == 0 {
-				label = "wanted"
-			}
-			t.row(label, plain, pad(p.Name, 12)+wantedBy(p, s))
+		here.Facts = append(here.Facts, listed("note", f.Note)...)
+		for _, c := range f.Changes {
+			here.Facts = append(here.Facts, doc.Fact{Name: "kt sets", Text: c.Describe()})
 		}
-		t.sentence("why", plain, s.Why)
-		t.sentence("", plain, s.Detail)
-		t.row("severity", plain, fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence]))
-		t.sentence("roles", plain, joinRoles(s.Roles))
-		t.sentence("reads", plain, strings.Join(s.Reads, ", "))
-		for i, source := range s.Sources {
-			t.sentence([]string{"sources", ""}[min(i, 1)], plain, source)
+		if f.Command != "" {
+			here.Blocks = []doc.Block{doc.Code(f.Command)}
 		}
-		t.sentence("change", plain, changeOf(s))
-	})
+		d.Sections = append(d.Sections, here)
+	}
+	var wanted []string
+	for _, p := range profiles {
+		wanted = append(wanted, p.Name+": "+wantedBy(p, s))
+	}
+	facts := append(listed("wanted", wanted...), listed("why", s.Why, s.Detail)...)
+	facts = append(facts, doc.Fact{Name: "severity", Text: fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence])})
+	facts = append(facts, listed("roles", joinRoles(s.Roles))...)
+	facts = append(facts, listed("reads", strings.Join(s.Reads, ", "))...)
+	facts = append(facts, listed("sources", s.Sources...)...)
+	d.Sections = append(d.Sections, doc.Section{ID: "setting", Facts: append(facts, listed("change", changeOf(s))...)})
+	return d
 }
 
-// here writes the finding on this machine.
-func (t *text) here(f tune.Finding) {
-	glyph, style := t.look(f.Verdict)
-	current := f.Current
-	if current == "" {
-		current = string(t.th.Glyphs.Missing)
-	}
-	t.row("here", plain, current+"  "+t.th.Paint(style, string(glyph)+" "+strings.ReplaceAll(string(f.Verdict), "_", " ")))
-	if f.Persisted != "" {
-		t.row("after boot", plain, f.Persisted+"  ("+f.PersistedIn+")")
-	}
-	if f.Note != "" {
-		t.sentence("note", plain, f.Note)
-	}
-	for i, c := range f.Changes {
-		t.row([]string{"kt sets", ""}[min(i, 1)], plain, c.Describe())
-	}
-	if f.Command != "" {
-		for i, line := range strings.Split(f.Command, "\n") {
-			t.row([]string{"command", ""}[min(i, 1)], plain, line)
+// listed returns a fact for each text that is not empty, with the name before the first.
+func listed(name string, texts ...string) (facts []doc.Fact) {
+	for _, text := range texts {
+		if text != "" {
+			facts = append(facts, doc.Fact{Name: name, Text: text})
+			name = ""
 		}
 	}
-	t.line("")
+	return facts
 }
 
 // confidences are how well a value is founded, in words.
@@ -102,26 +86,36 @@ func changeOf(s *tune.Setting) string {
 	return what
 }
 
-// TuneList writes a line for each setting.
-func TuneList(w io.Writer, settings []*tune.Setting, th *theme.Theme) error {
-	return buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, th, 0)
-		width := 0
-		for _, s := range settings {
-			width = max(width, len(s.ID))
-		}
-		for _, s := range settings {
-			t.line(pad(s.ID, width) + "  " + pad(string(s.Group), 7) + "  " + s.Title)
-		}
-	})
+// SettingsDoc returns the catalogue.
+func SettingsDoc(settings []*tune.Setting) *doc.Document {
+	t := doc.Table{ID: "settings", Caption: "What kt tune checks", Data: true, Columns: []doc.Column{
+		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "group", Data: "group", Kind: doc.Words}, {Head: "what it is", Data: "title", Kind: doc.Sentence},
+	}}
+	for _, s := range settings {
+		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(s.ID, string(s.Group), s.Title)})
+	}
+	return &doc.Document{Command: "kt tune", Subject: "what it checks", Tags: []string{plural(len(settings), "check")}, Sections: []doc.Section{{ID: "settings", Tables: []doc.Table{t}}}}
 }
 
-// capital makes the first letter a capital, unless the word is a name that is
-// written otherwise, as dirty_ratio.
-func capital(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	if s == "" || strings.ContainsAny(word, "_.") || word[0] < 'a' || word[0] > 'z' {
-		return s
+// HintsDoc returns the settings that fit a machine, and the part of a server.properties file that sets them.
+func HintsDoc(m *tune.Machine, hints []tune.Hint) *doc.Document {
+	about := aboutMachine(m)
+	d := &doc.Document{Command: "kt tune --hints", Subject: about[0], Tags: about[1:]}
+	for _, h := range hints {
+		if n := len(d.Sections); n == 0 || d.Sections[n-1].ID != string(h.Where) {
+			d.Sections = append(d.Sections, doc.Section{ID: string(h.Where), Title: hintPlaces[h.Where], Tables: []doc.Table{{ID: string(h.Where) + "-hints", Caption: hintPlaces[h.Where], Data: true, Columns: []doc.Column{
+				{Head: "setting", Data: "name", Kind: doc.Whole}, {Head: "value", Data: "value", Kind: doc.Sentence}, {Data: "where", Kind: doc.Words},
+				{Data: "formula", Kind: doc.Words}, {Data: "source", Kind: doc.Words},
+			}}}})
+		}
+		t := &d.Sections[len(d.Sections)-1].Tables[0]
+		t.Rows = append(t.Rows, doc.Row{Note: h.Formula + "; source: " + h.Source, Cells: doc.Of(h.Name, h.Value, string(h.Where), h.Formula, h.Source)})
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	d.Sections = append(d.Sections, doc.Section{ID: "fragment", Title: "As a part of server.properties", Blocks: []doc.Block{doc.Code(tune.Fragment(hints))}})
+	return d
+}
+
+var hintPlaces = map[tune.Where]string{
+	tune.Environment: "Environment of the broker's process", tune.Properties: "server.properties of each broker",
+	tune.Cluster: "The cluster", tune.System: "The machine",
 }

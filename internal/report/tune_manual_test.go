@@ -85,3 +85,13 @@ func manualEntry(b *bytes.Buffer, s *tune.Setting, profiles []*tune.Profile) {
 		fmt.Fprintf(b, "- Risk of changing it: %s\n", cell(s.Risk))
 	}
 }
+
+// capital makes the first letter a capital, unless the word is a name that is
+// written otherwise, as dirty_ratio.
+func capital(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if s == "" || strings.ContainsAny(word, "_.") || word[0] < 'a' || word[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

@@ -1,135 +1,38 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// WholeFormats are the formats of a study of parts by name. There is no CSV: each part has other columns.
-var WholeFormats = map[string]DocumentFormat[study.WholeDocument]{
-	"text":     WholeText,
-	"json":     asJSON[study.WholeDocument],
-	"markdown": WholeMarkdown,
-}
-
-// WholeText writes what a study of parts says for people.
-func WholeText(w io.Writer, d *study.WholeDocument, o Options) error {
-	err := buffered(w, func(b *bytes.Buffer) {
-		t := newText(b, o.Theme, o.Width)
-		t.line("")
-		t.studyHead(d.Study, d.NotEqual, d.Embedded(), d.ID, theme.Plural(len(d.Parts), "part", "parts"))
-		if len(d.Standings) > 0 {
-			t.line("")
-			t.draw(systemTable(d))
-		}
-	})
+// wholeDoc fills in what a study of parts says: the systems side by side, and then each part.
+func wholeDoc(all *doc.Document, d *study.Document) {
+	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
+	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Tables: []doc.Table{systemTable(d)}}}
 	for i := range d.Parts {
-		if err != nil {
-			break
-		}
-		if p := &d.Parts[i]; p.Find != nil {
-			err = docText(w, FindDoc(p.Find), o)
-		} else {
-			err = StudyText(w, p.Study, o)
-		}
+		p := &d.Parts[i]
+		part := StudyDoc(cmp.Or(p.Find, p.Study))
+		part.Remarks = nil // the whole has them
+		all.Add(p.Name, part)
 	}
-	return err
 }
 
-// systemTable is the table of what each part found of each system, with a row for each.
-func systemTable(d *study.WholeDocument) *grid {
-	g := &grid{heads: []string{"part", "system", "found", "published"}, left: map[int]bool{0: true, 1: true, 2: true, 3: true}}
-	part := ""
+// systemTable has what each part found of each system.
+func systemTable(d *study.Document) doc.Table {
+	t := doc.Table{ID: "side-by-side-table", Caption: "What each part found of each system", Columns: doc.Heads(doc.Words, "part", "system", "found", "published")}
 	for i := range d.Standings {
 		s := &d.Standings[i]
-		name := s.Part
-		if name == part {
-			name = ""
-		}
-		part = s.Part
-		published, _ := publishedOf(s)
-		g.add(plain, name, string(s.System), foundOf(s), published)
+		published, sources := publishedOf(s)
+		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(s.Part, string(s.System), foundOf(s), cmp.Or(published, notMeasured)), Note: sources})
 	}
-	return g
-}
-
-// WholeMarkdown writes the systems side by side, and then each part, for a wiki or a ticket.
-func WholeMarkdown(w io.Writer, d *study.WholeDocument, o Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", cell(d.Study.Name), cell(d.Study.About))
-	for _, sentence := range d.NotEqual {
-		fmt.Fprintf(&b, "- Not equal: %s.\n", cell(sentence))
-	}
-	if rows := SideBySide(d); len(rows) > 0 {
-		heads := SideHeads(d)
-		fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(heads, " | "), strings.Repeat(" --- |", len(heads)))
-		for _, row := range rows {
-			for i := range row {
-				row[i] = cell(row[i])
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		}
-	}
-	b.WriteString("\n")
-	_, err := io.WriteString(w, b.String())
-	for i := range d.Parts {
-		if err != nil {
-			break
-		}
-		if p := &d.Parts[i]; p.Find != nil {
-			_, err = fmt.Fprintf(w, "\n# %s: %s\n\n", cell(p.Name), cell(p.Find.Study.About))
-			err = cmp.Or(err, FindDoc(p.Find).Markdown(w))
-		} else {
-			_, err = io.WriteString(w, "\n")
-			err = cmp.Or(err, StudyMarkdown(w, p.Study, o))
-		}
-	}
-	return err
-}
-
-// SideHeads are the heads of SideBySide.
-func SideHeads(d *study.WholeDocument) []string {
-	heads := []string{"part"}
-	for _, s := range d.Systems {
-		heads = append(heads, string(s))
-	}
-	return heads
-}
-
-// SideBySide has a row for each part, with what it found of each system, and below it what an account has published.
-func SideBySide(d *study.WholeDocument) (rows [][]string) {
-	var parts []string
-	for _, s := range d.Standings {
-		if !slices.Contains(parts, s.Part) {
-			parts = append(parts, s.Part)
-		}
-	}
-	for _, part := range parts {
-		row, published, account := []string{part}, []string{""}, ""
-		for _, system := range d.Systems {
-			i := slices.IndexFunc(d.Standings, func(s study.Standing) bool { return s.Part == part && s.System == system })
-			if i < 0 {
-				row, published = append(row, "–"), append(published, "–")
-				continue
-			}
-			texts, source := publishedOf(&d.Standings[i])
-			row, published, account = append(row, foundOf(&d.Standings[i])), append(published, cmp.Or(texts, "–")), cmp.Or(account, source)
-		}
-		rows = append(rows, row)
-		if account != "" {
-			published[0] = "published by " + account
-			rows = append(rows, published)
-		}
-	}
-	return rows
+	return t
 }
 
 // foundOf writes what a part found of a system.
@@ -182,16 +85,15 @@ func faultsOf(c *study.CellFigures) string {
 	return strings.Join(texts, ", ")
 }
 
-// publishedOf writes the figures that accounts have published of a system, and who they are.
-func publishedOf(s *study.Standing) (text, source string) {
-	var texts []string
+// publishedOf writes the figures that published tests have of a system, and which tests these are.
+func publishedOf(s *study.Standing) (text, sources string) {
+	var texts, from []string
 	for _, p := range s.Published {
-		source = p.Source + "/" + p.Case
 		one := theme.Number(p.MBSecond) + " MB/s"
 		if p.P99 > 0 {
 			one = fmt.Sprintf("p99 %s at %s MB/s", theme.Duration(micros(int64(p.P99))), theme.Number(p.AtSecond))
 		}
-		texts = append(texts, one+" ("+p.Of+")")
+		texts, from = append(texts, one+" ("+p.Of+")"), append(from, strings.TrimSuffix("published by "+p.Account+": "+p.Link, ": "))
 	}
-	return strings.Join(texts, "; "), source
+	return strings.Join(texts, "; "), strings.Join(slices.Compact(from), "; ")
 }

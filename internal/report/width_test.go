@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,16 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
-	"github.com/kt-bench/kt/internal/tune"
 )
-
-func TestPeersOnANarrowTerminalAreWhatTheGoldenFilesShow(t *testing.T) {
-	var b bytes.Buffer
-	if err := Peers(&b, peers(), Options{Width: 60}); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "width/peers_60.txt", b.String())
-}
 
 // crowded has long names and large numbers everywhere.
 func crowded() result.Result {
@@ -76,13 +66,6 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 			for name, r := range all {
 				tooWide(t, name+" in "+look, written(t, Text, r, o), width)
 			}
-			var b bytes.Buffer
-			for _, rows := range [][]PeerRow{peers(), nil} {
-				if err := Peers(&b, rows, o); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tooWide(t, "peers in "+look, b.String(), width)
 		}
 	}
 }
@@ -94,29 +77,6 @@ func TestAFileOrAPipeGetsWholeLines(t *testing.T) {
 	r.Events = []result.Event{{Text: event}}
 	if text := written(t, Text, r, Options{}); !strings.Contains(oneSpace(text), strings.TrimSpace(event)) {
 		t.Errorf("an event is cut:\n%s", text)
-	}
-	for width, cut := range map[int]bool{0: false, 80: true} {
-		var b bytes.Buffer
-		if err := TuneText(&b, found(t), TuneOptions{Width: width}); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(b.String(), "…") != cut {
-			t.Errorf("%d columns: that a reason is cut is not %t:\n%s", width, cut, b.String())
-		}
-	}
-}
-
-func TestTuneSaysWhichFactsOfAMachineAreUnknown(t *testing.T) {
-	r := found(t)
-	*r.Machine = tune.Machine{FS: r.Machine.FS, Profile: r.Machine.Profile, Role: tune.Client, RoleFrom: "no broker runs here"}
-	var b bytes.Buffer
-	if err := TuneText(&b, r, TuneOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"name unknown", "(version unknown)", "cores unknown", "memory unknown"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is not in:\n%s", want, b.String())
-		}
 	}
 }
 

@@ -57,3 +57,9 @@ func cut(s string, width int, th *theme.Theme) string {
 	}
 	return string(r[:max(width-1, 0)]) + string(th.Glyphs.Ellipsis)
 }
+
+// cell is text as a cell of a Markdown table. What a machine's files hold is not
+// Markdown: nothing in it may end the cell or begin a tag.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;", ">", "&gt;", "`", "'").Replace(theme.Clean(s))
+}

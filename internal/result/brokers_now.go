@@ -43,8 +43,8 @@ type brokerNow struct {
 	next  int
 }
 
-// know adds a broker, unless it is known.
-func (m brokersNow) know(id int32) {
+// addBroker adds a broker, unless it is known.
+func (m brokersNow) addBroker(id int32) {
 	if m[id] == nil {
 		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}}
 	}
@@ -53,7 +53,7 @@ func (m brokersNow) know(id int32) {
 // add takes a second. A known broker without an answer is silent.
 func (m brokersNow) add(w *stats.Window) {
 	for id := range w.Brokers {
-		m.know(id)
+		m.addBroker(id)
 	}
 	length := w.Seconds()
 	for id, v := range m {
@@ -73,8 +73,8 @@ func (m brokersNow) add(w *stats.Window) {
 	}
 }
 
-// happened takes the events that concern brokers.
-func (m brokersNow) happened(events []stats.Event) {
+// addEvents takes the events that concern brokers.
+func (m brokersNow) addEvents(events []stats.Event) {
 	for i := range events {
 		e := &events[i]
 		b := m[e.Broker]

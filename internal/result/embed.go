@@ -39,7 +39,7 @@ type embedded struct {
 	// SendingSeconds is that of the trailer. The document of a run that only reads is without it.
 	SendingSeconds float64 `json:"sending_seconds"`
 
-	Heat [][]int64 `json:"heat"` // of each column: start and end in milliseconds, the first bin, and the counts from there on
+	Heat []HeatColumn `json:"heat"`
 }
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
@@ -52,11 +52,7 @@ func (r *Result) Embed(doc json.RawMessage) (string, error) {
 }
 
 func (r *Result) embed(doc json.RawMessage) embedded {
-	e := embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: make([][]int64, len(r.Heat))}
-	for i := range r.Heat {
-		e.Heat[i] = r.Heat[i].pack()
-	}
-	return e
+	return embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: r.Heat}
 }
 
 // Pack returns a text compressed and in base64, as a page holds what is long.
@@ -113,11 +109,8 @@ func (e *embedded) result() (got Result, err error) {
 	if err := CheckSchema(got.Schema); err != nil {
 		return Result{}, err
 	}
-	got.SendingSeconds = e.SendingSeconds
-	if got.Heat, err = unpackHeat(e.Heat); err == nil {
-		err = got.check()
-	}
-	if err != nil {
+	got.SendingSeconds, got.Heat = e.SendingSeconds, e.Heat
+	if err := got.check(); err != nil {
 		return Result{}, fmt.Errorf("its numbers are impossible: %w", err)
 	}
 	return got, nil
@@ -148,46 +141,6 @@ func element(in *bufio.Reader) ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-func (c *HeatColumn) pack() []int64 {
-	first, last := 0, -1
-	for bin, n := range c.Bins {
-		if n > 0 && last < 0 {
-			first = bin
-		}
-		if n > 0 {
-			last = bin
-		}
-	}
-	packed := []int64{c.Start.Milliseconds(), c.End.Milliseconds(), int64(first)}
-	for bin := first; bin <= last; bin++ {
-		packed = append(packed, int64(c.Bins[bin]))
-	}
-	return packed
-}
-
-func unpackHeat(packed [][]int64) ([]HeatColumn, error) {
-	const head = 3
-	if len(packed) > maxHeat {
-		return nil, fmt.Errorf("its heat map has %d columns", len(packed))
-	}
-	var columns []HeatColumn
-	before := int64(0)
-	for _, p := range packed {
-		if len(p) < head || p[0] < before || p[1] < p[0] || p[1] > longest*1000 || p[2] < 0 || p[2] > HeatBins-int64(len(p)-head) {
-			return nil, fmt.Errorf("its heat map has a column %.60s", fmt.Sprint(p))
-		}
-		c := HeatColumn{Start: time.Duration(p[0]) * time.Millisecond, End: time.Duration(p[1]) * time.Millisecond}
-		for i, n := range p[head:] {
-			if n < 0 || n > 1<<32-1 {
-				return nil, fmt.Errorf("its heat map has %d latencies in a cell", n)
-			}
-			c.Bins[p[2]+int64(i)] = uint32(n)
-		}
-		columns, before = append(columns, c), p[0]
-	}
-	return columns, nil
 }
 
 // check returns an error if no run can have the numbers of a result.
@@ -222,6 +175,13 @@ func (r *Result) check() error {
 		if !s.Valid && len(s.Invalid) == 0 {
 			return fmt.Errorf("its stage %d is not valid for no reason", i+1)
 		}
+	}
+	before := time.Duration(0)
+	for _, c := range r.Heat {
+		if c.Start < before || c.End < c.Start || c.End.Seconds() > longest || len(r.Heat) > maxHeat {
+			return fmt.Errorf("its heat map has %d columns, one from %s to %s", len(r.Heat), c.Start, c.End)
+		}
+		before = c.Start
 	}
 	for i := range r.Series {
 		p := &r.Series[i]

@@ -44,7 +44,7 @@ func TestAPageIsReadOnlyIfARunCanHaveItsNumbers(t *testing.T) {
 }
 
 func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
-	whole := pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,3,5]]}`)
+	whole := pageWith(t, `{"result":{"schema":2},"heat":[{"end_ns":1000,"counts":[5]}]}`)
 	if _, err := ReadPage(strings.NewReader(whole)); err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +53,9 @@ func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
 		"no base64":            strings.Replace(whole, EmbedStart, EmbedStart+"<", 1),
 		"no JSON":              pageWith(t, `{`),
 		"another document":     pageWith(t, `{"result":[]}`),
-		"a bin too high":       pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,115,5]]}`),
-		"a bin beyond all":     pageWith(t, `{"result":{"schema":2},"heat":[[0,0,9223372036854775807,1]]}`),
-		"a bin below 0":        pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,-1,5]]}`),
-		"a count below 0":      pageWith(t, `{"result":{"schema":2},"heat":[[0,1000,3,-5]]}`),
-		"columns out of order": pageWith(t, `{"result":{"schema":2},"heat":[[5,6,3,5],[0,1,3,5]]}`),
-		"half a column":        pageWith(t, `{"result":{"schema":2},"heat":[[5]]}`),
+		"a count below 0":      pageWith(t, `{"result":{"schema":2},"heat":[{"counts":[-5]}]}`),
+		"columns out of order": pageWith(t, `{"result":{"schema":2},"heat":[{"start_ns":5,"end_ns":6},{"end_ns":1}]}`),
+		"half a column":        pageWith(t, `{"result":{"schema":2},"heat":[{"start_ns":5}]}`),
 	} {
 		if r, err := ReadPage(strings.NewReader(page)); err == nil || !strings.Contains(err.Error(), "damaged") && !strings.Contains(err.Error(), "impossible") {
 			t.Errorf("%s: %+v, %v", name, r, err)

@@ -78,46 +78,6 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	}
 }
 
-func TestTheLongestGapIsAStall(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		rate      float64
-		gap, more time.Duration // both are told, one after the other
-		want      string        // "": no stall
-	}{
-		{"less than a second at a rate", 1000, 999 * time.Millisecond, 0, ""},
-		{"a second", 1000, time.Second, 0, "1.00s"},
-		{"a broker that stood still for 2 s", 1000, 1960 * time.Millisecond, 0, "1.96s"},
-		{"one that goes on", 1000, 1040 * time.Millisecond, 2720 * time.Millisecond, "2.72s"},
-		{"a shorter one after it", 1000, 2720 * time.Millisecond, time.Second, "2.72s"},
-		{"where nothing is due", 0, 1960 * time.Millisecond, 0, ""},
-		{"where nothing is due, longer", 0, 2 * time.Second, 0, "2.00s"},
-	} {
-		f := NewFold(header(tc.rate))
-		for i := range 12 {
-			at := time.Duration(i) * time.Second
-			w := stats.Window{
-				Start: at, End: at + time.Second, Offered: 1000, Acknowledged: 1000, ShardTime: time.Second,
-				LastDue: at + time.Second, LastSent: at + time.Second, LastAck: at + time.Second,
-			}
-			switch i { // each second has acknowledgements: what counts is the time between two of them
-			case 5:
-				w.Outage = stats.Gap{From: 3960 * time.Millisecond, Length: tc.gap}
-			case 6:
-				w.Outage = stats.Gap{From: 3960 * time.Millisecond, Length: tc.more}
-			}
-			f.AddWindow(w)
-		}
-		v := f.Verdict()
-		if stall := v.Limit == verdict.Stalled; stall != (tc.want != "") || !strings.Contains(v.Evidence, tc.want) {
-			t.Errorf("%s: bound by %q: %s; want %q", tc.name, v.Limit, v.Evidence, tc.want)
-		}
-		if r := f.Result(); *r.Outage.LongestGapMS != max(tc.gap, tc.more).Milliseconds() {
-			t.Errorf("%s: the longest gap is %d ms", tc.name, *r.Outage.LongestGapMS)
-		}
-	}
-}
-
 func TestAGapCountsFromTheFirstMeasuredRecord(t *testing.T) {
 	f := NewFold(header(1000))
 	f.AddWindow(stats.Window{End: 2 * time.Second, Warmup: true, Offered: 2000, Acknowledged: 500, Outage: stats.Gap{From: 500 * time.Millisecond, Length: 1500 * time.Millisecond}})

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -56,14 +55,6 @@ func TestThroughputIsFromTheFirstDueTimeToTheLastAcknowledgement(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.Result().Throughput, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("throughput (-want +got):\n%s", diff)
-	}
-}
-
-func TestTheTargetOfARateInBytesIsInRecords(t *testing.T) {
-	h := header(0)
-	h.Plan.Load.Rate, h.Plan.Payload.Size = plan.Rate{PerSecond: 1 << 20, Bytes: true}, plan.FixedSize(1024)
-	if got := NewFold(h).Result().Throughput.TargetRecordsPerSecond; got != 1024 {
-		t.Errorf("the target is %v records/s, want 1024", got)
 	}
 }
 
@@ -143,14 +134,6 @@ func TestFiguresOfTheEmbeddedBrokerCarryANotice(t *testing.T) {
 	}
 }
 
-func TestTheHeadlineIsLatencyOnlyAtARate(t *testing.T) {
-	for rate, want := range map[float64]string{0: "throughput", 100: "response"} {
-		if r := NewFold(header(rate)).Result(); r.Headline != want || r.Note == "" {
-			t.Errorf("at rate %v the headline is %q, %q", rate, r.Headline, r.Note)
-		}
-	}
-}
-
 func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 	f := NewFold(header(0))
 	w := stats.Window{
@@ -201,16 +184,6 @@ func TestOwnUseIsWeightedByTheLengthOfTheIntervals(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.Result().Client, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("client (-want +got):\n%s", diff)
-	}
-}
-
-func TestTotalIsWhatWasMeasuredSoFar(t *testing.T) {
-	f := NewFold(header(0))
-	f.AddWindow(stats.Window{End: 1, Warmup: true, Offered: 5})
-	f.AddWindow(stats.Window{Start: 1, End: 2, Offered: 2})
-	f.AddWindow(stats.Window{Start: 2, End: 3, Offered: 3})
-	if got := &f.total[stats.Measured]; got.Offered != 5 || got.Start != 1 || got.End != 3 {
-		t.Errorf("the total is %d records from %v to %v", got.Offered, got.Start, got.End)
 	}
 }
 

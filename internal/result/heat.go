@@ -10,8 +10,9 @@ import (
 
 // HeatColumn counts the latencies of a second by their size; of a long run, of several seconds.
 type HeatColumn struct {
-	Start, End time.Duration
-	Bins       [HeatBins]uint32
+	Start time.Duration    `json:"start_ns"`
+	End   time.Duration    `json:"end_ns"`
+	Bins  [HeatBins]uint32 `json:"counts"`
 }
 
 // A bin is a twelfth of a decade, from 1 µs on. The last one holds an hour.

@@ -64,7 +64,7 @@ func newNow(h *Header) now {
 		}
 	}
 	for _, b := range h.Environment.Cluster.Brokers {
-		n.brokers.know(b.ID)
+		n.brokers.addBroker(b.ID)
 		n.brokers[b.ID].Addr = b.Addr
 	}
 	topics := h.Environment.Topics
@@ -73,7 +73,7 @@ func newNow(h *Header) now {
 	}
 	for i := range topics {
 		for id, r := range topics[i].Replicas {
-			n.brokers.know(id)
+			n.brokers.addBroker(id)
 			of := &n.brokers[id].Replicas
 			of.All, of.InSync = of.All+r.All, of.InSync+r.InSync
 		}
@@ -111,14 +111,14 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 	}
 	second := stats.Merge(windows...)
 	first := n.learnLag(&second, lag)
-	n.brokers.happened(second.Events)
+	n.brokers.addEvents(second.Events)
 	if second.End <= second.Start {
 		return
 	}
 	n.second = second
 	n.tail.add(n.slim(&second, first))
 	n.brokers.add(&second)
-	n.listen(&second)
+	n.followSilence(&second)
 }
 
 // learnLag sets the consumer lag, and reports whether it became known in this second.
@@ -157,8 +157,8 @@ func (n *now) slim(w *stats.Window, first bool) stats.Window {
 	return slim
 }
 
-// listen follows the times without acknowledgements and without records.
-func (n *now) listen(w *stats.Window) {
+// followSilence follows the times without acknowledgements and without records.
+func (n *now) followSilence(w *stats.Window) {
 	n.unanswered = silent(n.unanswered, w, n.outstanding > 0 && w.Acknowledged == 0)
 	n.unread.Now = silent(n.unread.Now, w, n.lag.Records > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
 	if n.unread.Now.Length > n.unread.Longest.Length {

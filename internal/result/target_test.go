@@ -1,16 +1,11 @@
 package result
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -120,33 +115,5 @@ func TestALoweredTargetIsNoOutage(t *testing.T) {
 	o := f.Result().Outage
 	if o == nil || o.RecoveredMS == nil || *o.RecoveredMS != 0 {
 		t.Errorf("the outage is %+v, want one in which the rate did not fall", o)
-	}
-}
-
-func TestAReplayHasTheChangesOfTheTarget(t *testing.T) {
-	up := changed(3100*time.Millisecond, 1000, 1100)
-	file := new(canned.File)
-	h := header(1000)
-	w, err := NewRunFile(file, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live := NewFold(h)
-	for _, window := range follow(plan.NewSchedule(1000).Change(up.At, up.NewRate), 1, 6, up) {
-		live.AddWindow(window)
-		w.AddWindow(window)
-	}
-	live.Finish(completed)
-	if err := w.Close(completed); err != nil {
-		t.Fatal(err)
-	}
-	replayed, err := Replay(bytes.NewReader(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, _ := json.Marshal(live.Result())
-	b, _ := json.Marshal(replayed.Result())
-	if diff := cmp.Diff(string(a), string(b)); diff != "" {
-		t.Errorf("-live +replayed:\n%s", diff)
 	}
 }

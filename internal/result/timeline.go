@@ -84,7 +84,7 @@ func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 		t.fault.add(s)
 	}
 	if len(w.Events) > 0 {
-		t.look(w.Events)
+		t.findFault(w.Events)
 	}
 }
 
@@ -109,8 +109,8 @@ func (t *timeline) keep(w *stats.Window) {
 	t.kept.Add(&fresh)
 }
 
-// look finds the event that began the fault, and follows its effects. It may be told after them. Events may be dropped afterwards.
-func (t *timeline) look(fresh []stats.Event) {
+// findFault finds the event that began the fault, and follows its effects. It may be told after them. Events may be dropped afterwards.
+func (t *timeline) findFault(fresh []stats.Event) {
 	all, began := inOrder(slices.Concat(t.kept.Events, fresh)), stats.Event{}
 	if t.fault != nil {
 		began = stats.Event{At: t.fault.at, Kind: t.fault.with}
@@ -136,7 +136,7 @@ func (t *timeline) look(fresh []stats.Event) {
 		}
 	}
 	for _, e := range all {
-		t.fault.happened(e)
+		t.fault.addEvent(e)
 	}
 }
 
@@ -270,8 +270,8 @@ func (f *fault) add(s loadSecond) {
 	}
 }
 
-// happened takes an event. Events come in the order of their times, but for those that are told late.
-func (f *fault) happened(e stats.Event) {
+// addEvent takes an event. Events come in the order of their times, but for those that are told late.
+func (f *fault) addEvent(e stats.Event) {
 	if e.At < f.at {
 		return
 	}

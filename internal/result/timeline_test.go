@@ -257,23 +257,6 @@ func TestEventsAreListedInOrderAndBounded(t *testing.T) {
 	t.Error("the first event told is not listed")
 }
 
-// A broker that is gone may be told of up to three seconds late.
-func TestAnEventThatIsToldLateStandsWhereItBelongs(t *testing.T) {
-	f := load{rates: steadily(20, 1000), events: map[int][]stats.Event{
-		8:  {at(8.9, stats.ISRShrank)},
-		10: {moved(10.2, 1, 2), at(10.4, stats.FirstError)},
-		13: {at(10.1, stats.BrokerGone), at(13, stats.FirstSuccess)},
-	}}.fold()
-	var got []stats.EventKind
-	for _, e := range f.Result().Events {
-		got = append(got, e.Kind)
-	}
-	want := []stats.EventKind{stats.ISRShrank, stats.BrokerGone, stats.LeaderMoved, stats.FirstError, stats.FirstSuccess}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
 func TestTheVerdictOnAStallPointsToWhatHappened(t *testing.T) {
 	broker := at(12.9, stats.BrokerGone)
 	broker.Text = "broker 2 does not answer"

@@ -19,15 +19,7 @@ type usage struct {
 
 func (u *usage) add(s host.Sample) {
 	d := s.Interval.Seconds()
-	u.seconds += d
-	u.process += s.ProcessCPU * d
-	u.host += s.HostCPU * d
-	u.gc += s.GCCPU * d
-	u.stopped += s.Stopped * d
-	u.cores, u.hostCores = s.Cores, s.HostCores
-	u.rss = max(u.rss, s.RSS)
-	u.pause = max(u.pause, s.GCPauseMax)
-	u.net += s.NetSent
+	u.merge(&usage{d, s.ProcessCPU * d, s.HostCPU * d, s.GCCPU * d, s.Stopped * d, s.Cores, s.HostCores, s.RSS, s.GCPauseMax, s.NetSent})
 }
 
 // merge adds the use after u.

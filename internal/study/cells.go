@@ -148,15 +148,12 @@ func (s *Study) checkFactors(bad func(part, format string, args ...any)) {
 
 // checkTwice refuses a value that a factor has twice, or in pairs a pair.
 func (s *Study) checkTwice(bad func(part, format string, args ...any)) {
-	if s.Pair {
-		var seen []string
-		for _, c := range s.Cells() {
-			if slices.Contains(seen, c.String()) {
-				bad("pair", "pair: %s is there twice", c)
-			}
-			seen = append(seen, c.String())
+	seen := make(map[string]bool)
+	for _, c := range s.Cells() {
+		if s.Pair && seen[c.String()] {
+			bad("pair", "pair: %s is there twice", c)
 		}
-		return
+		seen[c.String()] = true
 	}
 	for _, f := range s.Factors {
 		for i, v := range f.Values {
@@ -165,7 +162,7 @@ func (s *Study) checkTwice(bad func(part, format string, args ...any)) {
 				b, other := plan.ParseCount(o)
 				return v == o || err == nil && other == nil && a == b // 1000 and 1k
 			}
-			if slices.ContainsFunc(f.Values[:i], same) {
+			if !s.Pair && slices.ContainsFunc(f.Values[:i], same) {
 				bad("factor "+f.Name, "%s: %s is there twice", f.Name, v)
 			}
 		}

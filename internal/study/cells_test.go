@@ -124,9 +124,7 @@ func TestAValueIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	s.Set("kafka", []string{"kafka://k:1", "k:2"})
 	s.Set("tag", []string{"amqp://evil"})
 	s.Set("a.write.topic", []string{"t"})
-	if err := s.Fill(0); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, s, 0)
 	part := s.Parts[0]
 	for _, c := range part.Cells() {
 		l := part.at(c, part.Loads[0])

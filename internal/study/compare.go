@@ -3,7 +3,6 @@ package study
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -264,27 +263,11 @@ const smoothest = 0.001
 
 // differences returns the facts that differ between two sides, by their names.
 func differences(a, b *Side) []Difference {
-	list, names := []Difference{}, make(map[string]string)
-	for _, r := range slices.Concat(a.runs, b.runs) {
-		maps.Copy(names, r.facts)
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		x, y := a.all(name), b.all(name)
-		if unchecked := name == tuned && len(x)*len(y) == 0; !unchecked && !slices.Equal(x, y) {
+	list := []Difference{}
+	differing([]*Side{a, b}, func(name string, values [][]string) {
+		if x, y := values[0], values[1]; name != tuned || len(x)*len(y) > 0 { // else one side was not checked
 			list = append(list, Difference{name, x, y})
 		}
-	}
+	})
 	return list
-}
-
-// all returns the values that a fact has in the runs of a side, sorted.
-func (s *Side) all(name string) []string {
-	values := []string{}
-	for i := range s.runs {
-		if v, ok := s.runs[i].facts[name]; ok && !slices.Contains(values, v) {
-			values = append(values, v)
-		}
-	}
-	slices.Sort(values)
-	return values
 }

@@ -28,13 +28,6 @@ type Document struct {
 	embedded bool   // a run was on the broker inside kt
 }
 
-// The documents by their former names, until everything that reads them has the one name.
-type (
-	FindDocument  = Document
-	TrialDocument = Document
-	WholeDocument = Document
-)
-
 // GridDoc has the cells of a study, and the answers to its questions.
 type GridDoc struct {
 	Runs      int         `json:"runs_done"`

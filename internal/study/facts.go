@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // notFacts are parts of a plan and of an environment that differ from run to run and explain nothing.
@@ -60,18 +63,142 @@ func flatten(facts map[string]string, name string, value any) {
 }
 
 func flattenFields(facts map[string]string, name string, value any) {
-	for _, not := range notFacts {
-		if name == not {
-			return
-		}
-	}
-	if fields, ok := value.(map[string]any); ok {
-		for key, v := range fields {
-			flattenFields(facts, name+"."+key, v)
-		}
+	fields, ok := value.(map[string]any)
+	if slices.Contains(notFacts, name) || value == nil {
 		return
 	}
-	if value != nil {
+	for key, v := range fields {
+		flattenFields(facts, name+"."+key, v)
+	}
+	if !ok {
 		facts[name] = strings.Trim(fmt.Sprint(value), "[]")
 	}
+}
+
+// Fact is a setting, or a fact of the environment, with its value in each of several runs.
+type Fact struct {
+	What   string
+	Values []string // "": the run has none
+}
+
+// Differ returns the facts that differ between runs, by their names.
+func Differ(runs []*result.Result) (list []Fact) {
+	var sides []*Side
+	for _, r := range runs {
+		sides = append(sides, &Side{runs: []sideRun{{facts: factsOf(r)}}})
+	}
+	differing(sides, func(name string, values [][]string) {
+		f := Fact{What: name}
+		for _, v := range values {
+			f.Values = append(f.Values, strings.Join(v, ""))
+		}
+		list = append(list, f)
+	})
+	return list
+}
+
+// differing calls f for each fact that differs between sides, by their names, with its values in each, sorted.
+func differing(sides []*Side, f func(name string, values [][]string)) {
+	names := make(map[string]string)
+	for _, s := range sides {
+		for i := range s.runs {
+			maps.Copy(names, s.runs[i].facts)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		var values [][]string
+		for _, s := range sides {
+			values = append(values, s.all(name))
+		}
+		if slices.ContainsFunc(values, func(v []string) bool { return !slices.Equal(v, values[0]) }) {
+			f(name, values)
+		}
+	}
+}
+
+// all returns the values that a fact has in the runs of a side, sorted.
+func (s *Side) all(name string) []string {
+	values := []string{}
+	for i := range s.runs {
+		if v, ok := s.runs[i].facts[name]; ok {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// sharesOf returns shares of what went on beside the load of a run, by what they are. One of nothing is not finite, and not known.
+func sharesOf(r *result.Result) map[string]float64 {
+	c, written := &r.Client, r.Records.Offered
+	shares := map[string]float64{
+		"CPUs of kt's host that others used":                         (c.HostCPUCores - c.CPUCores) / c.HostCores,
+		"periods in which the CPU limit of its container stopped kt": c.CPUStoppedShare,
+	}
+	for i := range r.Hosts {
+		if b := r.Hosts[i].Busy; b != nil {
+			shares["CPUs of "+r.Hosts[i].Host+" that its hypervisor gave to others (steal)"] = b.StealShare
+		}
+	}
+	if r.Warmup != nil {
+		written += r.Warmup.Records.Offered
+	}
+	if r.LogEnds != nil && c.Transactions == 0 { // whose markers are in the log too
+		shares["records that others wrote to the topic, for each of kt's"] = max(0, float64(r.LogEnds.After-r.LogEnds.Before)/float64(written)-1)
+	}
+	return shares
+}
+
+// confounders returns a sentence for each thing but the load that differs between two sides, and may be the reason for a difference of
+// their metrics: the order of the runs, other runs on the same host, the load of other programs, and the environment.
+func confounders(a, b *Side, differ []Difference) (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	x, y := a.began(), b.began()
+	if m, n := len(x)-1, len(y)-1; m > 0 && n > 0 && (x[m] < y[0] || y[n] < x[0]) {
+		add("the sides did not take turns: all runs of A began from %s to %s, and those of B from %s to %s UTC", x[0], x[m], y[0], y[n])
+	}
+	runs, pairs, last := slices.Concat(a.runs, b.runs), 0, ""
+	shares := make(map[string]float64)
+	for i, x := range runs {
+		maps.Copy(shares, x.shares)
+		for _, y := range runs[:i] {
+			if x.facts["host.hostname"] == y.facts["host.hostname"] && x.figures.from.Before(y.figures.to) && y.figures.from.Before(x.figures.to) {
+				pairs, last = pairs+1, y.figures.File+" and "+x.figures.File
+			}
+		}
+	}
+	if pairs > 0 {
+		add("%s of runs went on at one time on one host, as %s", theme.Plural(pairs, "pair", "pairs"), last)
+	}
+	for _, what := range slices.Sorted(maps.Keys(shares)) {
+		if x, y := a.share(what), b.share(what); x.N*y.N > 0 && math.Abs(x.Median-y.Median) >= 0.05 { // less is noise
+			add("%s: %s in A, and %s in B", what, theme.Percent(x.Median), theme.Percent(y.Median))
+		}
+	}
+	for _, d := range differ {
+		if of, _, _ := strings.Cut(d.What, "."); slices.Contains([]string{"kt", "host", "clock", "cluster", tuned}, of) {
+			add("%s: %s in A, and %s in B", d.What, cmp.Or(strings.Join(d.A, ", "), "none"), cmp.Or(strings.Join(d.B, ", "), "none"))
+		}
+	}
+	return all
+}
+
+// began returns when the runs of a side began, sorted.
+func (s *Side) began() (times []string) {
+	for _, f := range s.figures() {
+		times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
+	}
+	slices.Sort(times)
+	return times
+}
+
+// share returns a share over the runs where it is known.
+func (s *Side) share(what string) Spread {
+	var values []float64
+	for _, r := range s.runs {
+		if v, ok := r.shares[what]; ok && Share(v).IsKnown() {
+			values = append(values, v)
+		}
+	}
+	return spread(values)
 }

@@ -1,24 +1,20 @@
 package study
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/merge"
-	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
 
@@ -33,47 +29,8 @@ type Folder struct {
 	read map[int][]LoadFigures // by the number of the turn
 }
 
-// journal is the log of a study.
-type journal struct {
-	log  []entry
-	bad  error    // of damaged lines
-	file *os.File // held by whoever makes runs; nil: nobody does here
-}
-
-// entry is one line of the log.
-type entry struct {
-	At     time.Time `json:"at"`
-	What   what      `json:"what"`
-	Part   string    `json:"part,omitempty"` // "": the study has no parts
-	Turn   int       `json:"turn,omitempty"`
-	Cell   *int      `json:"cell,omitempty"` // of without, and of began and made: where the topic is
-	Topic  string    `json:"topic,omitempty"`
-	Reason string    `json:"reason,omitempty"` // of without, and of entered: what is added to what the part is about
-	Peak   float64   `json:"peak,omitempty"`   // of entered, in records a second; 0: the part needs none
-
-	Host    bool            `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
-	Hosts   []string        `json:"hosts,omitempty"`   // their agents; none: the host of this kt
-	Brokers []BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
-}
-
-// what is what happened.
-type what string
-
-const (
-	entered what = "entered"  // a part
-	began   what = "began"    // a run that will make a topic
-	done    what = "done"     // its run files are complete and its topic is gone
-	without what = "left_out" // a cell cannot be made
-	made    what = "prepared" // a prepared topic
-	removed what = "removed"  // a prepared topic
-
-	changed  what = "changed"  // brokers or hosts, which are about to be
-	restored what = "restored" // all of them
-)
-
 const (
 	studyFile = "study.json"
-	logFile   = "log.jsonl"
 	runsDir   = "runs"
 )
 
@@ -180,7 +137,7 @@ func (f *Folder) begun() (parts []*Folder, err error) {
 }
 
 // enter returns a part, and begins it if it was not. A part that needs a peak takes the least that the parts before it have
-// found. The only part of a study without parts is itself.
+// found, in records a second. The only part of a study without parts is itself.
 func (f *Folder) enter(part *Study) (*Folder, error) {
 	if part == f.Study {
 		return f, nil
@@ -190,11 +147,28 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 	}
 	e := entry{What: entered, Part: part.Name}
 	if part.needsPeak() {
-		peak, none, err := f.leastPeak()
-		if err != nil {
-			return nil, err
+		var none []string
+		before, err := f.begun()
+		for _, p := range before {
+			if p.Study.Find == nil {
+				continue
+			}
+			d, err := p.Document()
+			if err != nil {
+				return nil, err
+			}
+			if peak := d.Peak.RecordsPerSecond; peak == 0 {
+				none = append(none, p.part)
+			} else if e.Peak == 0 || peak < e.Peak {
+				e.Peak = peak
+			}
 		}
-		if e.Peak = peak; len(none) > 0 {
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Peak == 0:
+			return nil, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
+		case len(none) > 0:
 			e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
 		}
 	}
@@ -202,30 +176,6 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 		return nil, err
 	}
 	return f.openPart(part.Name)
-}
-
-// leastPeak returns the least of the rates that were found so far, in records a second, and the searches that found none.
-func (f *Folder) leastPeak() (least float64, none []string, err error) {
-	parts, err := f.begun()
-	for _, p := range parts {
-		if p.Study.Find == nil {
-			continue
-		}
-		d, err := p.Document()
-		if err != nil {
-			return 0, nil, err
-		}
-		switch peak := d.Peak.RecordsPerSecond; {
-		case peak == 0:
-			none = append(none, p.part)
-		case least == 0 || peak < least:
-			least = peak
-		}
-	}
-	if least == 0 && err == nil {
-		err = fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
-	}
-	return least, none, err
 }
 
 // IDs returns the studies below a folder, the newest first.
@@ -246,99 +196,6 @@ func IDs(dir string) ([]string, error) {
 		return cmp.Or(-cmp.Compare(second(a), second(b)), made[b].Compare(made[a]), cmp.Compare(a, b))
 	})
 	return ids, nil
-}
-
-// readLog reads the log. The last line that a kt wrote may be cut off. Another line that is no entry is damaged, and may be of a change.
-func (f *Folder) readLog() error {
-	text, err := os.ReadFile(filepath.Join(f.dir, logFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f.log, f.bad = nil, nil
-	for line := range bytes.Lines(text) { // one with the settings of many brokers is long
-		var e entry
-		if err := json.Unmarshal(line, &e); err == nil {
-			f.log = append(f.log, e)
-		} else if err.Error() != "unexpected end of JSON input" { // as of a line that is cut off, or empty
-			f.bad = fmt.Errorf("study %s: %s: a line is damaged (%w): what it has changed is not put back", f.ID, filepath.Join(f.dir, logFile), err)
-		}
-	}
-	return nil
-}
-
-// hold opens the log for writing, and keeps others from it.
-func (f *Folder) hold() (release func(), err error) {
-	file, err := os.OpenFile(filepath.Join(f.dir, logFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close() // nothing was written
-		return nil, fmt.Errorf("study %s: %w", f.ID, ErrBusy)
-	}
-	f.file = file
-	_, err = file.WriteString("\n") // ends a line that was cut off
-	return func() { _ = file.Close() }, errors.Join(err, f.readLog())
-}
-
-// note writes a line of the log to the disk.
-func (f *Folder) note(e entry) error {
-	e.At, e.Part = time.Now().UTC(), cmp.Or(e.Part, f.part)
-	line, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	if _, err := f.file.WriteString(secret.ScrubJSON(string(line)) + "\n"); err != nil {
-		return fmt.Errorf("write %s: %w", f.file.Name(), input.Cause(err))
-	}
-	f.log = append(f.log, e)
-	return f.file.Sync()
-}
-
-// all returns the entries of the log that are of some kinds.
-func (f *Folder) all(kinds ...what) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
-		for _, e := range f.log {
-			if e.Part == f.part && slices.Contains(kinds, e.What) && !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// isDone reports whether a run is complete, or left out with its cell.
-func (f *Folder) isDone(t Turn) bool {
-	for e := range f.all(done) {
-		if e.Turn == t.Number {
-			return true
-		}
-	}
-	return f.leftOut(t.Cell) != ""
-}
-
-// counts reports whether a run is one of those that a study is about.
-func (f *Folder) counts(t Turn) bool { return t.Repeat > 0 && f.leftOut(t.Cell) == "" }
-
-// leftOut returns why a cell was left out; "": it was not.
-func (f *Folder) leftOut(c Cell) string {
-	for e := range f.all(without) {
-		if e.Cell != nil && *e.Cell == c.Index {
-			return e.Reason
-		}
-	}
-	return ""
-}
-
-// topics returns the topics that are still there by the log: each was noted before it was made.
-func (f *Folder) topics() (left []string) {
-	for e := range f.all(began, made, done, removed) {
-		if e.What == began || e.What == made {
-			left = append(left, e.Topic)
-		} else {
-			left = slices.DeleteFunc(left, func(t string) bool { return t == e.Topic })
-		}
-	}
-	return left
 }
 
 // path returns the run file of a load of a turn.

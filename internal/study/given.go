@@ -88,19 +88,20 @@ func allOf(sentences []string) error {
 
 // dropTwice drops values, or pairs, that are the same when they are filled in.
 func (s *Study) dropTwice() {
-	if !s.Pair {
-		for i := range s.Factors {
-			s.Factors[i].Values = once(s.Factors[i].Values)
-		}
-		return
+	if s.Pair && slices.ContainsFunc(s.Factors, func(f Factor) bool { return len(f.Values) != len(s.Factors[0].Values) }) {
+		return // Check says so
 	}
-	var seen []string
+	seen := make(map[string]bool)
 	cells := slices.DeleteFunc(s.Cells(), func(c Cell) bool {
-		twice := slices.Contains(seen, c.String())
-		seen = append(seen, c.String())
+		twice := seen[c.String()]
+		seen[c.String()] = true
 		return twice
 	})
 	for i := range s.Factors {
+		if !s.Pair {
+			s.Factors[i].Values = once(s.Factors[i].Values)
+			continue
+		}
 		s.Factors[i].Values = nil
 		for _, c := range cells {
 			s.Factors[i].Values = append(s.Factors[i].Values, c.At[i].Value)

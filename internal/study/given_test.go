@@ -1,3 +1,5 @@
+//go:build !race
+
 package study
 
 import (
@@ -7,21 +9,11 @@ import (
 )
 
 func TestWhatIsGivenFillsTheValues(t *testing.T) {
-	parse := func(text string) *Study {
-		t.Helper()
-		s, err := Parse("mine.yaml", []byte(text), anyFlag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	s := parse("load: {command: produce, partitions: 7*$brokers}\nfactors: {replication-factor: [1, $replicas], linger: [0, 5ms]}")
+	s := parsed(t, "load: {command: produce, partitions: 7*$brokers}\nfactors: {replication-factor: [1, $replicas], linger: [0, 5ms]}")
 	if !s.NeedsBrokers() {
 		t.Error("a study with $replicas needs no brokers")
 	}
-	if err := s.Fill(2); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, s, 2)
 	want := []string{"replication-factor=1 linger=0", "replication-factor=1 linger=5ms", "replication-factor=2 linger=0", "replication-factor=2 linger=5ms"}
 	if diff := cmp.Diff(want, names(s.Cells())); diff != "" {
 		t.Errorf("two brokers (-want +got):\n%s", diff)
@@ -30,20 +22,22 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 		t.Errorf("7*$brokers of 2 is %v", got)
 	}
 
-	s = parse("load: {command: produce}\npair: true\nfactors: {replication-factor: [1, $replicas, $replicas], acks: [1, 1, all]}")
-	if err := s.Fill(1); err != nil {
-		t.Fatal(err)
-	}
+	s = filled(t, parsed(t, "load: {command: produce}\npair: true\nfactors: {replication-factor: [1, $replicas, $replicas], acks: [1, 1, all]}"), 1)
 	if diff := cmp.Diff([]string{"replication-factor=1 acks=1", "replication-factor=1 acks=all"}, names(s.Cells())); diff != "" {
 		t.Errorf("pairs that are alike on one broker (-want +got):\n%s", diff)
 	}
 
-	s = parse("given: {stop: the command}\nload: {command: produce, exec: $stop, topic-config: $none}")
+	s.Set("acks", []string{"0", "1", "all"})
+	if err := filled(t, s, 1).Check(); err == nil {
+		t.Error("pairs of two values and three")
+	}
+
+	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop, topic-config: $none}")
 	const missing = "this study needs stop: the command; add --set stop=…\n$none: the study gives no such name; write it below given:, with what it is"
 	if err := s.Fill(3); err == nil || err.Error() != missing {
 		t.Errorf("nothing given: %v", err)
 	}
-	s = parse("given: {stop: the command}\nload: {command: produce, exec: $stop}")
+	s = parsed(t, "given: {stop: the command}\nload: {command: produce, exec: $stop}")
 	s.Set("stop", []string{"kill 1", "2"})
 	if err := s.Fill(0); err != nil || s.Loads[0].Flags[0].Value != "kill 1,2" {
 		t.Errorf("%v, %v", s.Loads[0].Flags, err)
@@ -51,10 +45,7 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 }
 
 func TestALoadIsAsLargeAsItsBytes(t *testing.T) {
-	s, err := Parse("mine.yaml", []byte("bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [512, 1KiB]}"), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [512, 1KiB]}")
 	var got []Flag
 	for _, c := range s.Cells() {
 		got = append(got, s.at(c, s.Loads[0]).Flags...)
@@ -66,10 +57,7 @@ func TestALoadIsAsLargeAsItsBytes(t *testing.T) {
 }
 
 func TestCommandsComeAtTheirShareOfAShorterLoad(t *testing.T) {
-	s, err := Parse("mine.yaml", []byte("load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}"), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}")
 	s.LimitTo(8e9)
 	want := []Flag{{"at", "1s"}, {"at", "4s"}, {"exec", "true"}, {"exec", "true"}, {"duration", "8s"}}
 	if diff := cmp.Diff(want, s.Loads[0].Flags); diff != "" {
@@ -78,10 +66,7 @@ func TestCommandsComeAtTheirShareOfAShorterLoad(t *testing.T) {
 }
 
 func TestHostsTakesTheFirstOnes(t *testing.T) {
-	s, err := Parse("mine.yaml", []byte("load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}"), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}")
 	if diff := cmp.Diff([]Flag{{"on", "a,b"}, {"hosts", "2"}}, s.at(s.Cells()[0], s.Loads[0]).Flags); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

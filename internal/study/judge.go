@@ -1,8 +1,10 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -152,4 +154,184 @@ func (s *Search) reasons(step Step, l *LoadFigures) []string {
 		add(offSchedule)
 	}
 	return why
+}
+
+// FindDoc has the trials of a search and the peak.
+type FindDoc struct {
+	Peak   PeakRate     `json:"peak"`
+	Limit  FindLimit    `json:"limit"`
+	Trials []Trial      `json:"trials"`
+	Curve  []CurvePoint `json:"curve"`
+}
+
+// FindLimit is what limited the trial at the lowest rate that did not hold.
+type FindLimit struct {
+	Rate            float64  `json:"rate,omitempty"`    // 0: every rate held, so it is of the burst
+	Reasons         []string `json:"reasons,omitempty"` // why it did not
+	verdict.Verdict          // of the burst, where that of the trial says nothing
+}
+
+// CurvePoint is the latency at a share of the peak.
+type CurvePoint struct {
+	Share   float64          `json:"share"`
+	Rate    float64          `json:"rate"`
+	Latency Latency[float64] `json:"latency_us"`
+	Knee    bool             `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
+}
+
+// kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
+const kneeRise = 2
+
+// settleShare and settleMost are the time at the beginning of a trial that is not measured.
+const (
+	settleShare = 6 // of the time of the trial, its n-th part
+	settleMost  = 5 * time.Second
+)
+
+// NewFind returns the search for the highest rate at which a load holds. A load that only reads needs old
+// records: beside a writer kt would measure the writer.
+func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
+	study := &Study{
+		Name: "find", About: "What is the highest rate that holds?", Loads: []Load{l}, Repeats: 1, Order: Listed, Rest: rest, Find: &s,
+	}
+	return study, study.Check()
+}
+
+// ofTrials are flags that a search gives its trials.
+var ofTrials = []string{"rate", "throughput", "duration", "num-records", "messages", "warmup", "warmup-records"}
+
+// checkFind returns what keeps a load from being tried at many rates.
+func (l *Load) checkFind() error {
+	for _, f := range l.Flags {
+		if slices.Contains(ofTrials, f.Name) {
+			return fmt.Errorf("--%s: kt find gives every trial its rate and its time: leave it out (--ladder and --trial-time choose them)", f.Name)
+		}
+	}
+	switch {
+	case l.Command == "consume" && !l.has("topic"):
+		return errors.New("consume: each trial reads old records at a rate: name a topic that holds enough of them with --topic")
+	case l.Command == "consume" && l.has("group"):
+		return errors.New("--group: its committed offsets would let each trial begin where the one before ended; leave it out")
+	}
+	return nil
+}
+
+// settle returns the time at the beginning of a trial that is not measured.
+func (s Step) settle() time.Duration {
+	return min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+}
+
+// cell returns the flags of a step.
+func (s Step) cell(index int) Cell {
+	settle := s.settle()
+	rate, at := "-1", "unlimited"
+	if s.Rate > 0 {
+		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.PerSecond(s.Rate)+" records/s"
+	}
+	flags := []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + s.Time.Std()).String()}}
+	return Cell{index, flags, fmt.Sprintf("%s, %s, %v", s.Kind, at, s.Time.Std())}
+}
+
+// trials returns the trials that were made, with their figures, and the next step if there is one.
+func (s *Search) trials(d *Document) (trials []Trial, figures []*LoadFigures, next Step, over bool, err error) {
+	for _, t := range d.turns {
+		if !d.folder.isDone(t) {
+			break
+		}
+		loads, err := d.folder.figures(t)
+		if err != nil {
+			return nil, nil, next, false, err
+		}
+		next, _ = s.Next(trials)
+		trials, figures = append(trials, s.judge(next, &loads[0])), append(figures, &loads[0])
+	}
+	next, over = s.Next(trials)
+	return trials, figures, next, over, nil
+}
+
+func (s *Search) next(d *Document) ([]Turn, error) {
+	_, _, step, over, err := s.trials(d)
+	if err != nil || over {
+		return nil, err
+	}
+	return []Turn{{Cell: step.cell(len(d.turns)), Repeat: 1}}, nil
+}
+
+func (s *Search) conclude(d *Document) error {
+	trials, figures, _, _, err := s.trials(d)
+	if err != nil {
+		return err
+	}
+	d.FindDoc = &FindDoc{Peak: s.Peak(trials), Trials: append([]Trial{}, trials...), Curve: []CurvePoint{}, Limit: FindLimit{Verdict: verdict.Verdict{Limit: verdict.None}}}
+	for i, t := range trials {
+		d.addTrial(t, figures[i])
+		d.embedded = d.embedded || figures[i].cluster == insideKt
+	}
+	d.markKnee()
+	d.Sentence = d.sayPeak()
+	return nil
+}
+
+// addTrial adds a trial to the curve, and takes the limit from it.
+func (d *Document) addTrial(t Trial, l *LoadFigures) {
+	limit, says := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}, l.Limit != verdict.None && l.Limit != verdict.Unknown
+	switch {
+	case t.Kind == Burst:
+		d.Limit.Verdict = limit
+	case t.Kind == Point, t.Kind == Rung && t.Outcome == Passed:
+		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Latency, false})
+	case t.Rate == d.Peak.High && t.Outcome != Passed:
+		d.Limit.Rate, d.Limit.Reasons = t.Rate, t.Reasons
+		if says || len(d.Study.Find.SLO) > 0 || d.Limit.Evidence == "" {
+			d.Limit.Verdict = limit
+		}
+	}
+}
+
+// markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
+func (d *FindDoc) markKnee() {
+	grown := func(i int) bool {
+		p99 := d.Curve[i].Latency.P99
+		return p99 == 0 || p99 > kneeRise*d.Curve[0].Latency.P99 // 0: failed
+	}
+	for i := range len(d.Curve) - 2 {
+		if grown(i+1) && grown(i+2) {
+			d.Curve[i].Knee = true
+			return
+		}
+	}
+}
+
+// sayPeak returns what a search found in a sentence.
+func (d *Document) sayPeak() string {
+	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
+	p, why := d.Peak, strings.Join(d.Limit.Reasons, "; ")
+	limit := ""
+	if l := d.Limit.Limit; l != verdict.None && l != verdict.Unknown && d.Limit.Evidence != "" && !strings.Contains(why, d.Limit.Evidence) {
+		limit = fmt.Sprintf("; limited by %s: %s", l, d.Limit.Evidence)
+	}
+	switch {
+	case p.RecordsPerSecond == 0 && !d.Over:
+		return fmt.Sprintf("the search is not over; go on with: kt study resume %s", d.ID)
+	case p.RecordsPerSecond == 0 && d.Limit.Rate > 0:
+		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(d.Limit.Rate), why, limit)
+	case p.RecordsPerSecond == 0:
+		return "no rate was found that holds" + limit
+	case p.ClientBound:
+		return fmt.Sprintf("at least %s hold; %s: at %s, %s%s", rate(p.Low), d.Limit.unknown(), rate(p.High), why, limit)
+	case p.High == 0:
+		return fmt.Sprintf("%s hold, and no higher rate was tried", rate(p.Low))
+	}
+	return fmt.Sprintf("%s hold, but not %s: %s%s", rate(p.Low), rate(p.High), why, limit)
+}
+
+// unknown returns why a rate that was tried is not judged.
+func (l *FindLimit) unknown() string {
+	switch {
+	case l.Limit == verdict.Throttle:
+		return "the brokers throttled higher rates"
+	case ofClient(l.Limit):
+		return "kt could not offer more"
+	}
+	return "more was not measured"
 }

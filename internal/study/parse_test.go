@@ -45,6 +45,25 @@ func TestAStudyIsRead(t *testing.T) {
 
 func anyFlag(string, string) error { return nil }
 
+// parsed returns the study of a file.
+func parsed(t *testing.T, text string) *Study {
+	t.Helper()
+	s, err := Parse("mine.yaml", []byte(text), anyFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// filled returns the study of a file with what it leaves open.
+func filled(t *testing.T, s *Study, brokers int) *Study {
+	t.Helper()
+	if err := s.Fill(brokers); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestAFlagThatNoLoadHasIsFound(t *testing.T) {
 	known := func(command, flag string) error {
 		if flag == "acks" || command == "consume" && flag == "group" {

@@ -26,10 +26,7 @@ parts:
 // readWhole returns the study of parts, filled in.
 func readWhole(t *testing.T) *Study {
 	t.Helper()
-	s, err := Parse("whole.yaml", []byte(wholeText), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, wholeText)
 	s.Set("a", []string{"kafka://a:9092"})
 	s.Set("b", []string{"pulsar://b:6650/public/default"})
 	return s
@@ -39,9 +36,7 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	s := readWhole(t)
 	s.Set("half.linger", []string{"1ms"}) // for all pairs, so two of them are the same
 	s.Set("rate", []string{"7"})          // a search gives its trials their rates
-	if err := s.Fill(0); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, s, 0)
 	var got []string
 	for _, part := range s.Parts {
 		got = append(got, part.Name+": "+part.Loads[0].String()+" "+strings.Join(names(part.Cells()), ", "))
@@ -54,12 +49,9 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
-	alone, err := Parse("top.yaml", []byte("about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), anyFlag)
-	if err == nil {
-		err = alone.Fill(0)
-	}
-	if err != nil || len(alone.Parts) != 2 || alone.Find != nil || alone.Parts[1].Name != "top-2" || alone.Parts[1].About != "Where? (acks=all linger=0)" {
-		t.Errorf("a search that is no part: %+v, %v", alone, err)
+	alone := filled(t, parsed(t, "about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), 0)
+	if len(alone.Parts) != 2 || alone.Find != nil || alone.Parts[1].Name != "mine-2" || alone.Parts[1].About != "Where? (acks=all linger=0)" {
+		t.Errorf("a search that is no part: %+v", alone)
 	}
 	for i, want := range []string{"top-1: produce url=kafka://a:9092 batch-size=1MiB", "top-2: produce url=pulsar://b:6650/public/default", "produce --rate 7"} {
 		if got := s.Parts[i].Heading(); got != want {
@@ -82,9 +74,7 @@ func TestAValueForAPartThatIsNotThereNamesThoseThatAre(t *testing.T) {
 
 func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	s := readWhole(t)
-	if err := s.Fill(0); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, s, 0)
 	half := s.Parts[2]
 	at, err := half.AtPeak(3_000.5)
 	if err != nil || at.Loads[0].String() != "produce --rate 1500" {
@@ -109,10 +99,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 
 // Parts that were not begun, and runs of parts that are not made, are left to do.
 func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
-	s, err := Parse("two.yaml", []byte("parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: consume}, repeats: 2, discard: 0, rest: 0}"), anyFlag)
-	if err != nil || s.Fill(0) != nil {
-		t.Fatal(err)
-	}
+	s := filled(t, parsed(t, "parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: consume}, repeats: 2, discard: 0, rest: 0}"), 0)
 	dir := t.TempDir()
 	if _, err := Create(dir, s, "two"); err != nil {
 		t.Fatal(err)
@@ -148,9 +135,7 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	s := readWhole(t)
 	s.Parts[0].Published = []string{"004/peak"}
-	if err := s.Fill(0); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, s, 0)
 	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts[:2] {
 		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
@@ -171,13 +156,7 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 
 // Names of searches are made when the values are filled in, and those of a copied folder may be anything.
 func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
-	s, err := Parse("s.yaml", []byte("parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {acks: [1, all]}}\n  - {name: a-1, load: {command: produce}}"), anyFlag)
-	if err == nil {
-		err = s.Fill(0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := filled(t, parsed(t, "parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {acks: [1, all]}}\n  - {name: a-1, load: {command: produce}}"), 0)
 	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "two have the name a-1") {
 		t.Errorf("a part with the name of a search: %v", err)
 	}
@@ -193,19 +172,14 @@ func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 }
 
 func TestSetIsOfThePartThatItNames(t *testing.T) {
-	s, err := Parse("s.yaml", []byte("given: {replicas: how many}\nparts:\n  - {name: peak, load: {command: produce, partitions: $replicas}}\n  - {name: a, load: {command: produce, rate: $peak}}\n  - {name: a.b, load: {command: consume}}\n  - {name: acks, load: {command: produce}}"), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "given: {replicas: how many}\nparts:\n  - {name: peak, load: {command: produce, partitions: $replicas}}\n  - {name: a, load: {command: produce, rate: $peak}}\n  - {name: a.b, load: {command: consume}}\n  - {name: acks, load: {command: produce}}")
 	if s.NeedsBrokers() {
 		t.Error("$replicas is given")
 	}
 	for name, value := range map[string]string{"peak": "500", "a.b.topic": "t", "acks": "1", "a.linger": "5ms", "replicas": "2"} {
 		s.Set(name, []string{value})
 	}
-	if err := s.Fill(0); err != nil {
-		t.Fatal(err)
-	}
+	filled(t, s, 0)
 	want := []string{"produce --partitions 2 --acks 1", "produce --rate 500 --acks 1 --linger 5ms", "consume --topic t --acks 1", "produce --acks 1"}
 	for i, part := range s.Parts {
 		if got := part.Loads[0]; len(got.Flags) != strings.Count(want[i], "--") {
@@ -242,13 +216,7 @@ func TestATopicIsDeletedWhereItsCellWasMade(t *testing.T) {
 }
 
 func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
-	s, err := Parse("s.yaml", []byte("parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {url: [kafka://a, pulsar://b, pulsar://c], acks: [1, all]}}"), anyFlag)
-	if err == nil {
-		err = s.Fill(0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := filled(t, parsed(t, "parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {url: [kafka://a, pulsar://b, pulsar://c], acks: [1, all]}}"), 0)
 	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts {
 		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})

@@ -149,7 +149,7 @@ func (s *scene) readerLoads(out []load) []load {
 			out = append(out, load{name: name, share: share, text: theme.Percent(share) + text, color: theme.Info})
 		}
 	}
-	add("waiting", n.waited, " for records")
+	add("readers", n.waited, " idle")
 	if n.held > 0 || !s.writes {
 		add("held back", n.held, " by kt itself")
 	}

@@ -42,7 +42,6 @@ func TestLinks(t *testing.T) {
 		{says: "slow on a laptop", id: "nic.speed", profile: "minimal", files: class("speed", "100"), set: one, want: "info 100 Mbit/s (left alone)"},
 		{says: "virtio does not report it", id: "nic.speed", files: class("speed", "-1"), set: one, want: "not_applicable | eth0"},
 		{says: "a container's interface", id: "nic.speed", files: map[string]string{"sys/class/net/eth0/speed": "10000"}, set: one, want: "not_applicable | eth0"},
-		{says: "no card", id: "nic.speed", want: "not_applicable | …"},
 
 		{says: "both directions", id: "nic.duplex", files: class("duplex", "full"), set: one, want: "ok full (full)"},
 		{says: "one direction", id: "nic.duplex", files: class("duplex", "half"), set: one, want: "warn half (full)"},
@@ -52,7 +51,6 @@ func TestLinks(t *testing.T) {
 		{says: "a tunnel", id: "nic.mtu", files: class("mtu", "1450"), set: one, want: "info 1450 | eth0"},
 		{says: "cards that differ", id: "nic.mtu", set: two, files: map[string]string{"sys/class/net/eth0/mtu": "1500", "sys/class/net/eth1/mtu": "9000"}, want: "info eth0: 1500; eth1: 9000 | …"},
 
-		{says: "no bond", id: "nic.bond", want: "not_applicable | …"},
 		{
 			says: "a whole bond", id: "nic.bond", files: map[string]string{"sys/class/net/bond0/bonding/slaves": "eth0 eth1", "sys/class/net/eth0/operstate": "up", "sys/class/net/eth1/operstate": "up"},
 			want: "ok 2 of 2 up (all up)",

@@ -159,7 +159,6 @@ func TestScheduler(t *testing.T) {
 		{says: "the file has a list without a choice", id: id, files: at("sda", "a b"), set: onDisks(hard("sda")), want: "unknown | sys/block/sda/queue/scheduler"},
 		{says: "the file is empty", id: id, files: at("sda", ""), set: onDisks(hard("sda")), want: "unknown | sys/block/sda/queue/scheduler"},
 		{says: "there is no file", id: id, set: onDisks(hard("sda")), want: "not_applicable | …"},
-		{says: "no directory is known", id: id, want: "not_applicable | …"},
 		{says: "a directory that may not be looked at", id: id, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Err: fs.ErrPermission}} }, want: "unknown | /data"},
 		{says: "a directory on no disk", id: id, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Mount: host.Mount{Type: "nfs"}}} }, want: "not_applicable | …"},
 	})

@@ -56,16 +56,14 @@ func checkText(r *Report) string {
 func TestWhatIsFoundOnEachHost(t *testing.T) {
 	profile := shipped(t, "throughput")
 	for _, name := range fixtureHosts {
-		t.Run(name, func(t *testing.T) {
-			tree, calls := fixture(t, name)
-			got := checkText(Check(look(t, tree, calls, profile), Catalogue()))
-			file := filepath.Join("testdata", "golden", name+".golden")
-			if *update {
-				must.Do(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			want := must.Have(os.ReadFile(file))(t)
-			must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "Check(%s) is not as in %s, -update would change it", name, file)
-		})
+		tree, calls := fixture(t, name)
+		got := checkText(Check(look(t, tree, calls, profile), Catalogue()))
+		file := filepath.Join("testdata", "golden", name+".golden")
+		if *update {
+			must.Do(t, os.WriteFile(file, []byte(got), 0o644))
+		}
+		want := must.Have(os.ReadFile(file))(t)
+		must.Match(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), "%s: Check(%s) is not as in %s, -update would change it", name, name, file)
 	}
 }
 

@@ -52,18 +52,16 @@ type readingRow struct {
 func checkRows(t *testing.T, rows []readingRow) {
 	t.Helper()
 	for _, row := range rows {
-		t.Run(row.says, func(t *testing.T) {
-			got := finding(t, row.machine, row.id, row.rule)
-			if got.Verdict != row.verdict || got.Current != row.current {
-				t.Errorf("%s: %s is %s, %q (%s), want %s, %q", row.says, row.id, got.Verdict, got.Current, got.Note, row.verdict, row.current)
-			}
-			if bad := got.Verdict == Warn || got.Verdict == Fail; bad && got.Wanted == "" {
-				t.Errorf("%s: %s is %s, and nothing says what is wanted", row.says, row.id, got.Verdict)
-			}
-			if len(got.Changes) > 0 {
-				t.Errorf("%s: %s would be changed, which only the broker's owner does: %v", row.says, row.id, got.Changes)
-			}
-		})
+		got := finding(t, row.machine, row.id, row.rule)
+		if got.Verdict != row.verdict || got.Current != row.current {
+			t.Errorf("%s: %s is %s, %q (%s), want %s, %q", row.says, row.id, got.Verdict, got.Current, got.Note, row.verdict, row.current)
+		}
+		if bad := got.Verdict == Warn || got.Verdict == Fail; bad && got.Wanted == "" {
+			t.Errorf("%s: %s is %s, and nothing says what is wanted", row.says, row.id, got.Verdict)
+		}
+		if len(got.Changes) > 0 {
+			t.Errorf("%s: %s would be changed, which only the broker's owner does: %v", row.says, row.id, got.Changes)
+		}
 	}
 }
 

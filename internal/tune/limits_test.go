@@ -96,7 +96,6 @@ func TestOpenFilesOfABroker(t *testing.T) {
 			"warn 65536 (≥ 500000) | …",
 		},
 		{"left alone, and it fails", "limits.nofile", "leave", files("1024", "4096"), "", broker(6), "fail 1024 (left alone)"},
-		{"no broker", "limits.nofile", ">=500000", "", "", nil, "not_applicable | …"},
 		{"the limit is not told", "limits.nofile", ">=500000", limitsFile("7", "Max stack size", "1", "1"), "", broker(6), "unknown | /proc/7/limits"},
 	})
 }
@@ -111,7 +110,6 @@ func TestOpenFilesOfTheMachineAndOfKt(t *testing.T) {
 		{"plenty", "limits.nofile.client", "", own("1024", "1048576"), "", nil, "ok 1048576 (≥ 65536)"},
 		{"few", "limits.nofile.client", "", own("1024", "4096"), "", nil, "warn 4096 (≥ 65536) | $ ulimit -Hn 65536 as"},
 		{"not told", "limits.nofile.client", "", limitsFile("self", "Max stack size", "1", "1"), "", nil, "unknown | /proc/self/limits"},
-		{"not there", "limits.nofile.client", "", "", "", nil, "not_applicable | …"},
 
 		{"enough", "fs.file-max", "", "proc/sys/fs/file-max = 18446744073709551615", "", nil, "ok 18446744073709551615 (≥ 1000000)"},
 		{"few in total", "fs.file-max", "", "proc/sys/fs/file-max = 400000", "", nil, "info 400000 (≥ 1000000) | $ sysctl -w fs.file-max=1000000"},
@@ -128,7 +126,6 @@ func TestFilesInUse(t *testing.T) {
 		{"nearly all", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "", broker(6), "warn 80 % (≤ 70 %) | 80 100"},
 		{"a limit of nothing", "limits.open_files", "", limitsFile("7", "Max open files", "0", "0") + open, "", broker(6), "unknown | 0"},
 		{"may not be counted", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "proc/7/fd", broker(6), "unknown | …"},
-		{"no broker", "limits.open_files", "", "", "", nil, "not_applicable | …"},
 	})
 }
 
@@ -150,11 +147,9 @@ func TestThreads(t *testing.T) {
 		{"few in the group", "limits.tasks", "", "", "", group(512), "warn 512 (≥ 32768) | $ TasksMax=32768 in the broker's"},
 		{"any in the group", "limits.tasks", "", "", "", group(0), "not_applicable | …"},
 		{"no groups", "limits.tasks", "", "", "", broker(6), "not_applicable | …"},
-		{"no broker", "limits.tasks", "", "", "", nil, "not_applicable | …"},
 
 		{"many numbers", "kernel.pid_max", "", "proc/sys/kernel/pid_max = 4194304", "", nil, "ok 4194304 (≥ 131072)"},
 		{"few numbers", "kernel.pid_max", "", "proc/sys/kernel/pid_max = 32768", "", nil, "info 32768 (≥ 131072) | $ sysctl -w kernel.pid_max=131072"},
-		{"no numbers", "kernel.pid_max", "", "", "", nil, "not_applicable | …"},
 		{"few threads", "kernel.threads-max", "", "proc/sys/kernel/threads-max = 7000", "", nil, "info 7000 (≥ 32768) | $ sysctl -w kernel.threads-max=32768"},
 		{"many threads", "kernel.threads-max", "", "proc/sys/kernel/threads-max = 190000", "", nil, "ok 190000 (≥ 32768)"},
 		{"hidden threads", "kernel.threads-max", "", "proc/sys/kernel/threads-max = 190000", "proc/sys/kernel/threads-max", nil, "unknown | …"},
@@ -168,7 +163,6 @@ func TestLockedMemory(t *testing.T) {
 		{"no large pages", "limits.memlock", "", locked("65536"), "", broker(6), "not_applicable | …"},
 		{"large pages and a limit", "limits.memlock", "", locked("65536"), "", large, "info 65536 (unlimited) | $ LimitMEMLOCK=infinity in the broker's"},
 		{"large pages without a limit", "limits.memlock", "", locked("unlimited"), "", large, "ok unlimited (unlimited)"},
-		{"no broker", "limits.memlock", "", "", "", nil, "not_applicable | …"},
 	})
 }
 

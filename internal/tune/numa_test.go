@@ -18,11 +18,9 @@ func TestNodes(t *testing.T) {
 		{"a broker on both", "numa.nodes", "", two + "\n" + `proc/7/status = Name: java\nMems_allowed_list:	0-1`, "", broker(6), "info 2 (≤ 1) | $ numactl -m 0 -N"},
 		{"a broker on one", "numa.nodes", "", two + "\n" + `proc/7/status = Name: java\nMems_allowed_list:	1`, "", broker(6), "ok 1 (≤ 1) | 1"},
 		{"a broker that may not be looked at", "numa.nodes", "", two + "\nproc/7/status = x", "proc/7/status", broker(6), "unknown | …"},
-		{"no nodes", "numa.nodes", "", "", "", nil, "not_applicable | …"},
 
 		{"memory moves", "kernel.numa_balancing", "0", "proc/sys/kernel/numa_balancing = 1", "", nil, "info 1 (0) | /proc/sys/kernel/numa_balancing: 1 → 0, kept"},
 		{"memory stays", "kernel.numa_balancing", "0", "proc/sys/kernel/numa_balancing = 0", "", nil, "ok 0 (0)"},
 		{"left alone", "kernel.numa_balancing", "leave", "proc/sys/kernel/numa_balancing = 1", "", nil, "info 1 (left alone)"},
-		{"a kernel without", "kernel.numa_balancing", "0", "", "", nil, "not_applicable | …"},
 	})
 }

@@ -28,12 +28,10 @@ func TestLinesAboutTheSameTakeEachOthersPlace(t *testing.T) {
 		{"a variable", unit, `Environment="KAFKA_HEAP_OPTS=-Xms1g -Xmx1g"`, `Environment=KAFKA_HEAP_OPTS=-Xmx6g`, true},
 		{"two variables", unit, `Environment="KAFKA_HEAP_OPTS=-Xms1g"`, `Environment="KAFKA_GC_OPTS=-Xms1g"`, false},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			a, b := lineName(row.file, row.a), lineName(row.file, row.b)
-			if (a == b) != row.want {
-				t.Errorf("lineName(%q) = %q, lineName(%q) = %q; want them to be one: %t", row.a, a, row.b, b, row.want)
-			}
-		})
+		a, b := lineName(row.file, row.a), lineName(row.file, row.b)
+		if (a == b) != row.want {
+			t.Errorf("%s: lineName(%q) = %q, lineName(%q) = %q; want them to be one: %t", row.name, row.a, a, row.b, b, row.want)
+		}
 	}
 }
 

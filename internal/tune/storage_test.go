@@ -93,7 +93,6 @@ func TestRAID(t *testing.T) {
 		{says: "a laptop", id: "disk.raid", profile: "minimal", set: layered([]string{"raid5"}, a, b, c), want: "info raid5 (single disks,) | …"},
 		{says: "not visible", id: "disk.raid", set: onType("nfs"), want: "not_applicable | …"},
 
-		{says: "no array", id: "disk.raid_health", want: "not_applicable | …"},
 		{says: "a whole array", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/degraded": "0", "sys/block/md0/md/sync_action": "idle"}, want: "ok complete"},
 		{
 			says: "of two arrays one has lost a disk", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/degraded": "0", "sys/block/md1/md/degraded": "1"},

@@ -183,7 +183,6 @@ func TestWritingBack(t *testing.T) {
 		{"young", "vm.dirty_expire_centisecs", "<=500", "proc/sys/vm/dirty_expire_centisecs = 500", "", nil, "ok 500 (≤ 500)"},
 		{"old", "vm.dirty_expire_centisecs", "<=500", "proc/sys/vm/dirty_expire_centisecs = 3000", "", nil, "info 3000 (≤ 500) | $ sysctl -w vm.dirty_expire_centisecs=500"},
 		{"left alone", "vm.dirty_expire_centisecs", "leave", "proc/sys/vm/dirty_expire_centisecs = 3000", "", nil, "info 3000 (left alone)"},
-		{"not there", "vm.dirty_expire_centisecs", "<=500", "", "", nil, "not_applicable | …"},
 
 		{"often", "vm.dirty_writeback_centisecs", "<=500", "proc/sys/vm/dirty_writeback_centisecs = 500", "", nil, "ok 500 (≤ 500)"},
 		{"never", "vm.dirty_writeback_centisecs", "<=500", "proc/sys/vm/dirty_writeback_centisecs = 0", "", nil, "info 0 (≤ 500) | $ sysctl -w vm.dirty_writeback_centisecs=500"},
@@ -191,6 +190,5 @@ func TestWritingBack(t *testing.T) {
 		{"little", "vm.dirty_live", "", "", "", live(100, 100, 1000), "ok 20 % (≤ 70 %)"},
 		{"at the limit", "vm.dirty_live", "", "", "", live(600, 300, 1000), "warn 90 % (≤ 70 %)"},
 		{"no limit", "vm.dirty_live", "", "", "", live(600, 300, 0), "not_applicable | …"},
-		{"no counters", "vm.dirty_live", "", "", "", nil, "unknown | /proc/vmstat"},
 	})
 }

@@ -152,7 +152,10 @@ func TestTheProcessesOfALoadReadAGroupToItsEnd(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t, tc.partitions)
-			records := 1000 * int64(tc.partitions)
+			records := 400 * int64(tc.partitions)
+			if tc.timeout > 0 {
+				records *= 3
+			}
 			stamped(t, s.cluster, int(tc.partitions), records)
 			p := readPlan(func(p *plan.Plan) { inGroup(p); p.Read.Consumers, p.Read.Commit = 2, tc.commit })
 			p.Load.Rate = plan.Rate{PerSecond: 400} // so slow that both join before all is read

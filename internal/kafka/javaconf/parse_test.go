@@ -198,15 +198,13 @@ func TestAPropertyWithoutEffectEarnsAWarningUnlessItChangesNothing(t *testing.T)
 		{"a deserializer of text", "key.deserializer=StringDeserializer", true},
 		{"the deserializer of bytes", "value.deserializer=" + byteArrayOut, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			name, _, _ := strings.Cut(tc.property, "=")
-			_, warnings, err := ParseProducer(given("f", tc.property), 1000, false)
-			if !IsProducerProperty(name) {
-				_, warnings, err = ParseConsumer(given("f", tc.property), false)
-			}
-			if got := strings.Join(warnings, "\n"); err != nil || (got != "") != tc.warns || tc.warns && missing(got, tc.property+" (from f)") != "" {
-				t.Errorf("%s: error %v, warnings %q", tc.property, err, got)
-			}
-		})
+		name, _, _ := strings.Cut(tc.property, "=")
+		_, warnings, err := ParseProducer(given("f", tc.property), 1000, false)
+		if !IsProducerProperty(name) {
+			_, warnings, err = ParseConsumer(given("f", tc.property), false)
+		}
+		if got := strings.Join(warnings, "\n"); err != nil || (got != "") != tc.warns || tc.warns && missing(got, tc.property+" (from f)") != "" {
+			t.Errorf("%s: %s: error %v, warnings %q", tc.name, tc.property, err, got)
+		}
 	}
 }

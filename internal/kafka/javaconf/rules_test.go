@@ -91,10 +91,8 @@ func TestRecordsAndBatchesThatCannotBeSentAreRefused(t *testing.T) {
 		{"a batch larger than the memory", 100, "buffer.memory=10000", "batch.size=16384 (default) buffer.memory=10000 (from f)"},
 		{"a rack to prefer but none to be in", 100, "partitioner.rack.aware=true", "partitioner.rack.aware=true (from f) client.rack"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), tc.recordMax, false)
-			wants(t, err, tc.want)
-		})
+		_, _, err := ParseProducer(given("f", strings.Fields(tc.words)...), tc.recordMax, false)
+		wants(t, err, tc.want)
 	}
 }
 
@@ -112,12 +110,10 @@ func TestARaisedBatchLimitIsNoted(t *testing.T) {
 		{"a target below franz-go's least", 100, "batch.size=200", 512, "raised to 512"},
 		{"no batches", 100, "batch.size=0", 512, "no smaller limit than 512 bytes"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := parse(t, tc.recordMax, strings.Fields(tc.words)...)
-			note := s.settings["batch.size"].Note
-			if s.batchMax() != tc.limit || !strings.Contains(note, tc.note) {
-				t.Errorf("limit %d, note %q, want %d, %q", s.batchMax(), note, tc.limit, tc.note)
-			}
-		})
+		s := parse(t, tc.recordMax, strings.Fields(tc.words)...)
+		note := s.settings["batch.size"].Note
+		if s.batchMax() != tc.limit || !strings.Contains(note, tc.note) {
+			t.Errorf("%s: limit %d, note %q, want %d, %q", tc.name, s.batchMax(), note, tc.limit, tc.note)
+		}
 	}
 }

@@ -143,46 +143,6 @@ func class(words, text bool, own string) string {
 // HTML returns the block.
 func (t Table) HTML() (template.HTML, error) { return render("table", t) }
 
-// cells are texts as cells.
-func cells(texts ...string) []Cell {
-	row := make([]Cell, len(texts))
-	for i, text := range texts {
-		row[i].Text = text
-	}
-	return row
-}
-
-// texts returns heads of columns of words.
-func texts(names ...string) []Column {
-	heads := numbers(names...)
-	for i := range heads {
-		heads[i].Text = true
-	}
-	return heads
-}
-
-// numbers returns heads of columns of numbers.
-func numbers(names ...string) []Column {
-	heads := make([]Column, len(names))
-	for i, name := range names {
-		heads[i].Name = name
-	}
-	return heads
-}
-
-// bars gives the cells of a column bars by their values.
-func bars(rows [][]Cell, column int, values []float64) {
-	top := 0.0
-	for _, v := range values {
-		top = max(top, v)
-	}
-	for i, v := range values {
-		if top > 0 {
-			rows[i][column].Bar = v / top
-		}
-	}
-}
-
 // Facts are names with their values.
 type Facts struct {
 	Title string

@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/study"
 )
 
 func TestAPageCountsPartitionsThatGotNothing(t *testing.T) {
@@ -39,52 +37,5 @@ func TestErrorsOfAPageAreThoseOfALimitAndLossesStandBeside(t *testing.T) {
 	}
 	if text := textOf(written(t, func(w io.Writer) error { return Several(w, []result.Result{r}, []string{"a"}) })); !strings.Contains(text, "never sent 6\nlost 10\n") {
 		t.Error(text)
-	}
-}
-
-func TestAStudyPageSaysInHowManyRunsAnEffectWasSeen(t *testing.T) {
-	d := studied()
-	f := &d.Cells[0].CellFigures
-	d.Cells[0].Runs = []study.RunDoc{{Loads: []study.LoadFigures{{FaultFigures: study.FaultFigures{Failed: 7}}}}}
-	f.Failed, f.Recovered = study.Spread{N: 5, Median: 7, Low: 7, High: 7}, study.Spread{N: 2, Median: 1500, Low: 1500, High: 1500}
-	if text := textOf(written(t, func(w io.Writer) error { return Study(w, d, report.Options{}) })); !strings.Contains(text, "1.50s, 2 of 5 runs") {
-		t.Error(text)
-	}
-}
-
-func TestAPlotWritesItsValuesAsTheTableDoes(t *testing.T) {
-	d := studied()
-	for i := range d.Cells {
-		d.Cells[i].Roughness, d.Cells[i].Bytes = study.Spread{N: 6, Median: 0.05, Low: 0.04, High: 0.06}, study.Spread{N: 6, Median: 11.444, Low: 11, High: 12}
-	}
-	for m, want := range map[study.Metric]string{
-		study.Roughness: "1: 5%; all: 5%.", study.Bytes: "1: 11.44; all: 11.44.", study.P99: "1: 4.00ms; all: 4.00ms.",
-	} {
-		d.Answers[0].By = m
-		page := written(t, func(w io.Writer) error { return Study(w, d, report.Options{}) })
-		if !strings.Contains(page, want) {
-			t.Errorf("%s: the page lacks %q", m, want)
-		}
-	}
-}
-
-func TestPointsAreJoinedInTheOrderOfTheirRates(t *testing.T) {
-	d := found()
-	d.Curve = []study.CurvePoint{{Rate: 2.6}, {Rate: 2.2}, {Rate: 2.4}}
-	if g := curve(d).Groups[0].Points; g[0].X != 2.2 || g[1].X != 2.4 {
-		t.Errorf("%+v", g)
-	}
-}
-
-func TestNamesOfFactorsAreCleanedInTablesAndPlots(t *testing.T) {
-	const bad = "\x1b[31mred"
-	d := studied()
-	d.Study.Factors[0] = study.Factor{Name: bad, Values: []string{bad}}
-	d.Answers[0].Factor = bad
-	for i := range d.Cells {
-		d.Cells[i].At = map[string]string{bad: bad}
-	}
-	if page := written(t, func(w io.Writer) error { return Study(w, d, report.Options{}) }); strings.Contains(page, "\x1b") {
-		t.Error("an escape sequence of a study is in its page")
 	}
 }

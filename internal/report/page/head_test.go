@@ -10,7 +10,6 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/study"
 )
 
 // broken is a run that is not valid, with tags, and with limits of which one is not held.
@@ -39,26 +38,6 @@ func TestTheHeadSaysNothingTwice(t *testing.T) {
 	text := textOf(pageOf(t, broken()))
 	if strings.Count(text, "kt sent 4 % of the records late") != 1 || !strings.Contains(text, "\nkt used 1 of 2 cores\n") || strings.Count(text, "#nightly") != 1 {
 		t.Error(text)
-	}
-}
-
-func TestATrialThatIsNotValidHasAMarkOfItsOwn(t *testing.T) {
-	d := found()
-	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
-	page := string(reached(d).SVG())
-	for _, want := range []string{`<g class="dot good"><circle`, `<g class="dot bad"><path d="M102.8 4.0l8`, `h10v10h-10z`, `>not valid</text>`} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the plot lacks %s: %s", want, page)
-		}
-	}
-}
-
-func TestPublishedFiguresWithoutARunHereAreLeftOut(t *testing.T) {
-	d := studied()
-	d.Published = append(d.Published, study.Published{PublishedCase: study.PublishedCase{Case: "never"}}, study.Published{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"})
-	rows := published(d).Rows
-	if len(rows) != 2 || rows[1][4].Text != "0.04x" {
-		t.Errorf("the rows are %v", rows)
 	}
 }
 

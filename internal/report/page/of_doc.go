@@ -8,55 +8,27 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
-	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Doc writes the page of a document that has no charts.
-func Doc(w io.Writer, d *doc.Document) error { return ofDoc(d, "Made by "+d.Command+".").Write(w) }
-
-// Compare writes the page of a comparison of two sets of runs.
-func Compare(w io.Writer, d *study.CompareDocument, _ report.Options) error {
-	p := ofDoc(report.CompareDoc(d), "Made by kt compare. This page does not hold the runs: keep their files.")
-	p.Sections = append(p.Sections, filesOf(&d.A, &d.B))
-	return p.Write(w)
-}
-
-// Trial writes the page of a trial of changes.
-func Trial(w io.Writer, d *study.TrialDocument, _ report.Options) error {
-	p := ofDoc(report.TrialDoc(d), madeAgain(d.ID))
-	p.Sections = append(p.Sections, filesOf(&d.Control, &d.Changed))
-	return p.Write(w)
-}
-
-// Find writes the page of a search for the highest rate that holds.
-func Find(w io.Writer, d *study.FindDocument, _ report.Options) error {
-	return findPage(d).Write(w)
-}
-
-func findPage(d *study.FindDocument) *Document {
-	p := ofDoc(report.FindDoc(d), madeAgain(d.ID))
-	p.Sections = slices.Insert(p.Sections, 1, plotsOf(d))
-	return p
-}
-
-// filesOf are the names of the runs of both sides.
-func filesOf(sides ...*study.SideDoc) Section {
-	d := Details{Summary: "Files"}
-	for _, s := range sides {
-		f := Facts{}
-		for _, name := range s.Files {
-			f.Rows = append(f.Rows, [2]string{s.Name, name})
-		}
-		d.Blocks = append(d.Blocks, f)
+// Doc writes the page of a document.
+func Doc(w io.Writer, d *doc.Document) error {
+	foot := "Made by " + d.Command + "."
+	if d.Again != "" {
+		foot = "Made by " + d.Again + " --output html."
 	}
-	return Section{ID: "files", Title: "Files", Blocks: []Block{d}}
+	if d.Foot != "" {
+		foot += " " + d.Foot
+	}
+	return ofDoc(d, foot).Write(w)
 }
 
 // headOf returns the top of the page of a document.
 func headOf(d *doc.Document) Head {
 	h := Head{Command: d.Command, Subject: d.Subject, About: slices.Concat(d.About, d.Tags), Line: d.Line, Alerts: d.Alerts, Remarks: d.Remarks}
+	if d.Title != "" {
+		h.Remarks = slices.Insert(slices.Clone(h.Remarks), 0, d.Title)
+	}
 	for _, b := range d.Badges {
 		h.Badges = append(h.Badges, Badge{b.Text, string(b.Tone)})
 	}
@@ -124,6 +96,8 @@ func blocksOf(all []doc.Block) (blocks Blocks) {
 			blocks = append(blocks, tiles)
 		case doc.Events:
 			blocks = append(blocks, eventsOf(&b))
+		case *doc.Plot:
+			blocks = append(blocks, Plot{b})
 		case Block:
 			blocks = append(blocks, b)
 		}

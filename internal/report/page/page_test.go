@@ -105,7 +105,12 @@ func textOf(page string) string {
 // isGolden compares what a reader of a page sees with a golden file.
 func isGolden(t *testing.T, name, page string) {
 	t.Helper()
-	got, path := textOf(page), filepath.Join("testdata", name+".txt")
+	isGoldenText(t, name, textOf(page))
+}
+
+func isGoldenText(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".txt")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -6,73 +6,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// Plot is points with intervals over the values of a factor, or over a number. It is a picture only: a table beside it
-// has its numbers.
-type Plot struct {
-	ID, Title, About string
+// Plot is the picture of a plot.
+type Plot struct{ *doc.Plot }
 
-	Names  []string               // of the places on the x axis, at equal distances; nil: X of the points is a number
-	XUnit  Unit                   // of the numbers
-	Text   func(v float64) string // writes a value as the table beside the plot does
-	Tick   func(v float64) string // writes it beside the axis
-	Log    bool
-	Groups []DotGroup
-	Lines  []Line
-}
-
-// DotGroup is points of one kind.
-type DotGroup struct {
-	Name, Class string
-	Joined      bool // by a line
-	Points      []Dot
-}
-
-// Dot is a point with its interval.
-type Dot struct {
-	X            float64 // a number, or an index of Names
-	Y, Low, High float64
-	Strong       bool // the best of an answer
-	Shape        shape
-	Label        string
-}
-
-// shape tells kinds of points apart without colours.
-type shape int
-
-const (
-	circle shape = iota
-	cross
-	square
-)
-
-// at returns the shape at a place.
-func (s shape) at(x, y float64) string {
+// shapeAt returns a shape at a place.
+func shapeAt(s doc.Shape, x, y float64) string {
 	switch s {
-	case cross:
+	case doc.Cross:
 		return fmt.Sprintf(`<path d="M%.1f %.1fl8 8m0 -8l-8 8"/>`, x-4, y-4)
-	case square:
+	case doc.Square:
 		return fmt.Sprintf(`<path d="M%.1f %.1fh10v10h-10z"/>`, x-5, y-5)
-	case circle:
+	case doc.Circle:
 	}
 	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
 }
 
-// Line is a line across the plot.
-type Line struct {
-	Name    string
-	At      float64
-	Upright bool // at a place of the x axis
-}
-
 // Summary says what the plot shows, for those who do not see it.
-func (p *Plot) Summary() string {
+func (p Plot) Summary() string {
 	var parts []string
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Text(d.Y))))
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s: %s", g.Name, p.place(d.X), p.Y.Text(d.Y))))
 		}
 	}
 	const most = 12
@@ -82,29 +40,29 @@ func (p *Plot) Summary() string {
 	return p.Title + ". " + strings.Join(parts, "; ") + "."
 }
 
-func (p *Plot) place(x float64) string {
+func (p Plot) place(x float64) string {
 	if p.Names != nil {
 		return p.Names[int(x)]
 	}
-	return p.XUnit.text(x)
+	return p.X.Text(x)
 }
 
 // HTML returns the figure.
-func (p *Plot) HTML() (template.HTML, error) { return render("picture", p) }
+func (p Plot) HTML() (template.HTML, error) { return render("picture", p) }
 
 // Measured reports whether the plot has a point.
-func (p *Plot) Measured() bool {
-	return slices.ContainsFunc(p.Groups, func(g DotGroup) bool { return len(g.Points) > 0 })
+func (p Plot) Measured() bool {
+	return slices.ContainsFunc(p.Groups, func(g doc.Dots) bool { return len(g.Points) > 0 })
 }
 
 // SVG returns the picture.
-func (p *Plot) SVG() template.HTML {
+func (p Plot) SVG() template.HTML {
 	pic := newPicture(p.Summary())
 	pic.y, pic.xFrom, pic.xTo = p.y(), -0.5, float64(len(p.Names))-0.5
 	if p.Names == nil {
 		pic.xFrom, pic.xTo = 0, p.xEnd()
 	}
-	pic.grid(p.Tick)
+	pic.grid(p.Y.Tick)
 	p.xLabels(pic)
 	p.lines(pic)
 	for _, g := range p.Groups {
@@ -115,7 +73,7 @@ func (p *Plot) SVG() template.HTML {
 }
 
 // y returns the axis of the values.
-func (p *Plot) y() chart.Axis {
+func (p Plot) y() chart.Axis {
 	var values []float64
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
@@ -131,7 +89,7 @@ func (p *Plot) y() chart.Axis {
 }
 
 // xEnd returns the end of an axis of numbers.
-func (p *Plot) xEnd() (end float64) {
+func (p Plot) xEnd() (end float64) {
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
 			end = max(end, d.X)
@@ -143,11 +101,11 @@ func (p *Plot) xEnd() (end float64) {
 // mostLabels bounds the labels of the places: more would cover each other.
 const mostLabels = 12
 
-func (p *Plot) xLabels(pic *picture) {
+func (p Plot) xLabels(pic *picture) {
 	if p.Names == nil {
 		for _, v := range chart.Linear(pic.xTo, 5).Ticks {
 			if v <= pic.xTo {
-				fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(v), svgHeight-5, p.XUnit.tick(v))
+				fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%g">%s</text>`, pic.px(v), svgHeight-5, p.X.Tick(v))
 			}
 		}
 		return
@@ -163,7 +121,7 @@ func (p *Plot) xLabels(pic *picture) {
 	}
 }
 
-func (p *Plot) lines(pic *picture) {
+func (p Plot) lines(pic *picture) {
 	for _, l := range p.Lines {
 		name := escaped(l.Name)
 		if l.Upright {
@@ -178,7 +136,7 @@ func (p *Plot) lines(pic *picture) {
 	}
 }
 
-func (p *Plot) group(pic *picture, g *DotGroup) {
+func (p Plot) group(pic *picture, g *doc.Dots) {
 	if g.Joined {
 		pen := "M"
 		fmt.Fprintf(pic, `<path class="line %s" d="`, g.Class)
@@ -193,20 +151,20 @@ func (p *Plot) group(pic *picture, g *DotGroup) {
 	}
 }
 
-func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
+func (p Plot) dot(pic *picture, g *doc.Dots, d *doc.Dot) {
 	x, y := pic.px(d.X), pic.py(d.Y)
-	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Text(d.Y))
+	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Y.Text(d.Y))
 	if d.Strong {
 		class += " strong"
 	}
 	fmt.Fprintf(pic, `<g class="dot %s">`, class)
 	if d.High > d.Low {
-		text += fmt.Sprintf(" (%s to %s)", p.Text(d.Low), p.Text(d.High))
+		text += fmt.Sprintf(" (%s to %s)", p.Y.Text(d.Low), p.Y.Text(d.High))
 		low, high := pic.py(d.Low), pic.py(d.High)
 		fmt.Fprintf(pic, `<path d="M%.1f %.1fV%.1fM%.1f %.1fh10M%.1f %.1fh10"/>`, x, low, high, x-5, low, x-5, high)
 	}
 	fmt.Fprintf(pic, `<title>%s</title>`, escaped(text))
-	pic.WriteString(d.Shape.at(x, y))
+	pic.WriteString(shapeAt(d.Shape, x, y))
 	if d.Label != "" {
 		fmt.Fprintf(pic, `<text class="tick mid" x="%.1f" y="%.1f">%s</text>`, x, y-9, escaped(d.Label))
 	}
@@ -214,17 +172,17 @@ func (p *Plot) dot(pic *picture, g *DotGroup, d *Dot) {
 }
 
 // legend names the kinds of points above the area.
-func (p *Plot) legend(pic *picture) {
+func (p Plot) legend(pic *picture) {
 	if len(p.Groups) < 2 {
 		return
 	}
 	x := svgLeft
 	for _, g := range p.Groups {
-		mark := circle
+		mark := doc.Circle
 		if len(g.Points) > 0 {
 			mark = g.Points[0].Shape
 		}
-		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, mark.at(x+6, 8), x+14, escaped(g.Name))
+		fmt.Fprintf(pic, `<g class="dot %s">%s</g><text class="tick" x="%.0f" y="11.5">%s</text>`, g.Class, shapeAt(mark, x+6, 8), x+14, escaped(g.Name))
 		x += 30 + 6.2*float64(len([]rune(g.Name)))
 	}
 }

@@ -165,47 +165,21 @@ func listed(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// alsoInUse returns clauses on what was in use beside all[0], which was saturated: other saturated
-// resources, the rest of its host, and the busiest other hosts.
+// alsoInUse returns clauses on the saturated resources beside all[0], and on the one that is next to its threshold.
 func alsoInUse(all []capacity) string {
-	top, parts := all[0], []string(nil)
-	more := 0
-	for _, c := range all[1:] {
+	var parts []string
+	rest := slices.IndexFunc(all, func(c capacity) bool { return !c.saturated() })
+	for i, c := range all[1:] {
 		switch {
-		case !c.saturated():
-		case len(parts) == mostNamed:
-			more++
-		case c.host == top.host:
-			parts = append(parts, fmt.Sprintf("its %s too: %s", c.resource, c.words))
-		default:
+		case i+1 == rest:
+			return sentence(append(parts, "next is "+c.name()+": "+c.words)...)
+		case i < mostNamed:
 			parts = append(parts, c.name()+" too: "+c.words)
+		case i+2 == rest || i+2 == len(all):
+			parts = append(parts, fmt.Sprintf("and %d more", i+1-mostNamed))
 		}
 	}
-	if more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	var rest []string
-	busiest := func(whose string, which []resource, is func(capacity) bool) {
-		for _, k := range which {
-			most := capacity{share: -1}
-			for _, c := range all {
-				if c.resource == k && is(c) && !c.saturated() && c.share > most.share {
-					most = c
-				}
-			}
-			if most.share >= 0 {
-				rest = append(rest, fmt.Sprintf("%s %s at %.0f %%", whose, k, 100*most.share))
-			}
-		}
-	}
-	alike, others := "other clients'", "brokers'"
-	if top.broker {
-		alike, others = "other brokers'", "clients'"
-	}
-	busiest("its", []resource{resourceNetwork, resourceDisks, resourceCPU}, func(c capacity) bool { return c.host == top.host })
-	busiest(alike, []resource{top.resource}, func(c capacity) bool { return c.host != top.host && c.broker == top.broker })
-	busiest(others, []resource{resourceNetwork, resourceDisks, resourceCPU}, func(c capacity) bool { return c.host != top.host && c.broker != top.broker })
-	return sentence(append(parts, strings.Join(rest, ", "))...)
+	return sentence(parts...)
 }
 
 // unknownSpeed returns a clause on the busiest link whose speed is not known, and so its use.
@@ -229,46 +203,38 @@ func unknownSpeed(hosts []result.HostRow) string {
 	return text
 }
 
-// unwatched returns a clause on brokers that were not watched and hosts that were watched for part
-// of the time; "" if there are none.
+// unwatched returns a clause on hosts that were watched for part of the time, and on those that were not watched though they
+// are brokers' or had nothing else to do; "" if there are none.
 func unwatched(hosts []result.HostRow) string {
-	parts, never := notWatched(hosts)
-	seen, some := len(parts) > 0, len(parts) > 0
-	for _, h := range hosts {
-		some = some || watched(h)
-		seen = seen || isBroker(h) && watched(h)
-	}
+	watchedAtAll := func(h result.HostRow) bool { return h.Busy != nil && h.Busy.Seconds > 0 }
 	switch {
-	case !some:
+	case !slices.ContainsFunc(hosts, watchedAtAll):
 		return "no host was watched: start kt agent on the brokers' hosts and the clients'"
-	case !seen:
+	case !slices.ContainsFunc(hosts, func(h result.HostRow) bool { return isBroker(h) && watchedAtAll(h) }):
 		return "no broker host was watched: start kt agent on them"
 	}
-	short, none := listed(parts), ""
-	if len(parts) > mostNamed {
-		short = fmt.Sprintf("%d hosts were not watched all the time", len(parts))
-	}
-	if len(never) > mostNamed {
-		none = fmt.Sprintf("%d brokers' hosts were not watched", len(never))
-	} else if len(never) > 0 {
-		none = "not watched: " + listed(never)
-	}
-	return sentence(short, none)
+	return lapses(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool {
+		return !watchedAtAll(h) && !isBroker(h) && (h.Role != "" || h.Processes > 0)
+	}))
 }
 
-// notWatched returns a clause for each host that was watched for too short a time, and the names of
-// the hosts that were never watched: those of brokers, and those that had nothing else to do.
-func notWatched(hosts []result.HostRow) (parts, never []string) {
+// lapses names the hosts that were not watched for long enough: "b was watched for 2 of 60 s, c was not watched".
+func lapses(hosts []result.HostRow) string {
+	var all []string
 	for _, h := range hosts {
-		if s := watchedTooShort(h); s != "" {
-			parts = append(parts, s)
-		} else if !watched(h) && (isBroker(h) || h.Role == "" && h.Processes == 0) {
-			never = append(never, h.Host)
+		switch {
+		case watched(h):
+		case h.Busy != nil && h.Busy.Seconds > 0:
+			all = append(all, fmt.Sprintf("%s was watched for %.0f of %.0f s", h.Host, h.Busy.Seconds, h.Busy.OfSeconds))
+		default:
+			all = append(all, h.Host+" was not watched")
 		}
 	}
-	slices.Sort(parts)
-	slices.Sort(never)
-	return parts, never
+	slices.Sort(all)
+	if n := len(all) - mostNamed; n > 0 {
+		all = append(all[:mostNamed], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(all, ", ")
 }
 
 // sentence joins the clauses that are not empty.

@@ -70,14 +70,6 @@ func watched(h result.HostRow) bool {
 	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
 }
 
-// watchedTooShort returns a clause on a host that was watched for too short a time, else "".
-func watchedTooShort(h result.HostRow) string {
-	if h.Busy == nil || h.Busy.Seconds <= 0 || watched(h) {
-		return ""
-	}
-	return fmt.Sprintf("%s was watched for %.0f of %.0f s", h.Host, h.Busy.Seconds, h.Busy.OfSeconds)
-}
-
 // isBroker reports whether a host is a broker's: by its role, or if it has none by a broker's JVM.
 func isBroker(h result.HostRow) bool {
 	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0

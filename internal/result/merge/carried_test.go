@@ -1,10 +1,8 @@
 package merge
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -76,74 +74,5 @@ func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {
 				t.Errorf("merged bound by %+v, want %s, %q", r.BoundBy, tc.want, tc.merged)
 			}
 		})
-	}
-}
-
-// rare is a load of a record every so many seconds. Of as many as are waiting, the last and
-// every other one before it, the acknowledgement comes after all others, when nothing is
-// sent any more: so there is no stall.
-func rare(every, records, waiting int) []canned.Event {
-	events := steady(0, (records-1)*every+2, 1)
-	for i, e := range events {
-		w := e.Window
-		w.LastDue, w.LastSent, w.LastAck = w.Start, w.Start+time.Millisecond, w.Start+300*time.Millisecond
-		number := i / every
-		switch back := records - 1 - number; {
-		case i == len(events)-1:
-			w.Offered, w.Acknowledged, w.FirstDue, w.LastDue, w.LastSent = 0, int64(waiting), 0, 0, 0
-		case i%every > 0:
-			w.Offered, w.Acknowledged, w.FirstDue, w.LastDue, w.LastSent, w.LastAck = 0, 0, 0, 0, 0, 0
-		case back%2 == 0 && back/2 < waiting:
-			w.Acknowledged, w.LastAck = 0, 0
-		}
-	}
-	return events
-}
-
-func TestTheLastRecordOfAProcessIsNoQueue(t *testing.T) {
-	part := func(host string, records, waiting int) []byte {
-		return partFile{
-			run: "r", epoch: "e", host: host, process: 1, plan: header(1).Plan, events: rare(1, records, waiting), trailer: trailerOf(float64(records) + 1),
-		}.bytes(t)
-	}
-	for _, tc := range []struct {
-		name             string
-		records, waiting int
-		want             verdict.Limit
-		evidence         string
-	}{
-		{"all are acknowledged", 5, 0, verdict.None, "the target of 1 record/s was kept"},
-		{"the last is on its way", 5, 1, verdict.None, "the target of 1 record/s was kept"},
-		{"two are on their way", 5, 2, verdict.BrokerAcks, "2 records, 2.0 s of the load, waited when sending ended"},
-		{"the only one is on its way", 1, 1, verdict.None, "the target of 1 record/s was kept"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := replayed1(t, part("a", tc.records, tc.waiting))
-			if r.BoundBy.Limit != tc.want || !strings.Contains(r.BoundBy.Evidence, tc.evidence) {
-				t.Errorf("bound by %+v, want %s, %q", r.BoundBy, tc.want, tc.evidence)
-			}
-		})
-	}
-	for waiting := range 2 {
-		var files [][]byte
-		for i := range 19 {
-			files = append(files, part(fmt.Sprintf("h%d", i), 5, 0))
-		}
-		files = append(files, part("h19", 5, waiting))
-		if r := merged(t, files...); r.BoundBy.Limit != verdict.None {
-			t.Errorf("20 processes, %d records of the last are on their way: bound by %+v", waiting, r.BoundBy)
-		}
-	}
-}
-
-func TestOneRecordOfEachProcessIsNoQueueOfAll(t *testing.T) {
-	var files [][]byte
-	for i := range 20 { // of a record every 2 s: the last of each is 2 s of the load
-		files = append(files, partFile{
-			run: "r", epoch: "e", host: fmt.Sprintf("h%d", i), process: 1, plan: header(0.5).Plan, events: rare(2, 5, 1), trailer: trailerOf(10),
-		}.bytes(t))
-	}
-	if r := merged(t, files...); r.BoundBy.Limit != verdict.None {
-		t.Errorf("bound by %+v", r.BoundBy)
 	}
 }

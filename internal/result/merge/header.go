@@ -55,10 +55,10 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	if h.Plan, differ, _ = plan.Together(plans); len(differ) > 0 {
 		m.notes = append(m.notes, "the parts' plans differ in "+strings.Join(differ, ", "))
 	}
-	if m.apart == "" && staged && len(h.Plan.Load.Rate.Stages) == 0 {
+	if m.separate == "" && staged && len(h.Plan.Load.Rate.Stages) == 0 {
 		m.notes = append(m.notes, "the parts' stages do not add up to stages, so there are no rows of them")
 	}
-	if m.apart == "" {
+	if m.separate == "" {
 		h.Limits = m.judged()
 	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
@@ -66,7 +66,7 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
 	}
 	var clusters bool
-	if h.Environment, clusters = m.environment(); clusters && m.apart != "" {
+	if h.Environment, clusters = m.environment(); clusters && m.separate != "" {
 		h.Environment.Cluster = result.Cluster{Brokers: []result.Broker{}}
 	} else if clusters {
 		m.notes = append(m.notes, "the parts ran against different clusters: rows of brokers and partitions are of several")

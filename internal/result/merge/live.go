@@ -104,7 +104,7 @@ func (l *Live) Add(name string, line []byte) error {
 		l.parts = append(l.parts, p)
 	default:
 		l.fresh = l.fresh || of.Start != nil
-		p.take(&of)
+		p.addLine(&of)
 	}
 	return nil
 }

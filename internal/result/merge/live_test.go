@@ -154,25 +154,6 @@ func TestALiveRunHasTheSecondsOfItsResult(t *testing.T) {
 	}
 }
 
-func TestTheLastSnapshotHasTheTotalsOfTheResult(t *testing.T) {
-	files := liveParts(t, 1, 6)
-	files = append(files, partFile{run: "r", epoch: "e", host: "c", process: 2, events: canned.Written(3, 4)}.bytes(t)) // it has no end
-	m, err := setOf(t, files...).merge(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := m.result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := m.whole.Snapshot()
-	warmup, counts := r.Warmup.Records, last.All
-	if r.Apart == nil || counts.Acknowledged != r.Records.Acknowledged+warmup.Acknowledged ||
-		last.Run.Counts.Offered != r.Records.Offered || last.Run.Response.P99 != r.Latency.Response.P99.Duration() {
-		t.Errorf("the result has %+v after %+v, and the snapshot %+v", r.Records, warmup, counts)
-	}
-}
-
 func TestASecondWaitsForThePartsThatGrow(t *testing.T) {
 	part := func(process int) []byte {
 		return partFile{run: "r", epoch: "e", host: "a", process: process, events: used(steady(0, 6, 100)), trailer: trailerOf(6)}.bytes(t)

@@ -21,14 +21,14 @@ import (
 // windows of a second are merged and added to one Fold, as those of a live run are. Memory is
 // bounded by the number of parts, whatever the length of the run.
 type merge struct {
-	parts   []*mergedPart            // with a load, sorted
-	watched []*runFile               // with the vitals of a machine
-	roster  map[string]result.Member // by host
-	zero    time.Time                // common time 0: the start of the earliest part that counts
-	topics  topics
-	notes   []string // differences between the parts
-	apart   string   // why the parts are not added up; "": they are
-	limits  []string // judged instead of those of the parts; none: those of the parts
+	parts    []*mergedPart            // with a load, sorted
+	watched  []*runFile               // with the vitals of a machine
+	roster   map[string]result.Member // by host
+	zero     time.Time                // common time 0: the start of the earliest part that counts
+	topics   topics
+	notes    []string // differences between the parts
+	separate string   // why the parts are not added up; "": they are
+	limits   []string // judged instead of those of the parts; none: those of the parts
 
 	whole   *result.Fold // of all parts that count
 	shown   time.Duration
@@ -83,7 +83,7 @@ func newMerge(runFiles []*runFile) *merge {
 	m.begin(m.counted())
 	m.align()
 	if len(m.parts) > 0 {
-		m.apart = m.different()
+		m.separate = m.different()
 	}
 	return m
 }
@@ -266,7 +266,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	var reading sync.WaitGroup
 	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
 	for i, p := range m.parts {
-		if p.counted && m.apart == "" {
+		if p.counted && m.separate == "" {
 			p.seconds = make(chan *second) // the next one is read while others are added up
 		}
 		reading.Go(func() {
@@ -278,7 +278,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 			}
 		})
 	}
-	if m.apart == "" {
+	if m.separate == "" {
 		m.combine(each)
 	}
 	reading.Wait()
@@ -303,7 +303,7 @@ func (p *mergedPart) read(ctx context.Context) error {
 		if err != nil || ctx.Err() != nil { // the cause of ctx has the reason
 			return err
 		}
-		read.take(&l)
+		read.addLine(&l)
 		if l.Window != nil {
 			p.noteGap(l.Window.Outage)
 		}

@@ -581,25 +581,3 @@ func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 		t.Errorf("valid %t, %q", r.Valid, r.Invalid)
 	}
 }
-
-func TestManyHostsCrowdOutNoCause(t *testing.T) {
-	var parts [][]byte
-	for host := range 16 {
-		seconds := steady(0, 6, 100)
-		for i := range seconds {
-			w := seconds[i].Window
-			for n := range 4 {
-				w.Events = append(w.Events, stats.Event{At: w.Start + time.Duration(n)*time.Millisecond, Kind: stats.FirstError, Broker: -1, To: -1, Text: "records fail: X"})
-			}
-			if host == 7 && i == 3 {
-				w.Events = append(w.Events, stats.Event{At: w.End, Kind: stats.AlarmOn, Broker: -1, To: -1, Text: "low on memory"})
-			}
-		}
-		parts = append(parts, partFile{run: "r", epoch: "e", host: fmt.Sprintf("h%02d", host), process: 1, events: seconds, trailer: trailerOf(6)}.bytes(t))
-	}
-	r := merged(t, parts...)
-	alarm := slices.IndexFunc(r.Events, func(e result.Event) bool { return e.Text == "h07: low on memory" || e.Text == "h07/1: low on memory" })
-	if alarm < 0 || len(r.Events) != stats.MostOfKind+1 || r.EventsLeftOut["first_error"] != 16*6*4-stats.MostOfKind {
-		t.Errorf("%d events, the alarm is number %d; left out: %v", len(r.Events), alarm, r.EventsLeftOut)
-	}
-}

@@ -28,7 +28,7 @@ func (f frame) part() bool { return f.to > f.from }
 // Reasons why there is no overlap.
 const (
 	saysShort = "the parts were measured together for less than 1 s"
-	saysApart = "the parts did not run together"
+	saysSeparate = "the parts did not run together"
 )
 
 // together is the largest spread of the starts, and of the ends, with which rates are over the whole
@@ -83,7 +83,7 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	from, to := slices.Max(froms), slices.Min(tos)
 	firstFrom, lastTo := slices.Min(froms), slices.Max(tos)
 	if slices.Min(ends) <= slices.Max(begins) && firstFrom < lastTo {
-		return o, frame{noOverlap: saysApart}
+		return o, frame{noOverlap: saysSeparate}
 	}
 	o.Together = true
 	if from-firstFrom > spread || lastTo-to > spread {

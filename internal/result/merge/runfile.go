@@ -184,14 +184,14 @@ func (g group) hasNameOf(o group) bool { return g.run == o.run && g.parts == o.p
 // exactly is the layout of a start when two runs of one name began in the same second.
 const exactly = "2006-01-02T15:04:05.000000000Z07:00"
 
-// apartAfter is the longest pause within a run whose hosts were started one by one. They may be
+// separateAfter is the longest pause within a run whose hosts were started one by one. They may be
 // started by hand, and their clocks differ.
-const apartAfter = time.Minute
+const separateAfter = time.Minute
 
 // groupsOf returns the group of each run file. Parts of one name and without an epoch are several
 // runs in two cases:
 //
-//   - nothing ran on any host for apartAfter
+//   - nothing ran on any host for separateAfter
 //   - a part began on a host after all earlier parts there were over, by the same clock. One of
 //     these must have a trailer: a process without one may have died at the start, before
 //     others of its run began.
@@ -215,7 +215,7 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 		hosts := make(map[string]parts)
 		for _, s := range all {
 			h := hosts[s.host()]
-			if g.began.IsZero() || s.began().Sub(until) > apartAfter || h.ended && s.began().After(h.until) {
+			if g.began.IsZero() || s.began().Sub(until) > separateAfter || h.ended && s.began().After(h.until) {
 				g.began, until, h = s.began().UTC(), time.Time{}, parts{}
 				clear(hosts)
 			}

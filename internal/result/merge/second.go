@@ -61,8 +61,8 @@ type waiting struct {
 	complete time.Duration // end of the newest second with all of its lines
 }
 
-// take adds a line to the seconds that wait to be merged. It takes the memory of a window.
-func (q *waiting) take(l *result.Line) {
+// addLine adds a line to the seconds that wait to be merged. It takes the memory of a window.
+func (q *waiting) addLine(l *result.Line) {
 	n := len(q.queue)
 	switch {
 	case l.Window != nil:

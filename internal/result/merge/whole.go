@@ -24,7 +24,7 @@ func (m *merge) result(ctx context.Context) (r result.Result, err error) {
 		p.doc = p.fold.Result()
 	}
 	o, f := m.overlap()
-	if m.apart != "" {
+	if m.separate != "" {
 		o, f = result.Overlap{SpanSeconds: o.SpanSeconds}, frame{own: true}
 		r = m.bare(m.whole.Result().Header)
 	} else if r, err = m.sums(ctx, f); err != nil {
@@ -34,8 +34,8 @@ func (m *merge) result(ctx context.Context) (r result.Result, err error) {
 	if err := m.busy(r.Hosts, o); err != nil {
 		return r, err
 	}
-	r.RunFiles, r.Apart = m.listRunFiles(), apartOf(r.Processes)
-	if m.apart == "" {
+	r.RunFiles, r.Apart = m.listRunFiles(), uncounted(r.Processes)
+	if m.separate == "" {
 		r.Overlap = &o
 		if len(r.Processes) > 1 || len(r.Hosts) > 1 || len(m.watched) > 0 {
 			r.BoundBy = boundAcross(r.Hosts, r.Processes, r.BoundBy)
@@ -109,8 +109,8 @@ func (p *mergedPart) cores() float64 {
 	return p.doc.Client.CPUCores
 }
 
-// apartOf adds up the processes that do not count; nil: there are none.
-func apartOf(processes []result.ProcessRow) *result.Apart {
+// uncounted adds up the processes that do not count; nil: there are none.
+func uncounted(processes []result.ProcessRow) *result.Apart {
 	apart := result.Apart{Reasons: []string{}}
 	for i := range processes {
 		if row := &processes[i]; !row.Counted {
@@ -168,8 +168,8 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 // there is no overlap, or "".
 func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) []string {
 	say := r.Notices()
-	if m.apart != "" {
-		say = append([]string{"different loads, side by side and not added up: " + m.apart}, say...)
+	if m.separate != "" {
+		say = append([]string{"different loads, side by side and not added up: " + m.separate}, say...)
 	}
 	switch p := m.counted()[0]; p.state {
 	case result.PartComplete, result.PartStopped, result.PartMissing:
@@ -216,25 +216,11 @@ func (m *merge) empty() []string {
 // unwatchedOnly returns clauses on hosts whose only task was to be watched, and that were not, or
 // not for all of the time.
 func (m *merge) unwatchedOnly(hosts []result.HostRow, o *result.Overlap) string {
-	var lost []string
-	for _, h := range hosts {
-		if member, ok := m.roster[h.Host]; !ok || member.Processes > 0 {
-			continue
-		}
+	return lapses(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool {
+		member, ok := m.roster[h.Host]
 		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
-		switch s := watchedTooShort(h); {
-		case s != "":
-			lost = append(lost, s)
-		case !there:
-			lost = append(lost, h.Host+" was not watched: it left no file")
-		case h.Busy == nil && o.Seconds > 2*watchedEdges:
-			lost = append(lost, fmt.Sprintf("%s was watched for 0 of %.0f s", h.Host, o.Seconds))
-		}
-	}
-	if n := len(lost) - mostNamed; n > 0 {
-		lost = append(lost[:mostNamed], fmt.Sprintf("%d more", n))
-	}
-	return strings.Join(lost, ", ")
+		return !ok || member.Processes > 0 || h.Busy == nil && there && o.Seconds <= 2*watchedEdges
+	}))
 }
 
 // start returns the start of the earliest part.

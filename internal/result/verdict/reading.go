@@ -123,7 +123,7 @@ func (e *Evidence) readVerdict() Verdict {
 		return r.stalled(cpu + e.connects())
 	case e.Consumed == 0:
 		return Verdict{Unknown, "no record was read" + e.connects()}
-	case e.apart():
+	case e.noOverlap():
 		return e.Parts.unknown()
 	case r.Seconds < Shortest.Seconds():
 		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}

@@ -74,7 +74,7 @@ func (e *Evidence) Verdict() Verdict {
 		return Verdict{Schedule, e.pause() + "; " + cpu}
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
-	case e.apart():
+	case e.noOverlap():
 		return e.Parts.unknown()
 	case e.Measured < Shortest:
 		return Verdict{Unknown, "too short: less than 1 s was measured"}
@@ -180,8 +180,8 @@ func (e *Evidence) pause() string {
 	return fmt.Sprintf("kt itself stood still for %.1f s: its process was stopped (SIGSTOP, Ctrl-Z), its machine was, or it got no CPU", e.Paused.Seconds())
 }
 
-// apart reports whether the parts of the run have no overlap.
-func (e *Evidence) apart() bool { return e.Parts != nil && e.Parts.NoOverlap != "" }
+// noOverlap reports whether the parts of the run have no overlap.
+func (e *Evidence) noOverlap() bool { return e.Parts != nil && e.Parts.NoOverlap != "" }
 
 func (p *Parts) unknown() Verdict {
 	if p.Short {

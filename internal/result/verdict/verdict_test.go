@@ -252,18 +252,3 @@ func TestAStallIsLongerWhereNothingIsDue(t *testing.T) {
 		}
 	}
 }
-
-func TestTheReasonOfATargetThatWasNotKeptShowsTheMiss(t *testing.T) {
-	for _, tc := range []struct {
-		in   Evidence
-		want string
-	}{
-		{with(500, func(e *Evidence) { e.Senders, e.OfferedPerSecond, e.Offered, e.Unsent = true, 500, 186, 28 }), "kt never sent 28 records that were due, beside 186 that it sent "},
-		{with(40, func(e *Evidence) { e.Senders, e.OfferedPerSecond = true, 20 }), "kt handed over 20 of 40 records/s "},
-		{with(100, func(e *Evidence) { e.Senders, e.OfferedPerSecond = true, 98.9 }), "kt handed over 98.9 of 100 records/s "},
-	} {
-		if got := strings.Join(tc.in.Invalid(), "; "); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%q, want %q", got, tc.want)
-		}
-	}
-}

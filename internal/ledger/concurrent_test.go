@@ -1,0 +1,97 @@
+package ledger
+
+import (
+	"sync"
+	"testing"
+)
+
+// put makes the value of a record of run 1.
+func put(producer uint16, partition int32, seq int64) []byte {
+	value := make([]byte, StampSize+8)
+	(&Stamp{Run: 1, Seq: seq, Due: 1000 * seq, Producer: producer, Partition: partition}).Put(value, Around{})
+	return value
+}
+
+// at is a record that was read at an offset, with a timestamp of the broker's.
+func at(offset int64, epoch int32, value []byte) *Record {
+	return &Record{Offset: offset, Epoch: epoch, Value: value, Millis: -1}
+}
+
+func TestTheGoroutinesOfAProducerDoNotMeet(t *testing.T) {
+	p := NewProducer(0)
+	type sent struct {
+		partition int32
+		seq       int64
+	}
+	const partitions, records = 300, 30_000
+	answers := make(chan sent, 1000)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(answers)
+		for i := range int32(records) {
+			partition := i * i % partitions
+			answers <- sent{partition, p.Next(partition, 1)}
+		}
+	})
+	wg.Go(func() {
+		defer close(done)
+		for s := range answers {
+			p.Acknowledged(s.partition, s.seq, 1, s.seq)
+		}
+	})
+	wg.Go(func() {
+		for i := int32(0); ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if n := p.Outstanding(i % partitions); n < 0 {
+				t.Errorf("%d outstanding", n)
+			}
+		}
+	})
+	wg.Wait()
+	var n int64
+	for _, l := range p.Lanes() {
+		n += l.Acknowledged.Count()
+		if l.Unknown() != 0 || p.Outstanding(l.Partition) != 0 {
+			t.Errorf("partition %d: %d unknown, %d outstanding", l.Partition, l.Unknown(), p.Outstanding(l.Partition))
+		}
+	}
+	if n != records {
+		t.Errorf("%d acknowledged, want %d", n, records)
+	}
+}
+
+func TestConsumersMayHandAPartitionOver(t *testing.T) {
+	r := NewReader(&Book{Run: 1})
+	const consumers, records, chunk = 4, 4000, 10
+	var next int64 // of the group: what is committed
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range consumers {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				from := next
+				l := r.Log(0)
+				l.Lock()
+				for seq := from; seq < from+chunk; seq++ {
+					l.Add(at(seq, 0, put(0, 0, seq)), new(Stamp))
+				}
+				l.Unlock()
+				next = from + chunk - from%3 // the next owner goes back a little
+				mu.Unlock()
+				if from > records {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if v := new(Book).Verify(r); v.Checked < records || v.Redelivered == 0 || v.Duplicated+v.Reordered > 0 {
+		t.Errorf("%+v", v)
+	}
+}

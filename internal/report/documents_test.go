@@ -1,0 +1,234 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/probe"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/tune"
+)
+
+// documents are those of all commands but runs and studies, with the values that they are of.
+func documents(t *testing.T) map[string]struct {
+	doc  *doc.Document
+	json any
+} {
+	t.Helper()
+	r, before, after := found(t), probed(400), probed(200)
+	c, err := probe.Compare(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.Comparison = &c
+	s, both := r.Findings[0].Setting, []*tune.Profile{r.Machine.Profile, r.Machine.Profile}
+	outcomes := []tune.Outcome{{Change: r.Changes()[0], State: tune.Applied}, {Change: r.Changes()[0], State: tune.Failed, Err: errors.New("read-only file system")}}
+	undone := []tune.Undone{
+		{Kind: tune.OwnFile, Path: tune.SysctlFile, State: tune.Restored},
+		{Setting: "vm.swappiness", Kind: tune.WriteFile, Path: "/proc/sys/vm/swappiness", Old: "60", Now: "1", State: tune.Restored},
+		{Setting: "thp.enabled", Kind: tune.WriteFile, Path: "/sys/kernel/mm/transparent_hugepage/enabled", Old: "always", Now: "never", State: tune.Drifted, Err: errors.New("somebody set never")},
+	}
+	hints := []tune.Hint{
+		{Name: "KAFKA_HEAP_OPTS", Value: "-Xms6g -Xmx6g", Where: tune.Environment, Formula: "6 GiB, for there are 62 GiB", Source: "somebody"},
+		{Name: "num.io.threads", Value: "16", Where: tune.Properties, Formula: "clamp(16 CPUs, 8, 32) = 16", Source: "somebody"},
+	}
+	kept := NewRuns(keptRuns())
+	return map[string]struct {
+		doc  *doc.Document
+		json any
+	}{
+		"tune":         {TuneDoc(r, TuneOptions{}), r.Document(false)},
+		"tune-all":     {TuneDoc(r, TuneOptions{All: true, Verbose: true}), nil},
+		"tune-explain": {ExplainDoc(s, both, &r.Findings[0]), nil},
+		"tune-list":    {SettingsDoc([]*tune.Setting{s}), nil},
+		"tune-diff":    {DiffDoc(r, DiffOptions{Manual: true}), nil},
+		"tune-applied": {OutcomesDoc(outcomes, OutcomeOptions{Files: true}), nil},
+		"tune-undone":  {UndoneDoc(undone, OutcomeOptions{Force: "sudo kt tune --rollback --force", Files: true}), nil},
+		"tune-status":  {StatusDoc(undone, OutcomeOptions{Root: " --root /host"}), undone},
+		"tune-nothing": {StatusDoc(nil, OutcomeOptions{}), nil},
+		"tune-hints":   {HintsDoc(r.Machine, hints), nil},
+		"probe":        {ProbeDoc(after, "before.json"), after},
+		"calibrate":    {CalibrationDoc(calibrated()), calibrated()},
+		"doctor":       {DoctorDoc(examined()), examined()},
+		"peers":        {PeersDoc(peers()), peers()},
+		"nobody":       {PeersDoc(NewPeers(nil)), NewPeers(nil)},
+		"runs":         {RunsDoc(kept), kept},
+	}
+}
+
+func wrote(t *testing.T, form string, d *doc.Document, v any, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, form, d, v, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestDocumentsAreWhatTheGoldenFilesShow(t *testing.T) {
+	for name, d := range documents(t) {
+		golden(t, "documents/"+name+".txt", wrote(t, "text", d.doc, nil, Options{Width: 100}))
+		switch name {
+		case "tune-all", "probe", "calibrate", "doctor", "peers", "runs":
+			golden(t, "documents/"+name+".csv", wrote(t, "csv", d.doc, nil, Options{}))
+		case "tune", "tune-diff":
+			golden(t, "documents/"+name+".md", wrote(t, "markdown", d.doc, nil, Options{}))
+		}
+		if name == "peers" || name == "runs" {
+			golden(t, "documents/"+name+".json", wrote(t, "json", d.doc, d.json, Options{}))
+		}
+	}
+}
+
+func TestDocumentsFitTheirTerminal(t *testing.T) {
+	for name, d := range documents(t) {
+		for look, th := range looks() {
+			for width := 60; width <= 120; width += 5 {
+				text := wrote(t, "text", d.doc, nil, Options{Theme: th, Width: width})
+				for line := range strings.Lines(text) { // code is to be copied, and whole
+					if name != "tune-diff" && name != "tune-explain" && name != "probe" {
+						tooWide(t, name+" in "+look, line, width)
+					}
+				}
+			}
+		}
+		for _, form := range []string{"text", "csv", "markdown", "json"} {
+			if text := wrote(t, form, d.doc, d.json, Options{}); strings.Contains(text, "\x1b") {
+				t.Errorf("%s as %s: an escape sequence came through: %q", name, form, text)
+			}
+		}
+	}
+}
+
+// A file or a pipe gets whole lines.
+func TestReasonsAreWholeWithoutATerminal(t *testing.T) {
+	d := TuneDoc(found(t), TuneOptions{})
+	if why := "long enough to need two lines where it is shown"; !strings.Contains(wrote(t, "text", d, nil, Options{}), why) {
+		t.Errorf("%q is not in it", why)
+	}
+}
+
+func TestTuneSaysWhichFactsOfAMachineAreUnknown(t *testing.T) {
+	m := &tune.Machine{Profile: found(t).Machine.Profile, Role: tune.Client, RoleFrom: "no broker runs here"}
+	want := []string{"name unknown", "Linux (version unknown)", "cores unknown", "memory unknown"}
+	if diff := cmp.Diff(want, aboutMachine(m)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
+	p := NewPeers([]Peer{{Name: "vm15", Address: "a:1", Role: "client", State: "away"}})
+	var got struct {
+		Peers []map[string]any `json:"peers"`
+	}
+	if err := json.Unmarshal([]byte(wrote(t, "json", nil, p, Options{})), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cpu_cores", "cores", "memory_bytes", "available_bytes", "clock_offset_us", "clock_bound_us"} {
+		if v, ok := got.Peers[0][name]; !ok || v != nil {
+			t.Errorf("%s is %v, there: %t", name, v, ok)
+		}
+	}
+	if text := wrote(t, "text", PeersDoc(p), nil, Options{}); !strings.Contains(oneSpace(text), "vm15 a:1 client – – away – – – – 0") {
+		t.Error(text)
+	}
+	if text := wrote(t, "csv", PeersDoc(p), nil, Options{}); !strings.Contains(text, "\nvm15,a:1,client,,,away,,,,,,0,\n") {
+		t.Error(text)
+	}
+}
+
+func TestACalibrationHasTheWholeShapeForProgramsAlone(t *testing.T) {
+	d := calibrated()
+	if text := wrote(t, "json", nil, d, Options{}); !strings.Contains(text, d.Shape) || !strings.Contains(text, `"others_cpu_share": null`) {
+		t.Error(text)
+	}
+	if text := wrote(t, "text", CalibrationDoc(d), nil, Options{}); strings.Contains(text, "compression.type") {
+		t.Error(text)
+	}
+}
+
+func TestDocumentsPassOnThatTheyCannotBeWritten(t *testing.T) {
+	full := errors.New("no space left on device")
+	for _, form := range []string{"text", "csv", "markdown", "json"} {
+		if err := Write(failing{full}, form, PeersDoc(peers()), peers(), Options{}); !errors.Is(err, full) {
+			t.Errorf("%s gives %v", form, err)
+		}
+	}
+}
+
+func TestTheDocumentOfTuneFitsItsSchema(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	schema, err := c.Compile("../../docs/tune.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Indented(&b, found(t).Document(false)); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(decoded(t, b.String())); err != nil {
+		t.Error(err)
+	}
+	if err := schema.Validate(decoded(t, strings.Replace(b.String(), `"verdict": "fail"`, `"verdict": "maybe"`, 1))); err == nil {
+		t.Error("a verdict that kt does not know fits the schema")
+	}
+}
+
+// A schema that does not know a verdict, or a group, is out of date.
+func TestTheSchemaOfTuneKnowsEveryWord(t *testing.T) {
+	text, err := os.ReadFile("../../docs/tune.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct {
+		Defs map[string]struct {
+			Properties map[string]struct{ Enum []string }
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	enum := s.Defs["check"].Properties
+	var groups []string
+	for _, g := range tune.Groups {
+		groups = append(groups, string(g))
+	}
+	if diff := cmp.Diff(groups, enum["group"].Enum); diff != "" {
+		t.Errorf("groups (-kt +schema):\n%s", diff)
+	}
+	for _, v := range tune.Verdicts {
+		if !strings.Contains(strings.Join(enum["verdict"].Enum, " ")+" ", string(v)) {
+			t.Errorf("the schema does not know the verdict %s", v)
+		}
+	}
+}
+
+func TestProgressOfAProbe(t *testing.T) {
+	p := probe.Progress{Dir: "/data/1", Test: "append", Step: 2, Steps: 7, Elapsed: 3 * time.Second, Duration: time.Minute, MiBPerSecond: 1200, Device: 300, Preparing: true}
+	if got, want := ProbeLine(p, 0), "2/7 /data/1 append (preparing)  3.00s of 1m00s  1,200 MiB/s  on the device 300 MiB/s"; got != want {
+		t.Errorf("ProbeLine(…) =\n%s\nwant\n%s", got, want)
+	}
+	if got, want := ProbeLine(p, 12), "2/7 /data/1"; got != want {
+		t.Errorf("ProbeLine(…, 12) = %q, want %q", got, want)
+	}
+}
+
+func TestALoadFarAboveItsCeilingSaysThatTheCeilingIsTooLow(t *testing.T) {
+	for share, want := range map[float64]string{0.62: "at 62% of what this host can offer", 829.69: "the saved ceiling is too low: run kt calibrate --save again"} {
+		var r result.Result
+		r.Ceiling, r.CeilingShare, r.Valid = &result.Ceiling{RecordsPerSecond: 100}, &share, true
+		if got, _ := ceiling(&r); !strings.Contains(got, want) {
+			t.Errorf("%g: %q", share, got)
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package page
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// sides are two sets of made-up runs.
+func sides() (a, b *study.Side) {
+	of := runs()
+	slow, fast := of["produce"], of["unlimited"]
+	a, b = &study.Side{Name: "old"}, &study.Side{Name: "new"}
+	for i := range 6 {
+		slow.Throughput.RecordsPerSecond, fast.Throughput.RecordsPerSecond = 100+float64(i), 120+float64(i)
+		slow.RunID, fast.RunID = fmt.Sprint("a", i), fmt.Sprint("b", i)
+		slow.StartedAt, fast.StartedAt = slow.StartedAt.Add(2*time.Hour), slow.StartedAt.Add(time.Hour)
+		a.Add("a.ktr", &slow)
+		b.Add("b.ktr", &fast)
+	}
+	return a, b
+}
+
+// found is a made-up search.
+func found() *study.Document {
+	search := study.DefaultSearch()
+	search.SLO = []study.SLO{{Metric: study.P99, Below: 20_000}}
+	d := &study.Document{
+		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true, Sentence: "90,000 records/s hold",
+		FindDoc: &study.FindDoc{
+			Peak: study.PeakRate{RecordsPerSecond: 90_000, Low: 90_000, High: 91_000}, Limit: study.FindLimit{Verdict: verdict.Verdict{Limit: verdict.Sockets}},
+			Trials: []study.Trial{
+				{Step: study.Step{Kind: study.Burst}, Outcome: study.Passed, Achieved: 110_000},
+				{Step: study.Step{Kind: study.Bracket, Rate: 121_000}, Outcome: study.Failed, Achieved: 99_000, Reasons: []string{"p99 1.2s is not below 20ms"}},
+				{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Passed, Achieved: 90_000},
+			},
+		},
+	}
+	for _, c := range []struct {
+		share, p99 float64
+		knee       bool
+	}{{0.2, 2_000, false}, {0.5, 2_500, false}, {0.8, 3_900, true}, {0.95, 17_000, false}} {
+		d.Curve = append(d.Curve, study.CurvePoint{Share: c.share, Rate: 90_000 * c.share, Latency: study.Latency[float64]{P50: 1_000, P99: c.p99, P999: 3 * c.p99}, Knee: c.knee})
+	}
+	return d
+}
+
+// studied is a made-up study of two values.
+func studied() *study.Document {
+	cell := func(value string, median float64) study.CellDoc {
+		c := study.CellDoc{At: map[string]string{"acks": value}, Runs: []study.RunDoc{}}
+		c.Throughput = study.Spread{Median: median, Low: median * 0.9, High: median * 1.1, N: 6}
+		c.Latency.P99 = study.Spread{Median: 4_000, Low: 3_000, High: 9_000, N: 6}
+		c.Limits = []verdict.Limit{verdict.Sockets}
+		return c
+	}
+	return &study.Document{
+		ID: "20261121-acks", Study: &study.Study{Name: "acks", About: "What do acks cost?", Factors: []study.Factor{{Name: "acks", Values: []string{"1", "all"}}}, Loads: []study.Load{{Command: "produce"}}},
+		GridDoc: &study.GridDoc{
+			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
+			Answers: []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
+			Published: []study.Published{{
+				PublishedCase: study.PublishedCase{Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks"}, At: map[string]string{"acks": "1"},
+				RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker",
+			}},
+		},
+	}
+}
+
+// compared is a made-up comparison.
+func compared(t *testing.T) *study.CompareDocument {
+	t.Helper()
+	a, b := sides()
+	d, err := study.Compare(a, b, 0.03)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// tried is a made-up trial.
+func tried(t *testing.T) *study.Document {
+	c := compared(t)
+	return &study.Document{
+		ID: "20261121-trial", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Trial: &study.Proposal{Changes: []study.Flag{{Name: "linger", Value: "20ms"}}}},
+		TrialDoc: &study.TrialDoc{Control: c.A, Changed: c.B, Effects: []study.Effect{{Compared: c.Metrics[0], Clear: true}}}, Sentence: "linger=20ms helps",
+	}
+}
+
+// whole is a made-up study of two parts on two systems.
+func whole() *study.Document {
+	search, cells := found(), studied()
+	search.Study.About, cells.Study.Name = "What is the highest rate?", "half"
+	return &study.Document{
+		ID: "20261121-whole", Study: &study.Study{Name: "whole", About: "Which system is faster?", Parts: []*study.Study{search.Study, cells.Study}},
+		NotEqual: []string{"Kafka acknowledges first"},
+		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, Standings: []study.Standing{
+			{Part: "top", System: plan.Kafka, By: study.Throughput, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{PublishedCase: study.PublishedCase{Source: "004", Account: "Somebody, 2020", Link: "https://example.org"}, MBSecond: 605, Of: "3 brokers"}}},
+			{Part: "top", System: plan.Pulsar, By: study.Throughput, Peak: new(study.PeakRate), Over: true},
+			{Part: "half", System: plan.Kafka, By: study.P99, Cell: &cells.Cells[0].CellFigures},
+		}},
+	}
+}
+
+// plans are what a study, a search and a trial will take, as one study of parts.
+func plans(t *testing.T) *report.StudyPlan {
+	search, trial := found().Study, tried(t).Study
+	search.Name, trial.Name, trial.Trial.Looks, trial.Discard = "find", "trial", []int{6, 12, 20}, 1
+	grid := studied().Study
+	grid.Repeats, grid.Factors = 1, append(grid.Factors, study.Factor{Name: "linger", Search: &study.Span{From: "1ms", To: "9ms"}})
+	return &report.StudyPlan{Study: &study.Study{Name: "all", Parts: []*study.Study{grid, search, trial}}, Parts: []*study.Forecast{
+		{
+			Study: grid, Cells: []map[string]string{{"acks": "1"}, {"acks": "all"}}, Runs: []study.RunPlan{{Turn: 1, At: map[string]string{"acks": "1"}}, {Turn: 2, Repeat: 1, At: map[string]string{"acks": "all"}}},
+			LeftOut: []study.LeftOut{{Reason: "it takes 3 brokers", Cells: []string{"acks=0"}}}, Seconds: 60, Bytes: 3 << 30, AtOnce: 1 << 30, Usable: 2 << 30, Room: study.RoomInTurns,
+		},
+		{Study: search, Seconds: 300, Most: 1200, NotKnown: []string{"how much is written: the rates that hold decide"}, Room: study.RoomUnknown},
+		{Study: trial, AtOnce: 2 << 30, Usable: 1 << 30, Room: study.NoRoom},
+	}}
+}
+
+// documents are a document of each kind of study.
+func documents(t *testing.T) map[string]*doc.Document {
+	t.Helper()
+	return map[string]*doc.Document{
+		"study": report.StudyDoc(studied()), "find": report.StudyDoc(found()), "trial": report.StudyDoc(tried(t)), "compare": report.CompareDoc(compared(t)),
+		"whole": report.StudyDoc(whole()), "plans": report.PlanDoc(plans(t)),
+	}
+}
+
+// Each golden file has a document in all its formats.
+func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
+	for name, d := range documents(t) {
+		var all strings.Builder
+		for _, f := range []struct {
+			name  string
+			write func(io.Writer) error
+		}{{"text", func(w io.Writer) error { return d.Text(w, doc.Options{Width: 100}) }}, {"markdown", d.Markdown}, {"csv", d.CSV}} {
+			all.WriteString("-- " + f.name + " --\n" + written(t, f.write))
+		}
+		page := pageOfDoc(t, d)
+		isGoldenText(t, "study-"+name, all.String()+"-- page --\n"+textOf(page))
+		isSound(t, page)
+	}
+}
+
+// isSound fails if a page has two elements of one id, a style of its own or no number, or lacks a text.
+func isSound(t *testing.T, page string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if seen[id[1]] {
+			t.Errorf("two elements are %s", id[1])
+		}
+		seen[id[1]] = true
+	}
+	if page, _, _ = strings.Cut(page, "<script"); strings.Contains(page, "NaN") || strings.Contains(page, " style=") {
+		t.Error("the page has a NaN or a style of its own")
+	}
+}
+
+func TestPagesOfStudiesHaveTheirPictures(t *testing.T) {
+	d := found()
+	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
+	d.Curve[0], d.Curve[1] = d.Curve[1], d.Curve[0] // they are joined in the order of their rates
+	isSound(t, pageOfDoc(t, report.StudyDoc(d)), `aria-label="Latency by rate. p99 18.0k/s: 2.00ms; p99 45.0k/s: 2.50ms`, `>knee</text>`, `>p99 &lt; 20.0ms</text>`,
+		`<g class="dot bad"><path d="M`, `h10v10h-10z`, `>not valid</text>`, `>peak 90.0k/s</text>`)
+	isSound(t, pageOfDoc(t, report.CompareDoc(compared(t))), `<svg class="shift good"`, `<rect x=`)
+	for m, want := range map[study.Metric]string{
+		study.Throughput: "1: 120,000; all: 80,000.", study.Roughness: "1: 5%; all: 5%.", study.Bytes: "1: 11.44; all: 11.44.", study.P99: "1: 4.00ms; all: 4.00ms.",
+	} {
+		d := studied()
+		for i := range d.Cells {
+			d.Cells[i].Roughness, d.Cells[i].Bytes = study.Spread{N: 6, Median: 0.05, Low: 0.04, High: 0.06}, study.Spread{N: 6, Median: 11.444, Low: 11, High: 12}
+		}
+		d.Answers[0].By = m
+		isSound(t, pageOfDoc(t, report.StudyDoc(d)), want, ` strong">`)
+	}
+}
+
+func pageOfDoc(t *testing.T, d *doc.Document) string {
+	t.Helper()
+	return written(t, func(w io.Writer) error { return Doc(w, d) })
+}
+
+func TestTheEffectsOfFaultsAreToldWithTheRunsThatSawThem(t *testing.T) {
+	d := studied()
+	f := &d.Cells[0].CellFigures
+	d.Cells[0].Runs = []study.RunDoc{{Loads: []study.LoadFigures{{FaultFigures: study.FaultFigures{Failed: 7}}}}}
+	f.Failed, f.Recovered = study.Spread{N: 5, Median: 7, Low: 7, High: 7}, study.Spread{N: 2, Median: 1500, Low: 1500, High: 1500}
+	if text := written(t, report.StudyDoc(d).Markdown); !strings.Contains(text, "| 1 | 7 | – | – | – | 1.50s, 2 of 5 runs | – |") {
+		t.Error(text)
+	}
+}
+
+// A published figure without a run here has a row as well, and no ratio.
+func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
+	d := studied()
+	d.Published = []study.Published{
+		{PublishedCase: study.PublishedCase{Case: "never"}, RecordsPerSecond: 100_000},
+		{PublishedCase: study.PublishedCase{Case: "slow"}, RecordsPerSecond: 100_000, Here: 4_000, Ratio: 0.04, EnvironmentHere: "1 broker"},
+		{PublishedCase: study.PublishedCase{Case: "other"}, RecordsPerSecond: 100_000, Here: 4_000, EnvironmentHere: "1 broker", Differs: []string{"rate 5, published 6"}},
+	}
+	text := written(t, report.StudyDoc(d).Markdown)
+	for _, want := range []string{"| never |  | 100,000 | – | – |", "| slow |  | 100,000 | 4,000 | 0.04x |", "| other |  | 100,000 | 4,000 | – | "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+// What a run has not measured is an empty field of the CSV, and not 0; a throughput of 0 is measured.
+func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
+	for stability, rough := range map[string]string{"": "", "steady": "0"} {
+		l := study.LoadFigures{Stability: stability}
+		*l.Of(study.P50) = 5
+		d := studied()
+		d.Cells[0].Runs = []study.RunDoc{{Turn: 3, Repeat: 1, Loads: []study.LoadFigures{l}}}
+		rows, err := csv.NewReader(strings.NewReader(written(t, report.StudyDoc(d).CSV))).ReadAll()
+		if err != nil || len(rows) != 2 {
+			t.Fatalf("%v: %q", err, rows)
+		}
+		at := make(map[string]string)
+		for i, name := range rows[0] {
+			at[name] = rows[1][i]
+		}
+		if at["turn"] != "3" || at["acks"] != "1" || at["records_per_second"] != "0" || at["latency_p50_us"] != "5" || at["latency_p99_us"] != "" || at["roughness"] != rough {
+			t.Errorf("%v", at)
+		}
+	}
+}
+
+// What is not known of a system is not told as a result.
+func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
+	spread := func(v float64) study.Spread { return study.Spread{Median: v, Low: v, High: v, N: 1} }
+	for want, s := range map[string]study.Standing{
+		"no rate holds":                          {Peak: new(study.PeakRate), Over: true},
+		"– (not over)":                           {Peak: new(study.PeakRate)},
+		"10,000 records/s (not over)":            {Peak: &study.PeakRate{RecordsPerSecond: 10_000}},
+		"at least 5 records/s with acks=all":     {Peak: &study.PeakRate{RecordsPerSecond: 5, ClientBound: true}, At: "acks=all", Over: true},
+		"3 failed, 0 lost, 990 not checked":      {Cell: &study.CellFigures{Faults: study.Faults{Failed: spread(3), Lost: spread(0), Unchecked: spread(990)}}, Over: true},
+		"0 failed, 2 lost, none taken for 1.00s": {Cell: &study.CellFigures{Faults: study.Faults{Failed: spread(0), Lost: spread(2), Unchecked: spread(0), Gap: spread(1000)}}, Over: true},
+		"7 records/s with batch-size=1MiB":       {By: study.Throughput, At: "batch-size=1MiB", Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{Throughput: spread(7)}}, Over: true},
+		"p50 2.00ms, p99 4.00ms (not over)":      {By: study.P99, Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{Latency: study.Latency[study.Spread]{P50: spread(2000), P99: spread(4000)}}}},
+	} {
+		d := whole()
+		d.Standings = []study.Standing{s}
+		if got := report.StudyDoc(d).Sections[0].Tables[0].Rows[0].Cells[2].Text; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What a file of a study says is neither markup nor an escape sequence, and no line is wider than the terminal.
+func TestTextOfStudiesIsOnlyText(t *testing.T) {
+	const evil = "<img src=x onerror=alert(1)>\x1b[31m"
+	d, f, c, w := studied(), found(), compared(t), whole()
+	d.Study.Name, d.Study.About, d.Answers[0].Sentence, d.Published[0].Environment, d.Published[0].Account = evil, evil, evil, evil, evil
+	d.Study.Factors[0], d.Answers[0].Factor = study.Factor{Name: evil, Values: []string{evil}}, evil
+	for i := range d.Cells {
+		d.Cells[i].At = map[string]string{evil: evil}
+	}
+	f.Sentence, f.Trials[1].Reasons = evil, []string{evil}
+	c.Beside, c.A.Notes, c.A.Name, c.A.Files, c.Failures, c.Differs = []string{evil}, []string{evil}, evil, []string{evil}, []string{evil}, []study.Difference{{What: evil, A: []string{evil}}}
+	w.Parts[0].Find, w.Parts[1].Study, w.NotEqual = f, d, []string{evil}
+	for _, d := range []*doc.Document{report.StudyDoc(d), report.StudyDoc(f), report.CompareDoc(c), report.StudyDoc(w)} {
+		for format, text := range map[string]string{"page": pageOfDoc(t, d), "markdown": written(t, d.Markdown), "csv": strings.ReplaceAll(written(t, d.CSV), "<img", "")} {
+			if strings.Contains(text, "<img") || strings.Contains(text, "\x1b") {
+				t.Errorf("%s of %s: text became markup or an escape sequence", format, d.Command)
+			}
+		}
+	}
+	for name, d := range documents(t) {
+		for _, width := range []int{60, 80, 120} {
+			for line := range strings.Lines(written(t, func(w io.Writer) error { return d.Text(w, doc.Options{Width: width}) })) {
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > width || strings.Contains(line, "\x1b") {
+					t.Errorf("%s: %d columns of %d: %q", name, n, width, line)
+				}
+			}
+		}
+	}
+}
+
+// Each kind of study has a board while it goes on.
+func TestTheBoardOfAStudyFitsTheTerminal(t *testing.T) {
+	many := studied()
+	many.Study.Repeats = 3
+	for i := range 30 {
+		c := many.Cells[0]
+		c.At, c.Runs = map[string]string{"acks": fmt.Sprint(i)}, make([]study.RunDoc, i%4)
+		many.Cells = append(many.Cells, c)
+	}
+	many.Cells[20].LeftOut = "it takes 3 brokers"
+	trials := found()
+	for i := range 40 {
+		trials.Trials = append(trials.Trials, study.Trial{Step: study.Step{Kind: study.Halve, Rate: float64(100_000 + i)}, Outcome: study.Failed, Reasons: []string{"the backlog grows"}})
+	}
+	at := study.Cell{At: []study.Flag{{Name: "acks", Value: "15"}}}
+	for name, s := range map[string]*report.StudyBoard{
+		"study":  {Document: many, Turn: study.Turn{Number: 9, Cell: at, Repeat: 2}, Turns: 91, Now: "123,456 records/s, p99 4.21ms", Took: 90 * time.Second, Made: 9},
+		"find":   {Document: trials, Turn: study.Turn{Number: 44, Repeat: 1}},
+		"trial":  {Document: tried(t), Turn: study.Turn{Number: 3}},
+		"before": {Document: many},
+	} {
+		for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 36}} {
+			for _, ascii := range []bool{false, true} {
+				o := report.Options{Theme: theme.New(theme.Options{Profile: colorprofile.NoTTY, ASCII: ascii}), Width: size[0]}
+				got := report.StudyBoardText(s, o, size[1])
+				lines := strings.Split(got, "\n")
+				if len(lines) > size[1] {
+					t.Errorf("%s: %d rows on a terminal of %d", name, len(lines), size[1])
+				}
+				for _, line := range lines {
+					if len([]rune(line)) > size[0] {
+						t.Errorf("%s: %q is wider than %d columns", name, line, size[0])
+					}
+				}
+				if size[0] == 80 && !ascii && name != "before" {
+					isGoldenText(t, "board-"+name, got+"\n")
+				}
+			}
+		}
+	}
+}
