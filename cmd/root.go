@@ -60,8 +60,8 @@ func newRoot(env *Env) *cobra.Command {
 		Use:   "kt",
 		Short: "Load-test Apache Kafka, and tune its machines",
 		Long: `kt offers load to Apache Kafka from one process, measures it honestly, and says
-what the limit was. It also says whether a machine is fit for Kafka, makes it so, and
-puts everything back.`,
+what the limit was. It also checks whether a machine is set up well for Kafka, changes
+its settings, and restores the old ones.`,
 		Example: `  # no Kafka at hand: a broker inside kt
   kt produce --acks all --partitions 21
 

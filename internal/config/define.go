@@ -58,7 +58,7 @@ func (f *Flags) defineLoad() {
 	if !f.writes() {
 		lasts = "(default without --num-records: when all records there at the start are read; 1m with --from latest)"
 	}
-	set.StringVar(&f.engine, "engine", string(plan.Client), "`HOW` records go: client (as an application's) or wire (whole batches; see kt help engines)")
+	set.StringVar(&f.engine, "engine", string(plan.Client), "`ENGINE` that sends and reads: client (as applications do it) or wire (whole batches; see kt help engines)")
 	set.StringVar(&f.duration, "duration", "", "stop after this `TIME`; 0: never "+lasts)
 	set.StringVar(&f.warmup, "warmup", "", "do not measure the first `TIME|RECORDS` (10s, 100k)")
 	if f.writes() {

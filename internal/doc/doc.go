@@ -4,7 +4,6 @@ package doc
 
 import (
 	"cmp"
-	"strings"
 )
 
 // Document is a report.
@@ -229,7 +228,7 @@ func (d *Document) Add(name string, part *Document) {
 		about = append(about, Fact{Name: "warning", Text: text, Tone: Warn})
 	}
 	for _, n := range part.Answer {
-		about = append(about, Fact{Name: "answer", Text: strings.TrimPrefix(n.Name+": "+n.Text, ": "), Tone: n.Tone})
+		about = append(about, Fact{Name: "answer", Text: n.Text, Tone: n.Tone})
 	}
 	for _, text := range part.Remarks {
 		about = append(about, Fact{Name: "note", Text: text, Tone: Muted})

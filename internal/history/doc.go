@@ -4,6 +4,6 @@
 //	runs, err := f.Runs() // the newest first
 //	path, err := history.Find(paths, "last~1") // the run before the newest
 //
-// Run files are large, so an index beside them keeps the row of each. The index is only a memory: whatever is
-// wrong with it, the rows are read from the run files again.
+// Run files are large, so an index beside them keeps the row of each. The index is a cache: where it is wrong or
+// missing, the rows are read from the run files again.
 package history

@@ -42,7 +42,11 @@ func gridDoc(all *doc.Document, d *study.Document) {
 	compared := doc.Section{ID: "compared", Captions: true, For: doc.InText}
 	for i := range d.Answers {
 		a := &d.Answers[i]
-		all.Answer = append(all.Answer, doc.Note{Name: question(d, a), Text: a.Sentence})
+		note := doc.Note{Name: question(d, a), Text: a.Sentence}
+		if len(d.Answers) > 1 { // a terminal has the texts alone
+			note = doc.Note{Name: a.Factor, Text: question(d, a) + ": " + a.Sentence}
+		}
+		all.Answer = append(all.Answer, note)
 		compared.Tables = append(compared.Tables, comparedTable(d, a))
 	}
 	all.Sections = []doc.Section{

@@ -42,7 +42,7 @@ var groupTitles = map[tune.Group]string{
 // TuneDoc returns what the checks of a machine found: what needs action by its cost, or every check by its group.
 func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
 	about := slices.Concat(aboutMachine(r.Machine), aboutRole(r.Machine))
-	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:], Title: "kt tune: " + about[0]}
+	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:]}
 	answer := doc.Note{Name: "verdict", Text: "fit for Kafka", Tone: doc.Good}
 	if !r.Fit(o.Strict) {
 		answer.Text, answer.Tone = "not fit for Kafka (exit code 3)", doc.Bad

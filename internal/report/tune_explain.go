@@ -10,7 +10,7 @@ import (
 
 // ExplainDoc returns all that kt knows of a setting, and what it found on this machine; f may be nil.
 func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc.Document {
-	d := &doc.Document{Command: "kt tune", Subject: s.ID, Tags: []string{s.Title}, Title: s.ID + ": " + s.Title}
+	d := &doc.Document{Command: "kt tune", Subject: s.ID, Tags: []string{s.Title}}
 	if f != nil {
 		here := doc.Section{ID: "here", Facts: []doc.Fact{{Name: "here", Text: strings.TrimLeft(f.Current+"   ", " ") + verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}}}
 		if f.Persisted != "" {

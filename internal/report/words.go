@@ -1,7 +1,6 @@
 package report
 
 import (
-	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -25,11 +24,6 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
 }
 
-// padLeft fills it up on its left.
-func padLeft(s string, width int) string {
-	return strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0)) + s
-}
-
 // wrapText breaks text into lines of at most so many characters, at spaces; a longer
 // word is a line of its own.
 func wrapText(s string, width int) []string {
@@ -42,11 +36,6 @@ func wrapText(s string, width int) []string {
 		}
 	}
 	return lines
-}
-
-// splitLines returns the lines of a text, without their ends.
-func splitLines(s string) iter.Seq[string] {
-	return strings.SplitSeq(strings.TrimRight(s, "\n"), "\n")
 }
 
 // cut shortens text to so many characters, and shows that it did.

@@ -79,7 +79,7 @@ func configKnown(m *Machine) bool { return m.Config.File != "" && m.Config.Err =
 // of its own: that comes first.
 func (r *Reading) bound(m *Machine, asked int64, option string) {
 	r.Verdict, r.Changes = Info, nil
-	r.Note = fmt.Sprintf("no effect: the broker requests %d itself", asked)
+	r.Note = fmt.Sprintf("a change has no effect: the broker sets its own buffer, of %d bytes", asked)
 	r.Command = option + "=-1 in server.properties, then kt tune --apply" + m.pick
 }
 

@@ -68,7 +68,12 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 	all := capacitiesOf(hosts)
 	ofParts, some := verdict.Verdict{}, false
 	if merged.Limit == verdict.None {
-		ofParts, some = gravestOfParts(processes, merged)
+		for _, limit := range outside {
+			if bound := boundBy(processes, limit); len(bound) > 0 {
+				ofParts, some = partsVerdict(bound, count, limit, merged), true
+				break
+			}
+		}
 	}
 	switch {
 	case merged.Limit == verdict.Unknown || merged.Limit == verdict.None && !some:
@@ -95,17 +100,6 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 
 // outside are the limits of a part that lie neither in kt nor in its plan, the gravest first.
 var outside = []verdict.Limit{verdict.Failures, verdict.Stalled, verdict.Throttle, verdict.HostCPU, verdict.Sockets, verdict.BrokerAcks, verdict.Fetches}
-
-// gravestOfParts returns the gravest limit outside kt that some process had. ok is false if none
-// had one.
-func gravestOfParts(processes []result.ProcessRow, merged verdict.Verdict) (v verdict.Verdict, ok bool) {
-	for _, limit := range outside {
-		if bound := boundBy(processes, limit); len(bound) > 0 {
-			return partsVerdict(bound, len(processes), limit, merged), true
-		}
-	}
-	return verdict.Verdict{}, false
-}
 
 // nearest returns a clause on the resource that is the most used for its threshold.
 func nearest(all []capacity) string {

@@ -90,28 +90,27 @@ func NewFiles() *Files { return &Files{Set: NewSet()} }
 
 // OfferFile opens a file and offers it under a name. Only a file that cannot be opened is an error.
 func (f *Files) OfferFile(name, path string) error {
-	one, err := Open(path)
-	if err != nil {
-		return err
-	}
-	f.open = append(f.open, one)
-	if one.AtWork {
-		f.AtWork = append(f.AtWork, path)
-	}
-	f.offer(name, one, one.Size, one.AtWork)
-	return nil
+	return f.offerOpen(name, path, func(one *File) bool {
+		if one.AtWork {
+			f.AtWork = append(f.AtWork, path)
+		}
+		return one.AtWork
+	})
 }
 
 // OfferCopy is OfferFile for the copy of a file of another host. atWork reports whether a process there was writing
 // the original.
 func (f *Files) OfferCopy(name, path string, atWork bool) error {
+	return f.offerOpen(name, path, func(*File) bool { return atWork })
+}
+
+func (f *Files) offerOpen(name, path string, atWork func(*File) bool) error {
 	one, err := Open(path)
-	if err != nil {
-		return err
+	if err == nil {
+		f.open = append(f.open, one)
+		f.offer(name, one, one.Size, atWork(one))
 	}
-	f.open = append(f.open, one)
-	f.offer(name, one, one.Size, atWork)
-	return nil
+	return err
 }
 
 // Close closes the files.

@@ -27,7 +27,7 @@ func (f frame) part() bool { return f.to > f.from }
 
 // Reasons why there is no overlap.
 const (
-	saysShort = "the parts were measured together for less than 1 s"
+	saysShort    = "the parts were measured together for less than 1 s"
 	saysSeparate = "the parts did not run together"
 )
 

@@ -204,7 +204,7 @@ func (s *Set) Select(run string) error {
 	case len(fit) == 0:
 		return fmt.Errorf("no part of the run %q is there; there is %s", run, listRuns(all))
 	case len(fit) > 1:
-		return severalRuns(fit)
+		return fmt.Errorf("the files are of %d runs: choose one with --run, by its name, its epoch or NAME@START: %s", len(fit), listRuns(fit))
 	}
 	for id, one := range s.runFiles {
 		if !fit[of[one]] {
@@ -212,11 +212,6 @@ func (s *Set) Select(run string) error {
 		}
 	}
 	return nil
-}
-
-// severalRuns returns the error that lists runs to choose from.
-func severalRuns(runs map[group]bool) error {
-	return fmt.Errorf("the files are of %d runs: choose one with --run, by its name, its epoch or NAME@START: %s", len(runs), listRuns(runs))
 }
 
 // listRuns lists runs by their starts. Of several runs with one name, each has the epoch or the

@@ -180,7 +180,8 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 	}
 	if a := r.Apart; a != nil {
 		const most = 3
-		s := fmt.Sprintf("%d of %s %s not count in these figures: %s", a.Processes, theme.Plural(len(r.Processes), "process", "processes"), does(a.Processes), strings.Join(a.Reasons[:min(most, len(a.Reasons))], "; "))
+		does := map[bool]string{true: "does", false: "do"}
+		s := fmt.Sprintf("%d of %s %s not count in these figures: %s", a.Processes, theme.Plural(len(r.Processes), "process", "processes"), does[a.Processes == 1], strings.Join(a.Reasons[:min(most, len(a.Reasons))], "; "))
 		if n := len(a.Reasons) - most; n > 0 {
 			s += fmt.Sprintf("; and %d more", n)
 		}
@@ -306,12 +307,4 @@ func (m *merge) tuneChecks() []result.TuneCheck {
 		all = append(all, of[host])
 	}
 	return all
-}
-
-// does returns "does" for one, else "do".
-func does(n int) string {
-	if n == 1 {
-		return "does"
-	}
-	return "do"
 }

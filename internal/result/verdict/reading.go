@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -54,11 +55,7 @@ type Lag struct {
 func (l *Lag) behind() bool { return l.KeptUp != nil && !*l.KeptUp }
 
 func (r *Readers) failure() Verdict {
-	why := r.Error
-	if why == "" {
-		why = "the error is not known"
-	}
-	return Verdict{ReadFailed, "reading could not go on: " + why}
+	return Verdict{ReadFailed, "reading could not go on: " + cmp.Or(r.Error, "the error is not known")}
 }
 
 // stalled returns the verdict on reading that was given up although records waited.
@@ -68,10 +65,7 @@ func (r *Readers) stalled(cpu string) Verdict {
 		wait = "waits"
 	}
 	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.Idle.Seconds(), theme.Count(r.Lag.Left), wait)
-	if r.IdleCause != "" {
-		return Verdict{Stalled, s + ": " + r.IdleCause}
-	}
-	return Verdict{Stalled, s + "; " + cpu}
+	return stalled(s, r.IdleCause, cpu)
 }
 
 // behind returns a clause on the rate by which the readers are too slow.

@@ -232,10 +232,15 @@ func (e *Evidence) stalled(busy string) Verdict {
 	if e.readsOnly() {
 		s = e.stallText() + ", although records waited"
 	}
-	if e.Stall.Cause != "" {
-		return Verdict{Stalled, s + ": " + e.Stall.Cause}
+	return stalled(s, e.Stall.Cause, busy)
+}
+
+// stalled returns the verdict on a stall, with its cause or if that is not known with busy.
+func stalled(what, cause, busy string) Verdict {
+	if cause != "" {
+		return Verdict{Stalled, what + ": " + cause}
 	}
-	return Verdict{Stalled, s + "; " + busy}
+	return Verdict{Stalled, what + "; " + busy}
 }
 
 // worst returns a clause on the most frequent error, or "".
