@@ -1,6 +1,7 @@
 package writing
 
 import (
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -109,7 +110,11 @@ func (h *Hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m
 
 // Batch counts a record batch: its records, and its bytes before and after compression.
 func (h *Hooks) Batch(broker int32, records, bytes, wireBytes int) {
-	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Batch(phase, broker, records, bytes, wireBytes) })
+	fill := math.Round(100 * float64(wireBytes) / float64(max(1, h.settings.BatchSize()))) // in whole percent: few values are few bytes in run files
+	h.shard.Record(func(rec *stats.Recorder, phase int) {
+		rec.Batch(phase, broker, records, bytes, wireBytes)
+		rec.Window(phase).BatchFill.Record(time.Duration(fill) * time.Second / 100)
+	})
 }
 
 // account adds the time since the last change to the broker's total, and the time of a request
