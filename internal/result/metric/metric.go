@@ -287,14 +287,6 @@ func Find(name string) (*Metric, error) {
 	return nil, fmt.Errorf("there is no metric %q: there are %s, and other quantiles, as p99.9, max and response.p50", name, strings.Join(plainNames(), ", "))
 }
 
-// Of returns the metric of a name in the catalogue. The zero Metric has another name.
-func Of(name string) *Metric {
-	if m, err := Find(name); err == nil {
-		return m
-	}
-	return &Metric{Name: name}
-}
-
 // plainNames returns the names of which distributions have p99 alone.
 func plainNames() (names []string) {
 	for _, m := range Metrics {
