@@ -34,7 +34,7 @@ difference from noise.`,
   kt compare last~1 last
   kt compare old/*.ktr -- new/*.ktr
   kt compare STUDY:acks=1 STUDY:acks=all
-  kt compare --fail-on 'throughput<-3%' --fail-on 'p99>10%' old/ new/`,
+  kt compare --fail-on 'rate<-3%' --fail-on 'p99>10%' old/ new/`,
 	}
 	flags := config.NewCompare(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "fail-on": nil})
@@ -74,9 +74,9 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 		}
 		limits, errs = append(limits, limit), append(errs, err)
 	}
-	sideA, err := env.side(a)
+	sideA, err := env.side(a, limits)
 	errs = append(errs, err)
-	sideB, err := env.side(b)
+	sideB, err := env.side(b, limits)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return usageError(err)
 	}
@@ -95,10 +95,10 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 }
 
 // side reads the runs of one side. Of many it leaves out those that cannot be read.
-func (e *Env) side(names []string) (*study.Side, error) {
+func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 	var shown []string
 	var errs []error
-	s := new(study.Side)
+	s := study.NewSide(limits)
 	for _, name := range names {
 		files, err := e.runsOf(name)
 		if history.IsReference(name) && len(files) == 1 {
@@ -108,7 +108,7 @@ func (e *Env) side(names []string) (*study.Side, error) {
 		var unread error
 		left := len(files)
 		for _, file := range files {
-			r, err := readLoad(file)
+			r, err := readLoad(file, study.Expressions(limits)...)
 			if err != nil {
 				unread, left = errors.Join(unread, err), left-1
 				continue

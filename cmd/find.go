@@ -3,11 +3,13 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -33,7 +35,7 @@ writes it again.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": nil, "ladder": nil})
+	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": metric.Names(), "ladder": nil})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
@@ -60,9 +62,9 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 	search.Trial, search.Precision, search.Ladder = plan.Duration(flags.Trial), flags.Precision, flags.Ladder
 	var errs []error
 	for _, text := range flags.SLO {
-		slo, err := study.ParseSLO(text)
+		slo, err := metric.Parse(text)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("--slo %w", err))
 		}
 		search.SLO = append(search.SLO, slo)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -45,7 +46,7 @@ func (k *kafkaCluster) studiesAreMade(t *testing.T) {
 			}
 		}
 		for _, c := range d.Cells {
-			if c.Throughput.N != 2 || c.Throughput.Median <= 0 || c.Latency.P99.Median <= 0 {
+			if c.Of(metric.Rate).N != 2 || c.Of(metric.Rate).Median <= 0 || c.Of(metric.P99).Median <= 0 {
 				t.Errorf("%s: cell %v: %+v", name, c.At, c.CellFigures)
 			}
 		}

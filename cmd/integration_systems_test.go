@@ -61,7 +61,7 @@ func TestThreeSystemsAreCompared(t *testing.T) {
 			continue
 		}
 		for _, c := range part.Study.Cells {
-			if c.Throughput.N != 1 || c.Throughput.Median < 100 || c.Failed.Median > 0 || c.Lost.Median > 0 {
+			if c.Of("rate").N != 1 || c.Of("rate").Median < 100 || c.Failed.Median > 0 || c.Lost.Median > 0 {
 				t.Errorf("%s: cell %v: %+v, left out %q", part.Name, c.At, c.CellFigures, c.LeftOut)
 			}
 		}

@@ -124,14 +124,14 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 	return several(e.Stdout)
 }
 
-// readLoad returns the result of a file, which has to be of one load.
-func readLoad(path string) (result.Result, error) {
+// readLoad returns the result of a file, which has to be of one load. limits are judged instead of its own.
+func readLoad(path string, limits ...string) (result.Result, error) {
 	f, err := openRun(path)
 	if err != nil {
 		return result.Result{}, err
 	}
 	defer f.Close()
-	r, err := merge.Read(f, f.Size)
+	r, err := merge.Read(f, f.Size, limits...)
 	if err == nil {
 		err = r.OneLoad()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -80,7 +81,7 @@ func studyKeys() object {
 			"type": "object", "additionalProperties": false,
 			"properties": object{
 				"best": text("the factor whose best value is asked for"), "scaling": text("the factor with which the metric grows, whose values are numbers"),
-				"by": object{"enum": study.Metrics, "description": "the metric (default throughput)"},
+				"by": object{"enum": metric.Names(), "description": "the metric (default rate)"},
 			},
 		}},
 		"find": object{
@@ -89,7 +90,7 @@ func studyKeys() object {
 				"trial":     object{"type": []string{"string", "number"}, "description": "measure each rate for this time (default 30s)"},
 				"precision": object{"type": "number", "description": "end the search when the peak is known to this share (default 0.01)"},
 				"ladder":    object{"$ref": "#/$defs/values", "description": "walk up these rates, instead of searching"},
-				"slo":       object{"$ref": "#/$defs/values", "description": "what the latency must stay below: p99<50ms"},
+				"slo":       object{"$ref": "#/$defs/values", "description": "what each trial has to keep: p99<50ms, errors==0"},
 				"curve":     object{"type": "array", "items": object{"type": "number"}, "description": "shares of the peak at which the latency is measured"},
 			},
 		},

@@ -24,7 +24,7 @@ func NewCompare(flags *pflag.FlagSet) *Compare {
 	c := new(Compare)
 	group(flags, groupChecks, func() {
 		flags.StringVar(&c.delta, "delta", "3%", "differences of at most this `SHARE` do not matter")
-		flags.StringArrayVar(&c.FailOn, "fail-on", nil, "exit with code 3 when B shows this `SHIFT`: 'throughput<-3%', 'p99>10%'; may be repeated")
+		flags.StringArrayVar(&c.FailOn, "fail-on", nil, "exit with code 3 when B shows this `SHIFT`: 'rate<-3%', 'p99>10%', 'errors>0'; may be repeated")
 	})
 	c.defineForm(flags, "compare", DocumentOutputs, nil)
 	return c

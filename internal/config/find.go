@@ -30,7 +30,7 @@ type Find struct {
 func NewFind(flags *pflag.FlagSet) *Find {
 	f := new(Find)
 	group(flags, groupLoad, func() {
-		flags.StringArrayVar(&f.SLO, "slo", nil, "a rate also has to keep this `LIMIT` of latency: 'p99<50ms'; may be repeated")
+		flags.StringArrayVar(&f.SLO, "slo", nil, "a rate also has to keep this `LIMIT`: 'p99<50ms', 'errors==0'; may be repeated")
 		flags.StringSliceVar(&f.ladder, "ladder", nil, "walk up these `RATES` (10k,50k,100k), instead of searching")
 		flags.StringVar(&f.trial, "trial-time", "30s", "measure each rate for this `TIME`; longer than the brokers' periodic stalls")
 		flags.StringVar(&f.precision, "precision", "1%", "end the search when the peak is known to this `SHARE`")

@@ -15,7 +15,8 @@ type Document struct {
 	Line             string    // the load; "": there is none, or several
 	Badges           []Note    // of a page: the verdicts in a word each
 	Alerts           []string  // to be read before any figure
-	Title            string    // the question
+	Title            string    // of Markdown; "": the question, or the command and its subject
+	Question         string    // below the heading
 	Answer           []Note    // what the document is made for
 	Remarks          []string  // of less weight than the answer
 	Sections         []Section // facts and tables
@@ -233,7 +234,7 @@ func (d *Document) Add(name string, part *Document) {
 	for _, text := range part.Remarks {
 		about = append(about, Fact{Name: "note", Text: text, Tone: Muted})
 	}
-	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Title, part.Subject), Facts: about})
+	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject), Facts: about})
 	for _, s := range part.Sections {
 		if s.Title == "" && len(s.Tables) > 0 {
 			s.Title = s.Tables[0].Caption

@@ -37,7 +37,7 @@ func (d *Document) Text(w io.Writer, o Options) error {
 // Head writes what a document is of, and what is to be read before any figure.
 func (t *Writer) Head(d *Document) {
 	t.Heading(d.Command, d.Subject, d.Tags)
-	t.Paragraph(2, Muted, d.Title)
+	t.Paragraph(2, Muted, d.Question)
 	t.Paragraph(2, Muted, strings.Join(d.About, ", "))
 	t.command(d.Args)
 	t.Paragraph(2, Muted, d.Line)

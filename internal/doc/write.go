@@ -90,7 +90,7 @@ func (t *Table) names() (names []string) {
 // Markdown writes a document for a wiki or a ticket.
 func (d *Document) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Command+": "+d.Subject)))
+	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Question, d.Command+": "+d.Subject)))
 	for _, alert := range d.Alerts {
 		fmt.Fprintf(&b, "\n**%s**\n", escaped(alert))
 	}

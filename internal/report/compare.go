@@ -114,7 +114,7 @@ func shiftRow(c *study.Compared, tone doc.Tone) doc.Row {
 		shift.Shift = &doc.Shift{Value: float64(c.Shift), Low: float64(c.Low), High: float64(c.High), Interval: c.Coverage > 0}
 	}
 	return doc.Row{Tone: tone, Cells: []doc.Cell{
-		{Text: c.Metric.String(), Data: unitOf[c.Metric]},
+		{Text: string(c.Metric), Data: string(c.Metric)},
 		{Text: Figure(c.Metric, c.A.Median), Data: figure(c.A.Median)},
 		{Text: Figure(c.Metric, c.B.Median), Data: figure(c.B.Median)},
 		{Text: theme.Signed(c.Medians), Data: figure(float64(c.Medians))},

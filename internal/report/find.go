@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -66,12 +67,12 @@ func curveTable(d *study.Document) doc.Table {
 	}}
 	most := 0.0
 	for _, c := range d.Curve {
-		most = max(most, c.Latency.P99)
+		most = max(most, c.Of(metric.P99))
 	}
 	latency := func(us float64) string { return theme.Duration(micros(int64(us))) }
 	for _, c := range d.Curve {
-		row := doc.Row{Cells: doc.Of(theme.Percent(c.Share), RateOf(c.Rate), latency(c.Latency.P50), latency(c.Latency.P99), latency(c.Latency.P999), "")}
-		if row.Cells[3].Bar = c.Latency.P99 / max(most, 1); c.Knee {
+		row := doc.Row{Cells: doc.Of(theme.Percent(c.Share), RateOf(c.Rate), latency(c.Of(metric.P50)), latency(c.Of(metric.P99)), latency(c.Of(metric.P999)), "")}
+		if row.Cells[3].Bar = c.Of(metric.P99) / max(most, 1); c.Knee {
 			row.Tone, row.Cells[5].Text = doc.Good, "knee"
 		}
 		t.Rows = append(t.Rows, row)

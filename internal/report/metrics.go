@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,11 +12,17 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
+// javaMetric is a metric under the name that Kafka's Java clients give it.
+type javaMetric struct {
+	name  string
+	value float64
+}
+
 // Metrics writes the client's metrics as --print-metrics of Kafka's own tools
 // does: under the Java client's names, for those that kt knows. Rates and means
 // are over the measured part of the run.
 func Metrics(w io.Writer, r result.Result) error {
-	rows := metricRows(r)
+	rows := javaMetrics(&r)
 	width := len("Metric Name")
 	for _, m := range rows {
 		width = max(width, len(m.name))
@@ -28,57 +35,95 @@ func Metrics(w io.Writer, r result.Result) error {
 	})
 }
 
-type metric struct {
-	name  string
-	value float64
-}
-
-func metricRows(r result.Result) []metric {
-	var rows []metric
+func javaMetrics(r *result.Result) (rows []javaMetric) {
+	add := func(client, group string, list []javaMetric) {
+		for _, m := range list {
+			rows = append(rows, javaMetric{fmt.Sprintf("%s-metrics:%s:{client-id=%s}", group, m.name, client), m.value})
+		}
+	}
+	nodes := func(client, group string, of func(b *result.BrokerRow) (requests int64, l result.Latency)) {
+		for i := range r.Brokers {
+			requests, l := of(&r.Brokers[i])
+			for _, m := range []javaMetric{{"request-latency-avg", inMillis(l.Mean)}, {"request-latency-max", inMillis(l.Max)}, {"request-total", float64(requests)}} {
+				if requests >= 0 {
+					rows = append(rows, javaMetric{fmt.Sprintf("%s-node-metrics:%s:{client-id=%s, node-id=node-%d}", group, m.name, client, r.Brokers[i].ID), m.value})
+				}
+			}
+		}
+	}
 	if r.Plan.Writes() || !r.Plan.Reads() {
-		rows = producerMetrics(r)
+		client := setting(r.Config, "client.id")
+		add(client, "producer", producerMetrics(r))
+		nodes(client, "producer", func(b *result.BrokerRow) (int64, result.Latency) { return b.Requests, b.Latency })
 	}
 	if r.Plan.Reads() {
-		rows = append(rows, consumerMetrics(r)...)
+		client, f := setting(r.ConsumerConfig, "client.id"), cmp.Or(r.Fetch, new(result.Fetch)) // a file that was cut off before has none
+		add(client, "consumer-fetch-manager", fetchMetrics(r, f))
+		if r.Plan.Read.Group != "" {
+			add(client, "consumer-coordinator", groupMetrics(r, f))
+		}
+		nodes(client, "consumer", func(b *result.BrokerRow) (int64, result.Latency) {
+			if b.Fetch == nil {
+				return -1, result.Latency{}
+			}
+			return b.Fetch.Requests, b.Fetch.Latency
+		})
 	}
-	slices.SortFunc(rows, func(a, b metric) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(rows, func(a, b javaMetric) int { return strings.Compare(a.name, b.name) })
 	return rows
 }
 
-func producerMetrics(r result.Result) []metric {
-	client := setting(r.Config, "client.id")
-	var rows []metric
-	add := func(name string, v float64) {
-		rows = append(rows, metric{fmt.Sprintf("producer-metrics:%s:{client-id=%s}", name, client), v})
-	}
-	t, rec, b := r.Throughput, r.Records, r.Batches
-	add("batch-size-avg", b.BytesMean)
-	add("buffer-total-bytes", number(setting(r.Config, "buffer.memory")))
-	add("bufferpool-wait-ratio", r.Client.BufferFullShare)
-	add("byte-rate", t.MiBPerSecond*mibBytes)
-	if b.CompressedShare > 0 {
-		add("compression-rate-avg", b.CompressedShare)
-	}
-	add("record-error-total", float64(rec.Failed))
-	add("record-send-rate", t.RecordsPerSecond)
-	add("record-send-total", float64(rec.Offered))
+func inMillis[T result.Micros | int64](us T) float64 { return float64(us) / 1000 }
+
+func producerMetrics(r *result.Result) []javaMetric {
 	var requests, throttle float64
-	for _, broker := range r.Brokers {
-		requests += float64(broker.Requests)
-		throttle += float64(broker.ThrottleMS)
+	for _, b := range r.Brokers {
+		requests, throttle = requests+float64(b.Requests), throttle+float64(b.ThrottleMS)
 	}
-	add("request-total", requests)
+	rows := []javaMetric{
+		{"batch-size-avg", r.Batches.BytesMean}, {"buffer-total-bytes", number(setting(r.Config, "buffer.memory"))},
+		{"bufferpool-wait-ratio", r.Client.BufferFullShare}, {"byte-rate", r.Throughput.MiBPerSecond * mibBytes},
+		{"record-error-total", float64(r.Records.Failed)}, {"record-send-rate", r.Throughput.RecordsPerSecond},
+		{"record-send-total", float64(r.Records.Offered)}, {"request-total", requests},
+	}
+	if r.Batches.CompressedShare > 0 {
+		rows = append(rows, javaMetric{"compression-rate-avg", r.Batches.CompressedShare})
+	}
 	if requests > 0 {
-		add("produce-throttle-time-avg", throttle/requests)
-		add("records-per-request-avg", float64(rec.Acknowledged)/requests)
+		rows = append(rows, javaMetric{"produce-throttle-time-avg", throttle / requests}, javaMetric{"records-per-request-avg", float64(r.Records.Acknowledged) / requests})
 	}
-	for _, broker := range r.Brokers {
-		node := func(name string, v float64) {
-			rows = append(rows, metric{fmt.Sprintf("producer-node-metrics:%s:{client-id=%s, node-id=node-%d}", name, client, broker.ID), v})
+	return rows
+}
+
+func fetchMetrics(r *result.Result, f *result.Fetch) []javaMetric {
+	var throttle float64
+	for _, b := range r.Brokers {
+		if b.Fetch != nil {
+			throttle += float64(b.Fetch.ThrottleMS)
 		}
-		node("request-latency-avg", float64(broker.Latency.Mean)/1000)
-		node("request-latency-max", float64(broker.Latency.Max)/1000)
-		node("request-total", float64(broker.Requests))
+	}
+	var lag result.Lag
+	for _, p := range r.Partitions {
+		lag = max(lag, p.ConsumerLag)
+	}
+	rows := []javaMetric{
+		{"bytes-consumed-total", float64(f.Bytes)}, {"records-consumed-total", float64(r.Records.Consumed)},
+		{"fetch-latency-avg", inMillis(f.Latency.Mean)}, {"fetch-latency-max", inMillis(f.Latency.Max)},
+		{"fetch-rate", per(float64(f.Requests), seconds(f.Seconds))}, {"fetch-total", float64(f.Requests)},
+		{"fetch-size-avg", f.RequestBytes}, {"records-per-request-avg", f.RequestRecords},
+		{"fetch-throttle-time-avg", throttle / max(1, float64(f.Requests))}, {"records-lag-max", float64(lag)},
+	}
+	if f.RecordsPerSecond > 0 { // less than a second has none
+		rows = append(rows, javaMetric{"bytes-consumed-rate", f.MiBPerSecond * mibBytes}, javaMetric{"records-consumed-rate", f.RecordsPerSecond})
+	}
+	return rows
+}
+
+func groupMetrics(r *result.Result, f *result.Fetch) []javaMetric {
+	rows := []javaMetric{{"commit-latency-avg", inMillis(f.CommitMean)}, {"commit-rate", per(float64(f.Commits), seconds(f.Seconds))}, {"commit-total", float64(f.Commits)}}
+	if n := r.Rebalances; n != nil {
+		rows = append(rows, javaMetric{"rebalance-latency-avg", float64(n.TotalMS) / max(1, float64(n.Count))}, javaMetric{"rebalance-latency-max", float64(n.LongestMS)},
+			javaMetric{"rebalance-latency-total", float64(n.TotalMS)}, javaMetric{"rebalance-total", float64(n.Count)})
 	}
 	return rows
 }

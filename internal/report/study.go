@@ -10,13 +10,14 @@ import (
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 // StudyDoc returns what a study says. Its policy fills the sections.
 func StudyDoc(d *study.Document) *doc.Document {
-	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Title: d.Study.About, Again: "kt study report " + d.ID, Foot: "This page does not hold the runs: keep the folder of the study."}
+	all := &doc.Document{Command: "kt study", Subject: d.Study.Name, Tags: []string{d.ID}, Question: d.Study.About, Again: "kt study report " + d.ID, Foot: "This page does not hold the runs: keep the folder of the study."}
 	switch {
 	case d.WholeDoc != nil:
 		wholeDoc(all, d)
@@ -120,7 +121,7 @@ func cellTable(d *study.Document) doc.Table {
 	}
 	var rates []float64
 	t := loadTable(d, columns, func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {
-		row, r := doc.Row{Note: strings.Join(f.FailedMetrics, ", "), NoteTone: doc.Warn}, f.Throughput
+		row, r := doc.Row{Note: strings.Join(f.FailedMetrics, ", "), NoteTone: doc.Warn}, f.Of(metric.Rate)
 		of := func(m study.Metric) string {
 			if f.Of(m).N == 0 {
 				return notMeasured
@@ -137,7 +138,7 @@ func cellTable(d *study.Document) doc.Table {
 		if c.LeftOut != "" {
 			limit, row.Note = "left out", c.LeftOut
 		}
-		row.Cells = doc.Of(of(study.Throughput), low, high, of(study.Bytes), of(study.P50), of(study.P99), of(study.P999), of(study.Roughness), of(study.CPU), strconv.Itoa(r.N), limit)
+		row.Cells = doc.Of(of(metric.Rate), low, high, of(metric.Throughput), of(metric.P50), of(metric.P99), of(metric.P999), of(metric.Roughness), of(metric.CPU), strconv.Itoa(r.N), limit)
 		rates = append(rates, r.Median)
 		return row, true
 	})
@@ -164,7 +165,7 @@ func limitsOf(c *study.CellFigures) string {
 
 // comparedTable has the values that an answer compares.
 func comparedTable(d *study.Document, a *study.Answer) doc.Table {
-	t := doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}, {Head: a.By.String(), Bars: true}, {Head: "from"}, {Head: "to"}}}
+	t := doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}, {Head: string(a.By), Bars: true}, {Head: "from"}, {Head: "to"}}}
 	var medians []float64
 	for _, v := range d.Along(a) {
 		if v.Spread.N == 0 {
@@ -182,9 +183,9 @@ func comparedTable(d *study.Document, a *study.Answer) doc.Table {
 
 // question returns what an answer is about.
 func question(d *study.Document, a *study.Answer) string {
-	text := "best " + a.Factor + " by " + a.By.String()
+	text := "best " + a.Factor + " by " + string(a.By)
 	if a.Best == "" {
-		text = a.By.String() + " by " + a.Factor
+		text = string(a.By) + " by " + a.Factor
 	}
 	return text + othersOf(d, a)
 }
@@ -258,12 +259,6 @@ func published(d *study.Document) doc.Section {
 	return doc.Section{ID: "published", Title: "Published figures", Tables: []doc.Table{t}, Blocks: []doc.Block{sources}}
 }
 
-// unitOf has the column of each metric in CSV.
-var unitOf = map[study.Metric]string{
-	study.Throughput: "records_per_second", study.Bytes: "mib_per_second", study.Mean: "latency_mean_us", study.P50: "latency_p50_us",
-	study.P90: "latency_p90_us", study.P99: "latency_p99_us", study.P999: "latency_p999_us", study.Roughness: "roughness", study.CPU: "client_cpu_cores",
-}
-
 // runTable has a row for each load of each run.
 func runTable(d *study.Document) *doc.Table {
 	t := &doc.Table{ID: "run-table", Caption: "Each run", Data: true}
@@ -271,10 +266,10 @@ func runTable(d *study.Document) *doc.Table {
 	if len(d.Study.Loads) > 1 {
 		t.Columns[2].Head = "load"
 	}
-	for _, m := range study.Metrics {
-		c := doc.Column{Data: unitOf[m]}
-		if m == study.Throughput || m == study.P99 {
-			c.Head = m.String()
+	for _, m := range d.Study.Metrics() {
+		c := doc.Column{Data: m.Of().Column()}
+		if m == metric.Rate || m == metric.P99 {
+			c.Head = string(m)
 		}
 		t.Columns = append(t.Columns, c)
 	}
@@ -288,7 +283,7 @@ func runTable(d *study.Document) *doc.Table {
 		for _, r := range c.Runs {
 			for j := range r.Loads {
 				place := append([]doc.Cell{dataCell(strconv.Itoa(r.Turn)), dataCell(strconv.Itoa(r.Repeat)), {Text: r.Loads[j].Load}}, factorCells(d, c)...)
-				t.Rows = append(t.Rows, doc.Row{Cells: append(place, runCells(&r.Loads[j])...)})
+				t.Rows = append(t.Rows, doc.Row{Cells: append(place, runCells(d, &r.Loads[j])...)})
 			}
 		}
 	}
@@ -298,10 +293,10 @@ func runTable(d *study.Document) *doc.Table {
 // dataCell returns a number that is the same for people and programs.
 func dataCell(text string) doc.Cell { return doc.Cell{Text: text, Data: text} }
 
-func runCells(l *study.LoadFigures) (cells []doc.Cell) {
-	for _, m := range study.Metrics {
+func runCells(d *study.Document, l *study.LoadFigures) (cells []doc.Cell) {
+	for _, m := range d.Study.Metrics() {
 		one := doc.Cell{Text: notMeasured}
-		if v := *l.Of(m); l.Has(m) {
+		if v := l.Of(m); l.Has(m) {
 			one = doc.Cell{Text: Figure(m, v), Data: strconv.FormatFloat(v, 'f', -1, 64)}
 		}
 		cells = append(cells, one)
@@ -316,15 +311,27 @@ func runCells(l *study.LoadFigures) (cells []doc.Cell) {
 	return append(cells, doc.Cell{Text: l.File})
 }
 
-// Figure writes a value of a metric for people.
-func Figure(m study.Metric, v float64) string {
-	switch m {
-	case study.Throughput:
-		return Rounded(v)
-	case study.Bytes, study.CPU:
-		return fmt.Sprintf("%.2f", v)
-	case study.Roughness:
-		return theme.Percent(v)
+// Named returns the name of a metric with the unit that Figure leaves out.
+func Named(m study.Metric) string {
+	if unit := map[metric.Unit]string{metric.RecordsRate: "records/s", metric.BytesRate: "MiB/s", metric.Cores: "cores"}[m.Of().Unit]; unit != "" {
+		return string(m) + ", " + unit
 	}
-	return theme.Duration(micros(int64(v)))
+	return string(m)
+}
+
+// Figure writes a value of a metric for people, in a column that has its unit.
+func Figure(m study.Metric, v float64) string {
+	switch of := m.Of(); of.Unit {
+	case metric.RecordsRate:
+		return Rounded(v)
+	case metric.BytesRate:
+		return fmt.Sprintf("%.2f", v/mibBytes)
+	case metric.Cores:
+		return fmt.Sprintf("%.2f", v)
+	case metric.Ratio:
+		return theme.Percent(v)
+	case metric.Time:
+		return theme.Duration(micros(int64(v)))
+	}
+	return theme.PerSecond(v)
 }

@@ -31,7 +31,7 @@ func PlanDoc(p *StudyPlan) *doc.Document {
 	if len(p.Study.Parts) == 0 {
 		return forecastDoc(p.Parts[0])
 	}
-	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Title: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}}
+	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Question: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}}
 	for _, f := range p.Parts {
 		all.Add(f.Study.Name, forecastDoc(f))
 	}
@@ -40,7 +40,7 @@ func PlanDoc(p *StudyPlan) *doc.Document {
 
 func forecastDoc(f *study.Forecast) *doc.Document {
 	s := f.Study
-	all := &doc.Document{Command: "kt study", Subject: s.Name, Title: s.About}
+	all := &doc.Document{Command: "kt study", Subject: s.Name, Question: s.About}
 	say := func(format string, args ...any) {
 		all.Answer = append(all.Answer, doc.Note{Text: fmt.Sprintf(format, args...)})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -18,7 +19,7 @@ func factorPlots(d *study.Document) (plots []doc.Block) {
 	var seen []string
 	for i := range d.Answers {
 		a := &d.Answers[i]
-		for _, m := range []study.Metric{study.Throughput, study.P99, a.By} {
+		for _, m := range []study.Metric{metric.Rate, metric.P99, a.By} {
 			key := fmt.Sprint(m, a.Factor, a.At)
 			if slices.Contains(seen, key) || len(plots) == maxPlots {
 				continue
@@ -32,11 +33,11 @@ func factorPlots(d *study.Document) (plots []doc.Block) {
 
 // along is a metric over the values of the factor of an answer.
 func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.Plot {
-	p := &doc.Plot{ID: id, Title: m.String() + " by " + a.Factor, About: "median and interval" + othersOf(d, a), Log: m.IsLatency(), Y: scaleOf(m)}
+	p := &doc.Plot{ID: id, Title: string(m) + " by " + a.Factor, About: "median and interval" + othersOf(d, a), Log: m.IsLatency(), Y: scaleOf(m)}
 	by := *a
 	by.By = m
 	g := doc.Dots{Class: "flow", Joined: true}
-	if m != study.Throughput {
+	if m != metric.Rate {
 		g.Class = "p99"
 	}
 	for i, bar := range d.Along(&by) {
@@ -56,7 +57,7 @@ func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.P
 func scaleOf(m study.Metric) doc.Scale {
 	s := doc.Scale{Text: func(v float64) string { return Figure(m, v) }, Tick: theme.Tick}
 	switch {
-	case m == study.Roughness:
+	case m.Of().Unit == metric.Ratio:
 		s.Tick = theme.Percent
 	case m.IsLatency():
 		s.Tick = func(us float64) string { return theme.TickDuration(micros(int64(us))) }
@@ -69,10 +70,10 @@ var rateScale = doc.Scale{Text: func(v float64) string { return theme.Rate(v) + 
 
 // curvePlot is the latency over the rate, with what it must stay below.
 func curvePlot(d *study.Document) *doc.Plot {
-	p := &doc.Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", X: rateScale, Y: scaleOf(study.P99), Log: true}
+	p := &doc.Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", X: rateScale, Y: scaleOf(metric.P99), Log: true}
 	g := doc.Dots{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
-		dot := doc.Dot{X: c.Rate, Y: c.Latency.P99, Strong: c.Knee}
+		dot := doc.Dot{X: c.Rate, Y: c.Of(metric.P99), Strong: c.Knee}
 		if c.Knee {
 			dot.Label = "knee"
 		}
@@ -81,7 +82,10 @@ func curvePlot(d *study.Document) *doc.Plot {
 	slices.SortFunc(g.Points, func(a, b doc.Dot) int { return cmp.Compare(a.X, b.X) })
 	p.Groups = []doc.Dots{g}
 	for _, s := range d.Study.Find.SLO {
-		p.Lines = append(p.Lines, doc.Line{Name: fmt.Sprintf("%s < %s", s.Metric, Figure(s.Metric, s.Below)), At: s.Below})
+		if s.Metric.Name != metric.P99 {
+			continue
+		}
+		p.Lines = append(p.Lines, doc.Line{Name: s.String(), At: s.Than})
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -22,12 +23,12 @@ func StudyProgress(p study.Progress) string {
 	var parts []string
 	for i := range p.Results {
 		r := &p.Results[i]
-		text := Rounded(r.Throughput) + " records/s"
+		text := Rounded(r.Of(metric.Rate)) + " records/s"
 		if r.Load != "" {
 			text = r.Load + " " + text
 		}
-		if r.Latency.P99 > 0 {
-			text += ", p99 " + theme.Duration(micros(int64(r.Latency.P99)))
+		if r.Of(metric.P99) > 0 {
+			text += ", p99 " + theme.Duration(micros(int64(r.Of(metric.P99))))
 		}
 		if !r.Valid {
 			text += ", not valid"

@@ -20,7 +20,7 @@ func trialDoc(all *doc.Document, d *study.Document) {
 		row.Cells = append(row.Cells, seen)
 		table.Rows = append(table.Rows, row)
 	}
-	all.Command, all.Subject, all.Line, all.Title = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
+	all.Command, all.Subject, all.Line, all.Question = "kt trial", d.Study.Trial.String(), d.Study.Loads[0].String(), "Does "+d.Changed.Name+" help?"
 	all.Tags = append(all.Tags, plural(d.Control.Runs, "run")+" without it", plural(d.Changed.Runs, "run")+" with it")
 	all.Answer = []doc.Note{{Text: d.Sentence}}
 	all.Sections = []doc.Section{

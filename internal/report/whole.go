@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -44,9 +45,9 @@ func foundOf(s *study.Standing) string {
 	case s.By == "":
 		text = faultsOf(c)
 	case s.By.IsLatency():
-		text = "p50 " + Figure(study.P50, c.Latency.P50.Median) + ", p99 " + Figure(study.P99, c.Latency.P99.Median)
+		text = "p50 " + Figure(metric.P50, c.Of(metric.P50).Median) + ", p99 " + Figure(metric.P99, c.Of(metric.P99).Median)
 	default:
-		text = Rounded(c.Throughput.Median) + " records/s"
+		text = Rounded(c.Of(metric.Rate).Median) + " records/s"
 	}
 	if s.At != "" {
 		text += " with " + s.At

@@ -78,7 +78,7 @@ func TestALimitIsJudgedByTheFiguresOfTheResult(t *testing.T) {
 			delete(want, m.Name) // records of the canned run failed, so it has no such percentile
 			continue
 		}
-		if m.Name == metric.Roughness { // the run is too short for it
+		if m.Kind == metric.Share { // the run is too short for its roughness, and its batches have no size to fill
 			continue
 		}
 		if l.Value == nil || known && math.Abs(*l.Value-v) > 1e-9*v {

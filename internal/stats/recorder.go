@@ -191,8 +191,8 @@ func (r *Recorder) Unsent(phase int, due time.Duration) {
 // buffer.memory was full.
 func (r *Recorder) BufferFull(phase int, d time.Duration) { r.cur[phase].BufferFull += d }
 
-// Counters returns what is counted beside records, for the caller to count in.
-func (r *Recorder) Counters(phase int) *Counters { return &r.cur[phase].Counters }
+// Window returns the window of a phase, for the caller to count in what is not of records.
+func (r *Recorder) Window(phase int) *Window { return &r.cur[phase] }
 
 // Request counts one produce request to a broker.
 func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {

@@ -53,7 +53,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r.Unsent(Measured, 35*time.Millisecond)
 	r.BufferFull(Measured, time.Second)
 	r.BufferFull(Measured, time.Second)
-	r.Counters(Measured).Transactions++
+	r.Window(Measured).Transactions++
 	r.InFlight(Measured, time.Second, 3*time.Second)
 	r.Request(Measured, 2, 9*time.Millisecond, false)
 	r.Request(Measured, 2, time.Minute, true)

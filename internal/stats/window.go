@@ -41,6 +41,9 @@ type Window struct {
 	Service      Histogram `json:"service"`        // handed to the client → acknowledged
 	Response     Histogram `json:"response"`       // due → acknowledged; a record that never was ranks above all
 
+	// BatchFill is the share of batch.size that batches take as they are sent, of which a second stands for the whole.
+	BatchFill Histogram `json:"batch_fill,omitzero"`
+
 	// ShardTime is the sum of the shards' running time, and BufferFull the part of
 	// it in which senders waited for room.
 	ShardTime   time.Duration `json:"shard_time_ns,omitempty"`

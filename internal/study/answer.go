@@ -130,7 +130,7 @@ func (d *Document) Along(a *Answer) (bars []Bar) {
 		}
 		for _, c := range group {
 			v := d.valueOf(c, a.Factor)
-			bars = append(bars, Bar{v, *c.Of(a.By), slices.Contains(a.LikeBest, v)})
+			bars = append(bars, Bar{v, c.Of(a.By), slices.Contains(a.LikeBest, v)})
 		}
 	}
 	return bars
@@ -180,7 +180,7 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 	var dead, failed []string
 	for _, c := range cells {
 		values, v := c.of(0).values(a.By), d.valueOf(c, a.Factor)
-		switch none := len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v != 0 || a.By == Roughness })); {
+		switch none := len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v != 0 || a.By.Of().Floor > 0 })); {
 		case none > 0 && none < len(values):
 			dead = append(dead, fmt.Sprintf("%s (%d of %d runs)", v, none, len(values)))
 		case none > 0:
@@ -227,7 +227,7 @@ func (a *Answer) say(r *ranking) string {
 			fmt.Fprintf(&b, ", %d others more", len(a.Worse)-3)
 			break
 		}
-		if a.By == Roughness && slices.Max(r.values[r.best]) <= smoothest { // of nothing there is no percentage
+		if slices.Max(r.values[r.best]) <= a.By.Of().Floor { // of nothing there is no percentage
 			fmt.Fprintf(&b, ", %s is %s", w.Value, what)
 			continue
 		}
@@ -333,9 +333,9 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		var alive []float64
 		for _, run := range c.Runs {
 			l := &run.Loads[0]
-			v := *l.Of(by)
-			if by == Roughness && l.Has(by) {
-				v = max(v, smoothest)
+			v := l.Of(by)
+			if l.Has(by) {
+				v = max(v, by.Of().Floor)
 			}
 			if v > 0 && c.of(0).values(by) != nil { // a run without any acknowledgement has no place beside others
 				alive, runs = append(alive, v), append(runs, inference.Run{Group: i, Block: run.Repeat, Value: v})

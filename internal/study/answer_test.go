@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -23,8 +24,8 @@ func asked(t *testing.T, q Question, limit verdict.Limit, names []string, values
 		}
 		c := CellDoc{At: map[string]string{q.Factor(): name}}
 		for _, v := range runs {
-			l := LoadFigures{Limit: limit}
-			if *l.Of(q.By) = max(v, 0); v < 0 {
+			l := LoadFigures{Measures: make(Measures[float64]), Limit: limit}
+			if l.Measures[q.By] = max(v, 0); v < 0 {
 				l.FailedMetrics = []Metric{q.By}
 			}
 			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{l}})
@@ -60,18 +61,18 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 		like, unsure, worse []string
 		says                string
 	}{
-		{"one is best", Throughput, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}, ""},
-		{"two are alike", Throughput, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}, ""},
-		{"noise is not called alike", Throughput, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}, ""},
-		{"a latency is best when low", P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}, ""},
-		{"a value without runs", Throughput, [][]float64{high, nil}, "1", []string{"1"}, nil, nil, "alone was measured"},
-		{"two repeats tell a large difference", Throughput, [][]float64{{140_000, 183_000}, {540_000, 548_700}}, "2", []string{"2"}, nil, []string{"1"}, ""},
-		{"one run of each value is no noise", Throughput, [][]float64{{100}, {200}, {150}}, "2", []string{"1", "2", "3"}, []string{"1", "3"}, nil, "one run of each"},
-		{"dead runs leave the others their answer", Throughput, [][]float64{high, low, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "nothing got through at 3"},
-		{"a dead run is named", Throughput, [][]float64{{0, 100, 101}, {50, 0, 51}, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3"},
-		{"a latency that failed is no low one", P99, [][]float64{failed, high, low}, "3", []string{"3"}, nil, []string{"2"}, "; p99 failed at 1"},
-		{"latencies failed everywhere", P99, [][]float64{failed, failed, failed}, "", nil, nil, nil, "; p99 failed at 1, 2 and 3"},
-		{"of a roughness of nothing there is no percentage", Roughness, [][]float64{{0.0001, 0.0002, 0.0003}, {0.2, 0.21, 0.22}}, "1", []string{"1"}, nil, []string{"2"}, "best, 2 is higher"},
+		{"one is best", metric.Rate, [][]float64{low, high}, "2", []string{"2"}, nil, []string{"1"}, ""},
+		{"two are alike", metric.Rate, [][]float64{low, high, near}, "2", []string{"2", "3"}, nil, []string{"1"}, ""},
+		{"noise is not called alike", metric.Rate, [][]float64{low, high, noisy}, "2", []string{"2", "3"}, []string{"3"}, []string{"1"}, ""},
+		{"a latency is best when low", metric.P99, [][]float64{low, high}, "1", []string{"1"}, nil, []string{"2"}, ""},
+		{"a value without runs", metric.Rate, [][]float64{high, nil}, "1", []string{"1"}, nil, nil, "alone was measured"},
+		{"two repeats tell a large difference", metric.Rate, [][]float64{{140_000, 183_000}, {540_000, 548_700}}, "2", []string{"2"}, nil, []string{"1"}, ""},
+		{"one run of each value is no noise", metric.Rate, [][]float64{{100}, {200}, {150}}, "2", []string{"1", "2", "3"}, []string{"1", "3"}, nil, "one run of each"},
+		{"dead runs leave the others their answer", metric.Rate, [][]float64{high, low, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "nothing got through at 3"},
+		{"a dead run is named", metric.Rate, [][]float64{{0, 100, 101}, {50, 0, 51}, {0, 0, 0}}, "1", []string{"1"}, nil, []string{"2"}, "; nothing got through at 1 (1 of 3 runs), 2 (1 of 3 runs) and 3"},
+		{"a latency that failed is no low one", metric.P99, [][]float64{failed, high, low}, "3", []string{"3"}, nil, []string{"2"}, "; p99 failed at 1"},
+		{"latencies failed everywhere", metric.P99, [][]float64{failed, failed, failed}, "", nil, nil, nil, "; p99 failed at 1, 2 and 3"},
+		{"of a roughness of nothing there is no percentage", metric.Roughness, [][]float64{{0.0001, 0.0002, 0.0003}, {0.2, 0.21, 0.22}}, "1", []string{"1"}, nil, []string{"2"}, "best, 2 is higher"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := answered(t, tc.by, tc.values...)
@@ -88,7 +89,7 @@ func TestAnAnswerNamesTheBestAndWhatCannotBeToldFromIt(t *testing.T) {
 			}
 		})
 	}
-	if a := answered(t, Throughput, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
+	if a := answered(t, metric.Rate, []float64{100, 140, 60}, []float64{130, 90, 110}); len(a.Worse) > 0 || a.Repeats < 4 {
 		t.Errorf("%+v: it takes more than the 3 repeats that were made", a)
 	}
 }
@@ -103,13 +104,13 @@ func TestAScalingFactor(t *testing.T) {
 		return values
 	}
 	falling, growing := of(1000, 400, 150, 60, 25, 11), of(100, 199, 390, 760, 1450, 2600)
-	for _, q := range []Question{{Best: "producers", By: P99}, {Best: "producers", By: Throughput}, {Scaling: "producers", By: Throughput}} {
+	for _, q := range []Question{{Best: "producers", By: metric.P99}, {Best: "producers", By: metric.Rate}, {Scaling: "producers", By: metric.Rate}} {
 		if a := asked(t, q, verdict.HostCPU, names, falling...); len(a.Unknown) != len(names) || !strings.Contains(a.Sentence, "kt or its host was the limit at every value") {
 			t.Errorf("%+v: %+v", q, a)
 		}
 	}
 	for word, values := range map[string][][]float64{"falls": falling, "grows": growing} {
-		if a := asked(t, Question{Scaling: "producers", By: Throughput}, verdict.BrokerAcks, names, values...); a.Peak != nil || !strings.Contains(a.Sentence, "throughput "+word) {
+		if a := asked(t, Question{Scaling: "producers", By: metric.Rate}, verdict.BrokerAcks, names, values...); a.Peak != nil || !strings.Contains(a.Sentence, "rate "+word) {
 			t.Errorf("%s: %+v", word, a)
 		}
 	}
@@ -117,11 +118,11 @@ func TestAScalingFactor(t *testing.T) {
 
 // In pairs a value of a factor is never alone, so the whole cell is named, and each has its bar.
 func TestInPairsAnAnswerNamesWholeCells(t *testing.T) {
-	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: Throughput}}}}
+	d := &Document{GridDoc: new(GridDoc), Study: &Study{Pair: true, Factors: []Factor{{Name: "url"}, {Name: "linger"}}, Ask: []Question{{Best: "url", By: metric.Rate}}}}
 	for i, url := range []string{"a", "b"} {
 		c := CellDoc{At: map[string]string{"url": url, "linger": []string{"5ms", Default}[i]}}
 		for n := range 5 {
-			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: float64(1000*(i+1) + n)}}}})
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(1000*(i+1) + n)}}}})
 		}
 		c.conclude(1)
 		d.Cells = append(d.Cells, c)

@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -17,7 +18,21 @@ type Side struct {
 	Name  string
 	runs  []sideRun
 	notes []string
+	asked []Metric // compared beside the usual ones
 }
+
+// NewSide returns a side without runs. Shifts of the metrics of limits are compared too.
+func NewSide(limits []FailOn) *Side {
+	s := new(Side)
+	for _, f := range limits {
+		if f.Metric != "" && !slices.Contains(s.metrics(), f.Metric) {
+			s.asked = append(s.asked, f.Metric)
+		}
+	}
+	return s
+}
+
+func (s *Side) metrics() []Metric { return slices.Concat(comparedMetrics, s.asked) }
 
 type sideRun struct {
 	figures LoadFigures
@@ -27,7 +42,7 @@ type sideRun struct {
 
 // Add adds a run to a side. A run counts once, by its fullest file.
 func (s *Side) Add(file string, r *result.Result) {
-	one, counts := sideRun{figuresOf("", file, r), factsOf(r), sharesOf(r)}, true
+	one, counts := sideRun{figuresOf("", file, r, s.metrics()), factsOf(r), sharesOf(r)}, true
 	s.runs = slices.DeleteFunc(s.runs, func(old sideRun) bool {
 		x, y := &one.figures, &old.figures
 		if !x.isOf(y) {
@@ -54,6 +69,8 @@ type CompareDocument struct {
 	Failures []string     `json:"failures"` // limits of --fail-on that are passed
 
 	Queueing bool `json:"latency_is_queueing"` // a run had no target rate
+
+	b *Side
 }
 
 // SideDoc is one of two sets of runs.
@@ -124,14 +141,14 @@ func (s *Side) does() string {
 }
 
 // comparedMetrics are few, because each one costs the others some of their power.
-var comparedMetrics = []Metric{Throughput, P50, P99, P999, Roughness, CPU}
+var comparedMetrics = []Metric{metric.Rate, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU}
 
 // Compare compares runs B with runs A. Differences of at most a share delta are alike.
 func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	if len(a.runs) == 0 || len(b.runs) == 0 {
 		return nil, errors.New("each side needs at least one run")
 	}
-	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}}
+	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}, b: b}
 	d.Beside = confounders(a, b, d.Differs)
 	for _, x := range a.runs {
 		d.Queueing = d.Queueing || x.figures.Target == 0
@@ -146,7 +163,7 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
 	}
 	var err error
-	if d.Metrics, err = compareAll(a, b, comparedMetrics, func(Metric) float64 { return delta }, alpha); err != nil {
+	if d.Metrics, err = compareAll(a, b, b.metrics(), func(Metric) float64 { return delta }, alpha); err != nil {
 		return nil, err
 	}
 	for i := range d.Metrics {
@@ -172,7 +189,7 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m, err)
 		}
-		if m == Roughness && slices.Max(slices.Concat(x, y)) < smoothest {
+		if slices.Max(slices.Concat(x, y)) < m.Of().Floor {
 			c.Verdict = inference.Alike
 		}
 		list, ps = append(list, compared(m, x, y, &c)), append(ps, c.P)
@@ -257,9 +274,6 @@ func (s *Side) doc() SideDoc {
 	}
 	return d
 }
-
-// smoothest is a roughness below which a throughput is flat, whatever it is.
-const smoothest = 0.001
 
 // differences returns the facts that differ between two sides, by their names.
 func differences(a, b *Side) []Difference {

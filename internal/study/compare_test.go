@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -21,10 +22,10 @@ func sideOf(name string, runs int, throughput, p99 float64, seed uint64) *Side {
 	chance := rand.New(rand.NewPCG(seed, 7))
 	s := &Side{Name: name}
 	for range runs {
-		var l LoadFigures
+		l := LoadFigures{Measures: make(Measures[float64])}
 		l.Valid = true
-		l.Throughput = throughput * (1 + 0.01*chance.NormFloat64())
-		l.Latency.P99 = p99 * (1 + 0.01*chance.NormFloat64())
+		l.Measures[metric.Rate] = throughput * (1 + 0.01*chance.NormFloat64())
+		l.Measures[metric.P99] = p99 * (1 + 0.01*chance.NormFloat64())
 		s.runs = append(s.runs, sideRun{figures: l, facts: map[string]string{"producer acks": name, "kt": "1"}})
 	}
 	return s
@@ -45,7 +46,7 @@ func TestAComparisonTellsBetterFromWorseByTheMetric(t *testing.T) {
 	for _, c := range d.Metrics {
 		verdicts[c.Metric] = c.Verdict
 	}
-	if len(verdicts) != 2 || verdicts[Throughput] != Lesser || verdicts[P99] != Better {
+	if len(verdicts) != 2 || verdicts[metric.Rate] != Lesser || verdicts[metric.P99] != Better {
 		t.Errorf("verdicts %v, want a lower throughput to be worse and a lower p99 to be better", verdicts)
 	}
 	if len(d.Differs) != 1 || d.Differs[0].What != "producer acks" {
@@ -91,12 +92,12 @@ func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
 		limit  string
 		closed bool
 	}{
-		{"worse", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "throughput<-3%", true},
-		{"worse, but less than allowed", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "throughput<-20%", false},
-		{"alike", sideOf("a", 8, 100_000, 5000, 3), sideOf("a", 8, 100_500, 5000, 4), "throughput<0%", false},
+		{"worse", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "rate<-3%", true},
+		{"worse, but less than allowed", sideOf("a", 8, 100_000, 5000, 1), sideOf("a", 8, 90_000, 5000, 2), "rate<-20%", false},
+		{"alike", sideOf("a", 8, 100_000, 5000, 3), sideOf("a", 8, 100_500, 5000, 4), "rate<0%", false},
 		{"higher latency", sideOf("a", 8, 100_000, 5000, 5), sideOf("a", 8, 100_000, 6000, 6), "p99>10%", true},
-		{"one run a side", sideOf("a", 1, 100_000, 5000, 7), sideOf("a", 1, 50_000, 5000, 8), "throughput<-3%", true},
-		{"too few runs to tell", sideOf("a", 4, 100_000, 5000, 7), sideOf("a", 4, 95_000, 5000, 8), "throughput<-3%", true},
+		{"one run a side", sideOf("a", 1, 100_000, 5000, 7), sideOf("a", 1, 50_000, 5000, 8), "rate<-3%", true},
+		{"too few runs to tell", sideOf("a", 4, 100_000, 5000, 7), sideOf("a", 4, 95_000, 5000, 8), "rate<-3%", true},
 		{"not measured", sideOf("a", 8, 100_000, 5000, 9), sideOf("a", 8, 100_000, 5000, 10), "p50>10%", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 		for i, r := range order {
 			s.Add(fmt.Sprintf("%d.ktr", i), r)
 		}
-		got := s.figures().values(Throughput)
+		got := s.figures().values(metric.Rate)
 		slices.Sort(got)
 		if d := s.doc(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
 			t.Errorf("%d runs of %v, %q; want the merged run and the one that was not cut off", d.Runs, got, d.Notes)
@@ -205,33 +206,33 @@ func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {
 func TestTheDifferenceOfTheMediansIsToldBesideTheShift(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
 	for i, v := range []float64{1000, 1010, 1020, 3000, 3010} {
-		a.runs[i].figures.Throughput = v
+		a.runs[i].figures.Measures[metric.Rate] = v
 	}
 	for i, v := range []float64{1100, 1110, 3050, 3060, 3070} {
-		b.runs[i].figures.Throughput = v
+		b.runs[i].figures.Measures[metric.Rate] = v
 	}
 	c := compare(t, a, b).Metrics[0]
-	if c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of throughput differ by +199%") {
+	if c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of rate differ by +199%") {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestFromNothingThereIsNoPercentage(t *testing.T) {
-	limit, _ := ParseFailOn("throughput<-3%")
+	limit, _ := ParseFailOn("rate<-3%")
 	for _, from := range []bool{true, false} {
 		a, b := ranAll("ABABABABAB")
 		dead, verdict, shift := b, Lesser, "-1"
 		if from {
 			dead, verdict, shift = a, Better, "null"
 		}
-		each(dead, func(r *sideRun) { r.figures.Throughput = 0 })
+		each(dead, func(r *sideRun) { r.figures.Measures[metric.Rate] = 0 })
 		d := compare(t, a, b)
 		d.Judge([]FailOn{limit})
 		text, err := json.Marshal(d.Metrics[0])
 		if err != nil || d.Metrics[0].Verdict != verdict || !strings.Contains(string(text), `"shift":`+shift+`,"low":`+shift+`,"high":`+shift) || len(d.Failures) > 0 == from {
 			t.Errorf("from nothing %v: %s, %v, failures %q", from, text, err, d.Failures)
 		}
-		if m := dead.figures().values(Throughput); spread(m) != (Spread{N: 5}) {
+		if m := dead.figures().values(metric.Rate); spread(m) != (Spread{N: 5}) {
 			t.Errorf("nothing is %+v", spread(m))
 		}
 	}
@@ -241,10 +242,10 @@ func TestFromNothingThereIsNoPercentage(t *testing.T) {
 func TestFlatRunsAreAlike(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
 	for to, want := range map[float64]Change{0.0009: Same, 0.2: Lesser} {
-		each(a, func(r *sideRun) { r.figures.Stability = "flat" })
-		each(b, func(r *sideRun) { r.figures.Stability, r.figures.Roughness = "flat", to })
+		each(a, func(r *sideRun) { r.figures.Measures[metric.Roughness] = 0 })
+		each(b, func(r *sideRun) { r.figures.Measures[metric.Roughness] = to })
 		d := compare(t, a, b)
-		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == Roughness })]
+		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.Roughness })]
 		if c.Verdict != want || c.A.Median != 0 || c.B.Median != to || c.Shift.IsKnown() {
 			t.Errorf("roughness from 0 to %v: %+v, want %s", to, c, want)
 		}
@@ -279,7 +280,7 @@ func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
 	} {
 		a, b := ranAll(row.order)
 		row.change(a, b)
-		each(b, func(r *sideRun) { r.figures.Throughput *= 2 })
+		each(b, func(r *sideRun) { r.figures.Measures[metric.Rate] *= 2 })
 		d := compare(t, a, b)
 		if said := strings.Join(d.Beside, "; "); !strings.Contains(said, row.want) || len(d.Beside) > 1 || (row.want == "") != (said == "") {
 			t.Errorf("%s: %q, want %q", row.what, said, row.want)

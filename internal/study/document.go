@@ -52,8 +52,8 @@ type CellDoc struct {
 
 // CellFigures are the figures of one load in a cell, over its runs.
 type CellFigures struct {
-	Load string `json:"load,omitempty"`
-	Measures[Spread]
+	Load             string `json:"load,omitempty"`
+	Measures[Spread] `json:"metrics"`
 	Faults
 
 	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
@@ -165,15 +165,17 @@ func (c *CellDoc) conclude(loads int) {
 	for i := range loads {
 		runs := c.of(i)
 		client, invalid := runs.bound()
-		one := CellFigures{Faults: runs.faults(), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}}
+		one := CellFigures{Measures: make(Measures[Spread]), Faults: runs.faults(), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}}
 		for _, r := range runs {
 			one.Load, one.Limits = r.Load, append(one.Limits, r.Limit)
+			for m := range r.Measures {
+				if values := runs.values(m); values != nil {
+					one.Measures[m] = spread(values)
+				}
+			}
 		}
 		slices.Sort(one.Limits)
 		one.Limits = slices.Compact(one.Limits)
-		for _, m := range Metrics {
-			*one.Of(m) = spread(runs.values(m))
-		}
 		if i == 0 {
 			c.CellFigures = one
 		} else {

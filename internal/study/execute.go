@@ -72,7 +72,10 @@ func (s *Study) CheckLoads(runner Planner) error {
 			at = c.String() + ": "
 		}
 		for _, l := range slices.Concat(s.Prepare, s.Loads) {
-			_, err := runner.Plan(s.planned(c, l))
+			p, err := runner.Plan(s.planned(c, l))
+			if err == nil && s.Find != nil && l.Name == s.Loads[0].Name {
+				err = s.Find.checkSLO(&p)
+			}
 			if err != nil && !seen[err.Error()] {
 				seen[err.Error()] = true
 				errs = append(errs, fmt.Errorf("%s%w", at, err))
@@ -249,7 +252,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 			if err != nil {
 				end()
 			}
-			figures[i], errs[i] = figuresOf(loads[i].Name, x.path(t, loads[i]), &res), err
+			figures[i], errs[i] = figuresOf(loads[i].Name, x.path(t, loads[i]), &res, x.Study.Metrics()), err
 		})
 	}
 	for _, onlyReads := range []bool{false, true} {

@@ -1,39 +1,53 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// FailOn is a shift of a metric that a comparison must not show.
+// FailOn is what a comparison must not show: a shift of a metric, or what no run of B may be.
 type FailOn struct {
-	Metric Metric
-	Above  bool // the shift must not be above Limit; else not below
+	Text   string
+	Metric Metric // of a shift; "": Text is what no run may be
+	Above  bool   // the shift must not be above Limit; else not below
 	Limit  Share
 }
 
-// ParseFailOn reads "throughput<-3%" or "p99>10%".
+// ParseFailOn reads a shift, as "rate<-3%" or "p99>10%", or an expression, as "errors>0".
 func ParseFailOn(text string) (FailOn, error) {
-	at := strings.IndexAny(text, "<>")
-	if at < 0 {
-		return FailOn{}, failOnError(text)
+	f := FailOn{Text: strings.TrimSpace(text)}
+	percent, isShift := strings.CutSuffix(f.Text, "%")
+	at := strings.IndexAny(percent, "<>")
+	if !isShift || at < 0 || strings.Contains(percent, " for ") {
+		_, err := metric.Parse(f.Text)
+		return f, err
 	}
-	f := FailOn{Metric: Metric(strings.ReplaceAll(strings.TrimSpace(text[:at]), ".", "")), Above: text[at] == '>'}
-	percent, ok := strings.CutSuffix(strings.TrimSpace(text[at+1:]), "%")
-	limit, err := plan.ParseNumber(percent)
-	if !ok || err != nil || !slices.Contains(comparedMetrics, f.Metric) {
-		return FailOn{}, failOnError(text)
+	m, err := metric.Find(strings.TrimSpace(percent[:at]))
+	if err != nil {
+		return f, fmt.Errorf("%q: %w", text, err)
 	}
-	f.Limit = Share(limit / 100)
+	limit, err := plan.ParseNumber(strings.TrimSpace(percent[at+1:]))
+	if err != nil {
+		return f, fmt.Errorf("%q: write a metric and its shift, as in 'rate<-3%%' or 'p99>10%%'", text)
+	}
+	f.Metric, f.Above, f.Limit = Metric(m.Name), percent[at] == '>', Share(limit/100)
 	return f, nil
 }
 
-func failOnError(text string) error {
-	return fmt.Errorf("%q: write a metric and its shift, as in 'throughput<-3%%' or 'p99>10%%'; metrics: %s", text, strings.Trim(fmt.Sprintf("%q", comparedMetrics), "[]"))
+// Expressions returns what no run may be.
+func Expressions(limits []FailOn) (texts []string) {
+	for _, f := range limits {
+		if f.Metric == "" {
+			texts = append(texts, f.Text)
+		}
+	}
+	return texts
 }
 
 // enough is how many runs a side can be told from others at all. Four against four give p = 0.029, which Holm's
@@ -44,6 +58,10 @@ const enough = 5
 // there are too few runs to ever tell: then the shift itself decides.
 func (d *CompareDocument) Judge(limits []FailOn) {
 	for _, f := range limits {
+		if f.Metric == "" {
+			d.Failures = append(d.Failures, f.seen(d.b)...)
+			continue
+		}
 		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
 		if i < 0 {
 			d.Failures = append(d.Failures, fmt.Sprintf("%s was not measured in every run, or failed in one", f.Metric))
@@ -57,4 +75,20 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 			d.Failures = append(d.Failures, fmt.Sprintf("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(float64(f.Limit))))
 		}
 	}
+}
+
+// seen returns a failure if a run is what it must not be, or if that is not known of one.
+func (f FailOn) seen(s *Side) (failures []string) {
+	n, first := 0, ""
+	for _, one := range s.figures() {
+		for _, l := range one.SLO {
+			if l.Expression == f.Text && (l.Held || l.Value == nil) {
+				n, first = n+1, cmp.Or(first, cmp.Or(l.Shown(), l.Note)+" in "+one.File)
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of %d of %s of B: %s", f.Text, n, theme.Plural(len(s.runs), "run", "runs"), first)}
 }

@@ -61,7 +61,7 @@ func (fs figures) values(m Metric) (values []float64) {
 			return nil
 		}
 		if f.Has(m) {
-			values = append(values, *f.Of(m))
+			values = append(values, f.Of(m))
 		}
 	}
 	return values

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -17,7 +19,14 @@ import (
 func servedOf(p99 result.Micros) *result.Result {
 	var r result.Result
 	r.Plan.Producers = 1
-	r.Latency.Response = result.Latency{Count: 100, Mean: 900, P50: 1000, P90: 1500, P99: p99, P999: p99}
+	h := &r.Histograms.Response.Histogram
+	h.RecordN(900*time.Microsecond, 98)
+	if p99 == result.Failed {
+		h.RecordNever(2)
+	} else {
+		h.RecordN(p99.Duration(), 2)
+	}
+	r.Latency.Response = result.LatencyOf(h)
 	r.Throughput.RecordsPerSecond = 1000
 	return &r
 }
@@ -37,27 +46,51 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 	}
 	const says = "p99: failed in 2 of 5 runs"
 	d, err := Compare(&a, &b, 0.03)
-	if err != nil || d.A.FailedMetrics != nil || !slices.Contains(d.B.FailedMetrics, says) || slices.ContainsFunc(d.Metrics, func(c Compared) bool { return c.Metric == P99 || c.Metric == P999 }) {
+	if err != nil || d.A.FailedMetrics != nil || !slices.Contains(d.B.FailedMetrics, says) || slices.ContainsFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.P99 || c.Metric == metric.P999 }) {
 		t.Fatalf("%v: %q against %q, %+v", err, d.A.FailedMetrics, d.B.FailedMetrics, d.Metrics)
 	}
-	if d.Judge([]FailOn{{Metric: P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
+	if d.Judge([]FailOn{{Metric: metric.P99, Above: true, Limit: 0.1}}); len(d.Failures) != 1 || !strings.Contains(d.Failures[0], "failed") {
 		t.Errorf("--fail-on: %q", d.Failures)
 	}
-	if c.conclude(1); c.Latency.P99.N != 0 || c.Latency.P50.N != 5 || !slices.Contains(c.FailedMetrics, says) {
-		t.Errorf("the cell has %+v, %q", c.Latency, c.FailedMetrics)
+	if c.conclude(1); c.Of(metric.P99).N != 0 || c.Of(metric.P50).N != 5 || !slices.Contains(c.FailedMetrics, says) {
+		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
 	}
-	s := Search{SLO: []SLO{{Metric: P99, Below: 5000}, {Metric: Mean, Below: 5000}}}
-	if why := s.reasons(Step{Rate: 1000, Time: 10e9}, &b.runs[0].figures); !slices.Contains(why, "p99 failed") {
+	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
+	if why := new(Search).reasons(Step{Time: 10e9}, &l); !slices.Contains(why, "p99<5ms: failed") {
 		t.Errorf("a trial with a failed p99 fails by %q", why)
 	}
-	r := servedOf(2000) // a mean of the records that were served would look better than one of all, and the CPU from 1 % of them on
-	r.Latency.Response.Unserved, r.Valid = 1, true
-	l := figuresOf("", "", r)
-	if why := s.reasons(Step{Rate: 1000, Time: 10e9}, &l); !slices.Equal(why, []string{"mean failed"}) || l.Latency.P50 == 0 {
-		t.Errorf("a mean beside a failed record fails by %q", why)
+}
+
+// A mean of the records that were served would look better than one of all, and the CPU from 1 % of them on.
+func TestAMeanBesideRecordsThatFailedIsNone(t *testing.T) {
+	r := servedOf(2000)
+	r.Client.CPUCores = 1
+	for unserved, want := range map[int64][]Metric{0: nil, 1: {metric.Mean}, 2: {metric.CPU, metric.Mean}} {
+		r.Latency.Response.Unserved = unserved
+		if l := FiguresOf(r); !slices.Equal(l.FailedMetrics, want) || l.Of(metric.P50) == 0 {
+			t.Errorf("%d records unserved: %q", unserved, l.FailedMetrics)
+		}
 	}
-	if r.Latency.Response.Unserved = 2; slices.Contains(figuresOf("", "", r).FailedMetrics, CPU) == slices.Contains(l.FailedMetrics, CPU) {
-		t.Error("the CPU of a run counts up to 1 % of records that were not served")
+}
+
+// What no run may be is judged by each run of B, and what is not known of one is not passed over.
+func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
+	none, some := 0.0, 3.0
+	for name, tc := range map[string]struct {
+		value *float64
+		held  bool
+		want  int
+	}{"no errors": {&none, false, 0}, "errors": {&some, true, 1}, "not known": {nil, false, 1}} {
+		f, err := ParseFailOn("errors>0")
+		if err != nil || f.Metric != "" {
+			t.Fatal(f, err)
+		}
+		b := &Side{runs: make([]sideRun, 2)}
+		b.runs[1].figures.SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
+		d := &CompareDocument{b: b}
+		if d.Judge([]FailOn{f}); len(d.Failures) != tc.want {
+			t.Errorf("%s: %q", name, d.Failures)
+		}
 	}
 }
 

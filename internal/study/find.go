@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -18,7 +19,7 @@ import (
 type Search struct {
 	Trial     plan.Duration `json:"trial"`            // of each run, without its settling time
 	Precision float64       `json:"precision"`        // the bracket ends at this share of its upper rate
-	SLO       []SLO         `json:"slo,omitempty"`    // what the latency must stay below
+	SLO       []metric.Expr `json:"slo,omitempty"`    // what each trial has to keep
 	Ladder    []float64     `json:"ladder,omitempty"` // rates in records a second to walk up instead; nil: search
 	Curve     []float64     `json:"curve,omitempty"`  // shares of the peak at which the latency is measured in the end
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -32,7 +34,7 @@ func (c *cluster) trial(search *Search, s Step) Trial {
 	if rate == 0 {
 		rate = math.Inf(1)
 	}
-	l := LoadFigures{Valid: true, Limit: verdict.None}
+	l := LoadFigures{Measures: make(Measures[float64]), Valid: true, Limit: verdict.None}
 	if c.offers > 0 && rate > c.offers {
 		rate, l.Limit, l.Valid = c.offers, verdict.ClientCPU, s.Rate == 0
 	}
@@ -51,11 +53,30 @@ func (c *cluster) trial(search *Search, s Step) Trial {
 		}
 		at, backlogs = append(at, float64(i)), append(backlogs, waiting)
 	}
-	l.Throughput = carried / float64(seconds)
+	l.Measures[metric.Rate] = carried / float64(seconds)
 	l.Backlog = backlog(at, backlogs)
 	use := math.Min(rate/c.holds(), 0.999)
-	l.Latency.P99 = c.idle * (1 + 50*use/(1-use)) * (1 + c.chance.NormFloat64()*0.02*math.Sqrt(1/float64(seconds)))
+	l.Measures[metric.P99] = c.idle * (1 + 50*use/(1-use)) * (1 + c.chance.NormFloat64()*0.02*math.Sqrt(1/float64(seconds)))
+	keep(search, &l)
 	return search.judge(s, &l)
+}
+
+// keep judges what a search has to keep by the figures of a load.
+func keep(search *Search, l *LoadFigures) {
+	for _, e := range search.SLO {
+		v := l.Of(Metric(e.Metric.Name))
+		l.SLO = append(l.SLO, result.Limit{Expression: e.String(), Value: &v, Unit: e.Metric.Unit, Held: e.Holds(v)})
+	}
+}
+
+// slo returns an expression.
+func slo(t *testing.T, text string) metric.Expr {
+	t.Helper()
+	e, err := metric.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // trials makes a whole search.
@@ -83,11 +104,7 @@ func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			search := DefaultSearch()
 			if tc.slo != "" {
-				slo, err := ParseSLO(tc.slo)
-				if err != nil {
-					t.Fatal(err)
-				}
-				search.SLO = []SLO{slo}
+				search.SLO = []metric.Expr{slo(t, tc.slo)}
 			}
 			near, most := 0, 0
 			for seed := range uint64(searches) {
@@ -124,7 +141,7 @@ func TestMoreThanKtOffersIsNotJudged(t *testing.T) {
 
 func TestNothingHolds(t *testing.T) {
 	search := DefaultSearch()
-	search.SLO = []SLO{{P99, 1}}
+	search.SLO = []metric.Expr{slo(t, "p99<1us")}
 	c := &cluster{capacity: 1_000_000, idle: 2000, chance: rand.New(rand.NewPCG(7, 1))}
 	done := c.trials(&search)
 	if peak := search.Peak(done); peak.RecordsPerSecond != 0 || peak.Low != 0 || peak.High == 0 {
@@ -155,28 +172,29 @@ func TestALadderEndsAtTheFirstRateThatDoesNotHold(t *testing.T) {
 func TestATrialIsJudged(t *testing.T) {
 	step := Step{Kind: Halve, Rate: 1000, Time: DefaultSearch().Trial}
 	steady := &Backlog{Seconds: 29, AtEnd: 10}
-	search := Search{SLO: []SLO{{P99, 50_000}}}
+	search := Search{SLO: []metric.Expr{slo(t, "p99<50ms")}}
 	for name, tc := range map[string]struct {
 		change func(l *LoadFigures)
 		want   Outcome
 		reason string
 	}{
 		"all is well":          {func(*LoadFigures) {}, Passed, ""},
-		"the rate is missed":   {func(l *LoadFigures) { l.Throughput = 950 }, Failed, "95% of the rate"},
+		"the rate is missed":   {func(l *LoadFigures) { l.Measures[metric.Rate] = 950 }, Failed, "95% of the rate"},
 		"the backlog grows":    {func(l *LoadFigures) { l.Backlog = &Backlog{29, 12, 360} }, Failed, "grows by 12 records a second"},
 		"too much waits":       {func(l *LoadFigures) { l.Backlog = &Backlog{29, 0, 700} }, Failed, "700 records waited"},
 		"records fail":         {func(l *LoadFigures) { l.Failed = 1 }, Failed, "1 record failed"},
-		"an SLO is broken":     {func(l *LoadFigures) { l.Latency.P99 = 61_000 }, Failed, "p99 61.0ms > 50.0ms"},
+		"an SLO is broken":     {func(l *LoadFigures) { l.Measures[metric.P99] = 61_000 }, Failed, "p99<50ms: it was 61.0ms"},
 		"kt was late":          {func(l *LoadFigures) { l.Valid, l.Limit = false, verdict.Schedule }, Invalid, "schedule"},
-		"kt had no CPU":        {func(l *LoadFigures) { l.Throughput, l.Limit = 900, verdict.ClientCPU }, Invalid, "client CPU"},
-		"the host had no CPU":  {func(l *LoadFigures) { l.Throughput, l.Limit = 900, verdict.HostCPU }, Invalid, "host CPU"},
-		"a quota":              {func(l *LoadFigures) { l.Throughput, l.Limit = 900, verdict.Throttle }, Invalid, "throttle"},
+		"kt had no CPU":        {func(l *LoadFigures) { l.Measures[metric.Rate], l.Limit = 900, verdict.ClientCPU }, Invalid, "client CPU"},
+		"the host had no CPU":  {func(l *LoadFigures) { l.Measures[metric.Rate], l.Limit = 900, verdict.HostCPU }, Invalid, "host CPU"},
+		"a quota":              {func(l *LoadFigures) { l.Measures[metric.Rate], l.Limit = 900, verdict.Throttle }, Invalid, "throttle"},
 		"a quota that allowed": {func(l *LoadFigures) { l.Limit = verdict.Throttle }, Passed, ""},
 		"the topic ended":      {func(l *LoadFigures) { l.Backlog = &Backlog{Seconds: 3} }, Invalid, "too little was measured"},
 	} {
-		l := LoadFigures{Valid: true, Limit: verdict.None, Backlog: steady}
-		l.Throughput, l.Latency.P99 = 999, 20_000
+		l := LoadFigures{Measures: make(Measures[float64]), Valid: true, Limit: verdict.None, Backlog: steady}
+		l.Measures[metric.Rate], l.Measures[metric.P99] = 999, 20_000
 		tc.change(&l)
+		keep(&search, &l)
 		got := search.judge(step, &l)
 		if got.Outcome != tc.want || !strings.Contains(strings.Join(got.Reasons, "; "), tc.reason) || (len(got.Reasons) == 0) != (tc.want == Passed) {
 			t.Errorf("%s: %s, %q", name, got.Outcome, got.Reasons)
@@ -200,7 +218,7 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 	} {
 		var d FindDoc
 		for _, v := range tc.p99 {
-			d.Curve = append(d.Curve, CurvePoint{Latency: Latency[float64]{P99: v}})
+			d.Curve = append(d.Curve, CurvePoint{Measures: Measures[float64]{metric.P99: v}})
 		}
 		d.markKnee()
 		if got := slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }); got != tc.knee {

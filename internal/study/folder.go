@@ -240,12 +240,12 @@ func (f *Folder) readRun(t Turn, l Load) (LoadFigures, error) {
 		return LoadFigures{}, fmt.Errorf("study %s: %w", f.ID, err)
 	}
 	defer file.Close()
-	res, err := merge.Read(file, file.Size)
+	res, err := merge.Read(file, file.Size, f.Study.slo()...)
 	if err != nil {
 		return LoadFigures{}, fmt.Errorf("%s: %w", path, err)
 	}
 	name, err := filepath.Rel(f.dir, path)
-	return figuresOf(l.Name, name, &res), err
+	return figuresOf(l.Name, name, &res, f.Study.Metrics()), err
 }
 
 // IsOpen reports whether a run is left to make, a topic to delete, or a change to put back. An error is of files that cannot be read.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -26,7 +27,7 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 		}
 		for _, turn := range turns[max(made, 0):] {
 			f.log = append(f.log, entry{What: done, Turn: turn.Number})
-			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{Throughput: rate(turn)}, Limit: verdict.BrokerAcks}}
+			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: rate(turn)}, Limit: verdict.BrokerAcks}}
 		}
 	}
 	d, err := f.Document()
@@ -49,7 +50,7 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 func partitions(span Span) *Study {
 	return &Study{
 		Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "partitions", Search: &span}}, Repeats: 3, Order: Shuffled, Seed: 1,
-		Ask: []Question{{Best: "partitions", By: Throughput}},
+		Ask: []Question{{Best: "partitions", By: metric.Rate}},
 	}
 }
 
@@ -131,7 +132,7 @@ func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
 func TestASearchBesideAnotherFactor(t *testing.T) {
 	s := partitions(Span{"1", "16", "1"})
 	s.Factors = append(s.Factors, Factor{Name: "acks", Values: []string{"1", "all"}})
-	s.Ask = append(s.Ask, Question{Best: "partitions", By: Bytes})
+	s.Ask = append(s.Ask, Question{Best: "partitions", By: metric.Throughput})
 	chance := rand.New(rand.NewPCG(1, 0))
 	d, _ := searching(t, s, func(turn Turn) float64 {
 		truth := map[string]float64{"1": 3, "all": 13}[turn.Cell.values()["acks"]]
@@ -160,7 +161,7 @@ func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 			continue
 		}
 		f.log = append(f.log, entry{What: done, Turn: turn.Number})
-		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{Throughput: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
+		f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: float64(n * 1000)}, Limit: verdict.BrokerAcks}}
 	}
 	d, err := f.Document()
 	if err != nil || d.Answers[0].Best != "11" || d.Answers[0].SearchEnd != EndFine {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -83,21 +85,24 @@ func (b *Backlog) reasons(rate float64) (why []string) {
 	return why
 }
 
-// SLO is what a latency must stay below.
-type SLO struct {
-	Metric Metric  `json:"metric"`
-	Below  float64 `json:"below_us"`
+// slo returns what each trial has to keep, as it was given.
+func (s *Study) slo() (texts []string) {
+	if s.Find != nil {
+		for _, e := range s.Find.SLO {
+			texts = append(texts, e.String())
+		}
+	}
+	return texts
 }
 
-// ParseSLO reads "p99<50ms".
-func ParseSLO(text string) (SLO, error) {
-	name, limit, ok := strings.Cut(text, "<")
-	m := Metric(strings.ReplaceAll(strings.TrimSpace(name), ".", ""))
-	d, err := plan.ParseDuration(strings.TrimSpace(limit))
-	if !ok || err != nil || d <= 0 || !slices.Contains([]Metric{Mean, P50, P90, P99, P999}, m) {
-		return SLO{}, fmt.Errorf("%q: write a latency and its limit: 'p99<50ms', with mean, p50, p90, p99 or p99.9", text)
+// checkSLO returns an error if a trial of a plan cannot be judged.
+func (s *Search) checkSLO(p *plan.Plan) error {
+	for _, e := range s.SLO {
+		if err := e.Check(p); err != nil {
+			return fmt.Errorf("--slo %q cannot be judged: %w", e, err)
+		}
 	}
-	return SLO{m, float64(d.Microseconds())}, nil
+	return nil
 }
 
 // offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
@@ -105,7 +110,7 @@ const offSchedule = "kt did not keep its schedule"
 
 // judge returns what a trial showed, and why it did not pass.
 func (s *Search) judge(step Step, l *LoadFigures) Trial {
-	t := Trial{Step: step, Outcome: Passed, Achieved: l.Throughput, Reasons: []string{}}
+	t := Trial{Step: step, Outcome: Passed, Achieved: l.Of(metric.Rate), Reasons: []string{}}
 	limit := l.Limit.String() + ": " + l.Evidence
 	elsewhere := !l.Valid || ofClient(l.Limit) || l.Limit == verdict.Throttle
 	if step.Rate == 0 {
@@ -133,8 +138,8 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 func (s *Search) reasons(step Step, l *LoadFigures) []string {
 	rate, why := step.Rate, []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if short := 1 - l.Throughput/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
-		add("%s of the rate was reached", theme.Percent(l.Throughput/rate))
+	if short := 1 - l.Of(metric.Rate)/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
+		add("%s of the rate was reached", theme.Percent(l.Of(metric.Rate)/rate))
 	}
 	if l.Backlog != nil {
 		why = append(why, l.Backlog.reasons(rate)...)
@@ -142,12 +147,13 @@ func (s *Search) reasons(step Step, l *LoadFigures) []string {
 	if l.Failed > 0 {
 		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
 	}
-	for _, o := range s.SLO {
-		if slices.Contains(l.FailedMetrics, o.Metric) {
-			add("%s failed", o.Metric)
-		} else if v := *l.Of(o.Metric); v > o.Below {
-			us := func(v float64) string { return theme.Duration(time.Duration(v) * time.Microsecond) }
-			add("%s %s > %s", o.Metric, us(v), us(o.Below))
+	for _, o := range l.SLO {
+		switch {
+		case o.Held:
+		case o.Value != nil:
+			add("%s: it was %s", o.Expression, o.Shown())
+		default:
+			add("%s: %s", o.Expression, cmp.Or(o.Note, "it was not in every stretch"))
 		}
 	}
 	if !l.Valid {
@@ -173,10 +179,10 @@ type FindLimit struct {
 
 // CurvePoint is the latency at a share of the peak.
 type CurvePoint struct {
-	Share   float64          `json:"share"`
-	Rate    float64          `json:"rate"`
-	Latency Latency[float64] `json:"latency_us"`
-	Knee    bool             `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
+	Share             float64 `json:"share"`
+	Rate              float64 `json:"rate"`
+	Measures[float64] `json:"metrics"`
+	Knee              bool `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
 }
 
 // kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
@@ -279,7 +285,7 @@ func (d *Document) addTrial(t Trial, l *LoadFigures) {
 	case t.Kind == Burst:
 		d.Limit.Verdict = limit
 	case t.Kind == Point, t.Kind == Rung && t.Outcome == Passed:
-		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Latency, false})
+		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Measures, false})
 	case t.Rate == d.Peak.High && t.Outcome != Passed:
 		d.Limit.Rate, d.Limit.Reasons = t.Rate, t.Reasons
 		if says || len(d.Study.Find.SLO) > 0 || d.Limit.Evidence == "" {
@@ -291,8 +297,8 @@ func (d *Document) addTrial(t Trial, l *LoadFigures) {
 // markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
 func (d *FindDoc) markKnee() {
 	grown := func(i int) bool {
-		p99 := d.Curve[i].Latency.P99
-		return p99 == 0 || p99 > kneeRise*d.Curve[0].Latency.P99 // 0: failed
+		p99 := d.Curve[i].Of(metric.P99)
+		return p99 == 0 || p99 > kneeRise*d.Curve[0].Of(metric.P99) // 0: failed
 	}
 	for i := range len(d.Curve) - 2 {
 		if grown(i+1) && grown(i+2) {

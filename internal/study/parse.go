@@ -15,6 +15,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // Parse reads a study. name is its name, or the path of its file. known returns an error for a flag that a command
@@ -166,7 +167,7 @@ func (p *parser) search(n *yaml.Node) *Search {
 		},
 		"slo": func(n *yaml.Node) {
 			for _, text := range p.list(n) {
-				slo, err := ParseSLO(text)
+				slo, err := metric.Parse(text)
 				if err != nil {
 					p.bad(n, "slo %w", err)
 				}
@@ -275,9 +276,9 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 func (p *parser) questions(n *yaml.Node) (ask []Question) {
 	for i, one := range p.items(n, "questions, as [{best: partitions, by: throughput}]") {
 		p.parts[fmt.Sprint("ask ", i)] = one
-		q := Question{By: Throughput}
+		q := Question{By: metric.Rate}
 		p.mapping(one, "ask", map[string]any{
-			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metricNames())) },
+			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
 		})
 		if (q.Best == "") == (q.Scaling == "") {
 			p.bad(one, "ask: give either best or scaling, with the name of a factor")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 const sweep = `
@@ -36,7 +37,7 @@ func TestAStudyIsRead(t *testing.T) {
 		}}},
 		Factors: []Factor{{Name: "partitions", Values: []string{"1", "3"}}, {Name: "topic.flush.messages", Values: []string{"1", "default"}}},
 		Discard: 1, Repeats: 2, Order: Listed, Seed: 1, Rest: plan.Duration(2 * time.Second),
-		Ask: []Question{{Best: "partitions", By: P99}},
+		Ask: []Question{{Best: "partitions", By: metric.P99}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
@@ -135,7 +136,7 @@ func TestWhatIsWrongInAStudyIsFound(t *testing.T) {
 		{"find: {trial: 1ms}\nload: {command: produce}", "", "trial 1ms"},
 		{"find: {curve: [-1]}\nload: {command: produce}", "", "curve -1"},
 		{"find: {}\nload: {command: produce}\nfactors: {broker.num.io.threads: [8]}", "", "s.yaml:3:34: find: broker.num.io.threads: a search changes no broker"},
-		{"find: {slo: p99}\nload: {command: produce}", "", "write a latency and its limit"},
+		{"find: {slo: p99}\nload: {command: produce}", "", "write a metric, a comparison and a value"},
 		{"parts:\n  - {name: a, load: {command: produce}}\nload: {command: produce}", "", "leave them out beside parts"},
 		{"parts:\n  - {name: a, load: {command: produce}}\n  - {name: a, load: {command: produce}}", "", "two have the name a"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 const wholeText = `
@@ -225,8 +226,8 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Standing{
-		{Part: "a", System: "Kafka", At: "acks=1", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 7}},
-		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: Throughput, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
+		{Part: "a", System: "Kafka", At: "acks=1", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 7}},
+		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
 	}
 	if diff := cmp.Diff(want, d.Standings); diff != "" {
 		t.Errorf("standings (-want +got):\n%s", diff)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -139,7 +140,7 @@ func (d *Document) beside(row publishedRow) Published {
 		return p
 	}
 	c := &alike[0]
-	if here := spread(c.of(load).values(Throughput)); here.N > 0 && p.RecordsPerSecond > 0 {
+	if here := spread(c.of(load).values(metric.Rate)); here.N > 0 && p.RecordsPerSecond > 0 {
 		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
 		if p.Differs = d.differ(of, d.Study.at(c.cell, d.Study.Loads[load])); len(p.Differs) == 0 {
 			p.Ratio = p.Here / p.RecordsPerSecond

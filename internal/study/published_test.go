@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -17,7 +18,7 @@ func published(t *testing.T, s *Study) map[string]Published {
 		cell := CellDoc{At: c.values()}
 		run := RunDoc{}
 		for i := range s.Loads {
-			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{Throughput: float64(i+1) * 1000}})
+			run.Loads = append(run.Loads, LoadFigures{Limit: verdict.BrokerAcks, Measures: Measures[float64]{metric.Rate: float64(i+1) * 1000}})
 		}
 		cell.Runs = []RunDoc{run}
 		cell.conclude(len(s.Loads))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -140,12 +141,12 @@ func (p *Proposal) conclude(d *Document) error {
 
 // effects compares two sides in throughput, in latency at a target rate, and in stability.
 func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
-	metrics := []Metric{Throughput, P99, Roughness}
+	metrics := []Metric{metric.Rate, metric.P99, metric.Roughness}
 	if len(a.runs) > 0 && a.runs[0].figures.Target == 0 {
-		metrics = []Metric{Throughput, Roughness}
+		metrics = []Metric{metric.Rate, metric.Roughness}
 	}
 	within := func(m Metric) float64 {
-		if m == Roughness {
+		if m == metric.Roughness {
 			return roughnessDelta
 		}
 		return delta
@@ -164,7 +165,7 @@ func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 // changeOf returns the word of a trial for a comparison.
 func changeOf(c *Compared) Change {
 	up, down := Raised, Lowered
-	if c.Metric == Roughness {
+	if c.Metric == metric.Roughness {
 		up, down = Rougher, Steadier
 	}
 	switch {
@@ -178,8 +179,8 @@ func changeOf(c *Compared) Change {
 
 // say returns the effect in a sentence.
 func (e *Effect) say() string {
-	what := e.Metric.String()
-	if e.Metric == Roughness {
+	what := string(e.Metric)
+	if e.Metric == metric.Roughness {
 		what = "the throughput over time"
 	}
 	text := fmt.Sprintf("%s is %s", what, e.Verdict)
@@ -210,7 +211,7 @@ func (d *TrialDoc) say() string {
 	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
 		text += fmt.Sprintf("; kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs"))
 	}
-	if len(parts) > 0 && !slices.ContainsFunc(d.Effects, func(e Effect) bool { return e.Metric == Roughness }) {
+	if len(parts) > 0 && !slices.ContainsFunc(d.Effects, func(e Effect) bool { return e.Metric == metric.Roughness }) {
 		text += "; stability takes runs of 30 s and more"
 	}
 	return text

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
@@ -16,12 +17,12 @@ func TestTheWordsOfATrial(t *testing.T) {
 		shift   float64
 		want    Change
 	}{
-		{Throughput, Better, 0.1, Raised},
-		{P99, Better, -0.1, Lowered},
-		{Roughness, Lesser, 0.5, Rougher},
-		{Roughness, Better, -0.5, Steadier},
-		{Throughput, Same, 0.01, Unchanged},
-		{Roughness, TooFew, 0.5, Unchanged},
+		{metric.Rate, Better, 0.1, Raised},
+		{metric.P99, Better, -0.1, Lowered},
+		{metric.Roughness, Lesser, 0.5, Rougher},
+		{metric.Roughness, Better, -0.5, Steadier},
+		{metric.Rate, Same, 0.01, Unchanged},
+		{metric.Roughness, TooFew, 0.5, Unchanged},
 	} {
 		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: Share(tc.shift)}); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.metric, tc.verdict, got, tc.want)
@@ -34,7 +35,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 	side := func(throughput float64) *Side {
 		s := new(Side)
 		for range 6 {
-			s.runs = append(s.runs, sideRun{figures: LoadFigures{Measures: Measures[float64]{Throughput: throughput}, Stability: "flat", Limit: verdict.None}})
+			s.runs = append(s.runs, sideRun{figures: LoadFigures{Measures: Measures[float64]{metric.Rate: throughput, metric.Roughness: 0}, Stability: "flat", Limit: verdict.None}})
 		}
 		return s
 	}
@@ -50,7 +51,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 			t.Errorf("throughput %v: %s, %s", tc.changed, list[0].Sentence, list[1].Sentence)
 		}
 	}
-	for from, want := range map[float64]string{0: "throughput is higher than nothing", 1000: "throughput is lower: -100% (-100% to -100%)"} {
+	for from, want := range map[float64]string{0: "rate is higher than nothing", 1000: "rate is lower: -100% (-100% to -100%)"} {
 		if list, err := effects(side(from), side(1000-from), 0.03, 0.05); err != nil || list[0].Sentence != want {
 			t.Errorf("from %v: %v, %q, want %q", from, err, list[0].Sentence, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 )
 
 // WholeDoc has what the parts of a study say, and the systems in it side by side.
@@ -88,10 +89,10 @@ type candidate struct {
 func (d *Document) candidates() (all []candidate) {
 	s := Standing{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
 	if d.FindDoc != nil {
-		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), Throughput, &d.Peak
+		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), metric.Rate, &d.Peak
 		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond}}
 	}
-	by := Throughput
+	by := Metric(metric.Rate)
 	if len(d.Study.Ask) > 0 {
 		by = d.Study.Ask[0].By
 		s.By = by

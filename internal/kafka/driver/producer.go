@@ -33,7 +33,7 @@ var _ engine.Driver = (*Producer)(nil)
 // Open makes a client that is connected and, with idempotence, has its producer id, so that
 // neither is timed.
 func (p *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
-	h := writing.NewHooks(s, p.Settings.MaxInFlight(), p.Settings.Acks() == "0")
+	h := writing.NewHooks(s, p.Settings)
 	opts := append(p.Settings.Options(), kgo.WithHooks(h))
 	number, all := p.Plan.Shard(s.Index)
 	id := p.Settings.TransactionalID()

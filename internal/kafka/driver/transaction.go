@@ -51,13 +51,13 @@ func (w *worker) commit(ctx context.Context) {
 		return
 	}
 	w.txn.open = false
-	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).Transactions++ })
+	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Transactions++ })
 }
 
 // abort aborts the open transaction. Records in it that the client still holds fail.
 func (w *worker) abort() {
 	w.txn.open = false
-	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).Aborted++ })
+	w.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Aborted++ })
 	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
 	defer cancel()
 	if err := w.client.AbortBufferedRecords(ctx); err != nil {

@@ -25,7 +25,7 @@ var (
 // OnBrokerConnect counts an attempt to connect that failed.
 func (h Hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err != nil {
-		h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).FailedConnects++ })
+		h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).FailedConnects++ })
 	}
 }
 

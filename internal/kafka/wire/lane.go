@@ -186,9 +186,7 @@ func (l *lane) acknowledge(b *batch, a answer) {
 	w, at := l.w, l.w.shard.Now()
 	l.identity.pass(b.records)
 	w.settle(l, b, a.offset, true)
-	w.shard.Record(func(rec *stats.Recorder, phase int) {
-		rec.Batch(phase, a.broker, b.records, b.size, len(l.now.records))
-	})
+	w.hooks.Batch(a.broker, b.records, b.size, len(l.now.records))
 	for _, op := range b.ops {
 		op.Acknowledge(l.partition, at)
 	}

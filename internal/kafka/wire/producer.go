@@ -110,9 +110,9 @@ func (d *Producer) Open(ctx context.Context, s *engine.Shard) (engine.Worker, er
 		}
 	}
 	w.refs = newReferences(w.lanes)
-	hooks := writing.NewHooks(s, d.Settings.MaxInFlight(), d.blind())
+	w.hooks = writing.NewHooks(s, d.Settings)
 	for range min(connections, d.Settings.MaxInFlight()) {
-		client, err := d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(hooks))...)
+		client, err := d.cluster.ClientOver(w.over, append(d.Settings.Options(), kgo.WithHooks(w.hooks))...)
 		if err != nil {
 			w.disconnect()
 			return nil, err

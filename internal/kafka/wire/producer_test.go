@@ -160,7 +160,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			for _, b := range w.Brokers {
 				batches, inBatches = batches+b.Batches, inBatches+b.Records
 			}
-			if inBatches != records || batches == 0 {
+			if inBatches != records || batches == 0 || w.BatchFill.Count() != batches {
 				t.Errorf("%d records in %d batches", inBatches, batches)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/payload"
 )
@@ -16,6 +17,7 @@ import (
 type worker struct {
 	driver  *Producer
 	shard   *engine.Shard
+	hooks   *writing.Hooks
 	pool    *pool
 	clients []*kgo.Client // with a connection to each broker; the first one asks for leaders and producer ids too
 	leaders *leaders

@@ -1,6 +1,7 @@
 package writing
 
 import (
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -17,9 +19,10 @@ const produceKey = 0
 
 // Hooks count one client's connections and produce requests; NewHooks makes them.
 type Hooks struct {
-	shard *engine.Shard
-	limit int  // requests in flight to one broker
-	blind bool // acks=0: no broker answers
+	shard    *engine.Shard
+	settings javaconf.Producer
+	limit    int  // requests in flight to one broker
+	blind    bool // acks=0: no broker answers
 
 	// Answered is the arrival of the newest produce response, since the start of the
 	// run. The client reads a response before it finishes the response's records. So for
@@ -46,16 +49,15 @@ var (
 	_ kgo.HookProduceBatchWritten = (*Hooks)(nil)
 )
 
-// NewHooks returns the hooks of a shard's client, which may have limit requests in flight to a broker. With
-// blind, no broker answers: acks is 0.
-func NewHooks(s *engine.Shard, limit int, blind bool) *Hooks {
-	return &Hooks{shard: s, limit: limit, blind: blind, brokers: make(map[int32]*flight)}
+// NewHooks returns the hooks of a shard's client with some settings.
+func NewHooks(s *engine.Shard, settings javaconf.Producer) *Hooks {
+	return &Hooks{shard: s, settings: settings, limit: settings.MaxInFlight(), blind: settings.Acks() == "0", brokers: make(map[int32]*flight)}
 }
 
 // OnBrokerConnect counts an attempt to connect that failed.
 func (h *Hooks) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err != nil {
-		h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Counters(phase).FailedConnects++ })
+		h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).FailedConnects++ })
 	}
 }
 
@@ -103,8 +105,15 @@ func (h *Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) 
 
 // OnProduceBatchWritten counts a record batch.
 func (h *Hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
+	h.Batch(b.NodeID, m.NumRecords, m.UncompressedBytes, m.CompressedBytes)
+}
+
+// Batch counts a record batch: its records, and its bytes before and after compression.
+func (h *Hooks) Batch(broker int32, records, bytes, wireBytes int) {
+	fill := math.Round(100 * float64(wireBytes) / float64(max(1, h.settings.BatchSize()))) // in whole percent: few values are few bytes in run files
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
-		rec.Batch(phase, b.NodeID, m.NumRecords, m.UncompressedBytes, m.CompressedBytes)
+		rec.Batch(phase, broker, records, bytes, wireBytes)
+		rec.Window(phase).BatchFill.Record(time.Duration(fill) * time.Second / 100)
 	})
 }
 

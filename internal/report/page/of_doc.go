@@ -26,8 +26,8 @@ func Doc(w io.Writer, d *doc.Document) error {
 // headOf returns the top of the page of a document.
 func headOf(d *doc.Document) Head {
 	h := Head{Command: d.Command, Subject: d.Subject, About: slices.Concat(d.About, d.Tags), Line: d.Line, Alerts: d.Alerts, Remarks: d.Remarks}
-	if d.Title != "" {
-		h.Remarks = slices.Insert(slices.Clone(h.Remarks), 0, d.Title)
+	if d.Question != "" {
+		h.Remarks = slices.Insert(slices.Clone(h.Remarks), 0, d.Question)
 	}
 	for _, b := range d.Badges {
 		h.Badges = append(h.Badges, Badge{b.Text, string(b.Tone)})

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -156,16 +155,13 @@ func (p *severalPage) shown(name string, write func(float64) string, of func(*ru
 	return s
 }
 
-// unitNames are the names of the metrics that need a unit.
-var unitNames = map[study.Metric]string{study.Throughput: "records/s", study.Bytes: "MiB/s", study.CPU: "CPU of kt, cores"}
-
 // metrics are the rows of the table: those of studies, and what went wrong.
 func (p *severalPage) metrics() (all []shown) {
-	for _, m := range study.Metrics {
-		s := p.shown(cmp.Or(unitNames[m], m.String()), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
+	for _, m := range study.Shown {
+		s := p.shown(report.Named(m), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
 			_, rated := one.r.Quoted()
 			figures := study.FiguresOf(&one.r)
-			return *figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
+			return figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
 		})
 		s.higher, s.latency = m.HigherIsBetter(), m.IsLatency()
 		all = append(all, s)

@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
@@ -37,7 +38,8 @@ func sides() (a, b *study.Side) {
 // found is a made-up search.
 func found() *study.Document {
 	search := study.DefaultSearch()
-	search.SLO = []study.SLO{{Metric: study.P99, Below: 20_000}}
+	search.SLO = make([]metric.Expr, 1)
+	_ = search.SLO[0].UnmarshalText([]byte("p99<20ms"))
 	d := &study.Document{
 		ID: "20261121-find", Study: &study.Study{Loads: []study.Load{{Command: "produce"}}, Find: &search}, Over: true, Sentence: "90,000 records/s hold",
 		FindDoc: &study.FindDoc{
@@ -53,7 +55,7 @@ func found() *study.Document {
 		share, p99 float64
 		knee       bool
 	}{{0.2, 2_000, false}, {0.5, 2_500, false}, {0.8, 3_900, true}, {0.95, 17_000, false}} {
-		d.Curve = append(d.Curve, study.CurvePoint{Share: c.share, Rate: 90_000 * c.share, Latency: study.Latency[float64]{P50: 1_000, P99: c.p99, P999: 3 * c.p99}, Knee: c.knee})
+		d.Curve = append(d.Curve, study.CurvePoint{Share: c.share, Rate: 90_000 * c.share, Measures: study.Measures[float64]{metric.P50: 1_000, metric.P99: c.p99, metric.P999: 3 * c.p99}, Knee: c.knee})
 	}
 	return d
 }
@@ -62,8 +64,9 @@ func found() *study.Document {
 func studied() *study.Document {
 	cell := func(value string, median float64) study.CellDoc {
 		c := study.CellDoc{At: map[string]string{"acks": value}, Runs: []study.RunDoc{}}
-		c.Throughput = study.Spread{Median: median, Low: median * 0.9, High: median * 1.1, N: 6}
-		c.Latency.P99 = study.Spread{Median: 4_000, Low: 3_000, High: 9_000, N: 6}
+		c.Measures = study.Measures[study.Spread]{
+			metric.Rate: {Median: median, Low: median * 0.9, High: median * 1.1, N: 6}, metric.P99: {Median: 4_000, Low: 3_000, High: 9_000, N: 6},
+		}
 		c.Limits = []verdict.Limit{verdict.Sockets}
 		return c
 	}
@@ -71,7 +74,7 @@ func studied() *study.Document {
 		ID: "20261121-acks", Study: &study.Study{Name: "acks", About: "What do acks cost?", Factors: []study.Factor{{Name: "acks", Values: []string{"1", "all"}}}, Loads: []study.Load{{Command: "produce"}}},
 		GridDoc: &study.GridDoc{
 			Runs: 12, Wanted: 12, Cells: []study.CellDoc{cell("1", 120_000), cell("all", 80_000)},
-			Answers: []study.Answer{{Factor: "acks", By: study.Throughput, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
+			Answers: []study.Answer{{Factor: "acks", By: metric.Rate, Best: "1", LikeBest: []string{"1"}, At: map[string]string{}, Sentence: "acks=1 is best"}},
 			Published: []study.Published{{
 				PublishedCase: study.PublishedCase{Source: "000", Account: "Somebody, 2019", Link: "https://example.org/acks", Case: "acks"}, At: map[string]string{"acks": "1"},
 				RecordsPerSecond: 100_000, Here: 120_000, Ratio: 1.2, Environment: "3 brokers", EnvironmentHere: "1 broker",
@@ -108,9 +111,9 @@ func whole() *study.Document {
 		ID: "20261121-whole", Study: &study.Study{Name: "whole", About: "Which system is faster?", Parts: []*study.Study{search.Study, cells.Study}},
 		NotEqual: []string{"Kafka acknowledges first"},
 		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, Standings: []study.Standing{
-			{Part: "top", System: plan.Kafka, By: study.Throughput, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{PublishedCase: study.PublishedCase{Source: "004", Account: "Somebody, 2020", Link: "https://example.org"}, MBSecond: 605, Of: "3 brokers"}}},
-			{Part: "top", System: plan.Pulsar, By: study.Throughput, Peak: new(study.PeakRate), Over: true},
-			{Part: "half", System: plan.Kafka, By: study.P99, Cell: &cells.Cells[0].CellFigures},
+			{Part: "top", System: plan.Kafka, By: metric.Rate, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{PublishedCase: study.PublishedCase{Source: "004", Account: "Somebody, 2020", Link: "https://example.org"}, MBSecond: 605, Of: "3 brokers"}}},
+			{Part: "top", System: plan.Pulsar, By: metric.Rate, Peak: new(study.PeakRate), Over: true},
+			{Part: "half", System: plan.Kafka, By: metric.P99, Cell: &cells.Cells[0].CellFigures},
 		}},
 	}
 }
@@ -180,15 +183,16 @@ func TestPagesOfStudiesHaveTheirPictures(t *testing.T) {
 	d := found()
 	d.Trials = append(d.Trials, study.Trial{Step: study.Step{Kind: study.Confirm, Rate: 90_000}, Outcome: study.Invalid, Achieved: 90_000})
 	d.Curve[0], d.Curve[1] = d.Curve[1], d.Curve[0] // they are joined in the order of their rates
-	isSound(t, pageOfDoc(t, report.StudyDoc(d)), `aria-label="Latency by rate. p99 18.0k/s: 2.00ms; p99 45.0k/s: 2.50ms`, `>knee</text>`, `>p99 &lt; 20.0ms</text>`,
+	isSound(t, pageOfDoc(t, report.StudyDoc(d)), `aria-label="Latency by rate. p99 18.0k/s: 2.00ms; p99 45.0k/s: 2.50ms`, `>knee</text>`, `>p99&lt;20ms</text>`,
 		`<g class="dot bad"><path d="M`, `h10v10h-10z`, `>not valid</text>`, `>peak 90.0k/s</text>`)
 	isSound(t, pageOfDoc(t, report.CompareDoc(compared(t))), `<svg class="shift good"`, `<rect x=`)
 	for m, want := range map[study.Metric]string{
-		study.Throughput: "1: 120,000; all: 80,000.", study.Roughness: "1: 5%; all: 5%.", study.Bytes: "1: 11.44; all: 11.44.", study.P99: "1: 4.00ms; all: 4.00ms.",
+		metric.Rate: "1: 120,000; all: 80,000.", metric.Roughness: "1: 5%; all: 5%.", metric.Throughput: "1: 11.44; all: 11.44.", metric.P99: "1: 4.00ms; all: 4.00ms.",
 	} {
 		d := studied()
 		for i := range d.Cells {
-			d.Cells[i].Roughness, d.Cells[i].Bytes = study.Spread{N: 6, Median: 0.05, Low: 0.04, High: 0.06}, study.Spread{N: 6, Median: 11.444, Low: 11, High: 12}
+			d.Cells[i].Measures[metric.Roughness] = study.Spread{N: 6, Median: 0.05, Low: 0.04, High: 0.06}
+			d.Cells[i].Measures[metric.Throughput] = study.Spread{N: 6, Median: 12_000_000, Low: 11_000_000, High: 13_000_000}
 		}
 		d.Answers[0].By = m
 		isSound(t, pageOfDoc(t, report.StudyDoc(d)), want, ` strong">`)
@@ -228,9 +232,10 @@ func TestAPublishedFigureHasARatioOnlyBesideARunOfTheSameLoad(t *testing.T) {
 
 // What a run has not measured is an empty field of the CSV, and not 0; a throughput of 0 is measured.
 func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
-	for stability, rough := range map[string]string{"": "", "steady": "0"} {
-		l := study.LoadFigures{Stability: stability}
-		*l.Of(study.P50) = 5
+	for rough, measures := range map[string]study.Measures[float64]{
+		"": {metric.Rate: 0, metric.P50: 5}, "0": {metric.Rate: 0, metric.P50: 5, metric.Roughness: 0},
+	} {
+		l := study.LoadFigures{Measures: measures}
 		d := studied()
 		d.Cells[0].Runs = []study.RunDoc{{Turn: 3, Repeat: 1, Loads: []study.LoadFigures{l}}}
 		rows, err := csv.NewReader(strings.NewReader(written(t, report.StudyDoc(d).CSV))).ReadAll()
@@ -241,7 +246,7 @@ func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
 		for i, name := range rows[0] {
 			at[name] = rows[1][i]
 		}
-		if at["turn"] != "3" || at["acks"] != "1" || at["records_per_second"] != "0" || at["latency_p50_us"] != "5" || at["latency_p99_us"] != "" || at["roughness"] != rough {
+		if at["turn"] != "3" || at["acks"] != "1" || at["rate_records_per_second"] != "0" || at["p50_us"] != "5" || at["p99_us"] != "" || at["roughness"] != rough {
 			t.Errorf("%v", at)
 		}
 	}
@@ -257,8 +262,8 @@ func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
 		"at least 5 records/s with acks=all":     {Peak: &study.PeakRate{RecordsPerSecond: 5, ClientBound: true}, At: "acks=all", Over: true},
 		"3 failed, 0 lost, 990 not checked":      {Cell: &study.CellFigures{Faults: study.Faults{Failed: spread(3), Lost: spread(0), Unchecked: spread(990)}}, Over: true},
 		"0 failed, 2 lost, none taken for 1.00s": {Cell: &study.CellFigures{Faults: study.Faults{Failed: spread(0), Lost: spread(2), Unchecked: spread(0), Gap: spread(1000)}}, Over: true},
-		"7 records/s with batch-size=1MiB":       {By: study.Throughput, At: "batch-size=1MiB", Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{Throughput: spread(7)}}, Over: true},
-		"p50 2.00ms, p99 4.00ms (not over)":      {By: study.P99, Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{Latency: study.Latency[study.Spread]{P50: spread(2000), P99: spread(4000)}}}},
+		"7 records/s with batch-size=1MiB":       {By: metric.Rate, At: "batch-size=1MiB", Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{metric.Rate: spread(7)}}, Over: true},
+		"p50 2.00ms, p99 4.00ms (not over)":      {By: metric.P99, Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{metric.P50: spread(2000), metric.P99: spread(4000)}}},
 	} {
 		d := whole()
 		d.Standings = []study.Standing{s}

@@ -90,7 +90,7 @@ func Written(seed uint64, seconds int) []Event {
 		rec.Throttle(phase, 2, time.Duration(rng.IntN(1000))*time.Microsecond)
 		rec.BufferFull(phase, time.Duration(rng.IntN(1000))*time.Millisecond)
 		rec.InFlight(phase, time.Duration(rng.IntN(1000))*time.Millisecond, 3*time.Second)
-		rec.Counters(phase).Transactions++
+		rec.Window(phase).Transactions++
 		taken := rec.Take(new(stats.Phases), phase, start, end, time.Second)
 		for _, of := range []int{stats.Warmup, stats.Measured} {
 			if of == phase || !taken[of].Empty() {

@@ -61,6 +61,10 @@ var ofWriting = []Metric{
 	latency("response", "kt_response_seconds", "time from when a record was due until it was acknowledged", writing, func(w *stats.Window) *stats.Histogram { return &w.Response }),
 	latency("service", "kt_service_seconds", "time from when a record was handed to the client until it was acknowledged", writing, func(w *stats.Window) *stats.Histogram { return &w.Service }),
 	latency(sendDelay, "kt_send_delay_seconds", "time from when a record was due until it was handed to the client", paced, func(w *stats.Window) *stats.Histogram { return &w.SendDelay }),
+	{
+		Name: "batch-fill", Export: "kt_batch_fill_ratio", Kind: Share, Unit: Ratio, About: "share of batch.size that a record batch takes as it is sent", Needs: writing, HigherIsBetter: true, phased: true,
+		histogram: func(f *Figures) *stats.Histogram { return &f.Window.BatchFill },
+	},
 	count("transactions", "kt_transactions_committed_total", Transactions, "transactions committed", committing, func(w *stats.Window) int64 { return w.Transactions }).better(),
 	count("aborted", "kt_transactions_aborted_total", Transactions, "transactions that could not be committed", committing, func(w *stats.Window) int64 { return w.Aborted }),
 }

@@ -287,6 +287,23 @@ func Find(name string) (*Metric, error) {
 	return nil, fmt.Errorf("there is no metric %q: there are %s, and other quantiles, as p99.9, max and response.p50", name, strings.Join(plainNames(), ", "))
 }
 
+// Name is the name of a metric that can be judged.
+type Name string
+
+// Of returns the metric of a name. One of no metric has its name alone.
+func (n Name) Of() *Metric {
+	if m, err := Find(string(n)); err == nil {
+		return m
+	}
+	return &Metric{Name: string(n), value: func(*Figures) (float64, bool) { return 0, false }}
+}
+
+// HigherIsBetter reports whether more of a metric is better.
+func (n Name) HigherIsBetter() bool { return n.Of().HigherIsBetter }
+
+// IsLatency reports whether a metric is a time in microseconds.
+func (n Name) IsLatency() bool { return n.Of().Unit == Time }
+
 // plainNames returns the names of which distributions have p99 alone.
 func plainNames() (names []string) {
 	for _, m := range Metrics {
