@@ -198,8 +198,12 @@ func listClusters(env *Env, flags *config.Configure) error {
 		rows = append(rows, []string{mark, c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description})
 	}
 	d := report.ListDoc("kt config clusters", theme.Plural(len(rows), "cluster", "clusters"), []doc.Column{
-		{Head: "in use", Data: "in_use", Kind: doc.Words}, {Head: "cluster", Data: "name", Kind: doc.Whole}, {Head: "brokers", Data: "brokers", Kind: doc.Words},
-		{Head: "properties", Data: "properties", Kind: doc.Words, Leave: 1}, {Head: "protected", Data: "protected", Kind: doc.Words}, {Head: "description", Data: "description", Kind: doc.Words, Leave: 2},
+		{Head: "in use", Data: "in_use", Kind: doc.Words},
+		{Head: "cluster", Data: "name", Kind: doc.Whole},
+		{Head: "brokers", Data: "brokers", Kind: doc.Words},
+		{Head: "properties", Data: "properties", Kind: doc.Words, Leave: 1},
+		{Head: "protected", Data: "protected", Kind: doc.Words},
+		{Head: "description", Data: "description", Kind: doc.Words, Leave: 2},
 	}, rows)
 	return env.document(flags.Output, flags.Look, d, struct {
 		Schema   int              `json:"schema"`

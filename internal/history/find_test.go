@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestANameMeansOneRun(t *testing.T) {
@@ -97,9 +97,7 @@ func TestPruningKeepsTheNewestTheYoungAndTheTagged(t *testing.T) {
 		{"tagged ones too", Keep{Newest: 2, Since: day(2)}, []string{"d", "e", "g"}},
 		{"none is kept but the one at work", Keep{Since: now.Add(time.Hour)}, []string{"a", "b", "c", "d", "e", "g"}},
 	} {
-		if diff := cmp.Diff(r.want, namesOf(r.keep.Old(runs))); diff != "" {
-			t.Errorf("%s: what goes (-want +got):\n%s", r.name, diff)
-		}
+		must.Match(t, r.want, namesOf(r.keep.Old(runs)), "%s: what goes", r.name)
 	}
 }
 
@@ -123,8 +121,6 @@ func TestAFilterChoosesRunsThatFitInAll(t *testing.T) {
 		{"a topic and a time", Filter{Topic: "orders", Since: now.Add(-time.Minute)}, []string{"a"}},
 		{"valid ones", Filter{Valid: true}, []string{"a"}},
 	} {
-		if diff := cmp.Diff(r.want, namesOf(r.filter.Choose(runs))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", r.name, diff)
-		}
+		must.Match(t, r.want, namesOf(r.filter.Choose(runs)), "%s", r.name)
 	}
 }

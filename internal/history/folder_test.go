@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/secret"
@@ -20,34 +21,22 @@ import (
 func writeRun(t testing.TB, path string, seconds int, tags ...string) {
 	t.Helper()
 	var file canned.File
-	f, err := result.NewRunFile(&file, result.Header{Schema: result.Schema, RunID: "id", Plan: canned.Plan(100), Tags: tags})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(result.NewRunFile(&file, result.Header{Schema: result.Schema, RunID: "id", Plan: canned.Plan(100), Tags: tags}))(t)
 	for _, e := range canned.Written(1, seconds) {
 		e.To(f)
 	}
-	if err := f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: float64(seconds)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: float64(seconds)}))
+	must.Do(t, os.WriteFile(path, file.Bytes(), 0o600))
 }
 
 func touch(t *testing.T, path string, at time.Time) {
 	t.Helper()
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(path, at, at))
 }
 
 func runsOf(t *testing.T, f Folder) []Run {
 	t.Helper()
-	runs, err := f.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Have(f.Runs())(t)
 	return runs
 }
 
@@ -79,17 +68,11 @@ func TestRunsComeInTheOrderOfTheirStarts(t *testing.T) {
 		writeRun(t, path, 1)
 		touch(t, path, changed)
 	}
-	if err := os.WriteFile(filepath.Join(f.Dir, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(f.Dir, "folder"+Ext), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(f.Dir, "notes.txt"), nil, 0o600))
+	must.Do(t, os.Mkdir(filepath.Join(f.Dir, "folder"+Ext), 0o700))
 	runs := runsOf(t, f)
 	want := []string{"20261121-120000-produce-c-2", "20261121-120000-produce-c", "20261121-115900-produce-b", "by-hand"}
-	if diff := cmp.Diff(want, namesOf(runs)); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, namesOf(runs), "order")
 	if runs[0].Reference != "last" || runs[3].Reference != "last~3" {
 		t.Errorf("references are %s and %s", runs[0].Reference, runs[3].Reference)
 	}
@@ -102,9 +85,7 @@ func TestRunsComeInTheOrderOfTheirStarts(t *testing.T) {
 func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
 	f := Folder{t.TempDir()}
 	writeRun(t, filepath.Join(f.Dir, "a"+Ext), 3, "nightly")
-	if err := os.WriteFile(filepath.Join(f.Dir, "b"+Ext), []byte("junk\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(f.Dir, "b"+Ext), []byte("junk\n"), 0o600))
 	read := runsOf(t, f)
 	if diff := cmp.Diff(read, runsOf(t, f)); diff != "" {
 		t.Errorf("rows of the index (-read +index):\n%s", diff)
@@ -120,17 +101,11 @@ func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
 		"a folder":           func(index string) error { return os.Remove(index) },
 	} {
 		index := filepath.Join(f.Dir, indexName)
-		if err := spoil(index); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(index))
 		if name == "a folder" {
-			if err := os.Mkdir(index, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(index, 0o700))
 		}
-		if diff := cmp.Diff(read, runsOf(t, f)); diff != "" {
-			t.Errorf("rows with an index that is %s (-want +got):\n%s", name, diff)
-		}
+		must.Match(t, read, runsOf(t, f), "rows with an index that is %s", name)
 		_ = os.Remove(index) // or it is the next that is spoilt
 		runsOf(t, f)
 	}
@@ -149,9 +124,7 @@ func TestARowIsReadAgainWhenItsFileHasChanged(t *testing.T) {
 	if r := runsOf(t, f)[0]; !slices.Equal(r.Tags, []string{"new"}) {
 		t.Errorf("the row is %+v", r)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	if runs := runsOf(t, f); len(runs) > 0 || len(f.readIndex()) > 0 {
 		t.Errorf("after its file has gone there are %v and %v", runs, f.readIndex())
 	}
@@ -163,15 +136,9 @@ func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
 	writeRun(t, old, 1)
 	runsOf(t, f)
 	writeRun(t, path, 3, "nightly")
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Have(os.Open(path))(t)
 	defer func() { _ = file.Close() }() // it is only read
-	fold, err := result.Replay(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fold := must.Have(result.Replay(file))(t)
 	res := fold.Result()
 	f.Add(filepath.Join(t.TempDir(), "elsewhere"+Ext), &res)
 	f.Add(path, &res)
@@ -179,9 +146,7 @@ func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
 		t.Errorf("the index has %d rows", n)
 	}
 	added := runsOf(t, f)
-	if err := os.Remove(filepath.Join(f.Dir, indexName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(f.Dir, indexName)))
 	if diff := cmp.Diff(runsOf(t, f), added); diff != "" {
 		t.Errorf("rows (-read +added):\n%s", diff)
 	}
@@ -202,19 +167,13 @@ func TestTheIndexHoldsNoSecret(t *testing.T) {
 
 func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
 	f := Folder{t.TempDir()}
-	file, err := os.Create(filepath.Join(f.Dir, "a"+Ext))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Have(os.Create(filepath.Join(f.Dir, "a"+Ext)))(t)
 	defer result.Release(file)
 	result.Claim(file)
 	if r := runsOf(t, f)[0]; !r.AtWork || r.Problem != "" {
 		t.Errorf("a run that connects is %+v", r)
 	}
-	w, err := result.NewRunFile(file, result.Header{Schema: result.Schema, Plan: canned.Plan(100)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(result.NewRunFile(file, result.Header{Schema: result.Schema, Plan: canned.Plan(100)}))(t)
 	for _, e := range canned.Written(1, 2) {
 		e.To(w)
 	}
@@ -246,9 +205,7 @@ func TestManyMayListRunsAtOnce(t *testing.T) {
 		}()
 	}
 	for range 8 {
-		if diff := cmp.Diff(want, <-done); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Match(t, want, <-done, "runs")
 	}
 }
 
@@ -256,16 +213,12 @@ func TestRemoveTakesTheLedgerToo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a"+Ext)
 	writeRun(t, path, 1)
-	if err := os.WriteFile(filepath.Join(dir, "a.ledger"), []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "a.ledger"), []byte("12345"), 0o600))
 	info, err := os.Stat(path)
 	if err != nil || Size(path) != info.Size()+5 {
 		t.Errorf("the size is %d, %v", Size(path), err)
 	}
-	if err := Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Remove(path))
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
@@ -278,14 +231,9 @@ func TestRemoveTakesTheLedgerToo(t *testing.T) {
 func BenchmarkRuns(b *testing.B) {
 	f := Folder{b.TempDir()}
 	writeRun(b, filepath.Join(f.Dir, "first"+Ext), 60)
-	data, err := os.ReadFile(filepath.Join(f.Dir, "first"+Ext))
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := must.Have(os.ReadFile(filepath.Join(f.Dir, "first"+Ext)))(b)
 	for i := range 199 {
-		if err := os.WriteFile(filepath.Join(f.Dir, fmt.Sprintf("run-%d%s", i, Ext)), data, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(filepath.Join(f.Dir, fmt.Sprintf("run-%d%s", i, Ext)), data, 0o600))
 	}
 	for _, indexed := range []bool{true, false} {
 		b.Run(fmt.Sprintf("indexed=%v", indexed), func(b *testing.B) {

@@ -19,13 +19,25 @@ func CalibrationDoc(d *calibrate.Document) *doc.Document {
 	all.Answer = []doc.Note{{Name: "ceiling", Text: fmt.Sprintf("This host can offer %s records/s, %s MiB/s: %s CPU seconds per million records, with %d %s",
 		theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond), theme.Number(d.Ceiling.CPUSecondsPerMillion), d.Clients, d.Role(d.Clients))}}
 	t := doc.Table{ID: "runs", Caption: "The runs: how much is offered without a limit, and how precisely rates are kept", Data: true, Columns: []doc.Column{
-		{Head: "rate", Data: "rate", Kind: doc.Whole}, {Head: d.Role(2), Data: "clients"}, {Head: "offered", Data: "records_per_second"}, {Head: "CPU s per million", Data: "cpu_seconds_per_million", Leave: 1},
-		{Head: "delay p50", Data: "own_send_delay_p50_us", Leave: 2}, {Head: "p99", Data: "own_send_delay_p99_us"}, {Head: "max", Data: "own_send_delay_max_us"}, {Head: "kept", Data: "kept", Kind: doc.Whole},
+		{Head: "rate", Data: "rate", Kind: doc.Whole},
+		{Head: d.Role(2), Data: "clients"},
+		{Head: "offered", Data: "records_per_second"},
+		{Head: "CPU s per million", Data: "cpu_seconds_per_million", Leave: 1},
+		{Head: "delay p50", Data: "own_send_delay_p50_us", Leave: 2},
+		{Head: "p99", Data: "own_send_delay_p99_us"},
+		{Head: "max", Data: "own_send_delay_max_us"},
+		{Head: "kept", Data: "kept", Kind: doc.Whole},
 	}}
 	for _, tried := range d.Tried {
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-			{Text: "unlimited"}, {Text: strconv.Itoa(tried.Clients), Data: strconv.Itoa(tried.Clients)}, {Text: theme.PerSecond(tried.RecordsPerSecond), Data: figure(tried.RecordsPerSecond)},
-			{Text: theme.Number(tried.CPUSecondsPerMillion), Data: figure(tried.CPUSecondsPerMillion)}, {}, {}, {}, {},
+			{Text: "unlimited"},
+			{Text: strconv.Itoa(tried.Clients), Data: strconv.Itoa(tried.Clients)},
+			{Text: theme.PerSecond(tried.RecordsPerSecond), Data: figure(tried.RecordsPerSecond)},
+			{Text: theme.Number(tried.CPUSecondsPerMillion), Data: figure(tried.CPUSecondsPerMillion)},
+			{},
+			{},
+			{},
+			{},
 		}})
 	}
 	for i := range d.Schedule {

@@ -35,8 +35,12 @@ type DoctorDocument struct {
 // DoctorDoc returns the checks of a cluster.
 func DoctorDoc(d *DoctorDocument) *doc.Document {
 	t := doc.Table{ID: "checks", Caption: "Checks", Data: true, Columns: []doc.Column{
-		{Head: "state", Data: "state", Kind: doc.Whole}, {Head: "check", Data: "name", Kind: doc.Whole}, {Data: "about", Kind: doc.Words}, {Data: "text", Kind: doc.Words},
-		{Data: "advice", Kind: doc.Words}, {Head: "found", Kind: doc.Sentence},
+		{Head: "state", Data: "state", Kind: doc.Whole},
+		{Head: "check", Data: "name", Kind: doc.Whole},
+		{Data: "about", Kind: doc.Words},
+		{Data: "text", Kind: doc.Words},
+		{Data: "advice", Kind: doc.Words},
+		{Head: "found", Kind: doc.Sentence},
 	}}
 	tones := map[string]doc.Tone{"pass": doc.Good, "warning": doc.Warn, "failure": doc.Bad, "unknown": doc.Muted}
 	counts := make(map[string]int)

@@ -81,10 +81,14 @@ func producerMetrics(r *result.Result) []javaMetric {
 		requests, throttle = requests+float64(b.Requests), throttle+float64(b.ThrottleMS)
 	}
 	rows := []javaMetric{
-		{"batch-size-avg", r.Batches.BytesMean}, {"buffer-total-bytes", number(setting(r.Config, "buffer.memory"))},
-		{"bufferpool-wait-ratio", r.Client.BufferFullShare}, {"byte-rate", r.Throughput.MiBPerSecond * mibBytes},
-		{"record-error-total", float64(r.Records.Failed)}, {"record-send-rate", r.Throughput.RecordsPerSecond},
-		{"record-send-total", float64(r.Records.Offered)}, {"request-total", requests},
+		{"batch-size-avg", r.Batches.BytesMean},
+		{"buffer-total-bytes", number(setting(r.Config, "buffer.memory"))},
+		{"bufferpool-wait-ratio", r.Client.BufferFullShare},
+		{"byte-rate", r.Throughput.MiBPerSecond * mibBytes},
+		{"record-error-total", float64(r.Records.Failed)},
+		{"record-send-rate", r.Throughput.RecordsPerSecond},
+		{"record-send-total", float64(r.Records.Offered)},
+		{"request-total", requests},
 	}
 	if r.Batches.CompressedShare > 0 {
 		rows = append(rows, javaMetric{"compression-rate-avg", r.Batches.CompressedShare})
@@ -107,11 +111,16 @@ func fetchMetrics(r *result.Result, f *result.Fetch) []javaMetric {
 		lag = max(lag, p.ConsumerLag)
 	}
 	rows := []javaMetric{
-		{"bytes-consumed-total", float64(f.Bytes)}, {"records-consumed-total", float64(r.Records.Consumed)},
-		{"fetch-latency-avg", inMillis(f.Latency.Mean)}, {"fetch-latency-max", inMillis(f.Latency.Max)},
-		{"fetch-rate", per(float64(f.Requests), seconds(f.Seconds))}, {"fetch-total", float64(f.Requests)},
-		{"fetch-size-avg", f.RequestBytes}, {"records-per-request-avg", f.RequestRecords},
-		{"fetch-throttle-time-avg", throttle / max(1, float64(f.Requests))}, {"records-lag-max", float64(lag)},
+		{"bytes-consumed-total", float64(f.Bytes)},
+		{"records-consumed-total", float64(r.Records.Consumed)},
+		{"fetch-latency-avg", inMillis(f.Latency.Mean)},
+		{"fetch-latency-max", inMillis(f.Latency.Max)},
+		{"fetch-rate", per(float64(f.Requests), seconds(f.Seconds))},
+		{"fetch-total", float64(f.Requests)},
+		{"fetch-size-avg", f.RequestBytes},
+		{"records-per-request-avg", f.RequestRecords},
+		{"fetch-throttle-time-avg", throttle / max(1, float64(f.Requests))},
+		{"records-lag-max", float64(lag)},
 	}
 	if f.RecordsPerSecond > 0 { // less than a second has none
 		rows = append(rows, javaMetric{"bytes-consumed-rate", f.MiBPerSecond * mibBytes}, javaMetric{"records-consumed-rate", f.RecordsPerSecond})

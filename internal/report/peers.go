@@ -56,10 +56,19 @@ func NewPeers(peers []Peer) *PeersDocument {
 // PeersDoc returns a table of agents.
 func PeersDoc(d *PeersDocument) *doc.Document {
 	t := doc.Table{ID: "peers", Caption: "Agents", Data: true, Empty: "nobody is there: start kt agent on each host, and name one of them with --join", Columns: []doc.Column{
-		{Head: "name", Data: "name", Kind: doc.Name}, {Head: "address", Data: "address", Kind: doc.Name}, {Head: "role", Data: "role", Kind: doc.Words, Leave: 2},
-		{Head: "tags", Data: "tags", Kind: doc.Words, Leave: 7}, {Head: "version", Data: "version", Kind: doc.Words, Leave: 8}, {Head: "state", Data: "state", Kind: doc.Words},
-		{Head: "run", Data: "run", Kind: doc.Words, Leave: 4}, {Head: "to Kafka", Data: "security", Kind: doc.Words, Leave: 5}, {Head: "CPU in use", Data: "cpu_cores", Leave: 3},
-		{Data: "cores"}, {Head: "clock", Data: "clock_offset_us", Leave: 1}, {Head: "results", Data: "results", Leave: 6}, {Data: "problem"},
+		{Head: "name", Data: "name", Kind: doc.Name},
+		{Head: "address", Data: "address", Kind: doc.Name},
+		{Head: "role", Data: "role", Kind: doc.Words, Leave: 2},
+		{Head: "tags", Data: "tags", Kind: doc.Words, Leave: 7},
+		{Head: "version", Data: "version", Kind: doc.Words, Leave: 8},
+		{Head: "state", Data: "state", Kind: doc.Words},
+		{Head: "run", Data: "run", Kind: doc.Words, Leave: 4},
+		{Head: "to Kafka", Data: "security", Kind: doc.Words, Leave: 5},
+		{Head: "CPU in use", Data: "cpu_cores", Leave: 3},
+		{Data: "cores"},
+		{Head: "clock", Data: "clock_offset_us", Leave: 1},
+		{Head: "results", Data: "results", Leave: 6},
+		{Data: "problem"},
 	}}
 	for i := range d.Peers {
 		p := &d.Peers[i]
@@ -76,7 +85,10 @@ func PeersDoc(d *PeersDocument) *doc.Document {
 		}
 		row.Cells = []doc.Cell{
 			known(p.Name), known(p.Address), known(p.Role), known(strings.Join(p.Tags, ",")), known(p.Version), known(p.State), known(p.Run), known(p.Security),
-			cpu, {Data: cores}, clock, countCell(int64(p.Results)), {Data: p.Problem},
+			cpu,
+			{Data: cores},
+			clock, countCell(int64(p.Results)),
+			{Data: p.Problem},
 		}
 		t.Rows = append(t.Rows, row)
 	}

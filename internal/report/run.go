@@ -46,8 +46,10 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 		return d
 	}
 	d.Sections = []doc.Section{
-		verdictOf(r), verification(r), {ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{tiles(r), doc.Facts{Rows: figures(r)}}},
-		happened(r), {ID: "stages", Title: "Stages", Captions: true, Tables: []doc.Table{stages(r)}},
+		verdictOf(r), verification(r),
+		{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{tiles(r), doc.Facts{Rows: figures(r)}}},
+		happened(r),
+		{ID: "stages", Title: "Stages", Captions: true, Tables: []doc.Table{stages(r)}},
 		processSection(r), parts(r), settingsSection(r), environment(r), findings(r),
 	}
 	return d

@@ -149,8 +149,10 @@ func clientFacts(r *result.Result) doc.Facts {
 
 // findings is what kt tune found on the machines when the run began, failures first, in a page.
 func findings(r *result.Result) doc.Section {
-	t := doc.Table{ID: "findings", Caption: "What kt tune found when the run began", Columns: doc.Heads(doc.Words, "host", "verdict", "check", "is", "wanted", "why"),
-		Note: "kt tune --check says how this machine is now; kt tune --apply changes it, and can undo that."}
+	t := doc.Table{
+		ID: "findings", Caption: "What kt tune found when the run began", Columns: doc.Heads(doc.Words, "host", "verdict", "check", "is", "wanted", "why"),
+		Note: "kt tune --check says how this machine is now; kt tune --apply changes it, and can undo that.",
+	}
 	order := []string{result.TuneFail, result.TuneWarn, result.TuneInfo}
 	tones := map[string]doc.Tone{result.TuneFail: doc.Bad, result.TuneWarn: doc.Warn}
 	for i := range r.Tune {

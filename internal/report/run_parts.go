@@ -120,8 +120,10 @@ func (a aspect) columns(counts bool) (all []figureColumn) {
 		leave int
 		of    func(l *result.Latency) result.Micros
 	}{
-		{"mean", 7, func(l *result.Latency) result.Micros { return l.Mean }}, {"p50", 3, func(l *result.Latency) result.Micros { return l.P50 }},
-		{"p99", 0, func(l *result.Latency) result.Micros { return l.P99 }}, {"p99.9", 6, func(l *result.Latency) result.Micros { return l.P999 }},
+		{"mean", 7, func(l *result.Latency) result.Micros { return l.Mean }},
+		{"p50", 3, func(l *result.Latency) result.Micros { return l.P50 }},
+		{"p99", 0, func(l *result.Latency) result.Micros { return l.P99 }},
+		{"p99.9", 6, func(l *result.Latency) result.Micros { return l.P999 }},
 		{"max", 2, func(l *result.Latency) result.Micros { return l.Max }},
 	} {
 		add(a.latency != nil, figureColumn{head: q.name, leave: q.leave, cell: func(f *result.Figures) string {
@@ -309,8 +311,16 @@ func wholeFigures(r *result.Result) result.Figures {
 // busy is how busy the hosts were that somebody watched.
 func busy(r *result.Result) doc.Table {
 	t := doc.Table{ID: "busy", Caption: "how busy the hosts were; dirty pages at most, the busiest disk and network", Columns: []doc.Column{
-		{Head: "host", Kind: doc.Name}, {Head: "role", Kind: doc.Words, Leave: 1}, {Head: "CPU"}, {Head: "steal", Leave: 4}, {Head: "cache", Leave: 6}, {Head: "dirty", Leave: 5},
-		{Head: "disk", Kind: doc.Words}, {Head: "network out / in", Kind: doc.Words}, {Head: "heap", Leave: 3}, {Head: "GC", Leave: 2},
+		{Head: "host", Kind: doc.Name},
+		{Head: "role", Kind: doc.Words, Leave: 1},
+		{Head: "CPU"},
+		{Head: "steal", Leave: 4},
+		{Head: "cache", Leave: 6},
+		{Head: "dirty", Leave: 5},
+		{Head: "disk", Kind: doc.Words},
+		{Head: "network out / in", Kind: doc.Words},
+		{Head: "heap", Leave: 3},
+		{Head: "GC", Leave: 2},
 	}}
 	var blind []string
 	var shares []float64

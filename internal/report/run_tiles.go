@@ -12,8 +12,10 @@ func tiles(r *result.Result) doc.Tiles {
 	value := func(us result.Micros) string { return latencyOf(&l, us) }
 	return doc.Tiles{
 		rateTile(r), bandwidthTile(r),
-		{Name: "p50", Value: value(l.P50), Notes: []string{name}}, {Name: "p99", Value: value(l.P99), Notes: []string{"p90 " + value(l.P90)}},
-		{Name: "p99.9", Value: value(l.P999), Notes: []string{"max " + value(l.Max)}}, errorTile(r),
+		{Name: "p50", Value: value(l.P50), Notes: []string{name}},
+		{Name: "p99", Value: value(l.P99), Notes: []string{"p90 " + value(l.P90)}},
+		{Name: "p99.9", Value: value(l.P999), Notes: []string{"max " + value(l.Max)}},
+		errorTile(r),
 	}
 }
 

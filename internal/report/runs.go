@@ -33,11 +33,24 @@ func NewRuns(runs []history.Run) *RunsDocument {
 // RunsDoc returns a table of runs.
 func RunsDoc(d *RunsDocument) *doc.Document {
 	t := doc.Table{ID: "runs", Caption: "Runs, the newest first", Data: true, Columns: []doc.Column{
-		{Head: "run", Data: "reference", Kind: doc.Whole}, {Head: "when (UTC)", Data: "started_at", Kind: doc.Whole}, {Head: "what", Kind: doc.Words, Leave: 3},
-		{Data: "command", Kind: doc.Words}, {Data: "processes"}, {Head: "topic", Data: "topic", Kind: doc.Name}, {Head: "at", Data: "server", Kind: doc.Name, Leave: 6},
-		{Head: "records/s", Data: "records_per_second"}, {Data: "headline", Kind: doc.Words}, {Head: "p99", Data: "p99_us", Leave: 1}, {Head: "bound by", Data: "bound_by", Kind: doc.Words, Leave: 2},
-		{Head: "valid", Data: "valid", Kind: doc.Whole}, {Head: "ended", Data: "ended", Kind: doc.Words, Leave: 5}, {Head: "tags", Data: "tags", Kind: doc.Words, Leave: 4},
-		{Head: "size", Data: "bytes", Leave: 7}, {Data: "at_work"}, {Head: "file", Data: "name", Kind: doc.Words, Leave: 8}, {Data: "problem"},
+		{Head: "run", Data: "reference", Kind: doc.Whole},
+		{Head: "when (UTC)", Data: "started_at", Kind: doc.Whole},
+		{Head: "what", Kind: doc.Words, Leave: 3},
+		{Data: "command", Kind: doc.Words},
+		{Data: "processes"},
+		{Head: "topic", Data: "topic", Kind: doc.Name},
+		{Head: "at", Data: "server", Kind: doc.Name, Leave: 6},
+		{Head: "records/s", Data: "records_per_second"},
+		{Data: "headline", Kind: doc.Words},
+		{Head: "p99", Data: "p99_us", Leave: 1},
+		{Head: "bound by", Data: "bound_by", Kind: doc.Words, Leave: 2},
+		{Head: "valid", Data: "valid", Kind: doc.Whole},
+		{Head: "ended", Data: "ended", Kind: doc.Words, Leave: 5},
+		{Head: "tags", Data: "tags", Kind: doc.Words, Leave: 4},
+		{Head: "size", Data: "bytes", Leave: 7},
+		{Data: "at_work"},
+		{Head: "file", Data: "name", Kind: doc.Words, Leave: 8},
+		{Data: "problem"},
 	}}
 	for i := range d.Runs {
 		t.Rows = append(t.Rows, runRow(&d.Runs[i]))
@@ -80,8 +93,17 @@ func runRow(r *history.Run) doc.Row {
 	}
 	size := doc.Cell{Text: theme.Bytes(r.Bytes), Data: strconv.FormatInt(r.Bytes, 10)}
 	row.Cells = []doc.Cell{
-		{Text: r.Reference}, {Text: r.StartedAt.Format("2006-01-02 15:04"), Data: r.StartedAt.Format(time.RFC3339)}, known(what), {Text: string(r.Command)}, {Data: strconv.Itoa(r.Processes)},
-		known(r.Topic), at, rate, {Text: r.Headline}, p99, known(r.BoundBy), valid, known(r.Ended), tags, size, {Data: strconv.FormatBool(r.AtWork)}, {Text: r.Name}, {Data: r.Problem},
+		{Text: r.Reference},
+		{Text: r.StartedAt.Format("2006-01-02 15:04"), Data: r.StartedAt.Format(time.RFC3339)},
+		known(what),
+		{Text: string(r.Command)},
+		{Data: strconv.Itoa(r.Processes)},
+		known(r.Topic), at, rate,
+		{Text: r.Headline},
+		p99, known(r.BoundBy), valid, known(r.Ended), tags, size,
+		{Data: strconv.FormatBool(r.AtWork)},
+		{Text: r.Name},
+		{Data: r.Problem},
 	}
 	return row
 }

@@ -91,9 +91,19 @@ func costly(r *tune.Report, o TuneOptions) doc.Table {
 // findingTable has a row for each finding.
 func findingTable(id string, found []tune.Finding, verbose bool) doc.Table {
 	t := doc.Table{ID: id + "-table", Caption: "Checks", Data: true, Columns: []doc.Column{
-		{Head: "check", Data: "id", Kind: doc.Whole}, {Data: "group", Kind: doc.Words}, {Head: "verdict", Data: "verdict", Kind: doc.Words},
-		{Head: "current", Data: "current", Kind: doc.Words}, {Data: "persisted"}, {Data: "persisted_in"}, {Head: "wanted", Data: "wanted", Kind: doc.Words},
-		{Data: "severity"}, {Data: "confidence"}, {Data: "note"}, {Head: "why", Data: "why", Kind: doc.Sentence}, {Data: "source"}, {Data: "command"},
+		{Head: "check", Data: "id", Kind: doc.Whole},
+		{Data: "group", Kind: doc.Words},
+		{Head: "verdict", Data: "verdict", Kind: doc.Words},
+		{Head: "current", Data: "current", Kind: doc.Words},
+		{Data: "persisted"},
+		{Data: "persisted_in"},
+		{Head: "wanted", Data: "wanted", Kind: doc.Words},
+		{Data: "severity"},
+		{Data: "confidence"},
+		{Data: "note"},
+		{Head: "why", Data: "why", Kind: doc.Sentence},
+		{Data: "source"},
+		{Data: "command"},
 	}}
 	for _, f := range found {
 		row := doc.Row{}
@@ -105,10 +115,19 @@ func findingTable(id string, found []tune.Finding, verbose bool) doc.Table {
 			why = reason(f)
 		}
 		row.Cells = []doc.Cell{
-			{Text: f.ID}, {Text: string(f.Group)}, {Text: verdictWord(f.Verdict), Data: string(f.Verdict), Tone: verdictTones[f.Verdict]},
-			known(f.Current), {Data: f.Persisted}, {Data: f.PersistedIn},
+			{Text: f.ID},
+			{Text: string(f.Group)},
+			{Text: verdictWord(f.Verdict), Data: string(f.Verdict), Tone: verdictTones[f.Verdict]},
+			known(f.Current),
+			{Data: f.Persisted},
+			{Data: f.PersistedIn},
 			{Text: strings.ReplaceAll(f.Wanted, "- - ", "… "), Data: f.Wanted}, // any of the first two will do
-			{Data: string(f.Severity)}, {Data: string(f.Confidence)}, {Data: f.Note}, {Text: why, Data: f.Why, Tone: doc.Muted}, {Data: strings.Join(f.Sources, "; ")}, {Data: f.Command},
+			{Data: string(f.Severity)},
+			{Data: string(f.Confidence)},
+			{Data: f.Note},
+			{Text: why, Data: f.Why, Tone: doc.Muted},
+			{Data: strings.Join(f.Sources, "; ")},
+			{Data: f.Command},
 		}
 		t.Rows = append(t.Rows, row)
 	}

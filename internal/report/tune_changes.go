@@ -165,9 +165,16 @@ var states = []struct {
 	words string
 	tone  doc.Tone
 }{
-	{tune.Applied, "applied", doc.Good}, {tune.Kept, "set for the next start", doc.Good}, {tune.Unchanged, "already right", doc.Muted}, {tune.Skipped, "skipped", doc.Muted},
-	{tune.Restored, "restored", doc.Good}, {tune.Held, "set by kt", doc.Good}, {tune.Already, "has the old value", doc.Muted}, {tune.Gone, "no longer there", doc.Muted},
-	{tune.Drifted, "changed by others since", doc.Warn}, {tune.Failed, "failed", doc.Bad},
+	{tune.Applied, "applied", doc.Good},
+	{tune.Kept, "set for the next start", doc.Good},
+	{tune.Unchanged, "already right", doc.Muted},
+	{tune.Skipped, "skipped", doc.Muted},
+	{tune.Restored, "restored", doc.Good},
+	{tune.Held, "set by kt", doc.Good},
+	{tune.Already, "has the old value", doc.Muted},
+	{tune.Gone, "no longer there", doc.Muted},
+	{tune.Drifted, "changed by others since", doc.Warn},
+	{tune.Failed, "failed", doc.Bad},
 }
 
 // add adds the outcome of one change.

@@ -104,8 +104,11 @@ func HintsDoc(m *tune.Machine, hints []tune.Hint) *doc.Document {
 	for _, h := range hints {
 		if n := len(d.Sections); n == 0 || d.Sections[n-1].ID != string(h.Where) {
 			d.Sections = append(d.Sections, doc.Section{ID: string(h.Where), Title: hintPlaces[h.Where], Tables: []doc.Table{{ID: string(h.Where) + "-hints", Caption: hintPlaces[h.Where], Data: true, Columns: []doc.Column{
-				{Head: "setting", Data: "name", Kind: doc.Whole}, {Head: "value", Data: "value", Kind: doc.Sentence}, {Data: "where", Kind: doc.Words},
-				{Data: "formula", Kind: doc.Words}, {Data: "source", Kind: doc.Words},
+				{Head: "setting", Data: "name", Kind: doc.Whole},
+				{Head: "value", Data: "value", Kind: doc.Sentence},
+				{Data: "where", Kind: doc.Words},
+				{Data: "formula", Kind: doc.Words},
+				{Data: "source", Kind: doc.Words},
 			}}}})
 		}
 		t := &d.Sections[len(d.Sections)-1].Tables[0]

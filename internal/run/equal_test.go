@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
@@ -27,9 +28,7 @@ func setOf(t *testing.T, files ...[]byte) *merge.Set {
 	t.Helper()
 	s := merge.NewSet()
 	for _, f := range files {
-		if err := s.Add("f", bytes.NewReader(f), int64(len(f))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add("f", bytes.NewReader(f), int64(len(f))))
 	}
 	return s
 }
@@ -39,13 +38,8 @@ func merged(t *testing.T, files ...[]byte) (result.Result, []byte) {
 	t.Helper()
 	s := setOf(t, files...)
 	var collection bytes.Buffer
-	if _, err := s.WriteTo(&collection); err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Have(s.WriteTo(&collection))(t)
+	r := must.Have(s.Result(t.Context()))(t)
 	return r, collection.Bytes()
 }
 
@@ -55,9 +49,7 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 	l := merge.NewLive(want.Header, nil)
 	for i, file := range files {
 		for line := range bytes.Lines(file) {
-			if err := l.Add(string(rune('a'+i)), line); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Add(string(rune('a'+i)), line))
 		}
 	}
 	last := l.Now()
@@ -81,10 +73,7 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 }
 
 func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
-	broker, err := kafka.StartEmbedded(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	broker := must.Have(kafka.StartEmbedded(true))(t)
 	defer broker.Close()
 	// made makes a run on the broker, checks its document, and returns its file.
 	made := func(t *testing.T, p plan.Plan, host string) []byte {
@@ -92,14 +81,8 @@ func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {
 		r := request(t, p)
 		r.Part = &result.Part{Run: "r", Host: host, Process: 1}
 		r.Limits = []string{"p99<1h", "rate>=1 over 1s", "mean<1ms over 1s for 50%"}
-		res, err := run.Run(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.ReadFile(r.File.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Have(run.Run(t.Context(), r))(t)
+		file := must.Have(os.ReadFile(r.File.Path()))(t)
 		sameReplayed(t, r.File.Path(), res)
 		live := document(t, res)
 		one, collection := merged(t, file)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -137,9 +138,7 @@ func TestWhatACommandLeftInTheBackgroundGoesOn(t *testing.T) {
 	p := play(t, plan.Exec{Command: fmt.Sprintf("mkfifo %[1]s; (read line <%[1]s; echo $line >%[1]s.done) & echo left", pipe)})
 	p.await(2)
 	p.end()
-	if err := os.WriteFile(pipe, []byte("alive\n"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(pipe, []byte("alive\n"), 0))
 	eventually(t, "a word of the process in the background", func() bool {
 		said, _ := os.ReadFile(pipe + ".done")
 		return string(said) == "alive\n"

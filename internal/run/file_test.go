@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -42,10 +43,7 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			p := r.load
 			p.Topic.Name = r.topic
-			f, err := CreateFileIn(dir, Stem(&p, r.acks, r.tags), at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Have(CreateFileIn(dir, Stem(&p, r.acks, r.tags), at))(t)
 			files = append(files, f)
 			if want := filepath.Join(dir, "20260131-150405-"+r.want+".ktr"); f.Path() != want {
 				t.Errorf("it is %s, want %s", f.Path(), want)
@@ -57,9 +55,6 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 // atRate returns a load that writes at a rate.
 func atRate(t *testing.T, rate string) plan.Plan {
 	t.Helper()
-	r, err := plan.ParseTarget(rate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(plan.ParseTarget(rate))(t)
 	return plan.Plan{Command: plan.Produce, Producers: 1, Load: plan.Load{Rate: r}}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -40,14 +41,8 @@ func roundtrip(topic string, records int64) plan.Plan {
 // request is a run of a plan, with a run file.
 func request(t *testing.T, p plan.Plan) run.Request {
 	t.Helper()
-	k, _, err := system.New(&p, nil, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := run.CreateFile(filepath.Join(t.TempDir(), "run.ktr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, _ := must.Both(system.New(&p, nil, nil, false))(t)
+	file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "run.ktr")))(t)
 	return run.Request{Plan: p, System: k, File: file}
 }
 
@@ -79,15 +74,9 @@ func check(t *testing.T, p plan.Plan, path string, res result.Result, seen *seco
 // sameReplayed checks that the run file gives the same document, byte for byte.
 func sameReplayed(t *testing.T, path string, res result.Result) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(os.Open(path))(t)
 	defer f.Close()
-	fold, err := result.Replay(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fold := must.Have(result.Replay(f))(t)
 	live, replayed := document(t, res), document(t, fold.Result())
 	if !bytes.Equal(live, replayed) {
 		t.Errorf("the replayed result is not the live one:\n%s\n%s", live, replayed)
@@ -96,10 +85,7 @@ func sameReplayed(t *testing.T, path string, res result.Result) {
 
 func document(t *testing.T, res result.Result) []byte {
 	t.Helper()
-	b, err := json.Marshal(res)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(res))(t)
 	return b
 }
 
@@ -149,10 +135,7 @@ func TestAnObserverThatHangsHoldsUpNobody(t *testing.T) {
 			finish()
 		}
 	})
-	res, err := run.Run(t.Context(), r, hung, other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Have(run.Run(t.Context(), r, hung, other))(t)
 	check(t, p, r.File.Path(), res, seen)
 	if calls > 3 || acknowledged != p.Load.Records { // one before it is over, and what waited then
 		t.Errorf("%d records in %d calls, want all %d in 3 at most", acknowledged, calls, p.Load.Records)
@@ -177,35 +160,24 @@ func (f observerFunc) Observe(s run.Second) { f(s) }
 
 // What is written is read again from its ledger, by runs on one broker.
 func TestALedgerIsReadAgain(t *testing.T) {
-	broker, err := kafka.StartEmbedded(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	broker := must.Have(kafka.StartEmbedded(true))(t)
 	defer broker.Close()
 	p := producing("ledger", 1200)
 	p.Bootstrap, p.Verify, p.Payload.Stamp = broker.Addrs(), true, true
 	r, seen := request(t, p), new(seconds)
 	notices := make(map[run.NoticeKind]run.Notice)
 	r.Notify = func(n run.Notice) { notices[n.Kind] = n }
-	res, err := run.Run(t.Context(), r, seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Have(run.Run(t.Context(), r, seen))(t)
 	check(t, p, r.File.Path(), res, seen)
 	if n := notices[run.TopicCreated]; n.Text == "" || n.Kind.Warning() {
 		t.Errorf("notices %+v", notices)
 	}
 
 	c := plan.Plan{Command: plan.Consume, Bootstrap: p.Bootstrap, Verify: true, Read: plan.Read{Consumers: 2, Commit: plan.CommitNone, ToEnd: true, Timeout: 20e9}}
-	book, err := run.ReadBook(notices[run.LedgerWritten].Path, &c, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := must.Have(run.ReadBook(notices[run.LedgerWritten].Path, &c, false))(t)
 	r, seen = request(t, c), new(seconds)
 	r.Book = book
-	if res, err = run.Run(t.Context(), r, seen); err != nil {
-		t.Fatal(err)
-	}
+	res = must.Have(run.Run(t.Context(), r, seen))(t)
 	if v := res.Verify; res.Records.Consumed != 1200 || res.ReadEnd != result.ReadAll || v == nil || v.Lost+v.Unchecked != 0 {
 		t.Errorf("%d read until %s; %+v", res.Records.Consumed, res.ReadEnd, v)
 	}
@@ -217,13 +189,8 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 	p := roundtrip("snapshots", 5000)
 	p.Load.Warmup.Records = 1000
 	r, seen := request(t, p), new(seconds)
-	if _, err := run.Run(t.Context(), r, seen); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(r.File.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Have(run.Run(t.Context(), r, seen))(t)
+	file := must.Have(os.ReadFile(r.File.Path()))(t)
 	compared := 0
 	var prefix []byte
 	for line := range bytes.Lines(file) {
@@ -231,10 +198,7 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 		if !bytes.HasPrefix(line, []byte(`{"sample"`)) {
 			continue
 		}
-		fold, err := result.Replay(bytes.NewReader(prefix))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fold := must.Have(result.Replay(bytes.NewReader(prefix)))(t)
 		want := fold.Snapshot()
 		for _, s := range seen.all {
 			if s.Snapshot.At != want.At {

@@ -4,18 +4,14 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
 
 func TestWhatKtTuneSaysIsInTheResultUnlessTheRunIsOverBefore(t *testing.T) {
-	broker, err := kafka.StartEmbedded(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	broker := must.Have(kafka.StartEmbedded(false))(t)
 	defer broker.Close()
 	said := result.TuneCheck{Host: "h", Checks: 2, Findings: []result.TuneFinding{{ID: "vm.swappiness", Verdict: result.TuneWarn}}}
 	ended := false
@@ -38,13 +34,8 @@ func TestWhatKtTuneSaysIsInTheResultUnlessTheRunIsOverBefore(t *testing.T) {
 			asked := request(t, p)
 			asked.Tune = r.tune
 			seen := new(seconds)
-			res, err := run.Run(t.Context(), asked, seen)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(r.want, res.Tune); diff != "" {
-				t.Errorf("what it said (-want +got):\n%s", diff)
-			}
+			res := must.Have(run.Run(t.Context(), asked, seen))(t)
+			must.Match(t, r.want, res.Tune, "what it said")
 			check(t, p, asked.File.Path(), res, seen)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -18,10 +19,7 @@ import (
 // acksNone makes a run with acks=0 on a broker that stores all records a little later, or none.
 func acksNone(t *testing.T, p plan.Plan, stores bool) result.Result {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	defer fake.Close()
 	fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
@@ -32,14 +30,8 @@ func acksNone(t *testing.T, p plan.Plan, stores bool) result.Result {
 	})
 	p.Bootstrap, p.Topic.ReplicationFactor = fake.ListenAddrs(), 1
 	p.Load.Rate, p.Load.Warmup.Records = plan.Rate{}, 100
-	k, _, err := system.New(&p, map[string]plan.Given{"acks": {Value: "0"}, "enable.idempotence": {Value: "false"}}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := run.Run(t.Context(), run.Request{Plan: p, System: k})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, _ := must.Both(system.New(&p, map[string]plan.Given{"acks": {Value: "0"}, "enable.idempotence": {Value: "false"}}, nil, false))(t)
+	res := must.Have(run.Run(t.Context(), run.Request{Plan: p, System: k}))(t)
 	return res
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func names(cells []Cell) (all []string) {
@@ -18,16 +20,10 @@ func names(cells []Cell) (all []string) {
 func TestCellsAreEveryPairOrTheValuesSideBySide(t *testing.T) {
 	s := &Study{Factors: []Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "linger", Values: []string{"0", "5ms"}}}}
 	want := []string{"acks=1 linger=0", "acks=1 linger=5ms", "acks=all linger=0", "acks=all linger=5ms"}
-	if diff := cmp.Diff(want, names(s.Cells())); diff != "" {
-		t.Errorf("every pair (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, names(s.Cells()), "every pair")
 	s.Pair = true
-	if diff := cmp.Diff([]string{"acks=1 linger=0", "acks=all linger=5ms"}, names(s.Cells())); diff != "" {
-		t.Errorf("side by side (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{""}, names((&Study{}).Cells())); diff != "" {
-		t.Errorf("without a factor (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"acks=1 linger=0", "acks=all linger=5ms"}, names(s.Cells()), "side by side")
+	must.Match(t, []string{""}, names((&Study{}).Cells()), "without a factor")
 }
 
 func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
@@ -75,9 +71,7 @@ func TestALoadGetsTheValuesOfItsCell(t *testing.T) {
 	s := &Study{Prepare: []Load{{Name: "old", Flags: []Flag{{"partitions", "1"}}}}, Loads: []Load{l, {Name: "read"}}}
 	c := Cell{At: []Flag{{"acks", "all"}, {"topic.flush.messages", Default}, {"write.producers", "3"}, {"read.consumers", "9"}, {"old.partitions", "4"}}}
 	want := []Flag{{"topic-config", "retention.ms=1000"}, {"acks", "all"}, {"producers", "3"}}
-	if diff := cmp.Diff(want, s.at(c, l).Flags); diff != "" {
-		t.Errorf("its flags (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, s.at(c, l).Flags, "its flags")
 	old, suffix := s.prepared(c, s.Prepare[0])
 	if diff := cmp.Diff([]Flag{{"partitions", "4"}}, old.Flags); diff != "" || suffix != "-4" {
 		t.Errorf("prepared, with %q after its name (-want +got):\n%s", suffix, diff)
@@ -109,9 +103,7 @@ func TestAStudyIsChangedByName(t *testing.T) {
 		},
 		Factors: []Factor{{Name: "write.producers", Values: []string{"2"}}},
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, s, "changed")
 }
 
 // A value is of the person who started the study by its flag, and by what fills in an address that is left open.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -33,10 +34,7 @@ func sideOf(name string, runs int, throughput, p99 float64, seed uint64) *Side {
 
 func compare(t *testing.T, a, b *Side) *CompareDocument {
 	t.Helper()
-	d, err := Compare(a, b, 0.03)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(Compare(a, b, 0.03))(t)
 	return d
 }
 
@@ -80,10 +78,7 @@ func TestComparisonsWithoutAnEffectRarelyNameOne(t *testing.T) {
 
 func TestAGateOpensOnlyForAShiftThatIsTold(t *testing.T) {
 	gate := func(text string) []FailOn {
-		f, err := ParseFailOn(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Have(ParseFailOn(text))(t)
 		return []FailOn{f}
 	}
 	for _, row := range []struct {

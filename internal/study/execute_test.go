@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -33,14 +34,9 @@ func (*scribe) DeleteTopic(context.Context, Load, string) error { return nil }
 // A kt that was killed leaves a part of a run file behind.
 func TestAStudyThatWasKilledInARunGoesOn(t *testing.T) {
 	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 2, Order: Listed}
-	f, err := Create(t.TempDir(), s, "killed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(Create(t.TempDir(), s, "killed"))(t)
 	second := f.path(s.Turns()[1], s.Loads[0])
-	if err := os.WriteFile(second+partial, []byte("cut o"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(second+partial, []byte("cut o"), 0o600))
 	runner := new(scribe)
 	if err := Execute(t.Context(), f, runner, func(Progress) {}); err != nil || len(runner.made) != 2 {
 		t.Errorf("%v after the runs %v", err, runner.made)

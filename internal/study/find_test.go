@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -72,10 +73,7 @@ func keep(search *Search, l *LoadFigures) {
 // slo returns an expression.
 func slo(t *testing.T, text string) metric.Expr {
 	t.Helper()
-	e, err := metric.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Have(metric.Parse(text))(t)
 	return e
 }
 

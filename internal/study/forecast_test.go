@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -40,10 +41,7 @@ func TestAForecastAddsUpWhatRunsTake(t *testing.T) {
 		Loads:   []Load{{Name: "write", Command: "produce", Flags: []Flag{{"num-records", "1000"}}}, {Name: "read", Command: "consume"}},
 		Factors: []Factor{{Name: "write.acks", Values: []string{"1", "all"}}}, Repeats: 2, Order: Listed, Rest: plan.Duration(5 * time.Second),
 	}
-	f, err := s.Forecast(planner{"produce": atRate, "consume": read}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(s.Forecast(planner{"produce": atRate, "consume": read}, nil))(t)
 	// Preparing takes 10 s and 2 × 10,000 bytes. Each of 4 runs takes 100 s and 2 × 100,000 bytes.
 	if f.Seconds != 10+4*100+3*5 || f.Bytes != 20_000+4*200_000 || f.AtOnce != 220_000 || len(f.NotKnown) != 0 || len(f.Runs) != 4 || len(f.Cells) != 2 {
 		t.Errorf("%+v", f)

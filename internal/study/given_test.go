@@ -5,7 +5,7 @@ package study
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWhatIsGivenFillsTheValues(t *testing.T) {
@@ -15,17 +15,13 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 	}
 	filled(t, s, 2)
 	want := []string{"replication-factor=1 linger=0", "replication-factor=1 linger=5ms", "replication-factor=2 linger=0", "replication-factor=2 linger=5ms"}
-	if diff := cmp.Diff(want, names(s.Cells())); diff != "" {
-		t.Errorf("two brokers (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, names(s.Cells()), "two brokers")
 	if got := s.Loads[0].Flags; got[0].Value != "14" {
 		t.Errorf("7*$brokers of 2 is %v", got)
 	}
 
 	s = filled(t, parsed(t, "load: {command: produce}\npair: true\nfactors: {replication-factor: [1, $replicas, $replicas], acks: [1, 1, all]}"), 1)
-	if diff := cmp.Diff([]string{"replication-factor=1 acks=1", "replication-factor=1 acks=all"}, names(s.Cells())); diff != "" {
-		t.Errorf("pairs that are alike on one broker (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"replication-factor=1 acks=1", "replication-factor=1 acks=all"}, names(s.Cells()), "pairs that are alike on one broker")
 
 	s.Set("acks", []string{"0", "1", "all"})
 	if err := filled(t, s, 1).Check(); err == nil {
@@ -51,23 +47,17 @@ func TestALoadIsAsLargeAsItsBytes(t *testing.T) {
 		got = append(got, s.at(c, s.Loads[0]).Flags...)
 	}
 	want := []Flag{{"record-size", "512"}, {"num-records", "2048"}, {"record-size", "1KiB"}, {"num-records", "1024"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "")
 }
 
 func TestCommandsComeAtTheirShareOfAShorterLoad(t *testing.T) {
 	s := parsed(t, "load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}")
 	s.LimitTo(8e9)
 	want := []Flag{{"at", "1s"}, {"at", "4s"}, {"exec", "true"}, {"exec", "true"}, {"duration", "8s"}}
-	if diff := cmp.Diff(want, s.Loads[0].Flags); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, want, s.Loads[0].Flags, "")
 }
 
 func TestHostsTakesTheFirstOnes(t *testing.T) {
 	s := parsed(t, "load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}")
-	if diff := cmp.Diff([]Flag{{"on", "a,b"}, {"hosts", "2"}}, s.at(s.Cells()[0], s.Loads[0]).Flags); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, []Flag{{"on", "a,b"}, {"hosts", "2"}}, s.at(s.Cells()[0], s.Loads[0]).Flags, "")
 }

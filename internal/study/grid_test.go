@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -14,9 +15,7 @@ import (
 // searching makes a search in memory: rate returns the throughput of a run.
 func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document, []Turn) {
 	t.Helper()
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Check())
 	f := &Folder{ID: "made-up", Study: s, journal: new(journal), read: make(map[int][]LoadFigures)}
 	var turns []Turn
 	for made := -1; made < len(turns); {
@@ -30,10 +29,7 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: rate(turn)}, Limit: verdict.BrokerAcks}}
 		}
 	}
-	d, err := f.Document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(f.Document())(t)
 	for all := f.log; len(f.log) > 0; { // a search that was cut off goes on as it would have
 		f.log = f.log[:len(f.log)-len(all)/4-1]
 		known, err := f.known()
@@ -147,10 +143,7 @@ func TestASearchBesideAnotherFactor(t *testing.T) {
 func TestASearchGoesRoundWhatCannotBeMade(t *testing.T) {
 	f := &Folder{Study: partitions(Span{"1", "16", "1"}), journal: new(journal), read: make(map[int][]LoadFigures)}
 	for {
-		d, err := f.known()
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Have(f.known())(t)
 		turn := d.open()
 		if turn == nil {
 			break
@@ -187,13 +180,8 @@ func TestASpanHasSizesAndTimes(t *testing.T) {
 			t.Error(err)
 		}
 		f := &s.Factors[0]
-		if diff := cmp.Diff(tc.want, f.values()); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", tc.set, diff)
-		}
-		span, err := f.Search.steps()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Match(t, tc.want, f.values(), "%v", tc.set)
+		span := must.Have(f.Search.steps())(t)
 		last := f.values()[len(f.values())-2:]
 		half, ok := span.between(amount(last[0]), amount(last[1]))
 		if got := half.String(); ok != (tc.half != "") || ok && got != tc.half {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -106,21 +107,14 @@ func outsider(t *testing.T) (*Folder, *world) {
 			{Name: brokerPrefix + "num.io.threads", Values: []string{Default, "5"}}, {Name: sysctlPrefix + "vm.swappiness", Values: []string{Default, "1"}},
 		},
 	}
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Create(t.TempDir(), s, "outside")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Check())
+	f := must.Have(Create(t.TempDir(), s, "outside"))(t)
 	return f, &world{log: filepath.Join(f.dir, logFile), broker: map[string]string{"num.io.threads": "8"}}
 }
 
 func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
 	f, w := outsider(t)
-	if err := Execute(t.Context(), f, w, func(Progress) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Execute(t.Context(), f, w, func(Progress) {}))
 	if want := []string{"8 ", "5 sysctl.vm.swappiness=1", "8 ", "5 sysctl.vm.swappiness=1"}; !slices.Equal(w.seen, want) {
 		t.Errorf("the runs found %q, want %q", w.seen, want)
 	}
@@ -154,16 +148,11 @@ func TestAHostThatIsGoneIsToldAtCtrlC(t *testing.T) {
 // A kt that was killed leaves its changes behind, with a log that knows what was there before.
 func TestRestoreAfterAKill(t *testing.T) {
 	f, w := outsider(t)
-	release, err := f.hold()
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Have(f.hold())(t)
 	old := "8"
 	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
 		e.What = changed
-		if err := f.note(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.note(e))
 	}
 	release()
 	w.broker["num.io.threads"], w.host = "5", []Flag{{"sysctl.vm.swappiness", "1"}}

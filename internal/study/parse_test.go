@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
@@ -26,10 +25,7 @@ ask: [{best: partitions, by: p99}]
 `
 
 func TestAStudyIsRead(t *testing.T) {
-	s, err := Parse("my/sweep.yaml", []byte(sweep), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(Parse("my/sweep.yaml", []byte(sweep), anyFlag))(t)
 	want := &Study{
 		Name: "sweep", About: "How many partitions?", Published: []string{"000/partitions"},
 		Loads: []Load{{Command: "produce", Flags: []Flag{
@@ -39,9 +35,7 @@ func TestAStudyIsRead(t *testing.T) {
 		Discard: 1, Repeats: 2, Order: Listed, Seed: 1, Rest: plan.Duration(2 * time.Second),
 		Ask: []Question{{Best: "partitions", By: metric.P99}},
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Errorf("read (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, s, "read")
 }
 
 func anyFlag(string, string) error { return nil }
@@ -49,19 +43,14 @@ func anyFlag(string, string) error { return nil }
 // parsed returns the study of a file.
 func parsed(t *testing.T, text string) *Study {
 	t.Helper()
-	s, err := Parse("mine.yaml", []byte(text), anyFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(Parse("mine.yaml", []byte(text), anyFlag))(t)
 	return s
 }
 
 // filled returns the study of a file with what it leaves open.
 func filled(t *testing.T, s *Study, brokers int) *Study {
 	t.Helper()
-	if err := s.Fill(brokers); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Fill(brokers))
 	return s
 }
 
@@ -196,16 +185,12 @@ pair: False
 		Factors: []Factor{{Name: "partitions", Values: []string{"010", "0x10", "1_000"}}, {Name: "topic.max.message.bytes", Values: []string{"1.0", "yes"}}},
 		Discard: 8, Repeats: 10, Order: Shuffled, Seed: 100, Rest: plan.Duration(5 * time.Second),
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, want, s, "")
 	s, err = Parse("s.yaml", []byte("load: &l {command: produce, acks: &a 007}\nprepare: [{<<: *l, name: x, linger: *a}]\nrest: &r 05\nbytes: 0100MB\npair: true\nfactors: {linger: [0]}"), anyFlag)
 	if err != nil || s.Rest != plan.Duration(5*time.Second) || s.Bytes != 100e6 || !s.Pair {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if diff := cmp.Diff([]Load{{Name: "x", Command: "produce", Flags: []Flag{{"linger", "007"}, {"acks", "007"}}}}, s.Prepare); diff != "" {
-		t.Errorf("aliases and << (-want +got):\n%s", diff)
-	}
+	must.Match(t, []Load{{Name: "x", Command: "produce", Flags: []Flag{{"linger", "007"}, {"acks", "007"}}}}, s.Prepare, "aliases and <<")
 	f, err := Parse("s.yaml", []byte("load: {command: produce}\nrest: &r 05\nfind: {trial: *r, precision: 00.5, curve: [00.2]}"), anyFlag)
 	if err != nil || f.Find.Trial != plan.Duration(5*time.Second) || f.Find.Precision != 0.5 || len(f.Find.Curve) != 1 || f.Find.Curve[0] != 0.2 {
 		t.Fatalf("%+v, %v", f, err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
 
@@ -47,9 +47,7 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 		"top-2: produce --url pulsar://b:6650/public/default ",
 		"half: produce --rate 7 url=kafka://a:9092 linger=1ms, url=pulsar://b:6650/public/default linger=1ms",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("parts (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "parts")
 	alone := filled(t, parsed(t, "about: Where?\nfind: {trial: 1s}\nload: {command: produce}\nfactors: {acks: [1, all], linger: [0]}"), 0)
 	if len(alone.Parts) != 2 || alone.Find != nil || alone.Parts[1].Name != "mine-2" || alone.Parts[1].About != "Where? (acks=all linger=0)" {
 		t.Errorf("a search that is no part: %+v", alone)
@@ -84,10 +82,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	if !half.needsPeak() || at.needsPeak() {
 		t.Error("the part itself was changed")
 	}
-	f, err := Create(t.TempDir(), s, "whole")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(Create(t.TempDir(), s, "whole"))(t)
 	if _, err := f.enter(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
 		t.Errorf("without a search: %v", err)
 	}
@@ -102,9 +97,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 	s := filled(t, parsed(t, "parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: consume}, repeats: 2, discard: 0, rest: 0}"), 0)
 	dir := t.TempDir()
-	if _, err := Create(dir, s, "two"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(Create(dir, s, "two"))(t)
 	runner := new(scribe)
 	for made, left := range []bool{true, true, true, false} {
 		f, err := Open(dir, "two")
@@ -141,9 +134,7 @@ func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	for i, p := range s.Parts[:2] {
 		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
 	}
-	if err := d.compare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.compare())
 	for i, want := range []float64{605, 305} {
 		if s := d.Standings[i]; s.Part != "top" || len(s.Published) != 1 || s.Published[0].MBSecond != want || s.Published[0].Of == "" {
 			t.Errorf("%+v, want %v MB/s", s, want)
@@ -164,9 +155,7 @@ func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 	s.Parts = s.Parts[:1]
 	dir := t.TempDir()
 	s.Parts[0].Name = "../../outside"
-	if _, err := Create(dir, s, "copied"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(Create(dir, s, "copied"))(t)
 	if _, err := Open(dir, "copied"); err == nil || !strings.Contains(err.Error(), `name "../../outside"`) {
 		t.Errorf("a path as a name: %v", err)
 	}
@@ -203,17 +192,10 @@ func (d *deleter) DeleteTopic(_ context.Context, l Load, _ string) error {
 
 func TestATopicIsDeletedWhereItsCellWasMade(t *testing.T) {
 	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 1, Order: Listed, Factors: []Factor{{Name: "url", Values: []string{"amqp://a", "kafka://b", "kafka://c"}}}}
-	f, err := Create(t.TempDir(), s, "three")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(Create(t.TempDir(), s, "three"))(t)
 	d := new(deleter)
-	if err := Execute(t.Context(), f, d, func(Progress) {}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(s.Factors[0].Values, d.at); diff != "" {
-		t.Errorf("deleted at (-want +got):\n%s", diff)
-	}
+	must.Do(t, Execute(t.Context(), f, d, func(Progress) {}))
+	must.Match(t, s.Factors[0].Values, d.at, "deleted at")
 }
 
 func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
@@ -222,14 +204,10 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	for i, p := range s.Parts {
 		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
 	}
-	if err := d.compare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.compare())
 	want := []Standing{
 		{Part: "a", System: "Kafka", At: "acks=1", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 7}},
 		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
 	}
-	if diff := cmp.Diff(want, d.Standings); diff != "" {
-		t.Errorf("standings (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, d.Standings, "standings")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -24,9 +25,7 @@ func published(t *testing.T, s *Study) map[string]Published {
 		cell.conclude(len(s.Loads))
 		d.Cells = append(d.Cells, cell)
 	}
-	if err := d.publish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.publish())
 	found := make(map[string]Published)
 	for _, p := range d.Published {
 		found[p.Case+" "+p.String()] = p

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 var update = flag.Bool("update", false, "write docs/study.schema.json anew")
@@ -24,20 +26,12 @@ var documents = []any{Document{}, CompareDocument{}, Forecast{}}
 func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
 	const file = "../../docs/study.schema.json"
 	schema := documentSchema(t)
-	text, err := json.MarshalIndent(schema, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.MarshalIndent(schema, "", "  "))(t)
 	text = append(text, '\n')
 	if *update {
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, text, 0o644))
 	}
-	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Have(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(old), string(text)); diff != "" {
 		t.Errorf("%s (-there +types; accept with go test ./internal/study -update):\n%s", file, diff)
 	}
@@ -57,9 +51,7 @@ func documentSchema(t *testing.T) *jsonschema.Schema {
 	comments := make(map[string]string)
 	for _, dir := range []string{"study", "result", "result/verdict"} {
 		r.CommentMap = nil
-		if err := r.AddGoComments(reflect.TypeFor[Document]().PkgPath(), "../"+dir, jsonschema.WithFullComment()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.AddGoComments(reflect.TypeFor[Document]().PkgPath(), "../"+dir, jsonschema.WithFullComment()))
 		for name, text := range r.CommentMap {
 			comments[name] = strings.ReplaceAll(text, "\n", " ")
 		}

@@ -48,8 +48,10 @@ type unit struct {
 
 var units = map[Unit]unit{
 	Time: {"a time (20ms, 1.5s)", parseTime, func(v float64) string { return theme.Duration(duration(v)) }, "_us", "s", "_seconds"},
-	RecordsRate: {"records a second (50000, 50k)", parseRecordsRate, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
-		"_records_per_second", "{record}/s", "_per_second"},
+	RecordsRate: {
+		"records a second (50000, 50k)", parseRecordsRate, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
+		"_records_per_second", "{record}/s", "_per_second",
+	},
 	Bytes:        {"bytes (1MiB)", parseCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
 	BytesRate:    {"bytes a second, with /s (100MiB/s, 100MB/s)", parseBytesRate, func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
 	Cores:        {"a number of cores (1.5)", parseCores, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
