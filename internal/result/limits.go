@@ -42,10 +42,11 @@ type judged struct {
 	bad  error // it cannot be read
 
 	stretch  span
-	worst    *float64 // of the stretches that are over
-	of, held int64    // stretches that were judged
-	idle     int64    // stretches with nothing to judge
-	silent   int64    // of those judged: records were due, and none came back
+	worst    *float64      // of the stretches that are over
+	of, held int64         // stretches that were judged
+	idle     int64         // stretches with nothing to judge
+	silent   int64         // of those judged: records were due, and none came back
+	point    time.Duration // the longest window: a second, unless the file was thinned
 }
 
 // judging returns expressions that nothing is known of yet. What is wrong with one is said in its place: the
@@ -113,6 +114,9 @@ func (f *Fold) judge(w *stats.Window) {
 			continue
 		}
 		kept := j.expr.Metric.Keep(&f.header.Plan, w)
+		if j.point = max(j.point, w.End-w.Start); j.thinned() {
+			continue
+		}
 		if j.stretch.endsBefore(w) {
 			j.stretch = span{}
 		}
@@ -209,12 +213,20 @@ func (r *Result) rated(w *stats.Window) *metric.Figures {
 	return figures
 }
 
+// thinned reports whether the file has only longer points than stretches.
+func (j *judged) thinned() bool {
+	return j.expr.Over > 0 && j.point > max(j.expr.Over, time.Second)+slack
+}
+
 // result returns the limit as the figures of the whole run and its stretches have it.
 func (j *judged) result(whole *metric.Figures) Limit {
 	l := Limit{Expression: j.text}
 	switch {
 	case j.bad != nil:
 		l.Note = "this kt cannot read it: " + j.bad.Error()
+		return l
+	case j.thinned():
+		l.Note = fmt.Sprintf("not known: old seconds of the run file were added up to points of %v", j.point)
 		return l
 	case j.expr.Over > 0:
 		l.Value, l.Stretches, l.StretchesHeld, l.StretchesEmpty = j.worst, j.of, j.held, j.idle
