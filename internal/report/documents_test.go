@@ -89,7 +89,10 @@ func TestDocumentsFitTheirTerminal(t *testing.T) {
 	for name, d := range documents(t) {
 		for look, th := range looks() {
 			for width := 60; width <= 120; width += 5 {
-				text := wrote(t, "text", d.doc, nil, Options{Theme: th, Width: width})
+				text := wrote(t, "text", d.doc, nil, Options{Theme: th, Width: width, Full: true})
+				if strings.Contains(strings.ReplaceAll(escapes.ReplaceAllString(text, ""), " ", ""), "\n\n\n") {
+					t.Errorf("%s in %s: two empty lines:\n%s", name, look, text)
+				}
 				for line := range strings.Lines(text) { // code is to be copied, and whole
 					if name != "tune-diff" && name != "tune-explain" && name != "probe" {
 						tooWide(t, name+" in "+look, line, width)
