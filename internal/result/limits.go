@@ -114,9 +114,7 @@ func (f *Fold) judge(w *stats.Window) {
 			continue
 		}
 		kept := j.expr.Metric.Keep(&f.header.Plan, w)
-		if j.point = max(j.point, w.End-w.Start); j.thinned() {
-			continue
-		}
+		j.point = max(j.point, w.End-w.Start)
 		if j.stretch.endsBefore(w) {
 			j.stretch = span{}
 		}
@@ -159,7 +157,11 @@ func (f *Fold) judgedLimits(r *Result) (all []Limit) {
 		if j.expr.Over > 0 && j.of+j.idle == 0 && seconds >= j.expr.Over.Seconds() { // windows were cut late, on a busy machine
 			j.close(whole, false)
 		}
-		all = append(all, j.result(whole))
+		l := j.result(whole)
+		if f.judged != nil && j.expr.Over > 0 && j.point > j.expr.Over+slack {
+			l = Limit{Expression: j.text, Note: fmt.Sprintf("not known: old seconds of the run file were added up to points of %v", j.point.Round(time.Second))}
+		}
+		all = append(all, l)
 	}
 	return all
 }
@@ -213,20 +215,12 @@ func (r *Result) rated(w *stats.Window) *metric.Figures {
 	return figures
 }
 
-// thinned reports whether the file has only longer points than stretches.
-func (j *judged) thinned() bool {
-	return j.expr.Over > 0 && j.point > max(j.expr.Over, time.Second)+slack
-}
-
 // result returns the limit as the figures of the whole run and its stretches have it.
 func (j *judged) result(whole *metric.Figures) Limit {
 	l := Limit{Expression: j.text}
 	switch {
 	case j.bad != nil:
 		l.Note = "this kt cannot read it: " + j.bad.Error()
-		return l
-	case j.thinned():
-		l.Note = fmt.Sprintf("not known: old seconds of the run file were added up to points of %v", j.point)
 		return l
 	case j.expr.Over > 0:
 		l.Value, l.Stretches, l.StretchesHeld, l.StretchesEmpty = j.worst, j.of, j.held, j.idle
