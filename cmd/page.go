@@ -23,15 +23,10 @@ const html = "html"
 
 // format returns the function that writes a result in a form.
 func format(name string) report.Format {
-	return orPage(name, report.Formats, page.Run)
-}
-
-// orPage returns how a document is written: as a page, or in one of its other forms.
-func orPage[F any](name string, others map[string]F, asPage F) F {
 	if name == html {
-		return asPage
+		return page.Run
 	}
-	return others[name]
+	return report.Formats[name]
 }
 
 // document writes a document in a form, or in JSON the value that it is of.

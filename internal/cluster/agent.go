@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/gossip"
@@ -56,9 +55,8 @@ type agent struct {
 	end   context.CancelFunc
 	live  sync.WaitGroup // runs and their processes
 
-	tuning  sync.Mutex                // held while settings of this host are changed
-	sending atomic.Int32              // files that are sent now
-	note    func(remote, text string) // logs a line about a peer
+	tuning sync.Mutex                // held while settings of this host are changed
+	note   func(remote, text string) // logs a line about a peer
 
 	mu     sync.Mutex // guards what follows
 	runs   []*hostRun // oldest first

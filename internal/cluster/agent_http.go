@@ -9,10 +9,8 @@ import (
 	"os"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -172,10 +170,6 @@ const (
 	flushEvery = time.Second - lookAgain/2 // of a file that grows
 )
 
-// maxZipped is the number of files at a time up to which they are compressed: those of two runs. Each takes 1.8 MiB.
-// Further ones are sent as they are.
-const maxZipped = 2 * maxProcesses
-
 // sendFile sends the bytes of a run file from an offset on. With follow it goes on as the file
 // grows, until no process writes it any more.
 func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
@@ -189,18 +183,9 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = f.Close() }() // it was only read from
-	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Content-Type", "application/zstd")
 	out := &fileWriter{to: w, control: http.NewResponseController(w)}
-	defer a.sending.Add(-1)
-	if a.sending.Add(1) <= maxZipped && strings.Contains(r.Header.Get("Accept-Encoding"), codec.StreamName) {
-		w.Header().Set("Content-Encoding", codec.StreamName)
-		out.zip, err = codec.NewStreamWriter(w)
-		out.to = out.zip
-	}
-	if err == nil {
-		err = out.copy(r.Context(), f, offset, r.FormValue("follow") == "1")
-	}
-	if err != nil {
+	if err := out.copy(r.Context(), f, offset, r.FormValue("follow") == "1"); err != nil {
 		panic(http.ErrAbortHandler) // so that the peer does not take it for the end of the file
 	}
 }
@@ -208,7 +193,6 @@ func (a *agent) sendFile(w http.ResponseWriter, r *http.Request) {
 // fileWriter writes a run file to a peer.
 type fileWriter struct {
 	to      io.Writer
-	zip     *codec.StreamWriter // may be nil
 	control *http.ResponseController
 	flushed time.Time
 	idle    bool // nothing was written since
@@ -248,10 +232,7 @@ func (o *fileWriter) copy(ctx context.Context, f *os.File, offset int64, follow 
 		case <-time.After(untilLook(time.Now())):
 		}
 	}
-	if o.zip == nil {
-		return nil
-	}
-	return o.zip.Close()
+	return nil
 }
 
 // untilLook returns the time until the next look at files. All files are looked at together, so that
@@ -266,10 +247,5 @@ func (o *fileWriter) flush() error {
 		return nil
 	}
 	o.flushed, o.idle = time.Now(), true
-	if o.zip != nil {
-		if err := o.zip.Flush(); err != nil {
-			return err
-		}
-	}
 	return o.control.Flush()
 }

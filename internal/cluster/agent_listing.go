@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,10 +36,7 @@ type fileHeader struct {
 // readHeader returns the header of a run file of a named run. It returns nil for any other file:
 // a collection, the file of a run without a name, or one whose first line is incomplete.
 func readHeader(r io.Reader) *fileHeader {
-	text, err := bufio.NewReaderSize(io.LimitReader(r, maxLine), 64<<10).ReadBytes('\n')
-	if err != nil {
-		return nil
-	}
+	text := result.FirstLine(io.LimitReader(r, maxLine))
 	var line struct {
 		Header *fileHeader `json:"header"`
 	}
@@ -48,7 +44,7 @@ func readHeader(r io.Reader) *fileHeader {
 		return nil
 	}
 	h := line.Header
-	err = errors.Join(checkName(h.RunID), checkName(h.Part.Run), checkName(h.Part.Host), checkID(h.Part.Epoch))
+	err := errors.Join(checkName(h.RunID), checkName(h.Part.Run), checkName(h.Part.Host), checkID(h.Part.Epoch))
 	if err != nil || h.Part.Process < 0 {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 )
 
 func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.T) {
@@ -200,7 +201,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 			t.Fatalf("the broker's host has %q", found)
 		}
 		text, _ := os.ReadFile(found[0])
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		lines := strings.Split(strings.TrimSpace(string(canned.Text(text))), "\n")
 		var last struct{ Trailer *result.Trailer }
 		if err := decodeLoose([]byte(lines[len(lines)-1]), &last); err != nil || last.Trailer == nil {
 			t.Fatalf("the last line is %s: %v", lines[len(lines)-1], err)

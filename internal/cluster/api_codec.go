@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/kt-bench/kt/internal/codec"
 )
 
 // Bounds in bytes of a body.
@@ -132,7 +130,7 @@ func (c *Client) send(ctx context.Context, method, addr, path string, in any) (*
 	if err != nil {
 		return nil, fmt.Errorf("address %q: write host:port", clean(addr, 256))
 	}
-	r.Header.Set("Accept-Encoding", codec.StreamName) // so that nothing is unpacked by itself
+	r.Header.Set("Accept-Encoding", "identity") // run files are compressed already
 	response, err := c.conn.Do(r)
 	if err != nil {
 		var outer *url.Error

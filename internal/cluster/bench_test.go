@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
@@ -20,27 +19,14 @@ func (s *sent) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sentFile is a run file that is sent as an agent does.
-type sentFile struct {
-	zip *codec.StreamWriter
-	raw int
-}
-
-func (f *sentFile) Write(b []byte) (int, error) {
-	f.raw += len(b)
-	return f.zip.Write(b)
-}
-
-func (f *sentFile) Close() error { return f.zip.Close() }
+func (s *sent) Close() error { return nil }
 
 // BenchmarkSecond measures what an agent sends for one second of one process that writes 50,000 records a second to 21
-// partitions of 3 brokers. "sent-B/op" are the bytes for the network, "raw-B/op" those of the run file.
+// partitions of 3 brokers.
 func BenchmarkSecond(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := &sent{}
-	zip := must.Have(codec.NewStreamWriter(out))(b)
-	to := &sentFile{zip: zip}
-	f := must.Have(result.NewRunFile(to, result.Header{Schema: result.Schema}))(b)
+	f := must.Have(result.NewRunFile(out, result.Header{Schema: result.Schema}))(b)
 	var seconds []stats.Window
 	for range 10 {
 		w := stats.Window{End: time.Second, Offered: 50_000, Acknowledged: 50_000, Partitions: map[int32]stats.Partition{}, Brokers: map[int32]stats.Broker{}}
@@ -59,14 +45,12 @@ func BenchmarkSecond(b *testing.B) {
 		}
 		seconds = append(seconds, w)
 	}
-	out.bytes, to.raw = 0, 0
+	out.bytes = 0
 	n := 0
 	for b.Loop() {
 		f.AddWindow(seconds[n%len(seconds)])
 		f.AddSample(host.Sample{At: time.Duration(n) * time.Second, Interval: time.Second})
-		must.Do(b, zip.Flush())
 		n++
 	}
 	b.ReportMetric(float64(out.bytes)/float64(n), "sent-B/op")
-	b.ReportMetric(float64(to.raw)/float64(n), "raw-B/op")
 }

@@ -158,13 +158,13 @@ func (c *copies) close(keep bool) {
 	_ = c.root.Close() // only a folder
 }
 
-// lines gives the complete lines of a growing file to take.
+// lines gives the lines of a growing file to take.
 type lines struct {
 	take    func(line []byte) // nil: nobody takes them
-	part    []byte            // of a line that is incomplete
-	skip    bool              // the line is too long: nobody gets it
-	known   bool              // the first line was the header that is wanted
-	started bool              // a load has begun
+	cut     result.Cutter
+	bad     bool // the file is damaged: nobody gets more lines
+	known   bool // the first line was the header that is wanted
+	started bool // a load has begun
 }
 
 // maxFirstLine bounds the header of a run file in bytes. That of a topic of 200,000 partitions has
@@ -173,35 +173,23 @@ const maxFirstLine = 8 << 20
 
 // add adds bytes. It returns errForeign if the file does not begin with the header that is wanted.
 func (l *lines) add(b []byte, want *fileEntry) error {
-	for len(b) > 0 {
-		end := bytes.IndexByte(b, '\n') + 1
-		if end == 0 {
-			l.keep(b)
-			if !l.known && len(l.part) > maxFirstLine {
-				return errForeign
-			}
+	if l.bad {
+		return nil
+	}
+	l.cut.Add(b)
+	for {
+		line, err := l.cut.Next(l.take == nil)
+		switch l.bad = err != nil; {
+		case !l.known && (err != nil || line == nil && l.cut.Rest() > maxFirstLine || line != nil && !want.heads(line)):
+			return errForeign
+		case line == nil:
 			return nil
 		}
-		l.keep(b[:end])
-		b = b[end:]
-		if l.known = l.known || want.heads(l.part); !l.known {
-			return errForeign
+		l.known = true
+		l.started = l.started || bytes.HasPrefix(line, []byte(`{"start":`))
+		if l.take != nil {
+			l.take(line)
 		}
-		l.started = l.started || bytes.HasPrefix(l.part, []byte(`{"start":`))
-		if l.take != nil && !l.skip {
-			l.take(l.part)
-		}
-		l.part, l.skip = l.part[:0], false
-	}
-	return nil
-}
-
-func (l *lines) keep(b []byte) {
-	if len(l.part)+len(b) > result.MaxLine {
-		l.skip = true
-	}
-	if !l.skip && (l.take != nil || !l.known || len(l.part) < 16) {
-		l.part = append(l.part, b...)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/kt-bench/kt/internal/codec"
 )
 
 // pull reads the file of an agent from where the copy ends into it, up to most bytes in all; 0: to
@@ -30,15 +28,6 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 		return stalled(trying, err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as it is wanted
-	body := io.Reader(response.Body)
-	if response.Header.Get("Content-Encoding") == codec.StreamName {
-		zip, err := codec.NewStreamReader(body)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = zip.Close() }() // it has nothing to write
-		body = zip
-	}
 	b := make([]byte, 64<<10)
 	for most == 0 || f.size < most {
 		piece := b
@@ -48,7 +37,7 @@ func (c *Client) pull(ctx context.Context, addr string, f *copyFile, most int64,
 		if !follow {
 			timer.Reset(fetchTimeout)
 		}
-		n, err := body.Read(piece)
+		n, err := response.Body.Read(piece)
 		if n > 0 {
 			if err := f.add(piece[:n]); err != nil {
 				return &agentError{error: err}

@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -192,8 +193,7 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 
 func startIn(t *testing.T, path string) *result.Start {
 	t.Helper()
-	b := must.Have(os.ReadFile(path))(t)
-	for line := range bytes.Lines(b) {
+	for line := range bytes.Lines(canned.Text(must.Have(os.ReadFile(path))(t))) {
 		var l struct{ Start *result.Start }
 		if decodeLoose(line, &l) == nil && l.Start != nil {
 			return l.Start

@@ -14,7 +14,7 @@
 //   - zstd is klauspost/compress, told to code literals where libzstd does. It knows
 //     four levels of effort.
 //
-// Streams between hosts of kt are compressed for little CPU instead: see [StreamWriter].
+// Run files are compressed for little CPU instead: see [Member].
 //
 // testdata/java_sizes.tsv holds what Java makes of the samples of the tests;
 // "go test ./internal/codec -update" asks it again.

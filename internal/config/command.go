@@ -139,7 +139,7 @@ const layered = "kt_layered"
 func typedOn(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[layered]) == 0 }
 
 // DocumentOutputs are the forms of output of commands that write a document.
-var DocumentOutputs = []string{"text", "json", "csv", "markdown", "html"}
+var DocumentOutputs = []string{"text", "json", "yaml", "csv", "markdown", "html"}
 
 // form is the part that commands that write a document have in common: its form, and the
 // configuration file.

@@ -81,7 +81,7 @@ func (t *Writer) limit() int { return max(t.Width, t.wrapAt()) }
 
 // measured is text of as many characters as a terminal will show of it.
 func (t *Writer) measured(s string) string {
-	if t.Width > 0 && t.th.ASCII() {
+	if t.th.ASCII() {
 		return comparisons.Replace(s)
 	}
 	return s

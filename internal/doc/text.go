@@ -53,10 +53,11 @@ func (t *Writer) command(args []string) {
 		quoted[i] = theme.Quoted(arg)
 	}
 	line := strings.Join(quoted, " ")
-	if t.Width == 0 || !t.Full {
-		if line != "" {
-			t.Line("  " + t.Paint(Muted, t.Cut(line, 2)))
-		}
+	switch {
+	case line == "":
+		return
+	case t.Width == 0, !t.Full:
+		t.Line("  " + t.Paint(Muted, t.Cut(line, 2)))
 		return
 	}
 	line = " "

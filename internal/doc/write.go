@@ -91,6 +91,9 @@ func (t *Table) names() (names []string) {
 func (d *Document) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Question, d.Command+": "+d.Subject)))
+	if len(d.Tags) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", escaped(strings.Join(d.Tags, ", ")))
+	}
 	for _, alert := range d.Alerts {
 		fmt.Fprintf(&b, "\n**%s**\n", escaped(alert))
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // ofOneLoadOnly are the formats that have nothing for loads that are not added up.
@@ -27,7 +27,5 @@ func TestDifferentLoadsAreListedUnderOneHeadingAndNotAddedUp(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(ofOneLoadOnly, refused); diff != "" {
-		t.Errorf("formats that have nothing for it (-want +got):\n%s", diff)
-	}
+	must.Match(t, ofOneLoadOnly, refused, "formats that have nothing for it")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -74,14 +75,9 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 				if name == "fixed" {
 					r = results()["fixed"]
 				}
-				text, err := json.Marshal(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Have(json.Marshal(r))(t)
 				var read result.Result
-				if err := json.Unmarshal(text, &read); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(text, &read))
 				poison(reflect.ValueOf(&read))
 				if name != "beside" {
 					read.NotAddedUp = ""
@@ -89,9 +85,7 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 				o := Options{Theme: theme.New(theme.Options{Profile: profile}), RunFile: hostile, Width: 100}
 				o.Consumer.Zone = time.UTC
 				var b strings.Builder
-				if err := write(&b, read, o); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, write(&b, read, o))
 				harmless(t, name+" as "+format, b.String(), profile)
 				if format == "text" && !strings.Contains(b.String(), "?[2J") {
 					t.Error("the text does not show what it replaced")
@@ -101,14 +95,10 @@ func TestNothingInARunFileSteersATerminal(t *testing.T) {
 		r := mergedMixed()
 		poison(reflect.ValueOf(&r.Header))
 		var log strings.Builder
-		if err := WriteHLog(&log, r, func(func(*stats.Window) error) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteHLog(&log, r, func(func(*stats.Window) error) error { return nil }))
 		harmless(t, name+" as hlog", log.String(), colorprofile.NoTTY)
 		var b strings.Builder
-		if err := Metrics(&b, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Metrics(&b, r))
 		harmless(t, "metrics", b.String(), colorprofile.NoTTY)
 	}
 }
@@ -151,9 +141,7 @@ func harmless(t *testing.T, what, text string, profile colorprofile.Profile) {
 // A row of CSV is one line: a name of two would be two rows to whoever reads lines.
 func TestAFieldOfCSVIsOneLine(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeCSV(&b, [][]string{{"a", hostile}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeCSV(&b, [][]string{{"a", hostile}}))
 	rows, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(rows) != 1 || rows[0][1] != theme.Clean(hostile) {
 		t.Errorf("it is read as %q, %v", rows, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/tune"
@@ -18,10 +19,7 @@ import (
 // found is a report with one finding of each kind.
 func found(t *testing.T) *tune.Report {
 	t.Helper()
-	profile, err := tune.LoadProfile("throughput", profiles.Of("tune"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	profile := must.Have(tune.LoadProfile("throughput", profiles.Of("tune"), nil))(t)
 	m := &tune.Machine{
 		FS: host.NewFS(fstest.MapFS{}), Profile: profile, Role: tune.Broker, RoleFrom: "process 4711",
 		Hostname: "kafka-1", Kernel: "6.8.0", CPUs: 16, Memory: 62 << 30, Virtual: "kvm",

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/tune"
@@ -25,10 +26,7 @@ func documents(t *testing.T) map[string]struct {
 } {
 	t.Helper()
 	r, before, after := found(t), probed(400), probed(200)
-	c, err := probe.Compare(before, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(probe.Compare(before, after))(t)
 	after.Comparison = &c
 	s, both := r.Findings[0].Setting, []*tune.Profile{r.Machine.Profile, r.Machine.Profile}
 	outcomes := []tune.Outcome{{Change: r.Changes()[0], State: tune.Applied}, {Change: r.Changes()[0], State: tune.Failed, Err: errors.New("read-only file system")}}
@@ -68,9 +66,7 @@ func documents(t *testing.T) map[string]struct {
 func wrote(t *testing.T, form string, d *doc.Document, v any, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, form, d, v, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, form, d, v, o))
 	return b.String()
 }
 
@@ -93,7 +89,10 @@ func TestDocumentsFitTheirTerminal(t *testing.T) {
 	for name, d := range documents(t) {
 		for look, th := range looks() {
 			for width := 60; width <= 120; width += 5 {
-				text := wrote(t, "text", d.doc, nil, Options{Theme: th, Width: width})
+				text := wrote(t, "text", d.doc, nil, Options{Theme: th, Width: width, Full: true})
+				if strings.Contains(strings.ReplaceAll(escapes.ReplaceAllString(text, ""), " ", ""), "\n\n\n") {
+					t.Errorf("%s in %s: two empty lines:\n%s", name, look, text)
+				}
 				for line := range strings.Lines(text) { // code is to be copied, and whole
 					if name != "tune-diff" && name != "tune-explain" && name != "probe" {
 						tooWide(t, name+" in "+look, line, width)
@@ -120,9 +119,7 @@ func TestReasonsAreWholeWithoutATerminal(t *testing.T) {
 func TestTuneSaysWhichFactsOfAMachineAreUnknown(t *testing.T) {
 	m := &tune.Machine{Profile: found(t).Machine.Profile, Role: tune.Client, RoleFrom: "no broker runs here"}
 	want := []string{"name unknown", "Linux (version unknown)", "cores unknown", "memory unknown"}
-	if diff := cmp.Diff(want, aboutMachine(m)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, want, aboutMachine(m), "")
 }
 
 func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
@@ -130,9 +127,7 @@ func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
 	var got struct {
 		Peers []map[string]any `json:"peers"`
 	}
-	if err := json.Unmarshal([]byte(wrote(t, "json", nil, p, Options{})), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(wrote(t, "json", nil, p, Options{})), &got))
 	for _, name := range []string{"cpu_cores", "cores", "memory_bytes", "available_bytes", "clock_offset_us", "clock_bound_us"} {
 		if v, ok := got.Peers[0][name]; !ok || v != nil {
 			t.Errorf("%s is %v, there: %t", name, v, ok)
@@ -168,14 +163,9 @@ func TestDocumentsPassOnThatTheyCannotBeWritten(t *testing.T) {
 func TestTheDocumentOfTuneFitsItsSchema(t *testing.T) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	schema, err := c.Compile("../../docs/tune.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Have(c.Compile("../../docs/tune.schema.json"))(t)
 	var b bytes.Buffer
-	if err := Indented(&b, found(t).Document(false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Indented(&b, found(t).Document(false)))
 	if err := schema.Validate(decoded(t, b.String())); err != nil {
 		t.Error(err)
 	}
@@ -186,18 +176,13 @@ func TestTheDocumentOfTuneFitsItsSchema(t *testing.T) {
 
 // A schema that does not know a verdict, or a group, is out of date.
 func TestTheSchemaOfTuneKnowsEveryWord(t *testing.T) {
-	text, err := os.ReadFile("../../docs/tune.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../../docs/tune.schema.json"))(t)
 	var s struct {
 		Defs map[string]struct {
 			Properties map[string]struct{ Enum []string }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &s))
 	enum := s.Defs["check"].Properties
 	var groups []string
 	for _, g := range tune.Groups {

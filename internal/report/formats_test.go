@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -60,9 +61,7 @@ func TestPerfTestLinesAreKafkas(t *testing.T) {
 	}
 	var b bytes.Buffer
 	w := second(3, false, nil)
-	if err := writePerfInterval(&b, &w); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writePerfInterval(&b, &w))
 	if !pattern(javaInterval).MatchString(b.String()) {
 		t.Errorf("the interval is not Kafka's:\n%s", b.String())
 	}
@@ -86,9 +85,7 @@ func TestPerfTestFirstTellsOfTheWholeRunAndThenOfItsSteadyState(t *testing.T) {
 	f.Finish(result.Trailer{Ended: result.Completed, ElapsedSeconds: 3})
 	want := fmt.Sprintf(javaTotal, 3000, "", 1000.0, 0.98, 40.0, 100.0, 10, 100, 100, 100) +
 		fmt.Sprintf(javaTotal, 2000, " steady state", 1000.0, 0.98, 10.0, 10.0, 10, 10, 10, 10)
-	if diff := cmp.Diff(want, written(t, PerfTest, f.Result(), Options{})); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, written(t, PerfTest, f.Result(), Options{}), "lines")
 	if got := written(t, PerfTest, results()["cut_off"], Options{}); !strings.HasPrefix(got, "1000 records sent, 1000.000000 records/sec") {
 		t.Errorf("a run that ended in its warm-up had a rate too:\n%s", got)
 	}
@@ -117,9 +114,7 @@ func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
 			Type string `json:"type"`
 			result.Point
 		}
-		if err := json.Unmarshal([]byte(line), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &got))
 		if got.Type != "interval" || got.Point != r.Series[i] {
 			t.Errorf("line %d is %s", i+1, line)
 		}
@@ -130,9 +125,7 @@ func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
 		Series    json.RawMessage `json:"series"`
 		SendDelay result.Records  `json:"records"`
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &summary); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(lines[len(lines)-1]), &summary))
 	if summary.Type != "summary" || summary.Schema != result.Schema || string(summary.Series) != "[]" || summary.SendDelay != r.Records {
 		t.Errorf("the summary is %+v", summary)
 	}
@@ -140,10 +133,7 @@ func TestJSONLinesAreThePointsAndASummary(t *testing.T) {
 
 func TestCSVHasTheSeriesInColumnsWithUnits(t *testing.T) {
 	r := results()["errors"]
-	rows, err := csv.NewReader(strings.NewReader(written(t, CSV, r, Options{}))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Have(csv.NewReader(strings.NewReader(written(t, CSV, r, Options{}))).ReadAll())(t)
 	if len(rows) != len(r.Series)+1 || len(rows[0]) != len(rows[1]) {
 		t.Fatalf("%d rows of %d columns for %d points", len(rows), len(rows[0]), len(r.Series))
 	}
@@ -172,10 +162,7 @@ func TestCSVHasTheSeriesInColumnsWithUnits(t *testing.T) {
 func TestARowOfMillisecondsClaimsNoRate(t *testing.T) {
 	r := results()["fixed"]
 	r.Series = []result.Point{{Seconds: 0.002, Acknowledged: 10, Bytes: 5120, P50: 4000, Max: 4000}, {StartSeconds: 1, Seconds: 0.5, Acknowledged: 10, CPUCores: 1}}
-	rows, err := csv.NewReader(strings.NewReader(written(t, CSV, r, Options{}))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Have(csv.NewReader(strings.NewReader(written(t, CSV, r, Options{}))).ReadAll())(t)
 	for i, want := range []string{
 		"0.000 0.002 false 10 - - 0 4000 - - - 4000 - - 0 - - 0 - - - - - 0",
 		"1.000 0.500 false 10 20.000 0.000 0 - - - - - - 1.000 0 0.000 0.000 0 - - - - - 0",
@@ -221,21 +208,15 @@ func TestProgressIsOneLine(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if err := writeProgress(&b, now, tc.w, sample, tc.of); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, b.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		must.Do(t, writeProgress(&b, now, tc.w, sample, tc.of))
+		must.Match(t, tc.want, b.String(), "%s", tc.name)
 	}
 }
 
 func TestMetricsAreNamedAndOrderedAsInKafkasTools(t *testing.T) {
 	for name, r := range results() {
 		var b bytes.Buffer
-		if err := Metrics(&b, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Metrics(&b, r))
 		if name == "errors" || name == "consume" {
 			golden(t, "metrics/"+name+".txt", b.String())
 		}
@@ -257,18 +238,14 @@ func TestMetricsAreNamedAndOrderedAsInKafkasTools(t *testing.T) {
 
 func TestTagsSayWhatKindOfLoadItIs(t *testing.T) {
 	h := header(0)
-	if diff := cmp.Diff([]string{"acks=all", "4 partitions", "RF 3", "512 B", "lz4", "2 producers"}, Tags(h)); diff != "" {
-		t.Errorf("tags (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"acks=all", "4 partitions", "RF 3", "512 B", "lz4", "2 producers"}, Tags(h), "tags")
 	h.Tags = []string{"nightly", "eu"}
 	if got := Tags(h); !slices.Equal(got[len(got)-2:], []string{"#nightly", "#eu"}) {
 		t.Errorf("the tags of the run are not at the end of %q", got)
 	}
 	h.Plan.Producers, h.Config, h.Tags = 1, nil, nil
 	h.Plan.Payload = plan.Payload{Kind: plan.Monotonic}
-	if diff := cmp.Diff([]string{"acks=", "4 partitions", "RF 3", "monotonic payloads"}, Tags(h)); diff != "" {
-		t.Errorf("tags of a plain load (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"acks=", "4 partitions", "RF 3", "monotonic payloads"}, Tags(h), "tags of a plain load")
 }
 
 func TestYAMLIsTheSameDocumentAsJSON(t *testing.T) {
@@ -276,9 +253,7 @@ func TestYAMLIsTheSameDocumentAsJSON(t *testing.T) {
 	r.Note = hostile
 	var fromYAML, fromJSON any
 	text := written(t, YAML, r, Options{})
-	if err := errors.Join(yaml.Unmarshal([]byte(text), &fromYAML), yaml.Unmarshal([]byte(strings.ReplaceAll(written(t, JSON, r, Options{}), hostile, theme.Clean(hostile))), &fromJSON)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(yaml.Unmarshal([]byte(text), &fromYAML), yaml.Unmarshal([]byte(strings.ReplaceAll(written(t, JSON, r, Options{}), hostile, theme.Clean(hostile))), &fromJSON)))
 	fromJSON.(map[string]any)["headline_note"] = fromYAML.(map[string]any)["headline_note"] // JSON has it as it was
 	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" || !strings.Contains(text, "\nbound_by:\n  limit: failed records\n") {
 		t.Errorf("(-json +yaml):\n%s", diff)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -29,12 +30,8 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", filepath.FromSlash(name))
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -49,9 +46,7 @@ func golden(t *testing.T, name, got string) {
 func written(t *testing.T, format Format, r result.Result, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := format(&b, r, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, format(&b, r, o))
 	return b.String()
 }
 
@@ -158,9 +153,7 @@ var encoded = regexp.MustCompile(`"hdr_v2_base64":( ?)"[A-Za-z0-9+/=]+"`)
 func TestEveryFormatPassesOnThatItCannotWrite(t *testing.T) {
 	full := errors.New("no space left on device")
 	names := slices.Sorted(maps.Keys(Formats))
-	if diff := cmp.Diff([]string{"csv", "hgrm", "json", "jsonl", "junit", "line", "markdown", "perf-test", "processes", "text", "yaml"}, names); diff != "" {
-		t.Errorf("formats (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"csv", "hgrm", "json", "jsonl", "junit", "line", "markdown", "perf-test", "processes", "text", "yaml"}, names, "formats")
 	for _, name := range names {
 		if err := Formats[name](failing{full}, results()["fixed"], Options{}); !errors.Is(err, full) {
 			t.Errorf("%s gives %v", name, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -38,16 +39,11 @@ func TestALogHasTheMeasuredSecondsUnderTheirTags(t *testing.T) {
 		return nil
 	}
 	var b strings.Builder
-	if err := WriteHLog(&b, r, each); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteHLog(&b, r, each))
 	counts := make(map[string]int64)
 	reader := hdrhistogram.NewHistogramLogReader(strings.NewReader(b.String()))
 	for {
-		h, err := reader.NextIntervalHistogram()
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Have(reader.NextIntervalHistogram())(t)
 		if h == nil {
 			break
 		}

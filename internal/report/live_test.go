@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
@@ -16,10 +17,7 @@ import (
 // the interval used.
 func TestALineOfProgressTellsTheCPUOfItsInterval(t *testing.T) {
 	var stderr bytes.Buffer
-	o, err := NewLive(result.Header{}, LiveOptions{Output: "text", Interval: 2 * time.Second, Stderr: &stderr, Now: func() time.Time { return time.Unix(0, 0) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Have(NewLive(result.Header{}, LiveOptions{Output: "text", Interval: 2 * time.Second, Stderr: &stderr, Now: func() time.Time { return time.Unix(0, 0) }}))(t)
 	at := time.Duration(0)
 	for i, length := range []time.Duration{time.Second, time.Second, time.Second, 2 * time.Millisecond} {
 		s := run.Second{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 )
@@ -27,15 +28,10 @@ func recorded(t *testing.T, name string, process int, role string, write func(*r
 		Roster: []result.Member{{Host: "vm14"}, {Host: "vm15", Processes: 1}, {Host: "vm16", Processes: 2}},
 	}
 	var f file
-	out, err := result.NewRunFile(&f, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(result.NewRunFile(&f, h))(t)
 	out.Begin(result.Start{At: h.StartedAt, Agreed: &result.Agreed{At: h.StartedAt, Late: time.Duration(process) * time.Millisecond, Bound: time.Millisecond}})
 	write(out)
-	if err := out.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: 4, SendingSeconds: 3.999}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: 4, SendingSeconds: 3.999}))
 	return f.Bytes()
 }
 
@@ -62,14 +58,9 @@ func TestWhatIsMergedFromRunFilesFitsTheSchemaAndIsShown(t *testing.T) {
 	for name, text := range map[string][]byte{
 		"a": recorded(t, "vm15", 1, "client", load), "b": recorded(t, "vm16", 1, "client", load), "c": recorded(t, "vm14", 0, "broker", watch),
 	} {
-		if err := set.Add(name, bytes.NewReader(text), int64(len(text))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, set.Add(name, bytes.NewReader(text), int64(len(text))))
 	}
-	r, err := set.Result(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(set.Result(context.Background()))(t)
 	if err := compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -59,16 +60,11 @@ func TestConsumerRowsAreKafkas(t *testing.T) {
 		}
 	}
 	row := fmt.Sprintf(javaRow, "2026-11-21 12:10:25:000", "2026-11-21 12:10:35:000", 7.0, 0.7, 7000, 700.0, 3000, 7000, 1.0, 1000.0)
-	if diff := cmp.Diff("start.time, end.time, "+javaColumns+row, b.String()); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Match(t, "start.time, end.time, "+javaColumns+row, b.String(), "rows")
 	if diff := cmp.Diff(b.String(), written(t, PerfTest, r, Options{Consumer: ConsumerRows{Zone: time.UTC, Detailed: true}})); diff != "" {
 		t.Errorf("a run that is read back differs (-live +read):\n%s", diff)
 	}
-	format, err := ParseDateFormat("HH:mm:ss")
-	if err != nil {
-		t.Fatal(err)
-	}
+	format := must.Have(ParseDateFormat("HH:mm:ss"))(t)
 	got := written(t, PerfTest, r, Options{Consumer: ConsumerRows{HideHeader: true, Date: format, Zone: time.FixedZone("CET", 3600)}})
 	if !strings.HasPrefix(got, "13:10:25, 13:10:35, 7.0000") || strings.Count(got, "\n") != 1 {
 		t.Errorf("without a header, in another zone and format:\n%s", got)
@@ -79,27 +75,19 @@ func TestDetailedRowsAreInPlaceOfTheLastOne(t *testing.T) {
 	h, windows, r := consumerRun(result.ReadIdle)
 	var b bytes.Buffer
 	c := newConsumerPerf(&b, h, ConsumerRows{Detailed: true, Interval: time.Second, Zone: time.UTC})
-	if err := c.writeHeader(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.writeHeader())
 	windows[6].End -= 101 * time.Millisecond // the end of the run
 	for _, i := range []int{1, 2, 3, 5, 6} {
-		if err := c.writeInterval(&windows[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.writeInterval(&windows[i]))
 	}
-	if err := c.finish(r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.finish(r))
 	want := "time, threadId, " + javaColumns +
 		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:27:000", 0, 0.0, 0.0, 0, 0.0, 2000, 0, 0.0, 0.0) +
 		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:28:000", 0, 1.0, 1.0, 1000, 1000.0, 0, 1000, 1.0, 1000.0) +
 		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:29:000", 0, 2.0, 1.0, 2000, 1000.0, 0, 1000, 1.0, 1000.0) +
 		fmt.Sprintf(javaDetailed, "2026-11-21 12:10:31:000", 0, 2.0, 0.0, 2000, 0.0, 1000, 0, 0.0, 0.0) +
 		fmt.Sprintf(javaWarning, 10_000)
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, b.String(), "rows")
 }
 
 func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
@@ -126,7 +114,5 @@ func TestThatATimeoutCutTheReadingShortIsTold(t *testing.T) {
 // The formats of org.apache.kafka.tools.EndToEndLatency.
 func TestEndToEndLinesAreKafkas(t *testing.T) {
 	want := fmt.Sprintf("Avg latency: %.4f ms\n", 22.9696) + fmt.Sprintf("Percentiles: 50th = %d, 99th = %d, 99.9th = %d\n", 17, 61, 62)
-	if diff := cmp.Diff(want, written(t, PerfTest, results()["one_at_a_time"], Options{})); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, written(t, PerfTest, results()["one_at_a_time"], Options{}), "lines")
 }

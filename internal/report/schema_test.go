@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -32,14 +33,9 @@ type node struct {
 
 func readSchema(t *testing.T) node {
 	t.Helper()
-	data, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile(schemaFile))(t)
 	var root node
-	if err := json.Unmarshal(data, &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &root))
 	return root
 }
 
@@ -123,14 +119,9 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 	h.Record(5e6)
 	h.Record(-1)
 	h.RecordNever(1)
-	text, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.Marshal(h))(t)
 	var got map[string]any
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &got))
 	var want []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[histogram]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

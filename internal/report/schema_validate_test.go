@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestEveryDocumentFitsTheSchema(t *testing.T) {
@@ -43,18 +45,12 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	schema, err := c.Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Have(c.Compile(schemaFile))(t)
 	return schema
 }
 
 func decoded(t *testing.T, text string) any {
 	t.Helper()
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 	return v
 }

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -172,9 +171,7 @@ func TestTheReasonsOfASingleProcessAreThereOnce(t *testing.T) {
 	r.Processes[0].Valid, r.Processes[0].Invalid = false, reasons
 	name := r.Processes[0].Host + "/1: "
 	want := []string{name + reasons[0], name + reasons[1], "the whole is too short"}
-	if diff := cmp.Diff(want, invalid(&r)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Match(t, want, invalid(&r), "")
 }
 
 func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
@@ -208,20 +205,14 @@ func TestProcessesThatAreNotValidAreToldTogether(t *testing.T) {
 
 func TestTheLinesOfProcessesAddUpToTheWhole(t *testing.T) {
 	r := mergedProduce()
-	rows, err := csv.NewReader(strings.NewReader(written(t, Processes, r, Options{}))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Have(csv.NewReader(strings.NewReader(written(t, Processes, r, Options{}))).ReadAll())(t)
 	column := make(map[string]int)
 	for i, name := range rows[0] {
 		column[name] = i
 	}
 	var sum int64
 	for _, row := range rows[1:] {
-		n, err := strconv.ParseInt(row[column["acknowledged"]], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Have(strconv.ParseInt(row[column["acknowledged"]], 10, 64))(t)
 		if row[column["counted"]] == "true" {
 			sum += n
 		}
@@ -257,9 +248,7 @@ func TestRatesInATableAddUp(t *testing.T) {
 	for _, p := range got.Processes {
 		rates = append(rates, p.RecordsPerSecond)
 	}
-	if diff := cmp.Diff([]float64{1999, 1998, 1000, 999, 999, 999, 777.4}, rates); diff != "" {
-		t.Errorf("rates of hosts and processes (-want +got):\n%s", diff)
-	}
+	must.Match(t, []float64{1999, 1998, 1000, 999, 999, 999, 777.4}, rates, "rates of hosts and processes")
 	text := oneSpace(written(t, Text, r, Options{}))
 	for _, want := range []string{"vm14 1,999 ", "vm14/1 1,000 ", "vm14/2 999 ", "vm15 1,998 ", "total 3,997 "} {
 		if !strings.Contains(text, want) {

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -250,25 +249,17 @@ func TestReadProgressIsOneLine(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if err := writeReadProgress(&b, now, tc.w, sample, tc.p, &result.LagNow{Records: max(tc.consumerLag, 0), Known: tc.consumerLag >= 0}); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, b.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		must.Do(t, writeReadProgress(&b, now, tc.w, sample, tc.p, &result.LagNow{Records: max(tc.consumerLag, 0), Known: tc.consumerLag >= 0}))
+		must.Match(t, tc.want, b.String(), "%s", tc.name)
 	}
 }
 
 func TestTagsSayHowRecordsAreRead(t *testing.T) {
 	h := readHeader(plan.Consume, 0)
 	h.Plan.Read.Group, h.Plan.Read.Consumers, h.Plan.Read.Processing, h.ConsumerConfig = "", 1, plan.Duration(time.Millisecond), nil
-	if diff := cmp.Diff([]string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h)); diff != "" {
-		t.Errorf("tags without a group (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"no group", "4 partitions", "RF 3", "1ms a record"}, Tags(h), "tags without a group")
 	h.Plan.Read.Group, h.Plan.Read.Groups, h.Plan.Read.Processing = "g", 3, 0
-	if diff := cmp.Diff([]string{"3 groups", "4 partitions", "RF 3"}, Tags(h)); diff != "" {
-		t.Errorf("tags of several groups (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"3 groups", "4 partitions", "RF 3"}, Tags(h), "tags of several groups")
 }
 
 func TestBrokersThatThrottleAreShownWithWhatWasCounted(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
@@ -19,21 +20,14 @@ import (
 func TestTheManualOfTheChecksIsThatOfTheCatalogue(t *testing.T) {
 	var all []*tune.Profile
 	for _, name := range tune.ProfileNames(profiles.Of("tune")) {
-		p, err := tune.LoadProfile(name, profiles.Of("tune"), os.ReadFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Have(tune.LoadProfile(name, profiles.Of("tune"), os.ReadFile))(t)
 		all = append(all, p)
 	}
 	var b bytes.Buffer
-	if err := tuneManual(&b, tune.Catalogue(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tuneManual(&b, tune.Catalogue(), all))
 	const page = "../../docs/checks.md"
 	if *update {
-		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(page, b.Bytes(), 0o644))
 	}
 	text, err := os.ReadFile(page)
 	if diff := cmp.Diff(string(text), b.String()); err != nil || diff != "" {

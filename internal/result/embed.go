@@ -44,11 +44,15 @@ type embedded struct {
 
 // Embed returns the text of the element for a run, of which doc is the JSON document.
 func (r *Result) Embed(doc json.RawMessage) (string, error) {
-	text, err := json.Marshal(embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: r.Heat})
+	text, err := json.Marshal(r.embed(doc))
 	if err != nil {
 		return "", err
 	}
 	return Pack([]byte(secret.ScrubJSON(string(text))))
+}
+
+func (r *Result) embed(doc json.RawMessage) embedded {
+	return embedded{Result: doc, SendingSeconds: r.SendingSeconds, Heat: r.Heat}
 }
 
 // Pack returns a text compressed and in base64, as a page holds what is long.
@@ -91,10 +95,14 @@ func ReadPage(r io.Reader) (Result, error) {
 		return Result{}, errors.New("the run in this page is larger than any that kt writes")
 	}
 	var e embedded
-	var got Result
 	if err := json.Unmarshal(doc, &e); err != nil {
 		return Result{}, errBadPage(err)
 	}
+	return e.result()
+}
+
+// result returns the result. Its numbers are checked.
+func (e *embedded) result() (got Result, err error) {
 	if err := json.Unmarshal(e.Result, &got); err != nil {
 		return Result{}, errBadPage(err)
 	}

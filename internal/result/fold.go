@@ -39,6 +39,8 @@ type Fold struct {
 	stage       int            // the number of the one in which the load was last
 	now         now
 	limits      []judged // of the header; nil: the run is judged by none
+	anew        bool     // limits are others than those of the run
+	judged      *Result  // of a file that was thinned; nil: it is to be made of the windows
 	steady      steady
 	hosted      *hosted // nil: not the fold of one host of many
 
@@ -65,6 +67,8 @@ func (f *Fold) AddLine(l *Line) {
 		f.Begin(*l.Start)
 	case l.Trailer != nil:
 		f.Finish(*l.Trailer)
+	case l.Result != nil:
+		f.judged = &l.Result.Result
 	}
 }
 
@@ -262,8 +266,20 @@ func (f *Fold) client(m *stats.Window) ClientUse {
 // Finish sets the trailer.
 func (f *Fold) Finish(t Trailer) { f.trailer = t }
 
-// Result returns the document of the run so far.
+// Result returns the document of the run so far. Of a file that was thinned it is as it was judged, but for other limits.
 func (f *Fold) Result() Result {
+	if f.judged == nil {
+		return f.result()
+	}
+	r, anew := *f.judged, f.result()
+	r.whole = anew.whole
+	if f.anew {
+		r.Header.Limits, r.Limits = f.header.Limits, anew.Limits
+	}
+	return r
+}
+
+func (f *Fold) result() Result {
 	m := &f.total[stats.Measured]
 	e := f.evidence()
 	r := Result{

@@ -42,10 +42,11 @@ type judged struct {
 	bad  error // it cannot be read
 
 	stretch  span
-	worst    *float64 // of the stretches that are over
-	of, held int64    // stretches that were judged
-	idle     int64    // stretches with nothing to judge
-	silent   int64    // of those judged: records were due, and none came back
+	worst    *float64      // of the stretches that are over
+	of, held int64         // stretches that were judged
+	idle     int64         // stretches with nothing to judge
+	silent   int64         // of those judged: records were due, and none came back
+	point    time.Duration // the longest window: a second, unless the file was thinned
 }
 
 // judging returns expressions that nothing is known of yet. What is wrong with one is said in its place: the
@@ -113,6 +114,7 @@ func (f *Fold) judge(w *stats.Window) {
 			continue
 		}
 		kept := j.expr.Metric.Keep(&f.header.Plan, w)
+		j.point = max(j.point, w.End-w.Start)
 		if j.stretch.endsBefore(w) {
 			j.stretch = span{}
 		}
@@ -155,7 +157,11 @@ func (f *Fold) judgedLimits(r *Result) (all []Limit) {
 		if j.expr.Over > 0 && j.of+j.idle == 0 && seconds >= j.expr.Over.Seconds() { // windows were cut late, on a busy machine
 			j.close(whole, false)
 		}
-		all = append(all, j.result(whole))
+		l := j.result(whole)
+		if f.judged != nil && j.expr.Over > 0 && j.point > j.expr.Over+slack {
+			l = Limit{Expression: j.text, Note: fmt.Sprintf("not known: old seconds of the run file were added up to points of %v", j.point.Round(time.Second))}
+		}
+		all = append(all, l)
 	}
 	return all
 }

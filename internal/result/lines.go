@@ -1,14 +1,15 @@
 package result
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -21,6 +22,7 @@ type Line struct {
 	Start   *Start        `json:"start,omitempty"`
 	Vitals  *host.Vitals  `json:"vitals,omitempty"`
 	Trailer *Trailer      `json:"trailer,omitempty"`
+	Result  *Judgement    `json:"result,omitempty"` // of a file that was thinned
 }
 
 // MaxLine bounds one line of a run file: a window with 100,000 partitions and
@@ -50,16 +52,94 @@ func (d *Decoder) Decode(text []byte) (Line, error) {
 // Lines reads a run file line by line.
 type Lines struct {
 	Decoder
-	r    *bufio.Reader
-	long []byte // a line longer than r's buffer; reused
-	last int    // number of the last line to read; 0: no limit
-	torn bool   // the last line was incomplete, as a kill leaves it, and ignored
+	r     io.Reader
+	cut   Cutter
+	chunk []byte // that was read last; reused
+	last  int    // number of the last line to read; 0: no limit
+	torn  bool   // the end was incomplete, as a kill leaves it, and ignored
 }
 
 // NewLines reads a run file up to the line with the number last, or to its end if last is 0.
 func NewLines(r io.Reader, last int) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, 32<<10), last: last}
+	return &Lines{r: r, chunk: make([]byte, 64<<10), last: last}
 }
+
+// Cutter cuts the bytes of a run file into lines, as they come: those of members, and plain ones, as zstd -dc writes them.
+// The zero value is ready to use.
+type Cutter struct {
+	bytes []byte // that are not cut
+	from  int    // where these begin
+	lines []byte // the rest of the newest member
+	text  []byte // all of it; reused
+	n     int    // lines so far
+}
+
+// Add adds the next bytes of the file.
+func (c *Cutter) Add(b []byte) {
+	c.bytes, c.from = append(slices.Delete(c.bytes, 0, c.from), b...), 0
+}
+
+// Rest returns how many bytes were added that are not cut.
+func (c *Cutter) Rest() int { return len(c.bytes) - c.from }
+
+// Next returns the next line with its end, which is valid until the next call; nil: it needs more bytes. With skim it
+// passes over windows, samples and vitals.
+func (c *Cutter) Next(skim bool) ([]byte, error) {
+	for {
+		for len(c.lines) > 0 {
+			end := bytes.IndexByte(c.lines, '\n') + 1
+			line := c.lines[:end]
+			c.lines = c.lines[end:]
+			if c.n++; len(line) > MaxLine {
+				return nil, errTooLong
+			}
+			if !skim || c.n == 1 || !isMeasurement(line) {
+				return line, nil
+			}
+		}
+		rest := c.bytes[c.from:]
+		if len(rest) < 4 || !codec.IsMember(rest) {
+			end := bytes.IndexByte(rest, '\n') + 1
+			if end == 0 && len(rest) <= MaxLine {
+				return nil, nil
+			}
+			c.lines = rest[:end]
+			c.from += end
+			if end == 0 {
+				c.n++
+				return nil, errTooLong
+			}
+			continue
+		}
+		m, size, err := codec.CutMember(rest)
+		switch {
+		case err == nil && size == 0:
+			return nil, nil
+		case err == nil && skim && c.n > 0 && m.Mark == measured:
+			c.n += m.Lines
+		case err == nil:
+			c.text, err = m.Append(c.text[:0])
+			c.lines = c.text
+		}
+		if err != nil {
+			c.n++
+			c.lines = nil
+			return nil, damaged{err}
+		}
+		c.from += size
+	}
+}
+
+// FirstLine returns the first line of a run file; nil: it has none.
+func FirstLine(r io.Reader) []byte {
+	if line, whole, _ := NewLines(r, 1).text(false); whole {
+		return line
+	}
+	return nil
+}
+
+// measured is the mark of members with windows, samples and vitals alone.
+const measured = 1
 
 // errNoRunFile is the error of a first line that is not a header.
 var errNoRunFile = errors.New("it is no run file and no page of kt, or was cut off in its header: name the .ktr file of a run")
@@ -102,27 +182,19 @@ func (l *Lines) All() iter.Seq2[Line, error] {
 func (l *Lines) Skim() (Line, error) { return l.next(true) }
 
 func (l *Lines) next(skim bool) (Line, error) {
-	for {
-		text, err := l.text()
-		last := errors.Is(err, io.EOF)
-		switch {
-		case last && len(text) == 0:
-			return Line{}, io.EOF
-		case err != nil && !last:
-			return Line{}, l.wrap(err)
-		case skim && l.n > 1 && isMeasurement(text):
-			continue
-		}
-		of, err := l.decode(text)
-		switch {
-		case err != nil && last && l.n > 1 && errors.As(err, new(damaged)):
-			l.torn = true
-			return Line{}, io.EOF
-		case err != nil:
-			return Line{}, l.wrap(err)
-		}
-		return of, nil
+	text, whole, err := l.text(skim)
+	if l.n = l.cut.n; err != nil {
+		return Line{}, err
 	}
+	of, err := l.decode(text)
+	switch {
+	case err != nil && !whole && l.n > 1 && errors.As(err, new(damaged)):
+		l.torn = true
+		return Line{}, io.EOF
+	case err != nil:
+		return Line{}, l.wrap(err)
+	}
+	return of, nil
 }
 
 // isMeasurement reports whether a line is a window, a sample or vitals.
@@ -208,24 +280,37 @@ func (b *BadLine) Error() string { return fmt.Sprintf("line %d: %v", b.Number, b
 
 func (b *BadLine) Unwrap() error { return b.Err }
 
-// text returns the next line. It is valid until the next call.
-func (l *Lines) text() ([]byte, error) {
-	if l.last > 0 && l.n >= l.last {
-		return nil, io.EOF
+// text returns the next line, which is valid until the next call. whole is false of a last one without its end.
+func (l *Lines) text(skim bool) (line []byte, whole bool, err error) {
+	for l.last == 0 || l.cut.n < l.last {
+		line, err := l.cut.Next(skim)
+		switch {
+		case err != nil:
+			l.n = l.cut.n
+			return nil, false, l.wrap(err)
+		case line != nil && l.last > 0 && l.cut.n > l.last: // others were passed over
+			return nil, false, io.EOF
+		case line != nil:
+			return line, true, nil
+		}
+		n, err := l.r.Read(l.chunk)
+		l.cut.Add(l.chunk[:n])
+		switch rest := l.cut.bytes[l.cut.from:]; {
+		case err == nil || n > 0:
+		case !errors.Is(err, io.EOF):
+			l.n = l.cut.n + 1
+			return nil, false, l.wrap(err)
+		case len(rest) > 0 && !codec.IsMember(rest):
+			l.cut.n++
+			l.cut.from += len(rest)
+			return rest, false, nil
+		case len(rest) > 0 && l.cut.n == 0:
+			l.n = 1
+			return nil, false, l.wrap(errNoRunFile)
+		default:
+			l.torn = l.torn || len(rest) > 0
+			return nil, false, io.EOF
+		}
 	}
-	l.n++
-	l.long = l.long[:0]
-	for {
-		part, err := l.r.ReadSlice('\n')
-		if len(l.long)+len(part) > MaxLine {
-			return nil, errTooLong
-		}
-		if len(l.long) == 0 && !errors.Is(err, bufio.ErrBufferFull) {
-			return part, err
-		}
-		l.long = append(l.long, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return l.long, err
-		}
-	}
+	return nil, false, io.EOF
 }

@@ -68,7 +68,7 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 			file := runFile(t, header(120), events, completed)
 			got := readLines(t, iotest.HalfReader(bytes.NewReader(file)))
 			i := 0
-			for text := range bytes.Lines(file) {
+			for text := range bytes.Lines(canned.Text(file)) {
 				var want Line
 				if err := json.Unmarshal(text, &want); err != nil {
 					t.Fatal(err)

@@ -6,22 +6,25 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// RunFile writes a run file as the run goes on. Each line is one JSON object, written by one call, so
-// that a killed run can be read up to its last second. After the first error it writes no more,
-// and Close returns that error.
+// RunFile writes a run file as the run goes on. Each line is one JSON object. The lines of a second are one member, written
+// by one call, so that a killed run can be read up to its last second. After the first error it writes no more, and Close
+// returns that error.
 type RunFile struct {
-	w   io.WriteCloser
-	err error
+	w      io.WriteCloser
+	packer codec.Packer
+	lines  []byte // that are not written
+	err    error
 }
 
 // NewRunFile writes the header of a run file to w. Close closes w.
 func NewRunFile(w io.WriteCloser, h Header) (*RunFile, error) {
-	f := &RunFile{w: w}
+	f := &RunFile{w: w, packer: codec.NewPacker(false)}
 	f.write(Line{Header: &h})
 	return f, f.err
 }
@@ -47,17 +50,38 @@ func (f *RunFile) Close(t Trailer) error {
 	return errors.Join(f.err, f.w.Close())
 }
 
+// write writes a line, with the windows before it.
 func (f *RunFile) write(l Line) {
 	if f.err != nil {
 		return
 	}
-	b, err := json.Marshal(l)
-	if err == nil {
-		_, err = f.w.Write([]byte(secret.ScrubJSON(string(b)) + "\n"))
+	if l.Window == nil && l.Sample == nil {
+		f.flush(measured)
 	}
+	b, err := json.Marshal(l)
 	if err != nil {
 		f.err = fmt.Errorf("write run file: %w", err)
+		return
 	}
+	f.lines = append(f.lines, secret.ScrubJSON(string(b))+"\n"...)
+	switch {
+	case l.Window != nil: // its sample follows
+	case isMeasurement(b):
+		f.flush(measured)
+	default:
+		f.flush(0)
+	}
+}
+
+// flush writes the lines as one member.
+func (f *RunFile) flush(mark byte) {
+	if len(f.lines) == 0 || f.err != nil {
+		return
+	}
+	if _, err := f.w.Write(f.packer.Append(nil, f.lines, mark)); err != nil {
+		f.err = fmt.Errorf("write run file: %w", err)
+	}
+	f.lines = f.lines[:0]
 }
 
 // Replay folds a run file as a live run is folded. It ignores an incomplete last line, as a kill
@@ -84,6 +108,7 @@ func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Windo
 			return nil, lines.wrap(errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load"))
 		case f == nil:
 			f = NewFold(l.Header.judgedBy(limits))
+			f.anew = len(limits) > 0
 			continue
 		}
 		f.AddLine(&l)

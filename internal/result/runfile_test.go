@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -118,8 +119,8 @@ func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
 	}
 }
 
-func TestEachLineOfARunFileIsWrittenWhole(t *testing.T) {
-	var m lineWriter
+func TestEachMemberOfARunFileIsWrittenWhole(t *testing.T) {
+	var m memberWriter
 	f, err := NewRunFile(&m, header(0))
 	if err != nil {
 		t.Fatal(err)
@@ -130,23 +131,23 @@ func TestEachLineOfARunFileIsWrittenWhole(t *testing.T) {
 	if err := f.Close(completed); err != nil {
 		t.Fatal(err)
 	}
-	if m.lines < 8 || m.torn > 0 {
-		t.Errorf("%d lines in one write each, %d not", m.lines, m.torn)
+	if m.members != 3+2 || m.torn > 0 {
+		t.Errorf("%d members in one write each, %d not", m.members, m.torn)
 	}
 }
 
-type lineWriter struct{ lines, torn int }
+type memberWriter struct{ members, torn int }
 
-func (w *lineWriter) Write(b []byte) (int, error) {
-	if bytes.Count(b, []byte("\n")) == 1 && bytes.HasSuffix(b, []byte("\n")) {
-		w.lines++
+func (w *memberWriter) Write(b []byte) (int, error) {
+	if _, size, err := codec.CutMember(b); err == nil && size == len(b) {
+		w.members++
 	} else {
 		w.torn++
 	}
 	return len(b), nil
 }
 
-func (w *lineWriter) Close() error { return nil }
+func (w *memberWriter) Close() error { return nil }
 
 // FuzzReplay reads a run file.
 //   - It never panics, nor does the result of what was read.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -72,30 +73,35 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 		events = append(events, canned.Event{Window: &w}, canned.Event{Sample: &host.Sample{At: end, Interval: time.Second, Cores: 1, ProcessCPU: 0.5}})
 	}
 	whole := runFile(t, header(120), events, completed)
-	// The end of each line, and the result of the file until there.
+	// The end of each member, and the result of the file until there.
 	var ends []int
 	var results []string
 	f, at := NewFold(header(120)), 0
-	for line := range bytes.Lines(whole) {
-		if i := len(ends); i > len(events) {
+	for at < len(whole) {
+		if i := len(ends); i > len(events)/2 {
 			f.Finish(completed)
 		} else if i > 0 {
-			events[i-1].To(f)
+			events[2*i-2].To(f)
+			events[2*i-1].To(f)
 		}
-		at += len(line)
+		_, size, err := codec.CutMember(whole[at:])
+		if err != nil || size == 0 {
+			t.Fatal(size, err)
+		}
+		at += size
 		ends, results = append(ends, at), append(results, marshal(t, f.Result()))
 	}
-	if n := len(events) + 2; len(ends) != n {
-		t.Fatalf("%d lines, want %d", len(ends), n)
+	if n := len(events)/2 + 2; len(ends) != n {
+		t.Fatalf("%d members, want %d", len(ends), n)
 	}
 	cutOffs := 0
-	for cut := ends[2]; cut <= len(whole); cut++ {
+	for cut := ends[0]; cut <= len(whole); cut++ {
 		f, err := Replay(bytes.NewReader(whole[:cut]))
 		if err != nil {
 			t.Fatalf("cut at byte %d of %d: %v", cut, len(whole), err)
 		}
-		n := 0 // the last whole line; one without its end of line is whole too
-		for n+1 < len(ends) && cut >= ends[n+1]-1 {
+		n := 0 // the last whole member
+		for n+1 < len(ends) && cut >= ends[n+1] {
 			n++
 		}
 		r := f.Result()
@@ -103,10 +109,10 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 			cutOffs++
 		}
 		if diff := cmp.Diff(results[n], marshal(t, r)); diff != "" {
-			t.Fatalf("cut at byte %d, behind line %d (-want +got):\n%s", cut, n+1, diff)
+			t.Fatalf("cut at byte %d, behind member %d (-want +got):\n%s", cut, n+1, diff)
 		}
 	}
-	if want := len(whole) - 1 - ends[2]; cutOffs != want {
-		t.Errorf("%d of %d were cut off, want %d: all but those with the whole trailer", cutOffs, len(whole)-ends[2]+1, want)
+	if want := len(whole) - ends[0]; cutOffs != want {
+		t.Errorf("%d of %d were cut off, want %d: all but those with the whole trailer", cutOffs, len(whole)-ends[0]+1, want)
 	}
 }

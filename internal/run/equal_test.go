@@ -13,6 +13,7 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -48,7 +49,7 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 	t.Helper()
 	l := merge.NewLive(want.Header, nil)
 	for i, file := range files {
-		for line := range bytes.Lines(file) {
+		for line := range bytes.Lines(canned.Text(file)) {
 			must.Do(t, l.Add(string(rune('a'+i)), line))
 		}
 	}

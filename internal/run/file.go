@@ -73,6 +73,16 @@ func (f *File) Fill(from io.WriterTo) error {
 	return nil
 }
 
+// replace replaces the file, which was written and closed, by one that is made of it.
+func (f *File) replace(make func(w io.Writer, file io.Reader) error) error {
+	old, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = old.Close() }() // it was only read
+	return input.Replace(f.path, 0o644, func(w io.Writer) error { return make(w, old) })
+}
+
 // Discard removes the file, unless a run or a Fill has completed it.
 func (f *File) Discard() {
 	if f == nil || f.kept {

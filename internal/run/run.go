@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -212,12 +213,26 @@ func (m *maker) finish(ctx context.Context, end engine.End) (result.Result, erro
 	res, fileErr := m.sink.finish(trailer)
 	if m.File != nil {
 		m.File.kept = true
+		if fileErr == nil && m.Part == nil { // agents hand out their parts, and others follow them
+			m.thin(&res)
+		}
 	}
 	err = errors.Join(fileErr, err)
 	if m.Done == nil || m.Done(ctx, res, err) {
 		err = errors.Join(err, m.delete(ctx))
 	}
 	return res, err
+}
+
+// thin replaces the run file of a long run by one of fewer seconds.
+func (m *maker) thin(res *result.Result) {
+	if res.ElapsedSeconds <= result.ThinAfter.Seconds() {
+		return
+	}
+	err := m.File.replace(func(w io.Writer, file io.Reader) error { return result.Thin(w, file, res) })
+	if err != nil {
+		m.Notify(Notice{Kind: FileFailed, Text: fmt.Sprintf("%v; the run file has all of its seconds", err)})
+	}
 }
 
 // delete deletes the topic if the plan says so and this run created it.

@@ -19,6 +19,7 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -193,7 +194,7 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 	file := must.Have(os.ReadFile(r.File.Path()))(t)
 	compared := 0
 	var prefix []byte
-	for line := range bytes.Lines(file) {
+	for line := range bytes.Lines(canned.Text(file)) {
 		prefix = append(prefix, line...)
 		if !bytes.HasPrefix(line, []byte(`{"sample"`)) {
 			continue

@@ -120,8 +120,8 @@ func (f *LoadFigures) measure(r *result.Result, metrics []Metric) {
 		if !ok || v == 0 && m.HigherIsBetter() && r.BoundBy.Limit == verdict.Unknown {
 			continue
 		}
-		failed, dear := v == metric.Failed || m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100
-		if failed || dear {
+		failed, cheap := v == metric.Failed || m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100
+		if failed || cheap {
 			f.FailedMetrics = append(f.FailedMetrics, m)
 		}
 		if !failed {

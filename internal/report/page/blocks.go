@@ -1,9 +1,11 @@
 package page
 
 import (
-	"bytes"
+	"cmp"
 	"embed"
+	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,21 +16,15 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// templates are those of the blocks. They escape what they are given.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"clean": theme.Clean, "class": class, "uplot": uplot, "words": words}).ParseFS(assets, "assets/*.html"))
-
-// uplot returns the name and the version of the charts' library.
-func uplot() string {
-	name, _, _ := strings.Cut(asset("VERSION"), ",")
-	return name
-}
-
-// render returns data in HTML, by the template of a name; "": there is nothing to show.
-func render(name string, data any) (template.HTML, error) {
-	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, name, data)
-	return template.HTML(bytes.TrimSpace(b.Bytes())), err //nolint:gosec // the template has escaped it
-}
+// templates are those of the blocks. They escape what they are given, and read the types of internal/doc.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"clean": theme.Clean, "words": words, "line": lineOf, "title": titleOf, "shown": shown, "rows": rowsOf,
+	"visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "plot": plot,
+	"lines":    func(c doc.Code) []string { return strings.Split(strings.TrimRight(string(c), "\n"), "\n") },
+	"percent":  func(share float64) int { return int(min(max(share, 0), 1)*100 + 0.5) },
+	"duration": func(s float64) string { return theme.Duration(seconds(s)) },
+	"uplot":    func() string { name, _, _ := strings.Cut(asset("VERSION"), ","); return name },
+}).ParseFS(assets, "assets/*.html"))
 
 // words returns a command with its words marked: a line of it breaks between words, and not after the hyphens of a flag.
 func words(command string) template.HTML {
@@ -41,164 +37,114 @@ func words(command string) template.HTML {
 	return template.HTML(strings.Join(marked, " ")) //nolint:gosec // it was escaped
 }
 
-// Block is a part of a section. Its template writes nothing if the block is empty.
-type Block interface{ HTML() (template.HTML, error) }
+// lineOf returns the command line of a document, or its load.
+func lineOf(d *doc.Document) string {
+	args := make([]string, len(d.Args))
+	for i, arg := range d.Args {
+		args[i] = theme.Quoted(arg)
+	}
+	return cmp.Or(strings.Join(args, " "), d.Line)
+}
 
-// Blocks are some blocks.
-type Blocks []Block
+// titleOf returns the title of a section: that of its last table where it has none.
+func titleOf(s *doc.Section) string {
+	if s.Title == "" && len(s.Tables) > 0 {
+		return s.Tables[len(s.Tables)-1].Caption
+	}
+	return s.Title
+}
 
-// Parts returns the HTML of the blocks that are not empty.
-func (all Blocks) Parts() (parts []template.HTML, err error) {
-	for _, b := range all {
-		part, err := b.HTML()
-		if err != nil {
-			return nil, err
+// shown returns the blocks that a page has: not those of other outputs, and none that is empty.
+func shown(all []doc.Block) []doc.Block {
+	return slices.DeleteFunc(slices.Clone(all), func(block doc.Block) bool {
+		switch b := block.(type) {
+		case doc.Facts:
+			return len(rowsOf(b)) == 0
+		case *doc.Table:
+			return !b.For.In(doc.InPage) || len(b.Rows) == 0 && b.Empty == ""
+		case doc.Details:
+			return !b.For.In(doc.InPage) || len(shown(b.Blocks)) == 0
+		case doc.Events:
+			return len(b.Rows) == 0
+		case *doc.Plot:
+			return !slices.ContainsFunc(b.Groups, func(g doc.Dots) bool { return len(g.Points) > 0 })
 		}
-		if part != "" {
-			parts = append(parts, part)
+		return false
+	})
+}
+
+// rowsOf returns the facts that a page has, with their remarks.
+func rowsOf(f doc.Facts) (rows []doc.Fact) {
+	for _, one := range f.Rows {
+		if f.For.In(doc.InPage) && one.For.In(doc.InPage) && (one.Text != "" || f.Title == "") {
+			if one.Remark != "" {
+				one.Text += " (" + one.Remark + ")"
+			}
+			rows = append(rows, one)
 		}
 	}
-	return parts, nil
+	return rows
 }
 
-// Section is a part of a page with a heading.
-type Section struct {
-	ID, Title string
-	Wide      bool // its blocks are below each other
-	Blocks    Blocks
+// visible reports whether a page has a column.
+func visible(c doc.Column) bool { return c.Head != "" && c.For.In(doc.InPage) }
+
+// ofWords reports whether all columns of a table are of words: those are aligned left without a class.
+func ofWords(t *doc.Table) bool {
+	return !slices.ContainsFunc(t.Columns, func(c doc.Column) bool { return visible(c) && c.Kind == doc.Number })
 }
 
-// HTML returns the section.
-func (s Section) HTML() (template.HTML, error) { return render("section", s) }
-
-// Head is the top of a page: the sentence that a reader in a hurry needs.
-type Head struct {
-	Command, Subject string // "kt produce" and its topic
-	Badges           []Badge
-	About            []string
-	Alerts           []string // to be read before any figure
-	Line             string   // the command line
-	Remarks          []string
-}
-
-// Badge is a verdict in a few words: "valid".
-type Badge struct{ Text, Class string }
-
-// HTML returns the block.
-func (h Head) HTML() (template.HTML, error) { return render("head", h) }
-
-// Tile is one figure.
-type Tile struct {
-	Name, Value, Unit string
-	Notes             []string
-	Class             string // "bad": trouble; "": none
-}
-
-// Tiles are the figures of a page in a row.
-type Tiles []Tile
-
-// HTML returns the block.
-func (t Tiles) HTML() (template.HTML, error) { return render("tiles", t) }
-
-// Table is a table. Cells of a column are numbers or texts.
-type Table struct {
-	ID      string
-	Caption string
-	Note    string // below it; "": none
-	Heads   []Column
-	Rows    [][]Cell
-}
-
-// Column is the head of a column.
-type Column struct {
-	Name string
-	Text bool // of words: aligned left
-}
-
-// Cell is one cell.
-type Cell struct {
-	Text  string
-	Note  string  // after the text, in small letters
-	Shift *Shift  // drawn before the text; nil: none
-	Bar   float64 // the share of the widest bar of the column, 0 to 1; 0: no bar
-	Class string  // "bad", "warn", "good", "muted" or ""
-}
-
-// Percent is the length of the bar.
-func (c Cell) Percent() int { return int(min(max(c.Bar, 0), 1)*100 + 0.5) }
-
-// Words reports whether all columns are of words.
-func (t Table) Words() bool {
-	return !slices.ContainsFunc(t.Heads, func(c Column) bool { return !c.Text })
-}
-
-// class returns the classes of a cell: those of a table of words have no class for that.
-func class(words, text bool, own string) string {
-	if text && !words {
-		return strings.TrimSpace("text " + own)
+// class returns the classes of a cell.
+func class(allWords bool, c doc.Column, i int, row doc.Row) string {
+	own := row.Cells[i].Tone
+	if own == "" && c.Kind == doc.Words && i > 0 {
+		own = row.Tone
 	}
-	return own
-}
-
-// HTML returns the block.
-func (t Table) HTML() (template.HTML, error) { return render("table", t) }
-
-// Facts are names with their values.
-type Facts struct {
-	Title string
-	Rows  [][2]string
-}
-
-// add adds a fact, unless its value is empty.
-func (f *Facts) add(name, value string) {
-	if value != "" {
-		f.Rows = append(f.Rows, [2]string{name, value})
+	if c.Kind != doc.Number && !allWords {
+		own = "text " + own
 	}
+	return strings.TrimSpace(string(own))
 }
 
-// HTML returns the block.
-func (f Facts) HTML() (template.HTML, error) { return render("facts", f) }
-
-// Events is the list of events; their numbers are those of the marks.
-type Events struct {
-	Marks   []Mark
-	LeftOut string // the others, counted
-}
-
-// HTML returns the block.
-func (e Events) HTML() (template.HTML, error) { return render("events", e) }
-
-func eventsOf(e *doc.Events) Events {
-	of := Events{LeftOut: e.LeftOut}
-	for _, row := range e.Rows {
-		of.Marks = append(of.Marks, Mark{Number: row.Number, Class: row.Tone, Text: row.Text, At: row.At})
+// noteOf returns the sentence below a table.
+func noteOf(t *doc.Table) string {
+	if most := theme.Percent(reach(t)); reach(t) > 0 {
+		return fmt.Sprintf("Bars go from −%s to +%s; the line in the middle is no difference.", most, most)
 	}
-	return of
+	return t.Note
 }
 
-// Code is lines to be copied.
-type Code string
-
-// HTML returns the block.
-func (c Code) HTML() (template.HTML, error) {
-	lines := strings.Split(strings.TrimRight(string(c), "\n"), "\n")
-	return render("code", lines)
+// reach returns how far the axis of the shifts of a table has to go; 0: it has none. A shift of many times does not hide the others.
+func reach(t *doc.Table) (most float64) {
+	const least, largest = 0.05, 1
+	for _, row := range t.Rows {
+		for i, c := range row.Cells {
+			s := c.Shift
+			if s == nil || !visible(t.Columns[i]) {
+				continue
+			}
+			most = max(most, least, math.Abs(s.Value))
+			if s.Interval {
+				most = max(most, math.Abs(s.Low), math.Abs(s.High))
+			}
+		}
+	}
+	return min(most, largest)
 }
 
-// Notes are sentences.
-type Notes []Note
-
-// Note is a sentence with a name before it.
-type Note struct{ Name, Text, Class string }
-
-// HTML returns the block.
-func (n Notes) HTML() (template.HTML, error) { return render("notes", n) }
-
-// Details are blocks that a reader opens.
-type Details struct {
-	Summary string
-	Blocks  Blocks
+// shift draws a difference with its interval as a bar around 0, on an axis that goes to most on both sides. Its numbers stand beside it, so
+// nothing is lost to those who do not see it.
+func shift(s *doc.Shift, most float64, tone doc.Tone) template.HTML {
+	const width, middle, height = 120.0, 60.0, 14.0
+	at := func(v float64) float64 {
+		return middle + min(max(v/most, -1), 1)*(middle-3)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="shift %s" viewBox="0 0 %g %g" aria-hidden="true"><path class="zero" d="M%g 0v%g"/>`, tone, width, height, middle, height)
+	if s.Interval {
+		from, to := at(s.Low), at(s.High)
+		fmt.Fprintf(&b, `<rect x="%.1f" y="4" width="%.1f" height="6" rx="1"/>`, from, max(to-from, 1))
+	}
+	fmt.Fprintf(&b, `<circle cx="%.1f" cy="7" r="3"/></svg>`, at(s.Value))
+	return template.HTML(b.String()) //nolint:gosec // it is made of numbers and of a tone
 }
-
-// HTML returns the block.
-func (d Details) HTML() (template.HTML, error) { return render("details", d) }

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 
@@ -123,9 +122,6 @@ type Mark struct {
 	Text   string  `json:"text"`
 }
 
-// When is the time of the event in words.
-func (m Mark) When() string { return theme.Duration(seconds(m.At)) }
-
 // Group is some marks that are too near to each other for a number each.
 type Group struct {
 	Marks []Mark
@@ -198,9 +194,3 @@ func (c *Chart) Summary() string {
 	}
 	return string(bytes.TrimSpace(b.Bytes()))
 }
-
-// HTML returns the figure with the static picture.
-func (c *Chart) HTML() (template.HTML, error) { return render("chart", c) }
-
-// Key returns what stands beside the title; "": nothing.
-func (c *Chart) Key() template.HTML { return "" }

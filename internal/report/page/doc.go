@@ -2,10 +2,10 @@
 //
 //	err := page.Run(w, result, report.Options{})
 //
-// [Several] writes one of several runs, [Compare], [Study], [Find] and [Trial] those of many.
+// [Several] writes one of several runs, and [Doc] that of any other document.
 //
-// A page is a [Document] of sections, and each section has blocks: a [Chart], a [Heat], a [Table], and others in
-// blocks.go. Of each chart there is one model, from which both its static picture in SVG and the data of the live chart
+// A page is a document of internal/doc, whose blocks the templates read: its tables, facts and others. Some are of pages alone:
+// a [Chart], a [Heat] and [Runs]. Of each chart there is one model, from which both its static picture in SVG and the data of the live chart
 // are made. The static pictures are for printers and for browsers without JavaScript.
 //
 // The content security policy of a page allows nothing but its own blocks, by their hashes. Whatever a run or its

@@ -6,24 +6,32 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Document is a page.
-type Document struct {
-	Title    string
-	Head     Block
-	Sections []Section
-	Timeline *Timeline // of its charts over time; nil: there are none
-	Run      string    // the run in it, from Result.Embed; "": none
+// Doc writes the page of a document.
+func Doc(w io.Writer, d *doc.Document) error {
+	made := d.Command
+	if d.Again != "" {
+		made = d.Again + " --output html"
+	}
+	return (&document{Document: d, Foot: strings.TrimSpace("Made by " + made + ". " + d.Foot)}).write(w)
+}
+
+// document is a document on its way to a page.
+type document struct {
+	*doc.Document
 	Foot     string    // a sentence at the end
+	Timeline *Timeline // of its charts over time; nil: there are none
+	run      string    // the run in it, from Result.Embed; "": none
 }
 
 // chartData is what the script needs of the charts.
@@ -33,10 +41,10 @@ type chartData struct {
 	Heats    []*Heat   `json:"heats"`
 }
 
-// Write writes the page.
-func (d *Document) Write(w io.Writer) error {
-	body, err := d.body()
-	if err != nil {
+// write writes the page.
+func (d *document) write(w io.Writer) error {
+	var body bytes.Buffer // what is seen without a script
+	if err := templates.ExecuteTemplate(&body, "body", d); err != nil {
 		return err
 	}
 	charts, err := json.Marshal(d.charts()) // it escapes < and >
@@ -45,22 +53,18 @@ func (d *Document) Write(w io.Writer) error {
 	}
 	var b bytes.Buffer
 	style, loader, code := styleSheet(), compact(asset("loader.js")), scripts()
-	packed, err := result.Pack([]byte(code))
-	if err != nil {
-		return err
-	}
 	b.WriteString(result.PageStart)
 	b.WriteString("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	fmt.Fprintf(&b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy(style, loader, code))
 	b.WriteString("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
 	b.WriteString("<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n")
-	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", template.HTMLEscapeString(theme.Clean(d.Title)), style)
-	b.WriteString(string(body))
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", escaped(d.Command+" ▸ "+d.Subject), style)
+	b.Write(body.Bytes())
 	fmt.Fprintf(&b, "<script type=\"application/json\" id=\"charts\">%s</script>\n", secret.ScrubJSON(string(charts)))
-	if d.Run != "" {
-		b.WriteString(result.EmbedStart + d.Run + result.EmbedEnd + "\n")
+	if d.run != "" {
+		b.WriteString(result.EmbedStart + d.run + result.EmbedEnd + "\n")
 	}
-	fmt.Fprintf(&b, "<!--\n%s-->\n<script type=\"text/plain\" id=\"code\">%s</script>\n", asset("uPlot.LICENSE"), packed)
+	fmt.Fprintf(&b, "<!--\n%s-->\n<script type=\"text/plain\" id=\"code\">%s</script>\n", asset("uPlot.LICENSE"), packedScripts())
 	fmt.Fprintf(&b, "<script>%s</script>\n</body>\n</html>\n", loader)
 	_, err = w.Write(b.Bytes())
 	return err
@@ -77,13 +81,25 @@ func hash(block string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// body returns what is seen without a script.
-func (d *Document) body() (template.HTML, error) { return render("body", d) }
+// Parts returns the sections that a page has, with the answer before them.
+func (d *document) Parts() []*doc.Section {
+	answer := &doc.Section{ID: "answer", Title: "Answer"}
+	for _, n := range d.Answer {
+		answer.Facts = append(answer.Facts, doc.Fact{Name: n.Name, Text: n.Text})
+	}
+	parts := []*doc.Section{answer}
+	for i := range d.Sections {
+		if s := &d.Sections[i]; s.For.In(doc.InPage) {
+			parts = append(parts, s)
+		}
+	}
+	return slices.DeleteFunc(parts, func(s *doc.Section) bool { return len(shown(s.All())) == 0 })
+}
 
 // charts collects the charts of all sections.
-func (d *Document) charts() chartData {
+func (d *document) charts() chartData {
 	data := chartData{Timeline: d.Timeline, Charts: []*Chart{}, Heats: []*Heat{}}
-	for _, s := range d.Sections {
+	for _, s := range d.Parts() {
 		for _, b := range s.Blocks {
 			switch b := b.(type) {
 			case *Chart:
@@ -116,6 +132,14 @@ var spaces = strings.NewReplacer(" {", "{", "{ ", "{", " }", "}", "; ", ";", ": 
 
 // scripts returns uPlot and kt's own script. A page has them packed, which makes it a third smaller.
 var scripts = sync.OnceValue(func() string { return asset("uPlot.iife.min.js") + "\n" + compact(asset("page.js")) })
+
+var packedScripts = sync.OnceValue(func() string {
+	packed, err := result.Pack([]byte(scripts()))
+	if err != nil {
+		panic(err) // it is written into memory
+	}
+	return packed
+})
 
 func asset(name string) string {
 	b, err := assets.ReadFile("assets/" + name)

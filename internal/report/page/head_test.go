@@ -5,11 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // broken is a run that is not valid, with tags, and with limits of which one is not held.
@@ -50,9 +48,9 @@ func TestLabelsOfPartsOfACoreAreExact(t *testing.T) {
 }
 
 func TestAPageCountsEventsThatAreNotListed(t *testing.T) {
-	r := result.Result{Events: []result.Event{{Kind: stats.AlarmOn, Text: "an alarm"}}, EventsLeftOut: result.Errors{"first_error": 300, "rebalance": 7}}
-	html, err := eventsOf(&doc.Events{Rows: []doc.Event{{Number: 1, Text: r.Events[0].Text}}, LeftOut: r.EventsLeftOut.List()}).HTML()
-	if text := string(html); err != nil || !strings.Contains(text, "an alarm") || !strings.Contains(text, "307 more: 300 first error, 7 rebalance, which are only counted") {
-		t.Errorf("%v: %s", err, text)
+	r := runs()["produce"]
+	r.EventsLeftOut = result.Errors{"first_error": 300, "rebalance": 7}
+	if text := textOf(pageOf(t, r)); !strings.Contains(text, "307 more: 300 first error, 7 rebalance, which are only counted") {
+		t.Error(text)
 	}
 }

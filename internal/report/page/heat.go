@@ -103,9 +103,6 @@ func (h *Heat) Summary() string {
 	return fmt.Sprintf("%s: how many records took how long, over time, between %s and %s.", h.Title, Latency.tick(h.Min), Latency.tick(h.Max))
 }
 
-// HTML returns the figure with the static picture.
-func (h *Heat) HTML() (template.HTML, error) { return render("chart", h) }
-
 // SVG returns the static picture.
 func (h *Heat) SVG() (template.HTML, error) {
 	var b bytes.Buffer

@@ -3,15 +3,14 @@ package page
 import (
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
 
-// Plot is the picture of a plot.
-type Plot struct{ *doc.Plot }
+// plotted draws a plot.
+type plotted struct{ *doc.Plot }
 
 // shapeAt returns a shape at a place.
 func shapeAt(s doc.Shape, x, y float64) string {
@@ -25,8 +24,8 @@ func shapeAt(s doc.Shape, x, y float64) string {
 	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
 }
 
-// Summary says what the plot shows, for those who do not see it.
-func (p Plot) Summary() string {
+// summary says what the plot shows, for those who do not see it.
+func (p plotted) summary() string {
 	var parts []string
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
@@ -40,24 +39,17 @@ func (p Plot) Summary() string {
 	return p.Title + ". " + strings.Join(parts, "; ") + "."
 }
 
-func (p Plot) place(x float64) string {
+func (p plotted) place(x float64) string {
 	if p.Names != nil {
 		return p.Names[int(x)]
 	}
 	return p.X.Text(x)
 }
 
-// HTML returns the figure.
-func (p Plot) HTML() (template.HTML, error) { return render("picture", p) }
-
-// Measured reports whether the plot has a point.
-func (p Plot) Measured() bool {
-	return slices.ContainsFunc(p.Groups, func(g doc.Dots) bool { return len(g.Points) > 0 })
-}
-
-// SVG returns the picture.
-func (p Plot) SVG() template.HTML {
-	pic := newPicture(p.Summary())
+// plot returns the picture of a plot.
+func plot(of *doc.Plot) template.HTML {
+	p := plotted{of}
+	pic := newPicture(p.summary())
 	pic.y, pic.xFrom, pic.xTo = p.y(), -0.5, float64(len(p.Names))-0.5
 	if p.Names == nil {
 		pic.xFrom, pic.xTo = 0, p.xEnd()
@@ -73,7 +65,7 @@ func (p Plot) SVG() template.HTML {
 }
 
 // y returns the axis of the values.
-func (p Plot) y() chart.Axis {
+func (p plotted) y() chart.Axis {
 	var values []float64
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
@@ -89,7 +81,7 @@ func (p Plot) y() chart.Axis {
 }
 
 // xEnd returns the end of an axis of numbers.
-func (p Plot) xEnd() (end float64) {
+func (p plotted) xEnd() (end float64) {
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
 			end = max(end, d.X)
@@ -101,7 +93,7 @@ func (p Plot) xEnd() (end float64) {
 // mostLabels bounds the labels of the places: more would cover each other.
 const mostLabels = 12
 
-func (p Plot) xLabels(pic *picture) {
+func (p plotted) xLabels(pic *picture) {
 	if p.Names == nil {
 		for _, v := range chart.Linear(pic.xTo, 5).Ticks {
 			if v <= pic.xTo {
@@ -121,7 +113,7 @@ func (p Plot) xLabels(pic *picture) {
 	}
 }
 
-func (p Plot) lines(pic *picture) {
+func (p plotted) lines(pic *picture) {
 	for _, l := range p.Lines {
 		name := escaped(l.Name)
 		if l.Upright {
@@ -136,7 +128,7 @@ func (p Plot) lines(pic *picture) {
 	}
 }
 
-func (p Plot) group(pic *picture, g *doc.Dots) {
+func (p plotted) group(pic *picture, g *doc.Dots) {
 	if g.Joined {
 		pen := "M"
 		fmt.Fprintf(pic, `<path class="line %s" d="`, g.Class)
@@ -151,7 +143,7 @@ func (p Plot) group(pic *picture, g *doc.Dots) {
 	}
 }
 
-func (p Plot) dot(pic *picture, g *doc.Dots, d *doc.Dot) {
+func (p plotted) dot(pic *picture, g *doc.Dots, d *doc.Dot) {
 	x, y := pic.px(d.X), pic.py(d.Y)
 	class, text := g.Class, strings.TrimSpace(g.Name+" "+p.place(d.X)+": "+p.Y.Text(d.Y))
 	if d.Strong {
@@ -172,7 +164,7 @@ func (p Plot) dot(pic *picture, g *doc.Dots, d *doc.Dot) {
 }
 
 // legend names the kinds of points above the area.
-func (p Plot) legend(pic *picture) {
+func (p plotted) legend(pic *picture) {
 	if len(p.Groups) < 2 {
 		return
 	}

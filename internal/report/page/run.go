@@ -21,11 +21,11 @@ func Run(w io.Writer, r result.Result, _ report.Options) error {
 	if err != nil {
 		return err
 	}
-	return p.document(run).Write(w)
+	return p.document(run).write(w)
 }
 
 // document returns the page with the run in it.
-func (p *runPage) document(run string) *Document {
+func (p *runPage) document(run string) *document {
 	d := report.RunDoc(&p.r, report.Options{})
 	if at := slices.IndexFunc(d.Sections, func(s doc.Section) bool { return s.ID == "figures" }); at >= 0 {
 		d.Sections = slices.Insert(d.Sections, at+1,
@@ -33,9 +33,7 @@ func (p *runPage) document(run string) *Document {
 			doc.Section{ID: "latency", Title: "Latency", Columns: true, Blocks: p.latency()},
 			doc.Section{ID: "client", Title: "Client", Columns: true, Blocks: p.client()})
 	}
-	of := ofDoc(d, "Made by kt "+p.r.KTVersion+". This file holds the whole run: kt report FILE reads it.")
-	of.Timeline, of.Run = p.timeline, run
-	return of
+	return &document{Document: d, Foot: "Made by kt " + p.r.KTVersion + ". This file holds the whole run: kt report FILE reads it.", Timeline: p.timeline, run: run}
 }
 
 // maxPoints bounds the points of a chart of each phase.

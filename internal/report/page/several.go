@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
@@ -21,9 +20,8 @@ const MaxRuns = 8
 // Several writes a page of at most MaxRuns runs, each from its own start. files are their names, in the order of the runs.
 func Several(w io.Writer, runs []result.Result, files []string) error {
 	p := newSeveralPage(runs, files)
-	of := ofDoc(p.document(), "Made by kt of "+theme.Plural(len(runs), "run file", "run files")+". This page does not hold the runs: keep their files.")
-	of.Timeline = p.timeline
-	return of.Write(w)
+	foot := "Made by kt of " + theme.Plural(len(runs), "run file", "run files") + ". This page does not hold the runs: keep their files."
+	return (&document{Document: p.document(), Foot: foot, Timeline: p.timeline}).write(w)
 }
 
 // severalPage is the page of several runs while it is made.
@@ -113,13 +111,10 @@ type Runs []OneRun
 
 // OneRun is a run in a few sentences.
 type OneRun struct {
+	*doc.Document
 	Letter, Class, File string
-	Head                Head
-	Verdict             Block
+	Verdict             doc.Facts
 }
-
-// HTML returns the block.
-func (r Runs) HTML() (template.HTML, error) { return render("runs", r) }
 
 func (p *severalPage) list() (list Runs) {
 	for i, one := range p.runs {
@@ -128,13 +123,13 @@ func (p *severalPage) list() (list Runs) {
 		for _, s := range d.Sections {
 			facts = append(facts, slices.DeleteFunc(slices.Clone(s.Facts), func(f doc.Fact) bool { return f.Name != "outage" })...)
 		}
-		list = append(list, OneRun{letter(i), fmt.Sprintf("run%d", i), p.files[i], headOf(d), factsOf(&doc.Facts{Rows: facts})})
+		list = append(list, OneRun{d, letter(i), fmt.Sprintf("run%d", i), p.files[i], doc.Facts{Rows: facts}})
 	}
 	return list
 }
 
-// shown is a figure of each run, for the table.
-type shown struct {
+// figure is a figure of each run, for the table.
+type figure struct {
 	name    string
 	higher  bool // more is better
 	latency bool
@@ -142,9 +137,9 @@ type shown struct {
 	values  []float64 // of the runs; NaN: a run has none
 }
 
-// shown returns a figure of the runs.
-func (p *severalPage) shown(name string, write func(float64) string, of func(*runPage) (v float64, ok bool)) shown {
-	s := shown{name: name, write: write}
+// figure returns a figure of the runs.
+func (p *severalPage) figure(name string, write func(float64) string, of func(*runPage) (v float64, ok bool)) figure {
+	s := figure{name: name, write: write}
 	for _, one := range p.runs {
 		v, ok := of(one)
 		if !ok {
@@ -156,9 +151,9 @@ func (p *severalPage) shown(name string, write func(float64) string, of func(*ru
 }
 
 // metrics are the rows of the table: those of studies, and what went wrong.
-func (p *severalPage) metrics() (all []shown) {
+func (p *severalPage) metrics() (all []figure) {
 	for _, m := range study.Shown {
-		s := p.shown(report.Named(m), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
+		s := p.figure(report.Named(m), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
 			_, rated := one.r.Quoted()
 			figures := study.FiguresOf(&one.r)
 			return figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
@@ -166,20 +161,20 @@ func (p *severalPage) metrics() (all []shown) {
 		s.higher, s.latency = m.HigherIsBetter(), m.IsLatency()
 		all = append(all, s)
 	}
-	longest := p.shown("longest", func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
+	longest := p.figure("longest", func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
 		_, l := report.Headline(&one.r)
 		return float64(l.Max), l.Count > 0 && l.Max != result.Failed
 	})
 	longest.latency = true
-	read := p.shown("read by the round trip, records/s", report.Rounded, func(one *runPage) (float64, bool) {
+	read := p.figure("read by the round trip, records/s", report.Rounded, func(one *runPage) (float64, bool) {
 		rate, ok := one.r.Read()
 		return rate.Records, ok && one.writes
 	})
 	read.higher = true
 	count := theme.PerSecond
 	return append(all, longest, read,
-		p.shown("errors: failed, unknown or never sent", count, func(one *runPage) (float64, bool) { return float64(one.r.Records.Errors()), true }),
-		p.shown("lost", count, func(one *runPage) (float64, bool) {
+		p.figure("errors: failed, unknown or never sent", count, func(one *runPage) (float64, bool) { return float64(one.r.Records.Errors()), true }),
+		p.figure("lost", count, func(one *runPage) (float64, bool) {
 			lost, verified := report.Lost(&one.r)
 			return float64(lost), verified
 		}))
@@ -212,7 +207,7 @@ func (p *runPage) countsFrom() string {
 }
 
 // row returns the row of a figure; nil: no run has it.
-func (p *severalPage) row(f shown) []doc.Cell {
+func (p *severalPage) row(f figure) []doc.Cell {
 	row := doc.Of(f.name)
 	best, valid, values := math.NaN(), 0, f.values
 	for i, v := range values {

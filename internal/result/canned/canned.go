@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
@@ -31,6 +32,21 @@ func ReadPlan(command plan.Command, rate float64) plan.Plan {
 		p.Producers, p.Payload = 0, plan.Payload{}
 	}
 	return p
+}
+
+// Text returns the lines of a run file.
+func Text(file []byte) (text []byte) {
+	for len(file) > 0 {
+		m, size, err := codec.CutMember(file)
+		if err == nil {
+			text, err = m.Append(text)
+		}
+		if err != nil || size == 0 {
+			panic("this is no whole run file")
+		}
+		file = file[size:]
+	}
+	return text
 }
 
 // Event is a window or a sample of a run.

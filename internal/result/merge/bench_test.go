@@ -78,12 +78,12 @@ func (j joined) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // manyParts is the files of a run of so many parts, ten on each host.
-func manyParts(tb testing.TB, n, seconds int) []joined {
-	body := partFile{run: "r", epoch: "e", host: "h", process: 1, events: long(seconds), trailer: trailerOf(float64(seconds))}.bytes(tb)
-	bare := len(partFile{run: "r", epoch: "e", host: "h", process: 1}.bytes(tb))
+func manyParts(tb testing.TB, n, seconds int, bytes func(partFile, testing.TB) []byte) []joined {
+	body := bytes(partFile{run: "r", epoch: "e", host: "h", process: 1, events: long(seconds), trailer: trailerOf(float64(seconds))}, tb)
+	bare := len(bytes(partFile{run: "r", epoch: "e", host: "h", process: 1}, tb))
 	var files []joined
 	for i := range n {
-		head := partFile{run: "r", epoch: "e", host: fmt.Sprintf("host%02d", i/10), process: 1 + i%10, late: time.Duration(i) * 37 * time.Microsecond}.bytes(tb)
+		head := bytes(partFile{run: "r", epoch: "e", host: fmt.Sprintf("host%02d", i/10), process: 1 + i%10, late: time.Duration(i) * 37 * time.Microsecond}, tb)
 		files = append(files, joined{head, body[bare:]})
 	}
 	return files
@@ -136,7 +136,7 @@ func benchFiles(b *testing.B) int {
 // BenchmarkLive merges the next second of so many files that grow, with a snapshot of the whole and of each host.
 func BenchmarkLive(b *testing.B) {
 	n := benchFiles(b)
-	files := manyParts(b, n, 600)
+	files := manyParts(b, n, 600, partFile.bytes)
 	lines := make([]*bufio.Reader, n)
 	var l *Live
 	elapsed := time.Duration(0)
@@ -173,7 +173,7 @@ func BenchmarkLive(b *testing.B) {
 // BenchmarkMerge merges run files of 10 minutes: as many as KT_MERGE_FILES says.
 func BenchmarkMerge(b *testing.B) {
 	n := benchFiles(b)
-	files := manyParts(b, n, 600)
+	files := manyParts(b, n, 600, partFile.file)
 	for b.Loop() {
 		used := peak(func() {
 			s := NewSet()

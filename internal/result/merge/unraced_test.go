@@ -149,7 +149,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 
 func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
 	merge := func(seconds int) int64 {
-		files := manyParts(t, 4, seconds)
+		files := manyParts(t, 4, seconds, partFile.file)
 		return peak(func() {
 			s := NewSet()
 			for _, f := range files {

@@ -1,0 +1,89 @@
+package result
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/stats"
+)
+
+// hours is the file of a run of some seconds, with a load that hardly takes a time to make up, and its result.
+func hours(t testing.TB, seconds int, limits ...string) ([]byte, Result) {
+	t.Helper()
+	some := busy(20)
+	var events []canned.Event
+	for s := range seconds {
+		for _, e := range some[s%20*2 : s%20*2+2] {
+			by := time.Duration(s-s%20) * time.Second
+			if e.Window != nil {
+				w := *e.Window
+				w.Shift(by)
+				w.Partitions, w.SendDelay, w.OwnSendDelay, w.Service = nil, stats.Histogram{}, stats.Histogram{}, stats.Histogram{}
+				e.Window = &w
+			} else {
+				sample := *e.Sample
+				sample.At += by
+				e.Sample = &sample
+			}
+			events = append(events, e)
+		}
+	}
+	h := header(5000)
+	h.Limits, h.Plan.Load.Duration = limits, 0
+	end := completed
+	end.ElapsedSeconds, end.SendingSeconds = float64(seconds), float64(seconds)
+	file := runFile(t, h, events, end)
+	fold, err := Replay(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, fold.Result()
+}
+
+func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
+	const seconds = 9000
+	file, want := hours(t, seconds, "response.p99<1s over 10s")
+	var thin bytes.Buffer
+	if err := Thin(&thin, bytes.NewReader(file), &want); err != nil {
+		t.Fatal(err)
+	}
+	fold, err := Replay(bytes.NewReader(thin.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(marshal(t, want), marshal(t, fold.Result())); diff != "" {
+		t.Errorf("the result (-run +thinned):\n%s", diff)
+	}
+	var sum, all stats.Window
+	lengths := map[time.Duration]int{}
+	for _, l := range readLines(t, bytes.NewReader(thin.Bytes())) {
+		if l.Window != nil {
+			sum.Add(l.Window)
+			lengths[l.Window.End-l.Window.Start]++
+		}
+	}
+	for _, l := range readLines(t, bytes.NewReader(file)) {
+		if l.Window != nil {
+			all.Add(l.Window)
+		}
+	}
+	if diff := cmp.Diff(marshal(t, all), marshal(t, sum)); diff != "" {
+		t.Errorf("the sum (-run +thinned):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[time.Duration]int{time.Minute: 30, 10 * time.Second: 660, time.Second: 600}, lengths); diff != "" {
+		t.Errorf("the lengths of windows (-want +got):\n%s", diff)
+	}
+	for limit, known := range map[string]bool{"response.p99<1s": true, "response.p99<1s over 10s": false, "response.p99<1s over 2m": true} {
+		fold, err := Replay(bytes.NewReader(thin.Bytes()), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := fold.Result().Limits[0]; (l.Value != nil) != known || l.Held != known {
+			t.Errorf("%s: %+v", limit, l)
+		}
+	}
+}
