@@ -270,7 +270,7 @@ func TestALineHasWhatARunIsQuotedBy(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := written(t, Line, results()["invalid"], Options{}); !strings.Contains(got, "limit kt's schedule  NOT VALID: ") || strings.Count(got, "\n") != 1 {
+	if got := written(t, Line, results()["invalid"], Options{}); !strings.Contains(got, "limit kt could not keep its schedule  NOT VALID: ") || strings.Count(got, "\n") != 1 {
 		t.Error(got)
 	}
 }

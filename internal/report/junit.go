@@ -57,7 +57,7 @@ func JUnit(w io.Writer, r result.Result, _ Options) error {
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	add("run", "the run ends well", "bound by "+r.BoundBy.Limit.String()+": "+r.BoundBy.Evidence, failed(r))
+	add("run", "the run ends well", "limit: "+r.BoundBy.Limit.String()+": "+r.BoundBy.Evidence, failed(r))
 	add("valid", "the run is valid", "", strings.Join(invalid(&r), "; "))
 	for i := range r.Limits {
 		l := &r.Limits[i]

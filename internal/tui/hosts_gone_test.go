@@ -323,7 +323,7 @@ func TestNothingIsSaidOfTheLimitBeforeFiveMeasuredSeconds(t *testing.T) {
 				m = send(m, feed.told(tick))
 			}
 			name := fmt.Sprintf("%s, many hosts: %v", row.name, many)
-			if frame := send(m, tea.WindowSizeMsg{Width: 120, Height: 36}).frame(); strings.Contains(frame, "kt's schedule") != row.want {
+			if frame := send(m, tea.WindowSizeMsg{Width: 120, Height: 36}).frame(); strings.Contains(frame, "could not keep its schedule") != row.want {
 				t.Errorf("%s: it is shown: %v, want %v", name, !row.want, row.want)
 			} else if strings.Contains(frame, "kt was late") != row.want && !many {
 				t.Errorf("%s: the evidence is shown: %v, want %v", name, !row.want, row.want)

@@ -13,10 +13,19 @@ type Limit string
 
 // String returns the limit in the words of screens and summaries.
 func (l Limit) String() string {
-	if l == None {
-		return "none reached"
+	name, where, many := strings.Cut(string(l), " on ") // of one of many hosts
+	switch Limit(name) {
+	case None:
+		name = "none reached"
+	case Schedule:
+		name = "kt could not keep its schedule"
+	case BrokerAcks:
+		name = "slow acknowledgements"
 	}
-	return string(l)
+	if many {
+		name += " on " + where
+	}
+	return name
 }
 
 // The limits that kt can tell apart from its own host.
