@@ -129,7 +129,7 @@ func isGoldenText(t *testing.T, name, got string) {
 func TestAPageReadsAsTheGoldenFilesShow(t *testing.T) {
 	isGolden(t, "produce", pageOf(t, runs()["produce"]))
 	isGolden(t, "roundtrip", pageOf(t, runs()["roundtrip"]))
-	isSound(t, pageOf(t, runs()["consume"]), "Fetch time heat map", `class="line flow"`)
+	isSound(t, pageOf(t, runs()["consume"]), `class="line flow"`)
 	isSound(t, pageOf(t, runs()["unlimited"]), "mostly queueing: the rate is unlimited")
 }
 
