@@ -94,7 +94,7 @@ its settings, and restores the old ones.`,
 		_ = writeHelp(env.Stdout, c, env.width(), env.helpAll) // there is nobody left to tell
 	})
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env), newCalibrate(env), newSink(env), newReport(env), newRuns(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newConfig(env), newProfiles(env), newPart(env), newVersion(env), newExitCodes(), newEngines(), newSystems())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env), newWatch(env), newCalibrate(env), newSink(env), newReport(env), newRuns(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newConfig(env), newProfiles(env), newPart(env), newVersion(env), newExitCodes(), newEngines(), newSystems())
 	return root
 }
 

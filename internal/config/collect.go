@@ -82,3 +82,16 @@ func NewPeers(set *pflag.FlagSet) *Peers {
 func (p *Peers) Load(sys System, nearest Nearest) error {
 	return errors.Join(p.form.Load(sys, nearest), p.Check())
 }
+
+// WatchOutputs are the forms of output of kt watch.
+var WatchOutputs = []string{"text", "json", "jsonl", "markdown", "html"}
+
+// Watch is the settings of kt watch.
+type Watch struct{ form }
+
+// NewWatch defines the flags of kt watch on a set.
+func NewWatch(set *pflag.FlagSet) *Watch {
+	w := new(Watch)
+	w.defineForm(set, "watch", WatchOutputs, nil)
+	return w
+}

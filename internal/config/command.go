@@ -86,6 +86,7 @@ func definitions() map[string]func(*pflag.FlagSet) loader {
 		"roundtrip": func(s *pflag.FlagSet) loader { return NewRoundtrip(s).loader },
 		"tune":      func(s *pflag.FlagSet) loader { return without(NewTune(s).Load) },
 		"probe":     func(s *pflag.FlagSet) loader { return without(NewProbe(s).Load) },
+		"watch":     func(s *pflag.FlagSet) loader { return without(NewWatch(s).Load) },
 		"study":     func(s *pflag.FlagSet) loader { return without(NewStudyRun(s).Load) },
 		"find":      func(s *pflag.FlagSet) loader { return without(NewFind(s).Load) },
 		"trial":     func(s *pflag.FlagSet) loader { return without(NewTrial(s).Load) },

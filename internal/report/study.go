@@ -155,7 +155,7 @@ func limitsOf(c *study.CellFigures) string {
 	}
 	text := strings.Join(names, ", ")
 	if c.ClientBound {
-		text += " (more was not offered)"
+		text += " (the brokers may do more)"
 	}
 	if c.Invalid > 0 {
 		text += fmt.Sprintf("; %d not valid", c.Invalid)

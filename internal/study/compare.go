@@ -80,7 +80,7 @@ type SideDoc struct {
 	Files         []string `json:"files"`
 	Failed        int64    `json:"failed_records"`
 	Invalid       int      `json:"invalid_runs"`
-	ClientBound   int      `json:"client_bound_runs"`        // kt or its host was the limit: more was not offered
+	ClientBound   int      `json:"client_bound_runs"`        // kt or its host was the limit: the brokers may do more
 	FailedMetrics []string `json:"failed_metrics,omitempty"` // not compared, each as "p99: failed in 2 of 5 runs"
 	Notes         []string `json:"notes,omitempty"`          // files that do not count, each as "b.ktr is the same run as a.ktr: it counts once"
 }

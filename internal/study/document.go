@@ -57,7 +57,7 @@ type CellFigures struct {
 	Faults
 
 	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
-	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: more was not offered
+	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: the brokers may do more
 	Invalid     int             `json:"invalid_runs"`
 }
 

@@ -13,9 +13,9 @@ import (
 // maxWatched bounds the disks, networks and brokers of one host, all together.
 const maxWatched = 1000
 
-// busySum is the use of a watched host so far. Means, rates and shares are sums, until result divides
+// BusySum is the use of a watched host so far. Means, rates and shares are sums, until Result divides
 // them by the seconds in which something could be read.
-type busySum struct {
+type BusySum struct {
 	result.Busy
 	cpu, memory, cache float64 // seconds, seconds and the sum of CacheBytes
 	disks              map[string]*timed[result.BusyDisk]
@@ -31,7 +31,7 @@ type timed[T any] struct {
 
 // read adds the vitals of a file from one time to another, both from the start of the file. An
 // interval counts if its middle lies between them.
-func (b *busySum) read(s *runFile, from, to time.Duration) error {
+func (b *BusySum) read(s *runFile, from, to time.Duration) error {
 	for l, err := range s.content() {
 		switch {
 		case err != nil:
@@ -42,7 +42,7 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 		if middle := l.Vitals.At - l.Vitals.Interval/2; middle < from || middle > to {
 			continue
 		}
-		b.add(l.Vitals)
+		b.Add(l.Vitals)
 		if len(b.disks)+len(b.networks)+len(b.brokers) > maxWatched {
 			return fmt.Errorf("%s: it lists more than %d disks, networks and brokers", s.name, maxWatched)
 		}
@@ -50,9 +50,9 @@ func (b *busySum) read(s *runFile, from, to time.Duration) error {
 	return nil
 }
 
-// add adds vitals. A resource that could not be read is missing in them, or 0. It adds no seconds,
+// Add adds vitals. A resource that could not be read is missing in them, or 0. It adds no seconds,
 // because its mean is over the seconds in which it could be read.
-func (b *busySum) add(v *host.Vitals) {
+func (b *BusySum) Add(v *host.Vitals) {
 	d := v.Interval.Seconds()
 	b.Seconds += d
 	b.AgentCores += v.Agent * d
@@ -108,8 +108,8 @@ func entry[K comparable, V any](m *map[K]*V, key K) *V {
 	return (*m)[key]
 }
 
-// result returns means over time and maxima, nil if nothing was added.
-func (b *busySum) result() *result.Busy {
+// Result returns means over time and maxima, nil if nothing was added.
+func (b *BusySum) Result() *result.Busy {
 	if b.Seconds == 0 {
 		return nil
 	}

@@ -206,7 +206,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	if o.Seconds == 0 {
 		from, to = 0, o.SpanSeconds
 	}
-	sums := make(map[string]*busySum)
+	sums := make(map[string]*BusySum)
 	for _, s := range m.watched {
 		shift := s.began().Sub(m.zero)
 		seconds := func(at float64) time.Duration { return time.Duration(at*float64(time.Second)) - shift }
@@ -221,7 +221,7 @@ func (m *merge) busy(hosts []result.HostRow, o result.Overlap) error {
 	}
 	for i := range hosts {
 		if sum := sums[hosts[i].Host]; sum != nil {
-			if hosts[i].Busy = sum.result(); hosts[i].Busy != nil {
+			if hosts[i].Busy = sum.Result(); hosts[i].Busy != nil {
 				hosts[i].Busy.OfSeconds = to - from
 			}
 		}
