@@ -43,7 +43,7 @@ func hours(t testing.TB, seconds int, limits ...string) ([]byte, Result) {
 }
 
 func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
-	const seconds = 9000
+	const seconds = 7500
 	file, want := hours(t, seconds, "response.p99<1s over 10s")
 	var thin bytes.Buffer
 	must.Do(t, Thin(&thin, bytes.NewReader(file), &want))
@@ -67,7 +67,7 @@ func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
 	if diff := cmp.Diff(marshal(t, all), marshal(t, sum)); diff != "" {
 		t.Errorf("the sum (-run +thinned):\n%s", diff)
 	}
-	must.Match(t, map[time.Duration]int{time.Minute: 30, 10 * time.Second: 660, time.Second: 600}, lengths, "the lengths of windows")
+	must.Match(t, map[time.Duration]int{time.Minute: 5, 10 * time.Second: 660, time.Second: 600}, lengths, "the lengths of windows")
 	for limit, known := range map[string]bool{"response.p99<1s": true, "response.p99<1s over 10s": false, "response.p99<1s over 2m": true} {
 		fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), limit))(t)
 		if l := fold.Result().Limits[0]; (l.Value != nil) != known || l.Held != known {
