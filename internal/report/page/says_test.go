@@ -50,7 +50,8 @@ func TestWhatAPageSaysOfARun(t *testing.T) {
 		},
 		"events that are not listed": {
 			func(r *result.Result) { r.EventsLeftOut = result.Errors{"first_error": 300, "rebalance": 7} },
-			map[string]int{"307 more: 300 first error, 7 rebalance": 1}, nil,
+			map[string]int{"307 more: 300 first error, 7 rebalance": 1},
+			nil,
 		},
 	} {
 		r := runs()["produce"]

@@ -43,7 +43,7 @@ func newSeveralPage(runs []result.Result, files []string) *severalPage {
 		for i := range one.points {
 			p.step = max(p.step, math.Round(one.points[i].Seconds))
 		}
-		warm = min(warm, one.warm())
+		warm = min(warm, one.timeline.warm)
 	}
 	p.step = max(p.step, math.Ceil(p.timeline.To/maxPoints))
 	for at := p.step / 2; at < p.timeline.To; at += p.step {
@@ -53,16 +53,6 @@ func newSeveralPage(runs []result.Result, files []string) *severalPage {
 		p.timeline.Bands = append(p.timeline.Bands, Band{0, warm, "warmup"})
 	}
 	return p
-}
-
-// warm is when the warm-up ended; 0: there was none.
-func (p *runPage) warm() float64 {
-	for _, b := range p.timeline.Bands {
-		if b.Class == "warmup" {
-			return b.To
-		}
-	}
-	return 0
 }
 
 // letter is what a run is called on the page.
@@ -299,10 +289,7 @@ func (p *runPage) rateIn(from, to float64, points []result.Point) float64 {
 func (p *runPage) p99In(from, to float64, points []result.Point) float64 {
 	highest := math.NaN()
 	for i := range points {
-		v := us(points[i].P99)
-		if p.reads {
-			v = us(points[i].EndToEndP99)
-		}
+		v := us(p.headline(&points[i])[2])
 		if _, shows := shared(from, to, &points[i]); shows && !math.IsNaN(v) && !(highest > v) {
 			highest = v
 		}
