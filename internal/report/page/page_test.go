@@ -378,3 +378,16 @@ func TestARunWithoutASecondHasAPage(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A map without cells looks like a run without records.
+func TestTheCodeReadsTheFieldsOfAHeatMap(t *testing.T) {
+	code, err := assets.ReadFile("assets/page.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range reflect.TypeFor[result.HeatColumn]().Fields() {
+		if name := field.Tag.Get("json"); !bytes.Contains(code, []byte("c."+name)) {
+			t.Errorf("page.js does not read %s", name)
+		}
+	}
+}
