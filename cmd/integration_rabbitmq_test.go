@@ -5,7 +5,6 @@ package cmd
 import (
 	"bufio"
 	"crypto/tls"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,12 +48,6 @@ func startRabbit(t *testing.T, args ...string) *rabbit {
 func (r *rabbit) script(command string, args ...string) string {
 	r.t.Helper()
 	return script(r.t, "rabbitmq", command, r.name, args...)
-}
-
-// fault returns a command for --exec.
-func (r *rabbit) fault(command ...string) string {
-	script := must.Have(filepath.Abs("../scripts/rabbitmq"))(r.t)
-	return fmt.Sprintf("%s %s --name %s %s", script, command[0], r.name, strings.Join(command[1:], " "))
 }
 
 // kt starts a command of kt.

@@ -144,6 +144,7 @@ type Column struct {
 // Kind is what the cells of a column are.
 type Kind int
 
+// The kinds of cells.
 const (
 	Number   Kind = iota
 	Words         // flush left
@@ -182,6 +183,7 @@ type Shift struct {
 // Tone is how a row or a sentence is to be taken.
 type Tone string
 
+// The tones.
 const (
 	Plain Tone = ""
 	Good  Tone = "good"

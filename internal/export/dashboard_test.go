@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
 
@@ -36,14 +37,9 @@ type source struct{ Type, UID string }
 var ownMetric = regexp.MustCompile(`\bkt_[a-z_]+`)
 
 func TestTheDashboardIsOneThatGrafanaLoads(t *testing.T) {
-	text, err := os.ReadFile("../../docs/grafana/kt.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../../docs/grafana/kt.json"))(t)
 	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &d))
 	if d.SchemaVersion < 36 || d.UID == "" || d.Title == "" || len(d.Panels) == 0 {
 		t.Errorf("schema %d, uid %q, title %q, %d panels", d.SchemaVersion, d.UID, d.Title, len(d.Panels))
 	}

@@ -15,6 +15,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -49,10 +50,7 @@ func sent(t *testing.T, endpoint string) (warnings []string, res result.Result) 
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc")
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab")
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
-	o, err := OTLPFromEnv(func(name string) string { return env[name] }, func(text string) { warnings = append(warnings, text) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Have(OTLPFromEnv(func(name string) string { return env[name] }, func(text string) { warnings = append(warnings, text) }))(t)
 	res = runOf(t, plan.Produce, o.Open, o)
 	o.Close()
 	return warnings, res
@@ -123,9 +121,7 @@ func TestHeadersWithSecretsFollowNoRedirect(t *testing.T) {
 
 func TestAnAnswerThatRepeatsAHeaderShowsNoSecret(t *testing.T) {
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20Qx7secret"}
-	if _, err := OTLPFromEnv(func(name string) string { return env[name] }, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(OTLPFromEnv(func(name string) string { return env[name] }, nil))(t)
 	if got := theme.Clean("400 Bad Request (body: Bearer Qx7secret)"); strings.Contains(got, "Qx7") {
 		t.Error(got)
 	}

@@ -20,6 +20,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
@@ -38,24 +39,15 @@ func runOf(t *testing.T, command plan.Command, open func(result.Header), o run.O
 		p.Payload.Stamp = true
 		p.Read = plan.Read{Consumers: 1, From: plan.From{Latest: true}, Commit: plan.CommitNone, Timeout: 20e9}
 	}
-	k, _, err := system.New(&p, nil, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := run.Run(t.Context(), run.Request{Plan: p, System: k, Opened: func(h result.Header) error { open(h); return nil }}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, _ := must.Both(system.New(&p, nil, nil, false))(t)
+	res := must.Have(run.Run(t.Context(), run.Request{Plan: p, System: k, Opened: func(h result.Header) error { open(h); return nil }}, o))(t)
 	return res
 }
 
 // exported makes a run whose metrics are served.
 func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
 	t.Helper()
-	e, err := ListenPrometheus("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Have(ListenPrometheus("127.0.0.1:0"))(t)
 	t.Cleanup(e.Close)
 	return e, runOf(t, command, e.Open, e)
 }
@@ -63,15 +55,9 @@ func exported(t *testing.T, command plan.Command) (*Prometheus, result.Result) {
 // scraped returns the series of a page, by their text without the run.
 func scraped(t *testing.T, e *Prometheus) map[string]float64 {
 	t.Helper()
-	answer, err := http.Get(e.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Have(http.Get(e.URL()))(t)
 	defer answer.Body.Close()
-	page, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(io.ReadAll(answer.Body))(t)
 	series := make(map[string]float64)
 	for line := range strings.Lines(string(page)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
@@ -134,17 +120,11 @@ func TestMetricsFollowTheConventionsOfPrometheus(t *testing.T) {
 	e, _ := exported(t, plan.Produce)
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(e)
-	problems, err := testutil.GatherAndLint(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := must.Have(testutil.GatherAndLint(r))(t)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Have(r.Gather())(t)
 	for _, f := range families {
 		if strings.Contains(f.GetName(), "consume") || strings.Contains(f.GetName(), "end_to_end") {
 			t.Errorf("a run that reads nothing has %s", f.GetName())
@@ -196,10 +176,7 @@ func TestABucketHoldsItsUpperBoundAndNotItsLower(t *testing.T) {
 }
 
 func TestOnlyMetricsAreServed(t *testing.T) {
-	e, err := ListenPrometheus("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Have(ListenPrometheus("127.0.0.1:0"))(t)
 	defer e.Close()
 	for _, one := range []struct {
 		method, path string
@@ -210,14 +187,8 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 		{http.MethodGet, "/", http.StatusNotFound},
 		{http.MethodGet, "/debug/pprof/", http.StatusNotFound},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), one.method, strings.TrimSuffix(e.URL(), "/metrics")+one.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(http.NewRequestWithContext(t.Context(), one.method, strings.TrimSuffix(e.URL(), "/metrics")+one.path, nil))(t)
+		answer := must.Have(http.DefaultClient.Do(r))(t)
 		_ = answer.Body.Close()
 		if answer.StatusCode != one.code {
 			t.Errorf("%s %s: %d, want %d", one.method, one.path, answer.StatusCode, one.code)
@@ -293,9 +264,7 @@ func written(t *testing.T, h *stats.Histogram) *dto.Histogram {
 	t.Helper()
 	desc := prometheus.NewDesc("kt_test_seconds", "Test.", nil, nil)
 	var out dto.Metric
-	if err := newHistogram(desc, h, time.Unix(0, 0), nil).Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, newHistogram(desc, h, time.Unix(0, 0), nil).Write(&out))
 	return out.GetHistogram()
 }
 
@@ -321,8 +290,6 @@ func BenchmarkScrape(b *testing.B) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(e)
 	for b.Loop() {
-		if _, err := r.Gather(); err != nil {
-			b.Fatal(err)
-		}
+		must.Have(r.Gather())(b)
 	}
 }

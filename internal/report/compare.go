@@ -61,7 +61,7 @@ func filesOf(sides ...*study.SideDoc) doc.Section {
 
 // sideTable has the runs of two sides, and what is to be known of them.
 func sideTable(names [2]string, sides ...*study.SideDoc) doc.Table {
-	t := doc.Table{ID: "side-table", Caption: "Runs", Columns: []doc.Column{{Head: "side", Kind: doc.Words}, {Head: "runs", Kind: doc.Name}, {Head: "has", Kind: doc.Words}}}
+	t := doc.Table{ID: "side-table", Caption: "Runs", Columns: []doc.Column{{Head: "side", Kind: doc.Words}, {Head: "runs", Kind: doc.Name}, {Head: "has", Kind: doc.Sentence}}}
 	for i, s := range sides {
 		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(names[i], s.Name, strings.Join(sideSays(s), ", "))})
 	}

@@ -143,6 +143,25 @@ func (a aspect) columns(counts bool) (all []figureColumn) {
 	return all
 }
 
+// adder gives a table the columns, and returns the function that adds a row of figures.
+func adder(t *doc.Table, columns []figureColumn) func(tone doc.Tone, f *result.Figures, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
+	for _, c := range columns {
+		t.Columns = append(t.Columns, doc.Column{Head: c.head, Leave: c.leave})
+	}
+	t.Columns = append(t.Columns, doc.Column{Head: "state", Kind: doc.Words}, doc.Column{Head: "bound by", Kind: doc.Words, For: doc.InPage})
+	return func(tone doc.Tone, f *result.Figures, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
+		cells := doc.Of(names...)
+		for _, c := range columns {
+			text := c.cell(f)
+			if c.rate && !rated {
+				text = none
+			}
+			cells = append(cells, doc.Cell{Text: text})
+		}
+		t.Rows = append(t.Rows, doc.Row{Tone: tone, Cells: append(cells, state, doc.Cell{Text: string(limit)})})
+	}
+}
+
 // table has a row for each process below the row of its host, and the total. Processes that are not added up have their topics instead of
 // hosts and a total.
 func (a aspect) table(r *result.Result) doc.Table {
@@ -155,21 +174,7 @@ func (a aspect) table(r *result.Result) doc.Table {
 	} else {
 		r = adding(r)
 	}
-	for _, c := range columns {
-		t.Columns = append(t.Columns, doc.Column{Head: c.head, Leave: c.leave})
-	}
-	t.Columns = append(t.Columns, doc.Column{Head: "state", Kind: doc.Words}, doc.Column{Head: "bound by", Kind: doc.Words, For: doc.InPage})
-	add := func(tone doc.Tone, f *result.Figures, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
-		cells := doc.Of(names...)
-		for _, c := range columns {
-			text := c.cell(f)
-			if c.rate && !rated {
-				text = none
-			}
-			cells = append(cells, doc.Cell{Text: text})
-		}
-		t.Rows = append(t.Rows, doc.Row{Tone: tone, Cells: append(cells, state, doc.Cell{Text: string(limit)})})
-	}
+	add := adder(&t, columns)
 	hosts, several := make(map[string]*result.HostRow), false // processes on some host
 	for i := range r.Hosts {
 		h := &r.Hosts[i]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 )
@@ -40,10 +41,7 @@ func readHeader(command plan.Command, rate float64) Header {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.MarshalIndent(v, "", " "))(t)
 	return string(b)
 }
 
@@ -51,15 +49,10 @@ func marshal(t testing.TB, v any) string {
 func runFile(t testing.TB, h Header, events []canned.Event, end Trailer) []byte {
 	t.Helper()
 	var m canned.File
-	f, err := NewRunFile(&m, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(NewRunFile(&m, h))(t)
 	for _, e := range events {
 		e.To(f)
 	}
-	if err := f.Close(end); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close(end))
 	return m.Bytes()
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -24,10 +25,7 @@ func page(t *testing.T, names ...string) string {
 	t.Helper()
 	var words []string
 	for _, name := range names {
-		text, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(os.ReadFile("../../" + name))(t)
 		words = append(words, strings.Fields(string(text))...)
 	}
 	return strings.Join(words, " ")
@@ -61,10 +59,7 @@ func grouped(n int64) string {
 
 // The pages have the codes and their meanings as `kt help exit-codes` has them.
 func TestThePagesQuoteTheExitCodes(t *testing.T) {
-	syntax, err := parser.ParseFile(token.NewFileSet(), "../../cmd/exit.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	syntax := must.Have(parser.ParseFile(token.NewFileSet(), "../../cmd/exit.go", nil, 0))(t)
 	codes := make(map[string]string) // by constant
 	var want [][2]string
 	ast.Inspect(syntax, func(n ast.Node) bool {
@@ -125,10 +120,7 @@ func TestThePageNamesEveryPartOfTheDocument(t *testing.T) {
 // The schema lists the limits and the kinds of events; the constants are read from
 // where they are.
 func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
-	schema, err := os.ReadFile("../../docs/result.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Have(os.ReadFile("../../docs/result.schema.json"))(t)
 	text := page(t, "docs/result.md", "docs/limits.md")
 	for path, typeName := range map[string]string{"verdict/limit.go": "Limit", "../stats/event.go": "EventKind"} {
 		names := constants(t, path, typeName)
@@ -149,10 +141,7 @@ func TestThePageAndTheSchemaNameEveryLimitAndKindOfEvent(t *testing.T) {
 // constants are the values of a type's string constants in a file.
 func constants(t *testing.T, path, typeName string) []string {
 	t.Helper()
-	syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	syntax := must.Have(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)
 	var values []string
 	ast.Inspect(syntax, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)

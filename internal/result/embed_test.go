@@ -5,16 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 // pageWith returns a page that holds a text.
 func pageWith(t *testing.T, embedded string) string {
 	t.Helper()
-	packed, err := Pack([]byte(embedded))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Have(Pack([]byte(embedded)))(t)
 	return PageStart + "<p>x</p>\n" + EmbedStart + packed + EmbedEnd + "\n"
 }
 
@@ -45,9 +43,7 @@ func TestAPageIsReadOnlyIfARunCanHaveItsNumbers(t *testing.T) {
 
 func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
 	whole := pageWith(t, `{"result":{"schema":2},"heat":[{"end_ns":1000,"counts":[5]}]}`)
-	if _, err := ReadPage(strings.NewReader(whole)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(ReadPage(strings.NewReader(whole)))(t)
 	for name, page := range map[string]string{
 		"cut in its run":       whole[:len(whole)-40],
 		"no base64":            strings.Replace(whole, EmbedStart, EmbedStart+"<", 1),

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -37,9 +38,7 @@ func TestTheEvidenceIsWhatTheWindowsShow(t *testing.T) {
 		CPUCores: 2, CoresAvailable: 4, HostCPUCores: 6, HostCores: 8, Senders: true, BufferFull: 0.4, InFlight: 0.75, Throttled: 0.3,
 		Stall: verdict.Stall{Gap: w.Outage},
 	}
-	if diff := cmp.Diff(want, f.evidence()); diff != "" {
-		t.Errorf("evidence (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, f.evidence(), "evidence")
 }
 
 func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -19,15 +20,9 @@ func TestAnEmptyRunIsAllZeros(t *testing.T) {
 	f := NewFold(header(1000))
 	f.Finish(Trailer{Ended: Completed})
 	r := f.Result()
-	if diff := cmp.Diff(Latencies{}, r.Latency); diff != "" {
-		t.Errorf("latency (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Throughput{TargetRecordsPerSecond: 1000}, r.Throughput); diff != "" {
-		t.Errorf("throughput (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(ClientUse{}, r.Client); diff != "" {
-		t.Errorf("client (-want +got):\n%s", diff)
-	}
+	must.Match(t, Latencies{}, r.Latency, "latency")
+	must.Match(t, Throughput{TargetRecordsPerSecond: 1000}, r.Throughput, "throughput")
+	must.Match(t, ClientUse{}, r.Client, "client")
 	if r.Records != (Records{}) || r.Warmup != nil || !r.Valid || r.BoundBy.Limit != verdict.Unknown {
 		t.Errorf("records %v, warm-up %v, valid %t, bound by %v", r.Records, r.Warmup, r.Valid, r.BoundBy)
 	}
@@ -118,9 +113,7 @@ func TestTheWarmupIsReportedApart(t *testing.T) {
 	for _, p := range r.Series {
 		points = append(points, p.Warmup)
 	}
-	if diff := cmp.Diff([]bool{true, false}, points); diff != "" {
-		t.Errorf("points that are warm-up (-want +got):\n%s", diff)
-	}
+	must.Match(t, []bool{true, false}, points, "points that are warm-up")
 }
 
 func TestFiguresOfTheEmbeddedBrokerCarryANotice(t *testing.T) {
@@ -153,19 +146,13 @@ func TestRowsOfPartitionsAndBrokers(t *testing.T) {
 		{ID: 0, Leader: 1, Records: 4, MiB: 2, RecordsPerSecond: new(2.0), ServiceMeanUS: 1000, ServiceMaxUS: 1000},
 		{ID: 9, Leader: -1, Records: 2, MiB: 1, RecordsPerSecond: new(1.0), ServiceMeanUS: 2500, ServiceMaxUS: 4000}, // not in the header
 	}
-	if diff := cmp.Diff(partitions, r.Partitions); diff != "" {
-		t.Errorf("partitions (-want +got):\n%s", diff)
-	}
+	must.Match(t, partitions, r.Partitions, "partitions")
 	brokers := []BrokerRow{
 		{ID: 1, Addr: "a:9092", Requests: 3, Records: 6, MiB: 150.0 / (1 << 20), ThrottleMS: 1500},
 		{ID: 7, Requests: 1, Failed: 1},
 	}
-	if diff := cmp.Diff(brokers, r.Brokers); diff != "" {
-		t.Errorf("brokers (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Batches{Count: 2, RecordsMean: 3, BytesMean: 300, CompressionRatio: 4, CompressedShare: 0.25}, r.Batches); diff != "" {
-		t.Errorf("batches (-want +got):\n%s", diff)
-	}
+	must.Match(t, brokers, r.Brokers, "brokers")
+	must.Match(t, Batches{Count: 2, RecordsMean: 3, BytesMean: 300, CompressionRatio: 4, CompressedShare: 0.25}, r.Batches, "batches")
 }
 
 func TestOwnUseIsWeightedByTheLengthOfTheIntervals(t *testing.T) {
@@ -205,9 +192,7 @@ func TestTheDocumentReadsBackAsItWasWritten(t *testing.T) {
 	f.Finish(Trailer{Ended: Interrupted, ElapsedSeconds: 6})
 	text := marshal(t, f.Result())
 	var back Result
-	if err := json.Unmarshal([]byte(text), &back); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &back))
 	if diff := cmp.Diff(text, marshal(t, back)); diff != "" {
 		t.Errorf("it differs (-written +read):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -221,18 +222,12 @@ func TestAReplayedRunIsJudgedAsTheLiveOne(t *testing.T) {
 	}
 	live.Finish(end)
 	file := runFile(t, h, events, end)
-	replayed, err := Replay(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	replayed := must.Have(Replay(bytes.NewReader(file)))(t)
 	want := live.Result().Limits
 	if diff := cmp.Diff(want, replayed.Result().Limits); diff != "" || len(want) != 4 {
 		t.Errorf("limits (-live +replayed):\n%s", diff)
 	}
-	other, err := Replay(bytes.NewReader(file), "failed<1000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Have(Replay(bytes.NewReader(file), "failed<1000"))(t)
 	if got := other.Result().Limits; len(got) != 1 || !got[0].Held || got[0].Expression != "failed<1000" {
 		t.Errorf("judged anew: %+v", got)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -70,9 +71,7 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 			i := 0
 			for text := range bytes.Lines(canned.Text(file)) {
 				var want Line
-				if err := json.Unmarshal(text, &want); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(text, &want))
 				if diff := cmp.Diff(marshal(t, want), marshal(t, got[i])); diff != "" {
 					t.Fatalf("line %d (-json +lines):\n%s", i+1, diff)
 				}

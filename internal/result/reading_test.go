@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -60,9 +61,7 @@ func TestReadingIsFromTheFirstRecordToTheLast(t *testing.T) {
 		{ID: 1, Addr: "a:9092", Fetch: &BrokerFetch{Requests: 11, Failed: 1, Records: 2000, MiB: 1000.0 / mib, ThrottleMS: 1500}},
 		{ID: 7, Fetch: &BrokerFetch{Requests: 10, Records: 1000, MiB: 2000.0 / mib}},
 	}
-	if diff := cmp.Diff(brokers, r.Brokers); diff != "" {
-		t.Errorf("brokers (-want +got):\n%s", diff)
-	}
+	must.Match(t, brokers, r.Brokers, "brokers")
 	if r.Records.Consumed != 3000 || r.Client.CPUSecondsPerMillion != 4000 || r.Headline != "throughput" {
 		t.Errorf("%d read, %v s per million, headline %s", r.Records.Consumed, r.Client.CPUSecondsPerMillion, r.Headline)
 	}
@@ -115,9 +114,7 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 		{Topic: "b", ID: 0, Leader: 3, RecordsPerSecond: new(0.0), Consumed: 1},
 		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
 	}
-	if diff := cmp.Diff(want, f.Result().Partitions); diff != "" {
-		t.Errorf("partitions (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, f.Result().Partitions, "partitions")
 	if n := h.Environment.Partitions(); n != 5 {
 		t.Errorf("%d partitions in all, want 5", n)
 	}

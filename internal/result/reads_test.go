@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -177,9 +176,7 @@ func TestAReplayDoesNotTellWhetherReadersKeepUp(t *testing.T) {
 		{"what is written, too slowly", []readSecond{{read: 100, left: 900}, {read: 100, left: 1800}, {read: 100, left: 2700}}, &no},
 		{"that, once the group has been joined", []readSecond{{}, {read: 100, left: 900}, {read: 100, left: 1800}}, &no},
 	} {
-		if diff := cmp.Diff(tc.want, readSeconds(1, tc.in...).Result().ConsumerLag.KeptUp); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		must.Match(t, tc.want, readSeconds(1, tc.in...).Result().ConsumerLag.KeptUp, "%s", tc.name)
 	}
 	f := readSeconds(1, readSecond{read: 1000, left: 1000}, readSecond{read: 1500})
 	f.header.Plan.Read.ToEnd = true

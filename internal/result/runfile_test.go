@@ -14,6 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -25,15 +26,9 @@ func TestACutOffRunAccountsForItsRecordsAndItsTime(t *testing.T) {
 	f.AddWindow(stats.Window{Start: 0, End: time.Second, Warmup: true, Offered: 10, Acknowledged: 4, Failed: 1})
 	f.AddWindow(stats.Window{Start: time.Second, End: 2500 * time.Millisecond, Offered: 100, Acknowledged: 60, Failed: 5, Unsent: 3})
 	r := f.Result()
-	if diff := cmp.Diff(Records{Offered: 100, Acknowledged: 60, Failed: 5, Unknown: 35, Unsent: 3}, r.Records); diff != "" {
-		t.Errorf("records (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Records{Offered: 10, Acknowledged: 4, Failed: 1, Unknown: 5}, r.Warmup.Records); diff != "" {
-		t.Errorf("records of the warm-up (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(Trailer{Ended: CutOff, ElapsedSeconds: 2.5, SendingSeconds: 2.5}, r.Trailer); diff != "" {
-		t.Errorf("trailer (-want +got):\n%s", diff)
-	}
+	must.Match(t, Records{Offered: 100, Acknowledged: 60, Failed: 5, Unknown: 35, Unsent: 3}, r.Records, "records")
+	must.Match(t, Records{Offered: 10, Acknowledged: 4, Failed: 1, Unknown: 5}, r.Warmup.Records, "records of the warm-up")
+	must.Match(t, Trailer{Ended: CutOff, ElapsedSeconds: 2.5, SendingSeconds: 2.5}, r.Trailer, "trailer")
 }
 
 func TestWhatIsNoRunFileIsRefused(t *testing.T) {
@@ -92,10 +87,7 @@ func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
 	events := canned.Written(1, 3)
 	whole := len(runFile(t, header(0), events, completed))
 	m := &canned.File{Room: whole / 2}
-	f, err := NewRunFile(m, header(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(NewRunFile(m, header(0)))(t)
 	for _, e := range events {
 		e.To(f)
 	}
@@ -121,16 +113,11 @@ func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
 
 func TestEachMemberOfARunFileIsWrittenWhole(t *testing.T) {
 	var m memberWriter
-	f, err := NewRunFile(&m, header(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(NewRunFile(&m, header(0)))(t)
 	for _, e := range canned.Written(1, 3) {
 		e.To(f)
 	}
-	if err := f.Close(completed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close(completed))
 	if m.members != 3+2 || m.torn > 0 {
 		t.Errorf("%d members in one write each, %d not", m.members, m.torn)
 	}
@@ -176,10 +163,7 @@ func FuzzReplay(f *testing.F) {
 func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
 	for _, stopAt := range []int{0, 3} {
 		file, h := new(canned.File), header(100)
-		w, err := NewRunFile(file, h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Have(NewRunFile(file, h))(t)
 		live := NewFold(h)
 		var want []Snapshot
 		for _, e := range canned.Written(1, 8) {
@@ -189,22 +173,17 @@ func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
 				want = append(want, live.Snapshot())
 			}
 		}
-		if err := w.Close(completed); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close(completed))
 		live.Finish(completed)
 		var got []Snapshot
-		f, err := Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
+		f := must.Have(Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
 			s := f.Snapshot()
 			if end := windows[len(windows)-1].End; end != s.At {
 				t.Errorf("windows up to %v with a snapshot of %v", end, s.At)
 			}
 			got = append(got, s)
 			return len(got) != stopAt
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if diff := cmp.Diff(marshal(t, want), marshal(t, got)); diff != "" {
 			t.Errorf("snapshots (-live +played):\n%s", diff)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -67,12 +68,8 @@ func TestJoinedLatenciesAreTheWorstAndCPUIsWeighted(t *testing.T) {
 	a := Point{StartSeconds: 5, Seconds: 1, Acknowledged: 1, Failed: 2, Bytes: 3, P50: 10, P90: 1, P99: 30, P999: 4, Max: 50, SendDelayP99: 6, Oldest: 9, CPUCores: 4}
 	b := Point{StartSeconds: 6, Seconds: 3, Acknowledged: 10, Failed: 20, Bytes: 30, P50: 1, P90: 20, P99: 3, P999: 40, Max: 5, SendDelayP99: 60}
 	want := Point{StartSeconds: 5, Seconds: 4, Acknowledged: 11, Failed: 22, Bytes: 33, P50: 10, P90: 20, P99: 30, P999: 40, Max: 50, SendDelayP99: 60, Oldest: 9, CPUCores: 1}
-	if diff := cmp.Diff(want, join(a, b)); diff != "" {
-		t.Errorf("join(a, b) (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, join(b, a)); diff != "" {
-		t.Errorf("join(b, a) (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, join(a, b), "join(a, b)")
+	must.Match(t, want, join(b, a), "join(b, a)")
 	if got := join(Point{}, Point{CPUCores: 1}); got.CPUCores != 0 {
 		t.Errorf("points of no length used %v cores", got.CPUCores)
 	}
@@ -182,9 +179,7 @@ func TestAPointHoldsTheQuantilesOfItsWindow(t *testing.T) {
 		StartSeconds: 3, Seconds: 1.5, Warmup: true, Acknowledged: 1000, Failed: 1, Bytes: 7,
 		P50: 500, P90: 900, P99: 990, P999: 999, Max: 1000, SendDelayP99: 42,
 	}
-	if diff := cmp.Diff(want, pointOf(&w)); diff != "" {
-		t.Errorf("PointOf (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, pointOf(&w), "PointOf")
 }
 
 func TestPointsKnowHowManyRecordsWait(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -42,10 +43,7 @@ func TestASnapshotEqualsTheFoldOfTheRunFileUpToItsSecond(t *testing.T) {
 			}
 			for k, want := range snapshots { // they did not change since
 				file := runFile(t, tc.header, tc.events[:upTo[k]], completed)
-				replayed, err := Replay(bytes.NewReader(file))
-				if err != nil {
-					t.Fatal(err)
-				}
+				replayed := must.Have(Replay(bytes.NewReader(file)))(t)
 				if diff := cmp.Diff(want, replayed.Snapshot(), everyField); diff != "" {
 					t.Fatalf("second %d (-live +replayed):\n%s", k+1, diff)
 				}
@@ -156,9 +154,7 @@ func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
 	}
 	s := observed(plan.Consume, windows...)
 	want := []PartitionNow{{ID: 0, Leader: 1, Read: 10, ConsumerLag: 400, Growth: -10}, {ID: 2, Leader: 3, Acknowledged: 10, Read: 10, ConsumerLag: 240, Growth: 20}}
-	if diff := cmp.Diff(want, s.Partitions()); diff != "" {
-		t.Errorf("partitions (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, s.Partitions(), "partitions")
 	if s.Tail.Read.Records != 20 {
 		t.Errorf("%v records a second are read", s.Tail.Read.Records)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -14,10 +15,7 @@ import (
 // staged is the fold of a load with these stages, of which an ideal client offers what shape leaves of each second.
 func staged(t *testing.T, stages string, arrivals plan.Arrivals, shape func(*stats.Window)) Result {
 	t.Helper()
-	rate, err := plan.ParseTarget(stages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget(stages))(t)
 	bounds := rate.Bounds()
 	length := bounds[len(bounds)-1]
 	f := NewFold(Header{Plan: plan.Plan{
@@ -95,10 +93,7 @@ func TestRowsOfStagesAddUpToTheLoad(t *testing.T) {
 }
 
 func TestTheSnapshotHasTheTargetOfTheStageOfItsSecond(t *testing.T) {
-	rate, err := plan.ParseTarget("100@2s,400@2s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget("100@2s,400@2s"))(t)
 	f := NewFold(Header{Plan: plan.Plan{Command: plan.Produce, Producers: 1, Load: plan.Load{Rate: rate, Duration: plan.Duration(4 * time.Second)}}})
 	want := []float64{100, 100, 400, 400}
 	for i, w := range follow(rate.Schedule(rate.PerSecond), 1, 4) {
@@ -110,10 +105,7 @@ func TestTheSnapshotHasTheTargetOfTheStageOfItsSecond(t *testing.T) {
 }
 
 func TestTheStagesOfTheWireEngineKeepItsOwnBound(t *testing.T) {
-	rate, err := plan.ParseTarget("1000@2s,500@2s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget("1000@2s,500@2s"))(t)
 	for engine, valid := range map[plan.Engine]bool{plan.Client: true, plan.Wire: false} {
 		f := NewFold(Header{Plan: plan.Plan{
 			Command: plan.Produce, Engine: engine, Producers: 1, Load: plan.Load{Rate: rate, Duration: plan.Duration(4 * time.Second)},
@@ -141,10 +133,7 @@ func TestNothingIsJudgedInAPauseUnlessARecordFailsInIt(t *testing.T) {
 		stretches, held int64
 		aborted         bool
 	}{0: {6, 6, false}, 7: {7, 6, true}} {
-		rate, err := plan.ParseTarget("1000@3s,0@3s,1000@3s,0@1s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rate := must.Have(plan.ParseTarget("1000@3s,0@3s,1000@3s,0@1s"))(t)
 		h := header(0)
 		h.Plan.Load.Rate, h.Plan.Load.Duration = rate, plan.Duration(10*time.Second)
 		h.Limits = []string{"rate>=900 over 1s"}

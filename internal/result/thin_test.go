@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -37,24 +38,16 @@ func hours(t testing.TB, seconds int, limits ...string) ([]byte, Result) {
 	end := completed
 	end.ElapsedSeconds, end.SendingSeconds = float64(seconds), float64(seconds)
 	file := runFile(t, h, events, end)
-	fold, err := Replay(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fold := must.Have(Replay(bytes.NewReader(file)))(t)
 	return file, fold.Result()
 }
 
 func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
-	const seconds = 9000
+	const seconds = 7500
 	file, want := hours(t, seconds, "response.p99<1s over 10s")
 	var thin bytes.Buffer
-	if err := Thin(&thin, bytes.NewReader(file), &want); err != nil {
-		t.Fatal(err)
-	}
-	fold, err := Replay(bytes.NewReader(thin.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Thin(&thin, bytes.NewReader(file), &want))
+	fold := must.Have(Replay(bytes.NewReader(thin.Bytes())))(t)
 	if diff := cmp.Diff(marshal(t, want), marshal(t, fold.Result())); diff != "" {
 		t.Errorf("the result (-run +thinned):\n%s", diff)
 	}
@@ -74,14 +67,9 @@ func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
 	if diff := cmp.Diff(marshal(t, all), marshal(t, sum)); diff != "" {
 		t.Errorf("the sum (-run +thinned):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[time.Duration]int{time.Minute: 30, 10 * time.Second: 660, time.Second: 600}, lengths); diff != "" {
-		t.Errorf("the lengths of windows (-want +got):\n%s", diff)
-	}
+	must.Match(t, map[time.Duration]int{time.Minute: 5, 10 * time.Second: 660, time.Second: 600}, lengths, "the lengths of windows")
 	for limit, known := range map[string]bool{"response.p99<1s": true, "response.p99<1s over 10s": false, "response.p99<1s over 2m": true} {
-		fold, err := Replay(bytes.NewReader(thin.Bytes()), limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), limit))(t)
 		if l := fold.Result().Limits[0]; (l.Value != nil) != known || l.Held != known {
 			t.Errorf("%s: %+v", limit, l)
 		}

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -137,9 +136,7 @@ func TestAnOutageIsToldFromItsEvents(t *testing.T) {
 			&Outage{BeganSeconds: sec(10.5), BeganWith: stats.FirstError, FirstErrorMS: ms(0), RecordsFailed: ms(110), RecoveredMS: ms(0)},
 		},
 	} {
-		if diff := cmp.Diff(tc.want, tc.in.fold().Result().Outage); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		must.Match(t, tc.want, tc.in.fold().Result().Outage, "%s", tc.name)
 	}
 }
 
@@ -198,9 +195,7 @@ func TestTheRateIsBackWhenItStays(t *testing.T) {
 			71: {at(71, stats.BrokerGone)},
 		}}, ms(4000)},
 	} {
-		if diff := cmp.Diff(tc.want, tc.in.fold().Result().Outage.RecoveredMS); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		must.Match(t, tc.want, tc.in.fold().Result().Outage.RecoveredMS, "%s", tc.name)
 	}
 }
 
@@ -248,9 +243,7 @@ func TestEventsAreListedInOrderAndBounded(t *testing.T) {
 	want := Event{AtSeconds: 7, Kind: stats.LeaderMoved, Broker: 1, To: 2, Partitions: []int32{3, 4}, Count: 2, Text: "leader_moved"}
 	for _, e := range r.Events {
 		if e.Kind == stats.LeaderMoved {
-			if diff := cmp.Diff(want, e); diff != "" {
-				t.Errorf("event (-want +got):\n%s", diff)
-			}
+			must.Match(t, want, e, "event")
 			return
 		}
 	}
@@ -292,15 +285,11 @@ func TestTheLongestGapNeedsNoEvent(t *testing.T) {
 		Partitions: map[int32]stats.Partition{2: {Records: 1, Outage: stats.Gap{From: time.Second, Length: 800 * time.Millisecond}}},
 	})
 	r := f.Result()
-	if diff := cmp.Diff(&Outage{LongestGapMS: ms(700), LongestGapFromSeconds: sec(1)}, r.Outage); diff != "" {
-		t.Errorf("a gap without an event (-want +got):\n%s", diff)
-	}
+	must.Match(t, &Outage{LongestGapMS: ms(700), LongestGapFromSeconds: sec(1)}, r.Outage, "a gap without an event")
 	if text := marshal(t, r.Outage); strings.Contains(text, "began") || strings.Contains(text, "records_failed") {
 		t.Errorf("nothing happened, and it is told: %s", text)
 	}
-	if diff := cmp.Diff(&Gap{FromSeconds: 1, LengthMS: 800}, r.Partitions[0].LongestGap); diff != "" {
-		t.Errorf("the partition's (-want +got):\n%s", diff)
-	}
+	must.Match(t, &Gap{FromSeconds: 1, LengthMS: 800}, r.Partitions[0].LongestGap, "the partition's")
 }
 
 // A system that is looked at is known to throttle a moment after it begins to.

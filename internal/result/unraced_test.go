@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -52,10 +53,7 @@ func TestARunThatIsReplayedGivesTheResultOfTheLiveRun(t *testing.T) {
 		}
 	}
 	r := func() Result {
-		f, err := Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Have(Replay(bytes.NewReader(runFile(t, header(120), canned.Written(3, 12), completed))))(t)
 		return f.Result()
 	}()
 	if r.Warmup == nil || len(r.Errors) == 0 || len(r.Brokers) != 3 || len(r.Partitions) != 6 || r.Records.Unknown == 0 || r.Latency.Response.OutOfRange == 0 {

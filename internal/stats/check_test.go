@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWindowsWhoseNumbersCannotBeAreRefused(t *testing.T) {
@@ -55,9 +57,7 @@ func TestALongQueueIsNoCorruptFile(t *testing.T) {
 	var sum Window
 	w := Window{Offered: 1e6, Acknowledged: 1e6, Partitions: map[int32]Partition{0: {Records: 1e6, ServiceSum: 1e6 * time.Second, ServiceMax: time.Second}}}
 	for range 24 * 3600 {
-		if err := all.Add(&w); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all.Add(&w))
 		sum.Add(&w)
 	}
 	if got := sum.Partitions[0].ServiceSum; got != math.MaxInt64 {
@@ -69,16 +69,12 @@ func TestNoMoreRecordsHaveAnOutcomeThanWereSent(t *testing.T) {
 	var all Totals
 	// In a window of its own there may be: they were sent in one before, or are counted in the next.
 	for _, w := range []Window{{Offered: 5}, {Acknowledged: 7}, {Offered: 3, Unknown: 1}} {
-		if err := all.Add(&w); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all.Add(&w))
 	}
 	if err := all.End(); err != nil {
 		t.Errorf("as many as were sent: %v", err)
 	}
-	if err := all.Add(&Window{Acknowledged: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, all.Add(&Window{Acknowledged: 1}))
 	if err := all.End(); err == nil || !strings.HasPrefix(err.Error(), "8 records were sent, and 9 ") {
 		t.Errorf("one more: %v", err)
 	}
@@ -90,9 +86,7 @@ func TestNoMoreRecordsAreTimedThanWereRead(t *testing.T) {
 	var all Totals
 	// A record that was due in the warm-up may be read after it.
 	for _, w := range []Window{{Warmup: true, Read: Read{Consumed: 1, EndToEnd: two}}, {Read: Read{Consumed: 1}}} {
-		if err := all.Add(&w); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all.Add(&w))
 	}
 	if err := all.End(); err != nil {
 		t.Errorf("as many as were read: %v", err)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // sameHistogram compares what histograms hold, to the last count.
@@ -172,14 +174,9 @@ func TestAHistogramIsReadBackFromJSONAsItWas(t *testing.T) {
 		{"ten thousand values", many},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b, err := json.Marshal(tc.h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Have(json.Marshal(tc.h))(t)
 			var got Histogram
-			if err := json.Unmarshal(b, &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(b, &got))
 			if !cmp.Equal(tc.h, got, sameHistogram) {
 				t.Errorf("read back as %d values from %v to %v, %d out of range, mean %v; was %d from %v to %v, %d, %v",
 					got.Count(), got.Min(), got.Max(), got.OutOfRange(), got.Mean(),
@@ -199,10 +196,7 @@ func newHDR() *hdrhistogram.Histogram {
 
 func encodeHDR(t testing.TB, h *hdrhistogram.Histogram) string {
 	t.Helper()
-	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(h.Encode(hdrhistogram.V2CompressedEncodingCookieBase))(t)
 	return string(b)
 }
 
@@ -252,9 +246,7 @@ func TestAHistogramOfAnyFormSaysWhatHdrHistogramSays(t *testing.T) {
 				continue
 			}
 			recorded.RecordN(time.Duration(us)*time.Microsecond, n)
-			if err := want.RecordValues(us, n); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, want.RecordValues(us, n))
 		}
 		for form, h := range forms(t, recorded) {
 			if h.Count() != want.TotalCount() || h.Mean() != recorded.Mean() || h.Min() != recorded.Min() || h.Max() != recorded.Max() {
@@ -290,10 +282,7 @@ func TestADistributionIsWhatHdrHistogramWrites(t *testing.T) {
 		recorded.Record(time.Duration(us) * time.Microsecond)
 	}
 	for form, h := range forms(t, recorded) {
-		text, err := json.Marshal(Distribution{*h})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(json.Marshal(Distribution{*h}))(t)
 		if want := fmt.Sprintf(`{"hdr_v2_base64":%q,"sum_us":3600071511,"max_us":3600000000}`, encodeHDR(t, want)); string(text) != want {
 			t.Errorf("%s: %s, want %s", form, text, want)
 		}
@@ -310,18 +299,12 @@ func TestCountsAreThePayloadOfHdrHistogramsEncoding(t *testing.T) {
 		_ = hdr.RecordValues(us, n)
 		h.RecordN(time.Duration(us)*time.Microsecond, n)
 	}
-	encoded, err := base64.StdEncoding.DecodeString(encodeHDR(t, hdr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Have(base64.StdEncoding.DecodeString(encodeHDR(t, hdr)))(t)
 	inflated, err := zlib.NewReader(bytes.NewReader(encoded[8:])) // behind a cookie and a length
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := io.ReadAll(inflated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Have(io.ReadAll(inflated))(t)
 	if got := pack(h.each); !bytes.Equal(got, want[hdrhistogram.ENCODING_HEADER_SIZE:]) {
 		t.Errorf("the counts are %x, want %x", got, want[hdrhistogram.ENCODING_HEADER_SIZE:])
 	}
@@ -364,9 +347,7 @@ func TestWhatCannotBeAddedUpIsCountedAsOutOfRange(t *testing.T) {
 
 func TestAHistogramReadWithoutValuesIsEmpty(t *testing.T) {
 	var h Histogram
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"hdr_v2_base64":%q}`, encodeHDR(t, newHDR())), &h); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(fmt.Appendf(nil, `{"hdr_v2_base64":%q}`, encodeHDR(t, newHDR())), &h))
 	h.Record(time.Second)
 	if h.Min() != time.Second || h.Max() != time.Second || h.Count() != 1 {
 		t.Errorf("%d values from %v to %v, want one of 1s", h.Count(), h.Min(), h.Max())
@@ -415,10 +396,7 @@ func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
 // again it is the same.
 func FuzzHistogramUnmarshal(f *testing.F) {
 	for _, h := range []Histogram{{}, histogramOf(time.Second), histogramOf(0, time.Millisecond, HighestTrackableValue, -1)} {
-		b, err := json.Marshal(h)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Have(json.Marshal(h))(f)
 		f.Add(b)
 	}
 	other := hdrhistogram.New(1, 1000, 1)
@@ -441,10 +419,7 @@ func FuzzHistogramUnmarshal(f *testing.F) {
 				t.Fatalf("ValueAtQuantile(%v) = %v, outside %v to %v", q, v, h.Min(), h.Max())
 			}
 		}
-		again, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Have(json.Marshal(h))(t)
 		var g Histogram
 		if err := json.Unmarshal(again, &g); err != nil {
 			t.Fatalf("%v in %s", err, again)
@@ -478,9 +453,7 @@ func TestARecordThatWasNotServedRanksAboveAllOthers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var merged, read Histogram
 			merged.add(tc.h)
-			if err := json.Unmarshal(marshal(t, *tc.h), &read); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(marshal(t, *tc.h), &read))
 			for _, h := range []*Histogram{tc.h, &merged, &read} {
 				got := []time.Duration{h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.99), h.Min(), h.Mean(), h.Max(), h.ValueAtQuantile(1)}
 				if want := []time.Duration{tc.p50, tc.p99, tc.min, tc.mean, tc.max, tc.max}; !cmp.Equal(got, want) {

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func marshal(t testing.TB, v any) []byte {
 	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(v))(t)
 	return b
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // sameWindow is the difference of two windows; "" when there is none.
@@ -108,14 +110,9 @@ func randomTraffic(rng *rand.Rand) Traffic {
 // copyOf is a window that shares no memory with w.
 func copyOf(t testing.TB, w Window) Window {
 	t.Helper()
-	b, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(w))(t)
 	var c Window
-	if err := json.Unmarshal(b, &c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &c))
 	return c
 }
 

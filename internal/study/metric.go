@@ -107,8 +107,8 @@ func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigure
 }
 
 // measure reads metrics of a result. What was not served would make the others look better: then a metric failed.
-func (f *LoadFigures) measure(r *result.Result, metrics []Metric) {
-	f.Measures = make(Measures[float64])
+func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
+	l.Measures = make(Measures[float64])
 	_, latency := r.HeadlineLatency()
 	figures := *r.Figures()
 	figures.Records, figures.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond*mib // also of less than a second
@@ -122,13 +122,13 @@ func (f *LoadFigures) measure(r *result.Result, metrics []Metric) {
 		}
 		failed, cheap := v == metric.Failed || m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100
 		if failed || cheap {
-			f.FailedMetrics = append(f.FailedMetrics, m)
+			l.FailedMetrics = append(l.FailedMetrics, m)
 		}
 		if !failed {
-			f.Measures[m] = v
+			l.Measures[m] = v
 		}
 	}
-	slices.Sort(f.FailedMetrics)
+	slices.Sort(l.FailedMetrics)
 }
 
 const mib = 1 << 20

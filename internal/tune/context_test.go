@@ -68,7 +68,6 @@ func TestOtherTuners(t *testing.T) {
 			"proc/" + pid + "/stat = " + pid + " (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + pid + " 0 0\n" +
 			"proc/" + pid + `/status = Name: x\nUid:	0	0	0	0` + "\n"
 	}
-	const tuned = " | TuneD sets governor, huge pages and read-ahead again when its profile changes | $ tuned-adm off, or a profile of TuneD's own with kt's values"
 	lookAt(t, []row{
 		{"none", "context.tuners", "", runs("1", "/usr/bin/java kafka.Kafka"), "", nil, "ok none"},
 		{

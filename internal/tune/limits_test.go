@@ -17,11 +17,7 @@ func limitsFile(pid, name, soft, hard string) string {
 
 func TestOpenFilesOfABroker(t *testing.T) {
 	files := func(soft, hard string) string { return limitsFile("7", "Max open files", soft, hard) }
-	const reload = "; systemctl daemon-reload, for it to count at the next start of kafka.service"
-	const kept = "; kafka.service.d [Service] LimitNOFILE=500000" + reload
-	const raise = "; fs.nr_open allows no more than 100000: raise it, and run kt tune --apply again"
 	unit := func(m *Machine) { m.Unit = "kafka.service" }
-	const login = "; it counts from the next login of the user that starts the broker; a service of systemd does not read it"
 	shell := func(m *Machine) { m.Process.Unit = "" }
 	session := func(m *Machine) { m.Process.Unit = "user@1001.service" }
 	container := func(m *Machine) { m.Cgroup.Paths = map[string]string{"": "/system.slice/docker-4711.scope"} }

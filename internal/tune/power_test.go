@@ -86,7 +86,6 @@ func TestIdleStates(t *testing.T) {
 	const dir = "sys/devices/system/cpu/cpu0/cpuidle/"
 	const states = dir + "state0/latency = 0\n" + dir + "state0/name = POLL\n" + dir + "state1/latency = 2\n" + dir + "state1/name = C1\n" + dir + "state1/disable = 0\n" +
 		dir + "state2/latency = 133\n" + dir + "state2/name = C6\n" + dir + "state2/disable = "
-	const command = " | $ tuned-adm profile latency-performance, or keep /dev/cpu_dma_latency open with a lower bound while the broker runs"
 	lookAt(t, []row{
 		{"deep", "cpu.idle_states", "<=10", states + "0", "", nil, "warn 133 µs (≤ 10 µs) | C6 | $ tuned-adm profile latency-performance, or"},
 		{"the deep one is disabled", "cpu.idle_states", "<=10", states + "1", "", nil, "ok 2 µs (≤ 10 µs) | C1"},

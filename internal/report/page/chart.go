@@ -112,6 +112,7 @@ type Timeline struct {
 	To    float64 `json:"to"`
 	Marks []Mark  `json:"marks"`
 	Bands []Band  `json:"bands"`
+	warm  float64 // when the warm-up ended; 0: there was none
 }
 
 // Mark is an event.

@@ -126,10 +126,11 @@ func isGoldenText(t *testing.T, name, got string) {
 	}
 }
 
-func TestThePageOfEachKindOfRunReadsAsTheGoldenFilesShow(t *testing.T) {
-	for name, r := range runs() {
-		isGolden(t, name, pageOf(t, r))
-	}
+func TestAPageReadsAsTheGoldenFilesShow(t *testing.T) {
+	isGolden(t, "produce", pageOf(t, runs()["produce"]))
+	isGolden(t, "roundtrip", pageOf(t, runs()["roundtrip"]))
+	isSound(t, pageOf(t, runs()["consume"]), `class="line flow"`)
+	isSound(t, pageOf(t, runs()["unlimited"]), "mostly queueing: the rate is unlimited")
 }
 
 func TestThePolicyAllowsTheBlocksOfThePageAndNothingElse(t *testing.T) {
@@ -375,5 +376,18 @@ func TestARunWithoutASecondHasAPage(t *testing.T) {
 	f := result.NewFold(header(canned.Plan(100)))
 	if text := textOf(pageOf(t, f.Result())); !strings.Contains(text, "cut off after") {
 		t.Error(text)
+	}
+}
+
+// A map without cells looks like a run without records.
+func TestTheCodeReadsTheFieldsOfAHeatMap(t *testing.T) {
+	code, err := assets.ReadFile("assets/page.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range reflect.TypeFor[result.HeatColumn]().Fields() {
+		if name := field.Tag.Get("json"); !bytes.Contains(code, []byte("c."+name)) {
+			t.Errorf("page.js does not read %s", name)
+		}
 	}
 }

@@ -50,10 +50,7 @@ func (p plotted) place(x float64) string {
 func plot(of *doc.Plot) template.HTML {
 	p := plotted{of}
 	pic := newPicture(p.summary())
-	pic.y, pic.xFrom, pic.xTo = p.y(), -0.5, float64(len(p.Names))-0.5
-	if p.Names == nil {
-		pic.xFrom, pic.xTo = 0, p.xEnd()
-	}
+	p.axes(pic)
 	pic.grid(p.Y.Tick)
 	p.xLabels(pic)
 	p.lines(pic)
@@ -64,12 +61,13 @@ func plot(of *doc.Plot) template.HTML {
 	return pic.end()
 }
 
-// y returns the axis of the values.
-func (p plotted) y() chart.Axis {
+// axes sets those of the picture.
+func (p plotted) axes(pic *picture) {
 	var values []float64
+	end := 0.0
 	for _, g := range p.Groups {
 		for _, d := range g.Points {
-			values = append(values, d.Y, d.Low, d.High)
+			values, end = append(values, d.Y, d.Low, d.High), max(end, d.X)
 		}
 	}
 	for _, l := range p.Lines {
@@ -77,17 +75,10 @@ func (p plotted) y() chart.Axis {
 			values = append(values, l.At)
 		}
 	}
-	return axisOf(values, p.Log, 4)
-}
-
-// xEnd returns the end of an axis of numbers.
-func (p plotted) xEnd() (end float64) {
-	for _, g := range p.Groups {
-		for _, d := range g.Points {
-			end = max(end, d.X)
-		}
+	pic.y, pic.xFrom, pic.xTo = axisOf(values, p.Log, 4), 0, end*headroom
+	if p.Names != nil {
+		pic.xFrom, pic.xTo = -0.5, float64(len(p.Names))-0.5
 	}
-	return end * headroom
 }
 
 // mostLabels bounds the labels of the places: more would cover each other.

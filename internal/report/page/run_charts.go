@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -13,33 +14,23 @@ import (
 // timelineOf returns the time of a run, with its events, its warm-up and its outages.
 func timelineOf(r *result.Result) *Timeline {
 	t := &Timeline{Marks: []Mark{}, Bands: []Band{}}
-	warm := 0.0
 	for i := range r.Series {
 		p := &r.Series[i]
 		t.To = max(t.To, p.End())
 		if p.Warmup && p.Seconds >= result.ShortRow {
-			warm = max(warm, p.End())
+			t.warm = max(t.warm, p.End())
 		}
 	}
 	t.To = max(t.To, 1)
-	if warm > 0 {
-		t.Bands = append(t.Bands, Band{0, warm, "warmup"})
+	if t.warm > 0 {
+		t.Bands = append(t.Bands, Band{0, t.warm, "warmup"})
 	}
-	for i, m := range marksOf(r.Events) {
-		if r.Events[i].Kind != stats.CatchingUp { // it would mark one every few seconds
-			t.Marks = append(t.Marks, m)
+	for i, e := range r.Events {
+		if e.Kind != stats.CatchingUp { // it would mark one every few seconds
+			t.Marks = append(t.Marks, Mark{At: e.AtSeconds, Number: i + 1, Class: e.Kind.Gravity().String(), Text: theme.Clean(e.Text)})
 		}
 	}
 	return t.withOutage(r.Outage, r.SendingSeconds)
-}
-
-// marksOf returns the events as marks, in their order.
-func marksOf(events []result.Event) []Mark {
-	marks := make([]Mark, len(events))
-	for i, e := range events {
-		marks[i] = Mark{At: e.AtSeconds, Number: i + 1, Class: e.Kind.Gravity().String(), Text: theme.Clean(e.Text)}
-	}
-	return marks
 }
 
 // gapShows is the shortest gap that is shaded.
@@ -71,11 +62,8 @@ func (p *runPage) chart(id, title, about string, unit Unit) *Chart {
 
 // add adds a line, unless it has no value.
 func (c *Chart) add(s Series) {
-	for _, v := range s.Values {
-		if !math.IsNaN(v) {
-			c.Series = append(c.Series, s)
-			return
-		}
+	if slices.ContainsFunc(s.Values, func(v float64) bool { return !math.IsNaN(v) }) {
+		c.Series = append(c.Series, s)
 	}
 }
 
@@ -141,26 +129,24 @@ func (p *runPage) loadEnd() float64 {
 }
 
 // quantileLines are the quantiles over time, with their looks. Dashes tell them apart without colours.
-var quantileLines = []struct {
-	name, class string
-	dash        []int
-	acked, read func(*result.Point) result.Micros
-}{
-	{"p50", "p50", nil, func(p *result.Point) result.Micros { return p.P50 }, func(p *result.Point) result.Micros { return p.EndToEndP50 }},
-	{"p90", "p90", []int{7, 3}, func(p *result.Point) result.Micros { return p.P90 }, func(p *result.Point) result.Micros { return p.EndToEndP90 }},
-	{"p99", "p99", nil, func(p *result.Point) result.Micros { return p.P99 }, func(p *result.Point) result.Micros { return p.EndToEndP99 }},
-	{"p99.9", "p999", []int{3, 2}, func(p *result.Point) result.Micros { return p.P999 }, func(p *result.Point) result.Micros { return p.EndToEndP999 }},
+var quantileLines = []Series{
+	{Name: "p50", Class: "p50"}, {Name: "p90", Class: "p90", Dash: []int{7, 3}}, {Name: "p99", Class: "p99"}, {Name: "p99.9", Class: "p999", Dash: []int{3, 2}},
+}
+
+// headline returns the headline latencies of a point, as many as there are quantileLines.
+func (p *runPage) headline(x *result.Point) [4]result.Micros {
+	if p.reads {
+		return [...]result.Micros{x.EndToEndP50, x.EndToEndP90, x.EndToEndP99, x.EndToEndP999}
+	}
+	return [...]result.Micros{x.P50, x.P90, x.P99, x.P999}
 }
 
 // quantiles is the headline latency over time.
 func (p *runPage) quantiles() *Chart {
 	c := p.chart("quantiles", "Latency", p.latencyName(), Latency)
-	for _, l := range quantileLines {
-		of := l.acked
-		if p.reads {
-			of = l.read
-		}
-		c.add(Series{Name: l.name, Class: l.class, Dash: l.dash, Values: p.values(func(x *result.Point) float64 { return us(of(x)) })})
+	for i, line := range quantileLines {
+		line.Values = p.values(func(x *result.Point) float64 { return us(p.headline(x)[i]) })
+		c.add(line)
 	}
 	c.add(Series{Name: "oldest waiting", Class: "bad", Values: p.values(oldest)})
 	return c

@@ -43,7 +43,7 @@ func newSeveralPage(runs []result.Result, files []string) *severalPage {
 		for i := range one.points {
 			p.step = max(p.step, math.Round(one.points[i].Seconds))
 		}
-		warm = min(warm, one.warm())
+		warm = min(warm, one.timeline.warm)
 	}
 	p.step = max(p.step, math.Ceil(p.timeline.To/maxPoints))
 	for at := p.step / 2; at < p.timeline.To; at += p.step {
@@ -53,16 +53,6 @@ func newSeveralPage(runs []result.Result, files []string) *severalPage {
 		p.timeline.Bands = append(p.timeline.Bands, Band{0, warm, "warmup"})
 	}
 	return p
-}
-
-// warm is when the warm-up ended; 0: there was none.
-func (p *runPage) warm() float64 {
-	for _, b := range p.timeline.Bands {
-		if b.Class == "warmup" {
-			return b.To
-		}
-	}
-	return 0
 }
 
 // letter is what a run is called on the page.
@@ -128,56 +118,40 @@ func (p *severalPage) list() (list Runs) {
 	return list
 }
 
-// figure is a figure of each run, for the table.
+// figure is a row of the table.
 type figure struct {
 	name    string
 	higher  bool // more is better
 	latency bool
 	write   func(float64) string
-	values  []float64 // of the runs; NaN: a run has none
-}
-
-// figure returns a figure of the runs.
-func (p *severalPage) figure(name string, write func(float64) string, of func(*runPage) (v float64, ok bool)) figure {
-	s := figure{name: name, write: write}
-	for _, one := range p.runs {
-		v, ok := of(one)
-		if !ok {
-			v = math.NaN()
-		}
-		s.values = append(s.values, v)
-	}
-	return s
+	of      func(*runPage) (v float64, ok bool)
 }
 
 // metrics are the rows of the table: those of studies, and what went wrong.
-func (p *severalPage) metrics() (all []figure) {
+func metrics() (all []figure) {
 	for _, m := range study.Shown {
-		s := p.figure(report.Named(m), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
+		all = append(all, figure{report.Named(m), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
 			_, rated := one.r.Quoted()
 			figures := study.FiguresOf(&one.r)
 			return figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
-		})
-		s.higher, s.latency = m.HigherIsBetter(), m.IsLatency()
-		all = append(all, s)
+		}})
 	}
-	longest := p.figure("longest", func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
-		_, l := report.Headline(&one.r)
-		return float64(l.Max), l.Count > 0 && l.Max != result.Failed
-	})
-	longest.latency = true
-	read := p.figure("read by the round trip, records/s", report.Rounded, func(one *runPage) (float64, bool) {
-		rate, ok := one.r.Read()
-		return rate.Records, ok && one.writes
-	})
-	read.higher = true
-	count := theme.PerSecond
-	return append(all, longest, read,
-		p.figure("errors: failed, unknown or never sent", count, func(one *runPage) (float64, bool) { return float64(one.r.Records.Errors()), true }),
-		p.figure("lost", count, func(one *runPage) (float64, bool) {
+	return append(all,
+		figure{"longest", false, true, func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
+			_, l := report.Headline(&one.r)
+			return float64(l.Max), l.Count > 0 && l.Max != result.Failed
+		}},
+		figure{"read by the round trip, records/s", true, false, report.Rounded, func(one *runPage) (float64, bool) {
+			rate, ok := one.r.Read()
+			return rate.Records, ok && one.writes
+		}},
+		figure{"errors: failed, unknown or never sent", false, false, theme.PerSecond, func(one *runPage) (float64, bool) {
+			return float64(one.r.Records.Errors()), true
+		}},
+		figure{"lost", false, false, theme.PerSecond, func(one *runPage) (float64, bool) {
 			lost, verified := report.Lost(&one.r)
 			return float64(lost), verified
-		}))
+		}})
 }
 
 // figures has a row for each figure, and a column for each run.
@@ -191,7 +165,7 @@ func (p *severalPage) figures() doc.Table {
 		t.Columns = append(t.Columns, doc.Column{Head: letter(i)})
 		counts = append(counts, one.countsFrom())
 	}
-	for _, f := range p.metrics() {
+	for _, f := range metrics() {
 		if row := p.row(f); row != nil {
 			t.Rows = append(t.Rows, doc.Row{Cells: row})
 		}
@@ -209,9 +183,13 @@ func (p *runPage) countsFrom() string {
 // row returns the row of a figure; nil: no run has it.
 func (p *severalPage) row(f figure) []doc.Cell {
 	row := doc.Of(f.name)
-	best, valid, values := math.NaN(), 0, f.values
-	for i, v := range values {
-		if !p.runs[i].r.Valid || math.IsNaN(v) {
+	best, valid, values := math.NaN(), 0, make([]float64, len(p.runs))
+	for i, one := range p.runs {
+		v, ok := f.of(one)
+		if !ok {
+			v = math.NaN()
+		}
+		if values[i] = v; !one.r.Valid || math.IsNaN(v) {
 			continue
 		}
 		if valid++; math.IsNaN(best) || v != best && v > best == f.higher {
@@ -299,10 +277,7 @@ func (p *runPage) rateIn(from, to float64, points []result.Point) float64 {
 func (p *runPage) p99In(from, to float64, points []result.Point) float64 {
 	highest := math.NaN()
 	for i := range points {
-		v := us(points[i].P99)
-		if p.reads {
-			v = us(points[i].EndToEndP99)
-		}
+		v := us(p.headline(&points[i])[2])
 		if _, shows := shared(from, to, &points[i]); shows && !math.IsNaN(v) && !(highest > v) {
 			highest = v
 		}

@@ -143,7 +143,7 @@ func documents(t *testing.T) map[string]*doc.Document {
 	}
 }
 
-// Each golden file has a document in all its formats.
+// Each golden file has a document as text, Markdown and CSV. The page has the same tables.
 func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 	for name, d := range documents(t) {
 		var all strings.Builder
@@ -153,9 +153,8 @@ func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 		}{{"text", func(w io.Writer) error { return d.Text(w, doc.Options{Width: 100}) }}, {"markdown", d.Markdown}, {"csv", d.CSV}} {
 			all.WriteString("-- " + f.name + " --\n" + written(t, f.write))
 		}
-		page := pageOfDoc(t, d)
-		isGoldenText(t, "study-"+name, all.String()+"-- page --\n"+textOf(page))
-		isSound(t, page)
+		isGoldenText(t, "study-"+name, all.String())
+		isSound(t, pageOfDoc(t, d))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -275,10 +276,8 @@ func (p *picture) marks(t *Timeline) {
 // worst returns the class of the worst mark.
 func worst(marks []Mark) string {
 	for _, class := range []string{"worst", "worse", "better"} {
-		for _, m := range marks {
-			if m.Class == class {
-				return class
-			}
+		if slices.ContainsFunc(marks, func(m Mark) bool { return m.Class == class }) {
+			return class
 		}
 	}
 	return "neutral"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -126,10 +127,7 @@ func benchFiles(b *testing.B) int {
 	if s == "" {
 		return 8
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		b.Fatal(err)
-	}
+	n := must.Have(strconv.Atoi(s))(b)
 	return n
 }
 
@@ -178,13 +176,9 @@ func BenchmarkMerge(b *testing.B) {
 		used := peak(func() {
 			s := NewSet()
 			for _, f := range files {
-				if err := s.Add("f", f, f.size()); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, s.Add("f", f, f.size()))
 			}
-			if _, err := s.Result(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			must.Have(s.Result(b.Context()))(b)
 		})
 		b.ReportMetric(float64(used)/mib, "peak-MiB")
 		b.ReportMetric(float64(n)*float64(files[0].size())/mib, "files-MiB")

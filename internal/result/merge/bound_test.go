@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
@@ -208,10 +209,7 @@ func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
 
 // The thresholds are promised to users: the page and the constants must say the same.
 func TestTheThresholdsAreThoseOfTheDocument(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/limits.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(os.ReadFile("../../../docs/limits.md"))(t)
 	for _, row := range []struct {
 		what  string
 		share float64

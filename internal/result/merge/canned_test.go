@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -41,9 +42,6 @@ func readHeader(command plan.Command, rate float64) result.Header {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.MarshalIndent(v, "", " "))(t)
 	return string(b)
 }

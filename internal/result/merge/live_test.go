@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -36,9 +37,7 @@ func grow(files ...[]byte) []*growing {
 func (g *growing) to(t testing.TB, l *Live, n int) {
 	t.Helper()
 	for ; n > 0 && len(g.rest) > 0; n, g.rest = n-1, g.rest[1:] {
-		if err := l.Add(g.name, g.rest[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Add(g.name, g.rest[0]))
 	}
 }
 
@@ -47,9 +46,7 @@ func (g *growing) upTo(t testing.TB, l *Live, seconds int) {
 	t.Helper()
 	for len(g.rest) > 0 {
 		var of result.Line
-		if err := json.Unmarshal(g.rest[0], &of); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(g.rest[0], &of))
 		until := time.Duration(seconds) * time.Second
 		if w, s := of.Window, of.Sample; w != nil && w.End > until || s != nil && s.At > until {
 			return
@@ -101,10 +98,7 @@ func whole(t testing.TB, files [][]byte) (*result.Fold, []stats.Window) {
 	t.Helper()
 	s := setOf(t, files...)
 	var windows []stats.Window
-	m, err := s.merge(t.Context(), func(w *stats.Window) { windows = append(windows, *w) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(s.merge(t.Context(), func(w *stats.Window) { windows = append(windows, *w) }))(t)
 	return m.whole, windows
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -24,10 +25,7 @@ import (
 // replayed1 is the result of one run file by itself.
 func replayed1(t testing.TB, file []byte) result.Result {
 	t.Helper()
-	f, err := result.Replay(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(result.Replay(bytes.NewReader(file)))(t)
 	return f.Result()
 }
 
@@ -268,9 +266,7 @@ func TestARunIsInterruptedIfAPartWas(t *testing.T) {
 	q := p
 	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, result.Interrupted, true, time.Second, 4
 	want := result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 5, SendingSeconds: 6, DrainTimedOut: true}
-	if diff := cmp.Diff(want, merged(t, p.bytes(t), q.bytes(t)).Trailer); diff != "" {
-		t.Errorf("trailer (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, merged(t, p.bytes(t), q.bytes(t)).Trailer, "trailer")
 }
 
 func TestAHostCountsOnceInWhatWasUsed(t *testing.T) {
@@ -348,9 +344,7 @@ func TestWhatSeveralPartsSeeOfTheClusterIsOneEvent(t *testing.T) {
 		got = append(got, fmt.Sprintf("%.1f %s", e.AtSeconds, e.Text))
 	}
 	want := []string{"2.1 broker 1 is gone", "2.2 a/1: x", "2.3 a/2: x", "4.0 broker 1 is back", "5.0 broker 1 is gone"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "events")
 }
 
 func TestConsumerLagsAddUp(t *testing.T) {
@@ -398,9 +392,7 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s-%d %d", row.Topic, row.ID, row.Records))
 	}
 	want := []string{"a-0 3", "a-2 6", "b-0 6", "b-1 12"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("partitions (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, got, "partitions")
 	if len(r.Environment.Topics) != 2 || !r.Environment.Topics[0].Created || r.NotAddedUp != "" {
 		t.Errorf("topics %+v, notice %q", r.Environment.Topics, r.Notice)
 	}
@@ -409,17 +401,12 @@ func TestPartitionsOfSeveralTopicsAreToldApart(t *testing.T) {
 func TestSharesOfALoadAreThatLoadAgain(t *testing.T) {
 	whole := header(1000).Plan
 	whole.Producers = 7
-	shares, err := whole.Divide(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shares := must.Have(whole.Divide(3))(t)
 	var files [][]byte
 	for i, p := range shares {
 		files = append(files, partFile{run: "r", epoch: "e", host: "a", process: i + 1, plan: p, events: steady(0, 3, 10), trailer: trailerOf(3)}.bytes(t))
 	}
-	if diff := cmp.Diff(marshal(t, whole), marshal(t, merged(t, files...).Plan)); diff != "" {
-		t.Errorf("all shares (-want +got):\n%s", diff)
-	}
+	must.Match(t, marshal(t, whole), marshal(t, merged(t, files...).Plan), "all shares")
 	if p := merged(t, files[:2]...).Plan; p.Producers != 5 || math.Abs(p.RecordsPerSecond()-5000./7) > 1e-9 {
 		t.Errorf("two of them: %d producers at %v/s, want 5 at 5/7 of 1000/s", p.Producers, p.RecordsPerSecond())
 	}
@@ -447,9 +434,7 @@ func TestTheHeaderOfTheWholeHasWhatThePartsShare(t *testing.T) {
 		}),
 	)
 	want := []result.Setting{{Name: "acks", Value: "all"}, {Name: "linger.ms", Value: differs}, {Name: "only.here", Value: differs}}
-	if diff := cmp.Diff(want, r.Config); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, r.Config, "settings")
 	if r.KTVersion != "v1, v2" || len(r.Args) != 0 || !r.StartedAt.Equal(noon.Add(-time.Hour)) || r.Environment.Host.Hostname != "" || r.Environment.Host.LogicalCPUs != 4 {
 		t.Errorf("version %q, command line %q, start %s, host %+v", r.KTVersion, r.Args, r.StartedAt, r.Environment.Host)
 	}
@@ -472,12 +457,8 @@ func TestTheWholeHasTheTagsAndTheChecksOfItsParts(t *testing.T) {
 		return partFile{run: "r", host: host, process: process, events: steady(0, 3, 10), trailer: end, change: func(h *result.Header) { h.Tags = tags }}.bytes(t)
 	}
 	r := merged(t, part("b", 1, 5, "nightly"), part("a", 2, 0), part("a", 1, 4, "eu", "nightly"), part("b", 2, 6))
-	if diff := cmp.Diff([]string{"eu", "nightly"}, r.Tags); diff != "" {
-		t.Errorf("tags (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]result.TuneCheck{{Host: "a", Checks: 4}, {Host: "b", Checks: 5}}, r.Tune); diff != "" {
-		t.Errorf("checks by kt tune (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"eu", "nightly"}, r.Tags, "tags")
+	must.Match(t, []result.TuneCheck{{Host: "a", Checks: 4}, {Host: "b", Checks: 5}}, r.Tune, "checks by kt tune")
 }
 
 func TestHowBusyAHostWasIsOfTheOverlap(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -24,23 +25,14 @@ type published struct {
 // one of Kafka's own tools each.
 func publishedCases(t *testing.T) map[string][]published {
 	t.Helper()
-	f, err := os.Open("testdata/published-processes.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(os.Open("testdata/published-processes.csv"))(t)
 	defer func() { _ = f.Close() }() // it was only read
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Have(csv.NewReader(f).ReadAll())(t)
 	number := func(s string) float64 {
 		if s == "" {
 			return 0
 		}
-		n, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Have(strconv.ParseFloat(s, 64))(t)
 		return n
 	}
 	cases := make(map[string][]published)

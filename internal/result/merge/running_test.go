@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
 )
@@ -38,10 +39,7 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 			for _, f := range tc.files {
 				s.offer("file", bytes.NewReader(f.content), int64(len(f.content)), f.atWork)
 			}
-			r, err := s.Result(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Have(s.Result(t.Context()))(t)
 			var got []string
 			for _, f := range r.RunFiles {
 				state := string(f.State)
@@ -53,10 +51,7 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 			if got := strings.Join(got, " "); got != tc.want || !strings.Contains(r.Notice, tc.says) {
 				t.Errorf("%q, want %q; the notice is %q, want %q", got, tc.want, r.Notice, tc.says)
 			}
-			again, err := Read(bytes.NewReader(collection(t, s)), int64(len(collection(t, s))))
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Have(Read(bytes.NewReader(collection(t, s)), int64(len(collection(t, s)))))(t)
 			if diff := cmp.Diff(document(t, r), document(t, again)); diff != "" {
 				t.Errorf("the collection has another result (-set +collection):\n%s", diff)
 			}
@@ -66,9 +61,6 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 
 func document(t *testing.T, r result.Result) string {
 	t.Helper()
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(r))(t)
 	return string(b)
 }

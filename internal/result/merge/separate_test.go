@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -84,9 +85,7 @@ func TestDifferentLoadsHaveARowEachAndNothingTogether(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("%s/%d %s: %d, %.0f/s from %.0f s on, of %s %d/s", p.Host, p.Process, p.Topic, p.Records.Acknowledged, p.RecordsPerSecond, p.FromSeconds, r.Hosts[i].Host, int(r.Hosts[i].RecordsPerSecond)))
 	}
 	want := []string{"a/1 orders: 1000, 100/s from 3 s on, of a 0/s", "b/1 payments: 1000, 100/s from 0 s on, of b 0/s"}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Match(t, want, rows, "rows")
 	if diff := cmp.Diff(plan.Plan{Command: plan.Produce, Engine: plan.Client, Producers: 2, Load: plan.Load{Arrivals: plan.Uniform}}, r.Plan, cmp.AllowUnexported(plan.Size{})); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}

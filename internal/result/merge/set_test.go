@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -68,10 +69,7 @@ func (p partFile) file(t testing.TB) []byte {
 		start.Agreed = &result.Agreed{At: noon, Late: p.late, Offset: -3 * time.Millisecond, Bound: 200 * time.Microsecond}
 	}
 	var m canned.File
-	f, err := result.NewRunFile(&m, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(result.NewRunFile(&m, h))(t)
 	f.Begin(start)
 	for _, e := range p.events {
 		e.To(f)
@@ -79,9 +77,7 @@ func (p partFile) file(t testing.TB) []byte {
 	for _, v := range p.vitals {
 		f.AddVitals(v)
 	}
-	if err := f.Close(p.trailer); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close(p.trailer))
 	if p.trailer.Ended == "" {
 		i := bytes.LastIndex(m.Bytes(), []byte("P*M")) // where the last member begins
 		return m.Bytes()[:i]
@@ -98,9 +94,7 @@ func setOf(t testing.TB, files ...[]byte) *Set {
 	t.Helper()
 	s := NewSet()
 	for i, f := range files {
-		if err := s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add(fmt.Sprintf("file %d", i), bytes.NewReader(f), int64(len(f))))
 	}
 	return s
 }
@@ -108,10 +102,7 @@ func setOf(t testing.TB, files ...[]byte) *Set {
 func collection(t testing.TB, s *Set) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	n, err := s.WriteTo(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Have(s.WriteTo(&b))(t)
 	if n != int64(b.Len()) {
 		t.Fatalf("WriteTo says %d bytes, and wrote %d", n, b.Len())
 	}
@@ -120,10 +111,7 @@ func collection(t testing.TB, s *Set) []byte {
 
 func merged(t testing.TB, files ...[]byte) result.Result {
 	t.Helper()
-	r, err := setOf(t, files...).Result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(setOf(t, files...).Result(t.Context()))(t)
 	return r
 }
 
@@ -314,10 +302,7 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		for range n {
 			h.Part.Roster = append(h.Part.Roster, result.Member{Host: "h", Processes: processes})
 		}
-		b, err := json.Marshal(result.Line{Header: &h})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(json.Marshal(result.Line{Header: &h}))(t)
 		return string(b)
 	}
 	for _, tc := range []struct{ name, text, want string }{
@@ -391,10 +376,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := append([][]byte{in(good[0], tc.old, tc.with)}, good[1:]...)
 			s := setOf(t, files...)
-			r, err := s.Result(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Have(s.Result(t.Context()))(t)
 			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.want) {
 				t.Errorf("corrupt are %v, want one with %q", errs, tc.want)
 			}
@@ -436,9 +418,7 @@ func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
 	}
 	s := NewSet()
 	cut := &shrinking{Reader: bytes.NewReader(run), size: int64(len(run))}
-	if err := s.Add("f", cut, int64(len(run))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Add("f", cut, int64(len(run))))
 	cut.size /= 2
 	if _, err := s.WriteTo(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "write collection: f has become shorter") {
 		t.Errorf("the error is %v", err)

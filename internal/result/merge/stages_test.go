@@ -6,16 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestStagesOfPartsAddUpAtTheTimesAtWhichTheyWere(t *testing.T) {
-	rate, err := plan.ParseTarget("100@4s,300@4s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Have(plan.ParseTarget("100@4s,300@4s"))(t)
 	part := func(name string, late time.Duration) []byte {
 		p := header(100).Plan
 		p.Load.Rate, p.Load.Records, p.Load.Duration = rate, 0, plan.Duration(8*time.Second)

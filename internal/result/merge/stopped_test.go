@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -97,12 +96,8 @@ func TestTheRosterTellsTheRolesOfHosts(t *testing.T) {
 	for _, h := range r.Hosts {
 		roles = append(roles, fmt.Sprint(h.Host, " ", h.Role))
 	}
-	if diff := cmp.Diff([]string{"a client", "b broker"}, roles); diff != "" {
-		t.Errorf("roles (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(roster, r.Part.Roster); diff != "" {
-		t.Errorf("roster (-want +got):\n%s", diff)
-	}
+	must.Match(t, []string{"a client", "b broker"}, roles, "roles")
+	must.Match(t, roster, r.Part.Roster, "roster")
 }
 
 func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {

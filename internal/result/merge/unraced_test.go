@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
@@ -52,18 +53,12 @@ func TestWhatIsMergedDoesNotDependOnOrderNamesRepetitionOrCollections(t *testing
 			if got := collection(t, last); !bytes.Equal(got, wantBytes) {
 				t.Fatalf("seed %d, try %d: the collections differ (-want +got):\n%s", seed, try, cmp.Diff(head(wantBytes), head(got)))
 			}
-			r, err := last.Result(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Have(last.Result(t.Context()))(t)
 			if diff := cmp.Diff(want, marshal(t, r)); diff != "" {
 				t.Fatalf("seed %d, try %d: the documents differ (-want +got):\n%s", seed, try, diff)
 			}
 		}
-		read, err := Read(bytes.NewReader(wantBytes), int64(len(wantBytes)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must.Have(Read(bytes.NewReader(wantBytes), int64(len(wantBytes))))(t)
 		if diff := cmp.Diff(want, marshal(t, read)); diff != "" {
 			t.Fatalf("seed %d: a collection that is read differs (-want +got):\n%s", seed, diff)
 		}
@@ -153,13 +148,9 @@ func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
 		return peak(func() {
 			s := NewSet()
 			for _, f := range files {
-				if err := s.Add("f", f, f.size()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Add("f", f, f.size()))
 			}
-			if _, err := s.Result(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(s.Result(t.Context()))(t)
 		})
 	}
 	short, longer := merge(20), merge(200)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -129,10 +130,7 @@ func TestAPartThatIsLostDoesNotHideWhatWasAskedFor(t *testing.T) {
 	}
 	whole := header(1000).Plan
 	whole.Producers = 3
-	shares, err := whole.Divide(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shares := must.Have(whole.Divide(3))(t)
 	only := partFile{run: "r", epoch: "e", host: "a", process: 1, plan: shares[0], roster: []result.Member{{Host: "a", Processes: 3}}, events: steady(0, 3, 333), trailer: trailerOf(3)}.bytes(t)
 	if r := merged(t, only).Throughput; math.Abs(r.AskedRecordsPerSecond-1000) > 1e-9 {
 		t.Errorf("of shares of which some are missing: %+v", r)

@@ -5,26 +5,21 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestTheWindowsOfAFileAddUpToItsResult(t *testing.T) {
 	files := someRun(t, 1)
 	for name, file := range map[string][]byte{"run file": files[0], "collection": collection(t, setOf(t, files...))} {
-		res, err := Read(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Have(Read(bytes.NewReader(file), int64(len(file))))(t)
 		var sum stats.Window
-		err = Windows(bytes.NewReader(file), int64(len(file)), func(w *stats.Window) error {
+		must.Do(t, Windows(bytes.NewReader(file), int64(len(file)), func(w *stats.Window) error {
 			if !w.Warmup {
 				sum.Add(w)
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if sum.Acknowledged != res.Records.Acknowledged || sum.Response.Count() != res.Latency.Response.Count || sum.Acknowledged == 0 {
 			t.Errorf("%s: windows of %d records and %d response times, want %d and %d", name, sum.Acknowledged, sum.Response.Count(), res.Records.Acknowledged, res.Latency.Response.Count)
 		}

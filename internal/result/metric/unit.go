@@ -79,8 +79,10 @@ func (u Unit) Known() bool {
 // Show writes a value of a known unit for people.
 func (u Unit) Show(v float64) string { return units[u].show(v) }
 
-// Code returns the unit as OpenTelemetry has it, and Suffix what a name in Prometheus has for it.
-func (u Unit) Code() string   { return units[u].code }
+// Code returns the unit as OpenTelemetry has it.
+func (u Unit) Code() string { return units[u].code }
+
+// Suffix returns what a name in Prometheus has for the unit.
 func (u Unit) Suffix() string { return units[u].suffix }
 
 // Column returns the name of a column of the metric for programs, such as p99_us.

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestThePageQuotesTheThresholds(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/limits.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(os.ReadFile("../../../docs/limits.md"))(t)
 	text := strings.Join(strings.Fields(string(page)), " ")
 	percent := func(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 	for _, want := range []string{

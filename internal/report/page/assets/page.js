@@ -348,7 +348,7 @@
 	async function readRun() {
 		if (!document.getElementById("run")) return null;
 		const run = JSON.parse(await unpack("run"));
-		for (const c of run.heat) for (const i of [0, 1]) c[i] /= 1000;
+		run.heat = run.heat.map((c) => [c.start_ns / 1e9, c.end_ns / 1e9, 0, ...c.counts]);
 		return run;
 	}
 
