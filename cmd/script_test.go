@@ -28,6 +28,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/result/canned"
 )
 
 func TestMain(m *testing.M) {
@@ -45,6 +46,14 @@ func TestMain(m *testing.M) {
 
 // unsetValue is the value of a variable that kt is not to have. Scripts can set variables and not unset them.
 const unsetValue = "(unset)"
+
+// unpack writes the lines of a run file in its place: unpack FILE.
+func unpack(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	packed, err := os.ReadFile(path)
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, canned.Text(packed), 0o600))
+}
 
 // unset removes variables: unset NAME….
 func unset(ts *testscript.TestScript, _ bool, args []string) {
@@ -83,6 +92,7 @@ func runScripts(t *testing.T, dir string) {
 			"offers": offers,
 			"search": search,
 			"topics": topics,
+			"unpack": unpack,
 			"unset":  unset,
 			"write":  write,
 		},
