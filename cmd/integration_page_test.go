@@ -51,7 +51,7 @@ func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 	rate := theme.Rate(r.Throughput.RecordsPerSecond)
 	b := newBrowser(t)
 	for name, file := range pages {
-		seen := map[string][]string{"one": append(strings.Split(r.BoundBy.Evidence, "; "), rate), "two": {rate, "page-b"}, "compare": {"throughput is", "plan.load.rate"}, "study": {"partitions", "records/s"}}[name]
+		seen := map[string][]string{"one": append(strings.Split(r.BoundBy.Evidence, "; "), rate), "two": {rate, "page-b"}, "compare": {"rate is", "plan.load.rate"}, "study": {"partitions", "records/s"}}[name]
 		o := b.open(file, true)
 		o.await(`document.documentElement.classList.contains("ready")`)
 		o.readable(name)

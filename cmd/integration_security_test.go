@@ -231,12 +231,12 @@ func (k securedKafka) refusalsAreExplained(right []string) {
 	}
 }
 
-// refused runs kt with something that cannot work, and wants one line that names the cause.
+// refused runs kt with something that cannot work, and wants one line that names the cause, beside progress.
 func (k securedKafka) refused(which, cause, command string, args ...string) {
 	k.t.Helper()
 	s := k.ktWith(which, command, args...)
 	if s.code != exitFailed && s.code != exitUsage || !regexp.MustCompile(cause).MatchString(s.stderr) ||
-		strings.Contains(s.stderr, "\n") || s.took > 15*time.Second {
+		strings.Count("\n"+s.stderr, "\nkt: ") != 1 || s.took > 15*time.Second {
 		k.t.Errorf("client %q, kt %s: exit code %d after %s, want one line on %s:\n%s",
 			which, command, s.code, s.took.Round(time.Millisecond), cause, s.stderr)
 	}

@@ -198,7 +198,7 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 	if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
 		t.Errorf("the machine is not as it was before (-before +after):\n%s", diff)
 	}
-	if stdout, _, code := tuneAlone(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "nothing to restore") {
+	if stdout, _, code := tuneAlone(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "kt has changed nothing") {
 		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
 	}
 }
