@@ -75,7 +75,7 @@ func factorCells(d *study.Document, c *study.CellDoc) (cells []doc.Cell) {
 }
 
 // loadTable returns a table with a row for each load of each cell: the values of its factors, the load if there are several, and then
-// what row returns; false: nothing is to be said of it.
+// the cells that row returns. The table leaves out the loads for which row returns false.
 func loadTable(d *study.Document, columns []doc.Column, row func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool)) (t doc.Table) {
 	place := factorColumns(d)
 	if len(d.Study.Loads) > 1 {
