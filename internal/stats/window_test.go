@@ -254,7 +254,7 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 	}
 	if got.Type() == reflect.TypeFor[Gap]() {
 		x, y := a.Interface().(Gap), b.Interface().(Gap)
-		if want := x.longer(y); got.Interface() != want {
+		if want := x.Longer(y); got.Interface() != want {
 			t.Errorf("Merge of %s = %v, want the longer of %v and %v", name, got, x, y)
 		}
 		return
