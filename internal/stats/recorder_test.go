@@ -34,12 +34,6 @@ func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
 	}
 }
 
-func TestPhaseOfIndexesPhases(t *testing.T) {
-	if PhaseOf(true) != Warmup || PhaseOf(false) != Measured {
-		t.Errorf("PhaseOf(true) = %d and PhaseOf(false) = %d", PhaseOf(true), PhaseOf(false))
-	}
-}
-
 func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r := NewRecorder()
 	r.Sent(Measured, 1, 10*time.Millisecond, 10*time.Millisecond, 5*time.Millisecond, false)
