@@ -71,10 +71,10 @@ func countedSeconds(n, rate int) []stats.Window {
 			rec.Consumed(stats.Measured, partition, 1, 512, at)
 			rec.EndToEnd(stats.Measured, delay+service+time.Duration(rng.ExpFloat64()*float64(time.Millisecond)))
 			if i%30 == 0 {
-				broker := int32(1 + i/30%3)
-				rec.Request(stats.Measured, broker, service, false)
-				rec.Batch(stats.Measured, broker, 30, 30*512, 30*512)
-				rec.Fetch(stats.Measured, broker, service, false)
+				broker := rec.Broker(stats.Measured, int32(1+i/30%3))
+				broker.Request(service, false)
+				broker.Batch(30, 30*512, 30*512)
+				broker.Fetch.Request(service, false)
 			}
 		}
 		windows = append(windows, rec.Take(new(stats.Phases), stats.Measured, start, start+time.Second, 0)[stats.Measured])
