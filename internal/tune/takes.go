@@ -68,8 +68,7 @@ func (t Takes) advice(op Op, value string, model Rule) string {
 	case t.Figure && (notNumber != nil || f-f != 0): // not a number, or infinite
 		return `take a number, as "<= 10"`
 	case len(t.Words) > 0 && (op != Equal || !slices.Contains(t.Words, value)):
-		last := len(t.Words) - 1
-		return "take " + strings.TrimPrefix(strings.Join(t.Words[:last], ", ")+" or "+t.Words[last], " or ") + didYouMean(value, t.Words)
+		return "take " + inProse(t.Words) + didYouMean(value, t.Words)
 	case t.Figure, len(t.Words) > 0, model.Leave():
 	case modelIsWord == nil && notNumber != nil:
 		return fmt.Sprintf("take a number, as %q", model)
@@ -98,4 +97,10 @@ func (t Takes) raises(r Rule) error {
 		return fmt.Errorf("%q: take %s, as %q", r, count, such)
 	}
 	return nil
+}
+
+// inProse is "a, b or c".
+func inProse(words []string) string {
+	last := len(words) - 1
+	return strings.TrimPrefix(strings.Join(words[:last], ", ")+" or "+words[last], " or ")
 }
