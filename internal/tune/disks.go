@@ -9,16 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// diskSettings are about the block devices that the log directories are on.
-func diskSettings() []*Setting {
-	return []*Setting{
-		diskScheduler(), diskNomerges(), diskReadAhead(), diskNrRequests(), diskThrottle(),
-		diskWriteCache(), diskRotational(), diskErrors(),
-		diskShared(), diskSystem(), diskBrokerLog(), diskRAID(), diskRAIDHealth(),
-		diskNetwork(), diskOverlay(), diskCloud(), diskTimeout(), diskLimits(),
-	}
-}
-
 // diskClass is what a disk is, as far as that decides what suits it.
 type diskClass string
 
@@ -51,9 +41,9 @@ func classOf(m *Machine, d host.Disk) diskClass {
 
 // unlessLeft is a check whose warnings are only noted where the profile leaves the
 // matter alone: on a laptop, say.
-func unlessLeft(check func(m *Machine) Reading) func(*Machine, Rule) Reading {
+func unlessLeft(f func(m *Machine) Reading) check {
 	return func(m *Machine, want Rule) Reading {
-		r := check(m)
+		r := f(m)
 		if want.Leave() && r.Verdict == Warn {
 			r.Verdict = Info
 		}
@@ -89,23 +79,8 @@ func queueNumber(m *Machine, d host.Disk, id, attribute string, want Rule, bad V
 	return r
 }
 
-func diskScheduler() *Setting {
-	return &Setting{
-		ID: "disk.scheduler", Group: Disks, Title: "I/O scheduler", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented, Applies: true,
-		Valid: oneOf("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"),
-		Why:   "a fast disk loses time in a scheduler. A hard disk loses time in seeks without one",
-		Detail: "Hard disks want mq-deadline, NVMe and virtual disks none; other SSDs work with either. Sources disagree: rpk and Intel " +
-			"set none, SUSE does not change virtual disks and sets bfq for hard disks. So mq-deadline on a virtual disk is only a " +
-			"note. Zoned disks need mq-deadline and are not changed. Some drivers offer only none. With md and device-mapper kt " +
-			"checks the disks at the bottom.",
-		Reads:   []string{"/sys/block/DISK/queue/scheduler", "/sys/block/DISK/queue/zoned"},
-		Sources: []string{"Red Hat: Setting the disk scheduler", "Intel: Kafka tuning guide", "SUSE: I/O scheduler rules for udev", "rpk tune disk_scheduler"},
-		Risk:    "none; waiting requests are completed first",
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading { return readScheduler(m, d, want) })
-		},
-	}
+func checkDiskScheduler(m *Machine, want Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading { return readScheduler(m, d, want) })
 }
 
 // formerScheduler are the names of kernels before 5.0.
@@ -177,50 +152,22 @@ func suits(class diskClass, d host.Disk, want Rule, choices []string) Rule {
 	return Rule{Equal, strings.Join(best, "|")}
 }
 
-func diskNomerges() *Setting {
-	return &Setting{
-		ID: "disk.nomerges", Group: Disks, Title: "merging of requests", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Folklore, Applies: true,
-		Valid: wholeNumber(2),
-		Why:   "small appends reach the disk one by one. Kafka gains when the kernel merges them",
-		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache (Redpanda's rpk, " +
-			"Scylla's perftune and iotune) set 2. Kafka's documentation counts the merging of small writes among the advantages of " +
-			"the page cache. From this follows that 2 is wrong for Kafka; kt knows of no measurement.",
-		Reads:   []string{"/sys/block/DISK/queue/nomerges"},
-		Sources: []string{"kt's proposal", "Kafka documentation, Operations: Hardware and OS", "rpk tune disk_nomerges (for the opposite)"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				bad := Warn
-				if n, err := m.Number(d.Queue("nomerges")); err == nil && n == 1 {
-					bad = Info // most merges still happen
-				}
-				return queueNumber(m, d, "disk.nomerges", "nomerges", want, bad, true)
-			})
-		},
-	}
+func checkDiskNomerges(m *Machine, want Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading {
+		bad := Warn
+		if n, err := m.Number(d.Queue("nomerges")); err == nil && n == 1 {
+			bad = Info // most merges still happen
+		}
+		return queueNumber(m, d, "disk.nomerges", "nomerges", want, bad, true)
+	})
 }
 
-func diskReadAhead() *Setting {
-	return &Setting{
-		ID: "disk.read_ahead_kb", Group: Disks, Title: "read-ahead", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore, Applies: true,
-		Valid: raiseOnly(1),
-		Why:   "lagging consumers read slowly. They read whole segments, and hard disks and network volumes need large reads",
-		Detail: "In KiB; never lowered. Sources differ by a factor of 500: TuneD throughput-performance raises it to 4096, an Intel " +
-			"script sets 8. kt wants the profile's value for hard disks and cloud volumes, and at most the kernel's 128 for others. " +
-			"With md and device-mapper the top device counts, because the file system uses its value. Too much wastes page cache " +
-			"where many partitions are read at once.",
-		Reads:   []string{"/sys/block/DISK/queue/read_ahead_kb"},
-		Sources: []string{"TuneD throughput-performance", "Intel: Kafka tuning guide (for the opposite)", "kt's proposal"},
-		Risk:    "short reads waste more page cache",
-		Check: func(m *Machine, want Rule) Reading {
-			slow := make(map[string]bool) // devices over a disk that gains by large reads
-			of := func(d Dir) []host.Disk { return topOf(m, d.Storage, slow) }
-			return overDisks(m, of, func(d host.Disk) Reading {
-				return queueNumber(m, d, "disk.read_ahead_kb", "read_ahead_kb", readAheadOf(want, slow[d.Name]), Info, true)
-			})
-		},
-	}
+func checkDiskReadAhead(m *Machine, want Rule) Reading {
+	slow := make(map[string]bool) // devices over a disk that gains by large reads
+	of := func(d Dir) []host.Disk { return topOf(m, d.Storage, slow) }
+	return overDisks(m, of, func(d host.Disk) Reading {
+		return queueNumber(m, d, "disk.read_ahead_kb", "read_ahead_kb", readAheadOf(want, slow[d.Name]), Info, true)
+	})
 }
 
 // readAheadOf is the read-ahead that is wanted of a disk, slow or not, in KiB. The kernel
@@ -258,131 +205,73 @@ func topOf(m *Machine, s host.Storage, slow map[string]bool) []host.Disk {
 	return top
 }
 
-func diskNrRequests() *Setting {
-	return &Setting{
-		ID: "disk.nr_requests", Group: Disks, Title: "queue length of the disk", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore, Want: ">=128",
-		Valid: wholeNumber(-1),
-		Why:   "flushes and reads block each other in a short queue",
-		Detail: "Reported only: the kernel's default is 128 or more. Without a scheduler the device's queue decides, and the value has " +
-			"no effect.",
-		Reads:   []string{"/sys/block/DISK/queue/nr_requests"},
-		Sources: []string{"SUSE: saptune, note on nr_requests", "kt's proposal"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
-					return Absent("without a scheduler the device's queue decides")
-				}
-				return queueNumber(m, d, "disk.nr_requests", "nr_requests", want, Info, false)
-			})
-		},
-	}
+func checkDiskNrRequests(m *Machine, want Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading {
+		if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
+			return Absent("without a scheduler the device's queue decides")
+		}
+		return queueNumber(m, d, "disk.nr_requests", "nr_requests", want, Info, false)
+	})
 }
 
-func diskThrottle() *Setting {
-	return &Setting{
-		ID: "disk.wbt", Group: Disks, Title: "throttling of writeback", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore,
-		Why: "the sustained write rate may be lower. The kernel slows its writeback down while reads wait",
-		Detail: "The target latency in µs; 0 is off. The kernel's default is 75000 for disks that it takes for hard disks, 2000 for " +
-			"others. No source has a value for Kafka: turn it off only if kt probe shows a gain.",
-		Reads:   []string{"/sys/block/DISK/queue/wbt_lat_usec"},
-		Sources: []string{"kernel documentation: block/queue-sysfs, wbt_lat_usec", "kt's proposal"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				n, err := m.Number(d.Queue("wbt_lat_usec"))
-				switch {
-				case err != nil:
-					return Denied(err)
-				case n <= 0:
-					return Reading{Verdict: OK, Current: "off"}
-				}
-				return Reading{Verdict: Info, Current: fmt.Sprintf("%d µs", n)}
-			})
-		},
-	}
+func checkDiskThrottle(m *Machine, _ Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading {
+		n, err := m.Number(d.Queue("wbt_lat_usec"))
+		switch {
+		case err != nil:
+			return Denied(err)
+		case n <= 0:
+			return Reading{Verdict: OK, Current: "off"}
+		}
+		return Reading{Verdict: Info, Current: fmt.Sprintf("%d µs", n)}
+	})
 }
 
-func diskWriteCache() *Setting {
-	return &Setting{
-		ID: "disk.write_cache", Group: Disks, Title: "write cache of the disk", Roles: []Role{Broker, Controller},
-		Severity: Informational, Confidence: Documented,
-		Why: "each flush waits for the disk, where the cache may lose its content. Controllers flush often",
-		Detail: "“write back” means that the kernel sends flushes. kt never changes it: “write through” loses acknowledged data if the " +
-			"cache has no protection against power loss. rpk sets write through for protected cloud disks. kt probe measures the " +
-			"cost of a flush.",
-		Reads:   []string{"/sys/block/DISK/queue/write_cache"},
-		Sources: []string{"kernel documentation: block/writeback_cache_control", "rpk tune disk_write_cache"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				text, err := m.Text(d.Queue("write_cache"))
-				switch {
-				case err != nil:
-					return Denied(err)
-				case text == "write through":
-					return Reading{Verdict: OK, Current: text}
-				case text == "write back":
-					return Reading{Verdict: Info, Current: text}
-				}
-				return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a kind of cache", d.Queue("write_cache"), text)}
-			})
-		},
-	}
+func checkDiskWriteCache(m *Machine, _ Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading {
+		text, err := m.Text(d.Queue("write_cache"))
+		switch {
+		case err != nil:
+			return Denied(err)
+		case text == "write through":
+			return Reading{Verdict: OK, Current: text}
+		case text == "write back":
+			return Reading{Verdict: Info, Current: text}
+		}
+		return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a kind of cache", d.Queue("write_cache"), text)}
+	})
 }
 
-func diskRotational() *Setting {
-	return &Setting{
-		ID: "disk.rotational", Group: Disks, Title: "hard disk or not", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Measured,
-		Why: "hard disks seek between partitions. They are fast only with few",
-		Detail: "The kernel's value is not reliable for virtual disks: virtio reports flash as rotating. For these kt treats the class " +
-			"as unknown; kt probe measures it.",
-		Reads:   []string{"/sys/block/DISK/queue/rotational"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "kt: observed on virtio"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				n, err := m.Number(d.Queue("rotational"))
-				switch class := classOf(m, d); {
-				case err != nil:
-					return Denied(err)
-				case class == virtualDisk && n == 1:
-					return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
-				case n == 1:
-					return Reading{Verdict: Info, Current: "rotates"}
-				}
-				return Reading{Verdict: OK, Current: "does not rotate"}
-			})
-		},
-	}
+func checkDiskRotational(m *Machine, _ Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading {
+		n, err := m.Number(d.Queue("rotational"))
+		switch class := classOf(m, d); {
+		case err != nil:
+			return Denied(err)
+		case class == virtualDisk && n == 1:
+			return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
+		case n == 1:
+			return Reading{Verdict: Info, Current: "rotates"}
+		}
+		return Reading{Verdict: OK, Current: "does not rotate"}
+	})
 }
 
-func diskErrors() *Setting {
-	return &Setting{
-		ID: "disk.errors", Group: Disks, Title: "errors of the disk", Roles: []Role{Broker, Controller},
-		Severity: Informational, Confidence: Folklore, Want: "0",
-		Valid: wholeNumber(-1),
-		Why:   "the disk may fail. Its log directory then goes offline, and is slow before that",
-		Detail: "Counted since boot, for SCSI and SATA disks. Commands that a disk does not support also count: a few are harmless, " +
-			"growth is not. NVMe has a log of its own: root reads it with nvme smart-log.",
-		Reads:   []string{"/sys/block/DISK/device/ioerr_cnt"},
-		Sources: []string{"kt's proposal"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				name := "sys/block/" + d.Name + "/device/ioerr_cnt"
-				text, err := m.Text(name)
-				if err != nil {
-					return Denied(err)
-				}
-				n, err := strconv.ParseUint(text, 0, 63) // "0x1f"
-				if err != nil {
-					return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a number", name, text)}
-				}
-				r := Compare(strconv.FormatUint(n, 10), want, Info)
-				if r.Verdict == Info {
-					r.Command = "smartctl -x /dev/" + d.Name
-				}
-				return r
-			})
-		},
-	}
+func checkDiskErrors(m *Machine, want Rule) Reading {
+	return eachDisk(m, func(d host.Disk) Reading {
+		name := "sys/block/" + d.Name + "/device/ioerr_cnt"
+		text, err := m.Text(name)
+		if err != nil {
+			return Denied(err)
+		}
+		n, err := strconv.ParseUint(text, 0, 63) // "0x1f"
+		if err != nil {
+			return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a number", name, text)}
+		}
+		r := Compare(strconv.FormatUint(n, 10), want, Info)
+		if r.Verdict == Info {
+			r.Command = "smartctl -x /dev/" + d.Name
+		}
+		return r
+	})
 }

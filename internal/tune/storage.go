@@ -10,41 +10,30 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func diskShared() *Setting {
-	return &Setting{
-		ID: "disk.shared", Group: Disks, Title: "log directories on one disk", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented, Want: "a disk each",
-		Why: "two log directories share the rate of one disk. Kafka spreads partitions as if they had two",
-		Detail: "kt compares the disks at the bottom, below partitions, md and device-mapper. Volumes of a cloud may share more, which " +
-			"kt cannot see.",
-		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
-		Check: unlessLeft(func(m *Machine) Reading {
-			if len(m.Dirs) == 1 && m.Dirs[0].Err == nil {
-				return Reading{Verdict: OK, Current: "one log directory"}
-			}
-			on := make(map[string][]string) // directories by disk
-			r := eachDir(m, func(d Dir) Reading {
-				for _, name := range devicesOf(d) {
-					on[name] = append(on[name], d.Path)
-				}
-				return Reading{Verdict: OK, Current: "each on its own"}
-			})
-			var shared, notes []string
-			for _, name := range slices.Sorted(maps.Keys(on)) {
-				if len(on[name]) > 1 {
-					shared = append(shared, name)
-					notes = addNew(notes, strings.Join(on[name], " and ")+" share a disk")
-				}
-			}
-			if len(shared) == 0 {
-				return r
-			}
-			return Reading{
-				Verdict: Warn, Current: "shared: " + listed(shared), Wanted: "a disk each", Note: strings.Join(notes, "; "),
-				Command: "log.dirs with one directory for each disk; kafka-reassign-partitions.sh moves the partitions",
-			}
-		}),
+func checkDiskShared(m *Machine) Reading {
+	if len(m.Dirs) == 1 && m.Dirs[0].Err == nil {
+		return Reading{Verdict: OK, Current: "one log directory"}
+	}
+	on := make(map[string][]string) // directories by disk
+	r := eachDir(m, func(d Dir) Reading {
+		for _, name := range devicesOf(d) {
+			on[name] = append(on[name], d.Path)
+		}
+		return Reading{Verdict: OK, Current: "each on its own"}
+	})
+	var shared, notes []string
+	for _, name := range slices.Sorted(maps.Keys(on)) {
+		if len(on[name]) > 1 {
+			shared = append(shared, name)
+			notes = addNew(notes, strings.Join(on[name], " and ")+" share a disk")
+		}
+	}
+	if len(shared) == 0 {
+		return r
+	}
+	return Reading{
+		Verdict: Warn, Current: "shared: " + listed(shared), Wanted: "a disk each", Note: strings.Join(notes, "; "),
+		Command: "log.dirs with one directory for each disk; kafka-reassign-partitions.sh moves the partitions",
 	}
 }
 
@@ -61,45 +50,25 @@ func devicesOf(d Dir) []string {
 	return names
 }
 
-func diskSystem() *Setting {
-	return &Setting{
-		ID: "disk.system", Group: Disks, Title: "log directories on the disk of the system", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented, Want: "a disk of its own",
-		Why:     "writes of the system delay appends. A full log directory stops the whole machine",
-		Detail:  "kt compares the log directories' disks with the disk of /. In a container / belongs to the image, so kt cannot judge it.",
-		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
-		Check: unlessLeft(func(m *Machine) Reading {
-			if m.Container != "" {
-				return Absent("in a container / is not the machine's")
-			}
-			return besides(m, "/", "the system")
-		}),
+func checkDiskSystem(m *Machine) Reading {
+	if m.Container != "" {
+		return Absent("in a container / is not the machine's")
 	}
+	return besides(m, "/", "the system")
 }
 
-func diskBrokerLog() *Setting {
-	return &Setting{
-		ID: "disk.broker_log", Group: Disks, Title: "log directories on the disk of the broker's own log files", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented,
-		Why:     "server.log and similar files take a part of the disk's rate",
-		Detail:  "The broker's log files are in -Dkafka.logs.dir of its process.",
-		Reads:   []string{startReads, "/proc/self/mountinfo"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem"},
-		Check: func(m *Machine, _ Rule) Reading {
-			if m.Process == nil {
-				return Absent("no broker runs here")
-			}
-			if dir := m.Process.JVM.D["kafka.logs.dir"]; strings.HasPrefix(dir, "/") {
-				r := besides(m, dir, "the log files in "+dir)
-				if r.Verdict == Warn {
-					r.Verdict = Info
-				}
-				return r
-			}
-			return Absent("the broker's command line does not say where its log files are")
-		},
+func checkDiskBrokerLog(m *Machine, _ Rule) Reading {
+	if m.Process == nil {
+		return Absent("no broker runs here")
 	}
+	if dir := m.Process.JVM.D["kafka.logs.dir"]; strings.HasPrefix(dir, "/") {
+		r := besides(m, dir, "the log files in "+dir)
+		if r.Verdict == Warn {
+			r.Verdict = Info
+		}
+		return r
+	}
+	return Absent("the broker's command line does not say where its log files are")
 }
 
 // besides tells which log directories share a disk with another path.
@@ -131,26 +100,13 @@ func besides(m *Machine, other, what string) Reading {
 	})
 }
 
-func diskRAID() *Setting {
-	return &Setting{
-		ID: "disk.raid", Group: Disks, Title: "RAID below the log directories", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented, Want: "single disks|RAID 10",
-		Why: "RAID 5 and 6 write several times for each append. RAID 0 loses everything with one disk",
-		Detail: "Sources disagree. Kafka's documentation sees a large cost for writes in RAID, and a rebuild that almost stops the " +
-			"machine; Kafka replicates anyway. Confluent prefers RAID 10 for easier operation, and its Tiered Storage allows only " +
-			"one log directory. Redpanda supports only RAID 0. A RAID controller shows one disk: this check sees only software RAID " +
-			"(md, device-mapper).",
-		Reads:   []string{"/sys/block/mdN/md/level", "/sys/block/dm-N/dm/uuid"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
-		Check: unlessLeft(func(m *Machine) Reading {
-			return eachDir(m, func(d Dir) Reading {
-				if len(d.Storage.Disks) == 0 {
-					return Absent("no disk is visible from here")
-				}
-				return readLayers(d)
-			})
-		}),
-	}
+func checkDiskRAID(m *Machine) Reading {
+	return eachDir(m, func(d Dir) Reading {
+		if len(d.Storage.Disks) == 0 {
+			return Absent("no disk is visible from here")
+		}
+		return readLayers(d)
+	})
 }
 
 func readLayers(d Dir) Reading {
@@ -182,27 +138,16 @@ func readLayers(d Dir) Reading {
 	return r
 }
 
-func diskRAIDHealth() *Setting {
-	return &Setting{
-		ID: "disk.raid_health", Group: Disks, Title: "state of software RAID", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented,
-		Why: "the array is slow and has no spare. It lost a disk or is copying one",
-		Detail: "kt checks all md arrays of the machine. Many distributions check arrays once a month, which slows the disks for hours; " +
-			"that is only a note.",
-		Reads:   []string{"/sys/block/mdN/md/degraded", "/sys/block/mdN/md/sync_action"},
-		Sources: []string{"kernel documentation: RAID arrays"},
-		Check: func(m *Machine, _ Rule) Reading {
-			var parts []part
-			for _, dir := range m.Glob("sys/block/md*/md") {
-				name := strings.Split(dir, "/")[2]
-				parts = append(parts, part{name, readArray(m, name, dir)})
-			}
-			if len(parts) == 0 {
-				return Absent("no software RAID")
-			}
-			return together(parts)
-		},
+func checkDiskRAIDHealth(m *Machine, _ Rule) Reading {
+	var parts []part
+	for _, dir := range m.Glob("sys/block/md*/md") {
+		name := strings.Split(dir, "/")[2]
+		parts = append(parts, part{name, readArray(m, name, dir)})
 	}
+	if len(parts) == 0 {
+		return Absent("no software RAID")
+	}
+	return together(parts)
 }
 
 func readArray(m *Machine, name, dir string) Reading {
@@ -258,36 +203,12 @@ func fsOf(d Dir) (name string, kind fsKind) {
 	return name, kind
 }
 
-func diskNetwork() *Setting {
-	return &Setting{
-		ID: "disk.network_fs", Group: Disks, Title: "network file systems", Roles: []Role{Broker, Controller},
-		Severity: Fatal, Confidence: Documented,
-		Why: "renames and deletes of open files may fail on NFS and similar. Kafka also stalls with the network",
-		Detail: "This means files over the network (NFS, CIFS, 9p, CephFS, FUSE). Blocks over the network, such as EBS or a SAN, are " +
-			"fine if they are fast enough. Confluent advises against network-attached file storage. FUSE may be local, and is still " +
-			"not suitable for a broker.",
-		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
-		Sources: []string{"Confluent Platform: production deployment"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return readKinds(m, fsNetworked, "files over the network: use a disk, or blocks over the network")
-		},
-	}
+func checkDiskNetwork(m *Machine, _ Rule) Reading {
+	return readKinds(m, fsNetworked, "files over the network: use a disk, or blocks over the network")
 }
 
-func diskOverlay() *Setting {
-	return &Setting{
-		ID: "disk.overlay_tmpfs", Group: Disks, Title: "file systems without lasting data", Roles: []Role{Broker, Controller},
-		Severity: Fatal, Confidence: Documented,
-		Why: "data is lost with the container or the machine. It is in a container's own layer or in memory",
-		Detail: "overlay is a container's own layer: mount a volume for the log directories. tmpfs also takes memory from the page " +
-			"cache. So does any file system on a device of memory: a RAM disk, zram, or a loop device over a file in tmpfs. kt follows " +
-			"loop devices, md and device-mapper down to it. A successful open with O_DIRECT proves nothing: tmpfs now allows it.",
-		Reads:   []string{"/proc/self/mountinfo", "/sys/block/DISK/{slaves,loop/backing_file}", "statfs(2)"},
-		Sources: []string{"Docker documentation: Volumes", "kernel documentation: tmpfs"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return readKinds(m, fsPassing, "does not last: mount a volume, or use a disk")
-		},
-	}
+func checkDiskOverlay(m *Machine, _ Rule) Reading {
+	return readKinds(m, fsPassing, "does not last: mount a volume, or use a disk")
 }
 
 // readKinds fails the log directories whose file system is of a kind.
