@@ -52,7 +52,7 @@ func (k *kafkaCluster) nothingIsLost(t *testing.T) {
 	fault := func(command string) string { return fmt.Sprintf("%s %s --name %s", scripts, command, k.name) }
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	wire := k.kt("produce", "--engine", "wire", "--topic", "wire", "--partitions", "6", "--replication-factor", "3", "--topic-config", "min.insync.replicas=2",
-		"--rate", "2000", "--duration", "5m", "--verify", "--ledger", ledger)
+		"--rate", "2000", "--duration", "20m", "--verify", "--ledger", ledger)
 	for _, tc := range []struct {
 		name    string
 		moments []string // at, exec, and so on
@@ -107,7 +107,7 @@ func (k *kafkaCluster) outlives(topic string, events []stats.EventKind, moments 
 	k.t.Helper()
 	over := filepath.Join(k.t.TempDir(), "over")
 	args = append(args, "--topic", topic, "--partitions", "6", "--replication-factor", "3", "--topic-config", "min.insync.replicas=2",
-		"--duration", "5m", "--verify")
+		"--duration", "20m", "--verify")
 	moments[len(moments)-1] += " && touch " + over
 	for i := 0; i < len(moments); i += 2 {
 		args = append(args, "--at", moments[i], "--exec", moments[i+1])
@@ -155,7 +155,7 @@ func (k *kafkaCluster) whatWasCutOffIsLost(t *testing.T) {
 	}
 	ledgerOf := func(topic string) string { return filepath.Join(dir, topic+".ledger") }
 	load := func(command, topic, acks string, args ...string) *ktRun {
-		return k.kt(command, append(args, "--topic", topic, "--acks", acks, "--rate", "1000", "--record-size", "100", "--duration", "5m",
+		return k.kt(command, append(args, "--topic", topic, "--acks", acks, "--rate", "1000", "--record-size", "100", "--duration", "20m",
 			"--verify", "--ledger", ledgerOf(topic))...)
 	}
 	loads := map[string]*ktRun{

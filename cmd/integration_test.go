@@ -151,12 +151,12 @@ func (k *kafkaCluster) leaderOf(topic string) (leader int32, isr []int32) {
 	return p.Leader, p.ISR
 }
 
-// await waits two minutes at most until something is so.
+// await waits five minutes at most until something is so.
 func (k *kafkaCluster) await(what string, is func() bool) {
 	k.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			k.t.Fatalf("waited two minutes for %s", what)
+			k.t.Fatalf("waited five minutes for %s", what)
 		}
 	}
 }
