@@ -9,19 +9,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// lacking is [Denied], with a reason of its own for a file that is not there.
-func lacking(err error, reason string) Reading {
-	r := Denied(err)
-	if r.Verdict == NotApplicable {
-		r.Note = reason
-	}
-	return r
-}
-
 // judge compares a figure that kt has worked out, and shows it with its unit.
 func judge(value float64, unit string, want Rule, bad Verdict) Reading {
-	shown := strconv.FormatFloat(math.Round(value*100)/100, 'f', -1, 64)
-	r := Compare(shown, want, bad)
+	r := Compare(rounded(value), want, bad)
 	r.Current += unit
 	if !want.Leave() {
 		r.Wanted += unit
@@ -64,14 +54,6 @@ func (m *Machine) segments() int64 {
 		n += int64(d.Segments)
 	}
 	return n
-}
-
-func checkOvercommit(m *Machine, want Rule) Reading {
-	r := numberCheck("vm.overcommit_memory", Warn, false)(m, want)
-	if r.Verdict == Warn && r.Current == "1" {
-		r.Verdict = Info
-	}
-	return r
 }
 
 func checkZoneReclaim(m *Machine, want Rule) Reading {
@@ -187,21 +169,6 @@ func checkOomKills(m *Machine, want Rule) Reading {
 	r := judge(float64(max(kills, m.Cgroup.OOMKills)), "", want, Warn)
 	if n := m.Cgroup.OOMKills; n > 0 {
 		r.Note = fmt.Sprintf("%d of them in the control group: its memory limit is too low", n)
-	}
-	return r
-}
-
-func checkOomScore(m *Machine, want Rule) Reading {
-	if m.Process == nil {
-		return Absent("no broker runs here")
-	}
-	n, err := m.Number(fmt.Sprintf("proc/%d/oom_score_adj", m.Process.PID))
-	if err != nil {
-		return Denied(err)
-	}
-	r := judge(float64(n), "", want, Info)
-	if r.Verdict == Info && n > 0 && !want.Leave() {
-		r.Command = "OOMScoreAdjust=0 in the broker's systemd unit, or a memory request equal to the limit in Kubernetes"
 	}
 	return r
 }

@@ -82,12 +82,23 @@ func (s *Setting) complete(f check) error {
 	if !ok {
 		return fmt.Errorf("needs: there is no %q", s.Needs)
 	}
-	s.Applies = s.Applies || len(s.Sets) > 0
-	if s.Read != (Read{}) {
-		if f != nil {
-			return errors.New("it has a function, and a way to read")
+	for _, rule := range []string{s.Read.Good, s.Read.Milder} {
+		if _, err := ParseRule(rule); err != nil {
+			return fmt.Errorf("read: %w", err)
 		}
-		f = s.Read.of(s)
+	}
+	s.Applies = s.Applies || len(s.Sets) > 0
+	if ask := diskChecks()[s.ID]; ask != nil {
+		f = eachDisk(s, ask)
+	}
+	if ask := dirChecks()[s.ID]; ask != nil {
+		f = eachDir(s, ask)
+	}
+	switch read := s.Read.value(s); {
+	case f != nil && read != nil:
+		return errors.New("it has a function, and a way to read")
+	case f == nil:
+		f = read
 	}
 	switch {
 	case f == nil:
@@ -101,10 +112,14 @@ func (s *Setting) complete(f check) error {
 	case len(s.Reads) > 0:
 	case s.Read.Sysctl > 0:
 		s.Reads = []string{"/proc/sys/" + sysctlPath(s.ID)}
+	case s.Read.File != "":
+		s.Reads = []string{"/" + s.Read.File}
+	case s.Read.Options != nil:
+		s.Reads = []string{"/proc/self/mountinfo"}
 	default:
 		s.Reads = needs.reads
 	}
-	s.Check = needs.met(f)
+	s.Check = needs.met(func(m *Machine, want Rule) Reading { return s.told(f(m, want), want) })
 	return nil
 }
 

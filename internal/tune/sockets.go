@@ -125,10 +125,10 @@ func readSocketBuffers(m *Machine) Reading {
 		switch limit, err := m.Number(host.SysctlFile(b.key)); {
 		case err == nil && b.asked > limit:
 			r.Verdict = Warn
-			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, and %s cuts it to %d", b.option, b.asked, b.key, limit))
+			r.addNote("%s is %d, and %s cuts it to %d", b.option, b.asked, b.key, limit)
 		case b.asked >= 0 && b.asked < 65536:
 			r.Verdict = Warn
-			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, less than Kafka's default (%s)", b.option, b.asked, kafkaBuffer))
+			r.addNote("%s is %d, less than Kafka's default (%s)", b.option, b.asked, kafkaBuffer)
 		}
 	}
 	if r.Verdict == Info {
