@@ -103,7 +103,8 @@ func rows() (all []figure) {
 		all = append(all, figure{report.Named(m), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
 			_, rated := one.r.Quoted()
 			figures := study.FiguresOf(&one.r)
-			return figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
+			v, ok := figures.Measures[m]
+			return v, ok && (rated || !m.HigherIsBetter())
 		}})
 	}
 	return append(all,
