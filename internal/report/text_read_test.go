@@ -72,7 +72,7 @@ func TestTextTellsOfReading(t *testing.T) {
 			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec)", "after 850ms", "after 3.95s", "after 2.15s",
 			"the rate was back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
 			"122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed", "7 redelivered, 40 without",
-			"5 more such places", "kt read the partition again", "these counts are a minimum",
+			"5 more such places", "kt read 1 partition again", "these counts are a minimum",
 		}, []string{"not back when"}},
 	} {
 		text := written(t, Text, tc.of, Options{Verbose: true})
