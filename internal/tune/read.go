@@ -24,7 +24,7 @@ type Read struct {
 	Options  []string `yaml:"options"`  // mount options of each log directory
 
 	Words     []string `yaml:"words"`          // what File may hold
-	FS        []string `yaml:"fs"`             // the types of file system that count; local: all those on disks
+	FS        []string `yaml:"fs"`             // the types of file system that count; local: all those on disks, any: all that are known
 	Unset     string   `yaml:"unset"`          // the value where nothing is set
 	Before4   string   `yaml:"unset_before_4"` // the same before Kafka 4
 	Floor     string   `yaml:"floor"`          // of [floors]: the least value on this machine
