@@ -14,8 +14,8 @@ type Study struct {
 	Of        string        `json:"of,omitempty"`        // the part with factors that had this search in it; "": none
 	At        []Flag        `json:"at,omitempty"`        // the values of the factors of that part
 	About     string        `json:"about"`               // the question, in a sentence
-	Found     string        `json:"found,omitempty"`     // what a published account found
-	Published []string      `json:"published,omitempty"` // its figures: ACCOUNT/CASE
+	Found     string        `json:"found,omitempty"`     // what a published test of this question found
+	Published []string      `json:"published,omitempty"` // figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1
 	Given     []Given       `json:"given,omitempty"`     // what its values leave open
 	Parts     []*Study      `json:"parts,omitempty"`     // made one after the other, instead of loads of its own
 	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
