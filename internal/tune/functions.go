@@ -46,7 +46,6 @@ func functions() map[string]check {
 		"clock.error":                     checkClockError,
 		"disk.read_ahead_kb":              checkDiskReadAhead,
 		"disk.raid_health":                checkDiskRAIDHealth,
-		"disk.cgroup_limits":              checkDiskLimits,
 		"net.core.rmem_max":               bufferMax("net.core.rmem_max", receiveBuffer),
 		"net.core.wmem_max":               bufferMax("net.core.wmem_max", sendBuffer),
 		"net.ipv4.tcp_rmem":               bufferRange("net.ipv4.tcp_rmem", receiveBuffer),
