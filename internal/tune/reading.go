@@ -37,7 +37,8 @@ type Reading struct {
 	Changes []Change // would make it as wanted
 	Command string   // what to run instead, where kt does not change it by itself
 
-	rule Rule // that [Compare] held the value to
+	rule  Rule   // that [Compare] held
+	value string // this to
 }
 
 const needsRoot = "needs root"
@@ -45,7 +46,10 @@ const needsRoot = "needs root"
 // Denied is the reading of what kt may not read, or could not: of err the reader
 // gets the reason. A file that is not there is [NotApplicable].
 func Denied(err error) Reading {
+	var reason none
 	switch {
+	case errors.As(err, &reason):
+		return Absent("%s", reason)
 	case errors.Is(err, fs.ErrPermission):
 		return Reading{Verdict: Unknown, Note: needsRoot}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errors.ErrUnsupported):
@@ -62,7 +66,7 @@ func Absent(format string, args ...any) Reading {
 // Compare is the reading of a value that a rule judges. bad is the verdict when it
 // does not hold; a rule that leaves the value alone has the verdict Info.
 func Compare(current string, want Rule, bad Verdict) Reading {
-	r := Reading{Current: current, Wanted: want.String(), rule: want}
+	r := Reading{Current: current, Wanted: want.String(), rule: want, value: current}
 	switch {
 	case want.Leave():
 		r.Verdict = Info

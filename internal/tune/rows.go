@@ -47,12 +47,18 @@ func readRows(text []byte) ([]*Setting, error) {
 		return nil, err
 	}
 	var all []*Setting
-	byID := functions()
+	byID, byFact, byCard := functions(), facts(), cardFacts()
 	var problems []error
 	for _, g := range groups {
 		for _, s := range g.Checks {
 			s.Group, s.Detail = g.Group, strings.TrimSpace(s.Detail+" "+g.Note)
-			err := s.complete(byID[s.ID])
+			f := byID[s.ID]
+			if read := byFact[s.ID]; read != nil {
+				f = s.judge(read)
+			} else if read := byCard[s.ID]; read != nil {
+				f = s.judgeCards(read)
+			}
+			err := s.complete(f)
 			if slices.ContainsFunc(all, func(other *Setting) bool { return other.ID == s.ID }) {
 				err = errors.New("it stands there twice")
 			}
@@ -83,11 +89,13 @@ func (s *Setting) complete(f check) error {
 		return fmt.Errorf("needs: there is no %q", s.Needs)
 	}
 	s.Applies = s.Applies || len(s.Sets) > 0
-	if s.Read != (Read{}) {
-		if f != nil {
-			return errors.New("it has a function, and a way to read")
-		}
-		f = s.Read.of(s)
+	if _, err := ParseRule(strings.TrimPrefix(s.Read.Milder, "!")); err != nil {
+		return fmt.Errorf("milder: %w", err)
+	}
+	if way := s.Read.of(s); f == nil {
+		f = way
+	} else if way != nil {
+		return errors.New("it has a function, and a way to read")
 	}
 	switch {
 	case f == nil:
@@ -101,10 +109,12 @@ func (s *Setting) complete(f check) error {
 	case len(s.Reads) > 0:
 	case s.Read.Sysctl > 0:
 		s.Reads = []string{"/proc/sys/" + sysctlPath(s.ID)}
+	case s.Read.File != "":
+		s.Reads = []string{"/" + s.Read.File}
 	default:
 		s.Reads = needs.reads
 	}
-	s.Check = needs.met(f)
+	s.Check = needs.met(s.milder(f))
 	return nil
 }
 

@@ -36,6 +36,43 @@ func numbersOf(m *Machine, key string, n int) (string, error) {
 	return strings.Join(fields, " "), nil
 }
 
+// intsOf are the numbers of a kernel setting that has n.
+func intsOf(m *Machine, key string, n int) ([]int64, error) {
+	text, err := numbersOf(m, key, n)
+	ints := make([]int64, n)
+	for i, f := range strings.Fields(text) {
+		ints[i], _ = strconv.ParseInt(f, 10, 64) // numbersOf has parsed it
+	}
+	return ints, err
+}
+
+// kernel is the check of the kernel setting that the row is named after. Where it does not
+// hold, the reading has a change, or for what kt does not change the command.
+func (s *Setting) kernel(m *Machine, want Rule) Reading {
+	current, err := numbersOf(m, s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
+	f := fact{value: current, note: s.Read.beside(m), command: sysctlCommand(s.ID, "%s")}
+	if other, ok := s.Read.As[current]; ok {
+		f.value = other
+	}
+	r := s.reading(m, f, err, want)
+	if r.Command != "" && s.Applies {
+		r.Command, r.Changes = "", []Change{Sysctl(s.ID, s.ID, current, want.Target(current))}
+	}
+	return r
+}
+
+// beside tells of the other kernel setting of a row, where it has one.
+func (r Read) beside(m *Machine) string {
+	if r.Beside == "" {
+		return ""
+	}
+	text, err := m.Text(host.SysctlFile(r.Beside))
+	if err != nil {
+		return ""
+	}
+	return r.Beside + " is " + strings.Join(strings.Fields(text), " ")
+}
+
 // numberCheck is the check of a kernel setting that is one number, see [numbersCheck].
 func numberCheck(key string, bad Verdict, applies bool) check {
 	return numbersCheck(key, 1, bad, applies)
