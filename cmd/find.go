@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +80,7 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 // share gives every run of a study these tags, if there are some.
 func share(s *study.Study, tags []string) {
 	if len(tags) > 0 {
-		s.Share("tag", tags, true)
+		s.Share("tag", strings.Join(tags, ","), true)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -56,9 +57,9 @@ func checkBrokers(ctx context.Context, c *kafka.Cluster, wanted []study.Flag) er
 		return usageError(err)
 	}
 	for _, f := range wanted {
-		var settings []kafka.BrokerSetting
+		var settings []result.BrokerSetting
 		for _, broker := range c.Info.Brokers {
-			settings = append(settings, kafka.BrokerSetting{Broker: broker.ID, Name: f.Name, Value: &f.Value})
+			settings = append(settings, result.BrokerSetting{Broker: broker.ID, Name: f.Name, Value: &f.Value})
 		}
 		if err := c.CheckBrokerSettings(ctx, settings); err != nil {
 			return usageError(fmt.Errorf("broker.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err))
@@ -175,9 +176,8 @@ func (b *runner) Hosts(ctx context.Context, l study.Load) (names []string, err e
 
 // ChangeHosts gives an order to the agents of some hosts, or to this one.
 func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
-	order := cluster.TuneOrder{Do: cluster.TuneDo(o.Do), Study: o.Study, Set: settingsOf(o.Set), Own: settingsOf(o.Own)}
 	if len(hosts) == 0 {
-		return b.host.obey(ctx, &order)
+		return b.host.obey(ctx, &o)
 	}
 	c, found, err := b.agents(ctx, l)
 	if c == nil {
@@ -189,40 +189,23 @@ func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, 
 		if i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name }); i >= 0 {
 			peer = found[i]
 		}
-		errs = append(errs, c.Tune(ctx, peer, order))
+		errs = append(errs, c.Tune(ctx, peer, o))
 	}
 	return errors.Join(errs...)
 }
 
-// settingsOf returns changes as agents take them.
-func settingsOf(flags []study.Flag) (settings []cluster.HostSetting) {
-	for _, f := range flags {
-		settings = append(settings, cluster.HostSetting{Name: f.Name, Value: strings.Join(strings.Fields(f.Value), " ")})
-	}
-	return settings
-}
-
 // BrokerSettings returns what every broker has now of some settings.
-func (b *runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []study.BrokerSetting, err error) {
-	err = b.onCluster(ctx, l, func(c *kafka.Cluster) error {
-		settings, err := c.BrokerSettings(ctx, names)
-		for _, s := range settings {
-			all = append(all, study.BrokerSetting(s))
-		}
+func (b *runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []result.BrokerSetting, err error) {
+	err = b.onCluster(ctx, l, func(c *kafka.Cluster) (err error) {
+		all, err = c.BrokerSettings(ctx, names)
 		return err
 	})
 	return all, err
 }
 
 // SetBrokers gives every broker its settings.
-func (b *runner) SetBrokers(ctx context.Context, l study.Load, settings []study.BrokerSetting) error {
-	return b.onCluster(ctx, l, func(c *kafka.Cluster) error {
-		var all []kafka.BrokerSetting
-		for _, s := range settings {
-			all = append(all, kafka.BrokerSetting(s))
-		}
-		return c.SetBrokers(ctx, all)
-	})
+func (b *runner) SetBrokers(ctx context.Context, l study.Load, settings []result.BrokerSetting) error {
+	return b.onCluster(ctx, l, func(c *kafka.Cluster) error { return c.SetBrokers(ctx, settings) })
 }
 
 // onCluster does something with the brokers that a load goes to.

@@ -106,8 +106,8 @@ const (
 	longestBurst = plan.Duration(20 * time.Second)
 )
 
-// state is the conclusion from the trials so far.
-type state struct {
+// bracket is the conclusion from the trials so far.
+type bracket struct {
 	low, high float64 // low holds, high does not; 0: not known
 	bound     bool    // the trial at high is invalid
 	upper     float64 // from the burst
@@ -174,7 +174,7 @@ func (s Search) takes(rest float64) (least, most float64) {
 }
 
 // replay goes through the trials in their order.
-func (s Search) replay(done []Trial) (st state) {
+func (s Search) replay(done []Trial) (st bracket) {
 	for _, t := range done {
 		if t.Outcome == Invalid && t.Kind != Burst && t.Kind != Point {
 			if st.invalid++; st.invalid < tries {
@@ -203,7 +203,7 @@ func (s Search) replay(done []Trial) (st state) {
 
 // confirm adds a longer trial, at the highest rate that held or at the lowest that did not. One that
 // contradicts the short trials moves both rates, by steps of the precision at first.
-func (st *state) confirm(t Trial, precision float64) {
+func (st *bracket) confirm(t Trial, precision float64) {
 	if t.Outcome == Passed {
 		st.low = t.Rate
 		if st.confirmed++; st.refuted == 0 && st.high <= t.Rate {

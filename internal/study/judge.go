@@ -241,7 +241,7 @@ func (s Step) cell(index int) Cell {
 // trials returns the trials that were made, with their figures, and the next step if there is one.
 func (s *Search) trials(d *Document) (trials []Trial, figures []*LoadFigures, next Step, over bool, err error) {
 	for _, t := range d.turns {
-		if !d.folder.isDone(t) {
+		if !d.state.isDone(t) {
 			break
 		}
 		loads, err := d.folder.figures(t)
@@ -271,7 +271,6 @@ func (s *Search) conclude(d *Document) error {
 	d.FindDoc = &FindDoc{Peak: s.Peak(trials), Trials: append([]Trial{}, trials...), Curve: []CurvePoint{}, Limit: FindLimit{Verdict: verdict.Verdict{Limit: verdict.None}}}
 	for i, t := range trials {
 		d.addTrial(t, figures[i])
-		d.embedded = d.embedded || figures[i].cluster == insideKt
 	}
 	d.markKnee()
 	d.Sentence = d.sayPeak()

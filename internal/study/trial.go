@@ -126,10 +126,8 @@ func (p *Proposal) conclude(d *Document) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range cells {
-		for _, r := range c.Runs {
-			sides[i].runs = append(sides[i].runs, sideRun{figures: r.Loads[0]})
-		}
+	for i := range cells {
+		sides[i].runs = cells[i].of(0)
 	}
 	look := slices.Index(p.Looks, (len(d.turns)-d.Study.Discard)/2)
 	t := &TrialDoc{Control: sides[0].doc(), Changed: sides[1].doc()}
@@ -142,7 +140,7 @@ func (p *Proposal) conclude(d *Document) error {
 // effects compares two sides in throughput, in latency at a target rate, and in stability.
 func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 	metrics := []Metric{metric.Rate, metric.P99, metric.Roughness}
-	if len(a.runs) > 0 && a.runs[0].figures.Target == 0 {
+	if len(a.runs) > 0 && a.runs[0].Target == 0 {
 		metrics = []Metric{metric.Rate, metric.Roughness}
 	}
 	within := func(m Metric) float64 {

@@ -268,16 +268,16 @@ func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
 
 func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
-		columns, _ := s.columns("–")
+		columns, _ := s.brokerColumns("–")
 		for _, c := range columns {
-			got := c.value(&result.BrokerNow{})
+			got := c.value(&result.BrokerNow{Asked: true})
 			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
 				t.Errorf("%s is %+v", c.name, got)
 			}
 		}
 	}
-	columns, _ := (&scene{data: &data{role: role{writes: true}}}).columns("–")
-	if got := columns[1].value(&result.BrokerNow{P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
+	columns, _ := (&scene{data: &data{role: role{writes: true}}}).brokerColumns("–")
+	if got := columns[1].value(&result.BrokerNow{Asked: true, P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
 		t.Errorf("p99 is %+v", got)
 	}
 }

@@ -11,31 +11,6 @@ import (
 	"unicode"
 )
 
-// judgeCards is the check of a row whose value is a fact of each network card that is up. CARD in its command is
-// the card.
-func (s *Setting) judgeCards(read func(*Machine, NIC) (fact, error)) check {
-	return func(m *Machine, want Rule) Reading {
-		return s.overCards(m, m.NICs, read, want)
-	}
-}
-
-func (s *Setting) overCards(m *Machine, cards []NIC, read func(*Machine, NIC) (fact, error), want Rule) Reading {
-	if len(cards) == 0 {
-		return Absent("no active network card is visible from here")
-	}
-	parts := make([]part, len(cards))
-	for i, n := range cards {
-		f, err := read(m, n)
-		r := s.reading(m, f, err, want)
-		r.Command = strings.ReplaceAll(r.Command, "CARD", n.Name)
-		if r.Note != "" {
-			r.Note = n.Name + ": " + r.Note
-		}
-		parts[i] = part{n.Name, r}
-	}
-	return together(parts)
-}
-
 // class is the name of a card's file in the tree.
 func (n NIC) class(name string) string { return "sys/class/net/" + n.Name + "/" + name }
 
@@ -50,38 +25,38 @@ func (n NIC) answers(reports bool) error {
 	return n.Err
 }
 
-func cardSpeed(m *Machine, n NIC) (fact, error) {
+func cardSpeed(m *Machine, n NIC) (Reading, error) {
 	if n.virtual(m) {
-		return fact{}, none("it is virtual, and its speed means nothing")
+		return Reading{}, none("it is virtual, and its speed means nothing")
 	}
 	speed, err := m.Number(n.class("speed"))
 	if err != nil || speed <= 0 || speed == math.MaxUint32 { // a read fails with EINVAL where the driver does not know
-		return fact{}, none("the driver does not report it")
+		return Reading{}, none("the driver does not report it")
 	}
-	f := fact{value: strconv.FormatInt(speed, 10)}
+	f := Reading{Current: strconv.FormatInt(speed, 10)}
 	if speed%1000 == 0 {
 		f.shown = fmt.Sprintf("%d Gbit/s", speed/1000)
 	}
 	return f, nil
 }
 
-func cardDuplex(m *Machine, n NIC) (fact, error) {
+func cardDuplex(m *Machine, n NIC) (Reading, error) {
 	duplex, err := m.Text(n.class("duplex"))
 	if err != nil || duplex != "full" && duplex != "half" {
-		return fact{}, none("the driver does not report it")
+		return Reading{}, none("the driver does not report it")
 	}
-	return fact{value: duplex}, nil
+	return Reading{Current: duplex}, nil
 }
 
-func cardMTU(m *Machine, n NIC) (fact, error) {
+func cardMTU(m *Machine, n NIC) (Reading, error) {
 	mtu, err := m.Number(n.class("mtu"))
-	f := fact{value: strconv.FormatInt(mtu, 10)}
+	f := Reading{Current: strconv.FormatInt(mtu, 10)}
 	if mtu < 1500 {
-		f.note = "probably a tunnel or an overlay network"
+		f.Note = "probably a tunnel or an overlay network"
 	}
 	for _, other := range m.NICs {
 		if its, err := m.Number(other.class("mtu")); err == nil && its < mtu {
-			f.verdict, f.note = Info, "another card has less"
+			f.Verdict, f.Note = Info, "another card has less"
 		}
 	}
 	return f, err
@@ -98,31 +73,31 @@ func checkCardBond(m *Machine, want Rule) Reading {
 	return rowOf("nic.bond").overCards(m, bonds, cardsOfBond, want)
 }
 
-func cardsOfBond(m *Machine, bond NIC) (fact, error) {
+func cardsOfBond(m *Machine, bond NIC) (Reading, error) {
 	text, err := m.Text(bond.class("bonding/slaves"))
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fact{}, fmt.Errorf("%q are no names of cards", text)
+		return Reading{}, fmt.Errorf("%q are no names of cards", text)
 	}
 	cards := strings.Fields(text)
 	var down []string
 	for _, c := range cards {
 		state, err := m.Text("sys/class/net/" + path.Base(c) + "/operstate")
 		if err != nil {
-			return fact{}, err
+			return Reading{}, err
 		}
 		if state != "up" {
 			down = append(down, c)
 		}
 	}
-	f := fact{value: "all up", shown: fmt.Sprintf("%d of %d up", len(cards)-len(down), len(cards))}
+	f := Reading{Current: "all up", shown: fmt.Sprintf("%d of %d up", len(cards)-len(down), len(cards))}
 	switch {
 	case len(cards) == 0:
-		f.value, f.note = "", "it has no cards"
+		f.Current, f.Note = "", "it has no cards"
 	case len(down) > 0:
-		f.value, f.note = "", "it is without "+strings.Join(down, " and ")
+		f.Current, f.Note = "", "it is without "+strings.Join(down, " and ")
 	}
 	return f, nil
 }
@@ -130,28 +105,29 @@ func cardsOfBond(m *Machine, bond NIC) (fact, error) {
 // lostPackets are the counters of packets that found no place in a card's ring.
 var lostPackets = []string{"rx_missed_errors", "rx_fifo_errors", "rx_no_buffer_count", "rx_over_errors"}
 
-func cardRings(m *Machine, n NIC) (fact, error) {
+func cardRings(m *Machine, n NIC) (Reading, error) {
 	e := n.Ethernet
 	if err := n.answers(e.RXRing > 0 && e.RXRingMax > 0); err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
-	f := fact{shown: fmt.Sprintf("%d of %d", e.RXRing, e.RXRingMax), verdict: OK}
+	f := Reading{Current: fmt.Sprintf("%d of %d", e.RXRing, e.RXRingMax), Verdict: OK}
 	lost := countOf(m.Before.NIC[n.Name], m.After.NIC[n.Name], lostPackets...)
 	switch {
 	case e.RXRing >= e.RXRingMax:
 	case !lost.seen:
-		return f, fmt.Errorf("%s in use; the count of lost packets could not be read", f.shown)
+		f.Verdict, f.Note = Unknown, "the count of lost packets could not be read"
 	case lost.total > 0:
-		f.verdict, f.rule, f.note = lost.verdict(), Rule{Equal, strconv.Itoa(e.RXRingMax)}, lost.say(m, "packets without a free buffer")
+		f.Verdict, f.Note, f.Wanted = lost.verdict(), lost.say(m, "packets without a free buffer"), strconv.Itoa(e.RXRingMax)
+		f.Command = fmt.Sprintf("ethtool -G %s rx %d", n.Name, e.RXRingMax)
 	}
 	return f, nil
 }
 
-func cardChannels(m *Machine, n NIC) (fact, error) {
+func cardChannels(m *Machine, n NIC) (Reading, error) {
 	e := n.Ethernet
 	err := n.answers(e.Channels > 0 && e.ChannelsMax > 0 && m.Logical > 0)
-	return fact{
-		value: strconv.Itoa(e.Channels), shown: fmt.Sprintf("%d of %d", e.Channels, e.ChannelsMax),
+	return Reading{
+		Current: strconv.Itoa(e.Channels), shown: fmt.Sprintf("%d of %d", e.Channels, e.ChannelsMax),
 		rule: Rule{AtLeast, strconv.Itoa(min(e.ChannelsMax, m.Logical))},
 	}, err
 }
@@ -167,7 +143,7 @@ var offloads = [][]string{
 	{"sg", "scatter-gather", "tx-scatter-gather"},
 }
 
-func cardOffloads(m *Machine, n NIC) (fact, error) {
+func cardOffloads(m *Machine, n NIC) (Reading, error) {
 	var off []string
 	for _, o := range offloads {
 		known, on := false, false
@@ -179,9 +155,9 @@ func cardOffloads(m *Machine, n NIC) (fact, error) {
 			off = append(off, o[0])
 		}
 	}
-	f := fact{value: "on", bad: Info}
+	f := Reading{Current: "on", bad: Info}
 	if len(off) > 0 {
-		f.value, f.command = strings.Join(off, ",")+" off", "ethtool -K CARD "+strings.Join(off, " on ")+" on"
+		f.Current, f.Command = strings.Join(off, ",")+" off", "ethtool -K " + n.Name + " "+strings.Join(off, " on ")+" on"
 	}
 	if slices.Contains(off, "gso") || slices.Contains(off, "gro") || m.Virtual == "" && !n.virtual(m) {
 		f.bad = Warn
@@ -189,30 +165,30 @@ func cardOffloads(m *Machine, n NIC) (fact, error) {
 	return f, n.answers(len(n.Ethernet.Features) > 0)
 }
 
-func cardSteering(m *Machine, n NIC) (fact, error) {
+func cardSteering(m *Machine, n NIC) (Reading, error) {
 	queues := m.Glob(n.class("queues/rx-*/rps_cpus"))
 	if len(queues) == 0 {
-		return fact{}, none("its queues are not visible")
+		return Reading{}, none("its queues are not visible")
 	}
 	masks, err := m.texts(queues)
 	steered := 0
 	for i, mask := range masks {
 		if strings.Trim(mask, "0123456789abcdef,") != "" {
-			return fact{}, fmt.Errorf("%s: %q is no set of CPUs", queues[i], mask)
+			return Reading{}, fmt.Errorf("%s: %q is no set of CPUs", queues[i], mask)
 		}
 		if strings.Trim(mask, "0,") != "" {
 			steered++
 		}
 	}
 	number := plural(float64(len(queues)), "queue")
-	f := fact{value: fmt.Sprintf("%s, %d shared", number, steered), verdict: OK}
+	f := Reading{Current: fmt.Sprintf("%s, %d shared", number, steered), Verdict: OK}
 	if steered == 0 && 4*len(queues) < m.Logical {
-		f.verdict, f.note = Info, fmt.Sprintf("%s for %d CPUs", number, m.Logical)
+		f.Verdict, f.Note = Info, fmt.Sprintf("%s for %d CPUs", number, m.Logical)
 	}
 	return f, err
 }
 
-func cardAllowance(_ *Machine, n NIC) (fact, error) {
+func cardAllowance(_ *Machine, n NIC) (Reading, error) {
 	known := false
 	var over []string
 	for _, name := range slices.Sorted(maps.Keys(n.Ethernet.Stats)) {
@@ -222,23 +198,23 @@ func cardAllowance(_ *Machine, n NIC) (fact, error) {
 			over = append(over, fmt.Sprintf("%s %d", kind, v))
 		}
 	}
-	f := fact{value: "0"}
+	f := Reading{Current: "0"}
 	if len(over) > 0 {
-		f.value, f.note = strings.Join(over, ", "), "since the driver started; see whether it grows during a test"
+		f.Current, f.Note = strings.Join(over, ", "), "since the driver started; see whether it grows during a test"
 	}
 	return f, n.answers(known)
 }
 
 // cardCounters is the fact of what some of a card's counters say together.
-func cardCounters(what string, names ...string) func(*Machine, NIC) (fact, error) {
-	return func(m *Machine, n NIC) (fact, error) {
+func cardCounters(what string, names ...string) func(*Machine, NIC) (Reading, error) {
+	return func(m *Machine, n NIC) (Reading, error) {
 		c := countOf(m.Before.NIC[n.Name], m.After.NIC[n.Name], names...)
 		if !c.seen {
-			return fact{}, fmt.Errorf("its counters could not be read")
+			return Reading{}, fmt.Errorf("its counters could not be read")
 		}
-		f := number(float64(c.total))
+		f := figure(float64(c.total))
 		if f.bad = c.verdict(); c.total > 0 {
-			f.note = c.say(m, what)
+			f.Note = c.say(m, what)
 		}
 		return f, nil
 	}

@@ -49,7 +49,7 @@ func TestLinks(t *testing.T) {
 
 		{says: "usual packets", id: "nic.mtu", files: class("mtu", "1500"), set: one, want: "ok 1500 (≥ 1500)"},
 		{says: "a tunnel", id: "nic.mtu", files: class("mtu", "1450"), set: one, want: "info 1450 (≥ 1500) | eth0"},
-		{says: "cards that differ", id: "nic.mtu", set: two, files: map[string]string{"sys/class/net/eth0/mtu": "1500", "sys/class/net/eth1/mtu": "9000"}, want: "info eth1: 9000 (≥ 1500) | eth1"},
+		{says: "cards that differ", id: "nic.mtu", set: two, files: map[string]string{"sys/class/net/eth0/mtu": "1500", "sys/class/net/eth1/mtu": "9000"}, want: "info eth1: 9000 | eth1"},
 
 		{
 			says: "a whole bond", id: "nic.bond", files: map[string]string{"sys/class/net/bond0/bonding/slaves": "eth0 eth1", "sys/class/net/eth0/operstate": "up", "sys/class/net/eth1/operstate": "up"},
@@ -71,7 +71,7 @@ func TestRingsAndChannels(t *testing.T) {
 		{says: "packets are lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_missed_errors", 5, 9), want: "warn 256 of 4096 (4096) | eth0 4 5s | $ ethtool -G eth0 rx"},
 		{says: "packets were lost", id: "nic.rings", set: growing(rings(256, 4096), "rx_fifo_errors", 5, 5), want: "info 256 of 4096 (4096) | eth0 5 | $ ethtool -G eth0 rx"},
 		{says: "the ring is full size", id: "nic.rings", set: growing(rings(4096, 4096), "rx_missed_errors", 5, 9), want: "ok 4096 of 4096"},
-		{says: "losses are not counted", id: "nic.rings", set: rings(256, 4096), want: "unknown | eth0 256 4096"},
+		{says: "losses are not counted", id: "nic.rings", set: rings(256, 4096), want: "unknown 256 of 4096 | eth0"},
 		{says: "no rings", id: "nic.rings", set: rings(0, 0), want: "not_applicable | eth0"},
 		{says: "a driver that does not answer", id: "nic.rings", set: silent, want: "not_applicable | eth0"},
 

@@ -13,49 +13,49 @@ import (
 )
 
 // where is the fact of what a machine is, "no" for nothing special.
-func (m *Machine) where(what ...string) (fact, error) {
+func (m *Machine) where(what ...string) (Reading, error) {
 	what = slices.DeleteFunc(what, func(s string) bool { return s == "" })
 	if len(what) == 0 && !m.Exists("proc") {
-		return fact{}, none("no /proc here")
+		return Reading{}, none("no /proc here")
 	}
-	return fact{value: cmp.Or(strings.Join(what, ", "), "no")}, nil
+	return Reading{Current: cmp.Or(strings.Join(what, ", "), "no")}, nil
 }
 
-func container(m *Machine) (fact, error) {
+func container(m *Machine) (Reading, error) {
 	f, err := m.where(m.Container)
 	if m.Container != "" {
-		f.note = "run kt tune on the node for the node's values"
+		f.Note = "run kt tune on the node for the node's values"
 	}
 	return f, err
 }
 
-func virtualMachine(m *Machine) (fact, error) {
+func virtualMachine(m *Machine) (Reading, error) {
 	if m.Virtual == "" {
 		return m.where()
 	}
 	return m.where(m.Virtual, m.Cloud)
 }
 
-func cgroupLayout(m *Machine) (fact, error) {
+func cgroupLayout(m *Machine) (Reading, error) {
 	if m.Cgroup.Layout == "" {
-		return fact{}, none("no control groups are known")
+		return Reading{}, none("no control groups are known")
 	}
-	return fact{value: m.Cgroup.Layout}, nil
+	return Reading{Current: m.Cgroup.Layout}, nil
 }
 
-func writableSysctls(m *Machine) (fact, error) {
+func writableSysctls(m *Machine) (Reading, error) {
 	mounts, err := m.Mounts()
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	at, ok := host.MountOf(mounts, "/proc/sys/vm")
 	switch {
 	case !ok || at.Type != "proc":
-		return fact{}, none("no /proc here")
+		return Reading{}, none("no /proc here")
 	case slices.Contains(at.Options, "ro"):
-		return fact{value: "read-only", note: at.Point + " is mounted read-only"}, nil
+		return Reading{Current: "read-only", Note: at.Point + " is mounted read-only"}, nil
 	}
-	return fact{value: "yes"}, nil
+	return Reading{Current: "yes"}, nil
 }
 
 func checkKernelVersion(m *Machine, want Rule) Reading {
@@ -79,53 +79,52 @@ func parseVersion(text string) ([]int, bool) {
 	return []int{major, minor}, err == nil
 }
 
-func entropy(m *Machine) (fact, error) {
+func entropy(m *Machine) (Reading, error) {
 	v, ok := parseVersion(m.Kernel)
 	switch {
 	case !ok:
-		return fact{}, errors.New("the kernel's version is not known")
+		return Reading{}, errors.New("the kernel's version is not known")
 	case slices.Compare(v, []int{5, 19}) >= 0:
-		return fact{}, none("since Linux 5.19 they do not run out")
+		return Reading{}, none("since Linux 5.19 they do not run out")
 	}
 	n, err := numbersOf(m, "kernel.random.entropy_avail", 1)
-	return fact{value: n}, err
+	return Reading{Current: n}, err
 }
 
 // checkPressure judges the most of what threads wait for, and tells which it is.
 func checkPressure(m *Machine, want Rule) Reading {
-	row := rowOf("context.pressure")
 	var most float64
 	var shown, over []string
 	for _, what := range []string{"cpu", "io", "memory"} {
 		text, err := m.Text("proc/pressure/" + what)
 		if err != nil {
-			return row.lacks(m, err)
+			return rowOf("context.pressure").lacks(m, err)
 		}
 		percent, err := host.ParsePressure(text, "some", "avg60")
 		if err != nil {
 			return Denied(fmt.Errorf("/proc/pressure/%s: %w", what, err))
 		}
 		shown = append(shown, what+" "+strconv.FormatFloat(percent, 'f', 0, 64)+" %")
-		if !want.Holds(number(percent).value) {
+		if !want.Holds(rounded(percent)) {
 			over = append(over, "/proc/pressure/"+what)
 		}
 		most = max(most, percent)
 	}
-	f := number(most)
-	f.shown = strings.Join(shown, ", ")
+	r := figure(most)
+	r.shown = strings.Join(shown, ", ")
 	if len(over) > 0 {
-		f.note = "too much in " + strings.Join(over, " and ")
+		r.Note = "too much in " + strings.Join(over, " and ")
 	}
-	return row.reading(m, f, nil, want)
+	return r
 }
 
-func battery(m *Machine) (fact, error) {
+func battery(m *Machine) (Reading, error) {
 	var batteries, discharging, plugged int
 	for _, f := range m.Glob("sys/class/power_supply/*/type") {
 		dir := path.Dir(f)
 		kind, err := m.Text(f)
 		if err != nil {
-			return fact{}, err
+			return Reading{}, err
 		}
 		scope, _ := m.Text(dir + "/scope") // only devices have it
 		status, _ := m.Text(dir + "/status")
@@ -141,20 +140,20 @@ func battery(m *Machine) (fact, error) {
 			plugged++
 		}
 	}
-	f := fact{value: "no"}
+	f := Reading{Current: "no"}
 	switch {
 	case batteries == 0:
-		return fact{}, none("no battery")
+		return Reading{}, none("no battery")
 	case discharging > 0 && plugged == 0:
-		f = fact{value: "yes", command: "plug it in"}
+		f = Reading{Current: "yes", Command: "plug it in"}
 		if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
-			f.command = "kt tune --profile minimal, or plug it in"
+			f.Command = "kt tune --profile minimal, or plug it in"
 		}
 	}
 	return f, nil
 }
 
-func tuners(m *Machine) (fact, error) {
+func tuners(m *Machine) (Reading, error) {
 	running, err := m.running("tuned", "power-profiles-daemon", "auto-cpufreq", "bpftune", "tuned-ppd")
 	found := slices.Clone(running)
 	if i := slices.Index(found, "tuned"); i >= 0 {
@@ -173,14 +172,14 @@ func tuners(m *Machine) (fact, error) {
 	case len(found) > 0:
 		slices.Sort(found)
 	case err == nil && m.processesHidden():
-		return fact{}, errors.New("other users' processes are not visible: needs root")
+		return Reading{}, errors.New("other users' processes are not visible: needs root")
 	default:
-		return fact{value: "none"}, err
+		return Reading{Current: "none"}, err
 	}
-	f := fact{value: strings.Join(found, ", ")}
+	f := Reading{Current: strings.Join(found, ", ")}
 	if slices.Contains(running, "tuned") {
-		f.note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
-		f.command = "tuned-adm off, or a profile of TuneD's own with kt's values"
+		f.Note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
+		f.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
 	}
 	return f, nil
 }
@@ -206,21 +205,21 @@ func (m *Machine) running(names ...string) (found []string, err error) {
 	return found, err
 }
 
-func irqbalance(m *Machine) (fact, error) {
+func irqbalance(m *Machine) (Reading, error) {
 	switch {
 	case m.Container != "":
-		return fact{}, none("a container cannot see the machine's programs")
+		return Reading{}, none("a container cannot see the machine's programs")
 	case m.Logical < 2:
-		return fact{}, none("there is one CPU, or their number is not known")
+		return Reading{}, none("there is one CPU, or their number is not known")
 	}
 	if files, err := m.Names("run/irqbalance"); err == nil && len(files) > 0 {
-		return fact{value: "running"}, nil
+		return Reading{Current: "running"}, nil
 	}
 	found, err := m.running("irqbalance")
 	if len(found) > 0 {
-		return fact{value: "running"}, nil
+		return Reading{Current: "running"}, nil
 	}
-	return fact{value: "not running"}, err
+	return Reading{Current: "not running"}, err
 }
 
 // processesHidden reports whether /proc shows users only their own processes.
@@ -246,9 +245,9 @@ func (m *Machine) saptune() bool {
 	return false
 }
 
-func sysctlOrder(m *Machine) (fact, error) {
+func sysctlOrder(m *Machine) (Reading, error) {
 	if len(m.Sysctls) == 0 {
-		return fact{}, none("no files with kernel settings are known")
+		return Reading{}, none("no files with kernel settings are known")
 	}
 	var lost, disputed []string
 	for _, key := range catalogueSysctls() {
@@ -272,14 +271,14 @@ func sysctlOrder(m *Machine) (fact, error) {
 	}
 	switch {
 	case len(lost) > 0:
-		return fact{
-			value: fmt.Sprintf("%d of kt's lost", len(lost)), note: strings.Join(lost, "; "),
-			command: "remove the lines that win, or keep their values and skip the settings",
+		return Reading{
+			Current: fmt.Sprintf("%d of kt's lost", len(lost)), Note: strings.Join(lost, "; "),
+			Command: "remove the lines that win, or keep their values and skip the settings",
 		}, nil
 	case len(disputed) > 0:
-		return fact{value: fmt.Sprintf("%d disputed", len(disputed)), bad: Info, note: strings.Join(disputed, "; ")}, nil
+		return Reading{Current: fmt.Sprintf("%d disputed", len(disputed)), bad: Info, Note: strings.Join(disputed, "; ")}, nil
 	}
-	return fact{value: "none"}, nil
+	return Reading{Current: "none"}, nil
 }
 
 // catalogueSysctls are the kernel settings that kt looks at, by their own names.

@@ -12,110 +12,112 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func cpuCount(m *Machine) (fact, error) {
+func cpuCount(m *Machine) (Reading, error) {
 	if m.CPUs <= 0 {
-		return fact{}, errors.New("the number of CPUs is not known")
+		return Reading{}, errors.New("the number of CPUs is not known")
 	}
-	f := number(m.CPUs)
+	f := figure(m.CPUs)
 	if m.CPUs < float64(m.Logical) {
-		f.note = fmt.Sprintf("the machine has %d", m.Logical)
+		f.Note = fmt.Sprintf("the machine has %d", m.Logical)
 	}
 	return f, nil
 }
 
-func loadAverage(m *Machine) (fact, error) {
+func loadAverage(m *Machine) (Reading, error) {
 	text, err := m.Text("proc/loadavg")
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	first, _, _ := strings.Cut(text, " ")
 	load, err := strconv.ParseFloat(first, 64)
 	if err != nil || !(load >= 0 && load < 1e9) || m.Logical <= 0 {
-		return fact{}, errors.New("the load, or the number of CPUs, is not known")
+		return Reading{}, errors.New("the load, or the number of CPUs, is not known")
 	}
-	f := number(load / float64(m.Logical))
-	f.note = first + " in total"
+	f := figure(load / float64(m.Logical))
+	f.Note = first + " in total"
 	return f, nil
 }
 
-func stolenTime(m *Machine) (fact, error) {
+func stolenTime(m *Machine) (Reading, error) {
 	s := m.shareOf(m.Before.CPU, m.After.CPU, "steal", "total", 1)
 	if !s.seen || s.of <= 0 || s.n < 0 {
-		return fact{}, errors.New("/proc/stat does not report it")
+		return Reading{}, errors.New("/proc/stat does not report it")
 	}
-	f := number(s.percent)
-	f.note = s.when
+	f := figure(s.percent)
+	f.Note = s.when
 	if s.percent > 5 {
-		f.note += "; measurements here mean nothing"
+		f.Note += "; measurements here mean nothing"
 	}
 	return f, nil
 }
 
-func throttledPeriods(m *Machine) (fact, error) {
+func throttledPeriods(m *Machine) (Reading, error) {
 	g := m.Cgroup
 	switch {
 	case g.Layout == "":
-		return fact{}, none("no control groups are known")
+		return Reading{}, none("no control groups are known")
 	case g.Cores <= 0 && g.Throttled <= 0:
-		return fact{}, none("no CPU limit")
+		return Reading{}, none("no CPU limit")
 	case g.Periods <= 0:
-		return fact{}, errors.New("the control group's cpu.stat counts no periods")
+		return Reading{}, errors.New("the control group's cpu.stat counts no periods")
 	}
-	f := number(100 * float64(g.Throttled) / float64(g.Periods))
+	f := figure(100 * float64(g.Throttled) / float64(g.Periods))
 	if g.Cores > 0 {
-		f.note = fmt.Sprintf("the limit is %s CPUs", strconv.FormatFloat(g.Cores, 'f', -1, 64))
+		f.Note = fmt.Sprintf("the limit is %s CPUs", strconv.FormatFloat(g.Cores, 'f', -1, 64))
 	}
 	if g.ThrottledUS > 0 {
-		f.note = joined(f.note, fmt.Sprintf("stopped for %s in total", theme.Duration(time.Duration(g.ThrottledUS)*time.Microsecond)))
+		f.addNote("stopped for %s in total", theme.Duration(time.Duration(g.ThrottledUS)*time.Microsecond))
 	}
 	return f, nil
 }
 
-func mitigations(m *Machine) (fact, error) {
+func mitigations(m *Machine) (Reading, error) {
 	files := m.Glob("sys/devices/system/cpu/vulnerabilities/*")
 	texts, err := m.texts(files)
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	if len(files) == 0 {
-		return fact{}, fs.ErrNotExist
+		return Reading{}, fs.ErrNotExist
 	}
-	worked, open := 0, ""
+	worked := 0
+	var open []string
 	for i, text := range texts {
 		if strings.HasPrefix(text, "Mitigation") {
 			worked++
 		} else if strings.HasPrefix(text, "Vulnerable") {
-			open = joined(open, path.Base(files[i]))
+			open = append(open, path.Base(files[i]))
 		}
 	}
-	if open != "" {
-		open = "open: " + open
+	r := Reading{Verdict: Info, Current: fmt.Sprintf("%d worked around", worked)}
+	if len(open) > 0 {
+		r.Note = "open: " + strings.Join(open, ", ")
 	}
-	return fact{value: fmt.Sprintf("%d worked around", worked), note: open}, nil
+	return r, nil
 }
 
-func boost(m *Machine) (fact, error) {
+func boost(m *Machine) (Reading, error) {
 	n, err := m.Number("sys/devices/system/cpu/cpufreq/boost")
 	if err != nil {
 		n, err = m.Number("sys/devices/system/cpu/intel_pstate/no_turbo")
 		n = 1 - n
 	}
 	if n == 1 {
-		return fact{value: "on"}, err
+		return Reading{Current: "on"}, err
 	}
-	return fact{value: "off"}, err
+	return Reading{Current: "off"}, err
 }
 
-func wakeUpTime(m *Machine) (fact, error) {
+func wakeUpTime(m *Machine) (Reading, error) {
 	states := m.Glob("sys/devices/system/cpu/cpu0/cpuidle/state*/latency")
 	if len(states) == 0 {
-		return fact{}, fs.ErrNotExist
+		return Reading{}, fs.ErrNotExist
 	}
 	longest, deepest := int64(0), ""
 	for _, s := range states {
 		latency, err := m.Number(s)
 		if err != nil {
-			return fact{}, err
+			return Reading{}, err
 		}
 		disabled, _ := m.Number(path.Join(path.Dir(s), "disable")) // older kernels do not have it
 		if disabled == 0 && latency >= longest {
@@ -123,8 +125,8 @@ func wakeUpTime(m *Machine) (fact, error) {
 			deepest, _ = m.Text(path.Join(path.Dir(s), "name")) // only for the note
 		}
 	}
-	f := number(float64(longest))
-	f.note = deepest
+	f := figure(float64(longest))
+	f.Note = deepest
 	return f, nil
 }
 
@@ -141,21 +143,21 @@ func (m *Machine) nodes() (all []string) {
 	return all
 }
 
-func numaNodes(m *Machine) (fact, error) {
+func numaNodes(m *Machine) (Reading, error) {
 	n := len(m.nodes())
 	if n == 0 {
-		return fact{}, none("no NUMA nodes")
+		return Reading{}, none("no NUMA nodes")
 	}
 	if n == 1 || m.Process == nil {
-		return number(float64(n)), nil
+		return figure(float64(n)), nil
 	}
 	text, err := m.Text(fmt.Sprintf("proc/%d/status", m.Process.PID))
 	_, after, _ := strings.Cut(text, "\nMems_allowed_list:")
 	allowed, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
 	if err != nil || allowed == "" || strings.ContainsAny(allowed, ",-") {
-		return number(float64(n)), err
+		return figure(float64(n)), err
 	}
-	return fact{value: "1", note: "the broker may use the memory of node " + allowed + " only"}, nil
+	return Reading{Current: "1", Note: "the broker may use the memory of node " + allowed + " only"}, nil
 }
 
 // unsynchronised is the error at which the kernel itself gives up: it adds 500 µs
@@ -174,23 +176,23 @@ func (m *Machine) clockError() (most time.Duration, flag bool, err error) {
 	return c.Error(), c.Synchronised, nil
 }
 
-func clockSynchronised(m *Machine) (fact, error) {
+func clockSynchronised(m *Machine) (Reading, error) {
 	most, flag, err := m.clockError()
 	switch {
 	case most >= unsynchronised:
-		return fact{value: "no"}, err
+		return Reading{Current: "no"}, err
 	case !flag:
-		return fact{value: "yes", note: "the kernel's flag says no, its error limit yes: typical of chrony without rtcsync"}, err
+		return Reading{Current: "yes", Note: "the kernel's flag says no, its error limit yes: typical of chrony without rtcsync"}, err
 	}
-	return fact{value: "yes"}, err
+	return Reading{Current: "yes"}, err
 }
 
-func clockError(m *Machine) (fact, error) {
+func clockError(m *Machine) (Reading, error) {
 	most, _, err := m.clockError()
 	if most >= unsynchronised {
 		err = none("the clock is not synchronised")
 	}
-	f := number(float64(most.Microseconds()))
+	f := figure(float64(most.Microseconds()))
 	f.shown = theme.Duration(most)
 	return f, err
 }

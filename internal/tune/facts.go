@@ -1,8 +1,10 @@
 package tune
 
+import "fmt"
+
 // facts are what rows of checks.yaml judge, by their IDs.
-func facts() map[string]func(*Machine) (fact, error) {
-	return map[string]func(*Machine) (fact, error){
+func facts() map[string]func(*Machine) (Reading, error) {
+	return map[string]func(*Machine) (Reading, error){
 		"limits.nofile.client":         clientFiles,
 		"limits.open_files":            openFiles,
 		"limits.nproc":                 userThreads,
@@ -22,6 +24,7 @@ func facts() map[string]func(*Machine) (fact, error) {
 		"kafka.listen_backlog":         listenBacklog,
 		"net.ipv4.tcp_mem":             tcpMemory,
 		"net.ipv4.tcp_keepalive_time":  keepalive,
+		"net.ipv4.tcp_notsent_lowat":   unsentData,
 		"net.ipv4.tcp_mtu_probing":     mtuProbing,
 		"net.ipv4.ip_local_port_range": outgoingPorts,
 		"net.time_wait":                restingPorts,
@@ -41,8 +44,8 @@ func facts() map[string]func(*Machine) (fact, error) {
 }
 
 // cardFacts are those of each network card.
-func cardFacts() map[string]func(*Machine, NIC) (fact, error) {
-	return map[string]func(*Machine, NIC) (fact, error){
+func cardFacts() map[string]func(*Machine, NIC) (Reading, error) {
+	return map[string]func(*Machine, NIC) (Reading, error){
 		"nic.speed":           cardSpeed,
 		"nic.duplex":          cardDuplex,
 		"nic.mtu":             cardMTU,
@@ -54,4 +57,49 @@ func cardFacts() map[string]func(*Machine, NIC) (fact, error) {
 		"nic.drops":           cardCounters("packets were dropped", append([]string{"tx_dropped", "tx_fifo_errors"}, lostPackets...)...),
 		"nic.errors":          cardCounters("packets were damaged", "rx_crc_errors", "rx_frame_errors", "rx_length_errors", "tx_carrier_errors"),
 	}
+}
+
+// ofFact is the check of a row that judges what is read.
+func (s *Setting) ofFact(read func(*Machine) (Reading, error)) check {
+	return func(m *Machine, _ Rule) Reading {
+		r, err := read(m)
+		if err != nil {
+			return s.lacks(m, err)
+		}
+		return r
+	}
+}
+
+// ofCards is the check of a row that judges what is read of each network card that is up.
+func (s *Setting) ofCards(read func(*Machine, NIC) (Reading, error)) check {
+	return func(m *Machine, want Rule) Reading { return s.overCards(m, m.NICs, read, want) }
+}
+
+// overCards is one reading of some cards.
+func (s *Setting) overCards(m *Machine, cards []NIC, read func(*Machine, NIC) (Reading, error), want Rule) Reading {
+	if len(cards) == 0 {
+		return Absent("no active network card is visible from here")
+	}
+	parts := make([]part, len(cards))
+	for i, n := range cards {
+		r, err := read(m, n)
+		if err != nil {
+			r = s.lacks(m, err)
+		}
+		if r.Note != "" {
+			r.Note = n.Name + ": " + r.Note
+		}
+		parts[i] = part{n.Name, s.told(r, want, "CARD", n.Name)}
+	}
+	return together(parts)
+}
+
+// figure is the reading of a number that kt has worked out.
+func figure(n float64) Reading { return Reading{Current: rounded(n)} }
+
+// partOf is the reading of a part in percent, shown as "70 of 100".
+func partOf(part, whole int64) Reading {
+	r := figure(100 * float64(part) / float64(max(1, whole)))
+	r.shown = fmt.Sprintf("%d of %d", part, whole)
+	return r
 }

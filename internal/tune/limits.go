@@ -13,13 +13,16 @@ import (
 // unlimited is a limit that is none, as a number to compare.
 const unlimited = math.MaxInt64
 
-// limitFact is the fact of a limit.
-func limitFact(n int64) fact {
-	f := fact{value: strconv.FormatInt(n, 10)}
+func limitWord(n int64) string {
 	if n == unlimited {
-		f.shown = "unlimited"
+		n = -1
 	}
-	return f
+	return limitText(n)
+}
+
+// limitReading is the reading of a limit.
+func limitReading(n int64) Reading {
+	return Reading{Current: strconv.FormatInt(n, 10), shown: limitWord(n)}
 }
 
 // limitOf is a resource limit of the broker by the kernel's name for it.
@@ -45,51 +48,51 @@ func (m *Machine) processLimit(pid int, name string) (host.Limit, error) {
 	return l, err
 }
 
-func openFiles(m *Machine) (fact, error) {
+func openFiles(m *Machine) (Reading, error) {
 	l, err := m.limitOf(openFilesLimit)
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	n, err := m.OpenFiles(m.Process.PID)
 	if err == nil && l.Soft == 0 {
 		err = errors.New("the limit reads as 0")
 	}
 	f := partOf(int64(n), l.Soft)
-	f.shown = fmt.Sprintf("%d of %s", n, limitFact(l.Soft).text())
+	f.shown = fmt.Sprintf("%d of %s", n, limitWord(l.Soft))
 	return f, err
 }
 
-func userThreads(m *Machine) (fact, error) {
+func userThreads(m *Machine) (Reading, error) {
 	l, err := m.limitOf("Max processes")
 	if err == nil && m.Process.UID == 0 {
 		err = none("the broker runs as root: the limit does not apply")
 	}
-	return limitFact(l.Soft), err
+	return limitReading(l.Soft), err
 }
 
-func groupThreads(m *Machine) (fact, error) {
+func groupThreads(m *Machine) (Reading, error) {
 	switch {
 	case m.Process == nil:
-		return fact{}, none("no broker runs here")
+		return Reading{}, none("no broker runs here")
 	case m.Cgroup.Layout == "":
-		return fact{}, none("no control groups are known")
+		return Reading{}, none("no control groups are known")
 	case m.Cgroup.Pids == 0:
-		return fact{}, none("the control group has no thread limit")
+		return Reading{}, none("the control group has no thread limit")
 	}
-	return limitFact(m.Cgroup.Pids), nil
+	return limitReading(m.Cgroup.Pids), nil
 }
 
-func lockedMemory(m *Machine) (fact, error) {
+func lockedMemory(m *Machine) (Reading, error) {
 	if m.Process != nil && m.Process.JVM.XX["UseLargePages"] != "true" {
-		return fact{}, none("the broker does not use large pages")
+		return Reading{}, none("the broker does not use large pages")
 	}
 	l, err := m.limitOf("Max locked memory")
-	return fact{value: limitFact(l.Soft).text()}, err
+	return Reading{Current: limitWord(l.Soft)}, err
 }
 
-func clientFiles(m *Machine) (fact, error) {
+func clientFiles(m *Machine) (Reading, error) {
 	l, err := m.processLimit(0, openFilesLimit)
-	return limitFact(l.Hard), err
+	return limitReading(l.Hard), err
 }
 
 func checkNrOpen(m *Machine, want Rule) Reading {

@@ -61,6 +61,7 @@ func checkNofile(m *Machine, want Rule) Reading {
 	if err != nil {
 		return Denied(err)
 	}
+	soft := strconv.FormatInt(l.Soft, 10)
 	r := m.nofile(l.Soft, want)
 	if known {
 		r.Persisted, r.PersistedIn = text, file
@@ -77,14 +78,14 @@ func checkNofile(m *Machine, want Rule) Reading {
 	if known {
 		has = later
 	}
-	target, err := strconv.ParseInt(want.Target(r.value), 10, 64)
-	if err != nil || want.Holds(r.value) {
+	target, err := strconv.ParseInt(want.Target(soft), 10, 64)
+	if err != nil || want.Holds(soft) {
 		return r
 	}
 	c := Change{
 		Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
-		Old: limitFact(l.Soft).text() + " " + limitFact(l.Hard).text(),
-		New: limitFact(target).text() + " " + limitFact(max(target, l.Hard)).text(),
+		Old: limitWord(l.Soft) + " " + limitWord(l.Hard),
+		New: limitWord(target) + " " + limitWord(max(target, l.Hard)),
 		PID: m.Process.PID, Start: m.Process.Start,
 	}
 	c.Keep, c.Advice = m.keepNofile(unit, target, has)
@@ -94,17 +95,18 @@ func checkNofile(m *Machine, want Rule) Reading {
 
 // nofile judges a limit of open files.
 func (m *Machine) nofile(limit int64, want Rule) Reading {
-	f := limitFact(limit)
-	f.bad = Info
-	switch need := 3 * m.segments(); {
-	case limit < need:
-		f.verdict, f.note = Fail, fmt.Sprintf("%d segments in the log directories need %d", m.segments(), need)
-	case limit < 16384:
-		f.verdict = Fail
-	case limit < 100000:
-		f.bad = Warn
+	r := limitReading(limit)
+	if r.bad = Info; limit < 100000 {
+		r.bad = Warn
 	}
-	return rowOf("limits.nofile").reading(m, f, nil, want)
+	r = rowOf("limits.nofile").told(r, want)
+	if need := 3 * m.segments(); limit < need {
+		r.Verdict = Fail
+		r.addNote("%d segments in the log directories need %d", m.segments(), need)
+	} else if limit < 16384 {
+		r.Verdict = Fail
+	}
+	return r
 }
 
 // laterNofile adds to a reading what the unit says, and the change of that where it can be raised.

@@ -28,9 +28,9 @@ func (s *Setting) ifCounted(m *Machine, want Rule) Reading {
 	return r
 }
 
-func keepalive(m *Machine) (fact, error) {
+func keepalive(m *Machine) (Reading, error) {
 	current, err := numbersOf(m, "net.ipv4.tcp_keepalive_time", 1)
-	f := fact{value: current, shown: current}
+	f := Reading{Current: current, shown: current}
 	for _, name := range []string{"net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes"} {
 		if n, err := numbersOf(m, name, 1); err == nil {
 			f.shown += " / " + n
@@ -40,40 +40,49 @@ func keepalive(m *Machine) (fact, error) {
 }
 
 // mtuProbing is a note where the kernel probes by need: it does so for a connection whose full packets vanish.
-func mtuProbing(m *Machine) (fact, error) {
+func mtuProbing(m *Machine) (Reading, error) {
 	current, err := numbersOf(m, "net.ipv4.tcp_mtu_probing", 1)
-	f := fact{value: current, verdict: OK}
+	f := Reading{Verdict: OK, Current: rowOf("net.ipv4.tcp_mtu_probing").Read.Shown[current]}
 	if probes := countOf(m.Before.TCP, m.After.TCP, "TCPMTUPSuccess", "TCPMTUPFail"); current == "1" && probes.total > 0 {
-		f.verdict, f.note = Info, probes.say(m, "probes")+": path MTU discovery fails to some peer"
+		f.Verdict, f.Note = Info, probes.say(m, "probes")+": path MTU discovery fails to some peer"
 	}
 	return f, err
 }
 
-func tracked(m *Machine) (fact, error) {
+// unsentData reads -1, as older kernels write no bound, as the largest bound that there is.
+func unsentData(m *Machine) (Reading, error) {
+	r := m.sysctl("net.ipv4.tcp_notsent_lowat", 1)
+	if r.Current == "-1" {
+		r.Current = "4294967295"
+	}
+	return r, nil
+}
+
+func tracked(m *Machine) (Reading, error) {
 	const table = "net.netfilter.nf_conntrack_"
 	most, err := m.Number(host.SysctlFile(table + "max"))
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	used, err := m.Number(host.SysctlFile(table + "count"))
 	if most <= 0 {
-		return fact{value: "0", shown: fmt.Sprintf("%d, no limit", used)}, err
+		return Reading{Current: "0", shown: fmt.Sprintf("%d, no limit", used)}, err
 	}
 	f := partOf(used, most)
-	f.command = sysctlCommand(table+"max", strconv.FormatInt(2*most, 10))
+	f.Command = sysctlCommand(table+"max", strconv.FormatInt(2*most, 10))
 	return f, err
 }
 
-func retransmits(m *Machine) (fact, error) {
+func retransmits(m *Machine) (Reading, error) {
 	s := m.shareOf(m.Before.TCP, m.After.TCP, "RetransSegs", "OutSegs", 1000)
 	switch {
 	case !s.seen:
-		return fact{}, errors.New("the kernel's TCP counters could not be read")
+		return Reading{}, errors.New("the kernel's TCP counters could not be read")
 	case s.of < 1000:
-		return fact{}, none("too little was sent: " + plural(float64(s.of), "segment"))
+		return Reading{}, none("too little was sent: " + plural(float64(s.of), "segment"))
 	}
-	f := number(s.percent)
-	f.note = fmt.Sprintf("%d of %d segments %s", s.n, s.of, s.when)
+	f := figure(s.percent)
+	f.Note = fmt.Sprintf("%d of %d segments %s", s.n, s.of, s.when)
 	if !s.recent {
 		f.bad = Info
 	}
@@ -86,30 +95,30 @@ func localPorts(m *Machine) (first, last, all int64, err error) {
 	return ports[0], ports[1], max(0, ports[1]-ports[0]+1), err
 }
 
-func outgoingPorts(m *Machine) (fact, error) {
+func outgoingPorts(m *Machine) (Reading, error) {
 	first, last, all, err := localPorts(m)
-	f := number(float64(all))
-	f.note = fmt.Sprintf("%d to %d", first, last)
+	f := figure(float64(all))
+	f.Note = fmt.Sprintf("%d to %d", first, last)
 	return f, err
 }
 
-func restingPorts(m *Machine) (fact, error) {
+func restingPorts(m *Machine) (Reading, error) {
 	_, _, all, err := localPorts(m)
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	resting, err := sockstat(m, "tw")
 	return partOf(resting, max(1, all)), err
 }
 
-func takenPorts(m *Machine) (fact, error) {
+func takenPorts(m *Machine) (Reading, error) {
 	first, last, _, err := localPorts(m)
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
 	if len(ports) == 0 {
-		return fact{}, none("the ports of the broker's listeners are not known")
+		return Reading{}, none("the ports of the broker's listeners are not known")
 	}
 	reserved, _ := m.Text(host.SysctlFile("net.ipv4.ip_local_reserved_ports")) // without it none are
 	var taken []string
@@ -119,10 +128,10 @@ func takenPorts(m *Machine) (fact, error) {
 		}
 	}
 	if len(taken) == 0 {
-		return fact{value: "none"}, nil
+		return Reading{Current: "none"}, nil
 	}
 	all := strings.TrimPrefix(reserved+","+strings.Join(taken, ","), ",")
-	return fact{value: strings.Join(taken, ","), command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all)}, nil
+	return Reading{Current: strings.Join(taken, ","), Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all)}, nil
 }
 
 // listenerPorts are the ports in Kafka's listeners: "PLAINTEXT://:9092,SSL://[::]:9093".

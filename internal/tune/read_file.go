@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// files is the check of the row's file: of several, as one for each CPU, those that are not as wanted count.
+// files reads the row's file: of several, as one for each CPU, one that is not as wanted. Those that are not get the
+// first wanted word that the file beside them offers.
 func (s *Setting) files(m *Machine, want Rule) Reading {
 	names := []string{s.Read.File}
 	if strings.Contains(s.Read.File, "*") {
@@ -23,55 +23,26 @@ func (s *Setting) files(m *Machine, want Rule) Reading {
 	if err != nil {
 		return s.lacks(m, err)
 	}
-	for i, v := range values {
-		values[i] = cmp.Or(s.Read.As[v], v)
-	}
-	f := fact{value: values[0], shown: tally(values), note: s.Read.beside(m)}
-	if i := slices.IndexFunc(values, func(v string) bool { return !want.Holds(v) }); i >= 0 {
-		f.value = values[i]
-	}
-	r := s.reading(m, f, nil, want)
-	if r.Verdict != OK && !want.Leave() && s.Read.Offers != "" {
-		s.choose(m, &r, names, values, want)
-	}
-	return r
-}
-
-// choose has the first wanted word written to each file that does not hold one, of the words that the file beside it offers.
-func (s *Setting) choose(m *Machine, r *Reading, names, values []string, want Rule) {
+	r := Reading{Current: values[0], Note: s.Read.beside(m), shown: tally(values)}
 	for i, name := range names {
 		if want.Holds(values[i]) {
+			continue
+		}
+		r.Current = values[i]
+		if s.Read.Offers == "" {
 			continue
 		}
 		list, _ := m.Text(path.Join(path.Dir(name), s.Read.Offers)) // without it there is nothing to choose from
 		switch target := offered(want, strings.Fields(list)); {
 		case target == "":
-			r.Note, r.Command = "only these are offered here: "+cmp.Or(strings.Join(strings.Fields(list), ", "), "none"), ""
+			r.Note = "only these are offered here: " + cmp.Or(strings.Join(strings.Fields(list), ", "), "none")
 		case s.Applies:
 			r.Changes = append(r.Changes, sysfsChange(s.ID, name, values[i], target))
 		default:
-			r.Command = strings.ReplaceAll(s.Read.Command, "%s", target)
+			r.Command = "echo " + target + " > /" + name
 		}
 	}
-}
-
-// offered is the first word that a rule accepts of those that may be chosen; "" for none.
-func offered(want Rule, words []string) string {
-	for w := range strings.SplitSeq(want.Value, "|") {
-		if slices.Contains(words, w) {
-			return w
-		}
-	}
-	return ""
-}
-
-// sysfsChange is a value written to a file of the tree below sys, and written again
-// at each boot.
-func sysfsChange(id, name, old, wanted string) Change {
-	return Change{
-		Setting: id, Kind: WriteFile, Path: "/" + name, Old: old, New: wanted,
-		Keep: []Line{{File: TmpfilesFile, Text: "w /" + name + " - - - - " + wanted}},
-	}
+	return r
 }
 
 // texts are the contents of files, all of them or none.
@@ -107,6 +78,3 @@ func tally(values []string) string {
 	}
 	return strings.Join(distinct, ", ")
 }
-
-// kernelName is a name as the kernel has them: "cubic", "fq_codel".
-var kernelName = regexp.MustCompile(`^[a-z0-9_-]+$`)

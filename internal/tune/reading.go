@@ -24,24 +24,34 @@ var Verdicts = []Verdict{Fail, Warn, Info, Unknown, OK, NotApplicable}
 
 // Reading is what one check found on one machine.
 type Reading struct {
-	Verdict Verdict
-	Current string // as the machine has it, "" for nothing
-	Wanted  string // "≥ 262144"; "" where nothing is wanted
-	Note    string // what is special about this machine, in one line; shown before the setting's Why
+	Verdict Verdict `json:"verdict"`
+	Current string  `json:"current"`        // as the machine has it, "" for nothing
+	Wanted  string  `json:"wanted"`         // "≥ 262144"; "" where nothing is wanted
+	Note    string  `json:"note,omitempty"` // what is special about this machine, in one line; shown before the setting's Why
 
 	// What it will be after the next boot, and which file says so: "" for none. Of
 	// kernel settings Check need not fill these in.
-	Persisted, PersistedIn string
-	Drifts                 bool // the value is as wanted now, and Note says which one it will have after the next boot
+	Persisted   string `json:"persisted"`
+	PersistedIn string `json:"persisted_in,omitempty"`
+	Drifts      bool   `json:"-"` // the value is as wanted now, and Note says which one it will have after the next boot
 
-	Changes []Change // would make it as wanted
-	Command string   // what to run instead, where kt does not change it by itself
+	Changes []Change `json:"changes,omitempty"` // would make it as wanted
+	Command string   `json:"command,omitempty"` // what to run instead, where kt does not change it by itself
 
-	rule  Rule   // that [Compare] held
-	value string // this to
+	rule Rule // that [Compare] held the value to, or is to hold it to in place of the row's
+	// Of a reading without a verdict: how its value is shown, and the verdict that is not the row's.
+	shown string
+	bad   Verdict
+	// set makes the change to another value, of a reading without a verdict.
+	set func(value string) Change
 }
 
 const needsRoot = "needs root"
+
+// none is the error of what a machine does not have: the reason.
+type none string
+
+func (n none) Error() string { return string(n) }
 
 // Denied is the reading of what kt may not read, or could not: of err the reader
 // gets the reason. A file that is not there is [NotApplicable].
@@ -66,7 +76,7 @@ func Absent(format string, args ...any) Reading {
 // Compare is the reading of a value that a rule judges. bad is the verdict when it
 // does not hold; a rule that leaves the value alone has the verdict Info.
 func Compare(current string, want Rule, bad Verdict) Reading {
-	r := Reading{Current: current, Wanted: want.String(), rule: want, value: current}
+	r := Reading{Current: current, Wanted: want.String(), rule: want}
 	switch {
 	case want.Leave():
 		r.Verdict = Info

@@ -47,18 +47,12 @@ func readRows(text []byte) ([]*Setting, error) {
 		return nil, err
 	}
 	var all []*Setting
-	byID, byFact, byCard := functions(), facts(), cardFacts()
+	byID := functions()
 	var problems []error
 	for _, g := range groups {
 		for _, s := range g.Checks {
 			s.Group, s.Detail = g.Group, strings.TrimSpace(s.Detail+" "+g.Note)
-			f := byID[s.ID]
-			if read := byFact[s.ID]; read != nil {
-				f = s.judge(read)
-			} else if read := byCard[s.ID]; read != nil {
-				f = s.judgeCards(read)
-			}
-			err := s.complete(f)
+			err := s.complete(byID[s.ID])
 			if slices.ContainsFunc(all, func(other *Setting) bool { return other.ID == s.ID }) {
 				err = errors.New("it stands there twice")
 			}
@@ -88,14 +82,29 @@ func (s *Setting) complete(f check) error {
 	if !ok {
 		return fmt.Errorf("needs: there is no %q", s.Needs)
 	}
-	s.Applies = s.Applies || len(s.Sets) > 0
-	if _, err := ParseRule(strings.TrimPrefix(s.Read.Milder, "!")); err != nil {
-		return fmt.Errorf("milder: %w", err)
+	for _, rule := range []string{s.Read.Good, strings.TrimPrefix(s.Read.Milder, "!")} {
+		if _, err := ParseRule(rule); err != nil {
+			return fmt.Errorf("read: %w", err)
+		}
 	}
-	if way := s.Read.of(s); f == nil {
-		f = way
-	} else if way != nil {
+	s.Applies = s.Applies || len(s.Sets) > 0
+	if read := facts()[s.ID]; read != nil {
+		f = s.ofFact(read)
+	}
+	if read := cardFacts()[s.ID]; read != nil {
+		f = s.ofCards(read)
+	}
+	if ask := diskChecks()[s.ID]; ask != nil {
+		f = eachDisk(s, ask)
+	}
+	if ask := dirChecks()[s.ID]; ask != nil {
+		f = eachDir(s, ask)
+	}
+	switch read := s.Read.value(s); {
+	case f != nil && read != nil:
 		return errors.New("it has a function, and a way to read")
+	case f == nil:
+		f = read
 	}
 	switch {
 	case f == nil:
@@ -111,10 +120,12 @@ func (s *Setting) complete(f check) error {
 		s.Reads = []string{"/proc/sys/" + sysctlPath(s.ID)}
 	case s.Read.File != "":
 		s.Reads = []string{"/" + s.Read.File}
+	case s.Read.Options != nil:
+		s.Reads = []string{"/proc/self/mountinfo"}
 	default:
 		s.Reads = needs.reads
 	}
-	s.Check = needs.met(s.milder(f))
+	s.Check = needs.met(func(m *Machine, want Rule) Reading { return s.told(f(m, want), want) })
 	return nil
 }
 

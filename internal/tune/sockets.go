@@ -3,6 +3,7 @@ package tune
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
@@ -46,52 +47,52 @@ func bufferCheck(key, option string, limits bool) check {
 	}
 }
 
-func socketBuffers(m *Machine) (fact, error) {
+func socketBuffers(m *Machine) (Reading, error) {
 	if m.Config.File == "" {
-		return fact{}, none(fmt.Sprintf("no server.properties was read; Kafka's default is %d", kafkaBuffer))
+		return Reading{}, none(fmt.Sprintf("no server.properties was read; Kafka's default is %d", kafkaBuffer))
 	}
 	var asked [2]int64
 	note := ""
 	for i, b := range [2][2]string{{sendBuffer, "net.core.wmem_max"}, {receiveBuffer, "net.core.rmem_max"}} {
 		n, wrong, ok := m.Config.number(b[0], kafkaBuffer)
 		if !ok {
-			return fact{}, fmt.Errorf("%s", wrong.Note)
+			return Reading{}, fmt.Errorf("%s", wrong.Note)
 		}
 		asked[i] = n
 		switch limit, err := m.Number(host.SysctlFile(b[1])); {
 		case err == nil && n > limit:
-			note = joined(note, fmt.Sprintf("%s is %d, and %s cuts it to %d", b[0], n, b[1], limit))
+			note = strings.TrimPrefix(note+fmt.Sprintf("; %s is %d, and %s cuts it to %d", b[0], n, b[1], limit), "; ")
 		case n >= 0 && n < 65536:
-			note = joined(note, fmt.Sprintf("%s is %d, less than Kafka's default (%d)", b[0], n, kafkaBuffer))
+			note = strings.TrimPrefix(note+fmt.Sprintf("; %s is %d, less than Kafka's default (%d)", b[0], n, kafkaBuffer), "; ")
 		}
 	}
-	f := fact{value: fmt.Sprintf("send %d, receive %d", asked[0], asked[1]), note: note}
+	f := Reading{Current: fmt.Sprintf("send %d, receive %d", asked[0], asked[1]), Note: note}
 	if asked[0] == asked[1] {
-		f.value = strconv.FormatInt(asked[0], 10)
+		f.Current = strconv.FormatInt(asked[0], 10)
 	}
-	f.shown = f.value
+	f.shown = f.Current
 	if max(asked[0], asked[1]) < 0 {
-		f.value = "-1"
+		f.Current = "-1"
 		return f, nil
 	}
-	f.command = sendBuffer + "=-1 and " + receiveBuffer + "=-1"
+	f.Command = sendBuffer + "=-1 and " + receiveBuffer + "=-1"
 	if note == "" {
-		f.bad, f.command = Info, ""
-		f.note = "enough within one site: kernel settings for larger buffers have no effect on this broker"
+		f.bad, f.Command = Info, ""
+		f.Note = "enough within one site: kernel settings for larger buffers have no effect on this broker"
 	}
 	return f, nil
 }
 
-func listenBacklog(m *Machine) (fact, error) {
+func listenBacklog(m *Machine) (Reading, error) {
 	backlog, wrong, ok := m.Config.number("socket.listen.backlog.size", 50)
 	if !ok {
-		return fact{}, fmt.Errorf("%s", wrong.Note)
+		return Reading{}, fmt.Errorf("%s", wrong.Note)
 	}
-	f := fact{value: strconv.FormatInt(backlog, 10), verdict: OK}
+	r := Reading{Verdict: OK, Current: strconv.FormatInt(backlog, 10)}
 	if limit, err := m.Number(host.SysctlFile("net.core.somaxconn")); err == nil && backlog > limit {
-		f.verdict, f.rule, f.command = Warn, Rule{AtMost, strconv.FormatInt(limit, 10)}, sysctlCommand("net.core.somaxconn", f.value)
-		f.note = fmt.Sprintf("net.core.somaxconn cuts it to %d; it takes effect when the broker starts", limit)
-		return f, nil
+		r.Verdict, r.Wanted, r.Command = Warn, "≤ net.core.somaxconn", sysctlCommand("net.core.somaxconn", r.Current)
+		r.Note = fmt.Sprintf("net.core.somaxconn cuts it to %d; it takes effect when the broker starts", limit)
+		return r, nil
 	}
 	// A listener that overflows drops too: the two count the same event, drops others besides.
 	lost := countOf(m.Before.TCP, m.After.TCP, "ListenDrops")
@@ -100,29 +101,29 @@ func listenBacklog(m *Machine) (fact, error) {
 	}
 	switch {
 	case !lost.seen:
-		return f, fmt.Errorf("it is %d; the kernel's count of overflows could not be read", backlog)
+		r.Verdict, r.Note = Unknown, "the kernel's count of overflows could not be read"
 	case lost.total > 0:
-		f.verdict, f.rule, f.note = lost.verdict(), Rule{AtLeast, "1024"}, lost.say(m, "connections were dropped")
+		r.Verdict, r.Wanted, r.Note = lost.verdict(), "≥ 1024", lost.say(m, "connections were dropped")
 		if backlog < 1024 {
-			f.verdict, f.command = Warn, "socket.listen.backlog.size=1024"
+			r.Verdict, r.Command = Warn, "socket.listen.backlog.size=1024"
 		}
 	}
-	return f, nil
+	return r, nil
 }
 
-func tcpMemory(m *Machine) (fact, error) {
+func tcpMemory(m *Machine) (Reading, error) {
 	limits, err := intsOf(m, "net.ipv4.tcp_mem", 3)
 	if err != nil {
-		return fact{}, err
+		return Reading{}, err
 	}
 	used, err := sockstat(m, "mem")
 	f := partOf(used, limits[1])
 	pressed := countOf(m.Before.TCP, m.After.TCP, "TCPMemoryPressures")
 	switch {
 	case used > limits[1]:
-		f.note = "the kernel keeps buffers small now"
+		f.Note = "the kernel keeps buffers small now"
 	case pressed.total > 0:
-		f.verdict, f.note = pressed.verdict(), pressed.say(m, "shortages of memory")
+		f.Verdict, f.Current, f.Wanted, f.Note = pressed.verdict(), f.shown, "≤ 100 %", pressed.say(m, "shortages of memory")
 	}
 	return f, err
 }

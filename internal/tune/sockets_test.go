@@ -138,7 +138,7 @@ func TestBacklogs(t *testing.T) {
 		}, want: "info 1024 (≥ 1024) | 10"},
 		{
 			says: "the kernel cuts it", id: kafka, files: sysctls(most, "128"), set: configured("socket.listen.backlog.size", "1024"),
-			want: "warn 1024 (≤ 128) | 128 | $ sysctl -w net.core.somaxconn=1024",
+			want: "warn 1024 (≤ net.core.somaxconn) | 128 | $ sysctl -w net.core.somaxconn=1024",
 		},
 	})
 }

@@ -46,19 +46,22 @@ func intsOf(m *Machine, key string, n int) ([]int64, error) {
 	return ints, err
 }
 
-// kernel is the check of the kernel setting that the row is named after. Where it does not
-// hold, the reading has a change, or for what kt does not change the command.
+// sysctl reads a kernel setting of n numbers.
+func (m *Machine) sysctl(key string, n int) Reading {
+	current, err := numbersOf(m, key, n)
+	if err != nil {
+		return Denied(err)
+	}
+	return Reading{Current: current, set: func(value string) Change { return Sysctl(key, key, current, value) }}
+}
+
+// kernel is the check of the kernel setting that the row is named after.
 func (s *Setting) kernel(m *Machine, want Rule) Reading {
 	current, err := numbersOf(m, s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
-	f := fact{value: current, note: s.Read.beside(m), command: sysctlCommand(s.ID, "%s")}
-	if other, ok := s.Read.As[current]; ok {
-		f.value = other
+	if err != nil {
+		return s.lacks(m, err)
 	}
-	r := s.reading(m, f, err, want)
-	if r.Command != "" && s.Applies {
-		r.Command, r.Changes = "", []Change{Sysctl(s.ID, s.ID, current, want.Target(current))}
-	}
-	return r
+	return s.told(Reading{Current: current, Note: s.Read.beside(m), set: func(value string) Change { return Sysctl(s.ID, s.ID, current, value) }}, want)
 }
 
 // beside tells of the other kernel setting of a row, where it has one.
@@ -71,31 +74,6 @@ func (r Read) beside(m *Machine) string {
 		return ""
 	}
 	return r.Beside + " is " + strings.Join(strings.Fields(text), " ")
-}
-
-// numberCheck is the check of a kernel setting that is one number, see [numbersCheck].
-func numberCheck(key string, bad Verdict, applies bool) check {
-	return numbersCheck(key, 1, bad, applies)
-}
-
-// numbersCheck is the check of a kernel setting of n numbers. Where it does not hold the
-// verdict is bad, and the reading has a change, or without applies the command.
-func numbersCheck(key string, n int, bad Verdict, applies bool) check {
-	return func(m *Machine, want Rule) Reading {
-		current, err := numbersOf(m, key, n)
-		if err != nil {
-			return Denied(err)
-		}
-		r := Compare(current, want, bad)
-		switch {
-		case want.Leave() || r.Verdict == OK:
-		case applies:
-			r.Changes = []Change{Sysctl(key, key, current, want.Target(current))}
-		default:
-			r.Command = sysctlCommand(key, want.Target(current))
-		}
-		return r
-	}
 }
 
 // sysctlCommand sets a kernel setting until the machine starts again.
