@@ -106,7 +106,7 @@ func (c Cell) values() map[string]string {
 // target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
 func (s *Study) target(factor string) (load, flag string) {
 	before, after, ok := strings.Cut(factor, ".")
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		if ok && l.Name == before {
 			return before, after
 		}

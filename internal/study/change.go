@@ -18,7 +18,7 @@ func (s *Study) Set(name string, values []string) {
 		typed = "" // any flag may have it
 	}
 	for _, part := range s.All() {
-		for l := range part.loads() {
+		for _, l := range part.loads() {
 			l.typed(typed, append(slices.Clone(values), text)...)
 		}
 	}
@@ -37,7 +37,7 @@ func (s *Study) Set(name string, values []string) {
 			s.Factors[f].Values = nil
 		}
 	default:
-		for l := range s.loads() {
+		for _, l := range s.loads() {
 			if l.Name == load || load == "" && !s.isPrepared(l.Name) {
 				l.set(flag, text)
 			}
@@ -71,7 +71,7 @@ func (s *Study) isPrepared(name string) bool {
 // Share gives a flag to every load that has none of some flags, of its own, by a factor or by a change: those that are prepared too. typed is
 // true if the flag is from the person who starts the study, and not from a file that may be somebody else's.
 func (s *Study) Share(name, value string, typed bool, unless ...string) {
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		if s.sets(l, unless) {
 			continue
 		}
@@ -83,7 +83,7 @@ func (s *Study) Share(name, value string, typed bool, unless ...string) {
 
 // Sets reports whether the study gives a load a flag, of its own, by a factor or by a change.
 func (s *Study) Sets(flag string) bool {
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		if s.sets(l, []string{flag}) {
 			return true
 		}
@@ -127,7 +127,7 @@ func (s *Study) LimitTo(d time.Duration) {
 		return
 	}
 	s.Bytes = 0
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		if l.Reads != "" && !l.has("duration") {
 			continue
 		}

@@ -109,7 +109,7 @@ func (s *Study) checkFind(bad report) {
 
 func (s *Study) checkNames(bad report) {
 	var names []string
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		part := "load " + l.Name
 		if l.Name != "" || len(s.Prepare)+len(s.Loads) > 1 {
 			switch err := plan.CheckName(l.Name); {

@@ -67,7 +67,7 @@ func (s *Study) CheckLoads(runner Planner) error {
 	var wrong []string
 	seen := make(map[string]bool)
 	for _, c := range s.Cells() {
-		for l := range s.loads() {
+		for _, l := range s.loads() {
 			p, err := runner.Plan(s.planned(c, *l))
 			if err == nil && s.Find != nil && l.Name == s.Loads[0].Name {
 				err = s.Find.checkSLO(&p)

@@ -56,7 +56,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
 	}
 	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
-	if why := new(Search).reasons(Step{Time: 10e9}, &l); !slices.Contains(why, "p99<5ms: failed") {
+	if why := (Step{Rate: 1, Time: 10e9}).reasons(&l); !slices.Contains(why, "p99<5ms: failed") {
 		t.Errorf("a trial with a failed p99 fails by %q", why)
 	}
 }

@@ -187,7 +187,7 @@ func (s *Study) isGiven(name string) bool {
 
 // values replaces every value of the study.
 func (s *Study) values(with func(string) string) {
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		for i := range l.Flags {
 			l.Flags[i].Value = with(l.Flags[i].Value)
 		}

@@ -3,12 +3,12 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Search finds the highest rate that holds. Next returns the next run from those that were made, and from
@@ -120,12 +120,14 @@ type bracket struct {
 
 // Next returns the next step after some trials, or that the search is over.
 func (s Search) Next(done []Trial) (next Step, over bool) {
-	if len(s.Ladder) > 0 {
-		return s.nextRung(done)
-	}
 	st := s.replay(done)
 	lower := st.high * math.Pow(shrink, float64(st.down)) // in growing steps: a latency may be met far below the burst
+	rung := slices.IndexFunc(s.Ladder, func(rate float64) bool { return rate > st.low })
 	switch {
+	case len(s.Ladder) > 0 && (st.high > 0 || rung < 0):
+		return Step{}, true
+	case len(s.Ladder) > 0:
+		return Step{Rung, s.Ladder[rung], s.Trial}, false
 	case len(done) == 0:
 		return Step{Burst, 0, min(s.Trial, longestBurst)}, false
 	case st.upper < leastRate, st.low == 0 && st.high > 0 && lower < leastRate, st.refuted > 0 && st.low < leastRate:
@@ -161,11 +163,8 @@ func (s Search) takes(rest float64) (least, most float64) {
 		var done []Trial
 		seconds := -rest
 		for step, over := s.Next(done); !over; step, over = s.Next(done) {
-			t := Trial{Step: step, Outcome: Passed, Achieved: burst}
-			if step.Rate > peak*burst {
-				t.Outcome = Failed
-			}
-			done = append(done, t)
+			outcome := map[bool]Outcome{true: Passed, false: Failed}[step.Rate <= peak*burst]
+			done = append(done, Trial{Step: step, Outcome: outcome, Achieved: burst})
 			seconds += rest + (step.settle() + step.Time.Std()).Seconds()
 		}
 		least, most = math.Min(least, seconds), math.Max(most, seconds)
@@ -226,24 +225,6 @@ func round(rate float64) float64 {
 	return rounded
 }
 
-// nextRung walks up a ladder until a rate does not hold.
-func (s Search) nextRung(done []Trial) (next Step, over bool) {
-	rung, tried := 0, 0
-	for _, t := range done {
-		tried++
-		switch {
-		case t.Outcome == Passed:
-			rung, tried = rung+1, 0
-		case t.Outcome == Failed || tried == tries:
-			return Step{}, true
-		}
-	}
-	if rung == len(s.Ladder) {
-		return Step{}, true
-	}
-	return Step{Rung, s.Ladder[rung], s.Trial}, false
-}
-
 // Peak returns what the trials say of the highest rate that holds.
 func (s Search) Peak(done []Trial) PeakRate {
 	st := s.replay(done)
@@ -252,12 +233,4 @@ func (s Search) Peak(done []Trial) PeakRate {
 		p.RecordsPerSecond = st.low
 	}
 	return p
-}
-
-// String returns the step in a few words.
-func (s Step) String() string {
-	if s.Rate == 0 {
-		return string(s.Kind)
-	}
-	return string(s.Kind) + " at " + theme.PerSecond(s.Rate) + " records/s"
 }

@@ -13,7 +13,7 @@ import (
 
 const sweep = `
 about: How many partitions?
-published: [000/partitions]
+published: [three-hosts/partitions]
 load: {command: produce, record-size: 512, acks: "1", header: [a=1, b=2]}
 factors:
   partitions: [1, 3]
@@ -27,7 +27,7 @@ ask: [{best: partitions, by: p99}]
 func TestAStudyIsRead(t *testing.T) {
 	s := must.Have(Parse("my/sweep.yaml", []byte(sweep), anyFlag))(t)
 	want := &Study{
-		Name: "sweep", About: "How many partitions?", Published: []string{"000/partitions"},
+		Name: "sweep", About: "How many partitions?", Published: []string{"three-hosts/partitions"},
 		Loads: []Load{{Command: "produce", Flags: []Flag{
 			{"record-size", "512"}, {"acks", "1"}, {"header", "a=1"}, {"header", "b=2"},
 		}}},

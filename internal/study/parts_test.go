@@ -116,7 +116,7 @@ func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
 // Rows of published figures are of systems that kt knows, with numbers that can be read.
 func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
 	s := readWhole(t)
-	s.Parts[0].Published = []string{"004/peak"}
+	s.Parts[0].Published = []string{"confluent-2020/peak"}
 	filled(t, s, 0)
 	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts[:2] {

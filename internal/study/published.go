@@ -15,15 +15,15 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
-// PublishedCase is one test of a published account.
+// PublishedCase is one test that somebody published.
 type PublishedCase struct {
-	Source  string `json:"source"` // the number of the published test
+	Source  string `json:"source"` // a short name of its author and year
 	Case    string `json:"case"`
 	Account string `json:"account"`        // its author and year
 	Link    string `json:"link,omitempty"` // "": not recorded
 }
 
-// Published is a figure of a published account beside that of this study.
+// Published is a figure of a published test beside that of this study.
 type Published struct {
 	PublishedCase
 
@@ -45,7 +45,7 @@ func (p *Published) String() string {
 	return Cell{At: at}.String()
 }
 
-// publish adds the figures that the study names. Several of one account for the same factors are of
+// publish adds the figures that the study names. Several of one source for the same factors are of
 // other environments, and stand each for itself.
 func (d *Document) publish() error {
 	d.Published = []Published{}
@@ -98,7 +98,7 @@ func publishedRows(table string, cases []string) (rows []publishedRow, err error
 }
 
 // beside returns a published figure with that of the cell with the same values. When several cells have them, because
-// the account says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
+// the source says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
 func (d *Document) beside(row publishedRow) Published {
 	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
 	for _, f := range d.Study.Factors {

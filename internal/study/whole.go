@@ -37,7 +37,7 @@ type Standing struct {
 	Published []SystemFigure `json:"published,omitempty"` // by the tests that the part names
 }
 
-// SystemFigure is what a published account measured of one system.
+// SystemFigure is what a published test measured of one system.
 type SystemFigure struct {
 	PublishedCase
 

@@ -157,7 +157,7 @@ func cardOffloads(m *Machine, n NIC) (Reading, error) {
 	}
 	f := Reading{Current: "on", bad: Info}
 	if len(off) > 0 {
-		f.Current, f.Command = strings.Join(off, ",")+" off", "ethtool -K " + n.Name + " "+strings.Join(off, " on ")+" on"
+		f.Current, f.Command = strings.Join(off, ",")+" off", "ethtool -K "+n.Name+" "+strings.Join(off, " on ")+" on"
 	}
 	if slices.Contains(off, "gso") || slices.Contains(off, "gro") || m.Virtual == "" && !n.virtual(m) {
 		f.bad = Warn
@@ -212,7 +212,7 @@ func cardCounters(what string, names ...string) func(*Machine, NIC) (Reading, er
 		if !c.seen {
 			return Reading{}, fmt.Errorf("its counters could not be read")
 		}
-		f := figure(float64(c.total))
+		f := numeral(float64(c.total))
 		if f.bad = c.verdict(); c.total > 0 {
 			f.Note = c.say(m, what)
 		}

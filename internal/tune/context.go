@@ -110,7 +110,7 @@ func checkPressure(m *Machine, want Rule) Reading {
 		}
 		most = max(most, percent)
 	}
-	r := figure(most)
+	r := numeral(most)
 	r.shown = strings.Join(shown, ", ")
 	if len(over) > 0 {
 		r.Note = "too much in " + strings.Join(over, " and ")

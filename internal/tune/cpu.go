@@ -16,7 +16,7 @@ func cpuCount(m *Machine) (Reading, error) {
 	if m.CPUs <= 0 {
 		return Reading{}, errors.New("the number of CPUs is not known")
 	}
-	f := figure(m.CPUs)
+	f := numeral(m.CPUs)
 	if m.CPUs < float64(m.Logical) {
 		f.Note = fmt.Sprintf("the machine has %d", m.Logical)
 	}
@@ -33,7 +33,7 @@ func loadAverage(m *Machine) (Reading, error) {
 	if err != nil || !(load >= 0 && load < 1e9) || m.Logical <= 0 {
 		return Reading{}, errors.New("the load, or the number of CPUs, is not known")
 	}
-	f := figure(load / float64(m.Logical))
+	f := numeral(load / float64(m.Logical))
 	f.Note = first + " in total"
 	return f, nil
 }
@@ -43,7 +43,7 @@ func stolenTime(m *Machine) (Reading, error) {
 	if !s.seen || s.of <= 0 || s.n < 0 {
 		return Reading{}, errors.New("/proc/stat does not report it")
 	}
-	f := figure(s.percent)
+	f := numeral(s.percent)
 	f.Note = s.when
 	if s.percent > 5 {
 		f.Note += "; measurements here mean nothing"
@@ -61,7 +61,7 @@ func throttledPeriods(m *Machine) (Reading, error) {
 	case g.Periods <= 0:
 		return Reading{}, errors.New("the control group's cpu.stat counts no periods")
 	}
-	f := figure(100 * float64(g.Throttled) / float64(g.Periods))
+	f := numeral(100 * float64(g.Throttled) / float64(g.Periods))
 	if g.Cores > 0 {
 		f.Note = fmt.Sprintf("the limit is %s CPUs", strconv.FormatFloat(g.Cores, 'f', -1, 64))
 	}
@@ -125,7 +125,7 @@ func wakeUpTime(m *Machine) (Reading, error) {
 			deepest, _ = m.Text(path.Join(path.Dir(s), "name")) // only for the note
 		}
 	}
-	f := figure(float64(longest))
+	f := numeral(float64(longest))
 	f.Note = deepest
 	return f, nil
 }
@@ -149,13 +149,13 @@ func numaNodes(m *Machine) (Reading, error) {
 		return Reading{}, none("no NUMA nodes")
 	}
 	if n == 1 || m.Process == nil {
-		return figure(float64(n)), nil
+		return numeral(float64(n)), nil
 	}
 	text, err := m.Text(fmt.Sprintf("proc/%d/status", m.Process.PID))
 	_, after, _ := strings.Cut(text, "\nMems_allowed_list:")
 	allowed, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
 	if err != nil || allowed == "" || strings.ContainsAny(allowed, ",-") {
-		return figure(float64(n)), err
+		return numeral(float64(n)), err
 	}
 	return Reading{Current: "1", Note: "the broker may use the memory of node " + allowed + " only"}, nil
 }
@@ -192,7 +192,7 @@ func clockError(m *Machine) (Reading, error) {
 	if most >= unsynchronised {
 		err = none("the clock is not synchronised")
 	}
-	f := figure(float64(most.Microseconds()))
+	f := numeral(float64(most.Microseconds()))
 	f.shown = theme.Duration(most)
 	return f, err
 }

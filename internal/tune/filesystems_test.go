@@ -34,7 +34,7 @@ func TestTypeOfFileSystem(t *testing.T) {
 		{says: "ext4 for throughput", id: id, set: mountedAs("ext4", "rw", "rw"), want: "info ext4 (xfs) | ext4"},
 		{says: "ext4 for latency", id: id, profile: "latency", set: mountedAs("ext4", "rw", "rw"), want: "warn ext4 (xfs) | $ mkfs.xfs on a new"},
 		{says: "btrfs", id: id, set: mountedAs("btrfs", "rw", "rw"), want: "warn btrfs (xfs) | $ mkfs.xfs on a new"},
-		{says: "btrfs on a laptop", id: id, profile: "minimal", set: mountedAs("btrfs", "rw", "rw"), want: "info btrfs"},
+		{says: "btrfs on a laptop", id: id, profile: "minimal", set: mountedAs("btrfs", "rw", "rw"), want: "info btrfs (left alone)"},
 		{says: "another check tells of NFS", id: id, set: onType("nfs"), want: "not_applicable | …"},
 		{says: "not known", id: id, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data"}} }, want: "unknown | /data"},
 	})

@@ -21,7 +21,7 @@ func (m *Machine) filesWanted() int64 {
 		v, _ := strconv.ParseFloat(m.Profile.Rule(rowOf("limits.nofile")).Value, 64) // a rule that leaves it alone wants nothing
 		n = int64(v)
 	}
-	connections, _, _ := m.Config.number("max.connections", 0)
+	connections, _ := strconv.ParseInt(strings.TrimSpace(m.Config.Get("max.connections", "0")), 10, 64)
 	if connections < 0 || connections >= math.MaxInt32 { // Kafka's word for unlimited
 		connections = 0
 	}

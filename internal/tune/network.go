@@ -81,7 +81,7 @@ func retransmits(m *Machine) (Reading, error) {
 	case s.of < 1000:
 		return Reading{}, none("too little was sent: " + plural(float64(s.of), "segment"))
 	}
-	f := figure(s.percent)
+	f := numeral(s.percent)
 	f.Note = fmt.Sprintf("%d of %d segments %s", s.n, s.of, s.when)
 	if !s.recent {
 		f.bad = Info
@@ -97,7 +97,7 @@ func localPorts(m *Machine) (first, last, all int64, err error) {
 
 func outgoingPorts(m *Machine) (Reading, error) {
 	first, last, all, err := localPorts(m)
-	f := figure(float64(all))
+	f := numeral(float64(all))
 	f.Note = fmt.Sprintf("%d to %d", first, last)
 	return f, err
 }

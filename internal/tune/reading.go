@@ -38,10 +38,9 @@ type Reading struct {
 	Changes []Change `json:"changes,omitempty"` // would make it as wanted
 	Command string   `json:"command,omitempty"` // what to run instead, where kt does not change it by itself
 
-	rule Rule // that [Compare] held the value to, or is to hold it to in place of the row's
-	// Of a reading without a verdict: how its value is shown, and the verdict that is not the row's.
-	shown string
-	bad   Verdict
+	rule  Rule    // that [Compare] held the value to, or is to hold it to in place of the row's
+	shown string  // Current in other words, of a reading without a verdict
+	bad   Verdict // in place of the row's, of a reading without a verdict
 	// set makes the change to another value, of a reading without a verdict.
 	set func(value string) Change
 }

@@ -12,15 +12,15 @@ import (
 const (
 	sendBuffer    = "socket.send.buffer.bytes"
 	receiveBuffer = "socket.receive.buffer.bytes"
-	kafkaBuffer   = 102400 // what it takes for either when it is not set
+	kafkaBuffer   = "102400" // what it takes for either when it is not set
 )
 
 // bufferCheck is the check of what the kernel gives a connection, which is worth what the broker asks for with an
 // option. limits tells the most that it may ask for from what it gets without asking.
 func bufferCheck(key, option string, limits bool) check {
 	return func(m *Machine, want Rule) Reading {
-		asked, _, ok := m.Config.number(option, kafkaBuffer) // kafka.socket_buffers tells what is wrong with it
-		if m.Role == Client || !ok {
+		asked, err := strconv.ParseInt(strings.TrimSpace(m.Config.Get(option, kafkaBuffer)), 10, 64)
+		if m.Role == Client || err != nil { // kafka.socket_buffers tells of the error
 			return rowOf(key).kernel(m, want)
 		}
 		larger := option + "=-1"
@@ -47,52 +47,41 @@ func bufferCheck(key, option string, limits bool) check {
 	}
 }
 
-func socketBuffers(m *Machine) (Reading, error) {
+func checkSocketBuffers(m *Machine, _ Rule, asked []int64) Reading {
 	if m.Config.File == "" {
-		return Reading{}, none(fmt.Sprintf("no server.properties was read; Kafka's default is %d", kafkaBuffer))
+		return Absent("no server.properties was read; Kafka's default is %s", kafkaBuffer)
 	}
-	var asked [2]int64
-	note := ""
-	for i, b := range [2][2]string{{sendBuffer, "net.core.wmem_max"}, {receiveBuffer, "net.core.rmem_max"}} {
-		n, wrong, ok := m.Config.number(b[0], kafkaBuffer)
-		if !ok {
-			return Reading{}, fmt.Errorf("%s", wrong.Note)
-		}
-		asked[i] = n
-		switch limit, err := m.Number(host.SysctlFile(b[1])); {
-		case err == nil && n > limit:
-			note = strings.TrimPrefix(note+fmt.Sprintf("; %s is %d, and %s cuts it to %d", b[0], n, b[1], limit), "; ")
-		case n >= 0 && n < 65536:
-			note = strings.TrimPrefix(note+fmt.Sprintf("; %s is %d, less than Kafka's default (%d)", b[0], n, kafkaBuffer), "; ")
-		}
-	}
-	f := Reading{Current: fmt.Sprintf("send %d, receive %d", asked[0], asked[1]), Note: note}
+	r := Reading{shown: fmt.Sprintf("send %d, receive %d", asked[0], asked[1])}
 	if asked[0] == asked[1] {
-		f.Current = strconv.FormatInt(asked[0], 10)
+		r.shown = strconv.FormatInt(asked[0], 10)
 	}
-	f.shown = f.Current
 	if max(asked[0], asked[1]) < 0 {
-		f.Current = "-1"
-		return f, nil
+		r.Current = "-1"
+		return r
 	}
-	f.Command = sendBuffer + "=-1 and " + receiveBuffer + "=-1"
-	if note == "" {
-		f.bad, f.Command = Info, ""
-		f.Note = "enough within one site: kernel settings for larger buffers have no effect on this broker"
+	for i, b := range [2][2]string{{sendBuffer, "net.core.wmem_max"}, {receiveBuffer, "net.core.rmem_max"}} {
+		switch limit, err := m.Number(host.SysctlFile(b[1])); {
+		case err == nil && asked[i] > limit:
+			r.addNote("%s is %d, and %s cuts it to %d", b[0], asked[i], b[1], limit)
+		case asked[i] >= 0 && asked[i] < 65536:
+			r.addNote("%s is %d, less than Kafka's default (%s)", b[0], asked[i], kafkaBuffer)
+		}
 	}
-	return f, nil
+	if r.Note != "" {
+		r.Command = sendBuffer + "=-1 and " + receiveBuffer + "=-1"
+		return r
+	}
+	r.bad, r.Note = Info, "enough within one site: kernel settings for larger buffers have no effect on this broker"
+	return r
 }
 
-func listenBacklog(m *Machine) (Reading, error) {
-	backlog, wrong, ok := m.Config.number("socket.listen.backlog.size", 50)
-	if !ok {
-		return Reading{}, fmt.Errorf("%s", wrong.Note)
-	}
+func checkListenBacklog(m *Machine, _ Rule, asked []int64) Reading {
+	backlog := asked[0]
 	r := Reading{Verdict: OK, Current: strconv.FormatInt(backlog, 10)}
 	if limit, err := m.Number(host.SysctlFile("net.core.somaxconn")); err == nil && backlog > limit {
 		r.Verdict, r.Wanted, r.Command = Warn, "≤ net.core.somaxconn", sysctlCommand("net.core.somaxconn", r.Current)
 		r.Note = fmt.Sprintf("net.core.somaxconn cuts it to %d; it takes effect when the broker starts", limit)
-		return r, nil
+		return r
 	}
 	// A listener that overflows drops too: the two count the same event, drops others besides.
 	lost := countOf(m.Before.TCP, m.After.TCP, "ListenDrops")
@@ -108,7 +97,7 @@ func listenBacklog(m *Machine) (Reading, error) {
 			r.Verdict, r.Command = Warn, "socket.listen.backlog.size=1024"
 		}
 	}
-	return r, nil
+	return r
 }
 
 func tcpMemory(m *Machine) (Reading, error) {
@@ -123,7 +112,7 @@ func tcpMemory(m *Machine) (Reading, error) {
 	case used > limits[1]:
 		f.Note = "the kernel keeps buffers small now"
 	case pressed.total > 0:
-		f.Verdict, f.Current, f.Wanted, f.Note = pressed.verdict(), f.shown, "≤ 100 %", pressed.say(m, "shortages of memory")
+		f.Verdict, f.Wanted, f.Note = pressed.verdict(), "≤ 100 %", pressed.say(m, "shortages of memory")
 	}
 	return f, err
 }

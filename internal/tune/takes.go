@@ -18,11 +18,6 @@ type Takes struct {
 	Dirty  bool     `yaml:"dirty"`  // an amount of unwritten data
 }
 
-// nothing reports whether no rule is meant for the setting.
-func (t Takes) nothing() bool {
-	return t.Raise == 0 && t.Number == "" && !t.Figure && t.Words == nil && !t.Dirty
-}
-
 // check refuses what no rule can be held to.
 func (t Takes) check() error {
 	if text, ok := strings.CutPrefix(t.Number, "0.."); t.Number != "" {

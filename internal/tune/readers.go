@@ -2,8 +2,8 @@ package tune
 
 import "fmt"
 
-// facts are what rows of checks.yaml judge, by their IDs.
-func facts() map[string]func(*Machine) (Reading, error) {
+// readers read what rows of checks.yaml judge, by their IDs.
+func readers() map[string]func(*Machine) (Reading, error) {
 	return map[string]func(*Machine) (Reading, error){
 		"limits.nofile.client":         clientFiles,
 		"limits.open_files":            openFiles,
@@ -20,8 +20,6 @@ func facts() map[string]func(*Machine) (Reading, error) {
 		"numa.nodes":                   numaNodes,
 		"clock.synchronised":           clockSynchronised,
 		"clock.error":                  clockError,
-		"kafka.socket_buffers":         socketBuffers,
-		"kafka.listen_backlog":         listenBacklog,
 		"net.ipv4.tcp_mem":             tcpMemory,
 		"net.ipv4.tcp_keepalive_time":  keepalive,
 		"net.ipv4.tcp_notsent_lowat":   unsentData,
@@ -43,8 +41,8 @@ func facts() map[string]func(*Machine) (Reading, error) {
 	}
 }
 
-// cardFacts are those of each network card.
-func cardFacts() map[string]func(*Machine, NIC) (Reading, error) {
+// cardReaders read it of each network card.
+func cardReaders() map[string]func(*Machine, NIC) (Reading, error) {
 	return map[string]func(*Machine, NIC) (Reading, error){
 		"nic.speed":           cardSpeed,
 		"nic.duplex":          cardDuplex,
@@ -59,8 +57,8 @@ func cardFacts() map[string]func(*Machine, NIC) (Reading, error) {
 	}
 }
 
-// ofFact is the check of a row that judges what is read.
-func (s *Setting) ofFact(read func(*Machine) (Reading, error)) check {
+// ofReader is the check of a row that judges what is read.
+func (s *Setting) ofReader(read func(*Machine) (Reading, error)) check {
 	return func(m *Machine, _ Rule) Reading {
 		r, err := read(m)
 		if err != nil {
@@ -94,12 +92,12 @@ func (s *Setting) overCards(m *Machine, cards []NIC, read func(*Machine, NIC) (R
 	return together(parts)
 }
 
-// figure is the reading of a number that kt has worked out.
-func figure(n float64) Reading { return Reading{Current: rounded(n)} }
+// numeral is the reading of a number that kt has worked out.
+func numeral(n float64) Reading { return Reading{Current: rounded(n)} }
 
 // partOf is the reading of a part in percent, shown as "70 of 100".
 func partOf(part, whole int64) Reading {
-	r := figure(100 * float64(part) / float64(max(1, whole)))
+	r := numeral(100 * float64(part) / float64(max(1, whole)))
 	r.shown = fmt.Sprintf("%d of %d", part, whole)
 	return r
 }
