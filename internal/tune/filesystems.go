@@ -14,6 +14,7 @@ import (
 // dirChecks are the checks of each log directory that rows cannot tell by themselves, by their IDs.
 func dirChecks() map[string]func(m *Machine, d Dir, want Rule) Reading {
 	return map[string]func(m *Machine, d Dir, want Rule) Reading{
+		"disk.cgroup_limits":  readLimits,
 		"disk.raid":           readLayers,
 		"disk.shared":         readShared,
 		"disk.system":         readBesideSystem,

@@ -24,7 +24,6 @@ func functions() map[string]check {
 		"kafka.listen_backlog":         ofNumbers(checkListenBacklog, "socket.listen.backlog.size=50"),
 		"disk.read_ahead_kb":           checkDiskReadAhead,
 		"disk.raid_health":             checkDiskRAIDHealth,
-		"disk.cgroup_limits":           checkDiskLimits,
 		"net.core.rmem_max":            bufferCheck("net.core.rmem_max", receiveBuffer, true),
 		"net.core.wmem_max":            bufferCheck("net.core.wmem_max", sendBuffer, true),
 		"net.ipv4.tcp_rmem":            bufferCheck("net.ipv4.tcp_rmem", receiveBuffer, false),
