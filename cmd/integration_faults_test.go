@@ -84,7 +84,7 @@ func (k *kafkaCluster) nothingIsLost(t *testing.T) {
 				k.in(t).wireLostNothing(wire, ledger)
 			}
 			topic, _, _ := strings.Cut(strings.ReplaceAll(tc.name, " ", "-"), ",")
-			r := k.in(t).outlives(topic, tc.events, tc.moments, append(tc.args, "--acks", "all", "--rate", "1000", "--timeout", "30s")...)
+			r := k.in(t).outlives(topic, tc.events, tc.moments, append(tc.args, "--acks", "all", "--rate", "1000", "--timeout", "2m")...)
 			v := r.Verify
 			if v == nil || v.Lost+v.Corrupted+v.Reordered+v.Duplicated != 0 || v.AcknowledgedRead != r.Records.Acknowledged {
 				t.Errorf("records %+v, verdict %+v, want nothing wrong and all that was acknowledged read", r.Records, v)
