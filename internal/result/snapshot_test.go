@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 

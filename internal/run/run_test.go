@@ -17,9 +17,9 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/run"
 )
 

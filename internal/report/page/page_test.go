@@ -20,10 +20,10 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/stats"
 )

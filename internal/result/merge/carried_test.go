@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
