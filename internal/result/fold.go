@@ -42,7 +42,7 @@ type Fold struct {
 	anew        bool     // limits are others than those of the run
 	judged      *Result  // of a file that was thinned; nil: it is to be made of the windows
 	steady      steady
-	hosted      *hosted // nil: not the fold of one host of many
+	hosted      bool // the fold is of one host of many
 
 	lean     bool      // of one part of many: it keeps only the data of a process row
 	together *Together // nil: not a merged run
@@ -121,11 +121,8 @@ func (f *Fold) place(h host.Sample) {
 		f.series.add(p, &f.second[i])
 		f.now.point(p)
 	}
-	f.heat = f.heatOf(f.second)
-	f.now.follow(f.second, f.points.consumerLag)
-	if f.hosted != nil {
-		f.hosted.add(f.now.second.Headline(f.header.Plan.Reads()))
-	}
+	f.heat = f.heatOf(f.heat.columns, f.second)
+	f.now.follow(f.second, f.points.consumerLag, f.hosted)
 	f.second = f.second[:0]
 }
 
@@ -141,13 +138,6 @@ func (f *Fold) allPoints() []Point {
 		all[i].CPUCores = all[i].knownCPU()
 	}
 	return all
-}
-
-// allHeat returns the heat map so far, with the windows that no sample has come after.
-func (f *Fold) allHeat() []HeatColumn {
-	f.heat.columns = slices.Clip(f.heat.share()) // so that the next second does not take the memory of the last one here
-	m := f.heatOf(f.second)
-	return m.share()
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
@@ -296,7 +286,7 @@ func (f *Fold) result() Result {
 		},
 		Client:     f.client(m),
 		Series:     f.allPoints(),
-		Heat:       f.allHeat(),
+		Heat:       f.heatOf(slices.Clip(f.heat.columns), f.second).columns,
 		Histograms: histogramsOf(m),
 		Start:      f.start,
 

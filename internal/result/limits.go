@@ -105,7 +105,7 @@ func (f *Fold) figures(s *span) *metric.Figures {
 
 // judge adds a window to the stretches of the limits, and judges those that are complete.
 func (f *Fold) judge(w *stats.Window) {
-	if f.lean || f.hosted != nil || !f.steady.is {
+	if f.lean || f.hosted || !f.steady.is {
 		return
 	}
 	for i := range f.limits {

@@ -95,8 +95,8 @@ func (n *now) point(p Point) {
 }
 
 // follow takes the windows of a second, and the consumer lag at its end. A window without length is
-// late: its counts are added, and it is no second of its own.
-func (n *now) follow(windows []stats.Window, lag int64) {
+// late: its counts are added, and it is no second of its own. hosted keeps latencies for the tail.
+func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	for i := range windows {
 		w := &windows[i]
 		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
@@ -116,7 +116,11 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 		return
 	}
 	n.second = second
-	n.tail.add(n.slim(&second, first))
+	slim := n.slim(&second, first)
+	if hosted {
+		slim.Response, slim.EndToEnd = second.Response, second.EndToEnd
+	}
+	n.tail.add(slim)
 	n.brokers.add(&second)
 	n.followSilence(&second)
 }

@@ -35,7 +35,7 @@ type data struct {
 // numbers are the figures of a time, as this run shows them.
 type numbers struct {
 	flow         [ways]result.Rate
-	latency      result.Quantiles
+	latency      result.Latency
 	ackP99       time.Duration // of the acknowledgements, where the latency is end to end; 0: none
 	batch        float64       // records; 0: no batch
 	ratio        float64       // compression; 0: not known
@@ -45,12 +45,12 @@ type numbers struct {
 // quantiles are the latencies shown.
 var quantiles = [...]struct {
 	name string
-	of   func(*result.Quantiles) time.Duration
+	of   func(*result.Latency) time.Duration
 }{
-	{"p50", func(q *result.Quantiles) time.Duration { return q.P50 }},
-	{"p90", func(q *result.Quantiles) time.Duration { return q.P90 }},
-	{"p99", func(q *result.Quantiles) time.Duration { return q.P99 }},
-	{"p99.9", func(q *result.Quantiles) time.Duration { return q.P999 }},
+	{"p50", func(q *result.Latency) time.Duration { return q.P50.Duration() }},
+	{"p90", func(q *result.Latency) time.Duration { return q.P90.Duration() }},
+	{"p99", func(q *result.Latency) time.Duration { return q.P99.Duration() }},
+	{"p99.9", func(q *result.Latency) time.Duration { return q.P999.Duration() }},
 }
 
 // Indices of quantiles.
@@ -119,7 +119,7 @@ func (d *data) numbersOf(of *result.Numbers) numbers {
 		n.latency = of.EndToEnd
 	}
 	if d.reads && d.writes {
-		n.ackP99 = of.Response.P99
+		n.ackP99 = of.Response.P99.Duration()
 	}
 	if all := w.ReadTime.Seconds(); all > 0 {
 		n.waited, n.held = w.ReadWait.Seconds()/all, w.ReadHeld.Seconds()/all

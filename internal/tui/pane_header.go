@@ -270,7 +270,7 @@ func (s *scene) errorFigure() line {
 
 // text returns one of the quantiles as text.
 func (n *numbers) text(quantile int, missing string) string {
-	if n.latency.Count == 0 {
+	if n.latency.Ranked() == 0 {
 		return missing
 	}
 	return theme.Duration(quantiles[quantile].of(&n.latency))

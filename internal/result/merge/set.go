@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Set is a set of run files. Its result does not depend on the order or the names of its files,
@@ -317,11 +318,38 @@ func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
 func readSet(r io.ReaderAt, size int64) (*Set, error) {
 	s := NewSet()
 	runFiles, err := readCollection("the collection", r, size)
-	if err != nil {
-		return nil, err
-	}
 	for _, one := range runFiles {
 		s.add(one)
 	}
-	return s, nil
+	return s, err
+}
+
+// Windows calls each for the windows of a run file in their order, or for the merged ones of a collection, until it returns
+// an error. Read has to have read the file.
+func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error {
+	var failed error
+	one := func(w *stats.Window) {
+		if failed == nil {
+			failed = each(w)
+		}
+	}
+	if !isCollection(r, size) {
+		for l, err := range result.NewLines(io.NewSectionReader(r, 0, size), 0).All() {
+			if err != nil {
+				return err
+			}
+			if l.Window != nil {
+				one(l.Window)
+			}
+		}
+		return failed
+	}
+	s, err := readSet(r, size)
+	if err == nil {
+		_, err = s.Result(context.Background()) // from here on, corrupt files end where they are damaged
+	}
+	if err == nil {
+		_, err = s.merge(context.Background(), one)
+	}
+	return errors.Join(err, failed)
 }
