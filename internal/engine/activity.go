@@ -30,14 +30,14 @@ func (s *Shard) become(to activity) {
 // turn counts the time of the activity so far. The caller holds mu.
 func (s *Shard) turn(to activity, now time.Duration) {
 	if took := max(0, now-s.since); s.activity != idle {
-		var waited, heldBack time.Duration
+		w := s.rec.Window(s.phase)
+		w.ReadTime += took
 		switch s.activity {
 		case waiting:
-			waited = max(0, now-max(s.since, s.throttled)) // no record could come before
+			w.ReadWait += max(0, now-max(s.since, s.throttled)) // no record could come before
 		case held:
-			heldBack = took
+			w.ReadHeld += took
 		}
-		s.rec.ReadTimes(s.phase, took, waited, heldBack)
 	}
 	s.activity, s.since = to, max(now, s.since)
 }

@@ -46,7 +46,7 @@ func (r *run) answered(s *Shard, o *Op, partition int32, at time.Duration) {
 	b.failing.Store(false)
 	b.recovered(partition, at)
 	b.mu.Unlock()
-	s.rec.Outage(s.phase, gap)
+	s.noteOutage(gap)
 }
 
 // recovered notes that a record of a partition is acknowledged. The caller holds mu.
@@ -68,7 +68,7 @@ func (r *run) refused(s *Shard, o *Op, partition int32, code string, at time.Dur
 	b.failing.Store(true)
 	b.failed(partition, code, at)
 	b.mu.Unlock()
-	s.rec.Outage(s.phase, gap)
+	s.noteOutage(gap)
 	s.failed[partition] = true
 	if partition >= 0 {
 		s.rec.FailedIn(int(o.phase), partition, o.Sent, at)
@@ -102,13 +102,13 @@ func (s *Shard) recovered(partition int32, at time.Duration) {
 	}
 }
 
-// outage returns the open gap of a record of the shard, sent at sent. The caller holds the shard's mu.
-func (r *run) outage(s *Shard, at, sent time.Duration) stats.Gap {
+// outage notes the open gap of a record of the shard, sent at sent. The caller holds the shard's mu.
+func (r *run) outage(s *Shard, at, sent time.Duration) {
 	b := &r.beside
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wait.Answered(s.answered)
-	return b.wait.Open(sent, at)
+	s.noteOutage(b.wait.Open(sent, at))
 }
 
 // Said keeps the first message of a broker with an error code. The code alone names only a kind of error.

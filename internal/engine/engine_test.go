@@ -525,7 +525,7 @@ func TestWhatAWorkerRecordsBelongsToThePhaseOfItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{saw: func(_ time.Duration, op *Op) {
 			op.shard.Record(func(rec *stats.Recorder, phase int) {
-				rec.Request(phase, int32(op.shard.Index), time.Millisecond, false)
+				rec.Broker(phase, int32(op.shard.Index)).Request(time.Millisecond, false)
 			})
 		}}
 		p := producing(plan.Load{Rate: perSecond(20), Duration: seconds(5), Warmup: plan.Warmup{Duration: seconds(2)}})

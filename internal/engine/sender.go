@@ -197,7 +197,7 @@ func (s *Shard) await() *Op {
 
 	s.mu.Lock()
 	s.waiting, s.blocked = gauge{}, false
-	s.rec.BufferFull(s.phase, s.Now()-s.waitFrom)
+	s.rec.Window(s.phase).BufferFull += s.Now() - s.waitFrom
 	select {
 	case <-s.wake: // it came too late
 	default:

@@ -128,6 +128,12 @@ func (s *Shard) Record(f func(rec *stats.Recorder, phase int)) {
 // Requests changes the number of requests in flight.
 func (s *Shard) Requests(change int) { s.run.opts.Status.Requests.Add(int64(change)) }
 
+// noteOutage notes a time in which records waited and no broker acknowledged any. The caller holds mu.
+func (s *Shard) noteOutage(g stats.Gap) {
+	w := s.rec.Window(s.phase)
+	w.Outage = w.Outage.Longer(g)
+}
+
 // free takes back an op with its outcome. The caller holds mu.
 func (s *Shard) free(o *Op) {
 	o.outstanding = false
@@ -149,18 +155,19 @@ func (s *Shard) take(fresh *stats.Phases, start, end time.Duration) (*stats.Phas
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocked && end > s.waitFrom {
-		s.rec.BufferFull(s.phase, end-s.waitFrom)
+		s.rec.Window(s.phase).BufferFull += end - s.waitFrom
 		s.waitFrom = end
 	}
 	s.turn(s.activity, end)
 	if s.handed.records > s.settled.records { // a gap counts while it is open
-		s.rec.Outage(s.phase, s.run.outage(s, end, s.asked))
+		s.run.outage(s, end, s.asked)
 	}
 	var sending time.Duration
 	if s.sending {
 		sending = end - start
 	}
-	s.rec.Oldest(s.phase, max(0, end-s.oldest()))
+	w := s.rec.Window(s.phase)
+	w.Oldest = max(w.Oldest, end-s.oldest())
 	phase := stats.PhaseOf(s.phase == stats.Warmup || s.measured >= end && s.measured > 0) // the next record may be due later
 	return s.rec.Take(fresh, phase, start, end, sending), max(0, s.handed.bytes-s.settled.bytes)
 }
@@ -176,7 +183,7 @@ func (s *Shard) giveUp() {
 				o.outstanding = false
 				o.waits = never
 				s.rec.Unknown(int(o.phase), int64(o.Records))
-				s.rec.Outage(s.phase, s.run.outage(s, now, o.Sent))
+				s.run.outage(s, now, o.Sent)
 				if s.answered == 0 {
 					continue
 				}

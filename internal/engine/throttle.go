@@ -21,11 +21,12 @@ func (s *Shard) LookThrottled(broker int32, why string) {
 	if why != "" {
 		s.Throttled(max(0, broker), throttleHolds)
 		s.Record(func(rec *stats.Recorder, phase int) {
-			count := rec.Throttle
+			b := rec.Broker(phase, max(0, broker))
+			of := &b.Traffic
 			if s.pacer == nil { // it reads
-				count = rec.FetchThrottle
+				of = &b.Fetch
 			}
-			count(phase, max(0, broker), since)
+			of.Throttle += since
 		})
 	}
 	e := stats.Event{At: now, Kind: stats.AlarmOn, Broker: -1, To: -1, Text: stats.KtIsThrottled + why}

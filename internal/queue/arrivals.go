@@ -121,7 +121,7 @@ func (a *Arrivals) Count(s *engine.Shard, group int, messages []Message) {
 			rec.Consumed(phase, queue, to-from, bytes, now)
 			a.account(rec, phase, group, messages[from:to], started, now)
 		}
-		rec.Polled(phase)
+		rec.Window(phase).Fetches++
 	})
 }
 

@@ -37,8 +37,8 @@ func busy(seconds int) []canned.Event {
 			rec.Sent(stats.Measured, 1, due, due, delay, true)
 			rec.Acknowledged(stats.Measured, 1, int32(i%21), 1000, service, delay+service, min(end, due+delay+service))
 			if i%5 == 0 {
-				rec.Request(stats.Measured, int32(1+i%3), service, false)
-				rec.Batch(stats.Measured, int32(1+i%3), 5, 5000, 5100)
+				rec.Broker(stats.Measured, int32(1+i%3)).Request(service, false)
+				rec.Broker(stats.Measured, int32(1+i%3)).Batch(5, 5000, 5100)
 			}
 		}
 		taken := rec.Take(new(stats.Phases), stats.Measured, start, end, time.Second)

@@ -84,14 +84,14 @@ func (b Buckets) MarshalText() ([]byte, error) {
 // UnmarshalText reads what MarshalText writes.
 func (b *Buckets) UnmarshalText(text []byte) error {
 	*b = Buckets{}
-	for s := (scanner{text: text}); s.at < len(text); {
-		pair := text[s.at:]
-		if s.at > 0 {
-			s.take(' ')
-		}
+	for s := (scanner{text: text}); len(s.text) > 0; {
+		pair := s.text
 		i := s.number()
-		s.take(':')
+		s.take(":")
 		n := s.number()
+		if len(s.text) > 0 {
+			s.take(" ")
+		}
 		if s.bad || i < 0 || i >= bucketCount || n < 0 || n > math.MaxUint32 {
 			return fmt.Errorf("%.30q is no range with its count", pair)
 		}

@@ -3,7 +3,6 @@ package stats
 import (
 	"fmt"
 	"math"
-	"strings"
 	"unsafe"
 )
 
@@ -25,7 +24,7 @@ type Totals struct {
 
 // Add returns an error if a window is impossible, by itself or after those before it.
 func (t *Totals) Add(w *Window) error {
-	if t.fields(windowFields, unsafe.Pointer(w)); t.err != nil {
+	if windowFields.each(unsafe.Pointer(w), t.field); t.err != nil {
 		return t.err
 	}
 	if err := w.checkParts(); err != nil {
@@ -64,57 +63,35 @@ func (t *Totals) End() error {
 	return nil
 }
 
-// number checks a number that is not below 0, and adds it to sum.
-func (t *Totals) number(name string, n int64) {
-	t.natural(name, n)
+// number checks a number that is not below 0. One that counts is added to sum.
+func (t *Totals) number(f *field, n int64, counts bool) {
 	switch {
 	case t.err != nil:
-	case n > maxTotal-t.sum:
-		t.err = fmt.Errorf("%s is %d: the numbers of all windows add up to more than any run has", name, n)
-	default:
+	case n < 0:
+		t.err = fmt.Errorf("%s is %d, below 0", f.name, n)
+	case counts && n > maxTotal-t.sum:
+		t.err = fmt.Errorf("%s is %d: the numbers of all windows add up to more than any run has", f.name, n)
+	case counts:
 		t.sum += n
 	}
 }
 
-// natural checks that a number is not below 0.
-func (t *Totals) natural(name string, n int64) {
-	if t.err == nil && n < 0 {
-		t.err = fmt.Errorf("%s is %d, below 0", name, n)
-	}
-}
-
-// fields checks the fields at p.
-func (t *Totals) fields(all fields, p unsafe.Pointer) {
-	for i := range all {
-		f := &all[i]
-		name := strings.Trim(f.name, `":`)
-		switch f.kind {
-		case sum:
-			t.number(name, *at[int64](p, f))
-		case change:
-			t.number(name, magnitude(*at[int64](p, f)))
-		case bounded, highest, level: // a million records that always wait are 2^60 ns in 19 minutes
-			t.natural(name, *at[int64](p, f))
-		case gap:
-			t.natural(name, int64(at[Gap](p, f).Length))
-		case counts:
-			for _, n := range *at[map[string]int64](p, f) {
-				t.number(name, n)
-			}
-		case group:
-			t.fields(f.rows, unsafe.Add(p, f.offset))
-		case partitions:
-			checkRows(t, f, *at[map[int32]Partition](p, f))
-		case brokers:
-			checkRows(t, f, *at[map[int32]Broker](p, f))
+// field checks a field of the struct at p.
+func (t *Totals) field(f *field, p unsafe.Pointer) {
+	switch f.kind {
+	case sum:
+		t.number(f, *at[int64](p, f), true)
+	case change:
+		n := *at[int64](p, f)
+		t.number(f, max(n, -max(n, -math.MaxInt64)), true)
+	case bounded, highest, level: // a million records that always wait are 2^60 ns in 19 minutes
+		t.number(f, *at[int64](p, f), false)
+	case gap:
+		t.number(f, int64(at[Gap](p, f).Length), false)
+	case counts:
+		for _, n := range *at[map[string]int64](p, f) {
+			t.number(f, n, true)
 		}
-	}
-}
-
-func checkRows[R any](t *Totals, f *field, rows map[int32]R) {
-	var row R
-	for _, row = range rows {
-		t.fields(f.rows, unsafe.Pointer(&row))
 	}
 }
 
@@ -129,17 +106,6 @@ func (w *Window) checkParts() error {
 		return fmt.Errorf("its partitions have %d records and %d read, more than the %d and %d of all", of.Records, of.Consumed, w.Acknowledged, w.Consumed)
 	}
 	return nil
-}
-
-// magnitude returns the absolute value of a change, at most math.MaxInt64.
-func magnitude(n int64) int64 {
-	switch {
-	case n == math.MinInt64:
-		return math.MaxInt64
-	case n < 0:
-		return -n
-	}
-	return n
 }
 
 // total returns the sum of counts by error code.

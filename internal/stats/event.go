@@ -12,19 +12,12 @@ type Gap struct {
 	Length time.Duration `json:"length_ns"`
 }
 
-// longer returns the longer of two gaps, and the earlier of two that are equally long.
-func (g Gap) longer(o Gap) Gap {
+// Longer returns the longer of two gaps, and the earlier of two that are equally long.
+func (g Gap) Longer(o Gap) Gap {
 	if o.Length > g.Length || o.Length == g.Length && o.Length > 0 && o.From < g.From {
 		return o
 	}
 	return g
-}
-
-// shift moves a gap by d, unless it has no length.
-func (g *Gap) shift(d time.Duration) {
-	if g.Length > 0 {
-		g.From += d
-	}
 }
 
 // Wait measures how long records have waited for an acknowledgement, of any broker or of one partition.
@@ -129,9 +122,9 @@ func (k EventKind) Gravity() Gravity {
 		return Better
 	case BrokerGone, LeaderLost, FirstError, LogDirFull, LogDirFailed:
 		return Worst
-	case LeaderMoved, ISRShrank, CatchingUp, ControllerMoved, ProducerRenewed, Rebalance, LogDirForecast, MapsNear, BundleUnloaded, AlarmOn, TooLarge, PartitionsAdded, OffsetReset, RecordsDeleted, TransactionOpen, Paused, OtherMembers:
+	default:
+		return Worse
 	}
-	return Worse
 }
 
 // State returns the kind of event that begins the state of an event of the kind, and whether this one ends it; "": it is of none.
@@ -211,7 +204,7 @@ func Few[E any](events []E, most int, kind func(e *E) EventKind, leftOut *map[st
 			kept = append(kept, e)
 			continue
 		}
-		addCounts(leftOut, map[string]int64{string(k): 1})
+		made(leftOut)[string(k)]++
 	}
 	return kept
 }
@@ -219,9 +212,6 @@ func Few[E any](events []E, most int, kind func(e *E) EventKind, leftOut *map[st
 // addCounts adds counts to others.
 func addCounts(to *map[string]int64, counts map[string]int64) {
 	for name, n := range counts {
-		if *to == nil {
-			*to = make(map[string]int64)
-		}
-		(*to)[name] += n
+		made(to)[name] += n
 	}
 }

@@ -1,11 +1,8 @@
 package stats
 
 import (
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
-	"time"
 	"unsafe"
 )
 
@@ -15,11 +12,12 @@ import (
 type fields []field
 
 type field struct {
-	name   string // as it stands in a run file: in quotes, with a colon
+	name   string
+	key    string // the name as it stands in a run file, behind a comma
 	kind   kind
 	offset uintptr   // in the struct
 	of     []uintptr // of first and last: offsets of the counts without which the time is meaningless
-	rows   fields    // of what is in a group, or in each row
+	rows   fields    // of what is in a group, a gap, or in each row
 }
 
 // kind is the way in which a field is added up.
@@ -44,6 +42,7 @@ const (
 	partitions             // rows by number
 	brokers                // rows by number
 	events                 // merged by time
+	encoded                // bytes, of a histogram
 )
 
 var kindOfTag = map[string]kind{
@@ -52,45 +51,41 @@ var kindOfTag = map[string]kind{
 
 var kindOfType = map[reflect.Type]kind{
 	reflect.TypeFor[bool](): warmup, reflect.TypeFor[Gap](): gap, reflect.TypeFor[Buckets](): buckets, reflect.TypeFor[Histogram](): histogram,
-	reflect.TypeFor[map[string]int64](): counts, reflect.TypeFor[Traffic](): group, reflect.TypeFor[[]Event](): events,
+	reflect.TypeFor[map[string]int64](): counts, reflect.TypeFor[Traffic](): group, reflect.TypeFor[[]Event](): events, reflect.TypeFor[[]byte](): encoded,
 	reflect.TypeFor[map[int32]Partition](): partitions, reflect.TypeFor[map[int32]Broker](): brokers,
 }
 
-var windowFields = fieldsOf(reflect.TypeFor[Window]())
+var (
+	windowFields    = fieldsOf(reflect.TypeFor[Window]())
+	trafficFields   = fieldsOf(reflect.TypeFor[Traffic]())
+	histogramFields = fieldsOf(reflect.TypeFor[histogramJSON]())
+)
 
 // fieldsOf returns the fields of a struct.
 func fieldsOf(of reflect.Type) (all fields) {
+	one := reflect.New(of).Elem()
+	offset := func(field reflect.Value) uintptr { return field.UnsafeAddr() - one.UnsafeAddr() }
 	for _, f := range reflect.VisibleFields(of) {
 		if f.Anonymous { // its fields are visible ones
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		one := field{name: `"` + name + `":`, kind: kindOfType[f.Type], offset: offsetOf(of, f)}
-		switch one.kind {
-		case group:
-			one.rows = fieldsOf(f.Type)
+		got := field{name: name, key: `,"` + name + `":`, kind: kindOfType[f.Type], offset: offset(one.FieldByIndex(f.Index))}
+		switch got.kind {
+		case gap, group:
+			got.rows = fieldsOf(f.Type)
 		case partitions, brokers:
-			one.rows = fieldsOf(f.Type.Elem())
+			got.rows = fieldsOf(f.Type.Elem())
 		case sum:
 			tag, count, _ := strings.Cut(f.Tag.Get("add"), " ")
-			one.kind = kindOfTag[tag]
+			got.kind = kindOfTag[tag]
 			for _, name := range strings.Fields(count) {
-				counted, _ := of.FieldByName(name)
-				one.of = append(one.of, offsetOf(of, counted))
+				got.of = append(got.of, offset(one.FieldByName(name)))
 			}
 		}
-		all = append(all, one)
+		all = append(all, got)
 	}
 	return all
-}
-
-// offsetOf returns the offset of a field, which may be one of an embedded struct.
-func offsetOf(of reflect.Type, f reflect.StructField) (offset uintptr) {
-	for _, i := range f.Index {
-		offset += of.Field(i).Offset
-		of = of.Field(i).Type
-	}
-	return offset
 }
 
 // at returns the address of a field.
@@ -120,7 +115,7 @@ func (all fields) add(p, o unsafe.Pointer) {
 		case warmup:
 			*at[bool](p, f) = *at[bool](p, f) && *at[bool](o, f)
 		case gap:
-			*at[Gap](p, f) = at[Gap](p, f).longer(*at[Gap](o, f))
+			*at[Gap](p, f) = at[Gap](p, f).Longer(*at[Gap](o, f))
 		case buckets:
 			at[Buckets](p, f).add(at[Buckets](o, f))
 		case histogram:
@@ -133,7 +128,7 @@ func (all fields) add(p, o unsafe.Pointer) {
 			addRows(f, at[map[int32]Partition](p, f), *at[map[int32]Partition](o, f))
 		case brokers:
 			addRows(f, at[map[int32]Broker](p, f), *at[map[int32]Broker](o, f))
-		case events:
+		case events, encoded:
 		}
 	}
 }
@@ -165,7 +160,7 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 		case gap:
 			is = *at[Gap](p, f) == Gap{}
 		case histogram:
-			is = at[Histogram](p, f).empty()
+			is = at[Histogram](p, f).IsZero()
 		case counts:
 			is = len(*at[map[string]int64](p, f)) == 0
 		case partitions:
@@ -174,7 +169,7 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 			is = len(*at[map[int32]Broker](p, f)) == 0
 		case events:
 			is = len(*at[[]Event](p, f)) == 0
-		case first, buckets, group: // first is meaningless without a count, and the others are in rows only
+		case first, buckets, group, encoded: // first is meaningless without a count, and the others are in rows only
 		}
 		if !is {
 			return false
@@ -183,39 +178,27 @@ func (all fields) empty(p unsafe.Pointer, placed bool) bool {
 	return true
 }
 
-// shift moves the times in the fields by d.
-func (all fields) shift(p unsafe.Pointer, d time.Duration) {
+// each calls f for every field at p and in its groups and rows, which f may change. base is where the field's struct begins.
+func (all fields) each(base unsafe.Pointer, f func(f *field, base unsafe.Pointer)) {
 	for i := range all {
-		switch f := &all[i]; f.kind {
-		case start, end:
-			*at[time.Duration](p, f) += d
-		case first, last:
-			if slices.ContainsFunc(f.of, func(count uintptr) bool { return *(*int64)(unsafe.Add(p, count)) > 0 }) {
-				*at[time.Duration](p, f) += d
-			}
-		case gap:
-			at[Gap](p, f).shift(d)
+		switch one := &all[i]; one.kind {
+		case group:
+			one.rows.each(unsafe.Add(base, one.offset), f)
+		case partitions:
+			eachRow(one, *at[map[int32]Partition](base, one), f)
+		case brokers:
+			eachRow(one, *at[map[int32]Broker](base, one), f)
+		default:
+			f(one, base)
 		}
 	}
 }
 
-// bare takes the histograms out of the fields, and copies maps.
-func (all fields) bare(p unsafe.Pointer) {
-	for i := range all {
-		switch f := &all[i]; f.kind {
-		case histogram:
-			*at[Histogram](p, f) = Histogram{}
-		case counts:
-			*at[map[string]int64](p, f) = maps.Clone(*at[map[string]int64](p, f))
-		case group:
-			f.rows.bare(unsafe.Add(p, f.offset))
-		case brokers:
-			rows := maps.Clone(*at[map[int32]Broker](p, f))
-			for id, row := range rows {
-				f.rows.bare(unsafe.Pointer(&row))
-				rows[id] = row
-			}
-			*at[map[int32]Broker](p, f) = rows
-		}
+func eachRow[R any](of *field, rows map[int32]R, f func(f *field, base unsafe.Pointer)) {
+	var row R
+	for id := range rows {
+		row = rows[id]
+		of.rows.each(unsafe.Pointer(&row), f)
+		rows[id] = row
 	}
 }

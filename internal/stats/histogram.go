@@ -162,11 +162,8 @@ func (h *Histogram) each(f func(index int, count int64) bool) {
 	h.packed.each(f)
 }
 
-// empty reports whether nothing was recorded, not even out of range.
-func (h *Histogram) empty() bool { return h.n == 0 && h.outOfRange == 0 && h.unserved == 0 }
-
-// IsZero reports whether nothing was recorded.
-func (h Histogram) IsZero() bool { return h.empty() }
+// IsZero reports whether nothing was recorded, not even out of range.
+func (h Histogram) IsZero() bool { return h.n == 0 && h.outOfRange == 0 && h.unserved == 0 }
 
 // add merges o into h. If the count or the sum would overflow, as only a forged file makes them, the
 // values of o count as out of range.

@@ -11,8 +11,7 @@ import (
 
 // histogramJSON is the JSON of a histogram: its counts, and the exact values that these round.
 type histogramJSON struct {
-	HDR        string `json:"hdr_v2_base64,omitempty"` // HdrHistogram's V2 compressed encoding
-	Counts     []byte `json:"counts,omitempty"`        // its payload alone
+	Counts     []byte `json:"counts,omitempty"` // the payload of HdrHistogram's V2 encoding
 	Sum        int64  `json:"sum_us,omitempty"`
 	Min        int64  `json:"min_us,omitempty"`
 	Max        int64  `json:"max_us,omitempty"`
@@ -20,23 +19,19 @@ type histogramJSON struct {
 	Unserved   int64  `json:"unserved,omitempty"`
 }
 
-// json returns the histogram without its counts.
-func (h *Histogram) json() histogramJSON {
-	j := histogramJSON{OutOfRange: h.outOfRange, Unserved: h.unserved}
-	if h.n > 0 {
-		j.Sum, j.Min, j.Max = h.sum, h.min, h.max
-	}
-	return j
+// documentJSON is the JSON of a histogram in a document for others.
+type documentJSON struct {
+	HDR string `json:"hdr_v2_base64,omitempty"` // HdrHistogram's V2 compressed encoding
+	histogramJSON
+}
+
+func (h *Histogram) json(counts []byte) histogramJSON {
+	return histogramJSON{Counts: counts, Sum: h.sum, Min: h.min, Max: h.max, OutOfRange: h.outOfRange, Unserved: h.unserved}
 }
 
 // MarshalJSON writes the histogram losslessly, for windows.
 func (h Histogram) MarshalJSON() ([]byte, error) {
-	j := h.json()
-	j.Counts = h.packed
-	if h.dense != nil {
-		j.Counts = pack(h.dense.each)
-	}
-	return json.Marshal(j)
+	return json.Marshal(h.json(pack(h.each)))
 }
 
 // maxEncoded bounds what UnmarshalJSON hands to a decoder: a full histogram of this
@@ -46,55 +41,43 @@ const maxEncoded = 1 << 20
 // UnmarshalJSON reads the JSON of a Histogram or a Distribution. A histogram of another geometry is an
 // error, because it could not be merged without loss.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
-	s := scanner{text: data}
-	var fast Histogram
-	if s.histogram(&fast); s.done() {
-		*h = fast
-		return nil
+	var j documentJSON
+	err := json.Unmarshal(data, &j)
+	if err == nil && j.HDR != "" {
+		err = j.unpack()
 	}
-	var j histogramJSON
-	if err := json.Unmarshal(data, &j); err != nil {
+	if err == nil {
+		*h, err = j.histogram()
+	}
+	if err != nil {
 		return fmt.Errorf("decode histogram: %w", err)
 	}
-	if j.HDR != "" {
-		if j.Counts != nil {
-			return errors.New("decode histogram: it has its counts twice")
-		}
-		var err error
-		if j.Counts, err = unpackHDR(j.HDR); err != nil {
-			return fmt.Errorf("decode histogram: %w", err)
-		}
-	}
-	got, err := j.histogram()
-	if err != nil {
-		return err
-	}
-	*h = got
 	return nil
 }
 
-// unpackHDR returns the payload of HdrHistogram's V2 compressed encoding.
-func unpackHDR(text string) (packed, error) {
-	if len(text) > maxEncoded {
-		return nil, fmt.Errorf("%d bytes is more than a histogram takes", len(text))
+// unpack reads the counts of HdrHistogram's V2 compressed encoding.
+func (j *documentJSON) unpack() error {
+	if j.Counts != nil || len(j.HDR) > maxEncoded {
+		return fmt.Errorf("it has its counts twice, or %d bytes is more than a histogram takes", len(j.HDR))
 	}
-	hdr, err := hdrhistogram.Decode([]byte(text))
+	hdr, err := hdrhistogram.Decode([]byte(j.HDR))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if hdr.SignificantFigures() != significantDigits || hdr.LowestTrackableValue() != 1 ||
 		hdr.HighestTrackableValue() != HighestTrackableValue.Microseconds() {
-		return nil, fmt.Errorf("its range is %d to %d at %d digits, kt's is 1 to %d at %d",
+		return fmt.Errorf("its range is %d to %d at %d digits, kt's is 1 to %d at %d",
 			hdr.LowestTrackableValue(), hdr.HighestTrackableValue(), hdr.SignificantFigures(),
 			HighestTrackableValue.Microseconds(), significantDigits)
 	}
-	return pack(func(f func(index int, count int64) bool) {
+	j.Counts = pack(func(f func(index int, count int64) bool) {
 		for index, n := range hdr.Export().Counts {
 			if n > 0 {
 				f(index, n)
 			}
 		}
-	}), nil
+	})
+	return nil
 }
 
 // histogram returns the histogram, or an error if its numbers contradict its counts: they would
@@ -115,7 +98,7 @@ func (j *histogramJSON) histogram() (Histogram, error) {
 	if min(h.outOfRange, h.unserved) < 0 || h.min < 0 || h.min > h.max || h.max > HighestTrackableValue.Microseconds() ||
 		countsIndex(h.min) != first || countsIndex(h.max) != last ||
 		sum < least*(1-rounding) || sum > most*(1+rounding) {
-		return Histogram{}, fmt.Errorf("decode histogram: %d values from %d to %d with a sum of %d and %d out of range contradict each other",
+		return Histogram{}, fmt.Errorf("%d values from %d to %d with a sum of %d and %d out of range contradict each other",
 			h.n, h.min, h.max, h.sum, h.outOfRange)
 	}
 	return h, nil
@@ -130,7 +113,7 @@ type Distribution struct{ Histogram }
 
 // MarshalJSON writes the histogram losslessly.
 func (d Distribution) MarshalJSON() ([]byte, error) {
-	j := d.json()
+	j := documentJSON{histogramJSON: d.json(nil)}
 	if d.n > 0 {
 		var err error
 		if j.HDR, err = d.encode(time.Microsecond, lowestEquivalentValue); err != nil {

@@ -40,7 +40,7 @@ func pack(each func(func(index int, count int64) bool)) packed {
 	return b
 }
 
-var errPacked = errors.New("decode histogram: its counts are no HdrHistogram payload of kt's range")
+var errPacked = errors.New("its counts are no HdrHistogram payload of kt's range")
 
 // check returns the number of values, and the first and the last sub-bucket with a value. It is an
 // error if the counts go beyond the last sub-bucket or an int64, or end in a gap.
@@ -57,7 +57,7 @@ func (b packed) check() (total int64, first, last int, err error) {
 			next += stepOf(c)
 			continue
 		}
-		count, step, size := large(b[i:])
+		count, step, size := numberOf(b[i:])
 		if size == 0 || count == 0 && step <= 1 || step > countsLength || count > math.MaxInt64-total {
 			return 0, 0, 0, errPacked
 		}
@@ -84,30 +84,22 @@ func countOf(c byte) int64 { return int64(c>>1) & (int64(c&1) - 1) }
 // stepOf returns the number of sub-buckets of a number of one byte.
 func stepOf(c byte) int { return 1 + int(c>>1)&-int(c&1) }
 
-// large returns count, step and size of the number of several bytes at the start of b; size 0 if there is
-// none.
-func large(b []byte) (count int64, step, size int) {
+// numberOf returns count, step and size of the number at the start of b; size 0 if there is none.
+func numberOf(b []byte) (count int64, step, size int) {
 	n, size := binary.Varint(b)
-	if n < 0 {
-		return 0, int(-n), max(size, 0)
-	}
-	return n, 1, max(size, 0)
+	return max(n, 0), int(max(-n, 1)), max(size, 0)
 }
 
 // each calls f for every sub-bucket with a value, least first, until f returns false. The counts have
 // been checked.
 func (b packed) each(f func(index int, count int64) bool) {
-	next := 0
-	for i := 0; i < len(b); i++ {
-		count, step, size := countOf(b[i]), stepOf(b[i]), 1
-		if b[i] >= 0x80 {
-			count, step, size = large(b[i:])
-		}
+	for next := 0; len(b) > 0; {
+		count, step, size := numberOf(b)
 		if count > 0 && !f(next, count) {
 			return
 		}
 		next += step
-		i += size - 1
+		b = b[size:]
 	}
 }
 
@@ -124,7 +116,7 @@ func (b packed) addTo(d *dense) {
 				at += uint(stepOf(c))
 				continue
 			}
-			count, step, size := large(b[i:])
+			count, step, size := numberOf(b[i:])
 			to[at] += count
 			at += uint(step)
 			i += size - 1

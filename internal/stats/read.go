@@ -61,51 +61,9 @@ func (r *Recorder) EndToEnd(phase int, d time.Duration) {
 	r.repeats[phase].endToEnd.record(&r.cur[phase].EndToEnd, d, 1)
 }
 
-// Polled counts a poll that brought records.
-func (r *Recorder) Polled(phase int) { r.cur[phase].Fetches++ }
-
-// ReadTimes adds running time of a reader, and the parts of it in which it waited for records or was held
-// back.
-func (r *Recorder) ReadTimes(phase int, total, waited, held time.Duration) {
-	w := &r.cur[phase]
-	w.ReadTime += total
-	w.ReadWait += waited
-	w.ReadHeld += held
-}
-
 // FetchFailed counts a fetch of one partition that a broker refused, by error code.
 func (r *Recorder) FetchFailed(phase int, code string) {
-	w := &r.cur[phase]
-	if w.FetchErrors == nil {
-		w.FetchErrors = make(map[string]int64)
-	}
-	w.FetchErrors[code]++
-}
-
-// Fetch counts one fetch request to a broker.
-func (r *Recorder) Fetch(phase int, broker int32, latency time.Duration, failed bool) {
-	r.broker(phase, broker, func(b *Broker) { b.Fetch.request(latency, failed) })
-}
-
-// FetchBatch counts one record batch that a broker gave: its records, and its
-// bytes before and after compression.
-func (r *Recorder) FetchBatch(phase int, broker int32, records, bytes, wireBytes int) {
-	r.broker(phase, broker, func(b *Broker) { b.Fetch.batch(records, bytes, wireBytes) })
-}
-
-// FetchRecords counts records of batches that FetchBatch has counted without.
-func (r *Recorder) FetchRecords(phase int, broker int32, records int) {
-	r.broker(phase, broker, func(b *Broker) { b.Fetch.Records += int64(records) })
-}
-
-// FetchThrottle adds the time for which a broker asked to be fetched from later.
-func (r *Recorder) FetchThrottle(phase int, broker int32, d time.Duration) {
-	r.broker(phase, broker, func(b *Broker) { b.Fetch.Throttle += d })
-}
-
-// Joined notes the time that a reader took to get its first partitions.
-func (r *Recorder) Joined(phase int, d time.Duration) {
-	r.cur[phase].JoinTime = max(r.cur[phase].JoinTime, d)
+	made(&r.cur[phase].FetchErrors)[code]++
 }
 
 // Rebalanced counts a rebalance after the first, and how long it took.
@@ -114,10 +72,4 @@ func (r *Recorder) Rebalanced(phase int, d time.Duration) {
 	w.Rebalances++
 	w.RebalanceTime += d
 	w.RebalanceMax = max(w.RebalanceMax, d)
-}
-
-// OffsetsCommitted counts a commit of offsets, and how long it took.
-func (r *Recorder) OffsetsCommitted(phase int, d time.Duration) {
-	r.cur[phase].Commits++
-	r.cur[phase].CommitTime += d
 }

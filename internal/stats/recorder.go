@@ -31,8 +31,9 @@ type Recorder struct {
 
 	cur        *Phases
 	partitions [2][]Partition // by partition number; folded into the window's map by Take
-	waits      []Wait         // by partition
-	repeats    [2]repeats     // values that came several times in a row, not yet in the histograms
+	brokers    [2]map[int32]*Broker
+	waits      []Wait     // by partition
+	repeats    [2]repeats // values that came several times in a row, not yet in the histograms
 }
 
 // repeats are the last values and how often they came. Records of a burst are sent at the same time, and
@@ -112,7 +113,7 @@ func (r *Recorder) Acknowledged(phase int, n int64, partition int32, bytes int, 
 	}
 	p := r.partition(phase, partition)
 	if w := r.wait(partition); at > w.answered { // once an answer, whose first record waited longest
-		p.Outage = p.Outage.longer(w.Acknowledged(at-service, at))
+		p.Outage = p.Outage.Longer(w.Acknowledged(at-service, at))
 	}
 	p.Records += n
 	p.Bytes += int64(bytes)
@@ -129,16 +130,6 @@ func (r *Recorder) partition(phase int, id int32) *Partition {
 	return &r.partitions[phase][id]
 }
 
-// Outage notes a time in which records waited and no broker acknowledged any.
-func (r *Recorder) Outage(phase int, g Gap) {
-	r.cur[phase].Outage = r.cur[phase].Outage.longer(g)
-}
-
-// Oldest notes the age of the oldest record without an outcome.
-func (r *Recorder) Oldest(phase int, age time.Duration) {
-	r.cur[phase].Oldest = max(r.cur[phase].Oldest, age)
-}
-
 // wait returns the Wait of a partition.
 func (r *Recorder) wait(partition int32) *Wait {
 	if int(partition) >= len(r.waits) {
@@ -150,7 +141,7 @@ func (r *Recorder) wait(partition int32) *Wait {
 // FailedIn notes the partition of a record that failed, or was given up.
 func (r *Recorder) FailedIn(phase int, partition int32, sent, at time.Duration) {
 	p := r.partition(phase, partition)
-	p.Outage = p.Outage.longer(r.wait(partition).Failed(sent, at))
+	p.Outage = p.Outage.Longer(r.wait(partition).Failed(sent, at))
 }
 
 // unserved ranks n records above all that were served: a time until they failed would say nothing of the system's.
@@ -165,10 +156,7 @@ func (r *Recorder) unserved(w *Window, n int64) {
 func (r *Recorder) Failed(phase int, n int64, code string) {
 	w := &r.cur[phase]
 	w.Failed += n
-	if w.Errors == nil {
-		w.Errors = make(map[string]int64)
-	}
-	w.Errors[code] += n
+	made(&w.Errors)[code] += n
 	r.unserved(w, n)
 }
 
@@ -187,19 +175,21 @@ func (r *Recorder) Unsent(phase int, due time.Duration) {
 	r.unserved(w, 1)
 }
 
-// BufferFull adds time in which the shard's sender was held up because
-// buffer.memory was full.
-func (r *Recorder) BufferFull(phase int, d time.Duration) { r.cur[phase].BufferFull += d }
-
 // Window returns the window of a phase, for the caller to count in what is not of records.
 func (r *Recorder) Window(phase int) *Window { return &r.cur[phase] }
 
-// Request counts one produce request to a broker.
-func (r *Recorder) Request(phase int, broker int32, latency time.Duration, failed bool) {
-	r.broker(phase, broker, func(b *Broker) { b.request(latency, failed) })
+// Broker returns the counts of a broker, for the caller to count in.
+func (r *Recorder) Broker(phase int, id int32) *Broker {
+	b := r.brokers[phase][id]
+	if b == nil {
+		b = new(Broker)
+		made(&r.brokers[phase])[id] = b
+	}
+	return b
 }
 
-func (t *Traffic) request(latency time.Duration, failed bool) {
+// Request counts a request; one that failed ended without an answer.
+func (t *Traffic) Request(latency time.Duration, failed bool) {
 	t.Requests++
 	if failed {
 		t.Failed++
@@ -208,40 +198,20 @@ func (t *Traffic) request(latency time.Duration, failed bool) {
 	t.Latency.Record(latency)
 }
 
-// Batch counts one record batch that a broker took: its records, and its bytes
-// before and after compression.
-func (r *Recorder) Batch(phase int, broker int32, records, bytes, wireBytes int) {
-	r.broker(phase, broker, func(b *Broker) { b.batch(records, bytes, wireBytes) })
-}
-
-func (t *Traffic) batch(records, bytes, wireBytes int) {
+// Batch counts a record batch: its records, and its bytes before and after compression.
+func (t *Traffic) Batch(records, bytes, wireBytes int) {
 	t.Batches++
 	t.Records += int64(records)
 	t.Bytes += int64(bytes)
 	t.WireBytes += int64(wireBytes)
 }
 
-// Throttle adds the time for which a broker asked the client to wait.
-func (r *Recorder) Throttle(phase int, broker int32, d time.Duration) {
-	r.broker(phase, broker, func(b *Broker) { b.Throttle += d })
-}
-
-// InFlight adds the running time of connections to total. It adds the time of their requests, divided by the
-// number of requests allowed in flight, to use. use over total is the mean share of that number
-// that was in flight (Little's law).
-func (r *Recorder) InFlight(phase int, use, total time.Duration) {
-	r.cur[phase].InFlightUse += use
-	r.cur[phase].ConnTime += total
-}
-
-func (r *Recorder) broker(phase int, id int32, change func(*Broker)) {
-	w := &r.cur[phase]
-	if w.Brokers == nil {
-		w.Brokers = make(map[int32]Broker)
+// made returns a map, which it makes if there is none.
+func made[K comparable, V any](m *map[K]V) map[K]V {
+	if *m == nil {
+		*m = make(map[K]V)
 	}
-	b := w.Brokers[id]
-	change(&b)
-	w.Brokers[id] = b
+	return *m
 }
 
 // Take returns the windows that were recorded from start to end, and goes on with fresh. fresh must be
@@ -263,15 +233,15 @@ func (r *Recorder) Take(fresh *Phases, phase int, start, end, sending time.Durat
 		repeats.endToEnd.end(&w.EndToEnd)
 		for id := range r.partitions[i] {
 			p := &r.partitions[i][id]
-			if *p == (Partition{}) {
-				continue
+			if *p != (Partition{}) {
+				made(&w.Partitions)[int32(id)] = *p
+				*p = Partition{}
 			}
-			if w.Partitions == nil {
-				w.Partitions = make(map[int32]Partition)
-			}
-			w.Partitions[int32(id)] = *p
-			*p = Partition{}
 		}
+		for id, b := range r.brokers[i] {
+			made(&w.Brokers)[id] = *b
+		}
+		clear(r.brokers[i])
 	}
 	taken[phase].ShardTime = sending
 	return taken

@@ -34,12 +34,6 @@ func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
 	}
 }
 
-func TestPhaseOfIndexesPhases(t *testing.T) {
-	if PhaseOf(true) != Warmup || PhaseOf(false) != Measured {
-		t.Errorf("PhaseOf(true) = %d and PhaseOf(false) = %d", PhaseOf(true), PhaseOf(false))
-	}
-}
-
 func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r := NewRecorder()
 	r.Sent(Measured, 1, 10*time.Millisecond, 10*time.Millisecond, 5*time.Millisecond, false)
@@ -51,14 +45,12 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 	r.Failed(Measured, 1, "REQUEST_TIMED_OUT")
 	r.Unknown(Measured, 1)
 	r.Unsent(Measured, 35*time.Millisecond)
-	r.BufferFull(Measured, time.Second)
-	r.BufferFull(Measured, time.Second)
 	r.Window(Measured).Transactions++
-	r.InFlight(Measured, time.Second, 3*time.Second)
-	r.Request(Measured, 2, 9*time.Millisecond, false)
-	r.Request(Measured, 2, time.Minute, true)
-	r.Batch(Measured, 2, 10, 1000, 400)
-	r.Throttle(Measured, 2, time.Second)
+	b := r.Broker(Measured, 2)
+	b.Request(9*time.Millisecond, false)
+	b.Request(time.Minute, true)
+	b.Batch(10, 1000, 400)
+	r.Broker(Measured, 2).Throttle += time.Second
 
 	got := r.Take(new(Phases), Measured, time.Second, 2*time.Second, 900*time.Millisecond)
 	var service Buckets
@@ -73,8 +65,7 @@ func TestTheRecorderCountsEachKindOfOutcome(t *testing.T) {
 		OwnSendDelay: histogramOf(2*time.Millisecond, 0),
 		Service:      histogramOf(4*time.Millisecond, 8*time.Millisecond, time.Millisecond),
 		Response:     histogramOf(6*time.Millisecond, 8*time.Millisecond, time.Millisecond, Never, Never, Never),
-		ShardTime:    900 * time.Millisecond, BufferFull: 2 * time.Second,
-		InFlightUse: time.Second, ConnTime: 3 * time.Second, Counters: Counters{Transactions: 1},
+		ShardTime:    900 * time.Millisecond, Counters: Counters{Transactions: 1},
 		Partitions: map[int32]Partition{3: {Records: 2, Bytes: 150, ServiceSum: 12 * time.Millisecond, ServiceMax: 8 * time.Millisecond, Service: service, Outage: Gap{From: 22 * time.Millisecond, Length: 4 * time.Millisecond}}},
 		Brokers: map[int32]Broker{2: {Traffic: Traffic{
 			Requests: 2, Failed: 1, Batches: 1, Records: 10, Bytes: 1000, WireBytes: 400, Throttle: time.Second,
@@ -113,7 +104,7 @@ func TestTakeStartsAfreshAndLosesNothing(t *testing.T) {
 		for range i {
 			r.Sent(Measured, 1, time.Duration(i)*time.Second, time.Duration(i)*time.Second, 0, true)
 			r.Acknowledged(Measured, 1, int32(i%3), 1, time.Millisecond, time.Millisecond, time.Duration(i)*time.Second)
-			r.Request(Measured, 1, time.Millisecond, false)
+			r.Broker(Measured, 1).Request(time.Millisecond, false)
 		}
 		start := time.Duration(i) * time.Second
 		taken := r.Take(spare, Measured, start, start+time.Second, time.Second)
@@ -143,7 +134,7 @@ func TestResetLeavesNothingBehind(t *testing.T) {
 		r.Sent(phase, 1, time.Second, time.Second, time.Second, true)
 		r.Acknowledged(phase, 1, 1, 1, time.Second, time.Second, time.Second)
 		r.Failed(phase, 1, "X")
-		r.Request(phase, 1, time.Second, false)
+		r.Broker(phase, 1).Request(time.Second, false)
 	}
 	taken := r.Take(new(Phases), Measured, 0, time.Second, time.Second)
 	taken.Reset()

@@ -3,7 +3,6 @@ package stats
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +19,7 @@ func marshal(t testing.TB, v any) []byte {
 }
 
 func TestAScannedWindowIsTheOneThatWasWritten(t *testing.T) {
-	var full Window
-	next := int64(1000)
-	fill(t, reflect.ValueOf(&full).Elem(), &next)
+	full := filled(1000)
 	full.Events = nil
 	windows := []Window{{}, full, {Start: -5, Read: Read{ConsumerLag: -7}, Errors: map[string]int64{"client:RECORD_TIMEOUT": 1}}}
 	for seed := range uint64(20) {

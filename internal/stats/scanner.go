@@ -3,6 +3,7 @@ package stats
 import (
 	"bytes"
 	"encoding/base64"
+	"strconv"
 	"unsafe"
 )
 
@@ -11,8 +12,7 @@ import (
 // or no window at all. If both can, they read the same. The window shares no memory with text.
 func ScanWindow(text []byte) (w Window, ok bool) {
 	s := scanner{text: text}
-	s.fields(windowFields, unsafe.Pointer(&w))
-	if !s.done() {
+	if s.fields(windowFields, unsafe.Pointer(&w)); s.bad || len(s.text) > 0 {
 		return Window{}, false
 	}
 	return w, true
@@ -22,119 +22,60 @@ func ScanWindow(text []byte) (w Window, ok bool) {
 // their order, no spaces, no escapes. Other JSON makes it bad, and the caller uses encoding/json,
 // which takes ten times as long. A merge may read 100,000 windows.
 type scanner struct {
-	text  []byte
-	at    int
-	fresh bool // nothing of the current object was read
-	bad   bool
+	text []byte // what has not been read
+	bad  bool
 }
 
-// done reports whether all of the text was read.
-func (s *scanner) done() bool { return !s.bad && s.at == len(s.text) }
-
-// open enters an object.
-func (s *scanner) open() {
-	s.take('{')
-	s.fresh = true
-}
-
-// end leaves an object.
-func (s *scanner) end() {
-	s.take('}')
-	s.fresh = false
-}
-
-func (s *scanner) take(c byte) {
-	if s.at >= len(s.text) || s.text[s.at] != c {
-		s.bad = true
-		return
-	}
-	s.at++
-}
-
-// comma skips the separator of two fields, and reports whether there is another field.
-func (s *scanner) comma() bool {
-	switch {
-	case s.bad || s.at >= len(s.text) || s.text[s.at] == '}':
-		return false
-	case s.fresh:
-		s.fresh = false
-	default:
-		s.take(',')
-	}
-	return !s.bad
-}
-
-// field reports whether the field of this name comes next, and goes to its value. name
-// is in quotes, with a colon.
-func (s *scanner) field(name string) bool {
-	at := s.at
-	if !s.fresh {
-		at++
-	}
-	if s.bad || at+len(name) > len(s.text) || string(s.text[at:at+len(name)]) != name || !s.comma() {
+// skip passes over a text, and reports whether it came next.
+func (s *scanner) skip(text string) bool {
+	if len(s.text) < len(text) || string(s.text[:len(text)]) != text {
 		return false
 	}
-	s.at += len(name)
+	s.text = s.text[len(text):]
 	return true
 }
 
-// key goes to the value of the next entry of a map and returns its key, or false if there is none.
-func (s *scanner) key() (string, bool) {
-	if !s.comma() {
-		return "", false
-	}
-	key := string(s.quoted())
-	s.take(':')
-	return key, !s.bad
-}
+// take passes over a text that has to come next.
+func (s *scanner) take(text string) { s.bad = !s.skip(text) || s.bad }
 
-// id is key for a map with numbers from 0 as keys.
-func (s *scanner) id() (int32, bool) {
-	if !s.comma() {
-		return 0, false
-	}
-	s.take('"')
-	n := s.number()
-	s.take('"')
-	s.take(':')
-	if int64(int32(n)) != n {
-		s.bad = true
-	}
-	return int32(n), !s.bad
-}
-
-// quoted returns a string of plain ASCII.
+// quoted returns what stands in quotes; escapes in it are not read.
 func (s *scanner) quoted() []byte {
-	s.take('"')
-	from := s.at
-	for s.at < len(s.text) && s.text[s.at] != '"' {
-		if c := s.text[s.at]; c < ' ' || c > '~' || c == '\\' {
-			s.bad = true
-		}
-		s.at++
+	s.take(`"`)
+	end := bytes.IndexByte(s.text, '"')
+	if s.bad || end < 0 {
+		s.bad = true
+		return nil
 	}
-	text := s.text[from:s.at]
-	s.take('"')
+	text := s.text[:end]
+	s.text = s.text[end+1:]
 	return text
+}
+
+// name returns a key of plain ASCII.
+func (s *scanner) name() string {
+	text := s.quoted()
+	s.bad = s.bad || bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' || c == '\\' })
+	return string(text)
+}
+
+// id returns a key that is a number.
+func (s *scanner) id() int32 {
+	n, err := strconv.ParseInt(string(s.quoted()), 10, 32)
+	s.bad = s.bad || err != nil
+	return int32(n)
 }
 
 // maxDigits is the number of digits with which any number fits into an int64.
 const maxDigits = 18
 
 // number returns a whole number.
-func (s *scanner) number() int64 {
-	negative := s.at < len(s.text) && s.text[s.at] == '-'
-	if negative {
-		s.at++
+func (s *scanner) number() (n int64) {
+	negative, digits := s.skip("-"), 0
+	for ; digits < min(len(s.text), maxDigits) && s.text[digits]-'0' <= 9; digits++ {
+		n = n*10 + int64(s.text[digits]-'0')
 	}
-	from, n := s.at, int64(0)
-	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 && s.at-from < maxDigits {
-		n = n*10 + int64(s.text[s.at]-'0')
-		s.at++
-	}
-	if digits := s.at - from; digits == 0 || digits > 1 && s.text[from] == '0' {
-		s.bad = true
-	}
+	s.bad = s.bad || digits == 0 || digits > 1 && s.text[0] == '0'
+	s.text = s.text[digits:]
 	if negative {
 		return -n
 	}
@@ -143,28 +84,27 @@ func (s *scanner) number() int64 {
 
 // fields reads a struct of these fields.
 func (s *scanner) fields(all fields, p unsafe.Pointer) {
-	s.open()
+	s.take("{")
+	comma := 1 // none before the first
 	for i := range all {
 		f := &all[i]
-		if !s.field(f.name) {
+		if s.bad || !s.skip(f.key[comma:]) {
 			continue
 		}
+		comma = 0
 		switch f.kind {
-		case warmup:
-			*at[bool](p, f) = s.yes()
-		case gap:
-			g := at[Gap](p, f)
-			s.open()
-			integer(s, `"from_ns":`, &g.From)
-			integer(s, `"length_ns":`, &g.Length)
-			s.end()
+		case warmup: // one that is false is not written
+			s.take("true")
+			*at[bool](p, f) = true
+		case encoded:
+			s.base64(at[[]byte](p, f))
 		case buckets:
 			s.bad = at[Buckets](p, f).UnmarshalText(s.quoted()) != nil || s.bad
 		case histogram:
 			s.histogram(at[Histogram](p, f))
 		case counts:
-			scanMap(s, at[map[string]int64](p, f), s.key, func(n *int64) { *n = s.number() })
-		case group:
+			scanMap(s, at[map[string]int64](p, f), s.name, func(n *int64) { *n = s.number() })
+		case gap, group:
 			s.fields(f.rows, unsafe.Add(p, f.offset))
 		case partitions:
 			scanMap(s, at[map[int32]Partition](p, f), s.id, func(row *Partition) { s.fields(f.rows, unsafe.Pointer(row)) })
@@ -176,73 +116,43 @@ func (s *scanner) fields(all fields, p unsafe.Pointer) {
 			*at[int64](p, f) = s.number()
 		}
 	}
-	s.end()
+	s.take("}")
 }
 
 // scanMap reads a map, by functions that read a key and a value.
-func scanMap[K comparable, V any](s *scanner, to *map[K]V, key func() (K, bool), value func(*V)) {
+func scanMap[K comparable, V any](s *scanner, to *map[K]V, key func() K, value func(*V)) {
 	*to = make(map[K]V)
-	s.open()
+	s.take("{")
 	var v, none V
-	for k, ok := key(); ok; k, ok = key() {
+	for first := true; !s.bad && !s.skip("}"); first = false {
+		if !first {
+			s.take(",")
+		}
+		k := key()
+		s.take(":")
 		v = none
 		value(&v)
 		(*to)[k] = v
 	}
-	s.end()
 }
 
-// integer reads a field.
-func integer[T ~int64](s *scanner, name string, to *T) {
-	if s.field(name) {
-		*to = T(s.number())
-	}
-}
-
-// yes reads true, for a flag that is false is not written.
-func (s *scanner) yes() bool {
-	const yes = "true"
-	s.bad = s.bad || !bytes.HasPrefix(s.text[s.at:], []byte(yes))
-	s.at += len(yes)
-	return !s.bad
-}
-
-// bytes reads a field of bytes in base64.
-func (s *scanner) bytes(name string, to *packed) {
-	if !s.field(name) {
-		return
-	}
-	s.take('"')
-	length := -1
-	if !s.bad {
-		length = bytes.IndexByte(s.text[s.at:], '"')
-	}
-	if length < 0 || length > maxEncoded {
+// base64 reads bytes in base64.
+func (s *scanner) base64(to *[]byte) {
+	text := s.quoted()
+	if len(text) > maxEncoded {
 		s.bad = true
 		return
 	}
-	text := s.text[s.at : s.at+length]
-	b := make([]byte, base64.StdEncoding.DecodedLen(length))
+	b := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Decode(b, text)
-	if err != nil || base64.StdEncoding.EncodedLen(n) != length { // line ends are passed over
-		s.bad = true
-	}
+	s.bad = s.bad || err != nil || base64.StdEncoding.EncodedLen(n) != len(text) // line ends are passed over
 	*to = b[:n]
-	s.at += length + 1
 }
 
 // histogram reads a histogram that makes sense.
 func (s *scanner) histogram(h *Histogram) {
 	var j histogramJSON
-	s.open()
-	s.bytes(`"counts":`, (*packed)(&j.Counts))
-	integer(s, `"sum_us":`, &j.Sum)
-	integer(s, `"min_us":`, &j.Min)
-	integer(s, `"max_us":`, &j.Max)
-	integer(s, `"out_of_range":`, &j.OutOfRange)
-	integer(s, `"unserved":`, &j.Unserved)
-	s.end()
-	if s.bad {
+	if s.fields(histogramFields, unsafe.Pointer(&j)); s.bad {
 		return
 	}
 	var err error

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 	"unsafe"
@@ -121,8 +120,6 @@ type Traffic struct {
 	Latency   Histogram     `json:"latency"` // request queued for writing → answer read; a fetch waits for records in it
 }
 
-var trafficFields = fieldsOf(reflect.TypeFor[Traffic]())
-
 // IsZero reports whether there were no requests.
 func (t Traffic) IsZero() bool { return trafficFields.empty(unsafe.Pointer(&t), false) }
 
@@ -187,11 +184,15 @@ func (w *Window) Shift(d time.Duration) {
 	if d == 0 || w.IsZero() {
 		return
 	}
-	windowFields.shift(unsafe.Pointer(w), d)
-	for id, p := range w.Partitions {
-		p.Outage.shift(d)
-		w.Partitions[id] = p
-	}
+	windowFields.each(unsafe.Pointer(w), func(f *field, base unsafe.Pointer) {
+		counted := func(count uintptr) bool { return *(*int64)(unsafe.Add(base, count)) > 0 }
+		switch {
+		case f.kind == start || f.kind == end || slices.ContainsFunc(f.of, counted):
+			*at[time.Duration](base, f) += d
+		case f.kind == gap && at[Gap](base, f).Length > 0:
+			at[Gap](base, f).From += d
+		}
+	})
 	for i := range w.Events {
 		w.Events[i].At += d
 	}
@@ -210,7 +211,12 @@ func (w *Window) Headline(reads bool) *Histogram {
 func (w *Window) Counts() Window {
 	c := *w
 	c.Partitions, c.Events, c.EventsLeftOut = nil, nil, nil
-	windowFields.bare(unsafe.Pointer(&c))
+	c.Brokers, c.Errors, c.FetchErrors = maps.Clone(w.Brokers), maps.Clone(w.Errors), maps.Clone(w.FetchErrors)
+	windowFields.each(unsafe.Pointer(&c), func(f *field, base unsafe.Pointer) {
+		if f.kind == histogram {
+			*at[Histogram](base, f) = Histogram{}
+		}
+	})
 	return c
 }
 

@@ -7,92 +7,12 @@ import (
 	"strings"
 )
 
-func storageSettings() []*Setting {
-	return []*Setting{
-		{
-			ID: "kafka.version", Title: "the version of Kafka", Severity: Informational, Confidence: Documented,
-			Why:     "defaults differ between versions",
-			Detail:  "Read from the names of the jars in the class path of the process.",
-			Reads:   []string{"/proc/PID/cmdline"},
-			Sources: []string{"Kafka documentation, Upgrading"},
-			Roles:   []Role{Broker, Controller},
-			Check: ofJVM(func(m *Machine, _ Rule) Reading {
-				v := m.kafkaVersion()
-				if v == "" {
-					return Reading{Verdict: Unknown, Note: "the class path does not name Kafka's jar"}
-				}
-				return Reading{Verdict: Info, Current: v}
-			}),
-		},
-		{
-			ID: "kafka.data_in_tmp", Title: "log directories in a folder for temporary files", Severity: Fatal, Confidence: Documented,
-			Why:     "the system may delete the data. It empties /tmp at a reboot, or removes files that are some days old",
-			Detail:  `The value is "yes" or "no". /tmp is Kafka's default for log.dirs, also in its example file.`,
-			Sources: []string{"Kafka: config/server.properties", "systemd: tmpfiles.d(5)"},
-			Check:   ofBroker(checkTemporaryDirs),
-		},
-		{
-			ID: "kafka.flush", Title: "forced flushes", Severity: Warning, Confidence: Documented, Want: "no",
-			Why:     "the partition stops during each forced flush. Replication keeps records safe without it",
-			Detail:  `The value is "yes" or "no": log.flush.interval.messages and log.flush.interval.ms. Kafka's documentation and Strimzi leave both unset.`,
-			Sources: []string{"Kafka documentation, Operations: Application vs OS flush management", "Strimzi: broker tuning"},
-			Check:   ofBroker(checkFlush),
-		},
-		{
-			ID: "kafka.partitions_per_disk", Title: "partitions of a new topic", Severity: Informational, Confidence: Folklore, Want: ">=1",
-			Why: "some disks stay idle. A topic needs at least as many partitions as disks",
-			Detail: "num.partitions, for topics that are created without a number: at least the number of log directories here. To use all " +
-				"disks of a cluster, a topic needs brokers × disks partitions. Kafka puts a new partition into the directory with the " +
-				"fewest partitions, not into the one with the most space.",
-			Sources: []string{"Kafka source: LogManager", "kt's proposal"},
-			Check: countCheck("num.partitions", 1, Info, func(m *Machine, want Rule) Rule {
-				return want.Floor(int64(len(m.Dirs)))
-			}),
-		},
-		{
-			ID: "kafka.partition_count", Title: "partitions on this broker", Severity: Informational, Confidence: Documented,
-			Why:     "leader changes take longer. Each partition costs files, mappings, memory and time",
-			Detail:  "Amazon MSK's limits for brokers: 1000 up to 4 CPUs, 2000 with 8, 4000 from 16 on. KRaft clusters support more.",
-			Reads:   []string{"the log directories"},
-			Sources: []string{"Amazon MSK: best practices"},
-			Check:   ofBroker(checkPartitionCount),
-		},
-		{
-			ID: "kafka.segment_size", Title: "the size of a segment", Severity: Informational, Confidence: Folklore, Want: ">=104857600",
-			Why:     "many files and frequent rolling. Each segment takes two memory mappings",
-			Detail:  "log.segment.bytes; Kafka's default is 1 GiB. The limit is kt's proposal. Topics may have a value of their own.",
-			Sources: []string{"Kafka documentation, Broker configs", "kt's proposal"},
-			Check:   countCheck("log.segment.bytes", 1<<30, Info, nil),
-		},
+func checkVersion(m *Machine, _ Rule) Reading {
+	v := m.kafkaVersion()
+	if v == "" {
+		return Reading{Verdict: Unknown, Note: "the class path does not name Kafka's jar"}
 	}
-}
-
-func batchSettings() []*Setting {
-	return []*Setting{
-		{
-			ID: "kafka.compression", Title: "compression type of stored batches", Severity: Warning, Confidence: Documented, Want: "producer",
-			Why: "the broker compresses each batch again. Only “producer” stores batches as producers sent them",
-			Detail: "compression.type. A codec here can be intended, where producers cannot be changed. It costs CPU for each batch in " +
-				"another codec.",
-			Sources: []string{"Kafka documentation, Broker configs"},
-			Check:   wordCheck("compression.type", "producer", Warn),
-		},
-		{
-			ID: "kafka.request_size", Title: "maximum request size against maximum batch size", Severity: Fatal, Confidence: Documented,
-			Why:     "some allowed batches can never be sent. They are larger than a request may be",
-			Detail:  "message.max.bytes must be below socket.request.max.bytes (100 MiB by default), with room for the rest of the request.",
-			Sources: []string{"Kafka documentation, Broker configs"},
-			Check:   ofBroker(checkRequestSize),
-		},
-		{
-			ID: "kafka.replica_fetch_size", Title: "fetch size of replicas against maximum batch size", Severity: Informational, Confidence: Documented,
-			Why: "followers fetch larger batches one at a time",
-			Detail: "replica.fetch.max.bytes against message.max.bytes. It is no hard limit: the first batch is sent whole even if it is " +
-				"larger. Kafka's defaults differ by 12 bytes, the header of a batch, and count as equal here.",
-			Sources: []string{"Kafka documentation, Broker configs"},
-			Check:   ofBroker(checkReplicaFetchSize),
-		},
-	}
+	return Reading{Verdict: Info, Current: v}
 }
 
 func checkTemporaryDirs(m *Machine, want Rule) Reading {

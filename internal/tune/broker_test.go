@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host/jvm"
@@ -156,7 +155,7 @@ func TestSettingsThatCannotBeReadAreNotJudged(t *testing.T) {
 	} {
 		m := machineWith(jvm.Flags{})
 		m.Config = row.config
-		for _, s := range brokerSettings() {
+		for _, s := range groups(Kafka) {
 			if s.ID == "kafka.version" { // reads the command line
 				continue
 			}
@@ -172,7 +171,7 @@ func TestSettingsThatCannotBeReadAreNotJudged(t *testing.T) {
 }
 
 func TestEverySettingOfTheBrokerSaysWhatItMust(t *testing.T) {
-	for _, s := range slices.Concat(jvmSettings(), brokerSettings()) {
+	for _, s := range groups(JVM, Kafka) {
 		if s.Title == "" || s.Why == "" || s.Detail == "" || len(s.Roles) == 0 || len(s.Reads) == 0 || len(s.Sources) == 0 || s.Severity == "" || s.Confidence == "" || s.Applies {
 			t.Errorf("%s lacks something, or claims that kt changes it: %+v", s.ID, s)
 		}

@@ -10,78 +10,53 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func cardSteering() *Setting {
-	return &Setting{
-		ID: "nic.rps", Group: Network, Title: "sharing of packets among CPUs", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore,
-		Why: "a few CPUs do all network work. Receive packet steering would spread it",
-		Detail: "Reported only: a note where a card has fewer queues than a quarter of the CPUs and steering is off. rpk and perftune " +
-			"always turn it on, for programs with one thread for each CPU. kt knows of no measurement for Kafka. More queues " +
-			"(nic.channels) are better where the card has them.",
-		Reads:   []string{"/sys/class/net/CARD/queues/rx-N/rps_cpus"},
-		Sources: []string{"kernel documentation: Scaling in the Linux Networking Stack", "rpk tune net"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachCard(m, func(n NIC) Reading {
-				queues := m.Glob(n.class("queues/rx-*/rps_cpus"))
-				if len(queues) == 0 {
-					return Absent("the queues of %s are not visible", n.Name)
-				}
-				steered := 0
-				for _, q := range queues {
-					mask, err := m.Text(q)
-					if err != nil {
-						return Denied(err)
-					}
-					if mask == "" || strings.Trim(mask, "0123456789abcdef,") != "" {
-						return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is no set of CPUs", q, mask)}
-					}
-					if strings.Trim(mask, "0,") != "" {
-						steered++
-					}
-				}
-				r := Reading{Verdict: OK, Current: fmt.Sprintf("%s, %d shared", plural(float64(len(queues)), "queue"), steered)}
-				if steered == 0 && 4*len(queues) < m.Logical {
-					r.Verdict, r.Note = Info, fmt.Sprintf("%s has %s for %d CPUs", n.Name, plural(float64(len(queues)), "queue"), m.Logical)
-				}
-				return r
-			})
-		},
-	}
-}
-
-func cardBalance() *Setting {
-	return &Setting{
-		ID: "nic.irqbalance", Group: Network, Title: "irqbalance", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore, Want: "running",
-		Valid: oneOf("running"),
-		Why:   "all cards and disks may interrupt the same CPU",
-		Detail: "Cards and disks with a queue for each CPU spread interrupts by themselves, so all may be well without irqbalance. Some " +
-			"people pin interrupts by hand for the lowest latency. rpk excludes CPUs in its configuration, for programs with one " +
-			"thread for each CPU. kt does not change it.",
-		Reads:   []string{"/proc/PID/cmdline", "/run/irqbalance"},
-		Sources: []string{"Red Hat: Tuning the network performance", "kt's proposal"},
-		Check: func(m *Machine, want Rule) Reading {
-			switch {
-			case m.Container != "":
-				return Absent("a container cannot see the machine's programs")
-			case m.Logical < 2:
-				return Absent("there is one CPU, or their number is not known")
-			}
-			running, err := runs(m, "irqbalance")
+func checkCardSteering(m *Machine, _ Rule) Reading {
+	return eachCard(m, func(n NIC) Reading {
+		queues := m.Glob(n.class("queues/rx-*/rps_cpus"))
+		if len(queues) == 0 {
+			return Absent("the queues of %s are not visible", n.Name)
+		}
+		steered := 0
+		for _, q := range queues {
+			mask, err := m.Text(q)
 			if err != nil {
 				return Denied(err)
 			}
-			current := "not running"
-			if running {
-				current = "running"
+			if mask == "" || strings.Trim(mask, "0123456789abcdef,") != "" {
+				return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is no set of CPUs", q, mask)}
 			}
-			r := Compare(current, want, Info)
-			if r.Verdict == Info && !want.Leave() {
-				r.Command = "systemctl enable --now irqbalance"
+			if strings.Trim(mask, "0,") != "" {
+				steered++
 			}
-			return r
-		},
+		}
+		r := Reading{Verdict: OK, Current: fmt.Sprintf("%s, %d shared", plural(float64(len(queues)), "queue"), steered)}
+		if steered == 0 && 4*len(queues) < m.Logical {
+			r.Verdict, r.Note = Info, fmt.Sprintf("%s has %s for %d CPUs", n.Name, plural(float64(len(queues)), "queue"), m.Logical)
+		}
+		return r
+	})
+}
+
+func checkCardBalance(m *Machine, want Rule) Reading {
+	switch {
+	case m.Container != "":
+		return Absent("a container cannot see the machine's programs")
+	case m.Logical < 2:
+		return Absent("there is one CPU, or their number is not known")
 	}
+	running, err := runs(m, "irqbalance")
+	if err != nil {
+		return Denied(err)
+	}
+	current := "not running"
+	if running {
+		current = "running"
+	}
+	r := Compare(current, want, Info)
+	if r.Verdict == Info && !want.Leave() {
+		r.Command = "systemctl enable --now irqbalance"
+	}
+	return r
 }
 
 // runs reports whether a program runs: by the folder that it keeps below /run, or as a

@@ -9,14 +9,6 @@ import (
 	"unicode"
 )
 
-// cardSettings are about network cards.
-func cardSettings() []*Setting {
-	return []*Setting{
-		cardSpeed(), cardDuplex(), cardMTU(), cardBond(), cardRings(), cardChannels(), cardOffloads(),
-		cardSteering(), cardBalance(), cardAllowance(), cardDrops(), cardErrors(),
-	}
-}
-
 // eachCard is one reading of all network cards that are up.
 func eachCard(m *Machine, ask func(n NIC) Reading) Reading {
 	if len(m.NICs) == 0 {
@@ -50,114 +42,70 @@ func (n NIC) class(name string) string { return "sys/class/net/" + n.Name + "/" 
 // virtual tells that no hardware is behind it, as in a container.
 func (n NIC) virtual(m *Machine) bool { return !m.Exists(n.class("device")) }
 
-func cardSpeed() *Setting {
-	return &Setting{
-		ID: "nic.speed", Group: Network, Title: "speed of the network card", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Want: ">=1000",
-		Valid: figure,
-		Why:   "the network limits the broker. It sends each record once to each replica and each consumer",
-		Detail: "In Mbit/s, as negotiated. Below 1000 the cause is mostly a cable or the other end. Virtual cards report nothing, or a " +
-			"meaningless number; there the cloud's limit applies.",
-		Reads:   []string{"/sys/class/net/CARD/speed"},
-		Sources: []string{"Confluent Platform: production deployment"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachCard(m, func(n NIC) Reading {
-				if n.virtual(m) {
-					return Absent("%s is virtual: its speed means nothing", n.Name)
-				}
-				speed, err := m.Number(n.class("speed"))
-				if err != nil || speed <= 0 || speed == math.MaxUint32 { // a read fails with EINVAL where the driver does not know
-					return Absent("the driver of %s does not report its speed", n.Name)
-				}
-				r := Compare(strconv.FormatInt(speed, 10), want, Warn)
-				r.Current = fmt.Sprintf("%d Mbit/s", speed)
-				if !want.Leave() {
-					r.Wanted += " Mbit/s"
-				}
-				if speed%1000 == 0 {
-					r.Current = fmt.Sprintf("%d Gbit/s", speed/1000)
-				}
-				if r.Verdict == Warn {
-					r.Command = "ethtool " + n.Name
-				}
-				return r
-			})
-		},
-	}
+func checkCardSpeed(m *Machine, want Rule) Reading {
+	return eachCard(m, func(n NIC) Reading {
+		if n.virtual(m) {
+			return Absent("%s is virtual: its speed means nothing", n.Name)
+		}
+		speed, err := m.Number(n.class("speed"))
+		if err != nil || speed <= 0 || speed == math.MaxUint32 { // a read fails with EINVAL where the driver does not know
+			return Absent("the driver of %s does not report its speed", n.Name)
+		}
+		r := Compare(strconv.FormatInt(speed, 10), want, Warn)
+		r.Current = fmt.Sprintf("%d Mbit/s", speed)
+		if !want.Leave() {
+			r.Wanted += " Mbit/s"
+		}
+		if speed%1000 == 0 {
+			r.Current = fmt.Sprintf("%d Gbit/s", speed/1000)
+		}
+		if r.Verdict == Warn {
+			r.Command = "ethtool " + n.Name
+		}
+		return r
+	})
 }
 
-func cardDuplex() *Setting {
-	return &Setting{
-		ID: "nic.duplex", Group: Network, Title: "full duplex", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Want: "full",
-		Valid:   oneOf("full"),
-		Why:     "packets are lost. With half duplex, sending and receiving block each other",
-		Detail:  "Half duplex is mostly a sign of failed negotiation with the switch.",
-		Reads:   []string{"/sys/class/net/CARD/duplex"},
-		Sources: []string{"kernel documentation: sysfs-class-net"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachCard(m, func(n NIC) Reading {
-				duplex, err := m.Text(n.class("duplex"))
-				if err != nil || duplex != "full" && duplex != "half" {
-					return Absent("the driver of %s does not report it", n.Name)
-				}
-				return Compare(duplex, want, Warn)
-			})
-		},
-	}
+func checkCardDuplex(m *Machine, want Rule) Reading {
+	return eachCard(m, func(n NIC) Reading {
+		duplex, err := m.Text(n.class("duplex"))
+		if err != nil || duplex != "full" && duplex != "half" {
+			return Absent("the driver of %s does not report it", n.Name)
+		}
+		return Compare(duplex, want, Warn)
+	})
 }
 
-func cardMTU() *Setting {
-	return &Setting{
-		ID: "nic.mtu", Group: Network, Title: "maximum packet size", Roles: []Role{Broker, Client},
-		Severity: Informational, Confidence: Folklore,
-		Why: "large packets vanish where sizes differ. All machines and switches in between need the same",
-		Detail: "1500 is usual, 9000 saves CPU within one site, and clouds have their own values (AWS 9001, Google 1460). kt sees only " +
-			"this machine: compare it with the others. A value below 1500 is a sign of a tunnel or an overlay network.",
-		Reads:   []string{"/sys/class/net/CARD/mtu"},
-		Sources: []string{"AWS documentation: Network MTU", "kt's proposal"},
-		Check: func(m *Machine, _ Rule) Reading {
-			seen := make(map[int64]bool)
-			r := eachCard(m, func(n NIC) Reading {
-				mtu, err := m.Number(n.class("mtu"))
-				if err != nil {
-					return Denied(err)
-				}
-				seen[mtu] = true
-				r := Reading{Verdict: OK, Current: strconv.FormatInt(mtu, 10)}
-				if mtu < 1500 {
-					r.Verdict, r.Note = Info, n.Name+": probably a tunnel or an overlay network"
-				}
-				return r
-			})
-			if len(seen) > 1 && r.Verdict == OK {
-				r.Verdict, r.Note = Info, "different on the cards of this machine"
-			}
-			return r
-		},
+func checkCardMTU(m *Machine, _ Rule) Reading {
+	seen := make(map[int64]bool)
+	r := eachCard(m, func(n NIC) Reading {
+		mtu, err := m.Number(n.class("mtu"))
+		if err != nil {
+			return Denied(err)
+		}
+		seen[mtu] = true
+		r := Reading{Verdict: OK, Current: strconv.FormatInt(mtu, 10)}
+		if mtu < 1500 {
+			r.Verdict, r.Note = Info, n.Name+": probably a tunnel or an overlay network"
+		}
+		return r
+	})
+	if len(seen) > 1 && r.Verdict == OK {
+		r.Verdict, r.Note = Info, "different on the cards of this machine"
 	}
+	return r
 }
 
-func cardBond() *Setting {
-	return &Setting{
-		ID: "nic.bond", Group: Network, Title: "bonded network cards", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented,
-		Why:     "the bond has half its speed after losing a card. Nothing else shows it",
-		Detail:  "In mode active-backup a bond is only as fast as one card. One connection uses one card in every mode except balance-rr.",
-		Reads:   []string{"/sys/class/net/BOND/bonding/slaves", "/sys/class/net/CARD/operstate"},
-		Sources: []string{"kernel documentation: Linux Ethernet Bonding Driver"},
-		Check: func(m *Machine, _ Rule) Reading {
-			var parts []part
-			for _, name := range m.Glob("sys/class/net/*/bonding/slaves") {
-				bond := strings.Split(name, "/")[3]
-				parts = append(parts, part{bond, readBond(m, bond, name)})
-			}
-			if len(parts) == 0 {
-				return Absent("no bonded cards")
-			}
-			return together(parts)
-		},
+func checkCardBond(m *Machine, _ Rule) Reading {
+	var parts []part
+	for _, name := range m.Glob("sys/class/net/*/bonding/slaves") {
+		bond := strings.Split(name, "/")[3]
+		parts = append(parts, part{bond, readBond(m, bond, name)})
 	}
+	if len(parts) == 0 {
+		return Absent("no bonded cards")
+	}
+	return together(parts)
 }
 
 func readBond(m *Machine, bond, file string) Reading {
@@ -199,72 +147,48 @@ func missed(m *Machine, n NIC) count {
 	return countOf(m.Before.NIC[n.Name], m.After.NIC[n.Name], "rx_missed_errors", "rx_fifo_errors", "rx_no_buffer_count", "rx_over_errors")
 }
 
-func cardRings() *Setting {
-	return &Setting{
-		ID: "nic.rings", Group: Network, Title: "packet buffers of the card", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented,
-		Why: "packets without a free buffer are lost. They are sent again",
-		Detail: "Checked only where the card counts such losses. A longer ring adds waiting time to the packets in it. Cloudera raises " +
-			"256 to 4096.",
-		Reads:   []string{"ethtool -g CARD", "/sys/class/net/CARD/statistics"},
-		Sources: []string{"Cloudera: Kafka tuning", "Red Hat: Tuning the network performance"},
-		Risk:    "the link may go down for some seconds during the change, so kt only prints the command",
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachEthernet(m, func(n NIC) Reading {
-				e := n.Ethernet
-				if e.RXRing <= 0 || e.RXRingMax <= 0 {
-					return Absent("the driver of %s does not report rings", n.Name)
-				}
-				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.RXRing, e.RXRingMax)}
-				lost := missed(m, n)
-				switch {
-				case e.RXRing >= e.RXRingMax:
-					return r
-				case !lost.seen:
-					r.Verdict, r.Note = Unknown, n.Name+": the count of lost packets could not be read"
-					return r
-				case lost.total == 0:
-					return r
-				case lost.grew > 0:
-					r.Verdict = Warn
-				default:
-					r.Verdict = Info
-				}
-				r.Wanted = strconv.Itoa(e.RXRingMax)
-				r.Note = n.Name + ": " + lost.say(m, "packets without a free buffer")
-				r.Command = fmt.Sprintf("ethtool -G %s rx %d", n.Name, e.RXRingMax)
-				return r
-			})
-		},
-	}
+func checkCardRings(m *Machine, _ Rule) Reading {
+	return eachEthernet(m, func(n NIC) Reading {
+		e := n.Ethernet
+		if e.RXRing <= 0 || e.RXRingMax <= 0 {
+			return Absent("the driver of %s does not report rings", n.Name)
+		}
+		r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.RXRing, e.RXRingMax)}
+		lost := missed(m, n)
+		switch {
+		case e.RXRing >= e.RXRingMax:
+			return r
+		case !lost.seen:
+			r.Verdict, r.Note = Unknown, n.Name+": the count of lost packets could not be read"
+			return r
+		case lost.total == 0:
+			return r
+		case lost.grew > 0:
+			r.Verdict = Warn
+		default:
+			r.Verdict = Info
+		}
+		r.Wanted = strconv.Itoa(e.RXRingMax)
+		r.Note = n.Name + ": " + lost.say(m, "packets without a free buffer")
+		r.Command = fmt.Sprintf("ethtool -G %s rx %d", n.Name, e.RXRingMax)
+		return r
+	})
 }
 
-func cardChannels() *Setting {
-	return &Setting{
-		ID: "nic.channels", Group: Network, Title: "queues of the card", Roles: []Role{Broker, Client},
-		Severity: Informational, Confidence: Folklore,
-		Why: "a few CPUs do all network work. Each CPU needs a queue",
-		Detail: "As many as CPUs, or as the card has. It matters from a few Gbit/s on. Scylla's perftune sets it; TuneD only in its " +
-			"realtime profile.",
-		Reads:   []string{"ethtool -l CARD"},
-		Sources: []string{"Scylla perftune", "kt's proposal"},
-		Risk:    "the link goes down for a moment, so kt only prints the command",
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachEthernet(m, func(n NIC) Reading {
-				e := n.Ethernet
-				if e.Channels <= 0 || e.ChannelsMax <= 0 || m.Logical <= 0 {
-					return Absent("the driver of %s does not report queues", n.Name)
-				}
-				most := min(e.ChannelsMax, m.Logical)
-				r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.Channels, e.ChannelsMax), Wanted: "≥ " + strconv.Itoa(most)}
-				if e.Channels < most {
-					r.Verdict = Info
-					r.Command = fmt.Sprintf("ethtool -L %s combined %d", n.Name, most)
-				}
-				return r
-			})
-		},
-	}
+func checkCardChannels(m *Machine, _ Rule) Reading {
+	return eachEthernet(m, func(n NIC) Reading {
+		e := n.Ethernet
+		if e.Channels <= 0 || e.ChannelsMax <= 0 || m.Logical <= 0 {
+			return Absent("the driver of %s does not report queues", n.Name)
+		}
+		most := min(e.ChannelsMax, m.Logical)
+		r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", e.Channels, e.ChannelsMax), Wanted: "≥ " + strconv.Itoa(most)}
+		if e.Channels < most {
+			r.Verdict = Info
+			r.Command = fmt.Sprintf("ethtool -L %s combined %d", n.Name, most)
+		}
+		return r
+	})
 }
 
 // offloads are what a card or the kernel does for many packets at once, by the names
@@ -283,20 +207,8 @@ var offloads = []struct {
 	{"sg", []string{"scatter-gather", "tx-scatter-gather"}, false},
 }
 
-func cardOffloads() *Setting {
-	return &Setting{
-		ID: "nic.offloads", Group: Network, Title: "offloads of the card", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented,
-		Why: "each packet costs several times as much CPU",
-		Detail: "Segmentation (tso, gso), joining (gro), checksums (rx, tx) and scatter-gather (sg). An offload that the card lacks " +
-			"cannot be turned on: in a virtual machine or a container that is only a note. gso and gro are features of the kernel.",
-		Reads:   []string{"ethtool -k CARD"},
-		Sources: []string{"Cloudera: Kafka tuning", "kernel documentation: Segmentation Offloads"},
-		Risk:    "some drivers have faulty offloads: that may be the reason why they are off",
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachEthernet(m, func(n NIC) Reading { return readOffloads(m, n) })
-		},
-	}
+func checkCardOffloads(m *Machine, _ Rule) Reading {
+	return eachEthernet(m, func(n NIC) Reading { return readOffloads(m, n) })
 }
 
 func readOffloads(m *Machine, n NIC) Reading {

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,13 +10,14 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// diskSettings are about the block devices that the log directories are on.
-func diskSettings() []*Setting {
-	return []*Setting{
-		diskScheduler(), diskNomerges(), diskReadAhead(), diskNrRequests(), diskThrottle(),
-		diskWriteCache(), diskRotational(), diskErrors(),
-		diskShared(), diskSystem(), diskBrokerLog(), diskRAID(), diskRAIDHealth(),
-		diskNetwork(), diskOverlay(), diskCloud(), diskTimeout(), diskLimits(),
+// diskChecks are the checks of each disk that rows cannot tell by themselves, by their IDs.
+func diskChecks() map[string]func(m *Machine, d host.Disk, want Rule) Reading {
+	return map[string]func(m *Machine, d host.Disk, want Rule) Reading{
+		"disk.scheduler":    readScheduler,
+		"disk.nr_requests":  readNrRequests,
+		"disk.rotational":   readRotational,
+		"disk.cloud":        readVolume,
+		"disk.nvme_timeout": readTimeout,
 	}
 }
 
@@ -49,105 +51,74 @@ func classOf(m *Machine, d host.Disk) diskClass {
 	return solidDisk
 }
 
-// unlessLeft is a check whose warnings are only noted where the profile leaves the
-// matter alone: on a laptop, say.
-func unlessLeft(check func(m *Machine) Reading) func(*Machine, Rule) Reading {
-	return func(m *Machine, want Rule) Reading {
-		r := check(m)
-		if want.Leave() && r.Verdict == Warn {
-			r.Verdict = Info
-		}
-		return r
-	}
+// ofDisk reads the file of a row for a disk.
+func (s *Setting) ofDisk(m *Machine, d host.Disk, _ Rule) Reading {
+	name := strings.ReplaceAll(s.Read.File, "DISK", d.Name)
+	return s.settable(s.Read.file(m, name), d, path.Base(name))
 }
 
-// queueChange sets an attribute of a disk's queue, and keeps it by a rule for udev.
-func queueChange(id string, d host.Disk, attribute, old, wanted string) Change {
-	c := Change{
-		Setting: id, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: old, New: wanted,
-		Keep: []Line{{File: UdevFile, Text: fmt.Sprintf(
-			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, d.Match, attribute, wanted)}},
-	}
+// settable lets kt set the attribute of a disk's queue that was read, and keep it by a rule for udev.
+func (s *Setting) settable(r Reading, d host.Disk, attribute string) Reading {
+	c := Change{Setting: s.ID, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: r.Current}
 	if !d.Stable {
 		c.Advice = d.Name + " has no identity of its own: look at the rule again when disks are added or removed, for names may change"
 	}
-	return c
-}
-
-// queueNumber compares a number of a disk's queue with a rule; change tells that kt
-// makes it so where it does not hold.
-func queueNumber(m *Machine, d host.Disk, id, attribute string, want Rule, bad Verdict, change bool) Reading {
-	n, err := m.Number(d.Queue(attribute))
-	if err != nil {
-		return Denied(err)
-	}
-	current := strconv.FormatInt(n, 10)
-	r := Compare(current, want, bad)
-	if change && !want.Leave() && r.Verdict == bad {
-		r.Changes = []Change{queueChange(id, d, attribute, current, want.Target(current))}
+	if s.Applies {
+		r.set = func(value string) Change {
+			c.New = value
+			c.Keep = []Line{{File: UdevFile, Text: fmt.Sprintf(
+				`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", %s, ATTR{queue/%s}="%s"`, d.Match, attribute, value)}}
+			return c
+		}
 	}
 	return r
 }
 
-func diskScheduler() *Setting {
-	return &Setting{
-		ID: "disk.scheduler", Group: Disks, Title: "I/O scheduler", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented, Applies: true,
-		Valid: oneOf("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"),
-		Why:   "a fast disk loses time in a scheduler. A hard disk loses time in seeks without one",
-		Detail: "Hard disks want mq-deadline, NVMe and virtual disks none; other SSDs work with either. Sources disagree: rpk and Intel " +
-			"set none, SUSE does not change virtual disks and sets bfq for hard disks. So mq-deadline on a virtual disk is only a " +
-			"note. Zoned disks need mq-deadline and are not changed. Some drivers offer only none. With md and device-mapper kt " +
-			"checks the disks at the bottom.",
-		Reads:   []string{"/sys/block/DISK/queue/scheduler", "/sys/block/DISK/queue/zoned"},
-		Sources: []string{"Red Hat: Setting the disk scheduler", "Intel: Kafka tuning guide", "SUSE: I/O scheduler rules for udev", "rpk tune disk_scheduler"},
-		Risk:    "none; waiting requests are completed first",
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading { return readScheduler(m, d, want) })
-		},
+// choice reads a file as "none [mq-deadline] bfq": what is chosen and what may be.
+func (m *Machine) choice(name string) (current string, offered []string, err error) {
+	text, err := m.Text(name)
+	if err != nil {
+		return "", nil, err
 	}
+	current, err = m.Chosen(name)
+	offered = strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(text))
+	if err == nil && (!slices.Contains(offered, current) || !wordForm.MatchString(strings.Join(offered, ""))) {
+		err = fmt.Errorf("%s: %q has no choice in brackets", name, text)
+	}
+	return current, offered, err
 }
 
-// formerScheduler are the names of kernels before 5.0.
-var formerScheduler = map[string]string{"none": "noop", "mq-deadline": "deadline"}
-
 func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
-	text, err := m.Text(d.Queue("scheduler"))
+	current, choices, err := m.choice(d.Queue("scheduler"))
 	if err != nil {
 		return Denied(err)
-	}
-	current, err := m.Chosen(d.Queue("scheduler"))
-	if err != nil {
-		return Denied(err)
-	}
-	choices := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(text))
-	if !slices.Contains(choices, current) || !kernelName.MatchString(strings.Join(choices, "")) {
-		return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q has no choice in brackets", d.Queue("scheduler"), text)}
 	}
 	class := classOf(m, d)
+	r := Reading{Verdict: NotApplicable, Current: current}
 	switch zoned, _ := m.Text(d.Queue("zoned")); { // without the file it has no zones
 	case len(choices) < 2:
-		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": the driver offers no choice"}
+		r.Note = d.Name + ": the driver offers no choice"
 	case strings.HasPrefix(zoned, "host-"):
-		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + " has zones: its scheduler is left alone"}
+		r.Note = d.Name + " has zones: its scheduler is left alone"
 	case class == otherDisk:
-		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": no scheduler is known to suit such a device"}
+		r.Note = d.Name + ": no scheduler is known to suit such a device"
+	}
+	if r.Note != "" {
+		return r
 	}
 	rule := suits(class, d, want, choices)
-	r := Compare(current, rule, Warn)
+	r = Compare(current, rule, Warn)
 	if r.Verdict != Warn {
 		return r
 	}
-	if class == virtualDisk && (current == "mq-deadline" || current == "deadline") {
+	if class == virtualDisk && strings.HasSuffix(current, "deadline") {
 		r.Verdict = Info
 	}
-	for word := range strings.SplitSeq(rule.Value, "|") {
-		if slices.Contains(choices, word) {
-			r.Changes = []Change{queueChange("disk.scheduler", d, "scheduler", current, word)}
-			return r
-		}
+	if word := offered(rule, choices); word != "" {
+		r.Changes = []Change{rowOf("disk.scheduler").settable(r, d, "scheduler").set(word)}
+	} else {
+		r.Note = d.Name + ": this kernel offers only " + strings.Join(choices, ", ")
 	}
-	r.Note = d.Name + ": this kernel offers only " + strings.Join(choices, ", ")
 	return r
 }
 
@@ -169,220 +140,64 @@ func suits(class diskClass, d host.Disk, want Rule, choices []string) Rule {
 	if len(best) == 0 {
 		best = asked // a profile of somebody's own: kyber, say
 	}
+	former := map[string]string{"none": "noop", "mq-deadline": "deadline"} // of kernels before 5.0
 	for i, w := range best {
-		if former := formerScheduler[w]; former != "" && !slices.Contains(choices, w) && slices.Contains(choices, former) {
-			best[i] = former
+		if old := former[w]; old != "" && !slices.Contains(choices, w) && slices.Contains(choices, old) {
+			best[i] = old
 		}
 	}
 	return Rule{Equal, strings.Join(best, "|")}
 }
 
-func diskNomerges() *Setting {
-	return &Setting{
-		ID: "disk.nomerges", Group: Disks, Title: "merging of requests", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Folklore, Applies: true,
-		Valid: wholeNumber(2),
-		Why:   "small appends reach the disk one by one. Kafka gains when the kernel merges them",
-		Detail: "2 merges nothing, 1 only with the last request. Tools for databases that bypass the page cache (Redpanda's rpk, " +
-			"Scylla's perftune and iotune) set 2. Kafka's documentation counts the merging of small writes among the advantages of " +
-			"the page cache. From this follows that 2 is wrong for Kafka; kt knows of no measurement.",
-		Reads:   []string{"/sys/block/DISK/queue/nomerges"},
-		Sources: []string{"kt's proposal", "Kafka documentation, Operations: Hardware and OS", "rpk tune disk_nomerges (for the opposite)"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				bad := Warn
-				if n, err := m.Number(d.Queue("nomerges")); err == nil && n == 1 {
-					bad = Info // most merges still happen
-				}
-				return queueNumber(m, d, "disk.nomerges", "nomerges", want, bad, true)
-			})
-		},
-	}
+// checkDiskReadAhead asks the devices whose read-ahead a file system uses: the one that it
+// is on, when that lies over others, else its disks.
+func checkDiskReadAhead(m *Machine, want Rule) Reading {
+	row := rowOf("disk.read_ahead_kb")
+	return overDirs(m, func(d Dir) (parts []part) {
+		top := d.Storage.Disks
+		if t := (host.Disk{Name: d.Storage.Device, Match: fmt.Sprintf("KERNEL==%q", d.Storage.Device)}); len(d.Storage.Layers) > 0 && t.Name != "" && m.Exists(t.Queue("read_ahead_kb")) {
+			if name, err := m.Text("sys/block/" + t.Name + "/dm/name"); err == nil && name != "" {
+				t.Match, t.Stable = fmt.Sprintf("ENV{DM_NAME}==%q", name), true
+			}
+			top = []host.Disk{t}
+		}
+		gains := slices.ContainsFunc(d.Storage.Disks, func(disk host.Disk) bool { // by large reads
+			v := volumeOf(disk)
+			return classOf(m, disk) == hardDisk || v != nil && !v.local
+		})
+		for _, t := range top {
+			r := row.settable(m.number(t.Queue("read_ahead_kb")), t, "read_ahead_kb")
+			r.rule = readAheadOf(want, gains)
+			parts = append(parts, part{t.Name, row.told(r, want)})
+		}
+		return parts
+	})
 }
 
-func diskReadAhead() *Setting {
-	return &Setting{
-		ID: "disk.read_ahead_kb", Group: Disks, Title: "read-ahead", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore, Applies: true,
-		Valid: raiseOnly(1),
-		Why:   "lagging consumers read slowly. They read whole segments, and hard disks and network volumes need large reads",
-		Detail: "In KiB; never lowered. Sources differ by a factor of 500: TuneD throughput-performance raises it to 4096, an Intel " +
-			"script sets 8. kt wants the profile's value for hard disks and cloud volumes, and at most the kernel's 128 for others. " +
-			"With md and device-mapper the top device counts, because the file system uses its value. Too much wastes page cache " +
-			"where many partitions are read at once.",
-		Reads:   []string{"/sys/block/DISK/queue/read_ahead_kb"},
-		Sources: []string{"TuneD throughput-performance", "Intel: Kafka tuning guide (for the opposite)", "kt's proposal"},
-		Risk:    "short reads waste more page cache",
-		Check: func(m *Machine, want Rule) Reading {
-			slow := make(map[string]bool) // devices over a disk that gains by large reads
-			of := func(d Dir) []host.Disk { return topOf(m, d.Storage, slow) }
-			return overDisks(m, of, func(d host.Disk) Reading {
-				return queueNumber(m, d, "disk.read_ahead_kb", "read_ahead_kb", readAheadOf(want, slow[d.Name]), Info, true)
-			})
-		},
-	}
-}
-
-// readAheadOf is the read-ahead that is wanted of a disk, slow or not, in KiB. The kernel
-// cuts it to whole pages, mostly of 4 KiB, so that anything else would never hold.
-func readAheadOf(want Rule, slow bool) Rule {
+// readAheadOf is the read-ahead that is wanted of a disk, which gains by large reads or not, in KiB. The
+// kernel cuts it to whole pages, mostly of 4 KiB, so that anything else would never hold.
+func readAheadOf(want Rule, gains bool) Rule {
 	kib, err := strconv.Atoi(want.Value)
 	if err != nil || want.Op != AtLeast {
 		return want
 	}
-	if !slow {
+	if !gains {
 		kib = min(kib, 128)
 	}
-	want.Value = strconv.Itoa((kib + 3) / 4 * 4)
-	return want
+	return Rule{AtLeast, strconv.Itoa((kib + 3) / 4 * 4)}
 }
 
-// topOf are the devices whose read-ahead a file system uses: the one that it is on,
-// when that lies over others, else the disk. slow takes the names of those that gain
-// by large reads.
-func topOf(m *Machine, s host.Storage, slow map[string]bool) []host.Disk {
-	top := s.Disks
-	if d := (host.Disk{Name: s.Device, Match: fmt.Sprintf("KERNEL==%q", s.Device)}); len(s.Layers) > 0 && s.Device != "" && m.Exists(d.Queue("read_ahead_kb")) {
-		if name, err := m.Text("sys/block/" + d.Name + "/dm/name"); err == nil && name != "" {
-			d.Match, d.Stable = fmt.Sprintf("ENV{DM_NAME}==%q", name), true
-		}
-		top = []host.Disk{d}
+func readNrRequests(m *Machine, d host.Disk, _ Rule) Reading {
+	if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
+		return Absent("without a scheduler the device's queue decides")
 	}
-	for _, d := range s.Disks {
-		if v := volumeOf(d); classOf(m, d) == hardDisk || v != nil && !v.local {
-			for _, t := range top {
-				slow[t.Name] = true
-			}
-		}
-	}
-	return top
+	return m.number(d.Queue("nr_requests"))
 }
 
-func diskNrRequests() *Setting {
-	return &Setting{
-		ID: "disk.nr_requests", Group: Disks, Title: "queue length of the disk", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore, Want: ">=128",
-		Valid: wholeNumber(-1),
-		Why:   "flushes and reads block each other in a short queue",
-		Detail: "Reported only: the kernel's default is 128 or more. Without a scheduler the device's queue decides, and the value has " +
-			"no effect.",
-		Reads:   []string{"/sys/block/DISK/queue/nr_requests"},
-		Sources: []string{"SUSE: saptune, note on nr_requests", "kt's proposal"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
-					return Absent("without a scheduler the device's queue decides")
-				}
-				return queueNumber(m, d, "disk.nr_requests", "nr_requests", want, Info, false)
-			})
-		},
+func readRotational(m *Machine, d host.Disk, _ Rule) Reading {
+	r := m.number(d.Queue("rotational"))
+	if r.Current == "1" && classOf(m, d) == virtualDisk {
+		return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
 	}
-}
-
-func diskThrottle() *Setting {
-	return &Setting{
-		ID: "disk.wbt", Group: Disks, Title: "throttling of writeback", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore,
-		Why: "the sustained write rate may be lower. The kernel slows its writeback down while reads wait",
-		Detail: "The target latency in µs; 0 is off. The kernel's default is 75000 for disks that it takes for hard disks, 2000 for " +
-			"others. No source has a value for Kafka: turn it off only if kt probe shows a gain.",
-		Reads:   []string{"/sys/block/DISK/queue/wbt_lat_usec"},
-		Sources: []string{"kernel documentation: block/queue-sysfs, wbt_lat_usec", "kt's proposal"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				n, err := m.Number(d.Queue("wbt_lat_usec"))
-				switch {
-				case err != nil:
-					return Denied(err)
-				case n <= 0:
-					return Reading{Verdict: OK, Current: "off"}
-				}
-				return Reading{Verdict: Info, Current: fmt.Sprintf("%d µs", n)}
-			})
-		},
-	}
-}
-
-func diskWriteCache() *Setting {
-	return &Setting{
-		ID: "disk.write_cache", Group: Disks, Title: "write cache of the disk", Roles: []Role{Broker, Controller},
-		Severity: Informational, Confidence: Documented,
-		Why: "each flush waits for the disk, where the cache may lose its content. Controllers flush often",
-		Detail: "“write back” means that the kernel sends flushes. kt never changes it: “write through” loses acknowledged data if the " +
-			"cache has no protection against power loss. rpk sets write through for protected cloud disks. kt probe measures the " +
-			"cost of a flush.",
-		Reads:   []string{"/sys/block/DISK/queue/write_cache"},
-		Sources: []string{"kernel documentation: block/writeback_cache_control", "rpk tune disk_write_cache"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				text, err := m.Text(d.Queue("write_cache"))
-				switch {
-				case err != nil:
-					return Denied(err)
-				case text == "write through":
-					return Reading{Verdict: OK, Current: text}
-				case text == "write back":
-					return Reading{Verdict: Info, Current: text}
-				}
-				return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a kind of cache", d.Queue("write_cache"), text)}
-			})
-		},
-	}
-}
-
-func diskRotational() *Setting {
-	return &Setting{
-		ID: "disk.rotational", Group: Disks, Title: "hard disk or not", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Measured,
-		Why: "hard disks seek between partitions. They are fast only with few",
-		Detail: "The kernel's value is not reliable for virtual disks: virtio reports flash as rotating. For these kt treats the class " +
-			"as unknown; kt probe measures it.",
-		Reads:   []string{"/sys/block/DISK/queue/rotational"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "kt: observed on virtio"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				n, err := m.Number(d.Queue("rotational"))
-				switch class := classOf(m, d); {
-				case err != nil:
-					return Denied(err)
-				case class == virtualDisk && n == 1:
-					return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
-				case n == 1:
-					return Reading{Verdict: Info, Current: "rotates"}
-				}
-				return Reading{Verdict: OK, Current: "does not rotate"}
-			})
-		},
-	}
-}
-
-func diskErrors() *Setting {
-	return &Setting{
-		ID: "disk.errors", Group: Disks, Title: "errors of the disk", Roles: []Role{Broker, Controller},
-		Severity: Informational, Confidence: Folklore, Want: "0",
-		Valid: wholeNumber(-1),
-		Why:   "the disk may fail. Its log directory then goes offline, and is slow before that",
-		Detail: "Counted since boot, for SCSI and SATA disks. Commands that a disk does not support also count: a few are harmless, " +
-			"growth is not. NVMe has a log of its own: root reads it with nvme smart-log.",
-		Reads:   []string{"/sys/block/DISK/device/ioerr_cnt"},
-		Sources: []string{"kt's proposal"},
-		Check: func(m *Machine, want Rule) Reading {
-			return eachDisk(m, func(d host.Disk) Reading {
-				name := "sys/block/" + d.Name + "/device/ioerr_cnt"
-				text, err := m.Text(name)
-				if err != nil {
-					return Denied(err)
-				}
-				n, err := strconv.ParseUint(text, 0, 63) // "0x1f"
-				if err != nil {
-					return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a number", name, text)}
-				}
-				r := Compare(strconv.FormatUint(n, 10), want, Info)
-				if r.Verdict == Info {
-					r.Command = "smartctl -x /dev/" + d.Name
-				}
-				return r
-			})
-		},
-	}
+	return r
 }

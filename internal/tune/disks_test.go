@@ -51,13 +51,17 @@ func (row trial) check(t *testing.T) Reading {
 
 func settingOf(t *testing.T, id string) *Setting {
 	t.Helper()
+	return must.Have(Find(Catalogue(), id))(t)
+}
+
+// groups are the rows of some groups.
+func groups(of ...Group) (all []*Setting) {
 	for _, s := range Catalogue() {
-		if s.ID == id {
-			return s
+		if slices.Contains(of, s.Group) {
+			all = append(all, s)
 		}
 	}
-	t.Fatalf("there is no setting %s", id)
-	return nil
+	return all
 }
 
 // denied is the content of a file that may not be read.

@@ -43,58 +43,6 @@ func heapOptions(n int64) string {
 	return fmt.Sprintf(`KAFKA_HEAP_OPTS="-Xms%s -Xmx%s"`, o, o)
 }
 
-func heapSettings() []*Setting {
-	both := []Role{Broker, Controller}
-	return []*Setting{
-		commandLine(&Setting{
-			ID: "jvm.heap_set", Title: "heap chosen for this machine",
-			Severity: Warning, Confidence: Documented,
-			Why:     "a broker gets a heap of 1 GiB on any machine. This is the default of Kafka's start script",
-			Detail:  `The value is "yes" or "no". A heap of exactly 1 GiB on a machine with 8 GiB or more counts as not chosen. That does not hold for a pure controller: 1 GiB suits it. A heap that is a share of the memory (MaxRAMPercentage) counts as chosen.`,
-			Sources: []string{"Kafka: bin/kafka-server-start.sh", "Kafka documentation, Operations: Java"},
-			Check:   checkHeapSet,
-		}),
-		commandLine(&Setting{
-			ID: "jvm.heap_equal", Title: "full heap size from the start",
-			Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "a growing heap takes page cache under load, when Kafka needs it most",
-			Detail:  `The value is "yes" or "no". Kafka's documentation and Strimzi set both sizes to the same value. Confluent's Ansible roles start brokers with -Xms1g -Xmx6g.`,
-			Sources: []string{"Kafka documentation, Operations: Java", "Strimzi: JVM options", "Confluent: cp-ansible (disagrees)"},
-			Check:   checkHeapEqual,
-		}),
-		{
-			ID: "jvm.heap_size", Group: JVM, Title: "heap size of a broker", Roles: both,
-			Severity: Warning, Confidence: Documented,
-			Why:     "a small heap spends its time collecting. A large heap takes page cache, from which Kafka reads",
-			Detail:  `The value is "yes" for a heap in kt's range for the memory, else "no". The middle of the range is kt's proposal: 1 GiB below 4 GiB of memory, half of it up to 4 GiB on machines below 16 GiB, a quarter of it between 4 and 6 GiB on machines below 32 GiB, 6 GiB above, and 1 GiB more for each 1000 partitions beyond 4000. The range goes from half of that up to 8 GiB, or half of the memory. Confluent wants no more than 6 GB on a host of 64 GB; Strimzi half of the memory up to 5 GiB; others a quarter. From 32 GiB on references take twice the space, so such a heap holds less than one of 31 GiB; ZGC never has short references.`,
-			Reads:   []string{startReads, "/proc/meminfo"},
-			Sources: []string{"Kafka documentation, Operations: Java", "Confluent Platform: production deployment", "Kafka: The Definitive Guide", "Strimzi: JVM options"},
-			Risk:    "takes effect when the broker starts again",
-			Check:   ofFlags(checkHeapSize),
-		},
-		{
-			ID: "jvm.controller_heap", Group: JVM, Title: "heap size of a controller", Roles: []Role{Controller},
-			Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "a controller may run out of heap. It keeps the metadata of the whole cluster there",
-			Detail:  `The value is "yes" for a heap from 1 GiB up to 4 GiB, else "no". A cluster of some hundred thousand partitions needs more than 4 GiB; watch the live heap.`,
-			Reads:   []string{startReads},
-			Sources: []string{"Confluent: cp-ansible (-Xmx4g)", "Confluent Platform: hardware for KRaft controllers"},
-			Check:   ofFlags(checkControllerHeap),
-		},
-		{
-			ID: "jvm.container", Group: JVM, Title: "heap against the container's memory", Roles: both,
-			Severity: Fatal, Confidence: Documented,
-			Why: "the kernel kills the broker. Its heap and buffers exceed the memory limit",
-			Detail: "A JVM also needs memory for code, classes, thread stacks and direct buffers. The page cache of a container counts " +
-				"against its limit too. A heap that alone fills the limit is a failure. A limit of less than one and a half times the " +
-				"heap is a warning.",
-			Reads:   []string{startReads, "/proc/PID/cgroup", "/sys/fs/cgroup/…/memory.max"},
-			Sources: []string{"Strimzi: JVM options and resource limits"},
-			Check:   ofFlags(checkContainerHeap),
-		},
-	}
-}
-
 // heapChosen reports whether somebody chose the heap: not the JVM, nor Kafka's script.
 func heapChosen(m *Machine) bool {
 	limit := heapLimit(m)

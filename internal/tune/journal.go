@@ -136,7 +136,7 @@ func (e *entry) check() error {
 	if e.Kind == KeepOnly {
 		return errors.New("nothing was set now")
 	}
-	if err := word(e.Setting, ""); err != nil {
+	if err := (accepted{}).accept(e.Setting, ""); err != nil {
 		return err
 	}
 	if e.Kind == Prlimit && e.Path != fmt.Sprintf("/proc/%d/limits", e.PID) {

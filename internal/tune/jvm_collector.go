@@ -9,50 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/host/jvm"
 )
 
-func collectorSettings() []*Setting {
-	return []*Setting{
-		commandLine(&Setting{
-			ID: "jvm.gc", Title: "the garbage collector", Severity: Warning, Confidence: Documented, Want: "G1|ZGC|Shenandoah",
-			Why: "long stops for garbage collection. The serial and the parallel collector stop the broker for a whole heap",
-			Detail: "Kafka's script chooses G1. Without a flag Java takes G1 only where it sees two CPUs and 1792 MiB of memory, else the " +
-				"serial collector. A small container limit is enough for that. The OpenMessaging benchmark runs its brokers with ZGC.",
-			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh", "OpenMessaging benchmark"},
-			Check:   checkCollector,
-		}),
-		commandLine(&Setting{
-			ID: "jvm.gc_pause_target", Title: "pause target of G1", Severity: Informational, Confidence: Documented, Want: "<=20",
-			Why: "clients see longer pauses. G1's default target is 200 ms",
-			Detail: "In milliseconds: -XX:MaxGCPauseMillis. 20 comes from LinkedIn's clusters, and Kafka's script sets it. " +
-				"KAFKA_JVM_PERFORMANCE_OPTS replaces all flags of the script, also this one.",
-			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
-			Check:   g1Flag("MaxGCPauseMillis", 200, "ms"),
-		}),
-		commandLine(&Setting{
-			ID: "jvm.gc_start", Title: "heap use at which G1 starts a collection", Severity: Informational, Confidence: Documented, Want: "<=35",
-			Why:     "a late collection may not end in time. It then stops the broker for long",
-			Detail:  "In percent: -XX:InitiatingHeapOccupancyPercent. Java's default is 45, which it adapts. Kafka's script sets 35.",
-			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
-			Check:   g1Flag("InitiatingHeapOccupancyPercent", 45, "%"),
-		}),
-		commandLine(&Setting{
-			ID: "jvm.region_size", Title: "region size of G1", Severity: Informational, Confidence: Documented, Want: ">=16",
-			Why: "large batches cost more. G1 handles objects above half a region separately",
-			Detail: "In MiB: -XX:G1HeapRegionSize. Kafka's documentation sets 16M for a heap of 6 GiB; the script does not. Without it Java " +
-				"aims at 2048 regions with a size that is a power of two: 4 MiB in that case. Before Java 17 they could be smaller. kt " +
-				"does not judge heaps below 4 GiB, where such large regions would be too few.",
-			Sources: []string{"Kafka documentation, Operations: Java"},
-			Check:   checkRegionSize,
-		}),
-		commandLine(&Setting{
-			ID: "jvm.explicit_gc", Title: "explicit collections run beside the broker", Severity: Informational, Confidence: Documented, Want: "yes",
-			Why:     "explicit collections stop the broker. Java asks for them to free direct buffers",
-			Detail:  `The value is "yes" or "no": -XX:+ExplicitGCInvokesConcurrent, which Kafka's script sets.`,
-			Sources: []string{"Kafka documentation, Operations: Java", "Kafka: bin/kafka-run-class.sh"},
-			Check:   checkExplicitGC,
-		}),
-	}
-}
-
 // collector is the garbage collector of the JVM: "G1", "ZGC", "Shenandoah",
 // "Parallel", "Serial", "CMS", or "" when it is not known. chosen tells that a flag
 // names it.
@@ -112,20 +68,21 @@ func checkCollector(m *Machine, want Rule) Reading {
 }
 
 // g1Flag is the check of one of G1's numbers; unset is what G1 takes without it.
-func g1Flag(flag string, unset int, unit string) func(*Machine, Rule) Reading {
+func g1Flag(read Read) check {
+	flag := read.G1
 	return func(m *Machine, want Rule) Reading {
 		if name, _ := collector(m); name != "G1" {
 			return Absent("only G1 has it")
 		}
 		value, set := m.Process.JVM.XX[flag]
 		if !set {
-			value = strconv.Itoa(unset)
+			value = read.Unset
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			return Reading{Verdict: Unknown, Current: value, Note: "-XX:" + flag + " is not a number"}
 		}
-		r := measured(float64(n), 0, unit, want, Info)
+		r := measured(float64(n), 0, read.Unit, want, Info)
 		if !set {
 			r.Note = "not set (Java's default)"
 		}

@@ -12,60 +12,11 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func liveSettings() []*Setting {
-	live := func(s *Setting) *Setting {
-		s.Group, s.Roles, s.Reads = JVM, []Role{Broker, Controller}, []string{"/tmp/hsperfdata_USER/PID"}
-		s.Check = ofJVM(ofPerf(s.Check))
-		return s
-	}
-	return []*Setting{
-		live(&Setting{
-			ID: "jvm.gc_share", Title: "time in collections", Severity: Warning, Confidence: Folklore,
-			Why: "all clients wait while a collection stops the broker",
-			Detail: "The share of the JVM's uptime in which a collection stopped it. LinkedIn's busiest cluster had less than one young " +
-				"collection a second, nine in ten below 21 ms, which is 2 %. The limits are kt's proposal.",
-			Sources: []string{"Kafka documentation, Operations: Java", "kt's proposal"},
-			Check:   checkCollectionShare,
-		}),
-		live(&Setting{
-			ID: "jvm.gc_pause", Title: "mean pause of a collection", Severity: Warning, Confidence: Folklore,
-			Why: "each pause adds to the latency of all current requests",
-			Detail: "The mean of all collections since the JVM started. LinkedIn's 90th percentile was 21 ms with the flags of Kafka's " +
-				"documentation. The limits are kt's proposal. A mean hides long pauses: the log of collections has each.",
-			Sources: []string{"Kafka documentation, Operations: Java", "kt's proposal"},
-			Check:   checkCollectionPause,
-		}),
-		live(&Setting{
-			ID: "jvm.full_gc", Title: "full collections", Severity: Warning, Confidence: Folklore, Want: "=0",
-			Why:     "the broker stands still for seconds. G1 cleans the whole heap at once when it cannot keep up",
-			Detail:  "Counted since the JVM started. Collections by tools, such as jmap for a heap dump, also count.",
-			Sources: []string{"OpenJDK: G1 tuning guide", "kt's proposal"},
-			Check:   checkFullCollections,
-		}),
-		live(&Setting{
-			ID: "jvm.heap_live", Title: "use of the old generation", Severity: Warning, Confidence: Folklore, Want: "<=75",
-			Why: "collections follow each other when little heap is free",
-			Detail: "Amazon MSK advises an alarm when more than 60 % of the heap is in use after a collection. kt reads the present old " +
-				"generation, including memory that the next collection will free. So the limit is higher, which is kt's proposal.",
-			Sources: []string{"Amazon MSK: best practices (HeapMemoryAfterGC)", "kt's proposal"},
-			Check:   checkLiveHeap,
-		}),
-		live(&Setting{
-			ID: "jvm.stopped", Title: "time with all JVM threads stopped", Severity: Informational, Confidence: Folklore, Want: "<=5",
-			Why: "the JVM stops all threads, also for reasons other than collections",
-			Detail: "The share of the JVM's uptime in safepoints, including those of collections. Much more than jvm.gc_share has other " +
-				"causes: heap dumps, thread dumps by agents, biased locks in old versions of Java.",
-			Sources: []string{"kt's proposal"},
-			Check:   checkStopped,
-		}),
-	}
-}
-
 // settled is how long a JVM must have run before its averages mean anything.
 const settled = time.Minute
 
 // ofPerf is a check that needs the figures of a JVM that has run for a while.
-func ofPerf(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
+func ofPerf(f check) check {
 	return func(m *Machine, want Rule) Reading {
 		p := m.Process
 		switch {
@@ -76,7 +27,7 @@ func ofPerf(check func(*Machine, Rule) Reading) func(*Machine, Rule) Reading {
 		case p.Perf.Uptime <= 0:
 			return Reading{Verdict: Unknown, Note: "the JVM does not report its uptime"}
 		}
-		return check(m, want)
+		return f(m, want)
 	}
 }
 

@@ -27,7 +27,7 @@ func machineWith(flags jvm.Flags) *Machine {
 // finding is what a setting says of a machine, with a rule or with its own.
 func finding(t *testing.T, m *Machine, id, rule string) Reading {
 	t.Helper()
-	all := slices.Concat(jvmSettings(), brokerSettings())
+	all := groups(JVM, Kafka)
 	i := slices.IndexFunc(all, func(s *Setting) bool { return s.ID == id })
 	if i < 0 {
 		t.Fatalf("there is no setting %s", id)
@@ -252,7 +252,7 @@ func TestWhatTheRunningJVMTells(t *testing.T) {
 
 func TestWithoutABrokerNothingOfItIsJudged(t *testing.T) {
 	m := &Machine{FS: host.NewFS(fstest.MapFS{}), Role: Broker}
-	for _, s := range slices.Concat(jvmSettings(), brokerSettings()) {
+	for _, s := range groups(JVM, Kafka) {
 		want, err := ParseRule(s.Want)
 		if err != nil {
 			t.Fatalf("%s: %v", s.ID, err)

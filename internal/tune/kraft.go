@@ -8,27 +8,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func kraftSettings() []*Setting {
-	both := []Role{Broker, Controller}
-	return []*Setting{
-		{
-			ID: "kafka.metadata_dir", Title: "disk of the metadata log", Roles: both, Severity: Warning, Confidence: Documented, Want: "yes",
-			Why:     "each metadata change waits for other writes. The controller shares its disk with them",
-			Detail:  `The value is "yes" for a disk of its own, else "no". metadata.log.dir; Kafka's default is the first log directory. Only voters of the quorum wait for this disk, so kt judges controllers only.`,
-			Reads:   []string{"server.properties", "/proc/self/mountinfo"},
-			Sources: []string{"Kafka source: KafkaRaftClient", "Kafka documentation, Operations: KRaft"},
-			Check:   needsConfig(checkMetadataDir),
-		},
-		{
-			ID: "kafka.combined_roles", Title: "controller and broker in one process", Roles: both, Severity: Informational, Confidence: Documented, Want: "no",
-			Why:     "a loaded broker slows its controller. Both can only be restarted together",
-			Detail:  `The value is "yes" or "no". Kafka's documentation advises against it for anything but development.`,
-			Sources: []string{"Kafka documentation, Operations: KRaft"},
-			Check:   needsConfig(checkCombinedRoles),
-		},
-	}
-}
-
 // votes reports whether what runs here is a controller; known is false under ZooKeeper.
 func votes(m *Machine) (is, known bool) {
 	roles := processRoles(m)

@@ -9,35 +9,12 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func nofile() *Setting {
-	return &Setting{
-		ID: "limits.nofile", Group: Limits, Title: "maximum of open files and connections for the broker",
-		Roles: []Role{Broker, Controller}, Severity: Fatal, Confidence: Documented, Applies: true,
-		Valid: raiseOnly(1),
-		Why:   "the broker ends without free file descriptors. Its log directories go offline first",
-		Detail: "The wanted value is the larger of the rule and 1.5 × 3 × segments + 2 × max.connections + 10000: a segment has a log " +
-			"and two indexes open. Kafka's documentation and Confluent say at least 100000, Confluent's playbooks 500000, Intel " +
-			"1048576. Less than 16384, or than the segments on disk need, is a failure. Less than 100000 is a warning, less than the " +
-			"profile's value a note. A systemd service ignores limits.conf; its LimitNOFILE counts. kt raises the limit of the " +
-			"running process and writes the file that sets it at the next start. That value is at most fs.nr_open, or the unit would " +
-			"not start and no user could log in. Java raises its soft limit to the hard one at startup.",
-		Reads: []string{"/proc/PID/limits", "the broker's systemd unit", "/etc/systemd/system.conf", "/proc/sys/fs/nr_open", "the log directories"},
-		Sources: []string{
-			"Kafka documentation, Operations: Hardware and OS (100000)", "Confluent Platform: production deployment (100000)",
-			"Confluent: cp-ansible (500000)", "Intel: Kafka optimisation guide (1048576)", "Red Hat bug 1257953 (limits.conf and services)",
-			"kt's proposal (16384, the formula)",
-		},
-		Risk:  "none: it is only a limit",
-		Check: checkNofile,
-	}
-}
-
 // filesWanted is the limit of open files that a broker needs here: what the profile
 // says, or more for its segments and connections.
 func (m *Machine) filesWanted() int64 {
 	var n int64
 	if m.Profile != nil {
-		v, _ := strconv.ParseFloat(m.Profile.Rule(nofile()).Value, 64) // a rule that leaves it alone wants nothing
+		v, _ := strconv.ParseFloat(m.Profile.Rule(rowOf("limits.nofile")).Value, 64) // a rule that leaves it alone wants nothing
 		n = int64(v)
 	}
 	connections, err := strconv.ParseInt(strings.TrimSpace(m.Config.Get("max.connections", "0")), 10, 64)
@@ -190,30 +167,18 @@ func (m *Machine) userName(uid int) string {
 	return id + ":" + id
 }
 
-func nofileClient() *Setting {
-	return &Setting{
-		ID: "limits.nofile.client", Group: Limits, Title: "maximum of open files and connections for kt",
-		Roles: []Role{Client}, Severity: Warning, Confidence: Folklore, Want: ">= 65536",
-		Valid: raiseOnly(1),
-		Why:   "many connections end with “too many open files”",
-		Detail: "kt raises its soft limit to the hard one, and judges the hard one. Four for each connection and 1024 more are enough: " +
-			"65536 serve 16000 connections. The value is kt's proposal.",
-		Reads:   []string{"/proc/self/limits"},
-		Sources: []string{"kt's proposal"},
-		Check: func(m *Machine, want Rule) Reading {
-			all, err := m.Limits(0)
-			if err != nil {
-				return Denied(err)
-			}
-			l, ok := all[openFilesLimit]
-			if !ok {
-				return Reading{Verdict: Unknown, Note: "/proc/self/limits does not report it"}
-			}
-			r := compareLimit(l.Hard, want, Warn)
-			if r.Verdict == Warn {
-				r.Command = "ulimit -Hn " + want.Target(r.Current) + " as root, in the shell that starts kt"
-			}
-			return r
-		},
+func checkNofileClient(m *Machine, want Rule) Reading {
+	all, err := m.Limits(0)
+	if err != nil {
+		return Denied(err)
 	}
+	l, ok := all[openFilesLimit]
+	if !ok {
+		return Reading{Verdict: Unknown, Note: "/proc/self/limits does not report it"}
+	}
+	r := compareLimit(l.Hard, want, Warn)
+	if r.Verdict == Warn {
+		r.Command = "ulimit -Hn " + want.Target(r.Current) + " as root, in the shell that starts kt"
+	}
+	return r
 }

@@ -20,98 +20,63 @@ func localPorts(m *Machine) (first, last int64, err error) {
 	return first, last, nil
 }
 
-func netPorts() *Setting {
-	return &Setting{
-		ID: "net.ipv4.ip_local_port_range", Group: Network, Title: "ports for outgoing connections", Roles: []Role{Client},
-		Severity: Warning, Confidence: Folklore,
-		Why: "a test with many connections runs out of ports. Each port rests for a minute after use",
-		Detail: "The kernel's 32768 to 60999 is 28232 ports for each address and port of a broker. For tests with very many connections " +
-			"widen it to 1024 65535. Then reserve the ports on which programs listen here (net.ipv4.ip_local_reserved_ports), or a " +
-			"connection may take them.",
-		Reads:   []string{"/proc/sys/net/ipv4/ip_local_port_range"},
-		Sources: []string{"kernel documentation: ip-sysctl", "kt's proposal"},
-		Risk:    "an outgoing connection may take the port of a program that is about to listen",
-		Check: func(m *Machine, _ Rule) Reading {
-			first, last, err := localPorts(m)
-			if err != nil {
-				return Denied(err)
-			}
-			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d %d", first, last), Wanted: "≥ 28000 ports"}
-			if last-first+1 < 28000 {
-				r.Verdict, r.Note = Warn, fmt.Sprintf("that is %d ports", max(0, last-first+1))
-				r.Command = sysctlCommand("net.ipv4.ip_local_port_range", "1024 65535")
-			}
-			return r
-		},
+func checkNetPorts(m *Machine, _ Rule) Reading {
+	first, last, err := localPorts(m)
+	if err != nil {
+		return Denied(err)
 	}
+	r := Reading{Verdict: OK, Current: fmt.Sprintf("%d %d", first, last), Wanted: "≥ 28000 ports"}
+	if last-first+1 < 28000 {
+		r.Verdict, r.Note = Warn, fmt.Sprintf("that is %d ports", max(0, last-first+1))
+		r.Command = sysctlCommand("net.ipv4.ip_local_port_range", "1024 65535")
+	}
+	return r
 }
 
-func netTimeWait() *Setting {
-	return &Setting{
-		ID: "net.time_wait", Group: Network, Title: "ports that rest after use", Roles: []Role{Client},
-		Severity: Warning, Confidence: Folklore,
-		Why: "new connections find no port. A port rests for a minute after its connection was closed",
-		Detail: "Connections in TIME_WAIT against the range of ports. The count covers all peers, and each broker has the whole range, " +
-			"so this errs on the safe side. Use fewer and longer connections.",
-		Reads:   []string{"/proc/net/sockstat", "/proc/sys/net/ipv4/ip_local_port_range"},
-		Sources: []string{"kt's proposal"},
-		Check: func(m *Machine, _ Rule) Reading {
-			first, last, err := localPorts(m)
-			if err != nil {
-				return Denied(err)
-			}
-			resting, err := sockstat(m, "TCP", "tw")
-			if err != nil {
-				return Denied(err)
-			}
-			ports := max(1, last-first+1)
-			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", resting, ports), Wanted: "≤ half"}
-			if resting > ports/2 {
-				r.Verdict = Warn
-			}
-			return r
-		},
+func checkNetTimeWait(m *Machine, _ Rule) Reading {
+	first, last, err := localPorts(m)
+	if err != nil {
+		return Denied(err)
 	}
+	resting, err := sockstat(m, "TCP", "tw")
+	if err != nil {
+		return Denied(err)
+	}
+	ports := max(1, last-first+1)
+	r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", resting, ports), Wanted: "≤ half"}
+	if resting > ports/2 {
+		r.Verdict = Warn
+	}
+	return r
 }
 
-func netListenerPorts() *Setting {
-	return &Setting{
-		ID: "net.listener_ports", Group: Network, Title: "broker ports in the range for outgoing connections", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented,
-		Why: "the broker cannot start if an outgoing connection took its port while it was down",
-		Detail: "This happens with a wider range of ports, such as 1024 65535. Reserved ports are never given away. The ports are those " +
-			"of listeners in server.properties, 9092 if not set.",
-		Reads:   []string{"server.properties", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/net/ipv4/ip_local_reserved_ports"},
-		Sources: []string{"kernel documentation: ip-sysctl"},
-		Check: func(m *Machine, _ Rule) Reading {
-			first, last, err := localPorts(m)
-			if err != nil {
-				return Denied(err)
-			}
-			reserved, _ := m.Text(host.SysctlFile("net.ipv4.ip_local_reserved_ports")) // without it none are
-			ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
-			var taken []string
-			for _, p := range ports {
-				if p >= first && p <= last && !inPorts(reserved, p) {
-					taken = append(taken, strconv.FormatInt(p, 10))
-				}
-			}
-			switch {
-			case len(ports) == 0:
-				return Absent("the ports of the broker's listeners are not known")
-			case len(taken) == 0:
-				return Reading{Verdict: OK, Current: "none"}
-			}
-			list := strings.Join(taken, ",")
-			all := list
-			if reserved != "" {
-				all = reserved + "," + list
-			}
-			return Reading{
-				Verdict: Warn, Current: list, Wanted: "reserved",
-				Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all),
-			}
-		},
+func checkNetListenerPorts(m *Machine, _ Rule) Reading {
+	first, last, err := localPorts(m)
+	if err != nil {
+		return Denied(err)
+	}
+	reserved, _ := m.Text(host.SysctlFile("net.ipv4.ip_local_reserved_ports")) // without it none are
+	ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
+	var taken []string
+	for _, p := range ports {
+		if p >= first && p <= last && !inPorts(reserved, p) {
+			taken = append(taken, strconv.FormatInt(p, 10))
+		}
+	}
+	switch {
+	case len(ports) == 0:
+		return Absent("the ports of the broker's listeners are not known")
+	case len(taken) == 0:
+		return Reading{Verdict: OK, Current: "none"}
+	}
+	list := strings.Join(taken, ",")
+	all := list
+	if reserved != "" {
+		all = reserved + "," + list
+	}
+	return Reading{
+		Verdict: Warn, Current: list, Wanted: "reserved",
+		Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all),
 	}
 }
 

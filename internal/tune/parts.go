@@ -22,23 +22,24 @@ type part struct {
 func together(parts []part) Reading {
 	rank := func(p part) int { return slices.Index(Verdicts, p.Verdict) }
 	slices.SortStableFunc(parts, func(a, b part) int { return rank(a) - rank(b) })
-	out := Reading{Verdict: parts[0].Verdict}
+	out := Reading{Verdict: parts[0].Verdict, Current: parts[0].Current}
 	var wanted, notes, commands []string
-	one := true // all have the same value
 	for _, p := range parts {
-		one = one && p.Current == parts[0].Current
-		out.Changes = append(out.Changes, p.Changes...)
+		for _, c := range p.Changes {
+			if !slices.ContainsFunc(out.Changes, func(other Change) bool { return other.Path == c.Path }) {
+				out.Changes = append(out.Changes, c)
+			}
+		}
 		commands = addNew(commands, p.Command)
 		if p.Verdict == out.Verdict {
 			wanted, notes = addNew(wanted, p.Wanted), addNew(notes, p.Note)
 		}
 	}
-	out.Wanted, out.Note = strings.Join(wanted, "; "), strings.Join(notes, "; ")
+	out.Wanted, out.Note, out.Command = strings.Join(wanted, "; "), strings.Join(notes, "; "), strings.Join(commands, "; ")
 	if out.Verdict == Unknown {
 		out.Note = byText(parts, Unknown, func(p part) string { return p.Note })
 	}
-	out.Command = strings.Join(commands, "; ")
-	if out.Current = parts[0].Current; !one {
+	if slices.ContainsFunc(parts, func(p part) bool { return p.Current != out.Current }) {
 		out.Current = byText(parts, out.Verdict, func(p part) string { return p.Current })
 	}
 	return out
@@ -83,55 +84,64 @@ func addNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// eachDir is one reading of all log directories.
-func eachDir(m *Machine, ask func(d Dir) Reading) Reading {
+// overDirs is one reading of the parts of all log directories, each of which is asked once.
+func overDirs(m *Machine, of func(d Dir) []part) Reading {
 	if len(m.Dirs) == 0 {
 		return Absent("no log directory is known: name them with --dirs")
 	}
-	var parts []part
+	var all []part
 	for _, d := range m.Dirs {
-		if d.Err != nil {
-			parts = append(parts, unread(d))
+		if d.Err != nil { // it is never just absent: somebody wants it
+			all = append(all, part{d.Path, Reading{Verdict: Unknown, Note: Denied(d.Err).Note}})
 			continue
 		}
-		parts = append(parts, part{d.Path, ask(d)})
-	}
-	return together(parts)
-}
-
-// unread is the reading of a log directory about which nothing is known. Unlike a
-// file of the kernel's it is never just absent: somebody wants it.
-func unread(d Dir) part {
-	return part{d.Path, Reading{Verdict: Unknown, Note: Denied(d.Err).Note}}
-}
-
-// eachDisk is one reading of all disks below the log directories.
-func eachDisk(m *Machine, ask func(d host.Disk) Reading) Reading {
-	return overDisks(m, func(d Dir) []host.Disk { return d.Storage.Disks }, ask)
-}
-
-// overDisks is one reading of the disks of all log directories; each is asked once.
-func overDisks(m *Machine, of func(d Dir) []host.Disk, ask func(d host.Disk) Reading) Reading {
-	if len(m.Dirs) == 0 {
-		return Absent("no log directory is known: name them with --dirs")
-	}
-	var parts []part
-	seen := make(map[string]bool)
-	for _, d := range m.Dirs {
-		if d.Err != nil {
-			parts = append(parts, unread(d))
-			continue
-		}
-		for _, disk := range of(d) {
-			if !seen[disk.Name] {
-				seen[disk.Name] = true
-				parts = append(parts, part{disk.Name, ask(disk)})
+		for _, p := range of(d) {
+			if !slices.ContainsFunc(all, func(other part) bool { return other.name == p.name }) {
+				all = append(all, p)
 			}
 		}
 	}
-	if len(parts) == 0 {
+	if len(all) == 0 {
 		return Absent("the disks of the log directories are not visible from here")
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
-	return together(parts)
+	slices.SortStableFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return together(all)
+}
+
+// eachDisk is the check of a row that asks each disk below the log directories.
+func eachDisk(s *Setting, ask func(m *Machine, d host.Disk, want Rule) Reading) check {
+	return func(m *Machine, want Rule) Reading {
+		return overDirs(m, func(d Dir) (parts []part) {
+			for _, disk := range d.Storage.Disks {
+				parts = append(parts, part{disk.Name, s.told(ask(m, disk, want), want, "DISK", disk.Name)})
+			}
+			return parts
+		})
+	}
+}
+
+// eachDir is the check of a row that asks each log directory whose file system counts.
+func eachDir(s *Setting, ask func(m *Machine, d Dir, want Rule) Reading) check {
+	return func(m *Machine, want Rule) Reading {
+		return overDirs(m, func(d Dir) []part {
+			r := s.Read.counts(d)
+			if r.Verdict == "" {
+				r = ask(m, d, want)
+			}
+			return []part{{d.Path, s.told(r, want, "MOUNT", d.Mount.Point, "SOURCE", d.Mount.Source)}}
+		})
+	}
+}
+
+// counts is a reading without a verdict for a log directory whose file system is one of those that count.
+func (r Read) counts(d Dir) Reading {
+	fs, kind := fsOf(d)
+	switch {
+	case r.FS == nil:
+	case fs == "":
+		return Reading{Verdict: Unknown, Note: "the file system is not known"}
+	case kind == fsNetworked || kind == fsPassing, !slices.Contains(r.FS, fs) && !slices.Contains(r.FS, "local"):
+		return Absent("the file system is %s", fs)
+	}
+	return Reading{}
 }

@@ -43,7 +43,7 @@ func TestFrequency(t *testing.T) {
 // undoing from the end has to come to the governor first.
 func TestThePreferenceIsSetBeforeTheGovernor(t *testing.T) {
 	at := make(map[string]int)
-	for i, s := range cpuSettings() {
+	for i, s := range Catalogue() {
 		at[s.ID] = i
 	}
 	if at["cpu.epp"] >= at["cpu.governor"] {
@@ -54,7 +54,7 @@ func TestThePreferenceIsSetBeforeTheGovernor(t *testing.T) {
 // A limit above fs.nr_open cannot be set.
 func TestOpenFilesOfAllAreRaisedBeforeThoseOfTheBroker(t *testing.T) {
 	at := make(map[string]int)
-	for i, s := range limitSettings() {
+	for i, s := range Catalogue() {
 		at[s.ID] = i
 	}
 	if at["fs.nr_open"] >= at["limits.nofile"] {

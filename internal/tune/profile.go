@@ -150,8 +150,9 @@ func (p *Profile) take(settings map[string]yaml.Node) error {
 			continue
 		}
 		r, err := ParseRule(text)
-		if setting := all[slices.Index(ids, id)]; err == nil && setting.Valid != nil {
-			err = setting.Valid(r)
+		setting := all[slices.Index(ids, id)]
+		if takes := setting.Takes.of(); err == nil && takes != nil {
+			err = takes(r)
 		} else if err == nil {
 			err = fits(r, p.model(setting))
 		}

@@ -37,7 +37,9 @@ type Reading struct {
 	Changes []Change // would make it as wanted
 	Command string   // what to run instead, where kt does not change it by itself
 
-	rule Rule // that [Compare] held the value to
+	rule Rule // that [Compare] held the value to, or is to hold it to in place of the row's
+	// set makes the change to another value, of a reading without a verdict.
+	set func(value string) Change
 }
 
 const needsRoot = "needs root"

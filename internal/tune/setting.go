@@ -55,35 +55,32 @@ const (
 	Folklore   Confidence = "folklore" // often repeated, or kt's own proposal
 )
 
-// Setting is one entry of the catalogue.
+// Setting is one entry of the catalogue: a row of checks.yaml.
 type Setting struct {
-	ID         string // "vm.swappiness"; kernel settings have the kernel's name
-	Group      Group
-	Title      string // what it is, in a few words: "how readily the kernel swaps"
-	Roles      []Role
-	Severity   Severity
-	Confidence Confidence
+	ID         string     `yaml:"id"` // "vm.swappiness"; kernel settings have the kernel's name
+	Group      Group      `yaml:"-"`
+	Title      string     `yaml:"title"` // what it is, in a few words: "how readily the kernel swaps"
+	Roles      []Role     `yaml:"roles"`
+	Severity   Severity   `yaml:"severity"`
+	Confidence Confidence `yaml:"confidence"`
 
 	// Want is the wanted value as a rule, see [ParseRule]. It is "" where it depends
 	// on the profile, each of which has one then, and where the check says it.
-	Want string
+	Want  string `yaml:"want"`
+	Takes Takes  `yaml:"takes"` // which rules of a profile make sense
 
-	Why     string   // what happens otherwise, in one line without a full stop
-	Detail  string   // more: where sources disagree, traps, how a figure was found
-	Reads   []string // where it looks: "/proc/sys/vm/swappiness"
-	Sources []string // who says so
-	Risk    string   // of changing it; "" for none worth mention
+	Why     string   `yaml:"why"`     // what happens otherwise, in one line without a full stop
+	Detail  string   `yaml:"detail"`  // more: where sources disagree, traps, how a figure was found
+	Reads   []string `yaml:"reads"`   // where it looks: "/proc/sys/vm/swappiness"
+	Sources []string `yaml:"sources"` // who says so
+	Risk    string   `yaml:"risk"`    // of changing it; "" for none worth mention
 
-	// Applies tells that kt can change it: some reading of Check has changes.
-	Applies bool
+	Applies bool     `yaml:"applies"` // kt can change it: some reading has changes
+	Sets    []target `yaml:"sets"`    // the files of the kernel's that it may change
+	Needs   string   `yaml:"needs"`   // without which it does not apply, or is not known
+	Read    Read     `yaml:"read"`    // how its value is read; rows without it have a function
 
-	// Valid tells what is wrong with a rule for this setting that [ParseRule] can read;
-	// nil: nothing more is asked of it.
-	Valid func(Rule) error
-
-	// Check looks at the machine. It changes nothing, and never fails: what it may
-	// not read is [Denied] or [Absent].
-	Check func(m *Machine, want Rule) Reading
+	Check check `yaml:"-"`
 }
 
 // For reports whether the setting matters in a role.

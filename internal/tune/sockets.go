@@ -28,7 +28,7 @@ func brokerBuffer(m *Machine, option string) (int64, error) {
 
 // bufferMax is the check of the most that a program may ask for. What a broker's
 // configuration asks for decides what it is worth.
-func bufferMax(key, option string) func(*Machine, Rule) Reading {
+func bufferMax(key, option string) check {
 	check := numberCheck(key, Warn, true)
 	return func(m *Machine, want Rule) Reading {
 		asked, err := brokerBuffer(m, option)
@@ -56,7 +56,7 @@ func bufferMax(key, option string) func(*Machine, Rule) Reading {
 
 // bufferRange is the check of the buffers that the kernel gives to connections that
 // ask for none.
-func bufferRange(key, option string) func(*Machine, Rule) Reading {
+func bufferRange(key, option string) check {
 	check := numbersCheck(key, 3, Warn, true)
 	return func(m *Machine, want Rule) Reading {
 		r := check(m, want)
@@ -83,88 +83,21 @@ func (r *Reading) bound(m *Machine, asked int64, option string) {
 	r.Command = option + "=-1 in server.properties, then kt tune --apply" + m.pick
 }
 
-func netMemMax(key, option, title string) *Setting {
-	return &Setting{
-		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Applies: true, Valid: raiseOnly(1),
-		Why: "connections over a distance are slower. The kernel silently cuts larger buffers",
-		Detail: "In bytes; never lowered. It limits buffers that a program requests itself, as Kafka does with " + option + ", 102400 by default. " +
-			"For such a broker a higher limit alone changes nothing, so kt does not raise it. The Definitive Guide sets 2 MiB, Intel 16 MiB, Oracle's profile for TuneD " +
-			"4 MiB and 1 MiB, others up to 128 MiB. New kernels start with more than the older of these, so values from books may lower it. " +
-			"A broker with -1 there and clients that request no buffer use tcp_rmem and tcp_wmem.",
-		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
-		Sources: []string{"Kafka: The Definitive Guide", "Intel: Kafka tuning guide", "socket(7)"},
-		Risk:    "more memory for connections that use it",
-		Check:   bufferMax(key, option),
+// memDefault is the check of the first buffer of sockets other than TCP.
+func memDefault(key string) check {
+	return func(m *Machine, _ Rule) Reading {
+		current, err := numbersOf(m, key, 1)
+		if err != nil {
+			return Denied(err)
+		}
+		if n, _ := strconv.ParseInt(current, 10, 64); n > 4<<20 { // numbersOf has parsed it
+			return Reading{Verdict: Info, Current: current, Note: "each new socket other than TCP may take that much"}
+		}
+		return Reading{Verdict: OK, Current: current}
 	}
 }
 
-func netMemDefault(key, title string) *Setting {
-	return &Setting{
-		ID: key, Group: Network, Title: title, Roles: []Role{Broker},
-		Severity: Informational, Confidence: Folklore,
-		Why: "no effect on Kafka. It is the initial buffer of sockets other than TCP",
-		Detail: "In bytes; do not change it. The Definitive Guide sets 128 KiB and Intel 16 MiB, but TCP starts from the middle value of " +
-			"tcp_rmem and tcp_wmem. A high value wastes memory on sockets that do not need it.",
-		Reads:   []string{"/proc/sys/" + sysctlPath(key)},
-		Sources: []string{"tcp(7)", "Kafka: The Definitive Guide (for the opposite)", "Intel: Kafka tuning guide (for the opposite)"},
-		Check: func(m *Machine, _ Rule) Reading {
-			current, err := numbersOf(m, key, 1)
-			if err != nil {
-				return Denied(err)
-			}
-			if n, _ := strconv.ParseInt(current, 10, 64); n > 4<<20 { // numbersOf has parsed it
-				return Reading{Verdict: Info, Current: current, Note: "each new socket other than TCP may take that much"}
-			}
-			return Reading{Verdict: OK, Current: current}
-		},
-	}
-}
-
-func netTCPMem(key, option, title string) *Setting {
-	return &Setting{
-		ID: key, Group: Network, Title: title, Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Applies: true, Valid: raiseOnly(3),
-		Why: "one connection is slow over a distance. It moves at most one buffer (the last value) for each round trip",
-		Detail: "In bytes: minimum, initial and maximum. kt raises each value separately and never lowers one. It affects programs that " +
-			"request no buffer: clients in Go and librdkafka, and a broker with " + option + "=-1. " +
-			"TuneD network-throughput and Intel set 16 MiB as the maximum, the Definitive Guide 2 MiB, which is less than the default of today's kernels.",
-		Reads:   []string{"/proc/sys/" + sysctlPath(key), "server.properties"},
-		Sources: []string{"TuneD network-throughput", "Intel: Kafka tuning guide", "tcp(7)"},
-		Risk:    "more memory for connections that use it",
-		Check:   bufferRange(key, option),
-	}
-}
-
-func netAutotuning() *Setting {
-	return &Setting{
-		ID: "net.ipv4.tcp_moderate_rcvbuf", Group: Network, Title: "automatic growth of receive buffers", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented, Want: "1",
-		Valid:   wholeNumber(1),
-		Why:     "receive buffers stay at the middle value of tcp_rmem, whatever the distance",
-		Detail:  "On by default. A program that requests a receive buffer itself turns it off for that connection.",
-		Reads:   []string{"/proc/sys/net/ipv4/tcp_moderate_rcvbuf"},
-		Sources: []string{"tcp(7)"},
-		Check:   numberCheck("net.ipv4.tcp_moderate_rcvbuf", Warn, false),
-	}
-}
-
-func kafkaSocketBuffers() *Setting {
-	return &Setting{
-		ID: "kafka.socket_buffers", Group: Network, Title: "buffer sizes that the broker requests", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented,
-		Why: "one connection is slow over a distance. It moves at most this much for each round trip, and the kernel cuts more than " +
-			"its limit",
-		Detail: "socket.send.buffer.bytes and socket.receive.buffer.bytes, 102400 each by default. With -1 the kernel grows them as " +
-			"needed. Within one site 100 KiB is enough for 100 MB/s and more of each connection; over a distance set bandwidth × " +
-			"round trip, or -1. Strimzi sets 1 MiB for slow links. Intel's guide sets 102400000 here, but 16 MiB as the kernel's " +
-			"limit.",
-		Reads:   []string{"server.properties", "/proc/sys/net/core/wmem_max", "/proc/sys/net/core/rmem_max"},
-		Sources: []string{"Kafka documentation: Broker Configs", "Strimzi: broker configuration tuning", "socket(7)"},
-		Risk:    "the broker has to be restarted",
-		Check:   func(m *Machine, _ Rule) Reading { return readSocketBuffers(m) },
-	}
-}
+func checkKafkaSocketBuffers(m *Machine, _ Rule) Reading { return readSocketBuffers(m) }
 
 func readSocketBuffers(m *Machine) Reading {
 	if m.Config.File == "" {
@@ -192,10 +125,10 @@ func readSocketBuffers(m *Machine) Reading {
 		switch limit, err := m.Number(host.SysctlFile(b.key)); {
 		case err == nil && b.asked > limit:
 			r.Verdict = Warn
-			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, and %s cuts it to %d", b.option, b.asked, b.key, limit))
+			r.addNote("%s is %d, and %s cuts it to %d", b.option, b.asked, b.key, limit)
 		case b.asked >= 0 && b.asked < 65536:
 			r.Verdict = Warn
-			r.Note = joined(r.Note, fmt.Sprintf("%s is %d, less than Kafka's default (%s)", b.option, b.asked, kafkaBuffer))
+			r.addNote("%s is %d, less than Kafka's default (%s)", b.option, b.asked, kafkaBuffer)
 		}
 	}
 	if r.Verdict == Info {
@@ -205,55 +138,15 @@ func readSocketBuffers(m *Machine) Reading {
 	return r
 }
 
-func netSomaxconn() *Setting {
-	return &Setting{
-		ID: "net.core.somaxconn", Group: Network, Title: "maximum of connections waiting to be accepted", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented, Applies: true,
-		Valid: raiseOnly(1),
-		Why:   "clients wait a second or more when many connect at once. The queue is full",
-		Detail: "Never lowered. The kernel's default is 4096 since 5.4 and was 128 before; TuneD sets 2048, rpk 4096. It limits the " +
-			"request of a program: Kafka requests 50 (socket.listen.backlog.size). For a broker of 3.2 or later raise both, and see " +
-			"kafka.listen_backlog. A container has its own value.",
-		Reads:   []string{"/proc/sys/net/core/somaxconn"},
-		Sources: []string{"Kafka documentation: Broker Configs", "TuneD throughput-performance", "rpk tune net", "kernel documentation: ip-sysctl"},
-		Check: func(m *Machine, want Rule) Reading {
-			r := numberCheck("net.core.somaxconn", Warn, true)(m, want)
-			if n, err := strconv.Atoi(r.Current); err == nil && n >= 1024 && r.Verdict == Warn {
-				r.Verdict = Info
-			}
-			return r
-		},
+func checkNetSomaxconn(m *Machine, want Rule) Reading {
+	r := numberCheck("net.core.somaxconn", Warn, true)(m, want)
+	if n, err := strconv.Atoi(r.Current); err == nil && n >= 1024 && r.Verdict == Warn {
+		r.Verdict = Info
 	}
+	return r
 }
 
-func netSynBacklog() *Setting {
-	return &Setting{
-		ID: "net.ipv4.tcp_max_syn_backlog", Group: Network, Title: "maximum of half-open connections", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented, Applies: true,
-		Valid: raiseOnly(1),
-		Why:   "first packets are dropped when many clients connect at once. They are sent again later",
-		Detail: "Never lowered. The kernel's default depends on the memory; rpk and perftune set 4096, the Definitive Guide more than " +
-			"1024. Kafka's backlog also limits it for each listener.",
-		Reads:   []string{"/proc/sys/net/ipv4/tcp_max_syn_backlog"},
-		Sources: []string{"Kafka: The Definitive Guide", "rpk tune net", "tcp(7)"},
-		Check:   numberCheck("net.ipv4.tcp_max_syn_backlog", Info, true),
-	}
-}
-
-func kafkaListenBacklog() *Setting {
-	return &Setting{
-		ID: "kafka.listen_backlog", Group: Network, Title: "queue length for new connections of the broker", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented,
-		Why: "new clients waited a second or more. The full queue dropped their connections",
-		Detail: "socket.listen.backlog.size is 50 by default, since Kafka 3.2; before, it could not be set. The kernel limits it to " +
-			"net.core.somaxconn. 50 is enough until the kernel counts overflows, which it does for all listening programs together. " +
-			"Then set 1024 or more for both.",
-		Reads:   []string{"server.properties", "/proc/net/netstat", "/proc/sys/net/core/somaxconn"},
-		Sources: []string{"Kafka documentation: Broker Configs", "KIP-764"},
-		Risk:    "the broker has to be restarted",
-		Check:   func(m *Machine, _ Rule) Reading { return readBacklog(m) },
-	}
-}
+func checkKafkaListenBacklog(m *Machine, _ Rule) Reading { return readBacklog(m) }
 
 func readBacklog(m *Machine) Reading {
 	text := strings.TrimSpace(m.Config.Get("socket.listen.backlog.size", "50"))
@@ -290,38 +183,27 @@ func readBacklog(m *Machine) Reading {
 	return r
 }
 
-func netTCPMemory() *Setting {
-	return &Setting{
-		ID: "net.ipv4.tcp_mem", Group: Network, Title: "memory of all TCP connections", Roles: []Role{Broker, Client},
-		Severity: Warning, Confidence: Documented,
-		Why: "buffers stay small above the middle value. The kernel drops packets above the last value",
-		Detail: "In pages, mostly of 4 KiB: low, pressure, high. The kernel sets it by the machine's memory: do not change it unless the " +
-			"use comes near. Many thousands of connections with large buffers do that.",
-		Reads:   []string{"/proc/sys/net/ipv4/tcp_mem", "/proc/net/sockstat", "/proc/net/netstat"},
-		Sources: []string{"tcp(7)"},
-		Check: func(m *Machine, _ Rule) Reading {
-			limits, err := numbersOf(m, "net.ipv4.tcp_mem", 3)
-			if err != nil {
-				return Denied(err)
-			}
-			used, err := sockstat(m, "TCP", "mem")
-			if err != nil {
-				return Denied(err)
-			}
-			pressure, _ := strconv.ParseInt(strings.Fields(limits)[1], 10, 64) // numbersOf has parsed it
-			r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", used, pressure), Wanted: fmt.Sprintf("≤ %d pages", pressure)}
-			pressed := countOf(m.Before.TCP, m.After.TCP, "TCPMemoryPressures")
-			switch {
-			case used > pressure:
-				r.Verdict, r.Note = Warn, "the kernel keeps buffers small now"
-			case pressed.grew > 0:
-				r.Verdict, r.Note = Warn, pressed.say(m, "shortages of memory")
-			case pressed.total > 0:
-				r.Verdict, r.Note = Info, pressed.say(m, "shortages of memory")
-			}
-			return r
-		},
+func checkNetTCPMemory(m *Machine, _ Rule) Reading {
+	limits, err := numbersOf(m, "net.ipv4.tcp_mem", 3)
+	if err != nil {
+		return Denied(err)
 	}
+	used, err := sockstat(m, "TCP", "mem")
+	if err != nil {
+		return Denied(err)
+	}
+	pressure, _ := strconv.ParseInt(strings.Fields(limits)[1], 10, 64) // numbersOf has parsed it
+	r := Reading{Verdict: OK, Current: fmt.Sprintf("%d of %d", used, pressure), Wanted: fmt.Sprintf("≤ %d pages", pressure)}
+	pressed := countOf(m.Before.TCP, m.After.TCP, "TCPMemoryPressures")
+	switch {
+	case used > pressure:
+		r.Verdict, r.Note = Warn, "the kernel keeps buffers small now"
+	case pressed.grew > 0:
+		r.Verdict, r.Note = Warn, pressed.say(m, "shortages of memory")
+	case pressed.total > 0:
+		r.Verdict, r.Note = Info, pressed.say(m, "shortages of memory")
+	}
+	return r
 }
 
 // sockstat is a figure in /proc/net/sockstat: of "TCP", "mem".

@@ -10,41 +10,29 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func diskShared() *Setting {
-	return &Setting{
-		ID: "disk.shared", Group: Disks, Title: "log directories on one disk", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented, Want: "a disk each",
-		Why: "two log directories share the rate of one disk. Kafka spreads partitions as if they had two",
-		Detail: "kt compares the disks at the bottom, below partitions, md and device-mapper. Volumes of a cloud may share more, which " +
-			"kt cannot see.",
-		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
-		Check: unlessLeft(func(m *Machine) Reading {
-			if len(m.Dirs) == 1 && m.Dirs[0].Err == nil {
-				return Reading{Verdict: OK, Current: "one log directory"}
-			}
-			on := make(map[string][]string) // directories by disk
-			r := eachDir(m, func(d Dir) Reading {
-				for _, name := range devicesOf(d) {
-					on[name] = append(on[name], d.Path)
-				}
-				return Reading{Verdict: OK, Current: "each on its own"}
-			})
-			var shared, notes []string
-			for _, name := range slices.Sorted(maps.Keys(on)) {
-				if len(on[name]) > 1 {
-					shared = append(shared, name)
-					notes = addNew(notes, strings.Join(on[name], " and ")+" share a disk")
-				}
-			}
-			if len(shared) == 0 {
-				return r
-			}
-			return Reading{
-				Verdict: Warn, Current: "shared: " + listed(shared), Wanted: "a disk each", Note: strings.Join(notes, "; "),
-				Command: "log.dirs with one directory for each disk; kafka-reassign-partitions.sh moves the partitions",
-			}
-		}),
+func checkDiskShared(m *Machine, _ Rule) Reading {
+	if len(m.Dirs) == 1 && m.Dirs[0].Err == nil {
+		return Reading{Verdict: OK, Current: "one log directory"}
+	}
+	on := make(map[string][]string) // directories by disk
+	r := overDirs(m, func(d Dir) []part {
+		for _, name := range devicesOf(d) {
+			on[name] = append(on[name], d.Path)
+		}
+		return []part{{d.Path, Reading{Verdict: OK, Current: "each on its own"}}}
+	})
+	var shared, notes []string
+	for _, name := range slices.Sorted(maps.Keys(on)) {
+		if len(on[name]) > 1 {
+			shared, notes = append(shared, name), addNew(notes, strings.Join(on[name], " and ")+" share a disk")
+		}
+	}
+	if len(shared) == 0 {
+		return r
+	}
+	return Reading{
+		Verdict: Warn, Current: "shared: " + listed(shared), Wanted: "a disk each", Note: strings.Join(notes, "; "),
+		Command: "log.dirs with one directory for each disk; kafka-reassign-partitions.sh moves the partitions",
 	}
 }
 
@@ -61,51 +49,25 @@ func devicesOf(d Dir) []string {
 	return names
 }
 
-func diskSystem() *Setting {
-	return &Setting{
-		ID: "disk.system", Group: Disks, Title: "log directories on the disk of the system", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented, Want: "a disk of its own",
-		Why:     "writes of the system delay appends. A full log directory stops the whole machine",
-		Detail:  "kt compares the log directories' disks with the disk of /. In a container / belongs to the image, so kt cannot judge it.",
-		Reads:   []string{"/proc/self/mountinfo", "/sys/dev/block/MAJOR:MINOR"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
-		Check: unlessLeft(func(m *Machine) Reading {
-			if m.Container != "" {
-				return Absent("in a container / is not the machine's")
-			}
-			return besides(m, "/", "the system")
-		}),
+func checkDiskSystem(m *Machine, _ Rule) Reading {
+	if m.Container != "" {
+		return Absent("in a container / is not the machine's")
 	}
+	return besides(m, "/", "the system", Warn)
 }
 
-func diskBrokerLog() *Setting {
-	return &Setting{
-		ID: "disk.broker_log", Group: Disks, Title: "log directories on the disk of the broker's own log files", Roles: []Role{Broker},
-		Severity: Informational, Confidence: Documented,
-		Why:     "server.log and similar files take a part of the disk's rate",
-		Detail:  "The broker's log files are in -Dkafka.logs.dir of its process.",
-		Reads:   []string{startReads, "/proc/self/mountinfo"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem"},
-		Check: func(m *Machine, _ Rule) Reading {
-			if m.Process == nil {
-				return Absent("no broker runs here")
-			}
-			if dir := m.Process.JVM.D["kafka.logs.dir"]; strings.HasPrefix(dir, "/") {
-				r := besides(m, dir, "the log files in "+dir)
-				if r.Verdict == Warn {
-					r.Verdict = Info
-				}
-				return r
-			}
-			return Absent("the broker's command line does not say where its log files are")
-		},
+func checkDiskBrokerLog(m *Machine, _ Rule) Reading {
+	dir := m.Process.JVM.D["kafka.logs.dir"]
+	if !strings.HasPrefix(dir, "/") {
+		return Absent("the broker's command line does not say where its log files are")
 	}
+	return besides(m, dir, "the log files in "+dir, Info)
 }
 
 // besides tells which log directories share a disk with another path.
-func besides(m *Machine, other, what string) Reading {
+func besides(m *Machine, other, what string, bad Verdict) Reading {
 	if len(m.Dirs) == 0 {
-		return Absent("no log directory is known: name them with --dirs")
+		return overDirs(m, nil)
 	}
 	mounts, err := m.Mounts()
 	if err != nil {
@@ -116,113 +78,69 @@ func besides(m *Machine, other, what string) Reading {
 		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not mounted"}
 	}
 	there := Dir{Mount: mount}
-	there.Storage, err = m.StorageOf(mount)
-	if err != nil {
-		there.Storage = host.Storage{} // its device number still tells
-	}
+	there.Storage, _ = m.StorageOf(mount) // without it the mount's device number still tells
 	devices := devicesOf(there)
-	return eachDir(m, func(d Dir) Reading {
+	return overDirs(m, func(d Dir) []part {
 		for _, name := range devicesOf(d) {
 			if slices.Contains(devices, name) {
-				return Reading{Verdict: Warn, Current: "on " + name, Wanted: "a disk of its own", Note: "on one disk with " + what}
+				return []part{{d.Path, Reading{Verdict: bad, Current: "on " + name, Wanted: "a disk of its own", Note: "on one disk with " + what}}}
 			}
 		}
-		return Reading{Verdict: OK, Current: "on disks of their own"}
+		return []part{{d.Path, Reading{Verdict: OK, Current: "on disks of their own"}}}
 	})
 }
 
-func diskRAID() *Setting {
-	return &Setting{
-		ID: "disk.raid", Group: Disks, Title: "RAID below the log directories", Roles: []Role{Broker},
-		Severity: Warning, Confidence: Documented, Want: "single disks|RAID 10",
-		Why: "RAID 5 and 6 write several times for each append. RAID 0 loses everything with one disk",
-		Detail: "Sources disagree. Kafka's documentation sees a large cost for writes in RAID, and a rebuild that almost stops the " +
-			"machine; Kafka replicates anyway. Confluent prefers RAID 10 for easier operation, and its Tiered Storage allows only " +
-			"one log directory. Redpanda supports only RAID 0. A RAID controller shows one disk: this check sees only software RAID " +
-			"(md, device-mapper).",
-		Reads:   []string{"/sys/block/mdN/md/level", "/sys/block/dm-N/dm/uuid"},
-		Sources: []string{"Kafka documentation, Operations: Disks and filesystem", "Confluent Platform: production deployment"},
-		Check: unlessLeft(func(m *Machine) Reading {
-			return eachDir(m, func(d Dir) Reading {
-				if len(d.Storage.Disks) == 0 {
-					return Absent("no disk is visible from here")
-				}
-				return readLayers(d)
-			})
-		}),
+// readLayers looks for RAID below a directory. Several paths to one disk are one disk.
+func readLayers(_ *Machine, d Dir, _ Rule) Reading {
+	disks := len(d.Storage.Disks)
+	if disks == 0 {
+		return Absent("no disk is visible from here")
 	}
-}
-
-func readLayers(d Dir) Reading {
-	r := Reading{Verdict: OK, Current: strings.Join(d.Storage.Layers, " on ")}
-	if r.Current == "" {
-		r.Current = "no RAID"
-	}
+	layers := strings.Join(d.Storage.Layers, " on ")
 	has := func(words ...string) bool {
-		return slices.ContainsFunc(d.Storage.Layers, func(layer string) bool {
-			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(layer, w) })
-		})
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(layers, w) })
 	}
-	// raid1 is in the name of raid10 too. Several paths to one disk are one disk.
-	apart := len(d.Storage.Disks) > 1 && !has("raid1", "multipath")
+	r := Reading{Verdict: OK, Current: cmp.Or(layers, "no RAID")}
+	apart := disks > 1 && !has("raid1", "multipath") // raid1 is in the name of raid10 too
 	switch {
 	case has("raid4", "raid5", "raid6"):
 		r.Verdict, r.Wanted = Warn, "single disks, or RAID 10"
 		r.Note = "each append also writes parity, and a rebuild slows the disks for hours"
 	case apart && has("raid0"):
 		r.Verdict, r.Wanted = Warn, "a log directory for each disk"
-		r.Note = fmt.Sprintf("a failure of one of %d disks loses all replicas here", len(d.Storage.Disks))
+		r.Note = fmt.Sprintf("a failure of one of %d disks loses all replicas here", disks)
 	case apart:
 		r.Verdict, r.Wanted = Info, "a log directory for each disk"
-		r.Note = fmt.Sprintf("a log directory on %d disks needs all of them, unless they are mirrored", len(d.Storage.Disks))
+		r.Note = fmt.Sprintf("a log directory on %d disks needs all of them, unless they are mirrored", disks)
 	case has("crypt"):
-		r.Verdict = Info
-		r.Note = "encryption costs CPU for each byte read and written"
+		r.Verdict, r.Note = Info, "encryption costs CPU for each byte read and written"
 	}
 	return r
 }
 
-func diskRAIDHealth() *Setting {
-	return &Setting{
-		ID: "disk.raid_health", Group: Disks, Title: "state of software RAID", Roles: []Role{Broker, Controller},
-		Severity: Warning, Confidence: Documented,
-		Why: "the array is slow and has no spare. It lost a disk or is copying one",
-		Detail: "kt checks all md arrays of the machine. Many distributions check arrays once a month, which slows the disks for hours; " +
-			"that is only a note.",
-		Reads:   []string{"/sys/block/mdN/md/degraded", "/sys/block/mdN/md/sync_action"},
-		Sources: []string{"kernel documentation: RAID arrays"},
-		Check: func(m *Machine, _ Rule) Reading {
-			var parts []part
-			for _, dir := range m.Glob("sys/block/md*/md") {
-				name := strings.Split(dir, "/")[2]
-				parts = append(parts, part{name, readArray(m, name, dir)})
-			}
-			if len(parts) == 0 {
-				return Absent("no software RAID")
-			}
-			return together(parts)
-		},
+func checkDiskRAIDHealth(m *Machine, _ Rule) Reading {
+	var parts []part
+	for _, dir := range m.Glob("sys/block/md*/md") {
+		name := strings.Split(dir, "/")[2]
+		parts = append(parts, part{name, readArray(m, name, dir)})
 	}
+	if len(parts) == 0 {
+		return Absent("no software RAID")
+	}
+	return together(parts)
 }
 
 func readArray(m *Machine, name, dir string) Reading {
-	if !m.Exists(dir + "/degraded") {
-		return Absent("%s has no spare disk in any state", name) // RAID 0 and linear
-	}
-	missing, err := m.Number(dir + "/degraded")
-	if err != nil {
-		return Denied(err)
-	}
-	if missing > 0 {
-		return Reading{
-			Verdict: Warn, Current: fmt.Sprintf("%d missing", missing), Wanted: "0 missing",
-			Note: name + " has lost a disk", Command: "mdadm --detail /dev/" + name,
-		}
-	}
-	switch action, _ := m.Text(dir + "/sync_action"); action { // older kernels have no such file
-	case "resync", "recover", "repair", "reshape":
+	// RAID 0 and linear have no such file.
+	r := Read{Missing: name + " has no spare disk in any state"}.file(m, dir+"/degraded")
+	switch action, _ := m.Text(dir + "/sync_action"); { // nor have older kernels this one
+	case r.Verdict != "":
+		return r
+	case r.Current != "0":
+		return Reading{Verdict: Warn, Current: r.Current + " missing", Wanted: "0 missing", Note: name + " has lost a disk", Command: "mdadm --detail /dev/" + name}
+	case slices.Contains([]string{"resync", "recover", "repair", "reshape"}, action):
 		return Reading{Verdict: Warn, Current: action, Wanted: "idle", Note: name + " is being copied: measure again when it is done"}
-	case "check":
+	case action == "check":
 		return Reading{Verdict: Info, Current: action, Wanted: "idle", Note: name + " is being checked: measure again when it is done"}
 	}
 	return Reading{Verdict: OK, Current: "complete"}
@@ -258,41 +176,9 @@ func fsOf(d Dir) (name string, kind fsKind) {
 	return name, kind
 }
 
-func diskNetwork() *Setting {
-	return &Setting{
-		ID: "disk.network_fs", Group: Disks, Title: "network file systems", Roles: []Role{Broker, Controller},
-		Severity: Fatal, Confidence: Documented,
-		Why: "renames and deletes of open files may fail on NFS and similar. Kafka also stalls with the network",
-		Detail: "This means files over the network (NFS, CIFS, 9p, CephFS, FUSE). Blocks over the network, such as EBS or a SAN, are " +
-			"fine if they are fast enough. Confluent advises against network-attached file storage. FUSE may be local, and is still " +
-			"not suitable for a broker.",
-		Reads:   []string{"/proc/self/mountinfo", "statfs(2)"},
-		Sources: []string{"Confluent Platform: production deployment"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return readKinds(m, fsNetworked, "files over the network: use a disk, or blocks over the network")
-		},
-	}
-}
-
-func diskOverlay() *Setting {
-	return &Setting{
-		ID: "disk.overlay_tmpfs", Group: Disks, Title: "file systems without lasting data", Roles: []Role{Broker, Controller},
-		Severity: Fatal, Confidence: Documented,
-		Why: "data is lost with the container or the machine. It is in a container's own layer or in memory",
-		Detail: "overlay is a container's own layer: mount a volume for the log directories. tmpfs also takes memory from the page " +
-			"cache. So does any file system on a device of memory: a RAM disk, zram, or a loop device over a file in tmpfs. kt follows " +
-			"loop devices, md and device-mapper down to it. A successful open with O_DIRECT proves nothing: tmpfs now allows it.",
-		Reads:   []string{"/proc/self/mountinfo", "/sys/block/DISK/{slaves,loop/backing_file}", "statfs(2)"},
-		Sources: []string{"Docker documentation: Volumes", "kernel documentation: tmpfs"},
-		Check: func(m *Machine, _ Rule) Reading {
-			return readKinds(m, fsPassing, "does not last: mount a volume, or use a disk")
-		},
-	}
-}
-
-// readKinds fails the log directories whose file system is of a kind.
-func readKinds(m *Machine, bad fsKind, note string) Reading {
-	return eachDir(m, func(d Dir) Reading {
+// withoutKind fails a log directory whose file system is of a kind.
+func withoutKind(bad fsKind, note string) func(*Machine, Dir, Rule) Reading {
+	return func(_ *Machine, d Dir, _ Rule) Reading {
 		name, kind := fsOf(d)
 		switch {
 		case name == "":
@@ -303,5 +189,5 @@ func readKinds(m *Machine, bad fsKind, note string) Reading {
 			return Reading{Verdict: Fail, Current: name + " on " + d.Storage.Memory, Wanted: "a disk", Note: "it is memory: " + note}
 		}
 		return Reading{Verdict: OK, Current: name}
-	})
+	}
 }

@@ -8,26 +8,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func swapTendency() *Setting {
-	return &Setting{
-		ID: "vm.swappiness", Group: Memory, Title: "tendency of the kernel to swap",
-		Roles: Roles, Severity: Warning, Confidence: Documented, Applies: true,
-		Valid: wholeNumber(200),
-		Why:   "each garbage collection waits for the disk. The kernel swaps out the heap of a broker with many dirty pages",
-		Detail: "Confluent, Cloudera and the Definitive Guide all say 1. 0 is a trap: the kernel then swaps only when it would otherwise " +
-			"kill a process. TuneD's profiles set 10, and 30 in virtual machines; they are made for servers of every kind. Since " +
-			"Linux 5.8 the range is 0 to 200. Under version 1 of control groups each group has its own memory.swappiness, which " +
-			"replaces this value.",
-		Reads: []string{"/proc/sys/vm/swappiness", "/sys/fs/cgroup/memory/…/memory.swappiness"},
-		Sources: []string{
-			"Confluent Platform: production deployment", "Kafka: The Definitive Guide, chapter 2",
-			"Cloudera: Kafka system level tuning", "kernel commit c843966 (range)", "TuneD latency-performance (10)",
-		},
-		Risk:  "less unused memory is swapped out, so the page cache is a little smaller",
-		Check: checkSwappiness,
-	}
-}
-
 func checkSwappiness(m *Machine, want Rule) Reading {
 	r := numberCheck("vm.swappiness", Warn, true)(m, want)
 	if r.Verdict == OK && r.Current == "0" && !want.Leave() {
@@ -49,20 +29,6 @@ func checkSwappiness(m *Machine, want Rule) Reading {
 		r.Verdict = Warn
 	}
 	return r
-}
-
-func swapActivity() *Setting {
-	return &Setting{
-		ID: "memory.swap", Group: Memory, Title: "present swapping",
-		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Documented,
-		Why: "the broker stalls and falls out of the in-sync replicas. Its memory is read back from disk",
-		Detail: "Sources disagree on swap for a broker. Confluent and the Definitive Guide keep it, as a reserve before the kernel kills " +
-			"the broker. Intel switches it off; Redpanda requires it for reasons of its own. kt judges only its use: pages written " +
-			"to swap during the check. It never runs swapoff, which can take minutes and fail half-way.",
-		Reads:   []string{"/proc/vmstat", "/proc/meminfo"},
-		Sources: []string{"Confluent Platform: production deployment", "Kafka: The Definitive Guide, chapter 2", "Intel: Kafka optimisation guide (swapoff)"},
-		Check:   checkSwap,
-	}
 }
 
 func checkSwap(m *Machine, _ Rule) Reading {

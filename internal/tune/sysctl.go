@@ -36,14 +36,23 @@ func numbersOf(m *Machine, key string, n int) (string, error) {
 	return strings.Join(fields, " "), nil
 }
 
+// sysctl reads a kernel setting of n numbers.
+func (m *Machine) sysctl(key string, n int) Reading {
+	current, err := numbersOf(m, key, n)
+	if err != nil {
+		return Denied(err)
+	}
+	return Reading{Current: current, set: func(value string) Change { return Sysctl(key, key, current, value) }}
+}
+
 // numberCheck is the check of a kernel setting that is one number, see [numbersCheck].
-func numberCheck(key string, bad Verdict, applies bool) func(*Machine, Rule) Reading {
+func numberCheck(key string, bad Verdict, applies bool) check {
 	return numbersCheck(key, 1, bad, applies)
 }
 
 // numbersCheck is the check of a kernel setting of n numbers. Where it does not hold the
 // verdict is bad, and the reading has a change, or without applies the command.
-func numbersCheck(key string, n int, bad Verdict, applies bool) func(*Machine, Rule) Reading {
+func numbersCheck(key string, n int, bad Verdict, applies bool) check {
 	return func(m *Machine, want Rule) Reading {
 		current, err := numbersOf(m, key, n)
 		if err != nil {

@@ -19,8 +19,8 @@ func (t *Tree) SysctlTo(key, value string) (Change, error) {
 		return Change{}, fmt.Errorf("sysctl %s is not among the kernel settings that kt changes; %s", key, hint)
 	}
 	c := Change{Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), New: decimals(normal(value))}
-	for _, one := range targets {
-		if one.path == c.Path {
+	for _, one := range targets() {
+		if one.Path == c.Path {
 			c.Setting = one.setting
 		}
 	}
@@ -38,7 +38,7 @@ func (t *Tree) SysctlTo(key, value string) (Change, error) {
 // changeable returns the kernel settings that kt can change, by their own names.
 func changeable() (keys []string) {
 	for _, key := range catalogueSysctls() {
-		if slices.ContainsFunc(targets, func(t target) bool { return t.path == "/proc/sys/"+sysctlPath(key) }) {
+		if slices.ContainsFunc(targets(), func(t target) bool { return t.Path == "/proc/sys/"+sysctlPath(key) }) {
 			keys = append(keys, key)
 		}
 	}

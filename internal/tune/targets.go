@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -17,71 +19,91 @@ import (
 // target is a file of the kernel's that kt may write.
 type target struct {
 	setting string // its ID in the catalogue
-	path    string // a pattern of [path.Match]
-	holds   check  // accepts every value that the file can hold
-	sane    check  // accepts the values that kt sets anew
+	Path    string `yaml:"path"`  // a pattern of [path.Match]
+	Holds   accepted `yaml:"holds"` // what the file can hold; any word for those that kt sets by words
+	Sane    accepted `yaml:"sane"`  // what kt sets anew
 }
-
-// check returns an error if a value does not fit. old is the value that is there, "" if that is no excuse.
-type check func(value, old string) error
 
 // targets are all files of the kernel's that kt may write. No change, and no journal, can name another one. Whoever asks for a
 // change, it sets a sane value. What is put back may be anything that the file can hold.
-var targets = []target{
-	{"vm.swappiness", "/proc/sys/vm/swappiness", within(span{0, 200}), within(span{0, 100})},
-	{"vm.max_map_count", "/proc/sys/vm/max_map_count", within(span{0, math.MaxInt32}), within(span{65530, 1 << 24})}, // from the kernel's default
-	{"vm.zone_reclaim_mode", "/proc/sys/vm/zone_reclaim_mode", within(span{0, math.MaxInt32}), within(span{0, 7})},
-	{"vm.dirty_background", "/proc/sys/vm/dirty_background_ratio", within(span{0, 100}), within(span{1, 50})},
-	{"vm.dirty_background", "/proc/sys/vm/dirty_background_bytes", within(span{0, math.MaxInt64}), within(span{1 * mib, 1 << 40})},
-	{"vm.dirty_limit", "/proc/sys/vm/dirty_ratio", within(span{0, 100}), within(span{2, 90})},
-	{"vm.dirty_limit", "/proc/sys/vm/dirty_bytes", within(span{0, math.MaxInt64}), within(span{8 * mib, 1 << 40})},
-	{"fs.nr_open", nrOpenFile, within(span{0, math.MaxInt64}), within(span{1 << 20, 1 << 30})}, // below the kernel's default units may not start
-	{"limits.nofile", "/proc/*/limits", within(anyNumber, anyNumber), within(span{1024, 1 << 30}, span{1024, math.MaxUint64})},
-	{"kernel.numa_balancing", "/proc/sys/kernel/numa_balancing", within(span{0, math.MaxInt32}), within(span{0, 3})},
-	{"net.core.rmem_max", "/proc/sys/net/core/rmem_max", within(span{0, math.MaxInt64}), within(span{64 << 10, 1 << 30})},
-	{"net.core.wmem_max", "/proc/sys/net/core/wmem_max", within(span{0, math.MaxInt64}), within(span{64 << 10, 1 << 30})},
-	{"net.core.somaxconn", "/proc/sys/net/core/somaxconn", within(span{0, math.MaxInt64}), within(span{128, 65535})},
-	{"net.ipv4.tcp_rmem", "/proc/sys/net/ipv4/tcp_rmem", within(anyNumber, anyNumber, anyNumber), within(buffers...)},
-	{"net.ipv4.tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem", within(anyNumber, anyNumber, anyNumber), within(buffers...)},
-	{"net.ipv4.tcp_max_syn_backlog", "/proc/sys/net/ipv4/tcp_max_syn_backlog", within(span{0, math.MaxInt64}), within(span{128, 1 << 20})},
-	{"net.ipv4.tcp_slow_start_after_idle", "/proc/sys/net/ipv4/tcp_slow_start_after_idle", within(span{0, 255}), within(span{0, 1})},
-	{"thp.enabled", "/" + thpFolder + "enabled", word, among("always", "madvise", "never")},
-	{"thp.enabled", "/" + thpOldFolder + "enabled", word, among("always", "madvise", "never")},
-	{"thp.defrag", "/" + thpFolder + "defrag", word, among("always", "defer", "defer+madvise", "madvise", "never")},
-	{"thp.defrag", "/" + thpOldFolder + "defrag", word, among("always", "madvise", "never")},
-	{"cpu.governor", "/" + policies + "scaling_governor", word, among("performance", "powersave", "schedutil", "ondemand", "conservative")},
-	{"cpu.epp", "/" + policies + "energy_performance_preference", word, among("performance", "balance_performance", "default", "balance_power", "power")},
-	{"disk.scheduler", "/sys/block/*/queue/scheduler", word, among("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq")},
-	{"disk.scheduler", "/sys/block/*/queue/nr_requests", within(span{0, math.MaxInt32}), within(span{4, 1 << 14})}, // the kernel sets it anew with the scheduler
-	{"disk.nomerges", "/sys/block/*/queue/nomerges", within(span{0, 2}), within(span{0, 2})},
-	{"disk.read_ahead_kb", "/sys/block/*/queue/read_ahead_kb", within(span{0, math.MaxInt64}), within(span{0, 64 << 10})},
+var targets = sync.OnceValue(func() []target {
+	var all []target
+	for _, s := range Catalogue() {
+		for _, t := range s.Sets {
+			t.setting = s.ID
+			all = append(all, t)
+		}
+	}
+	return all
+})
+
+// accepted is what a file takes: a number in each span, or one of some words.
+type accepted struct {
+	spans []span
+	words []string
 }
 
 // span is a range of whole numbers, with both ends.
 type span struct{ least, most uint64 }
 
-var anyNumber = span{0, math.MaxUint64}
-
-// buffers are the least, the first and the largest buffer of a TCP connection, in bytes.
-var buffers = []span{{1024, 1 * mib}, {4096, 64 * mib}, {64 << 10, 1 << 30}}
-
-// within accepts a number in each span. The old number widens its span, so that the present value can be kept, or improved in part.
-func within(spans ...span) check {
-	return func(value, old string) error {
-		fields, before := strings.Fields(value), strings.Fields(old)
-		if len(fields) != len(spans) {
-			return fmt.Errorf("%q is not %s", value, theme.Plural(len(spans), "whole number", "whole numbers"))
-		}
-		for i, in := range spans {
-			if was, err := wholeOf(before, i); err == nil {
-				in = span{min(in.least, was), max(in.most, was)}
-			}
-			if v, err := wholeOf(fields, i); err != nil || v < in.least || v > in.most {
-				return fmt.Errorf("%q is out of range, which is %d to %d", fields[i], in.least, in.most)
-			}
-		}
+// UnmarshalText reads "1024..1Gi 0..uint64" or "always|never".
+func (v *accepted) UnmarshalText(text []byte) error {
+	if !bytes.Contains(text, []byte("..")) {
+		v.words = strings.Split(string(text), "|")
 		return nil
 	}
+	for field := range strings.FieldsSeq(string(text)) {
+		least, most, _ := strings.Cut(field, "..")
+		low, err := boundOf(least)
+		high, wrong := boundOf(most)
+		if err != nil || wrong != nil || low > high {
+			return fmt.Errorf("%q is not a range of whole numbers", field)
+		}
+		v.spans = append(v.spans, span{low, high})
+	}
+	return nil
+}
+
+// boundOf reads an end of a range: a number, one with Ki, Mi, Gi or Ti, or the largest number of a type.
+func boundOf(text string) (uint64, error) {
+	if most, ok := map[string]uint64{"int32": math.MaxInt32, "int64": math.MaxInt64, "uint64": math.MaxUint64}[text]; ok {
+		return most, nil
+	}
+	for i, unit := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			n, err := strconv.ParseUint(number, 10, 24)
+			return n << (10 * (i + 1)), err
+		}
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// accept refuses a value that does not fit. The old one always does, and an old number widens its span, so that it can be
+// improved in part.
+func (v accepted) accept(value, old string) error {
+	switch {
+	case v.words != nil && value != old && !slices.Contains(v.words, value):
+		return fmt.Errorf("%q is none of the words that kt sets: %s", value, strings.Join(v.words, ", "))
+	case v.words != nil:
+		return nil
+	case v.spans == nil && !wordForm.MatchString(value):
+		return fmt.Errorf("%q is no word", value)
+	case v.spans == nil:
+		return nil
+	}
+	fields, before := strings.Fields(value), strings.Fields(old)
+	if len(fields) != len(v.spans) {
+		return fmt.Errorf("%q is not %s", value, theme.Plural(len(v.spans), "whole number", "whole numbers"))
+	}
+	for i, in := range v.spans {
+		if was, err := wholeOf(before, i); err == nil {
+			in = span{min(in.least, was), max(in.most, was)}
+		}
+		if n, err := wholeOf(fields, i); err != nil || n < in.least || n > in.most {
+			return fmt.Errorf("%q is out of range, which is %d to %d", fields[i], in.least, in.most)
+		}
+	}
+	return nil
 }
 
 // wholeOf reads one of some whole numbers, or limits of open files.
@@ -95,30 +117,13 @@ func wholeOf(fields []string, i int) (uint64, error) {
 	return strconv.ParseUint(fields[i], 10, 64)
 }
 
-// among accepts some words, and the old one.
-func among(words ...string) check {
-	return func(value, old string) error {
-		if value != old && !slices.Contains(words, value) {
-			return fmt.Errorf("%q is none of the words that kt sets: %s", value, strings.Join(words, ", "))
-		}
-		return nil
-	}
-}
-
+// wordForm is a name as the kernel has them: "defer+madvise".
 var wordForm = regexp.MustCompile(`^[A-Za-z0-9_+.-]+$`)
-
-// word holds a name as the kernel has them: "defer+madvise".
-func word(value, _ string) error {
-	if !wordForm.MatchString(value) {
-		return fmt.Errorf("%q is no word", value)
-	}
-	return nil
-}
 
 // fitter returns an error if a value does not fit a target.
 type fitter func(t *target, value string) error
 
-func holds(t *target, value string) error { return t.holds(value, "") }
+func holds(t *target, value string) error { return t.Holds.accept(value, "") }
 
 // checkHolds refuses a file of the kernel's that kt does not set, and a value that the file cannot hold.
 func checkHolds(p, value string) error { return checkValue(p, value, holds) }
@@ -131,11 +136,11 @@ func checkValue(p, value string, fit fitter) error {
 }
 
 func checkTarget(p, value string, fit fitter) error {
-	for i := range targets {
-		if ok, _ := path.Match(targets[i].path, p); !ok {
+	for _, one := range targets() {
+		if ok, _ := path.Match(one.Path, p); !ok {
 			continue
 		}
-		if err := fit(&targets[i], normal(value)); err != nil {
+		if err := fit(&one, normal(value)); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -149,7 +154,7 @@ func (c *Change) checkNew() error {
 	if c.Pair != "" && old == "0" {
 		old = "" // the other one of the pair is in force
 	}
-	return c.checkKnown(func(t *target, value string) error { return cmp.Or(holds(t, value), t.sane(value, old)) })
+	return c.checkKnown(func(t *target, value string) error { return cmp.Or(holds(t, value), t.Sane.accept(value, old)) })
 }
 
 // checkKnown refuses a change that no setting of the catalogue makes: it would be a mistake of kt's

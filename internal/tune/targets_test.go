@@ -10,23 +10,23 @@ import (
 // A peer of an agent with --allow-tune may ask for any value, so each target bounds what kt sets.
 func TestEveryTargetHasARangeOfSaneValues(t *testing.T) {
 	far := fmt.Sprint(uint64(math.MaxInt64))
-	for _, target := range targets {
+	for _, target := range targets() {
 		n := 1
 		for _, three := range []string{"1 1 1", "1 1"} {
-			if target.holds(three, "") == nil {
+			if target.Holds.accept(three, "") == nil {
 				n = len(strings.Fields(three))
 				break
 			}
 		}
 		bad := strings.TrimSpace(strings.Repeat(far+" ", n))
-		if target.holds("schedutil", "") == nil {
+		if target.Holds.accept("schedutil", "") == nil {
 			bad = "userspace"
 		}
-		if err := target.sane(bad, ""); err == nil {
-			t.Errorf("%s: kt would set %s", target.path, bad)
+		if err := target.Sane.accept(bad, ""); err == nil {
+			t.Errorf("%s: kt would set %s", target.Path, bad)
 		}
-		if err := target.sane(bad, bad); err != nil { // as a journal puts it back
-			t.Errorf("%s: the value that is there is refused: %v", target.path, err)
+		if err := target.Sane.accept(bad, bad); err != nil { // as a journal puts it back
+			t.Errorf("%s: the value that is there is refused: %v", target.Path, err)
 		}
 	}
 }

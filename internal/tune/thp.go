@@ -10,45 +10,16 @@ const (
 	thpOldFolder = "sys/kernel/mm/redhat_transparent_hugepage/" // of RHEL 6
 )
 
-func thpEnabled() *Setting {
-	return &Setting{
-		ID: "thp.enabled", Group: Memory, Title: "transparent huge pages",
-		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Applies: true,
-		Valid: oneOf("always", "madvise", "never"),
-		Why:   "the broker's threads sometimes wait. With “always” the kernel compacts memory for every process",
-		Detail: "Sources disagree. Redpanda sets always, for its own memory allocation; TuneD's network-latency sets never. Advice for " +
-			"databases has moved from never to madvise. With madvise each program chooses: a JVM with -XX:+UseTransparentHugePages " +
-			"gets huge pages, others do not. There is no measurement for Kafka. “always” is a note for throughput, a warning for " +
-			"latency. kt changes only always. It does not change a choice on the kernel's command line (transparent_hugepage=).",
-		Reads:   []string{"/sys/kernel/mm/transparent_hugepage/enabled", "/proc/cmdline"},
-		Sources: []string{"TuneD network-latency (never)", "Oracle: huge pages for databases (madvise)", "Redpanda: rpk redpanda tune (always)", "kernel documentation: transhuge"},
-		Risk:    "programs that had huge pages without asking for them use a little more CPU",
-		Check: func(m *Machine, want Rule) Reading {
-			bad := Warn
-			if !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
-				bad = Info
-			}
-			return thpCheck(m, "thp.enabled", "enabled", want, bad)
-		},
+func checkThpEnabled(m *Machine, want Rule) Reading {
+	bad := Warn
+	if !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
+		bad = Info
 	}
+	return thpCheck(m, "thp.enabled", "enabled", want, bad)
 }
 
-func thpDefrag() *Setting {
-	return &Setting{
-		ID: "thp.defrag", Group: Memory, Title: "compaction of memory for huge pages",
-		Roles: []Role{Broker, Controller}, Severity: Warning, Confidence: Folklore, Applies: true,
-		Valid: oneOf("always", "defer", "defer+madvise", "madvise", "never"),
-		Why:   "threads stop at new memory until the kernel has compacted enough for a huge page",
-		Detail: "Only “always” stops threads that never asked for huge pages; the kernel's default is madvise. Intel's scripts for Kafka " +
-			"set never, and TuneD does not set it. kt sets defer+madvise, which compacts in the background for all others. Kernels " +
-			"before 4.11 lack it and get the next supported word.",
-		Reads:   []string{"/sys/kernel/mm/transparent_hugepage/defrag", "/proc/cmdline"},
-		Sources: []string{"Intel: Kafka optimisation guide (never)", "kernel documentation: transhuge (madvise)", "kt's proposal (defer+madvise)"},
-		Risk:    "fewer huge pages for programs that did not ask for them",
-		Check: func(m *Machine, want Rule) Reading {
-			return thpCheck(m, "thp.defrag", "defrag", want, Warn)
-		},
-	}
+func checkThpDefrag(m *Machine, want Rule) Reading {
+	return thpCheck(m, "thp.defrag", "defrag", want, Warn)
 }
 
 func thpCheck(m *Machine, id, file string, want Rule, bad Verdict) Reading {

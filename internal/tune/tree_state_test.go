@@ -223,13 +223,13 @@ func TestAWrittenFileIsANewOne(t *testing.T) {
 // may be applied, and read back from the journal.
 func TestEveryChangeOfTheCatalogueIsAmongTheTargets(t *testing.T) {
 	ids := IDs()
-	for _, target := range targets {
+	for _, target := range targets() {
 		if !slices.Contains(ids, target.setting) {
-			t.Errorf("%s is for %s, which is not in the catalogue", target.path, target.setting)
+			t.Errorf("%s is for %s, which is not in the catalogue", target.Path, target.setting)
 		}
 	}
 	for _, s := range Catalogue() {
-		inTable := slices.ContainsFunc(targets, func(t target) bool { return t.setting == s.ID })
+		inTable := slices.ContainsFunc(targets(), func(t target) bool { return t.setting == s.ID })
 		if s.Applies && !inTable && s.ID != "fs.noatime" { // whose words are in atimes
 			t.Errorf("kt can change %s, and no target is for it", s.ID)
 		}

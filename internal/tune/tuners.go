@@ -9,23 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func otherTuners() *Setting {
-	return &Setting{
-		ID: "context.tuners", Group: Context, Title: "other tuning programs on this machine",
-		Roles: Roles, Severity: Informational, Confidence: Documented,
-		Why: "programs that set the same value undo each other's work",
-		Detail: "TuneD sets governor, huge pages and read-ahead again at each start and change of profile, so kt's values last only " +
-			"until then. TuneD reads the kernel settings below /etc/sysctl.d after its own, so kt's file wins there. Under saptune, " +
-			"power-profiles-daemon, TLP and auto-cpufreq the CPU's settings do not last. bpftune changes network buffers while it " +
-			"runs. Choose one: a TuneD profile with kt's values, or no TuneD.",
-		Reads: []string{"/etc/tuned/active_profile", "/etc/sysconfig/saptune", "/run/tlp", "/proc/*/cmdline"},
-		Sources: []string{
-			"TuneD: sysctl plug-in, reapply_sysctl", "saptune manual", "TLP documentation", "power-profiles-daemon documentation",
-		},
-		Check: checkTuners,
-	}
-}
-
 func checkTuners(m *Machine, _ Rule) Reading {
 	running, err := m.running("tuned", "power-profiles-daemon", "auto-cpufreq", "bpftune", "tuned-ppd")
 	found := slices.Clone(running)
@@ -106,21 +89,6 @@ func (m *Machine) saptune() bool {
 		}
 	}
 	return false
-}
-
-func sysctlOrder() *Setting {
-	return &Setting{
-		ID: "context.sysctl_order", Group: Context, Title: "files with the same kernel setting",
-		Roles: Roles, Severity: Warning, Confidence: Documented,
-		Why: "the value after the next boot depends on the names of files",
-		Detail: "The kernel's settings are read from the files of all folders in the order of their names, and the last one wins. procps " +
-			"reads /etc/sysctl.conf last of all. A file named sysctl.conf sorts after all names that begin with a digit: Confluent's " +
-			"playbooks write one. It is a warning where kt's own file loses, and a note where other files disagree. TuneD reads only " +
-			"the folders below /etc and /run.",
-		Reads:   []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d", "/etc/sysctl.conf"},
-		Sources: []string{"sysctl.d(5)", "procps: sysctl --system", "Confluent: cp-ansible", "TuneD: sysctl plug-in"},
-		Check:   checkSysctlOrder,
-	}
 }
 
 func checkSysctlOrder(m *Machine, _ Rule) Reading {

@@ -18,7 +18,7 @@ func TestAProfileCanOnlyRaiseWhatIsNeverLowered(t *testing.T) {
 			}
 			seen++
 			for _, rule := range []Rule{{Equal, "1000"}, {AtMost, "1000"}, {Equal, "many"}} {
-				if s.Valid == nil || s.Valid(rule) == nil {
+				if takes := s.Takes.of(); takes == nil || takes(rule) == nil {
 					t.Errorf("%s takes the rule %q, which may lower it", s.ID, rule)
 				}
 			}
@@ -64,11 +64,12 @@ func TestRulesOfAProfile(t *testing.T) {
 	} {
 		r := must.Have(ParseRule(row.rule))(t)
 		s := settingOf(t, row.id)
-		if s.Valid == nil {
+		takes := s.Takes.of()
+		if takes == nil {
 			t.Errorf("%s: %s has no Valid", row.says, row.id)
 			continue
 		}
-		switch err := s.Valid(r); {
+		switch err := takes(r); {
 		case row.wrong == "" && err != nil:
 			t.Errorf("%s: Valid(%q) of %s = %v, want nil", row.says, row.rule, row.id, err)
 		case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):

@@ -10,55 +10,16 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-func writebackSettings() []*Setting {
-	return []*Setting{dirtyBackground(), dirtyLimit(), dirtyExpire(), dirtyWriteback(), dirtyLive()}
-}
-
 const dirtyRule = "The rule is a list of amounts, of which the smallest counts: “5%” of the memory, “400MB”, and “5s”: the writes of the " +
 	"slowest log directory in 5 seconds. Seconds count only after kt probe has measured that rate; with “min8GiB” they " +
 	"are worth at least 8 GiB. "
 
-func dirtyBackground() *Setting {
-	return &Setting{
-		ID: "vm.dirty_background", Group: Memory, Title: "amount of unwritten data that starts background writing",
-		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Applies: true, Valid: validDirty,
-		Why: "appends wait while the kernel writes too much data at once. Unwritten data piles up in memory before that",
-		Detail: dirtyRule + "The Definitive Guide, Confluent's playbooks and Canonical set 5 %; TuneD 10 for throughput and 3 for latency. " +
-			"On large machines a percent is gigabytes, so Intel sets 400 MB. 0 is wrong: the kernel then writes all the time. " +
-			"dirty_background_ratio and dirty_background_bytes are one value in two files: writing one sets the other to 0. The " +
-			"ratio is a share of free memory and page cache, not of all memory.",
-		Reads: []string{"/proc/sys/vm/dirty_background_ratio", "/proc/sys/vm/dirty_background_bytes", "/proc/meminfo"},
-		Sources: []string{
-			"Kafka: The Definitive Guide, chapter 2 (5 %)", "Confluent: cp-ansible (5 %)", "Intel: Kafka optimisation guide (400 MB)",
-			"TuneD throughput-performance (10 %)", "kernel commit abffc02 (one value in two files)",
-		},
-		Risk: "more and smaller writes; the disk also gets data that Kafka would soon have deleted",
-		Check: func(m *Machine, want Rule) Reading {
-			return dirtyPair{"vm.dirty_background", AtMost}.check(m, want)
-		},
-	}
+func checkDirtyBackground(m *Machine, want Rule) Reading {
+	return dirtyPair{"vm.dirty_background", AtMost}.check(m, want)
 }
 
-func dirtyLimit() *Setting {
-	return &Setting{
-		ID: "vm.dirty_limit", Group: Memory, Title: "amount of unwritten data that stops writers",
-		Roles: []Role{Broker}, Severity: Warning, Confidence: Documented, Applies: true, Valid: validDirty,
-		Why: "the broker stops in the middle of an append. Its partition stays locked",
-		Detail: dirtyRule + "This is vm.dirty_ratio, or vm.dirty_bytes: one value in two files, and writing one sets the other to 0. The kernel slows " +
-			"writers down already half-way between this and vm.dirty_background. Sources disagree: the Definitive Guide 60 to 80 %, " +
-			"Confluent's playbooks and Canonical 80; TuneD 40 for throughput and 10 for latency, where appends stall at 6.5 %. kt " +
-			"keeps it high in both profiles, and relies on the lower threshold. On a machine with more than 64 GiB a share " +
-			"is more than most disks write in minutes: there kt changes it only after kt probe has measured them.",
-		Reads: []string{"/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes", "/proc/meminfo"},
-		Sources: []string{
-			"Kafka: The Definitive Guide, chapter 2 (60 to 80 %)", "Confluent: cp-ansible (80 %)", "TuneD latency-performance (10 %)",
-			"kernel commit abffc02 (one value in two files)",
-		},
-		Risk: "more data is only in memory, and a power failure loses it: topics need replicas on other machines",
-		Check: func(m *Machine, want Rule) Reading {
-			return dirtyPair{"vm.dirty_limit", AtLeast}.check(m, want)
-		},
-	}
+func checkDirtyLimit(m *Machine, want Rule) Reading {
+	return dirtyPair{"vm.dirty_limit", AtLeast}.check(m, want)
 }
 
 // dirtyAmount is a rule for an amount of unwritten data: the least of what is set.
@@ -313,63 +274,22 @@ func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
 	return dirtyValue{percent: n}, last.File
 }
 
-func dirtyExpire() *Setting {
-	return &Setting{
-		ID: "vm.dirty_expire_centisecs", Group: Memory, Title: "age at which unwritten data is written",
-		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Valid: wholeNumber(-1),
-		Why:   "old data is written in one large burst",
-		Detail: "In hundredths of a second. No vendor gives a value for Kafka. The kernel's default is 3000. Profiles for databases set " +
-			"500, as kt's latency profile does. Some guides raise it to 12000, which makes bursts larger.",
-		Reads:   []string{"/proc/sys/vm/dirty_expire_centisecs"},
-		Sources: []string{"kernel documentation: sysctl/vm (3000)", "TuneD oracle, mssql (500)", "kt's proposal"},
-		Risk:    "more writes",
-		Check:   numberCheck("vm.dirty_expire_centisecs", Info, false),
+func checkDirtyWriteback(m *Machine, want Rule) Reading {
+	r := numberCheck("vm.dirty_writeback_centisecs", Info, false)(m, want)
+	if r.Verdict == OK && r.Current == "0" && !want.Leave() {
+		r.Verdict, r.Command = Info, "sysctl -w vm.dirty_writeback_centisecs="+want.Target("")
 	}
+	return r
 }
 
-func dirtyWriteback() *Setting {
-	return &Setting{
-		ID: "vm.dirty_writeback_centisecs", Group: Memory, Title: "interval of the kernel's search for data to write",
-		Roles: []Role{Broker}, Severity: Informational, Confidence: Folklore,
-		Valid: wholeNumber(-1),
-		Why:   "with 0 the kernel writes only when memory is short, and then everything at once",
-		Detail: "In hundredths of a second. The kernel's default is 500. Profiles for databases set 100, as kt's latency profile does. " +
-			"Laptop tools raise it to save the battery. No vendor gives a value for Kafka.",
-		Reads:   []string{"/proc/sys/vm/dirty_writeback_centisecs"},
-		Sources: []string{"kernel documentation: sysctl/vm (500)", "TuneD oracle, mssql (100)", "kt's proposal"},
-		Risk:    "the kernel wakes up more often",
-		Check: func(m *Machine, want Rule) Reading {
-			r := numberCheck("vm.dirty_writeback_centisecs", Info, false)(m, want)
-			if r.Verdict == OK && r.Current == "0" && !want.Leave() {
-				r.Verdict, r.Command = Info, "sysctl -w vm.dirty_writeback_centisecs="+want.Target("")
-			}
-			return r
-		},
+func checkDirtyLive(m *Machine, want Rule) Reading {
+	if m.After.VM == nil {
+		return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
 	}
-}
-
-func dirtyLive() *Setting {
-	return &Setting{
-		ID: "vm.dirty_live", Group: Memory, Title: "unwritten data now, as a share of the limit that stops writers",
-		Roles: []Role{Broker}, Severity: Warning, Confidence: Folklore, Want: "<= 70",
-		Valid: figure,
-		Why:   "appends soon wait. The disks do not keep up",
-		Detail: "Dirty pages and pages being written, as a share of the kernel's threshold. The kernel derives it continuously from free " +
-			"memory. The Definitive Guide and Cloudera advise watching these counters under load. The limit of 70 % is kt's " +
-			"proposal. It is meaningful only while the broker is loaded.",
-		Reads:   []string{"/proc/vmstat"},
-		Sources: []string{"Kafka: The Definitive Guide, chapter 2", "Cloudera: Kafka system level tuning", "kt's proposal (70 %)"},
-		Check: func(m *Machine, want Rule) Reading {
-			if m.After.VM == nil {
-				return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
-			}
-			dirty, seen := m.After.VM["nr_dirty"]
-			limit, known := m.After.VM["nr_dirty_threshold"]
-			if !seen || !known || limit <= 0 {
-				return Absent("this kernel does not report its threshold")
-			}
-			return judge(100*float64(dirty+m.After.VM["nr_writeback"])/float64(limit), " %", want, Warn)
-		},
+	dirty, seen := m.After.VM["nr_dirty"]
+	limit, known := m.After.VM["nr_dirty_threshold"]
+	if !seen || !known || limit <= 0 {
+		return Absent("this kernel does not report its threshold")
 	}
+	return judge(100*float64(dirty+m.After.VM["nr_writeback"])/float64(limit), " %", want, Warn)
 }

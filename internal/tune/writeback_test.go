@@ -161,11 +161,11 @@ func TestTheRulesOfTheShippedProfilesForUnwrittenDataAreGood(t *testing.T) {
 	shipped := profiles.Of("tune")
 	for _, name := range ProfileNames(shipped) {
 		p := must.Have(LoadProfile(name, shipped, nil))(t)
-		for _, s := range writebackSettings() {
-			if s.Want != "" { // no profile's matter
+		for _, s := range Catalogue() {
+			if !s.Takes.Dirty {
 				continue
 			}
-			if err := s.Valid(p.Rule(s)); err != nil {
+			if err := validDirty(p.Rule(s)); err != nil {
 				t.Errorf("profile %s: %s: %v", name, s.ID, err)
 			}
 			if p.Rule(s).Leave() != (name == "minimal") {

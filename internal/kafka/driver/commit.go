@@ -75,7 +75,9 @@ func (r *fetcher) committed(took time.Duration, err error) {
 			rec.FetchFailed(phase, "commit:"+kafka.ErrorCode(err))
 			return
 		}
-		rec.OffsetsCommitted(phase, took)
+		w := rec.Window(phase)
+		w.Commits++
+		w.CommitTime += took
 	})
 }
 

@@ -137,7 +137,10 @@ func (r *fetcher) assigned(_ context.Context, _ *kgo.Client, partitions map[stri
 	from := time.Duration(r.hasLeft.Swap(0))
 	if !r.hadAny {
 		r.hadAny = true
-		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Joined(phase, now-r.began) })
+		r.shard.Record(func(rec *stats.Recorder, phase int) {
+			w := rec.Window(phase)
+			w.JoinTime = max(w.JoinTime, now-r.began)
+		})
 		r.driver.joined()
 		return
 	}
@@ -207,7 +210,7 @@ func (r *fetcher) Read(ctx context.Context, limit int, patience time.Duration) (
 	})
 	if n > 0 {
 		r.last = now
-		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Fetches++ })
 	} else if now-max(r.began, r.last) > deletedAfter {
 		r.passDeleted()
 	}
@@ -342,7 +345,7 @@ func (r *fetcher) count(rec *stats.Recorder, phase int, number int32, records []
 		}
 	}
 	rec.Consumed(phase, number, n, bytes, now)
-	rec.FetchRecords(phase, r.hooks.from[kafka.Place{Topic: records[0].Topic, ID: records[0].Partition}], n)
+	rec.Broker(phase, r.hooks.from[kafka.Place{Topic: records[0].Topic, ID: records[0].Partition}]).Fetch.Records += int64(n)
 	return n
 }
 

@@ -36,6 +36,6 @@ func (h *fetchHooks) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ 
 func (h *fetchHooks) OnFetchBatchRead(b kgo.BrokerMetadata, topic string, partition int32, m kgo.FetchBatchMetrics) {
 	h.Shard.Record(func(rec *stats.Recorder, phase int) {
 		h.from[kafka.Place{Topic: topic, ID: partition}] = b.NodeID
-		rec.FetchBatch(phase, b.NodeID, 0, m.UncompressedBytes, m.CompressedBytes)
+		rec.Broker(phase, b.NodeID).Fetch.Batch(0, m.UncompressedBytes, m.CompressedBytes)
 	})
 }

@@ -34,11 +34,13 @@ func (h Hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	if key != fetchKey {
 		return
 	}
-	h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.Fetch(phase, b.NodeID, e.DurationE2E(), e.Err() != nil) })
+	h.Shard.Record(func(rec *stats.Recorder, phase int) {
+		rec.Broker(phase, b.NodeID).Fetch.Request(e.DurationE2E(), e.Err() != nil)
+	})
 }
 
 // OnBrokerThrottle counts the time for which a broker throttles the client.
 func (h Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
 	d = h.Shard.Throttled(b.NodeID, d)
-	h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.FetchThrottle(phase, b.NodeID, d) })
+	h.Shard.Record(func(rec *stats.Recorder, phase int) { rec.Broker(phase, b.NodeID).Fetch.Throttle += d })
 }

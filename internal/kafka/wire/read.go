@@ -167,7 +167,7 @@ func (r *reader) Read(ctx context.Context, limit int, patience time.Duration) (n
 		r.current = nil
 	}
 	if n > 0 {
-		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Polled(phase) })
+		r.shard.Record(func(rec *stats.Recorder, phase int) { rec.Window(phase).Fetches++ })
 	}
 	return n, err
 }

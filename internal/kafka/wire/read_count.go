@@ -127,7 +127,7 @@ func (k *counting) begin() (err error) {
 			}
 		}
 		k.begun, k.from, k.left = b, k.next, b.count()
-		k.rec.FetchBatch(k.phase, k.broker, k.left, len(k.records), len(b)-headSize)
+		k.rec.Broker(k.phase, k.broker).Fetch.Batch(k.left, len(k.records), len(b)-headSize)
 		if k.headers {
 			read := b.ledger(true)
 			k.log.AddValues(&read, k.next, valuesOf(b.base(), k.records, k.left))

@@ -83,7 +83,7 @@ func (h *Hooks) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 		h.account(b.NodeID, e.DurationE2E(), func(f *flight) { f.requests = max(0, f.requests-1) })
 	}
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
-		rec.Request(phase, b.NodeID, e.DurationE2E(), e.Err() != nil)
+		rec.Broker(phase, b.NodeID).Request(e.DurationE2E(), e.Err() != nil)
 	})
 }
 
@@ -100,7 +100,7 @@ func (h *Hooks) OnBrokerDisconnect(b kgo.BrokerMetadata, _ net.Conn) {
 // OnBrokerThrottle counts the time for which a broker throttles the client.
 func (h *Hooks) OnBrokerThrottle(b kgo.BrokerMetadata, d time.Duration, _ bool) {
 	d = h.shard.Throttled(b.NodeID, d)
-	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Throttle(phase, b.NodeID, d) })
+	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.Broker(phase, b.NodeID).Throttle += d })
 }
 
 // OnProduceBatchWritten counts a record batch.
@@ -112,7 +112,7 @@ func (h *Hooks) OnProduceBatchWritten(b kgo.BrokerMetadata, _ string, _ int32, m
 func (h *Hooks) Batch(broker int32, records, bytes, wireBytes int) {
 	fill := math.Round(100 * float64(wireBytes) / float64(max(1, h.settings.BatchSize()))) // in whole percent: few values are few bytes in run files
 	h.shard.Record(func(rec *stats.Recorder, phase int) {
-		rec.Batch(phase, broker, records, bytes, wireBytes)
+		rec.Broker(phase, broker).Batch(records, bytes, wireBytes)
 		rec.Window(phase).BatchFill.Record(time.Duration(fill) * time.Second / 100)
 	})
 }
@@ -135,5 +135,9 @@ func (h *Hooks) account(broker int32, took time.Duration, change func(*flight)) 
 	h.mu.Unlock()
 	h.shard.Requests(changed)
 	use := took / time.Duration(h.limit)
-	h.shard.Record(func(rec *stats.Recorder, phase int) { rec.InFlight(phase, use, total) })
+	h.shard.Record(func(rec *stats.Recorder, phase int) {
+		w := rec.Window(phase)
+		w.InFlightUse += use
+		w.ConnTime += total
+	})
 }

@@ -109,13 +109,14 @@ func Written(seed uint64, seconds int) []Event {
 			default:
 				rec.Acknowledged(of, 1, int32(rng.IntN(6)), 100, service, delay+service, min(end, due+delay+service))
 			}
-			rec.Request(of, broker, service, rng.IntN(30) == 0)
-			rec.Batch(of, broker, 3, 300, 100+rng.IntN(200))
+			rec.Broker(of, broker).Request(service, rng.IntN(30) == 0)
+			rec.Broker(of, broker).Batch(3, 300, 100+rng.IntN(200))
 		}
-		rec.Throttle(phase, 2, time.Duration(rng.IntN(1000))*time.Microsecond)
-		rec.BufferFull(phase, time.Duration(rng.IntN(1000))*time.Millisecond)
-		rec.InFlight(phase, time.Duration(rng.IntN(1000))*time.Millisecond, 3*time.Second)
-		rec.Window(phase).Transactions++
+		rec.Broker(phase, 2).Throttle += time.Duration(rng.IntN(1000)) * time.Microsecond
+		of := rec.Window(phase)
+		of.BufferFull = time.Duration(rng.IntN(1000)) * time.Millisecond
+		of.InFlightUse, of.ConnTime = time.Duration(rng.IntN(1000))*time.Millisecond, 3*time.Second
+		of.Transactions++
 		taken := rec.Take(new(stats.Phases), phase, start, end, time.Second)
 		for _, of := range []int{stats.Warmup, stats.Measured} {
 			if of == phase || !taken[of].Empty() {
@@ -144,17 +145,17 @@ func Read(seed uint64, seconds int) []Event {
 		for range rng.IntN(20) {
 			at := w.Start + time.Duration(rng.Int64N(int64(time.Second)))
 			rec.Consumed(phase, int32(rng.IntN(6)), 10, 1000, at)
-			rec.Polled(phase)
+			rec.Window(phase).Fetches++
 			rec.EndToEnd(phase, time.Duration(rng.ExpFloat64()*float64(20*time.Millisecond)))
-			rec.Fetch(phase, int32(1+rng.IntN(3)), 5*time.Millisecond, rng.IntN(9) == 0)
-			rec.FetchBatch(phase, 1, 10, 1000, 500)
+			rec.Broker(phase, int32(1+rng.IntN(3))).Fetch.Request(5*time.Millisecond, rng.IntN(9) == 0)
+			rec.Broker(phase, 1).Fetch.Batch(10, 1000, 500)
 		}
 		rec.FetchFailed(phase, "NOT_LEADER_OR_FOLLOWER")
-		rec.ReadTimes(phase, time.Second, time.Duration(rng.IntN(1000))*time.Millisecond, 0)
-		rec.Joined(phase, time.Second)
 		rec.Rebalanced(phase, 20*time.Millisecond)
-		rec.OffsetsCommitted(phase, 2*time.Millisecond)
-		rec.Outage(phase, stats.Gap{From: w.Start, Length: time.Duration(rng.IntN(1000)) * time.Millisecond})
+		of := rec.Window(phase)
+		of.ReadTime, of.ReadWait = time.Second, time.Duration(rng.IntN(1000))*time.Millisecond
+		of.JoinTime, of.Commits, of.CommitTime = time.Second, 1, 2*time.Millisecond
+		of.Outage = stats.Gap{From: w.Start, Length: time.Duration(rng.IntN(1000)) * time.Millisecond}
 		read := rec.Take(new(stats.Phases), phase, w.Start, w.End, 0)[phase]
 		read.ConsumerLag = int64(rng.IntN(100) - 40)
 		read.Add(&stats.Window{Partitions: map[int32]stats.Partition{0: {ConsumerLag: read.ConsumerLag}}, Warmup: w.Warmup, Start: w.Start, End: w.End})

@@ -1,14 +1,53 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// The functions here are for [Setting.Valid]. All of them take a rule that leaves the
-// value alone.
+// Takes are the rules that a setting takes beside the empty one, which leaves its value alone. The zero Takes
+// takes every rule that is of the kind of those that kt ships for it.
+type Takes struct {
+	Raise  int      `yaml:"raise"`  // lower bounds of so many whole numbers, for what kt never lowers; of several each may be "-", for any
+	Number string   `yaml:"number"` // a whole number of a range: "0..200", "0.."
+	Figure bool     `yaml:"figure"` // any number: for what kt works out and only reports
+	Words  []string `yaml:"words"`  // one or several of them
+	Dirty  bool     `yaml:"dirty"`  // an amount of unwritten data
+}
+
+// of returns what takes a rule, nil for the zero Takes.
+func (t Takes) of() func(Rule) error {
+	switch {
+	case t.Raise > 0:
+		return raiseOnly(t.Raise)
+	case t.Number != "":
+		high, err := strconv.ParseInt(strings.TrimPrefix(t.Number, "0.."), 10, 64)
+		if err != nil {
+			high = -1
+		}
+		return wholeNumber(high)
+	case t.Figure:
+		return figure
+	case len(t.Words) > 0:
+		return oneOf(t.Words...)
+	case t.Dirty:
+		return validDirty
+	}
+	return nil
+}
+
+// check refuses what no rule can be held to.
+func (t Takes) check() error {
+	if text, ok := strings.CutPrefix(t.Number, "0.."); t.Number != "" {
+		if _, err := strconv.ParseUint(text, 10, 63); !ok || text != "" && err != nil {
+			return errors.New("takes: number: take a range from 0, as 0..200 or 0..")
+		}
+	}
+	return nil
+}
 
 // raiseOnly takes lower bounds of n whole numbers, for what kt never lowers. Of several
 // numbers each may be "-", for any.
