@@ -205,7 +205,9 @@ func unwatched(hosts []result.HostRow) string {
 	case !slices.ContainsFunc(hosts, func(h result.HostRow) bool { return isBroker(&h) && watchedAtAll(h) }):
 		return "no broker host was watched: start kt agent on them"
 	}
-	return lapses(hosts, func(h *result.HostRow) bool { return watchedAtAll(*h) || isBroker(h) || h.Role == "" && h.Processes == 0 })
+	return lapses(hosts, func(h *result.HostRow) bool {
+		return watchedAtAll(*h) || isBroker(h) || h.Role == "" && h.Processes == 0
+	})
 }
 
 // lapses names the hosts of a kind that were not watched for long enough: "b was watched for 2 of 60 s, c was not watched".
