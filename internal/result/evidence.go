@@ -30,7 +30,7 @@ func (f *Fold) evidence() verdict.Evidence {
 		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
-		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w), Quota: f.line.quota,
+		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: max(throttled(w)), Quota: f.line.quota,
 		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: f.longestGap()},
 	}
@@ -113,21 +113,11 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	return r
 }
 
-// throttled returns the share of time for which brokers throttled the producers or the readers,
-// whichever is greater.
-func throttled(w *stats.Window) float64 {
-	var sending time.Duration
+// throttled returns the shares of the producers' time and of the readers' for which brokers throttled them.
+func throttled(w *stats.Window) (sending, reading float64) {
+	var sent, read time.Duration
 	for _, b := range w.Brokers {
-		sending += b.Throttle
+		sent, read = sent+b.Throttle, read+b.Fetch.Throttle
 	}
-	return max(share(sending, w.ShardTime), readThrottled(w))
-}
-
-// readThrottled returns the share of the readers' time for which brokers throttled them.
-func readThrottled(w *stats.Window) float64 {
-	var reading time.Duration
-	for _, b := range w.Brokers {
-		reading += b.Fetch.Throttle
-	}
-	return share(reading, w.ReadTime)
+	return share(sent, w.ShardTime), share(read, w.ReadTime)
 }

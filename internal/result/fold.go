@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -50,7 +51,12 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits), line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown}}
+	f := &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown}}
+	for _, text := range h.Limits {
+		expr, err := metric.Parse(text)
+		f.limits = append(f.limits, judged{text: text, expr: expr, bad: err})
+	}
+	return f
 }
 
 // Begin sets the start of the load.
@@ -83,10 +89,17 @@ func (f *Fold) AddWindow(w stats.Window) {
 	}
 	f.line.add(&w, rate, full)
 	f.line.keep(&w)
-	if f.lean {
-		w = leanWindow(&w)
+	if f.lean { // the row of a process needs no more
+		lean := w.Counts()
+		if !w.Warmup {
+			lean.OwnSendDelay, lean.Service, lean.Response, lean.EndToEnd = w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
+		}
+		w = lean
 	} else {
-		f.gather(w)
+		if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
+			f.place(host.Sample{})
+		}
+		f.second = append(f.second, w) // until all windows of its second have come
 	}
 	w.Events, w.EventsLeftOut = nil, nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
@@ -102,14 +115,6 @@ func (f *Fold) AddWindow(w stats.Window) {
 	if t := &f.total[stats.Measured]; w.Offered > 0 {
 		f.waiting = t.Offered - t.Acknowledged - t.Failed - t.Unknown
 	}
-}
-
-// gather keeps a window until all windows of its second have come.
-func (f *Fold) gather(w stats.Window) {
-	if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
-		f.place(host.Sample{})
-	}
-	f.second = append(f.second, w)
 }
 
 // place adds the gathered windows to the series and to the snapshot.
@@ -133,11 +138,10 @@ func (f *Fold) allPoints() []Point {
 	for i, p := range points.of(f.second, host.Sample{}) {
 		series.add(p, &f.second[i])
 	}
-	all := append([]Point{}, series.points...)
-	for i := range all {
-		all[i].CPUCores = all[i].knownCPU()
+	for i := range series.points {
+		series.points[i].CPUCores = series.points[i].knownCPU()
 	}
-	return all
+	return append([]Point{}, series.points...)
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
@@ -161,15 +165,6 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 		return stats.Gap{}
 	}
 	return g
-}
-
-// leanWindow returns the data of a window that the row of a process needs.
-func leanWindow(w *stats.Window) stats.Window {
-	lean := w.Counts()
-	if !w.Warmup {
-		lean.OwnSendDelay, lean.Service, lean.Response, lean.EndToEnd = w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
-	}
-	return lean
 }
 
 // load reports whether the load went on in a window, and whether in all of it, and returns its rate
@@ -287,7 +282,7 @@ func (f *Fold) result() Result {
 		Client:     f.client(m),
 		Series:     f.allPoints(),
 		Heat:       f.heatOf(slices.Clip(f.heat.columns), f.second).columns,
-		Histograms: histogramsOf(m),
+		Histograms: Histograms{Response: distribution(m.Response), Service: distribution(m.Service), SendDelay: distribution(m.SendDelay), EndToEnd: distribution(m.EndToEnd)},
 		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: listed(f.events()), EventsLeftOut: f.line.kept.EventsLeftOut, Said: f.line.said,
@@ -333,7 +328,7 @@ func (f *Fold) warmup() *Warmup {
 	}
 	r := &Warmup{
 		Records: f.records(w), Bytes: w.Bytes, Response: LatencyOf(&w.Response), Errors: errorsOf(w.Errors),
-		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: stats.Distribution{Histogram: w.Response},
+		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: distribution(w.Response),
 		ConsumedBytes: w.ConsumedBytes, EndToEnd: EndToEndOf(&w.EndToEnd),
 	}
 	if f.header.Plan.Reads() {

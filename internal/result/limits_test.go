@@ -1,18 +1,14 @@
 package result
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -132,27 +128,6 @@ func TestAStretchHasNoHole(t *testing.T) {
 	}
 }
 
-func TestConsumerLagThatWasNeverLearnedHoldsNoLimit(t *testing.T) {
-	for name, tc := range map[string]struct {
-		unknown int64
-		held    bool
-	}{
-		"nobody looked": {1, false},
-		"nothing waits": {0, true},
-	} {
-		h := readHeader(plan.Roundtrip, 1000)
-		h.Limits = []string{"consumer-lag<1000", "consumer-lag<1000 over 1s"}
-		f := NewFold(h)
-		f.AddWindow(even(0, millis(10), func(w *stats.Window) { w.LagUnknown = tc.unknown }))
-		f.Finish(Trailer{Ended: Completed})
-		for _, l := range f.Result().Limits {
-			if l.Held != tc.held || (l.Value != nil) != tc.held || (l.Note != "") == tc.held {
-				t.Errorf("%s: %+v", name, l)
-			}
-		}
-	}
-}
-
 func TestAPercentileOfAStretchIsThatOfItsRecords(t *testing.T) {
 	// One second of ten is slow: of the records of all ten, the 90th percentile is fast and the 95th slow. The mean
 	// of the seconds' percentiles would be neither.
@@ -209,27 +184,6 @@ func TestWithoutAValueALimitIsNotHeld(t *testing.T) {
 		if got.Held || got.Value != nil || got.Unit != "" || !strings.Contains(got.Note, note) {
 			t.Errorf("%s: %+v, want %q", text, got, note)
 		}
-	}
-}
-
-func TestAReplayedRunIsJudgedAsTheLiveOne(t *testing.T) {
-	h := header(100)
-	h.Limits = []string{"p99<20ms", "errors==0", "p99<50ms over 2s for 60%", "outage<1s"}
-	events, end := canned.Written(7, 30), Trailer{Ended: Completed, ElapsedSeconds: 30}
-	live := NewFold(h)
-	for _, e := range events {
-		e.To(live)
-	}
-	live.Finish(end)
-	file := runFile(t, h, events, end)
-	replayed := must.Have(Replay(bytes.NewReader(file)))(t)
-	want := live.Result().Limits
-	if diff := cmp.Diff(want, replayed.Result().Limits); diff != "" || len(want) != 4 {
-		t.Errorf("limits (-live +replayed):\n%s", diff)
-	}
-	other := must.Have(Replay(bytes.NewReader(file), "failed<1000"))(t)
-	if got := other.Result().Limits; len(got) != 1 || !got[0].Held || got[0].Expression != "failed<1000" {
-		t.Errorf("judged anew: %+v", got)
 	}
 }
 

@@ -82,25 +82,6 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	}
 }
 
-func TestALineSharesNoMemoryWithTheNext(t *testing.T) {
-	var want []string
-	for _, e := range busy(3) {
-		if e.Window != nil {
-			want = append(want, marshal(t, e.Window))
-		}
-	}
-	all := readLines(t, bytes.NewReader(runFile(t, header(0), busy(3), completed)))
-	var got []string
-	for _, l := range all {
-		if l.Window != nil {
-			got = append(got, marshal(t, l.Window))
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-written +read:\n%s", diff)
-	}
-}
-
 func TestATornMemberIsPassedOverAtTheEndOnly(t *testing.T) {
 	const header, window = `{"header":{"schema":2}}`, `{"window":{"end_ns":5}}`
 	head, whole := string(canned.Packed(header)), string(canned.Packed(header+"\n"+window))

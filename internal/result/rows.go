@@ -72,16 +72,11 @@ func (f *Fold) brokers(w *stats.Window) []BrokerRow {
 
 // batchesOf returns the record batches that requests carried.
 func batchesOf(t *stats.Traffic) Batches {
-	b := Batches{Count: t.Batches}
-	if b.Count > 0 {
-		b.RecordsMean = float64(t.Records) / float64(b.Count)
-		b.BytesMean = float64(t.Bytes) / float64(b.Count)
+	n, bytes, sent := float64(t.Batches), float64(t.Bytes), float64(t.WireBytes)
+	return Batches{
+		Count: t.Batches, RecordsMean: per(float64(t.Records), n), BytesMean: per(bytes, n),
+		CompressionRatio: per(bytes, sent), CompressedShare: per(sent, bytes),
 	}
-	if t.WireBytes > 0 && t.Bytes > 0 {
-		b.CompressionRatio = float64(t.Bytes) / float64(t.WireBytes)
-		b.CompressedShare = float64(t.WireBytes) / float64(t.Bytes)
-	}
-	return b
 }
 
 // per returns a quotient, 0 where the divisor is.

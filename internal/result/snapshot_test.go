@@ -304,15 +304,3 @@ func TestTimeThatAHostDidNotReportIsNotHeldAgainstIt(t *testing.T) {
 		t.Errorf("%v records a second over the last seconds that it reported, want 100", got)
 	}
 }
-
-// BenchmarkSnapshot is the cost of a snapshot once a second.
-func BenchmarkSnapshot(b *testing.B) {
-	f := NewFold(readHeader(plan.Roundtrip, 100))
-	for _, e := range canned.Read(5, 60) {
-		e.To(f)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = f.Snapshot()
-	}
-}

@@ -89,17 +89,6 @@ func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
 	}
 }
 
-func TestTheRosterTellsTheRolesOfHosts(t *testing.T) {
-	roster := []result.Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}}
-	r := merged(t, partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, events: steady(0, 5, 100), trailer: trailerOf(5)}.bytes(t))
-	var roles []string
-	for _, h := range r.Hosts {
-		roles = append(roles, fmt.Sprint(h.Host, " ", h.Role))
-	}
-	must.Match(t, []string{"a client", "b broker"}, roles, "roles")
-	must.Match(t, roster, r.Part.Roster, "roster")
-}
-
 func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {
 	roster := []result.Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}, {Host: "c", Role: "broker"}}
 	load := partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, plan: header(0).Plan, events: steady(0, 60, 100), trailer: trailerOf(60)}
