@@ -96,7 +96,6 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 
 // side reads the runs of one side. Of many it leaves out those that cannot be read.
 func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
-	var shown []string
 	var errs []error
 	s := study.NewSide(limits)
 	for _, name := range names {
@@ -104,52 +103,45 @@ func (e *Env) side(names []string, limits []study.FailOn) (*study.Side, error) {
 		if history.IsReference(name) && len(files) == 1 {
 			name = runName(files[0])
 		}
-		shown, errs = append(shown, name), append(errs, err)
-		var unread error
-		left := len(files)
+		s.Name = strings.TrimSpace(s.Name + " " + name)
+		var unread []error
 		for _, file := range files {
-			r, err := readLoad(file, study.Expressions(limits)...)
-			if err != nil {
-				unread, left = errors.Join(unread, err), left-1
-				continue
+			if r, err := readLoad(file, study.Expressions(limits)...); err != nil {
+				unread = append(unread, err)
+			} else {
+				s.Add(file, &r)
 			}
-			s.Add(file, &r)
 		}
-		if left == 0 {
-			errs = append(errs, unread)
-			continue
+		if errs = append(errs, err); len(unread) == len(files) {
+			errs = append(errs, unread...)
+		} else {
+			e.leftOut(errors.Join(unread...))
 		}
-		e.leftOut(unread)
 	}
-	s.Name = strings.Join(shown, " ")
 	return s, errors.Join(errs...)
 }
 
 // runsOf returns the run files that an argument means: a run file, a folder of them, a study, or a
 // cell of a study.
 func (e *Env) runsOf(name string) ([]string, error) {
+	id, cell, _ := strings.Cut(name, ":")
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && !info.IsDir():
 		return []string{name}, nil
-	case err == nil && !study.IsFolder(name):
+	case study.IsFolder(id):
+		return studyRuns(filepath.Dir(filepath.Clean(id)), filepath.Base(filepath.Clean(id)), cell)
+	case err == nil:
 		files, err := merge.FilesIn(name)
 		if err == nil && len(files) == 0 {
 			err = fmt.Errorf("%s: it holds no run file", name)
 		}
 		return files, err
-	}
-	if strings.HasPrefix(name, "-") {
+	case strings.HasPrefix(name, "-"):
 		return nil, fmt.Errorf("%s: write flags before the runs, as in kt compare --output json A -- B", name)
-	}
-	if history.IsReference(name) {
+	case history.IsReference(name):
 		return e.oneRun(name)
-	}
-	id, cell, _ := strings.Cut(name, ":")
-	if study.IsFolder(id) {
-		return studyRuns(filepath.Dir(filepath.Clean(id)), filepath.Base(filepath.Clean(id)), cell)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	if strings.Count(id, "/") <= 1 {

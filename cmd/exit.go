@@ -73,7 +73,12 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func usageError(err error) error { return &exitError{exitUsage, err} }
+func usageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitUsage, err}
+}
 
 // exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,18 +38,13 @@ writes it again.`,
 	flags := config.NewFind(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": metric.Names(), "ladder": nil})
 	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
+	env.making(c, flags, &flags.Output, func(ctx context.Context, args []string) error {
 		s, err := findOf(flags, args)
 		if err != nil {
 			return usageError(err)
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
-		})
-	}
+		return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+	})
 	return c
 }
 
@@ -79,7 +75,7 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 // share gives every run of a study these tags, if there are some.
 func share(s *study.Study, tags []string) {
 	if len(tags) > 0 {
-		s.Share("tag", tags, true)
+		s.Share("tag", strings.Join(tags, ","), true)
 	}
 }
 

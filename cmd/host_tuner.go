@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/tune"
 )
@@ -29,7 +29,7 @@ type hostTuner struct {
 }
 
 // obey does what an order asks for.
-func (h *hostTuner) obey(ctx context.Context, o *cluster.TuneOrder) error {
+func (h *hostTuner) obey(ctx context.Context, o *study.HostOrder) error {
 	if filepath.Clean(h.root) == "/" && !host.SystemCalls(h.root).Root() {
 		return usageError(errors.New("only root can change this machine: sudo kt"))
 	}
@@ -38,14 +38,14 @@ func (h *hostTuner) obey(ctx context.Context, o *cluster.TuneOrder) error {
 	}
 	var err error
 	switch o.Do {
-	case cluster.TuneCheck:
+	case study.CheckHost:
 		err = h.check(ctx, o.Set)
-	case cluster.TuneSet:
+	case study.SetHost:
 		return h.set(ctx, o)
-	case cluster.TuneRestore:
-		err = h.set(ctx, &cluster.TuneOrder{Own: o.Own})
+	case study.RestoreHost:
+		err = h.set(ctx, &study.HostOrder{Own: o.Own})
 	}
-	if o.Do == cluster.TuneCheck || err == nil {
+	if o.Do == study.CheckHost || err == nil {
 		h.release()
 	}
 	return err
@@ -84,7 +84,7 @@ func (h *hostTuner) tree() *tune.Tree { return tune.NewTree(h.root, buildVersion
 
 // check returns what hinders changes: kt tune must not have changed this machine yet, because all that is
 // in its journal is put back after each run.
-func (h *hostTuner) check(ctx context.Context, wanted []cluster.HostSetting) error {
+func (h *hostTuner) check(ctx context.Context, wanted []study.Flag) error {
 	held, err := h.tree().Status()
 	if err == nil && len(held) > 0 {
 		err = usageError(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
@@ -96,7 +96,7 @@ func (h *hostTuner) check(ctx context.Context, wanted []cluster.HostSetting) err
 }
 
 // changes returns the changes that are meant, from what is there now.
-func (h *hostTuner) changes(ctx context.Context, wanted []cluster.HostSetting) (changes []tune.Change, err error) {
+func (h *hostTuner) changes(ctx context.Context, wanted []study.Flag) (changes []tune.Change, err error) {
 	var errs []error
 	for _, s := range wanted {
 		if id, ok := strings.CutPrefix(s.Name, "tune."); ok {
@@ -139,10 +139,10 @@ func (h *hostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 }
 
 // checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
-func (h *hostTuner) checkOwn(own []cluster.HostSetting) error {
+func (h *hostTuner) checkOwn(own []study.Flag) error {
 	held, err := h.tree().Status()
 	for _, u := range held {
-		mine := slices.ContainsFunc(own, func(s cluster.HostSetting) bool {
+		mine := slices.ContainsFunc(own, func(s study.Flag) bool {
 			id, ofTune := strings.CutPrefix(s.Name, "tune.")
 			return ofTune && u.Setting == id || u.Path == "/"+host.SysctlFile(strings.TrimPrefix(s.Name, "sysctl."))
 		})
@@ -154,7 +154,7 @@ func (h *hostTuner) checkOwn(own []cluster.HostSetting) error {
 }
 
 // set makes the changes of an order by kt tune's journal, and puts back those that were made before.
-func (h *hostTuner) set(ctx context.Context, o *cluster.TuneOrder) error {
+func (h *hostTuner) set(ctx context.Context, o *study.HostOrder) error {
 	if err := h.checkOwn(o.Own); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func quietEnv() *Env {
 }
 
 // served starts an agent of a broker; end waits until it has ended.
-func served(t *testing.T, name string, key *port.Key, tuner func(context.Context, *cluster.TuneOrder) error) (addr string, end func()) {
+func served(t *testing.T, name string, key *port.Key, tuner func(context.Context, *study.HostOrder) error) (addr string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	at, ended := make(chan string, 1), make(chan error, 1)
@@ -125,23 +125,23 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 // Two kts on one machine have a journal in common, and each would put back what the other one changed.
 func TestAMachineHasOneStudyAtATime(t *testing.T) {
 	root := machine(t)
-	set := []cluster.HostSetting{{Name: "sysctl.vm.swappiness", Value: "1"}}
+	set := []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}
 	one, other := hostTuner{env: quietEnv(), root: root}, hostTuner{env: quietEnv(), root: root}
-	if err := one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneSet, Study: "s1", Own: set}); err != nil { // it is tried first without
+	if err := one.obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Own: set}); err != nil { // it is tried first without
 		t.Fatal(err)
 	}
-	for _, do := range []cluster.TuneDo{cluster.TuneCheck, cluster.TuneSet, cluster.TuneRestore} {
-		if err := other.obey(t.Context(), &cluster.TuneOrder{Do: do, Study: "s2", Set: set, Own: set}); err == nil {
+	for _, do := range []study.HostDo{study.CheckHost, study.SetHost, study.RestoreHost} {
+		if err := other.obey(t.Context(), &study.HostOrder{Do: do, Study: "s2", Set: set, Own: set}); err == nil {
 			t.Errorf("%s: two studies have one machine", do)
 		}
 	}
-	must.Do(t, one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneRestore, Study: "s1", Own: set}))
-	if err := other.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneSet, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
+	must.Do(t, one.obey(t.Context(), &study.HostOrder{Do: study.RestoreHost, Study: "s1", Own: set}))
+	if err := other.obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
 		t.Errorf("after the first study the second gets %v, and there is %s", err, swappinessOf(t, root))
 	}
 	// What the first one left, as a kt that was killed does, keeps others away.
 	other.release()
-	if err := one.obey(t.Context(), &cluster.TuneOrder{Do: cluster.TuneCheck, Study: "s1", Set: set}); err == nil || !strings.Contains(err.Error(), "--rollback") {
+	if err := one.obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}); err == nil || !strings.Contains(err.Error(), "--rollback") {
 		t.Errorf("over what another study left it says %v", err)
 	}
 }

@@ -62,17 +62,14 @@ func (k *kafkaCluster) compressesLikeJava(t *testing.T) {
 		"random":  writePayloads(t, 4000, func(rng *rand.Rand) []byte { return uniform(rng, 0, 256) }),
 		"json":    writePayloads(t, 20_000, jsonOrder),
 	}
-	records := map[string]string{"letters": "8000", "random": "4000", "json": "20000"}
+	records := map[string]string{"letters": "4000", "random": "4000", "json": "20000"}
 	type load struct{ payload, method, level string }
 	var loads []load
-	for _, payload := range []string{"letters", "json", "random"} {
-		for _, method := range []string{"gzip", "snappy", "lz4", "zstd"} {
-			loads = append(loads, load{payload, method, "default"})
-		}
+	for _, method := range []string{"gzip", "snappy", "lz4", "zstd"} {
+		loads = append(loads, load{"letters", method, "default"}, load{"json", method, "default"})
 	}
 	// Letters and random bytes hardly depend on the level.
-	loads = append(loads, load{"json", "gzip", "1"}, load{"json", "gzip", "9"}, load{"json", "lz4", "1"}, load{"json", "lz4", "12"},
-		load{"json", "zstd", "1"}, load{"json", "zstd", "7"})
+	loads = append(loads, load{"random", "zstd", "default"}, load{"json", "gzip", "9"}, load{"json", "lz4", "12"}, load{"json", "zstd", "7"})
 	args := []string{"tool", "testdata/CompressionRate.java", k.brokers, payloadDelimiter}
 	for _, l := range loads {
 		args = append(args, "java-"+l.payload+"-"+l.method, payloads[l.payload], l.method, l.level, records[l.payload])

@@ -12,7 +12,7 @@ import (
 )
 
 func (k *kafkaCluster) isRead(t *testing.T) {
-	const records = 70_000
+	const records = 21_000
 	if r, code := k.start("--topic", "read", "--partitions", "7", "--num-records", strconv.Itoa(records)).wait(); !ended(r, code, exitOK) {
 		t.Fatalf("produce: exit code %d", code)
 	}
@@ -27,7 +27,7 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 		{"the newer protocol", []string{"--consumers", "3", "--group-protocol", "consumer"}, end},
 		{"no group", []string{"--no-group", "--consumers", "3"}, end},
 		{"three groups", []string{"--groups", "3"}, 3 * end},
-		{"a count", []string{"--num-records", "12345"}, 12345},
+		{"a count", []string{"--num-records", "1234"}, 1234},
 		{"a regular expression", []string{"--include", "re.d"}, end},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -52,13 +52,13 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 
 // A member that leaves a group costs the others a rebalance, and they say so.
 func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
-	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "20s")
+	load := k.start("--topic", "shared", "--partitions", "7", "--rate", "2000", "--duration", "5m")
 	k.await("the topic", func() bool {
 		n, err := k.tryEndOffsets("shared")
 		return err == nil && n > 0
 	})
-	stay := k.kt("consume", "--topic", "shared", "--group", "g", "--consumers", "2", "--duration", "15s")
-	leave := k.kt("consume", "--topic", "shared", "--group", "g", "--duration", "8s")
+	stay := k.kt("consume", "--topic", "shared", "--group", "g", "--consumers", "2", "--duration", "11s")
+	leave := k.kt("consume", "--topic", "shared", "--group", "g", "--duration", "6s")
 	left, code := leave.wait()
 	if !ended(left, code, exitOK) || left.Records.Consumed == 0 {
 		t.Errorf("the member that leaves: exit code %d, %d records", code, left.Records.Consumed)
@@ -73,6 +73,7 @@ func (k *kafkaCluster) tellsOfARebalance(t *testing.T) {
 	if !hasEvent(r, stats.Rebalance) {
 		t.Errorf("no event tells of it: %+v", r.Events)
 	}
+	load.interrupt()
 	load.wait()
 }
 

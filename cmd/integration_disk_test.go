@@ -13,10 +13,10 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// The log directory of a broker is a disk of 300 MiB, which a load fills in seconds.
+// The log directory of a broker is a disk of 200 MiB, which a load fills in seconds.
 func TestALoadOnASmallDisk(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 1, "--log-dirs", loopFolder(t, 300<<20))
+	k := startCluster(t, 1, "--log-dirs", loopFolder(t, 200<<20))
 	fill := []string{"--record-size", "10000", "--rate", "20MiB/s", "--acks", "1"}
 	t.Run("it ends in good order", func(t *testing.T) {
 		r, code := k.in(t).kt("produce", append(fill, "--topic", "small", "--stop-at-disk", "60%", "--duration", "5m")...).wait()
@@ -26,7 +26,7 @@ func TestALoadOnASmallDisk(t *testing.T) {
 	})
 	// The topic of the first load stays, so that a slow machine fills the rest in time.
 	t.Run("it goes on until the disk is full", func(t *testing.T) {
-		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "20s",
+		r, code := k.in(t).kt("produce", append(fill, "--topic", "full", "--until-full", "--duration", "14s",
 			"--command-property", "delivery.timeout.ms=5000", "--command-property", "request.timeout.ms=3000")...).wait()
 		full := hasEvent(r, stats.LogDirFull) || hasEvent(r, stats.LogDirFailed)
 		if !ended(r, code, exitFailed) || r.Ended != result.Completed || !full || r.Records.Failed == 0 || r.Records.Acknowledged == 0 {

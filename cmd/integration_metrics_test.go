@@ -149,10 +149,11 @@ func (k *kafkaCluster) isScraped(t *testing.T) {
 		},
 	} {
 		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
 			port := nextPort()
 			listen := "127.0.0.1:" + strconv.Itoa(port+1)
 			p := startPrometheus(t, port, listen, one.flags...)
-			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped", "--rate", "1000", "--duration", "9s", "--metrics-listen", listen)...)
+			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped-"+strconv.Itoa(port), "--rate", "1000", "--duration", "6s", "--metrics-listen", listen)...)
 			res, code := r.wait()
 			if code != exitOK && code != exitNotValid {
 				t.Fatalf("exit code %d\n%s", code, r.stderr.String())

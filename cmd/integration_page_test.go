@@ -22,9 +22,15 @@ var pageCheck string
 // Pages of a run, of two, of a comparison and of a study, in a real browser.
 func (k *kafkaCluster) pagesAreShown(t *testing.T) {
 	dir := t.TempDir()
+	var runs []*exec.Cmd
 	for name, rate := range map[string]string{"a": "300", "b": "500"} {
-		_ = k.ktIn(t, dir, "produce", "--bootstrap-server", k.brokers, "--rate", rate, "--warmup", "1s", "--duration", "6s", "--delete-topic", "--topic", "page-"+name,
-			"--result", name+".ktr").Run() // on a busy machine it is not valid, and has a page all the same
+		run := k.ktIn(t, dir, "produce", "--bootstrap-server", k.brokers, "--rate", rate, "--warmup", "1s", "--duration", "5s", "--delete-topic", "--topic", "page-"+name,
+			"--result", name+".ktr")
+		must.Do(t, run.Start())
+		runs = append(runs, run)
+	}
+	for _, run := range runs {
+		_ = run.Wait() // on a busy machine it is not valid, and has a page all the same
 	}
 	write := func(name string, args ...string) string {
 		out, err := k.ktIn(t, dir, args...).Output()

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/kt-bench/kt/internal/must"
 )
 
@@ -44,15 +47,14 @@ func (k *kafkaCluster) propertiesHaveTheEffectOfKafkas(t *testing.T) {
 		asked      asked
 	}{
 		// The last batch is not full, and a busy machine fills some more.
-		{[]string{"linger.ms=200", "batch.size=2000", "client.id=small"}, -1, 1.3, asked{"small", "null", -1, timeout}},
-		{[]string{"linger.ms=200", "batch.size=20000", "compression.type=lz4", "client.id=lz4", "request.timeout.ms=45000"}, -1, 1.3, asked{"lz4", "null", -1, longer}},
-		{[]string{"linger.ms=200", "enable.idempotence=false", "acks=1", "client.id=one"}, -1, 1.3, asked{"one", "null", 1, timeout}},
-		{[]string{"linger.ms=200", "enable.idempotence=false", "acks=0", "client.id=none at all"}, -1, 1.3, asked{"none at all", "null", 0, timeout}},
-		{[]string{"linger.ms=200", "transactional.id=both", "acks=all", "client.id=all"}, -1, 1.3, asked{"all", `"both"`, -1, timeout}},
+		{[]string{"linger.ms=2000", "batch.size=2000", "client.id=small"}, -1, 1.3, asked{"small", "null", -1, timeout}},
+		{[]string{"linger.ms=2000", "batch.size=20000", "compression.type=lz4", "client.id=lz4", "request.timeout.ms=45000"}, -1, 1.3, asked{"lz4", "null", -1, longer}},
+		{[]string{"linger.ms=2000", "enable.idempotence=false", "acks=0", "client.id=none at all"}, -1, 1.3, asked{"none at all", "null", 0, timeout}},
+		{[]string{"linger.ms=2000", "transactional.id=both", "acks=all", "client.id=all"}, -1, 1.3, asked{"all", `"both"`, -1, timeout}},
 		// Kafka's tool keeps a low rate in steps, longer ones on a busy machine.
 		{[]string{"linger.ms=100", "client.id=slow"}, slowly, 2, asked{"slow", "null", -1, timeout}},
 	}
-	defer k.logRequests()()
+	k.logRequests()
 	tools := []string{"kafka", "kt"}
 	topic := func(i int, tool string) string { return fmt.Sprintf("properties-%d-%s", i, tool) }
 	var topics []string
@@ -137,14 +139,17 @@ func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 	return all
 }
 
-// logRequests lets the broker log its requests. It returns a function that ends it.
-func (k *kafkaCluster) logRequests() (undo func()) {
+// logRequests lets the broker log its requests.
+func (k *kafkaCluster) logRequests() {
 	k.t.Helper()
-	alter := func(args ...string) {
-		k.tool("kafka-configs", append([]string{"--bootstrap-server", k.brokers, "--alter", "--entity-type", "broker-loggers", "--entity-name", "1"}, args...)...)
-	}
-	alter("--add-config", "kafka.request.logger=DEBUG")
-	return func() { alter("--delete-config", "kafka.request.logger") }
+	debug := "DEBUG"
+	request := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	request.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{
+		ResourceType: kmsg.ConfigResourceTypeBrokerLogger, ResourceName: "1",
+		Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "kafka.request.logger", Op: kmsg.IncrementalAlterConfigOpSet, Value: &debug}},
+	}}
+	answer := must.Have(request.RequestWith(k.t.Context(), k.client().Broker(1)))(k.t)
+	must.Do(k.t, kerr.ErrorForCode(answer.Resources[0].ErrorCode))
 }
 
 // requestLine is what a broker logs of a request to produce.

@@ -100,10 +100,9 @@ func (r *rabbit) remove(queue string, whole bool) {
 	}))
 }
 
-func TestLoadsOnRabbitMQ(t *testing.T) {
-	t.Parallel()
-	r := startRabbit(t, "--tls")
-
+// carriesLoads makes loads on a node with TLS, which is killed at the end.
+func (r *rabbit) carriesLoads(t *testing.T) {
+	r = &rabbit{t: t, name: r.name, url: r.url, config: r.config}
 	t.Run("what was acknowledged is in the queues, and what is taken from them is missed", func(t *testing.T) {
 		ledger := filepath.Join(t.TempDir(), "kept.ledger")
 		doc, code := r.kt(t, "produce", "--topic", "kept", "--partitions", "3", "--num-records", "3000", "--rate", "3000", "--verify", "--ledger", ledger).wait()
@@ -155,45 +154,6 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		}
 	})
 
-	t.Run("consumers that share a queue get each message once, in no order", func(t *testing.T) {
-		doc, code := r.kt(t, "roundtrip", "--topic", "shared", "--partitions", "2", "--consumers", "5", "--rate", "500", "--duration", "2s",
-			"--command-property", "prefetch.count=1", "--verify", "--delete-topic").wait()
-		v := doc.Verify
-		if !ended(doc, code, exitOK) || v == nil || !v.AnyOrder || v.AcknowledgedRead != doc.Records.Acknowledged || v.Lost+v.Duplicated+v.Reordered+v.Unchecked != 0 {
-			t.Errorf("exit code %d, %+v, verdict %+v", code, doc.Records, v)
-		}
-	})
-
-	t.Run("a reading to verify ends though others write to the queue", func(t *testing.T) {
-		ledger := filepath.Join(t.TempDir(), "busy.ledger")
-		r.kt(t, "produce", "--topic", "busy", "--num-records", "1000", "--verify", "--ledger", ledger).wait()
-		others := r.kt(t, "produce", "--topic", "busy", "--rate", "5000", "--duration", "1m")
-		time.Sleep(time.Second)
-		doc, code := r.kt(t, "consume", "--topic", "busy", "--verify", ledger).wait()
-		others.interrupt()
-		others.wait()
-		if v := doc.Verify; !ended(doc, code, exitOK) || v == nil || v.AcknowledgedRead != 1000 || v.Unstamped == 0 {
-			t.Errorf("exit code %d, verdict %+v", code, doc.Verify)
-		}
-	})
-
-	t.Run("a queue that is deleted is told by its name, and the other one is read on", func(t *testing.T) {
-		run := r.kt(t, "roundtrip", "--topic", "deleted", "--partitions", "2", "--consumers", "1", "--rate", "100", "--duration", "5s", "--verify", "--timeout", "5s")
-		time.Sleep(2500 * time.Millisecond) // of reading
-		r.remove("deleted-1", true)
-		doc, _ := run.wait()
-		told := slices.ContainsFunc(doc.Events, func(e result.Event) bool {
-			return e.Kind == stats.LeaderLost && strings.Contains(e.Text, "queue deleted-1,")
-		})
-		if !told || hasEvent(doc, stats.BrokerGone) || doc.Fetch == nil || doc.Fetch.Errors["CONSUMER_CANCELLED"] != 1 || doc.Fetch.Errors["NOT_FOUND"] == 0 {
-			t.Errorf("events %+v, %+v", doc.Events, doc.Fetch)
-		}
-		// Of the queue that stays come 250 messages.
-		if v := doc.Verify; v == nil || v.AcknowledgedRead < 250 || v.Unchecked > 0 || v.AcknowledgedRead+v.Lost != doc.Records.Acknowledged || doc.Errors["NO_ROUTE"] == 0 {
-			t.Errorf("%d acknowledged, errors %v, verdict %+v", doc.Records.Acknowledged, doc.Errors, v)
-		}
-	})
-
 	t.Run("the topic of a study is deleted, whole or in part", func(t *testing.T) {
 		const topic = "kt-study-it-1"
 		r.kt(t, "produce", "--topic", topic, "--partitions", "3", "--num-records", "10").wait()
@@ -207,14 +167,6 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		})
 		if queues, _ := r.messages(topic); queues > 0 || exchange == nil {
 			t.Errorf("%d queues are left; the exchange: %v", queues, exchange)
-		}
-	})
-
-	t.Run("without acknowledgements a reader of several queues gets a backlog of any size", func(t *testing.T) {
-		r.kt(t, "produce", "--topic", "unbounded", "--partitions", "3", "--num-records", "3000").wait()
-		doc, code := r.kt(t, "consume", "--topic", "unbounded", "--command-property", "auto.ack=true", "--command-property", "prefetch.count=10").wait()
-		if !ended(doc, code, exitOK) || doc.Records.Consumed != 3000 {
-			t.Errorf("exit code %d, %d read, want 3000", code, doc.Records.Consumed)
 		}
 	})
 
@@ -266,18 +218,16 @@ func TestLoadsOnRabbitMQ(t *testing.T) {
 		}
 	})
 
-	t.Run("an alarm holds messages back, and a killed node loses none that it has confirmed", func(t *testing.T) {
+	t.Run("a killed node loses none that it has confirmed", func(t *testing.T) {
 		run := r.kt(t, "roundtrip", "--topic", "faults", "--partitions", "2", "--rate", "500", "--duration", "5m", "--verify", "--timeout", "30s", "--delete-topic")
-		for _, fault := range [][]string{
-			{"ctl", "set_vm_memory_high_watermark", "0.00001"}, {"ctl", "set_vm_memory_high_watermark", "0.4"}, {"kill", "1"}, {"start", "1"},
-		} {
+		for _, fault := range []string{"kill", "start"} {
 			time.Sleep(2 * time.Second) // of load
-			r.script(fault[0], fault[1:]...)
+			r.script(fault, "1")
 		}
 		time.Sleep(5 * time.Second) // it is connected again after 2 s at most
 		run.interrupt()
 		doc, code := run.wait()
-		for _, kind := range []stats.EventKind{stats.AlarmOn, stats.AlarmOff, stats.BrokerGone, stats.BrokerBack} {
+		for _, kind := range []stats.EventKind{stats.BrokerGone, stats.BrokerBack} {
 			if !hasEvent(doc, kind) {
 				t.Errorf("no event %s in %+v", kind, doc.Events)
 			}

@@ -139,8 +139,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 	// tmux 3.3a shows rows of a screen that was left above what was there before, if the
 	// terminal has grown meanwhile.
 	sizes := [][][2]int{{{120, 36}}, {{60, 15}, {200, 60}, {120, 36}}, {{200, 60}, {60, 15}}, {{100, 30}, {101, 31}, {81, 25}}}
-	for i := range 8 {
-		resized := sizes[i%len(sizes)]
+	for i, resized := range sizes {
 		t.Run(fmt.Sprintf("nothing of it is left, %d", i), func(t *testing.T) {
 			term := openTerminal(t, 80, 24, load)
 			term.await("RUN")
@@ -167,6 +166,8 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.keys("q")
 		term.await("exit=")
 	})
+
+	t.Run("a frozen broker is seen at full weight", func(t *testing.T) { k.in(t).freezes(t) })
 
 	dir := t.TempDir()
 	t.Run("another rate, and a saved screen", func(t *testing.T) {

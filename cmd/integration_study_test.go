@@ -8,20 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 )
 
 // studied makes a named study in a short form and returns what it says.
 func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d study.Document) {
 	t.Helper()
-	return k.studiedAt(t, name, append([]string{"--bootstrap-server", k.brokers}, args...)...)
-}
-
-// studiedAt is studied on the systems that the arguments name.
-func (k *kafkaCluster) studiedAt(t *testing.T, name string, args ...string) (d study.Document) {
-	t.Helper()
-	args = append([]string{"study", "run", name, "--quiet", "--output", "json"}, args...)
+	args = append([]string{"study", "run", name, "--quiet", "--output", "json", "--bootstrap-server", k.brokers}, args...)
 	out, err := k.ktIn(t, t.TempDir(), args...).Output()
 	if err != nil || json.Unmarshal(out, &d) != nil {
 		t.Fatalf("kt %q: %v\n%s", args, err, out)
@@ -32,27 +25,6 @@ func (k *kafkaCluster) studiedAt(t *testing.T, name string, args ...string) (d s
 	return d
 }
 
-// Named studies, short, on a real broker.
-func (k *kafkaCluster) studiesAreMade(t *testing.T) {
-	short := []string{"--repeats", "2", "--rest", "0", "--discard", "0"}
-	for name, args := range map[string][]string{
-		"partitions": {"--set", "partitions=1,4,16", "--run-time", "2s"},
-		"batch-size": {"--set", "batch-size=8192,32768", "--set", "rate=2000", "--run-time", "2s"},
-	} {
-		d := k.studied(t, name, append(args, short...)...)
-		for _, a := range d.Answers {
-			if a.Best == "" || a.Sentence == "" {
-				t.Errorf("%s: by %s: %+v", name, a.By, a)
-			}
-		}
-		for _, c := range d.Cells {
-			if c.Of(metric.Rate).N != 2 || c.Of(metric.Rate).Median <= 0 || c.Of(metric.P99).Median <= 0 {
-				t.Errorf("%s: cell %v: %+v", name, c.At, c.CellFigures)
-			}
-		}
-	}
-}
-
 // The study of a broker that goes down and comes back.
 func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
 	scripts, err := filepath.Abs("../scripts/kafka")
@@ -61,7 +33,7 @@ func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
 	}
 	command := func(what string) string { return fmt.Sprintf("%s %s 3 --name %s", scripts, what, k.name) }
 	d := k.in(t).studied(t, "broker-down", "--set", "stop="+command("kill"), "--set", "start="+command("start"), "--set", "rate=500",
-		"--run-time", "30s", "--repeats", "1", "--discard", "0", "--rest", "0")
+		"--run-time", "24s", "--repeats", "1", "--discard", "0", "--rest", "0")
 	for _, c := range d.Cells {
 		for _, r := range c.Runs {
 			l := r.Loads[0]

@@ -30,10 +30,25 @@ func isOffered(t *testing.T, topic, url, clientConfig string) bool {
 	return false
 }
 
-// One load on Kafka, RabbitMQ and Pulsar, by the named study in its shortest form: the searches walk a ladder of one rate.
-func TestThreeSystemsAreCompared(t *testing.T) {
+func TestLoadsOnThreeSystems(t *testing.T) {
 	t.Parallel()
-	k, r, p := startCluster(t, 1), startRabbit(t), startPulsar(t)
+	r := startRabbit(t, "--tls")
+	p := startPulsar(t, "--token", "--tls", "--property", "backlogQuotaCheckIntervalInSeconds=1")
+	t.Run("they are compared", func(t *testing.T) { areCompared(t, r, p) })
+	t.Run("on RabbitMQ", func(t *testing.T) {
+		t.Parallel()
+		r.carriesLoads(t)
+	})
+	t.Run("on Pulsar", func(t *testing.T) {
+		t.Parallel()
+		p.carriesLoads(t)
+	})
+}
+
+// areCompared makes one load on Kafka, RabbitMQ and Pulsar, by the named study in its shortest form: the searches walk a
+// ladder of one rate.
+func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
+	k := startCluster(t, 1)
 	text := must.Have(studyText("three-systems"))(t)
 	file := filepath.Join(t.TempDir(), "short.yaml")
 	text = regexp.MustCompile(`find: \{.*\}`).ReplaceAll(text, []byte("find: {ladder: [300]}"))
@@ -41,7 +56,7 @@ func TestThreeSystemsAreCompared(t *testing.T) {
 	state := t.TempDir()
 	out, err := k.ktIn(t, state, "study", "run", file, "--quiet", "--output", "json",
 		"--set", "kafka=kafka://"+k.brokers, "--set", "rabbitmq="+r.url, "--set", "pulsar="+p.url, "--set", "pulsar-unflushed="+p.url,
-		"--set", "replicas=1", "--set", "stop=true", "--set", "start=true", "--set", "kafka-config=default", "--set", "rabbitmq-config="+r.config, "--set", "pulsar-config=default", "--set", "partitions=4",
+		"--set", "replicas=1", "--set", "stop=true", "--set", "start=true", "--set", "kafka-config=default", "--set", "rabbitmq-config="+r.config, "--set", "pulsar-config="+p.config, "--set", "partitions=4",
 		"--set", "flush.rate=200", "--set", "peak=300", "--run-time", "1s", "--repeats", "1", "--discard", "0", "--rest", "0").Output()
 	var d study.Document
 	if err != nil || json.Unmarshal(out, &d) != nil {

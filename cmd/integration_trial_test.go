@@ -46,7 +46,7 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	if now := sysctlNow(t); now != before {
 		t.Errorf("after the study: %s = %s, want %s", triedSysctl, now, before)
 	}
-	for _, bad := range []string{"broker.num.io.threads=many", "broker.num.oi.threads=5", "broker.log.dirs=/tmp", "topic.foo=1", "sysctl.vm.swappiness=1000"} {
+	for _, bad := range []string{"broker.num.io.threads=many", "broker.log.dirs=/tmp", "topic.foo=1", "sysctl.vm.swappiness=1000"} {
 		c := k.ktIn(t, state, "trial", bad, "--", "produce", "--bootstrap-server", k.brokers)
 		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != exitUsage {
 			t.Errorf("%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)

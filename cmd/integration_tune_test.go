@@ -247,10 +247,8 @@ func restore(t *testing.T, name string, before map[string]string) {
 	must.Do(t, os.WriteFile(name, []byte(value), 0))
 }
 
-func TestTuneSeesTheBrokerThatRuns(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1, "--property", "num.io.threads=5")
-	r := k.start("--topic", "load", "--num-records", "200000", "--record-size", "500", "--partitions", "6")
+func (k *kafkaCluster) isSeenByTune(t *testing.T) {
+	r := k.start("--topic", "load", "--num-records", "20000", "--record-size", "500", "--partitions", "6")
 	if doc, code := r.wait(); !ended(doc, code, exitOK) {
 		t.Fatalf("the load failed: %s", r.stderr.String())
 	}

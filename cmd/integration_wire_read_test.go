@@ -15,10 +15,8 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// Both engines read the same of a log, whatever has become of it.
-func TestTheWireEngineReadsWhatTheClientEngineReads(t *testing.T) {
-	t.Parallel()
-	k := startCluster(t, 1, "--property", "log.cleaner.backoff.ms=200", "--property", "log.retention.check.interval.ms=1000")
+// isReadByBothEngines has both engines read the same of a log, whatever has become of it.
+func (k *kafkaCluster) isReadByBothEngines(t *testing.T) {
 	k.createWireTopics()
 	k.writeTransactions()
 	k.writeToBeCompacted()

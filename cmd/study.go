@@ -11,6 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -36,6 +37,19 @@ after it. Ctrl-C keeps the finished runs; kt study resume goes on with the other
 	return c
 }
 
+// making lets a command make runs, and write a document of them. Its flags are loaded before.
+func (e *Env) making(c *cobra.Command, flags interface {
+	Load(config.System, config.Nearest) error
+}, output *string, run func(ctx context.Context, args []string) error,
+) {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := errors.Join(flags.Load(e.configSystem(), suggest.Nearest), e.checkOutput(*output)); err != nil {
+			return usageError(err)
+		}
+		return e.interruptible(c.Context(), func(ctx context.Context) error { return run(ctx, args) })
+	}
+}
+
 // one refuses more or fewer arguments than one.
 func one(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
@@ -48,10 +62,10 @@ func one(what string) cobra.PositionalArgs {
 
 // newest refuses more than one study; without any, the newest is meant.
 func newest(c *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usageError(fmt.Errorf("%s takes one study or none (see: %s --help)", c.CommandPath(), c.CommandPath()))
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	return one("one study or none")(c, args)
 }
 
 func newStudyList(env *Env) *cobra.Command {
@@ -108,12 +122,7 @@ func newStudyRun(env *Env) *cobra.Command {
 	flags := config.NewStudyRun(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "join": nil, "peers": nil})
 	completeClusters(env, c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runStudy(ctx, env, flags, args[0]) })
-	}
+	env.making(c, flags, &flags.Output, func(ctx context.Context, args []string) error { return runStudy(ctx, env, flags, args[0]) })
 	return c
 }
 
@@ -127,10 +136,7 @@ func newStudyResume(env *Env) *cobra.Command {
 	}
 	flags := config.NewStudyResume(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
+	env.making(c, flags, &flags.Output, func(ctx context.Context, args []string) error {
 		f, unread, err := env.openStudy(args, true)
 		env.leftOut(unread)
 		if err != nil {
@@ -145,13 +151,11 @@ func newStudyResume(env *Env) *cobra.Command {
 				return usageError(err)
 			}
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			if err := b.permitStudy(ctx, f.Study, flags.Yes); err != nil {
-				return err
-			}
-			return makeStudy(ctx, env, formOf(flags), f, b)
-		})
-	}
+		if err := b.permitStudy(ctx, f.Study, flags.Yes); err != nil {
+			return err
+		}
+		return makeStudy(ctx, env, formOf(flags), f, b)
+	})
 	return c
 }
 
@@ -180,4 +184,42 @@ func newStudyReport(env *Env) *cobra.Command {
 		return writeStudy(env, formOf(flags), f)
 	}
 	return c
+}
+
+func newStudyRestore(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore [ID]",
+		Short: "Put back what a study that was cut off has changed",
+		Long: `Put back what a study or a trial that was cut off has changed on brokers and their hosts,
+and delete the topics that it has left. Without ID kt takes the newest. The runs stay, and
+kt study resume can go on with them.`,
+		Example:           "  sudo kt study restore",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: env.completeMade,
+		RunE: func(c *cobra.Command, args []string) error {
+			f, unread, err := env.openStudy(args, true)
+			if err != nil && unread == nil {
+				err = usageError(err)
+			}
+			if err != nil {
+				return err
+			}
+			if unread != nil {
+				unread = errors.Join(unread, errors.New("changes of a study that cannot be read are not put back; kt tune --rollback undoes those of this host"))
+			}
+			return env.interruptible(c.Context(), func(ctx context.Context) error {
+				done, err := study.Restore(ctx, f, newRunner(env))
+				if err != nil {
+					return errors.Join(err, unread)
+				}
+				text := "there is nothing to put back"
+				for _, line := range done {
+					env.say("%s", line)
+					text = "everything is as before"
+				}
+				env.say("study %s: %s", f.ID, text)
+				return unread
+			})
+		},
+	}
 }

@@ -33,21 +33,18 @@ func studyText(name string) ([]byte, error) {
 	if strings.ContainsRune(name, '/') || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		text, err := input.Read(name, input.Settings)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			err = fmt.Errorf("%s: %w", name, err)
 		}
-		return text, nil
+		return text, err
 	}
-	shipped := profiles.Of("study")
-	text, err := fs.ReadFile(shipped, name+".yaml")
+	text, err := fs.ReadFile(profiles.Of("study"), name+".yaml")
 	if err != nil {
-		names := config.ProfileNames(shipped)
-		hint := "; kt study list lists them, and a file of your own ends in .yaml, as ./mine.yaml"
-		if n := suggest.Nearest(name, names); n != "" {
-			hint = "; did you mean " + n + "?"
+		err = fmt.Errorf("there is no study %s; kt study list lists them, and a file of your own ends in .yaml, as ./mine.yaml", name)
+		if n := suggest.Nearest(name, config.ProfileNames(profiles.Of("study"))); n != "" {
+			err = fmt.Errorf("there is no study %s; did you mean %s?", name, n)
 		}
-		return nil, fmt.Errorf("there is no study %s%s", name, hint)
 	}
-	return text, nil
+	return text, err
 }
 
 // shippedStudies returns the studies that kt has.
@@ -77,8 +74,8 @@ func (e *Env) madeStudies() (made []*study.Folder, unread, err error) {
 		return nil, nil, err
 	}
 	ids, err := study.IDs(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	for _, id := range ids {
 		if f, err := study.Open(dir, id); err != nil {
@@ -87,24 +84,24 @@ func (e *Env) madeStudies() (made []*study.Folder, unread, err error) {
 			made = append(made, f)
 		}
 	}
-	return made, unread, nil
+	return made, unread, err
 }
 
 // openStudy opens the study that is named, or the newest that can be read; with unfinished, the newest one with something left to
 // do. unread is of others that cannot be read.
 func (e *Env) openStudy(args []string, unfinished bool) (f *study.Folder, unread, err error) {
 	if len(args) == 1 {
-		f, err = e.namedStudy(args[0])
+		dir, err := e.studiesDir()
+		if err == nil {
+			f, err = study.Open(dir, args[0])
+		}
 		return f, nil, err
 	}
 	made, unread, err := e.madeStudies()
-	for _, f := range made {
-		if !unfinished {
-			break
-		}
-		open, err := f.IsOpen()
+	for i := 0; i < len(made) && unfinished; i++ {
+		open, err := made[i].IsOpen()
 		if err == nil && open {
-			return f, unread, nil
+			return made[i], unread, nil
 		}
 		unread = errors.Join(unread, err)
 	}
@@ -115,15 +112,6 @@ func (e *Env) openStudy(args []string, unfinished bool) (f *study.Folder, unread
 		err = errors.New("no study was made here yet: make one with kt study run")
 	}
 	return nil, nil, errors.Join(err, unread)
-}
-
-// namedStudy opens a study, or a part of one.
-func (e *Env) namedStudy(name string) (*study.Folder, error) {
-	dir, err := e.studiesDir()
-	if err != nil {
-		return nil, err
-	}
-	return study.Open(dir, name)
 }
 
 // leftOut warns of files that cannot be read, and so are left out.

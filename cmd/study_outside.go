@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -22,67 +24,51 @@ func (b *runner) CheckOutside(ctx context.Context, l study.Load, w study.Wanted)
 	if err != nil {
 		return err
 	}
-	if c != nil {
-		defer c.Close()
-	}
 	var errs []error
 	if len(w.Hosts) > 0 {
 		errs = append(errs, b.checkHosts(ctx, c, l, w.Hosts))
 	}
-	switch {
-	case len(w.Brokers) > 0 && c == nil:
-		errs = append(errs, usageError(errNoCluster))
-	case c != nil:
-		errs = append(errs, checkBrokers(ctx, c, w.Brokers))
-		for _, f := range w.Topics {
-			if err := c.CheckTopicSetting(ctx, f.Name, f.Value); err != nil {
-				errs = append(errs, usageError(fmt.Errorf("topic.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)))
+	if c == nil {
+		if len(w.Brokers) > 0 {
+			errs = append(errs, usageError(errNoCluster))
+		}
+		return errors.Join(errs...)
+	}
+	defer c.Close()
+	for _, f := range w.Brokers {
+		settings, err := c.BrokerSettings(ctx, []string{f.Name})
+		for i := range settings {
+			settings[i].Value = &f.Value
+		}
+		if err == nil {
+			if err = c.CheckBrokerSettings(ctx, settings); err != nil {
+				err = fmt.Errorf("broker.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)
 			}
+		}
+		errs = append(errs, usageError(err))
+	}
+	for _, f := range w.Topics {
+		if err := c.CheckTopicSetting(ctx, f.Name, f.Value); err != nil {
+			errs = append(errs, usageError(fmt.Errorf("topic.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkBrokers asks the brokers whether they have settings, and would take the values.
-func checkBrokers(ctx context.Context, c *kafka.Cluster, wanted []study.Flag) error {
-	if len(wanted) == 0 {
-		return nil
-	}
-	var names []string
-	for _, f := range wanted {
-		names = append(names, f.Name)
-	}
-	if _, err := c.BrokerSettings(ctx, names); err != nil {
-		return usageError(err)
-	}
-	for _, f := range wanted {
-		var settings []kafka.BrokerSetting
-		for _, broker := range c.Info.Brokers {
-			settings = append(settings, kafka.BrokerSetting{Broker: broker.ID, Name: f.Name, Value: &f.Value})
-		}
-		if err := c.CheckBrokerSettings(ctx, settings); err != nil {
-			return usageError(fmt.Errorf("broker.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err))
-		}
-	}
-	return nil
-}
-
 // checkHosts returns what hinders changes of the brokers' hosts.
 func (b *runner) checkHosts(ctx context.Context, c *kafka.Cluster, l study.Load, changes []study.Flag) error {
-	names := changeNames(changes)
+	names := make(map[string]bool)
+	for _, f := range changes {
+		names[f.Name] = true
+	}
 	hosts, err := b.Hosts(ctx, l)
+	if err == nil && c != nil {
+		err = usageError(reached(ctx, c, hosts))
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", names, err)
+		return fmt.Errorf("%s: %w", strings.Join(slices.Sorted(maps.Keys(names)), ", "), err)
 	}
-	if c != nil {
-		if err := reached(ctx, c, hosts); err != nil {
-			return usageError(fmt.Errorf("%s: %w", names, err))
-		}
-	}
-	if err := b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}); err != nil {
-		return usageError(err)
-	}
-	return nil
+	return usageError(b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}))
 }
 
 // reached returns an error if a broker is on a host that kt does not change: on its own alone without agents.
@@ -112,16 +98,6 @@ func isHere(ctx context.Context, name string) bool {
 	return err == nil && ownErr == nil && slices.ContainsFunc(ips, func(ip string) bool {
 		return net.ParseIP(ip).IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") })
 	})
-}
-
-func changeNames(changes []study.Flag) string {
-	var names []string
-	for _, f := range changes {
-		if !slices.Contains(names, f.Name) {
-			names = append(names, f.Name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // agents returns a client of the agents that a load names, and the agents; nil: it is made here.
@@ -159,25 +135,21 @@ func (b *runner) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, erro
 // Hosts returns the agents of brokers that make a load or watch it; none: it is made here, and this host is changed.
 func (b *runner) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
 	chosen, err := b.chosen(ctx, l)
-	if err != nil || len(chosen) == 0 {
-		return nil, err
-	}
 	for _, p := range chosen {
 		if p.Role == cluster.RoleBroker {
 			names = append(names, p.Name)
 		}
 	}
-	if len(names) == 0 {
-		return nil, usageError(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
+	if len(chosen) > 0 && len(names) == 0 {
+		err = usageError(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
 	}
-	return names, nil
+	return names, err
 }
 
 // ChangeHosts gives an order to the agents of some hosts, or to this one.
 func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
-	order := cluster.TuneOrder{Do: cluster.TuneDo(o.Do), Study: o.Study, Set: settingsOf(o.Set), Own: settingsOf(o.Own)}
 	if len(hosts) == 0 {
-		return b.host.obey(ctx, &order)
+		return b.host.obey(ctx, &o)
 	}
 	c, found, err := b.agents(ctx, l)
 	if c == nil {
@@ -189,40 +161,23 @@ func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, 
 		if i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name }); i >= 0 {
 			peer = found[i]
 		}
-		errs = append(errs, c.Tune(ctx, peer, order))
+		errs = append(errs, c.Tune(ctx, peer, o))
 	}
 	return errors.Join(errs...)
 }
 
-// settingsOf returns changes as agents take them.
-func settingsOf(flags []study.Flag) (settings []cluster.HostSetting) {
-	for _, f := range flags {
-		settings = append(settings, cluster.HostSetting{Name: f.Name, Value: strings.Join(strings.Fields(f.Value), " ")})
-	}
-	return settings
-}
-
 // BrokerSettings returns what every broker has now of some settings.
-func (b *runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []study.BrokerSetting, err error) {
-	err = b.onCluster(ctx, l, func(c *kafka.Cluster) error {
-		settings, err := c.BrokerSettings(ctx, names)
-		for _, s := range settings {
-			all = append(all, study.BrokerSetting(s))
-		}
+func (b *runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []result.BrokerSetting, err error) {
+	err = b.onCluster(ctx, l, func(c *kafka.Cluster) (err error) {
+		all, err = c.BrokerSettings(ctx, names)
 		return err
 	})
 	return all, err
 }
 
 // SetBrokers gives every broker its settings.
-func (b *runner) SetBrokers(ctx context.Context, l study.Load, settings []study.BrokerSetting) error {
-	return b.onCluster(ctx, l, func(c *kafka.Cluster) error {
-		var all []kafka.BrokerSetting
-		for _, s := range settings {
-			all = append(all, kafka.BrokerSetting(s))
-		}
-		return c.SetBrokers(ctx, all)
-	})
+func (b *runner) SetBrokers(ctx context.Context, l study.Load, settings []result.BrokerSetting) error {
+	return b.onCluster(ctx, l, func(c *kafka.Cluster) error { return c.SetBrokers(ctx, settings) })
 }
 
 // onCluster does something with the brokers that a load goes to.

@@ -86,9 +86,6 @@ func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*
 // adapt changes a study as the command line says.
 func adapt(s *study.Study, flags *config.Study) error {
 	for _, set := range flags.Set {
-		if err := s.CheckSet(set.Name); err != nil {
-			return err
-		}
 		s.Set(set.Name, set.Values)
 	}
 	for _, part := range s.All() {
@@ -105,10 +102,10 @@ func adapt(s *study.Study, flags *config.Study) error {
 func adaptPart(s *study.Study, flags *config.Study) {
 	for _, shared := range flags.Shared() {
 		if shared.Name == bootstrapServer || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
-			s.Keep(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, "url")
+			s.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, "url")
 			continue
 		}
-		s.Share(shared.Name, shared.Values, !shared.Foreign)
+		s.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign)
 	}
 	if flags.RunTime > 0 {
 		s.LimitTo(flags.RunTime)
@@ -142,9 +139,9 @@ func (e *Env) createStudy(s *study.Study, b *runner) (*study.Folder, error) {
 	for _, part := range s.All() {
 		switch {
 		case own.Cluster != "":
-			part.Keep("cluster", own.Cluster, true, bootstrapServer, "cluster", "url")
+			part.Share("cluster", own.Cluster, true, bootstrapServer, "cluster", "url")
 		case !own.Plan.Embedded():
-			part.Keep(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster", "url")
+			part.Share(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster", "url")
 		}
 	}
 	dir, err := e.studiesDir()

@@ -111,31 +111,31 @@ func (b *runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 		}
 		return f, err
 	}
-	c, reached := b.connect(ctx, s.First())
-	if reached != nil && !dry {
-		return nil, reached
+	c, err := b.connect(ctx, s.First())
+	if err != nil && !dry {
+		return nil, err
 	}
 	var fits func(study.Load) error
-	if c != nil {
+	var dirs []result.LogDir
+	room := fmt.Sprint(err)
+	switch {
+	case c != nil:
 		defer c.Close()
 		if !s.Sets("url") { // else it is not the cluster of every cell
 			fits = func(l study.Load) error { return b.fits(ctx, c, l) }
 		}
+		if dirs, err = c.LogDirs(ctx); err != nil {
+			room = err.Error()
+		}
+	case err == nil:
+		err, room = errNoCluster, "a broker inside kt has no log directories"
 	}
-	f, err := s.Forecast(b, fits)
-	switch {
-	case err != nil:
-		return nil, err
-	case reached == nil && c == nil:
-		f.NotKnown = append(f.NotKnown, "how much room there is: a broker inside kt has no log directories")
-		return f, nil
+	f, wrong := s.Forecast(b, fits)
+	if wrong != nil {
+		return nil, wrong
 	}
-	var dirs []result.LogDir
-	if reached == nil {
-		dirs, reached = c.LogDirs(ctx)
-	}
-	if reached != nil {
-		f.NotKnown = append(f.NotKnown, fmt.Sprintf("how much room there is: %v", reached))
+	if err != nil {
+		f.NotKnown = append(f.NotKnown, "how much room there is: "+room)
 	}
 	f.Place(dirs)
 	return f, ctx.Err()

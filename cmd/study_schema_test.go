@@ -64,8 +64,8 @@ func studyKeys() object {
 	}
 	return object{
 		"about":     text("the question, in a sentence"),
-		"found":     text("what a published account found"),
-		"published": object{"type": "array", "items": object{"type": "string", "pattern": "^[0-9]{3}/[a-z0-9-]+$"}, "description": "published figures to show beside the own ones: ACCOUNT/CASE"},
+		"found":     text("what a published test of this question found"),
+		"published": object{"type": "array", "items": object{"type": "string", "pattern": "^[a-z0-9-]+/[a-z0-9-]+$"}, "description": "published figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1"},
 		"bytes":     text("the amount of data that each load writes (5GiB), instead of its number of records"),
 		"prepare":   loads("loads that are made once, before the runs that read from them"),
 		"load":      object{"$ref": "#/$defs/load"},

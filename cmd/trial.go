@@ -9,7 +9,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func newTrial(env *Env) *cobra.Command {
@@ -39,18 +38,13 @@ again.`,
 	flags := config.NewTrial(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.ValidArgsFunction = cobra.NoFileCompletions
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
+	env.making(c, flags, &flags.Output, func(ctx context.Context, args []string) error {
 		s, err := trialOf(flags, args, c.ArgsLenAtDash())
 		if err != nil {
 			return usageError(err)
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
-		})
-	}
+		return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+	})
 	return c
 }
 

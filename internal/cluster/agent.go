@@ -16,6 +16,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster/gossip"
 	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/study"
 )
 
 // AgentOptions configure an agent. Info, Dir, Keep, Spawn, Now and Log have to be set.
@@ -42,7 +43,7 @@ type AgentOptions struct {
 	// is called at the end of each interval. nil: the machine is not watched.
 	Watch func(since func() time.Duration) func(at time.Duration) host.Vitals
 	// Tune changes settings of this host. It is not called twice at a time. nil: the agent changes none.
-	Tune func(ctx context.Context, o *TuneOrder) error
+	Tune func(ctx context.Context, o *study.HostOrder) error
 	Now  func() time.Time  // this host's clock
 	Log  func(text string) // gets lines for the operator of the agent
 }

@@ -71,33 +71,31 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 		{"after the duration of its load", 0, time.Minute, 0, 0, time.Minute + drainWithin},
 		{"after the longest that its agent allows, when its load has no duration", 0, 0, 1200 * 60, time.Minute, time.Minute + overtime + drainWithin},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
-				a := w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit })
-				a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: p == 2} }
-				o := longer(w.order([]string{"a"}), tc.duration)
-				o.Plan.Topic.Delete = true
-				o.Plan.Load.Records = tc.records
-				if tc.records > 0 {
-					a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: true} }
-				}
-				stop := make(chan struct{})
-				if tc.stop > 0 {
-					time.AfterFunc(tc.stop, func() { close(stop) })
-				}
-				began := time.Now()
-				out, _ := must.Both(w.run(o, func(r *runOptions) { r.Stop = stop }))(t)
-				if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
-					t.Errorf("it took %v, want %v and a little", took, tc.within)
-				}
-				if d := out.Ended["a"]; d[0].Code != 0 || d[1].Code != 1 {
-					t.Errorf("the processes ended %+v: only the second is to be killed", d)
-				}
-				if n := w.topics(); n != 0 {
-					t.Errorf("the topic is there %d times: the first was killed while it waited", n)
-				}
-				w.idle(t, -1)
-			})
+		bubbleOf(t, tc.name, nil, func(t *testing.T, w *world) {
+			a := w.add("a", "client", func(o *AgentOptions) { o.Limits.Duration = tc.limit })
+			a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: p == 2} }
+			o := longer(w.order([]string{"a"}), tc.duration)
+			o.Plan.Topic.Delete = true
+			o.Plan.Load.Records = tc.records
+			if tc.records > 0 {
+				a.behave = func(p int) behaviour { return behaviour{deaf: p == 2, forever: true} }
+			}
+			stop := make(chan struct{})
+			if tc.stop > 0 {
+				time.AfterFunc(tc.stop, func() { close(stop) })
+			}
+			began := time.Now()
+			out, _ := must.Both(w.run(o, func(r *runOptions) { r.Stop = stop }))(t)
+			if took := time.Since(began); took < tc.within || took > tc.within+20*time.Second {
+				t.Errorf("it took %v, want %v and a little", took, tc.within)
+			}
+			if d := out.Ended["a"]; d[0].Code != 0 || d[1].Code != 1 {
+				t.Errorf("the processes ended %+v: only the second is to be killed", d)
+			}
+			if n := w.topics(); n != 0 {
+				t.Errorf("the topic is there %d times: the first was killed while it waited", n)
+			}
+			w.idle(t, -1)
 		})
 	}
 }

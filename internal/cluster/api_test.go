@@ -15,6 +15,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/study"
 )
 
 // raw sends a request to an agent and returns its answer.
@@ -189,7 +190,7 @@ func bodies(o *offer) []checked {
 	text := "why\x1b[2J"
 	return []checked{
 		o, &order{Open: 1, Why: text, Drained: true}, &order{Start: &StartOrder{At: now, Agreed: result.Agreed{At: now, Bound: 1}}}, &nothing{},
-		&TuneOrder{TuneSet, "s", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}},
+		&tuneOrder{study.HostOrder{Do: study.SetHost, Study: "s", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}},
 		&identity{Info{Name: "a", Role: "client", Version: text, Tags: []string{"x"}}}, &clockEcho{now, now},
 		&looked{CPU: 1, Cores: 2, Members: []member{{"a", "client", []string{"rack-1"}, "1:1", "alive", "1:2"}}},
 		&runStatus{Version: 1, Stage: stageRunning, Vitals: "R", Problem: text, Clock: clockEcho{now, now}, Parts: []partStatus{
@@ -222,8 +223,8 @@ func empty(body checked) checked {
 		return new(offer)
 	case *order:
 		return new(order)
-	case *TuneOrder:
-		return new(TuneOrder)
+	case *tuneOrder:
+		return new(tuneOrder)
 	case *identity:
 		return new(identity)
 	case *clockEcho:

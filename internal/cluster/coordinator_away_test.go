@@ -95,30 +95,28 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 		{"it drains for long", func(o *loadOrder) { *o = longer(*o, 20*time.Second) }, 20 * time.Second, 80 * time.Second, []string{"b"}, "done"},
 		{"it is over before that of the others", unknown, time.Minute, 20 * time.Second, []string{"b"}, "done"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
-				w.add("a", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.a} }
-				w.add("b", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.b} }
-				for _, name := range tc.killed {
-					time.AfterFunc(10*time.Second, w.hosts[name].crash)
+		bubbleOf(t, tc.name, nil, func(t *testing.T, w *world) {
+			w.add("a", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.a} }
+			w.add("b", "client", unwatched).behave = func(int) behaviour { return behaviour{lasts: tc.b} }
+			for _, name := range tc.killed {
+				time.AfterFunc(10*time.Second, w.hosts[name].crash)
+			}
+			o := w.order([]string{"a", "b"})
+			tc.plan(&o)
+			var states []string
+			began := time.Now()
+			out, _, err := w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { states = append(states, t.Hosts[1].State) } })
+			if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
+				t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
+			}
+			if slices.Contains(states, "lost") || states[len(states)-1] != tc.ends {
+				t.Errorf("the screen says of host b %q", slices.Compact(states))
+			}
+			for text, want := range map[string]int{"waiting for": 0, "is back": 0, "its load is over": len(tc.killed)} {
+				if n := w.logged(text); n != want {
+					t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
 				}
-				o := w.order([]string{"a", "b"})
-				tc.plan(&o)
-				var states []string
-				began := time.Now()
-				out, _, err := w.run(o, func(r *runOptions) { r.Observe = func(t run.Second) { states = append(states, t.Hosts[1].State) } })
-				if took := time.Since(began); err != nil || len(out.Lost) > 0 || len(out.Files) != 4 || took < max(tc.a, tc.b) {
-					t.Errorf("after %v: lost %q, files %q, error %v", took, out.Lost, out.Files, err)
-				}
-				if slices.Contains(states, "lost") || states[len(states)-1] != tc.ends {
-					t.Errorf("the screen says of host b %q", slices.Compact(states))
-				}
-				for text, want := range map[string]int{"waiting for": 0, "is back": 0, "its load is over": len(tc.killed)} {
-					if n := w.logged(text); n != want {
-						t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -229,31 +227,29 @@ func TestAHostThatIsWaitedForIsShownAndCanBeGivenUp(t *testing.T) {
 		{"by a stop while it is waited for", 30 * time.Second, 0, 30*time.Second + time.Second},
 		{"by an abort after a stop", 20 * time.Second, 26 * time.Second, 26*time.Second + time.Second},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-				time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) })
-				stop, abort := make(chan struct{}), make(chan struct{})
-				if tc.stop > 0 {
-					time.AfterFunc(tc.stop, func() { close(stop) })
-				}
-				if tc.abort > 0 {
-					time.AfterFunc(tc.abort, func() { close(abort) })
-				}
-				shown := false
-				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) {
-					r.Stop, r.Abort = stop, abort
-					r.Observe = func(t run.Second) {
-						shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
-					}
-				})
-				if err != nil || len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") {
-					t.Errorf("lost %q, error %v", out.Lost, err)
-				}
-				if took := time.Since(began); took > tc.most || !shown {
-					t.Errorf("it took %v, want at most %v; shown %v", took, tc.most, shown)
+		bubbleOf(t, tc.name, []string{"a", "b"}, func(t *testing.T, w *world) {
+			time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) })
+			stop, abort := make(chan struct{}), make(chan struct{})
+			if tc.stop > 0 {
+				time.AfterFunc(tc.stop, func() { close(stop) })
+			}
+			if tc.abort > 0 {
+				time.AfterFunc(tc.abort, func() { close(abort) })
+			}
+			shown := false
+			began := time.Now()
+			out, _, err := w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) {
+				r.Stop, r.Abort = stop, abort
+				r.Observe = func(t run.Second) {
+					shown = shown || !t.Hosts[1].Until.IsZero() && t.Hosts[1].Until.Sub(began) < time.Minute
 				}
 			})
+			if err != nil || len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: it was not heard for") {
+				t.Errorf("lost %q, error %v", out.Lost, err)
+			}
+			if took := time.Since(began); took > tc.most || !shown {
+				t.Errorf("it took %v, want at most %v; shown %v", took, tc.most, shown)
+			}
 		})
 	}
 }
@@ -272,39 +268,37 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 		{"just after", 2200 * time.Millisecond, 0, false},
 		{"before on one host and after on the other", 1700 * time.Millisecond, 600 * time.Millisecond, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
-				stop := make(chan struct{})
-				time.AfterFunc(tc.at, func() { close(stop) })
-				c := w.client()
-				c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
-					if r.URL.Host == "b" && r.Method == http.MethodPost && hasStop(t, r) {
-						<-time.After(tc.late)
-					}
-					return w.RoundTrip(r)
-				})
-				o := longer(w.order([]string{"a", "b"}, "broker"), time.Minute)
-				o.Plan.Topic.Delete = true
-				out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
-				if n := w.topics(); n != 0 {
-					t.Errorf("the topic is there %d times", n)
+		bubbleOf(t, tc.name, []string{"a", "b", "broker"}, func(t *testing.T, w *world) {
+			stop := make(chan struct{})
+			time.AfterFunc(tc.at, func() { close(stop) })
+			c := w.client()
+			c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Host == "b" && r.Method == http.MethodPost && hasStop(t, r) {
+					<-time.After(tc.late)
 				}
-				if tc.undone {
-					if !errors.Is(err, errStopped) {
-						t.Errorf("the error is %v", err)
-					}
-					w.idle(t, 0)
-					return
-				}
-				if err != nil || len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
-					t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
-				}
-				for _, f := range loads(out.Files) {
-					if r := partOf(t, f); r.Ended != result.Interrupted {
-						t.Errorf("%s ended %s", f, r.Ended)
-					}
-				}
+				return w.RoundTrip(r)
 			})
+			o := longer(w.order([]string{"a", "b"}, "broker"), time.Minute)
+			o.Plan.Topic.Delete = true
+			out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
+			if n := w.topics(); n != 0 {
+				t.Errorf("the topic is there %d times", n)
+			}
+			if tc.undone {
+				if !errors.Is(err, errStopped) {
+					t.Errorf("the error is %v", err)
+				}
+				w.idle(t, 0)
+				return
+			}
+			if err != nil || len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
+				t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
+			}
+			for _, f := range loads(out.Files) {
+				if r := partOf(t, f); r.Ended != result.Interrupted {
+					t.Errorf("%s ended %s", f, r.Ended)
+				}
+			}
 		})
 	}
 }
@@ -422,15 +416,13 @@ func TestAnAgentHoldsAllItsLoadsAgainstItsLimitsAndNoneOfWhatItWatches(t *testin
 		{"watching beside a load", 1, Limits{Rate: 400}, true, false, ""},
 		{"watching beside watching", 1, Limits{}, false, false, ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
-				a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
-				must.Have(a.accept(offer("A", tc.load)))(t)
-				_, err := a.accept(offer("B", tc.another))
-				if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
-					t.Errorf("accept = %v, want %q", err, tc.want)
-				}
-			})
+		bubbleOf(t, tc.name, nil, func(t *testing.T, w *world) {
+			a := w.add("b", "client", func(o *AgentOptions) { o.Parallel, o.Limits = tc.parallel, tc.limits }).agent
+			must.Have(a.accept(offer("A", tc.load)))(t)
+			_, err := a.accept(offer("B", tc.another))
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || err.Error() != tc.want) {
+				t.Errorf("accept = %v, want %q", err, tc.want)
+			}
 		})
 	}
 	bubble(t, []string{"b"}, func(t *testing.T, w *world) {

@@ -80,29 +80,27 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 		{"while one host is cut off", 20 * time.Second, cutAt(15 * time.Second), 6, "b: it was not heard for", nil, leaveGrace + leaveTimeout},
 		{"while files are fetched", 70 * time.Second, nil, 6, "b: not all of its run files came within 8s", nil, leaveGrace + leaveTimeout},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, threeHosts, func(t *testing.T, w *world) {
-				out, _ := tc.end(t, w, func(ctx context.Context, r *runOptions) (context.Context, func()) {
-					abort := make(chan struct{})
-					r.Abort = abort
-					return ctx, func() { close(abort) }
-				})
-				if n := len(loads(out.Files)); n != tc.files {
-					t.Errorf("%d files, want %d: %q", n, tc.files, out.Files)
-				}
-				if got := strings.Join(out.Lost, "\n"); tc.lost != "" && !strings.Contains(got, tc.lost) {
-					t.Errorf("lost %q, want %q", got, tc.lost)
-				}
-				cut := 0
-				for _, f := range loads(out.Files) {
-					if partOf(t, f).Ended == result.CutOff {
-						cut++
-					}
-				}
-				if want := map[bool]int{true: tc.files, false: 0}[tc.after < time.Minute]; tc.files > 0 && cut != want {
-					t.Errorf("%d files are cut off, want %d", cut, want)
-				}
+		bubbleOf(t, tc.name, threeHosts, func(t *testing.T, w *world) {
+			out, _ := tc.end(t, w, func(ctx context.Context, r *runOptions) (context.Context, func()) {
+				abort := make(chan struct{})
+				r.Abort = abort
+				return ctx, func() { close(abort) }
 			})
+			if n := len(loads(out.Files)); n != tc.files {
+				t.Errorf("%d files, want %d: %q", n, tc.files, out.Files)
+			}
+			if got := strings.Join(out.Lost, "\n"); tc.lost != "" && !strings.Contains(got, tc.lost) {
+				t.Errorf("lost %q, want %q", got, tc.lost)
+			}
+			cut := 0
+			for _, f := range loads(out.Files) {
+				if partOf(t, f).Ended == result.CutOff {
+					cut++
+				}
+			}
+			if want := map[bool]int{true: tc.files, false: 0}[tc.after < time.Minute]; tc.files > 0 && cut != want {
+				t.Errorf("%d files are cut off, want %d", cut, want)
+			}
 		})
 	}
 }
@@ -115,13 +113,11 @@ func TestAContextThatEndsStopsTheHosts(t *testing.T) {
 		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load may go on; their", errAborted, leaveTimeout},
 		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", errAborted, leaveTimeout},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, threeHosts, func(t *testing.T, w *world) {
-				_, err := tc.end(t, w, func(ctx context.Context, _ *runOptions) (context.Context, func()) { return context.WithCancel(ctx) })
-				if err == nil || !strings.Contains(err.Error(), tc.lost) {
-					t.Errorf("the error is %v, want %q", err, tc.lost)
-				}
-			})
+		bubbleOf(t, tc.name, threeHosts, func(t *testing.T, w *world) {
+			_, err := tc.end(t, w, func(ctx context.Context, _ *runOptions) (context.Context, func()) { return context.WithCancel(ctx) })
+			if err == nil || !strings.Contains(err.Error(), tc.lost) {
+				t.Errorf("the error is %v, want %q", err, tc.lost)
+			}
 		})
 	}
 }

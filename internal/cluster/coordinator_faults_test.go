@@ -31,26 +31,24 @@ func TestAProcessThatNeverEndsIsGivenUp(t *testing.T) {
 		{"when the load should be over", 0, 30*time.Second + drainGrace},
 		{"after a stop", 10 * time.Second, 10*time.Second + drainGrace},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-				// The agent answers, but not even a kill ends the process.
-				w.hosts["b"].behave = func(int) behaviour { return behaviour{forever: true, deaf: true} }
-				w.hosts["b"].agent.o.Spawn = immortal(w.hosts["b"])
-				var stop chan struct{}
-				if tc.stop > 0 {
-					stop = make(chan struct{})
-					time.AfterFunc(tc.stop, func() { close(stop) })
-				}
-				began := time.Now()
-				out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
-				if took := time.Since(began); took > tc.most+10*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: its processes did not finish within 3m0s of the end of the load") || len(loads(out.Files)) != 4 {
-					t.Errorf("lost %q, files %q", out.Lost, out.Files)
-				}
-				mortal(w.hosts["b"])
-			})
+		bubbleOf(t, tc.name, []string{"a", "b"}, func(t *testing.T, w *world) {
+			// The agent answers, but not even a kill ends the process.
+			w.hosts["b"].behave = func(int) behaviour { return behaviour{forever: true, deaf: true} }
+			w.hosts["b"].agent.o.Spawn = immortal(w.hosts["b"])
+			var stop chan struct{}
+			if tc.stop > 0 {
+				stop = make(chan struct{})
+				time.AfterFunc(tc.stop, func() { close(stop) })
+			}
+			began := time.Now()
+			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 30*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
+			if took := time.Since(began); took > tc.most+10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if len(out.Lost) != 1 || !strings.HasPrefix(out.Lost[0], "b: its processes did not finish within 3m0s of the end of the load") || len(loads(out.Files)) != 4 {
+				t.Errorf("lost %q, files %q", out.Lost, out.Files)
+			}
+			mortal(w.hosts["b"])
 		})
 	}
 }
@@ -144,34 +142,32 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 		{"in the load", 10 * time.Second, "b: its agent was started anew, and its processes are gone"},
 		{"when its load was over and another's was not", 30 * time.Second, ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-				w.hosts["a"].behave = func(p int) behaviour { return behaviour{forever: p == 1} }
-				b := w.hosts["b"]
-				stop := make(chan struct{})
-				go func() {
-					<-time.After(tc.at)
-					b.setCut(true) // a crash says no word
-					b.end()
-					b.start(b.agent.o)
-					b.mu.Lock()
-					b.ended, b.cut = false, false
-					b.mu.Unlock()
-					<-time.After(30 * time.Second)
-					close(stop)
-				}()
-				out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
-				if got := strings.Join(out.Lost, "\n"); got != tc.lost {
-					t.Errorf("lost %q, want %q", got, tc.lost)
-				}
-				if n := w.logged("anew"); (n > 0) != (tc.lost != "") {
-					t.Errorf("it was said %d times: %q", n, w.logs)
-				}
-				if len(loads(out.Files)) != 4 {
-					t.Errorf("files %q", out.Files)
-				}
-				w.sameFiles(t, out.Files)
-			})
+		bubbleOf(t, tc.name, []string{"a", "b"}, func(t *testing.T, w *world) {
+			w.hosts["a"].behave = func(p int) behaviour { return behaviour{forever: p == 1} }
+			b := w.hosts["b"]
+			stop := make(chan struct{})
+			go func() {
+				<-time.After(tc.at)
+				b.setCut(true) // a crash says no word
+				b.end()
+				b.start(b.agent.o)
+				b.mu.Lock()
+				b.ended, b.cut = false, false
+				b.mu.Unlock()
+				<-time.After(30 * time.Second)
+				close(stop)
+			}()
+			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
+			if got := strings.Join(out.Lost, "\n"); got != tc.lost {
+				t.Errorf("lost %q, want %q", got, tc.lost)
+			}
+			if n := w.logged("anew"); (n > 0) != (tc.lost != "") {
+				t.Errorf("it was said %d times: %q", n, w.logs)
+			}
+			if len(loads(out.Files)) != 4 {
+				t.Errorf("files %q", out.Files)
+			}
+			w.sameFiles(t, out.Files)
 		})
 	}
 }

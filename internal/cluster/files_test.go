@@ -204,39 +204,37 @@ func TestARogueAgentFillsNoDisk(t *testing.T) {
 		"a file of another run":       {"n", 400 << 20, header("other"), "does not begin with the header of this run", piece},
 		"files of another run":        {"other", 400 << 20, header("other"), "does not begin with the header of this run", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, []string{"a"}, func(t *testing.T, w *world) {
-				told := int64(0)
-				c := w.client()
-				c.free = func(string) (int64, error) { return 1 << 30, nil }
-				c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
-					answer := &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Request: r}
-					if strings.HasPrefix(r.URL.Path, "/v1/files/") {
-						answer.Body = &endless{bytes.NewReader(tc.sent), &told}
-						return answer, nil
-					}
-					var list filesFound
-					for range 20 {
-						list.Files = append(list.Files, fileEntry{
-							RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes,
-						})
-					}
-					b, err := json.Marshal(list)
-					answer.Body = io.NopCloser(bytes.NewReader(b))
-					return answer, err
-				})
-				dir := t.TempDir()
-				files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
-				if len(files) > 0 || len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
-					t.Errorf("files %q, problems %v", files, problems)
+		bubbleOf(t, name, []string{"a"}, func(t *testing.T, w *world) {
+			told := int64(0)
+			c := w.client()
+			c.free = func(string) (int64, error) { return 1 << 30, nil }
+			c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+				answer := &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Request: r}
+				if strings.HasPrefix(r.URL.Path, "/v1/files/") {
+					answer.Body = &endless{bytes.NewReader(tc.sent), &told}
+					return answer, nil
 				}
-				if told > tc.most {
-					t.Errorf("%d KiB were read, want at most %d", told>>10, tc.most>>10)
+				var list filesFound
+				for range 20 {
+					list.Files = append(list.Files, fileEntry{
+						RunID: "R", Run: tc.run, Host: "a", Process: 1, Bytes: tc.bytes,
+					})
 				}
-				if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
-					t.Errorf("the folder holds %q", here)
-				}
+				b, err := json.Marshal(list)
+				answer.Body = io.NopCloser(bytes.NewReader(b))
+				return answer, err
 			})
+			dir := t.TempDir()
+			files, problems := c.Results(t.Context(), w.peers("a"), "n", dir)
+			if len(files) > 0 || len(problems) == 0 || !strings.Contains(problems[0].Error(), tc.want) {
+				t.Errorf("files %q, problems %v", files, problems)
+			}
+			if told > tc.most {
+				t.Errorf("%d KiB were read, want at most %d", told>>10, tc.most>>10)
+			}
+			if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
+				t.Errorf("the folder holds %q", here)
+			}
 		})
 	}
 }
@@ -349,28 +347,26 @@ func (silent) Close() error { return nil }
 
 func TestAFileOfWhichNothingComesIsSaidToStall(t *testing.T) {
 	for name, begins := range map[string]bool{"the answer does not begin": false, "the answer has no bytes": true} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T, w *world) {
-				shared := t.TempDir()
-				w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
-				leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 10)
-				c := w.client()
-				c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
-					switch {
-					case !strings.HasPrefix(r.URL.Path, "/v1/files/"):
-						return w.RoundTrip(r)
-					case !begins:
-						<-r.Context().Done()
-						return nil, r.Context().Err()
-					}
-					return &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Body: silent{r.Context()}, Request: r}, nil
-				})
-				began := time.Now()
-				_, problems := c.Results(t.Context(), w.peers("a"), "n", t.TempDir())
-				if len(problems) != 1 || !errors.Is(problems[0], errStalled) || time.Since(began) > (fetchRetries+2)*fetchTimeout {
-					t.Errorf("problems %v after %v", problems, time.Since(began))
+		bubbleOf(t, name, nil, func(t *testing.T, w *world) {
+			shared := t.TempDir()
+			w.add("a", "client", func(o *AgentOptions) { o.Shared = shared })
+			leave(t, filepath.Join(shared, "1.ktr"), "R1", &result.Part{Run: "n", Host: "a", Process: 1}, 10)
+			c := w.client()
+			c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+				switch {
+				case !strings.HasPrefix(r.URL.Path, "/v1/files/"):
+					return w.RoundTrip(r)
+				case !begins:
+					<-r.Context().Done()
+					return nil, r.Context().Err()
 				}
+				return &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Body: silent{r.Context()}, Request: r}, nil
 			})
+			began := time.Now()
+			_, problems := c.Results(t.Context(), w.peers("a"), "n", t.TempDir())
+			if len(problems) != 1 || !errors.Is(problems[0], errStalled) || time.Since(began) > (fetchRetries+2)*fetchTimeout {
+				t.Errorf("problems %v after %v", problems, time.Since(began))
+			}
 		})
 	}
 }

@@ -37,6 +37,12 @@ func bubble(t *testing.T, names []string, f func(t *testing.T, w *world)) {
 	})
 }
 
+// bubbleOf is a bubble as a subtest.
+func bubbleOf(t *testing.T, name string, names []string, f func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, names, f) })
+}
+
 var threeHosts = []string{"a", "b", "c", "broker"}
 
 func (w *world) run(o loadOrder, change ...func(*runOptions)) (outcome, string, error) {
@@ -273,39 +279,37 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 		{"no agent at all", func(_ *world, o *loadOrder) { o.Load = nil }, nil, 0, "no agent makes the load"},
 		{"a run with a name that is a path", func(_ *world, o *loadOrder) { o.Run = "../x" }, nil, 0, `--run "../x"`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, []string{"a"}, func(t *testing.T, w *world) {
-				options := tc.options
-				if options == nil {
-					options = func(*AgentOptions) {}
-				}
-				w.add("b", "client", options)
-				w.add("c", "client")
-				w.add("broker", "broker")
-				o := w.order([]string{"a", "b", "c"}, "broker")
-				if tc.change != nil {
-					tc.change(w, &o)
-				}
-				_, dir, err := w.run(o)
-				if err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("the error is %v, want %q", err, tc.want)
-				}
-				spawned := 0
-				for _, h := range w.hosts {
-					spawned += h.count()
-				}
-				if tc.spawned >= 0 && spawned != tc.spawned {
-					t.Errorf("%d processes were started, want %d", spawned, tc.spawned)
-				}
-				if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
-					t.Errorf("the folder holds %q", here)
-				}
-				<-time.After(stopGrace + 2*abortGrace) // of a process that has to be killed
-				w.idle(t, 0)
-				if n := w.topics(); n != 0 {
-					t.Errorf("the topic is there %d times", n)
-				}
-			})
+		bubbleOf(t, tc.name, []string{"a"}, func(t *testing.T, w *world) {
+			options := tc.options
+			if options == nil {
+				options = func(*AgentOptions) {}
+			}
+			w.add("b", "client", options)
+			w.add("c", "client")
+			w.add("broker", "broker")
+			o := w.order([]string{"a", "b", "c"}, "broker")
+			if tc.change != nil {
+				tc.change(w, &o)
+			}
+			_, dir, err := w.run(o)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v, want %q", err, tc.want)
+			}
+			spawned := 0
+			for _, h := range w.hosts {
+				spawned += h.count()
+			}
+			if tc.spawned >= 0 && spawned != tc.spawned {
+				t.Errorf("%d processes were started, want %d", spawned, tc.spawned)
+			}
+			if here, _ := filepath.Glob(filepath.Join(dir, "*")); len(here) > 0 {
+				t.Errorf("the folder holds %q", here)
+			}
+			<-time.After(stopGrace + 2*abortGrace) // of a process that has to be killed
+			w.idle(t, 0)
+			if n := w.topics(); n != 0 {
+				t.Errorf("the topic is there %d times", n)
+			}
 		})
 	}
 }
@@ -566,38 +570,36 @@ func TestStopAndAbort(t *testing.T) {
 		{"an abort leaves what was written", 0, 12 * time.Second, false, result.CutOff, nil, 6},
 		{"an abort kills what does not hear a stop", 12 * time.Second, 14 * time.Second, true, result.CutOff, nil, 6},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, threeHosts, func(t *testing.T, w *world) {
-				for _, h := range w.hosts {
-					h.behave = func(int) behaviour { return behaviour{readyIn: 1500 * time.Millisecond, deaf: tc.deaf} }
+		bubbleOf(t, tc.name, threeHosts, func(t *testing.T, w *world) {
+			for _, h := range w.hosts {
+				h.behave = func(int) behaviour { return behaviour{readyIn: 1500 * time.Millisecond, deaf: tc.deaf} }
+			}
+			stop, abort := make(chan struct{}), make(chan struct{})
+			if tc.stop > 0 {
+				time.AfterFunc(tc.stop, func() { close(stop) })
+			}
+			if tc.abort > 0 {
+				time.AfterFunc(tc.abort, func() { close(abort) })
+			}
+			began := time.Now()
+			out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
+			if !errors.Is(err, tc.want) {
+				t.Errorf("the error is %v, want %v", err, tc.want)
+			}
+			if took := time.Since(began) - max(tc.stop, tc.abort); took > 12*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if n := len(loads(out.Files)); n != tc.files {
+				t.Errorf("%d files, want %d", n, tc.files)
+			}
+			for _, f := range loads(out.Files) {
+				if r := partOf(t, f); r.Ended != tc.ended {
+					t.Errorf("%s ended %s, want %s", f, r.Ended, tc.ended)
 				}
-				stop, abort := make(chan struct{}), make(chan struct{})
-				if tc.stop > 0 {
-					time.AfterFunc(tc.stop, func() { close(stop) })
-				}
-				if tc.abort > 0 {
-					time.AfterFunc(tc.abort, func() { close(abort) })
-				}
-				began := time.Now()
-				out, _, err := w.run(longer(w.order([]string{"a", "b", "c"}, "broker"), 10*time.Minute), func(r *runOptions) { r.Stop, r.Abort = stop, abort })
-				if !errors.Is(err, tc.want) {
-					t.Errorf("the error is %v, want %v", err, tc.want)
-				}
-				if took := time.Since(began) - max(tc.stop, tc.abort); took > 12*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				if n := len(loads(out.Files)); n != tc.files {
-					t.Errorf("%d files, want %d", n, tc.files)
-				}
-				for _, f := range loads(out.Files) {
-					if r := partOf(t, f); r.Ended != tc.ended {
-						t.Errorf("%s ended %s, want %s", f, r.Ended, tc.ended)
-					}
-				}
-				if tc.files == 0 {
-					w.idle(t, 0)
-				}
-			})
+			}
+			if tc.files == 0 {
+				w.idle(t, 0)
+			}
 		})
 	}
 }

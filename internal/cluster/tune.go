@@ -7,37 +7,16 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/kt-bench/kt/internal/study"
 )
 
-// HostSetting is a setting of a host that kt tune can change: "sysctl.KEY", or "tune.ID" for what kt tune
-// proposes of it.
-type HostSetting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+// tuneOrder is an order of another host to change settings of this one.
+type tuneOrder struct{ study.HostOrder }
 
-// TuneOrder asks a host to change some of its settings for a study. The host alone decides whether it may:
-// its kt tune knows the settings and their values, and has a journal of the old ones.
-type TuneOrder struct {
-	Do    TuneDo        `json:"do"`
-	Study string        `json:"study"`         // whose changes they are
-	Set   []HostSetting `json:"set,omitempty"` // all that is to be changed; what the study changed before is put back
-	Own   []HostSetting `json:"own,omitempty"` // all that the study ever changes
-}
-
-// TuneDo is what a TuneOrder asks for.
-type TuneDo string
-
-// The orders. After a Restore another study may change the host.
-const (
-	TuneCheck   TuneDo = "check" // whether Set could be changed; nothing is
-	TuneSet     TuneDo = "set"
-	TuneRestore TuneDo = "restore"
-)
-
-func (o *TuneOrder) check() error {
+func (o *tuneOrder) check() error {
 	switch o.Do {
-	case TuneCheck, TuneSet, TuneRestore:
+	case study.CheckHost, study.SetHost, study.RestoreHost:
 	default:
 		return fmt.Errorf("order %q is none", clean(string(o.Do), 64))
 	}
@@ -52,19 +31,19 @@ func (o *TuneOrder) check() error {
 // errNoTune is the answer of an agent that changes nothing.
 var errNoTune = errors.New("the agent may not change settings of its host: start it there, as root, with --allow-tune")
 
-// tune does what a TuneOrder asks for, one after the other.
+// tune does what an order asks for, one after the other.
 func (a *agent) tune(r *http.Request) (any, error) {
-	o := new(TuneOrder)
+	o := new(tuneOrder)
 	if err := a.read(r, maxOffer, o); err != nil {
 		return nil, err
 	}
 	err := errNoTune
 	if a.o.Tune != nil {
 		a.tuning.Lock()
-		err = a.o.Tune(r.Context(), o)
+		err = a.o.Tune(r.Context(), &o.HostOrder)
 		a.tuning.Unlock()
 	}
-	if o.Do != TuneCheck || err != nil {
+	if o.Do != study.CheckHost || err != nil {
 		text := fmt.Sprintf("study %s of %s: %s", o.Study, r.RemoteAddr, o.Do)
 		for _, s := range o.Set {
 			text += fmt.Sprintf(" %s=%s", s.Name, s.Value)
@@ -83,19 +62,19 @@ func (a *agent) tune(r *http.Request) (any, error) {
 const tuneTimeout = time.Minute
 
 // Tune asks an agent to change settings of its host. The error of one that is away has the command to run there.
-func (c *Client) Tune(ctx context.Context, to Peer, o TuneOrder) error {
+func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) error {
 	err := to.Err // it has the name
 	if err == nil {
 		err = c.tune(ctx, to, o)
 	}
 	var said *agentError
-	if err == nil || errors.As(err, &said) || o.Do == TuneCheck {
+	if err == nil || errors.As(err, &said) || o.Do == study.CheckHost {
 		return err
 	}
 	return fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)
 }
 
-func (c *Client) tune(ctx context.Context, to Peer, o TuneOrder) error {
+func (c *Client) tune(ctx context.Context, to Peer, o study.HostOrder) error {
 	ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
 	defer cancel()
 	if err := c.call(ctx, http.MethodPost, to.Addr, "/v1/tune", &o, new(nothing)); err != nil {

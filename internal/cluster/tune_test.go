@@ -7,34 +7,35 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/study"
 )
 
 func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
-		var got []TuneOrder
+		var got []study.HostOrder
 		refusal := errors.New("the value is too large")
 		w.add("a", RoleBroker)
 		w.add("b", RoleBroker, func(o *AgentOptions) {
-			o.Tune = func(_ context.Context, order *TuneOrder) error {
-				if got = append(got, *order); order.Do == TuneCheck {
+			o.Tune = func(_ context.Context, order *study.HostOrder) error {
+				if got = append(got, *order); order.Do == study.CheckHost {
 					return refusal
 				}
 				return nil
 			}
 		})
 		peers := w.peers("a", "b")
-		order := TuneOrder{TuneSet, "s1", []HostSetting{{"sysctl.vm.swappiness", "1"}}, []HostSetting{{"sysctl.vm.swappiness", "1"}}}
+		order := study.HostOrder{Do: study.SetHost, Study: "s1", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}
 		if err := w.client().Tune(t.Context(), peers[0], order); err == nil || !strings.Contains(err.Error(), "a: ") || !strings.Contains(err.Error(), "--allow-tune") || strings.Contains(err.Error(), "--rollback") {
 			t.Errorf("an agent that may not change settings says %v", err)
 		}
 		if err := w.client().Tune(t.Context(), peers[1], order); err != nil {
 			t.Error(err)
 		}
-		check := TuneOrder{Do: TuneCheck, Study: "s1"}
+		check := study.HostOrder{Do: study.CheckHost, Study: "s1"}
 		if err := w.client().Tune(t.Context(), peers[1], check); err == nil || !strings.Contains(err.Error(), refusal.Error()) {
 			t.Errorf("a refusal is %v", err)
 		}
-		must.Match(t, []TuneOrder{order, check}, got, "the host got")
+		must.Match(t, []study.HostOrder{order, check}, got, "the host got")
 	})
 }
 
@@ -43,9 +44,9 @@ func TestRefusedSettingsFillNoLog(t *testing.T) {
 		a := w.add("a", RoleBroker)
 		var noted []string
 		a.agent.note = func(_, text string) { noted = append(noted, text) }
-		order := TuneOrder{Do: TuneSet, Study: "s1"}
+		order := study.HostOrder{Do: study.SetHost, Study: "s1"}
 		for range 30 {
-			order.Set = append(order.Set, HostSetting{"sysctl.vm.swappiness", strings.Repeat("1", maxText)})
+			order.Set = append(order.Set, study.Flag{Name: "sysctl.vm.swappiness", Value: strings.Repeat("1", maxText)})
 		}
 		for range 3 {
 			if err := w.client().Tune(t.Context(), w.peers("a")[0], order); err == nil {

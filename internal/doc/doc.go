@@ -56,7 +56,7 @@ type Section struct {
 	Blocks    []Block
 }
 
-// Block is a part of a section: Facts, *Table, *Plot, Code, Tiles, Events or Details. A page has others of its own, such as charts.
+// Block is a part of a section: Facts, *Table, *Chart, Code, Tiles, Events or Details. A page has others of its own.
 type Block any
 
 // All returns the parts of a section in their order.
@@ -115,9 +115,10 @@ type Events struct {
 
 // Event is one of them.
 type Event struct {
-	Number     int
-	At         float64 // seconds of the run
-	Text, Tone string  // Tone is "neutral", "better", "worse" or "worst"
+	At     float64 `json:"at"` // seconds of the run
+	Number int     `json:"number"`
+	Class  string  `json:"class"` // how bad it is: "neutral", "better", "worse" or "worst"
+	Text   string  `json:"text"`
 }
 
 // Table is a table.
@@ -253,7 +254,7 @@ func rename(part string, all []Block) {
 		switch b := block.(type) {
 		case *Table:
 			b.ID = part + "-" + b.ID
-		case *Plot:
+		case *Chart:
 			b.ID = part + "-" + b.ID
 		case Details:
 			rename(part, b.Blocks)

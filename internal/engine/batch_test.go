@@ -15,36 +15,34 @@ func slow(*Op) time.Duration { return 95 * time.Millisecond }
 
 func TestAnOpTakesTheRecordsThatAreDueByThen(t *testing.T) {
 	for _, arrivals := range []plan.Arrivals{plan.Uniform, plan.Poisson} {
-		t.Run(string(arrivals), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				load := plan.Load{Rate: perSecond(1000), Duration: seconds(5), Arrivals: arrivals}
-				p := producing(load)
-				f := &fake{most: 500, holdUp: slow, latency: 3 * time.Millisecond}
-				_, c := mustRun(t.Context(), t, p, f, Options{})
-				pacer := load.Pacer(0, 1, 100, 0)
-				var offered int64
-				sum := time.Duration(0) // of the send delays, from the first record of each op
-				for _, op := range f.workers[0].took {
-					for i := range op.records {
-						due, ok := pacer.Next()
-						if !ok || i == 0 && due != op.due || i == op.records-1 && due != op.last {
-							t.Fatalf("record %d of %+v is due at %v", i, op, due)
-						}
+		inBubble(t, string(arrivals), func(t *testing.T) {
+			load := plan.Load{Rate: perSecond(1000), Duration: seconds(5), Arrivals: arrivals}
+			p := producing(load)
+			f := &fake{most: 500, holdUp: slow, latency: 3 * time.Millisecond}
+			_, c := mustRun(t.Context(), t, p, f, Options{})
+			pacer := load.Pacer(0, 1, 100, 0)
+			var offered int64
+			sum := time.Duration(0) // of the send delays, from the first record of each op
+			for _, op := range f.workers[0].took {
+				for i := range op.records {
+					due, ok := pacer.Next()
+					if !ok || i == 0 && due != op.due || i == op.records-1 && due != op.last {
+						t.Fatalf("record %d of %+v is due at %v", i, op, due)
 					}
-					offered += int64(op.records)
-					sum += time.Duration(op.records) * (op.sent - op.due)
 				}
-				m := &c.total[stats.Measured]
-				if m.Offered != offered || m.Acknowledged != offered || len(f.workers[0].took) > 60 {
-					t.Errorf("offered %d, acknowledged %d, in %d ops with %d; want few ops and all records", m.Offered, m.Acknowledged, len(f.workers[0].took), offered)
-				}
-				if got, want := m.SendDelay.Mean(), sum/time.Duration(offered); (got - want).Abs() > time.Microsecond {
-					t.Errorf("mean send delay %v, want %v: all records count from the first", got, want)
-				}
-				if parts := m.Partitions; parts[0].Records+parts[1].Records+parts[2].Records != offered || m.Service.Count() != offered {
-					t.Errorf("%+v and %d service times, want %d records", parts, m.Service.Count(), offered)
-				}
-			})
+				offered += int64(op.records)
+				sum += time.Duration(op.records) * (op.sent - op.due)
+			}
+			m := &c.total[stats.Measured]
+			if m.Offered != offered || m.Acknowledged != offered || len(f.workers[0].took) > 60 {
+				t.Errorf("offered %d, acknowledged %d, in %d ops with %d; want few ops and all records", m.Offered, m.Acknowledged, len(f.workers[0].took), offered)
+			}
+			if got, want := m.SendDelay.Mean(), sum/time.Duration(offered); (got - want).Abs() > time.Microsecond {
+				t.Errorf("mean send delay %v, want %v: all records count from the first", got, want)
+			}
+			if parts := m.Partitions; parts[0].Records+parts[1].Records+parts[2].Records != offered || m.Service.Count() != offered {
+				t.Errorf("%+v and %d service times, want %d records", parts, m.Service.Count(), offered)
+			}
 		})
 	}
 }
@@ -75,20 +73,18 @@ func TestEveryRecordOfAnOpIsAccountedForHoweverTheRunEnds(t *testing.T) {
 		},
 	} {
 		for _, holdUp := range []func(*Op) time.Duration{nil, slow} {
-			t.Run(fmt.Sprintf("%s, held up: %v", tc.name, holdUp != nil), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f, o := tc.fake, tc.o
-					f.most, f.holdUp = 64, holdUp
-					if tc.stopAt > 0 {
-						o.Stop = after(tc.stopAt)
-					}
-					_, c := mustRun(t.Context(), t, producing(tc.load), &f, o)
-					m := &c.total[stats.Measured]
-					if m.Acknowledged+m.Unsent < tc.acked || m.Failed != tc.failed || m.Unknown > tc.unknown || m.Offered+m.Unsent != tc.all {
-						t.Errorf("offered %d, acknowledged %d, failed %d, unknown %d, unsent %d; want %d, %d, %d of %d",
-							m.Offered, m.Acknowledged, m.Failed, m.Unknown, m.Unsent, tc.acked, tc.failed, tc.unknown, tc.all)
-					}
-				})
+			inBubble(t, fmt.Sprintf("%s, held up: %v", tc.name, holdUp != nil), func(t *testing.T) {
+				f, o := tc.fake, tc.o
+				f.most, f.holdUp = 64, holdUp
+				if tc.stopAt > 0 {
+					o.Stop = after(tc.stopAt)
+				}
+				_, c := mustRun(t.Context(), t, producing(tc.load), &f, o)
+				m := &c.total[stats.Measured]
+				if m.Acknowledged+m.Unsent < tc.acked || m.Failed != tc.failed || m.Unknown > tc.unknown || m.Offered+m.Unsent != tc.all {
+					t.Errorf("offered %d, acknowledged %d, failed %d, unknown %d, unsent %d; want %d, %d, %d of %d",
+						m.Offered, m.Acknowledged, m.Failed, m.Unknown, m.Unsent, tc.acked, tc.failed, tc.unknown, tc.all)
+				}
 			})
 		}
 	}
@@ -104,27 +100,23 @@ func TestNoOpSpansTheEndOfTheWarmup(t *testing.T) {
 		{"by records", plan.Load{Rate: perSecond(1000), Duration: seconds(5), Warmup: plan.Warmup{Records: 1234}}, 1234},
 		{"by records, without a target", plan.Load{Records: 5000, Warmup: plan.Warmup{Records: 1234}}, 1234},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := mustRun(t.Context(), t, producing(tc.load), &fake{most: 500, holdUp: slow}, Options{})
-				if w, m := c.total[stats.Warmup], c.total[stats.Measured]; w.Offered != tc.warmup || w.Offered+m.Offered != 5000 || m.FirstDue < w.LastDue {
-					t.Errorf("%d warm-up records until %v and %d measured from %v, want %d of 5000", w.Offered, w.LastDue, m.Offered, m.FirstDue, tc.warmup)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{most: 500, holdUp: slow}, Options{})
+			if w, m := c.total[stats.Warmup], c.total[stats.Measured]; w.Offered != tc.warmup || w.Offered+m.Offered != 5000 || m.FirstDue < w.LastDue {
+				t.Errorf("%d warm-up records until %v and %d measured from %v, want %d of 5000", w.Offered, w.LastDue, m.Offered, m.FirstDue, tc.warmup)
+			}
 		})
 	}
 }
 
 func TestTheBufferIsBoundedInRecordsWhateverAnOpHolds(t *testing.T) {
 	for _, tc := range []struct{ most, buffer int }{{1, 10}, {7, 10}, {10, 10}, {64, 10}, {64, 1000}, {300, 1000}} {
-		t.Run(fmt.Sprintf("ops of %d, %d records", tc.most, tc.buffer), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{most: tc.most, latency: 50 * time.Millisecond}
-				_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 5000}), f, Options{BufferRecords: tc.buffer})
-				if w := f.workers[0]; w.mostRecords != tc.buffer || c.total[stats.Measured].Acknowledged != 5000 {
-					t.Errorf("%d outstanding at most, %d acknowledged; want %d, 5000", w.mostRecords, c.total[stats.Measured].Acknowledged, tc.buffer)
-				}
-			})
+		inBubble(t, fmt.Sprintf("ops of %d, %d records", tc.most, tc.buffer), func(t *testing.T) {
+			f := &fake{most: tc.most, latency: 50 * time.Millisecond}
+			_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 5000}), f, Options{BufferRecords: tc.buffer})
+			if w := f.workers[0]; w.mostRecords != tc.buffer || c.total[stats.Measured].Acknowledged != 5000 {
+				t.Errorf("%d outstanding at most, %d acknowledged; want %d, 5000", w.mostRecords, c.total[stats.Measured].Acknowledged, tc.buffer)
+			}
 		})
 	}
 }

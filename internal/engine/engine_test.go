@@ -28,37 +28,35 @@ func within(got, want, by time.Duration) bool { return got >= want && got <= wan
 func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 	for _, tc := range []struct {
 		rate, seconds, shards int
-	}{{1, 30, 1}, {999, 30, 1}, {50_000, 10, 1}, {50_000, 3, 4}} {
-		t.Run(fmt.Sprintf("%d records a second in %d shards", tc.rate, tc.shards), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{latency: 3 * time.Millisecond, saw: func(now time.Duration, op *Op) {
-					if late := now - op.Due; late < 0 || late > time.Millisecond {
-						t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
-					}
-					if now != op.Sent || op.Wall.Sub(op.shard.run.started()) != now {
-						t.Errorf("record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
-					}
-				}}
-				p := producing(plan.Load{Rate: perSecond(float64(tc.rate)), Duration: seconds(float64(tc.seconds))})
-				p.Producers = tc.shards
-				end, c := mustRun(t.Context(), t, p, f, Options{})
-				m := &c.total[stats.Measured]
-				if want := int64(tc.rate * tc.seconds); m.Offered != want || m.Acknowledged != want || m.Unsent != 0 {
-					t.Errorf("offered %d, acknowledged %d, unsent %d; want %d, all acknowledged", m.Offered, m.Acknowledged, m.Unsent, want)
+	}{{1, 30, 1}, {999, 10, 1}, {50_000, 2, 1}, {50_000, 1, 4}} {
+		inBubble(t, fmt.Sprintf("%d records a second in %d shards", tc.rate, tc.shards), func(t *testing.T) {
+			f := &fake{latency: 3 * time.Millisecond, saw: func(now time.Duration, op *Op) {
+				if late := now - op.Due; late < 0 || late > time.Millisecond {
+					t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
 				}
-				if last := time.Duration(tc.seconds)*time.Second - time.Second/time.Duration(tc.rate); m.FirstDue != 0 || !within(m.LastSent, last, time.Millisecond) {
-					t.Errorf("sent from %v to %v, want 0 to %v", m.FirstDue, m.LastSent, last)
+				if now != op.Sent || op.Wall.Sub(op.shard.run.started()) != now {
+					t.Errorf("record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
 				}
-				if m.Service.Min() != f.latency || m.Service.Max() != f.latency || m.Response.Max() > f.latency+time.Millisecond {
-					t.Errorf("service %v to %v, response up to %v; want %v and a tick more", m.Service.Min(), m.Service.Max(), m.Response.Max(), f.latency)
-				}
-				if m.OwnSendDelay.Count() != m.Offered || m.OwnSendDelay.Max() > time.Millisecond || m.BufferFull != 0 {
-					t.Errorf("%d own send delays up to %v, buffer full for %v; want %d up to 1ms, 0", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.BufferFull, m.Offered)
-				}
-				if end.Stopped || end.TimedOut || !within(end.Elapsed, m.LastSent, f.latency) {
-					t.Errorf("it ended with %+v, want soon after %v", end, m.LastSent)
-				}
-			})
+			}}
+			p := producing(plan.Load{Rate: perSecond(float64(tc.rate)), Duration: seconds(float64(tc.seconds))})
+			p.Producers = tc.shards
+			end, c := mustRun(t.Context(), t, p, f, Options{})
+			m := &c.total[stats.Measured]
+			if want := int64(tc.rate * tc.seconds); m.Offered != want || m.Acknowledged != want || m.Unsent != 0 {
+				t.Errorf("offered %d, acknowledged %d, unsent %d; want %d, all acknowledged", m.Offered, m.Acknowledged, m.Unsent, want)
+			}
+			if last := time.Duration(tc.seconds)*time.Second - time.Second/time.Duration(tc.rate); m.FirstDue != 0 || !within(m.LastSent, last, time.Millisecond) {
+				t.Errorf("sent from %v to %v, want 0 to %v", m.FirstDue, m.LastSent, last)
+			}
+			if m.Service.Min() != f.latency || m.Service.Max() != f.latency || m.Response.Max() > f.latency+time.Millisecond {
+				t.Errorf("service %v to %v, response up to %v; want %v and a tick more", m.Service.Min(), m.Service.Max(), m.Response.Max(), f.latency)
+			}
+			if m.OwnSendDelay.Count() != m.Offered || m.OwnSendDelay.Max() > time.Millisecond || m.BufferFull != 0 {
+				t.Errorf("%d own send delays up to %v, buffer full for %v; want %d up to 1ms, 0", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.BufferFull, m.Offered)
+			}
+			if end.Stopped || end.TimedOut || !within(end.Elapsed, m.LastSent, f.latency) {
+				t.Errorf("it ended with %+v, want soon after %v", end, m.LastSent)
+			}
 		})
 	}
 }
@@ -83,38 +81,36 @@ func TestAStallShowsInResponseAtFullWeightAndIsNotBlamedOnKt(t *testing.T) {
 		{"the buffer takes 50 records", Options{BufferRecords: 50}},
 		{"the buffer takes the bytes of 50 records", Options{BufferBytes: 5000}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{latency: time.Millisecond, stall: [2]time.Duration{3 * time.Second, 5 * time.Second}}
-				_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(1000), Duration: seconds(10)}), f, tc.o)
-				m := &c.total[stats.Measured]
-				if m.Acknowledged != 10_000 || m.Unsent != 0 {
-					t.Fatalf("acknowledged %d, unsent %d; want 10000, 0", m.Acknowledged, m.Unsent)
-				}
-				if !within(m.Response.Max(), 1999*time.Millisecond, 5*time.Millisecond) || !within(m.Response.ValueAtQuantile(0.999), 1980*time.Millisecond, 20*time.Millisecond) {
-					t.Errorf("response p99.9 %v, max %v; want the 2s of the stall", m.Response.ValueAtQuantile(0.999), m.Response.Max())
-				}
-				// One record in five was due during the stall, evenly spread over it.
-				if p90 := m.Response.ValueAtQuantile(0.90); !within(p90, 950*time.Millisecond, 150*time.Millisecond) {
-					t.Errorf("response p90 %v, want about 1s: half of the stall", p90)
-				}
-				// Only the 50 that filled the buffer know of it from their service time.
-				if p99 := m.Service.ValueAtQuantile(0.99); p99 > 2*time.Millisecond {
-					t.Errorf("service p99 %v: this driver hides the stall from all but 50 records", p99)
-				}
-				if m.OwnSendDelay.Max() > time.Millisecond || m.OwnSendDelay.Count() > 8200 || m.SendDelay.Max() < 1900*time.Millisecond {
-					t.Errorf("%d own send delays up to %v, send delay up to %v; want about 8000 up to 1ms, 2s", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.SendDelay.Max())
-				}
-				if !within(m.BufferFull, 1900*time.Millisecond, 200*time.Millisecond) {
-					t.Errorf("the buffer was full for %v, want about the 2s of the stall", m.BufferFull)
-				}
-				if w := c.calls[3][0]; w.BufferFull < 900*time.Millisecond || w.BufferFull > time.Second {
-					t.Errorf("within the stall's first second the buffer was full for %v", w.BufferFull)
-				}
-				if w := c.calls[4][0]; w.BufferFull != time.Second {
-					t.Errorf("within the stall's second second the buffer was full for %v", w.BufferFull)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			f := &fake{latency: time.Millisecond, stall: [2]time.Duration{3 * time.Second, 5 * time.Second}}
+			_, c := mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(1000), Duration: seconds(10)}), f, tc.o)
+			m := &c.total[stats.Measured]
+			if m.Acknowledged != 10_000 || m.Unsent != 0 {
+				t.Fatalf("acknowledged %d, unsent %d; want 10000, 0", m.Acknowledged, m.Unsent)
+			}
+			if !within(m.Response.Max(), 1999*time.Millisecond, 5*time.Millisecond) || !within(m.Response.ValueAtQuantile(0.999), 1980*time.Millisecond, 20*time.Millisecond) {
+				t.Errorf("response p99.9 %v, max %v; want the 2s of the stall", m.Response.ValueAtQuantile(0.999), m.Response.Max())
+			}
+			// One record in five was due during the stall, evenly spread over it.
+			if p90 := m.Response.ValueAtQuantile(0.90); !within(p90, 950*time.Millisecond, 150*time.Millisecond) {
+				t.Errorf("response p90 %v, want about 1s: half of the stall", p90)
+			}
+			// Only the 50 that filled the buffer know of it from their service time.
+			if p99 := m.Service.ValueAtQuantile(0.99); p99 > 2*time.Millisecond {
+				t.Errorf("service p99 %v: this driver hides the stall from all but 50 records", p99)
+			}
+			if m.OwnSendDelay.Max() > time.Millisecond || m.OwnSendDelay.Count() > 8200 || m.SendDelay.Max() < 1900*time.Millisecond {
+				t.Errorf("%d own send delays up to %v, send delay up to %v; want about 8000 up to 1ms, 2s", m.OwnSendDelay.Count(), m.OwnSendDelay.Max(), m.SendDelay.Max())
+			}
+			if !within(m.BufferFull, 1900*time.Millisecond, 200*time.Millisecond) {
+				t.Errorf("the buffer was full for %v, want about the 2s of the stall", m.BufferFull)
+			}
+			if w := c.calls[3][0]; w.BufferFull < 900*time.Millisecond || w.BufferFull > time.Second {
+				t.Errorf("within the stall's first second the buffer was full for %v", w.BufferFull)
+			}
+			if w := c.calls[4][0]; w.BufferFull != time.Second {
+				t.Errorf("within the stall's second second the buffer was full for %v", w.BufferFull)
+			}
 		})
 	}
 }
@@ -199,32 +195,30 @@ func TestEveryOfferedRecordIsAccountedForHoweverTheRunEnds(t *testing.T) {
 			elapsed: 3505 * time.Millisecond, offered: 30, unknown: 30, unsent: 221, stopped: true, timedOut: true,
 		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if tc.stopAt > 0 {
-					tc.o.Stop = after(tc.stopAt)
-				}
-				if tc.cancelAt > 0 {
-					time.AfterFunc(tc.cancelAt, cancel)
-				}
-				end, c := mustRun(ctx, t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(5)}), &tc.fake, tc.o)
-				m := &c.total[stats.Measured]
-				if m.Offered != tc.offered || m.Acknowledged != tc.acked || m.Unknown != tc.unknown || m.Unsent != tc.unsent {
-					t.Errorf("offered %d, acknowledged %d, unknown %d, unsent %d; want %d, %d, %d, %d",
-						m.Offered, m.Acknowledged, m.Unknown, m.Unsent, tc.offered, tc.acked, tc.unknown, tc.unsent)
-				}
-				longest := m.Response.Max()
-				if m.Unknown+m.Unsent > 0 && longest != stats.Never || m.Unknown+m.Unsent == 0 && !within(longest, tc.oldest, 20*time.Millisecond) || m.Service.Count() != m.Acknowledged {
-					t.Errorf("response up to %v, want %v, or never where a record got no answer", longest, tc.oldest)
-				}
-				// A sender in a short sleep sees the end of it up to 20 ms late.
-				if !within(end.Elapsed, tc.elapsed, 20*time.Millisecond) || end.Stopped != tc.stopped || end.TimedOut != tc.timedOut {
-					t.Errorf("ended after %v, stopped %v, timed out %v; want %v, %v, %v",
-						end.Elapsed, end.Stopped, end.TimedOut, tc.elapsed, tc.stopped, tc.timedOut)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.stopAt > 0 {
+				tc.o.Stop = after(tc.stopAt)
+			}
+			if tc.cancelAt > 0 {
+				time.AfterFunc(tc.cancelAt, cancel)
+			}
+			end, c := mustRun(ctx, t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(5)}), &tc.fake, tc.o)
+			m := &c.total[stats.Measured]
+			if m.Offered != tc.offered || m.Acknowledged != tc.acked || m.Unknown != tc.unknown || m.Unsent != tc.unsent {
+				t.Errorf("offered %d, acknowledged %d, unknown %d, unsent %d; want %d, %d, %d, %d",
+					m.Offered, m.Acknowledged, m.Unknown, m.Unsent, tc.offered, tc.acked, tc.unknown, tc.unsent)
+			}
+			longest := m.Response.Max()
+			if m.Unknown+m.Unsent > 0 && longest != stats.Never || m.Unknown+m.Unsent == 0 && !within(longest, tc.oldest, 20*time.Millisecond) || m.Service.Count() != m.Acknowledged {
+				t.Errorf("response up to %v, want %v, or never where a record got no answer", longest, tc.oldest)
+			}
+			// A sender in a short sleep sees the end of it up to 20 ms late.
+			if !within(end.Elapsed, tc.elapsed, 20*time.Millisecond) || end.Stopped != tc.stopped || end.TimedOut != tc.timedOut {
+				t.Errorf("ended after %v, stopped %v, timed out %v; want %v, %v, %v",
+					end.Elapsed, end.Stopped, end.TimedOut, tc.elapsed, tc.stopped, tc.timedOut)
+			}
 		})
 	}
 }
@@ -285,15 +279,13 @@ func TestWarmupIsDecidedByWhenARecordIsDue(t *testing.T) {
 		{"by records, without a target", plan.Load{Records: 5000, Warmup: plan.Warmup{Records: 1001}}, 2, 1001, 3999},
 		{"not at all", plan.Load{Rate: perSecond(1000), Records: 500}, 2, 0, 500},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := producing(tc.load)
-				p.Producers = tc.shards
-				_, c := mustRun(t.Context(), t, p, &fake{latency: 5 * time.Millisecond}, Options{BufferRecords: 100})
-				if w, m := c.total[stats.Warmup], c.total[stats.Measured]; w.Offered != tc.warmup || m.Offered != tc.measured {
-					t.Errorf("%d warm-up and %d measured records, want %d and %d", w.Offered, m.Offered, tc.warmup, tc.measured)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			p := producing(tc.load)
+			p.Producers = tc.shards
+			_, c := mustRun(t.Context(), t, p, &fake{latency: 5 * time.Millisecond}, Options{BufferRecords: 100})
+			if w, m := c.total[stats.Warmup], c.total[stats.Measured]; w.Offered != tc.warmup || m.Offered != tc.measured {
+				t.Errorf("%d warm-up and %d measured records, want %d and %d", w.Offered, m.Offered, tc.warmup, tc.measured)
+			}
 		})
 	}
 }
@@ -352,33 +344,29 @@ func TestAnUnlimitedRateEndsWithItsRecords(t *testing.T) {
 
 func TestOpsAreReusedAndNeverMoreThanTheBufferTakes(t *testing.T) {
 	for _, ops := range []int{1, 10, 256, 300, 600} {
-		t.Run(fmt.Sprintf("%d ops", ops), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{latency: 50 * time.Millisecond}
-				_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 5000}), f, Options{BufferRecords: ops})
-				w := f.workers[0]
-				if w.mostRecords != ops || len(w.distinct) != ops || c.total[stats.Measured].Acknowledged != 5000 {
-					t.Errorf("%d outstanding at most, in %d ops, %d acknowledged; want %d, %d, 5000",
-						w.mostRecords, len(w.distinct), c.total[stats.Measured].Acknowledged, ops, ops)
-				}
-			})
+		inBubble(t, fmt.Sprintf("%d ops", ops), func(t *testing.T) {
+			f := &fake{latency: 50 * time.Millisecond}
+			_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 5000}), f, Options{BufferRecords: ops})
+			w := f.workers[0]
+			if w.mostRecords != ops || len(w.distinct) != ops || c.total[stats.Measured].Acknowledged != 5000 {
+				t.Errorf("%d outstanding at most, in %d ops, %d acknowledged; want %d, %d, 5000",
+					w.mostRecords, len(w.distinct), c.total[stats.Measured].Acknowledged, ops, ops)
+			}
 		})
 	}
 }
 
 func TestNoMoreBytesAreOutstandingThanTheLimitAndOneRecord(t *testing.T) {
 	for _, limit := range []int64{1, 500, 10_000, 100_000} {
-		t.Run(fmt.Sprintf("%d bytes", limit), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const largest = 900
-				f := &fake{latency: 5 * time.Millisecond, size: func(op *Op) int { return 100 + int(op.Index*7919%9)*100 }}
-				_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 3000}), f, Options{BufferBytes: limit})
-				w := f.workers[0]
-				if w.mostBytes < limit || w.mostBytes >= limit+largest || c.total[stats.Measured].Acknowledged != 3000 {
-					t.Errorf("%d bytes outstanding at most, %d acknowledged; want %d and less than a record more, 3000",
-						w.mostBytes, c.total[stats.Measured].Acknowledged, limit)
-				}
-			})
+		inBubble(t, fmt.Sprintf("%d bytes", limit), func(t *testing.T) {
+			const largest = 900
+			f := &fake{latency: 5 * time.Millisecond, size: func(op *Op) int { return 100 + int(op.Index*7919%9)*100 }}
+			_, c := mustRun(t.Context(), t, producing(plan.Load{Records: 3000}), f, Options{BufferBytes: limit})
+			w := f.workers[0]
+			if w.mostBytes < limit || w.mostBytes >= limit+largest || c.total[stats.Measured].Acknowledged != 3000 {
+				t.Errorf("%d bytes outstanding at most, %d acknowledged; want %d and less than a record more, 3000",
+					w.mostBytes, c.total[stats.Measured].Acknowledged, limit)
+			}
 		})
 	}
 }
@@ -431,28 +419,26 @@ func TestStagesComeInOrder(t *testing.T) {
 		{"with warm-up", plan.Warmup{Duration: seconds(2.5)}, []Stage{Opening, WarmingUp, Running, Draining, Finished}},
 		{"without warm-up", plan.Warmup{}, []Stage{Opening, Running, Draining, Finished}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				status := new(Status)
-				var stages []Stage
-				ctx, cancel := context.WithCancel(t.Context())
-				looked := done(func() {
-					for ctx.Err() == nil {
-						if s := Stage(status.Stage.Load()); len(stages) == 0 || stages[len(stages)-1] != s {
-							stages = append(stages, s)
-						}
-						time.Sleep(10 * time.Millisecond)
+		inBubble(t, tc.name, func(t *testing.T) {
+			status := new(Status)
+			var stages []Stage
+			ctx, cancel := context.WithCancel(t.Context())
+			looked := done(func() {
+				for ctx.Err() == nil {
+					if s := Stage(status.Stage.Load()); len(stages) == 0 || stages[len(stages)-1] != s {
+						stages = append(stages, s)
 					}
-				})
-				f := &fake{opening: time.Second, latency: 2 * time.Second}
-				mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(6), Warmup: tc.warmup}), f, Options{Status: status})
-				time.Sleep(20 * time.Millisecond)
-				cancel()
-				<-looked
-				if !slices.Equal(stages, tc.want) {
-					t.Errorf("stages %v, want %v", stages, tc.want)
+					time.Sleep(10 * time.Millisecond)
 				}
 			})
+			f := &fake{opening: time.Second, latency: 2 * time.Second}
+			mustRun(t.Context(), t, producing(plan.Load{Rate: perSecond(100), Duration: seconds(6), Warmup: tc.warmup}), f, Options{Status: status})
+			time.Sleep(20 * time.Millisecond)
+			cancel()
+			<-looked
+			if !slices.Equal(stages, tc.want) {
+				t.Errorf("stages %v, want %v", stages, tc.want)
+			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -277,4 +278,10 @@ func checkWindows(t *testing.T, calls [][]stats.Window, end End) {
 	if until != end.Elapsed {
 		t.Errorf("the windows end at %v, the run at %v", until, end.Elapsed)
 	}
+}
+
+// inBubble runs a subtest with a clock of its own.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }

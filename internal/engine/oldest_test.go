@@ -35,16 +35,14 @@ func TestTheAgeOfTheOldestRecordGrowsWhileNothingIsAnswered(t *testing.T) {
 		{"through the end of the warm-up", plan.Load{Rate: perSecond(1000), Duration: seconds(8), Warmup: plan.Warmup{Duration: seconds(4)}}, Options{}},
 		{"at an unlimited rate", plan.Load{Duration: seconds(8)}, Options{BufferRecords: 50}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: ms, stall: stall}, tc.o)
-				got := c.oldest()
-				for i, age := range want {
-					if !within(got[i], age-2*ms, 4*ms) {
-						t.Errorf("second %d: the oldest record has waited for %v, want about %v", i+1, got[i], age)
-					}
+		inBubble(t, tc.name, func(t *testing.T) {
+			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: ms, stall: stall}, tc.o)
+			got := c.oldest()
+			for i, age := range want {
+				if !within(got[i], age-2*ms, 4*ms) {
+					t.Errorf("second %d: the oldest record has waited for %v, want about %v", i+1, got[i], age)
 				}
-			})
+			}
 		})
 	}
 }

@@ -62,32 +62,30 @@ func TestEachRecordIsDueByTheRateOfItsTimeInEveryShard(t *testing.T) {
 		{"late and many at once", fake{most: 100, stall: [2]time.Duration{time.Second, 3500 * time.Millisecond}}, 2, Options{BufferRecords: 64}},
 		{"asleep", fake{}, 200, Options{}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(6)})
-				p.Producers = tc.shards
-				_, c := mustRun(t.Context(), t, p, &tc.fake, ask(tc.o, list...))
-				records := int64(0)
-				for i, w := range tc.fake.workers {
-					for _, op := range w.took {
-						records += int64(op.records)
-						first, last := want.Due(float64(op.index)*float64(tc.shards)+float64(i)), want.Due(float64(op.index+int64(op.records)-1)*float64(tc.shards)+float64(i))
-						if d := op.due - first; d < -1 || d > 1 || op.last-last < -1 || op.last-last > 1 || op.sent < op.due {
-							t.Fatalf("records %d to %d of shard %d: due at %v to %v and sent at %v, want %v to %v", op.index, op.index+int64(op.records)-1, i, op.due, op.last, op.sent, first, last)
-						}
+		inBubble(t, tc.name, func(t *testing.T) {
+			p := producing(plan.Load{Rate: perSecond(1000), Duration: seconds(6)})
+			p.Producers = tc.shards
+			_, c := mustRun(t.Context(), t, p, &tc.fake, ask(tc.o, list...))
+			records := int64(0)
+			for i, w := range tc.fake.workers {
+				for _, op := range w.took {
+					records += int64(op.records)
+					first, last := want.Due(float64(op.index)*float64(tc.shards)+float64(i)), want.Due(float64(op.index+int64(op.records)-1)*float64(tc.shards)+float64(i))
+					if d := op.due - first; d < -1 || d > 1 || op.last-last < -1 || op.last-last > 1 || op.sent < op.due {
+						t.Fatalf("records %d to %d of shard %d: due at %v to %v and sent at %v, want %v to %v", op.index, op.index+int64(op.records)-1, i, op.due, op.last, op.sent, first, last)
 					}
 				}
-				if total := int64(want.Position(6*time.Second) + 1e-4); records != total || c.total[stats.Measured].Offered != total {
-					t.Errorf("%d records were handed over and %d counted, want %d", records, c.total[stats.Measured].Offered, total)
-				}
-				var at []string
-				for _, e := range c.changes() {
-					at = append(at, fmt.Sprintf("%v: %g to %g", e.At, e.OldRate, e.NewRate))
-				}
-				if want := []string{"1.3s: 1000 to 1100", "2.1s: 1100 to 330", "2.100000001s: 330 to 5000", "4.3s: 5000 to 70"}; !slices.Equal(at, want) {
-					t.Errorf("changes %q, want %q", at, want)
-				}
-			})
+			}
+			if total := int64(want.Position(6*time.Second) + 1e-4); records != total || c.total[stats.Measured].Offered != total {
+				t.Errorf("%d records were handed over and %d counted, want %d", records, c.total[stats.Measured].Offered, total)
+			}
+			var at []string
+			for _, e := range c.changes() {
+				at = append(at, fmt.Sprintf("%v: %g to %g", e.At, e.OldRate, e.NewRate))
+			}
+			if want := []string{"1.3s: 1000 to 1100", "2.1s: 1100 to 330", "2.100000001s: 330 to 5000", "4.3s: 5000 to 70"}; !slices.Equal(at, want) {
+				t.Errorf("changes %q, want %q", at, want)
+			}
 		})
 	}
 }
@@ -119,15 +117,13 @@ func TestChangesThatComeTooLateOrHaveNoRateToChangeAreNone(t *testing.T) {
 		{"while it drains", plan.Load{Rate: perSecond(1000), Records: 10}, asked{time.Second, 10}},
 		{"zero", plan.Load{Rate: perSecond(10), Duration: seconds(10)}, asked{time.Second, 0}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rates := make(chan float64, 1)
-				o := Options{Rates: rates, Started: func() { time.AfterFunc(tc.ask.at, func() { rates <- tc.ask.perSecond }) }}
-				_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 2 * time.Second}, o)
-				if list := c.changes(); len(list) != 0 {
-					t.Errorf("changes %v, want none", list)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			rates := make(chan float64, 1)
+			o := Options{Rates: rates, Started: func() { time.AfterFunc(tc.ask.at, func() { rates <- tc.ask.perSecond }) }}
+			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 2 * time.Second}, o)
+			if list := c.changes(); len(list) != 0 {
+				t.Errorf("changes %v, want none", list)
+			}
 		})
 	}
 }
@@ -156,21 +152,19 @@ func TestEachStageThatBeginsHasAnEvent(t *testing.T) {
 		"a shorter time":      {plan.Load{Rate: rate, Duration: seconds(4)}, []time.Duration{0, 2 * time.Second}},
 		"a number of records": {plan.Load{Rate: rate, Duration: seconds(5), Records: 10}, []time.Duration{0}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 3 * time.Second}, Options{})
-				var got []time.Duration
-				for _, w := range slices.Concat(c.calls...) {
-					for _, e := range w.Events {
-						if e.Kind == stats.StageBegan {
-							got = append(got, e.At)
-						}
+		inBubble(t, name, func(t *testing.T) {
+			_, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: 3 * time.Second}, Options{})
+			var got []time.Duration
+			for _, w := range slices.Concat(c.calls...) {
+				for _, e := range w.Events {
+					if e.Kind == stats.StageBegan {
+						got = append(got, e.At)
 					}
 				}
-				if !slices.Equal(got, tc.want) {
-					t.Errorf("stages began at %v, want %v", got, tc.want)
-				}
-			})
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("stages began at %v, want %v", got, tc.want)
+			}
 		})
 	}
 }
@@ -214,22 +208,20 @@ func TestALoadLastsUntilItsLastPauseIsOver(t *testing.T) {
 		"until it is stopped":           {plan.Load{Rate: rate, Duration: seconds(7)}, 5500 * time.Millisecond, 5500 * time.Millisecond, 20},
 		"until enough records are sent": {plan.Load{Rate: rate, Duration: seconds(7), Records: 15}, 0, 4400 * time.Millisecond, 15},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := Options{}
-				if tc.stop > 0 {
-					stop := make(chan struct{})
-					o.Stop, o.Started = stop, func() { time.AfterFunc(tc.stop, func() { close(stop) }) }
-				}
-				end, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: time.Millisecond}, o)
-				w := c.total[stats.Measured]
-				if late := end.Sending - tc.lasts; late < 0 || late > 5*time.Millisecond || w.Offered != tc.records || w.Acknowledged != tc.records || w.Unsent != 0 {
-					t.Errorf("it sends for %v, with %d records offered, %d acknowledged and %d unsent; want %v and %d", end.Sending, w.Offered, w.Acknowledged, w.Unsent, tc.lasts, tc.records)
-				}
-				if w.OwnSendDelay.Max() > 2*time.Millisecond || w.Outage.Length > 5*time.Millisecond {
-					t.Errorf("records left up to %v late, and %v is an outage", w.OwnSendDelay.Max(), w.Outage.Length)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			o := Options{}
+			if tc.stop > 0 {
+				stop := make(chan struct{})
+				o.Stop, o.Started = stop, func() { time.AfterFunc(tc.stop, func() { close(stop) }) }
+			}
+			end, c := mustRun(t.Context(), t, producing(tc.load), &fake{latency: time.Millisecond}, o)
+			w := c.total[stats.Measured]
+			if late := end.Sending - tc.lasts; late < 0 || late > 5*time.Millisecond || w.Offered != tc.records || w.Acknowledged != tc.records || w.Unsent != 0 {
+				t.Errorf("it sends for %v, with %d records offered, %d acknowledged and %d unsent; want %v and %d", end.Sending, w.Offered, w.Acknowledged, w.Unsent, tc.lasts, tc.records)
+			}
+			if w.OwnSendDelay.Max() > 2*time.Millisecond || w.Outage.Length > 5*time.Millisecond {
+				t.Errorf("records left up to %v late, and %v is an outage", w.OwnSendDelay.Max(), w.Outage.Length)
+			}
 		})
 	}
 }

@@ -22,15 +22,13 @@ func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
 		{"a rate lets a record through more seldom", plan.Load{Rate: plan.Rate{PerSecond: 0.2}, Records: 3}, plan.Read{}, 3, ReadCount},
 		{"none comes after the work", plan.Load{Records: 400}, plan.Read{Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadIdle},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				log := newLog(0, 300)
-				tc.read.Timeout = plan.Duration(time.Second)
-				end := must.Have(Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{}))(t)
-				if end.ReadEnd != tc.end || log.read.Load() != tc.want {
-					t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			log := newLog(0, 300)
+			tc.read.Timeout = plan.Duration(time.Second)
+			end := must.Have(Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{}))(t)
+			if end.ReadEnd != tc.end || log.read.Load() != tc.want {
+				t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
+			}
 		})
 	}
 }

@@ -152,19 +152,17 @@ func TestReadingEndsForAReason(t *testing.T) {
 		{"nothing comes any more", plan.Load{}, plan.Read{Timeout: seconds(2)}, func() *fakeLog { return newLog(1000, 1000) }, 1000, ReadIdle, 3 * time.Second},
 		{"an error", plan.Load{}, plan.Read{}, func() *fakeLog { l := newLog(0, 100); l.fails = broken; return l }, 100, ReadFailed, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				end, w := runReaders(t, consuming(tc.load, tc.read), tc.log(), Options{})
-				if end.ReadEnd != tc.why || math.Abs(float64(w.Consumed-tc.want)) > 25 || tc.why != ReadDuration && w.Consumed != tc.want {
-					t.Errorf("%d records, end %q; want %d, %q", w.Consumed, end.ReadEnd, tc.want, tc.why)
-				}
-				if (end.ReadErr != nil) != (tc.why == ReadFailed) {
-					t.Errorf("error %v", end.ReadErr)
-				}
-				if d := end.Elapsed - tc.took; d < 0 || d > 200*time.Millisecond {
-					t.Errorf("it took %v, want %v", end.Elapsed, tc.took)
-				}
-			})
+		inBubble(t, tc.name, func(t *testing.T) {
+			end, w := runReaders(t, consuming(tc.load, tc.read), tc.log(), Options{})
+			if end.ReadEnd != tc.why || math.Abs(float64(w.Consumed-tc.want)) > 25 || tc.why != ReadDuration && w.Consumed != tc.want {
+				t.Errorf("%d records, end %q; want %d, %q", w.Consumed, end.ReadEnd, tc.want, tc.why)
+			}
+			if (end.ReadErr != nil) != (tc.why == ReadFailed) {
+				t.Errorf("error %v", end.ReadErr)
+			}
+			if d := end.Elapsed - tc.took; d < 0 || d > 200*time.Millisecond {
+				t.Errorf("it took %v, want %v", end.Elapsed, tc.took)
+			}
 		})
 	}
 }

@@ -1,74 +1,195 @@
 package host
 
 import (
+	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-const cgroupRoot = "sys/fs/cgroup"
+// Cgroup is the limits of the control groups around a process, and their effects since the
+// groups were made. 0: no limit, or none that can be seen.
+type Cgroup struct {
+	Layout             string            // "v1", "v2" or "hybrid"
+	Paths              map[string]string // by controller, "" is version 2
+	Cores              float64           // the tightest limit of its group and those around it, as are Memory and Pids
+	Memory             int64             // bytes
+	Pids               int64             // processes and threads
+	Periods, Throttled int64             // of the CPU limit that held it up the most; cpu.stat
+	ThrottledUS        int64             // of the same limit: how long, in µs
+	OOMKills           int64             // in its own group
 
-// upwards returns a cgroup's path and those of the ones around it: /a/b, /a, /.
-func upwards(p string) []string {
-	// Cleaning keeps a path in "..", as a namespace shows it, within the tree.
-	p = path.Clean("/" + p)
-	dirs := []string{p}
-	for p != "/" {
-		p = path.Dir(p)
-		dirs = append(dirs, p)
-	}
-	return dirs
+	// IO are the limits on devices of all these groups, as io.max has them: "8:16
+	// wbps=1048576". Those of version 1 are written the same way, one limit a line.
+	IO []string
 }
 
-// cpuMax reads version 2's "quota period" in microseconds; 0 for none.
-func (f FS) cpuMax(dir string) float64 {
-	text, err := f.Text(path.Join(dir, "cpu.max"))
+// Cgroup looks at a process; 0 is kt itself. Parts of the way up to the root are
+// missing where a container sees only its own: a group that cannot be seen sets no limit
+// here. It fails only when the process's list of groups cannot be read.
+func (f FS) Cgroup(pid int) (Cgroup, error) {
+	c := Cgroup{Paths: make(map[string]string)}
+	name := procFile(pid, "cgroup")
+	text, err := f.Text(name)
 	if err != nil {
-		return 0
+		return c, gone(err)
 	}
-	quota, period, ok := strings.Cut(text, " ")
-	if !ok {
-		return 0
-	}
-	q, err := strconv.ParseInt(quota, 10, 64) // "max": no limit
+	groups, err := parseCgroups(text)
 	if err != nil {
-		return 0
+		return c, fmt.Errorf("%s: %w", name, err)
 	}
-	p, err := strconv.ParseInt(period, 10, 64)
-	if err != nil || p <= 0 {
+	versions := make(map[bool]bool)
+	for _, g := range groups {
+		versions[g.v2()] = true
+		if g.v2() {
+			c.Paths[""] = g.path
+		}
+		for _, controller := range g.controllers {
+			c.Paths[controller] = g.path
+		}
+		limits := func(controller string) bool {
+			return slices.Contains([]string{"cpu", "memory", "pids", "blkio"}, controller)
+		}
+		if g.v2() || slices.ContainsFunc(g.controllers, limits) {
+			f.readGroup(&c, f.mounted(g))
+		}
+	}
+	switch {
+	case versions[true] && versions[false]:
+		c.Layout = "hybrid"
+	case versions[true]:
+		c.Layout = "v2"
+	case versions[false]:
+		c.Layout = "v1"
+	}
+	return c, nil
+}
+
+// group is a line of a cgroup file.
+type group struct {
+	controllers []string // none: version 2
+	path        string
+}
+
+func (g group) v2() bool { return len(g.controllers) == 0 }
+
+// parseCgroups reads lines of hierarchy:controllers:/path. Of a line that is none
+// the error shows the text; those before it are returned with it.
+func parseCgroups(text string) ([]group, error) {
+	var groups []group
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		part := strings.SplitN(line, ":", 3)
+		if len(part) != 3 {
+			return groups, fmt.Errorf("%q is not hierarchy:controllers:path", line)
+		}
+		g := group{path: part[2]}
+		if part[1] != "" {
+			g.controllers = strings.Split(part[1], ",")
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// mounted returns the folders of a group and those around it, the innermost first: /a/b, /a, /.
+// Version 1 has a folder for each controller, or for those that are mounted
+// together; version 2 has the root for itself, or a folder in it beside them.
+func (f FS) mounted(g group) (dirs []string) {
+	const root = "sys/fs/cgroup"
+	candidates := []string{path.Join(root, "unified"), root}
+	if !g.v2() {
+		candidates = nil
+		for _, name := range append(g.controllers, strings.Join(g.controllers, ",")) {
+			candidates = append(candidates, path.Join(root, name))
+		}
+	}
+	base := candidates[len(candidates)-1]
+	if i := slices.IndexFunc(candidates, f.Exists); i >= 0 {
+		base = candidates[i]
+	}
+	// Cleaning keeps a path in "..", as a namespace shows it, within the tree.
+	for p := path.Clean("/" + g.path); ; p = path.Dir(p) {
+		if dirs = append(dirs, path.Join(base, p)); p == "/" {
+			return dirs
+		}
+	}
+}
+
+// throttles are version 1's files of limits on devices, and what io.max calls them.
+var throttles = []struct{ file, name string }{
+	{"blkio.throttle.read_bps_device", "rbps"},
+	{"blkio.throttle.write_bps_device", "wbps"},
+	{"blkio.throttle.read_iops_device", "riops"},
+	{"blkio.throttle.write_iops_device", "wiops"},
+}
+
+// readGroup reads the files of both versions. Where there is no limit they have "max", -1 or, of memory, the largest number of
+// whole pages. Kills count in the innermost group that can be seen: those around it count other groups' processes too.
+func (f FS) readGroup(c *Cgroup, dirs []string) {
+	counted := false
+	for _, dir := range dirs {
+		read := func(name string) string {
+			text, _ := f.Text(path.Join(dir, name))
+			return text
+		}
+		quota, period, _ := strings.Cut(read("cpu.max"), " ")
+		tighten(&c.Cores, cores(quota, period))
+		tighten(&c.Cores, cores(read("cpu.cfs_quota_us"), read("cpu.cfs_period_us")))
+		for _, name := range []string{"memory.max", "memory.limit_in_bytes"} {
+			if n, err := strconv.ParseInt(read(name), 10, 64); err == nil && n <= math.MaxInt64/2 {
+				tighten(&c.Memory, n)
+			}
+		}
+		pids, _ := f.Number(path.Join(dir, "pids.max"))
+		tighten(&c.Pids, pids)
+		c.throttled(namedNumbers(read("cpu.stat")))
+		if text := read("io.max"); text != "" {
+			c.IO = append(c.IO, strings.Split(text, "\n")...)
+		}
+		for _, t := range throttles {
+			for line := range strings.Lines(read(t.file)) {
+				if device, limit, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+					c.IO = append(c.IO, device+" "+t.name+"="+limit)
+				}
+			}
+		}
+		for _, name := range []string{"memory.events", "memory.oom_control"} {
+			if text, err := f.Text(path.Join(dir, name)); err == nil && !counted {
+				counted = true
+				c.OOMKills += namedNumbers(text)["oom_kill"]
+			}
+		}
+	}
+}
+
+// tighten lowers a limit, of which 0 is none, to another one.
+func tighten[N int64 | float64](limit *N, to N) {
+	if to > 0 && (*limit == 0 || to < *limit) {
+		*limit = to
+	}
+}
+
+// cores returns a quota over its period, both in microseconds; 0 for none.
+func cores(quota, period string) float64 {
+	q, err := strconv.ParseInt(quota, 10, 64)
+	p, periodErr := strconv.ParseInt(period, 10, 64)
+	if err != nil || periodErr != nil || p <= 0 {
 		return 0
 	}
 	return float64(q) / float64(p)
 }
 
-// cpuQuota reads version 1's two files; 0 for none.
-func (f FS) cpuQuota(dir string) float64 {
-	quota, err := f.Number(path.Join(dir, "cpu.cfs_quota_us")) // -1: no limit
-	if err != nil {
-		return 0
+// throttled takes the numbers of the CPU limit that held the process up the most: they
+// cannot be added, for several limits may hold it up at the same time.
+func (c *Cgroup) throttled(stat map[string]int64) {
+	us := stat["throttled_usec"] + stat["throttled_time"]/1000 // version 1 has nanoseconds
+	if us > c.ThrottledUS || us == c.ThrottledUS && stat["nr_periods"] > c.Periods {
+		c.Periods, c.Throttled, c.ThrottledUS = stat["nr_periods"], stat["nr_throttled"], us
 	}
-	period, err := f.Number(path.Join(dir, "cpu.cfs_period_us"))
-	if err != nil || period <= 0 {
-		return 0
-	}
-	return float64(quota) / float64(period)
-}
-
-// memoryLimit reads a limit in bytes; 0 for none.
-func (f FS) memoryLimit(name string) int64 {
-	n, err := f.Number(name) // "max" of version 2 is not a number: no limit
-	if err != nil || n > math.MaxInt64/2 {
-		return 0 // version 1 says "no limit" with the largest number of whole pages
-	}
-	return n
-}
-
-// pidsMax reads a limit on processes and threads, alike in both versions; 0 for none.
-func (f FS) pidsMax(dir string) int64 {
-	n, err := f.Number(path.Join(dir, "pids.max")) // "max": no limit
-	if err != nil {
-		return 0
-	}
-	return n
 }

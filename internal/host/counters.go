@@ -21,9 +21,13 @@ type Counters struct {
 // Counters reads them, and leaves out text that is no number. Those of the network are of
 // the network namespace that kt is in.
 func (f FS) Counters() Counters {
+	var vm map[string]int64
+	if text, err := f.Text("proc/vmstat"); err == nil {
+		vm = namedNumbers(text)
+	}
 	return Counters{
 		CPU:  f.CPUTimes(),
-		VM:   f.vmCounters(),
+		VM:   vm,
 		TCP:  f.tcpCounters(),
 		Soft: f.softCounters(),
 		NIC:  f.nicCounters(),
@@ -58,14 +62,6 @@ func (f FS) CPUTimes() map[string]int64 {
 		return times
 	}
 	return nil
-}
-
-func (f FS) vmCounters() map[string]int64 {
-	text, err := f.Text("proc/vmstat")
-	if err != nil {
-		return nil
-	}
-	return namedNumbers(text)
 }
 
 // namedNumbers reads lines of a name and a number. Every kernel file of this form

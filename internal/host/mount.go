@@ -68,36 +68,20 @@ func parseMount(line string) (Mount, error) {
 
 // deviceNumber reads "8:1".
 func deviceNumber(text string) (major, minor int, err error) {
-	a, b, _ := strings.Cut(text, ":")
-	x, err := strconv.ParseUint(a, 10, 32)
-	if err != nil {
+	var rest string
+	if n, _ := fmt.Sscanf(text+" ", "%d:%d%s", &major, &minor, &rest); n != 2 || min(major, minor) < 0 {
 		return 0, 0, fmt.Errorf("device %q is not MAJOR:MINOR", text)
 	}
-	y, err := strconv.ParseUint(b, 10, 32)
-	if err != nil {
-		return 0, 0, fmt.Errorf("device %q is not MAJOR:MINOR", text)
-	}
-	return int(x), int(y), nil
+	return major, minor, nil
 }
 
 // unescape undoes the kernel's octal escapes of space, tab, newline, backslash and
 // hash: "/my\040disk" is "/my disk".
 func unescape(s string) string {
-	if !strings.ContainsRune(s, '\\') {
-		return s
+	if plain, err := strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\042`) + `"`); err == nil {
+		return plain
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return s
 }
 
 // Mounts returns the file systems that this process sees, in the order in which they

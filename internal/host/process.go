@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path"
@@ -210,75 +209,34 @@ func parseLimits(text string) (map[string]Limit, error) {
 		if len(values) < 2 {
 			return nil, fmt.Errorf("%q is not a name and two limits", line)
 		}
-		soft, err := parseLimit(values[0])
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
+		var both [2]int64
+		for i := range both {
+			n, err := strconv.ParseUint(values[i], 10, 64)
+			switch {
+			case values[i] == "unlimited":
+				both[i] = -1
+			case err != nil:
+				return nil, fmt.Errorf("%q: %q is not a limit", line, values[i])
+			default:
+				both[i] = int64(min(n, math.MaxInt64))
+			}
 		}
-		hard, err := parseLimit(values[1])
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
-		}
-		limits[name] = Limit{soft, hard}
+		limits[name] = Limit{both[0], both[1]}
 	}
 	return limits, nil
-}
-
-func parseLimit(text string) (int64, error) {
-	if text == "unlimited" {
-		return -1, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a limit", text)
-	}
-	return int64(min(n, math.MaxInt64)), nil
 }
 
 // MappedAreas counts a process's memory mappings, of which vm.max_map_count allows
 // so many. Only root and the process's own user may count: for others the error is
 // [fs.ErrPermission].
 func (f FS) MappedAreas(pid int) (int, error) {
-	file, err := f.tree.Open(procFile(pid, "maps"))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	lines := 0
-	buf := make([]byte, 64<<10) // a broker's file has megabytes
-	for {
-		n, err := file.Read(buf)
-		lines += bytes.Count(buf[:n], []byte{'\n'})
-		if errors.Is(err, io.EOF) {
-			return lines, nil
-		}
-		if err != nil {
-			return 0, gone(err)
-		}
-	}
+	text, err := f.Read(procFile(pid, "maps"))
+	return bytes.Count(text, []byte{'\n'}), gone(err)
 }
 
 // OpenFiles counts a process's open files and connections. Only root and the
 // process's own user may count: for others the error is [fs.ErrPermission].
 func (f FS) OpenFiles(pid int) (int, error) {
-	name := procFile(pid, "fd")
-	file, err := f.tree.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	dir, ok := file.(fs.ReadDirFile)
-	if !ok {
-		return 0, fmt.Errorf("%s is not a folder", name)
-	}
-	count := 0
-	for {
-		entries, err := dir.ReadDir(4096)
-		count += len(entries)
-		if errors.Is(err, io.EOF) {
-			return count, nil
-		}
-		if err != nil {
-			return 0, gone(err)
-		}
-	}
+	entries, err := fs.ReadDir(f.tree, procFile(pid, "fd"))
+	return len(entries), gone(err)
 }

@@ -11,19 +11,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-)
 
-// BrokerSetting is a dynamic setting of one broker.
-type BrokerSetting struct {
-	Broker int32
-	Name   string
-	Value  *string // nil: none, so its file or the cluster's default decides
-}
+	"github.com/kt-bench/kt/internal/result"
+)
 
 // BrokerSettings returns what each broker has been given dynamically of some settings. A setting that no
 // broker knows, and one whose value brokers keep secret, are errors.
-func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]BrokerSetting, error) {
-	var all []BrokerSetting
+func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]result.BrokerSetting, error) {
+	var all []result.BrokerSetting
 	for _, b := range c.Info.Brokers {
 		described, err := c.admin.DescribeBrokerConfigs(ctx, b.ID)
 		if err != nil {
@@ -41,7 +36,7 @@ func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]BrokerS
 			case r.Configs[i].Sensitive:
 				return nil, fmt.Errorf("broker setting %s is secret, so kt could not put it back", name)
 			}
-			s := BrokerSetting{Broker: b.ID, Name: name}
+			s := result.BrokerSetting{Broker: b.ID, Name: name}
 			if r.Configs[i].Source == kmsg.ConfigSourceDynamicBrokerConfig {
 				s.Value = r.Configs[i].Value
 			}
@@ -52,7 +47,7 @@ func (c *Cluster) BrokerSettings(ctx context.Context, names []string) ([]BrokerS
 }
 
 // CheckBrokerSettings asks the brokers whether they would take settings. Nothing is changed.
-func (c *Cluster) CheckBrokerSettings(ctx context.Context, settings []BrokerSetting) error {
+func (c *Cluster) CheckBrokerSettings(ctx context.Context, settings []result.BrokerSetting) error {
 	return c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
 		return c.admin.ValidateAlterBrokerConfigs(ctx, configs, broker)
 	})
@@ -72,7 +67,7 @@ func (c *Cluster) CheckTopicSetting(ctx context.Context, name, value string) err
 }
 
 // SetBrokers gives brokers dynamic settings, and waits until they say that they have them.
-func (c *Cluster) SetBrokers(ctx context.Context, settings []BrokerSetting) error {
+func (c *Cluster) SetBrokers(ctx context.Context, settings []result.BrokerSetting) error {
 	err := c.alter(settings, func(configs []kadm.AlterConfig, broker int32) (kadm.AlterConfigsResponses, error) {
 		return c.admin.AlterBrokerConfigs(ctx, configs, broker)
 	})
@@ -90,7 +85,7 @@ func (c *Cluster) SetBrokers(ctx context.Context, settings []BrokerSetting) erro
 		if err != nil {
 			return err
 		}
-		left := slices.IndexFunc(settings, func(s BrokerSetting) bool { return !slices.ContainsFunc(now, s.is) })
+		left := slices.IndexFunc(settings, func(s result.BrokerSetting) bool { return !slices.ContainsFunc(now, s.Is) })
 		if left < 0 {
 			return nil
 		}
@@ -102,14 +97,8 @@ func (c *Cluster) SetBrokers(ctx context.Context, settings []BrokerSetting) erro
 	}
 }
 
-// is reports whether two settings are the same.
-func (s BrokerSetting) is(o BrokerSetting) bool {
-	same := s.Value == nil && o.Value == nil || s.Value != nil && o.Value != nil && *s.Value == *o.Value
-	return same && s.Broker == o.Broker && s.Name == o.Name
-}
-
 // alter calls for each broker with its settings.
-func (c *Cluster) alter(settings []BrokerSetting, call func([]kadm.AlterConfig, int32) (kadm.AlterConfigsResponses, error)) error {
+func (c *Cluster) alter(settings []result.BrokerSetting, call func([]kadm.AlterConfig, int32) (kadm.AlterConfigsResponses, error)) error {
 	var errs []error
 	for _, b := range c.Info.Brokers {
 		var configs []kadm.AlterConfig

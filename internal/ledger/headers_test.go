@@ -208,7 +208,7 @@ func (w *headersWorld) count(b *Batch, highest map[uint16]int64) {
 
 func TestHeadersAgreeWithAModelThatRemembersEveryRecord(t *testing.T) {
 	wrapped := false
-	for seed := range uint64(500) {
+	for seed := range uint64(150) {
 		w := newHeadersWorld(seed, seed%3 == 0, maxRanges)
 		got := w.book.Verify(w.read())
 		want := w.truth()
@@ -230,7 +230,7 @@ func TestHeadersAgreeWithAModelThatRemembersEveryRecord(t *testing.T) {
 // Where origins are forgotten, counts are minima, and nothing is called lost that is there.
 func TestHeadersClaimNothingThatTheyHaveForgotten(t *testing.T) {
 	forgot := false
-	for seed := range uint64(500) {
+	for seed := range uint64(150) {
 		w := newHeadersWorld(seed, false, 3)
 		got := w.book.Verify(w.read())
 		truth := w.truth()

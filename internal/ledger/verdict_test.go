@@ -73,41 +73,82 @@ func TestAcknowledgedRecordsAreReadLostOrUnchecked(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeletedWhileTheReaderReadsIsUnchecked(t *testing.T) {
-	r := reading(100, 0, 1, 3) // 2 is lost
-	r.Begin(0, 107)
-	add(r, 107, put(0, 0, 7))
-	add(r, 109, put(0, 0, 9)) // 8 is lost
-	r.ReadTo(0, 110, 110)
-	if v := ten().Verify(r); v.AcknowledgedRead != 5 || v.Lost != 2 || v.Unchecked != 3 {
-		t.Errorf("%+v", v)
+// What a reading proves depends on what happened meanwhile, and on the settings.
+func TestOnlyWhatIsProvedIsReadOrLost(t *testing.T) {
+	all := []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	then := func(r *Reader, shift int64, seqs ...int64) {
+		for _, seq := range seqs {
+			add(r, 100+shift+seq, put(0, 0, seq))
+		}
 	}
-}
-
-func TestWithoutIdempotenceWhatIsMissingMayLieWhereNobodyLooked(t *testing.T) {
-	b := ten()
-	b.Idempotent = false
-	r := reading(100, 0, 1, 2, 5)
-	r.ReadTo(0, 106, 200)
-	if v := b.Verify(r); v.Lost != 0 || v.Unchecked != 6 {
-		t.Errorf("%+v: 3 and 4 may have been written after 5, for the client may send again", v)
+	again := func(r *Reader, from, begin, want int64) {
+		if got := r.Log(0).Again(from, begin); got != want {
+			t.Errorf("it is to be read from offset %d, want %d", got, want)
+		}
 	}
-	b.Retries = false
-	if v := b.Verify(r); v.Lost != 2 || v.Unchecked != 4 {
-		t.Errorf("%+v: the client sends nothing again", v)
+	for _, tc := range []struct {
+		name                  string
+		seqs                  []int64 // that are read from offset 100 on
+		then                  func(r *Reader, b *Book)
+		read, lost, unchecked int64
+	}{
+		{"some is deleted while the reader reads", []int64{0, 1, 3}, func(r *Reader, _ *Book) {
+			r.Begin(0, 107)
+			then(r, 0, 7, 9)
+			r.ReadTo(0, 110, 110)
+		}, 5, 2, 3},
+		{"the client may send again, behind what was read", []int64{0, 1, 2, 5}, func(r *Reader, b *Book) { b.Idempotent = false; r.ReadTo(0, 106, 200) }, 4, 0, 6},
+		{"the client sends nothing again", []int64{0, 1, 2, 5}, func(r *Reader, b *Book) { b.Idempotent, b.Retries = false, false; r.ReadTo(0, 106, 200) }, 4, 2, 4},
+		{"what is missing may have been in what was skipped", []int64{0, 1, 3}, func(r *Reader, b *Book) {
+			b.Idempotent = false
+			r.Begin(0, 105)
+			then(r, 3, 4, 5, 6, 7, 8, 9)
+		}, 9, 0, 1},
+		{"the last was aborted, and proves nothing", nil, func(r *Reader, b *Book) {
+			b.Lanes[0].Aborted = Ranges{{9, 10, 0}}
+			r.Begin(0, 103)
+			r.ReadTo(0, 110, 110)
+		}, 0, 0, 9},
+		{"cut off below what was read, and written on", all, func(r *Reader, b *Book) {
+			again(r, 100, 40, 100)
+			then(r, 0, 0, 1, 2, 3, 4, 5)
+			add(r, 106, put(0, 0, 10)) // never answered
+			b.Lanes[0].Issued = 11
+			r.ReadTo(0, 107, 107)
+		}, 6, 4, 0},
+		{"cut off, and not read again to its end", all, func(r *Reader, _ *Book) {
+			again(r, 100, 40, 100)
+			then(r, 0, 0, 1, 2, 3, 4, 5)
+			r.ReadTo(0, 106, 200)
+		}, 6, 0, 4},
+		{"cut off below the start of the run", []int64{0, 1, 2}, func(r *Reader, _ *Book) {
+			again(r, 40, 0, 40)
+			then(r, -60, 3, 4, 5, 6, 7, 8, 9)
+			r.ReadTo(0, 50, 50)
+		}, 7, 3, 0},
+		{"deleted before it is read again", all, func(r *Reader, _ *Book) {
+			again(r, 100, 104, 104)
+			then(r, 0, 4, 5, 6, 7, 8)
+			r.ReadTo(0, 110, 110)
+		}, 5, 1, 4},
+		{"perhaps cut off since, and the end is not known", all, func(r *Reader, _ *Book) { r.ReadTo(0, 110, -1); r.Log(0).Unconfirmed() }, 0, 0, 10},
+		{"perhaps cut off since, and the log is long enough", all, func(r *Reader, _ *Book) { r.ReadTo(0, 110, 200); r.Log(0).Unconfirmed() }, 0, 0, 10},
+		{"perhaps cut off since, and the log ends before the last", all, func(r *Reader, _ *Book) { r.ReadTo(0, 110, 109); r.Log(0).Unconfirmed() }, 0, 1, 9},
+		{"the same, and some were read", []int64{0, 1, 2}, func(r *Reader, _ *Book) { r.ReadTo(0, 103, 103); r.Log(0).Unconfirmed() }, 0, 7, 3},
+		{"a queue may still give back what is missing", []int64{0, 1, 4, 9}, func(r *Reader, _ *Book) { r.ReadTo(0, 110, 110); r.Unfinished(0) }, 4, 0, 6},
+	} {
+		b, r := ten(), reading(100, tc.seqs...)
+		tc.then(r, b)
+		v := b.Verify(r)
+		addsUp(t, v)
+		if v.AcknowledgedRead != tc.read || v.Lost != tc.lost || v.Unchecked != tc.unchecked {
+			t.Errorf("%s: read %d, lost %d, unchecked %d; want %d, %d, %d", tc.name, v.AcknowledgedRead, v.Lost, v.Unchecked, tc.read, tc.lost, tc.unchecked)
+		}
 	}
-}
-
-func TestWithoutIdempotenceAnythingMayLieInWhatWasSkipped(t *testing.T) {
-	b := ten()
-	b.Idempotent = false
-	r := reading(100, 0, 1, 3)
-	r.Begin(0, 105) // 2 may have been at 104
-	for _, seq := range []int64{4, 5, 6, 7, 8, 9} {
-		add(r, 103+seq, put(0, 0, seq))
-	}
-	if v := b.Verify(r); v.Lost != 0 || v.Unchecked != 1 {
-		t.Errorf("%+v", v)
+	r := NewReader(&Book{Run: 1})
+	r.ReadTo(0, 0, 105) // it was never begun, and its end is known
+	if v := ten().Verify(r); v.Lost != 1 || v.Unchecked != 9 {
+		t.Errorf("the log ends before the last: %+v", v)
 	}
 }
 
@@ -168,16 +209,6 @@ func TestAGapThatWasSkippedStaysSoWhenItIsForgotten(t *testing.T) {
 	v := ten().Verify(r)
 	addsUp(t, v)
 	if v.Lost != 4 || v.Undecided != 2 || !v.Inexact { // 4, 6, 8 and 9
-		t.Errorf("%+v", v)
-	}
-}
-
-func TestNothingIsProvedByARecordThatWasAborted(t *testing.T) {
-	b := ten()
-	b.Lanes[0].Aborted = Ranges{{9, 10, 0}}
-	r := reading(103)
-	r.ReadTo(0, 110, 110)
-	if v := b.Verify(r); v.Lost != 0 || v.Unchecked != 9 || v.Aborted != 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -282,18 +313,6 @@ func TestATotalLossIsNotTakenForTheLedgerOfAnotherRun(t *testing.T) {
 	}
 }
 
-func TestTheSettingsTellWhetherRecordsMayRepeat(t *testing.T) {
-	for _, tc := range []struct{ idempotent, retries, allowed bool }{
-		{true, true, false}, {true, false, false}, {false, true, true}, {false, false, false},
-	} {
-		b := ten()
-		b.Idempotent, b.Retries = tc.idempotent, tc.retries
-		if got := b.Verify().RepeatsAllowed; got != tc.allowed {
-			t.Errorf("%+v: allowed %t", tc, got)
-		}
-	}
-}
-
 func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
 	for _, tc := range []struct {
 		name                string
@@ -319,7 +338,11 @@ func TestTheSettingsTellWhoIsToBlame(t *testing.T) {
 				add(r, int64(i), put(0, 0, seq))
 			}
 			r.ReadTo(0, 500, 500)
-			got := b.Verify(r).Blame
+			v := b.Verify(r)
+			if v.RepeatsAllowed != (tc.retries && !tc.idempotent) {
+				t.Errorf("repeats allowed: %t", v.RepeatsAllowed)
+			}
+			got := v.Blame
 			if len(got) != len(tc.say) {
 				t.Fatalf("says %q, want %q", got, tc.say)
 			}
@@ -353,111 +376,6 @@ func TestAVerdictTravelsAsJSON(t *testing.T) {
 		if !strings.Contains(string(b), `"`+key+`":0`) {
 			t.Errorf("%s is not in %s", key, b)
 		}
-	}
-}
-
-// The ten records were read, and then the log was cut off below them and written on.
-func TestWhatWasReadAndCutOffIsLost(t *testing.T) {
-	cut := func() *Reader {
-		r := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-		if begin := r.Log(0).Again(100, 40); begin != 100 {
-			t.Fatalf("it is to be read from offset %d, want 100", begin)
-		}
-		for seq := range int64(6) {
-			add(r, 100+seq, put(0, 0, seq))
-		}
-		return r
-	}
-	r := cut()
-	add(r, 106, put(0, 0, 10)) // never answered
-	r.ReadTo(0, 107, 107)
-	b := ten()
-	b.Lanes[0].Issued = 11
-	v := b.Verify(r)
-	addsUp(t, v)
-	if v.AcknowledgedRead != 6 || v.Lost != 4 || v.ReadAgain != 1 || v.Checked != 7 {
-		t.Errorf("read again: %+v, want 4 lost", v)
-	}
-	r = cut()
-	r.ReadTo(0, 106, 200)
-	v = ten().Verify(r)
-	addsUp(t, v)
-	if v.AcknowledgedRead != 6 || v.Lost != 0 || v.Unchecked != 4 {
-		t.Errorf("not read again to its end: %+v, want 4 unchecked", v)
-	}
-}
-
-// A replica that was away before the run began cuts the log off below the run's start.
-func TestTheLogIsReadAgainFromWhereItWasCutOff(t *testing.T) {
-	r := reading(100, 0, 1, 2)
-	if begin := r.Log(0).Again(40, 0); begin != 40 {
-		t.Fatalf("it is to be read from offset %d, want 40", begin)
-	}
-	for seq := int64(3); seq < 10; seq++ {
-		add(r, 40+seq, put(0, 0, seq))
-	}
-	r.ReadTo(0, 50, 50)
-	if v := ten().Verify(r); v.AcknowledgedRead != 7 || v.Lost != 3 || v.Unchecked != 0 {
-		t.Errorf("%+v, want 7 read and 3 lost", v)
-	}
-}
-
-func TestWhatIsDeletedBeforeItIsReadAgainIsUnchecked(t *testing.T) {
-	r := reading(100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-	if begin := r.Log(0).Again(100, 104); begin != 104 {
-		t.Fatalf("it is to be read from offset %d, want 104", begin)
-	}
-	for seq := int64(4); seq < 9; seq++ {
-		add(r, 100+seq, put(0, 0, seq))
-	}
-	r.ReadTo(0, 110, 110)
-	if v := ten().Verify(r); v.AcknowledgedRead != 5 || v.Unchecked != 4 || v.Lost != 1 {
-		t.Errorf("%+v, want 4 unchecked and the last one lost", v)
-	}
-}
-
-// That it was read once proves nothing if the log may have been cut off since.
-func TestWhatMayHaveBeenCutOffIsUnchecked(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		seqs      []int64
-		end       int64
-		lost      int64
-		unchecked int64
-	}{
-		{"all read, the end is not known", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, -1, 0, 10},
-		{"all read, the log is long enough", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 200, 0, 10},
-		{"all read, the log ends before the last", []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 109, 1, 9},
-		{"some read, the log ends before the last", []int64{0, 1, 2}, 103, 7, 3},
-	} {
-		r := reading(100, tc.seqs...)
-		r.ReadTo(0, 100+int64(len(tc.seqs)), tc.end)
-		r.Log(0).Unconfirmed()
-		v := ten().Verify(r)
-		addsUp(t, v)
-		if v.AcknowledgedRead != 0 || v.Lost != tc.lost || v.Unchecked != tc.unchecked || v.Unconfirmed != int64(len(tc.seqs)) {
-			t.Errorf("%s: %+v, want %d lost and %d unchecked", tc.name, v, tc.lost, tc.unchecked)
-		}
-	}
-}
-
-// What is known of the log's end is proof enough, however little was read.
-func TestWhatWasAcknowledgedBeyondTheEndOfTheLogIsLost(t *testing.T) {
-	r := NewReader(&Book{Run: 1})
-	r.ReadTo(0, 0, 105) // it was never begun
-	if v := ten().Verify(r); v.Lost != 1 || v.Unchecked != 9 {
-		t.Errorf("%+v, want the last one lost, and the others unchecked", v)
-	}
-}
-
-func TestWhatAQueueMayStillGiveBackIsUnchecked(t *testing.T) {
-	r := reading(100, 0, 1, 4, 9)
-	r.ReadTo(0, 110, 110)
-	r.Unfinished(0)
-	v := ten().Verify(r)
-	addsUp(t, v)
-	if v.AcknowledgedRead != 4 || v.Lost != 0 || v.Unchecked != 6 {
-		t.Errorf("%+v, want 4 read and 6 unchecked", v)
 	}
 }
 

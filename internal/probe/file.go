@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // errNoDirect is a file system that cannot go round the page cache.
@@ -86,4 +88,32 @@ func explain(dir string, err error) error {
 		return fmt.Errorf("open files in %s: %w: raise the limit of open files", dir, err)
 	}
 	return fmt.Errorf("probe %s: %w", dir, err)
+}
+
+// space is the size of a file system.
+type space struct {
+	total, free int64 // bytes; free: for users other than root
+	readOnly    bool
+	kind        string // of those that say little about a disk: "tmpfs", "overlay", "nfs" …
+	network     bool
+	unlogged    string // of those that leave files without a name out of their log: "btrfs", "zfs"
+}
+
+func readSpace(dir string) (s space, err error) {
+	var of unix.Statfs_t
+	if err := unix.Statfs(dir, &of); err != nil {
+		return s, &os.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	block := s.about(&of)
+	s.total, s.free = int64(of.Blocks)*block, int64(of.Bavail)*block
+	return s, nil
+}
+
+// deviceOf is the number of the device that a directory is on.
+func deviceOf(dir string) (major, minor int, err error) {
+	var s unix.Stat_t
+	if err := unix.Stat(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("stat %s: %w", dir, err)
+	}
+	return int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev))), nil
 }

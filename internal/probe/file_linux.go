@@ -1,8 +1,8 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -89,29 +89,13 @@ func giveWay() {
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoThread, 0, classBestEffort<<classShift|lowest)
 }
 
-// space is the size of a file system.
-type space struct {
-	total, free int64 // bytes; free: for users other than root
-	readOnly    bool
-	kind        string // of those that say little about a disk: "tmpfs", "overlay", "nfs" …
-	network     bool
-	unlogged    string // of those that leave files without a name out of their log: "btrfs", "zfs"
-}
-
-func readSpace(dir string) (space, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return space{}, &os.PathError{Op: "statfs", Path: dir, Err: err}
-	}
-	kind, network := doubtful(int64(s.Type) & 0xffffffff)
-	block := int64(s.Frsize)
-	if block == 0 {
-		block = int64(s.Bsize)
-	}
-	return space{
-		total: int64(s.Blocks) * block, free: int64(s.Bavail) * block,
-		readOnly: s.Flags&unix.ST_RDONLY != 0, kind: kind, network: network, unlogged: unlogged(int64(s.Type) & 0xffffffff),
-	}, nil
+// about tells what kind of file system it is, and returns its unit of size in bytes.
+func (s *space) about(of *unix.Statfs_t) (block int64) {
+	magic := int64(of.Type) & 0xffffffff
+	s.readOnly = of.Flags&unix.ST_RDONLY != 0
+	s.kind, s.network = doubtful(magic)
+	s.unlogged = unlogged(magic)
+	return cmp.Or(int64(of.Frsize), int64(of.Bsize))
 }
 
 // doubtful names a file system that says little about the disks of this machine,
@@ -133,13 +117,4 @@ func unlogged(magic int64) string {
 		return kind
 	}
 	return ""
-}
-
-// deviceOf is the number of the device that a directory is on.
-func deviceOf(dir string) (major, minor int, err error) {
-	var s unix.Stat_t
-	if err := unix.Stat(dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("stat %s: %w", dir, err)
-	}
-	return int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev))), nil
 }

@@ -4,7 +4,6 @@ package probe
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -35,35 +34,10 @@ func forget(*os.File) {}
 
 func giveWay() {}
 
-// space is the size of a file system.
-type space struct {
-	total, free int64 // bytes; free: for users other than root
-	readOnly    bool
-	kind        string // of those that say little about a disk
-	network     bool
-	unlogged    string // unknown here
-}
-
-func readSpace(dir string) (space, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return space{}, &os.PathError{Op: "statfs", Path: dir, Err: err}
+func (s *space) about(of *unix.Statfs_t) (block int64) {
+	s.readOnly = of.Flags&unix.MNT_RDONLY != 0
+	if of.Flags&unix.MNT_LOCAL == 0 {
+		s.kind, s.network = "network", true
 	}
-	block := int64(s.Bsize)
-	out := space{
-		total: int64(s.Blocks) * block, free: int64(s.Bavail) * block,
-		readOnly: s.Flags&unix.MNT_RDONLY != 0,
-	}
-	if s.Flags&unix.MNT_LOCAL == 0 {
-		out.kind, out.network = "network", true
-	}
-	return out, nil
-}
-
-func deviceOf(dir string) (major, minor int, err error) {
-	var s unix.Stat_t
-	if err := unix.Stat(dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("stat %s: %w", dir, err)
-	}
-	return int(unix.Major(uint64(s.Dev))), int(unix.Minor(uint64(s.Dev))), nil
+	return int64(of.Bsize)
 }

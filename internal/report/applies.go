@@ -3,7 +3,9 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -61,9 +63,6 @@ func under(path, name string) string { return strings.TrimPrefix(path+"."+name, 
 type applying struct {
 	run       doing
 	processes []doing // of each in the document
-
-	from *json.Decoder
-	to   bytes.Buffer
 }
 
 // applyingTo is for the document of a result. Each process has the fields of its own
@@ -88,88 +87,50 @@ func (a *applying) document(path string, v any) (json.RawMessage, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	a.from = json.NewDecoder(&whole)
-	a.from.UseNumber() // each as it is written
-	if err := a.value(path, a.run); err != nil {
-		return nil, err
-	}
-	return a.to.Bytes(), nil
+	return a.pruned(path, bytes.TrimSpace(whole.Bytes()), a.run), nil
 }
 
-// value copies the next value.
-func (a *applying) value(path string, does doing) error {
-	token, err := a.from.Token()
-	if err != nil {
-		return err
+// pruned returns a value of a document without the fields that do not apply.
+func (a *applying) pruned(path string, value json.RawMessage, does doing) json.RawMessage {
+	if value[0] != '{' && value[0] != '[' {
+		return value
 	}
-	switch token {
-	case json.Delim('{'):
-		return a.object(path, does)
-	case json.Delim('['):
-		return a.list(path, does)
-	}
-	return a.scalar(token)
-}
-
-func (a *applying) object(path string, does doing) error {
-	separator := byte('{')
-	for a.from.More() {
-		name, err := a.from.Token()
-		if err != nil {
-			return err
+	var parts [][]byte
+	for name, part := range each(value) {
+		at := under(path, name)
+		if value[0] == '[' {
+			at = path + "[]"
 		}
-		at := under(path, name.(string))
+		if path == "processes" {
+			does = a.processes[len(parts)]
+		}
 		if what := conditions()[at]; what != "" && !does[what] {
-			var left json.RawMessage
-			if err := a.from.Decode(&left); err != nil {
-				return err
-			}
 			continue
 		}
-		a.to.WriteByte(separator)
-		separator = ','
-		if err := a.scalar(name); err != nil {
-			return err
+		if part = a.pruned(at, part, does); value[0] == '{' {
+			key, _ := json.Marshal(name) // a text has a form
+			part = append(append(key, ':'), part...)
 		}
-		a.to.WriteByte(':')
-		if err := a.value(at, does); err != nil {
-			return err
-		}
+		parts = append(parts, part)
 	}
-	return a.end(separator == '{', "{}")
+	return slices.Concat(value[:1], bytes.Join(parts, []byte{','}), value[len(value)-1:])
 }
 
-func (a *applying) list(path string, does doing) error {
-	separator := byte('[')
-	for i := 0; a.from.More(); i++ {
-		a.to.WriteByte(separator)
-		separator = ','
-		if path == "processes" {
-			does = a.processes[i]
+// each yields the values of an object with their names, or those of a list.
+func each(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		d := json.NewDecoder(bytes.NewReader(value))
+		_, _ = d.Token() // the value was made by the encoder, so there are no errors in it
+		for d.More() {
+			name := ""
+			if value[0] == '{' {
+				token, _ := d.Token()
+				name, _ = token.(string)
+			}
+			var part json.RawMessage
+			if d.Decode(&part) != nil || !yield(name, part) {
+				return
+			}
 		}
-		if err := a.value(path+"[]", does); err != nil {
-			return err
-		}
 	}
-	return a.end(separator == '[', "[]")
-}
-
-// end closes an object or a list.
-func (a *applying) end(empty bool, brackets string) error {
-	if empty {
-		a.to.WriteByte(brackets[0])
-	}
-	a.to.WriteByte(brackets[1])
-	_, err := a.from.Token()
-	return err
-}
-
-func (a *applying) scalar(token json.Token) error {
-	e := json.NewEncoder(&a.to)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(token); err != nil {
-		return err
-	}
-	a.to.Truncate(a.to.Len() - 1) // its newline
-	return nil
 }

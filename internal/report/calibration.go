@@ -12,12 +12,6 @@ import (
 
 // CalibrationDoc returns what a host can offer.
 func CalibrationDoc(d *calibrate.Document) *doc.Document {
-	all := &doc.Document{Command: "kt calibrate", Subject: d.Brief, Tags: []string{d.Host.Hostname}}
-	if d.TooLow != "" {
-		all.Alerts = []string{d.TooLow}
-	}
-	all.Answer = []doc.Note{{Name: "ceiling", Text: fmt.Sprintf("This host can offer %s records/s, %s MiB/s: %s CPU seconds per million records, with %d %s",
-		theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond), theme.Number(d.Ceiling.CPUSecondsPerMillion), d.Clients, d.Role(d.Clients))}}
 	t := doc.Table{ID: "runs", Caption: "The runs: how much is offered without a limit, and how precisely rates are kept", Data: true, Columns: []doc.Column{
 		{Head: "rate", Data: "rate", Kind: doc.Whole},
 		{Head: d.Role(2), Data: "clients"},
@@ -28,41 +22,32 @@ func CalibrationDoc(d *calibrate.Document) *doc.Document {
 		{Head: "max", Data: "own_send_delay_max_us"},
 		{Head: "kept", Data: "kept", Kind: doc.Whole},
 	}}
-	for _, tried := range d.Tried {
+	for _, c := range d.Tried {
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-			{Text: "unlimited"},
-			{Text: strconv.Itoa(tried.Clients), Data: strconv.Itoa(tried.Clients)},
-			{Text: theme.PerSecond(tried.RecordsPerSecond), Data: figure(tried.RecordsPerSecond)},
-			{Text: theme.Number(tried.CPUSecondsPerMillion), Data: figure(tried.CPUSecondsPerMillion)},
-			{},
-			{},
-			{},
-			{},
+			text("unlimited"), same(strconv.Itoa(c.Clients)), {Text: theme.PerSecond(c.RecordsPerSecond), Data: figure(c.RecordsPerSecond)},
+			{Text: theme.Number(c.CPUSecondsPerMillion), Data: figure(c.CPUSecondsPerMillion)}, {}, {}, {}, {},
 		}})
 	}
-	for i := range d.Schedule {
-		t.Rows = append(t.Rows, keptRow(d.Clients, &d.Schedule[i]))
+	for _, k := range d.Schedule { // how precisely a rate was kept
+		own, rate := k.OwnSendDelayUS, doc.Cell{Text: theme.PerSecond(k.Rate), Data: exact(k.Rate)}
+		row := doc.Row{Tone: doc.Bad, Note: strings.Join(k.Invalid, "; "), NoteTone: doc.Bad, Cells: []doc.Cell{
+			rate, same(strconv.Itoa(d.Clients)), {Text: theme.Percent(k.OfferedShare), Data: figure(k.OfferedShare * k.Rate)}, {},
+			microsCell(own.P50), microsCell(own.P99), microsCell(own.Max), text("no"),
+		}}
+		switch {
+		case k.OutOfReach:
+			row.Tone, row.Cells = doc.Muted, []doc.Cell{rate, {}, {}, {}, {}, {}, {}, text("out of reach")}
+		case k.Kept:
+			row.Tone, row.Cells[7] = doc.Good, text("yes")
+		}
+		t.Rows = append(t.Rows, row)
 	}
-	all.Sections = []doc.Section{{ID: "runs", Tables: []doc.Table{t}}}
+	all := ofTable("kt calibrate", d.Brief, t)
+	all.Tags = []string{d.Host.Hostname}
+	if d.TooLow != "" {
+		all.Alerts = []string{d.TooLow}
+	}
+	all.Answer = []doc.Note{{Name: "ceiling", Text: fmt.Sprintf("This host can offer %s records/s, %s MiB/s: %s CPU seconds per million records, with %d %s",
+		theme.PerSecond(d.Ceiling.RecordsPerSecond), theme.Number(d.Ceiling.MiBPerSecond), theme.Number(d.Ceiling.CPUSecondsPerMillion), d.Clients, d.Role(d.Clients))}}
 	return all
-}
-
-// keptRow is how precisely a rate was kept.
-func keptRow(clients int, k *calibrate.Kept) doc.Row {
-	row := doc.Row{Tone: doc.Good, Note: strings.Join(k.Invalid, "; "), NoteTone: doc.Bad}
-	n, own, offered := strconv.Itoa(clients), k.OwnSendDelayUS, k.OfferedShare*k.Rate
-	row.Cells = []doc.Cell{{Text: theme.PerSecond(k.Rate), Data: strconv.FormatFloat(k.Rate, 'f', -1, 64)}, {Text: n, Data: n}, {Text: theme.Percent(k.OfferedShare), Data: figure(offered)}, {}}
-	for _, v := range []int64{int64(own.P50), int64(own.P99), int64(own.Max)} {
-		row.Cells = append(row.Cells, doc.Cell{Text: theme.Duration(micros(v)), Data: strconv.FormatInt(v, 10)})
-	}
-	switch {
-	case k.OutOfReach:
-		row.Tone, row.Cells = doc.Muted, append([]doc.Cell{row.Cells[0]}, make([]doc.Cell, 6)...)
-		row.Cells = append(row.Cells, doc.Cell{Text: "out of reach"})
-	case k.Kept:
-		row.Cells = append(row.Cells, doc.Cell{Text: "yes"})
-	default:
-		row.Tone, row.Cells = doc.Bad, append(row.Cells, doc.Cell{Text: "no"})
-	}
-	return row
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -135,15 +133,5 @@ func harmless(t *testing.T, what, text string, profile colorprofile.Profile) {
 	}
 	if strings.Contains(text, "\nkt: all is well") {
 		t.Errorf("%s has a forged line", what)
-	}
-}
-
-// A row of CSV is one line: a name of two would be two rows to whoever reads lines.
-func TestAFieldOfCSVIsOneLine(t *testing.T) {
-	var b bytes.Buffer
-	must.Do(t, writeCSV(&b, [][]string{{"a", hostile}}))
-	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil || len(rows) != 1 || rows[0][1] != theme.Clean(hostile) {
-		t.Errorf("it is read as %q, %v", rows, err)
 	}
 }

@@ -128,11 +128,3 @@ func shiftRow(c *study.Compared, tone doc.Tone) doc.Row {
 		{Data: strconv.Itoa(c.B.N)},
 	}}
 }
-
-// number writes a number for programs; "": it is not known.
-func figure(v float64) string {
-	if !study.Share(v).IsKnown() {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
-}

@@ -34,21 +34,20 @@ type DoctorDocument struct {
 
 // DoctorDoc returns the checks of a cluster.
 func DoctorDoc(d *DoctorDocument) *doc.Document {
-	t := doc.Table{ID: "checks", Caption: "Checks", Data: true, Columns: []doc.Column{
-		{Head: "state", Data: "state", Kind: doc.Whole},
-		{Head: "check", Data: "name", Kind: doc.Whole},
-		{Data: "about", Kind: doc.Words},
-		{Data: "text", Kind: doc.Words},
-		{Data: "advice", Kind: doc.Words},
-		{Head: "found", Kind: doc.Sentence},
-	}}
 	tones := map[string]doc.Tone{"pass": doc.Good, "warning": doc.Warn, "failure": doc.Bad, "unknown": doc.Muted}
 	counts := make(map[string]int)
-	for _, c := range d.Checks {
-		counts[c.State]++
-		found := strings.Join(slices.DeleteFunc([]string{c.About, c.Text, c.Advice}, func(part string) bool { return part == "" }), ": ")
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{{Text: c.State, Tone: tones[c.State]}, {Text: c.Name}, {Text: c.About}, {Text: c.Text}, {Text: c.Advice}, {Text: found}}})
-	}
+	all := ofTable("kt doctor", "the cluster, seen from this host", tableOf(doc.Table{ID: "checks", Caption: "Checks", Data: true}, d.Checks, nil,
+		col[DoctorRow]{doc.Column{Head: "state", Data: "state", Kind: doc.Whole}, func(c *DoctorRow) doc.Cell {
+			counts[c.State]++
+			return doc.Cell{Text: c.State, Tone: tones[c.State]}
+		}},
+		col[DoctorRow]{doc.Column{Head: "check", Data: "name", Kind: doc.Whole}, func(c *DoctorRow) doc.Cell { return text(c.Name) }},
+		col[DoctorRow]{doc.Column{Data: "about", Kind: doc.Words}, func(c *DoctorRow) doc.Cell { return text(c.About) }},
+		col[DoctorRow]{doc.Column{Data: "text", Kind: doc.Words}, func(c *DoctorRow) doc.Cell { return text(c.Text) }},
+		col[DoctorRow]{doc.Column{Data: "advice", Kind: doc.Words}, func(c *DoctorRow) doc.Cell { return text(c.Advice) }},
+		col[DoctorRow]{doc.Column{Head: "found", Kind: doc.Sentence}, func(c *DoctorRow) doc.Cell {
+			return text(strings.Join(slices.DeleteFunc([]string{c.About, c.Text, c.Advice}, func(part string) bool { return part == "" }), ": "))
+		}}))
 	answer := doc.Note{Name: "verdict", Text: plural(counts["failure"], "failure") + ", " + plural(counts["warning"], "warning"), Tone: doc.Good}
 	if n := counts["unknown"]; n > 0 {
 		answer.Text += fmt.Sprintf(", %d unknown", n)
@@ -56,5 +55,6 @@ func DoctorDoc(d *DoctorDocument) *doc.Document {
 	if !d.Healthy {
 		answer.Tone, answer.Text = doc.Bad, fmt.Sprintf("%s (exit code %d)", answer.Text, d.Exit)
 	}
-	return &doc.Document{Command: "kt doctor", Subject: "the cluster, seen from this host", Answer: []doc.Note{answer}, Sections: []doc.Section{{ID: "checks", Tables: []doc.Table{t}}}}
+	all.Answer = []doc.Note{answer}
+	return all
 }

@@ -46,10 +46,12 @@ func found(t *testing.T) *tune.Report {
 		}},
 	} {
 		r.Findings = append(r.Findings, tune.Finding{Setting: &tune.Setting{
-			ID: f.id, Group: f.group, Title: "what it is", Roles: tune.Roles, Severity: tune.Warning, Confidence: tune.Documented,
-			Why:    "what happens otherwise, told in one line that is long enough to need two lines where it is shown",
+			About: tune.About{
+				ID: f.id, Group: f.group, Title: "what it is", Severity: tune.Warning, Confidence: tune.Documented, Risk: "little",
+				Why: "what happens otherwise, told in one line that is long enough to need two lines where it is shown",
+			},
 			Detail: "Sources disagree.", Reads: []string{"/proc/sys/x"}, Sources: []string{"somebody", "somebody else"},
-			Risk: "little", Applies: true, Want: "1",
+			Roles: tune.Roles, Applies: true, Want: "1",
 		}, Reading: f.reading})
 	}
 	return r

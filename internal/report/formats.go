@@ -3,10 +3,14 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -50,6 +54,29 @@ func ofOneLoad(f Format) Format {
 		}
 		return f(w, r, o)
 	}
+}
+
+// Write writes a document in a form, or in JSON or YAML the value that it is of.
+func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
+	switch form {
+	case "json":
+		return Indented(w, v)
+	case "yaml":
+		return asYAML(w, func(w io.Writer) error { return Indented(w, v) })
+	case "csv":
+		return d.CSV(w)
+	case "markdown":
+		return d.Markdown(w)
+	}
+	return d.Text(w, o.terminal())
+}
+
+// Indented writes a value as JSON for people and programs.
+func Indented(w io.Writer, v any) error { return theme.JSON(w, v, "  ") }
+
+// terminal returns the options of a document.
+func (o Options) terminal() doc.Options {
+	return doc.Options{Theme: o.Theme, Width: o.Width, Verbose: o.Verbose, Full: o.Full}
 }
 
 // JSON writes the whole document.
@@ -103,64 +130,72 @@ func writeJSONSummary(w io.Writer, r result.Result) error {
 	return theme.JSON(w, line, "")
 }
 
-// csvHeader names the columns of CSV.
-var csvHeader = []string{
-	"start_seconds", "seconds", "warmup", "records", "records_per_second", "mib_per_second", "failed",
-	"response_p50_us", "response_p90_us", "response_p99_us", "response_p999_us", "response_max_us", "send_delay_p99_us", "cpu_cores",
-	"consumed", "consumed_per_second", "consumed_mib_per_second", "consumer_lag",
-	"end_to_end_p50_us", "end_to_end_p90_us", "end_to_end_p99_us", "end_to_end_p999_us", "end_to_end_max_us", "events",
-}
-
-// CSV writes the series with a header line. A field is empty where nothing was measured, as
-// is the rate of a row that is too short for one.
+// CSV writes the series: a row for each point, with its fields and its rates. A row that is too short has no rate.
 func CSV(w io.Writer, r result.Result, _ Options) error {
-	rows := [][]string{csvHeader}
-	for _, p := range r.Series {
-		rows = append(rows, csvRow(p))
+	type row struct {
+		result.Point
+		Rate *float64 `json:"records_per_second,omitempty"`
+		Read *float64 `json:"consumed_per_second,omitempty"`
 	}
-	return writeCSV(w, rows)
+	rows, of := []any{row{result.Point{
+		P50: 1, P90: 1, P99: 1, P999: 1, Max: 1, SendDelayP99: 1, Oldest: 1, CPUCores: 1, ConsumerLag: 1, Events: 1,
+		Consumed: 1, ConsumedBytes: 1, EndToEndP50: 1, EndToEndP90: 1, EndToEndP99: 1, EndToEndP999: 1, EndToEndMax: 1,
+	}, new(float64), new(float64)}}, applyingTo(&r)
+	for _, p := range r.Series {
+		one := row{Point: p}
+		if p.Seconds >= result.ShortRow {
+			written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
+			one.Rate, one.Read = &written, &read
+		}
+		rows = append(rows, one)
+	}
+	return flat(w, rows, func(v any) (json.RawMessage, error) { return (&applying{run: of.run}).document("interval", v) })
 }
 
-// writeCSV writes rows with clean fields.
-func writeCSV(w io.Writer, rows [][]string) error {
-	c := csv.NewWriter(w)
-	for _, row := range rows {
-		clean := make([]string, len(row))
-		for i, field := range row {
-			clean[i] = theme.Clean(field)
-		}
-		if err := c.Write(clean); err != nil {
+// flat writes values as CSV, with the fields of their JSON as columns. The first is no row: it has every field.
+func flat(w io.Writer, values []any, document func(v any) (json.RawMessage, error)) error {
+	var names []string
+	rows := [][]string{nil}
+	for i, v := range values {
+		raw, err := document(v)
+		if err != nil {
 			return err
 		}
+		row := make([]string, len(names))
+		fields("", raw, func(name, text string) {
+			if !slices.Contains(names, name) {
+				names, row = append(names, name), append(row, "")
+			}
+			row[slices.Index(names, name)] = theme.Clean(text)
+		})
+		if i > 0 {
+			rows = append(rows, row)
+		}
 	}
-	c.Flush()
-	return c.Error()
+	for i := range rows {
+		rows[i] = append(rows[i], make([]string, len(names)-len(rows[i]))...)
+	}
+	rows[0] = names
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
-func csvRow(p result.Point) []string {
-	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-	i := func(v int64) string { return strconv.FormatInt(v, 10) }
-	rate := func(n, unit float64) string {
-		if p.Seconds < result.ShortRow {
-			return ""
+// fields calls put for the fields of an object, and for those of objects in it, with its name before theirs.
+func fields(prefix string, value json.RawMessage, put func(name, text string)) {
+	for name, part := range each(value) {
+		name = prefix + theme.Clean(name)
+		var texts []string
+		switch {
+		case part[0] == '{':
+			fields(name+"_", part, put)
+		case json.Unmarshal(part, &texts) == nil: // null is no text
+			put(name, strings.Join(texts, "; "))
+		case part[0] == '"':
+			var text string
+			_ = json.Unmarshal(part, &text) // it is one
+			put(name, text)
+		case part[0] != '[':
+			put(name, string(part))
 		}
-		return f(per(n/unit, seconds(p.Seconds)))
-	}
-	us := func(v result.Micros) string {
-		if v == 0 {
-			return ""
-		}
-		return csvMicros(v)
-	}
-	cores := f(p.CPUCores)
-	if p.CPUCores == 0 {
-		cores = ""
-	}
-	return []string{
-		f(p.StartSeconds), f(p.Seconds), strconv.FormatBool(p.Warmup), i(p.Acknowledged), rate(float64(p.Acknowledged), 1), rate(float64(p.Bytes), mibBytes), i(p.Failed),
-		us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(result.Micros(p.SendDelayP99)), cores,
-		i(p.Consumed), rate(float64(p.Consumed), 1), rate(float64(p.ConsumedBytes), mibBytes), p.ConsumerLag.Or("", i),
-		us(p.EndToEndP50), us(p.EndToEndP90), us(p.EndToEndP99), us(p.EndToEndP999), us(p.EndToEndMax), i(p.Events),
 	}
 }
 

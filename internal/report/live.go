@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -89,10 +90,8 @@ func (l *Live) writeInterval(s *run.Second) {
 	case perf && p.Reads(): // Kafka's round trip prints no intervals
 	case perf:
 		l.note(writePerfInterval(l.o.Stdout, &w))
-	case p.Reads():
-		_ = writeReadProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p, &s.Snapshot.ConsumerLag)
 	default:
-		_ = writeProgress(l.o.Stderr, l.o.Now(), &w, s.Sample, p.Load.Duration.Std())
+		_, _ = fmt.Fprintln(l.o.Stderr, progress(l.o.Now(), &w, s.Sample, p, &s.Snapshot.ConsumerLag))
 	}
 }
 

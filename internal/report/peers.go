@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/theme"
@@ -55,58 +53,48 @@ func NewPeers(peers []Peer) *PeersDocument {
 
 // PeersDoc returns a table of agents.
 func PeersDoc(d *PeersDocument) *doc.Document {
-	t := doc.Table{ID: "peers", Caption: "Agents", Data: true, Empty: "nobody is there: start kt agent on each host, and name one of them with --join", Columns: []doc.Column{
-		{Head: "name", Data: "name", Kind: doc.Name},
-		{Head: "address", Data: "address", Kind: doc.Name},
-		{Head: "role", Data: "role", Kind: doc.Words, Leave: 2},
-		{Head: "tags", Data: "tags", Kind: doc.Words, Leave: 7},
-		{Head: "version", Data: "version", Kind: doc.Words, Leave: 8},
-		{Head: "state", Data: "state", Kind: doc.Words},
-		{Head: "run", Data: "run", Kind: doc.Words, Leave: 4},
-		{Head: "to Kafka", Data: "security", Kind: doc.Words, Leave: 5},
-		{Head: "CPU in use", Data: "cpu_cores", Leave: 3},
-		{Data: "cores"},
-		{Head: "clock", Data: "clock_offset_us", Leave: 1},
-		{Head: "results", Data: "results", Leave: 6},
-		{Data: "problem"},
-	}}
-	for i := range d.Peers {
-		p := &d.Peers[i]
-		row := doc.Row{Note: p.Problem, NoteTone: doc.Warn}
-		if p.Problem != "" {
+	words := func(name string, kind doc.Kind, leave int, of func(p *Peer) string) col[Peer] {
+		return col[Peer]{doc.Column{Head: name, Data: name, Kind: kind, Leave: leave}, func(p *Peer) doc.Cell { return known(of(p)) }}
+	}
+	security := words("security", doc.Words, 5, func(p *Peer) string { return p.Security })
+	security.Head = "to Kafka"
+	t := doc.Table{ID: "peers", Caption: "Agents", Data: true, Empty: "nobody is there: start kt agent on each host, and name one of them with --join"}
+	return ofTable("kt peers", plural(len(d.Peers), "agent"), tableOf(t, d.Peers, func(p *Peer, row *doc.Row) {
+		if row.Note, row.NoteTone = p.Problem, doc.Warn; p.Problem != "" {
 			row.Tone = doc.Warn
 		}
-		cpu, cores, clock := known(""), "", known("")
-		if p.Cores != nil && p.CPUCores != nil {
-			cpu, cores = doc.Cell{Text: fmt.Sprintf("%.1f of %.0f", *p.CPUCores, *p.Cores), Data: figure(*p.CPUCores)}, figure(*p.Cores)
-		}
-		if p.ClockOffsetUS != nil && p.ClockBoundUS != nil {
-			clock = doc.Cell{Text: offset(micros(*p.ClockOffsetUS)) + " ±" + theme.Duration(micros(*p.ClockBoundUS)), Data: strconv.FormatInt(*p.ClockOffsetUS, 10)}
-		}
-		row.Cells = []doc.Cell{
-			known(p.Name), known(p.Address), known(p.Role), known(strings.Join(p.Tags, ",")), known(p.Version), known(p.State), known(p.Run), known(p.Security),
-			cpu,
-			{Data: cores},
-			clock, countCell(int64(p.Results)),
-			{Data: p.Problem},
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return &doc.Document{Command: "kt peers", Subject: plural(len(d.Peers), "agent"), Sections: []doc.Section{{ID: "peers", Tables: []doc.Table{t}}}}
-}
-
-// known is a cell of words; "": a dash for people, and nothing for programs.
-func known(text string) doc.Cell {
-	if text == "" {
-		return doc.Cell{Text: doc.Unknown}
-	}
-	return doc.Cell{Text: text, Data: text}
-}
-
-// offset returns a difference between clocks, with its sign.
-func offset(d time.Duration) string {
-	if d < 0 {
-		return theme.Duration(d)
-	}
-	return "+" + theme.Duration(d)
+	},
+		words("name", doc.Name, 0, func(p *Peer) string { return p.Name }),
+		words("address", doc.Name, 0, func(p *Peer) string { return p.Address }),
+		words("role", doc.Words, 2, func(p *Peer) string { return p.Role }),
+		words("tags", doc.Words, 7, func(p *Peer) string { return strings.Join(p.Tags, ",") }),
+		words("version", doc.Words, 8, func(p *Peer) string { return p.Version }),
+		words("state", doc.Words, 0, func(p *Peer) string { return p.State }),
+		words("run", doc.Words, 4, func(p *Peer) string { return p.Run }),
+		security,
+		col[Peer]{doc.Column{Head: "CPU in use", Data: "cpu_cores", Leave: 3}, func(p *Peer) doc.Cell {
+			if p.Cores == nil || p.CPUCores == nil {
+				return known("")
+			}
+			return doc.Cell{Text: fmt.Sprintf("%.1f of %.0f", *p.CPUCores, *p.Cores), Data: figure(*p.CPUCores)}
+		}},
+		col[Peer]{doc.Column{Data: "cores"}, func(p *Peer) doc.Cell {
+			if p.Cores == nil || p.CPUCores == nil {
+				return doc.Cell{}
+			}
+			return data(figure(*p.Cores))
+		}},
+		col[Peer]{doc.Column{Head: "clock", Data: "clock_offset_us", Leave: 1}, func(p *Peer) doc.Cell {
+			if p.ClockOffsetUS == nil || p.ClockBoundUS == nil {
+				return known("")
+			}
+			c := microsCell(*p.ClockOffsetUS)
+			if c.Text += " ±" + theme.Duration(micros(*p.ClockBoundUS)); *p.ClockOffsetUS >= 0 {
+				c.Text = "+" + c.Text
+			}
+			return c
+		}},
+		col[Peer]{doc.Column{Head: "results", Data: "results", Leave: 6}, func(p *Peer) doc.Cell { return countCell(int64(p.Results)) }},
+		col[Peer]{doc.Column{Data: "problem"}, func(p *Peer) doc.Cell { return data(p.Problem) }},
+	))
 }

@@ -88,5 +88,3 @@ func perfTotal(b *bytes.Buffer, s *stats.Window, kind string, per rate) {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

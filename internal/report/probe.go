@@ -129,12 +129,6 @@ func probeLatency(l *probe.Latency) (cells []doc.Cell) {
 	return cells
 }
 
-func countCell(n int64) doc.Cell {
-	return doc.Cell{Text: theme.Count(n), Data: strconv.FormatInt(n, 10)}
-}
-
-func threeDigits(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-
 // probeNote returns the work of a test, and its findings that are not good.
 func probeNote(r *probe.Result) string {
 	says := []string{r.What}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
@@ -53,16 +52,6 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 		processSection(r), parts(r), settingsSection(r), environment(r), findings(r),
 	}
 	return d
-}
-
-// facts are rows while they are made.
-type facts []doc.Fact
-
-// add adds a fact, unless it has no text.
-func (f *facts) add(name string, tone doc.Tone, text string) {
-	if text != "" {
-		*f = append(*f, doc.Fact{Name: name, Text: text, Tone: tone})
-	}
 }
 
 // about is when and where a run was made.
@@ -158,17 +147,6 @@ func does(command string) (writes, reads bool) {
 	return c == plan.Produce || c == plan.Roundtrip, c == plan.Consume || c == plan.Roundtrip
 }
 
-// plural is a number of things.
-func plural[N int | int64](n N, thing string) string { return theme.Plural(n, thing, thing+"s") }
-
-// either is the word that goes with a number: of one, or of several.
-func either[N int | int64](n N, one, several string) string {
-	if n == 1 {
-		return one
-	}
-	return several
-}
-
 func setting(of []result.Setting, name string) string {
 	for _, s := range of {
 		if s.Name == name {
@@ -177,11 +155,6 @@ func setting(of []result.Setting, name string) string {
 	}
 	return ""
 }
-
-func micros[T ~int64](us T) time.Duration { return time.Duration(us) * time.Microsecond }
-
-// millis returns a time that did happen.
-func millis(ms *int64) time.Duration { return time.Duration(*ms) * time.Millisecond }
 
 // none stands for what is not known.
 const none = "–"

@@ -49,7 +49,7 @@ func happened(r *result.Result) doc.Section {
 	s.Facts = f
 	events := make([]doc.Event, len(r.Events))
 	for i, e := range r.Events {
-		events[i] = doc.Event{Number: i + 1, At: e.AtSeconds, Text: e.Text, Tone: e.Kind.Gravity().String()}
+		events[i] = doc.Event{Number: i + 1, At: e.AtSeconds, Text: e.Text, Class: e.Kind.Gravity().String()}
 	}
 	open := min(openEvents, len(events))
 	s.Blocks = []doc.Block{doc.Events{Rows: events[:open], LeftOut: r.EventsLeftOut.List()}}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -35,10 +34,7 @@ func party(r *result.Result) []string {
 func processSection(r *result.Result) doc.Section {
 	s := doc.Section{ID: "processes", Title: "Processes and hosts", Captions: true}
 	if merged(r) {
-		for _, a := range aspects(r) {
-			s.Tables = append(s.Tables, a.table(r))
-		}
-		s.Tables = append(s.Tables, busy(r))
+		s.Tables = []doc.Table{processTable(r), busy(r)}
 	}
 	if r.NotAddedUp != "" {
 		s.Facts = details(r)
@@ -46,184 +42,168 @@ func processSection(r *result.Result) doc.Section {
 	return s
 }
 
-// aspect is what a table of processes is about: what they wrote, what they read, or the
-// round trip.
-type aspect struct {
-	id, title     string
-	writes, reads bool
-	latency       func(*result.Figures) *result.Latency // nil: none was measured
+// processes is the table of processes while it is made.
+type processes struct {
+	doc.Table
+	separate      bool // not added up
+	counts        bool // in place of rates: too little was measured
+	writes, reads bool // some process does
+	hosts, parts  adding
 }
 
-// aspects returns the tables that a result needs: two where some processes only wrote and
-// others only read, as one column cannot hold the latencies of both.
-func aspects(r *result.Result) []aspect {
-	name := "response"
-	if r.Throughput.TargetRecordsPerSecond == 0 && r.NotAddedUp == "" {
-		name = "latency, mostly queueing"
-	}
-	response := func(f *result.Figures) *result.Latency { return &f.Response }
-	write := aspect{id: "process-table", title: "writing, " + name, writes: true, latency: response}
-	read := aspect{id: "reader-table", title: "reading", reads: true}
-	if r.Latency.EndToEnd != nil {
-		read.title, read.latency = "reading, end to end", func(f *result.Figures) *result.Latency { return f.EndToEnd }
-	}
-	var wrote, consumed, both bool
-	for _, p := range r.Processes {
-		w, c := does(p.Command)
-		wrote, consumed, both = wrote || w, consumed || c, both || w && c
-	}
-	switch {
-	case both && read.latency != nil:
-		return []aspect{{id: write.id, title: "round trip, end to end", writes: true, reads: true, latency: read.latency}}
-	case both:
-		return []aspect{{id: write.id, title: "round trip, " + name, writes: true, reads: true, latency: response}}
-	case wrote && consumed:
-		return []aspect{write, read}
-	case consumed || !writes(&r.Header):
-		return []aspect{read}
-	}
-	return []aspect{write}
-}
+// adding rounds rates so that the rounded ones add up.
+type adding struct{ written, read struct{ exact, rounded float64 } }
 
-// has reports whether a table is about a process too. One that nothing is there of may
-// have done anything.
-func (a aspect) has(p *result.ProcessRow) bool {
-	w, c := does(p.Command)
-	return !w && !c || a.writes && w || a.reads && c
-}
-
-// figureColumn is a column of figures of a process.
-type figureColumn struct {
-	head  string
-	leave int
-	rate  bool // one that is too short has none
-	cell  func(f *result.Figures) string
-}
-
-// columns are those of the figures. Where too little was measured for rates there are counts.
-func (a aspect) columns(counts bool) (all []figureColumn) {
-	add := func(is bool, c figureColumn) {
-		if is {
-			all = append(all, c)
-		}
-	}
-	add(a.writes && counts, figureColumn{head: "records", cell: func(f *result.Figures) string { return theme.Count(f.Records.Acknowledged) }})
-	add(a.writes && !counts, figureColumn{head: "records/s", rate: true, cell: func(f *result.Figures) string { return theme.PerSecond(f.RecordsPerSecond) }})
-	add(a.reads && counts, figureColumn{head: "read", cell: func(f *result.Figures) string { return theme.Count(f.Records.Consumed) }})
-	add(a.reads && !counts, figureColumn{head: "read/s", rate: true, cell: func(f *result.Figures) string { return theme.PerSecond(f.ConsumedPerSecond) }})
-	add(a.writes && !a.reads && !counts, figureColumn{"MiB/s", 5, true, func(f *result.Figures) string { return theme.Number(f.MiBPerSecond) }}) // both have no room for it
-	add(a.reads && !a.writes && !counts, figureColumn{"MiB/s", 5, true, func(f *result.Figures) string { return theme.Number(f.ConsumedMiB) }})
-	for _, q := range []struct {
-		name  string
-		leave int
-		of    func(l *result.Latency) result.Micros
-	}{
-		{"mean", 7, func(l *result.Latency) result.Micros { return l.Mean }},
-		{"p50", 3, func(l *result.Latency) result.Micros { return l.P50 }},
-		{"p99", 0, func(l *result.Latency) result.Micros { return l.P99 }},
-		{"p99.9", 6, func(l *result.Latency) result.Micros { return l.P999 }},
-		{"max", 2, func(l *result.Latency) result.Micros { return l.Max }},
-	} {
-		add(a.latency != nil, figureColumn{head: q.name, leave: q.leave, cell: func(f *result.Figures) string {
-			if l := a.latency(f); l != nil {
-				return latencyOf(l, q.of(l))
-			}
-			return none
-		}})
-	}
-	add(a.writes, figureColumn{head: "failed", cell: func(f *result.Figures) string { return theme.Count(f.Records.Failed) }})
-	add(true, figureColumn{head: "cores", leave: 4, cell: func(f *result.Figures) string {
-		if f.CPUCores == 0 {
-			return none
-		}
-		return theme.Number(f.CPUCores)
-	}})
-	return all
-}
-
-// adder gives a table the columns, and returns the function that adds a row of figures.
-func adder(t *doc.Table, columns []figureColumn) func(tone doc.Tone, f *result.Figures, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
-	for _, c := range columns {
-		t.Columns = append(t.Columns, doc.Column{Head: c.head, Leave: c.leave})
-	}
-	t.Columns = append(t.Columns, doc.Column{Head: "state", Kind: doc.Words}, doc.Column{Head: "bound by", Kind: doc.Words, For: doc.InPage})
-	return func(tone doc.Tone, f *result.Figures, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
-		cells := doc.Of(names...)
-		for _, c := range columns {
-			text := c.cell(f)
-			if c.rate && !rated {
-				text = none
-			}
-			cells = append(cells, doc.Cell{Text: text})
-		}
-		t.Rows = append(t.Rows, doc.Row{Tone: tone, Cells: append(cells, state, doc.Cell{Text: string(limit)})})
+func (a *adding) round(f *result.Figures) {
+	for _, of := range []struct {
+		sum  *struct{ exact, rounded float64 }
+		rate *float64
+	}{{&a.written, &f.RecordsPerSecond}, {&a.read, &f.ConsumedPerSecond}} {
+		of.sum.exact += *of.rate
+		*of.rate = math.Round(of.sum.exact) - of.sum.rounded
+		of.sum.rounded += *of.rate
 	}
 }
 
-// table has a row for each process below the row of its host, and the total. Processes that are not added up have their topics instead of
-// hosts and a total.
-func (a aspect) table(r *result.Result) doc.Table {
-	t := doc.Table{ID: a.id, Caption: a.title, Columns: []doc.Column{{Head: "process", Kind: doc.Name}}}
-	separate := r.NotAddedUp != ""
+// processTable has a row for each process below the row of its host, and the total. Processes that are not added up have their topics
+// instead of hosts and a total.
+func processTable(r *result.Result) doc.Table {
+	t := &processes{Table: doc.Table{ID: "process-table", Columns: []doc.Column{{Head: "process", Kind: doc.Name}}}, separate: r.NotAddedUp != ""}
 	_, rated := r.Quoted()
-	columns := a.columns(!rated && !separate)
-	if separate {
-		t.Columns = append(t.Columns, doc.Column{Head: "topic", Kind: doc.Name})
-	} else {
-		r = adding(r)
-	}
-	add := adder(&t, columns)
+	t.counts = !rated && !t.separate
+	t.head(r)
 	hosts, several := make(map[string]*result.HostRow), false // processes on some host
 	for i := range r.Hosts {
-		h := &r.Hosts[i]
-		hosts[h.Host] = h
-		several = several || h.Processes > 1
+		hosts[r.Hosts[i].Host] = &r.Hosts[i]
+		several = several || r.Hosts[i].Processes > 1
 	}
-	last, shown, more := "", 0, 0
-	whole := wholeFigures(r)
-	whole.CPUCores = 0
-	counted, all := 0, 0
+	counted, last, cores := 0, "", 0.0
 	for i := range r.Processes {
-		p := &r.Processes[i]
-		if !a.has(p) {
-			continue
-		}
-		if all++; p.Counted {
-			whole.CPUCores += p.CPUCores
+		p, h := r.Processes[i], hosts[r.Processes[i].Host]
+		if p.Counted {
 			counted++
+			cores += p.CPUCores
 		}
-		if shown++; shown > maxProcesses {
-			more++
+		if i >= maxProcesses {
 			continue
 		}
-		h := hosts[p.Host]
-		if !separate && several && h != nil && (p.Host != last || shown == 1) {
-			add(doc.Loud, &h.Figures, true, share(h.Counted, h.Processes), "", h.Host)
+		if !t.separate && several && h != nil && (p.Host != last || i == 0) {
+			f := h.Figures
+			t.hosts.round(&f)
+			t.row(doc.Loud, &f, "", true, share(h.Counted, h.Processes), "", h.Host)
 		}
 		last = p.Host
 		names := []string{p.Host}
-		if several || separate || h == nil {
+		if several || t.separate || h == nil {
 			names[0] += "/" + strconv.Itoa(p.Process)
 		}
-		if separate {
+		if t.separate {
 			names = append(names, p.Topic)
+		} else if p.Counted {
+			t.parts.round(&p.Figures)
 		}
-		tone, state := stateOf(p)
-		long := p.ToSeconds-p.FromSeconds >= verdict.Shortest.Seconds() || p.Counted && !separate
-		add(tone, &p.Figures, long, state, p.BoundBy.Limit, names...)
-		if row := &t.Rows[len(t.Rows)-1]; p.State == result.PartMissing {
-			for i := range row.Cells[len(names) : len(row.Cells)-2] {
-				row.Cells[len(names)+i].Text = none
+		tone, state := stateOf(&p)
+		long := p.ToSeconds-p.FromSeconds >= verdict.Shortest.Seconds() || p.Counted && !t.separate
+		t.row(tone, &p.Figures, p.Command, long && p.State != result.PartMissing, state, p.BoundBy.Limit, names...)
+		if cells := t.Rows[len(t.Rows)-1].Cells; p.State == result.PartMissing {
+			for i := range cells[len(names) : len(cells)-2] {
+				cells[len(names)+i].Text = none
 			}
 		}
 	}
-	if !separate {
-		add(doc.Loud, &whole, true, share(counted, all), "", "total")
+	if !t.separate {
+		whole := wholeFigures(r)
+		whole.CPUCores = cores
+		t.row(doc.Loud, &whole, "", true, share(counted, len(r.Processes)), "", "total")
 	}
-	if more > 0 {
+	if more := len(r.Processes) - maxProcesses; more > 0 {
 		t.Note = theme.Count(int64(more)) + " more: --output processes lists all"
 	}
-	return t
+	return t.Table
+}
+
+// head finds what the processes do, and gives the table its caption and its columns.
+func (t *processes) head(r *result.Result) {
+	both := false
+	for _, p := range r.Processes {
+		w, c := does(p.Command)
+		t.writes, t.reads, both = t.writes || w, t.reads || c, both || w && c
+	}
+	if !t.writes && !t.reads {
+		t.writes = writes(&r.Header)
+		t.reads = !t.writes
+	}
+	response, read := "response", ""
+	if r.Throughput.TargetRecordsPerSecond == 0 && !t.separate {
+		response = "latency, mostly queueing"
+	}
+	if r.Latency.EndToEnd != nil {
+		read = ", end to end"
+	}
+	switch {
+	case both:
+		t.Caption = "round trip" + cmp.Or(read, ", "+response)
+	case t.writes && t.reads:
+		t.Caption = "writing, " + response + "; reading" + read
+	case t.reads:
+		t.Caption = "reading" + read
+	default:
+		t.Caption = "writing, " + response
+	}
+	if t.separate {
+		t.Columns = append(t.Columns, doc.Column{Head: "topic", Kind: doc.Name})
+	}
+	written, consumed := "records/s", "read/s"
+	if t.counts {
+		written, consumed = "records", "read"
+	}
+	for _, c := range []struct {
+		is    bool
+		head  string
+		leave int
+	}{
+		{t.writes, written, 0}, {t.reads, consumed, 0}, {t.writes != t.reads && !t.counts, "MiB/s", 5}, {true, "mean", 7}, {true, "p50", 3},
+		{true, "p99", 0}, {true, "p99.9", 6}, {true, "max", 2}, {t.writes, "failed", 0}, {true, "cores", 4},
+	} {
+		if c.is {
+			t.Columns = append(t.Columns, doc.Column{Head: c.head, Leave: c.leave})
+		}
+	}
+	t.Columns = append(t.Columns, doc.Column{Head: "state", Kind: doc.Words}, doc.Column{Head: "bound by", Kind: doc.Words, For: doc.InPage})
+}
+
+// row adds the figures of a process of a command, or of several.
+func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
+	cells := doc.Of(names...)
+	add := func(is, has bool, text string) {
+		if is && has {
+			cells = append(cells, doc.Cell{Text: text})
+		} else if is {
+			cells = append(cells, doc.Cell{Text: none})
+		}
+	}
+	w, c := does(command)
+	if !w && !c { // it may have done anything
+		w, c = t.writes, t.reads
+	}
+	l := new(result.Latency) // of a process that reads end to end; nothing for several that differ
+	switch {
+	case c && f.EndToEnd != nil && (command != "" || !t.writes || f.Response.Count == 0 || t.Caption == "round trip, end to end"):
+		l = f.EndToEnd
+	case w && (command != "" || !t.reads || f.EndToEnd == nil):
+		l = &f.Response
+	}
+	add(t.writes && t.counts, w, theme.Count(f.Records.Acknowledged))
+	add(t.writes && !t.counts, w && rated, theme.PerSecond(f.RecordsPerSecond))
+	add(t.reads && t.counts, c, theme.Count(f.Records.Consumed))
+	add(t.reads && !t.counts, c && rated, theme.PerSecond(f.ConsumedPerSecond))
+	add(t.writes != t.reads && !t.counts, rated, theme.Number(f.MiBPerSecond+f.ConsumedMiB))
+	for _, us := range []result.Micros{l.Mean, l.P50, l.P99, l.P999, l.Max} {
+		add(true, true, latencyOf(l, us))
+	}
+	add(t.writes, w, theme.Count(f.Records.Failed))
+	add(true, f.CPUCores > 0, theme.Number(f.CPUCores))
+	t.Rows = append(t.Rows, doc.Row{Tone: tone, Cells: append(cells, state, doc.Cell{Text: limit.String()})})
 }
 
 // stateOf returns the tone of the row of a process, and its state.
@@ -247,56 +227,6 @@ func share(n, of int) doc.Cell {
 		return doc.Cell{}
 	}
 	return doc.Cell{Text: fmt.Sprintf("%d of %d", n, of), Tone: doc.Warn}
-}
-
-// adding returns a result of which the rates in a table are whole numbers that add up: those of
-// the hosts to the total, and those of a host's processes to the host's.
-func adding(of *result.Result) *result.Result {
-	r := *of
-	r.Hosts, r.Processes = slices.Clone(r.Hosts), slices.Clone(r.Processes)
-	for _, rate := range []func(*result.Figures) *float64{
-		func(f *result.Figures) *float64 { return &f.RecordsPerSecond },
-		func(f *result.Figures) *float64 { return &f.ConsumedPerSecond },
-	} {
-		whole := wholeFigures(&r)
-		var hosts []*float64
-		for i := range r.Hosts {
-			hosts = append(hosts, rate(&r.Hosts[i].Figures))
-		}
-		roundTo(math.Round(*rate(&whole)), hosts)
-		for i := range r.Hosts {
-			var parts []*float64
-			for k := range r.Processes {
-				if p := &r.Processes[k]; p.Host == r.Hosts[i].Host && p.Counted {
-					parts = append(parts, rate(&p.Figures))
-				}
-			}
-			roundTo(*rate(&r.Hosts[i].Figures), parts)
-		}
-	}
-	return &r
-}
-
-// roundTo rounds numbers to whole ones that add up to sum, if they themselves nearly do: those
-// with the greatest fractions are rounded up.
-func roundTo(sum float64, parts []*float64) {
-	exact, down := 0.0, 0.0
-	for _, p := range parts {
-		exact += *p
-		down += math.Floor(*p)
-	}
-	if math.Abs(exact-sum) > 1 {
-		return // the sum is not of these
-	}
-	order := slices.Clone(parts)
-	slices.SortStableFunc(order, func(a, b *float64) int {
-		return cmp.Compare(*b-math.Floor(*b), *a-math.Floor(*a))
-	})
-	for i, p := range order {
-		if *p = math.Floor(*p); float64(i) < sum-down {
-			*p++
-		}
-	}
 }
 
 // wholeFigures returns the figures of all processes that count.

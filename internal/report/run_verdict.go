@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,68 +118,49 @@ func limitText(l *result.Limit) string {
 	return strings.Trim(value+": "+note, ": ")
 }
 
+// firstNumber is where a reason begins to differ from those of its kind.
+var firstNumber = regexp.MustCompile(`[0-9].*`)
+
 // invalid returns the reasons why a result is not valid. Many processes with one reason are counted, and the
 // worst is named.
-func invalid(r *result.Result) []string {
+func invalid(r *result.Result) (all []string) {
 	if !merged(r) {
 		return r.Invalid
 	}
 	type group struct {
-		processes    int
-		worst, which string
+		processes int
+		worst     string // its reason, after its name
+		late      time.Duration
 	}
-	groups := make(map[string]*group)
-	var order []string
-	said := make(map[string]bool) // in the document, with the process
-	of := 0
-	var own []string // of the last process that counts
+	groups, own, of := make(map[string]*group), make(map[string]bool), 0
+	var kinds []string
 	for _, p := range r.Processes {
 		if !p.Counted {
 			continue
 		}
 		of++
-		own = p.Invalid
-		name := p.Host + "/" + strconv.Itoa(p.Process)
 		for _, reason := range p.Invalid {
-			said[name+": "+reason] = true
-			kind, _, _ := strings.Cut(strings.Map(digitAsZero, reason), "0") // the text before its first figure
+			named := p.Host + "/" + strconv.Itoa(p.Process) + ": " + reason
+			own[reason], own[named] = true, true
+			kind := firstNumber.ReplaceAllString(reason, "")
 			g := groups[kind]
 			if g == nil {
-				g = new(group)
-				groups[kind], order = g, append(order, kind)
+				g = &group{late: -1}
+				groups[kind], kinds = g, append(kinds, kind)
 			}
-			if g.processes++; g.processes == 1 || lateBy(reason) > lateBy(g.worst) {
-				g.worst, g.which = reason, name
+			if g.processes++; lateBy(reason) > g.late {
+				g.worst, g.late = named, lateBy(reason)
 			}
 		}
 	}
-	var all []string
-	for _, kind := range order {
+	for _, kind := range kinds {
 		g := groups[kind]
-		if g.processes == 1 {
-			all = append(all, g.which+": "+g.worst)
-			continue
+		if g.processes > 1 {
+			g.worst = fmt.Sprintf("%d of %d processes, %s %s", g.processes, of, map[bool]string{true: "worst", false: "such as"}[g.late > 0], g.worst)
 		}
-		which := "such as "
-		if lateBy(g.worst) > 0 {
-			which = "worst "
-		}
-		all = append(all, fmt.Sprintf("%d of %d processes, %s%s: %s", g.processes, of, which, g.which, g.worst))
+		all = append(all, g.worst)
 	}
-	for _, reason := range r.Invalid {
-		// The reasons of a single process are those of the whole, without its name.
-		if !said[reason] && (of > 1 || !slices.Contains(own, reason)) {
-			all = append(all, reason)
-		}
-	}
-	return all
-}
-
-func digitAsZero(r rune) rune {
-	if r >= '0' && r <= '9' {
-		return '0'
-	}
-	return r
+	return append(all, slices.DeleteFunc(slices.Clone(r.Invalid), func(reason string) bool { return own[reason] })...)
 }
 
 // lateBy returns the first time in a reason: by how much records left late. It is 0 where there is none.
@@ -196,62 +178,40 @@ const maxLeftOut = 10
 
 // notCounted names the processes that are in no figure of the whole, and why, and writes the notes of others.
 func notCounted(f *facts, r *result.Result) {
-	var out, noted []result.ProcessRow
+	out, idle := 0, make(map[string][]string) // processes in which nothing was measured, by host
 	for _, p := range r.Processes {
+		if !p.Counted {
+			out++
+		} else if p.Note == result.NothingMeasured {
+			idle[p.Host] = append(idle[p.Host], strconv.Itoa(p.Process))
+		}
+	}
+	if out > 0 {
+		f.add("left out", doc.Bad, fmt.Sprintf("%d of %s, in none of the figures below", out, theme.Plural(len(r.Processes), "process", "processes")))
+	}
+	said, left := 0, 0
+	say := func(text string) {
+		if said++; said > maxLeftOut {
+			left++
+			return
+		}
+		f.add("", doc.Warn, text)
+	}
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		name := p.Host + "/" + strconv.Itoa(p.Process)
 		switch {
 		case !p.Counted:
-			out = append(out, p)
-		case p.State == result.PartComplete && p.Note != "", p.Note == result.NothingMeasured:
-			noted = append(noted, p)
+			say(name + " " + string(p.State) + ": " + strings.Join(fate(p), "; "))
+		case p.Note == result.NothingMeasured && len(idle[p.Host]) > 0:
+			say(p.Host + "/" + strings.Join(idle[p.Host], ",") + ": " + p.Note)
+			idle[p.Host] = nil
+		case p.State == result.PartComplete && p.Note != "" && p.Note != result.NothingMeasured:
+			say(name + ": " + p.Note)
 		}
 	}
-	if len(out) > 0 {
-		f.add("left out", doc.Bad, fmt.Sprintf("%d of %s, in none of the figures below", len(out), theme.Plural(len(r.Processes), "process", "processes")))
-		named(f, out, func(p *result.ProcessRow) string { return " " + string(p.State) + ": " + strings.Join(fate(p), "; ") })
-	}
-	processNotes(f, noted, r.Hosts)
-}
-
-// processNotes are those of processes that count: one line for several of a host without a record.
-func processNotes(f *facts, rows []result.ProcessRow, hosts []result.HostRow) {
-	idle := make(map[string]int) // processes of a host in which nothing was measured
-	for _, p := range rows {
-		if p.Note == result.NothingMeasured {
-			idle[p.Host]++
-		}
-	}
-	var others []result.ProcessRow
-	for _, p := range rows {
-		n := idle[p.Host]
-		if p.Note != result.NothingMeasured || n == 1 {
-			others = append(others, p)
-			continue
-		}
-		if n == 0 { // it has been said
-			continue
-		}
-		idle[p.Host] = 0
-		which := fmt.Sprintf("%d processes", n)
-		for _, h := range hosts {
-			if h.Host == p.Host && h.Processes == n {
-				which = "its " + which
-			} else if h.Host == p.Host {
-				which = fmt.Sprintf("%d of its %d processes", n, h.Processes)
-			}
-		}
-		f.add("", doc.Warn, p.Host+": "+strings.TrimSuffix(p.Note, "it")+which)
-	}
-	named(f, others, func(p *result.ProcessRow) string { return ": " + p.Note })
-}
-
-// named is a sentence for each process, of as many as are read.
-func named(f *facts, rows []result.ProcessRow, say func(*result.ProcessRow) string) {
-	for i := range rows[:min(maxLeftOut, len(rows))] {
-		p := &rows[i]
-		f.add("", doc.Warn, p.Host+"/"+strconv.Itoa(p.Process)+say(p))
-	}
-	if n := len(rows) - maxLeftOut; n > 0 {
-		f.add("", doc.Muted, theme.Count(int64(n))+" more: --output processes lists them")
+	if left > 0 {
+		f.add("", doc.Muted, theme.Count(int64(left))+" more: --output processes lists them")
 	}
 }
 

@@ -296,7 +296,7 @@ func dataCell(text string) doc.Cell { return doc.Cell{Text: text, Data: text} }
 func runCells(d *study.Document, l *study.LoadFigures) (cells []doc.Cell) {
 	for _, m := range d.Study.Metrics() {
 		one := doc.Cell{Text: notMeasured}
-		if v := l.Of(m); l.Has(m) {
+		if v, ok := l.Measures[m]; ok {
 			one = doc.Cell{Text: Figure(m, v), Data: strconv.FormatFloat(v, 'f', -1, 64)}
 		}
 		cells = append(cells, one)

@@ -32,30 +32,30 @@ func factorPlots(d *study.Document) (plots []doc.Block) {
 }
 
 // along is a metric over the values of the factor of an answer.
-func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.Plot {
-	p := &doc.Plot{ID: id, Title: string(m) + " by " + a.Factor, About: "median and interval" + othersOf(d, a), Log: m.IsLatency(), Y: scaleOf(m)}
+func along(d *study.Document, a *study.Answer, m study.Metric, id string) *doc.Chart {
+	p := &doc.Chart{ID: id, Title: string(m) + " by " + a.Factor, About: "median and interval" + othersOf(d, a), Log: m.IsLatency(), Unit: scaleOf(m)}
 	by := *a
 	by.By = m
-	g := doc.Dots{Class: "flow", Joined: true}
+	g := doc.Series{Class: "flow", Joined: true}
 	if m != metric.Rate {
 		g.Class = "p99"
 	}
 	for i, bar := range d.Along(&by) {
 		p.Names = append(p.Names, bar.Value)
 		if s := bar.Spread; s.N > 0 {
-			g.Points = append(g.Points, doc.Dot{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: m == a.By && bar.LikeBest})
+			g.Points = append(g.Points, doc.Point{X: float64(i), Y: s.Median, Low: s.Low, High: s.High, Strong: m == a.By && bar.LikeBest})
 		}
 	}
 	if m == a.By {
 		p.About += "; filled: the best, and values like it"
 	}
-	p.Groups = []doc.Dots{g}
+	p.Series = []doc.Series{g}
 	return p
 }
 
 // scaleOf writes values of a metric.
-func scaleOf(m study.Metric) doc.Scale {
-	s := doc.Scale{Text: func(v float64) string { return Figure(m, v) }, Tick: theme.Tick}
+func scaleOf(m study.Metric) doc.Unit {
+	s := doc.Unit{Text: func(v float64) string { return Figure(m, v) }, Tick: theme.Tick}
 	switch {
 	case m.Of().Unit == metric.Ratio:
 		s.Tick = theme.Percent
@@ -66,34 +66,34 @@ func scaleOf(m study.Metric) doc.Scale {
 }
 
 // rateScale writes numbers of records a second.
-var rateScale = doc.Scale{Text: func(v float64) string { return theme.Rate(v) + "/s" }, Tick: theme.Tick}
+var rateScale = doc.Unit{Text: func(v float64) string { return theme.Rate(v) + "/s" }, Tick: theme.Tick}
 
 // curvePlot is the latency over the rate, with what it must stay below.
-func curvePlot(d *study.Document) *doc.Plot {
-	p := &doc.Plot{ID: "curve", Title: "Latency by rate", About: "p99, records a second", X: rateScale, Y: scaleOf(metric.P99), Log: true}
-	g := doc.Dots{Name: "p99", Class: "p99", Joined: true}
+func curvePlot(d *study.Document) *doc.Chart {
+	p := &doc.Chart{ID: "curve", Title: "Latency by rate", About: "p99, records a second", XUnit: rateScale, Unit: scaleOf(metric.P99), Log: true}
+	g := doc.Series{Name: "p99", Class: "p99", Joined: true}
 	for _, c := range d.Curve {
-		dot := doc.Dot{X: c.Rate, Y: c.Of(metric.P99), Strong: c.Knee}
+		dot := doc.Point{X: c.Rate, Y: c.Of(metric.P99), Strong: c.Knee}
 		if c.Knee {
 			dot.Label = "knee"
 		}
 		g.Points = append(g.Points, dot)
 	}
-	slices.SortFunc(g.Points, func(a, b doc.Dot) int { return cmp.Compare(a.X, b.X) })
-	p.Groups = []doc.Dots{g}
+	slices.SortFunc(g.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
+	p.Series = []doc.Series{g}
 	for _, s := range d.Study.Find.SLO {
 		if s.Metric.Name != metric.P99 {
 			continue
 		}
-		p.Lines = append(p.Lines, doc.Line{Name: s.String(), At: s.Than})
+		p.Rules = append(p.Rules, doc.Rule{Name: s.String(), At: s.Than})
 	}
 	return p
 }
 
 // reachedPlot is what each trial reached at its rate.
-func reachedPlot(d *study.Document) *doc.Plot {
-	p := &doc.Plot{ID: "reached", Title: "Reached by rate", About: "records a second", X: rateScale, Y: rateScale}
-	groups := []doc.Dots{{Name: "held", Class: "good"}, {Name: "did not hold", Class: "bad"}, {Name: "not valid", Class: "muted"}}
+func reachedPlot(d *study.Document) *doc.Chart {
+	p := &doc.Chart{ID: "reached", Title: "Reached by rate", About: "records a second", XUnit: rateScale, Unit: rateScale}
+	groups := []doc.Series{{Name: "held", Class: "good"}, {Name: "did not hold", Class: "bad"}, {Name: "not valid", Class: "muted"}}
 	for _, t := range d.Trials {
 		if t.Rate == 0 {
 			continue // the burst had no rate
@@ -102,11 +102,11 @@ func reachedPlot(d *study.Document) *doc.Plot {
 		if !ok {
 			kind = doc.Cross
 		}
-		groups[kind].Points = append(groups[kind].Points, doc.Dot{X: t.Rate, Y: t.Achieved, Shape: kind})
+		groups[kind].Points = append(groups[kind].Points, doc.Point{X: t.Rate, Y: t.Achieved, Shape: kind})
 	}
-	p.Groups = slices.DeleteFunc(groups, func(g doc.Dots) bool { return len(g.Points) == 0 })
+	p.Series = slices.DeleteFunc(groups, func(g doc.Series) bool { return len(g.Points) == 0 })
 	if peak := d.Peak.RecordsPerSecond; peak > 0 {
-		p.Lines = []doc.Line{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
+		p.Rules = []doc.Rule{{Name: "peak " + theme.Rate(peak) + "/s", At: peak, Upright: true}}
 	}
 	return p
 }

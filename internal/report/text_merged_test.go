@@ -66,7 +66,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 			"all clients too short",
 		}, []string{"did not run together", "records/s mean", "records/s MiB/s"}},
 		{"one host's idle processes are one line", idle, []string{
-			"vm15: nothing was measured in its 2 ", "vm16: nothing was measured in 3 of its 4 ", "vm17/1: nothing was measured",
+			"vm15/1,2: nothing was measured in it", "vm16/1,2,3: nothing", "vm17/1: nothing was measured",
 		}, []string{"vm15/1:", "vm16/1:"}},
 		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s latencies", "histograms of 1 process, added up"}, []string{"apart", "1 processes"}},
 		{"rates that leave something out say so", all["merged"], []string{"only while all processes ran"}, nil},
@@ -87,7 +87,7 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"who is missing is named", all["merged_mixed"], []string{"vm17/1 missing: it left no run file"}, nil},
 		{"totals tell of how many they are", all["merged"], []string{"3.00 3 of 4", "1.00 1 of 2"}, nil},
 		{"a run where all went well tells of no others", all["merged_consume"], []string{"complete"}, []string{"left out 1", "2 of 2"}},
-		{"who wrote and who read are told apart", all["merged_mixed"], []string{"writing, response", "reading, end to end", "not valid", "interrupted"}, nil},
+		{"who wrote and who read are told apart", all["merged_mixed"], []string{"writing, response; reading, end to end", "not valid", "interrupted"}, nil},
 		{"the busiest disk and the network nearest its speed stand for all", all["merged"], []string{"nvme0n1 41%", "eth0 12% / 97%", "50% 0.4%"}, []string{"docker0", "sda"}},
 		{"a network without a speed shows what it carried", all["merged"], []string{"veth0 806 / 3.20 MiB/s"}, nil},
 		{"hosts that nobody watched are named", all["merged_mixed"], []string{"not watched: vm17"}, nil},
@@ -212,7 +212,7 @@ func TestTheLinesOfProcessesAddUpToTheWhole(t *testing.T) {
 	}
 	var sum int64
 	for _, row := range rows[1:] {
-		n := must.Have(strconv.ParseInt(row[column["acknowledged"]], 10, 64))(t)
+		n := must.Have(strconv.ParseInt(row[column["records_acknowledged"]], 10, 64))(t)
 		if row[column["counted"]] == "true" {
 			sum += n
 		}
@@ -240,17 +240,8 @@ func TestRatesInATableAddUp(t *testing.T) {
 	lost := r.Processes[0]
 	lost.Process, lost.Counted, lost.RecordsPerSecond = 3, false, 777.4
 	r.Processes = append(r.Processes, lost)
-	got := adding(&r)
-	var rates []float64
-	for _, h := range got.Hosts {
-		rates = append(rates, h.RecordsPerSecond)
-	}
-	for _, p := range got.Processes {
-		rates = append(rates, p.RecordsPerSecond)
-	}
-	must.Match(t, []float64{1999, 1998, 1000, 999, 999, 999, 777.4}, rates, "rates of hosts and processes")
 	text := oneSpace(written(t, Text, r, Options{}))
-	for _, want := range []string{"vm14 1,999 ", "vm14/1 1,000 ", "vm14/2 999 ", "vm15 1,998 ", "total 3,997 "} {
+	for _, want := range []string{"vm14 1,999 ", "vm14/1 999 ", "vm14/2 1,000 ", "vm15 1,998 ", "vm15/1 999 ", "vm15/2 999 ", "total 3,997 "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in:\n%s", want, text)
 		}

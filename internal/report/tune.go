@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -26,9 +25,6 @@ type TuneOptions struct {
 	Again string
 	Root  string // the flag that names another root, in the same way
 }
-
-// Indented writes a value as JSON for people and programs.
-func Indented(w io.Writer, v any) error { return theme.JSON(w, v, "  ") }
 
 // mostNotes is how many notes are shown without All: with all warnings they fit one screen.
 const mostNotes = 8
@@ -110,24 +106,15 @@ func findingTable(id string, found []tune.Finding, verbose bool) doc.Table {
 		if f.Verdict == tune.Unknown || f.Verdict == tune.NotApplicable {
 			row.Tone = doc.Muted
 		}
-		why := short(f)
-		if verbose {
-			why = reason(f)
-		}
 		row.Cells = []doc.Cell{
-			{Text: f.ID},
-			{Text: string(f.Group)},
+			text(f.ID), text(string(f.Group)),
 			{Text: verdictWord(f.Verdict), Data: string(f.Verdict), Tone: verdictTones[f.Verdict]},
 			known(f.Current),
-			{Data: f.Persisted},
-			{Data: f.PersistedIn},
+			data(f.Persisted), data(f.PersistedIn),
 			{Text: strings.ReplaceAll(f.Wanted, "- - ", "… "), Data: f.Wanted}, // any of the first two will do
-			{Data: string(f.Severity)},
-			{Data: string(f.Confidence)},
-			{Data: f.Note},
-			{Text: why, Data: f.Why, Tone: doc.Muted},
-			{Data: strings.Join(f.Sources, "; ")},
-			{Data: f.Command},
+			data(string(f.Severity)), data(string(f.Confidence)), data(f.Note),
+			{Text: reason(f, verbose), Data: f.Why, Tone: doc.Muted},
+			data(strings.Join(f.Sources, "; ")), data(f.Command),
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -180,48 +167,34 @@ func tally(found []tune.Finding, verdicts ...tune.Verdict) string {
 }
 
 func verdictCount(n int, v tune.Verdict) string {
-	switch v {
-	case tune.Fail:
-		return plural(n, "failure")
-	case tune.Warn:
-		return plural(n, "warning")
-	case tune.Info:
-		return plural(n, "note")
-	case tune.OK:
-		return plural(n, "check") + either(n, " passes", " pass")
+	words, ok := map[tune.Verdict][2]string{
+		tune.Fail: {"failure", "failures"}, tune.Warn: {"warning", "warnings"}, tune.Info: {"note", "notes"}, tune.OK: {"check passes", "checks pass"},
+	}[v]
+	if !ok {
+		return fmt.Sprintf("%d %s", n, verdictWord(v))
 	}
-	return fmt.Sprintf("%d %s", n, verdictWord(v))
+	return theme.Plural(n, words[0], words[1])
 }
 
-// reason returns the note of a finding, and the effect of a value that is not as wanted.
-func reason(f tune.Finding) string {
-	parts := notes(f)
-	if f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown {
-		parts = append(parts, f.Why)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// short returns a reason for a line with little room: the first sentence of the effect, then the note.
-func short(f tune.Finding) string {
-	parts := notes(f)
-	acts := f.Verdict == tune.Fail || f.Verdict == tune.Warn
-	if acts && !f.Drifts || f.Verdict == tune.Info && f.Wanted != "" && len(parts) == 0 {
-		effect, _, _ := strings.Cut(f.Why, ". ")
-		parts = slices.Insert(parts, 0, effect)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// notes returns what is special about a finding on this machine.
-func notes(f tune.Finding) (parts []string) {
+// reason returns what is special about a finding on this machine, and the effect of a value that is not as wanted: all of it, or its first
+// sentence before what is special.
+func reason(f tune.Finding, whole bool) string {
+	var parts []string
 	if f.Note != "" {
 		parts = append(parts, f.Note)
 	}
 	if f.Persisted != "" && f.Persisted != f.Current && f.Verdict != tune.OK && !f.Drifts { // of drift a note says it
 		parts = append(parts, f.Persisted+" after the next boot ("+f.PersistedIn+")")
 	}
-	return parts
+	acts := f.Verdict == tune.Fail || f.Verdict == tune.Warn
+	switch {
+	case whole && f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown:
+		parts = append(parts, f.Why)
+	case !whole && (acts && !f.Drifts || f.Verdict == tune.Info && f.Wanted != "" && len(parts) == 0):
+		effect, _, _ := strings.Cut(f.Why, ". ")
+		parts = slices.Insert(parts, 0, effect)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // nextSteps returns the commands to run now.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,52 +20,48 @@ type DiffOptions struct {
 
 // DiffDoc returns the changes that kt is about to make, and the manual steps.
 func DiffDoc(r *tune.Report, o DiffOptions) *doc.Document {
-	d := &doc.Document{Command: "kt tune", Subject: cmp.Or(r.Machine.Hostname, "name unknown"), Tags: []string{plural(len(r.Changes()), "change")}}
-	d.Sections = []doc.Section{{ID: "changes", Tables: []doc.Table{changeTable(r.Changes(), o)}}}
+	d := ofTable("kt tune", cmp.Or(r.Machine.Hostname, "name unknown"), changeTable(r.Changes(), o))
+	d.Tags = []string{plural(len(r.Changes()), "change")}
 	if !o.Manual {
 		return d
 	}
 	for i, f := range r.Manual() {
-		s := doc.Section{ID: "manual-" + f.ID, Title: "By hand: " + f.ID, Facts: listed("now", f.Current)}
 		if i == 0 {
 			d.Tags = append(d.Tags, plural(len(r.Manual()), "manual step"))
 		}
-		why := short(f)
-		if o.Verbose {
-			why = reason(f)
-		}
-		s.Facts = slices.Concat(s.Facts, listed("wanted", f.Wanted), listed("why", why))
-		s.Blocks = []doc.Block{doc.Code(cmp.Or(f.Command, "kt tune --explain "+f.ID))}
-		d.Sections = append(d.Sections, s)
+		d.Sections = append(d.Sections, doc.Section{
+			ID: "manual-" + f.ID, Title: "By hand: " + f.ID, Facts: slices.Concat(listed("now", f.Current), listed("wanted", f.Wanted), listed("why", reason(f, o.Verbose))),
+			Blocks: []doc.Block{doc.Code(cmp.Or(f.Command, "kt tune --explain "+f.ID))},
+		})
 	}
 	return d
 }
 
 // changeTable has a row for each change of the running machine, and for each line of a file that is not of one of them.
 func changeTable(all []tune.Change, o DiffOptions) doc.Table {
-	t := doc.Table{ID: "change-table", Caption: "Changes", Data: true, Columns: []doc.Column{
+	t := doc.Table{ID: "changes", Caption: "Changes", Data: true, Columns: []doc.Column{
 		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "change", Data: "change", Kind: doc.Sentence},
 	}}
-	add := func(c *tune.Change, text string) { t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(c.Setting, text)}) }
 	var files []string
 	for i := range all {
 		c := &all[i]
+		add := func(text string) { t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(c.Setting, text)}) }
 		now := c.Kind != tune.KeepOnly && o.Mode.Now()
 		if now {
-			add(c, c.Describe())
+			add(c.Describe())
 		}
 		if !o.Mode.Later() {
 			continue
 		}
 		for _, k := range c.Keep {
 			if !now || o.Verbose {
-				add(c, k.File+": "+k.Text)
+				add(k.File + ": " + k.Text)
 			} else if !slices.Contains(files, k.File) {
 				files = append(files, k.File)
 			}
 		}
 		if c.Advice != "" {
-			add(c, "to make it last: "+c.Advice)
+			add("to make it last: " + c.Advice)
 		}
 	}
 	if len(files) > 0 {
@@ -80,83 +77,71 @@ type OutcomeOptions struct {
 	Files bool   // kt wrote or removed files of its own
 }
 
+// outcome is what became of a change.
+type outcome struct {
+	state         tune.State
+	setting, what string
+	err           error
+	files         []string // of kt, that were written or removed
+}
+
 // OutcomesDoc returns the outcomes of changes.
 func OutcomesDoc(all []tune.Outcome, o OutcomeOptions) *doc.Document {
-	d := newOutcomes("changes")
+	var rows []outcome
+	made := ""
 	for _, c := range all {
-		d.add(c.State, c.Change.Setting, c.Change.Describe(), c.Err)
+		row := outcome{state: c.State, setting: c.Change.Setting, what: c.Change.Describe(), err: c.Err}
 		if c.State == tune.Applied || c.State == tune.Kept {
+			made = "to see the changes: kt tune --status" + o.Root + "    to undo them: sudo kt tune --rollback" + o.Root
 			for _, k := range c.Change.Keep {
-				d.files = append(d.files, k.File)
+				row.files = append(row.files, k.File)
 			}
 		}
+		rows = append(rows, row)
 	}
-	if d.count[tune.Applied]+d.count[tune.Kept] > 0 {
-		d.Remarks = append(d.Remarks, "to see the changes: kt tune --status"+o.Root+"    to undo them: sudo kt tune --rollback"+o.Root)
-	}
-	return d.end(o.Files)
+	return outcomesDoc("changes", rows, o.Files, made)
 }
 
 // UndoneDoc returns the outcomes of a rollback.
 func UndoneDoc(all []tune.Undone, o OutcomeOptions) *doc.Document {
-	d := newOutcomes("rollback")
+	var rows []outcome
+	drifted := ""
 	for _, u := range all {
-		why := u.Err
-		what := u.Path
+		row := outcome{state: u.State, setting: u.Setting, what: u.Path, err: u.Err}
 		switch {
 		case u.Kind == tune.OwnFile && u.State == tune.Restored:
-			what += ": removed"
-			d.files = append(d.files, u.Path)
+			row.what += ": removed"
+			row.files = []string{u.Path}
 		case u.Kind == tune.OwnFile && u.State == tune.Drifted:
-			what += ": its lines are in force again after the next start: check the file, then remove it"
+			row.what += ": its lines are in force again after the next start: check the file, then remove it"
 		case u.State == tune.Restored:
-			what += ": " + u.Now + " → " + u.Old
+			row.what += ": " + u.Now + " → " + u.Old
 		case u.Kind != tune.OwnFile:
-			what += ": " + u.Now
+			row.what += ": " + u.Now
 		}
-		d.add(u.State, u.Setting, what, why)
+		if u.State == tune.Drifted && o.Force != "" {
+			drifted = "values that others changed since stay as they are; to restore them too: " + o.Force
+		}
+		rows = append(rows, row)
 	}
-	if d.count[tune.Drifted] > 0 && o.Force != "" {
-		d.Remarks = append(d.Remarks, "values that others changed since stay as they are; to restore them too: "+o.Force)
-	}
-	return d.end(o.Files)
+	return outcomesDoc("rollback", rows, o.Files, drifted)
 }
 
 // StatusDoc returns the changes of kt on a machine.
 func StatusDoc(held []tune.Undone, o OutcomeOptions) *doc.Document {
-	d := newOutcomes("status")
+	var rows []outcome
+	undo, drifted := "", ""
 	for _, u := range held {
-		what := u.Path
+		row := outcome{state: u.State, setting: u.Setting, what: u.Path, err: u.Err}
 		if u.Kind != tune.OwnFile {
-			what += ": " + u.Now + ", before kt " + u.Old
+			row.what += ": " + u.Now + ", before kt " + u.Old
 		}
-		d.add(u.State, u.Setting, what, u.Err)
+		if undo = "to undo the changes: sudo kt tune --rollback" + o.Root; u.State == tune.Drifted {
+			drifted = "--force also restores values that others changed since"
+		}
+		rows = append(rows, row)
 	}
-	if len(held) > 0 {
-		d.Remarks = append(d.Remarks, "to undo the changes: sudo kt tune --rollback"+o.Root)
-	}
-	if d.count[tune.Drifted] > 0 {
-		d.Remarks = append(d.Remarks, "--force also restores values that others changed since")
-	}
-	return d.end(false)
-}
-
-// outcomes is a document of changes while it is made.
-type outcomes struct {
-	doc.Document
-
-	table doc.Table
-	count map[tune.State]int
-	files []string // of kt, that were written or removed
-}
-
-func newOutcomes(subject string) *outcomes {
-	return &outcomes{
-		Document: doc.Document{Command: "kt tune", Subject: subject}, count: make(map[tune.State]int),
-		table: doc.Table{ID: "outcome-table", Caption: "Changes", Data: true, Empty: "kt has changed nothing on this machine", Columns: []doc.Column{
-			{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "state", Data: "state", Kind: doc.Whole}, {Data: "change", Kind: doc.Words}, {Data: "why", Kind: doc.Words}, {Head: "what", Kind: doc.Sentence},
-		}},
-	}
+	return outcomesDoc("status", rows, false, undo, drifted)
 }
 
 // states are the states of changes in the order in which they are counted, with their words.
@@ -177,27 +162,31 @@ var states = []struct {
 	{tune.Failed, "failed", doc.Bad},
 }
 
-// add adds the outcome of one change.
-func (d *outcomes) add(s tune.State, setting, what string, err error) {
-	d.count[s]++
-	why, shown := "", what
-	if err != nil {
-		why = err.Error()
-		shown += "; " + why
-	}
-	for _, of := range states {
-		if of.state == s {
-			d.table.Rows = append(d.table.Rows, doc.Row{Cells: []doc.Cell{
-				{Text: cmp.Or(setting, "file of kt")}, {Text: of.words, Data: string(s), Tone: of.tone}, {Text: what}, {Text: why}, {Text: shown},
-			}})
+// outcomesDoc returns a table of outcomes, with how many are in each state, what to do next, and the commands that make the system read
+// files that were written or removed.
+func outcomesDoc(subject string, all []outcome, written bool, next ...string) *doc.Document {
+	t := doc.Table{ID: "changes", Caption: "Changes", Data: true, Empty: "kt has changed nothing on this machine", Columns: []doc.Column{
+		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "state", Data: "state", Kind: doc.Whole}, {Data: "change", Kind: doc.Words}, {Data: "why", Kind: doc.Words}, {Head: "what", Kind: doc.Sentence},
+	}}
+	count := make(map[tune.State]int)
+	for _, c := range all {
+		count[c.state]++
+		why, shown := "", c.what
+		if c.err != nil {
+			why = c.err.Error()
+			shown += "; " + why
+		}
+		for _, of := range states {
+			if of.state == c.state {
+				t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
+					text(cmp.Or(c.setting, "file of kt")), {Text: of.words, Data: string(c.state), Tone: of.tone}, text(c.what), text(why), text(shown),
+				}})
+			}
 		}
 	}
-}
-
-// end returns the document, with how many changes are in each state, and the commands that make the system read files that were written or removed.
-func (d *outcomes) end(written bool) *doc.Document {
+	d := ofTable("kt tune", subject, t)
 	for _, of := range states {
-		if n := d.count[of.state]; n > 0 {
+		if n := count[of.state]; n > 0 {
 			d.Tags = append(d.Tags, theme.Count(int64(n))+" "+of.words)
 		}
 	}
@@ -205,10 +194,10 @@ func (d *outcomes) end(written bool) *doc.Document {
 		{"/etc/systemd/system/", "before the broker's next start: systemctl daemon-reload"},
 		{"/etc/udev/rules.d/", "for disks that are plugged in before the next boot: udevadm control --reload"},
 	} {
-		if written && slices.ContainsFunc(d.files, func(f string) bool { return strings.HasPrefix(f, a.folder) }) {
-			d.Remarks = append(d.Remarks, a.run)
+		if written && slices.ContainsFunc(all, func(c outcome) bool { return strings.Contains(fmt.Sprint(c.files), a.folder) }) {
+			next = append(next, a.run)
 		}
 	}
-	d.Sections = []doc.Section{{ID: "changes", Tables: []doc.Table{d.table}}}
-	return &d.Document
+	d.Remarks = slices.DeleteFunc(next, func(s string) bool { return s == "" })
+	return d
 }

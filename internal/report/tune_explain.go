@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -31,22 +32,16 @@ func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc
 	}
 	facts := append(listed("wanted", wanted...), listed("why", s.Why, s.Detail)...)
 	facts = append(facts, doc.Fact{Name: "severity", Text: fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence])})
-	facts = append(facts, listed("roles", joinRoles(s.Roles))...)
-	facts = append(facts, listed("reads", strings.Join(s.Reads, ", "))...)
-	facts = append(facts, listed("sources", s.Sources...)...)
-	d.Sections = append(d.Sections, doc.Section{ID: "setting", Facts: append(facts, listed("change", changeOf(s))...)})
-	return d
-}
-
-// listed returns a fact for each text that is not empty, with the name before the first.
-func listed(name string, texts ...string) (facts []doc.Fact) {
-	for _, text := range texts {
-		if text != "" {
-			facts = append(facts, doc.Fact{Name: name, Text: text})
-			name = ""
-		}
+	change := "kt only checks it"
+	if s.Applies {
+		change = "kt tune --apply sets it"
 	}
-	return facts
+	if s.Risk != "" {
+		change += "; risk: " + s.Risk
+	}
+	facts = slices.Concat(facts, listed("roles", joined(s.Roles)), listed("reads", strings.Join(s.Reads, ", ")), listed("sources", s.Sources...), listed("change", change))
+	d.Sections = append(d.Sections, doc.Section{ID: "setting", Facts: facts})
+	return d
 }
 
 // confidences are how well a value is founded, in words.
@@ -66,26 +61,6 @@ func wantedBy(p *tune.Profile, s *tune.Setting) string {
 	return "see below"
 }
 
-func joinRoles(roles []tune.Role) string {
-	var names []string
-	for _, r := range roles {
-		names = append(names, string(r))
-	}
-	return strings.Join(names, ", ")
-}
-
-// changeOf is who changes a setting.
-func changeOf(s *tune.Setting) string {
-	what := "kt only checks it"
-	if s.Applies {
-		what = "kt tune --apply sets it"
-	}
-	if s.Risk != "" {
-		what += "; risk: " + s.Risk
-	}
-	return what
-}
-
 // SettingsDoc returns the catalogue.
 func SettingsDoc(settings []*tune.Setting) *doc.Document {
 	t := doc.Table{ID: "settings", Caption: "What kt tune checks", Data: true, Columns: []doc.Column{
@@ -94,7 +69,9 @@ func SettingsDoc(settings []*tune.Setting) *doc.Document {
 	for _, s := range settings {
 		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(s.ID, string(s.Group), s.Title)})
 	}
-	return &doc.Document{Command: "kt tune", Subject: "what it checks", Tags: []string{plural(len(settings), "check")}, Sections: []doc.Section{{ID: "settings", Tables: []doc.Table{t}}}}
+	d := ofTable("kt tune", "what it checks", t)
+	d.Tags = []string{plural(len(settings), "check")}
+	return d
 }
 
 // HintsDoc returns the settings that fit a machine, and the part of a server.properties file that sets them.

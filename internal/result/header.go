@@ -150,6 +150,19 @@ type Broker struct {
 	Rack string `json:"rack,omitempty"`
 }
 
+// BrokerSetting is a dynamic setting of one broker.
+type BrokerSetting struct {
+	Broker int32   `json:"broker"`
+	Name   string  `json:"name"`
+	Value  *string `json:"value"` // nil: none, so its file or the cluster's default decides
+}
+
+// Is reports whether two settings are the same.
+func (s BrokerSetting) Is(o BrokerSetting) bool {
+	same := s.Value == nil && o.Value == nil || s.Value != nil && o.Value != nil && *s.Value == *o.Value
+	return same && s.Broker == o.Broker && s.Name == o.Name
+}
+
 // LogDir is a log directory of a broker. Brokers before Kafka 3.3 do not say how large its disk is: the
 // numbers are below 0 then.
 type LogDir struct {

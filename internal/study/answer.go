@@ -14,20 +14,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// Spread is a metric over the runs of a cell: the median with its interval.
-type Spread struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-	N      int     `json:"n"`
-}
-
-// spread returns the median of some values with its interval, which is the whole range of fewer than six.
-func spread(values []float64) Spread {
-	m := inference.Median(values, alpha)
-	return Spread{Median: m.Value, Low: m.Low, High: m.High, N: m.N}
-}
-
 // Answer is the answer to a question, for one choice of the other factors.
 type Answer struct {
 	Factor    string            `json:"factor"`
@@ -42,16 +28,6 @@ type Answer struct {
 	Repeats   int               `json:"repeats_to_tell,omitempty"` // how many would tell the first two apart
 	SearchEnd SearchEnd         `json:"search_end,omitempty"`      // of the metric by which the best value of a factor is searched for; "": not over
 	Sentence  string            `json:"sentence"`
-
-	pair bool // its values are whole cells
-}
-
-// named returns a value with the name of the factor.
-func (a *Answer) named(value string) string {
-	if a.pair {
-		return value
-	}
-	return a.Factor + "=" + value
 }
 
 // Worse is a value that is worse than the best one.
@@ -60,6 +36,13 @@ type Worse struct {
 	By    float64 `json:"by"`  // the share of the best: 0.12 is 12 % worse
 	Low   float64 `json:"low"` // its interval; below 0: it may be better
 	High  float64 `json:"high"`
+}
+
+// Peak is the number at which a rate no longer grows, by the Universal Scalability Law.
+type Peak struct {
+	N    float64 `json:"n"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // alpha is the accepted share of false alarms: of studies without any difference in which kt names one.
@@ -74,25 +57,25 @@ func (d *Document) answer() {
 	d.Answers = []Answer{}
 	for _, q := range d.Study.Ask {
 		for _, group := range d.groups(q.Factor()) {
-			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}, pair: d.Study.Pair}
+			a := Answer{Factor: q.Factor(), By: q.By, LikeBest: []string{}}
 			if !d.Study.Pair { // else the others differ within the group
 				a.At = group[0].others(q.Factor())
 			}
-			if q.Best != "" {
-				d.best(&a, group)
-				if f := d.Study.searched(); f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
-					a.SearchEnd = d.ends[group[0].key(f.Name)]
-					a.Sentence += d.sayEnd(&a)
-				}
+			if q.Best == "" {
+				a.Sentence = d.scaling(&a, group)
 			} else {
-				d.scaling(&a, group)
+				a.Sentence = d.best(&a, group)
+			}
+			if f := d.Study.searched(); q.Best != "" && f != nil && f.Name == a.Factor && q.By == d.Study.searchedBy() {
+				a.SearchEnd = d.ends[group[0].key(f.Name)]
+				a.Sentence += d.sayEnd(&a)
 			}
 			d.Answers = append(d.Answers, a)
 		}
 	}
 }
 
-// groups returns the cells that differ in one factor alone, in the order of its values.
+// groups returns the cells that differ in one factor alone, in the order of its values. In pairs all do.
 func (d *Document) groups(factor string) (groups [][]*CellDoc) {
 	for i := range d.Cells {
 		c := &d.Cells[i]
@@ -125,12 +108,10 @@ type Bar struct {
 // Along returns the values that an answer compares.
 func (d *Document) Along(a *Answer) (bars []Bar) {
 	for _, group := range d.groups(a.Factor) {
-		if !d.Study.Pair && group[0].key(a.Factor) != fmt.Sprint(a.At) {
-			continue
-		}
 		for _, c := range group {
-			v := d.valueOf(c, a.Factor)
-			bars = append(bars, Bar{v, c.Of(a.By), slices.Contains(a.LikeBest, v)})
+			if v := d.valueOf(c, a.Factor); d.Study.Pair || maps.Equal(c.others(a.Factor), a.At) {
+				bars = append(bars, Bar{v, c.Of(a.By), slices.Contains(a.LikeBest, v)})
+			}
 		}
 	}
 	return bars
@@ -142,45 +123,109 @@ func (d *Document) valueOf(c *CellDoc, factor string) string {
 	if !d.Study.Pair {
 		return c.At[factor]
 	}
-	var parts []string
+	var at []Flag
 	for _, f := range d.Study.Factors {
-		if v := c.At[f.Name]; v != Default {
-			parts = append(parts, f.Name+"="+v)
-		}
+		at = append(at, Flag{f.Name, c.At[f.Name]})
 	}
-	return cmp.Or(strings.Join(parts, " "), Default)
+	return cmp.Or(Cell{At: set(at)}.String(), Default)
 }
 
 // best finds the best value of a factor, and those that cannot be told from it.
-func (d *Document) best(a *Answer, cells []*CellDoc) {
+func (d *Document) best(a *Answer, cells []*CellDoc) string {
 	r, err := d.rank(cells, a.Factor, a.By)
-	if a.Sentence = fmt.Sprintf("nothing was measured of %s", a.By); r.best >= 0 && err == nil {
-		a.Best = d.valueOf(r.cells[r.best], a.Factor)
-	}
+	var alike, unsure []string
 	for i, c := range r.cells {
-		v, s := d.valueOf(c, a.Factor), &r.standings[i]
-		if s.Alike {
-			a.LikeBest = append(a.LikeBest, v)
-			if w := worse(v, s.ToBest); i != r.best && w.By >= unsureFrom {
-				a.Unsure = append(a.Unsure, w)
-			}
-		} else {
-			a.Worse = append(a.Worse, worse(v, s.ToBest))
+		v := d.valueOf(c, a.Factor)
+		switch w := worse(v, r.standings[i].ToBest); {
+		case !r.standings[i].Alike:
+			a.Worse = append(a.Worse, w)
+		case i != r.best && w.By >= unsureFrom:
+			a.Unsure, unsure, a.LikeBest = append(a.Unsure, w), append(unsure, v), append(a.LikeBest, v)
+		default:
+			alike, a.LikeBest = append(alike, v), append(a.LikeBest, v)
 		}
 		if c.ClientBound {
 			a.Unknown = append(a.Unknown, v)
 		}
 	}
-	if len(a.Worse) == 0 && len(r.cells) > 1 {
-		a.Repeats = r.repeatsToTell()
+	text := fmt.Sprintf("nothing was measured of %s", a.By)
+	if r.best >= 0 && err == nil {
+		a.Best = d.valueOf(r.cells[r.best], a.Factor)
+		named := a.Best
+		if !d.Study.Pair {
+			named = a.Factor + "=" + a.Best
+		}
+		if len(a.Worse) == 0 && len(r.cells) > 1 {
+			a.Repeats = r.repeatsToTell()
+		}
+		text = a.say(&r, named, alike, unsure)
 	}
-	if a.Best != "" {
-		a.Sentence = a.say(&r)
+	return text + d.sayFailed(a, cells)
+}
+
+// say returns the answer in a sentence. alike and unsure are those of LikeBest.
+func (a *Answer) say(r *ranking, named string, alike, unsure []string) string {
+	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
+	text := named + " is best"
+	switch {
+	case len(r.cells) == 1:
+		text = named + " alone was measured"
+	case !slices.ContainsFunc(r.values, func(runs []float64) bool { return len(runs) > 1 }):
+		text = fmt.Sprintf("%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", named, a.By)
+	case len(a.Worse) == 0:
+		text = fmt.Sprintf("the values of %s show no difference in %s: repeats of the same value differ as much", a.Factor, a.By)
+		if a.Repeats > 0 {
+			text += fmt.Sprintf("; with %d repeats of each a difference of this size would show", a.Repeats)
+		}
+	case len(alike) > 1:
+		text = fmt.Sprintf("%s %s are alike", a.Factor, listed(alike))
+	case len(unsure) > 0:
+		text = named + " seems best"
 	}
+	const most = 3
+	sorted := slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) })
+	for _, w := range sorted[:min(most, len(sorted))] {
+		if slices.Max(r.values[r.best]) <= a.By.Of().Floor { // of nothing there is no percentage
+			text += fmt.Sprintf(", %s is %s", w.Value, what)
+		} else {
+			text += fmt.Sprintf(", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
+		}
+	}
+	if len(sorted) > most {
+		text += fmt.Sprintf(", %d others more", len(sorted)-most)
+	}
+	if len(unsure) > 0 && len(a.Worse) > 0 {
+		text += fmt.Sprintf("; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
+	}
+	return text + a.sayUnknown(len(r.cells))
+}
+
+// sayUnknown says where kt was the limit, so that such a value neither wins nor loses without a word.
+func (a *Answer) sayUnknown(measured int) string {
+	if len(a.Unknown) == 0 {
+		return ""
+	}
+	at, there, text := listed(a.Unknown), " there", "; kt or its host was the limit at "
+	if len(a.Unknown) == measured && measured > 1 {
+		at, there = "every value", ""
+	}
+	if a.By.HigherIsBetter() {
+		return text + at + ", so more may be possible" + there
+	}
+	return text + fmt.Sprintf("%s, so %s may be that of kt%s", at, a.By, there)
+}
+
+// sayFailed says at which values runs got nothing through, or the metric failed.
+func (d *Document) sayFailed(a *Answer, cells []*CellDoc) (text string) {
 	var dead, failed []string
 	for _, c := range cells {
-		values, v := c.of(0).values(a.By), d.valueOf(c, a.Factor)
-		switch none := len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v != 0 || a.By.Of().Floor > 0 })); {
+		values, v, none := c.of(0).values(a.By), d.valueOf(c, a.Factor), 0
+		for _, one := range values {
+			if one == 0 && a.By.Of().Floor == 0 {
+				none++
+			}
+		}
+		switch {
 		case none > 0 && none < len(values):
 			dead = append(dead, fmt.Sprintf("%s (%d of %d runs)", v, none, len(values)))
 		case none > 0:
@@ -190,127 +235,56 @@ func (d *Document) best(a *Answer, cells []*CellDoc) {
 		}
 	}
 	if len(dead) > 0 {
-		a.Sentence += "; nothing got through at " + listed(dead)
+		text = "; nothing got through at " + listed(dead)
 	}
 	if len(failed) > 0 {
-		a.Sentence += fmt.Sprintf("; %s failed at %s", a.By, listed(failed))
+		text += fmt.Sprintf("; %s failed at %s", a.By, listed(failed))
 	}
-}
-
-// say returns the answer in a sentence.
-func (a *Answer) say(r *ranking) string {
-	var b strings.Builder
-	measured := len(r.cells)
-	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
-	isUnsure := func(v string) bool { return slices.ContainsFunc(a.Unsure, func(w Worse) bool { return w.Value == v }) }
-	alike := slices.DeleteFunc(slices.Clone(a.LikeBest), isUnsure)
-	unsure := slices.DeleteFunc(slices.Clone(a.LikeBest), func(v string) bool { return !isUnsure(v) })
-	switch {
-	case measured == 1:
-		fmt.Fprintf(&b, "%s alone was measured", a.named(a.Best))
-	case !slices.ContainsFunc(r.values, func(runs []float64) bool { return len(runs) > 1 }):
-		fmt.Fprintf(&b, "%s has the best %s, but one run of each value shows no noise: repeat them to tell a difference", a.named(a.Best), a.By)
-	case len(a.Worse) == 0:
-		fmt.Fprintf(&b, "the values of %s show no difference in %s: repeats of the same value differ as much", a.Factor, a.By)
-		if a.Repeats > 0 {
-			fmt.Fprintf(&b, "; with %d repeats of each a difference of this size would show", a.Repeats)
-		}
-	case len(alike) > 1:
-		fmt.Fprintf(&b, "%s %s are alike", a.Factor, listed(alike))
-	case len(unsure) > 0:
-		fmt.Fprintf(&b, "%s seems best", a.named(a.Best))
-	default:
-		fmt.Fprintf(&b, "%s is best", a.named(a.Best))
-	}
-	for i, w := range slices.SortedFunc(slices.Values(a.Worse), func(x, y Worse) int { return cmp.Compare(x.By, y.By) }) {
-		if i == 3 {
-			fmt.Fprintf(&b, ", %d others more", len(a.Worse)-3)
-			break
-		}
-		if slices.Max(r.values[r.best]) <= a.By.Of().Floor { // of nothing there is no percentage
-			fmt.Fprintf(&b, ", %s is %s", w.Value, what)
-			continue
-		}
-		fmt.Fprintf(&b, ", %s is %s %s (%s to %s)", w.Value, theme.Percent(w.By), what, theme.Percent(w.Low), theme.Percent(w.High))
-	}
-	if len(unsure) > 0 && len(a.Worse) > 0 {
-		fmt.Fprintf(&b, "; %s may be %s, but repeats differ too much to be sure", listed(unsure), what)
-	}
-	return b.String() + a.sayUnknown(measured)
-}
-
-// sayUnknown says where kt was the limit, so that such a value neither wins nor loses without a word.
-func (a *Answer) sayUnknown(measured int) string {
-	if len(a.Unknown) == 0 {
-		return ""
-	}
-	at, there := listed(a.Unknown), " there"
-	if len(a.Unknown) == measured && measured > 1 {
-		at, there = "every value", ""
-	}
-	text := "; kt or its host was the limit at " + at
-	if a.By.HigherIsBetter() {
-		return text + ", so more may be possible" + there
-	}
-	return text + fmt.Sprintf(", so %s may be that of kt%s", a.By, there)
+	return text
 }
 
 // listed joins values: "14, 16 and 18".
 func listed(values []string) string {
 	last := len(values) - 1
-	return strings.Join(append(slices.Clone(values[:max(0, last-1)]), strings.Join(values[max(0, last-1):], " and ")), ", ")
-}
-
-// Peak is the number at which a rate no longer grows, by the Universal Scalability Law.
-type Peak struct {
-	N    float64 `json:"n"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	return strings.TrimPrefix(strings.Join(values[:last], ", ")+" and "+values[last], " and ")
 }
 
 // scaling says how a metric grows with a factor. Runs that got nothing through have no place on the curve.
-func (d *Document) scaling(a *Answer, cells []*CellDoc) {
+func (d *Document) scaling(a *Answer, cells []*CellDoc) (text string) {
 	var n, x []float64
 	measured := 0
 	for _, c := range cells {
 		value := c.At[a.Factor]
 		at, err := plan.ParseNumber(value)
 		if err != nil {
-			a.Sentence = fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, value, a.By)
-			return
+			return fmt.Sprintf("%s=%s is no number, so nothing can be said of how %s grows", a.Factor, value, a.By)
 		}
 		alive := slices.DeleteFunc(c.of(0).values(a.By), func(v float64) bool { return v <= 0 })
-		n, x = append(n, slices.Repeat([]float64{at}, len(alive))...), append(x, alive...)
-		if len(alive) > 0 {
-			measured++
+		if len(alive) == 0 {
+			continue
 		}
-		if len(alive) > 0 && c.ClientBound {
+		n, x = append(n, slices.Repeat([]float64{at}, len(alive))...), append(x, alive...)
+		if measured++; c.ClientBound {
 			a.Unknown = append(a.Unknown, value)
 		}
 	}
-	law, err := inference.USL(n, x, alpha)
-	switch {
+	switch law, err := inference.USL(n, x, alpha); {
 	case errors.Is(err, inference.ErrNoPeak):
-		a.Sentence = a.sayNoPeak(&law, slices.Compact(slices.Sorted(slices.Values(n))))
+		higher := func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) }
+		text = fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
+		switch slices.MaxFunc(slices.Sorted(slices.Values(n)), higher) {
+		case slices.Max(n):
+			text = fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
+		case slices.Min(n):
+			text = fmt.Sprintf("%s falls with %s from the least that was tried", a.By, a.Factor)
+		}
 	case err != nil:
-		a.Sentence = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
+		text = fmt.Sprintf("how %s grows with %s cannot be told: %v", a.By, a.Factor, err)
 	default:
 		a.Peak = &Peak{law.Peak.Value, law.Peak.Low, law.Peak.High}
-		a.Sentence = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, law.Peak.Value, law.Peak.Low, law.Peak.High)
+		text = fmt.Sprintf("%s is highest near %s=%.0f (%.0f to %.0f), by the Universal Scalability Law", a.By, a.Factor, a.Peak.N, a.Peak.Low, a.Peak.High)
 	}
-	a.Sentence += a.sayUnknown(measured)
-}
-
-// sayNoPeak says how a metric goes on along a curve whose peak is not shown, by the numbers tried, in their order.
-func (a *Answer) sayNoPeak(law *inference.Scaling, tried []float64) string {
-	top := slices.MaxFunc(tried, func(x, y float64) int { return cmp.Compare(law.At(x), law.At(y)) })
-	switch top {
-	case tried[len(tried)-1]:
-		return fmt.Sprintf("%s grows with %s up to the most that was tried; kt does not guess beyond it", a.By, a.Factor)
-	case tried[0]:
-		return fmt.Sprintf("%s falls with %s from the least that was tried", a.By, a.Factor)
-	}
-	return fmt.Sprintf("no peak of %s along %s is larger than the noise", a.By, a.Factor)
+	return text + a.sayUnknown(measured)
 }
 
 // ranking is how the cells of a group that were measured stand beside the best one.
@@ -332,9 +306,8 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 		c := &d.Cells[i]
 		var alive []float64
 		for _, run := range c.Runs {
-			l := &run.Loads[0]
-			v := l.Of(by)
-			if l.Has(by) {
+			v, ok := run.Loads[0].Measures[by]
+			if ok {
 				v = max(v, by.Of().Floor)
 			}
 			if v > 0 && c.of(0).values(by) != nil { // a run without any acknowledgement has no place beside others
@@ -350,31 +323,25 @@ func (d *Document) rank(cells []*CellDoc, factor string, by Metric) (r ranking, 
 	if err != nil {
 		return ranking{best: -1}, err
 	}
-	goal := inference.Lowest
+	goal, answers := inference.Lowest, 0 // the answers that name a best value share the false alarms
 	if by.HigherIsBetter() {
 		goal = inference.Highest
 	}
-	r.noise, r.alpha = fit.Noise, alpha/float64(d.questions())
-	r.best, r.standings = fit.Best(groups, goal, r.alpha)
-	return r, nil
-}
-
-// questions returns how many answers of a study name a best value. They share the false alarms.
-func (d *Document) questions() (n int) {
 	for _, q := range d.Study.Ask {
 		if q.Best != "" {
-			n += len(d.groups(q.Factor()))
+			answers += len(d.groups(q.Best))
 		}
 	}
-	return max(n, 1)
+	r.noise, r.alpha = fit.Noise, alpha/float64(max(answers, 1))
+	r.best, r.standings = fit.Best(groups, goal, r.alpha)
+	return r, nil
 }
 
 // worse returns how much worse a value is than the best one, as a share of it.
 func worse(value string, toBest inference.Estimate) Worse {
 	by := func(ratio float64) float64 { return math.Copysign(1, toBest.Value-1) * (ratio - 1) }
-	w := Worse{Value: value, By: by(toBest.Value), Low: by(toBest.Low), High: by(toBest.High)}
-	w.Low, w.High = min(w.Low, w.High), max(w.Low, w.High)
-	return w
+	low, high := by(toBest.Low), by(toBest.High)
+	return Worse{Value: value, By: by(toBest.Value), Low: min(low, high), High: max(low, high)}
 }
 
 // repeatsToTell returns how many repeats would tell the best cell from the one that differs most from

@@ -2,17 +2,12 @@ package study
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/plan"
 )
-
-// maxTurns bounds the runs of a study: at ten seconds a run they take four months.
-const maxTurns = 1_000_000
 
 // Cell is one choice of values: one for each factor, in the order of the factors.
 type Cell struct {
@@ -32,141 +27,6 @@ func (c Cell) String() string {
 		parts = append(parts, f.Name+"="+f.Value)
 	}
 	return strings.Join(parts, " ")
-}
-
-// Check returns all that is wrong with a study before its flags are looked at.
-func (s *Study) Check() error {
-	var errs []error
-	for _, p := range s.problems() {
-		errs = append(errs, p.err)
-	}
-	for _, part := range s.Parts {
-		if err := part.Check(); err != nil {
-			errs = append(errs, fmt.Errorf("part %s: %w", part.Name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// problem is what is wrong with a part of a study: a key, "load NAME", "flag LOAD NAME", "factor NAME" or "ask N".
-type problem struct {
-	part string
-	err  error
-}
-
-func (s *Study) problems() (all []problem) {
-	bad := func(part, format string, args ...any) { all = append(all, problem{part, fmt.Errorf(format, args...)}) }
-	if len(s.Parts) > 0 {
-		s.checkParts(bad)
-		return all
-	}
-	if len(s.Loads) == 0 {
-		bad("", "load: there is none; write load: {command: produce, …}")
-	}
-	if s.Find != nil {
-		s.checkFind(bad)
-	}
-	if s.Repeats < 1 {
-		bad("repeats", "repeats %d: it must be 1 or more", s.Repeats)
-	}
-	if s.Discard < 0 || s.Discard > maxTurns {
-		bad("discard", "discard %d: it must be from 0 to %d", s.Discard, maxTurns)
-	}
-	s.checkNames(bad)
-	s.checkFactors(bad)
-	return all
-}
-
-// OwnFlags are flags of loads that a study sets itself, or that mean nothing in one.
-var OwnFlags = []string{"topic", "include", "delete-topic", "result", "output", "run", "ledger", "print-config", "limit", "abort-on"}
-
-// notYours says why a load may not have one of OwnFlags.
-func notYours(in, flag string) string {
-	if flag == "limit" || flag == "abort-on" {
-		return "it judges a run by itself, and a " + in + " judges its runs together: use kt find --slo, or kt compare --fail-on on the runs"
-	}
-	return "a " + in + " gives every run its own"
-}
-
-func (s *Study) checkNames(bad func(part, format string, args ...any)) {
-	var names []string
-	for l := range s.loads() {
-		part := "load " + l.Name
-		if l.Name != "" || len(s.Prepare)+len(s.Loads) > 1 {
-			switch err := plan.CheckName(l.Name); {
-			case slices.Contains(names, l.Name):
-				bad(part, "load %q: two have this name", l.Name)
-			case l.Name != "" && err != nil:
-				bad(part, "load %q: %w", l.Name, err)
-			case l.Name != "" && hasPrefix(l.Name+".", topicPrefix, brokerPrefix, sysctlPrefix, tunePrefix):
-				bad(part, "load %q: factors of that name are no flags of a load; give it another one", l.Name)
-			}
-			names = append(names, l.Name)
-		}
-		for _, f := range l.Flags {
-			if slices.Contains(OwnFlags, f.Name) && (f.Name != "topic" || !l.readsOld()) {
-				bad("flag "+l.Name+" "+f.Name, "%s: %s", f.Name, notYours("study", f.Name))
-			}
-		}
-		if l.Reads != "" && !s.isPrepared(l.Reads) {
-			bad(part, "reads %q: no load of that name is prepared", l.Reads)
-		}
-	}
-}
-
-func (s *Study) checkFactors(bad func(part, format string, args ...any)) {
-	factors := s.factorNames()
-	for i, q := range s.Ask {
-		if !slices.Contains(factors, q.Factor()) {
-			bad(fmt.Sprint("ask ", i), "ask %q: there is no such factor%s", q.Factor(), didYouMean(q.Factor(), factors))
-		}
-	}
-	s.checkSearch(bad)
-	cells := 1
-	for i, f := range s.Factors {
-		load, flag := s.target(f.Name)
-		writes := slices.ContainsFunc(s.Loads, func(l Load) bool { return (load == "" || l.Name == load) && !l.readsOld() })
-		if slices.Contains(OwnFlags, flag) && (flag != "topic" || writes) {
-			bad("factor "+f.Name, "factor %s: %s", f.Name, notYours("study", flag))
-		}
-		if s.Pair && s.searched() == nil && len(f.Values) != len(s.Factors[0].Values) {
-			bad("pair", "pair: %s has %d values and %s has %d; in pairs all factors have as many", s.Factors[0].Name, len(s.Factors[0].Values), f.Name, len(f.Values))
-			return
-		}
-		if i == 0 || !s.Pair {
-			cells = min(cells*len(f.values()), maxTurns+1)
-		}
-	}
-	if cells*min(s.Repeats, maxTurns) > maxTurns {
-		bad("factors", "it has more than %d runs", maxTurns)
-	}
-	s.checkTwice(bad)
-	if s.Order == ABBA && cells != 2 && s.Trial == nil {
-		bad("order", "order abba: it needs two cells, and there are %d", cells)
-	}
-}
-
-// checkTwice refuses a value that a factor has twice, or in pairs a pair.
-func (s *Study) checkTwice(bad func(part, format string, args ...any)) {
-	seen := make(map[string]bool)
-	for _, c := range s.Cells() {
-		if s.Pair && seen[c.String()] {
-			bad("pair", "pair: %s is there twice", c)
-		}
-		seen[c.String()] = true
-	}
-	for _, f := range s.Factors {
-		for i, v := range f.Values {
-			same := func(o string) bool {
-				a, err := plan.ParseCount(v)
-				b, other := plan.ParseCount(o)
-				return v == o || err == nil && other == nil && a == b // 1000 and 1k
-			}
-			if !s.Pair && slices.ContainsFunc(f.Values[:i], same) {
-				bad("factor "+f.Name, "%s: %s is there twice", f.Name, v)
-			}
-		}
-	}
 }
 
 func (s *Study) factorNames() (names []string) {
@@ -204,37 +64,49 @@ func (s *Study) Cells() (cells []Cell) {
 	return cells
 }
 
-// at returns a load of a run with the values of a cell.
+// at returns a load with the values of a cell that are of it. A prepared load has those that name it alone.
 func (s *Study) at(c Cell, l Load) Load {
-	l, _ = s.with(c, l, func(load, flag, value string) bool {
-		return (load == "" || load == l.Name) && !isOutside(flag) && (value != Default || hasPrefix(flag, topicPrefix))
-	})
-	return l
-}
-
-// prepared returns a prepared load with the values of a cell, and what is added to the name of its
-// topic: a prepared load depends on the factors that name it alone.
-func (s *Study) prepared(c Cell, l Load) (_ Load, suffix string) {
-	return s.with(c, l, func(load, _, _ string) bool { return load == l.Name })
-}
-
-// with returns a load with those values of a cell that are of it, and the values.
-func (s *Study) with(c Cell, l Load, isOf func(load, flag, value string) bool) (_ Load, suffix string) {
 	l.Flags = slices.Clone(l.Flags)
 	for _, f := range c.At {
-		if load, flag := s.target(f.Name); isOf(load, flag, f.Value) {
+		load, flag := s.target(f.Name)
+		isOf := load == l.Name || load == "" && !s.isPrepared(l.Name)
+		if isOf && !isOutside(flag) && (f.Value != Default || hasPrefix(flag, topicPrefix)) {
 			l.set(flag, f.Value)
-			suffix += "-" + f.Value
 		}
 	}
 	l.fit(s.Bytes)
-	return l, suffix
+	return l
+}
+
+// prepared returns what a prepared load with the values of a cell is called: one is made for each of its values.
+func (s *Study) prepared(c Cell, l Load) string {
+	name := l.Name
+	for _, f := range c.At {
+		if load, _ := s.target(f.Name); load == l.Name {
+			name += "-" + f.Value
+		}
+	}
+	return name
+}
+
+// set returns the values that are no defaults.
+func set(at []Flag) []Flag {
+	return slices.DeleteFunc(slices.Clone(at), func(f Flag) bool { return f.Value == Default })
+}
+
+// values returns the values of a cell by the factors.
+func (c Cell) values() map[string]string {
+	at := make(map[string]string)
+	for _, f := range c.At {
+		at[f.Name] = f.Value
+	}
+	return at
 }
 
 // target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
 func (s *Study) target(factor string) (load, flag string) {
 	before, after, ok := strings.Cut(factor, ".")
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		if ok && l.Name == before {
 			return before, after
 		}

@@ -72,9 +72,9 @@ func TestALoadGetsTheValuesOfItsCell(t *testing.T) {
 	c := Cell{At: []Flag{{"acks", "all"}, {"topic.flush.messages", Default}, {"write.producers", "3"}, {"read.consumers", "9"}, {"old.partitions", "4"}}}
 	want := []Flag{{"topic-config", "retention.ms=1000"}, {"acks", "all"}, {"producers", "3"}}
 	must.Match(t, want, s.at(c, l).Flags, "its flags")
-	old, suffix := s.prepared(c, s.Prepare[0])
-	if diff := cmp.Diff([]Flag{{"partitions", "4"}}, old.Flags); diff != "" || suffix != "-4" {
-		t.Errorf("prepared, with %q after its name (-want +got):\n%s", suffix, diff)
+	old, name := s.at(c, s.Prepare[0]), s.prepared(c, s.Prepare[0])
+	if diff := cmp.Diff([]Flag{{"partitions", "4"}}, old.Flags); diff != "" || name != "old-4" {
+		t.Errorf("prepared, called %q (-want +got):\n%s", name, diff)
 	}
 	if len(l.Flags) != 3 || l.Flags[0].Value != "1" {
 		t.Errorf("the load itself was changed: %v", l.Flags)
@@ -91,7 +91,7 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	s.Set("write.acks", []string{"all"})
 	s.Set("record-size", []string{"100"})
 	s.Set("old.partitions", []string{"4"})
-	s.Share("bootstrap-server", []string{"kafka:9092"}, true)
+	s.Share("bootstrap-server", "kafka:9092", true)
 	s.LimitTo(2 * time.Second)
 	tail := []Flag{{"record-size", "100"}, {"bootstrap-server", "kafka:9092"}, {"duration", "2s"}}
 	typed := []Flag{{"producers", "2"}, {"acks", "all"}, {"record-size", "100"}, {"partitions", "4"}, {"bootstrap-server", "kafka:9092"}}

@@ -18,13 +18,13 @@ func (s *Study) Set(name string, values []string) {
 		typed = "" // any flag may have it
 	}
 	for _, part := range s.All() {
-		for l := range part.loads() {
+		for _, l := range part.loads() {
 			l.typed(typed, append(slices.Clone(values), text)...)
 		}
 	}
 	f := slices.IndexFunc(s.Factors, func(f Factor) bool { return f.Name == name })
 	switch {
-	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven):
+	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven), len(s.Parts) > 0 && name == peakGiven:
 		s.give(name, text)
 	case len(s.Parts) > 0:
 		s.setParts(name, values)
@@ -37,10 +37,29 @@ func (s *Study) Set(name string, values []string) {
 			s.Factors[f].Values = nil
 		}
 	default:
-		for l := range s.loads() {
+		for _, l := range s.loads() {
 			if l.Name == load || load == "" && !s.isPrepared(l.Name) {
 				l.set(flag, text)
 			}
+		}
+	}
+}
+
+// setParts is Set for a study of parts: PART.NAME is of one part.
+func (s *Study) setParts(name string, values []string) {
+	var one *Study
+	for _, part := range s.Parts { // names may have dots
+		if strings.HasPrefix(name, part.Name+".") && (one == nil || len(part.Name) > len(one.Name)) {
+			one = part
+		}
+	}
+	if one != nil {
+		one.Set(strings.TrimPrefix(name, one.Name+"."), values)
+		return
+	}
+	for _, part := range s.Parts {
+		if part.Find == nil || !slices.Contains(ofTrials, name) {
+			part.Set(name, values)
 		}
 	}
 }
@@ -49,27 +68,22 @@ func (s *Study) isPrepared(name string) bool {
 	return slices.ContainsFunc(s.Prepare, func(l Load) bool { return l.Name == name })
 }
 
-// Share gives every load a flag, those that are prepared too. typed is true if the flag is from the person who starts the study, and
-// not from a file that may be somebody else's.
-func (s *Study) Share(name string, values []string, typed bool) {
-	s.Keep(name, strings.Join(values, ","), typed)
-}
-
-// Keep is Share for the loads that have none of some flags, of their own, by a factor or by a change.
-func (s *Study) Keep(name, value string, typed bool, unless ...string) {
-	for l := range s.loads() {
-		if !s.sets(l, unless) {
-			l.set(name, value)
-			if typed {
-				l.typed(name, value)
-			}
+// Share gives a flag to every load that has none of some flags, of its own, by a factor or by a change: those that are prepared too. typed is
+// true if the flag is from the person who starts the study, and not from a file that may be somebody else's.
+func (s *Study) Share(name, value string, typed bool, unless ...string) {
+	for _, l := range s.loads() {
+		if s.sets(l, unless) {
+			continue
+		}
+		if l.set(name, value); typed {
+			l.typed(name, value)
 		}
 	}
 }
 
 // Sets reports whether the study gives a load a flag, of its own, by a factor or by a change.
 func (s *Study) Sets(flag string) bool {
-	for l := range s.loads() {
+	for _, l := range s.loads() {
 		if s.sets(l, []string{flag}) {
 			return true
 		}
@@ -94,10 +108,9 @@ func (s *Study) sets(l *Load, flags []string) bool {
 // typed notes values of a flag from the person who starts the study; "": of any flag.
 func (l *Load) typed(flag string, values ...string) {
 	for _, v := range values {
-		if f := (Flag{flag, v}); !slices.Contains(l.Typed, f) {
-			l.Typed = append(l.Typed, f)
-		}
+		l.Typed = append(l.Typed, Flag{flag, v})
 	}
+	l.Typed = once(l.Typed)
 }
 
 // IsTyped reports whether a flag is of the person who started the study.
@@ -114,25 +127,18 @@ func (s *Study) LimitTo(d time.Duration) {
 		return
 	}
 	s.Bytes = 0
-	for l := range s.loads() {
-		if l.Reads == "" || l.has("duration") {
-			l.scale(d)
-			l.drop("num-records", "warmup")
-			l.set("duration", d.String())
+	for _, l := range s.loads() {
+		if l.Reads != "" && !l.has("duration") {
+			continue
 		}
-	}
-}
-
-// scale moves the commands of a load that will last for another time.
-func (l *Load) scale(to time.Duration) {
-	from, err := plan.ParseDuration(l.value("duration"))
-	if err != nil || from <= 0 {
-		return // it has none, or Check says so
-	}
-	for j := range l.Flags {
-		f := &l.Flags[j]
-		if at, err := plan.ParseDuration(f.Value); err == nil && f.Name == "at" {
-			f.Value = time.Duration(float64(at) * float64(to) / float64(from)).Round(time.Millisecond).String()
+		from, err := plan.ParseDuration(l.value("duration"))
+		for j := range l.Flags {
+			f := &l.Flags[j]
+			if at, bad := plan.ParseDuration(f.Value); f.Name == "at" && err == nil && bad == nil && from > 0 {
+				f.Value = time.Duration(float64(at) * float64(d) / float64(from)).Round(time.Millisecond).String()
+			}
 		}
+		l.drop("num-records", "warmup")
+		l.set("duration", d.String())
 	}
 }

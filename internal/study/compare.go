@@ -16,44 +16,41 @@ import (
 // Side is one of two sets of runs that are compared.
 type Side struct {
 	Name  string
-	runs  []sideRun
+	runs  figures
 	notes []string
 	asked []Metric // compared beside the usual ones
 }
+
+// comparedMetrics are few, because each one costs the others some of their power.
+var comparedMetrics = []Metric{metric.Rate, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU}
 
 // NewSide returns a side without runs. Shifts of the metrics of limits are compared too.
 func NewSide(limits []FailOn) *Side {
 	s := new(Side)
 	for _, f := range limits {
-		if f.Metric != "" && !slices.Contains(s.metrics(), f.Metric) {
+		if f.Metric != "" {
 			s.asked = append(s.asked, f.Metric)
 		}
 	}
 	return s
 }
 
-func (s *Side) metrics() []Metric { return slices.Concat(comparedMetrics, s.asked) }
-
-type sideRun struct {
-	figures LoadFigures
-	facts   map[string]string
-	shares  map[string]float64
-}
+func (s *Side) metrics() []Metric { return once(slices.Concat(comparedMetrics, s.asked)) }
 
 // Add adds a run to a side. A run counts once, by its fullest file.
 func (s *Side) Add(file string, r *result.Result) {
-	one, counts := sideRun{figuresOf("", file, r, s.metrics()), factsOf(r), sharesOf(r)}, true
-	s.runs = slices.DeleteFunc(s.runs, func(old sideRun) bool {
-		x, y := &one.figures, &old.figures
-		if !x.isOf(y) {
+	one, counts := figuresOf("", file, r, s.metrics()), true
+	one.facts, one.shares = factsOf(r), sharesOf(r)
+	s.runs = slices.DeleteFunc(s.runs, func(old *LoadFigures) bool {
+		if !one.isOf(old) {
 			return false
 		}
-		fuller := len(x.ids) > len(y.ids) || len(x.ids) == len(y.ids) && y.cut && !x.cut
-		s.notes, counts = append(s.notes, fmt.Sprintf("%s is the same run as %s: it counts once", file, y.File)), counts && fuller
+		fuller := len(one.ids) > len(old.ids) || len(one.ids) == len(old.ids) && old.cut && !one.cut
+		s.notes, counts = append(s.notes, fmt.Sprintf("%s is the same run as %s: it counts once", file, old.File)), counts && fuller
 		return fuller
 	})
 	if counts {
-		s.runs = append(s.runs, one)
+		s.runs = append(s.runs, &one)
 	}
 }
 
@@ -85,11 +82,13 @@ type SideDoc struct {
 	Notes         []string `json:"notes,omitempty"`          // files that do not count, each as "b.ktr is the same run as a.ktr: it counts once"
 }
 
-// Difference is a setting, or a fact of the environment, that differs.
-type Difference struct {
-	What string   `json:"what"`
-	A    []string `json:"a"` // its values there; empty: it has none
-	B    []string `json:"b"`
+func (s *Side) doc() SideDoc {
+	d := SideDoc{Name: s.Name, Runs: len(s.runs), Files: []string{}, Notes: slices.Compact(s.notes), FailedMetrics: s.runs.failed()}
+	d.ClientBound, d.Invalid = s.runs.bound()
+	for _, f := range s.runs {
+		d.Files, d.Failed = append(d.Files, f.File), d.Failed+f.Failed
+	}
+	return d
 }
 
 // Change is the verdict on B against A.
@@ -120,12 +119,36 @@ type Compared struct {
 	Sentence string  `json:"sentence"`
 }
 
-// figures returns the figures of the runs.
-func (s *Side) figures() (all figures) {
-	for i := range s.runs {
-		all = append(all, &s.runs[i].figures)
+// isTold reports whether a difference is told from noise.
+func (c *Compared) isTold() bool { return c.Verdict == Better || c.Verdict == Lesser }
+
+// Compare compares runs B with runs A. Differences of at most a share delta are alike.
+func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
+	if len(a.runs) == 0 || len(b.runs) == 0 {
+		return nil, errors.New("each side needs at least one run")
 	}
-	return all
+	for _, x := range a.runs {
+		for _, y := range b.runs {
+			if x.isOf(y) {
+				return nil, fmt.Errorf("%s, of A, is the same run as %s, of B: leave it out on one side", x.File, y.File)
+			}
+		}
+	}
+	if x, y := a.does(), b.does(); x != y {
+		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
+	}
+	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}, b: b}
+	d.Queueing = slices.ContainsFunc(slices.Concat(a.runs, b.runs), func(l *LoadFigures) bool { return l.Target == 0 })
+	d.Beside = confounders(a, b, d.Differs)
+	var err error
+	d.Metrics, err = compareAll(a, b, b.metrics(), func(Metric) float64 { return delta }, alpha)
+	for i := range d.Metrics {
+		c := &d.Metrics[i]
+		if c.Sentence = c.say(delta); len(d.Beside) > 0 && c.isTold() {
+			c.Sentence += "; it may come from what differs beside the load"
+		}
+	}
+	return d, err
 }
 
 // does returns what the runs of a side do: a run that only reads has the rate and the latency of reading.
@@ -140,48 +163,13 @@ func (s *Side) does() string {
 	return "write, or only read"
 }
 
-// comparedMetrics are few, because each one costs the others some of their power.
-var comparedMetrics = []Metric{metric.Rate, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU}
-
-// Compare compares runs B with runs A. Differences of at most a share delta are alike.
-func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
-	if len(a.runs) == 0 || len(b.runs) == 0 {
-		return nil, errors.New("each side needs at least one run")
-	}
-	d := &CompareDocument{Schema: Schema, A: a.doc(), B: b.doc(), Delta: delta, Differs: differences(a, b), Failures: []string{}, b: b}
-	d.Beside = confounders(a, b, d.Differs)
-	for _, x := range a.runs {
-		d.Queueing = d.Queueing || x.figures.Target == 0
-		for _, y := range b.runs {
-			d.Queueing = d.Queueing || y.figures.Target == 0
-			if x.figures.isOf(&y.figures) {
-				return nil, fmt.Errorf("%s, of A, is the same run as %s, of B: leave it out on one side", x.figures.File, y.figures.File)
-			}
-		}
-	}
-	if x, y := a.does(), b.does(); x != y {
-		return nil, fmt.Errorf("the runs of A %s, and those of B %s: their rates and latencies are of different things; compare runs of one command", x, y)
-	}
-	var err error
-	if d.Metrics, err = compareAll(a, b, b.metrics(), func(Metric) float64 { return delta }, alpha); err != nil {
-		return nil, err
-	}
-	for i := range d.Metrics {
-		c := &d.Metrics[i]
-		if c.Sentence = c.say(delta); len(d.Beside) > 0 && (c.Verdict == Better || c.Verdict == Lesser) {
-			c.Sentence += "; it may come from what differs beside the load"
-		}
-	}
-	return d, nil
-}
-
 // compareAll compares two sides in each metric that all their runs have. All together they have at most a share alpha
 // of false alarms (Holm).
 func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha float64) ([]Compared, error) {
 	list := []Compared{}
 	var ps []float64
 	for _, m := range metrics {
-		x, y := a.figures().values(m), b.figures().values(m)
+		x, y := a.runs.values(m), b.runs.values(m)
 		if len(x)*len(y) == 0 || len(x) != len(a.runs) || len(y) != len(b.runs) {
 			continue
 		}
@@ -192,7 +180,15 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 		if slices.Max(slices.Concat(x, y)) < m.Of().Floor {
 			c.Verdict = inference.Alike
 		}
-		list, ps = append(list, compared(m, x, y, &c)), append(ps, c.P)
+		r, before, after := c.Ratio, spread(x), spread(y)
+		changes := map[inference.Verdict]Change{inference.Higher: Lesser, inference.Lower: Better, inference.Alike: Same, inference.TooFew: TooFew}
+		if m.HigherIsBetter() {
+			changes[inference.Higher], changes[inference.Lower] = Better, Lesser
+		}
+		list, ps = append(list, Compared{
+			Metric: m, A: before, B: after, Medians: Share(after.Median/before.Median - 1), Shift: Share(r.Value - 1), Low: Share(r.Low - 1), High: Share(r.High - 1), Coverage: r.Coverage,
+			Verdict: changes[c.Verdict], Seen: c.Seen, Repeats: c.Repeats,
+		}), append(ps, c.P)
 	}
 	for i, p := range inference.Holm(ps) {
 		c := &list[i]
@@ -201,18 +197,6 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 		}
 	}
 	return list, nil
-}
-
-func compared(m Metric, x, y []float64, c *inference.Comparison) Compared {
-	up, down := Better, Lesser
-	if !m.HigherIsBetter() {
-		up, down = down, up
-	}
-	r, before, after := c.Ratio, spread(x), spread(y)
-	return Compared{
-		Metric: m, A: before, B: after, Medians: Share(after.Median/before.Median - 1), Shift: Share(r.Value - 1), Low: Share(r.Low - 1), High: Share(r.High - 1), Coverage: r.Coverage,
-		Verdict: map[inference.Verdict]Change{inference.Higher: up, inference.Lower: down, inference.Alike: Same, inference.TooFew: TooFew}[c.Verdict], Seen: c.Seen, Repeats: c.Repeats,
-	}
 }
 
 // apart is by how much the difference of the medians and the shift differ in a sentence that has both. Few runs that differ much
@@ -231,25 +215,21 @@ func (c *Compared) say(delta float64) string {
 	if c.Coverage > 0 && c.Shift.IsKnown() {
 		text += fmt.Sprintf(" (%s to %s)", theme.Signed(c.Low), theme.Signed(c.High))
 	}
-	switch c.Verdict {
-	case Same:
-		return fmt.Sprintf("%s is alike within %s", c.Metric, theme.Percent(delta))
-	case Better, Lesser:
-		return text + ": " + string(c.Verdict)
-	}
-	if c.A.N == 1 && c.B.N == 1 {
-		return text + ", one run a side: it may be noise"
-	}
-	text += ": it may be noise"
 	switch {
+	case c.Verdict == Same:
+		return fmt.Sprintf("%s is alike within %s", c.Metric, theme.Percent(delta))
+	case c.isTold():
+		return text + ": " + string(c.Verdict)
+	case c.A.N == 1 && c.B.N == 1:
+		return text + ", one run a side: it may be noise"
 	case min(c.A.N, c.B.N) < enough:
-		text += fmt.Sprintf("; it takes at least %d runs a side to tell a difference", enough)
+		return text + fmt.Sprintf(": it may be noise; it takes at least %d runs a side to tell a difference", enough)
 	case c.Repeats > mostRepeats:
-		text += "; the runs of a side differ much among themselves"
+		return text + ": it may be noise; the runs of a side differ much among themselves"
 	case c.Repeats > 0:
-		text += fmt.Sprintf("; %s a side would show %s", theme.Plural(c.Repeats, "run", "runs"), theme.Percent(delta))
+		return text + fmt.Sprintf(": it may be noise; %s a side would show %s", theme.Plural(c.Repeats, "run", "runs"), theme.Percent(delta))
 	}
-	return text
+	return text + ": it may be noise"
 }
 
 // shift writes a shift: "3.0% higher".
@@ -263,25 +243,4 @@ func shift(s Share) string {
 		return theme.Percent(float64(-s)) + " lower"
 	}
 	return theme.Percent(float64(s)) + " higher"
-}
-
-func (s *Side) doc() SideDoc {
-	runs := s.figures()
-	d := SideDoc{Name: s.Name, Runs: len(runs), Files: []string{}, Notes: slices.Compact(s.notes), FailedMetrics: runs.failed()}
-	d.ClientBound, d.Invalid = runs.bound()
-	for _, f := range runs {
-		d.Files, d.Failed = append(d.Files, f.File), d.Failed+f.Failed
-	}
-	return d
-}
-
-// differences returns the facts that differ between two sides, by their names.
-func differences(a, b *Side) []Difference {
-	list := []Difference{}
-	differing([]*Side{a, b}, func(name string, values [][]string) {
-		if x, y := values[0], values[1]; name != tuned || len(x)*len(y) > 0 { // else one side was not checked
-			list = append(list, Difference{name, x, y})
-		}
-	})
-	return list
 }

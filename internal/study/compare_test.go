@@ -27,7 +27,8 @@ func sideOf(name string, runs int, throughput, p99 float64, seed uint64) *Side {
 		l.Valid = true
 		l.Measures[metric.Rate] = throughput * (1 + 0.01*chance.NormFloat64())
 		l.Measures[metric.P99] = p99 * (1 + 0.01*chance.NormFloat64())
-		s.runs = append(s.runs, sideRun{figures: l, facts: map[string]string{"producer acks": name, "kt": "1"}})
+		l.facts = map[string]string{"producer acks": name, "kt": "1"}
+		s.runs = append(s.runs, &l)
 	}
 	return s
 }
@@ -142,7 +143,7 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 		for i, r := range order {
 			s.Add(fmt.Sprintf("%d.ktr", i), r)
 		}
-		got := s.figures().values(metric.Rate)
+		got := s.runs.values(metric.Rate)
 		slices.Sort(got)
 		if d := s.doc(); d.Runs != 2 || !slices.Equal(got, []float64{1000, 2000}) || len(d.Notes) != len(order)-2 {
 			t.Errorf("%d runs of %v, %q; want the merged run and the one that was not cut off", d.Runs, got, d.Notes)
@@ -201,10 +202,10 @@ func TestRunsThatReadAreNotComparedWithRunsThatWrite(t *testing.T) {
 func TestTheDifferenceOfTheMediansIsToldBesideTheShift(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
 	for i, v := range []float64{1000, 1010, 1020, 3000, 3010} {
-		a.runs[i].figures.Measures[metric.Rate] = v
+		a.runs[i].Measures[metric.Rate] = v
 	}
 	for i, v := range []float64{1100, 1110, 3050, 3060, 3070} {
-		b.runs[i].figures.Measures[metric.Rate] = v
+		b.runs[i].Measures[metric.Rate] = v
 	}
 	c := compare(t, a, b).Metrics[0]
 	if c.Medians < 1.9 || c.Shift > 1 || !strings.Contains(c.Sentence, "the medians of rate differ by +199%") {
@@ -220,14 +221,14 @@ func TestFromNothingThereIsNoPercentage(t *testing.T) {
 		if from {
 			dead, verdict, shift = a, Better, "null"
 		}
-		each(dead, func(r *sideRun) { r.figures.Measures[metric.Rate] = 0 })
+		each(dead, func(r *LoadFigures) { r.Measures[metric.Rate] = 0 })
 		d := compare(t, a, b)
 		d.Judge([]FailOn{limit})
 		text, err := json.Marshal(d.Metrics[0])
 		if err != nil || d.Metrics[0].Verdict != verdict || !strings.Contains(string(text), `"shift":`+shift+`,"low":`+shift+`,"high":`+shift) || len(d.Failures) > 0 == from {
 			t.Errorf("from nothing %v: %s, %v, failures %q", from, text, err, d.Failures)
 		}
-		if m := dead.figures().values(metric.Rate); spread(m) != (Spread{N: 5}) {
+		if m := dead.runs.values(metric.Rate); spread(m) != (Spread{N: 5}) {
 			t.Errorf("nothing is %+v", spread(m))
 		}
 	}
@@ -237,8 +238,8 @@ func TestFromNothingThereIsNoPercentage(t *testing.T) {
 func TestFlatRunsAreAlike(t *testing.T) {
 	a, b := ranAll("ABABABABAB")
 	for to, want := range map[float64]Change{0.0009: Same, 0.2: Lesser} {
-		each(a, func(r *sideRun) { r.figures.Measures[metric.Roughness] = 0 })
-		each(b, func(r *sideRun) { r.figures.Measures[metric.Roughness] = to })
+		each(a, func(r *LoadFigures) { r.Measures[metric.Roughness] = 0 })
+		each(b, func(r *LoadFigures) { r.Measures[metric.Roughness] = to })
 		d := compare(t, a, b)
 		c := d.Metrics[slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == metric.Roughness })]
 		if c.Verdict != want || c.A.Median != 0 || c.B.Median != to || c.Shift.IsKnown() {
@@ -257,25 +258,25 @@ func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
 		{"one run a side", "AB", func(_, _ *Side) {}, ""},
 		{"all of a side first", "AAAAABBBBB", func(_, _ *Side) {}, "the sides did not take turns: all runs of A began from 2026-11-21 12:00:00.000 to 2026-11-21 12:01:20.000"},
 		{"all of the other first", "BBBAAA", func(_, _ *Side) {}, "and those of B from 2026-11-21 12:00:00.000 to 2026-11-21 12:00:40.000 UTC"},
-		{"other load", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.shares[hostLoad] = 0.9 }) }, hostLoad + ": 25% in A, and 90% in B"},
+		{"other load", "ABABAB", func(_, b *Side) { each(b, func(r *LoadFigures) { r.shares[hostLoad] = 0.9 }) }, hostLoad + ": 25% in A, and 90% in B"},
 		{"other load, not known of the first run", "ABABAB", func(a, b *Side) {
-			each(b, func(r *sideRun) { r.shares[hostLoad] = 0.9 })
+			each(b, func(r *LoadFigures) { r.shares[hostLoad] = 0.9 })
 			delete(a.runs[0].shares, hostLoad)
 			a.runs[1].shares[hostLoad] = math.NaN()
 		}, hostLoad + ": 25% in A, and 90% in B"},
-		{"load that is not known", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { delete(r.shares, hostLoad) }) }, ""},
-		{"another kernel", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts["host.kernel_version"] = "7.0" }) }, "host.kernel_version: none in A, and 7.0 in B"},
+		{"load that is not known", "ABABAB", func(_, b *Side) { each(b, func(r *LoadFigures) { delete(r.shares, hostLoad) }) }, ""},
+		{"another kernel", "ABABAB", func(_, b *Side) { each(b, func(r *LoadFigures) { r.facts["host.kernel_version"] = "7.0" }) }, "host.kernel_version: none in A, and 7.0 in B"},
 		{"a governor", "ABABAB", func(a, b *Side) {
-			each(a, func(r *sideRun) { r.facts[tuned] = "as wanted" })
-			each(b, func(r *sideRun) { r.facts[tuned] = "cpu.governor powersave" })
+			each(a, func(r *LoadFigures) { r.facts[tuned] = "as wanted" })
+			each(b, func(r *LoadFigures) { r.facts[tuned] = "cpu.governor powersave" })
 		}, tuned + ": as wanted in A, and cpu.governor powersave in B"},
-		{"a governor of one side that was looked at", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts[tuned] = "cpu.governor powersave" }) }, ""},
-		{"a neighbour", "ABABAB", func(_, b *Side) { b.runs[0].figures.from = b.runs[0].figures.from.Add(-12 * time.Second) }, "1 pair of runs went on at one time on one host, as A0.ktr and B1.ktr"},
-		{"a setting, which is what is compared", "ABABAB", func(_, b *Side) { each(b, func(r *sideRun) { r.facts["producer acks"] = "1" }) }, ""},
+		{"a governor of one side that was looked at", "ABABAB", func(_, b *Side) { each(b, func(r *LoadFigures) { r.facts[tuned] = "cpu.governor powersave" }) }, ""},
+		{"a neighbour", "ABABAB", func(_, b *Side) { b.runs[0].from = b.runs[0].from.Add(-12 * time.Second) }, "1 pair of runs went on at one time on one host, as A0.ktr and B1.ktr"},
+		{"a setting, which is what is compared", "ABABAB", func(_, b *Side) { each(b, func(r *LoadFigures) { r.facts["producer acks"] = "1" }) }, ""},
 	} {
 		a, b := ranAll(row.order)
 		row.change(a, b)
-		each(b, func(r *sideRun) { r.figures.Measures[metric.Rate] *= 2 })
+		each(b, func(r *LoadFigures) { r.Measures[metric.Rate] *= 2 })
 		d := compare(t, a, b)
 		if said := strings.Join(d.Beside, "; "); !strings.Contains(said, row.want) || len(d.Beside) > 1 || (row.want == "") != (said == "") {
 			t.Errorf("%s: %q, want %q", row.what, said, row.want)
@@ -288,9 +289,9 @@ func TestWhatDiffersBesideTheLoadIsSaid(t *testing.T) {
 
 const hostLoad = "CPUs of kt's host that others used"
 
-func each(s *Side, change func(*sideRun)) {
+func each(s *Side, change func(*LoadFigures)) {
 	for i := range s.runs {
-		change(&s.runs[i])
+		change(s.runs[i])
 	}
 }
 

@@ -2,8 +2,6 @@ package study
 
 import (
 	"slices"
-
-	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
 // Schema is the version of Document. It changes when a field changes its meaning or goes away, not
@@ -23,9 +21,9 @@ type Document struct {
 	*TrialDoc
 	*WholeDoc
 
-	folder   *Folder
-	turns    []Turn // as far as they are known
-	embedded bool   // a run was on the broker inside kt
+	folder *Folder
+	state  *state
+	turns  []Turn // as far as they are known
 }
 
 // GridDoc has the cells of a study, and the answers to its questions.
@@ -48,17 +46,6 @@ type CellDoc struct {
 	CellFigures
 	Beside []CellFigures `json:"beside,omitempty"` // the other loads of its runs
 	Runs   []RunDoc      `json:"runs"`
-}
-
-// CellFigures are the figures of one load in a cell, over its runs.
-type CellFigures struct {
-	Load             string `json:"load,omitempty"`
-	Measures[Spread] `json:"metrics"`
-	Faults
-
-	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
-	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: the brokers may do more
-	Invalid     int             `json:"invalid_runs"`
 }
 
 // RunDoc is one run of a cell.
@@ -91,7 +78,7 @@ func (s *Study) policy() policy {
 // known returns a document of the runs of a study, as far as those that were made decide them. It depends on nothing else,
 // so a study that was cut off goes on as it would have.
 func (f *Folder) known() (*Document, error) {
-	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f}
+	d := &Document{Schema: Schema, ID: f.ID, Study: f.Study, folder: f, state: f.state()}
 	for {
 		more, err := f.Study.policy().next(d)
 		if err != nil || len(more) == 0 {
@@ -110,10 +97,22 @@ func (f *Folder) known() (*Document, error) {
 
 // open returns the first run that is not made; nil: all are that are known.
 func (d *Document) open() *Turn {
-	if i := slices.IndexFunc(d.turns, func(t Turn) bool { return !d.folder.isDone(t) }); i >= 0 {
+	if i := slices.IndexFunc(d.turns, func(t Turn) bool { return !d.state.isDone(t) }); i >= 0 {
 		return &d.turns[i]
 	}
 	return nil
+}
+
+// count returns how many of the runs that count are done, and how many there are as far as it is known.
+func (d *Document) count() (done, wanted int) {
+	for _, t := range d.turns {
+		if d.state.counts(t) {
+			if wanted++; d.state.isDone(t) {
+				done++
+			}
+		}
+	}
+	return done, wanted
 }
 
 // Document reads the run files of a study and returns what they say.
@@ -131,7 +130,26 @@ func (d *Document) Embedded() bool {
 	if d.WholeDoc != nil {
 		return slices.ContainsFunc(d.Parts, func(p PartDoc) bool { return p.doc().Embedded() })
 	}
-	return d.embedded
+	if d.folder != nil {
+		for _, loads := range d.folder.read {
+			if slices.ContainsFunc(loads, func(l LoadFigures) bool { return l.cluster == insideKt }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Faulty reports whether a fault was seen, or records failed or were lost.
+func (d *Document) Faulty() bool {
+	for i := range d.Cells {
+		for _, r := range d.Cells[i].Runs {
+			if slices.ContainsFunc(r.Loads, LoadFigures.isFaulty) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cells returns the cells of the runs that are known, each with those that were made.
@@ -141,15 +159,14 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 		i, ok := at[t.Cell.Index]
 		if !ok {
 			i, at[t.Cell.Index] = len(cells), len(cells)
-			cells = append(cells, CellDoc{cell: t.Cell, At: t.Cell.values(), LeftOut: d.folder.leftOut(t.Cell), Runs: []RunDoc{}})
+			cells = append(cells, CellDoc{cell: t.Cell, At: t.Cell.values(), LeftOut: d.state.leftOut[t.Cell.Index], Runs: []RunDoc{}})
 		}
-		if c := &cells[i]; c.LeftOut == "" && t.Repeat > 0 && d.folder.isDone(t) {
-			figures, err := d.folder.figures(t)
+		if d.state.counts(t) && d.state.isDone(t) {
+			loads, err := d.folder.figures(t)
 			if err != nil {
 				return nil, err
 			}
-			d.embedded = d.embedded || slices.ContainsFunc(figures, func(l LoadFigures) bool { return l.cluster == insideKt })
-			c.Runs = append(c.Runs, RunDoc{t.Number, t.Repeat, figures})
+			cells[i].Runs = append(cells[i].Runs, RunDoc{t.Number, t.Repeat, loads})
 		}
 	}
 	for i := range cells {
@@ -159,27 +176,19 @@ func (d *Document) cells() (cells []CellDoc, err error) {
 	return cells, nil
 }
 
+// of returns the figures of a load of the runs of a cell.
+func (c *CellDoc) of(load int) (all figures) {
+	for i := range c.Runs {
+		all = append(all, &c.Runs[i].Loads[load])
+	}
+	return all
+}
+
 // conclude sums up the runs of a cell, load by load.
 func (c *CellDoc) conclude(loads int) {
 	slices.SortFunc(c.Runs, func(a, b RunDoc) int { return a.Repeat - b.Repeat })
-	for i := range loads {
-		runs := c.of(i)
-		client, invalid := runs.bound()
-		one := CellFigures{Measures: make(Measures[Spread]), Faults: runs.faults(), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}}
-		for _, r := range runs {
-			one.Load, one.Limits = r.Load, append(one.Limits, r.Limit)
-			for m := range r.Measures {
-				if values := runs.values(m); values != nil {
-					one.Measures[m] = spread(values)
-				}
-			}
-		}
-		slices.Sort(one.Limits)
-		one.Limits = slices.Compact(one.Limits)
-		if i == 0 {
-			c.CellFigures = one
-		} else {
-			c.Beside = append(c.Beside, one)
-		}
+	c.CellFigures = c.of(0).cell()
+	for i := 1; i < loads; i++ {
+		c.Beside = append(c.Beside, c.of(i).cell())
 	}
 }

@@ -64,34 +64,27 @@ const (
 
 // CheckLoads returns all that is wrong with the flags of every load in every cell.
 func (s *Study) CheckLoads(runner Planner) error {
-	var errs []error
+	var wrong []string
 	seen := make(map[string]bool)
 	for _, c := range s.Cells() {
-		at := ""
-		if len(c.At) > 0 {
-			at = c.String() + ": "
-		}
-		for _, l := range slices.Concat(s.Prepare, s.Loads) {
-			p, err := runner.Plan(s.planned(c, l))
+		for _, l := range s.loads() {
+			p, err := runner.Plan(s.planned(c, *l))
 			if err == nil && s.Find != nil && l.Name == s.Loads[0].Name {
 				err = s.Find.checkSLO(&p)
 			}
-			if err != nil && !seen[err.Error()] {
-				seen[err.Error()] = true
-				errs = append(errs, fmt.Errorf("%s%w", at, err))
+			if err == nil || seen[err.Error()] {
+				continue
 			}
+			seen[err.Error()] = true
+			wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
 		}
 	}
-	return errors.Join(errs...)
+	return allOf(wrong)
 }
 
 // planned returns a load with the values of a cell, and some topic for the one that it will have.
 func (s *Study) planned(c Cell, l Load) Load {
-	if s.isPrepared(l.Name) {
-		l, _ = s.prepared(c, l)
-	} else {
-		l = s.at(c, l)
-	}
+	l = s.at(c, l)
 	if !l.readsOld() {
 		l.set("topic", "kt-study")
 	}
@@ -138,9 +131,35 @@ type executor struct {
 	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
+func (x *executor) tell(p Progress) {
+	p.Turns = x.turns
+	x.notify(p)
+}
+
 // tidy puts back what is changed, and deletes topics that are left.
 func (x *executor) tidy(ctx context.Context) error {
-	return errors.Join(x.putBack(ctx), x.deleteTopics(ctx))
+	errs := []error{x.putBack(ctx)}
+	for _, t := range x.state().topics {
+		err := x.deleteTopic(ctx, t)
+		if err != nil {
+			err = fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", t.Topic, err, x.ID)
+		} else {
+			err = x.note(entry{What: removed, Topic: t.Topic})
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended. That of a search among values is
+// no other than the first one.
+func (x *executor) deleteTopic(ctx context.Context, t entry) error {
+	cells := x.Study.Cells()
+	in := cells[0]
+	if t.Cell < len(cells) {
+		in = cells[t.Cell]
+	}
+	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), t.Topic)
 }
 
 // runs makes the runs.
@@ -164,10 +183,9 @@ func (x *executor) runs(ctx context.Context) error {
 			return err
 		}
 		err = x.turn(ctx, *t)
-		var misfit *MisfitError
-		if errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
-			x.notify(Progress{Kind: Skipped, Turn: *t, Turns: x.turns, Reason: misfit.Error()})
-			err = x.note(entry{What: without, Cell: &t.Cell.Index, Reason: misfit.Error()})
+		if misfit := new(MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
+			x.tell(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
+			err = x.note(entry{What: without, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
 			return err
@@ -175,7 +193,7 @@ func (x *executor) runs(ctx context.Context) error {
 	}
 }
 
-// turn makes one run.
+// turn makes one run. Its files count when the log says that they are complete.
 func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.surround(ctx, t.Cell); err != nil {
 		return err
@@ -184,41 +202,34 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err != nil {
 		return err
 	}
-	topic := x.topic(fmt.Sprintf("%04d", t.Number))
-	if err := x.note(entry{What: began, Turn: t.Number, Topic: topic, Cell: &t.Cell.Index}); err != nil {
+	e := entry{What: began, Turn: t.Number, Topic: x.topic(fmt.Sprintf("%04d", t.Number)), Cell: t.Cell.Index}
+	if err := x.note(e); err != nil {
 		return err
 	}
-	x.notify(Progress{Kind: Begun, Turn: t, Turns: x.turns})
-	x.dropPartial(t) // of a kt that was killed
-	defer x.dropPartial(t)
-	results, err := x.together(ctx, t, topic, prepared)
+	x.tell(Progress{Kind: Begun, Turn: t})
+	x.dropFiles(t) // of a kt that was killed
+	results, err := x.together(ctx, t, e.Topic, prepared)
 	if err == nil {
 		err = ctx.Err()
 	}
-	if deleted := x.deleteTopic(ctx, topic); err == nil {
+	if deleted := x.deleteTopic(ctx, e); err == nil {
 		err = deleted
 	}
-	for _, l := range x.Study.Loads {
-		if err == nil {
-			err = os.Rename(x.path(t, l)+partial, x.path(t, l))
-		}
+	if err != nil {
+		x.dropFiles(t)
+		return err
 	}
-	if err == nil {
-		err = x.note(entry{What: done, Turn: t.Number, Topic: topic})
+	if err := x.note(entry{What: done, Turn: t.Number, Topic: e.Topic}); err != nil {
+		return err
 	}
-	if err == nil {
-		x.notify(Progress{Kind: Finished, Turn: t, Turns: x.turns, Results: results})
-	}
-	return err
+	x.tell(Progress{Kind: Finished, Turn: t, Results: results})
+	return nil
 }
 
-// partial ends the name of a run file that is being written.
-const partial = ".part"
-
-// dropPartial removes the run files of a turn that are not complete.
-func (x *executor) dropPartial(t Turn) {
+// dropFiles removes the run files of a turn that is not done.
+func (x *executor) dropFiles(t Turn) {
 	for _, l := range x.Study.Loads {
-		_ = os.Remove(x.path(t, l) + partial) // it may not be there
+		_ = os.Remove(x.path(t, l)) // it may not be there
 	}
 }
 
@@ -248,11 +259,11 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Add(1)
 		running.Go(func() {
 			defer opened()
-			res, err := x.runner.Run(ctx, l, x.path(t, loads[i])+partial, opened)
+			res, err := x.runner.Run(ctx, l, x.path(t, l), opened)
 			if err != nil {
 				end()
 			}
-			figures[i], errs[i] = figuresOf(loads[i].Name, x.path(t, loads[i]), &res, x.Study.Metrics()), err
+			figures[i], errs[i] = figuresOf(l.Name, x.path(t, l), &res, x.Study.Metrics()), err
 		})
 	}
 	for _, onlyReads := range []bool{false, true} {
@@ -277,46 +288,20 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, error) {
 	topics := make(map[string]string)
 	for _, l := range x.Study.Prepare {
-		one, suffix := x.Study.prepared(t.Cell, l)
-		topic := x.topic(l.Name + suffix)
+		topic := x.topic(x.Study.prepared(t.Cell, l))
 		topics[l.Name] = topic
-		if slices.Contains(x.topics(), topic) {
+		if slices.ContainsFunc(x.state().topics, func(e entry) bool { return e.Topic == topic }) {
 			continue
 		}
-		if err := x.note(entry{What: made, Topic: topic, Cell: &t.Cell.Index}); err != nil {
+		if err := x.note(entry{What: made, Topic: topic, Cell: t.Cell.Index}); err != nil {
 			return nil, err
 		}
-		x.notify(Progress{Kind: Preparing, Turn: t, Turns: x.turns, Name: l.Name})
+		x.tell(Progress{Kind: Preparing, Turn: t, Name: l.Name})
+		one := x.Study.at(t.Cell, l)
 		one.set("topic", topic)
 		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", l.Name, err)
 		}
 	}
 	return topics, nil
-}
-
-// deleteTopic deletes a topic of the study where its cell was made, also when ctx has ended. That of a search among values is
-// no other than the first one.
-func (x *executor) deleteTopic(ctx context.Context, name string) error {
-	cells := x.Study.Cells()
-	in := cells[0]
-	for e := range x.all(began, made) {
-		if e.Topic == name && e.Cell != nil && *e.Cell < len(cells) {
-			in = cells[*e.Cell]
-		}
-	}
-	return x.runner.DeleteTopic(context.WithoutCancel(ctx), x.Study.at(in, x.Study.Loads[0]), name)
-}
-
-// deleteTopics deletes what is left of the topics of the study.
-func (x *executor) deleteTopics(ctx context.Context) error {
-	for _, topic := range x.topics() {
-		if err := x.deleteTopic(ctx, topic); err != nil {
-			return fmt.Errorf("topic %s of this study is still there: %w; kt study resume %s deletes it", topic, err, x.ID)
-		}
-		if err := x.note(entry{What: removed, Topic: topic}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -36,7 +36,7 @@ func TestAStudyThatWasKilledInARunGoesOn(t *testing.T) {
 	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 2, Order: Listed}
 	f := must.Have(Create(t.TempDir(), s, "killed"))(t)
 	second := f.path(s.Turns()[1], s.Loads[0])
-	must.Do(t, os.WriteFile(second+partial, []byte("cut o"), 0o600))
+	must.Do(t, os.WriteFile(second, []byte("cut o"), 0o600))
 	runner := new(scribe)
 	if err := Execute(t.Context(), f, runner, func(Progress) {}); err != nil || len(runner.made) != 2 {
 		t.Errorf("%v after the runs %v", err, runner.made)

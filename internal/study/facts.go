@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -28,11 +29,13 @@ var tunedIDs = []string{"cpu.governor", "cpu.epp", "cpu.energy_bias", "cpu.min_p
 // two runs.
 func factsOf(r *result.Result) map[string]string {
 	facts := map[string]string{"kt": r.KTVersion, "cluster.brokers": fmt.Sprint(len(r.Environment.Cluster.Brokers))}
-	flatten(facts, "plan", r.Plan)
-	flatten(facts, "host", r.Environment.Host)
-	flatten(facts, "clock", r.Environment.Clock)
-	flatten(facts, "cluster", r.Environment.Cluster)
-	flatten(facts, "topic", r.Environment.Topic)
+	e := &r.Environment
+	for name, value := range map[string]any{"plan": r.Plan, "host": e.Host, "clock": e.Clock, "cluster": e.Cluster, "topic": e.Topic} {
+		var fields any
+		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &fields) == nil { // a part of a result always has fields
+			flatten(facts, name, fields)
+		}
+	}
 	for of, settings := range map[string][]result.Setting{"producer ": r.Config, "consumer ": r.ConsumerConfig} {
 		for _, s := range settings {
 			if s.Name != "transactional.id" && s.Name != "group.id" && s.Name != "client.id" {
@@ -52,23 +55,14 @@ func factsOf(r *result.Result) map[string]string {
 	return facts
 }
 
-// flatten adds the leaves of a value's JSON, under the names of its fields.
+// flatten adds the leaves of a JSON value, under the names of its fields.
 func flatten(facts map[string]string, name string, value any) {
-	text, err := json.Marshal(value)
-	var fields map[string]any
-	if err != nil || json.Unmarshal(text, &fields) != nil {
-		return // a part of a result always has fields
-	}
-	flattenFields(facts, name, fields)
-}
-
-func flattenFields(facts map[string]string, name string, value any) {
 	fields, ok := value.(map[string]any)
 	if slices.Contains(notFacts, name) || value == nil {
 		return
 	}
 	for key, v := range fields {
-		flattenFields(facts, name+"."+key, v)
+		flatten(facts, name+"."+key, v)
 	}
 	if !ok {
 		facts[name] = strings.Trim(fmt.Sprint(value), "[]")
@@ -85,33 +79,53 @@ type Fact struct {
 func Differ(runs []*result.Result) (list []Fact) {
 	var sides []*Side
 	for _, r := range runs {
-		sides = append(sides, &Side{runs: []sideRun{{facts: factsOf(r)}}})
+		sides = append(sides, &Side{runs: figures{{facts: factsOf(r)}}})
 	}
-	differing(sides, func(name string, values [][]string) {
+	for name, values := range differing(sides...) {
 		f := Fact{What: name}
 		for _, v := range values {
 			f.Values = append(f.Values, strings.Join(v, ""))
 		}
 		list = append(list, f)
-	})
+	}
 	return list
 }
 
-// differing calls f for each fact that differs between sides, by their names, with its values in each, sorted.
-func differing(sides []*Side, f func(name string, values [][]string)) {
-	names := make(map[string]string)
-	for _, s := range sides {
-		for i := range s.runs {
-			maps.Copy(names, s.runs[i].facts)
+// Difference is a setting, or a fact of the environment, that differs.
+type Difference struct {
+	What string   `json:"what"`
+	A    []string `json:"a"` // its values there; empty: it has none
+	B    []string `json:"b"`
+}
+
+// differences returns the facts that differ between two sides, by their names.
+func differences(a, b *Side) []Difference {
+	list := []Difference{}
+	for name, values := range differing(a, b) {
+		if x, y := values[0], values[1]; name != tuned || len(x)*len(y) > 0 { // else one side was not checked
+			list = append(list, Difference{name, x, y})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		var values [][]string
-		for _, s := range sides {
-			values = append(values, s.all(name))
+	return list
+}
+
+// differing returns the facts that differ between sides, by their names, each with its values in each side, sorted.
+func differing(sides ...*Side) iter.Seq2[string, [][]string] {
+	names := make(map[string]string)
+	for _, s := range sides {
+		for _, r := range s.runs {
+			maps.Copy(names, r.facts)
 		}
-		if slices.ContainsFunc(values, func(v []string) bool { return !slices.Equal(v, values[0]) }) {
-			f(name, values)
+	}
+	return func(yield func(string, [][]string) bool) {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			var values [][]string
+			for _, s := range sides {
+				values = append(values, s.all(name))
+			}
+			if slices.ContainsFunc(values, func(v []string) bool { return !slices.Equal(v, values[0]) }) && !yield(name, values) {
+				return
+			}
 		}
 	}
 }
@@ -119,8 +133,8 @@ func differing(sides []*Side, f func(name string, values [][]string)) {
 // all returns the values that a fact has in the runs of a side, sorted.
 func (s *Side) all(name string) []string {
 	values := []string{}
-	for i := range s.runs {
-		if v, ok := s.runs[i].facts[name]; ok {
+	for _, r := range s.runs {
+		if v, ok := r.facts[name]; ok {
 			values = append(values, v)
 		}
 	}
@@ -162,8 +176,8 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 	for i, x := range runs {
 		maps.Copy(shares, x.shares)
 		for _, y := range runs[:i] {
-			if x.facts["host.hostname"] == y.facts["host.hostname"] && x.figures.from.Before(y.figures.to) && y.figures.from.Before(x.figures.to) {
-				pairs, last = pairs+1, y.figures.File+" and "+x.figures.File
+			if x.facts["host.hostname"] == y.facts["host.hostname"] && x.from.Before(y.to) && y.from.Before(x.to) {
+				pairs, last = pairs+1, y.File+" and "+x.File
 			}
 		}
 	}
@@ -185,7 +199,7 @@ func confounders(a, b *Side, differ []Difference) (all []string) {
 
 // began returns when the runs of a side began, sorted.
 func (s *Side) began() (times []string) {
-	for _, f := range s.figures() {
+	for _, f := range s.runs {
 		times = append(times, f.from.UTC().Format("2006-01-02 15:04:05.000"))
 	}
 	slices.Sort(times)

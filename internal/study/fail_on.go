@@ -58,20 +58,17 @@ const enough = 5
 // there are too few runs to ever tell: then the shift itself decides.
 func (d *CompareDocument) Judge(limits []FailOn) {
 	for _, f := range limits {
-		if f.Metric == "" {
+		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
+		switch {
+		case f.Metric == "":
 			d.Failures = append(d.Failures, f.seen(d.b)...)
 			continue
-		}
-		i := slices.IndexFunc(d.Metrics, func(c Compared) bool { return c.Metric == f.Metric })
-		if i < 0 {
+		case i < 0:
 			d.Failures = append(d.Failures, fmt.Sprintf("%s was not measured in every run, or failed in one", f.Metric))
 			continue
 		}
-		c := &d.Metrics[i]
-		passed := f.Above && c.Shift > f.Limit || !f.Above && c.Shift < f.Limit
-		told := c.Verdict == Better || c.Verdict == Lesser || min(c.A.N, c.B.N) < enough
-		if passed && told {
-			over := map[bool]string{true: "above", false: "below"}[f.Above]
+		c, over := &d.Metrics[i], map[bool]string{true: "above", false: "below"}[f.Above]
+		if passed := f.Above && c.Shift > f.Limit || !f.Above && c.Shift < f.Limit; passed && (c.isTold() || min(c.A.N, c.B.N) < enough) {
 			d.Failures = append(d.Failures, fmt.Sprintf("%s is %s, %s %s", c.Metric, shift(c.Shift), over, theme.Percent(float64(f.Limit))))
 		}
 	}
@@ -80,15 +77,15 @@ func (d *CompareDocument) Judge(limits []FailOn) {
 // seen returns a failure if a run is what it must not be, or if that is not known of one.
 func (f FailOn) seen(s *Side) (failures []string) {
 	n, first := 0, ""
-	for _, one := range s.figures() {
+	for _, one := range s.runs {
 		for _, l := range one.SLO {
 			if l.Expression == f.Text && (l.Held || l.Value == nil) {
 				n, first = n+1, cmp.Or(first, cmp.Or(l.Shown(), l.Note)+" in "+one.File)
 			}
 		}
 	}
-	if n == 0 {
-		return nil
+	if n > 0 {
+		failures = []string{fmt.Sprintf("%s of %d of %s of B: %s", f.Text, n, theme.Plural(len(s.runs), "run", "runs"), first)}
 	}
-	return []string{fmt.Sprintf("%s of %d of %s of B: %s", f.Text, n, theme.Plural(len(s.runs), "run", "runs"), first)}
+	return failures
 }

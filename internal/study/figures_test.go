@@ -42,7 +42,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 			p99 = result.Failed
 		}
 		b.Add("b", servedOf(p99))
-		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{b.runs[i].figures}})
+		c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{*b.runs[i]}})
 	}
 	const says = "p99: failed in 2 of 5 runs"
 	d, err := Compare(&a, &b, 0.03)
@@ -56,7 +56,7 @@ func TestALatencyThatFailedInSomeRunsIsComparedWithNone(t *testing.T) {
 		t.Errorf("the cell has %+v, %q", c.Measures, c.FailedMetrics)
 	}
 	l := LoadFigures{Valid: true, SLO: []result.Limit{{Expression: "p99<5ms", Note: "failed"}}}
-	if why := new(Search).reasons(Step{Time: 10e9}, &l); !slices.Contains(why, "p99<5ms: failed") {
+	if why := (Step{Rate: 1, Time: 10e9}).reasons(&l); !slices.Contains(why, "p99<5ms: failed") {
 		t.Errorf("a trial with a failed p99 fails by %q", why)
 	}
 }
@@ -85,8 +85,8 @@ func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
 		if err != nil || f.Metric != "" {
 			t.Fatal(f, err)
 		}
-		b := &Side{runs: make([]sideRun, 2)}
-		b.runs[1].figures.SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
+		b := &Side{runs: figures{{}, {}}}
+		b.runs[1].SLO = []result.Limit{{Expression: "errors>0", Value: tc.value, Unit: metric.Records, Held: tc.held}}
 		d := &CompareDocument{b: b}
 		if d.Judge([]FailOn{f}); len(d.Failures) != tc.want {
 			t.Errorf("%s: %q", name, d.Failures)
@@ -99,8 +99,8 @@ func TestLostRecordsHaveNoNumberWhileSomeWereNotChecked(t *testing.T) {
 		lost, unchecked int64
 		known           bool
 	}{{0, 0, true}, {0, 9, false}, {2, 9, true}} {
-		f := faultsOf(&result.Result{Trailer: result.Trailer{Verify: &ledger.Verdict{Acknowledged: 20, Lost: tc.lost, Unchecked: tc.unchecked}}})
-		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{{FaultFigures: f}}}}}}}}
+		f := FiguresOf(&result.Result{Trailer: result.Trailer{Verify: &ledger.Verdict{Acknowledged: 20, Lost: tc.lost, Unchecked: tc.unchecked}}})
+		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{f}}}}}}}
 		if (f.Lost != nil) != tc.known || *f.Unchecked != tc.unchecked || d.Faulty() != (tc.lost+tc.unchecked > 0) {
 			t.Errorf("%+v: %+v, faulty %t", tc, f, d.Faulty())
 		}

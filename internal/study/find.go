@@ -3,12 +3,12 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Search finds the highest rate that holds. Next returns the next run from those that were made, and from
@@ -106,8 +106,8 @@ const (
 	longestBurst = plan.Duration(20 * time.Second)
 )
 
-// state is the conclusion from the trials so far.
-type state struct {
+// bracket is the conclusion from the trials so far.
+type bracket struct {
 	low, high float64 // low holds, high does not; 0: not known
 	bound     bool    // the trial at high is invalid
 	upper     float64 // from the burst
@@ -120,12 +120,14 @@ type state struct {
 
 // Next returns the next step after some trials, or that the search is over.
 func (s Search) Next(done []Trial) (next Step, over bool) {
-	if len(s.Ladder) > 0 {
-		return s.nextRung(done)
-	}
 	st := s.replay(done)
 	lower := st.high * math.Pow(shrink, float64(st.down)) // in growing steps: a latency may be met far below the burst
+	rung := slices.IndexFunc(s.Ladder, func(rate float64) bool { return rate > st.low })
 	switch {
+	case len(s.Ladder) > 0 && (st.high > 0 || rung < 0):
+		return Step{}, true
+	case len(s.Ladder) > 0:
+		return Step{Rung, s.Ladder[rung], s.Trial}, false
 	case len(done) == 0:
 		return Step{Burst, 0, min(s.Trial, longestBurst)}, false
 	case st.upper < leastRate, st.low == 0 && st.high > 0 && lower < leastRate, st.refuted > 0 && st.low < leastRate:
@@ -161,11 +163,8 @@ func (s Search) takes(rest float64) (least, most float64) {
 		var done []Trial
 		seconds := -rest
 		for step, over := s.Next(done); !over; step, over = s.Next(done) {
-			t := Trial{Step: step, Outcome: Passed, Achieved: burst}
-			if step.Rate > peak*burst {
-				t.Outcome = Failed
-			}
-			done = append(done, t)
+			outcome := map[bool]Outcome{true: Passed, false: Failed}[step.Rate <= peak*burst]
+			done = append(done, Trial{Step: step, Outcome: outcome, Achieved: burst})
 			seconds += rest + (step.settle() + step.Time.Std()).Seconds()
 		}
 		least, most = math.Min(least, seconds), math.Max(most, seconds)
@@ -174,7 +173,7 @@ func (s Search) takes(rest float64) (least, most float64) {
 }
 
 // replay goes through the trials in their order.
-func (s Search) replay(done []Trial) (st state) {
+func (s Search) replay(done []Trial) (st bracket) {
 	for _, t := range done {
 		if t.Outcome == Invalid && t.Kind != Burst && t.Kind != Point {
 			if st.invalid++; st.invalid < tries {
@@ -203,7 +202,7 @@ func (s Search) replay(done []Trial) (st state) {
 
 // confirm adds a longer trial, at the highest rate that held or at the lowest that did not. One that
 // contradicts the short trials moves both rates, by steps of the precision at first.
-func (st *state) confirm(t Trial, precision float64) {
+func (st *bracket) confirm(t Trial, precision float64) {
 	if t.Outcome == Passed {
 		st.low = t.Rate
 		if st.confirmed++; st.refuted == 0 && st.high <= t.Rate {
@@ -226,24 +225,6 @@ func round(rate float64) float64 {
 	return rounded
 }
 
-// nextRung walks up a ladder until a rate does not hold.
-func (s Search) nextRung(done []Trial) (next Step, over bool) {
-	rung, tried := 0, 0
-	for _, t := range done {
-		tried++
-		switch {
-		case t.Outcome == Passed:
-			rung, tried = rung+1, 0
-		case t.Outcome == Failed || tried == tries:
-			return Step{}, true
-		}
-	}
-	if rung == len(s.Ladder) {
-		return Step{}, true
-	}
-	return Step{Rung, s.Ladder[rung], s.Trial}, false
-}
-
 // Peak returns what the trials say of the highest rate that holds.
 func (s Search) Peak(done []Trial) PeakRate {
 	st := s.replay(done)
@@ -252,12 +233,4 @@ func (s Search) Peak(done []Trial) PeakRate {
 		p.RecordsPerSecond = st.low
 	}
 	return p
-}
-
-// String returns the step in a few words.
-func (s Step) String() string {
-	if s.Rate == 0 {
-		return string(s.Kind)
-	}
-	return string(s.Kind) + " at " + theme.PerSecond(s.Rate) + " records/s"
 }

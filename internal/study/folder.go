@@ -121,23 +121,24 @@ func (f *Folder) begun() (parts []*Folder, err error) {
 		return []*Folder{f}, nil
 	}
 	for _, s := range f.Study.Parts {
-		i := slices.IndexFunc(f.log, func(e entry) bool { return e.What == entered && e.Part == s.Name })
-		if i < 0 {
+		p := &Folder{ID: f.ID + "/" + s.Name, dir: f.dir, part: s.Name, journal: f.journal}
+		begun := p.state().entered
+		if begun == nil {
 			continue
 		}
-		at, err := s.AtPeak(f.log[i].Peak)
+		at, err := s.AtPeak(begun.Peak)
 		if err != nil {
 			return nil, err
 		}
 		one := *at
-		one.About += f.log[i].Reason
-		parts = append(parts, &Folder{ID: f.ID + "/" + s.Name, Study: &one, dir: f.dir, part: s.Name, journal: f.journal})
+		one.About += begun.Reason
+		p.Study = &one
+		parts = append(parts, p)
 	}
 	return parts, nil
 }
 
-// enter returns a part, and begins it if it was not. A part that needs a peak takes the least that the parts before it have
-// found, in records a second. The only part of a study without parts is itself.
+// enter returns a part, and begins it if it was not. The only part of a study without parts is itself.
 func (f *Folder) enter(part *Study) (*Folder, error) {
 	if part == f.Study {
 		return f, nil
@@ -147,35 +148,42 @@ func (f *Folder) enter(part *Study) (*Folder, error) {
 	}
 	e := entry{What: entered, Part: part.Name}
 	if part.needsPeak() {
-		var none []string
-		before, err := f.begun()
-		for _, p := range before {
-			if p.Study.Find == nil {
-				continue
-			}
-			d, err := p.Document()
-			if err != nil {
-				return nil, err
-			}
-			if peak := d.Peak.RecordsPerSecond; peak == 0 {
-				none = append(none, p.part)
-			} else if e.Peak == 0 || peak < e.Peak {
-				e.Peak = peak
-			}
-		}
-		switch {
-		case err != nil:
+		if err := f.peak(&e); err != nil {
 			return nil, err
-		case e.Peak == 0:
-			return nil, fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
-		case len(none) > 0:
-			e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
 		}
 	}
 	if err := cmp.Or(os.MkdirAll(filepath.Join(f.dir, runsDir, part.Name), 0o755), f.note(e)); err != nil {
 		return nil, err
 	}
 	return f.openPart(part.Name)
+}
+
+// peak finds the least of the rates that the parts before have found.
+func (f *Folder) peak(e *entry) error {
+	var none []string
+	before, err := f.begun()
+	for _, p := range before {
+		if p.Study.Find == nil {
+			continue
+		}
+		d, bad := p.Document()
+		if bad != nil {
+			return bad
+		}
+		switch found := d.Peak.RecordsPerSecond; {
+		case found == 0:
+			none = append(none, p.part)
+		case e.Peak == 0 || found < e.Peak:
+			e.Peak = found
+		}
+	}
+	if len(none) > 0 {
+		e.Reason = fmt.Sprintf(" (No rate held in %s, so the peak is of the others.)", strings.Join(none, ", "))
+	}
+	if err == nil && e.Peak == 0 {
+		err = fmt.Errorf("study %s: a part needs $%s, and no search before it has found a rate that holds: make the study again with --set %s=RATE", f.ID, peakGiven, peakGiven)
+	}
+	return err
 }
 
 // IDs returns the studies below a folder, the newest first.
@@ -200,19 +208,15 @@ func IDs(dir string) ([]string, error) {
 
 // path returns the run file of a load of a turn.
 func (f *Folder) path(t Turn, l Load) string {
-	name := fmt.Sprintf("%04d", t.Number)
-	if l.Name != "" {
-		name += "-" + l.Name
-	}
+	name := strings.TrimSuffix(fmt.Sprintf("%04d-%s", t.Number, l.Name), "-")
 	return filepath.Join(f.dir, runsDir, f.part, name+".ktr")
 }
 
 // figures returns the figures of the loads of a turn that was made. It reads each run file once.
-func (f *Folder) figures(t Turn) ([]LoadFigures, error) {
+func (f *Folder) figures(t Turn) (all []LoadFigures, err error) {
 	if known := f.read[t.Number]; known != nil {
 		return known, nil
 	}
-	var all []LoadFigures
 	for _, l := range f.Study.Loads {
 		one, err := f.readRun(t, l)
 		if err != nil {
@@ -254,8 +258,8 @@ func (f *Folder) IsOpen() (open bool, err error) {
 	open = len(parts) < len(f.Study.All())
 	for _, p := range parts {
 		d, bad := p.known()
-		brokers, host := p.changed()
-		open = open || bad == nil && !d.Over || len(p.topics()) > 0 || brokers != nil || host
+		s := d.state
+		open = open || bad == nil && !d.Over || len(s.topics) > 0 || s.brokers != nil || s.host
 		err = errors.Join(err, bad)
 	}
 	return open, errors.Join(err, f.bad)
@@ -266,14 +270,8 @@ func (f *Folder) Count() (done, wanted int, err error) {
 	parts, err := f.begun()
 	for _, p := range parts {
 		d, bad := p.known()
-		err = errors.Join(err, bad)
-		for _, t := range d.turns {
-			if p.counts(t) {
-				if wanted++; p.isDone(t) {
-					done++
-				}
-			}
-		}
+		made, of := d.count()
+		done, wanted, err = done+made, wanted+of, errors.Join(err, bad)
 	}
 	return done, wanted, err
 }
@@ -284,13 +282,19 @@ func (f *Folder) Files(cell string) (files []string, err error) {
 	if len(f.Study.Parts) > 0 {
 		return nil, fmt.Errorf("study %s: it has parts: name one of them, as %s/%s", f.ID, f.ID, f.Study.Parts[0].Name)
 	}
-	want, err := f.Study.parseCell(cell)
-	if err != nil {
-		return nil, fmt.Errorf("study %s: %w", f.ID, err)
+	want, names := make(map[string]string), f.Study.factorNames()
+	for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == ',' }) {
+		name, value, ok := strings.Cut(part, "=")
+		switch want[name] = value; {
+		case !ok:
+			return nil, fmt.Errorf("study %s: cell %q: write FACTOR=VALUE, as in partitions=4,acks=all", f.ID, cell)
+		case !slices.Contains(names, name):
+			return nil, fmt.Errorf("study %s: cell %q: there is no factor %s%s", f.ID, cell, name, cmp.Or(didYouMean(name, names), "; it has "+strings.Join(names, ", ")))
+		}
 	}
 	d, err := f.known()
 	for _, t := range d.turns {
-		if f.counts(t) && f.isDone(t) && fits(t.Cell.values(), want) {
+		if d.state.counts(t) && d.state.isDone(t) && fits(t.Cell.values(), want) {
 			files = append(files, f.path(t, f.Study.Loads[0]))
 		}
 	}
@@ -298,22 +302,4 @@ func (f *Folder) Files(cell string) (files []string, err error) {
 		err = fmt.Errorf("study %s: it has no finished run of %s", f.ID, strings.TrimSpace("the cell "+cell))
 	}
 	return files, err
-}
-
-// parseCell reads the values of a cell.
-func (s *Study) parseCell(text string) (map[string]string, error) {
-	values := make(map[string]string)
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, ok := strings.Cut(part, "=")
-		switch names := s.factorNames(); {
-		case part == "":
-		case !ok:
-			return nil, fmt.Errorf("cell %q: write FACTOR=VALUE, as in partitions=4,acks=all", text)
-		case !slices.Contains(names, name):
-			return nil, fmt.Errorf("cell %q: there is no factor %s%s", text, name, cmp.Or(didYouMean(name, names), "; it has "+strings.Join(names, ", ")))
-		default:
-			values[name] = value
-		}
-	}
-	return values, nil
 }

@@ -67,52 +67,45 @@ func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, erro
 		f.NotKnown = append(f.NotKnown, "how much is written: the rates that hold decide")
 		return f, nil
 	}
-	runs := make(map[int]takes) // by the numbers of cells
 	var prepared takes
 	seen := make(map[string]bool)
+	runs := make(map[int]takes) // by the numbers of cells
 	for _, c := range s.Cells() {
 		f.Cells = append(f.Cells, c.values())
-		for _, l := range s.Prepare { // each is made once for every value that it depends on
-			_, suffix := s.prepared(c, l)
-			if seen[l.Name+suffix] {
+		for _, l := range s.Prepare {
+			name := s.prepared(c, l)
+			if seen[name] {
 				continue
 			}
-			seen[l.Name+suffix] = true
+			seen[name] = true
 			t, err := f.load(runner, s.planned(c, l), nil)
 			if err != nil {
 				return nil, err
 			}
-			prepared.seconds, prepared.bytes = prepared.seconds+t.seconds, prepared.bytes+t.bytes
+			prepared = takes{prepared.seconds + t.seconds, prepared.bytes + t.bytes}
 		}
 		var one takes
 		var err error
-		for _, l := range s.Loads {
+		for i := 0; i < len(s.Loads) && err == nil; i++ {
 			var t takes
-			if t, err = f.load(runner, s.planned(c, l), fits); err != nil {
-				break
-			}
-			one.seconds, one.bytes = math.Max(one.seconds, t.seconds), one.bytes+t.bytes
+			t, err = f.load(runner, s.planned(c, s.Loads[i]), fits)
+			one = takes{math.Max(one.seconds, t.seconds), one.bytes + t.bytes}
 		}
-		switch misfit := new(MisfitError); {
-		case errors.As(err, &misfit):
-			f.leaveOut(c, misfit.Error())
-		case err != nil:
+		if misfit := new(MisfitError); errors.As(err, &misfit) {
+			i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == misfit.Error() })
+			if i < 0 {
+				i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: misfit.Error()})
+			}
+			f.LeftOut[i].Cells = append(f.LeftOut[i].Cells, c.String())
+		} else if err != nil {
 			return nil, err
-		default:
+		} else {
 			runs[c.Index] = one
 			f.AtOnce = math.Max(f.AtOnce, one.bytes)
 		}
 	}
 	f.add(runs, prepared)
 	return f, nil
-}
-
-func (f *Forecast) leaveOut(c Cell, reason string) {
-	i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == reason })
-	if i < 0 {
-		i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: reason})
-	}
-	f.LeftOut[i].Cells = append(f.LeftOut[i].Cells, c.String())
 }
 
 // add adds up what loads before the runs take, and runs by the number of their cell.
@@ -149,29 +142,28 @@ func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes,
 	if err != nil {
 		return t, err
 	}
-	name := cmp.Or(l.Name, l.Command)
-	unknown := func(of *float64, what string) { *of, f.NotKnown = math.NaN(), append(f.NotKnown, what) }
+	unknown := func(of *float64, what, why string) {
+		*of, f.NotKnown = math.NaN(), append(f.NotKnown, what+": "+cmp.Or(l.Name, l.Command)+" "+why)
+	}
 	rate, lasts, records := p.RecordsPerSecond(), p.Load.Duration.Std().Seconds(), float64(p.Load.Records)
-	endless := records == 0 || lasts > 0 && rate > 0 && records/rate > lasts // it ends by its time; with a time and no rate it writes at most its records
-	switch {
-	case rate > 0 && !endless:
+	if records == 0 || lasts > 0 && rate > 0 && records/rate > lasts { // it ends by its time; with a time and no rate it writes at most its records
+		records = rate * lasts
+	}
+	switch t.seconds = lasts; {
+	case rate > 0 && records > 0:
 		t.seconds = records / rate
-	case lasts > 0:
-		t.seconds = lasts
-	default:
-		unknown(&t.seconds, "how long it takes: "+name+" ends after its records, however fast these are")
+	case lasts == 0:
+		unknown(&t.seconds, "how long it takes", "ends after its records, however fast these are")
 	}
 	switch {
 	case !p.Writes():
 		return t, nil
 	case p.Load.UntilFull: // it has its place on disks without room
-		unknown(&t.bytes, "how much is written: "+name+" goes on when disks are full")
-	case !endless:
-		t.bytes = records * p.Payload.MeanBytes()
-	case rate > 0 && lasts > 0:
-		t.bytes = rate * lasts * p.Payload.MeanBytes()
+		unknown(&t.bytes, "how much is written", "goes on when disks are full")
+	case records == 0:
+		unknown(&t.bytes, "how much is written", "writes as fast as it can")
 	default:
-		unknown(&t.bytes, "how much is written: "+name+" writes as fast as it can")
+		t.bytes = records * p.Payload.MeanBytes()
 	}
 	if n := p.Topic.ReplicationFactor; n > 0 {
 		t.bytes *= float64(n)
@@ -179,15 +171,6 @@ func (f *Forecast) load(runner Planner, l Load, fits func(Load) error) (t takes,
 		f.NotKnown = append(f.NotKnown, "how many replicas a topic has: the brokers decide without --set replication-factor=…; one is counted")
 	}
 	return t, nil
-}
-
-// values returns the values of a cell by the factors.
-func (c Cell) values() map[string]string {
-	at := make(map[string]string)
-	for _, f := range c.At {
-		at[f.Name] = f.Value
-	}
-	return at
 }
 
 // Place compares what a study writes with the room in the log directories of the brokers. Directories of one

@@ -146,7 +146,7 @@ func TestAURLOfTheStudyKeepsBrokersAway(t *testing.T) {
 		"a change": {Loads: []Load{{Command: "produce"}}, Trial: &Proposal{Changes: []Flag{{"url", "kafka://a:1"}}}},
 	} {
 		before := len(s.Loads[0].Flags)
-		if s.Keep("bootstrap-server", "b:1", true, "url"); len(s.Loads[0].Flags) != before || !s.Sets("url") {
+		if s.Share("bootstrap-server", "b:1", true, "url"); len(s.Loads[0].Flags) != before || !s.Sets("url") {
 			t.Errorf("%s: %+v", name, s.Loads[0].Flags)
 		}
 	}

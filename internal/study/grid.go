@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -37,8 +36,7 @@ func (grid) next(d *Document) ([]Turn, error) {
 	case s.searched() == nil:
 		return nil, nil
 	}
-	err := d.readGrid()
-	if err != nil {
+	if err := d.readGrid(); err != nil {
 		return nil, err
 	}
 	cells, err := d.between()
@@ -57,20 +55,10 @@ func (grid) conclude(d *Document) error {
 }
 
 // readGrid reads the runs that were made. Why searches ended stays.
-func (d *Document) readGrid() error {
-	cells, err := d.cells()
-	g := &GridDoc{Cells: cells}
-	if d.GridDoc != nil {
-		g.ends = d.ends
-	}
-	d.GridDoc = g
-	for _, t := range d.turns {
-		if d.folder.counts(t) {
-			if g.Wanted++; d.folder.isDone(t) {
-				g.Runs++
-			}
-		}
-	}
+func (d *Document) readGrid() (err error) {
+	d.GridDoc = &GridDoc{ends: cmp.Or(d.GridDoc, new(GridDoc)).ends}
+	d.Runs, d.Wanted = d.count()
+	d.Cells, err = d.cells()
 	return err
 }
 
@@ -121,69 +109,44 @@ func (d *Document) between() (cells []Cell, err error) {
 		if err != nil {
 			return nil, err
 		}
-		end, values, best := EndNothing, []quantity(nil), -1
-		if r.best >= 0 {
-			best = slices.Index(group, r.cells[r.best])
-			tried, alike := make([]int64, len(group)), make([]bool, len(group))
-			for i, c := range group {
-				at := slices.Index(r.cells, c)
-				tried[i], alike[i] = amount(c.At[factor.Name]), at >= 0 && r.standings[at].Alike
-			}
-			values, end = span.next(tried, alike, best, factor.Search.Fine == "")
+		if r.best < 0 {
+			d.ends[group[0].key(factor.Name)] = EndNothing
+			continue
 		}
-		if end != "" {
-			d.ends[group[0].key(factor.Name)] = end
+		best := slices.Index(group, r.cells[r.best])
+		var tried []int64
+		var alike []bool
+		for _, c := range group {
+			at := slices.Index(r.cells, c)
+			tried, alike = append(tried, amount(c.At[factor.Name])), append(alike, at >= 0 && r.standings[at].Alike)
+		}
+		// At an end of the span the two next values are the neighbours: of one side alone two equal values may have a better one
+		// between them.
+		last := len(tried) - 1
+		near := []int{best - 1, best + 1}
+		switch best {
+		case 0:
+			near = []int{1, min(2, last)}
+		case last:
+			near = []int{last - 1, max(last-2, 0)}
+		}
+		values := span.between(tried[max(best-1, 0):min(best+2, last+1)]...)
+		switch {
+		case factor.Search.Fine == "" && alike[near[0]] && alike[near[1]]:
+			d.ends[group[0].key(factor.Name)] = EndAlike
+			continue
+		case len(values) == 0:
+			d.ends[group[0].key(factor.Name)] = EndFine
 			continue
 		}
 		cells = append(cells, group[best].cell)
 		for _, v := range values {
-			cells = append(cells, group[best].cell.with(factor.Name, v.String(), index))
-			index++
+			c := Cell{Index: index, At: slices.Clone(group[best].cell.At)}
+			c.At[slices.Index(d.Study.factorNames(), factor.Name)].Value = v
+			cells, index = append(cells, c), index+1
 		}
 	}
 	return cells, nil
-}
-
-// next returns the values to try between the best and its neighbours, or why there is none. At an end
-// of the span the two next values are the neighbours: of one side alone two equal values may have a better one
-// between them.
-func (s steps) next(tried []int64, alike []bool, best int, untilAlike bool) (values []quantity, end SearchEnd) {
-	near := []int{best - 1, best + 1}
-	switch last := len(tried) - 1; best {
-	case 0:
-		near = []int{1, min(2, last)}
-	case last:
-		near = []int{last - 1, max(last-2, 0)}
-	}
-	if untilAlike && alike[near[0]] && alike[near[1]] {
-		return nil, EndAlike
-	}
-	for i := max(best-1, 0); i < min(best+1, len(tried)-1); i++ {
-		if v, ok := s.between(tried[i], tried[i+1]); ok {
-			values = append(values, v)
-		}
-	}
-	if len(values) == 0 {
-		return nil, EndFine
-	}
-	return values, ""
-}
-
-// with returns a cell in which a factor has another value.
-func (c Cell) with(factor, value string, index int) Cell {
-	c.Index, c.At = index, slices.Clone(c.At)
-	for i := range c.At {
-		if c.At[i].Name == factor {
-			c.At[i].Value = value
-		}
-	}
-	return c
-}
-
-// amount returns the number that a value of a searched factor is.
-func amount(value string) int64 {
-	q, _ := parseQuantity(value) // the search made it
-	return q.n
 }
 
 // order compares two cells by the order of the values of their factors, and of a search by their size.
@@ -212,13 +175,10 @@ func (s *Study) searchedBy() Metric {
 func (d *Document) sayEnd(a *Answer) string {
 	switch a.SearchEnd {
 	case EndAlike:
-		return fmt.Sprintf("; the search ended because %s cannot be told from its neighbours", a.Best)
+		return "; the search ended because " + a.Best + " cannot be told from its neighbours"
 	case EndFine:
-		text := ""
-		if s, err := d.Study.searched().Search.steps(); err == nil {
-			text = quantity{s.fine, 1, s.from.kind}.String()
-		}
-		return "; the search ended at steps of " + text
+		s, _ := d.Study.searched().Search.steps() // Check has looked at it
+		return "; the search ended at steps of " + s.kind.write(s.fine)
 	case EndNothing:
 		return ""
 	}

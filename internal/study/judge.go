@@ -50,15 +50,14 @@ func backlogOf(r *result.Result, target float64) *Backlog {
 	}
 	for i := range r.Series {
 		p := &r.Series[i]
-		lag, known := float64(p.ConsumerLag), p.ConsumerLag != result.NotKnown
+		made, lag := p.Acknowledged+p.Failed, p.ConsumerLag
 		if r.Plan.ReadsOnly() {
-			done, lag, known = done+float64(p.Consumed), 0, true
-		} else {
-			done += float64(p.Acknowledged + p.Failed)
+			made, lag = p.Consumed, 0
 		}
-		if known && !p.Warmup && p.Seconds >= result.ShortRow && p.End() <= first+r.Plan.Load.Duration.Std().Seconds()+result.ShortRow {
+		done += float64(made)
+		if lag != result.NotKnown && !p.Warmup && p.Seconds >= result.ShortRow && p.End() <= first+r.Plan.Load.Duration.Std().Seconds()+result.ShortRow {
 			at = append(at, p.End())
-			waiting = append(waiting, max(0, target*(p.End()-first)-done)+lag)
+			waiting = append(waiting, max(0, target*(p.End()-first)-done)+float64(lag))
 		}
 	}
 	return backlog(at, waiting)
@@ -71,18 +70,6 @@ func backlog(at, waiting []float64) *Backlog {
 	}
 	last := slices.Sorted(slices.Values(waiting[max(0, len(waiting)-lastSeconds):]))
 	return &Backlog{at[len(at)-1] - at[0], inference.TheilSen(at, waiting, alpha).Value, last[len(last)/2]}
-}
-
-// reasons returns why a backlog does not hold at a rate in records a second.
-func (b *Backlog) reasons(rate float64) (why []string) {
-	if b.GrowsPerSecond > growth*rate && b.GrowsPerSecond*b.Seconds > ripple*rate {
-		why = append(why, fmt.Sprintf("the backlog grows by %s records a second", theme.PerSecond(b.GrowsPerSecond)))
-	}
-	if b.AtEnd >= residue*rate {
-		why = append(why, fmt.Sprintf("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)),
-			theme.Duration(time.Duration(b.AtEnd/rate*float64(time.Second)))))
-	}
-	return why
 }
 
 // slo returns what each trial has to keep, as it was given.
@@ -113,14 +100,13 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 	t := Trial{Step: step, Outcome: Passed, Achieved: l.Of(metric.Rate), Reasons: []string{}}
 	limit := l.Limit.String() + ": " + l.Evidence
 	elsewhere := !l.Valid || ofClient(l.Limit) || l.Limit == verdict.Throttle
-	if step.Rate == 0 {
-		if elsewhere {
-			t.Reasons = append(t.Reasons, limit)
-		}
-		return t
+	if step.Rate > 0 {
+		t.Reasons = step.reasons(l)
 	}
-	t.Reasons = s.reasons(step, l)
 	switch {
+	case step.Rate == 0 && elsewhere:
+		t.Reasons = []string{limit}
+	case step.Rate == 0:
 	case l.Backlog == nil || l.Backlog.Seconds+2 < step.Time.Std().Seconds()/2: // rows are seconds, and the first and last may be missing
 		t.Outcome, t.Reasons = Invalid, append(t.Reasons, "too little was measured; a topic to read from must hold more")
 	case len(t.Reasons) == 0:
@@ -135,14 +121,18 @@ func (s *Search) judge(step Step, l *LoadFigures) Trial {
 
 // reasons returns why a load does not hold. A stall at the end of a trial leaves a part of the rate waiting,
 // which is a backlog within its residue, and no missing rate.
-func (s *Search) reasons(step Step, l *LoadFigures) []string {
-	rate, why := step.Rate, []string{}
+func (s Step) reasons(l *LoadFigures) []string {
+	why := []string{}
 	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
-	if short := 1 - l.Of(metric.Rate)/rate; short > max(1-kept, min(ripple, residue/step.Time.Std().Seconds())) {
-		add("%s of the rate was reached", theme.Percent(l.Of(metric.Rate)/rate))
+	if reached := l.Of(metric.Rate) / s.Rate; 1-reached > max(1-kept, min(ripple, residue/s.Time.Std().Seconds())) {
+		add("%s of the rate was reached", theme.Percent(reached))
 	}
-	if l.Backlog != nil {
-		why = append(why, l.Backlog.reasons(rate)...)
+	b := cmp.Or(l.Backlog, new(Backlog))
+	if b.GrowsPerSecond > growth*s.Rate && b.GrowsPerSecond*b.Seconds > ripple*s.Rate {
+		add("the backlog grows by %s records a second", theme.PerSecond(b.GrowsPerSecond))
+	}
+	if b.AtEnd >= residue*s.Rate {
+		add("%s records waited in the end, the traffic of %s", theme.Count(int64(b.AtEnd)), theme.Duration(time.Duration(b.AtEnd/s.Rate*float64(time.Second))))
 	}
 	if l.Failed > 0 {
 		add("%s failed or unknown", theme.Plural(l.Failed, "record", "records"))
@@ -185,15 +175,6 @@ type CurvePoint struct {
 	Knee              bool `json:"knee,omitempty"` // the highest rate with a p99 of at most twice that of the lowest rate; at the next two it is higher
 }
 
-// kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
-const kneeRise = 2
-
-// settleShare and settleMost are the time at the beginning of a trial that is not measured.
-const (
-	settleShare = 6 // of the time of the trial, its n-th part
-	settleMost  = 5 * time.Second
-)
-
 // NewFind returns the search for the highest rate at which a load holds. A load that only reads needs old
 // records: beside a writer kt would measure the writer.
 func NewFind(l Load, s Search, rest plan.Duration) (*Study, error) {
@@ -222,86 +203,78 @@ func (l *Load) checkFind() error {
 	return nil
 }
 
-// settle returns the time at the beginning of a trial that is not measured.
+// settle returns the time at the beginning of a trial that is not measured: a sixth of it, and at most 5 s.
 func (s Step) settle() time.Duration {
-	return min(s.Time.Std()/settleShare, settleMost).Round(time.Millisecond)
+	return min(s.Time.Std()/6, 5*time.Second).Round(time.Millisecond)
 }
 
-// cell returns the flags of a step.
-func (s Step) cell(index int) Cell {
-	settle := s.settle()
-	rate, at := "-1", "unlimited"
-	if s.Rate > 0 {
-		rate, at = strconv.FormatFloat(s.Rate, 'f', 3, 64), theme.PerSecond(s.Rate)+" records/s"
-	}
-	flags := []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + s.Time.Std()).String()}}
-	return Cell{index, flags, fmt.Sprintf("%s, %s, %v", s.Kind, at, s.Time.Std())}
-}
-
-// trials returns the trials that were made, with their figures, and the next step if there is one.
-func (s *Search) trials(d *Document) (trials []Trial, figures []*LoadFigures, next Step, over bool, err error) {
+// trials judges the trials that were made.
+func (s *Search) trials(d *Document) (trials []Trial, loads figures, err error) {
 	for _, t := range d.turns {
-		if !d.folder.isDone(t) {
+		if !d.state.isDone(t) {
 			break
 		}
-		loads, err := d.folder.figures(t)
+		all, err := d.folder.figures(t)
 		if err != nil {
-			return nil, nil, next, false, err
+			return nil, nil, err
 		}
-		next, _ = s.Next(trials)
-		trials, figures = append(trials, s.judge(next, &loads[0])), append(figures, &loads[0])
+		step, _ := s.Next(trials)
+		trials, loads = append(trials, s.judge(step, &all[0])), append(loads, &all[0])
 	}
-	next, over = s.Next(trials)
-	return trials, figures, next, over, nil
+	return trials, loads, nil
 }
 
 func (s *Search) next(d *Document) ([]Turn, error) {
-	_, _, step, over, err := s.trials(d)
+	trials, _, err := s.trials(d)
+	step, over := s.Next(trials)
 	if err != nil || over {
 		return nil, err
 	}
-	return []Turn{{Cell: step.cell(len(d.turns)), Repeat: 1}}, nil
+	rate, at, settle := "-1", "unlimited", step.settle()
+	if step.Rate > 0 {
+		rate, at = strconv.FormatFloat(step.Rate, 'f', 3, 64), theme.PerSecond(step.Rate)+" records/s"
+	}
+	flags := []Flag{{"rate", rate}, {"warmup", settle.String()}, {"duration", (settle + step.Time.Std()).String()}}
+	return []Turn{{Cell: Cell{len(d.turns), flags, fmt.Sprintf("%s, %s, %v", step.Kind, at, step.Time.Std())}, Repeat: 1}}, nil
 }
 
 func (s *Search) conclude(d *Document) error {
-	trials, figures, _, _, err := s.trials(d)
+	trials, loads, err := s.trials(d)
 	if err != nil {
 		return err
 	}
 	d.FindDoc = &FindDoc{Peak: s.Peak(trials), Trials: append([]Trial{}, trials...), Curve: []CurvePoint{}, Limit: FindLimit{Verdict: verdict.Verdict{Limit: verdict.None}}}
 	for i, t := range trials {
-		d.addTrial(t, figures[i])
-		d.embedded = d.embedded || figures[i].cluster == insideKt
+		l := loads[i]
+		limit, says := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}, l.Limit != verdict.None && l.Limit != verdict.Unknown
+		switch {
+		case t.Kind == Burst:
+			d.Limit.Verdict = limit
+		case t.Kind == Point, t.Kind == Rung && t.Outcome == Passed:
+			d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Measures, false})
+		case t.Rate == d.Peak.High && t.Outcome != Passed:
+			d.Limit.Rate, d.Limit.Reasons = t.Rate, t.Reasons
+			if says || len(s.SLO) > 0 || d.Limit.Evidence == "" {
+				d.Limit.Verdict = limit
+			}
+		}
 	}
 	d.markKnee()
 	d.Sentence = d.sayPeak()
 	return nil
 }
 
-// addTrial adds a trial to the curve, and takes the limit from it.
-func (d *Document) addTrial(t Trial, l *LoadFigures) {
-	limit, says := verdict.Verdict{Limit: l.Limit, Evidence: l.Evidence}, l.Limit != verdict.None && l.Limit != verdict.Unknown
-	switch {
-	case t.Kind == Burst:
-		d.Limit.Verdict = limit
-	case t.Kind == Point, t.Kind == Rung && t.Outcome == Passed:
-		d.Curve = append(d.Curve, CurvePoint{t.Rate / d.Peak.Low, t.Rate, l.Measures, false})
-	case t.Rate == d.Peak.High && t.Outcome != Passed:
-		d.Limit.Rate, d.Limit.Reasons = t.Rate, t.Reasons
-		if says || len(d.Study.Find.SLO) > 0 || d.Limit.Evidence == "" {
-			d.Limit.Verdict = limit
-		}
-	}
-}
+// kneeRise is how far the p99 may grow over that of the lowest rate of a curve.
+const kneeRise = 2
 
 // markKnee marks the highest rate before the p99 grows. The next two points must both be above: one alone may be noise.
 func (d *FindDoc) markKnee() {
-	grown := func(i int) bool {
-		p99 := d.Curve[i].Of(metric.P99)
+	grown := func(c CurvePoint) bool {
+		p99 := c.Of(metric.P99)
 		return p99 == 0 || p99 > kneeRise*d.Curve[0].Of(metric.P99) // 0: failed
 	}
 	for i := range len(d.Curve) - 2 {
-		if grown(i+1) && grown(i+2) {
+		if grown(d.Curve[i+1]) && grown(d.Curve[i+2]) {
 			d.Curve[i].Knee = true
 			return
 		}
@@ -311,33 +284,29 @@ func (d *FindDoc) markKnee() {
 // sayPeak returns what a search found in a sentence.
 func (d *Document) sayPeak() string {
 	rate := func(r float64) string { return theme.Plural(r, "record/s", "records/s") }
-	p, why := d.Peak, strings.Join(d.Limit.Reasons, "; ")
+	p, l, why := d.Peak, &d.Limit, strings.Join(d.Limit.Reasons, "; ")
 	limit := ""
-	if l := d.Limit.Limit; l != verdict.None && l != verdict.Unknown && d.Limit.Evidence != "" && !strings.Contains(why, d.Limit.Evidence) {
-		limit = fmt.Sprintf("; limited by %s: %s", l, d.Limit.Evidence)
+	if l.Limit != verdict.None && l.Limit != verdict.Unknown && l.Evidence != "" && !strings.Contains(why, l.Evidence) {
+		limit = fmt.Sprintf("; limited by %s: %s", l.Limit, l.Evidence)
+	}
+	unknown := "more was not measured"
+	switch {
+	case l.Limit == verdict.Throttle:
+		unknown = "the brokers throttled higher rates"
+	case ofClient(l.Limit):
+		unknown = "kt could not offer more"
 	}
 	switch {
 	case p.RecordsPerSecond == 0 && !d.Over:
-		return fmt.Sprintf("the search is not over; go on with: kt study resume %s", d.ID)
-	case p.RecordsPerSecond == 0 && d.Limit.Rate > 0:
-		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(d.Limit.Rate), why, limit)
+		return "the search is not over; go on with: kt study resume " + d.ID
+	case p.RecordsPerSecond == 0 && l.Rate > 0:
+		return fmt.Sprintf("no rate was found that holds; at %s: %s%s", rate(l.Rate), why, limit)
 	case p.RecordsPerSecond == 0:
 		return "no rate was found that holds" + limit
 	case p.ClientBound:
-		return fmt.Sprintf("at least %s hold; %s: at %s, %s%s", rate(p.Low), d.Limit.unknown(), rate(p.High), why, limit)
+		return fmt.Sprintf("at least %s hold; %s: at %s, %s%s", rate(p.Low), unknown, rate(p.High), why, limit)
 	case p.High == 0:
 		return fmt.Sprintf("%s hold, and no higher rate was tried", rate(p.Low))
 	}
 	return fmt.Sprintf("%s hold, but not %s: %s%s", rate(p.Low), rate(p.High), why, limit)
-}
-
-// unknown returns why a rate that was tried is not judged.
-func (l *FindLimit) unknown() string {
-	switch {
-	case l.Limit == verdict.Throttle:
-		return "the brokers throttled higher rates"
-	case ofClient(l.Limit):
-		return "kt could not offer more"
-	}
-	return "more was not measured"
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -33,14 +33,14 @@ type entry struct {
 	What   what      `json:"what"`
 	Part   string    `json:"part,omitempty"` // "": the study has no parts
 	Turn   int       `json:"turn,omitempty"`
-	Cell   *int      `json:"cell,omitempty"` // of without, and of began and made: where the topic is
+	Cell   int       `json:"cell"` // of without, and of began and made: where the topic is
 	Topic  string    `json:"topic,omitempty"`
 	Reason string    `json:"reason,omitempty"` // of without, and of entered: what is added to what the part is about
 	Peak   float64   `json:"peak,omitempty"`   // of entered, in records a second; 0: the part needs none
 
-	Host    bool            `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
-	Hosts   []string        `json:"hosts,omitempty"`   // their agents; none: the host of this kt
-	Brokers []BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
+	Host    bool                   `json:"host,omitempty"`    // of changed: hosts are, by kt tune's journal
+	Hosts   []string               `json:"hosts,omitempty"`   // their agents; none: the host of this kt
+	Brokers []result.BrokerSetting `json:"brokers,omitempty"` // of changed: what they had before
 }
 
 // what is what happened.
@@ -105,48 +105,51 @@ func (f *Folder) note(e entry) error {
 	return f.file.Sync()
 }
 
-// all returns the entries of the log that are of some kinds.
-func (f *Folder) all(kinds ...what) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
-		for _, e := range f.log {
-			if e.Part == f.part && slices.Contains(kinds, e.What) && !yield(e) {
-				return
+// state is what the log tells of a part.
+type state struct {
+	entered *entry         // nil: it was not begun
+	done    map[int]bool   // the numbers of runs
+	leftOut map[int]string // why cells were left out, by their index
+	topics  []entry        // those of topics that are still there: each was noted before it was made
+
+	brokers []result.BrokerSetting // what brokers had before they were changed; nil: they are not
+	host    bool                   // hosts are changed
+	hosts   *entry                 // the first change of hosts: later ones are of the same, so that one that is gone is missed; nil: none yet
+}
+
+// state returns what the log tells of the part.
+func (f *Folder) state() *state {
+	s := &state{done: make(map[int]bool), leftOut: make(map[int]string)}
+	for _, e := range f.log {
+		if e.Part != f.part {
+			continue
+		}
+		switch e.What {
+		case entered:
+			s.entered = &e
+		case began, made:
+			s.topics = append(s.topics, e)
+		case done, removed:
+			s.done[e.Turn] = true
+			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic })
+		case without:
+			s.leftOut[e.Cell] = e.Reason
+		case changed:
+			if e.Host && s.hosts == nil {
+				s.hosts = &e
 			}
+			if s.host = s.host || e.Host; s.brokers == nil {
+				s.brokers = e.Brokers
+			}
+		case restored:
+			s.brokers, s.host = nil, false
 		}
 	}
+	return s
 }
 
 // isDone reports whether a run is complete, or left out with its cell.
-func (f *Folder) isDone(t Turn) bool {
-	for e := range f.all(done) {
-		if e.Turn == t.Number {
-			return true
-		}
-	}
-	return f.leftOut(t.Cell) != ""
-}
+func (s *state) isDone(t Turn) bool { return s.done[t.Number] || s.leftOut[t.Cell.Index] != "" }
 
 // counts reports whether a run is one of those that a study is about.
-func (f *Folder) counts(t Turn) bool { return t.Repeat > 0 && f.leftOut(t.Cell) == "" }
-
-// leftOut returns why a cell was left out; "": it was not.
-func (f *Folder) leftOut(c Cell) string {
-	for e := range f.all(without) {
-		if e.Cell != nil && *e.Cell == c.Index {
-			return e.Reason
-		}
-	}
-	return ""
-}
-
-// topics returns the topics that are still there by the log: each was noted before it was made.
-func (f *Folder) topics() (left []string) {
-	for e := range f.all(began, made, done, removed) {
-		if e.What == began || e.What == made {
-			left = append(left, e.Topic)
-		} else {
-			left = slices.DeleteFunc(left, func(t string) bool { return t == e.Topic })
-		}
-	}
-	return left
-}
+func (s *state) counts(t Turn) bool { return t.Repeat > 0 && s.leftOut[t.Cell.Index] == "" }

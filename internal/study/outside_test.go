@@ -46,9 +46,9 @@ func (w *world) Run(ctx context.Context, l Load, path string, opened func()) (re
 
 func (*world) CheckOutside(context.Context, Load, Wanted) error { return nil }
 
-func (w *world) BrokerSettings(_ context.Context, _ Load, names []string) (all []BrokerSetting, err error) {
+func (w *world) BrokerSettings(_ context.Context, _ Load, names []string) (all []result.BrokerSetting, err error) {
 	for _, n := range names {
-		s := BrokerSetting{Broker: 1, Name: n}
+		s := result.BrokerSetting{Broker: 1, Name: n}
 		if v, ok := w.broker[n]; ok {
 			s.Value = &v
 		}
@@ -65,7 +65,7 @@ func (w *world) journalled() error {
 	return nil
 }
 
-func (w *world) SetBrokers(_ context.Context, _ Load, settings []BrokerSetting) error {
+func (w *world) SetBrokers(_ context.Context, _ Load, settings []result.BrokerSetting) error {
 	for _, s := range settings {
 		delete(w.broker, s.Name)
 		if s.Value != nil {
@@ -150,7 +150,7 @@ func TestRestoreAfterAKill(t *testing.T) {
 	f, w := outsider(t)
 	release := must.Have(f.hold())(t)
 	old := "8"
-	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
+	for _, e := range []entry{{Host: true, Hosts: []string{"b1"}}, {Brokers: []result.BrokerSetting{{Broker: 1, Name: "num.io.threads", Value: &old}}}} {
 		e.What = changed
 		must.Do(t, f.note(e))
 	}

@@ -22,8 +22,6 @@ import (
 // does not have. The error of Parse has every problem, each on a line of its own with the line and the column in the
 // file.
 func Parse(name string, text []byte, known func(command, flag string) error) (*Study, error) {
-	p := &parser{name: name, known: known, parts: make(map[string]*yaml.Node)}
-	s := newStudy(strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml"))
 	root, err := input.YAML(text, func(line int) string { return name + ":" + strconv.Itoa(line) })
 	switch {
 	case err != nil:
@@ -31,102 +29,30 @@ func Parse(name string, text []byte, known func(command, flag string) error) (*S
 	case root == nil:
 		return nil, fmt.Errorf("%s: it is empty; a study has a load and factors", name)
 	}
-	keys := p.keys(s)
-	keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
-	keys["parts"] = func(n *yaml.Node) { s.Parts = p.studies(n) }
-	p.mapping(root, "study", keys)
-	p.check(root, s)
+	p := &parser{file: name, known: known}
+	s := p.study(root, strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml"))
 	return s, errors.Join(p.errs...)
-}
-
-// check looks for what is wrong with a study that can be read.
-func (p *parser) check(n *yaml.Node, s *Study) {
-	p.varied(s)
-	if s.Find != nil {
-		s.Repeats, s.Discard, s.Order = 1, 0, Listed // each trial is one run
-	}
-	if len(p.errs) > 0 {
-		return
-	}
-	for _, wrong := range s.problems() {
-		p.bad(cmp.Or(p.parts[wrong.part], n), "%w", wrong.err)
-	}
-}
-
-// newStudy returns a study that says nothing yet.
-func newStudy(name string) *Study {
-	return &Study{Name: name, Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
 }
 
 // parser reads the nodes of a file and collects what is wrong with them.
 type parser struct {
-	name  string
+	file  string
 	known func(command, flag string) error
 	errs  []error
-	vary  []*yaml.Node          // the names of the factors
-	parts map[string]*yaml.Node // by what a problem calls them
+	at    map[string]*yaml.Node // the nodes of a study, by what a problem calls them
 }
 
 func (p *parser) bad(n *yaml.Node, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.name, n.Line, n.Column, fmt.Errorf(format, args...)))
+	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.file, n.Line, n.Column, fmt.Errorf(format, args...)))
 }
 
-// each calls f for every key of a mapping.
-func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
-	if n.Kind != yaml.MappingNode {
-		p.bad(n, "%s: write KEY: VALUE lines", what)
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		f(n.Content[i], n.Content[i+1])
-	}
-}
-
-// items returns the nodes of a list.
-func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
-	if n.Kind != yaml.SequenceNode {
-		p.bad(n, "write a list of %s", what)
-		return nil
-	}
-	return n.Content
-}
-
-// mapping reads a mapping: each known key into a variable, or by a function.
-func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
-	p.each(n, what, func(key, value *yaml.Node) {
-		into := known[key.Value]
-		if read, ok := into.(func(*yaml.Node)); ok {
-			read(value)
-		} else if into != nil {
-			p.scalar(value, into)
-		} else {
-			names := slices.Sorted(maps.Keys(known))
-			p.bad(key, "%s: unknown key %q%s", what, key.Value, cmp.Or(didYouMean(key.Value, names), "; it may have "+strings.Join(names, ", ")))
-		}
-		if what == "study" {
-			p.parts[key.Value] = value
-		}
-	})
-}
-
-// studies reads the parts of a study.
-func (p *parser) studies(n *yaml.Node) (parts []*Study) {
-	for _, one := range p.items(n, "studies, each with its name") {
-		s := newStudy("")
-		sub := &parser{name: p.name, known: p.known, parts: make(map[string]*yaml.Node)}
-		keys := sub.keys(s)
-		keys["name"] = &s.Name
-		sub.mapping(one, "study", keys)
-		sub.check(one, s)
-		p.errs = append(p.errs, sub.errs...)
-		parts = append(parts, s)
-	}
-	return parts
-}
-
-// keys are what a study and a part of one may have.
-func (p *parser) keys(s *Study) map[string]any {
-	return map[string]any{
+// study reads a study, or a part of one if it has no name yet.
+func (p *parser) study(n *yaml.Node, name string) *Study {
+	s := &Study{Name: name, Discard: defaultDiscard, Repeats: defaultRepeats, Order: Shuffled, Seed: 1, Rest: plan.Duration(defaultRest)}
+	around, before := p.at, len(p.errs)
+	p.at = make(map[string]*yaml.Node)
+	defer func() { p.at = around }()
+	keys := map[string]any{
 		"about":     &s.About,
 		"found":     &s.Found,
 		"published": &s.Published,
@@ -144,6 +70,59 @@ func (p *parser) keys(s *Study) map[string]any {
 		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
 		"find":      func(n *yaml.Node) { s.Find = p.search(n) },
 	}
+	if name == "" {
+		keys["name"] = &s.Name
+	} else {
+		keys["given"] = func(n *yaml.Node) { s.Given = p.given(n) }
+		keys["parts"] = func(n *yaml.Node) {
+			for _, one := range p.items(n, "studies, each with its name") {
+				s.Parts = append(s.Parts, p.study(one, ""))
+			}
+		}
+	}
+	p.mapping(n, "study", keys)
+	if s.Find != nil {
+		s.Repeats, s.Discard, s.Order = 1, 0, Listed // each trial is one run
+	}
+	if len(p.errs) == before {
+		for _, wrong := range s.problems() {
+			p.bad(cmp.Or(p.at[wrong.part], n), "%w", wrong.err)
+		}
+	}
+	return s
+}
+
+// each calls f for every key of a mapping.
+func (p *parser) each(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		p.bad(n, "%s: write KEY: VALUE lines", what)
+		return
+	}
+	for pair := range slices.Chunk(n.Content, 2) {
+		f(pair[0], pair[1])
+	}
+}
+
+// items returns the nodes of a list.
+func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, "write a list of %s", what)
+		return nil
+	}
+	return n.Content
+}
+
+// mapping reads the known keys of a mapping.
+func (p *parser) mapping(n *yaml.Node, what string, known map[string]any) {
+	p.each(n, what, func(key, value *yaml.Node) {
+		p.at[key.Value] = value
+		if into, ok := known[key.Value]; ok {
+			p.read(value, into)
+			return
+		}
+		names := slices.Sorted(maps.Keys(known))
+		p.bad(key, "%s: unknown key %q%s", what, key.Value, cmp.Or(didYouMean(key.Value, names), "; it may have "+strings.Join(names, ", ")))
+	})
 }
 
 // search reads how the highest rate is searched for.
@@ -152,13 +131,7 @@ func (p *parser) search(n *yaml.Node) *Search {
 	p.mapping(n, "find", map[string]any{
 		"trial":     &s.Trial,
 		"precision": &s.Precision,
-		"curve": func(n *yaml.Node) {
-			list := input.Items(n)
-			s.Curve = make([]float64, len(list))
-			for i, one := range list {
-				p.scalar(one, &s.Curve[i])
-			}
-		},
+		"curve":     &s.Curve,
 		"ladder": func(n *yaml.Node) {
 			var err error
 			if s.Ladder, err = plan.ParseLadder(p.list(n)); err != nil {
@@ -203,9 +176,9 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 		case key.Value == "command":
 			l.Command = p.word(value, "command", []string{"produce", "consume", "roundtrip"})
 		case key.Value == "name":
-			p.scalar(value, &l.Name)
+			l.Name = p.one(value)
 		case key.Value == "reads" && what != "prepare":
-			p.scalar(value, &l.Reads)
+			l.Reads = p.one(value)
 		default:
 			flags = append(flags, key)
 			for _, v := range p.list(value) {
@@ -216,33 +189,14 @@ func (p *parser) load(n *yaml.Node, what string) (l Load) {
 	if l.Command == "" && n.Kind == yaml.MappingNode {
 		p.bad(n, "%s: give its command: produce, consume or roundtrip", what)
 	}
-	p.parts["load "+l.Name] = n
+	p.at["load "+l.Name] = n
 	for _, key := range flags {
-		p.parts["flag "+l.Name+" "+key.Value] = key
+		p.at["flag "+l.Name+" "+key.Value] = key
 		if err := p.known(l.Command, key.Value); l.Command != "" && err != nil {
 			p.bad(key, "%s: %s", what, err)
 		}
 	}
 	return l
-}
-
-// varied refuses factors that are flags of no load.
-func (p *parser) varied(s *Study) {
-	for _, key := range p.vary {
-		var err error
-		load, flag := s.target(key.Value)
-		for l := range s.loads() {
-			if l.Command == "" || load != "" && l.Name != load {
-				continue
-			}
-			if err = p.known(l.Command, flag); err == nil {
-				break
-			}
-		}
-		if err != nil && !isOutside(flag) && !hasPrefix(flag, topicPrefix) {
-			p.bad(key, "factor %s", err)
-		}
-	}
 }
 
 func (p *parser) loads(n *yaml.Node, what string) (loads []Load) {
@@ -259,8 +213,7 @@ func (p *parser) loads(n *yaml.Node, what string) (loads []Load) {
 func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 	p.each(n, "factors", func(key, value *yaml.Node) {
 		f := Factor{Name: key.Value}
-		p.vary = append(p.vary, key)
-		p.parts["factor "+key.Value] = value
+		p.at["factor "+key.Value] = value
 		if value.Kind == yaml.MappingNode {
 			var search, fine string
 			p.mapping(value, "factor", map[string]any{"search": &search, "fine": &fine})
@@ -275,12 +228,11 @@ func (p *parser) factors(n *yaml.Node) (factors []Factor) {
 
 func (p *parser) questions(n *yaml.Node) (ask []Question) {
 	for i, one := range p.items(n, "questions, as [{best: partitions, by: throughput}]") {
-		p.parts[fmt.Sprint("ask ", i)] = one
 		q := Question{By: metric.Rate}
 		p.mapping(one, "ask", map[string]any{
 			"best": &q.Best, "scaling": &q.Scaling, "by": func(n *yaml.Node) { q.By = Metric(p.word(n, "by", metric.Names())) },
 		})
-		if (q.Best == "") == (q.Scaling == "") {
+		if p.at[fmt.Sprint("ask ", i)] = one; (q.Best == "") == (q.Scaling == "") {
 			p.bad(one, "ask: give either best or scaling, with the name of a factor")
 		}
 		ask = append(ask, q)
@@ -288,39 +240,43 @@ func (p *parser) questions(n *yaml.Node) (ask []Question) {
 	return ask
 }
 
-// scalar reads a value, or a list, into a variable, as a flag reads it.
-func (p *parser) scalar(n *yaml.Node, into any) {
-	if list, ok := into.(*[]string); ok {
-		*list = p.list(n)
-		return
-	}
-	text, err := p.one(n), error(nil)
-	wants := "a number"
+// read reads a node into a variable, as a flag reads its text, or by a function.
+func (p *parser) read(n *yaml.Node, into any) {
+	wants, err := "a number", error(nil)
 	switch v := into.(type) {
+	case func(*yaml.Node):
+		v(n)
 	case *string:
-		*v = text
+		*v = p.one(n)
+	case *[]string:
+		*v = p.list(n)
+	case *[]float64:
+		*v = make([]float64, len(input.Items(n)))
+		for i, one := range input.Items(n) {
+			p.read(one, &(*v)[i])
+		}
 	case *bool:
 		wants = "true or false"
-		*v, err = strconv.ParseBool(text)
+		*v, err = strconv.ParseBool(p.one(n))
 	case *int:
 		var count int64
-		count, err = plan.ParseCount(text)
+		count, err = plan.ParseCount(p.one(n))
 		*v = int(count)
 	case *uint64:
 		wants = "a number from 0"
-		*v, err = strconv.ParseUint(text, 10, 64)
+		*v, err = strconv.ParseUint(p.one(n), 10, 64)
 	case *float64:
-		*v, err = plan.ParseNumber(text)
+		*v, err = plan.ParseNumber(p.one(n))
 	case *plan.Duration:
 		wants = "a time (5s, 2m), or 0"
 		var d time.Duration
-		if d, err = plan.ParseTime(text, time.Second); d < 0 {
+		if d, err = plan.ParseTime(p.one(n), time.Second); d < 0 {
 			err = strconv.ErrRange
 		}
 		*v = plan.Duration(d)
 	}
 	if err != nil {
-		p.bad(n, "%q does not fit: write %s", text, wants)
+		p.bad(n, "%q does not fit: write %s", n.Value, wants)
 	}
 }
 

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"fmt"
@@ -11,19 +12,18 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
 )
 
-// PublishedCase is one test of a published account.
+// PublishedCase is one test that somebody published.
 type PublishedCase struct {
-	Source  string `json:"source"` // the number of the published test
+	Source  string `json:"source"` // a short name of its author and year
 	Case    string `json:"case"`
 	Account string `json:"account"`        // its author and year
 	Link    string `json:"link,omitempty"` // "": not recorded
 }
 
-// Published is a figure of a published account beside that of this study.
+// Published is a figure of a published test beside that of this study.
 type Published struct {
 	PublishedCase
 
@@ -38,14 +38,14 @@ type Published struct {
 
 // String returns the factors of the figure: "partitions=4".
 func (p *Published) String() string {
-	var parts []string
+	var at []Flag
 	for _, name := range slices.Sorted(maps.Keys(p.At)) {
-		parts = append(parts, name+"="+p.At[name])
+		at = append(at, Flag{name, p.At[name]})
 	}
-	return strings.Join(parts, " ")
+	return Cell{At: at}.String()
 }
 
-// publish adds the figures that the study names. Several of one account for the same factors are of
+// publish adds the figures that the study names. Several of one source for the same factors are of
 // other environments, and stand each for itself.
 func (d *Document) publish() error {
 	d.Published = []Published{}
@@ -57,84 +57,65 @@ func (d *Document) publish() error {
 }
 
 // publishedRow is a row of a table of published figures, by the names of the columns.
-type publishedRow struct {
-	PublishedCase
-
-	of map[string]string
-}
+type publishedRow map[string]string
 
 // number returns a number of the row; 0: it has none. A test reads them all.
-func (r *publishedRow) number(column string) float64 {
-	v, _ := strconv.ParseFloat(r.of[column], 64)
+func (r publishedRow) number(column string) float64 {
+	v, _ := strconv.ParseFloat(r[column], 64)
 	return v
 }
 
-// publishedRows returns the rows of a table that are of some cases.
-func publishedRows(table string, cases []string) (rows []publishedRow, err error) {
-	if len(cases) == 0 {
-		return nil, nil
-	}
-	sources, err := publishedTable("sources.csv")
-	if err != nil {
-		return nil, err
-	}
-	all, err := publishedTable(table)
-	for _, of := range all {
-		if !slices.Contains(cases, of["case"]) {
-			continue
-		}
-		r := publishedRow{of: of}
-		r.Source, r.Case, _ = strings.Cut(of["case"], "/")
-		for _, s := range sources {
-			if s["source"] == r.Source {
-				r.Account, r.Link = s["account"], s["link"]
-			}
-		}
-		rows = append(rows, r)
-	}
-	return rows, err
+func (r publishedRow) test() PublishedCase {
+	source, name, _ := strings.Cut(r["case"], "/")
+	return PublishedCase{source, name, r["account"], r["link"]}
 }
 
-func publishedTable(name string) (rows []map[string]string, err error) {
-	text, err := fs.ReadFile(profiles.Of("published"), name)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("published figures: %w", err)
-	}
-	for _, line := range lines[1:] {
-		row := make(map[string]string)
-		for i, name := range lines[0] {
-			row[name] = line[i]
+// publishedRows returns the rows of a table that are of some cases, each with its source.
+func publishedRows(table string, cases []string) (rows []publishedRow, err error) {
+	sources := make(map[string]publishedRow)
+	for _, name := range []string{"sources.csv", table} {
+		text, err := fs.ReadFile(profiles.Of("published"), name)
+		if err != nil {
+			return nil, err
 		}
-		rows = append(rows, row)
+		lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil {
+			return nil, fmt.Errorf("published figures: %w", err)
+		}
+		for _, line := range lines[1:] {
+			row := make(publishedRow)
+			for i, column := range lines[0] {
+				row[column] = line[i]
+			}
+			if source, _, ok := strings.Cut(row["case"], "/"); !ok {
+				sources[row["source"]] = row
+			} else if maps.Copy(row, sources[source]); slices.Contains(cases, row["case"]) {
+				rows = append(rows, row)
+			}
+		}
 	}
 	return rows, nil
 }
 
 // beside returns a published figure with that of the cell with the same values. When several cells have them, because
-// the account says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
+// the source says nothing of a factor, no cell stands beside it. The figure is that of the load with its command.
 func (d *Document) beside(row publishedRow) Published {
-	of, p := row.of, Published{PublishedCase: row.PublishedCase, RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
+	p := Published{PublishedCase: row.test(), RecordsPerSecond: row.number("records-per-second"), At: make(map[string]string)}
 	for _, f := range d.Study.Factors {
 		_, flag := d.Study.target(f.Name)
-		if v := d.threads(of, flag); v != "" {
+		if v := d.threads(row, flag); v != "" {
 			p.At[f.Name] = v
 		}
 	}
-	var env []string
-	for _, name := range []string{"brokers", "broker-disks", "disk-kind", "kafka-version"} {
-		if v := of[name]; v != "" {
-			n, _ := strconv.Atoi(v)
-			env = append(env, cmp.Or(map[string]string{
-				"broker-disks": theme.Plural(n, "disk", "disks"), "brokers": theme.Plural(n, "broker", "brokers"), "kafka-version": "Kafka " + v,
-			}[name], v))
+	for _, c := range []struct{ column, before, one, several string }{
+		{"brokers", "", " broker", " brokers"}, {"broker-disks", "", " disk", " disks"}, {"disk-kind", "", "", ""}, {"kafka-version", "Kafka ", "", ""},
+	} {
+		if v := row[c.column]; v != "" {
+			p.Environment += ", " + c.before + v + map[bool]string{true: c.one, false: c.several}[v == "1"]
 		}
 	}
-	p.Environment = strings.Join(env, ", ")
-	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == of["command"] })
+	p.Environment = strings.TrimPrefix(p.Environment, ", ")
+	load := slices.IndexFunc(d.Study.Loads, func(l Load) bool { return l.Command == row["command"] })
 	alike := slices.DeleteFunc(slices.Clone(d.Cells), func(c CellDoc) bool { return !fits(c.At, p.At) })
 	if load < 0 || len(p.At) == 0 || len(alike) != 1 || len(alike[0].Runs) == 0 {
 		return p
@@ -142,42 +123,39 @@ func (d *Document) beside(row publishedRow) Published {
 	c := &alike[0]
 	if here := spread(c.of(load).values(metric.Rate)); here.N > 0 && p.RecordsPerSecond > 0 {
 		p.Here, p.EnvironmentHere = here.Median, c.Runs[0].Loads[load].cluster
-		if p.Differs = d.differ(of, d.Study.at(c.cell, d.Study.Loads[load])); len(p.Differs) == 0 {
+		if p.Differs = differ(row, d.Study.at(c.cell, d.Study.Loads[load])); len(p.Differs) == 0 {
 			p.Ratio = p.Here / p.RecordsPerSecond
 		}
 	}
 	return p
 }
 
-// loadColumns are the flags of a load that published figures tell too, and that decide how fast it is.
-var loadColumns = []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor"} // partitions are as many as the cluster wants
-
 // differ returns the settings of a load that differ from those of a published figure: "rate 1000, published 50000". A setting that only
-// one of them has is no difference, except the rate: without one a load is as fast as it can.
-func (d *Document) differ(of map[string]string, l Load) (differs []string) {
-	same := func(x, y string) bool { return x == y || amount(x) > 0 && amount(x) == amount(y) }
-	for _, name := range loadColumns {
-		if x, y := l.value(name), of[name]; x != "" && y != "" && !same(x, y) {
+// one of them has is no difference, except the rate: without one a load is as fast as it can. Partitions are as many as the cluster wants.
+func differ(row publishedRow, l Load) (differs []string) {
+	const rate = "rate"
+	for _, name := range []string{"record-size", "acks", "compression", "batch-size", "max-in-flight", "replication-factor", rate} {
+		x, y := l.value(name), row[name]
+		if name == rate {
+			x, y = cmp.Or(strings.TrimPrefix(cmp.Or(x, l.value("throughput")), "-1"), "unlimited"), cmp.Or(y, "unlimited")
+		}
+		if x != "" && y != "" && x != y && (amount(x) == 0 || amount(x) != amount(y)) {
 			differs = append(differs, fmt.Sprintf("%s %s, published %s", name, x, y))
 		}
-	}
-	x, y := cmp.Or(strings.TrimPrefix(cmp.Or(l.value("rate"), l.value("throughput")), "-1"), "unlimited"), cmp.Or(of["rate"], "unlimited")
-	if !same(x, y) {
-		differs = append(differs, fmt.Sprintf("rate %s, published %s", x, y))
 	}
 	return differs
 }
 
 // threads returns a value of a published row. Its producers and consumers are those of a process: a study that
 // varies neither processes nor hosts has all of them in its own process.
-func (d *Document) threads(of map[string]string, flag string) string {
-	value := of[flag]
+func (d *Document) threads(row publishedRow, flag string) string {
+	value := row[flag]
 	n, err := strconv.Atoi(value)
 	if flag != "producers" && flag != "consumers" || err != nil {
 		return value
 	}
 	for _, times := range []string{"hosts", "processes"} {
-		if by, err := strconv.Atoi(of[times]); err == nil && !slices.Contains(d.Study.factorNames(), times) {
+		if by, err := strconv.Atoi(row[times]); err == nil && !slices.Contains(d.Study.factorNames(), times) {
 			n *= by
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/kt-bench/kt/internal/result/verdict"
 )
 
-// published returns the figures of accounts beside cells of two loads: a producer of 1,000 records/s, and a consumer of 2,000.
+// published returns the figures of published tests beside cells of two loads: a producer of 1,000 records/s, and a consumer of 2,000.
 func published(t *testing.T, s *Study) map[string]Published {
 	t.Helper()
 	d := &Document{GridDoc: new(GridDoc), Study: s}
@@ -37,7 +37,7 @@ func published(t *testing.T, s *Study) map[string]Published {
 func TestProducersOfAllHostsAndProcessesStandBesideAsMany(t *testing.T) {
 	write := []Load{{Command: "produce"}}
 	factors := func(values ...string) []Factor { return []Factor{{Name: "producers", Values: values}} }
-	all := published(t, &Study{Published: []string{"000/multi-host", "003/linkedin-4"}, Loads: write, Factors: factors("1", "3", "10")})
+	all := published(t, &Study{Published: []string{"three-hosts/multi-host", "kreps-2014/linkedin-4"}, Loads: write, Factors: factors("1", "3", "10")})
 	if p := all["linkedin-4 producers=3"]; p.Here != 1000 {
 		t.Errorf("three producers on three hosts: %+v", all)
 	}
@@ -49,7 +49,7 @@ func TestProducersOfAllHostsAndProcessesStandBesideAsMany(t *testing.T) {
 // What several cells may be stands beside none of them, and reading stands beside reading.
 func TestAFigureStandsBesideOneCellAndItsOwnLoad(t *testing.T) {
 	s := &Study{
-		Published: []string{"000/mixed"}, Loads: []Load{{Name: "write", Command: "produce"}, {Name: "read", Command: "consume"}},
+		Published: []string{"three-hosts/mixed"}, Loads: []Load{{Name: "write", Command: "produce"}, {Name: "read", Command: "consume"}},
 		Factors: []Factor{{Name: "write.producers", Values: []string{"1", "3"}}, {Name: "read.consumers", Values: []string{"3"}}},
 	}
 	if p, ok := published(t, s)["mixed read.consumers=3"]; !ok || p.Here != 0 {
@@ -61,11 +61,11 @@ func TestAFigureStandsBesideOneCellAndItsOwnLoad(t *testing.T) {
 	}
 }
 
-// Another rate, or another size of records, is another load than that of the account.
+// Another rate, or another size of records, is another load than that of the test.
 func TestAnotherLoadHasNoRatio(t *testing.T) {
 	for value, differs := range map[string]string{"50k": "", "1000": "rate 1000, published 50000", "-1": "rate unlimited, published 50000"} {
 		s := &Study{
-			Published: []string{"001/acks-0"}, Factors: []Factor{{Name: "acks", Values: []string{"0"}}},
+			Published: []string{"producer-latency/acks-0"}, Factors: []Factor{{Name: "acks", Values: []string{"0"}}},
 			Loads: []Load{{Command: "produce", Flags: []Flag{{"rate", value}, {"record-size", "1KiB"}}}},
 		}
 		p := published(t, s)["acks-0 acks=0"]

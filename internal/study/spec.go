@@ -1,7 +1,7 @@
 package study
 
 import (
-	"iter"
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,8 +14,8 @@ type Study struct {
 	Of        string        `json:"of,omitempty"`        // the part with factors that had this search in it; "": none
 	At        []Flag        `json:"at,omitempty"`        // the values of the factors of that part
 	About     string        `json:"about"`               // the question, in a sentence
-	Found     string        `json:"found,omitempty"`     // what a published account found
-	Published []string      `json:"published,omitempty"` // its figures: ACCOUNT/CASE
+	Found     string        `json:"found,omitempty"`     // what a published test of this question found
+	Published []string      `json:"published,omitempty"` // figures to show beside the own ones: AUTHOR-YEAR/CASE, as kreps-2014/linkedin-1
 	Given     []Given       `json:"given,omitempty"`     // what its values leave open
 	Parts     []*Study      `json:"parts,omitempty"`     // made one after the other, instead of loads of its own
 	Prepare   []Load        `json:"prepare,omitempty"`   // made once, before the runs that read from them
@@ -44,16 +44,14 @@ type Load struct {
 }
 
 // loads returns the loads of a study, those that are prepared first, to read or to change them.
-func (s *Study) loads() iter.Seq[*Load] {
-	return func(yield func(*Load) bool) {
-		for _, loads := range [][]Load{s.Prepare, s.Loads} {
-			for i := range loads {
-				if !yield(&loads[i]) {
-					return
-				}
-			}
-		}
+func (s *Study) loads() (all []*Load) {
+	for i := range s.Prepare {
+		all = append(all, &s.Prepare[i])
 	}
+	for i := range s.Loads {
+		all = append(all, &s.Loads[i])
+	}
+	return all
 }
 
 // value returns the last value of a flag; "": it has none.
@@ -138,12 +136,7 @@ type Question struct {
 }
 
 // Factor returns the factor that the question is about.
-func (q Question) Factor() string {
-	if q.Best != "" {
-		return q.Best
-	}
-	return q.Scaling
-}
+func (q Question) Factor() string { return cmp.Or(q.Best, q.Scaling) }
 
 // Order is the order of runs.
 type Order string

@@ -32,11 +32,10 @@ const roughnessDelta = 0.25
 
 // NewTrial returns the trial of changes of a load. Repeats 0 means until the answer is clear, at most 20 a side.
 func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error) {
-	if len(changes) == 0 {
-		return nil, errors.New("no change is given: name one, as in kt trial linger=20ms -- produce --acks all")
-	}
 	p := &Proposal{Changes: changes, Looks: defaultLooks, Delta: delta}
 	switch {
+	case len(changes) == 0:
+		return nil, errors.New("no change is given: name one, as in kt trial linger=20ms -- produce --acks all")
 	case repeats > 0 && repeats < fewestRepeats:
 		return nil, fmt.Errorf("--repeats %d: it takes at least %d runs a side to tell a difference from noise", repeats, fewestRepeats)
 	case repeats > 0:
@@ -61,10 +60,10 @@ func NewTrial(l Load, changes []Flag, repeats int, delta float64) (*Study, error
 // ParseChange reads a change: NAME=VALUE, or tune.ID.
 func ParseChange(text string) (Flag, error) {
 	name, value, ok := strings.Cut(strings.TrimPrefix(text, "--"), "=")
-	if strings.HasPrefix(name, tunePrefix) && !ok {
+	switch ofTune := strings.HasPrefix(name, tunePrefix); {
+	case ofTune && !ok:
 		return Flag{name, "proposed"}, nil
-	}
-	if !ok || name == "" || strings.HasPrefix(name, tunePrefix) {
+	case ofTune || !ok || name == "":
 		return Flag{}, fmt.Errorf("change %q: write NAME=VALUE, as in linger=20ms, topic.flush.messages=1, broker.num.io.threads=16 or "+
 			"sysctl.vm.swappiness=1; or tune.ID, as in tune.vm.swappiness", text)
 	}
@@ -94,7 +93,7 @@ type Effect struct {
 	Clear bool `json:"clear"` // the verdict is shown; false: it is unchanged as far as these runs can tell
 }
 
-// The verdicts of a trial, in the words of account 000: of throughput and latency, and of stability.
+// The verdicts of a trial: of throughput and latency, and of stability.
 const (
 	Raised    Change = "higher"
 	Lowered   Change = "lower"
@@ -126,10 +125,8 @@ func (p *Proposal) conclude(d *Document) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range cells {
-		for _, r := range c.Runs {
-			sides[i].runs = append(sides[i].runs, sideRun{figures: r.Loads[0]})
-		}
+	for i := range cells {
+		sides[i].runs = cells[i].of(0)
 	}
 	look := slices.Index(p.Looks, (len(d.turns)-d.Study.Discard)/2)
 	t := &TrialDoc{Control: sides[0].doc(), Changed: sides[1].doc()}
@@ -142,14 +139,11 @@ func (p *Proposal) conclude(d *Document) error {
 // effects compares two sides in throughput, in latency at a target rate, and in stability.
 func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 	metrics := []Metric{metric.Rate, metric.P99, metric.Roughness}
-	if len(a.runs) > 0 && a.runs[0].figures.Target == 0 {
+	if len(a.runs) > 0 && a.runs[0].Target == 0 {
 		metrics = []Metric{metric.Rate, metric.Roughness}
 	}
 	within := func(m Metric) float64 {
-		if m == metric.Roughness {
-			return roughnessDelta
-		}
-		return delta
+		return map[bool]float64{true: roughnessDelta, false: delta}[m == metric.Roughness]
 	}
 	list := []Effect{}
 	all, err := compareAll(a, b, metrics, within, alpha)
@@ -164,17 +158,14 @@ func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 
 // changeOf returns the word of a trial for a comparison.
 func changeOf(c *Compared) Change {
-	up, down := Raised, Lowered
+	words := map[bool]Change{true: Raised, false: Lowered}
 	if c.Metric == metric.Roughness {
-		up, down = Rougher, Steadier
+		words = map[bool]Change{true: Rougher, false: Steadier}
 	}
-	switch {
-	case c.Verdict == Same || c.Verdict == TooFew:
+	if !c.isTold() {
 		return Unchanged
-	case c.Shift > 0:
-		return up
 	}
-	return down
+	return words[c.Shift > 0]
 }
 
 // say returns the effect in a sentence.
@@ -199,19 +190,26 @@ func (e *Effect) say() string {
 
 // say returns the effects of a trial in a sentence.
 func (d *TrialDoc) say() string {
-	var parts []string
+	text, steady := "nothing was measured yet", len(d.Effects) == 0
 	for i := range d.Effects {
-		parts = append(parts, d.Effects[i].Sentence)
+		e := &d.Effects[i]
+		if i == 0 {
+			text = fmt.Sprintf("with %s, after %s a side, %s", d.Changed.Name, theme.Plural(d.Changed.Runs, "run", "runs"), e.Sentence)
+		} else {
+			text += "; " + e.Sentence
+		}
+		steady = steady || e.Metric == metric.Roughness
 	}
-	text := fmt.Sprintf("with %s, after %s a side, %s", d.Changed.Name, theme.Plural(d.Changed.Runs, "run", "runs"), strings.Join(parts, "; "))
-	if len(parts) == 0 {
-		text = "nothing was measured yet"
+	for _, failed := range d.Control.FailedMetrics {
+		text += "; without it " + failed
 	}
-	text += strings.Join(append([]string{""}, d.Control.FailedMetrics...), "; without it ") + strings.Join(append([]string{""}, d.Changed.FailedMetrics...), "; with it ")
+	for _, failed := range d.Changed.FailedMetrics {
+		text += "; with it " + failed
+	}
 	if n := d.Control.ClientBound + d.Changed.ClientBound; n > 0 {
 		text += fmt.Sprintf("; kt or its host was the limit of %s, which can hide what a change does", theme.Plural(n, "run", "runs"))
 	}
-	if len(parts) > 0 && !slices.ContainsFunc(d.Effects, func(e Effect) bool { return e.Metric == metric.Roughness }) {
+	if !steady {
 		text += "; stability takes runs of 30 s and more"
 	}
 	return text

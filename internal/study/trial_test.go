@@ -35,7 +35,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 	side := func(throughput float64) *Side {
 		s := new(Side)
 		for range 6 {
-			s.runs = append(s.runs, sideRun{figures: LoadFigures{Measures: Measures[float64]{metric.Rate: throughput, metric.Roughness: 0}, Stability: "flat", Limit: verdict.None}})
+			s.runs = append(s.runs, &LoadFigures{Measures: Measures[float64]{metric.Rate: throughput, metric.Roughness: 0}, Stability: "flat", Limit: verdict.None})
 		}
 		return s
 	}

@@ -37,6 +37,16 @@ type Standing struct {
 	Published []SystemFigure `json:"published,omitempty"` // by the tests that the part names
 }
 
+// SystemFigure is what a published test measured of one system.
+type SystemFigure struct {
+	PublishedCase
+
+	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
+	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
+	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
+	Of       string  `json:"environment"`
+}
+
 // whole makes the parts of a study one after the other, each by its own policy.
 type whole struct{}
 
@@ -61,36 +71,26 @@ func (whole) conclude(d *Document) error {
 		if said.FindDoc != nil {
 			one.Study, one.Find = nil, said
 		}
-		d.Over = d.Over && said.Over
-		d.Parts = append(d.Parts, one)
+		d.Parts, d.Over = append(d.Parts, one), d.Over && said.Over
 	}
 	return d.compare()
-}
-
-// SystemFigure is what a published account measured of one system.
-type SystemFigure struct {
-	PublishedCase
-
-	MBSecond float64 `json:"mb_per_second,omitempty"`    // in millions of bytes
-	P99      float64 `json:"latency_p99_us,omitempty"`   // at AtSecond
-	AtSecond float64 `json:"at_mb_per_second,omitempty"` // the offered rate in millions of bytes
-	Of       string  `json:"environment"`
 }
 
 // candidate is a cell or a search that may be the best of its part on a system.
 type candidate struct {
 	Standing
 
-	at    []Flag
-	value float64 // of By
+	at       []Flag
+	value    float64 // of By
+	measured bool    // false: it only tells what varies
 }
 
-// candidates returns the cells of a part that were measured, or its search.
+// candidates returns the cells of a part, or its search.
 func (d *Document) candidates() (all []candidate) {
 	s := Standing{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
 	if d.FindDoc != nil {
 		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), metric.Rate, &d.Peak
-		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond}}
+		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond, true}}
 	}
 	by := Metric(metric.Rate)
 	if len(d.Study.Ask) > 0 {
@@ -101,12 +101,10 @@ func (d *Document) candidates() (all []candidate) {
 		c := &d.Cells[i]
 		s.System, s.Cell = systemOf(d.Study.at(c.cell, d.Study.Loads[0])), &c.CellFigures
 		value := c.Of(by).Median
-		if c.Of(by).N == 0 {
-			s.Cell = nil // it only tells what varies
-		} else if !by.HigherIsBetter() {
+		if !by.HigherIsBetter() {
 			value = -value
 		}
-		all = append(all, candidate{s, c.cell.At, value})
+		all = append(all, candidate{s, c.cell.At, value, c.Of(by).N > 0})
 	}
 	return all
 }
@@ -122,33 +120,26 @@ func (d *Document) compare() error {
 		for _, system := range d.Systems {
 			is := func(s Standing) bool { return s.Part == name && s.System == system }
 			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.Standing) })
-			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return c.Cell == nil && c.Peak == nil })
+			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return !c.measured })
 			if len(measured) == 0 || slices.ContainsFunc(d.Standings, is) {
 				continue
 			}
 			best := slices.MaxFunc(measured, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
-			best.At = varying(best.at, mine)
+			best.At = Cell{At: slices.DeleteFunc(set(best.at), func(f Flag) bool { // what is the same in all tells nothing
+				return !slices.ContainsFunc(mine, func(c candidate) bool { return !slices.Contains(c.at, f) })
+			})}.String()
 			rows, err := publishedRows("systems.csv", part.Published)
-			if err != nil {
-				return err
-			}
 			for _, row := range rows {
-				if row.of["system"] == string(system) {
-					best.Published = append(best.Published, SystemFigure{row.PublishedCase, row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row.of["environment"]})
+				if row["system"] == string(system) {
+					best.Published = append(best.Published, SystemFigure{row.test(), row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row["environment"]})
 				}
 			}
-			d.Standings = append(d.Standings, best.Standing)
+			if d.Standings = append(d.Standings, best.Standing); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// varying writes the values of a candidate that are set, and that are not the same in all of some.
-func varying(at []Flag, among []candidate) string {
-	set := slices.DeleteFunc(slices.Clone(at), func(f Flag) bool {
-		return f.Value == Default || !slices.ContainsFunc(among, func(c candidate) bool { return !slices.Contains(c.at, f) })
-	})
-	return Cell{At: set}.String()
 }
 
 // promises are what the acknowledgement of a message means with each system's own settings, and how messages are gathered
@@ -167,11 +158,11 @@ var promises = map[plan.System]string{
 // unequal returns what was not equal between the systems of a study: none if it has only one.
 func (s *Study) unequal() (sentences []string) {
 	systems := s.Systems()
-	if len(systems) < 2 {
-		return nil
-	}
 	for _, system := range systems {
 		sentences = append(sentences, promises[system])
+	}
+	if len(systems) < 2 {
+		return nil
 	}
 	return sentences
 }

@@ -10,11 +10,10 @@ import (
 )
 
 // number returns a column of text that ends at its right edge; value may be empty.
-func (t *hostTable) number(name string, width, rank int, value func(h *hostData) segment) hostColumn {
-	return hostColumn{name: name, width: width, rank: rank, draw: func(c chart.Canvas, h *hostData) {
-		w, _ := c.Size()
+func (t *hostTable) number(name string, width, rank int, value func(h *hostData) segment) column[hostData] {
+	return column[hostData]{name: name, width: width, rank: rank, value: func(h *hostData) segment {
 		p := value(h)
-		c.TextRight(w, 0, p.text, t.look(h, p.style))
+		return segment{p.text, t.look(h, p.style)}
 	}}
 }
 
@@ -27,8 +26,8 @@ func (t *hostTable) look(h *hostData, s theme.Style) theme.Style {
 }
 
 // gatheringColumns returns what matters before the load begins.
-func (t *hostTable) gatheringColumns() []hostColumn {
-	return []hostColumn{
+func (t *hostTable) gatheringColumns() []column[hostData] {
+	return []column[hostData]{
 		t.stateColumn(1),
 		t.number("processes", 11, 3, func(h *hostData) segment {
 			if h.Processes == 0 {
@@ -43,8 +42,8 @@ func (t *hostTable) gatheringColumns() []hostColumn {
 }
 
 // loadColumns returns what a host does and how busy it is.
-func (t *hostTable) loadColumns() []hostColumn {
-	columns := []hostColumn{
+func (t *hostTable) loadColumns() []column[hostData] {
+	columns := []column[hostData]{
 		t.stateColumn(1),
 		t.number("rec/s", 8, 2, func(h *hostData) segment {
 			n, ok := t.rates(h)
@@ -53,7 +52,7 @@ func (t *hostTable) loadColumns() []hostColumn {
 			}
 			return plain(theme.Rate(n.flow[t.s.main].Records))
 		}),
-		{name: trendName, width: leastTrend + columnGap, rank: 10, left: true, draw: t.trend},
+		{name: trendName, width: leastTrend + columnGap, rank: 10, draw: t.trend},
 	}
 	if t.s.untimed() {
 		columns = append(columns, t.number("lag", 9, 3, t.consumerLag))
@@ -70,8 +69,8 @@ func (t *hostTable) loadColumns() []hostColumn {
 	return append(columns, t.clockColumn(11), t.seenColumn(8), t.noteColumn(7))
 }
 
-func (t *hostTable) stateColumn(rank int) hostColumn {
-	return hostColumn{name: "state", width: 13, rank: rank, left: true, draw: func(c chart.Canvas, h *hostData) {
+func (t *hostTable) stateColumn(rank int) column[hostData] {
+	return column[hostData]{name: "state", width: 13, rank: rank, draw: func(c chart.Canvas, h *hostData) {
 		g, color := c.Theme().Glyphs, stateColor(h.State)
 		mark, text := g.Dot, bounded(h.State)
 		switch h.State {
@@ -99,7 +98,7 @@ func stateColor(state string) theme.Color {
 	return theme.Good
 }
 
-func (t *hostTable) clockColumn(rank int) hostColumn {
+func (t *hostTable) clockColumn(rank int) column[hostData] {
 	width := 10
 	if slices.ContainsFunc(t.s.hosts, func(h *hostData) bool { return h.Bound >= largeBound }) {
 		width = 15
@@ -131,8 +130,8 @@ func clockText(offset, bound time.Duration) string {
 	return text
 }
 
-func (t *hostTable) seenColumn(rank int) hostColumn {
-	return hostColumn{name: "seen", width: 8, rank: rank, draw: func(c chart.Canvas, h *hostData) {
+func (t *hostTable) seenColumn(rank int) column[hostData] {
+	return column[hostData]{name: "seen", width: 8, rank: rank, value: func(h *hostData) segment {
 		text, style := fmt.Sprintf("%.1fs", h.Seen.Seconds()), theme.Style{FG: theme.Text}
 		if h.Seen >= 10*time.Second {
 			text = seconds(h.Seen)
@@ -140,13 +139,12 @@ func (t *hostTable) seenColumn(rank int) hostColumn {
 		if !h.heard() {
 			style.FG = stateColor(h.State)
 		}
-		w, _ := c.Size()
-		c.TextRight(w, 0, text, style)
+		return segment{text, style}
 	}}
 }
 
-func (t *hostTable) noteColumn(rank int) hostColumn {
-	return hostColumn{name: noteName, width: leastNote, rank: rank, left: true, draw: func(c chart.Canvas, h *hostData) {
+func (t *hostTable) noteColumn(rank int) column[hostData] {
+	return column[hostData]{name: noteName, width: leastNote, rank: rank, draw: func(c chart.Canvas, h *hostData) {
 		w, _ := c.Size()
 		text, style := h.note, theme.Style{FG: theme.Text}
 		if text == "" && t.isSlow(h) {

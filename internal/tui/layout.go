@@ -140,7 +140,7 @@ func layout(w, h int, n needs) screen {
 	case roomy(w, h):
 		s.panes = four(body, n)
 	default:
-		s.panes = column(body, n, h)
+		s.panes = stacked(body, n, h)
 	}
 	return s
 }
@@ -182,8 +182,8 @@ func four(b rect, n needs) []placed {
 	return rows(b, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, n.bars(), paneClient})
 }
 
-// column is panes one above the other: as many as a terminal of this height has room for.
-func column(b rect, n needs, height int) []placed {
+// stacked is panes one above the other: as many as a terminal of this height has room for.
+func stacked(b rect, n needs, height int) []placed {
 	var below []placed
 	if height >= gridHeight {
 		below = append(below, placed{paneClient, b.below(tableHeight)})

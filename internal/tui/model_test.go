@@ -11,7 +11,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -74,15 +73,6 @@ func TestTheSecondQuitAborts(t *testing.T) {
 	}
 }
 
-func TestQuitLeavesARunThatIsOver(t *testing.T) {
-	m, c := callable(t)
-	m = send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
-	_, cmd := updated(t, m, press("q"))
-	if _, quit := cmd().(tea.QuitMsg); !quit || *c != (calls{}) {
-		t.Errorf("calls %+v", *c)
-	}
-}
-
 func TestDigitsAndTabZoom(t *testing.T) {
 	for keys, want := range map[string]pane{
 		"": grid, "1": paneThroughput, "6": paneClient, "3 0": grid, "3 esc": grid, "tab": paneThroughput,
@@ -96,51 +86,6 @@ func TestDigitsAndTabZoom(t *testing.T) {
 		if m.scene.zoom != want {
 			t.Errorf("%q: %d, want %d", keys, m.scene.zoom, want)
 		}
-	}
-}
-
-func TestTheTimeShownHasEnds(t *testing.T) {
-	m, _ := callable(t)
-	for range 9 {
-		m = send(m, press("]"))
-	}
-	if got := spans[m.scene.span]; got != 0 {
-		t.Errorf("the longest is %v", got)
-	}
-	for range 9 {
-		m = send(m, press("["))
-	}
-	if got := spans[m.scene.span]; got != 15*time.Second {
-		t.Errorf("the shortest is %v", got)
-	}
-}
-
-func TestUnitsGoRound(t *testing.T) {
-	m, _ := callable(t)
-	var got []string
-	for range 4 {
-		got = append(got, m.scene.unit.name()+" "+m.scene.unit.write(1<<30))
-		m = send(m, press("u"))
-	}
-	if diff := cmp.Diff([]string{"MiB/s 1024", "MB/s 1074", "Gb/s 8.59", "MiB/s 1024"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestAFrozenDisplayDoesNotChangeUntilItIsThawed(t *testing.T) {
-	c := newCanned()
-	m, clock := newModel(c, nil)
-	m = send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
-	m = send(m, press("space"))
-	before := m.frame()
-	clock.now = clock.now.Add(time.Second)
-	m = send(send(m, c.tick(57)), clockMsg{})
-	if diff := cmp.Diff(before, m.frame()); diff != "" {
-		t.Errorf("it changed:\n%s", diff)
-	}
-	m = send(m, press("space"))
-	if after := m.frame(); !strings.Contains(after, "00:58") {
-		t.Errorf("what came meanwhile is lost:\n%s", after)
 	}
 }
 
@@ -268,16 +213,16 @@ func TestSingleSecondsAreShownAsLongAsASnapshotHasThem(t *testing.T) {
 
 func TestABrokerThatAnsweredNothingHasNoLatency(t *testing.T) {
 	for _, s := range []*scene{{data: &data{role: role{writes: true}}}, {data: &data{role: role{writes: true, reads: true}}}, {data: &data{role: role{reads: true}}}} {
-		columns, _ := s.columns("–")
+		columns, _ := s.brokerColumns("–")
 		for _, c := range columns {
-			got := c.value(&result.BrokerNow{})
+			got := c.value(&result.BrokerNow{Asked: true})
 			if (c.name == "p99" || c.name == "mean" || c.name == "wait") && got != muted("–") {
 				t.Errorf("%s is %+v", c.name, got)
 			}
 		}
 	}
-	columns, _ := (&scene{data: &data{role: role{writes: true}}}).columns("–")
-	if got := columns[1].value(&result.BrokerNow{P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
+	columns, _ := (&scene{data: &data{role: role{writes: true}}}).brokerColumns("–")
+	if got := columns[1].value(&result.BrokerNow{Asked: true, P99: time.Millisecond}); got != colored(theme.Good, "1.00ms") {
 		t.Errorf("p99 is %+v", got)
 	}
 }

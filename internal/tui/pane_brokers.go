@@ -47,7 +47,7 @@ func drawBrokers(c chart.Canvas, s *scene) {
 		return
 	}
 	w, h := inner.Size()
-	table := newBrokerTable(inner.Sub(1, 0, w-2, h), s)
+	t := s.brokerTable(inner.Sub(1, 0, w-2, h))
 	warning := s.brokerWarning()
 	room := h - 1
 	if warning != "" {
@@ -59,14 +59,20 @@ func drawBrokers(c chart.Canvas, s *scene) {
 			return cmp.Or(cmp.Compare(b.P99, a.P99), cmp.Compare(b.FetchMean, a.FetchMean))
 		})
 		room = max(room-1, 0)
-		table.c.Text(0, room+1, fmt.Sprintf("%d more", len(rows)-room), theme.Style{FG: theme.Muted})
+		t.c.Text(0, room+1, fmt.Sprintf("%d more", len(rows)-room), theme.Style{FG: theme.Muted})
 		rows = rows[:room]
 		below = room + 2
 	}
-	table.draw(rows)
+	t.head(-1)
+	for i := range rows {
+		t.row(i+1, &rows[i])
+		if _, why := s.health(&rows[i]); why != "" {
+			t.c.Text(t.columns[0].width+t.columns[1].width+t.columns[2].width, i+1, why, s.brokerStyle(&rows[i]))
+		}
+	}
 	if warning != "" {
 		text := string(c.Theme().Glyphs.Alert) + " " + warning
-		table.c.Text(0, below, table.c.Fit(text, w-2), theme.Style{FG: theme.Warn})
+		t.c.Text(0, below, t.c.Fit(text, w-2), theme.Style{FG: theme.Warn})
 	}
 }
 
@@ -152,60 +158,74 @@ const (
 	leastGauge  = 5
 )
 
-// brokerColumn is a number of each broker.
-type brokerColumn struct {
-	name  string
-	value func(b *result.BrokerNow) segment
+// brokerStyle returns the style of a broker's name.
+func (s *scene) brokerStyle(b *result.BrokerNow) theme.Style {
+	switch health, why := s.health(b); {
+	case health == brokerLost:
+		return theme.Style{FG: theme.Bad}
+	case why != "":
+		return theme.Style{FG: theme.Muted}
+	}
+	return theme.Style{FG: theme.Text}
 }
 
-// columns returns what is shown of a broker, and what the gauge after the first is of.
-func (s *scene) columns(missing string) (columns []brokerColumn, gauge func(*result.BrokerNow) float64) {
+// look returns the style of a number of a broker: good becomes a warning for one that is slow.
+func (s *scene) look(b *result.BrokerNow, style theme.Style) theme.Style {
+	if style.FG == theme.Good && s.slowness(b) > slowRatio {
+		style.FG = theme.Warn
+	}
+	return style
+}
+
+// brokerColumns returns what is shown of a broker, and what the gauge after the first is of.
+func (s *scene) brokerColumns(missing string) (columns []column[result.BrokerNow], gauge func(*result.BrokerNow) float64) {
+	add := func(has bool, name string, value func(b *result.BrokerNow) segment) {
+		if has {
+			columns = append(columns, column[result.BrokerNow]{name: name, width: numberWidth, value: func(b *result.BrokerNow) segment {
+				_, why := s.health(b)
+				switch {
+				case why != "" && len(columns) > 0 && name == columns[0].name:
+					return segment{missing, s.brokerStyle(b)}
+				case why != "":
+					return segment{}
+				}
+				v := value(b)
+				return segment{v.text, s.look(b, v.style)}
+			}})
+		}
+	}
 	written := func(b *result.BrokerNow) float64 { return b.Written }
 	fetched := func(b *result.BrokerNow) float64 { return b.Fetched }
-	stream := func(name string, bytes func(*result.BrokerNow) float64) brokerColumn {
-		return brokerColumn{name, func(b *result.BrokerNow) segment { return plain(s.unit.write(bytes(b))) }}
-	}
 	took := func(d time.Duration, c theme.Color) segment {
 		if d == 0 { // nothing was answered
 			return muted(missing)
 		}
 		return colored(c, theme.Duration(d))
 	}
-	tail := brokerColumn{"p99", func(b *result.BrokerNow) segment { return took(b.P99, theme.Good) }}
-	mean := brokerColumn{"mean", func(b *result.BrokerNow) segment { return took(b.Mean, theme.Text) }}
-	requests := brokerColumn{"req/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Requests)) }}
-	fetches := brokerColumn{"fetch/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Fetches)) }}
-	wait := brokerColumn{"wait", func(b *result.BrokerNow) segment { return took(b.FetchMean, theme.Text) }}
-	throttle := brokerColumn{"throttle", func(b *result.BrokerNow) segment {
+	both, own := s.reads && s.writes, !s.many() // how long requests took is not told over the network
+	names := [...]string{s.unit.name(), s.unit.name()}
+	if both {
+		names = [...]string{"written", "read"}
+	}
+	if gauge = written; !s.writes {
+		gauge = fetched
+	}
+	add(s.writes, names[0], func(b *result.BrokerNow) segment { return plain(s.unit.write(b.Written)) })
+	add(s.reads, names[1], func(b *result.BrokerNow) segment { return plain(s.unit.write(b.Fetched)) })
+	add(s.writes && own, "p99", func(b *result.BrokerNow) segment { return took(b.P99, theme.Good) })
+	add(!s.reads && own, "mean", func(b *result.BrokerNow) segment { return took(b.Mean, theme.Text) })
+	add(!s.reads && !own, "req/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Requests)) })
+	add(!s.writes, "fetch/s", func(b *result.BrokerNow) segment { return plain(theme.Rate(b.Fetches)) })
+	add(s.reads && own, "wait", func(b *result.BrokerNow) segment { return took(b.FetchMean, theme.Text) })
+	add(true, "throttle", func(b *result.BrokerNow) segment {
 		if b.Throttle > 0 {
 			return colored(theme.Warn, theme.Duration(b.Throttle))
 		}
 		return muted(theme.Duration(b.Throttle))
-	}}
-	switch {
-	case s.many() && !s.reads: // how long requests took is not told over the network
-		columns, gauge = []brokerColumn{stream(s.unit.name(), written), requests, throttle}, written
-	case s.many() && !s.writes:
-		columns, gauge = []brokerColumn{stream(s.unit.name(), fetched), fetches, throttle}, fetched
-	case s.many():
-		columns, gauge = []brokerColumn{stream("written", written), stream("read", fetched), throttle}, written
-	case !s.reads:
-		columns, gauge = []brokerColumn{stream(s.unit.name(), written), tail, mean, throttle}, written
-	case !s.writes:
-		columns, gauge = []brokerColumn{stream(s.unit.name(), fetched), fetches, wait, throttle}, fetched
-	default:
-		columns, gauge = []brokerColumn{stream("written", written), stream("read", fetched), tail, wait, throttle}, written
-	}
-	if s.zoom == paneBrokers {
-		columns = append(columns, s.topicColumns(missing)...)
-	}
-	return columns, gauge
-}
-
-// topicColumns returns what a broker has of the topics of the run.
-func (s *scene) topicColumns(missing string) []brokerColumn {
-	leads := brokerColumn{"leads", func(b *result.BrokerNow) segment { return plain(fmt.Sprint(b.Leads)) }}
-	inSync := brokerColumn{"in sync", func(b *result.BrokerNow) segment {
+	})
+	zoomed := s.zoom == paneBrokers // there is room for what a broker has of the topics of the run
+	add(zoomed, "leads", func(b *result.BrokerNow) segment { return plain(fmt.Sprint(b.Leads)) })
+	add(zoomed, "in sync", func(b *result.BrokerNow) segment {
 		r := b.Replicas
 		text := fmt.Sprintf("%d/%d", r.InSync, r.All)
 		switch {
@@ -215,99 +235,58 @@ func (s *scene) topicColumns(missing string) []brokerColumn {
 			return colored(theme.Warn, text)
 		}
 		return plain(text)
-	}}
-	return []brokerColumn{leads, inSync}
+	})
+	return columns, gauge
 }
 
-// brokerTable draws rows of columns.
-type brokerTable struct {
-	c       chart.Canvas
-	s       *scene
-	columns []brokerColumn
-	gauged  func(*result.BrokerNow) float64
-	top     float64 // of the gauge
-
-	host, gauge int // widths; 0: no gauge
-}
-
-func newBrokerTable(c chart.Canvas, s *scene) brokerTable {
-	t := brokerTable{c: c, s: s}
-	t.columns, t.gauged = s.columns(string(c.Theme().Glyphs.Missing))
+// brokerTable returns the table of the brokers. The gauge after the first number is its share of the highest one, and
+// where brokers are shown alone its course. There, a broker says why there is nothing to show.
+func (s *scene) brokerTable(c chart.Canvas) table[result.BrokerNow] {
+	missing := string(c.Theme().Glyphs.Missing)
+	numbers, gauged := s.brokerColumns(missing)
 	w, _ := c.Size()
-	t.host = chart.Width("host")
+	host, top := chart.Width("host"), 0.0
 	for i := range s.Brokers {
-		t.host = max(t.host, chart.Width(s.Brokers[i].Addr))
+		host, top = max(host, chart.Width(s.Brokers[i].Addr)), max(top, gauged(&s.Brokers[i]))
 	}
-	rest := max(w-idWidth-len(t.columns)*numberWidth, 0)
+	top = chart.RoundUp(top/units[s.unit].bytes) * units[s.unit].bytes
+	rest := max(w-idWidth-len(numbers)*numberWidth, 0)
 	switch { // a name says more than a mean or a count
-	case s.zoom == paneBrokers && !s.many() && rest < t.host+leastGauge+3:
-		t.columns, rest = slices.Delete(t.columns, 2, 3), rest+numberWidth
-	case s.many() && rest < t.host+1:
-		t.columns, rest = slices.Delete(t.columns, 1, 2), rest+numberWidth
+	case s.zoom == paneBrokers && !s.many() && rest < host+leastGauge+3:
+		numbers, rest = slices.Delete(numbers, 2, 3), rest+numberWidth
+	case s.many() && rest < host+1:
+		numbers, rest = slices.Delete(numbers, 1, 2), rest+numberWidth
 	}
-	t.host = min(t.host+1, rest)
-	if t.gauge = rest - t.host - 2; t.gauge < leastGauge {
-		t.host, t.gauge = rest, 0
+	host = min(host+1, rest)
+	gauge := rest - host - 2
+	if gauge < leastGauge {
+		host, gauge = rest, 0
 	}
-	for i := range s.Brokers {
-		t.top = max(t.top, t.gauged(&s.Brokers[i]))
-	}
-	t.top = chart.RoundUp(t.top/units[s.unit].bytes) * units[s.unit].bytes
-	return t
-}
-
-// right returns where a column ends.
-func (t *brokerTable) right(column int) int {
-	x := idWidth + t.host + (column+1)*numberWidth
-	if column > 0 && t.gauge > 0 {
-		x += t.gauge + 2
-	}
-	return x
-}
-
-func (t *brokerTable) draw(rows []result.BrokerNow) {
-	head := theme.Style{FG: theme.Muted}
-	t.c.Text(0, 0, "id", head)
-	t.c.Text(idWidth, 0, "host", head)
-	for i := range t.columns {
-		t.c.TextRight(t.right(i), 0, t.columns[i].name, head)
-	}
-	for i := range rows {
-		t.row(i+1, &rows[i], t.s.slowness(&rows[i]) > slowRatio)
-	}
-}
-
-func (t *brokerTable) row(y int, b *result.BrokerNow, slow bool) {
-	health, why := t.s.health(b)
-	text := theme.Style{FG: theme.Text}
-	switch {
-	case health == brokerLost:
-		text.FG = theme.Bad
-	case why != "":
-		text.FG = theme.Muted
-	}
-	t.c.Text(0, y, fmt.Sprint(b.ID), text)
-	t.c.Text(idWidth, y, chart.FitMiddle(b.Addr, max(t.host-1, 0)), text)
-	first := t.right(0)
-	if why != "" {
-		t.c.TextRight(first, y, string(t.c.Theme().Glyphs.Missing), text)
-		t.c.Text(first+1, y, why, text)
-		return
-	}
-	color := theme.Good
-	if slow {
-		color = theme.Warn
-	}
-	if latest := b.Trend[max(len(b.Trend)-t.gauge, 0):]; t.s.zoom == paneBrokers {
-		chart.Sparkline(t.c, first+1+t.gauge-len(latest), y, latest, theme.Style{FG: color})
-	} else {
-		chart.Gauge(t.c, first+1, y, t.gauge, t.gauged(b)/t.top, theme.Style{FG: color})
-	}
-	for i := range t.columns {
-		value := t.columns[i].value(b)
-		if value.style.FG == theme.Good {
-			value.style.FG = color
+	text := func(text func(*result.BrokerNow) string) func(chart.Canvas, *result.BrokerNow) {
+		return func(c chart.Canvas, b *result.BrokerNow) {
+			w, _ := c.Size()
+			c.Text(0, 0, chart.FitMiddle(text(b), w), s.brokerStyle(b))
 		}
-		t.c.TextRight(t.right(i), y, value.text, value.style)
 	}
+	const gap = 1
+	numbers[0].width += gap
+	columns := []column[result.BrokerNow]{
+		{name: "id", width: idWidth, draw: text(func(b *result.BrokerNow) string { return fmt.Sprint(b.ID) })},
+		{name: "host", width: host, draw: text(func(b *result.BrokerNow) string { return b.Addr })},
+		numbers[0],
+	}
+	if gauge > 0 {
+		columns = append(columns, column[result.BrokerNow]{width: gauge + 2, draw: func(c chart.Canvas, b *result.BrokerNow) {
+			style := s.look(b, theme.Style{FG: theme.Good})
+			if _, why := s.health(b); why != "" {
+				return
+			}
+			if latest := b.Trend[max(len(b.Trend)-gauge, 0):]; s.zoom == paneBrokers {
+				chart.Sparkline(c, gauge-len(latest), 0, latest, style)
+			} else {
+				chart.Gauge(c, 0, 0, gauge, gauged(b)/top, style)
+			}
+		}})
+	}
+	return table[result.BrokerNow]{c: c, gap: gap, columns: append(columns, numbers[1:]...)}
 }

@@ -2,8 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -46,42 +44,7 @@ func drawHeader(c chart.Canvas, s *scene) {
 	}
 	fit(tags, " ", room-at).draw(left, at, 0)
 
-	s.figureLine(c, w-2).draw(c, 1, 1)
-}
-
-// figureLine is as many figures as fit. Once there are errors they go to the
-// front, to be seen at any width, and say of what kind most are if that costs no
-// other figure.
-func (s *scene) figureLine(c chart.Canvas, w int) line {
-	const gap = "   "
-	if s.gathering() {
-		return fit(s.hostFigures(), gap, w)
-	}
-	figures, errors := s.figures(c)
-	if s.many() {
-		hosts := s.hostFigures()
-		if s.present() < len(s.hosts) { // to be seen at any width
-			figures = slices.Insert(figures, 1, hosts[0])
-			hosts = hosts[1:]
-			errors++
-		}
-		figures = slices.Insert(figures, errors+1, hosts...)
-	}
-	if age := s.oldestAge(); age > 0 {
-		figures = slices.Insert(figures, 1, figure("oldest", theme.Bad, theme.Duration(age)))
-		errors++
-	}
-	if s.All.Failed+s.All.Refused() == 0 {
-		return fit(figures, gap, w)
-	}
-	failed := figures[errors]
-	figures = slices.Insert(slices.Delete(figures, errors, errors+1), 1, failed)
-	named := slices.Clone(figures)
-	named[1] = append(slices.Clone(failed), colored(theme.Bad, " "+s.failures()[0].code))
-	if fit(named[:errors+1], gap, math.MaxInt).width() <= w {
-		figures = named
-	}
-	return fit(figures, gap, w)
+	fit(s.figures(c, false), "   ", w-2).draw(c, 1, 1)
 }
 
 // drawBanner draws the notice.
@@ -157,115 +120,86 @@ func (d *data) done() int64 {
 	return d.All.Acknowledged
 }
 
-// figures returns the numbers of the second line, the most important first, and which
-// of them is that of the errors.
-func (s *scene) figures(c chart.Canvas) (lines []line, errors int) {
-	n := s.shown()
-	missing := string(c.Theme().Glyphs.Missing)
-	rate := func(name string, w way) {
-		value := missing
+// figures returns the numbers of the run, the most important first. Errors, and what is amiss, come before the latencies as
+// soon as there is some. few leaves out what a small terminal has no room for.
+func (s *scene) figures(c chart.Canvas, few bool) (lines []line) {
+	if s.gathering() {
+		return s.hostFigures()
+	}
+	add := func(has bool, name string, color theme.Color, value string) {
+		if has {
+			lines = append(lines, figure(name, color, value))
+		}
+	}
+	n, missing, both := s.shown(), string(c.Theme().Glyphs.Missing), s.reads && s.writes
+	known := func(text string) string {
 		if s.begun() {
-			value = theme.Rate(n.flow[w].Records)
+			return text
 		}
-		color := theme.Flow
-		if s.reads && s.writes {
-			color = flowLooks[w].color
-		}
-		lines = append(lines, figure(name, color, value))
+		return missing
 	}
-	bytes := func() {
-		value := missing
-		if s.begun() {
-			value = s.unit.write(n.flow[s.main].Bytes)
-		}
-		lines = append(lines, figure(s.unit.name(), theme.Flow, value))
+	errors := func() {
+		add(s.writes, "err", countColor(s.All.Failed, theme.Bad), theme.Rate(float64(s.All.Failed)))
+		add(!s.writes || s.All.Refused() > 0, "fetch err", countColor(s.All.Refused(), theme.Bad), theme.Rate(float64(s.All.Refused())))
 	}
-	waiting := func() {
-		text, color := s.lagValue(c.Theme())
-		lines = append(lines, figure("lag", color, text))
+	add(!both, "rec/s", theme.Flow, known(theme.Rate(n.flow[s.main].Records)))
+	add(both, "acked/s", flowLooks[acked].color, known(theme.Rate(n.flow[acked].Records)))
+	failures, hosts := s.failures(), s.hostFigures()
+	if len(failures) > 0 {
+		errors()
 	}
-	latencies := func(before string) {
-		lines = append(lines,
-			figure(before+"p50", theme.P50, n.text(p50, missing)),
-			figure("p99", theme.P99, n.text(p99, missing)),
-			figure("p99.9", theme.P999, n.text(p999, missing)))
+	add(s.oldestAge() > 0, "oldest", theme.Bad, theme.Duration(s.oldestAge()))
+	if s.present() < len(s.hosts) { // to be seen at any width
+		lines, hosts = append(lines, hosts[0]), hosts[1:]
 	}
-	switch {
-	case !s.reads:
-		rate("rec/s", acked)
-		bytes()
-		latencies("")
-	case !s.writes:
-		rate("rec/s", read)
-		bytes()
-		waiting()
-		if s.Stamped {
-			latencies("e2e ")
-		}
-	default:
-		ackP99 := missing
-		if n.ackP99 > 0 {
-			ackP99 = theme.Duration(n.ackP99)
-		}
-		rate("acked/s", acked)
-		rate("read/s", read)
-		latencies("e2e ")
-		lines = append(lines, figure("ack p99", theme.P99, ackP99))
-		waiting()
+	bytes := known(s.unit.write(n.flow[s.main].Bytes))
+	lag, lagColor := s.lagValue(c.Theme())
+	add(both, "read/s", flowLooks[read].color, known(theme.Rate(n.flow[read].Records)))
+	add(!both && !few, s.unit.name(), theme.Flow, bytes)
+	add(!s.writes, "lag", lagColor, lag)
+	before := ""
+	if s.reads {
+		before = "e2e "
 	}
-	errors = len(lines)
-	lines = append(lines, s.errorFigure())
-	if s.reads && s.writes {
-		bytes()
+	if !s.untimed() {
+		add(!few, before+"p50", theme.P50, n.text(p50, missing))
+		add(true, "p99", theme.P99, n.text(p99, missing))
+		add(!few, "p99.9", theme.P999, n.text(p999, missing))
 	}
-	return append(lines, s.lesserFigures(&n)...), errors
+	add(both && n.ackP99 > 0, "ack p99", theme.P99, theme.Duration(n.ackP99))
+	add(both && n.ackP99 == 0, "ack p99", theme.P99, missing)
+	add(both, "lag", lagColor, lag)
+	if len(failures) > 0 {
+		add(true, "error", theme.Bad, failures[0].code)
+	} else {
+		errors()
+	}
+	if s.many() {
+		lines = append(lines, hosts...)
+	}
+	add(both && !few, s.unit.name(), theme.Flow, bytes)
+	add(s.reads && s.All.Consumed == 0 && s.All.JoinTime > 0, "joined in", theme.Info, theme.Duration(s.All.JoinTime))
+	add(s.All.Rebalances > 0 || s.reads && s.header.Group != "", "rebalances", countColor(s.All.Rebalances, theme.Warn), fmt.Sprint(s.All.Rebalances))
+	requests := fmt.Sprint(s.InFlight)
+	if m := s.header.MaxInFlight; m > 0 {
+		requests += fmt.Sprintf("/%d", m)
+	}
+	add(s.writes, "in-flight", theme.Info, requests)
+	add(n.batch > 0, "rec/batch", theme.Info, theme.Rate(n.batch))
+	add(n.ratio > 0, "ratio", theme.Info, theme.Ratio(n.ratio))
+	return lines
 }
 
-// lesserFigures are those of how the load is carried.
-func (s *scene) lesserFigures(n *numbers) []line {
-	var lines []line
-	if s.reads && s.All.Consumed == 0 && s.All.JoinTime > 0 {
-		lines = append(lines, figure("joined in", theme.Info, theme.Duration(s.All.JoinTime)))
+// countColor returns the colour of a count that is best at 0.
+func countColor(n int64, bad theme.Color) theme.Color {
+	if n == 0 {
+		return theme.Good
 	}
-	if s.All.Rebalances > 0 {
-		lines = append(lines, figure("rebalances", theme.Warn, fmt.Sprint(s.All.Rebalances)))
-	} else if s.reads && s.header.Group != "" {
-		lines = append(lines, figure("rebalances", theme.Good, "0"))
-	}
-	if m := s.header.MaxInFlight; s.writes && m > 0 {
-		lines = append(lines, figure("in-flight", theme.Info, fmt.Sprintf("%d/%d", s.InFlight, m)))
-	} else if s.writes {
-		lines = append(lines, figure("in-flight", theme.Info, fmt.Sprint(s.InFlight)))
-	}
-	if n.batch > 0 {
-		lines = append(lines, figure("rec/batch", theme.Info, theme.Rate(n.batch)))
-	}
-	if n.ratio > 0 {
-		lines = append(lines, figure("ratio", theme.Info, theme.Ratio(n.ratio)))
-	}
-	return lines
+	return bad
 }
 
 func figure(name string, color theme.Color, value string) line {
 	return line{muted(name + " "), emphasis(color, value)}
-}
-
-// errorFigure returns the number of records that failed, or of fetches where nothing is
-// sent, or of both.
-func (s *scene) errorFigure() line {
-	count := func(name string, n int64) line {
-		if n == 0 {
-			return figure(name, theme.Good, "0")
-		}
-		return figure(name, theme.Bad, theme.Rate(float64(n)))
-	}
-	switch {
-	case !s.writes:
-		return count("fetch err", s.All.Refused())
-	case s.All.Refused() > 0:
-		return slices.Concat(count("err", s.All.Failed), line{{text: "   "}}, count("fetch err", s.All.Refused()))
-	}
-	return count("err", s.All.Failed)
 }
 
 // text returns one of the quantiles as text.

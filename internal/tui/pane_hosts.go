@@ -96,12 +96,12 @@ func drawHosts(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	table := newHostTable(inner.Sub(1, 0, w-4, h), s)
-	table.head()
+	table.head(-1)
 	for i, host := range s.hosts[first:last] {
 		if first+i == s.selected {
 			inner.Set(0, 1+i, c.Theme().Glyphs.Arrow, theme.Style{FG: theme.Brand})
 		}
-		table.row(1+i, host, first+i == s.selected)
+		table.row(1+i, host)
 	}
 	if warning.long != "" {
 		at := inner.Text(1, 1+last-first, string(c.Theme().Glyphs.Alert)+" ", theme.Style{FG: warning.color})

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -14,7 +13,7 @@ import (
 // silence takes the place of the limit.
 func drawTiny(c chart.Canvas, s *scene) {
 	w, h := c.Size()
-	rows := []line{fit(s.tinyState(c), " ", w), fit(s.tinyFigures(c), "  ", w)}
+	rows := []line{fit(s.tinyState(c), " ", w), fit(s.figures(c, true), "  ", w)}
 	if h == 1 {
 		rows = rows[1:]
 	}
@@ -59,46 +58,4 @@ func (s *scene) tinyState(c chart.Canvas) []line {
 		out = append(out, line{muted("of "), plain(theme.Clock(d))})
 	}
 	return append(out, line{emphasis(theme.Brand, "kt "+s.header.Command)}, line{plain(s.header.Topic)})
-}
-
-// tinyFigures returns the figures in the order of what is missed most.
-func (s *scene) tinyFigures(c chart.Canvas) []line {
-	n, missing := s.shown(), string(c.Theme().Glyphs.Missing)
-	perSecond := missing
-	if s.begun() {
-		perSecond = theme.Rate(n.flow[s.main].Records)
-	}
-	if s.gathering() {
-		return []line{{plain(s.gatheringText())}}
-	}
-	out := []line{{emphasis(theme.Flow, perSecond), muted(" rec/s")}}
-	at := 2
-	if s.endToEnd() {
-		at = 3
-	}
-	if s.reads {
-		text, color := s.lagValue(c.Theme())
-		out = append(out, figure("lag", color, text))
-	}
-	if !s.untimed() {
-		out = append(out,
-			figure("p99", theme.P99, n.text(p99, missing)),
-			figure("p50", theme.P50, n.text(p50, missing)),
-			figure("p99.9", theme.P999, n.text(p999, missing)))
-	}
-	if s.All.Failed+s.All.Refused() > 0 {
-		at = 1
-	}
-	out = slices.Insert(out, at, s.errorFigure())
-	if age := s.oldestAge(); age > 0 {
-		out = slices.Insert(out, 1, figure("oldest", theme.Bad, theme.Duration(age)))
-	}
-	switch {
-	case !s.many():
-	case s.present() < len(s.hosts):
-		out = slices.Insert(out, 1, s.hostFigures()[0])
-	default:
-		out = append(out, s.hostFigures()...)
-	}
-	return out
 }

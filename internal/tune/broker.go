@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,13 +20,7 @@ func runsBroker(m *Machine) bool {
 // processRoles are the roles of KRaft that the settings name; none when they are not
 // known, or under ZooKeeper.
 func processRoles(m *Machine) []string {
-	var roles []string
-	for r := range strings.SplitSeq(m.Config.Get("process.roles", ""), ",") {
-		if r = strings.TrimSpace(r); r != "" {
-			roles = append(roles, r)
-		}
-	}
-	return roles
+	return strings.FieldsFunc(m.Config.Get("process.roles", ""), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // partitionsHere are the partitions in the log directories, as far as they could be
@@ -46,25 +41,19 @@ func (m *Machine) kafkaVersion() string {
 	if m.Process == nil {
 		return ""
 	}
-	for _, a := range m.Process.Args {
-		if found := kafkaJar.FindStringSubmatch(a); found != nil {
-			return found[1]
-		}
-	}
-	i := slices.IndexFunc(m.Process.Args, func(a string) bool { return a == "-cp" || a == "-classpath" || a == "--class-path" })
-	if i < 0 || i+1 == len(m.Process.Args) {
-		return ""
-	}
-	for entry := range strings.SplitSeq(m.Process.Args[i+1], ":") {
-		folder, all := strings.CutSuffix(entry, "/*")
-		if !all {
-			continue
-		}
-		names, _ := m.Names(m.within(m.Process.PID, folder)) // a folder that may not be read tells nothing
-		for _, name := range names {
-			if found := kafkaJar.FindStringSubmatch(name); found != nil {
-				return found[1]
+	jars := slices.Clone(m.Process.Args)
+	i := slices.IndexFunc(jars, func(a string) bool { return a == "-cp" || a == "-classpath" || a == "--class-path" })
+	if i >= 0 && i+1 < len(jars) {
+		for entry := range strings.SplitSeq(jars[i+1], ":") {
+			if folder, all := strings.CutSuffix(entry, "/*"); all {
+				names, _ := m.Names(m.within(m.Process.PID, folder)) // a folder that may not be read tells nothing
+				jars = append(jars, names...)
 			}
+		}
+	}
+	for _, jar := range jars {
+		if found := kafkaJar.FindStringSubmatch(jar); found != nil {
+			return found[1]
 		}
 	}
 	return ""
@@ -76,49 +65,6 @@ func (m *Machine) beforeKafka4() bool {
 	major, _, _ := strings.Cut(m.kafkaVersion(), ".")
 	n, err := strconv.Atoi(major)
 	return err == nil && n < 4
-}
-
-// needsConfig is a check of the settings in the file that the broker or controller
-// was started with.
-func needsConfig(f check) check {
-	return func(m *Machine, want Rule) Reading {
-		switch {
-		case m.Process == nil:
-			return Absent("no broker runs here")
-		case m.Config.Err != nil:
-			r := Denied(m.Config.Err)
-			if r.Verdict == NotApplicable { // a broker has its settings somewhere
-				r = Reading{Verdict: Unknown, Note: "settings file not found: " + m.Config.File}
-			}
-			return r
-		case m.Config.File == "":
-			return Reading{Verdict: Unknown, Note: "its command line names no settings file"}
-		}
-		return f(m, want)
-	}
-}
-
-// ofBroker is a check of the settings of what serves records.
-func ofBroker(f check) check {
-	return needsConfig(func(m *Machine, want Rule) Reading {
-		if !runsBroker(m) {
-			return Absent("only a controller runs here")
-		}
-		return f(m, want)
-	})
-}
-
-// number is a setting that is a whole number; bad is the reading of one that is not.
-func (c Config) number(name string, unset int64) (n int64, bad Reading, ok bool) {
-	text, set := c.Values[name]
-	if !set {
-		return unset, Reading{}, true
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if err != nil {
-		return 0, Reading{Verdict: Unknown, Current: text, Note: name + " is not a number in " + c.File}, false
-	}
-	return n, Reading{}, true
 }
 
 // floors are least values that depend on the machine.
@@ -134,49 +80,84 @@ var floors = map[string]func(*Machine) int{
 	"recovery_threads": func(m *Machine) int { return recoveryThreads(m.CPUs, len(m.Dirs)) },
 }
 
-// countCheck is the check of a setting that is a number.
-func countCheck(read Read, bad Verdict) check {
-	name := read.Property
-	return func(m *Machine, want Rule) Reading {
-		unset := read.Unset
-		if read.Before4 != "" && m.beforeKafka4() {
-			unset = read.Before4
-		}
-		initial, _ := strconv.ParseInt(unset, 10, 64) // it is a number, or this is no such check
-		n, wrong, ok := m.Config.number(name, initial)
-		if !ok {
-			return wrong
-		}
-		if floor := floors[read.Floor]; floor != nil && !want.Leave() {
-			want = want.Floor(int64(floor(m)))
-		}
-		current := strconv.FormatInt(n, 10)
-		r := Compare(current, want, bad)
-		if _, set := m.Config.Values[name]; !set {
-			r.Note = notSet
-		}
-		if !want.Leave() && r.Verdict == bad && !want.Holds(current) {
-			r.Command = name + "=" + want.Target(current)
-		}
-		return r
-	}
-}
-
 // notSet is said of a value that nobody set.
 const notSet = "not set (Kafka's default)"
 
-// wordCheck is the check of a setting that is a word.
-func wordCheck(name, unset string, bad Verdict) check {
+// property reads a setting of the broker.
+func (r Read) property(m *Machine, want Rule) Reading {
+	unset := r.Unset
+	if r.Before4 != "" && m.beforeKafka4() {
+		unset = r.Before4
+	}
+	value := strings.TrimSpace(m.Config.Get(r.Property, unset))
+	got := Reading{Current: strings.ToLower(value), shown: value}
+	if _, err := strconv.Atoi(unset); err == nil {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return m.Config.noNumber(r.Property, value)
+		}
+		got.Current, got.shown = strconv.FormatInt(n, 10), ""
+	}
+	if _, set := m.Config.Values[r.Property]; !set {
+		got.Note = notSet
+	}
+	if floor := floors[r.Floor]; floor != nil && !want.Leave() {
+		got.rule = want.Floor(int64(floor(m)))
+	}
+	return got
+}
+
+func (c Config) noNumber(name, value string) Reading {
+	return Reading{Verdict: Unknown, Current: value, Note: name + " is not a number in " + c.File}
+}
+
+// ofNumbers is a check of properties that are whole numbers: each is "NAME=VALUE", with Kafka's default.
+func ofNumbers(f func(m *Machine, want Rule, n []int64) Reading, properties ...string) check {
 	return func(m *Machine, want Rule) Reading {
-		value := strings.TrimSpace(m.Config.Get(name, unset))
-		r := Compare(strings.ToLower(value), want, bad)
-		r.Current = value
-		if _, set := m.Config.Values[name]; !set {
-			r.Note = notSet
+		var all []int64
+		for _, p := range properties {
+			name, unset, _ := strings.Cut(p, "=")
+			value := strings.TrimSpace(m.Config.Get(name, unset))
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return m.Config.noNumber(name, value)
+			}
+			all = append(all, n)
 		}
-		if !want.Leave() && !want.Holds(strings.ToLower(value)) {
-			r.Command = name + "=" + want.Target(value)
-		}
-		return r
+		return f(m, want, all)
+	}
+}
+
+func checkMinInSync(m *Machine, want Rule, n []int64) Reading {
+	confirm, copies := n[0], n[1]
+	r := Reading{Current: strconv.FormatInt(confirm, 10)}
+	if confirm > 1 && confirm >= copies {
+		r.Verdict, r.Wanted = Info, want.String()
+		r.Note = fmt.Sprintf("new topics have %d copies: with any broker down, writes with acks=all fail", copies)
+		r.Command = fmt.Sprintf("default.replication.factor=%d", confirm+1)
+	} else if _, set := m.Config.Values["min.insync.replicas"]; !set {
+		r.Note = notSet
+	}
+	return r
+}
+
+func checkInternalReplication(_ *Machine, _ Rule, n []int64) Reading {
+	return Reading{Current: strconv.FormatInt(slices.Min(n), 10)}
+}
+
+func checkRequestSize(_ *Machine, _ Rule, n []int64) Reading {
+	batch, request := n[0], n[1]
+	return Reading{
+		Current: strconv.FormatInt(batch, 10), rule: Rule{AtMost, strconv.FormatInt(request-1, 10)},
+		Wanted: fmt.Sprintf("< %d", request), Command: fmt.Sprintf("socket.request.max.bytes=%d", batch+1<<20),
+	}
+}
+
+func checkReplicaFetchSize(_ *Machine, _ Rule, n []int64) Reading {
+	const head = 12 // offset and length of a batch, by which Kafka's own defaults differ
+	batch, fetch := n[0], n[1]
+	return Reading{
+		Current: strconv.FormatInt(fetch, 10), rule: Rule{AtLeast, strconv.FormatInt(batch-head, 10)},
+		Command: fmt.Sprintf("replica.fetch.max.bytes=%d", batch),
 	}
 }

@@ -201,3 +201,23 @@ func readRotational(m *Machine, d host.Disk, _ Rule) Reading {
 	}
 	return r
 }
+
+// offered is the first word that a rule accepts of those that may be chosen; "" for
+// none.
+func offered(want Rule, words []string) string {
+	for w := range strings.SplitSeq(want.Value, "|") {
+		if slices.Contains(words, w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// sysfsChange is a value written to a file of the tree below sys, and written again
+// at each boot.
+func sysfsChange(id, name, old, wanted string) Change {
+	return Change{
+		Setting: id, Kind: WriteFile, Path: "/" + name, Old: old, New: wanted,
+		Keep: []Line{{File: TmpfilesFile, Text: "w /" + name + " - - - - " + wanted}},
+	}
+}

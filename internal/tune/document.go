@@ -35,22 +35,9 @@ type HostDocument struct {
 
 // CheckDocument is one finding.
 type CheckDocument struct {
-	ID          string     `json:"id"`
-	Group       Group      `json:"group"`
-	Title       string     `json:"title"`
-	Verdict     Verdict    `json:"verdict"`
-	Current     string     `json:"current"`
-	Persisted   string     `json:"persisted"`
-	PersistedIn string     `json:"persisted_in,omitempty"`
-	Wanted      string     `json:"wanted"`
-	Severity    Severity   `json:"severity"`
-	Confidence  Confidence `json:"confidence"`
-	Note        string     `json:"note,omitempty"`
-	Why         string     `json:"why"`
-	Source      string     `json:"source"`
-	Risk        string     `json:"risk,omitempty"`
-	Changes     []Change   `json:"changes,omitempty"`
-	Command     string     `json:"command,omitempty"`
+	About
+	Reading
+	Source string `json:"source"`
 }
 
 // Document is the report for programs. fit is what the exit code says.
@@ -74,39 +61,20 @@ func (r *Report) Document(fit bool) Document {
 		d.Summary[v] = r.Count(v)
 	}
 	for _, f := range r.Findings {
-		d.Checks = append(d.Checks, CheckDocument{
-			ID: f.ID, Group: f.Group, Title: f.Title, Verdict: f.Verdict, Current: f.Current,
-			Persisted: f.Persisted, PersistedIn: f.PersistedIn, Wanted: f.Wanted, Severity: f.Severity,
-			Confidence: f.Confidence, Note: f.Note, Why: f.Why, Source: strings.Join(f.Sources, "; "),
-			Risk: f.Risk, Changes: f.Changes, Command: f.Command,
-		})
+		d.Checks = append(d.Checks, CheckDocument{f.About, f.Reading, strings.Join(f.Sources, "; ")})
 	}
 	return d
 }
 
 // SettingDocument is an entry of the catalogue for programs.
 type SettingDocument struct {
-	ID         string            `json:"id"`
-	Group      Group             `json:"group"`
-	Title      string            `json:"title"`
-	Roles      []Role            `json:"roles"`
-	Severity   Severity          `json:"severity"`
-	Confidence Confidence        `json:"confidence"`
-	Wanted     map[string]string `json:"wanted"` // by profile; "" where the check says it, or the value is left alone
-	Why        string            `json:"why"`
-	Detail     string            `json:"detail,omitempty"`
-	Reads      []string          `json:"reads"`
-	Sources    []string          `json:"sources"`
-	Risk       string            `json:"risk,omitempty"`
-	Applies    bool              `json:"applies"` // kt tune --apply can set it
+	*Setting
+	Wanted map[string]string `json:"wanted"` // by profile; "" where the check says it, or the value is left alone
 }
 
 // Document is the setting for programs, with what some profiles want.
 func (s *Setting) Document(profiles []*Profile) SettingDocument {
-	d := SettingDocument{
-		ID: s.ID, Group: s.Group, Title: s.Title, Roles: s.Roles, Severity: s.Severity, Confidence: s.Confidence,
-		Wanted: make(map[string]string), Why: s.Why, Detail: s.Detail, Reads: s.Reads, Sources: s.Sources, Risk: s.Risk, Applies: s.Applies,
-	}
+	d := SettingDocument{s, make(map[string]string)}
 	for _, p := range profiles {
 		if r := p.Rule(s); !r.Leave() {
 			d.Wanted[p.Name] = r.String()

@@ -82,28 +82,26 @@ func advisedHeap(m *Machine) int64 {
 	return advised
 }
 
-func checkHeapSet(m *Machine, want Rule) Reading {
+func checkHeapSet(m *Machine, _ Rule) Reading {
 	limit := heapLimit(m)
-	chosen := heapChosen(m)
-	current := "not set"
+	r := answer(heapChosen(m), "not set")
 	if limit > 0 {
-		current = theme.Bytes(limit)
+		r.shown = theme.Bytes(limit)
 	}
-	r, wrong := question(chosen, want, Warn, current, "set for the machine")
-	if chosen {
+	if heapChosen(m) {
 		return r
 	}
 	r.Note = "not set: the JVM takes a quarter of the memory"
 	if limit > 0 {
 		r.Note = fmt.Sprintf("1 GiB is the default of Kafka's script; this machine has %s", theme.Bytes(m.Memory))
 	}
-	if n := advisedHeap(m); wrong && n > 0 && runsBroker(m) {
+	if n := advisedHeap(m); n > 0 && runsBroker(m) {
 		r.Command = heapOptions(n)
 	}
 	return r
 }
 
-func checkHeapEqual(m *Machine, want Rule) Reading {
+func checkHeapEqual(m *Machine, _ Rule) Reading {
 	limit := heapLimit(m)
 	if limit == 0 {
 		return Absent("no maximum heap is set, see jvm.heap_set")
@@ -112,27 +110,22 @@ func checkHeapEqual(m *Machine, want Rule) Reading {
 	if p, err := strconv.ParseFloat(m.Process.JVM.XX["InitialRAMPercentage"], 64); err == nil && start == 0 && m.Memory > 0 {
 		start = int64(float64(m.Memory) * p / 100)
 	}
-	current := "-Xms not set"
-	switch start {
-	case 0:
-	case limit:
-		current = theme.Bytes(limit)
-	default:
-		current = theme.Bytes(start) + ", " + theme.Bytes(limit)
+	if start == limit {
+		return answer(true, theme.Bytes(limit))
 	}
-	r, wrong := question(start == limit, want, Info, current, "-Xms = -Xmx")
-	if wrong && start != limit {
-		r.Command = heapOptions(advisedHeap(m))
+	r := answer(false, theme.Bytes(start)+", "+theme.Bytes(limit))
+	if start == 0 {
+		r.shown = "-Xms not set"
 	}
+	r.Command = heapOptions(advisedHeap(m))
 	return r
 }
 
 func checkHeapSize(m *Machine, want Rule) Reading {
-	if !runsBroker(m) {
-		return Absent("only a controller runs here, see jvm.controller_heap")
-	}
 	limit := heapLimit(m)
 	switch {
+	case !runsBroker(m):
+		return Absent("only a controller runs here, see jvm.controller_heap")
 	case !heapChosen(m):
 		return Absent("the heap is a default, see jvm.heap_set")
 	case m.Memory <= 0:
@@ -140,9 +133,11 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 	}
 	low, _, high := heapRange(m)
 	name, _ := collector(m)
-	r, wrong := question(limit >= low && limit <= high, want, Warn,
-		fmt.Sprintf("%s (%.0f %%)", theme.Bytes(limit), 100*float64(limit)/float64(m.Memory)),
-		fmt.Sprintf("%s to %s", theme.Bytes(low), theme.Bytes(high)))
+	r := answer(limit >= low && limit <= high, fmt.Sprintf("%s (%.0f %%)", theme.Bytes(limit), 100*float64(limit)/float64(m.Memory)))
+	if want.Leave() {
+		return r
+	}
+	r.Wanted, r.Command = fmt.Sprintf("%s to %s", theme.Bytes(low), theme.Bytes(high)), heapOptions(advisedHeap(m))
 	switch {
 	case limit >= oopsLimit && name != "ZGC":
 		r.Note = "from 32 GiB on references take twice the space: 31 GiB hold more"
@@ -155,41 +150,33 @@ func checkHeapSize(m *Machine, want Rule) Reading {
 	case limit < low:
 		r.Note = "small for this machine"
 	}
-	if wrong {
-		r.Command = heapOptions(advisedHeap(m))
-	}
 	return r
 }
 
-func checkControllerHeap(m *Machine, want Rule) Reading {
-	if runsBroker(m) {
-		return Absent("a broker runs here, see jvm.heap_size")
-	}
+func checkControllerHeap(m *Machine, _ Rule) Reading {
 	limit := heapLimit(m)
-	if limit == 0 {
+	switch {
+	case runsBroker(m):
+		return Absent("a broker runs here, see jvm.heap_size")
+	case limit == 0:
 		return Absent("no maximum heap is set, see jvm.heap_set")
 	}
-	r, wrong := question(limit >= 1*gib && limit <= 4*gib, want, Info, theme.Bytes(limit), "1 GiB to 4 GiB")
-	if wrong {
-		r.Command = heapOptions(advisedHeap(m))
-	}
+	r := answer(limit >= 1*gib && limit <= 4*gib, theme.Bytes(limit))
+	r.Command = heapOptions(advisedHeap(m))
 	return r
 }
 
 func checkContainerHeap(m *Machine, _ Rule) Reading {
-	room := m.Cgroup.Memory
-	if room <= 0 {
+	room, limit := m.Cgroup.Memory, heapLimit(m)
+	switch {
+	case room <= 0:
 		return Absent("the broker has no memory limit")
-	}
-	limit := heapLimit(m)
-	if limit == 0 {
+	case limit == 0:
 		return Absent("no maximum heap is set: the JVM takes a quarter of the limit of %s", theme.Bytes(room))
 	}
 	most := mostHeap(room)
 	r := Reading{
-		Verdict: OK,
-		Current: fmt.Sprintf("%s of %s", theme.Bytes(limit), theme.Bytes(room)),
-		Wanted:  "≤ " + theme.Bytes(most),
+		Verdict: OK, Current: fmt.Sprintf("%s of %s", theme.Bytes(limit), theme.Bytes(room)), Wanted: "≤ " + theme.Bytes(most),
 	}
 	switch {
 	case limit >= room:

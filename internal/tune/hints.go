@@ -36,14 +36,82 @@ type HintOptions struct {
 	Brokers int // in the cluster; 0: not known
 }
 
+// hintRow is a hint before a machine is known.
+type hintRow struct {
+	name       string
+	where      Where
+	controller bool // also for a machine that is only a controller
+	source     string
+	value      func(f facts) (value, formula string) // no value: a number that it needs is not known
+}
+
+// The sources of several hints.
+const (
+	fromKafka = "Kafka documentation, "
+	fromJava  = fromKafka + "Operations: Java"
+	fromPages = fromKafka + "Broker configs"
+	strimzi   = "Strimzi: broker tuning"
+	confluent = "Confluent Platform: production deployment"
+	ownIdea   = "kt's proposal"
+)
+
+const kernelSizes = "the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip"
+
+// hintRows are all hints in the order in which they are shown.
+var hintRows = []hintRow{
+	{"KAFKA_HEAP_OPTS", Environment, true, fromJava + "; " + confluent + "; " + ownIdea, facts.heapOptions},
+	{"KAFKA_JVM_PERFORMANCE_OPTS", Environment, true, fromJava, facts.flags},
+	{"num.io.threads", Properties, false, fromPages + "; " + strimzi + "; " + ownIdea, facts.ioThreads},
+	{"num.network.threads", Properties, false, fromPages + "; Intel: Kafka tuning guide; " + ownIdea, facts.networkThreads},
+	{"num.recovery.threads.per.data.dir", Properties, false, strimzi, func(f facts) (string, string) {
+		return number(recoveryThreads(f.CPUs, f.dirs), "%s shared by %s", f.perCPU, f.perDir)
+	}},
+	{"socket.send.buffer.bytes", Properties, true, fromPages + "; " + strimzi, func(facts) (string, string) { return "-1", kernelSizes }},
+	{"socket.receive.buffer.bytes", Properties, true, fromPages + "; " + strimzi, func(facts) (string, string) { return "-1", kernelSizes }},
+	{"socket.listen.backlog.size", Properties, true, "Kafka source: SocketServerConfigs; " + ownIdea, facts.backlog},
+	{"num.replica.fetchers", Properties, false, "Amazon MSK: default configuration; " + ownIdea, facts.fetchers},
+	{"partitions of a topic", Cluster, false, ownIdea + ": every disk gets a leader", func(f facts) (string, string) {
+		return number(f.dirs*f.brokers, "%s × %s", plural(float64(f.brokers), "broker"), f.perDir)
+	}},
+	{"partitions of a topic, per broker", Cluster, false, ownIdea + ": every disk gets a leader", func(f facts) (string, string) {
+		if f.brokers > 0 || f.dirs == 0 {
+			return "", ""
+		}
+		return strconv.Itoa(f.dirs), f.perDir + " on each broker; multiply by the number of brokers"
+	}},
+	{"partitions of a broker, at most", Cluster, false, "Amazon MSK: best practices", facts.mostPartitions},
+	{"nofile", System, false, fromKafka + "Operations: OS; " + ownIdea, func(f facts) (string, string) {
+		return number(f.counted(max(100000, f.segments*9/2+2*connectionsMeant+10000)),
+			"max(100000, 3 × %d segments × 1.5 + 2 × %d connections + 10000)", f.segments, connectionsMeant)
+	}},
+	{"vm.max_map_count", System, false, fromKafka + "Operations: OS; " + confluent, func(f facts) (string, string) {
+		return number(f.counted(max(262144, 3*f.segments+65530)), "max(262144, 2 × %d segments × 1.5 + 65530)", f.segments)
+	}},
+	{"page cache", System, false, fromKafka + "Operations: Hardware and OS", facts.pageCache},
+}
+
 // Hints are the values for a broker on this machine, or for a controller if that is
 // its role. Those whose numbers are not known are left out. They depend on m alone,
 // and nothing is changed.
 func Hints(m *Machine, o HintOptions) []Hint {
-	if m.Role == Controller {
-		return slices.Concat(environmentHints(m), connectionHints(m))
+	f := facts{
+		Machine: m, brokers: o.Brokers, partitions: partitionsHere(m), dirs: len(m.Dirs),
+		perCPU: plural(m.CPUs, "CPU"), perDir: plural(float64(len(m.Dirs)), "log directory"),
 	}
-	return slices.Concat(environmentHints(m), threadHints(m), connectionHints(m), clusterHints(m, o), systemHints(m))
+	for _, d := range m.Dirs {
+		f.segments += d.Segments
+		f.hidden = f.hidden || d.ListErr != nil
+	}
+	var all []Hint
+	for _, row := range hintRows {
+		if m.Role == Controller && !row.controller {
+			continue
+		}
+		if value, formula := row.value(f); value != "" {
+			all = append(all, Hint{row.name, value, row.where, formula, row.source})
+		}
+	}
+	return all
 }
 
 // Fragment is the part of a server.properties file that sets the hints that belong
@@ -58,6 +126,23 @@ func Fragment(hints []Hint) string {
 	return b.String()
 }
 
+// facts are what hints are worked out from.
+type facts struct {
+	*Machine
+	brokers, partitions, dirs, segments int
+	hidden                              bool   // some segments could not be counted
+	perCPU, perDir                      string // "16 CPUs", "7 log directories"
+}
+
+// number is a value with its formula; none below 1.
+func number(n int, formula string, args ...any) (string, string) {
+	if n <= 0 {
+		return "", ""
+	}
+	text := strconv.Itoa(n)
+	return text, fmt.Sprintf(formula, args...) + " = " + text
+}
+
 // heapFor is the heap of a broker, in bytes, for so much memory and so many
 // partitions; 0 when the memory is not known. It is kt's own, within what the
 // sources say: about 6 GiB on large machines, no more than half on small ones.
@@ -65,6 +150,8 @@ func heapFor(memory int64, partitions int) int64 {
 	n, _ := heapFormula(memory, partitions)
 	return n
 }
+
+const heapStep = 256 * mib // so that the option is a round number
 
 func heapFormula(memory int64, partitions int) (n int64, formula string) {
 	switch size := theme.Bytes(memory); {
@@ -81,59 +168,40 @@ func heapFormula(memory int64, partitions int) (n int64, formula string) {
 		n = min(n+more*gib, 12*gib)
 		formula = fmt.Sprintf("min(%s + 1 GiB for each 1000 of the %d partitions beyond 4000, 12 GiB)", formula, partitions)
 	}
-	const step = 256 * mib // so that the option is a round number
-	if n > step {
-		n = n / step * step
+	if n > heapStep {
+		n = n / heapStep * heapStep
 	}
 	return n, formula + " = " + theme.Bytes(n)
 }
 
-// controllerHeap is the heap of a machine that is only a controller, in bytes.
-func controllerHeap(memory int64) (n int64, formula string) {
-	if memory <= 0 {
-		return 0, ""
+func (f facts) heapOptions() (value, formula string) {
+	n, formula := heapFormula(f.Memory, f.partitions)
+	if f.Role == Controller && f.Memory > 0 {
+		n = min(max(f.Memory/4, 1*gib), 4*gib) / heapStep * heapStep
+		formula = fmt.Sprintf("clamp(a quarter of %s, 1 GiB, 4 GiB) = %s", theme.Bytes(f.Memory), theme.Bytes(n))
 	}
-	const step = 256 * mib
-	n = min(max(memory/4, 1*gib), 4*gib) / step * step
-	return n, fmt.Sprintf("clamp(a quarter of %s, 1 GiB, 4 GiB) = %s", theme.Bytes(memory), theme.Bytes(n))
+	if n <= 0 {
+		return "", ""
+	}
+	start := n
+	if f.Profile != nil && f.Profile.Name == "minimal" {
+		start = min(n, 256*mib)
+		formula += "; it starts with 256 MiB in the profile minimal"
+	}
+	return fmt.Sprintf("-Xms%s -Xmx%s", heapOption(start), heapOption(n)), formula
 }
 
-func environmentHints(m *Machine) []Hint {
-	var all []Hint
-	n, formula := heapFormula(m.Memory, partitionsHere(m))
-	if m.Role == Controller {
-		n, formula = controllerHeap(m.Memory)
-	}
-	if n > 0 {
-		start := n
-		if m.Profile != nil && m.Profile.Name == "minimal" {
-			start = min(n, 256*mib)
-			formula += "; it starts with 256 MiB in the profile minimal"
-		}
-		all = append(all, Hint{
-			Name: "KAFKA_HEAP_OPTS", Value: fmt.Sprintf("-Xms%s -Xmx%s", heapOption(start), heapOption(n)),
-			Where: Environment, Formula: formula,
-			Source: "Kafka documentation, Operations: Java; Confluent Platform: production deployment; kt's proposal",
-		})
-	}
-	return append(all, Hint{
-		Name: "KAFKA_JVM_PERFORMANCE_OPTS", Value: collectorFlags(m), Where: Environment,
-		Formula: "the flags that Kafka documents; they replace those of its script",
-		Source:  "Kafka documentation, Operations: Java",
-	})
-}
-
-// collectorFlags are the flags of Kafka's documentation. Regions of 16 MiB are left
-// out for a small heap, which would have too few of them.
-func collectorFlags(m *Machine) string {
+// flags are those of Kafka's documentation. Regions of 16 MiB are left out for a small heap, which would have too few
+// of them.
+func (f facts) flags() (value, formula string) {
 	flags := scriptFlags + " -XX:MetaspaceSize=96m -XX:MinMetaspaceFreeRatio=50 -XX:MaxMetaspaceFreeRatio=80"
-	if m.Role != Controller && heapFor(m.Memory, partitionsHere(m)) >= 4*gib {
+	if f.Role != Controller && heapFor(f.Memory, f.partitions) >= 4*gib {
 		flags += " -XX:G1HeapRegionSize=16M"
 	}
-	if m.Profile != nil && m.Profile.Name == "latency" {
+	if f.Profile != nil && f.Profile.Name == "latency" {
 		flags += " -XX:+AlwaysPreTouch"
 	}
-	return flags
+	return flags, "the flags that Kafka documents; they replace those of its script"
 }
 
 func clamp(n, low, high int) int { return min(max(n, low), high) }
@@ -153,12 +221,40 @@ func plural(n float64, thing string) string {
 // whole is how many threads can run at a time on so many CPUs.
 func whole(cpus float64) int { return max(int(math.Ceil(cpus)), 1) }
 
+// hardDisks reports whether all log directories are on hard disks. What a virtual
+// machine calls a hard disk commonly is none.
+func hardDisks(m *Machine) bool {
+	var disks []bool
+	for _, d := range m.Dirs {
+		for _, disk := range d.Storage.Disks {
+			disks = append(disks, disk.Rotational && m.Virtual == "")
+		}
+	}
+	return len(disks) > 0 && !slices.Contains(disks, false)
+}
+
 // ioThreads is num.io.threads.
 func ioThreads(cpus float64, dirs int, hard bool) int {
 	if hard {
 		return clamp(2*dirs, 8, 32)
 	}
 	return clamp(max(dirs, whole(cpus)), 8, 32)
+}
+
+func (f facts) ioThreads() (value, formula string) {
+	n := ioThreads(f.CPUs, f.dirs, hardDisks(f.Machine))
+	switch {
+	case f.CPUs <= 0:
+		return "", ""
+	case hardDisks(f.Machine):
+		return number(n, "clamp(2 × %s on hard disks, 8, 32)", f.perDir)
+	}
+	return number(n, "clamp(max(%s, %s), 8, 32)", f.perDir, f.perCPU)
+}
+
+// encrypts reports whether a listener of the broker uses TLS.
+func encrypts(c Config) bool {
+	return strings.Contains(strings.ToUpper(c.Get("listeners", "")+c.Get("listener.security.protocol.map", "")), "SSL")
 }
 
 // networkThreads is num.network.threads; 0 when the number of CPUs is not known.
@@ -173,8 +269,13 @@ func networkThreads(cpus float64, encrypted bool) int {
 	return n
 }
 
-// replicaFetchers is num.replica.fetchers of a cluster of more than two brokers.
-func replicaFetchers(partitions int) int { return clamp((partitions+999)/1000, 2, 4) }
+func (f facts) networkThreads() (value, formula string) {
+	n, twice := networkThreads(f.CPUs, encrypts(f.Config)), ""
+	if encrypts(f.Config) {
+		twice = ", twice that for TLS, at most " + f.perCPU
+	}
+	return number(n, "clamp(%s / 2, 3, 16)%s", f.perCPU, twice)
+}
 
 // recoveryThreads is num.recovery.threads.per.data.dir; 0 when not known.
 func recoveryThreads(cpus float64, dirs int) int {
@@ -182,6 +283,26 @@ func recoveryThreads(cpus float64, dirs int) int {
 		return 0
 	}
 	return (whole(cpus) + dirs - 1) / dirs
+}
+
+func (f facts) backlog() (value, formula string) {
+	if n, err := f.Number("proc/sys/net/core/somaxconn"); err == nil && n > 0 {
+		return number(int(min(1024, n)), "min(1024, net.core.somaxconn %d)", n)
+	}
+	return "1024", "1024, for many clients that connect at once"
+}
+
+// replicaFetchers is num.replica.fetchers of a cluster of more than two brokers.
+func replicaFetchers(partitions int) int { return clamp((partitions+999)/1000, 2, 4) }
+
+func (f facts) fetchers() (value, formula string) {
+	switch {
+	case f.brokers <= 0:
+		return "", ""
+	case f.brokers > 2:
+		return number(replicaFetchers(f.partitions), "clamp(%s / 1000, 2, 4)", plural(float64(f.partitions), "partition"))
+	}
+	return "1", "1 for " + plural(float64(f.brokers), "broker")
 }
 
 // partitionLimit is how many partitions Amazon advises for a broker of so many CPUs.
@@ -195,139 +316,37 @@ func partitionLimit(cpus float64) int {
 	return 1000
 }
 
-// encrypts reports whether a listener of the broker uses TLS.
-func encrypts(c Config) bool {
-	return strings.Contains(strings.ToUpper(c.Get("listeners", "")+c.Get("listener.security.protocol.map", "")), "SSL")
+func (f facts) mostPartitions() (value, formula string) {
+	if f.CPUs <= 0 {
+		return "", ""
+	}
+	n := partitionLimit(f.CPUs)
+	return strconv.Itoa(n), fmt.Sprintf("%s: %d; there are %d", f.perCPU, n, f.partitions)
 }
 
-// hardDisks reports whether all log directories are on hard disks. What a virtual
-// machine calls a hard disk commonly is none.
-func hardDisks(m *Machine) bool {
-	n := 0
-	for _, d := range m.Dirs {
-		for _, disk := range d.Storage.Disks {
-			if !disk.Rotational || m.Virtual != "" {
-				return false
-			}
-			n++
-		}
+// counted is a number that depends on the segments; 0 if some could not be counted, for one that is too low would be bad
+// advice.
+func (f facts) counted(n int) int {
+	if f.hidden {
+		return 0
 	}
-	return n > 0
-}
-
-func threadHints(m *Machine) []Hint {
-	if m.CPUs <= 0 {
-		return nil
-	}
-	dirs, cpus := len(m.Dirs), plural(m.CPUs, "CPU")
-	folders := plural(float64(dirs), "log directory")
-	var all []Hint
-	set := func(name string, n int, source, formula string, args ...any) {
-		all = append(all, Hint{name, strconv.Itoa(n), Properties, fmt.Sprintf(formula, args...) + " = " + strconv.Itoa(n), source})
-	}
-	n := ioThreads(m.CPUs, dirs, hardDisks(m))
-	const io = "Kafka documentation, Broker configs; Strimzi: broker tuning; kt's proposal"
-	if hardDisks(m) {
-		set("num.io.threads", n, io, "clamp(2 × %s on hard disks, 8, 32)", folders)
-	} else {
-		set("num.io.threads", n, io, "clamp(max(%s, %s), 8, 32)", folders, cpus)
-	}
-	n = networkThreads(m.CPUs, encrypts(m.Config))
-	const net = "Kafka documentation, Broker configs; Intel: Kafka tuning guide; kt's proposal"
-	if encrypts(m.Config) {
-		set("num.network.threads", n, net, "clamp(%s / 2, 3, 16), twice that for TLS, at most %s", cpus, cpus)
-	} else {
-		set("num.network.threads", n, net, "clamp(%s / 2, 3, 16)", cpus)
-	}
-	if dirs > 0 {
-		set("num.recovery.threads.per.data.dir", recoveryThreads(m.CPUs, dirs), "Strimzi: broker tuning", "%s shared by %s", cpus, folders)
-	}
-	return all
-}
-
-func connectionHints(m *Machine) []Hint {
-	const buffers = "the kernel sizes them by itself, up to tcp_rmem and tcp_wmem; across a wide network set bandwidth × round trip"
-	all := []Hint{
-		{"socket.send.buffer.bytes", "-1", Properties, buffers, "Kafka documentation, Broker configs; Strimzi: broker tuning"},
-		{"socket.receive.buffer.bytes", "-1", Properties, buffers, "Kafka documentation, Broker configs; Strimzi: broker tuning"},
-	}
-	backlog, formula := 1024, "1024, for many clients that connect at once"
-	if n, err := m.Number("proc/sys/net/core/somaxconn"); err == nil && n > 0 {
-		backlog = int(min(1024, n))
-		formula = fmt.Sprintf("min(1024, net.core.somaxconn %d) = %d", n, backlog)
-	}
-	return append(all, Hint{"socket.listen.backlog.size", strconv.Itoa(backlog), Properties, formula, "Kafka source: SocketServerConfigs; kt's proposal"})
-}
-
-func clusterHints(m *Machine, o HintOptions) []Hint {
-	var all []Hint
-	partitions, dirs := partitionsHere(m), len(m.Dirs)
-	if n := 1; o.Brokers > 0 {
-		formula := fmt.Sprintf("1 for %s", plural(float64(o.Brokers), "broker"))
-		if o.Brokers > 2 {
-			n = replicaFetchers(partitions)
-			formula = fmt.Sprintf("clamp(%s / 1000, 2, 4) = %d", plural(float64(partitions), "partition"), n)
-		}
-		all = append(all, Hint{"num.replica.fetchers", strconv.Itoa(n), Properties, formula, "Amazon MSK: default configuration; kt's proposal"})
-	}
-	if dirs > 0 {
-		n, formula := dirs, plural(float64(dirs), "log directory")+" on each broker; multiply by the number of brokers"
-		name := "partitions of a topic, per broker"
-		if o.Brokers > 0 {
-			n, name = dirs*o.Brokers, "partitions of a topic"
-			formula = fmt.Sprintf("%s × %s = %d", plural(float64(o.Brokers), "broker"), plural(float64(dirs), "log directory"), n)
-		}
-		all = append(all, Hint{name, strconv.Itoa(n), Cluster, formula, "kt's proposal: every disk gets a leader"})
-	}
-	if m.CPUs > 0 {
-		n := partitionLimit(m.CPUs)
-		all = append(all, Hint{
-			"partitions of a broker, at most", strconv.Itoa(n), Cluster,
-			fmt.Sprintf("%s: %d; there are %d", plural(m.CPUs, "CPU"), n, partitions), "Amazon MSK: best practices",
-		})
-	}
-	return all
+	return n
 }
 
 // connectionsMeant is for how many connections a broker's file limit is worked out.
 const connectionsMeant = 10000
 
-func systemHints(m *Machine) []Hint {
-	segments := 0
-	for _, d := range m.Dirs {
-		if d.ListErr != nil {
-			return cacheHint(m) // a number of segments that is too low would be bad advice
-		}
-		segments += d.Segments
-	}
-	files := max(100000, segments*9/2+2*connectionsMeant+10000)
-	areas := max(262144, 3*segments+65530)
-	return append([]Hint{
-		{
-			"nofile", strconv.Itoa(files), System,
-			fmt.Sprintf("max(100000, 3 × %d segments × 1.5 + 2 × %d connections + 10000) = %d", segments, connectionsMeant, files),
-			"Kafka documentation, Operations: OS; kt's proposal",
-		},
-		{
-			"vm.max_map_count", strconv.Itoa(areas), System,
-			fmt.Sprintf("max(262144, 2 × %d segments × 1.5 + 65530) = %d", segments, areas),
-			"Kafka documentation, Operations: OS; Confluent Platform: production deployment",
-		},
-	}, cacheHint(m)...)
-}
-
-// cacheHint is how much is left for the page cache, and at which rate of writing
+// pageCache is how much is left for the page cache, and at which rate of writing
 // that holds the last 30 seconds.
-func cacheHint(m *Machine) []Hint {
-	heap := heapFor(m.Memory, partitionsHere(m)) // the one that is hinted at, whatever runs now
-	cache := m.Memory - heap - 3*gib/2
-	if m.Memory <= 0 || cache <= 0 {
-		return nil
+func (f facts) pageCache() (value, formula string) {
+	heap := heapFor(f.Memory, f.partitions) // the one that is hinted at, whatever runs now
+	cache := f.Memory - heap - 3*gib/2
+	if f.Memory <= 0 || cache <= 0 {
+		return "", ""
 	}
-	formula := fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds 30 s of %d MiB/s", theme.Bytes(m.Memory), theme.Bytes(heap), cache/30/mib)
-	if m.Bandwidth > 0 {
-		formula = fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds %d s of the %d MiB/s that the slowest disk writes",
-			theme.Bytes(m.Memory), theme.Bytes(heap), cache/m.Bandwidth, m.Bandwidth/mib)
+	holds := fmt.Sprintf("30 s of %d MiB/s", cache/30/mib)
+	if f.Bandwidth > 0 {
+		holds = fmt.Sprintf("%d s of the %d MiB/s that the slowest disk writes", cache/f.Bandwidth, f.Bandwidth/mib)
 	}
-	return []Hint{{"page cache", theme.Bytes(cache), System, formula, "Kafka documentation, Operations: Hardware and OS"}}
+	return theme.Bytes(cache), fmt.Sprintf("%s − %s heap − 1.5 GiB; it holds %s", theme.Bytes(f.Memory), theme.Bytes(heap), holds)
 }

@@ -155,8 +155,8 @@ func TestHintsThatDependOnMore(t *testing.T) {
 			t.Errorf("%s: %s is %q, want %q", row.says, row.name, got, row.want)
 		}
 	}
-	if flags := collectorFlags(early); !strings.Contains(flags, "AlwaysPreTouch") {
-		t.Errorf("collectorFlags with the profile latency = %q, want AlwaysPreTouch among them", flags)
+	if flags, _ := (facts{Machine: early}).flags(); !strings.Contains(flags, "AlwaysPreTouch") {
+		t.Errorf("the flags with the profile latency are %q, want AlwaysPreTouch among them", flags)
 	}
 }
 

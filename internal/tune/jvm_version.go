@@ -12,11 +12,9 @@ func checkJavaVersion(m *Machine, want Rule) Reading {
 	version := m.Process.Perf.Version
 	if version == "" {
 		var err error
-		if version, err = m.releaseVersion(); err != nil {
-			r := Denied(err)
-			if r.Verdict == NotApplicable { // Java is there, and so is its version
-				r = Reading{Verdict: Unknown, Note: "neither the JVM nor its release file could be read"}
-			}
+		if version, err = m.releaseVersion(); err != nil { // Java is there, and so is its version
+			r := lacking(err, "neither the JVM nor its release file could be read")
+			r.Verdict = Unknown
 			return r
 		}
 	}
@@ -33,16 +31,8 @@ func checkJavaVersion(m *Machine, want Rule) Reading {
 }
 
 // javaMajor is 17 of "17.0.15+6", and 8 of "1.8.0_392"; 0 for what is no version.
-func javaMajor(version string) int {
-	version = strings.TrimPrefix(version, "1.")
-	end := strings.IndexFunc(version, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		end = len(version)
-	}
-	n, err := strconv.Atoi(version[:end])
-	if err != nil {
-		return 0
-	}
+func javaMajor(version string) (n int) {
+	_, _ = fmt.Sscanf(strings.TrimPrefix(version, "1."), "%d", &n)
 	return n
 }
 

@@ -48,7 +48,7 @@ func TestTheDiskOfTheMetadata(t *testing.T) {
 		{"a controller on the system's disk", id, "", mounted(onSystem), Warn, "/var/lib/kafka"},
 		{"a broker that does not vote", id, "", mounted(set("process.roles", "broker")), NotApplicable, ""},
 		{"ZooKeeper", id, "", mounted(set()), NotApplicable, ""},
-		{"log directories that name none", id, "", mounted(both(" , ", "")), Warn, ""},
+		{"log directories that name none", id, "", mounted(both(" , ", "")), Warn, "no"},
 		{"mounts that are not told", id, "", both("/data/a", ""), Unknown, "/data/a"},
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -96,11 +95,7 @@ func (m *Machine) findRole(o Options, found int) {
 		if found > 1 {
 			m.RoleFrom += fmt.Sprintf(", the first of %d brokers here: --pid chooses", found)
 		}
-		roles := strings.Split(m.Config.Get("process.roles", "broker"), ",")
-		for i := range roles {
-			roles[i] = strings.TrimSpace(roles[i])
-		}
-		if slices.Contains(roles, "controller") && !slices.Contains(roles, "broker") {
+		if roles := processRoles(m); slices.Contains(roles, "controller") && !slices.Contains(roles, "broker") {
 			m.Role = Controller
 		}
 	case len(o.Dirs) > 0:

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -19,16 +22,56 @@ func judge(value float64, unit string, want Rule, bad Verdict) Reading {
 	return r
 }
 
-func checkMaxMapCount(m *Machine, want Rule) Reading {
-	limit, err := m.Number("proc/sys/vm/max_map_count")
-	if err != nil {
-		return Denied(err)
+func checkSwappiness(m *Machine, want Rule) Reading {
+	row := rowOf("vm.swappiness")
+	r := row.told(m.sysctl(row.ID, 1), want)
+	group, found := m.Cgroup.Paths["memory"]
+	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
+	own, err := m.Number(file)
+	if !found || m.Cgroup.Layout == "v2" || r.Current == "" || err != nil || want.Holds(strconv.FormatInt(own, 10)) {
+		return r
 	}
+	r.addNote("the control group's own memory.swappiness, %d, counts instead", own)
+	r.Command = fmt.Sprintf("echo %s > /%s", want.Target(r.Current), file)
+	if r.Verdict == OK {
+		r.Verdict = Warn
+	}
+	return r
+}
+
+func checkSwap(m *Machine, _ Rule) Reading {
+	memory, err := m.FS.Memory()
+	total, known := memory["SwapTotal"]
+	free, knownFree := memory["SwapFree"]
+	out, seen := Delta(m.Before.VM, m.After.VM, "pswpout")
+	r := Reading{Verdict: OK, Current: theme.Bytes(total-free) + " used", Wanted: "no pages written"}
+	switch {
+	case err != nil:
+		return Denied(err)
+	case !known || !knownFree:
+		return Absent("the kernel is built without swap")
+	case total == 0:
+		return Reading{Verdict: OK, Current: "no swap", Note: "there is no reserve when memory runs out"}
+	case !seen:
+		return Reading{Verdict: Unknown, Current: r.Current, Note: "/proc/vmstat does not report swapping"}
+	case out > 0:
+		r.Verdict, r.Note = Warn, fmt.Sprintf("%d pages were swapped out in %s", out, theme.Duration(m.Interval))
+	case m.Interval == 0 && m.After.VM["pswpout"] > 0:
+		r.Verdict, r.Note = Info, fmt.Sprintf("%d pages were swapped out since boot", m.After.VM["pswpout"])
+	}
+	return r
+}
+
+func checkMaxMapCount(m *Machine, want Rule) Reading {
 	segments := m.segments()
 	if segments > 0 {
 		want = want.Floor(3*segments + 65530)
 	}
 	r := numberCheck("vm.max_map_count", Warn, true)(m, want)
+	limit, err := strconv.ParseFloat(r.Current, 64)
+	if err != nil { // it is not known
+		return r
+	}
 	need, how := 2*segments, fmt.Sprintf("%d segments need %d", segments, 2*segments)
 	if m.Process != nil {
 		if n, err := m.MappedAreas(m.Process.PID); err == nil && int64(n) >= need {
@@ -38,7 +81,7 @@ func checkMaxMapCount(m *Machine, want Rule) Reading {
 	if need > 0 {
 		r.addNote("%s", how)
 	}
-	if float64(need) > 0.8*float64(limit) {
+	if float64(need) > 0.8*limit {
 		r.Verdict = Fail
 		if len(r.Changes) == 0 { // the rule leaves the value alone, or is too low
 			r.Command = fmt.Sprintf("sysctl -w vm.max_map_count=%d", max(262144, 3*need/2+65530))
@@ -57,38 +100,70 @@ func (m *Machine) segments() int64 {
 }
 
 func checkZoneReclaim(m *Machine, want Rule) Reading {
-	bad := Warn
-	if len(m.nodes()) < 2 {
-		bad = Info
+	row := rowOf("vm.zone_reclaim_mode")
+	r := row.told(m.sysctl(row.ID, 1), want)
+	if r.Verdict == Warn && len(m.nodes()) < 2 {
+		r.Verdict = Info
 	}
-	return numberCheck("vm.zone_reclaim_mode", bad, true)(m, want)
+	return r
 }
 
-func checkMinFree(m *Machine, want Rule) Reading {
+func checkMinFree(m *Machine, _ Rule) Reading {
 	switch {
 	case m.MemTotal == 0:
 		return Reading{Verdict: Unknown, Note: "the size of the machine's memory is not known"}
 	case m.MemTotal < 64<<30:
 		return Absent("the machine has less than 64 GiB of memory")
 	}
-	return numberCheck("vm.min_free_kbytes", Info, false)(m, want)
+	return m.sysctl("vm.min_free_kbytes", 1)
 }
 
-func checkHugePagesOf(m *Machine, want Rule) Reading {
+func checkHugePagesOf(m *Machine, _ Rule) Reading {
 	memory, err := m.FS.Memory()
-	if err != nil {
-		return Denied(err)
-	}
 	free, known := memory["HugePages_Free"]
-	if !known || memory["MemTotal"] == 0 {
+	switch {
+	case err != nil:
+		return Denied(err)
+	case !known || memory["MemTotal"] == 0:
 		return Absent("the kernel has no huge pages")
 	}
-	idle := float64(free) * float64(memory["Hugepagesize"])
-	r := judge(100*idle/float64(memory["MemTotal"]), " %", want, Info)
-	if r.Verdict == Info && free > 0 && !want.Leave() {
-		r.Command = "sysctl -w vm.nr_hugepages=0"
+	return Reading{Current: rounded(100 * float64(free) * float64(memory["Hugepagesize"]) / float64(memory["MemTotal"]))}
+}
+
+// thpCheck is the check of a choice in the folder of transparent huge pages.
+func thpCheck(id string) check {
+	return func(m *Machine, want Rule) Reading {
+		file := strings.TrimPrefix(id, "thp.")
+		name := "sys/kernel/mm/transparent_hugepage/" + file
+		if old := "sys/kernel/mm/redhat_transparent_hugepage/" + file; !m.Exists(name) && m.Exists(old) { // RHEL 6
+			name = old
+		}
+		current, choices, err := m.choice(name)
+		if err != nil {
+			return Denied(err)
+		}
+		r := Compare(current, want, Warn)
+		target := offered(want, choices)
+		boot, _ := m.Text("proc/cmdline") // a container may hide it
+		switch {
+		case r.Verdict == OK || want.Leave():
+			return r
+		case current != "always":
+			r.Verdict, r.Note = Info, current+" was chosen here: kt changes only always"
+			return r
+		case target == "":
+			r.Note = "this kernel offers only " + strings.Join(choices, ", ")
+		case strings.Contains(boot, "transparent_hugepage="):
+			r.Note = "set with transparent_hugepage= on the kernel's command line"
+			r.Command = "remove transparent_hugepage= from the kernel's command line"
+		default:
+			r.Changes = []Change{sysfsChange(id, name, current, target)}
+		}
+		if id == "thp.enabled" && !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
+			r.Verdict = Info
+		}
+		return r
 	}
-	return r
 }
 
 func checkMemorySize(m *Machine, want Rule) Reading {
@@ -96,43 +171,31 @@ func checkMemorySize(m *Machine, want Rule) Reading {
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	}
 	// A machine sold as 32 GiB shows less: the firmware and the kernel keep some.
-	r := judge(math.Ceil(float64(m.Memory)/(1<<30)*1.04), "", want, Info)
+	r := judge(math.Ceil(float64(m.Memory)/(1<<30)*1.04), " GiB", want, Info)
 	r.Current = theme.Bytes(m.Memory)
-	if !want.Leave() {
-		r.Wanted += " GiB"
-	}
 	return r
 }
 
 func checkPageCache(m *Machine, want Rule) Reading {
-	switch {
-	case m.Process == nil:
-		return Absent("no broker runs here")
-	case m.Memory <= 0:
+	if m.Memory <= 0 {
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	}
-	heap := heapLimit(m)
-	heap = cmp.Or(heap, m.Memory/4) // what a JVM takes that was told nothing
+	heap := cmp.Or(heapLimit(m), m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
 	r := Reading{Verdict: OK, Current: theme.Bytes(max(0, room))}
 	if !want.Leave() {
 		r.Wanted = want.String() + " s of writing"
 	}
-	if room < 1<<30 {
-		r.Verdict = Warn
-		r.Note = fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
-		return r
-	}
-	rate, ok := m.writeRate()
-	switch {
+	switch rate, ok := m.writeRate(); {
+	case room < 1<<30:
+		r.Verdict, r.Note = Warn, fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
 	case !ok:
 		r.Verdict, r.Note = Unknown, "the write rate is not known"
 	case rate < 1:
 		r.Note = "nothing is being written"
 	default:
-		seconds := float64(room) / rate
-		r.Note = fmt.Sprintf("%.0f s at %s/s", seconds, theme.Bytes(int64(rate)))
-		r.Verdict = Compare(strconv.FormatFloat(seconds, 'f', 0, 64), want, Warn).Verdict
+		seconds := strconv.FormatFloat(float64(room)/rate, 'f', 0, 64)
+		r.Verdict, r.Note = Compare(seconds, want, Warn).Verdict, fmt.Sprintf("%s s at %s/s", seconds, theme.Bytes(int64(rate)))
 	}
 	return r
 }
@@ -144,31 +207,24 @@ func (m *Machine) writeRate() (float64, bool) {
 	over := m.Interval.Seconds()
 	if over <= 0 {
 		written = m.After.VM["pgpgout"]
-		text, err := m.Text("proc/uptime") // "seconds seconds-idle"
-		if err != nil {
-			return 0, false
-		}
+		text, _ := m.Text("proc/uptime") // "seconds seconds-idle"
 		if _, err := fmt.Sscan(text, &over); err != nil {
 			return 0, false
 		}
 	}
-	if !seen || written < 0 || !(over > 0) || math.IsInf(over, 0) {
-		return 0, false
-	}
-	return float64(written) * 1024 / over, true
+	return float64(written) * 1024 / over, seen && written >= 0 && over > 0 && !math.IsInf(over, 0)
 }
 
-func checkOomKills(m *Machine, want Rule) Reading {
+func checkOomKills(m *Machine, _ Rule) Reading {
 	kills, known := m.After.VM["oom_kill"] // since Linux 4.13
-	if !known && m.Cgroup.OOMKills == 0 {
-		if m.After.VM == nil {
-			return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
-		}
+	group := m.Cgroup.OOMKills
+	switch {
+	case group > 0:
+		return Reading{Current: strconv.FormatInt(max(kills, group), 10), Note: fmt.Sprintf("%d of them in the control group: its memory limit is too low", group)}
+	case m.After.VM == nil:
+		return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
+	case !known:
 		return Absent("this kernel does not count them")
 	}
-	r := judge(float64(max(kills, m.Cgroup.OOMKills)), "", want, Warn)
-	if n := m.Cgroup.OOMKills; n > 0 {
-		r.Note = fmt.Sprintf("%d of them in the control group: its memory limit is too low", n)
-	}
-	return r
+	return Reading{Current: strconv.FormatInt(kills, 10)}
 }

@@ -323,7 +323,7 @@ func TestTransparentHugePages(t *testing.T) {
 			"warn always (never) | /sys/kernel/mm/redhat_transparent_hugepage/enabled: always → never, kept",
 		},
 		{"nothing is chosen", "thp.enabled", "madvise", enabled + "always madvise never", "", nil, "unknown | sys/kernel/mm/transparent_hugepage/enabled"},
-		{"one word alone", "thp.enabled", "madvise", enabled + "always", "", nil, "unknown always | /sys/kernel/mm/transparent_hugepage/enabled"},
+		{"one word alone", "thp.enabled", "madvise", enabled + "always", "", nil, "info always (madvise) | …"},
 
 		{"the kernel's choice", "thp.defrag", wanted, defrag + "always defer defer+madvise [madvise] never", "", nil, "ok madvise (defer+madvise)"},
 		{

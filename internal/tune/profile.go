@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -28,8 +27,7 @@ func (p *Profile) Rule(s *Setting) Rule {
 	if r, ok := p.rules[s.ID]; ok {
 		return r
 	}
-	r, _ := ParseRule(s.Want) // a test parses the rule of every setting
-	return r
+	return s.want()
 }
 
 // leaves reports whether a profile, which may be nil, leaves a setting alone.
@@ -126,11 +124,7 @@ func ProfileNames(shipped fs.FS) []string {
 
 // take sets the rules of a file, and tells of all that are wrong.
 func (p *Profile) take(settings map[string]yaml.Node) error {
-	all := Catalogue()
-	var ids []string
-	for _, s := range all {
-		ids = append(ids, s.ID)
-	}
+	all, ids := Catalogue(), IDs()
 	var problems []error
 	for id, node := range settings {
 		wrong := func(format string, args ...any) {
@@ -150,11 +144,8 @@ func (p *Profile) take(settings map[string]yaml.Node) error {
 			continue
 		}
 		r, err := ParseRule(text)
-		setting := all[slices.Index(ids, id)]
-		if takes := setting.Takes.of(); err == nil && takes != nil {
-			err = takes(r)
-		} else if err == nil {
-			err = fits(r, p.model(setting))
+		if setting := all[slices.Index(ids, id)]; err == nil {
+			err = setting.Takes.accept(r, p.model(setting))
 		}
 		if err != nil {
 			wrong("%s: %v", id, err)
@@ -172,27 +163,7 @@ func (p *Profile) model(s *Setting) Rule {
 	if r, ok := p.rules[s.ID]; ok && !r.Leave() {
 		return r
 	}
-	r, _ := ParseRule(s.Want) // a test parses the rule of every setting
-	return r
-}
-
-// fits refuses a rule of another kind than the model: words for a number, or anything
-// but yes and no for an answer.
-func fits(r, model Rule) error {
-	if r.Leave() || model.Leave() {
-		return nil
-	}
-	_, notNumber := strconv.ParseFloat(model.Value, 64)
-	_, wrong := strconv.ParseFloat(r.Value, 64)
-	switch {
-	case notNumber == nil && wrong != nil:
-		return fmt.Errorf("%q: take a number, as %q", r.Value, model)
-	case model.Value == "yes" || model.Value == "no":
-		if r.Value != "yes" && r.Value != "no" {
-			return fmt.Errorf("%q: take yes or no", r.Value)
-		}
-	}
-	return nil
+	return s.want()
 }
 
 // profileError is what is wrong in a line of a profile.

@@ -19,6 +19,7 @@ type Read struct {
 	Sysctl   int      `yaml:"sysctl"`   // so many whole numbers of the kernel setting that the row is named after
 	Property string   `yaml:"property"` // a name in server.properties: a number if Unset is one, else a word
 	G1       string   `yaml:"g1"`       // a flag of the JVM that is a number
+	Flags    []string `yaml:"flags"`    // flags of the JVM of which each has the same effect
 	File     string   `yaml:"file"`     // "sys/…": a whole number, or with Words a word; DISK is each disk, DEVICE that of each directory, PID the broker
 	Options  []string `yaml:"options"`  // mount options of each log directory
 
@@ -45,17 +46,19 @@ type Read struct {
 
 // value returns what reads the value of a row; nil for a row that has a function.
 func (r Read) value(s *Setting) check {
-	switch _, err := strconv.Atoi(r.Unset); {
+	switch {
 	case r.IfCounted != "":
 		return ifCounted(s.ID, r.IfCounted, r.What)
 	case r.Sysctl > 0:
 		return func(m *Machine, _ Rule) Reading { return m.sysctl(s.ID, r.Sysctl) }
-	case r.Property != "" && err == nil:
-		return countCheck(r, s.verdict())
 	case r.Property != "":
-		return wordCheck(r.Property, r.Unset, s.verdict())
+		s.Read.Command = cmp.Or(r.Command, r.Property+"=TARGET")
+		return r.property
 	case r.G1 != "":
-		return g1Flag(r)
+		s.Read.Command = addFlag("-XX:" + r.G1 + "=TARGET")
+		return func(m *Machine, _ Rule) Reading { return r.numberFlag(m) }
+	case r.Flags != nil:
+		return func(m *Machine, _ Rule) Reading { return r.flag(m) }
 	case strings.Contains(r.File, "DISK"):
 		return eachDisk(s, s.ofDisk)
 	case strings.Contains(r.File, "DEVICE"):
@@ -115,9 +118,10 @@ func (s *Setting) told(r Reading, want Rule, names ...string) Reading {
 		r.Verdict == Warn && want.Leave() && s.Want != "": // the profile leaves the matter alone, as for a laptop
 		r.Verdict = Info
 	}
-	if compared {
+	if compared && r.shown == "" {
 		r.Current = cmp.Or(s.Read.Shown[r.Current], r.Current+s.Read.Unit)
 	}
+	r.Current = cmp.Or(r.shown, r.Current)
 	return r
 }
 
@@ -133,7 +137,7 @@ func (s *Setting) compare(r *Reading, want Rule, names []string) {
 	if r.Wanted == "" && (s.Read.Good == "" || s.Read.Wanted != "") {
 		r.Wanted = c.Wanted
 		if !want.Leave() {
-			r.Wanted = cmp.Or(s.Read.Wanted, c.Wanted+s.Read.Unit)
+			r.Wanted = cmp.Or(s.Read.Wanted, s.Read.Shown[c.Wanted], c.Wanted+s.Read.Unit)
 		}
 	}
 	note, accepted := s.Read.Noted[r.Current]
@@ -155,17 +159,4 @@ func (s *Setting) compare(r *Reading, want Rule, names []string) {
 			}
 		}
 	}
-}
-
-// wants are what a row may need to be checked at all, and where that is read.
-var wants = map[string]struct {
-	met   func(check) check
-	reads []string
-}{
-	"":       {func(f check) check { return f }, nil},
-	"jvm":    {ofJVM, nil},
-	"flags":  {ofFlags, []string{"/proc/PID/{cmdline,environ}, /tmp/hsperfdata_USER/PID"}},
-	"perf":   {func(f check) check { return ofJVM(ofPerf(f)) }, []string{"/tmp/hsperfdata_USER/PID"}},
-	"config": {needsConfig, []string{"server.properties"}},
-	"broker": {ofBroker, []string{"server.properties"}},
 }

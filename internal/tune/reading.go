@@ -24,20 +24,22 @@ var Verdicts = []Verdict{Fail, Warn, Info, Unknown, OK, NotApplicable}
 
 // Reading is what one check found on one machine.
 type Reading struct {
-	Verdict Verdict
-	Current string // as the machine has it, "" for nothing
-	Wanted  string // "≥ 262144"; "" where nothing is wanted
-	Note    string // what is special about this machine, in one line; shown before the setting's Why
+	Verdict Verdict `json:"verdict"`
+	Current string  `json:"current"`        // as the machine has it, "" for nothing
+	Wanted  string  `json:"wanted"`         // "≥ 262144"; "" where nothing is wanted
+	Note    string  `json:"note,omitempty"` // what is special about this machine, in one line; shown before the setting's Why
 
 	// What it will be after the next boot, and which file says so: "" for none. Of
 	// kernel settings Check need not fill these in.
-	Persisted, PersistedIn string
-	Drifts                 bool // the value is as wanted now, and Note says which one it will have after the next boot
+	Persisted   string `json:"persisted"`
+	PersistedIn string `json:"persisted_in,omitempty"`
+	Drifts      bool   `json:"-"` // the value is as wanted now, and Note says which one it will have after the next boot
 
-	Changes []Change // would make it as wanted
-	Command string   // what to run instead, where kt does not change it by itself
+	Changes []Change `json:"changes,omitempty"` // would make it as wanted
+	Command string   `json:"command,omitempty"` // what to run instead, where kt does not change it by itself
 
-	rule Rule // that [Compare] held the value to, or is to hold it to in place of the row's
+	rule  Rule   // that [Compare] held the value to, or is to hold it to in place of the row's
+	shown string // Current in other words, of a reading without a verdict
 	// set makes the change to another value, of a reading without a verdict.
 	set func(value string) Change
 }

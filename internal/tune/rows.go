@@ -116,10 +116,19 @@ func (s *Setting) complete(f check) error {
 		s.Reads = []string{"/" + s.Read.File}
 	case s.Read.Options != nil:
 		s.Reads = []string{"/proc/self/mountinfo"}
-	default:
-		s.Reads = needs.reads
+	case needs.reads != "":
+		s.Reads = []string{needs.reads}
 	}
-	s.Check = needs.met(func(m *Machine, want Rule) Reading { return s.told(f(m, want), want) })
+	s.Check = func(m *Machine, want Rule) Reading {
+		if r := needs.lacks(m); r.Verdict != "" {
+			return r
+		}
+		r := s.told(f(m, want), want)
+		if s.Needs == "flags" || s.Needs == "g1" {
+			r = lacksOptions(m, r)
+		}
+		return r
+	}
 	return nil
 }
 

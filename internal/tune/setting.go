@@ -55,33 +55,42 @@ const (
 	Folklore   Confidence = "folklore" // often repeated, or kt's own proposal
 )
 
+// About is what is shown of a setting wherever it is named.
+type About struct {
+	ID         string     `yaml:"id" json:"id"` // "vm.swappiness"; kernel settings have the kernel's name
+	Group      Group      `yaml:"-" json:"group"`
+	Title      string     `yaml:"title" json:"title"` // what it is, in a few words: "how readily the kernel swaps"
+	Severity   Severity   `yaml:"severity" json:"severity"`
+	Confidence Confidence `yaml:"confidence" json:"confidence"`
+	Why        string     `yaml:"why" json:"why"`             // what happens otherwise, in one line without a full stop
+	Risk       string     `yaml:"risk" json:"risk,omitempty"` // of changing it; "" for none worth mention
+}
+
 // Setting is one entry of the catalogue: a row of checks.yaml.
 type Setting struct {
-	ID         string     `yaml:"id"` // "vm.swappiness"; kernel settings have the kernel's name
-	Group      Group      `yaml:"-"`
-	Title      string     `yaml:"title"` // what it is, in a few words: "how readily the kernel swaps"
-	Roles      []Role     `yaml:"roles"`
-	Severity   Severity   `yaml:"severity"`
-	Confidence Confidence `yaml:"confidence"`
+	About   `yaml:",inline"`
+	Roles   []Role   `yaml:"roles" json:"roles"`
+	Detail  string   `yaml:"detail" json:"detail,omitempty"` // more: where sources disagree, traps, how a figure was found
+	Reads   []string `yaml:"reads" json:"reads"`             // where it looks: "/proc/sys/vm/swappiness"
+	Sources []string `yaml:"sources" json:"sources"`         // who says so
+	Applies bool     `yaml:"applies" json:"applies"`         // kt can change it: some reading has changes
 
 	// Want is the wanted value as a rule, see [ParseRule]. It is "" where it depends
 	// on the profile, each of which has one then, and where the check says it.
-	Want  string `yaml:"want"`
-	Takes Takes  `yaml:"takes"` // which rules of a profile make sense
+	Want  string   `yaml:"want" json:"-"`
+	Takes Takes    `yaml:"takes" json:"-"` // which rules of a profile make sense
+	Sets  []target `yaml:"sets" json:"-"`  // the files of the kernel's that it may change
+	Needs string   `yaml:"needs" json:"-"` // without which it does not apply, or is not known
+	Read  Read     `yaml:"read" json:"-"`  // how its value is read; rows without it have a function
 
-	Why     string   `yaml:"why"`     // what happens otherwise, in one line without a full stop
-	Detail  string   `yaml:"detail"`  // more: where sources disagree, traps, how a figure was found
-	Reads   []string `yaml:"reads"`   // where it looks: "/proc/sys/vm/swappiness"
-	Sources []string `yaml:"sources"` // who says so
-	Risk    string   `yaml:"risk"`    // of changing it; "" for none worth mention
-
-	Applies bool     `yaml:"applies"` // kt can change it: some reading has changes
-	Sets    []target `yaml:"sets"`    // the files of the kernel's that it may change
-	Needs   string   `yaml:"needs"`   // without which it does not apply, or is not known
-	Read    Read     `yaml:"read"`    // how its value is read; rows without it have a function
-
-	Check check `yaml:"-"`
+	Check check `yaml:"-" json:"-"`
 }
 
 // For reports whether the setting matters in a role.
 func (s *Setting) For(r Role) bool { return slices.Contains(s.Roles, r) }
+
+// want is the setting's own rule, which was parsed when the row was read.
+func (s *Setting) want() Rule {
+	r, _ := ParseRule(s.Want)
+	return r
+}

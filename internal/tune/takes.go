@@ -18,27 +18,6 @@ type Takes struct {
 	Dirty  bool     `yaml:"dirty"`  // an amount of unwritten data
 }
 
-// of returns what takes a rule, nil for the zero Takes.
-func (t Takes) of() func(Rule) error {
-	switch {
-	case t.Raise > 0:
-		return raiseOnly(t.Raise)
-	case t.Number != "":
-		high, err := strconv.ParseInt(strings.TrimPrefix(t.Number, "0.."), 10, 64)
-		if err != nil {
-			high = -1
-		}
-		return wholeNumber(high)
-	case t.Figure:
-		return figure
-	case len(t.Words) > 0:
-		return oneOf(t.Words...)
-	case t.Dirty:
-		return validDirty
-	}
-	return nil
-}
-
 // check refuses what no rule can be held to.
 func (t Takes) check() error {
 	if text, ok := strings.CutPrefix(t.Number, "0.."); t.Number != "" {
@@ -49,95 +28,79 @@ func (t Takes) check() error {
 	return nil
 }
 
-// raiseOnly takes lower bounds of n whole numbers, for what kt never lowers. Of several
-// numbers each may be "-", for any.
-func raiseOnly(n int) func(Rule) error {
-	such, count := ">= "+strings.TrimSpace(strings.Repeat(" 4096", n)), "a whole number"
-	if n > 1 {
-		count = fmt.Sprintf("%d whole numbers, or - for any", n)
-	}
-	return func(r Rule) error {
-		if r.Leave() {
-			return nil
-		}
-		if r.Op != AtLeast {
-			return fmt.Errorf("%q: kt only ever raises this: take %q, with your own value, or leave it empty", r, such)
-		}
-		fields := strings.Fields(r.Value)
-		good := len(fields) == n
-		for _, f := range fields {
-			_, err := strconv.ParseUint(f, 10, 63)
-			good = good && (err == nil || f == "-" && n > 1)
-		}
-		if !good {
-			return fmt.Errorf("%q: take %s, as %q", r, count, such)
-		}
+// accept refuses a rule that the setting does not take. model is one that kt ships for it, or the zero Rule.
+func (t Takes) accept(r, model Rule) error {
+	switch {
+	case r.Leave():
 		return nil
+	case t.Raise > 0:
+		return t.raises(r)
+	case t.Dirty:
+		return validDirty(r)
 	}
-}
-
-// wholeNumber takes a whole number from 0 to high, compared in any way; high below 0: any.
-func wholeNumber(high int64) func(Rule) error {
-	allowed := fmt.Sprintf("take a whole number from 0 to %d", high)
-	if high < 0 {
-		allowed = "take a whole number of 0 or more"
+	values := []string{r.Value}
+	if r.Op == Equal {
+		values = strings.Split(r.Value, "|")
 	}
-	return func(r Rule) error {
-		if r.Leave() {
-			return nil
-		}
-		for _, text := range alternatives(r) {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n < 0 || high >= 0 && n > high {
-				return fmt.Errorf("%q: %s", text, allowed)
-			}
-		}
-		return nil
-	}
-}
-
-// figure takes any number: for what kt works out and only reports.
-func figure(r Rule) error {
-	if r.Leave() {
-		return nil
-	}
-	for _, text := range alternatives(r) {
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || n-n != 0 { // not a number, or infinite
-			return fmt.Errorf("%q: take a number, as \"<= 10\"", text)
+	for _, value := range values {
+		if advice := t.advice(r.Op, value, model); advice != "" {
+			return fmt.Errorf("%q: %s", value, advice)
 		}
 	}
 	return nil
 }
 
-// oneOf takes words of a list, one or several.
-func oneOf(words ...string) func(Rule) error {
-	return func(r Rule) error {
-		if r.Leave() {
-			return nil
+// advice is what to take instead of a value; "" for one that will do.
+func (t Takes) advice(op Op, value string, model Rule) string {
+	f, notNumber := strconv.ParseFloat(value, 64)
+	_, modelIsWord := strconv.ParseFloat(model.Value, 64)
+	switch {
+	case t.Number != "":
+		high := strings.TrimPrefix(t.Number, "0..")
+		n, err := strconv.ParseUint(value, 10, 63)
+		most, unbounded := strconv.ParseUint(high, 10, 63)
+		switch {
+		case err != nil && unbounded != nil:
+			return "take a whole number of 0 or more"
+		case unbounded == nil && (err != nil || n > most):
+			return "take a whole number from 0 to " + high
 		}
-		for _, word := range alternatives(r) {
-			if r.Op != Equal || !slices.Contains(words, word) {
-				return fmt.Errorf("%q: take %s%s", r, inProse(words), didYouMean(word, words))
-			}
-		}
-		return nil
+	case t.Figure && (notNumber != nil || f-f != 0): // not a number, or infinite
+		return `take a number, as "<= 10"`
+	case len(t.Words) > 0 && (op != Equal || !slices.Contains(t.Words, value)):
+		return "take " + inProse(t.Words) + didYouMean(value, t.Words)
+	case t.Figure, len(t.Words) > 0, model.Leave():
+	case modelIsWord == nil && notNumber != nil:
+		return fmt.Sprintf("take a number, as %q", model)
+	case (model.Value == "yes" || model.Value == "no") && value != "yes" && value != "no":
+		return "take yes or no"
 	}
+	return ""
 }
 
-// alternatives are the values of which each will do.
-func alternatives(r Rule) []string {
-	if r.Op == Equal {
-		return strings.Split(r.Value, "|")
+// raises refuses all but lower bounds of whole numbers.
+func (t Takes) raises(r Rule) error {
+	such, count := ">= "+strings.TrimSpace(strings.Repeat(" 4096", t.Raise)), "a whole number"
+	if t.Raise > 1 {
+		count = fmt.Sprintf("%d whole numbers, or - for any", t.Raise)
 	}
-	return []string{r.Value}
+	if r.Op != AtLeast {
+		return fmt.Errorf("%q: kt only ever raises this: take %q, with your own value, or leave it empty", r, such)
+	}
+	fields := strings.Fields(r.Value)
+	good := len(fields) == t.Raise
+	for _, f := range fields {
+		_, err := strconv.ParseUint(f, 10, 63)
+		good = good && (err == nil || f == "-" && t.Raise > 1)
+	}
+	if !good {
+		return fmt.Errorf("%q: take %s, as %q", r, count, such)
+	}
+	return nil
 }
 
 // inProse is "a, b or c".
 func inProse(words []string) string {
 	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.TrimPrefix(strings.Join(words[:last], ", ")+" or "+words[last], " or ")
 }

@@ -18,8 +18,8 @@ import (
 
 // target is a file of the kernel's that kt may write.
 type target struct {
-	setting string // its ID in the catalogue
-	Path    string `yaml:"path"`  // a pattern of [path.Match]
+	setting string   // its ID in the catalogue
+	Path    string   `yaml:"path"`  // a pattern of [path.Match]
 	Holds   accepted `yaml:"holds"` // what the file can hold; any word for those that kt sets by words
 	Sane    accepted `yaml:"sane"`  // what kt sets anew
 }

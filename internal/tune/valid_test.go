@@ -18,7 +18,7 @@ func TestAProfileCanOnlyRaiseWhatIsNeverLowered(t *testing.T) {
 			}
 			seen++
 			for _, rule := range []Rule{{Equal, "1000"}, {AtMost, "1000"}, {Equal, "many"}} {
-				if takes := s.Takes.of(); takes == nil || takes(rule) == nil {
+				if s.Takes.accept(rule, s.want()) == nil {
 					t.Errorf("%s takes the rule %q, which may lower it", s.ID, rule)
 				}
 			}
@@ -64,12 +64,7 @@ func TestRulesOfAProfile(t *testing.T) {
 	} {
 		r := must.Have(ParseRule(row.rule))(t)
 		s := settingOf(t, row.id)
-		takes := s.Takes.of()
-		if takes == nil {
-			t.Errorf("%s: %s has no Valid", row.says, row.id)
-			continue
-		}
-		switch err := takes(r); {
+		switch err := s.Takes.accept(r, s.want()); {
 		case row.wrong == "" && err != nil:
 			t.Errorf("%s: Valid(%q) of %s = %v, want nil", row.says, row.rule, row.id, err)
 		case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):

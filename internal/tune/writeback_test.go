@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -106,12 +107,12 @@ func TestWhatAPairWillBeAfterAReboot(t *testing.T) {
 		"vm.dirty_ratio": {{Key: "vm.dirty_ratio", Value: "20", File: "/usr/lib/sysctl.d/10-a.conf", Line: 1}, {Key: "vm.dirty_ratio", Value: "30", File: "/etc/sysctl.d/60-b.conf", Line: 4}},
 		"vm.dirty_bytes": {{Key: "vm.dirty_bytes", Value: "1000", File: "/etc/sysctl.d/60-b.conf", Line: 9}},
 	}}
-	got, file := dirtyPair{"vm.dirty_limit", AtLeast}.persisted(m)
+	got, file := dirtyLimit.persisted(m)
 	if want := (dirtyValue{bytes: 1000}); got != want || file != "/etc/sysctl.d/60-b.conf" {
 		t.Errorf("persisted = %v in %s, want %v, the last line of /etc/sysctl.d/60-b.conf", got, file, want)
 	}
 	m.Sysctls["vm.dirty_bytes"][0].Value = "plenty"
-	if got, file := (dirtyPair{"vm.dirty_limit", AtLeast}).persisted(m); file != "" {
+	if got, file := dirtyLimit.persisted(m); file != "" {
 		t.Errorf("persisted = %v in %s, want nothing: the last line has no number", got, file)
 	}
 }
@@ -122,22 +123,22 @@ func TestRulesForUnwrittenData(t *testing.T) {
 		want       dirtyAmount
 		wrong      string // part of the error
 	}{
-		{"a share", "5%", dirtyAmount{percent: 5}, ""},
-		{"a size in each unit", "400MB", dirtyAmount{bytes: 400e6}, ""},
-		{"a binary size", "1.5GiB", dirtyAmount{bytes: 3 << 29}, ""},
-		{"all of it", "60%  30s min8GiB 9GB", dirtyAmount{percent: 60, seconds: 30, floor: 8 << 30, bytes: 9e9}, ""},
-		{"nothing", "", dirtyAmount{}, "no share"},
-		{"seconds alone, which an unmeasured disk has not", "5s", dirtyAmount{}, "no share"},
+		{"a share", "5%", dirtyAmount{"share": 5}, ""},
+		{"a size in each unit", "400MB", dirtyAmount{"size": 400e6}, ""},
+		{"a binary size", "1.5GiB", dirtyAmount{"size": 3 << 29}, ""},
+		{"all of it", "60%  30s min8GiB 9GB", dirtyAmount{"share": 60, "time": 30, "min": 8 << 30, "size": 9e9}, ""},
+		{"nothing", "", nil, "no share"},
+		{"seconds alone, which an unmeasured disk has not", "5s", nil, "no share"},
 		{"a bound without seconds", "5% min8GiB", dirtyAmount{}, `"min" is for seconds`},
-		{"two shares", "5% 6%", dirtyAmount{}, "already"},
-		{"a share of nothing", "0%", dirtyAmount{}, "whole percent"},
-		{"more than everything", "101%", dirtyAmount{}, "whole percent"},
-		{"part of a percent", "0.5%", dirtyAmount{}, "whole percent"},
-		{"seconds that are none", "5% NaNs", dirtyAmount{}, "seconds"},
-		{"hours", "5% 3601s", dirtyAmount{}, "seconds"},
-		{"a number alone", "5", dirtyAmount{}, "take a share"},
-		{"a tiny size", "0.1MB", dirtyAmount{}, "take a share"},
-		{"a size that is none", "infGB", dirtyAmount{}, "take a share"},
+		{"two shares", "5% 6%", nil, "already"},
+		{"a share of nothing", "0%", nil, "whole percent"},
+		{"more than everything", "101%", nil, "whole percent"},
+		{"part of a percent", "0.5%", nil, "whole percent"},
+		{"seconds that are none", "5% NaNs", nil, "take a share"},
+		{"hours", "5% 3601s", nil, "seconds"},
+		{"a number alone", "5", nil, "take a share"},
+		{"a tiny size", "0.1MB", nil, "take a size"},
+		{"a size that is none", "infGB", nil, "take a share"},
 	} {
 		got, err := parseDirty(row.text)
 		switch {
@@ -145,7 +146,7 @@ func TestRulesForUnwrittenData(t *testing.T) {
 			t.Errorf("%s: parseDirty(%q): %v", row.says, row.text, err)
 		case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):
 			t.Errorf("%s: parseDirty(%q) = %v, want an error with %q", row.says, row.text, err, row.wrong)
-		case got != row.want:
+		case !maps.Equal(got, row.want):
 			t.Errorf("%s: parseDirty(%q) = %+v, want %+v", row.says, row.text, got, row.want)
 		}
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/writing"
 	"github.com/kt-bench/kt/internal/must"
@@ -77,40 +74,4 @@ func BenchmarkOwnCostPerRecord(b *testing.B) {
 			must.Have(engine.Run(context.Background(), p, engine.Drivers{Send: ownDriver{values: values}}, engine.Options{}, discard{}))(b)
 		})
 	}
-}
-
-// BenchmarkFranzGoPerRecord is a plain loop around franz-go with the same settings
-// and the embedded broker, whose part of the work is in the figure.
-func BenchmarkFranzGoPerRecord(b *testing.B) {
-	cluster, settings := benchCluster(b)
-	client := must.Have(cluster.Client(append(settings.Options(), kgo.MaxBufferedRecords(50_000))...))(b)
-	defer client.Close()
-	value := make([]byte, 512)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		client.Produce(context.Background(), &kgo.Record{Topic: "bench", Value: value}, nil)
-	}
-	must.Do(b, client.Flush(context.Background()))
-}
-
-// BenchmarkKtPerRecord is the same load through all of kt.
-func BenchmarkKtPerRecord(b *testing.B) {
-	cluster, settings := benchCluster(b)
-	p := benchPlan(b.N)
-	values := must.Have(payload.MakeValues(&p))(b)
-	driver := &Producer{Cluster: cluster, Plan: p, Settings: settings, Values: values}
-	b.ReportAllocs()
-	b.ResetTimer()
-	must.Have(engine.Run(context.Background(), p, engine.Drivers{Send: driver}, engine.Options{}, discard{}))(b)
-}
-
-func benchCluster(b *testing.B) (*kafka.Cluster, javaconf.Producer) {
-	b.Helper()
-	broker := must.Have(kafka.StartEmbedded(false))(b)
-	b.Cleanup(broker.Close)
-	cluster := must.Have(kafka.Connect(context.Background(), kafka.Access{Bootstrap: broker.Addrs()}))(b)
-	b.Cleanup(cluster.Close)
-	must.Have(cluster.EnsureTopic(context.Background(), benchPlan(1), false))(b)
-	return cluster, producing(b, 512, "acks=1")
 }

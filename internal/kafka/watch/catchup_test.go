@@ -223,20 +223,6 @@ func TestWhatWasCaughtUpNamesTheBrokersThatWereFurthestBehind(t *testing.T) {
 	}
 }
 
-func BenchmarkLagOf10000Partitions(b *testing.B) {
-	v := view{partitions: make(map[int32]*partitionView), missing: maxLagPartitions}
-	known := ends{1: make(map[int32]int64), 2: make(map[int32]int64)}
-	for number := range int32(maxLagPartitions) {
-		v.partitions[number] = &partitionView{topic: "t", id: number, leader: 1, replicas: []int32{1, 2, 3}, isr: []int32{1, 3}}
-		known[1][number], known[2][number] = 1000, 10
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		v.questions(func(int32) bool { return true })
-		v.behind(known)
-	}
-}
-
 // laggingCluster is a cluster that says what a test wants of its replicas: broker 0
 // leads all partitions.
 type laggingCluster struct {

@@ -151,22 +151,6 @@ func TestPartitionsThatATopicGetsHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-func BenchmarkViewOf10000Partitions(b *testing.B) {
-	v := view{partitions: make(map[int32]*partitionView)}
-	var answers []answer
-	for broker := int32(1); broker <= 3; broker++ {
-		var parts []kmsg.MetadataResponseTopicPartition
-		for p := range int32(10_000) {
-			parts = append(parts, part(p, p%3+1, 0, []int32{1, 2, 3}))
-		}
-		answers = append(answers, said(broker, 0, parts...))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		v.update(answers, ofT, func(int32) bool { return true })
-	}
-}
-
 // ofT is the layout of the topic t.
 var ofT = kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 10_000}})
 

@@ -184,20 +184,3 @@ func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 		}
 	}
 }
-
-// What a checksum of a batch of 1 MB costs: joined, and summed up anew.
-func BenchmarkChecksum(b *testing.B) {
-	records := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	e := encode(records, 0)
-	var h head
-	b.Run("joined", func(b *testing.B) {
-		for b.Loop() {
-			h.put(nobody, times{1, 2}, 1, e)
-		}
-	})
-	b.Run("anew", func(b *testing.B) {
-		for b.Loop() {
-			crc32.Checksum(records, castagnoli)
-		}
-	})
-}

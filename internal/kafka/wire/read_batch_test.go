@@ -40,20 +40,3 @@ func TestATallyIsThatOfTheRecords(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkTally(b *testing.B) {
-	for name, vary := range map[string]int{"alike": 0, "of any size": 100} {
-		b.Run(name, func(b *testing.B) {
-			var records []byte
-			for i := range 1000 {
-				records = appendTestRecord(records, 0, int64(i), -1, 100+rand.IntN(1+vary), 1)
-			}
-			for b.Loop() {
-				if _, ok := tally(records, 1000); !ok {
-					b.Fatal("malformed")
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/record")
-		})
-	}
-}

@@ -19,10 +19,10 @@ var assets embed.FS
 // templates are those of the blocks. They escape what they are given, and read the types of internal/doc.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"clean": theme.Clean, "words": words, "line": lineOf, "title": titleOf, "shown": shown, "rows": rowsOf,
-	"visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "plot": plot,
+	"visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "draw": draw, "summary": summary, "ramp": ramp,
 	"lines":    func(c doc.Code) []string { return strings.Split(strings.TrimRight(string(c), "\n"), "\n") },
 	"percent":  func(share float64) int { return int(min(max(share, 0), 1)*100 + 0.5) },
-	"duration": func(s float64) string { return theme.Duration(seconds(s)) },
+	"duration": duration,
 	"uplot":    func() string { name, _, _ := strings.Cut(asset("VERSION"), ","); return name },
 }).ParseFS(assets, "assets/*.html"))
 
@@ -66,8 +66,8 @@ func shown(all []doc.Block) []doc.Block {
 			return !b.For.In(doc.InPage) || len(shown(b.Blocks)) == 0
 		case doc.Events:
 			return len(b.Rows) == 0
-		case *doc.Plot:
-			return !slices.ContainsFunc(b.Groups, func(g doc.Dots) bool { return len(g.Points) > 0 })
+		case *doc.Chart:
+			return b.Heat == nil && !slices.ContainsFunc(b.Series, func(s doc.Series) bool { return len(s.Points)+len(s.Values) > 0 })
 		}
 		return false
 	})

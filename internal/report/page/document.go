@@ -23,50 +23,71 @@ func Doc(w io.Writer, d *doc.Document) error {
 	if d.Again != "" {
 		made = d.Again + " --output html"
 	}
-	return (&document{Document: d, Foot: strings.TrimSpace("Made by " + made + ". " + d.Foot)}).write(w)
+	return write(w, d, strings.TrimSpace("Made by "+made+". "+d.Foot), "")
 }
 
-// document is a document on its way to a page.
-type document struct {
+// body is what a reader of a page sees without a script.
+type body struct {
 	*doc.Document
-	Foot     string    // a sentence at the end
-	Timeline *Timeline // of its charts over time; nil: there are none
-	run      string    // the run in it, from Result.Embed; "": none
+	Foot  string         // a sentence at the end
+	Parts []*doc.Section // those that a page has, with the answer before them
+
+	Time   *doc.Timeline // of the charts over time; nil: there are none
+	Charts []*doc.Chart  // that the script draws
 }
 
-// chartData is what the script needs of the charts.
-type chartData struct {
-	Timeline *Timeline `json:"timeline"`
-	Charts   []*Chart  `json:"charts"`
-	Heats    []*Heat   `json:"heats"`
-}
-
-// write writes the page.
-func (d *document) write(w io.Writer) error {
-	var body bytes.Buffer // what is seen without a script
-	if err := templates.ExecuteTemplate(&body, "body", d); err != nil {
+// write writes the page of a document, with a run in it from Result.Embed; "": there is none.
+func write(w io.Writer, d *doc.Document, foot, run string) error {
+	answer := &doc.Section{ID: "answer", Title: "Answer"}
+	for _, n := range d.Answer {
+		answer.Facts = append(answer.Facts, doc.Fact{Name: n.Name, Text: n.Text})
+	}
+	p := &body{Document: d, Foot: foot, Parts: []*doc.Section{answer}, Charts: []*doc.Chart{}}
+	for i := range d.Sections {
+		p.Parts = append(p.Parts, &d.Sections[i])
+	}
+	p.Parts = slices.DeleteFunc(p.Parts, func(s *doc.Section) bool { return !s.For.In(doc.InPage) || len(shown(s.All())) == 0 })
+	for _, s := range p.Parts {
+		for _, b := range shown(s.Blocks) {
+			if c, ok := b.(*doc.Chart); ok && c.Live() {
+				p.Charts = append(p.Charts, c)
+				if c.Time != nil {
+					p.Time = c.Time
+				}
+			}
+		}
+	}
+	var html bytes.Buffer
+	if err := templates.ExecuteTemplate(&html, "body", p); err != nil {
 		return err
 	}
-	charts, err := json.Marshal(d.charts()) // it escapes < and >
+	charts, err := json.Marshal(map[string]any{"timeline": p.Time, "charts": p.Charts}) // it escapes < and >
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	style, loader, code := styleSheet(), compact(asset("loader.js")), scripts()
-	b.WriteString(result.PageStart)
-	b.WriteString("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	fmt.Fprintf(&b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy(style, loader, code))
-	b.WriteString("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
-	b.WriteString("<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n")
-	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", escaped(d.Command+" ▸ "+d.Subject), style)
-	b.Write(body.Bytes())
-	fmt.Fprintf(&b, "<script type=\"application/json\" id=\"charts\">%s</script>\n", secret.ScrubJSON(string(charts)))
-	if d.run != "" {
-		b.WriteString(result.EmbedStart + d.run + result.EmbedEnd + "\n")
+	if run != "" {
+		run = result.EmbedStart + run + result.EmbedEnd + "\n"
 	}
-	fmt.Fprintf(&b, "<!--\n%s-->\n<script type=\"text/plain\" id=\"code\">%s</script>\n", asset("uPlot.LICENSE"), packedScripts())
-	fmt.Fprintf(&b, "<script>%s</script>\n</body>\n</html>\n", loader)
-	_, err = w.Write(b.Bytes())
+	style, loader, code := styleSheet(), compact(asset("loader.js")), scripts()
+	_, err = fmt.Fprintf(w, result.PageStart+`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+%s<script type="application/json" id="charts">%s</script>
+%s<!--
+%s-->
+<script type="text/plain" id="code">%s</script>
+<script>%s</script>
+</body>
+</html>
+`, policy(style, loader, code), escaped(d.Command+" ▸ "+d.Subject), style, html.Bytes(), secret.ScrubJSON(string(charts)), run, asset("uPlot.LICENSE"), packedScripts(), loader)
 	return err
 }
 
@@ -81,46 +102,28 @@ func hash(block string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Parts returns the sections that a page has, with the answer before them.
-func (d *document) Parts() []*doc.Section {
-	answer := &doc.Section{ID: "answer", Title: "Answer"}
-	for _, n := range d.Answer {
-		answer.Facts = append(answer.Facts, doc.Fact{Name: n.Name, Text: n.Text})
-	}
-	parts := []*doc.Section{answer}
-	for i := range d.Sections {
-		if s := &d.Sections[i]; s.For.In(doc.InPage) {
-			parts = append(parts, s)
-		}
-	}
-	return slices.DeleteFunc(parts, func(s *doc.Section) bool { return len(shown(s.All())) == 0 })
-}
-
-// charts collects the charts of all sections.
-func (d *document) charts() chartData {
-	data := chartData{Timeline: d.Timeline, Charts: []*Chart{}, Heats: []*Heat{}}
-	for _, s := range d.Parts() {
-		for _, b := range s.Blocks {
-			switch b := b.(type) {
-			case *Chart:
-				data.Charts = append(data.Charts, b)
-			case *Heat:
-				data.Heats = append(data.Heats, b)
-			}
-		}
-	}
-	return data
-}
-
 // styleSheet returns the style of every page: the colours of the screen, uPlot's style and kt's own.
 var styleSheet = sync.OnceValue(func() string {
-	light, dark := colors(false), colors(true)
-	lines := ""
-	for _, c := range palette {
-		lines += "." + c.name + "{--c:var(--" + c.name + ")}"
+	lines, light, dark := "", "", ""
+	color := func(name, inLight, inDark string) {
+		light += "--" + name + ":" + inLight + ";"
+		dark += "--" + name + ":" + inDark + ";"
 	}
-	for i := range runColors {
-		lines += fmt.Sprintf(".run%d{--c:var(--run%d)}", i, i)
+	line := func(name, inLight, inDark string) {
+		color(name, inLight, inDark)
+		lines += "." + name + "{--c:var(--" + name + ")}"
+	}
+	for _, s := range surfaces {
+		color(s.name, s.light, s.dark)
+	}
+	for _, c := range palette {
+		line(c.name, theme.Hex(c.color, false), theme.Hex(c.color, true))
+	}
+	for i, c := range looks {
+		line(fmt.Sprintf("run%d", i), c.light, c.dark)
+	}
+	for i, c := range heatSteps(false) {
+		color(fmt.Sprintf("heat%d", i), c, heatSteps(true)[i])
 	}
 	return lines + ":root{" + light + "}@media screen{:root[data-scheme=dark]{" + dark + "}}\n" +
 		"@media screen and (prefers-color-scheme:dark){:root:not([data-scheme=light]){" + dark + "}}\n" +
@@ -185,30 +188,4 @@ var palette = []struct {
 	{"warn", theme.Warn},
 	{"good", theme.Good},
 	{"max", theme.Muted},
-}
-
-// colors returns the custom properties of a scheme.
-func colors(dark bool) string {
-	var b strings.Builder
-	for _, s := range surfaces {
-		value := s.light
-		if dark {
-			value = s.dark
-		}
-		fmt.Fprintf(&b, "--%s:%s;", s.name, value)
-	}
-	for i, c := range runColors {
-		value := c.light
-		if dark {
-			value = c.dark
-		}
-		fmt.Fprintf(&b, "--run%d:%s;", i, value)
-	}
-	for _, c := range palette {
-		fmt.Fprintf(&b, "--%s:%s;", c.name, theme.Hex(c.color, dark))
-	}
-	for i := range theme.HeatSteps {
-		fmt.Fprintf(&b, "--heat%d:%s;", i, theme.Hex(theme.Heat((float64(i)+0.5)/(theme.HeatSteps-1)), dark))
-	}
-	return b.String()
 }

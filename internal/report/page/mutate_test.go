@@ -96,5 +96,5 @@ func try(t *testing.T, what string, doc any) {
 	for _, form := range []string{"text", "markdown", "junit", "perf-test"} {
 		_ = report.Formats[form](&out, r, report.Options{}) // an error is an answer
 	}
-	_ = newRunPage(r).document("").write(io.Discard)
+	_ = newRunPage(r).write(io.Discard, "")
 }

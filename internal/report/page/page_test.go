@@ -19,6 +19,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
@@ -238,7 +239,7 @@ func TestThePageShowsTheNumbersThatTheScreenShows(t *testing.T) {
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 func TestNumbersOfChartsHaveFourDigits(t *testing.T) {
-	got, err := json.Marshal(Values{0, 1234567, 0.00123456, math.NaN(), 12.5})
+	got, err := json.Marshal(doc.Values{0, 1234567, 0.00123456, math.NaN(), 12.5})
 	if want := "[0,1.235e+06,0.001235,null,12.5]"; err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
@@ -342,7 +343,7 @@ func quiet(t *testing.T) (seconds []stats.Window) {
 
 func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 	r := runs()["produce"]
-	tl := timelineOf(&r)
+	tl := newRunPage(r).timeline
 	var classes []string
 	for _, b := range tl.Bands {
 		classes = append(classes, b.Class)
@@ -365,10 +366,9 @@ func TestAnOutageIsShadedAndItsEventsAreMarked(t *testing.T) {
 }
 
 func TestMarksThatAreTooNearHaveOneLabel(t *testing.T) {
-	marks := []Mark{{At: 1, Number: 1}, {At: 1.5, Number: 2}, {At: 9, Number: 3}}
-	all := groups(marks, 3, func(s float64) float64 { return s })
-	if len(all) != 2 || all[0].Label != "1–2" || all[1].Label != "3" {
-		t.Errorf("%+v", all)
+	got := string(draw(&doc.Chart{Time: &doc.Timeline{To: 100, Marks: []doc.Event{{At: 1, Number: 1}, {At: 1.5, Number: 2}, {At: 90, Number: 3}}}, XUnit: timeUnit, Unit: rateUnit}))
+	if !strings.Contains(got, ">1–2<") || !strings.Contains(got, ">3<") || strings.Contains(got, ">2<") {
+		t.Error(got)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -39,8 +40,8 @@ func TestRunsOfOtherStepsAreShownOverTheSameTime(t *testing.T) {
 		}
 		short.Series = append(short.Series, result.Point{StartSeconds: start, Seconds: 0.5, Acknowledged: int64(10 * (i + 1)), P99: result.Micros(1000 * (i + 1))})
 	}
-	p := newSeveralPage([]result.Result{long, short}, []string{"a", "b"})
-	rates, p99 := p.along(p.runs[1], p.runs[1].rateIn), p.along(p.runs[1], p.runs[1].p99In)
+	times := severalPage{newRunPage(long), newRunPage(short)}.charts()[0].(*doc.Chart).X
+	rates, p99 := newRunPage(short).along(times, 1)
 	for i, want := range []struct{ rate, p99 float64 }{{30, 0.002}, {0, 0}, {70, 0.004}} {
 		if want.rate == 0 {
 			if rates[i] == rates[i] || p99[i] == p99[i] {
@@ -50,8 +51,8 @@ func TestRunsOfOtherStepsAreShownOverTheSameTime(t *testing.T) {
 			t.Errorf("second %d: %v and %v, want %+v", i, rates[i], p99[i], want)
 		}
 	}
-	if len(p.times) < 40 || rates[30] == rates[30] {
-		t.Errorf("%d steps, the last of the short run is not its end", len(p.times))
+	if len(times) < 40 || rates[30] == rates[30] {
+		t.Errorf("%d steps, the last of the short run is not its end", len(times))
 	}
 }
 

@@ -11,69 +11,33 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// timelineOf returns the time of a run, with its events, its warm-up and its outages.
-func timelineOf(r *result.Result) *Timeline {
-	t := &Timeline{Marks: []Mark{}, Bands: []Band{}}
-	for i := range r.Series {
-		p := &r.Series[i]
-		t.To = max(t.To, p.End())
-		if p.Warmup && p.Seconds >= result.ShortRow {
-			t.warm = max(t.warm, p.End())
-		}
-	}
-	t.To = max(t.To, 1)
-	if t.warm > 0 {
-		t.Bands = append(t.Bands, Band{0, t.warm, "warmup"})
-	}
-	for i, e := range r.Events {
-		if e.Kind != stats.CatchingUp { // it would mark one every few seconds
-			t.Marks = append(t.Marks, Mark{At: e.AtSeconds, Number: i + 1, Class: e.Kind.Gravity().String(), Text: theme.Clean(e.Text)})
-		}
-	}
-	return t.withOutage(r.Outage, r.SendingSeconds)
+// line is a line of a chart over time; of is nil: the run has none.
+type line struct {
+	doc.Series
+	of func(x *result.Point) float64
 }
 
-// gapShows is the shortest gap that is shaded.
-const gapShows = time.Second
-
-// withOutage shades what a fault did: until the rate was back, and while nothing was acknowledged.
-func (t *Timeline) withOutage(o *result.Outage, end float64) *Timeline {
-	if o == nil {
-		return t
-	}
-	if o.BeganSeconds != nil {
-		to := max(end, *o.BeganSeconds)
-		if o.RecoveredMS != nil {
-			to = *o.BeganSeconds + millis(*o.RecoveredMS).Seconds()
+// chart returns a chart over the time of the run, with the lines that have a value.
+func (p *runPage) chart(id, title, about string, unit doc.Unit, lines ...line) *doc.Chart {
+	c := &doc.Chart{ID: id, Title: title, About: about, X: p.times, XUnit: timeUnit, Unit: unit, Log: unit.Name == latencyUnit.Name, Time: p.timeline}
+	for _, l := range lines {
+		if l.of == nil {
+			continue
 		}
-		t.Bands = append(t.Bands, Band{*o.BeganSeconds, min(to, t.To), "outage"})
+		l.Values = make(doc.Values, len(p.points))
+		for i := range p.points {
+			l.Values[i] = l.of(&p.points[i])
+		}
+		add(c, l.Series)
 	}
-	if o.LongestGapMS != nil && o.LongestGapFromSeconds != nil && millis(*o.LongestGapMS) >= gapShows {
-		from := *o.LongestGapFromSeconds
-		t.Bands = append(t.Bands, Band{from, min(from+millis(*o.LongestGapMS).Seconds(), t.To), "gap"})
-	}
-	return t
-}
-
-// chart returns an empty chart over the time of the run.
-func (p *runPage) chart(id, title, about string, unit Unit) *Chart {
-	return &Chart{ID: id, Title: title, About: about, X: p.times, XUnit: Time, Unit: unit, Log: unit == Latency, Timeline: p.timeline}
+	return c
 }
 
 // add adds a line, unless it has no value.
-func (c *Chart) add(s Series) {
+func add(c *doc.Chart, s doc.Series) {
 	if slices.ContainsFunc(s.Values, func(v float64) bool { return !math.IsNaN(v) }) {
 		c.Series = append(c.Series, s)
 	}
-}
-
-// values takes one number of each point.
-func (p *runPage) values(of func(*result.Point) float64) Values {
-	v := make(Values, len(p.points))
-	for i := range p.points {
-		v[i] = of(&p.points[i])
-	}
-	return v
 }
 
 // us is a latency in seconds; NaN where there is none.
@@ -84,56 +48,47 @@ func us[T ~int64](v T) float64 {
 	return float64(v) / 1e6
 }
 
-// overTime is the throughput and the latency.
-func (p *runPage) overTime() []doc.Block {
-	if len(p.points) == 0 {
-		return nil
+// sections are the charts of the run.
+func (p *runPage) sections() []doc.Section {
+	return []doc.Section{
+		{ID: "time", Title: "Over time", Columns: true, Blocks: []doc.Block{p.throughput(), p.quantiles()}},
+		{ID: "latency", Title: "Latency", Columns: true, Blocks: []doc.Block{p.heat(), p.percentiles()}},
+		{ID: "client", Title: "Client", Columns: true, Blocks: p.client()},
 	}
-	return []doc.Block{p.throughput(), p.quantiles()}
 }
 
-func (p *runPage) throughput() *Chart {
-	c := p.chart("throughput", "Throughput", "records a second", Rate)
-	flow := "flow"
-	if p.writes {
-		c.add(Series{Name: p.r.Outcome(), Class: flow, Fill: true, Values: p.values(func(x *result.Point) float64 { return float64(x.Acknowledged) / x.Seconds })})
-		flow = "read"
-	}
-	if p.reads {
-		s := Series{Name: "consumed", Class: flow, Fill: !p.writes, Values: p.values(func(x *result.Point) float64 { return float64(x.Consumed) / x.Seconds })}
-		if p.writes {
-			s.Dash = []int{5, 3}
+func (p *runPage) throughput() *doc.Chart {
+	rate := func(is bool, of func(x *result.Point) int64) func(x *result.Point) float64 {
+		if !is {
+			return nil
 		}
-		c.add(s)
+		return func(x *result.Point) float64 { return float64(of(x)) / x.Seconds }
 	}
-	if p.r.Records.Failed > 0 {
-		c.add(Series{Name: "failed", Class: "bad", Values: p.values(func(x *result.Point) float64 { return float64(x.Failed) / x.Seconds })})
+	read := doc.Series{Name: "consumed", Class: "flow", Fill: true}
+	if p.writes {
+		read = doc.Series{Name: "consumed", Class: "read", Dash: []int{5, 3}}
+	}
+	lines := []line{
+		{doc.Series{Name: p.r.Outcome(), Class: "flow", Fill: true}, rate(p.writes, func(x *result.Point) int64 { return x.Acknowledged })},
+		{read, rate(p.reads, func(x *result.Point) int64 { return x.Consumed })},
+		{doc.Series{Name: "failed", Class: "bad"}, rate(p.r.Records.Failed > 0, func(x *result.Point) int64 { return x.Failed })},
 	}
 	if targets := p.r.Targets(); targets != nil {
-		c.add(Series{Name: "target", Class: "target", Dash: []int{2, 3}, Values: p.values(func(x *result.Point) float64 {
-			if x.StartSeconds >= p.loadEnd() {
+		end := p.r.SendingSeconds
+		if !p.writes {
+			end = p.r.ElapsedSeconds
+		}
+		lines = append(lines, line{doc.Series{Name: "target", Class: "target", Dash: []int{2, 3}}, func(x *result.Point) float64 {
+			if x.StartSeconds >= end {
 				return math.NaN()
 			}
 			return targets.Rate(seconds(x.StartSeconds + x.Seconds/2))
-		})})
+		}})
 	}
-	return c
+	return p.chart("throughput", "Throughput", "records a second", rateUnit, lines...)
 }
 
-// loadEnd is when the load ended, in seconds of the run.
-func (p *runPage) loadEnd() float64 {
-	if p.writes {
-		return p.r.SendingSeconds
-	}
-	return p.r.ElapsedSeconds
-}
-
-// quantileLines are the quantiles over time, with their looks. Dashes tell them apart without colours.
-var quantileLines = []Series{
-	{Name: "p50", Class: "p50"}, {Name: "p90", Class: "p90", Dash: []int{7, 3}}, {Name: "p99", Class: "p99"}, {Name: "p99.9", Class: "p999", Dash: []int{3, 2}},
-}
-
-// headline returns the headline latencies of a point, as many as there are quantileLines.
+// headline returns the headline latencies of a point: p50, p90, p99 and p99.9.
 func (p *runPage) headline(x *result.Point) [4]result.Micros {
 	if p.reads {
 		return [...]result.Micros{x.EndToEndP50, x.EndToEndP90, x.EndToEndP99, x.EndToEndP999}
@@ -141,15 +96,19 @@ func (p *runPage) headline(x *result.Point) [4]result.Micros {
 	return [...]result.Micros{x.P50, x.P90, x.P99, x.P999}
 }
 
-// quantiles is the headline latency over time.
-func (p *runPage) quantiles() *Chart {
-	c := p.chart("quantiles", "Latency", p.latencyName(), Latency)
-	for i, line := range quantileLines {
-		line.Values = p.values(func(x *result.Point) float64 { return us(p.headline(x)[i]) })
-		c.add(line)
+// quantiles is the headline latency over time. Dashes tell the lines apart without colours.
+func (p *runPage) quantiles() *doc.Chart {
+	lines := []line{
+		{Series: doc.Series{Name: "p50", Class: "p50"}},
+		{Series: doc.Series{Name: "p90", Class: "p90", Dash: []int{7, 3}}},
+		{Series: doc.Series{Name: "p99", Class: "p99"}},
+		{Series: doc.Series{Name: "p99.9", Class: "p999", Dash: []int{3, 2}}},
+		{doc.Series{Name: "oldest waiting", Class: "bad"}, oldest},
 	}
-	c.add(Series{Name: "oldest waiting", Class: "bad", Values: p.values(oldest)})
-	return c
+	for i := range lines[:4] {
+		lines[i].of = func(x *result.Point) float64 { return us(p.headline(x)[i]) }
+	}
+	return p.chart("quantiles", "Latency", p.latencyName(), latencyUnit, lines...)
 }
 
 // The age of the oldest record is shown where it stands out from the latencies, as on the screen.
@@ -179,71 +138,60 @@ func (p *runPage) latencyName() string {
 	return "sent → acknowledged, mostly queueing: the rate is unlimited"
 }
 
-// latency is the heat map, and the latency by percentile.
-func (p *runPage) latency() (blocks []doc.Block) {
-	title := "Latency heat map"
+func (p *runPage) heat() *doc.Chart {
+	c := p.chart("heat", "Latency heat map", "", latencyUnit)
 	if p.r.Plan.ReadsOnly() && p.r.Latency.EndToEnd == nil {
-		title = "Fetch time heat map"
+		c.Title = "Fetch time heat map"
 	}
-	if h := newHeat("heat", title, p.r.Heat, p.timeline); h != nil {
-		blocks = append(blocks, h)
+	c.X, c.Heat = nil, newHeat(p.r.Heat, p.timeline)
+	return c
+}
+
+// percentiles is the distribution of latencies, by 1/(1-p).
+func (p *runPage) percentiles() *doc.Chart {
+	c := &doc.Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: percentileUnit, Unit: latencyUnit, Log: true}
+	const perDecade, decades = 10, 5
+	for i := range perDecade*decades + 1 {
+		c.X = append(c.X, math.Pow(10, float64(i)/perDecade))
 	}
-	if c := p.percentiles(); len(c.Series) > 0 {
-		blocks = append(blocks, c)
+	h := &p.r.Histograms
+	for _, of := range []struct {
+		doc.Series
+		is bool
+		h  *stats.Histogram
+	}{
+		{doc.Series{Name: "end to end", Class: "p99"}, true, &h.EndToEnd.Histogram},
+		{doc.Series{Name: "response", Class: "flow"}, p.writes, &h.Response.Histogram},
+		{doc.Series{Name: "service", Class: "info", Dash: []int{6, 3}}, p.writes, &h.Service.Histogram},
+		{doc.Series{Name: "send delay", Class: "max", Dash: []int{2, 3}}, p.r.Plan.RecordsPerSecond() > 0, &h.SendDelay.Histogram},
+	} {
+		for _, x := range c.X {
+			v := math.NaN()
+			if at := of.h.ValueAtQuantile(1 - 1/x); of.is && at != stats.Never && x <= float64(of.h.Ranked()) {
+				v = max(at, time.Microsecond).Seconds()
+			}
+			of.Values = append(of.Values, v)
+		}
+		add(c, of.Series)
 	}
-	return blocks
+	return c
 }
 
 // client is what else went on over time.
 func (p *runPage) client() (blocks []doc.Block) {
 	if p.r.Plan.RecordsPerSecond() > 0 && p.writes {
-		c := p.chart("send-delay", "Send delay", "p99, due → handed to the client", Latency)
-		c.add(Series{Name: "p99", Class: "p99", Values: p.values(func(x *result.Point) float64 { return us(x.SendDelayP99) })})
-		blocks = append(blocks, c)
+		blocks = append(blocks, p.chart("send-delay", "Send delay", "p99, due → handed to the client", latencyUnit,
+			line{doc.Series{Name: "p99", Class: "p99"}, func(x *result.Point) float64 { return us(x.SendDelayP99) }}))
 	}
 	if l := p.r.ConsumerLag; l != nil && l.Max > 0 {
-		c := p.chart("lag", "Consumer lag", "records that wait to be read", Count)
-		c.add(Series{Name: "records", Class: "info", Fill: true, Values: p.values((*result.Point).Lag)})
-		blocks = append(blocks, c)
+		blocks = append(blocks, p.chart("lag", "Consumer lag", "records that wait to be read", countUnit,
+			line{doc.Series{Name: "records", Class: "info", Fill: true}, (*result.Point).Lag}))
 	}
-	c := p.chart("cpu", "CPU of kt", "cores in use, of "+theme.Number(p.r.Client.CoresAvailable), Cores)
-	c.add(Series{Name: "cores", Class: "info", Fill: true, Values: p.values(func(x *result.Point) float64 {
-		if x.CPUCores == 0 {
-			return math.NaN()
-		}
-		return x.CPUCores
-	})})
-	if len(c.Series) > 0 {
-		blocks = append(blocks, c)
-	}
-	return blocks
-}
-
-// percentiles is the distribution of latencies, by 1/(1-p).
-func (p *runPage) percentiles() *Chart {
-	c := &Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: Percentile, Unit: Latency, Log: true}
-	const perDecade, decades = 10, 5
-	for i := range perDecade*decades + 1 {
-		c.X = append(c.X, math.Pow(10, float64(i)/perDecade))
-	}
-	add := func(name, class string, dash []int, h *stats.Histogram) {
-		v := make(Values, len(c.X))
-		for i, x := range c.X {
-			v[i] = math.NaN()
-			if at := h.ValueAtQuantile(1 - 1/x); at != stats.Never && x <= float64(h.Ranked()) {
-				v[i] = max(at, time.Microsecond).Seconds()
+	return append(blocks, p.chart("cpu", "CPU of kt", "cores in use, of "+theme.Number(p.r.Client.CoresAvailable), coresUnit,
+		line{doc.Series{Name: "cores", Class: "info", Fill: true}, func(x *result.Point) float64 {
+			if x.CPUCores == 0 {
+				return math.NaN()
 			}
-		}
-		c.add(Series{Name: name, Class: class, Dash: dash, Values: v})
-	}
-	h := &p.r.Histograms
-	add("end to end", "p99", nil, &h.EndToEnd.Histogram)
-	if p.writes {
-		add("response", "flow", nil, &h.Response.Histogram)
-		add("service", "info", []int{6, 3}, &h.Service.Histogram)
-	}
-	if p.r.Plan.RecordsPerSecond() > 0 {
-		add("send delay", "max", []int{2, 3}, &h.SendDelay.Histogram)
-	}
-	return c
+			return x.CPUCores
+		}}))
 }

@@ -17,105 +17,75 @@ import (
 // MaxRuns is the largest number of runs of one page: nobody tells more lines apart.
 const MaxRuns = 8
 
+// looks are those of the lines of the runs. People who see few colours tell them apart too (after Okabe and Ito).
+var looks = [MaxRuns]struct {
+	light, dark string
+	dash        []int
+}{
+	{"#0067a8", "#56b4e9", nil},
+	{"#b84a00", "#e69f00", []int{7, 3}},
+	{"#007e5c", "#2fc49a", []int{2, 2}},
+	{"#a8337f", "#e38bc0", []int{10, 3}},
+	{"#806500", "#f0e442", []int{5, 2}},
+	{"#4a4fbf", "#a9b1ff", []int{1, 2}},
+	{"#8c2f39", "#ff8f80", []int{12, 4}},
+	{"#444b54", "#d9dee4", []int{3, 4}},
+}
+
 // Several writes a page of at most MaxRuns runs, each from its own start. files are their names, in the order of the runs.
 func Several(w io.Writer, runs []result.Result, files []string) error {
-	p := newSeveralPage(runs, files)
+	d := &doc.Document{
+		Command: "kt report", Subject: theme.Plural(len(runs), "run", "runs"), Tags: []string{"each from its own start"},
+		Remarks: []string{"One run of each side shows no noise. kt compare tells differences from noise, with five runs a side or more."},
+	}
+	if len(runs) > 1 {
+		d.Tags = append(d.Tags, "differences are against A")
+	}
+	var all severalPage
+	for _, r := range runs {
+		all = append(all, newRunPage(r))
+	}
+	d.Sections = []doc.Section{
+		{ID: "runs", Title: "Runs", Columns: true, Blocks: all.list(files)},
+		{ID: "side", Title: "Figures", Tables: []doc.Table{all.figures()}},
+		{ID: "over-time", Title: "Charts", Columns: true, Blocks: all.charts()},
+		{ID: "differs", Title: "What differs", Tables: []doc.Table{all.differs()}},
+	}
 	foot := "Made by kt of " + theme.Plural(len(runs), "run file", "run files") + ". This page does not hold the runs: keep their files."
-	return (&document{Document: p.document(), Foot: foot, Timeline: p.timeline}).write(w)
+	return write(w, d, foot, "")
 }
 
 // severalPage is the page of several runs while it is made.
-type severalPage struct {
-	runs     []*runPage
-	files    []string
-	step     float64 // of the charts over time, in seconds
-	times    Values
-	timeline *Timeline
-}
-
-func newSeveralPage(runs []result.Result, files []string) *severalPage {
-	p := &severalPage{files: files, step: 1, timeline: &Timeline{To: 1, Marks: []Mark{}, Bands: []Band{}}}
-	warm := math.Inf(1)
-	for _, r := range runs {
-		one := newRunPage(r)
-		p.runs = append(p.runs, one)
-		p.timeline.To = max(p.timeline.To, one.timeline.To)
-		for i := range one.points {
-			p.step = max(p.step, math.Round(one.points[i].Seconds))
-		}
-		warm = min(warm, one.timeline.warm)
-	}
-	p.step = max(p.step, math.Ceil(p.timeline.To/maxPoints))
-	for at := p.step / 2; at < p.timeline.To; at += p.step {
-		p.times = append(p.times, at)
-	}
-	if warm > 0 {
-		p.timeline.Bands = append(p.timeline.Bands, Band{0, warm, "warmup"})
-	}
-	return p
-}
+type severalPage []*runPage
 
 // letter is what a run is called on the page.
 func letter(i int) string { return string(rune('A' + i)) }
 
-// dashesOf are the dashes of the runs, which tell lines apart without colours.
-var dashesOf = [MaxRuns][]int{nil, {7, 3}, {2, 2}, {10, 3}, {5, 2}, {1, 2}, {12, 4}, {3, 4}}
-
-// runColors are the colours of the runs. People who see few colours tell them apart too (after Okabe and Ito).
-var runColors = [MaxRuns]struct{ light, dark string }{
-	{"#0067a8", "#56b4e9"},
-	{"#b84a00", "#e69f00"},
-	{"#007e5c", "#2fc49a"},
-	{"#a8337f", "#e38bc0"},
-	{"#806500", "#f0e442"},
-	{"#4a4fbf", "#a9b1ff"},
-	{"#8c2f39", "#ff8f80"},
-	{"#444b54", "#d9dee4"},
-}
-
-// series is the line of a run.
-func series(i int, values Values) Series {
-	return Series{Name: letter(i), Label: letter(i), Class: fmt.Sprintf("run%d", i), Dash: dashesOf[i], Values: values}
-}
-
-func (p *severalPage) document() *doc.Document {
-	d := &doc.Document{
-		Command: "kt report", Subject: theme.Plural(len(p.runs), "run", "runs"), Tags: []string{"each from its own start"},
-		Remarks: []string{"One run of each side shows no noise. kt compare tells differences from noise, with five runs a side or more."},
-		Sections: []doc.Section{
-			{ID: "runs", Title: "Runs", Blocks: []doc.Block{p.list()}},
-			{ID: "side", Title: "Figures", Tables: []doc.Table{p.figures()}},
-			{ID: "time", Title: "Over time", Columns: true, Blocks: p.overTime()},
-			{ID: "latency", Title: "Latency", Columns: true, Blocks: p.latency()},
-			{ID: "differs", Title: "What differs", Tables: []doc.Table{p.differs()}},
-		},
-	}
-	if len(p.runs) > 1 {
-		d.Tags = append(d.Tags, "differences are against A")
-	}
-	return d
-}
-
-// Runs says of each run what it was.
-type Runs []OneRun
-
-// OneRun is a run in a few sentences.
-type OneRun struct {
-	*doc.Document
-	Letter, Class, File string
-	Verdict             doc.Facts
-}
-
-func (p *severalPage) list() (list Runs) {
-	for i, one := range p.runs {
+// list says of each run what it was.
+func (p severalPage) list(files []string) (blocks []doc.Block) {
+	for i, one := range p {
 		d := report.RunDoc(&one.r, report.Options{})
-		facts := slices.Clone(d.Sections[0].Facts) // the verdict
-		for _, s := range d.Sections {
-			facts = append(facts, slices.DeleteFunc(slices.Clone(s.Facts), func(f doc.Fact) bool { return f.Name != "outage" })...)
+		f := doc.Facts{Title: letter(i) + "  " + d.Command + " ▸ " + d.Subject}
+		row := func(name string, texts ...string) {
+			if text := strings.Join(texts, ", "); text != "" {
+				f.Rows = append(f.Rows, doc.Fact{Name: name, Text: text})
+			}
 		}
-		list = append(list, OneRun{d, letter(i), fmt.Sprintf("run%d", i), p.files[i], doc.Facts{Rows: facts}})
+		for _, b := range d.Badges {
+			f.Rows = append(f.Rows, doc.Fact{Name: "verdict", Text: b.Text, Tone: b.Tone})
+		}
+		row("warning", d.Alerts...)
+		f.Rows = append(f.Rows, d.Sections[0].Facts...) // the verdict
+		for _, s := range d.Sections {
+			f.Rows = append(f.Rows, slices.DeleteFunc(slices.Clone(s.Facts), func(f doc.Fact) bool { return f.Name != "outage" })...)
+		}
+		row("made", d.About...)
+		row("load", d.Tags...)
+		row("command", lineOf(d))
+		row("file", files[i])
+		blocks = append(blocks, f)
 	}
-	return list
+	return blocks
 }
 
 // figure is a row of the table.
@@ -127,21 +97,22 @@ type figure struct {
 	of      func(*runPage) (v float64, ok bool)
 }
 
-// metrics are the rows of the table: those of studies, and what went wrong.
-func metrics() (all []figure) {
+// rows are those of the table: the metrics of studies, and what went wrong.
+func rows() (all []figure) {
 	for _, m := range study.Shown {
 		all = append(all, figure{report.Named(m), m.HigherIsBetter(), m.IsLatency(), func(v float64) string { return report.Figure(m, v) }, func(one *runPage) (float64, bool) {
 			_, rated := one.r.Quoted()
 			figures := study.FiguresOf(&one.r)
-			return figures.Of(m), figures.Has(m) && (rated || !m.HigherIsBetter())
+			v, ok := figures.Measures[m]
+			return v, ok && (rated || !m.HigherIsBetter())
 		}})
 	}
 	return append(all,
-		figure{"longest", false, true, func(us float64) string { return theme.Duration(micros(int64(us))) }, func(one *runPage) (float64, bool) {
+		figure{"longest", false, true, func(us float64) string { return duration(us / 1e6) }, func(one *runPage) (float64, bool) {
 			_, l := report.Headline(&one.r)
 			return float64(l.Max), l.Count > 0 && l.Max != result.Failed
 		}},
-		figure{"read by the round trip, records/s", true, false, report.Rounded, func(one *runPage) (float64, bool) {
+		figure{"read by the round trip, records/s", true, false, theme.PerSecond, func(one *runPage) (float64, bool) {
 			rate, ok := one.r.Read()
 			return rate.Records, ok && one.writes
 		}},
@@ -155,18 +126,20 @@ func metrics() (all []figure) {
 }
 
 // figures has a row for each figure, and a column for each run.
-func (p *severalPage) figures() doc.Table {
+func (p severalPage) figures() doc.Table {
 	t := doc.Table{
 		ID: "side-by-side", Caption: "Figures of the runs side by side", Columns: doc.Heads(doc.Words, "figure"),
 		Note: "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike.",
 	}
-	counts := []string{"latency counts from"}
-	for i, one := range p.runs {
+	counts := []string{"latency counts from"} // latencies are comparable only if they count alike
+	for i, one := range p {
 		t.Columns = append(t.Columns, doc.Column{Head: letter(i)})
-		counts = append(counts, one.countsFrom())
+		name, _, _ := strings.Cut(one.latencyName(), ", ")
+		counts = append(counts, name)
 	}
-	for _, f := range metrics() {
-		if row := p.row(f); row != nil {
+	alike := len(slices.Compact(slices.Clone(counts[1:]))) == 1
+	for _, f := range rows() {
+		if row := p.row(f, alike || !f.latency); row != nil {
 			t.Rows = append(t.Rows, doc.Row{Cells: row})
 		}
 	}
@@ -174,17 +147,11 @@ func (p *severalPage) figures() doc.Table {
 	return t
 }
 
-// countsFrom says from when to when the latency of a run counts. Latencies are comparable only if they count alike.
-func (p *runPage) countsFrom() string {
-	name, _, _ := strings.Cut(p.latencyName(), ", ")
-	return name
-}
-
-// row returns the row of a figure; nil: no run has it.
-func (p *severalPage) row(f figure) []doc.Cell {
+// row returns the row of a figure; nil: no run has it. The best is named if runs are comparable.
+func (p severalPage) row(f figure, comparable bool) []doc.Cell {
 	row := doc.Of(f.name)
-	best, valid, values := math.NaN(), 0, make([]float64, len(p.runs))
-	for i, one := range p.runs {
+	best, valid, values := math.NaN(), 0, make(doc.Values, len(p))
+	for i, one := range p {
 		v, ok := f.of(one)
 		if !ok {
 			v = math.NaN()
@@ -199,18 +166,17 @@ func (p *severalPage) row(f figure) []doc.Cell {
 	if !slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
 		return nil
 	}
-	named := valid > 1 && !(f.latency && slices.ContainsFunc(p.runs, func(one *runPage) bool { return one.countsFrom() != p.runs[0].countsFrom() }))
-	alike := !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
+	named := comparable && valid > 1 && slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 	for i, v := range values {
-		if _, l := report.Headline(&p.runs[i].r); math.IsNaN(v) {
-			row = append(row, doc.Cell{Text: map[bool]string{true: "failed", false: "–"}[f.latency && l.Unserved > 0], Tone: doc.Muted})
+		if _, l := report.Headline(&p[i].r); math.IsNaN(v) {
+			row = append(row, doc.Cell{Text: map[bool]string{true: "failed", false: doc.Unknown}[f.latency && l.Unserved > 0], Tone: doc.Muted})
 			continue
 		}
 		c := doc.Cell{Text: f.write(v)}
 		if i > 0 && values[0] > 0 {
 			c.Note = theme.Signed(v/values[0] - 1)
 		}
-		if v == best && p.runs[i].r.Valid && named && !alike {
+		if v == best && p[i].r.Valid && named {
 			c.Tone, c.Note = doc.Good, strings.TrimSpace(c.Note+" best")
 		}
 		row = append(row, c)
@@ -218,96 +184,75 @@ func (p *severalPage) row(f figure) []doc.Cell {
 	return row
 }
 
-// overTime is the throughput and the p99 of all runs.
-func (p *severalPage) overTime() []doc.Block {
-	rate := &Chart{ID: "throughput", Title: "Throughput", About: "records a second", X: p.times, XUnit: Time, Unit: Rate, Timeline: p.timeline}
-	p99 := &Chart{ID: "p99", Title: "Latency, p99", About: "of each second or step", X: p.times, XUnit: Time, Unit: Latency, Log: true, Timeline: p.timeline}
-	for i, one := range p.runs {
-		rate.add(series(i, p.along(one, one.rateIn)))
-		p99.add(series(i, p.along(one, one.p99In)))
-	}
-	return []doc.Block{rate, p99}
-}
-
-// along returns a value for each step of the charts: points of different runs have different times.
-func (p *severalPage) along(one *runPage, of func(from, to float64, points []result.Point) float64) Values {
-	values := make(Values, len(p.times))
-	first := 0
-	for i, at := range p.times {
-		from, to := at-p.step/2, at+p.step/2
-		for first < len(one.points) && one.points[first].End() <= from {
-			first++
+// charts are the throughput, the p99 and the distribution of latencies of all runs.
+func (p severalPage) charts() []doc.Block {
+	t, warm, step := &doc.Timeline{To: 1, Marks: []doc.Event{}, Bands: []doc.Band{}}, math.Inf(1), 1.0
+	for _, one := range p {
+		t.To, warm = max(t.To, one.timeline.To), min(warm, one.warm)
+		for i := range one.points {
+			step = max(step, math.Round(one.points[i].Seconds))
 		}
-		last := first
-		for last < len(one.points) && one.points[last].StartSeconds < to {
-			last++
-		}
-		values[i] = of(from, to, one.points[first:last])
 	}
-	return values
+	if warm > 0 {
+		t.Bands = append(t.Bands, doc.Band{To: warm, Class: "warmup"})
+	}
+	step = max(step, math.Ceil(t.To/maxPoints))
+	rate := &doc.Chart{ID: "throughput", Title: "Throughput", About: "records a second", XUnit: timeUnit, Unit: rateUnit, Time: t}
+	p99 := &doc.Chart{ID: "p99", Title: "Latency, p99", About: "of each second or step", XUnit: timeUnit, Unit: latencyUnit, Log: true, Time: t}
+	for at := step / 2; at < t.To; at += step {
+		rate.X = append(rate.X, at)
+	}
+	p99.X = rate.X
+	percentiles := (&runPage{}).percentiles()
+	for i, one := range p {
+		rates, highest := one.along(rate.X, step)
+		var distribution doc.Values
+		if own := one.percentiles(); len(own.Series) > 0 {
+			distribution = own.Series[0].Values // the headline is the first
+		}
+		for _, line := range []struct {
+			c      *doc.Chart
+			values doc.Values
+		}{{rate, rates}, {p99, highest}, {percentiles, distribution}} {
+			add(line.c, doc.Series{Name: letter(i), Label: letter(i), Class: fmt.Sprintf("run%d", i), Dash: looks[i].dash, Values: line.values})
+		}
+	}
+	return []doc.Block{rate, p99, percentiles}
 }
 
 // covered is the share of a step or of a point that the two have in common, from which on the step shows the point.
 const covered = 0.4
 
-func shared(from, to float64, p *result.Point) (seconds float64, shows bool) {
-	seconds = min(to, p.End()) - max(from, p.StartSeconds)
-	return seconds, seconds >= covered*min(to-from, p.Seconds)
-}
-
-// rateIn is the mean rate of a step.
-func (p *runPage) rateIn(from, to float64, points []result.Point) float64 {
-	n, time, shown := 0.0, 0.0, false
-	for i := range points {
-		x := &points[i]
-		seconds, shows := shared(from, to, x)
-		records := x.Acknowledged
-		if !p.writes {
-			records = x.Consumed
+// along returns the mean rate and the highest p99 of each step: points of different runs have different times.
+func (p *runPage) along(times doc.Values, step float64) (rates, p99 doc.Values) {
+	for _, at := range times {
+		records, time, highest := 0.0, 0.0, math.NaN()
+		for i := range p.points {
+			x := &p.points[i]
+			if min(at+step/2, x.End())-max(at-step/2, x.StartSeconds) < covered*min(step, x.Seconds) {
+				continue
+			}
+			if time += x.Seconds; p.writes {
+				records += float64(x.Acknowledged)
+			} else {
+				records += float64(x.Consumed)
+			}
+			if v := us(p.headline(x)[2]); !math.IsNaN(v) && !(highest > v) {
+				highest = v
+			}
 		}
-		n, time, shown = n+float64(records)*seconds/x.Seconds, time+seconds, shown || shows
+		rates, p99 = append(rates, records/time), append(p99, highest) // NaN: no point is in the step
 	}
-	if !shown {
-		return math.NaN()
-	}
-	return n / time
-}
-
-// p99In is the highest p99 of the points of a step.
-func (p *runPage) p99In(from, to float64, points []result.Point) float64 {
-	highest := math.NaN()
-	for i := range points {
-		v := us(p.headline(&points[i])[2])
-		if _, shows := shared(from, to, &points[i]); shows && !math.IsNaN(v) && !(highest > v) {
-			highest = v
-		}
-	}
-	return highest
-}
-
-// latency is the latency by percentile.
-func (p *severalPage) latency() []doc.Block {
-	c := &Chart{ID: "percentiles", Title: "Latency by percentile", About: "of the measured part", XUnit: Percentile, Unit: Latency, Log: true}
-	for i, one := range p.runs {
-		of := one.percentiles()
-		if len(of.Series) > 0 {
-			c.X = of.X
-			c.Series = append(c.Series, series(i, of.Series[0].Values)) // the headline is its first
-		}
-	}
-	if len(c.Series) == 0 {
-		return nil
-	}
-	return []doc.Block{c}
+	return rates, p99
 }
 
 // differs is what may explain the differences.
-func (p *severalPage) differs() doc.Table {
+func (p severalPage) differs() doc.Table {
 	t := doc.Table{
 		ID: "facts", Caption: "Settings and facts of the environments that differ", Empty: "No setting and no fact of the environments differs.", Columns: doc.Heads(doc.Words, "what"),
 	}
 	var runs []*result.Result
-	for i, one := range p.runs {
+	for i, one := range p {
 		runs, t.Columns = append(runs, &one.r), append(t.Columns, doc.Column{Head: letter(i), Kind: doc.Words})
 	}
 	for _, f := range study.Differ(runs) {

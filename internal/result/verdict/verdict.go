@@ -30,7 +30,7 @@ func (e *Evidence) Invalid() []string {
 		if e.Offered < 100 { // its p99 is its largest value
 			share = "1 of " + theme.Plural(e.Offered, "record", "records")
 		}
-		reasons = append(reasons, fmt.Sprintf("kt sent %s %s late, although no broker held them back (allowed: %s)", share, round(e.OwnSendDelayP99), round(e.bound())))
+		reasons = append(reasons, fmt.Sprintf("kt itself sent %s %s late (allowed: %s)", share, round(e.OwnSendDelayP99), round(e.bound())))
 	}
 	switch {
 	case e.kept():

@@ -303,7 +303,7 @@
 	}
 
 	// makeHeat draws a map as a chart without lines. Each column is start, end, first bin and counts.
-	function makeHeat(heat, columns) {
+	function makeHeat(id, heat, columns) {
 		const start = (bin) => 1e-6 * 10 ** (bin / heat.perDecade);
 		const seconds = (c) => Math.max(c[1] - c[0], 0.5);
 		const share = (v) => (0.75 * Math.log1p(v)) / Math.log1p(heat.top) + (0.25 * v) / heat.top;
@@ -337,7 +337,7 @@
 			if (Number.isNaN(bin)) return `${all.toLocaleString("en")} records`;
 			return `${n.toLocaleString("en")} of ${all.toLocaleString("en")} took ${duration(start(bin))} to ${duration(start(bin + 1))}`;
 		};
-		make(heat.id, "latency", true, {
+		make(id, "latency", true, {
 			timed: true, both: true, xUnit: "time", range: () => [heat.min, heat.max], behind: [draw],
 			series: [{ label: "records", value: cell, paths: () => null, points: { show: false }, stroke: colour("heat9") }],
 		}, [columns.map((c) => (c[0] + c[1]) / 2), columns.map(() => null)]);
@@ -354,13 +354,17 @@
 
 	// The page
 
+	function heats(run) {
+		if (run) for (const c of data.charts) if (c.heat) makeHeat(c.id, c.heat, run.heat);
+	}
+
 	function build(run) {
 		for (const u of live.splice(0)) {
 			u.resized.disconnect();
 			u.destroy();
 		}
-		data.charts.forEach(makeChart);
-		if (run) data.heats.forEach((heat) => makeHeat(heat, run.heat));
+		data.charts.filter((c) => !c.heat).forEach(makeChart);
+		heats(run);
 	}
 
 	const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -401,8 +405,8 @@
 	root.classList.add("js");
 	build(null);
 	readRun().catch(() => null).then((run) => {
-		for (const heat of data.heats) document.getElementById(heat.id).classList.toggle("picture", !run);
-		if (run) data.heats.forEach((heat) => makeHeat(heat, run.heat));
+		for (const c of data.charts) if (c.heat) document.getElementById(c.id).classList.toggle("picture", !run);
+		heats(run);
 		listen(run);
 		root.classList.add("ready");
 	});

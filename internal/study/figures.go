@@ -1,0 +1,292 @@
+package study
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/result/metric"
+	"github.com/kt-bench/kt/internal/result/verdict"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Metric is the name of a metric in the catalogue.
+type Metric = metric.Name
+
+// Shown are the metrics that every study shows, in their order. Latencies are those that the run headlines: from the due time at a
+// fixed rate.
+var Shown = []Metric{metric.Rate, metric.Throughput, metric.Mean, metric.P50, metric.P90, metric.P99, metric.P999, metric.Roughness, metric.CPU}
+
+// Metrics returns those that a study shows: with the ones that it asks for.
+func (s *Study) Metrics() []Metric {
+	all := slices.Clone(Shown)
+	for _, q := range s.Ask {
+		all = append(all, q.By)
+	}
+	return once(all)
+}
+
+// Measures have the metrics that were measured: of a run its figures, of a cell how they spread.
+type Measures[T any] map[Metric]T
+
+// Of returns the value of a metric; zero: it was not measured.
+func (s Measures[T]) Of(m Metric) T { return s[m] }
+
+// LoadFigures are the figures of one load of a run.
+type LoadFigures struct {
+	Load              string `json:"load,omitempty"`
+	File              string `json:"file"` // in the folder of the study
+	Measures[float64] `json:"metrics"`
+
+	Target    float64        `json:"target_records_per_second,omitempty"` // 0: unlimited
+	Backlog   *Backlog       `json:"backlog,omitempty"`                   // at a target
+	Stability string         `json:"stability,omitempty"`                 // flat, warm-up, slowdown or none; "": under 30 s
+	Valid     bool           `json:"valid"`
+	Limit     verdict.Limit  `json:"limit"`
+	Evidence  string         `json:"evidence"`
+	SLO       []result.Limit `json:"-"` // what a search has to keep, or a comparison not to show, judged
+	FaultFigures
+
+	cluster  string   // that it went to
+	ids      []string // of the run, and of the runs that were merged into it
+	cut      bool     // its file has no end
+	from, to time.Time
+
+	facts  map[string]string  // of a comparison: settings and environment
+	shares map[string]float64 // of a comparison: what went on beside the load
+}
+
+// FaultFigures are the effects of faults on one load of a run.
+type FaultFigures struct {
+	Failed        int64          `json:"failed_records"`              // and unknown ones
+	Lost          *int64         `json:"lost_records,omitempty"`      // nil: not verified, or none is known while not all were checked
+	Unchecked     *int64         `json:"unchecked_records,omitempty"` // nil: not verified
+	Outage        *result.Outage `json:"outage,omitempty"`
+	FailedMetrics []Metric       `json:"failed_metrics,omitempty"` // latencies that fall among records that were not served, and CPU of a run in which too many were not
+}
+
+// isOf reports whether both are of one run, or one of them is a part of the other.
+func (l *LoadFigures) isOf(o *LoadFigures) bool {
+	return slices.ContainsFunc(l.ids, func(id string) bool { return id != "" && slices.Contains(o.ids, id) })
+}
+
+// isFaulty reports whether a fault was seen, or records failed or were lost.
+func (l LoadFigures) isFaulty() bool {
+	some := func(n *int64) bool { return n != nil && *n > 0 }
+	return some(&l.Failed) || some(l.Lost) || some(l.Unchecked) || l.Outage != nil && l.Outage.BeganWith != ""
+}
+
+// Share is a part of something: 0.03 is 3 %. One of nothing is infinite or no number, and null in JSON.
+type Share float64
+
+// IsKnown reports whether the share is of something.
+func (s Share) IsKnown() bool { return math.Abs(float64(s)) <= math.MaxFloat64 }
+
+// MarshalJSON writes a number, or null.
+func (s Share) MarshalJSON() ([]byte, error) {
+	if !s.IsKnown() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(s))
+}
+
+// FiguresOf returns the figures of a result by itself.
+func FiguresOf(r *result.Result) LoadFigures { return figuresOf("", "", r, Shown) }
+
+// figuresOf returns the figures of a result in some metrics.
+func figuresOf(load, file string, r *result.Result, metrics []Metric) LoadFigures {
+	f := LoadFigures{
+		Load: load, File: file, Valid: r.Valid, SLO: r.Limits, Limit: r.BoundBy.Limit, Evidence: r.BoundBy.Evidence,
+		Target: r.Throughput.TargetRecordsPerSecond, cluster: clusterOf(r), ids: []string{r.RunID}, cut: r.Ended == result.CutOff,
+		from: r.StartedAt, to: r.StartedAt.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))),
+		FaultFigures: FaultFigures{Failed: r.Records.Failed + r.Records.Unknown, Outage: r.Outage},
+	}
+	for i := range r.RunFiles {
+		f.ids = append(f.ids, r.RunFiles[i].RunID)
+	}
+	if v := r.Verify; v != nil && !v.OfAnotherRun {
+		if f.Unchecked = new(v.Unchecked + v.Undecided); v.Lost > 0 || v.Complete() {
+			f.Lost = &v.Lost
+		}
+	}
+	f.measure(r, metrics)
+	if r.Plan.ReadsOnly() {
+		f.Target = r.Plan.Load.Rate.RecordsPerSecond(0)
+	}
+	if f.Target > 0 {
+		f.Backlog = backlogOf(r, f.Target)
+	}
+	if r.Stability != nil {
+		f.Stability = string(r.Stability.Label)
+	}
+	return f
+}
+
+const mib = 1 << 20
+
+// measure reads metrics of a result. What was not served would make the others look better: then a metric failed.
+func (l *LoadFigures) measure(r *result.Result, metrics []Metric) {
+	l.Measures = make(Measures[float64])
+	_, latency := r.HeadlineLatency()
+	figures := *r.Figures()
+	figures.Records, figures.Bytes = r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond*mib // also of less than a second
+	if r.Fetch != nil {
+		figures.ReadRecords, figures.ReadBytes = r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond*mib
+	}
+	for _, m := range metrics {
+		v, ok := m.Of().Value(&figures)
+		if !ok || v == 0 && m.HigherIsBetter() && r.BoundBy.Limit == verdict.Unknown {
+			continue
+		}
+		failed, cheap := v == metric.Failed || m == metric.Mean && latency.Unserved > 0, m == metric.CPU && latency.Unserved > latency.Ranked()/100
+		if failed || cheap {
+			l.FailedMetrics = append(l.FailedMetrics, m)
+		}
+		if !failed {
+			l.Measures[m] = v
+		}
+	}
+	slices.Sort(l.FailedMetrics)
+}
+
+// insideKt is the cluster of a run of the embedded broker.
+const insideKt = "embedded broker, not Kafka"
+
+// clusterOf writes what published figures tell of a cluster too: "3 brokers, Kafka 4.3".
+func clusterOf(r *result.Result) string {
+	if r.Embedded {
+		return insideKt
+	}
+	c := &r.Environment.Cluster
+	text := theme.Plural(len(c.Brokers), "broker", "brokers")
+	if c.Version != "" {
+		text += ", Kafka " + strings.TrimPrefix(c.Version, "v")
+	}
+	return text
+}
+
+// ofClient reports whether kt or its host was the limit: what was not offered says nothing of the cluster.
+func ofClient(l verdict.Limit) bool {
+	return slices.Contains([]verdict.Limit{verdict.ClientCPU, verdict.HostCPU, verdict.Schedule, verdict.Client, verdict.Reader}, l)
+}
+
+// CellFigures are the figures of one load in a cell, over its runs.
+type CellFigures struct {
+	Load             string `json:"load,omitempty"`
+	Measures[Spread] `json:"metrics"`
+	Faults
+
+	Limits      []verdict.Limit `json:"limits"`       // of its runs, without repetition
+	ClientBound bool            `json:"client_bound"` // kt or its host was the limit of a run: the brokers may do more
+	Invalid     int             `json:"invalid_runs"`
+}
+
+// Faults are the effects of faults on the runs of a cell. A spread has the runs with that effect alone.
+type Faults struct {
+	Failed        Spread   `json:"failed_records,omitzero"`    // and unknown ones; of all runs
+	Lost          Spread   `json:"lost_records,omitzero"`      // acknowledged and gone; of runs that verified
+	Unchecked     Spread   `json:"unchecked_records,omitzero"` // acknowledged, and not known whether gone; of runs that verified
+	Gap           Spread   `json:"longest_gap_ms,omitzero"`    // records waited and none was acknowledged
+	Recovered     Spread   `json:"rate_recovered_ms,omitzero"` // since the fault
+	InSync        Spread   `json:"in_sync_ms,omitzero"`        // since the fault
+	FailedMetrics []string `json:"failed_metrics,omitempty"`   // latencies that the cell has not, each as "p99: failed in 2 of 5 runs"
+}
+
+// Spread is a metric over the runs of a cell: the median with its interval.
+type Spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	N      int     `json:"n"`
+}
+
+// spread returns the median of some values with its interval, which is the whole range of fewer than six.
+func spread(values []float64) Spread {
+	m := inference.Median(values, alpha)
+	return Spread{Median: m.Value, Low: m.Low, High: m.High, N: m.N}
+}
+
+// figures are those of one load in several runs.
+type figures []*LoadFigures
+
+// cell sums up the runs of a cell.
+func (fs figures) cell() CellFigures {
+	of := func(read func(l *LoadFigures, o *result.Outage) *int64) Spread {
+		var values []float64
+		for _, f := range fs {
+			if v := read(f, cmp.Or(f.Outage, new(result.Outage))); v != nil {
+				values = append(values, float64(*v))
+			}
+		}
+		return spread(values)
+	}
+	client, invalid := fs.bound()
+	one := CellFigures{Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}, Faults: Faults{
+		Failed:        of(func(l *LoadFigures, _ *result.Outage) *int64 { return &l.Failed }),
+		Lost:          of(func(l *LoadFigures, _ *result.Outage) *int64 { return l.Lost }),
+		Unchecked:     of(func(l *LoadFigures, _ *result.Outage) *int64 { return l.Unchecked }),
+		Gap:           of(func(_ *LoadFigures, o *result.Outage) *int64 { return o.LongestGapMS }),
+		Recovered:     of(func(_ *LoadFigures, o *result.Outage) *int64 { return o.RecoveredMS }),
+		InSync:        of(func(_ *LoadFigures, o *result.Outage) *int64 { return o.InSyncMS }),
+		FailedMetrics: fs.failed(),
+	}}
+	for _, f := range fs {
+		one.Load, one.Limits = f.Load, append(one.Limits, f.Limit)
+		for m := range f.Measures {
+			if values := fs.values(m); values != nil {
+				one.Measures[m] = spread(values)
+			}
+		}
+	}
+	slices.Sort(one.Limits)
+	one.Limits = slices.Compact(one.Limits)
+	return one
+}
+
+// values returns a metric in each run that has it; none if it failed in one.
+func (fs figures) values(m Metric) (values []float64) {
+	for _, f := range fs {
+		if slices.Contains(f.FailedMetrics, m) {
+			return nil
+		}
+		if v, ok := f.Measures[m]; ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// bound returns how many of the runs kt or its host limited, and how many are not valid.
+func (fs figures) bound() (client, invalid int) {
+	for _, f := range fs {
+		if ofClient(f.Limit) {
+			client++
+		}
+		if !f.Valid {
+			invalid++
+		}
+	}
+	return client, invalid
+}
+
+// failed returns a sentence for each latency that failed in one of the runs. It is compared with no other: the
+// rest of the runs would look better than all of them.
+func (fs figures) failed() (sentences []string) {
+	failed := make(map[Metric]int)
+	for _, f := range fs {
+		for _, m := range f.FailedMetrics {
+			failed[m]++
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(failed)) {
+		sentences = append(sentences, fmt.Sprintf("%s: failed in %d of %s", m, failed[m], theme.Plural(len(fs), "run", "runs")))
+	}
+	return sentences
+}

@@ -1,0 +1,260 @@
+package study
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Given is what a study leaves open: $NAME in its values.
+type Given struct {
+	Name  string `json:"name"`
+	About string `json:"about"` // what to give
+	Value string `json:"value"` // "": not given
+}
+
+// What a study may name without a given: the brokers of the cluster, how many replicas a topic there has for safety, and in a part the
+// least of the rates that the searches before it have found.
+const (
+	brokersGiven  = "brokers"
+	replicasGiven = "replicas"
+	peakGiven     = "peak"
+)
+
+// safeReplicas is the number of replicas that Kafka's documents recommend.
+const safeReplicas = 3
+
+// somePeak stands for a peak that is not known yet, in records a second, where the flags of a part are checked.
+const somePeak = 1000
+
+// open is a value that is left open: $stop, 4*$brokers, 80%*$peak.
+var open = regexp.MustCompile(`^(?:([1-9][0-9]{0,5}%?)\*)?\$([a-z][a-z0-9-]*)$`)
+
+// needs reports whether a value of the study, or of a part, is one of some names that are not given in it.
+func (s *Study) needs(names ...string) (found bool) {
+	for _, part := range s.Parts {
+		found = found || part.needs(slices.DeleteFunc(slices.Clone(names), s.isGiven)...)
+	}
+	s.values(func(v string) string {
+		m := open.FindStringSubmatch(v)
+		found = found || m != nil && slices.Contains(names, m[2]) && !s.isGiven(m[2])
+		return v
+	})
+	return found
+}
+
+// NeedsBrokers reports whether a value of the study depends on how many brokers there are.
+func (s *Study) NeedsBrokers() bool { return s.needs(brokersGiven, replicasGiven) }
+
+// needsPeak reports whether $peak is in the study.
+func (s *Study) needsPeak() bool {
+	one := *s
+	one.Given = nil // in a part $peak may be given as itself
+	return one.needs(peakGiven)
+}
+
+// Fill puts what was given into the values that were left open. brokers is how many there are; 0: not
+// known. A value that a factor then has twice is there once. The error says what is not given. A search with factors becomes several parts.
+// $peak stays open behind a search.
+func (s *Study) Fill(brokers int) error {
+	if brokers > 0 {
+		s.Given = append(s.Given, Given{Name: brokersGiven, Value: strconv.Itoa(brokers)}, Given{Name: replicasGiven, Value: strconv.Itoa(min(brokers, safeReplicas))})
+	}
+	var missing []string
+	s.values(func(v string) string {
+		m := open.FindStringSubmatch(v)
+		if m == nil {
+			return v
+		}
+		value, err := s.given(m[1], m[2])
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+		return value
+	})
+	s.dropTwice()
+	hasPeak := s.isGiven(peakGiven)
+	if len(s.Parts) > 0 && !hasPeak {
+		s.give(peakGiven, "$"+peakGiven)
+	}
+	var parts []*Study
+	for _, part := range s.Parts {
+		if !hasPeak && part.needsPeak() {
+			missing = append(missing, fmt.Sprintf("part %s: $%s: no part before it is a search (find:); put one there, or add --set %s=RATE", part.Name, peakGiven, peakGiven))
+		}
+		hasPeak = hasPeak || part.Find != nil
+		part.Given = append(part.Given, s.Given...)
+		if err := part.Fill(0); err != nil {
+			missing = append(missing, strings.Split(err.Error(), "\n")...) // parts may miss the same
+		}
+		parts = append(parts, part.All()...)
+	}
+	if len(missing) == 0 {
+		s.Parts = parts
+		s.split()
+	}
+	return allOf(missing)
+}
+
+// allOf returns an error of several sentences, each once; nil: there are none.
+func allOf(sentences []string) error {
+	var errs []error
+	for _, text := range once(sentences) {
+		errs = append(errs, errors.New(text))
+	}
+	return errors.Join(errs...)
+}
+
+// dropTwice drops values, or pairs, that are there twice.
+func (s *Study) dropTwice() {
+	if !s.Pair {
+		for i := range s.Factors {
+			s.Factors[i].Values = once(s.Factors[i].Values)
+		}
+		return
+	}
+	if slices.ContainsFunc(s.Factors, func(f Factor) bool { return len(f.Values) != len(s.Factors[0].Values) }) {
+		return // Check says so
+	}
+	cells := s.Cells()
+	for i := range s.Factors {
+		s.Factors[i].Values = nil
+	}
+	seen := make(map[string]bool)
+	for _, c := range cells {
+		for i := range s.Factors {
+			if !seen[c.String()] {
+				s.Factors[i].Values = append(s.Factors[i].Values, c.At[i].Value)
+			}
+		}
+		seen[c.String()] = true
+	}
+}
+
+// once returns values without those that were there before.
+func once[T comparable](values []T) (unique []T) {
+	for _, v := range values {
+		if !slices.Contains(unique, v) {
+			unique = append(unique, v)
+		}
+	}
+	return unique
+}
+
+// given returns the value of an open name, times a number if there is one.
+func (s *Study) given(times, name string) (string, error) {
+	i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name })
+	switch {
+	case i < 0:
+		return "", fmt.Errorf("$%s: the study gives no such name; write it below given:, with what it is", name)
+	case s.Given[i].Value == "":
+		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, s.Given[i].About, name)
+	case times == "":
+		return s.Given[i].Value, nil
+	case open.MatchString(s.Given[i].Value): // what it is comes later
+		return times + "*" + s.Given[i].Value, nil
+	}
+	n, err := strconv.Atoi(s.Given[i].Value)
+	if err != nil {
+		return "", fmt.Errorf("%s*$%s: %s is %q, and not a number", times, name, name, s.Given[i].Value)
+	}
+	whole, isShare := strings.CutSuffix(times, "%")
+	by, err := strconv.Atoi(whole)
+	if isShare {
+		return strconv.Itoa(max(1, by*n/100)), err
+	}
+	return strconv.Itoa(by * n), err
+}
+
+// give gives a name a value.
+func (s *Study) give(name, value string) {
+	if i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name }); i >= 0 {
+		s.Given[i].Value = value
+	} else {
+		s.Given = append(s.Given, Given{Name: name, Value: value})
+	}
+}
+
+// isGiven reports whether a name is one that the study leaves open.
+func (s *Study) isGiven(name string) bool {
+	return slices.ContainsFunc(s.Given, func(g Given) bool { return g.Name == name })
+}
+
+// values replaces every value of the study.
+func (s *Study) values(with func(string) string) {
+	for _, l := range s.loads() {
+		for i := range l.Flags {
+			l.Flags[i].Value = with(l.Flags[i].Value)
+		}
+	}
+	for i := range s.Factors {
+		for j, v := range s.Factors[i].Values {
+			s.Factors[i].Values[j] = with(v)
+		}
+		if span := s.Factors[i].Search; span != nil {
+			span.From, span.To = with(span.From), with(span.To)
+		}
+	}
+}
+
+// All returns the parts of a study, or the study itself if it has none: what runs are made of.
+func (s *Study) All() []*Study {
+	if len(s.Parts) > 0 {
+		return s.Parts
+	}
+	return []*Study{s}
+}
+
+// split makes a search with factors a study of parts: one search for each of its cells.
+func (s *Study) split() {
+	if s.Find == nil || len(s.Factors) == 0 {
+		return
+	}
+	var parts []*Study
+	for i, c := range s.Cells() {
+		one := *s
+		one.Name, one.Of, one.At, one.Factors, one.Pair = fmt.Sprintf("%s-%d", s.Name, i+1), s.Name, c.At, nil, false
+		one.About = strings.TrimSpace(s.About + " (" + one.place() + ")")
+		one.Loads = []Load{s.at(c, s.Loads[0])}
+		parts = append(parts, &one)
+	}
+	*s = Study{Name: s.Name, About: s.About, Found: s.Found, Given: s.Given, Parts: parts, Repeats: 1, Order: Listed}
+}
+
+// Heading returns what a search is called above what it found: its load, or what tells a part that was split from the others.
+func (s *Study) Heading() string {
+	if s.Of == "" {
+		return s.Loads[0].String()
+	}
+	return s.Name + ": " + s.Loads[0].Command + " " + s.place()
+}
+
+// place returns the values of the factors that a part was split by. Defaults say nothing, and properties files go with systems.
+func (s *Study) place() string {
+	return Cell{At: slices.DeleteFunc(set(s.At), func(f Flag) bool { return f.Name == "command-config" })}.String()
+}
+
+// AtPeak returns the study with a number of records a second for each $peak in it. 0 is some number, to check the study with.
+func (s *Study) AtPeak(rate float64) (*Study, error) {
+	if !s.needsPeak() {
+		return s, nil
+	}
+	if rate == 0 {
+		rate = somePeak
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	at := new(Study)
+	if err := json.Unmarshal(text, at); err != nil {
+		return nil, err
+	}
+	at.Given = []Given{{Name: peakGiven, Value: strconv.Itoa(int(math.Max(1, rate)))}}
+	return at, at.Fill(0)
+}
