@@ -1,13 +1,11 @@
 package merge
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
