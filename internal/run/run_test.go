@@ -199,7 +199,7 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 		if !bytes.HasPrefix(line, []byte(`{"sample"`)) {
 			continue
 		}
-		fold := must.Have(result.Replay(bytes.NewReader(prefix)))(t)
+		fold := must.Have(result.Replay(bytes.NewReader(canned.Packed(string(prefix)))))(t)
 		want := fold.Snapshot()
 		for _, s := range seen.all {
 			if s.Snapshot.At != want.At {

@@ -142,15 +142,17 @@ func thpCheck(id string) check {
 		if err != nil {
 			return Denied(err)
 		}
-		r := Compare(current, want, Warn)
+		bad := Warn
+		if current != "always" || id == "thp.enabled" && !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
+			bad = Info
+		}
+		r := Compare(current, want, bad)
 		target := offered(want, choices)
 		boot, _ := m.Text("proc/cmdline") // a container may hide it
 		switch {
 		case r.Verdict == OK || want.Leave():
-			return r
 		case current != "always":
-			r.Verdict, r.Note = Info, current+" was chosen here: kt changes only always"
-			return r
+			r.Note = current + " was chosen here: kt changes only always"
 		case target == "":
 			r.Note = "this kernel offers only " + strings.Join(choices, ", ")
 		case strings.Contains(boot, "transparent_hugepage="):
@@ -159,43 +161,34 @@ func thpCheck(id string) check {
 		default:
 			r.Changes = []Change{sysfsChange(id, name, current, target)}
 		}
-		if id == "thp.enabled" && !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
-			r.Verdict = Info
-		}
 		return r
 	}
 }
 
-func checkMemorySize(m *Machine, want Rule) Reading {
+func checkMemorySize(m *Machine, _ Rule) Reading {
 	if m.Memory <= 0 {
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	}
 	// A machine sold as 32 GiB shows less: the firmware and the kernel keep some.
-	r := judge(math.Ceil(float64(m.Memory)/(1<<30)*1.04), " GiB", want, Info)
-	r.Current = theme.Bytes(m.Memory)
-	return r
+	return Reading{Current: rounded(math.Ceil(float64(m.Memory) / (1 << 30) * 1.04)), shown: theme.Bytes(m.Memory)}
 }
 
-func checkPageCache(m *Machine, want Rule) Reading {
-	if m.Memory <= 0 {
-		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
-	}
+func checkPageCache(m *Machine, _ Rule) Reading {
 	heap := cmp.Or(heapLimit(m), m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
-	r := Reading{Verdict: OK, Current: theme.Bytes(max(0, room))}
-	if !want.Leave() {
-		r.Wanted = want.String() + " s of writing"
-	}
-	switch rate, ok := m.writeRate(); {
+	rate, known := m.writeRate()
+	r := Reading{Current: rounded(float64(room) / rate), shown: theme.Bytes(max(0, room))}
+	switch {
+	case m.Memory <= 0:
+		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	case room < 1<<30:
-		r.Verdict, r.Note = Warn, fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
-	case !ok:
-		r.Verdict, r.Note = Unknown, "the write rate is not known"
+		r.Current, r.Note = "0", fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
+	case !known:
+		return Reading{Verdict: Unknown, Current: r.shown, Note: "the write rate is not known"}
 	case rate < 1:
 		r.Note = "nothing is being written"
 	default:
-		seconds := strconv.FormatFloat(float64(room)/rate, 'f', 0, 64)
-		r.Verdict, r.Note = Compare(seconds, want, Warn).Verdict, fmt.Sprintf("%s s at %s/s", seconds, theme.Bytes(int64(rate)))
+		r.Note = fmt.Sprintf("%.0f s at %s/s", float64(room)/rate, theme.Bytes(int64(rate)))
 	}
 	return r
 }
