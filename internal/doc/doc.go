@@ -90,7 +90,9 @@ func flat(all []Block, o Output) (blocks []Block) {
 				blocks = append(blocks, b)
 			}
 		case Code:
-			blocks = append(blocks, b)
+			if b != "" {
+				blocks = append(blocks, b)
+			}
 		}
 	}
 	return blocks

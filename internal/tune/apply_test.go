@@ -318,7 +318,7 @@ func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {
 			must.Do(t, os.Symlink("99-local.conf", tree.at(SysctlFile)))
 		}, planOfAll(), SysctlFile + " is not kt's"},
 		{"a file was made by a kt with another journal", func(t *testing.T, tree *Tree) {
-			f := ownFile{Path: SysctlFile, Lines: []ownLine{{Text: "vm.swappiness = 5"}}}
+			f := ownFile{Path: SysctlFile, Lines: []Line{{Text: "vm.swappiness = 5"}}}
 			putText(t, tree.root, SysctlFile, f.content(ownHeader))
 		}, planOfAll(), SysctlFile + " was made by kt, but not by an --apply on this machine: remove it first"},
 		{"two changes want two values of one file", nil, []Change{

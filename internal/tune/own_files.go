@@ -25,16 +25,10 @@ const (
 
 // ownFile is one of kt's own files, with all lines that are to be in it.
 type ownFile struct {
-	Path  string    `json:"path"`
-	Lines []ownLine `json:"lines"`
+	Path  string `json:"path"`
+	Lines []Line `json:"lines"`
 	// Sums are the sha256 of all contents that kt wrote, or was about to.
 	Sums []string `json:"sums"`
-}
-
-// ownLine is a line of such a file.
-type ownLine struct {
-	Text string `json:"text"`
-	Head string `json:"head,omitempty"`
 }
 
 // lineName is what a line is about, without the value: of two lines of one name the
@@ -119,8 +113,8 @@ func (j *journal) merge(changes []Change) []*ownFile {
 				j.Files = append(j.Files, f)
 			}
 			name := lineName(l.File, l.Text)
-			f.Lines = slices.DeleteFunc(f.Lines, func(o ownLine) bool { return o.Head == l.Head && lineName(l.File, o.Text) == name })
-			f.Lines = append(f.Lines, ownLine{l.Text, l.Head})
+			f.Lines = slices.DeleteFunc(f.Lines, func(o Line) bool { return o.Head == l.Head && lineName(l.File, o.Text) == name })
+			f.Lines = append(f.Lines, l)
 			if !slices.Contains(concerned, f) {
 				concerned = append(concerned, f)
 			}
@@ -171,13 +165,16 @@ func openFilesOf(l Line) int64 {
 // an error if somebody else wrote it.
 func (t *Tree) ownText(p string, known *ownFile) (string, error) {
 	f, err := t.openOwn(p)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
+	case errors.Is(err, errNoRegular):
+		return "", fmt.Errorf("%s %w", p, errForeign)
 	}
-	if err != nil {
-		return "", err
+	text := ""
+	if err == nil {
+		text, err = textOf(f)
 	}
-	text, err := textOf(f)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", p, withoutPath(err))
 	}
@@ -192,25 +189,14 @@ func (t *Tree) ownText(p string, known *ownFile) (string, error) {
 	return "", fmt.Errorf("%s %w", p, errEdited)
 }
 
-// openOwn opens one of kt's own files, if it is no link and nothing else that kt never makes.
+// openOwn opens one of kt's own files.
 func (t *Tree) openOwn(p string) (*os.File, error) {
 	folder, err := t.folder(path.Dir(p))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p, withoutPath(err))
+		return nil, err
 	}
 	defer func() { _ = folder.Close() }() // nothing was written
-	f, err := openAt(folder, p, os.O_RDONLY, 0)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s %w", p, errForeign)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p, withoutPath(err))
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s %w", p, errForeign)
-	}
-	return f, nil
+	return openRegular(folder, p)
 }
 
 // sumHolds tells that a file's second line is the sum of the rest.

@@ -58,7 +58,7 @@ func TestOpenFilesOfALine(t *testing.T) {
 }
 
 func TestHeadsStandOnceBeforeTheirLines(t *testing.T) {
-	f := ownFile{Lines: []ownLine{{"a=1", "[Service]"}, {"b=1", "[Unit]"}, {"c=1", ""}, {"d=1", "[Service]"}}}
+	f := ownFile{Lines: []Line{{"", "a=1", "[Service]"}, {"", "b=1", "[Unit]"}, {"", "c=1", ""}, {"", "d=1", "[Service]"}}}
 	want := "c=1\n[Service]\na=1\nd=1\n[Unit]\nb=1\n"
 	got := f.content(ownHeader)
 	_, rest, _ := strings.Cut(got, "\n")

@@ -95,7 +95,7 @@ func TestTheJournalsFolderIsReachedByNoLink(t *testing.T) {
 		{"the journal is a link", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, JournalFolder+"/x", evilJournal)
 			ok(t, os.Symlink("x", tree.at(journalFile)))
-		}, journalFile + " is a link"},
+		}, journalFile + " is no regular file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			tree, k := attacked(t)
