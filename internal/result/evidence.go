@@ -2,6 +2,8 @@ package result
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +105,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	}
 	total, waited := f.reads.times(p.Read.Clients())
 	r.LagThere, r.Held = f.reads.there(), share(w.ReadHeld, total)
-	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(f.reads.fetching(), total)
+	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(f.reads.sum.fetching)), 0)), total)
 	// Readers without partitions wait all the time, and that shows nothing.
 	idle := 0.0
 	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {

@@ -11,16 +11,14 @@ import (
 func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	seconds := spanOf(w).Seconds()
 	warmup := &f.total[stats.Warmup]
-	ids := w.PartitionIDs()
-	for _, id := range warmup.PartitionIDs() {
-		if _, ok := w.Partitions[id]; !ok && (warmup.Partitions[id].ConsumerLag != 0 || warmup.Partitions[id].Deleted > 0) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
 	rows := []PartitionRow{}
-	for _, id := range ids {
-		p := w.Partitions[id]
+	ids := slices.Concat(w.PartitionIDs(), warmup.PartitionIDs())
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		p, known := w.Partitions[id]
+		if before := warmup.Partitions[id]; !known && before.ConsumerLag == 0 && before.Deleted == 0 {
+			continue
+		}
 		topic, number := f.header.Environment.Place(id)
 		row := PartitionRow{
 			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,

@@ -1,8 +1,6 @@
 package merge
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -129,43 +127,6 @@ func benchFiles(b *testing.B) int {
 	}
 	n := must.Have(strconv.Atoi(s))(b)
 	return n
-}
-
-// BenchmarkLive merges the next second of so many files that grow, with a snapshot of the whole and of each host.
-func BenchmarkLive(b *testing.B) {
-	n := benchFiles(b)
-	files := manyParts(b, n, 600)
-	lines := make([]*bufio.Reader, n)
-	var l *Live
-	elapsed := time.Duration(0)
-	begin := func() {
-		l, elapsed = NewLive(header(1000), nil), 0
-		for i, f := range files {
-			lines[i] = bufio.NewReader(bytes.NewReader(canned.Text(must.Have(io.ReadAll(io.NewSectionReader(f, 0, f.size())))(b))))
-		}
-	}
-	begin()
-	for b.Loop() {
-		if elapsed += time.Second; elapsed > 590*time.Second {
-			begin()
-			continue
-		}
-		for i := range lines {
-			for sampled := false; !sampled; {
-				line, err := lines[i].ReadBytes('\n')
-				if err == nil {
-					err = l.Add(strconv.Itoa(i), line)
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-				sampled = bytes.HasPrefix(line, []byte(`{"sample":`))
-			}
-		}
-		if _, ok := l.Next(elapsed); !ok {
-			b.Fatalf("there is no second at %s", elapsed)
-		}
-	}
 }
 
 // BenchmarkMerge merges run files of 10 minutes: as many as KT_MERGE_FILES says.

@@ -261,31 +261,6 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 	}
 }
 
-func TestAHostCountsOnceInWhatWasUsed(t *testing.T) {
-	part := func(host1 string, process int, cpu float64) []byte {
-		events := steady(0, 5, 100)
-		for s := range 5 {
-			events = slices.Insert(events, 2*s+1, canned.Event{Sample: &host.Sample{
-				At: time.Duration(s+1) * time.Second, Interval: time.Second, Cores: 4, ProcessCPU: cpu, HostCPU: 3, HostCores: 4, RSS: 100, NetSent: 1 << 20,
-			}})
-		}
-		return partFile{run: "r", epoch: "e", host: host1, process: process, events: events, trailer: trailerOf(5)}.bytes(t)
-	}
-	c := merged(t, part("a", 1, 1), part("a", 2, 1.5), part("b", 1, 0.25)).Client
-	want := result.ClientUse{
-		CPUSeconds: 4 * 2.75, CPUCores: 2.75, CoresAvailable: 8, HostCPUCores: 6, HostCores: 8, PeakResidentBytes: 300, NetSentMiBPerSecond: 2,
-		CPUSecondsPerMillion: 4 * 2.75 / 1500 * 1e6,
-	}
-	// The first sample is of the second in which the load began.
-	want.CPUSeconds, want.CPUSecondsPerMillion = c.CPUSeconds, c.CPUSecondsPerMillion
-	if diff := cmp.Diff(want, c, approx); diff != "" {
-		t.Errorf("used (-want +got):\n%s", diff)
-	}
-	if math.Mod(c.CPUSeconds, 2.75) != 0 || c.CPUSeconds < 4*2.75 {
-		t.Errorf("%v CPU seconds, want 2.75 a second", c.CPUSeconds)
-	}
-}
-
 func TestCoresThatHostsOfOneMachineShareCountOnce(t *testing.T) {
 	part := func(host1, boot string, process int) []byte {
 		events := steady(0, 5, 100)

@@ -40,8 +40,7 @@ func (p *mergedPart) topicNames() string {
 	for _, t := range allTopics(&p.header.Environment) {
 		names = append(names, t.Name)
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(distinct(names), ", ")
 }
 
 // oneLoad returns an error if the parts make no load together.
