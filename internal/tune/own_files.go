@@ -35,31 +35,16 @@ type ownFile struct {
 // later one takes the place of the earlier. The ratio and the bytes of a dirty limit
 // are one.
 func lineName(file, text string) string {
-	words := strings.Fields(text)
-	text = strings.Join(words, " ")
-	switch {
-	case file == SysctlFile:
-		key, _, _ := strings.Cut(text, "=")
-		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
-		if strings.HasPrefix(key, "vm.dirty_") {
-			key = strings.TrimSuffix(strings.TrimSuffix(key, "_ratio"), "_bytes")
-		}
-		return key
-	case file == TmpfilesFile && len(words) > 1:
-		return words[0] + " " + words[1]
-	case file == LimitsFile && len(words) > 1:
-		return strings.Join(words[:len(words)-1], " ")
-	case file == UdevFile: // matches first, then what is set
-		if i := strings.LastIndexByte(text, '='); i >= 0 {
-			return text[:i]
-		}
-	default: // of a unit: several lines may each set another variable
-		key, value, _ := strings.Cut(text, "=")
-		if key == "Environment" {
-			variable, _, _ := strings.Cut(strings.TrimLeft(value, `"'`), "=")
-			return key + " " + variable
-		}
-		return key
+	text = strings.Join(strings.Fields(text), " ")
+	before := "=" // the value
+	if file == TmpfilesFile || file == LimitsFile {
+		before = " "
+	}
+	if i := strings.LastIndex(text, before); i >= 0 {
+		text = strings.TrimSpace(text[:i])
+	}
+	if strings.HasPrefix(text, "vm.dirty_") {
+		text = strings.TrimSuffix(strings.TrimSuffix(text, "_ratio"), "_bytes")
 	}
 	return text
 }
@@ -145,20 +130,12 @@ func (t *Tree) isThere(p string) bool {
 // openFilesOf is the number of open files that a line allows; 0 for a line about
 // something else, and for one without a number.
 func openFilesOf(l Line) int64 {
-	text, ok := strings.CutPrefix(l.Text, "LimitNOFILE=") // "SOFT:HARD", or one for both
-	if l.File == LimitsFile {
-		words := strings.Fields(l.Text) // "kafka hard nofile 100000"
-		if ok = len(words) == 4 && words[2] == "nofile"; ok {
-			text = words[3]
-		}
+	words := strings.FieldsFunc(l.Text, func(r rune) bool { return strings.ContainsRune(" \t=:", r) }) // "LimitNOFILE=SOFT:HARD"
+	if l.File == SysctlFile || !strings.Contains(strings.ToLower(l.Text), "nofile") {
+		return 0
 	}
-	var most int64
-	for word := range strings.SplitSeq(text, ":") {
-		if n, err := strconv.ParseInt(word, 10, 64); ok && err == nil {
-			most = max(most, n)
-		}
-	}
-	return most
+	n, _ := strconv.ParseInt(words[len(words)-1], 10, 64) // 0 for no number
+	return n
 }
 
 // ownText is the text of one of kt's own files, "" for one that is not there. It is
