@@ -88,18 +88,7 @@ func (s *Setting) complete(f check) error {
 		}
 	}
 	s.Applies = s.Applies || len(s.Sets) > 0
-	if read := readers()[s.ID]; read != nil {
-		f = s.ofReader(read)
-	}
-	if read := cardReaders()[s.ID]; read != nil {
-		f = s.ofCards(read)
-	}
-	if ask := diskChecks()[s.ID]; ask != nil {
-		f = eachDisk(s, ask)
-	}
-	if ask := dirChecks()[s.ID]; ask != nil {
-		f = eachDir(s, ask)
-	}
+	f = s.ofKind(f)
 	switch read := s.Read.value(s); {
 	case f != nil && read != nil:
 		return errors.New("it has a function, and a way to read")
@@ -136,6 +125,24 @@ func (s *Setting) complete(f check) error {
 		return r
 	}
 	return nil
+}
+
+// ofKind is the check of a row that has a function of its own kind: it reads a value only, or asks each card, disk or
+// directory. f is that of any other.
+func (s *Setting) ofKind(f check) check {
+	if read := readers()[s.ID]; read != nil {
+		return s.ofReader(read)
+	}
+	if read := cardReaders()[s.ID]; read != nil {
+		return s.ofCards(read)
+	}
+	if ask := diskChecks()[s.ID]; ask != nil {
+		return eachDisk(s, ask)
+	}
+	if ask := dirChecks()[s.ID]; ask != nil {
+		return eachDir(s, ask)
+	}
+	return f
 }
 
 // verdict is that of a value that is not as wanted.
