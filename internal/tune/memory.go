@@ -14,7 +14,7 @@ import (
 
 func checkSwappiness(m *Machine, want Rule) Reading {
 	row := rowOf("vm.swappiness")
-	r := row.told(m.sysctl(row.ID), want)
+	r := row.kernel(m, want)
 	group, found := m.Cgroup.Paths["memory"]
 	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
 	own, err := m.Number(file)
@@ -57,7 +57,7 @@ func checkMaxMapCount(m *Machine, want Rule) Reading {
 	if segments > 0 {
 		want = want.Floor(3*segments + 65530)
 	}
-	r := m.sysctl("vm.max_map_count")
+	r := m.sysctl("vm.max_map_count", 1)
 	r.bad = Warn
 	r = rowOf("vm.max_map_count").told(r, want)
 	limit, err := strconv.ParseFloat(r.Current, 64)
@@ -93,7 +93,7 @@ func (m *Machine) segments() int64 {
 
 func checkZoneReclaim(m *Machine, want Rule) Reading {
 	row := rowOf("vm.zone_reclaim_mode")
-	r := row.told(m.sysctl(row.ID), want)
+	r := row.kernel(m, want)
 	if r.Verdict == Warn && len(m.nodes()) < 2 {
 		r.Verdict = Info
 	}
@@ -107,7 +107,7 @@ func checkMinFree(m *Machine, _ Rule) Reading {
 	case m.MemTotal < 64<<30:
 		return Absent("the machine has less than 64 GiB of memory")
 	}
-	return m.sysctl("vm.min_free_kbytes")
+	return m.sysctl("vm.min_free_kbytes", 1)
 }
 
 func checkHugePagesOf(m *Machine, _ Rule) Reading {
