@@ -12,19 +12,9 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// judge compares a figure that kt has worked out, and shows it with its unit.
-func judge(value float64, unit string, want Rule, bad Verdict) Reading {
-	r := Compare(rounded(value), want, bad)
-	r.Current += unit
-	if !want.Leave() {
-		r.Wanted += unit
-	}
-	return r
-}
-
 func checkSwappiness(m *Machine, want Rule) Reading {
 	row := rowOf("vm.swappiness")
-	r := row.told(m.sysctl(row.ID, 1), want)
+	r := row.kernel(m, want)
 	group, found := m.Cgroup.Paths["memory"]
 	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
 	own, err := m.Number(file)
@@ -103,7 +93,7 @@ func (m *Machine) segments() int64 {
 
 func checkZoneReclaim(m *Machine, want Rule) Reading {
 	row := rowOf("vm.zone_reclaim_mode")
-	r := row.told(m.sysctl(row.ID, 1), want)
+	r := row.kernel(m, want)
 	if r.Verdict == Warn && len(m.nodes()) < 2 {
 		r.Verdict = Info
 	}
