@@ -186,3 +186,31 @@ func TestAConditionEndsARunInTheSecondInWhichItComesTrue(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyWholeSecondsOfTheLoadMakeStretches(t *testing.T) {
+	warmup := func(w *stats.Window) { w.Warmup = true }
+	half := func(w *stats.Window) {
+		w.Offered, w.LastDue, w.LastSent, w.ShardTime = 500, w.Start+time.Second/2, w.Start+time.Second/2, 0
+	}
+	ended := func(w *stats.Window) { w.ShardTime = 0 }
+	second := func(w *stats.Window) { w.Offered, w.FirstDue = 500, w.Start+time.Second/2 }
+	drain := func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime = 0, 1, 0 }
+	for name, tc := range map[string]struct {
+		of   []stats.Window
+		want int64
+	}{
+		"a load":                           {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), nil)}, 2},
+		"the second of the warm-up's end":  {[]stats.Window{even(0, millis(1), warmup), even(1, millis(1), func(w *stats.Window) { warmup(w); drain(w) }), even(1, millis(1), second), even(2, millis(1), nil)}, 1},
+		"outcomes of the warm-up":          {[]stats.Window{even(0, millis(1), warmup), even(1, millis(1), func(w *stats.Window) { warmup(w); drain(w); w.Offered = 3 }), even(1, millis(1), nil)}, 1},
+		"the second of the load's end":     {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), half), even(2, millis(1), drain)}, 1},
+		"a load that ends with its second": {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), ended), even(2, millis(1), drain)}, 2},
+		"the last second is cut early": {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), func(w *stats.Window) {
+			w.End -= millis(50)
+			w.ShardTime -= millis(50)
+		})}, 2},
+	} {
+		if got := limited([]string{"rate>=1000 over 1s"}, tc.of...)[0]; got.Stretches != tc.want {
+			t.Errorf("%s: %+v, want %d stretches", name, got, tc.want)
+		}
+	}
+}

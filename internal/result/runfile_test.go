@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
@@ -159,4 +161,37 @@ func FuzzReplay(f *testing.F) {
 			fold.Verdict()
 		}
 	})
+}
+
+func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
+	for _, stopAt := range []int{0, 3} {
+		file, h := new(canned.File), header(100)
+		w := must.Have(NewRunFile(file, h))(t)
+		live := NewFold(h)
+		var want []Snapshot
+		for _, e := range canned.Written(1, 8) {
+			e.To(live)
+			e.To(w)
+			if e.Window == nil && (stopAt == 0 || len(want) < stopAt) {
+				want = append(want, live.Snapshot())
+			}
+		}
+		must.Do(t, w.Close(completed))
+		live.Finish(completed)
+		var got []Snapshot
+		f := must.Have(Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
+			s := f.Snapshot()
+			if end := windows[len(windows)-1].End; end != s.At {
+				t.Errorf("windows up to %v with a snapshot of %v", end, s.At)
+			}
+			got = append(got, s)
+			return len(got) != stopAt
+		}))(t)
+		if diff := cmp.Diff(marshal(t, want), marshal(t, got)); diff != "" {
+			t.Errorf("snapshots (-live +played):\n%s", diff)
+		}
+		if diff := cmp.Diff(marshal(t, live.Result()), marshal(t, f.Result())); stopAt == 0 && diff != "" {
+			t.Errorf("result (-live +played):\n%s", diff)
+		}
+	}
 }

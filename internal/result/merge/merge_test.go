@@ -529,3 +529,11 @@ func TestAPartThatIsNotValidMakesTheWholeSo(t *testing.T) {
 		t.Errorf("valid %t, %q", r.Valid, r.Invalid)
 	}
 }
+
+func TestARunIsInterruptedIfAPartWas(t *testing.T) {
+	p := partFile{run: "r", host: "a", process: 1, events: steady(0, 5, 10), trailer: trailerOf(5)}
+	q := p
+	q.process, q.trailer.Ended, q.trailer.DrainTimedOut, q.late, q.trailer.ElapsedSeconds = 2, result.Interrupted, true, time.Second, 4
+	want := result.Trailer{Ended: result.Interrupted, ElapsedSeconds: 5, SendingSeconds: 6, DrainTimedOut: true}
+	must.Match(t, want, merged(t, p.bytes(t), q.bytes(t)).Trailer, "trailer")
+}
