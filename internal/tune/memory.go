@@ -12,19 +12,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// judge compares a figure that kt has worked out, and shows it with its unit.
-func judge(value float64, unit string, want Rule, bad Verdict) Reading {
-	r := Compare(rounded(value), want, bad)
-	r.Current += unit
-	if !want.Leave() {
-		r.Wanted += unit
-	}
-	return r
-}
-
 func checkSwappiness(m *Machine, want Rule) Reading {
-	row := rowOf("vm.swappiness")
-	r := row.told(m.sysctl(row.ID, 1), want)
+	r := rowOf("vm.swappiness").kernel(m, want)
 	group, found := m.Cgroup.Paths["memory"]
 	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
 	own, err := m.Number(file)
@@ -67,7 +56,7 @@ func checkMaxMapCount(m *Machine, want Rule) Reading {
 	if segments > 0 {
 		want = want.Floor(3*segments + 65530)
 	}
-	r := m.sysctl("vm.max_map_count", 1)
+	r := m.sysctl("vm.max_map_count")
 	r.bad = Warn
 	r = rowOf("vm.max_map_count").told(r, want)
 	limit, err := strconv.ParseFloat(r.Current, 64)
@@ -102,22 +91,21 @@ func (m *Machine) segments() int64 {
 }
 
 func checkZoneReclaim(m *Machine, want Rule) Reading {
-	row := rowOf("vm.zone_reclaim_mode")
-	r := row.told(m.sysctl(row.ID, 1), want)
+	r := rowOf("vm.zone_reclaim_mode").kernel(m, want)
 	if r.Verdict == Warn && len(m.nodes()) < 2 {
 		r.Verdict = Info
 	}
 	return r
 }
 
-func checkMinFree(m *Machine, _ Rule) Reading {
+func checkMinFree(m *Machine, want Rule) Reading {
 	switch {
 	case m.MemTotal == 0:
 		return Reading{Verdict: Unknown, Note: "the size of the machine's memory is not known"}
 	case m.MemTotal < 64<<30:
 		return Absent("the machine has less than 64 GiB of memory")
 	}
-	return m.sysctl("vm.min_free_kbytes", 1)
+	return rowOf("vm.min_free_kbytes").kernel(m, want)
 }
 
 func checkHugePagesOf(m *Machine, _ Rule) Reading {

@@ -88,25 +88,10 @@ func (s *Setting) complete(f check) error {
 		}
 	}
 	s.Applies = s.Applies || len(s.Sets) > 0
-	if read := readers()[s.ID]; read != nil {
-		f = s.ofReader(read)
-	}
-	if read := cardReaders()[s.ID]; read != nil {
-		f = s.ofCards(read)
-	}
-	if ask := diskChecks()[s.ID]; ask != nil {
-		f = eachDisk(s, ask)
-	}
-	if ask := dirChecks()[s.ID]; ask != nil {
-		f = eachDir(s, ask)
-	}
-	switch read := s.Read.value(s); {
-	case f != nil && read != nil:
-		return errors.New("it has a function, and a way to read")
-	case f == nil:
-		f = read
-	}
+	f, err := s.reader(f)
 	switch {
+	case err != nil:
+		return err
 	case f == nil:
 		return errors.New("it has neither a function nor a way to read")
 	case s.Title == "" || s.Why == "" || len(s.Sources) == 0 || len(s.Roles) == 0:
@@ -136,6 +121,29 @@ func (s *Setting) complete(f check) error {
 		return r
 	}
 	return nil
+}
+
+// reader returns what reads the value of a row: one function of its ID, or a way to read that the row names.
+func (s *Setting) reader(f check) (check, error) {
+	if read := readers()[s.ID]; read != nil {
+		f = s.ofReader(read)
+	}
+	if read := cardReaders()[s.ID]; read != nil {
+		f = s.ofCards(read)
+	}
+	if ask := diskChecks()[s.ID]; ask != nil {
+		f = eachDisk(s, ask)
+	}
+	if ask := dirChecks()[s.ID]; ask != nil {
+		f = eachDir(s, ask)
+	}
+	switch read := s.Read.value(s); {
+	case f != nil && read != nil:
+		return nil, errors.New("it has a function, and a way to read")
+	case f == nil:
+		return read, nil
+	}
+	return f, nil
 }
 
 // verdict is that of a value that is not as wanted.

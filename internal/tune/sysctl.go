@@ -46,9 +46,9 @@ func intsOf(m *Machine, key string, n int) ([]int64, error) {
 	return ints, err
 }
 
-// sysctl reads a kernel setting of n numbers.
-func (m *Machine) sysctl(key string, n int) Reading {
-	current, err := numbersOf(m, key, n)
+// sysctl reads a kernel setting that is one number.
+func (m *Machine) sysctl(key string) Reading {
+	current, err := numbersOf(m, key, 1)
 	if err != nil {
 		return Denied(err)
 	}

@@ -208,7 +208,7 @@ func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
 
 func checkDirtyWriteback(m *Machine, want Rule) Reading {
 	row := rowOf("vm.dirty_writeback_centisecs")
-	r := row.told(m.sysctl(row.ID, 1), want)
+	r := row.kernel(m, want)
 	if r.Verdict == OK && r.Current == "0" && !want.Leave() {
 		r.Verdict, r.Command = Info, sysctlCommand(row.ID, want.Target(""))
 	}
