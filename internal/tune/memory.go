@@ -56,7 +56,7 @@ func checkMaxMapCount(m *Machine, want Rule) Reading {
 	if segments > 0 {
 		want = want.Floor(3*segments + 65530)
 	}
-	r := m.sysctl("vm.max_map_count")
+	r := m.sysctl("vm.max_map_count", 1)
 	r.bad = Warn
 	r = rowOf("vm.max_map_count").told(r, want)
 	limit, err := strconv.ParseFloat(r.Current, 64)

@@ -51,7 +51,7 @@ func mtuProbing(m *Machine) (Reading, error) {
 
 // unsentData reads -1, as older kernels write no bound, as the largest bound that there is.
 func unsentData(m *Machine) (Reading, error) {
-	r := m.sysctl("net.ipv4.tcp_notsent_lowat")
+	r := m.sysctl("net.ipv4.tcp_notsent_lowat", 1)
 	if r.Current == "-1" {
 		r.Current = "4294967295"
 	}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,9 +47,9 @@ func intsOf(m *Machine, key string, n int) ([]int64, error) {
 	return ints, err
 }
 
-// sysctl reads a kernel setting that is one number.
-func (m *Machine) sysctl(key string) Reading {
-	current, err := numbersOf(m, key, 1)
+// sysctl reads a kernel setting of n numbers.
+func (m *Machine) sysctl(key string, n int) Reading {
+	current, err := numbersOf(m, key, n)
 	if err != nil {
 		return Denied(err)
 	}
@@ -57,20 +58,19 @@ func (m *Machine) sysctl(key string) Reading {
 
 // kernel is the check of the kernel setting that the row is named after.
 func (s *Setting) kernel(m *Machine, want Rule) Reading {
-	current, err := numbersOf(m, s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
-	if err != nil {
-		return s.lacks(m, err)
+	r := m.sysctl(s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
+	if r.Verdict == NotApplicable {
+		r.Note = cmp.Or(s.Read.Missing, r.Note)
+	} else if r.Verdict == "" {
+		r.Note = s.Read.beside(m)
 	}
-	return s.told(Reading{Current: current, Note: s.Read.beside(m), set: func(value string) Change { return Sysctl(s.ID, s.ID, current, value) }}, want)
+	return s.told(r, want)
 }
 
 // beside tells of the other kernel setting of a row, where it has one.
 func (r Read) beside(m *Machine) string {
-	if r.Beside == "" {
-		return ""
-	}
 	text, err := m.Text(host.SysctlFile(r.Beside))
-	if err != nil {
+	if r.Beside == "" || err != nil {
 		return ""
 	}
 	return r.Beside + " is " + strings.Join(strings.Fields(text), " ")
