@@ -93,8 +93,11 @@ func afterFault(o *result.Outage) string {
 		what  string
 		after *int64
 	}{
-		{"records failed", o.FirstErrorMS}, {"acknowledged again", o.FirstSuccessMS}, {"new leaders", o.NewLeaderMS},
-		{"the rate was back", o.RecoveredMS}, {"all replicas in sync", o.InSyncMS},
+		{"records failed", o.FirstErrorMS},
+		{"acknowledged again", o.FirstSuccessMS},
+		{"new leaders", o.NewLeaderMS},
+		{"the rate was back", o.RecoveredMS},
+		{"all replicas in sync", o.InSyncMS},
 	} {
 		if of.after != nil {
 			text += ", " + of.what + " after " + theme.Duration(millis(of.after))
