@@ -19,8 +19,11 @@ func (f FS) NICs() []string {
 	}
 	var nics, others []string
 	for _, e := range entries {
-		switch name := e.Name(); {
-		case f.isLoopback(name):
+		const loopback = 772 // ARPHRD_LOOPBACK, for the name need not be lo
+		name := e.Name()
+		kind, _ := f.Number(path.Join(classNet, name, "type"))
+		switch {
+		case kind == loopback:
 		case f.Exists(path.Join(classNet, name, "device")):
 			nics = append(nics, name)
 		case f.Exists(path.Join(classNet, name, "operstate")): // bonding_masters is a file among the folders
@@ -31,12 +34,6 @@ func (f FS) NICs() []string {
 		return nics
 	}
 	return others
-}
-
-// isLoopback asks for the kernel's ARPHRD_LOOPBACK, for the name need not be lo.
-func (f FS) isLoopback(name string) bool {
-	t, err := f.Number(path.Join(classNet, name, "type"))
-	return err == nil && t == 772
 }
 
 // networkSpeed returns the sum of the speeds of those interfaces that are up, in bits
