@@ -18,34 +18,8 @@ const slowRatio = 1.5
 // drawBrokers is what each broker does.
 func drawBrokers(c chart.Canvas, s *scene) {
 	rows := slices.Clone(s.Brokers)
-	up, lost, throttled := 0, 0, 0
-	for i := range rows {
-		switch health, _ := s.health(&rows[i]); health {
-		case brokerUp:
-			up++
-		case brokerLost:
-			lost++
-		case brokerIdle:
-		}
-		if rows[i].Throttle > 0 {
-			throttled++
-		}
-	}
 	b := s.box(paneBrokers, "Brokers")
-	switch { // one that was never asked, for it leads no partition of the topic, is neither up nor lost
-	case len(rows) == 0:
-	case lost > 0:
-		b.right = []line{{colored(theme.Bad, fmt.Sprintf("%d of %d up", up, up+lost))}}
-	default:
-		b.right = []line{{muted(fmt.Sprintf("%d up", up))}}
-	}
-	if len(rows) > 0 && !s.header.Uncounted {
-		text := muted(fmt.Sprintf("%d throttled", throttled))
-		if throttled > 0 {
-			text.style.FG = theme.Warn
-		}
-		b.right = append(b.right, line{text})
-	}
+	b.right = s.brokersTitle()
 	if s.reads && s.writes {
 		b.bottom = []line{{muted("written and read in " + s.unit.name())}, {muted("wait: of a fetch, mean")}}
 	}
@@ -82,6 +56,38 @@ func drawBrokers(c chart.Canvas, s *scene) {
 		text := string(c.Theme().Glyphs.Alert) + " " + warning
 		t.c.Text(0, below, t.c.Fit(text, w-2), theme.Style{FG: theme.Warn})
 	}
+}
+
+// brokersTitle counts the brokers that answer, and those that throttle the client.
+func (s *scene) brokersTitle() (title []line) {
+	up, lost, throttled := 0, 0, 0
+	for i := range s.Brokers {
+		switch health, _ := s.health(&s.Brokers[i]); health {
+		case brokerUp:
+			up++
+		case brokerLost:
+			lost++
+		case brokerIdle:
+		}
+		if s.Brokers[i].Throttle > 0 {
+			throttled++
+		}
+	}
+	switch { // one that was never asked, for it leads no partition of the topic, is neither up nor lost
+	case len(s.Brokers) == 0:
+	case lost > 0:
+		title = []line{{colored(theme.Bad, fmt.Sprintf("%d of %d up", up, up+lost))}}
+	default:
+		title = []line{{muted(fmt.Sprintf("%d up", up))}}
+	}
+	if len(s.Brokers) > 0 && !s.header.Uncounted {
+		text := muted(fmt.Sprintf("%d throttled", throttled))
+		if throttled > 0 {
+			text.style.FG = theme.Warn
+		}
+		title = append(title, line{text})
+	}
+	return title
 }
 
 // health is whether a broker answers.

@@ -13,8 +13,7 @@ import (
 )
 
 func checkSwappiness(m *Machine, want Rule) Reading {
-	row := rowOf("vm.swappiness")
-	r := row.kernel(m, want)
+	r := rowOf("vm.swappiness").kernel(m, want)
 	group, found := m.Cgroup.Paths["memory"]
 	file := path.Join("sys/fs/cgroup/memory", path.Clean("/"+group), "memory.swappiness")
 	own, err := m.Number(file)
@@ -92,22 +91,21 @@ func (m *Machine) segments() int64 {
 }
 
 func checkZoneReclaim(m *Machine, want Rule) Reading {
-	row := rowOf("vm.zone_reclaim_mode")
-	r := row.kernel(m, want)
+	r := rowOf("vm.zone_reclaim_mode").kernel(m, want)
 	if r.Verdict == Warn && len(m.nodes()) < 2 {
 		r.Verdict = Info
 	}
 	return r
 }
 
-func checkMinFree(m *Machine, _ Rule) Reading {
+func checkMinFree(m *Machine, want Rule) Reading {
 	switch {
 	case m.MemTotal == 0:
 		return Reading{Verdict: Unknown, Note: "the size of the machine's memory is not known"}
 	case m.MemTotal < 64<<30:
 		return Absent("the machine has less than 64 GiB of memory")
 	}
-	return m.sysctl("vm.min_free_kbytes", 1)
+	return rowOf("vm.min_free_kbytes").kernel(m, want)
 }
 
 func checkHugePagesOf(m *Machine, _ Rule) Reading {
