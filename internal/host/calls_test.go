@@ -60,16 +60,6 @@ func TestBlocksThatAreMoreThanBytesCanCount(t *testing.T) {
 	}
 }
 
-func TestRootIsTheUserWithNumber0(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("there is no /proc to compare with")
-	}
-	p, err := System().Process(os.Getpid())
-	if got := SystemCalls("/").Root(); err != nil || got != (p.UID == 0) {
-		t.Errorf("Root() = %t for user %d, %v", got, p.UID, err)
-	}
-}
-
 func TestTheLoopbackHasNoDriverButFeatures(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		if got, err := SystemCalls("/").Ethernet("lo0"); !errors.Is(err, errors.ErrUnsupported) {

@@ -68,15 +68,6 @@ func TestSampleHoldsTheRatesOfItsInterval(t *testing.T) {
 	})
 }
 
-func TestRatesAreOverTheTimeThatPassedWhateverTheLabel(t *testing.T) {
-	m := &fakeMachine{}
-	s := m.sampler()
-	m.run(1010*time.Millisecond, 2, 2, 0) // the tick came 10 ms late
-	m.compare(t, s.Sample(time.Second), Sample{
-		At: time.Second, Interval: 1010 * time.Millisecond, ProcessCPU: 2, HostCPU: 2, RSS: 64 << 20,
-	})
-}
-
 func TestAFailingSourceIsCountedAndItsTimeIsNotLost(t *testing.T) {
 	m := &fakeMachine{}
 	s := m.sampler()
@@ -110,13 +101,6 @@ func TestACounterThatFallsBeginsAnew(t *testing.T) {
 	m.run(time.Second, 0, 0, 0)
 	m.sent = 15
 	m.compare(t, s.Sample(m.now), Sample{At: m.now, Interval: time.Second, NetSent: 5, RSS: 64 << 20})
-}
-
-func TestASampleOfNoTimeHasNoRates(t *testing.T) {
-	m := &fakeMachine{}
-	s := m.sampler()
-	m.processCPU = 1
-	m.compare(t, s.Sample(0), Sample{RSS: 64 << 20})
 }
 
 func TestTheLongestPauseIsTheHighestBucketThatGrew(t *testing.T) {

@@ -88,14 +88,6 @@ func TestCheckAllows(t *testing.T) {
 	}
 }
 
-func TestASizeThatIsTooSmallIsOneReason(t *testing.T) {
-	const want = "--size 1 MiB: too small to measure; use 16 MiB or more"
-	_, err := Check(Options{Dirs: []string{t.TempDir()}, Size: mib, Blocks: []int64{8 * mib}, Force: true})
-	if err == nil || err.Error() != want {
-		t.Errorf("Check = %v, want only %q", err, want)
-	}
-}
-
 func TestWithin(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/b", "ab"} {

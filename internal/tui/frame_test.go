@@ -250,33 +250,6 @@ func checkNoOthers(t *testing.T, kept map[string]bool) {
 	}
 }
 
-// BenchmarkFrame is what a frame costs before Bubble Tea compares it with the
-// last one.
-func BenchmarkFrame(b *testing.B) {
-	for _, size := range []size{{80, 24}, {120, 36}, {200, 60}} {
-		m, _ := newModel(newCanned(), theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true}))
-		m = send(m, tea.WindowSizeMsg{Width: size.w, Height: size.h})
-		b.Run(size.String(), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = m.frame()
-			}
-		})
-	}
-}
-
-// BenchmarkTick is what a second of data costs: its snapshot, and the screen's share.
-func BenchmarkTick(b *testing.B) {
-	c := newCanned()
-	m, _ := newModel(c, nil)
-	w := c.window(57)
-	b.ReportAllocs()
-	for b.Loop() {
-		w.Start, w.End = w.End, w.End+time.Second
-		m.data.observe(c.feed().tick(result.Running, w))
-	}
-}
-
 // BenchmarkScreen is the share of a core that the screen takes, with the snapshots that it
 // draws: a minute that is known, then ten seconds of ticks, on a terminal of 120×36.
 func BenchmarkScreen(b *testing.B) {

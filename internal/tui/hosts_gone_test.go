@@ -110,12 +110,6 @@ func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsLostIsWorseThanOneThatIsAway(t *testing.T) {
-	if back, away, lost := gravityOf(kindBack), gravityOf(kindAway), gravityOf(kindLost); back != stats.Better || away != stats.Worse || lost != stats.Worst {
-		t.Errorf("back %d, away %d, lost %d", back, away, lost)
-	}
-}
-
 func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 	const names = "abcd"
 	for _, row := range []struct {
@@ -282,13 +276,6 @@ func TestTheSmallestScreenShowsEveryKeyInFull(t *testing.T) {
 				t.Errorf("%s: %q is cut:\n%s", name, b.long, frame)
 			}
 		}
-	}
-}
-
-func TestTheHelpOfARunOnHostsNamesThePaneOfEachDigit(t *testing.T) {
-	m, _ := hostModel(hostsRunning(), 60, 16)
-	if frame := send(m, press("?")).frame(); !strings.Contains(frame, "1-6     two charts, hosts, heatmap, brokers, events") {
-		t.Errorf("it does not:\n%s", frame)
 	}
 }
 

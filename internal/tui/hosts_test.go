@@ -11,12 +11,10 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -134,18 +132,6 @@ func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 		if got := hostsAfter(row.seconds, row.hosts...).hostWarning().long; got != row.want {
 			t.Errorf("%s:\n got %q\nwant %q", row.name, got, row.want)
 		}
-	}
-}
-
-func TestAHostThatTellsNothingForSecondsHasNoRate(t *testing.T) {
-	s := hostsAfter(20, loadHost("a", 100e3, 0.4), loadHost("b", 100e3, 0.4))
-	table := newHostTable(chart.New(118, 10, theme.New(theme.Options{})), s)
-	for i := range patience + 1 {
-		_, told := table.rates(s.hosts[1])
-		if want := i < patience; told != want {
-			t.Errorf("after %d silent ticks there is a rate: %v, want %v", i, told, want)
-		}
-		s.observe(Tick{Snapshot: s.Snapshot, Hosts: []run.Host{{Name: "b", State: "running"}}})
 	}
 }
 
@@ -269,22 +255,6 @@ func TestTheClockCountsDownToTheStart(t *testing.T) {
 	}
 }
 
-func TestAFrozenTableOfHostsDoesNotChange(t *testing.T) {
-	c := hostsRunning()
-	m, clock := hostModel(c, 120, 30)
-	m = send(m, press("space"))
-	before := m.frame()
-	clock.now = clock.now.Add(time.Second)
-	c.hosts[0].rate = 1
-	m = send(send(m, c.hostTick(57)), clockMsg{})
-	if diff := cmp.Diff(before, m.frame()); diff != "" {
-		t.Errorf("it changed:\n%s", diff)
-	}
-	if m = send(m, press("down")); m.frame() == before {
-		t.Error("the selection is frozen too")
-	}
-}
-
 func TestAClockIsToldWithItsErrorWhereThatIsLarge(t *testing.T) {
 	for _, row := range []struct {
 		offset, bound time.Duration
@@ -368,34 +338,4 @@ func FuzzHostText(f *testing.F) {
 		}
 		checkFrame(t, fmt.Sprintf("%q", text), theme.Options{Dark: true}, c.String(), 20, 1)
 	})
-}
-
-// BenchmarkHostTick is what a second of many hosts costs, with the making of their latencies.
-func BenchmarkHostTick(b *testing.B) {
-	for _, n := range []int{4, 16, 64} {
-		var hosts []cannedHost
-		for i := range n {
-			hosts = append(hosts, loadHost(fmt.Sprint("host-", i), 50e3, 0.5))
-		}
-		c := manyHosts(hosts...)
-		d, second := newData(c.header), 0
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				t := c.hostTick(second)
-				second++
-				d.observe(t)
-			}
-		})
-	}
-}
-
-// BenchmarkHostFrame is what a frame of many hosts costs.
-func BenchmarkHostFrame(b *testing.B) {
-	m, _ := newModel(hosts64(), theme.New(theme.Options{Dark: true}))
-	m = send(m, tea.WindowSizeMsg{Width: 200, Height: 60})
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = m.frame()
-	}
 }

@@ -122,25 +122,15 @@ func TestTheBannerOfTheEmbeddedBrokerIsNeverLeftOut(t *testing.T) {
 	}
 }
 
-func TestTheLatestEventIsOnEveryScreen(t *testing.T) {
+func TestTheLatestEventAndTheLimitAreOnEveryScreen(t *testing.T) {
 	for _, zoom := range []pane{grid, paneLatency, paneClient, paneEvents} {
 		for h := leastHeight; h < 40; h++ {
 			s := layout(80, h, needs{zoom: zoom, events: true, news: true, brokers: 1})
-			listed := slices.ContainsFunc(s.panes, func(p placed) bool { return p.pane == paneEvents })
-			if lines := s.events.h; listed && lines != 0 || !listed && lines != 1 {
-				t.Errorf("zoom %d on %d rows: %+v", zoom, h, s)
-			}
-		}
-	}
-}
-
-func TestTheLimitIsOnEveryScreenWithRoomForIt(t *testing.T) {
-	for _, zoom := range []pane{grid, paneLatency, paneClient} {
-		for h := leastHeight; h < 40; h++ {
-			s := layout(80, h, needs{zoom: zoom, events: true, brokers: 1})
-			pane := slices.ContainsFunc(s.panes, func(p placed) bool { return p.pane == paneClient })
-			if lines := s.limit.h; pane && lines != 0 || !pane && lines != 1 {
-				t.Errorf("zoom %d on %d rows: %+v", zoom, h, s)
+			for of, lines := range map[pane]int{paneEvents: s.events.h, paneClient: s.limit.h} {
+				listed := slices.ContainsFunc(s.panes, func(p placed) bool { return p.pane == of })
+				if listed && lines != 0 || !listed && lines != 1 {
+					t.Errorf("zoom %d on %d rows: pane %d in %+v", zoom, h, of, s)
+				}
 			}
 		}
 	}

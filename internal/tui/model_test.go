@@ -11,7 +11,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -74,15 +73,6 @@ func TestTheSecondQuitAborts(t *testing.T) {
 	}
 }
 
-func TestQuitLeavesARunThatIsOver(t *testing.T) {
-	m, c := callable(t)
-	m = send(m, Tick{Snapshot: result.Snapshot{Live: result.Live{Stage: result.Finished}}})
-	_, cmd := updated(t, m, press("q"))
-	if _, quit := cmd().(tea.QuitMsg); !quit || *c != (calls{}) {
-		t.Errorf("calls %+v", *c)
-	}
-}
-
 func TestDigitsAndTabZoom(t *testing.T) {
 	for keys, want := range map[string]pane{
 		"": grid, "1": paneThroughput, "6": paneClient, "3 0": grid, "3 esc": grid, "tab": paneThroughput,
@@ -96,51 +86,6 @@ func TestDigitsAndTabZoom(t *testing.T) {
 		if m.scene.zoom != want {
 			t.Errorf("%q: %d, want %d", keys, m.scene.zoom, want)
 		}
-	}
-}
-
-func TestTheTimeShownHasEnds(t *testing.T) {
-	m, _ := callable(t)
-	for range 9 {
-		m = send(m, press("]"))
-	}
-	if got := spans[m.scene.span]; got != 0 {
-		t.Errorf("the longest is %v", got)
-	}
-	for range 9 {
-		m = send(m, press("["))
-	}
-	if got := spans[m.scene.span]; got != 15*time.Second {
-		t.Errorf("the shortest is %v", got)
-	}
-}
-
-func TestUnitsGoRound(t *testing.T) {
-	m, _ := callable(t)
-	var got []string
-	for range 4 {
-		got = append(got, m.scene.unit.name()+" "+m.scene.unit.write(1<<30))
-		m = send(m, press("u"))
-	}
-	if diff := cmp.Diff([]string{"MiB/s 1024", "MB/s 1074", "Gb/s 8.59", "MiB/s 1024"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestAFrozenDisplayDoesNotChangeUntilItIsThawed(t *testing.T) {
-	c := newCanned()
-	m, clock := newModel(c, nil)
-	m = send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
-	m = send(m, press("space"))
-	before := m.frame()
-	clock.now = clock.now.Add(time.Second)
-	m = send(send(m, c.tick(57)), clockMsg{})
-	if diff := cmp.Diff(before, m.frame()); diff != "" {
-		t.Errorf("it changed:\n%s", diff)
-	}
-	m = send(m, press("space"))
-	if after := m.frame(); !strings.Contains(after, "00:58") {
-		t.Errorf("what came meanwhile is lost:\n%s", after)
 	}
 }
 

@@ -21,7 +21,10 @@ func TestEveryFrameFillsItsTerminalExactly(t *testing.T) {
 		state := states[i]
 		for _, look := range looks {
 			base.options.Theme = theme.New(look.options)
-			for _, size := range sizes {
+			for i, size := range sizes {
+				if look.name != "plain" && i%3 > 0 && !strings.Contains(state.keep, size.String()) { // layouts do not depend on the look
+					continue
+				}
 				frame := send(base, tea.WindowSizeMsg{Width: size.w, Height: size.h}).frame()
 				name := fmt.Sprintf("%s %v %s", state.name, size, look.name)
 				checkFrame(t, name, look.options, frame, size.w, size.h)

@@ -3,52 +3,43 @@ package tune
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// volume is a cloud's kind of disk.
-type volume struct {
-	name  string
-	local bool   // in the machine itself, and empty after it was stopped
-	limit string // what bounds it
+// volumes are a cloud's kinds of disk by what the disk calls its model.
+var volumes = map[string]string{
+	"Amazon Elastic Block Store":       "EBS",
+	"Amazon EC2 NVMe Instance Storage": "instance store",
+	"PersistentDisk":                   "Persistent Disk",
+	"nvme_card-pd":                     "Persistent Disk",
+	"nvme_card":                        "local SSD",
+	"EphemeralDisk":                    "local SSD",
+	"Virtual Disk":                     "managed disk",
+	"MSFT NVMe Accelerator v1.0":       "managed disk",
+	"Microsoft NVMe Direct Disk":       "local disk",
 }
 
-const emptied = "it is empty after the machine was stopped: Kafka must replicate"
+// volumeOf is the cloud's kind of a disk, "" for none that is known.
+func volumeOf(d host.Disk) string { return volumes[strings.TrimSpace(d.Model)] }
 
-var (
-	persistentDisk = &volume{"Persistent Disk", false, "IOPS and throughput grow with its size, and the machine type has a limit of its own"}
-	localSSD       = &volume{"local SSD", true, emptied}
-	managedDisk    = &volume{"managed disk", false, "its size and kind bound IOPS and throughput, and the machine type has a limit of its own"}
-)
-
-// volumes are the kinds by what the disk calls its model.
-var volumes = map[string]*volume{
-	"Amazon Elastic Block Store":       {"EBS", false, "gp3 gives 3000 IOPS and 125 MiB/s unless more is paid for; gp2 and st1 live on credits; the machine type has a limit of its own"},
-	"Amazon EC2 NVMe Instance Storage": {"instance store", true, emptied},
-	"PersistentDisk":                   persistentDisk,
-	"nvme_card-pd":                     persistentDisk,
-	"nvme_card":                        localSSD,
-	"EphemeralDisk":                    localSSD,
-	"Virtual Disk":                     managedDisk,
-	"MSFT NVMe Accelerator v1.0":       managedDisk,
-	"Microsoft NVMe Direct Disk":       {"local disk", true, emptied},
+// distant reports whether a disk is a cloud's and not in the machine itself.
+func distant(d host.Disk) bool {
+	return slices.Contains([]string{"EBS", "Persistent Disk", "managed disk"}, volumeOf(d))
 }
-
-// volumeOf is the cloud's kind of a disk, nil for none that is known.
-func volumeOf(d host.Disk) *volume { return volumes[strings.TrimSpace(d.Model)] }
 
 func readVolume(m *Machine, d host.Disk, _ Rule) Reading {
-	v := volumeOf(d)
+	kind := volumeOf(d)
 	switch {
-	case v == nil && m.Cloud == "aws" && strings.HasPrefix(d.Name, "xvd"):
-		v = &volume{"EBS or instance store", false, "older machine types do not report which"}
-	case v == nil, v == managedDisk && m.Cloud != "azure" && strings.TrimSpace(d.Model) == "Virtual Disk": // Hyper-V anywhere calls it so
+	case kind == "" && m.Cloud == "aws" && strings.HasPrefix(d.Name, "xvd"):
+		kind = "EBS or instance store"
+	case kind == "", strings.TrimSpace(d.Model) == "Virtual Disk" && m.Cloud != "azure": // Hyper-V anywhere calls it so
 		return Absent("no cloud disk was recognised by its model")
 	}
-	r := Reading{Verdict: Info, Current: v.name, Note: v.limit}
+	r := Reading{Verdict: Info, Current: kind, Note: rowOf("disk.cloud").Read.Noted[kind]}
 	if m.Bandwidth > 0 {
 		r.addNote("kt probe measured %s/s", theme.Bytes(m.Bandwidth))
 	}
@@ -56,7 +47,7 @@ func readVolume(m *Machine, d host.Disk, _ Rule) Reading {
 }
 
 func readTimeout(m *Machine, d host.Disk, _ Rule) Reading {
-	if v := volumeOf(d); v == nil || v.name != "EBS" || !strings.HasPrefix(d.Name, "nvme") {
+	if volumeOf(d) != "EBS" || !strings.HasPrefix(d.Name, "nvme") {
 		return Absent("no EBS volume on NVMe")
 	}
 	return m.number("sys/module/nvme_core/parameters/io_timeout")

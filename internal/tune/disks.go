@@ -22,33 +22,28 @@ func diskChecks() map[string]func(m *Machine, d host.Disk, want Rule) Reading {
 }
 
 // diskClass is what a disk is, as far as that decides what suits it.
-type diskClass string
+type diskClass int
 
 // The classes.
 const (
-	hardDisk    diskClass = "hard disk"
-	solidDisk   diskClass = "SSD"
-	nvmeDisk    diskClass = "NVMe"
-	virtualDisk diskClass = "virtual disk" // only its host knows what it is made of
-	otherDisk   diskClass = "other"        // loop devices, memory, disks over the network by a driver of their own
+	fastDisk    diskClass = iota // an SSD, or NVMe
+	hardDisk                     // as the kernel says of SATA and SAS disks of a real machine: virtio says it of flash too
+	virtualDisk                  // only its host knows what it is made of
+	otherDisk                    // loop devices, memory, disks over the network by a driver of their own
 )
 
-// classOf goes by the driver's name. What the kernel says of rotation is believed
-// of SATA and SAS disks of a real machine only: virtio says 1 of flash.
+// classOf goes by the driver's name.
 func classOf(m *Machine, d host.Disk) diskClass {
+	scsi := strings.HasPrefix(d.Name, "sd")
 	switch {
-	case volumeOf(d) != nil, strings.HasPrefix(d.Name, "vd"), strings.HasPrefix(d.Name, "xvd"):
+	case volumeOf(d) != "", strings.HasPrefix(d.Name, "vd"), strings.HasPrefix(d.Name, "xvd"), scsi && m.Virtual != "":
 		return virtualDisk
-	case strings.HasPrefix(d.Name, "nvme"):
-		return nvmeDisk
-	case !strings.HasPrefix(d.Name, "sd"):
-		return otherDisk
-	case m.Virtual != "":
-		return virtualDisk
-	case d.Rotational:
+	case scsi && d.Rotational:
 		return hardDisk
+	case scsi, strings.HasPrefix(d.Name, "nvme"):
+		return fastDisk
 	}
-	return solidDisk
+	return otherDisk
 }
 
 // ofDisk reads the file of a row for a disk.
@@ -94,30 +89,24 @@ func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
 		return Denied(err)
 	}
 	class := classOf(m, d)
-	r := Reading{Verdict: NotApplicable, Current: current}
+	rule := suits(class, d, want, choices)
+	r := Compare(current, rule, Warn)
+	word := offered(rule, choices)
 	switch zoned, _ := m.Text(d.Queue("zoned")); { // without the file it has no zones
 	case len(choices) < 2:
-		r.Note = d.Name + ": the driver offers no choice"
+		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": the driver offers no choice"}
 	case strings.HasPrefix(zoned, "host-"):
-		r.Note = d.Name + " has zones: its scheduler is left alone"
+		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + " has zones: its scheduler is left alone"}
 	case class == otherDisk:
-		r.Note = d.Name + ": no scheduler is known to suit such a device"
-	}
-	if r.Note != "" {
-		return r
-	}
-	rule := suits(class, d, want, choices)
-	r = Compare(current, rule, Warn)
-	if r.Verdict != Warn {
-		return r
-	}
-	if class == virtualDisk && strings.HasSuffix(current, "deadline") {
-		r.Verdict = Info
-	}
-	if word := offered(rule, choices); word != "" {
-		r.Changes = []Change{rowOf("disk.scheduler").settable(r, d, "scheduler").set(word)}
-	} else {
+		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": no scheduler is known to suit such a device"}
+	case r.Verdict != Warn:
+	case word == "":
 		r.Note = d.Name + ": this kernel offers only " + strings.Join(choices, ", ")
+	default:
+		r.Changes = []Change{rowOf("disk.scheduler").settable(r, d, "scheduler").set(word)}
+	}
+	if r.Verdict == Warn && class == virtualDisk && strings.HasSuffix(current, "deadline") {
+		r.Verdict = Info
 	}
 	return r
 }
@@ -125,28 +114,24 @@ func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
 // suits narrows a profile's words to those that suit a disk, if any of them does,
 // by the names that this kernel has for them.
 func suits(class diskClass, d host.Disk, want Rule, choices []string) Rule {
-	if want.Leave() {
-		return want
-	}
-	best := []string{"none"}
+	asked, best := strings.Split(want.Value, "|"), []string{"none"}
 	switch {
+	case want.Leave():
+		return want
 	case class == hardDisk:
 		best = []string{"mq-deadline"}
 	case strings.HasPrefix(d.Name, "sd"):
 		best = []string{"none", "mq-deadline"}
 	}
-	asked := strings.Split(want.Value, "|")
 	best = slices.DeleteFunc(best, func(w string) bool { return !slices.Contains(asked, w) })
 	if len(best) == 0 {
 		best = asked // a profile of somebody's own: kyber, say
 	}
-	former := map[string]string{"none": "noop", "mq-deadline": "deadline"} // of kernels before 5.0
-	for i, w := range best {
-		if old := former[w]; old != "" && !slices.Contains(choices, w) && slices.Contains(choices, old) {
-			best[i] = old
-		}
+	words := strings.Join(best, "|")
+	if slices.Contains(choices, "noop") { // a kernel before 5.0
+		words = strings.NewReplacer("mq-deadline", "deadline", "none", "noop").Replace(words)
 	}
-	return Rule{Equal, strings.Join(best, "|")}
+	return Rule{Equal, words}
 }
 
 // checkDiskReadAhead asks the devices whose read-ahead a file system uses: the one that it
@@ -161,30 +146,19 @@ func checkDiskReadAhead(m *Machine, want Rule) Reading {
 			}
 			top = []host.Disk{t}
 		}
-		gains := slices.ContainsFunc(d.Storage.Disks, func(disk host.Disk) bool { // by large reads
-			v := volumeOf(disk)
-			return classOf(m, disk) == hardDisk || v != nil && !v.local
-		})
+		rule := want
+		if kib, err := strconv.Atoi(want.Value); err == nil {
+			if !slices.ContainsFunc(d.Storage.Disks, func(disk host.Disk) bool { return classOf(m, disk) == hardDisk || distant(disk) }) {
+				kib = min(kib, 128) // which gains nothing by large reads
+			}
+			rule.Value = strconv.Itoa((kib + 3) / 4 * 4) // the kernel cuts it to whole pages, mostly of 4 KiB
+		}
 		for _, t := range top {
 			r := row.settable(m.number(t.Queue("read_ahead_kb")), t, "read_ahead_kb")
-			r.rule = readAheadOf(want, gains)
-			parts = append(parts, part{t.Name, row.told(r, want)})
+			parts = append(parts, part{t.Name, row.told(r, rule)})
 		}
 		return parts
 	})
-}
-
-// readAheadOf is the read-ahead that is wanted of a disk, which gains by large reads or not, in KiB. The
-// kernel cuts it to whole pages, mostly of 4 KiB, so that anything else would never hold.
-func readAheadOf(want Rule, gains bool) Rule {
-	kib, err := strconv.Atoi(want.Value)
-	if err != nil || want.Op != AtLeast {
-		return want
-	}
-	if !gains {
-		kib = min(kib, 128)
-	}
-	return Rule{AtLeast, strconv.Itoa((kib + 3) / 4 * 4)}
 }
 
 func readNrRequests(m *Machine, d host.Disk, _ Rule) Reading {

@@ -18,6 +18,7 @@ type trial struct {
 	says    string
 	id      string
 	profile string            // "throughput" when it is ""
+	rule    string            // "": the profile's
 	files   map[string]string // of the machine
 	set     func(m *Machine)  // what is known of it besides
 	want    string
@@ -46,6 +47,9 @@ func (row trial) check(t *testing.T) Reading {
 		row.set(m)
 	}
 	s := settingOf(t, row.id)
+	if row.rule != "" {
+		return s.Check(m, must.Have(ParseRule(row.rule))(t))
+	}
 	return s.Check(m, profile.Rule(s))
 }
 
@@ -129,20 +133,20 @@ func TestScheduler(t *testing.T) {
 		{says: "a hard disk has what it wants", id: id, files: at("sda", "none [mq-deadline] bfq"), set: onDisks(hard("sda")), want: "ok mq-deadline (mq-deadline)"},
 		{
 			says: "two hard disks of three have another", id: id, set: onDisks(hard("sda"), hard("sdb"), hard("sdc")), files: at("sda", "none mq-deadline [bfq]", "sdb", "none mq-deadline [bfq]", "sdc", "none [mq-deadline] bfq"),
-			want: `warn sda,sdb: bfq (mq-deadline) | /sys/block/sda/queue/scheduler: bfq → mq-deadline; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/scheduler}="mq-deadline" | /sys/block/sdb/queue/scheduler: bfq → mq-deadline; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sdb", ATTR{queue/scheduler}="mq-deadline"`,
+			want: `warn sda,sdb: bfq (mq-deadline) | /sys/block/sda/queue/scheduler: bfq → mq-deadline, udev ATTR{wwid}=="naa.sda" | /sys/block/sdb/queue/scheduler: bfq → mq-deadline, udev ATTR{wwid}=="naa.sdb"`,
 		},
 		{
 			says: "a hard disk has none", id: id, files: at("sda", "[none] mq-deadline"), set: onDisks(hard("sda")),
-			want: `warn none (mq-deadline) | /sys/block/sda/queue/scheduler: none → mq-deadline; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/scheduler}="mq-deadline"`,
+			want: `warn none (mq-deadline) | /sys/block/sda/queue/scheduler: none → mq-deadline, udev ATTR{wwid}=="naa.sda"`,
 		},
 		{says: "an SSD does with either", id: id, files: at("sda", "none [mq-deadline]"), set: onDisks(solid("sda")), want: "ok mq-deadline (none)"},
 		{
 			says: "NVMe wants none", id: id, files: at("nvme0n1", "none [mq-deadline]"), set: onDisks(solid("nvme0n1")),
-			want: `warn mq-deadline (none) | /sys/block/nvme0n1/queue/scheduler: mq-deadline → none; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="nvme0n1", ATTR{queue/scheduler}="none", advised`,
+			want: `warn mq-deadline (none) | /sys/block/nvme0n1/queue/scheduler: mq-deadline → none, udev KERNEL=="nvme0n1", advised`,
 		},
 		{
 			says: "a virtual disk that claims to rotate is no hard disk, and mq-deadline is only noted", id: id, files: at("vda", "none [mq-deadline] kyber bfq"), set: onDisks(hard("vda")),
-			want: `info mq-deadline (none) | /sys/block/vda/queue/scheduler: mq-deadline → none; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.vda", ATTR{queue/scheduler}="none"`,
+			want: `info mq-deadline (none) | /sys/block/vda/queue/scheduler: mq-deadline → none, udev ATTR{wwid}=="naa.vda"`,
 		},
 		{
 			says: "a SCSI disk of a virtual machine may have either", id: id, files: at("sda", "none [mq-deadline]"), set: func(m *Machine) { m.Virtual = "vmware"; onDisks(hard("sda"))(m) },
@@ -150,7 +154,7 @@ func TestScheduler(t *testing.T) {
 		},
 		{
 			says: "an old kernel has other names", id: id, files: at("sda", "noop deadline [cfq]"), set: onDisks(hard("sda")),
-			want: `warn cfq (deadline) | /sys/block/sda/queue/scheduler: cfq → deadline; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/scheduler}="deadline"`,
+			want: `warn cfq (deadline) | /sys/block/sda/queue/scheduler: cfq → deadline, udev ATTR{wwid}=="naa.sda"`,
 		},
 		{says: "a driver without a choice", id: id, files: at("nvme0n1", "none"), set: onDisks(solid("nvme0n1")), want: "not_applicable none | nvme0n1"},
 		{
@@ -215,11 +219,11 @@ func TestQueues(t *testing.T) {
 		{says: "requests are merged", id: "disk.nomerges", files: queue("nomerges", "0"), set: onDisks(hard("sda")), want: "ok 0 (0)"},
 		{
 			says: "none are", id: "disk.nomerges", files: queue("nomerges", "2"), set: onDisks(hard("sda")),
-			want: `warn 2 (0) | /sys/block/sda/queue/nomerges: 2 → 0; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/nomerges}="0"`,
+			want: `warn 2 (0) | /sys/block/sda/queue/nomerges: 2 → 0, udev ATTR{wwid}=="naa.sda"`,
 		},
 		{
 			says: "some are", id: "disk.nomerges", files: queue("nomerges", "1"), set: onDisks(hard("sda")),
-			want: `info 1 (0) | /sys/block/sda/queue/nomerges: 1 → 0; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/nomerges}="0"`,
+			want: `info 1 (0) | /sys/block/sda/queue/nomerges: 1 → 0, udev ATTR{wwid}=="naa.sda"`,
 		},
 		{says: "merges of a laptop", id: "disk.nomerges", profile: "minimal", files: queue("nomerges", "2"), set: onDisks(hard("sda")), want: "info 2 (left alone)"},
 
@@ -258,71 +262,31 @@ func TestReadAhead(t *testing.T) {
 	tryAll(t, []trial{
 		{
 			says: "a hard disk is raised", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "128"}, set: onDisks(hard("sda")),
-			want: `info 128 (≥ 1024) | /sys/block/sda/queue/read_ahead_kb: 128 → 1024; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/read_ahead_kb}="1024"`,
+			want: `info 128 (≥ 1024) | /sys/block/sda/queue/read_ahead_kb: 128 → 1024, udev ATTR{wwid}=="naa.sda"`,
 		},
 		{says: "more is not lowered", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "4096"}, set: onDisks(hard("sda")), want: "ok 4096 (≥ 1024)"},
 		{
 			says: "an EBS volume is raised", id: id, files: map[string]string{"sys/block/nvme1n1/queue/read_ahead_kb": "128"}, set: onDisks(ebs),
-			want: `info 128 (≥ 1024) | /sys/block/nvme1n1/queue/read_ahead_kb: 128 → 1024; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="e", ATTR{queue/read_ahead_kb}="1024"`,
+			want: `info 128 (≥ 1024) | /sys/block/nvme1n1/queue/read_ahead_kb: 128 → 1024, udev ATTR{wwid}=="e"`,
 		},
 		{says: "NVMe keeps the kernel's", id: id, files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "128"}, set: onDisks(solid("nvme0n1")), want: "ok 128 (≥ 128)"},
 		{
 			says: "NVMe with less", id: id, files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "8"}, set: onDisks(solid("nvme0n1")),
-			want: `info 8 (≥ 128) | /sys/block/nvme0n1/queue/read_ahead_kb: 8 → 128; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="nvme0n1", ATTR{queue/read_ahead_kb}="128", advised`,
+			want: `info 8 (≥ 128) | /sys/block/nvme0n1/queue/read_ahead_kb: 8 → 128, udev KERNEL=="nvme0n1", advised`,
 		},
 		{says: "latency asks for less", id: id, profile: "latency", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "128"}, set: onDisks(hard("sda")), want: "ok 128 (≥ 128)"},
 		{
 			says: "under md the array counts", id: id, set: over("md0", "raid10"), files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "4096", "sys/block/md0/queue/read_ahead_kb": "512"},
-			want: `info 512 (≥ 1024) | /sys/block/md0/queue/read_ahead_kb: 512 → 1024; rules.d ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="md0", ATTR{queue/read_ahead_kb}="1024", advised`,
+			want: `info 512 (≥ 1024) | /sys/block/md0/queue/read_ahead_kb: 512 → 1024, udev KERNEL=="md0", advised`,
 		},
 		{
-			says: "under the device mapper too", id: id, set: over("dm-0", "lvm"), files: map[string]string{"sys/block/dm-0/dm/name": "vg-kafka", "sys/block/dm-0/queue/read_ahead_kb": "2048"},
-			want: "ok 2048 (≥ 1024)",
+			says: "under the device mapper too", id: id, set: over("dm-0", "lvm"), files: map[string]string{"sys/block/dm-0/dm/name": "vg-kafka", "sys/block/dm-0/queue/read_ahead_kb": "128"},
+			want: `info 128 (≥ 1024) | /sys/block/dm-0/queue/read_ahead_kb: 128 → 1024, udev ENV{DM_NAME}=="vg-kafka"`,
 		},
+		{says: "a part of a page is a page", id: id, rule: ">=1025", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "2048"}, set: onDisks(hard("sda")), want: "ok 2048 (≥ 1028)"},
+		{says: "a fast disk may have less", id: id, rule: ">=10", files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "16"}, set: onDisks(solid("nvme0n1")), want: "ok 16 (≥ 12)"},
 		{says: "a laptop", id: id, profile: "minimal", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "16"}, set: onDisks(hard("sda")), want: "info 16 (left alone)"},
 	})
-}
-
-func TestReadAheadIsWholePages(t *testing.T) {
-	for _, row := range []struct {
-		says string
-		want string
-		slow bool
-		rule Rule
-	}{
-		{"whole pages stay", ">=1024", true, Rule{AtLeast, "1024"}},
-		{"a part of a page is a page", ">=1025", true, Rule{AtLeast, "1028"}},
-		{"a fast disk needs no more than the kernel's own", ">=1025", false, Rule{AtLeast, "128"}},
-		{"a fast disk may have less", ">=10", false, Rule{AtLeast, "12"}},
-		{"left alone", "", true, Rule{}},
-	} {
-		want := must.Have(ParseRule(row.want))(t)
-		if got := readAheadOf(want, row.slow); got != row.rule {
-			t.Errorf("%s: readAheadOf(%q, %v) = %q, want %q", row.says, row.want, row.slow, got, row.rule)
-		}
-	}
-}
-
-func TestRulesOfUdevNameTheDevice(t *testing.T) {
-	for _, row := range []struct {
-		says, device, name string // name: of the device mapper
-		want               string
-	}{
-		{"an array", "md0", "", `KERNEL=="md0", `},
-		{"a logical volume", "dm-0", "vg-kafka", `ENV{DM_NAME}=="vg-kafka", `},
-	} {
-		files := map[string]string{"sys/block/" + row.device + "/queue/read_ahead_kb": "128"}
-		if row.name != "" {
-			files["sys/block/"+row.device+"/dm/name"] = row.name
-		}
-		m := &Machine{FS: treeOfFiles(files)}
-		onDisks(hard("sda"))(m)
-		m.Dirs[0].Storage.Device, m.Dirs[0].Storage.Layers = row.device, []string{"raid10"}
-		r := settingOf(t, "disk.read_ahead_kb").Check(m, Rule{AtLeast, "1024"})
-		if len(r.Changes) != 1 || !strings.Contains(r.Changes[0].Keep[0].Text, row.want) {
-			t.Errorf("%s: changes are %+v, want one that is kept by a rule with %s", row.says, r.Changes, row.want)
-		}
-	}
 }
 
 func TestOneReadingOfSeveral(t *testing.T) {

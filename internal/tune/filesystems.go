@@ -15,9 +15,12 @@ import (
 func dirChecks() map[string]func(m *Machine, d Dir, want Rule) Reading {
 	return map[string]func(m *Machine, d Dir, want Rule) Reading{
 		"disk.raid":           readLayers,
-		"disk.network_fs":     withoutKind(fsNetworked, "files over the network: use a disk, or blocks over the network"),
-		"disk.overlay_tmpfs":  withoutKind(fsPassing, "does not last: mount a volume, or use a disk"),
-		"fs.type":             func(_ *Machine, d Dir, _ Rule) Reading { fs, _ := fsOf(d); return Reading{Current: fs} },
+		"disk.shared":         readShared,
+		"disk.system":         readBesideSystem,
+		"disk.broker_log":     readBesideLogs,
+		"disk.network_fs":     readNetworked,
+		"disk.overlay_tmpfs":  readPassing,
+		"fs.type":             func(_ *Machine, d Dir, _ Rule) Reading { return Reading{Current: fsOf(d)} },
 		"fs.noatime":          readAtime,
 		"fs.trim":             readTrim,
 		"fs.obsolete_options": readObsolete,
@@ -36,7 +39,9 @@ func (r Read) ofDevice(m *Machine, d Dir, _ Rule) Reading {
 }
 
 // ofOptions reads which of the options of a row a directory's mount has.
-func (r Read) ofOptions(_ *Machine, d Dir, _ Rule) Reading { return ofOptions(d.Mount, r.Unset, r.Options...) }
+func (r Read) ofOptions(_ *Machine, d Dir, _ Rule) Reading {
+	return ofOptions(d.Mount, r.Unset, r.Options...)
+}
 
 // ofOptions reads which of some options a mount has.
 func ofOptions(mount host.Mount, unset string, names ...string) Reading {
@@ -68,27 +73,14 @@ func readAtime(m *Machine, d Dir, want Rule) Reading {
 	case point == "/" || point == "" || d.Mount.Root != "/": // a part of a file system that is mounted elsewhere too, say
 		r.Command = "mount -o remount,noatime " + point
 	case m.ownMounts():
-		r.Note, r.Command = ownMountAdvice(m, d)
+		r.Note = "the broker has mounts of its own: it counts from its next start"
+		r.Command = "mount the volume of " + d.Path + " with noatime, and start the broker again"
 	default:
 		r.set = func(value string) Change {
 			return Change{Setting: "fs.noatime", Kind: Remount, Path: point, Old: r.Current, New: value, Advice: fstabAdvice(m, d.Mount)}
 		}
 	}
 	return r
-}
-
-// ownMountAdvice is for a broker that sees other mounts than kt: what is mounted again
-// here does not reach it before it starts again.
-func ownMountAdvice(m *Machine, d Dir) (note, command string) {
-	here, ok := host.MountOf(m.own, d.Path)
-	if !ok || here.Point != d.Mount.Point || here.Major != d.Mount.Major || here.Minor != d.Mount.Minor {
-		return "the broker has mounts of its own", "mount the volume of " + d.Path + " with noatime, and start the broker again"
-	}
-	command = "start the broker again"
-	if !slices.Contains(here.Options, "noatime") {
-		command = "mount -o remount,noatime " + here.Point + ", and " + command
-	}
-	return "the broker has mounts of its own: it counts from its next start", command
 }
 
 // fstabAdvice is the line of /etc/fstab that would make noatime last.
@@ -140,7 +132,7 @@ func readTrim(m *Machine, d Dir, _ Rule) Reading {
 
 func readObsolete(m *Machine, d Dir, _ Rule) Reading {
 	names := []string{"nobarrier", "barrier=0", "nobh", "bh"}
-	if fs, _ := fsOf(d); fs == "xfs" {
+	if fsOf(d) == "xfs" {
 		names = []string{"nobarrier", "barrier", "delaylog", "nodelaylog", "ihashsize", "osyncisdsync", "osyncisosync", "irixsgid", "biosize"}
 	}
 	mount := d.Mount

@@ -43,17 +43,7 @@ func TestTypeOfFileSystem(t *testing.T) {
 func TestTimesOfAccess(t *testing.T) {
 	const id = "fs.noatime"
 	apart := map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "b"}
-	// kt sees the log directory's mount with an option, on device MAJOR:1.
-	beside := func(option string, major int) func(*Machine) {
-		return func(m *Machine) {
-			broker(6)(m)
-			mountedAs("xfs", "rw,relatime", "rw")(m)
-			m.Dirs[0].Path = "/data/kafka"
-			own := m.Dirs[0].Mount
-			own.Options, own.Major = []string{"rw", option}, major
-			m.own = []host.Mount{own}
-		}
-	}
+	beside := with(broker(6), mountedAs("xfs", "rw,relatime", "rw"))
 	tryAll(t, []trial{
 		{says: "none are kept", id: id, set: mountedAs("xfs", "rw,noatime", "rw"), want: "ok noatime (noatime)"},
 		{says: "the default", id: id, set: mountedAs("xfs", "rw,relatime", "rw"), want: "info relatime (noatime) | /data: relatime → noatime, advised"},
@@ -64,11 +54,9 @@ func TestTimesOfAccess(t *testing.T) {
 			says: "two directories of one mount need one change", id: id, set: func(m *Machine) { mountedAs("xfs", "rw,relatime", "rw")(m); m.Dirs = append(m.Dirs, m.Dirs[0]) },
 			want: "info relatime (noatime) | /data: relatime → noatime, advised",
 		},
-		{says: "a broker with mounts of its own", id: id, files: apart, set: beside("relatime", 8), want: "info relatime (noatime) | … | $ mount -o remount,noatime /data,"},
-		{says: "a broker with mounts of its own, which would be right after a start", id: id, files: apart, set: beside("noatime", 8), want: "info relatime (noatime) | … | $ start the broker again"},
-		{says: "a broker that has another file system there", id: id, files: apart, set: beside("relatime", 9), want: "info relatime (noatime) | … | $ mount the volume of"},
+		{says: "a broker with mounts of its own", id: id, files: apart, set: beside, want: "info relatime (noatime) | … | $ mount the volume of"},
 		{
-			says: "a broker with the same mounts", id: id, files: map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "a"}, set: beside("relatime", 8),
+			says: "a broker with the same mounts", id: id, files: map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "a"}, set: beside,
 			want: "info relatime (noatime) | /data: relatime → noatime, advised",
 		},
 		{says: "a laptop", id: id, profile: "minimal", set: mountedAs("xfs", "rw,relatime", "rw"), want: "info relatime (left alone)"},

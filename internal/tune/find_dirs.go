@@ -13,13 +13,12 @@ import (
 
 // findDirs looks at the log directories. One that was asked for by name must exist.
 func (m *Machine) findDirs(asked []string) error {
-	names := asked
-	if len(names) == 0 && m.Process != nil && m.Config.Err == nil && len(m.Config.Values) > 0 {
-		names = m.Config.LogDirs()
-	}
-	pid := 0
+	names, pid := asked, 0
 	if len(asked) == 0 && m.Process != nil {
 		pid = m.Process.PID
+		if m.Config.Err == nil && len(m.Config.Values) > 0 {
+			names = m.Config.LogDirs()
+		}
 	}
 	mounts, mountsErr := m.mountsFor(pid)
 	if mountsErr != nil {
@@ -31,18 +30,20 @@ func (m *Machine) findDirs(asked []string) error {
 		real := m.follow(through, name)
 		file := path.Join(through, host.Rel(real))
 		d := Dir{Path: path.Clean(name), File: "/" + file, Err: mountsErr}
-		if entries, err := m.Names(file); err != nil {
-			d.ListErr = err
-			if len(asked) > 0 && !errors.Is(err, fs.ErrPermission) {
-				problems = append(problems, fmt.Errorf("--dirs %s: it is no directory that can be read", name))
-			}
-		} else if len(entries) == 0 && !m.Exists(file) {
-			if len(asked) > 0 {
-				problems = append(problems, fmt.Errorf("--dirs %s: there is no such directory", name))
-			}
+		var entries []string
+		var problem error
+		switch entries, d.ListErr = m.Names(file); {
+		case errors.Is(d.ListErr, fs.ErrPermission):
+		case d.ListErr != nil:
+			problem = fmt.Errorf("--dirs %s: it is no directory that can be read", name)
+		case len(entries) == 0 && !m.Exists(file):
+			problem = fmt.Errorf("--dirs %s: there is no such directory", name)
 			d.Err = cmp.Or(d.Err, fmt.Errorf("%s: %w", name, fs.ErrNotExist))
-		} else {
+		default:
 			d.Partitions, d.Segments, d.ListErr = m.count(file, entries)
+		}
+		if len(asked) > 0 {
+			problems = append(problems, problem)
 		}
 		if d.Err == nil {
 			d.Err = m.findStorage(&d, real, mounts)

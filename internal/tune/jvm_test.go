@@ -136,6 +136,7 @@ func TestHugePagesThatTheJVMAsksFor(t *testing.T) {
 		m.FS = host.NewFS(files)
 		return m
 	}
+	rollup := func(text string) fstest.MapFS { return fstest.MapFS{"proc/0/smaps_rollup": {Data: []byte(text)}} }
 	enabled := func(text string) fstest.MapFS {
 		return fstest.MapFS{"sys/kernel/mm/transparent_hugepage/enabled": {Data: []byte(text)}}
 	}
@@ -145,6 +146,9 @@ func TestHugePagesThatTheJVMAsksFor(t *testing.T) {
 		{"the kernel gives none", "jvm.huge_pages", "", with(enabled("always madvise [never]\n")), Info, "never"},
 		{"the kernel does not have them", "jvm.huge_pages", "", with(nil), NotApplicable, ""},
 		{"the file says nothing", "jvm.huge_pages", "", with(enabled("a b")), Unknown, ""},
+		{"huge pages are used", "jvm.huge_pages_used", "", with(rollup("Rss: 9 kB\nAnonHugePages:    524288 kB\n")), Info, "524288 kB"},
+		{"a file without the line", "jvm.huge_pages_used", "", with(rollup("")), Unknown, ""},
+		{"a kernel without the sum", "jvm.huge_pages_used", "", with(nil), NotApplicable, ""},
 	})
 }
 

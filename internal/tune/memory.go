@@ -142,15 +142,17 @@ func thpCheck(id string) check {
 		if err != nil {
 			return Denied(err)
 		}
-		r := Compare(current, want, Warn)
+		bad := Warn
+		if current != "always" || id == "thp.enabled" && !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
+			bad = Info
+		}
+		r := Compare(current, want, bad)
 		target := offered(want, choices)
 		boot, _ := m.Text("proc/cmdline") // a container may hide it
 		switch {
 		case r.Verdict == OK || want.Leave():
-			return r
 		case current != "always":
-			r.Verdict, r.Note = Info, current+" was chosen here: kt changes only always"
-			return r
+			r.Note = current + " was chosen here: kt changes only always"
 		case target == "":
 			r.Note = "this kernel offers only " + strings.Join(choices, ", ")
 		case strings.Contains(boot, "transparent_hugepage="):
@@ -158,9 +160,6 @@ func thpCheck(id string) check {
 			r.Command = "remove transparent_hugepage= from the kernel's command line"
 		default:
 			r.Changes = []Change{sysfsChange(id, name, current, target)}
-		}
-		if id == "thp.enabled" && !slices.Contains(strings.Split(want.Value, "|"), "never") { // never is only wanted for latency
-			r.Verdict = Info
 		}
 		return r
 	}

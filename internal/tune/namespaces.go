@@ -3,6 +3,7 @@ package tune
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -42,23 +43,23 @@ const mostLinks = 40
 // follow is a path without links on its way, below a folder of the tree that it never
 // leaves. A path that leads nowhere is as it was.
 func (m *Machine) follow(folder, p string) string {
-	rest := strings.Split(strings.Trim(path.Clean("/"+p), "/"), "/")
 	at, links := "/", 0
-	for len(rest) > 0 {
-		next := path.Join(at, rest[0])
-		rest = rest[1:]
+	for rest := path.Clean("/" + p)[1:]; rest != ""; {
+		name, more, _ := strings.Cut(rest, "/")
+		next := path.Join(at, name)
+		rest = more
 		target, err := m.Link(path.Join(folder, host.Rel(next)))
-		if err != nil { // it is none, or not there
+		switch {
+		case err != nil: // it is none, or not there
 			at = next
 			continue
-		}
-		if links++; links > mostLinks {
+		case links == mostLinks:
 			return path.Clean("/" + p)
-		}
-		if path.IsAbs(target) {
+		case path.IsAbs(target):
 			at = "/"
 		}
-		rest = append(strings.Split(strings.Trim(path.Clean(target), "/"), "/"), rest...)
+		links++
+		rest = strings.Trim(path.Join(target, more), "/")
 	}
 	return at
 }
@@ -127,11 +128,6 @@ func (m *Machine) readOnly(c Change) bool {
 	if mount, ok := host.MountOf(m.own, m.Root()); ok && mount.Point == path.Clean(m.Root()) {
 		at = path.Join(m.Root(), at)
 	}
-	mount, ok := host.MountOf(m.own, at)
-	for _, o := range mount.Options {
-		if ok && o == "ro" {
-			return true
-		}
-	}
-	return false
+	mount, _ := host.MountOf(m.own, at)
+	return slices.Contains(mount.Options, "ro")
 }

@@ -124,7 +124,7 @@ func eachDisk(s *Setting, ask func(m *Machine, d host.Disk, want Rule) Reading) 
 func eachDir(s *Setting, ask func(m *Machine, d Dir, want Rule) Reading) check {
 	return func(m *Machine, want Rule) Reading {
 		return overDirs(m, func(d Dir) []part {
-			r := s.Read.counts(d)
+			r := s.Read.counts(m, d)
 			if r.Verdict == "" {
 				r = ask(m, d, want)
 			}
@@ -134,13 +134,14 @@ func eachDir(s *Setting, ask func(m *Machine, d Dir, want Rule) Reading) check {
 }
 
 // counts is a reading without a verdict for a log directory whose file system is one of those that count.
-func (r Read) counts(d Dir) Reading {
-	fs, kind := fsOf(d)
+func (r Read) counts(m *Machine, d Dir) Reading {
+	fs := fsOf(d)
 	switch {
 	case r.FS == nil:
 	case fs == "":
 		return Reading{Verdict: Unknown, Note: "the file system is not known"}
-	case kind == fsNetworked || kind == fsPassing, !slices.Contains(r.FS, fs) && !slices.Contains(r.FS, "local"):
+	case slices.Contains(r.FS, fs), slices.Contains(r.FS, "any"):
+	case !slices.Contains(r.FS, "local"), readNetworked(m, d, Rule{}).Verdict == Fail, slices.Contains(passing, fs):
 		return Absent("the file system is %s", fs)
 	}
 	return Reading{}

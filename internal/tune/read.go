@@ -23,8 +23,9 @@ type Read struct {
 	File     string   `yaml:"file"`     // "sys/…": a whole number, or with Words a word; DISK is each disk, DEVICE that of each directory, PID the broker
 	Options  []string `yaml:"options"`  // mount options of each log directory
 
+	Field     string   `yaml:"field"`          // of a File of lines such as "AnonHugePages: 2048 kB": the one whose number is read
 	Words     []string `yaml:"words"`          // what File may hold
-	FS        []string `yaml:"fs"`             // the types of file system that count; local: all those on disks
+	FS        []string `yaml:"fs"`             // the types of file system that count; local: all those on disks, any: all that are known
 	Unset     string   `yaml:"unset"`          // the value where nothing is set
 	Before4   string   `yaml:"unset_before_4"` // the same before Kafka 4
 	Floor     string   `yaml:"floor"`          // of [floors]: the least value on this machine
@@ -79,6 +80,10 @@ func (r Read) file(m *Machine, name string) Reading {
 	text, err := m.Text(name)
 	if err != nil {
 		return lacking(err, r.Missing)
+	}
+	if r.Field != "" {
+		_, text, _ = strings.Cut("\n"+text, "\n"+r.Field+":")
+		text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
 	}
 	n, err := strconv.ParseInt(text, 0, 64) // "0x1f" is one of a disk's counters
 	switch {

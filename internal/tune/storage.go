@@ -3,91 +3,77 @@ package tune
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func checkDiskShared(m *Machine, _ Rule) Reading {
-	if len(m.Dirs) == 1 && m.Dirs[0].Err == nil {
-		return Reading{Verdict: OK, Current: "one log directory"}
-	}
-	on := make(map[string][]string) // directories by disk
-	r := overDirs(m, func(d Dir) []part {
-		for _, name := range devicesOf(d) {
-			on[name] = append(on[name], d.Path)
-		}
-		return []part{{d.Path, Reading{Verdict: OK, Current: "each on its own"}}}
-	})
+// readShared tells which log directories share a disk.
+func readShared(m *Machine, d Dir, _ Rule) Reading {
 	var shared, notes []string
-	for _, name := range slices.Sorted(maps.Keys(on)) {
-		if len(on[name]) > 1 {
-			shared, notes = append(shared, name), addNew(notes, strings.Join(on[name], " and ")+" share a disk")
+	for _, device := range devicesOf(d) {
+		var on []string
+		for _, other := range m.Dirs {
+			if slices.Contains(devicesOf(other), device) {
+				on = append(on, other.Path)
+			}
+		}
+		if len(on) > 1 {
+			shared, notes = append(shared, device), addNew(notes, strings.Join(on, " and ")+" share a disk")
 		}
 	}
-	if len(shared) == 0 {
-		return r
+	if len(shared) > 0 {
+		return Reading{Current: "shared: " + listed(shared), Note: strings.Join(notes, "; ")}
 	}
-	return Reading{
-		Verdict: Warn, Current: "shared: " + listed(shared), Wanted: "a disk each", Note: strings.Join(notes, "; "),
-		Command: "log.dirs with one directory for each disk; kafka-reassign-partitions.sh moves the partitions",
-	}
+	return Reading{Verdict: OK, Current: map[bool]string{true: "one log directory", false: "each on its own"}[len(m.Dirs) == 1]}
 }
 
 // devicesOf are the names of the disks that a directory is on, or of its file system
 // where they cannot be seen.
-func devicesOf(d Dir) []string {
-	var names []string
+func devicesOf(d Dir) (names []string) {
 	for _, disk := range d.Storage.Disks {
 		names = append(names, disk.Name)
 	}
 	if len(names) == 0 && d.Mount.Point != "" {
-		names = []string{fmt.Sprintf("%s (device %d:%d)", d.Mount.Type, d.Mount.Major, d.Mount.Minor)}
+		return []string{fmt.Sprintf("%s (device %d:%d)", d.Mount.Type, d.Mount.Major, d.Mount.Minor)}
 	}
 	return names
 }
 
-func checkDiskSystem(m *Machine, _ Rule) Reading {
+func readBesideSystem(m *Machine, d Dir, _ Rule) Reading {
 	if m.Container != "" {
 		return Absent("in a container / is not the machine's")
 	}
-	return besides(m, "/", "the system", Warn)
+	return besides(m, d, "/", "the system")
 }
 
-func checkDiskBrokerLog(m *Machine, _ Rule) Reading {
-	dir := m.Process.JVM.D["kafka.logs.dir"]
-	if !strings.HasPrefix(dir, "/") {
+func readBesideLogs(m *Machine, d Dir, _ Rule) Reading {
+	folder := m.Process.JVM.D["kafka.logs.dir"]
+	if !strings.HasPrefix(folder, "/") {
 		return Absent("the broker's command line does not say where its log files are")
 	}
-	return besides(m, dir, "the log files in "+dir, Info)
+	return besides(m, d, folder, "the log files in "+folder)
 }
 
-// besides tells which log directories share a disk with another path.
-func besides(m *Machine, other, what string, bad Verdict) Reading {
-	if len(m.Dirs) == 0 {
-		return overDirs(m, nil)
-	}
+// besides tells whether a log directory shares a disk with another path.
+func besides(m *Machine, d Dir, other, what string) Reading {
 	mounts, err := m.Mounts()
-	if err != nil {
-		return Denied(err)
-	}
 	mount, ok := host.MountOf(mounts, other)
-	if !ok {
+	switch {
+	case err != nil:
+		return Denied(err)
+	case !ok:
 		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not mounted"}
 	}
-	there := Dir{Mount: mount}
-	there.Storage, _ = m.StorageOf(mount) // without it the mount's device number still tells
-	devices := devicesOf(there)
-	return overDirs(m, func(d Dir) []part {
-		for _, name := range devicesOf(d) {
-			if slices.Contains(devices, name) {
-				return []part{{d.Path, Reading{Verdict: bad, Current: "on " + name, Wanted: "a disk of its own", Note: "on one disk with " + what}}}
-			}
+	storage, _ := m.StorageOf(mount) // without it the mount's device number still tells
+	there := devicesOf(Dir{Mount: mount, Storage: storage})
+	for _, name := range devicesOf(d) {
+		if slices.Contains(there, name) {
+			return Reading{Current: "on " + name, Note: "on one disk with " + what}
 		}
-		return []part{{d.Path, Reading{Verdict: OK, Current: "on disks of their own"}}}
-	})
+	}
+	return Reading{Verdict: OK, Current: "on disks of their own"}
 }
 
 // readLayers looks for RAID below a directory. Several paths to one disk are one disk.
@@ -146,48 +132,32 @@ func readArray(m *Machine, name, dir string) Reading {
 	return Reading{Verdict: OK, Current: "complete"}
 }
 
-// fsKind is what a file system is to Kafka.
-type fsKind int
-
-const (
-	fsUnknown   fsKind = iota // kt knows nothing of it
-	fsLocal                   // xfs, ext4, and others on a disk
-	fsNetworked               // files of another machine
-	fsPassing                 // gone when the container, or the machine, is started anew
+// networked are the types of file systems that are files of another machine, and passing those that are gone when
+// the container, or the machine, is started anew.
+var (
+	networked = strings.Fields("nfs nfs4 cifs smb3 smbfs 9p virtiofs ceph glusterfs lustre gpfs afs beegfs fuse")
+	passing   = strings.Fields("overlay aufs tmpfs ramfs squashfs")
 )
 
-// fileSystems are those of which kt knows something.
-var fileSystems = map[string]fsKind{
-	"xfs": fsLocal, "ext4": fsLocal, "ext3": fsLocal, "ext2": fsLocal, "btrfs": fsLocal, "zfs": fsLocal, "f2fs": fsLocal,
-	"jfs": fsLocal, "bcachefs": fsLocal, "vfat": fsLocal, "exfat": fsLocal, "fuseblk": fsLocal,
-	"nfs": fsNetworked, "nfs4": fsNetworked, "cifs": fsNetworked, "smb3": fsNetworked, "smbfs": fsNetworked,
-	"9p": fsNetworked, "virtiofs": fsNetworked, "ceph": fsNetworked, "glusterfs": fsNetworked, "lustre": fsNetworked,
-	"gpfs": fsNetworked, "afs": fsNetworked, "beegfs": fsNetworked, "fuse": fsNetworked,
-	"overlay": fsPassing, "aufs": fsPassing, "tmpfs": fsPassing, "ramfs": fsPassing, "squashfs": fsPassing,
-}
-
 // fsOf is the type of a directory's file system, "" when it is not known.
-func fsOf(d Dir) (name string, kind fsKind) {
-	name = cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic])
-	kind = fileSystems[name]
-	if kind == fsUnknown && strings.HasPrefix(name, "fuse.") {
-		kind = fsNetworked
+func fsOf(d Dir) string { return cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic]) }
+
+func readNetworked(_ *Machine, d Dir, _ Rule) Reading {
+	fs := fsOf(d)
+	if slices.Contains(networked, fs) || strings.HasPrefix(fs, "fuse.") {
+		return Reading{Verdict: Fail, Current: fs, Wanted: "xfs or ext4", Note: "files over the network: use a disk, or blocks over the network"}
 	}
-	return name, kind
+	return Reading{Verdict: OK, Current: fs}
 }
 
-// withoutKind fails a log directory whose file system is of a kind.
-func withoutKind(bad fsKind, note string) func(*Machine, Dir, Rule) Reading {
-	return func(_ *Machine, d Dir, _ Rule) Reading {
-		name, kind := fsOf(d)
-		switch {
-		case name == "":
-			return Reading{Verdict: Unknown, Note: "the file system is not known"}
-		case kind == bad:
-			return Reading{Verdict: Fail, Current: name, Wanted: "xfs or ext4", Note: note}
-		case bad == fsPassing && d.Storage.Memory != "":
-			return Reading{Verdict: Fail, Current: name + " on " + d.Storage.Memory, Wanted: "a disk", Note: "it is memory: " + note}
-		}
-		return Reading{Verdict: OK, Current: name}
+func readPassing(_ *Machine, d Dir, _ Rule) Reading {
+	const note = "does not last: mount a volume, or use a disk"
+	fs := fsOf(d)
+	switch {
+	case slices.Contains(passing, fs):
+		return Reading{Verdict: Fail, Current: fs, Wanted: "xfs or ext4", Note: note}
+	case d.Storage.Memory != "":
+		return Reading{Verdict: Fail, Current: fs + " on " + d.Storage.Memory, Wanted: "a disk", Note: "it is memory: " + note}
 	}
+	return Reading{Verdict: OK, Current: fs}
 }

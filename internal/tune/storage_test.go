@@ -34,7 +34,7 @@ func TestSharedDisks(t *testing.T) {
 		{says: "one directory", id: "disk.shared", set: onDisks(hard("sda")), want: "ok one log directory"},
 		{says: "two disks", id: "disk.shared", set: apart, want: "ok each on its own"},
 		{says: "two directories on one disk", id: "disk.shared", set: together, want: "warn shared: sda (a disk each) | /data1/kafka /data2/kafka | $ log.dirs with one directory"},
-		{says: "and on a laptop", id: "disk.shared", profile: "minimal", set: together, want: "info shared: sda (a disk each) | /data1/kafka /data2/kafka | $ log.dirs with one directory"},
+		{says: "and on a laptop", id: "disk.shared", profile: "minimal", set: together, want: "info shared: sda (left alone) | /data1/kafka /data2/kafka"},
 		{
 			says: "two directories of one network share", id: "disk.shared", set: func(m *Machine) { onType("nfs")(m); m.Dirs = append(m.Dirs, m.Dirs[0]) },
 			want: "warn shared: nfs (device 0:0) (a disk each) | /data /data | $ log.dirs with one directory",
@@ -52,9 +52,9 @@ func TestTheSystemsDisk(t *testing.T) {
 	tryAll(t, []trial{
 		{says: "disks of their own", id: "disk.system", files: files, set: onDisks(hard("sdb")), want: "ok on disks of their own"},
 		{says: "another partition of the system's disk", id: "disk.system", files: files, set: onDisks(hard("sdb"), hard("sda")), want: "warn /data2/kafka: on sda (a disk of its own) | …"},
-		{says: "a laptop", id: "disk.system", profile: "minimal", files: files, set: onDisks(hard("sda")), want: "info on sda (a disk of its own) | …"},
+		{says: "a laptop", id: "disk.system", profile: "minimal", files: files, set: onDisks(hard("sda")), want: "info on sda (left alone) | …"},
 		{says: "a container", id: "disk.system", files: files, set: func(m *Machine) { m.Container = "docker"; onDisks(hard("sda"))(m) }, want: "not_applicable | /"},
-		{says: "no root among the mounts", id: "disk.system", files: map[string]string{mounts: "1 0 8:1 / /x rw - ext4 /dev/sda1 rw"}, set: onDisks(hard("sda")), want: "unknown | /"},
+		{says: "no root among the mounts", id: "disk.system", files: map[string]string{mounts: "1 0 8:1 / /x rw - ext4 /dev/sda1 rw"}, set: onDisks(hard("sda")), want: "unknown | /data1/kafka /"},
 		{says: "no directory", id: "disk.system", files: files, want: "not_applicable | …"},
 
 		{

@@ -198,7 +198,7 @@ var (
 	sysctlLine   = regexp.MustCompile(`^([a-z0-9_.]+) = ([0-9 ]+)$`)
 	tmpfilesLine = regexp.MustCompile(`^w (/sys/\S+) - - - - (\S+)$`)
 	udevLine     = regexp.MustCompile(`^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
-		`(?:ATTRS?\{[a-z]+\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`)
+		`(?:ATTRS?\{[a-z]+\}|ENV\{DM_NAME\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`)
 	limitsLine = regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (?:soft|hard) nofile ([0-9]+)$`)
 	unitLines  = regexp.MustCompile(`^LimitNOFILE=([0-9]+)$`)
 	unitFile   = regexp.MustCompile(`^/etc/systemd/system/[^/]+\.service\.d/zz-kt\.conf$`)

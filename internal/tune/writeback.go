@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,32 +24,25 @@ var dirtyTerm = regexp.MustCompile(`^(min)?([0-9.]+)(%|s|GiB|MiB|GB|MB)$`)
 var dirtyUnits = map[string]struct {
 	kind               string
 	times, least, most float64
-	take               string
 }{
-	"%":   {"share", 1, 1, 100, "a whole percent from 1% to 100%"},
-	"s":   {"time", 1, 1e-3, 3600, "seconds from more than 0s to 3600s"},
-	"GiB": {"size", 1 << 30, 1 << 20, 1 << 50, "a size from 1MiB"},
-	"MiB": {"size", 1 << 20, 1 << 20, 1 << 50, "a size from 1MiB"},
-	"GB":  {"size", 1e9, 1 << 20, 1 << 50, "a size from 1MiB"},
-	"MB":  {"size", 1e6, 1 << 20, 1 << 50, "a size from 1MiB"},
+	"%": {"share", 1, 1, 100}, "s": {"time", 1, 1e-3, 3600},
+	"MB": {"size", 1e6, 1 << 20, 1 << 50}, "MiB": {"size", 1 << 20, 1 << 20, 1 << 50},
+	"GB": {"size", 1e9, 1 << 20, 1 << 50}, "GiB": {"size", 1 << 30, 1 << 20, 1 << 50},
 }
 
 // parseDirty reads "5% 400MB 1s" or "60% 30s min8GiB".
 func parseDirty(text string) (dirtyAmount, error) {
 	a := make(dirtyAmount)
 	for term := range strings.FieldsSeq(text) {
-		f := dirtyTerm.FindStringSubmatch(term)
-		if f == nil || f[1] != "" && dirtyUnits[f[3]].kind != "size" {
-			return nil, fmt.Errorf("%q: take a share as 5%%, a time as 5s, or a size as 400MB, 8GB, 400MiB or 8GiB", term)
-		}
+		f := append(dirtyTerm.FindStringSubmatch(term), "", "", "", "")
 		unit := dirtyUnits[f[3]]
 		n, err := strconv.ParseFloat(f[2], 64)
 		n *= unit.times
-		if err != nil || n < unit.least || n > unit.most || unit.kind == "share" && n != math.Trunc(n) {
-			return nil, fmt.Errorf("%q: take %s", term, unit.take)
-		}
 		kind := cmp.Or(f[1], unit.kind)
-		if a[kind] > 0 {
+		switch {
+		case err != nil || n < unit.least || n > unit.most || kind == "share" && n != math.Trunc(n) || f[1] != "" && unit.kind != "size":
+			return nil, fmt.Errorf("%q: take a whole percent from 1%% to 100%%, seconds up to 3600s, or a size of 1MiB or more as 400MB, 8GB, 400MiB or 8GiB", term)
+		case a[kind] > 0:
 			return nil, fmt.Errorf("%q: there is a %s already", term, kind)
 		}
 		a[kind] = n
@@ -205,11 +199,9 @@ func (p dirtyPair) change(have, want dirtyValue) Change {
 // "" when none does, or what it says is no number.
 func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
 	var last host.Sysctl
-	for _, key := range []string{p.ratio, p.bytes} {
-		for _, s := range m.Sysctls[key] { // of one key they are in the order in which they are read
-			if last.Key == key || last.File == "" || after(s.File, last.File) || s.File == last.File && s.Line > last.Line {
-				last = s
-			}
+	for _, s := range slices.Concat(m.Sysctls[p.ratio], m.Sysctls[p.bytes]) {
+		if s.Key == last.Key || last.File == "" || after(s.File, last.File) || s.File == last.File && s.Line > last.Line {
+			last = s
 		}
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(last.Value), 10, 64)

@@ -134,11 +134,11 @@ func TestRulesForUnwrittenData(t *testing.T) {
 		{"a share of nothing", "0%", nil, "whole percent"},
 		{"more than everything", "101%", nil, "whole percent"},
 		{"part of a percent", "0.5%", nil, "whole percent"},
-		{"seconds that are none", "5% NaNs", nil, "take a share"},
-		{"hours", "5% 3601s", nil, "seconds"},
-		{"a number alone", "5", nil, "take a share"},
-		{"a tiny size", "0.1MB", nil, "take a size"},
-		{"a size that is none", "infGB", nil, "take a share"},
+		{"seconds that are none", "5% NaNs", nil, "whole percent"},
+		{"hours", "5% 3601s", nil, "whole percent"},
+		{"a number alone", "5", nil, "whole percent"},
+		{"a tiny size", "0.1MB", nil, "whole percent"},
+		{"a size that is none", "infGB", nil, "whole percent"},
 	} {
 		got, err := parseDirty(row.text)
 		switch {
