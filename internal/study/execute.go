@@ -20,7 +20,7 @@ type Runner interface {
 	Outside
 
 	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
-	// *MisfitError means that the load does not fit the cluster, and that nothing was done.
+	// *result.MisfitError means that the load does not fit the cluster, and that nothing was done.
 	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
 	// DeleteTopic deletes a topic that a load of the study made. One that is not there is no error.
 	DeleteTopic(ctx context.Context, l Load, name string) error
@@ -31,13 +31,6 @@ type Planner interface {
 	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
 	Plan(l Load) (plan.Plan, error)
 }
-
-// MisfitError is the error of a load that the cluster cannot carry.
-type MisfitError struct{ Err error }
-
-func (e *MisfitError) Error() string { return e.Err.Error() }
-
-func (e *MisfitError) Unwrap() error { return e.Err }
 
 // Progress is what happens while runs are made.
 type Progress struct {
@@ -183,7 +176,7 @@ func (x *executor) runs(ctx context.Context) error {
 			return err
 		}
 		err = x.turn(ctx, *t)
-		if misfit := new(MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
 			x.tell(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
 			err = x.note(entry{What: without, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}

@@ -103,7 +103,7 @@ func TestAForecastLeavesOutWhatTheClusterCannotCarry(t *testing.T) {
 	}
 	fits := func(l Load) error {
 		if i := slices.IndexFunc(l.Flags, func(f Flag) bool { return f.Name == "replication-factor" }); l.Flags[i].Value == "3" {
-			return &MisfitError{errors.New("the cluster has 1 broker")}
+			return &result.MisfitError{Err: errors.New("the cluster has 1 broker")}
 		}
 		return nil
 	}
