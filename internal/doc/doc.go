@@ -4,6 +4,7 @@ package doc
 
 import (
 	"cmp"
+	"slices"
 )
 
 // Document is a report.
@@ -69,6 +70,35 @@ func (s *Section) All() []Block {
 		all = append(all, &s.Tables[i])
 	}
 	return append(all, s.Blocks...)
+}
+
+// flat returns the blocks that an output has, with those of details in their place, and of facts those that it has.
+func flat(all []Block, o Output) (blocks []Block) {
+	for _, block := range all {
+		switch b := block.(type) {
+		case Details:
+			if b.For.In(o) {
+				blocks = append(blocks, flat(b.Blocks, o)...)
+			}
+		case Facts:
+			if b = b.Of(o); len(b.Rows) > 0 {
+				blocks = append(blocks, b)
+			}
+		case *Table:
+			if b.For.In(o) && (len(b.Rows) > 0 || b.Empty != "") {
+				blocks = append(blocks, b)
+			}
+		case Code:
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+// Of returns the facts that an output has.
+func (f Facts) Of(o Output) Facts {
+	f.Rows = slices.DeleteFunc(slices.Clone(f.Rows), func(one Fact) bool { return !f.For.In(o) || !one.For.In(o) })
+	return f
 }
 
 // Facts are names with their values. A page shows those with a title in columns.
@@ -227,17 +257,18 @@ func (t *Table) Bars(column int, values []float64) {
 
 // Add adds a document as a part: its answer, and its sections, told apart from those of other parts by its name.
 func (d *Document) Add(name string, part *Document) {
-	var about []Fact
+	about := Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject)}
+	add := func(kind, text string, tone Tone) { about.Facts = append(about.Facts, Fact{Name: kind, Text: text, Tone: tone}) }
 	for _, text := range part.Alerts {
-		about = append(about, Fact{Name: "warning", Text: text, Tone: Warn})
+		add("warning", text, Warn)
 	}
 	for _, n := range part.Answer {
-		about = append(about, Fact{Name: "answer", Text: n.Text, Tone: n.Tone})
+		add("answer", n.Text, n.Tone)
 	}
 	for _, text := range part.Remarks {
-		about = append(about, Fact{Name: "note", Text: text, Tone: Muted})
+		add("note", text, Muted)
 	}
-	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject), Facts: about})
+	d.Sections = append(d.Sections, about)
 	for _, s := range part.Sections {
 		if s.Title == "" && len(s.Tables) > 0 {
 			s.Title = s.Tables[0].Caption

@@ -87,16 +87,12 @@ func (t *Writer) measured(s string) string {
 	return s
 }
 
-// Row writes a label and what belongs to it, on as many lines as it needs.
-func (t *Writer) Row(label string, tone Tone, value string) {
+// Row writes a label and what belongs to it: on one line, or on as many as it needs.
+func (t *Writer) Row(label string, tone Tone, value string, one bool) {
 	lines := []string{value}
-	if value = t.measured(value); t.th.Width(value) > t.limit()-labelled {
+	if value = t.measured(value); !one && t.th.Width(value) > t.limit()-labelled {
 		lines = t.Wrap(value, t.wrapAt()-labelled)
 	}
-	t.row(label, tone, lines...)
-}
-
-func (t *Writer) row(label string, tone Tone, lines ...string) {
 	for _, line := range lines {
 		t.Line(strings.Repeat(" ", margin) + t.Paint(Muted, fmt.Sprintf("%-12s", label)) + " " + t.Paint(tone, line))
 		label = ""
@@ -128,12 +124,13 @@ func (t *Writer) Alert(indent int, s string) {
 	}
 }
 
-// Heading writes a command and its tags, which are below it where a narrow terminal has no room.
+// Heading writes a command and its tags, which are below it where a narrow terminal has no room. A line ends between tags.
 func (t *Writer) Heading(command, subject string, tags []string) {
+	const noBreak = "\u00a0"
 	what := command + " " + string(t.th.Glyphs.Arrow) + " " + subject
 	longest, rest := 0, make([]string, len(tags))
 	for i, tag := range tags {
-		rest[i] = t.Cut(tag, margin)
+		rest[i] = strings.ReplaceAll(t.Cut(tag, margin), " ", noBreak)
 		longest = max(longest, utf8.RuneCountInString(rest[i]))
 	}
 	used := 4 + utf8.RuneCountInString(what)
@@ -141,29 +138,15 @@ func (t *Writer) Heading(command, subject string, tags []string) {
 		t.Paragraph(2, Loud, what)
 		what, used = "", margin
 	}
-	for i, about := range joined(rest, string(t.th.Glyphs.Separator), t.wrapAt()-used) {
+	separator := noBreak + string(t.th.Glyphs.Separator) + " "
+	lines := t.Wrap(strings.Join(rest, separator), t.wrapAt()-used)
+	for i, about := range append(lines, make([]string, max(0, 1-len(lines)))...) {
 		if i > 0 {
 			what = ""
 		}
+		about = strings.ReplaceAll(strings.TrimSuffix(about, strings.TrimSuffix(separator, " ")), noBreak, " ")
 		t.Line("  " + t.Paint(Loud, what+strings.Repeat(" ", max(0, used-4-utf8.RuneCountInString(what)))) + "  " + t.Paint(Muted, about))
 	}
-}
-
-// joined joins words to lines of at most so many characters.
-func joined(words []string, separator string, width int) []string {
-	lines := []string{""}
-	for i, word := range words {
-		last := &lines[len(lines)-1]
-		switch more := *last + " " + separator + " " + word; {
-		case i == 0:
-			*last = word
-		case utf8.RuneCountInString(more) > width:
-			lines = append(lines, word)
-		default:
-			*last = more
-		}
-	}
-	return lines
 }
 
 // Wrap breaks text into lines of at most so many characters, at spaces. A longer word is a line of its own, and cut on a terminal. The

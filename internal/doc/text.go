@@ -74,7 +74,7 @@ func (t *Writer) command(args []string) {
 // later writes a command for later, on one line to be copied.
 func (t *Writer) later(label, command string) {
 	if t.Width > 0 && labelled+t.th.Width(command) > t.limit() {
-		t.Row(label, Muted, "")
+		t.Row(label, Muted, "", true)
 		label = strings.Repeat(" ", margin)
 		t.Line(label + t.Paint(Muted, command))
 		return
@@ -92,41 +92,25 @@ func (t *Writer) in() Output {
 	return InText
 }
 
-// Section writes a part of a document.
+// Section writes a part of a document: its blocks with an empty line before each, and its title before the first.
 func (t *Writer) Section(s *Section) {
-	if s.For.In(t.in()) {
-		t.blocks(s, s.All(), s.Title != "" && !s.Captions)
-	}
-}
-
-// blocks writes blocks with an empty line before each, and the title of their section before the first.
-func (t *Writer) blocks(s *Section, all []Block, titled bool) {
-	begin := func() {
+	titled := s.Title != "" && !s.Captions
+	for _, block := range flat(s.All(), t.in()) {
+		if !s.For.In(t.in()) {
+			continue
+		}
 		if t.Line(""); titled {
 			t.Paragraph(2, Loud, s.Title)
 			titled = false
 		}
-	}
-	for _, block := range all {
 		switch b := block.(type) {
-		case Details:
-			if b.For.In(t.in()) {
-				t.blocks(s, b.Blocks, titled)
-			}
 		case Facts:
-			if b.For.In(t.in()) {
-				t.facts(b.Rows, begin)
-			}
+			t.facts(b.Rows)
 		case Code:
-			begin()
 			for line := range strings.Lines(string(b)) {
 				t.Line(strings.Repeat(" ", margin) + line)
 			}
 		case *Table:
-			if !b.For.In(t.in()) || len(b.Rows) == 0 && b.Empty == "" {
-				continue
-			}
-			begin()
 			if s.Captions && !b.Bare {
 				t.Paragraph(margin, Muted, b.Caption)
 			}
@@ -135,18 +119,9 @@ func (t *Writer) blocks(s *Section, all []Block, titled bool) {
 	}
 }
 
-// facts writes a row for each fact, after what begins a block.
-func (t *Writer) facts(facts []Fact, begin func()) {
-	begun := false
-	for i := range facts {
-		f := &facts[i]
-		if !f.For.In(t.in()) {
-			continue
-		}
-		if !begun {
-			begin()
-			begun = true
-		}
+// facts writes a row for each fact.
+func (t *Writer) facts(facts []Fact) {
+	for _, f := range facts {
 		text, room := f.Text, t.limit()-labelled
 		for _, shorter := range f.Shorter {
 			if t.Width > 0 && t.th.Width(t.measured(text)) > room {
@@ -156,10 +131,6 @@ func (t *Writer) facts(facts []Fact, begin func()) {
 		if more := text + "   " + t.Paint(Muted, "("+f.Remark+")"); f.Remark != "" && (t.Width == 0 || t.th.Width(t.measured(more)) <= room) {
 			text = more
 		}
-		if t.Width == 0 && len(f.Shorter) > 0 { // figures are on one line, which is easier to search
-			t.row(f.Name, f.Tone, text)
-		} else {
-			t.Row(f.Name, f.Tone, text)
-		}
+		t.Row(f.Name, f.Tone, text, t.Width == 0 && len(f.Shorter) > 0) // figures are on one line, which is easier to search
 	}
 }

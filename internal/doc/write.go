@@ -17,11 +17,8 @@ func (d *Document) CSV(w io.Writer) error {
 	var tables []*Table
 	facts := &Table{Columns: []Column{{Data: "name", Kind: Words}, {Data: "value", Kind: Words}}}
 	for i := range d.Sections {
-		all := d.Sections[i].All()
-		for k := 0; k < len(all); k++ {
-			switch b := all[k].(type) {
-			case Details:
-				all = slices.Insert(all, k+1, b.Blocks...)
+		for _, block := range flat(d.Sections[i].All(), ^Output(0)) {
+			switch b := block.(type) {
 			case Facts:
 				for _, f := range b.Rows {
 					facts.Rows = append(facts.Rows, Row{Cells: Of(f.Name, f.Text)})
@@ -104,50 +101,38 @@ func (d *Document) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n- %s\n", escaped(text))
 	}
 	for i := range d.Sections {
-		if s := &d.Sections[i]; s.For.In(InMarkdown) {
-			var part strings.Builder
-			if markdown(&part, s.All()); part.Len() > 0 && s.Title != "" && !s.Captions {
-				fmt.Fprintf(&b, "\n### %s\n", escaped(s.Title))
+		s := &d.Sections[i]
+		title := s.Title
+		for _, block := range flat(s.All(), InMarkdown) {
+			if !s.For.In(InMarkdown) {
+				continue
 			}
-			b.WriteString(part.String())
+			if title != "" && !s.Captions {
+				fmt.Fprintf(&b, "\n### %s\n", escaped(title))
+			}
+			title = ""
+			switch block := block.(type) {
+			case Facts:
+				block.markdown(&b)
+			case *Table:
+				block.markdown(&b)
+			case Code:
+				b.WriteString("\n")
+				for line := range strings.Lines(string(block)) {
+					b.WriteString("    " + theme.Clean(strings.TrimRight(line, "\n")) + "\n")
+				}
+			}
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func markdown(b *strings.Builder, all []Block) {
-	for _, block := range all {
-		switch block := block.(type) {
-		case Details:
-			if block.For.In(InMarkdown) {
-				markdown(b, block.Blocks)
-			}
-		case Facts:
-			if block.For.In(InMarkdown) {
-				block.markdown(b)
-			}
-		case Code:
-			b.WriteString("\n")
-			for line := range strings.Lines(string(block)) {
-				b.WriteString("    " + theme.Clean(strings.TrimRight(line, "\n")) + "\n")
-			}
-		case *Table:
-			if block.For.In(InMarkdown) {
-				block.markdown(b)
-			}
-		}
-	}
-}
-
 // markdown writes the facts as a table. What goes on with a fact is in its cell.
 func (f *Facts) markdown(b *strings.Builder) {
-	end := "\n| | |\n| --- | --- |\n"
+	b.WriteString("\n| | |\n| --- | --- |")
 	for i := range f.Rows {
 		fact := &f.Rows[i]
-		if !fact.For.In(InMarkdown) {
-			continue
-		}
 		text := escaped(fact.Text)
 		if fact.Tone == Bad {
 			text = "**" + text + "**"
@@ -155,16 +140,16 @@ func (f *Facts) markdown(b *strings.Builder) {
 		if fact.Remark != "" {
 			text += " (" + escaped(fact.Remark) + ")"
 		}
-		if fact.Name == "" && end == " |\n" {
+		switch {
+		case i > 0 && fact.Name == "":
 			b.WriteString("; " + text)
 			continue
+		case i > 0:
+			b.WriteString(" |")
 		}
-		fmt.Fprintf(b, "%s| %s | %s", end, escaped(fact.Name), text)
-		end = " |\n"
+		fmt.Fprintf(b, "\n| %s | %s", escaped(fact.Name), text)
 	}
-	if end == " |\n" {
-		b.WriteString(end)
-	}
+	b.WriteString(" |\n")
 }
 
 func (t *Table) markdown(b *strings.Builder) {

@@ -173,34 +173,55 @@ func TestARowOfMillisecondsClaimsNoRate(t *testing.T) {
 func TestProgressIsOneLine(t *testing.T) {
 	now := time.Date(2026, 11, 21, 13, 10, 25, 999, time.FixedZone("CET", 3600))
 	sample := host.Sample{ProcessCPU: 1.234, Cores: 4}
+	produce, minutes := plan.Plan{}, plan.Plan{Load: plan.Load{Duration: plan.Duration(2 * time.Minute)}}
+	consume, roundtrip := readHeader(plan.Consume, 0).Plan, readHeader(plan.Roundtrip, 1000).Plan
 	warm, running, empty := second(4, true, nil), second(64, false, withErrors), stats.Window{}
 	warm.Oldest = 52 * time.Millisecond // others waited as long
-	stalled := stats.Window{Start: 5 * time.Second, End: 6 * time.Second, Oldest: 1620 * time.Millisecond}
+	stamped, plain, both := second(4, true, onlyReads), second(4, false, onlyReads), second(64, false, reads)
+	plain.EndToEnd, plain.FetchErrors, both.Failed = stats.Histogram{}, map[string]int64{"NOT_LEADER_OR_FOLLOWER": 3}, 2
+	stalled := stats.Window{End: time.Second, Oldest: 900 * time.Millisecond}
 	for _, tc := range []struct {
-		name string
-		w    *stats.Window
-		of   time.Duration
-		want string
+		name        string
+		w           *stats.Window
+		p           *plan.Plan
+		consumerLag int64
+		want        string
 	}{
 		{
-			"in the warm-up", &warm, 0,
-			"2026-11-21T12:10:25Z  00:05  warm-up  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 0  cpu 1.23/4 cores\n",
+			"in the warm-up", &warm, &produce, 0,
+			"00:05  warm-up  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 0",
 		},
 		{
-			"with errors, of a known length", &running, 2 * time.Minute,
-			"2026-11-21T12:10:25Z  01:05/02:00  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 1,200  cpu 1.23/4 cores\n",
+			"with errors, of a known length", &running, &minutes, 0,
+			"01:05/02:00  1.00k records/s  0.49 MiB/s  p50 14.7ms  p99 51.2ms  p99.9 52.2ms  err 1,200",
 		},
 		{
-			"in a stall", &stalled, 0,
-			"2026-11-21T12:10:25Z  00:06  0 records/s  0.00 MiB/s  p50 -  p99 -  p99.9 -  oldest unanswered 1.62s  err 0  cpu 1.23/4 cores\n",
+			"in a stall", &stalled, &produce, 0,
+			"00:01  0 records/s  0.00 MiB/s  p50 -  p99 -  p99.9 -  oldest unanswered 900ms  err 0",
 		},
 		{
-			"with nothing", &empty, 0,
-			"2026-11-21T12:10:25Z  00:00  0 records/s  0.00 MiB/s  p50 -  p99 -  p99.9 -  err 0  cpu 1.23/4 cores\n",
+			"reading, in the warm-up", &stamped, &consume, 12_345,
+			"00:05  warm-up  read 1.00k/s  0.49 MiB/s  consumer lag 12.3k  end to end p50 18.0ms  p99 61.7ms  err 0",
+		},
+		{
+			"reading what has no stamp", &plain, &consume, 0,
+			"00:05  read 1.00k/s  0.49 MiB/s  consumer lag 0  err 3",
+		},
+		{
+			"a roundtrip", &both, &roundtrip, 7,
+			"01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  consumer lag 7  end to end p50 18.0ms  p99 61.7ms  err 2",
+		},
+		{
+			"a roundtrip in a stall", &stalled, &roundtrip, 0,
+			"00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0",
+		},
+		{
+			"one that has read nothing", &empty, &roundtrip, -1,
+			"00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag not known  end to end p50 -  p99 -  err 0",
 		},
 	} {
-		p := plan.Plan{Load: plan.Load{Duration: plan.Duration(tc.of)}}
-		must.Match(t, tc.want, progress(now, tc.w, sample, &p, nil)+"\n", "%s", tc.name)
+		lag := result.LagNow{Records: max(tc.consumerLag, 0), Known: tc.consumerLag >= 0}
+		must.Match(t, "2026-11-21T12:10:25Z  "+tc.want+"  cpu 1.23/4 cores", progress(now, tc.w, sample, tc.p, &lag), "%s", tc.name)
 	}
 }
 

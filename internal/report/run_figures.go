@@ -31,14 +31,27 @@ func figures(r *result.Result) []doc.Fact {
 		records(&f, r)
 	}
 	readers(&f, r)
-	stability(&f, r)
+	if s := r.Stability; s != nil {
+		outage := r.Outage != nil && r.Outage.BeganWith != ""
+		f.detail(s.Label == inference.Flat || s.Label == inference.None && outage, "stability", map[bool]doc.Tone{true: doc.Plain, false: doc.Warn}[s.Label == inference.Flat], steadiness(s))
+	}
 	if w := r.Warmup; w != nil && writes {
 		f.add("warm-up", doc.Plain, plural(w.Records.Offered, "record")+" left out, p99 "+latencyOf(&w.Response, w.Response.P99))
 	} else if w != nil {
 		f.add("warm-up", doc.Plain, plural(w.Records.Consumed, "record")+" left out")
 	}
-	partitionRange(&f, r)
+	if low, high, several := extremes(r); several {
+		f.detail(high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
+			theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high)))
+	}
 	return append(f, details(r)...)
+}
+
+// detail adds a fact that a terminal shows with --verbose if it says nothing new.
+func (f *facts) detail(is bool, name string, tone doc.Tone, text string) {
+	if f.add(name, tone, text); is {
+		(*f)[len(*f)-1].For = doc.InDetails | doc.InPage
+	}
 }
 
 // noRate stands for the rate of a run that is too short for one.
@@ -54,7 +67,7 @@ func throughput(f *facts, r *result.Result) {
 		f.add("throughput", doc.Warn, noRate)
 		return
 	}
-	fact := doc.Fact{Name: "throughput", Text: rateAndBytes(th.RecordsPerSecond, th.MiBPerSecond), Tone: doc.Loud}
+	text := rateAndBytes(th.RecordsPerSecond, th.MiBPerSecond)
 	if th.TargetRecordsPerSecond > 0 {
 		target := theme.PerSecond(th.TargetRecordsPerSecond)
 		if asked := th.AskedRecordsPerSecond; asked > 0 {
@@ -63,9 +76,9 @@ func throughput(f *facts, r *result.Result) {
 		if len(r.Stages) > 0 || slices.ContainsFunc(r.Events, func(e result.Event) bool { return e.Kind == stats.RateChanged }) {
 			target += " on average"
 		}
-		fact.Text += fmt.Sprintf("   (target %s, offered %s)", target, theme.PerSecond(th.OfferedRecordsPerSecond))
+		text += fmt.Sprintf("   (target %s, offered %s)", target, theme.PerSecond(th.OfferedRecordsPerSecond))
 	}
-	*f = append(*f, fact)
+	f.add("throughput", doc.Loud, text)
 }
 
 // latency adds the percentiles of what it names.
@@ -73,15 +86,11 @@ func (f *facts) latency(label string, l *result.Latency, what string) {
 	if l.Ranked() == 0 {
 		f.add(label, doc.Muted, "not measured")
 	} else {
-		fact := doc.Fact{Name: label, Remark: what}
 		var figures []string
-		for _, p := range []struct {
-			name string
-			us   result.Micros
-		}{{"p50", l.P50}, {"p90", l.P90}, {"p99", l.P99}, {"p99.9", l.P999}, {"p99.99", l.P9999}, {"max", l.Max}} {
-			figures = append(figures, p.name+" "+theme.Duration(p.us.Duration()))
+		for i, us := range []result.Micros{l.P50, l.P90, l.P99, l.P999, l.P9999, l.Max} {
+			figures = append(figures, []string{"p50", "p90", "p99", "p99.9", "p99.99", "max"}[i]+" "+theme.Duration(us.Duration()))
 		}
-		fact.Text = strings.Join(figures, "   ")
+		fact := doc.Fact{Name: label, Remark: what, Text: strings.Join(figures, "   ")}
 		for _, leave := range []int{4, 3, 1} { // p99.99 goes first, then p99.9 and p90
 			figures = slices.Delete(figures, leave, leave+1)
 			fact.Shorter = append(fact.Shorter, strings.Join(figures, "   "), strings.Join(figures, "  "))
@@ -141,72 +150,34 @@ func records(f *facts, r *result.Result) {
 	}
 }
 
-// stability is how the throughput went on. That it was flat is a detail, and so is that a run with an outage was not steady.
-func stability(f *facts, r *result.Result) {
-	s := r.Stability
-	if s == nil {
-		return
-	}
-	fact := doc.Fact{Name: "stability", Text: steadiness(s), Tone: doc.Warn}
-	outage := r.Outage != nil && r.Outage.BeganWith != ""
-	if s.Label == inference.Flat {
-		fact.Tone = doc.Plain
-	}
-	if s.Label == inference.Flat || s.Label == inference.None && outage {
-		fact.For = doc.InDetails | doc.InPage
-	}
-	*f = append(*f, fact)
-}
-
 // steadiness says how the throughput went on.
 func steadiness(s *result.Stability) string {
 	varied := fmt.Sprintf("%.0f-second means vary by %s", s.MeansSeconds, theme.Percent(s.Variation))
-	switch s.Label {
-	case inference.Flat:
+	begin := theme.Duration(seconds(s.WarmupSeconds))
+	switch {
+	case s.Label == inference.Flat:
 		return "flat: " + varied
-	case inference.WarmUp:
-		return fmt.Sprintf("warm-up until %s: use --warmup %.0fs; then %s", theme.Duration(seconds(s.WarmupSeconds)), s.WarmupSeconds, varied)
-	case inference.Slowdown:
-		if s.WarmupSeconds > 0 {
-			return fmt.Sprintf("slowdown after %s: then %s", theme.Duration(seconds(s.WarmupSeconds)), varied)
-		}
+	case s.Label == inference.WarmUp:
+		return fmt.Sprintf("warm-up until %s: use --warmup %.0fs; then %s", begin, s.WarmupSeconds, varied)
+	case s.Label == inference.Slowdown && s.WarmupSeconds > 0:
+		return fmt.Sprintf("slowdown after %s: then %s", begin, varied)
+	case s.Label == inference.Slowdown:
 		return "slowdown: the rate fell by " + theme.Percent(-s.Trend.Share) + " until the end"
+	case s.Trend.Low > 0:
+		return "never steady: " + varied + ", and the rate still rose at the end: use a longer --duration"
 	}
-	text := "never steady: " + varied
-	if s.Trend.Low > 0 {
-		text += ", and the rate still rose at the end: use a longer --duration"
-	}
-	return text
-}
-
-// partitionRange names the partitions with the fewest and the most records. Where one got not more than twice the records of another, that
-// is a detail.
-func partitionRange(f *facts, r *result.Result) {
-	low, high, ok := extremes(r)
-	if !ok {
-		return
-	}
-	fact := doc.Fact{Name: "partitions", Text: fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
-		theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high))}
-	if high.Records <= 2*low.Records {
-		fact.For = doc.InDetails | doc.InPage
-	}
-	*f = append(*f, fact)
+	return "never steady: " + varied
 }
 
 // extremes returns the partitions with the fewest and the most records, of several: of
 // those sent, or read by a run that only reads. One that got none has no row.
-func extremes(r *result.Result) (low, high result.PartitionRow, ok bool) {
-	type at struct {
-		topic string
-		id    int32
-	}
-	seen := make(map[at]bool, len(r.Partitions))
+func extremes(r *result.Result) (low, high result.PartitionRow, several bool) {
+	records := make(map[string]bool, len(r.Partitions))
 	for i, p := range r.Partitions {
 		if !writes(&r.Header) {
 			p.Records = p.Consumed
 		}
-		seen[at{p.Topic, p.ID}] = true
+		records[place(&p)] = true
 		if i == 0 || p.Records < low.Records {
 			low = p
 		}
@@ -220,7 +191,7 @@ func extremes(r *result.Result) (low, high result.PartitionRow, ok bool) {
 		if len(r.Environment.Topics) > 0 {
 			p.Topic = topic.Name
 		}
-		if !seen[at{p.Topic, p.ID}] {
+		if !records[place(&p)] {
 			low = p
 			break
 		}
@@ -236,50 +207,50 @@ func place(p *result.PartitionRow) string {
 	return fmt.Sprintf("p%d", p.ID)
 }
 
-// details are the facts that a terminal shows with --verbose.
+// details are the facts that a terminal shows with --verbose: what the readers did, the resources that kt itself used, a line a host of
+// what kt tune found, and of how many files a merged result was made.
 func details(r *result.Result) []doc.Fact {
 	var f facts
 	if r.NotAddedUp == "" {
-		clientUse(&f, r)
+		fetches(&f, r)
+		c := &r.Client
+		label, cores := "this client", fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)
+		if merged(r) {
+			label = "all clients"
+			if c.CPUCores == 0 { // no process ran for long enough
+				cores = fmt.Sprintf("too short a time to know how many of %.0f cores", c.CoresAvailable)
+			}
+		}
+		if c.CPUSecondsPerMillion > 0 { // below one core it is not known
+			cores += fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
+		}
+		f.add(label, doc.Plain, fmt.Sprintf("%s, %s, longest GC pause %s", cores, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 	}
-	tuneLines(&f, r.Tune)
-	runFiles(&f, r)
+	label := "kt tune"
+	for i := range r.Tune {
+		of := ""
+		if len(r.Tune) > 1 {
+			of = r.Tune[i].Host + ": "
+		}
+		f.add(label, doc.Muted, of+tuneLine(&r.Tune[i]))
+		label = ""
+	}
+	if all := len(r.RunFiles); all > 0 {
+		about, processes := plural(all, "run file"), 0
+		for _, s := range r.RunFiles {
+			if s.Process > 0 {
+				processes++
+			}
+		}
+		if processes < all {
+			about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", processes, all-processes)
+		}
+		f.add("merged from", doc.Muted, about)
+	}
 	for i := range f {
 		f[i].For = doc.InDetails | doc.InPage
 	}
 	return f
-}
-
-// clientUse is what the readers did, and the resources that kt itself used.
-func clientUse(f *facts, r *result.Result) {
-	if r.Fetch != nil {
-		fetches(f, r)
-	}
-	c := &r.Client
-	label, cores := "this client", fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)
-	if merged(r) {
-		label = "all clients"
-		if c.CPUCores == 0 { // no process ran for long enough
-			cores = fmt.Sprintf("too short a time to know how many of %.0f cores", c.CoresAvailable)
-		}
-	}
-	if c.CPUSecondsPerMillion > 0 { // below one core it is not known
-		cores += fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
-	}
-	f.add(label, doc.Plain, fmt.Sprintf("%s, %s, longest GC pause %s", cores, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
-}
-
-// tuneLines is a line a host with the failures and warnings of kt tune.
-func tuneLines(f *facts, checks []result.TuneCheck) {
-	label := "kt tune"
-	for i := range checks {
-		of := ""
-		if len(checks) > 1 {
-			of = checks[i].Host + ": "
-		}
-		f.add(label, doc.Muted, of+tuneLine(&checks[i]))
-		label = ""
-	}
 }
 
 // tuneLine returns what kt tune says of a host, in one line.
@@ -293,29 +264,10 @@ func tuneLine(c *result.TuneCheck) string {
 	if len(ids) == 0 {
 		return fmt.Sprintf("%s without a warning", plural(c.Checks, "check"))
 	}
-	if n := c.Count(result.TuneFail); n > 0 {
-		counts = append(counts, plural(n, "failure"))
-	}
-	if n := c.Count(result.TuneWarn); n > 0 {
-		counts = append(counts, plural(n, "warning"))
-	}
-	return fmt.Sprintf("%s of the host: %s; more with kt tune --check", strings.Join(counts, ", "), strings.Join(ids, ", "))
-}
-
-// runFiles is of how many files a merged result was made.
-func runFiles(f *facts, r *result.Result) {
-	if len(r.RunFiles) == 0 {
-		return
-	}
-	watched := 0
-	for _, s := range r.RunFiles {
-		if s.Process == 0 {
-			watched++
+	for _, of := range [][2]string{{result.TuneFail, "failure"}, {result.TuneWarn, "warning"}} {
+		if n := c.Count(of[0]); n > 0 {
+			counts = append(counts, plural(n, of[1]))
 		}
 	}
-	about := plural(len(r.RunFiles), "run file")
-	if watched > 0 {
-		about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", len(r.RunFiles)-watched, watched)
-	}
-	f.add("merged from", doc.Muted, about)
+	return fmt.Sprintf("%s of the host: %s; more with kt tune --check", strings.Join(counts, ", "), strings.Join(ids, ", "))
 }

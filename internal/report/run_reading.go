@@ -226,12 +226,12 @@ func inPartitions(r *result.Result, of func(*result.PartitionRow) int64) string 
 
 // fetches are the fetches of the readers, and how they spent their time.
 func fetches(facts *facts, r *result.Result) {
-	f := r.Fetch
+	f := cmp.Or(r.Fetch, new(result.Fetch))
 	if f.Requests > 0 {
 		facts.add("fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
 			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)), latencyOf(&f.Latency, f.Latency.P50), latencyOf(&f.Latency, f.Latency.P99)))
 	}
-	if r.Records.Consumed > 0 {
+	if r.Fetch != nil && r.Records.Consumed > 0 {
 		waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
 		if f.HeldShare > 0 {
 			waited += fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare))

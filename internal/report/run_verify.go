@@ -24,50 +24,64 @@ func verification(r *result.Result) doc.Section {
 	var f facts
 	sentence, tone := verified(v)
 	f.add("verification", tone, sentence)
-	if !v.OfAnotherRun {
-		f.add("", doc.Plain, account(v))
-		if also := otherwise(v); also != "" {
-			f.add("", doc.Plain, "also "+also)
-		}
-		if v.Inexact {
-			f.add("", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
-		}
-		if v.ReadAgain > 0 {
-			f.add("", doc.Warn, readAgain(v.ReadAgain))
-		}
-		if v.Unconfirmed > 0 {
-			f.add("", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
-		}
-		for _, why := range v.Blame {
-			f.add("", doc.Muted, why)
-		}
-		s.Tables = []doc.Table{gaps(v, &r.Environment)}
+	if s.Facts = f; v.OfAnotherRun {
+		return s
 	}
-	s.Facts = f
+	f.add("", doc.Plain, account(v))
+	unknown := "without a stamp"
+	if v.Headers {
+		unknown = "of other producers"
+	}
+	also := counted(count{v.Resurrected, "reported failed but read"}, count{v.UnknownRead, "never answered but read"}, count{v.AbortedRead, "aborted but read"},
+		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
+		count{v.Foreign, "of other runs"}, count{v.Unstamped, unknown}, count{v.EpochRegressions, "of an older leader than those before"})
+	if also != "" {
+		f.add("", doc.Plain, "also "+also)
+	}
+	if v.Inexact {
+		f.add("", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
+	}
+	if v.ReadAgain > 0 {
+		f.add("", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
+	}
+	if v.Unconfirmed > 0 {
+		f.add("", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
+	}
+	for _, why := range v.Blame {
+		f.add("", doc.Muted, why)
+	}
+	s.Facts, s.Tables = f, []doc.Table{gaps(v, &r.Environment)}
 	return s
 }
 
 // verified returns the verdict as a sentence. Records that were not checked come before those that were found well.
 func verified(v *ledger.Verdict) (string, doc.Tone) {
-	repeats := []count{{v.Duplicated, "duplicated"}, {v.Reordered, "reordered"}, {v.LateUndecided, "duplicated or reordered"}}
-	allowed := counted(repeats)
-	wrong := counted(append([]count{{v.Lost, "lost"}, {v.Corrupted, "corrupted"}}, repeats...))
+	allowed := counted(count{v.Duplicated, "duplicated"}, count{v.Reordered, "reordered"}, count{v.LateUndecided, "duplicated or reordered"})
+	bad := counted(count{v.Lost, "lost"}, count{v.Corrupted, "corrupted"})
 	unknown := result.NotChecked(v)
+	unchecked := v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0
+	but := ""
+	if allowed != "" {
+		but = ", but " + allowed + ", as the client's settings allow"
+	}
 	switch {
+	case v.OfAnotherRun && v.OtherRun != "":
+		return "NOTHING COMPARED: the topic holds records of another run (" + v.OtherRun + ")", doc.Bad
 	case v.OfAnotherRun:
-		return "NOTHING COMPARED: the topic holds records of another run" + of(v.OtherRun), doc.Bad
-	case wrong != "" && (wrong != allowed || !v.RepeatsAllowed):
-		if v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0 {
+		return "NOTHING COMPARED: the topic holds records of another run", doc.Bad
+	case bad != "" || allowed != "" && !v.RepeatsAllowed:
+		wrong := strings.Trim(bad+", "+allowed, ", ")
+		if unchecked {
 			wrong += "; " + unknown
 		}
 		return "FAILED: " + wrong, doc.Bad
-	case v.Unchecked+v.Undecided+v.PartsUnknown+v.TooLarge > 0:
+	case unchecked:
 		if v.AcknowledgedRead > 0 {
 			unknown += "; no error found in " + theme.Count(v.AcknowledgedRead) + " that were read"
 		}
-		return "NOT KNOWN: " + unknown + but(allowed), doc.Warn
+		return "NOT KNOWN: " + unknown + but, doc.Warn
 	case allowed != "":
-		return fmt.Sprintf("no record of %s is known to be lost or corrupted", theme.Count(v.Acknowledged)) + but(allowed), doc.Warn
+		return fmt.Sprintf("no record of %s is known to be lost or corrupted", theme.Count(v.Acknowledged)) + but, doc.Warn
 	case v.Acknowledged == 0:
 		return "no record was acknowledged, so none can be lost", doc.Warn
 	}
@@ -85,28 +99,6 @@ func verified(v *ledger.Verdict) (string, doc.Tone) {
 	return read + ", in order and unchanged", doc.Good
 }
 
-// but adds repeats that the client's settings allow; "": there are none.
-func but(allowed string) string {
-	if allowed == "" {
-		return ""
-	}
-	return ", but " + allowed + ", as the client's settings allow"
-}
-
-func readAgain(n int64) string {
-	if n == 1 {
-		return "a log was cut off below the last record read: kt read the partition again, and counts the records there now"
-	}
-	return "logs were cut off below the last record read: kt read partitions again, " + plural(n, "time") + ", and counts the records there now"
-}
-
-func of(run string) string {
-	if run == "" {
-		return ""
-	}
-	return " (" + run + ")"
-}
-
 // account returns the sum that every acknowledged record is in.
 func account(v *ledger.Verdict) string {
 	s := theme.Count(v.Acknowledged) + " acknowledged"
@@ -114,31 +106,10 @@ func account(v *ledger.Verdict) string {
 		s += fmt.Sprintf(", each to be read by %d groups,", v.Readers)
 	}
 	s += fmt.Sprintf(" = %s read + %s lost", theme.Count(v.AcknowledgedRead), theme.Count(v.Lost))
-	for _, c := range []count{{v.Unchecked, "unchecked"}, {v.Undecided, "undecided"}, {v.Aborted, "aborted"}} {
-		if c.n > 0 {
-			s += " + " + theme.Count(c.n) + " " + c.what
-		}
+	if more := counted(count{v.Unchecked, "unchecked"}, count{v.Undecided, "undecided"}, count{v.Aborted, "aborted"}); more != "" {
+		s += " + " + strings.ReplaceAll(more, ", ", " + ")
 	}
 	return s
-}
-
-// otherwise returns the other findings of verification.
-func otherwise(v *ledger.Verdict) string {
-	unknown := "without a stamp"
-	if v.Headers {
-		unknown = "of other producers"
-	}
-	return counted([]count{
-		{v.Resurrected, "reported failed but read"},
-		{v.UnknownRead, "never answered but read"},
-		{v.AbortedRead, "aborted but read"},
-		{v.Unissued, "never sent but read"},
-		{v.Redelivered, "redelivered"},
-		{v.TooLarge, "at offsets whose batches are too large to read"},
-		{v.Foreign, "of other runs"},
-		{v.Unstamped, unknown},
-		{v.EpochRegressions, "of an older leader than those before"},
-	})
 }
 
 type count struct {
@@ -147,7 +118,7 @@ type count struct {
 }
 
 // counted lists the counts that are not 0.
-func counted(of []count) string {
+func counted(of ...count) string {
 	var parts []string
 	for _, c := range of {
 		if c.n > 0 {
@@ -168,11 +139,10 @@ func gaps(v *ledger.Verdict, env *result.Environment) doc.Table {
 		if len(env.Topics) > 0 {
 			row.Topic = topic.Name
 		}
-		where := place(&row)
+		where, due := place(&row), none
 		if v.Readers > 1 {
 			where += fmt.Sprintf(" by group %d", gap.Reader)
 		}
-		due := none
 		if !gap.DueBefore.IsZero() {
 			due = gap.DueBefore.UTC().Format(time.TimeOnly + ".000")
 		}
@@ -186,14 +156,14 @@ func gaps(v *ledger.Verdict, env *result.Environment) doc.Table {
 
 // between returns a range of numbers; -1 is none.
 func between(a, b int64) string {
-	one := func(n int64) string {
-		if n < 0 {
-			return none
+	texts := [2]string{none, none}
+	for i, n := range [2]int64{a, b} {
+		if n >= 0 {
+			texts[i] = theme.Count(n)
 		}
-		return theme.Count(n)
 	}
 	if a == b {
-		return one(a)
+		return texts[0]
 	}
-	return one(a) + " … " + one(b)
+	return texts[0] + " … " + texts[1]
 }

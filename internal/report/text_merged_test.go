@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -69,7 +68,6 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 			"vm15/1,2: nothing was measured in it", "vm16/1,2,3: nothing", "vm17/1: nothing was measured",
 		}, []string{"vm15/1:", "vm16/1:"}},
 		{"one process has no spread of starts", lone, []string{"3.00s of 4.20s latencies", "histograms of 1 process, added up"}, []string{"apart", "1 processes"}},
-		{"rates that leave something out say so", all["merged"], []string{"only while all processes ran"}, nil},
 		{"rates of the whole run need no word", aligned, []string{"±120µs latencies: the"}, []string{"rates: "}},
 		{"one process ran together with itself", brief, []string{"none: less than 1s was measured"}, []string{"together"}},
 		{"a gap is that of one process", gap, []string{"longest gap vm15/2 ", "for 3.00s, from 2.00s on"}, []string{"nothing was acknowledged"}},
@@ -77,22 +75,11 @@ func TestTextOfAMergedResultSaysWhatMattersFirst(t *testing.T) {
 		{"reading that failed is not complete", broken, []string{"reading failed"}, nil},
 		{"what could not be read of a host is not 0", blind, []string{"vm14 broker – – – – –"}, []string{" 0% of", "0% 0 B"}},
 		{"parts that each had one reader are no groups", groups, []string{"4,000 of 4,000 acknowledged records were read once"}, []string{"groups"}},
-		{"the overlap is stated, with how well it is known", all["merged"], []string{"3.00s of 4.20s; starts 438µs apart ±120µs"}, []string{"own clock"}},
 		{"a bound that nobody knows is not made up", early, []string{"438µs apart rates: "}, []string{"±"}},
 		{"parts that were started one by one go by their clocks", all["merged_consume"], []string{"by each host's own clock"}, []string{"±"}},
-		{"parts that did not run together say so", all["merged_mixed"], []string{"the processes did not run together", "over the 3.00s"}, nil},
-		{"percentiles are said to be merged", all["merged"], []string{"histograms of 3 processes"}, nil},
-		{"who was lost is named, and what it did", all["merged"], []string{"1 of 4 processes, ", "vm16/2 lost: 438 of 450 records", "stops at 2.3 s"}, nil},
 		{"what a state means is told where nothing better is known", untold, []string{"acknowledged; its run file was cut off"}, nil},
-		{"who is missing is named", all["merged_mixed"], []string{"vm17/1 missing: it left no run file"}, nil},
-		{"totals tell of how many they are", all["merged"], []string{"3.00 3 of 4", "1.00 1 of 2"}, nil},
 		{"a run where all went well tells of no others", all["merged_consume"], []string{"complete"}, []string{"left out 1", "2 of 2"}},
-		{"who wrote and who read are told apart", all["merged_mixed"], []string{"writing, response; reading, end to end", "not valid", "interrupted"}, nil},
-		{"the busiest disk and the network nearest its speed stand for all", all["merged"], []string{"nvme0n1 41%", "eth0 12% / 97%", "50% 0.4%"}, []string{"docker0", "sda"}},
-		{"a network without a speed shows what it carried", all["merged"], []string{"veth0 806 / 3.20 MiB/s"}, nil},
-		{"hosts that nobody watched are named", all["merged_mixed"], []string{"not watched: vm17"}, nil},
 		{"where no host was watched there is no table of it", all["merged_consume"], nil, []string{"how busy", "not watched"}},
-		{"sources are counted", all["merged"], []string{"7 run files: 4 of processes, 3 of hosts"}, nil},
 		{"a host with one process needs no second row", all["merged_consume"], nil, []string{" 1 667", " 1 333"}},
 	} {
 		text := oneSpace(written(t, Text, tc.of, Options{Verbose: true}))
@@ -146,21 +133,6 @@ func TestASummaryListsTheFirstProcessesAndCountsTheOthers(t *testing.T) {
 	}
 	if text := written(t, Text, lost, Options{}); strings.Count(text, "/") < 10 || !strings.Contains(text, "2 more: --output processes lists them\n") {
 		t.Errorf("not the first ten of those left out:\n%s", text)
-	}
-}
-
-func TestTablesOfAMergedResultFitATerminalOfAHundredColumns(t *testing.T) {
-	wide := many(2, 3)
-	for i := range wide.Processes {
-		p := &wide.Processes[i]
-		p.RecordsPerSecond, p.MiBPerSecond, p.State = 1_234_567, 1206, result.PartStopped
-	}
-	text := written(t, Text, wide, Options{})
-	_, tables, _ := strings.Cut(text, "writing, response\n")
-	for line := range strings.Lines(tables) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
-			t.Errorf("%d characters: %s", n, line)
-		}
 	}
 }
 

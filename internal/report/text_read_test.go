@@ -14,7 +14,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestTextTellsOfReading(t *testing.T) {
@@ -41,10 +40,6 @@ func TestTextTellsOfReading(t *testing.T) {
 		of       result.Result
 		has, not []string
 	}{
-		{"a group", all["consume"], []string{
-			"group billing", "in the 3.97s", "joined in 438ms", "4,000 read", "read from", "1,000 records left out", "commits 4, of 3.44ms",
-			"off by at most 438µs", "falling by 1.00k/s", "from 0 (p3) to 2,000 records (p0)",
-		}, []string{"response", "offered", "batches", "throughput", "acknowledged by", "acks", "kept up"}},
 		{"gaps", gaps, []string{"; 1 record waits behind open transactions", "30 records were deleted before they were read: p1 (30)"}, nil},
 		{"a rate", paced, []string{"(target 1,000, in 3.97s)"}, nil},
 		{"a clock that nobody keeps in step", unsynchronised, []string{"not synchronised"}, []string{"at most 16"}},
@@ -60,20 +55,10 @@ func TestTextTellsOfReading(t *testing.T) {
 			"were paced (--rate, --processing-time) 75%", "NOT kept up", "orders-eu/0 (20,000), orders/0 (40)", "from 0 (orders-eu/1) to 2,000 records (orders/0)",
 			"end to end 20 took longer", "error of this machine's is unknown", "timeline 500ms consumer 2 has other",
 		}, []string{"p50 0s", "outage", "longest gap", "verification"}},
-		{"a roundtrip", all["roundtrip"], []string{
-			"throughput 1,000 records/s", "read 1,007 records/s", "due → polled", "response", "service", ": kept up",
-			"acknowledged by", "read from", "consumed 3,000, the first", "4,000 of 4,000 acknowledged records were read once", "4,000 read + 0 lost",
-		}, []string{"clock", "from the first record", "also", "lost in"}},
 		{"one that is too slow", all["roundtrip_slow"], []string{
 			"growing by 700/s: NOT kept up", "not read at the end: 2,800", "p1 (2,400), p2 (400)", "limit the consumers", "sent → polled, mostly queueing",
 		}, nil},
 		{"one record at a time", all["one_at_a_time"], []string{"one at a time", "so none queues"}, []string{"mostly queueing", "service"}},
-		{"an outage", all["outage"], []string{
-			"timeline 10.2s kill -9", "10.3s broker 2 does not answer", "from 10.2s on (exec)", "after 850ms", "after 3.95s", "after 2.15s",
-			"the rate was back after 4.75s", "all replicas in sync after 22.9s", "1,200 records failed or were never answered", "acknowledged for 3.95s, from 10.2s on; in p1 for 4.20s",
-			"122 lost, 2 duplicated", "+ 122 lost + 1 unchecked", "also 30 reported failed", "7 redelivered, 40 without",
-			"5 more such places", "kt read the partition again", "these counts are a minimum",
-		}, []string{"not back when"}},
 	} {
 		text := written(t, Text, tc.of, Options{Verbose: true})
 		unwrapped := oneSpace(text)
@@ -191,64 +176,6 @@ func TestALongTimelineIsCut(t *testing.T) {
 	gap = 20
 	if text := written(t, Text, r, Options{}); strings.Contains(text, "longest gap") {
 		t.Errorf("a gap of milliseconds is told:\n%s", text)
-	}
-}
-
-func TestWhatRecordsCostIsToldOfAClientThatIsBusy(t *testing.T) {
-	r := results()["fixed"]
-	for _, tc := range []struct {
-		cost float64
-		want string
-	}{
-		{2.4, "1.50 of 4 cores (2.40 s per million records), "},
-		{0, "this client 1.50 of 4 cores, "}, // it is not known
-	} {
-		r.Client.CPUSecondsPerMillion = tc.cost
-		if text := oneSpace(written(t, Text, r, Options{Verbose: true})); !strings.Contains(text, tc.want) {
-			t.Errorf("%q is not in:\n%s", tc.want, text)
-		}
-	}
-}
-
-func TestReadProgressIsOneLine(t *testing.T) {
-	now := time.Date(2026, 11, 21, 13, 10, 25, 999, time.FixedZone("CET", 3600))
-	sample := host.Sample{ProcessCPU: 1.234, Cores: 4}
-	consume, roundtrip := readHeader(plan.Consume, 0).Plan, readHeader(plan.Roundtrip, 1000).Plan
-	stamped, plain := second(4, true, onlyReads), second(4, false, onlyReads)
-	plain.EndToEnd, plain.FetchErrors = stats.Histogram{}, map[string]int64{"NOT_LEADER_OR_FOLLOWER": 3}
-	both, empty := second(64, false, reads), stats.Window{}
-	both.Failed = 2
-	stalled := stats.Window{End: time.Second, Oldest: 900 * time.Millisecond}
-	for _, tc := range []struct {
-		name        string
-		w           *stats.Window
-		p           *plan.Plan
-		consumerLag int64
-		want        string
-	}{
-		{
-			"reading, in the warm-up", &stamped, &consume, 12_345,
-			"2026-11-21T12:10:25Z  00:05  warm-up  read 1.00k/s  0.49 MiB/s  consumer lag 12.3k  end to end p50 18.0ms  p99 61.7ms  err 0  cpu 1.23/4 cores\n",
-		},
-		{
-			"reading what has no stamp", &plain, &consume, 0,
-			"2026-11-21T12:10:25Z  00:05  read 1.00k/s  0.49 MiB/s  consumer lag 0  err 3  cpu 1.23/4 cores\n",
-		},
-		{
-			"a roundtrip", &both, &roundtrip, 7,
-			"2026-11-21T12:10:25Z  01:05/01:00  sent 1.00k/s  read 1.00k/s  0.49 MiB/s  consumer lag 7  end to end p50 18.0ms  p99 61.7ms  err 2  cpu 1.23/4 cores\n",
-		},
-		{
-			"a roundtrip in a stall", &stalled, &roundtrip, 0,
-			"2026-11-21T12:10:25Z  00:01/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag 0  end to end p50 -  p99 -  oldest unanswered 900ms  err 0  cpu 1.23/4 cores\n",
-		},
-		{
-			"one that has read nothing", &empty, &roundtrip, -1,
-			"2026-11-21T12:10:25Z  00:00/01:00  sent 0/s  read 0/s  0.00 MiB/s  consumer lag not known  end to end p50 -  p99 -  err 0  cpu 1.23/4 cores\n",
-		},
-	} {
-		lag := result.LagNow{Records: max(tc.consumerLag, 0), Known: tc.consumerLag >= 0}
-		must.Match(t, tc.want, progress(now, tc.w, sample, tc.p, &lag)+"\n", "%s", tc.name)
 	}
 }
 

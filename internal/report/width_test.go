@@ -100,27 +100,6 @@ func TestTheWidthChangesNothingButTheText(t *testing.T) {
 	}
 }
 
-func TestColumnsGoInTheOrderThatIsWritten(t *testing.T) {
-	head := func(width int) string {
-		text := written(t, Text, results()["merged"], Options{Width: width})
-		_, text, _ = strings.Cut(text, "writing, response\n")
-		line, _, _ := strings.Cut(text, "\n")
-		return oneSpace(line)
-	}
-	for _, tc := range []struct {
-		width int
-		want  string
-	}{
-		{120, "process records/s MiB/s mean p50 p99 p99.9 max failed cores state"},
-		{80, "process records/s MiB/s p50 p99 p99.9 max failed cores state"},
-		{60, "process records/s p50 p99 max failed state"},
-	} {
-		if got := head(tc.width); got != tc.want {
-			t.Errorf("%d columns: %s\nwant %s", tc.width, got, tc.want)
-		}
-	}
-}
-
 func TestTheRunFileIsNamedInOnePiece(t *testing.T) {
 	path := "/home/jo/" + strings.Repeat("runs/", 20) + "a b.ktr"
 	text := written(t, Text, results()["fixed"], Options{RunFile: path, Width: 80})

@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"math"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
@@ -61,13 +59,7 @@ func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	}
 	from := max(to-trendTime, 0)
 	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
-	style := t.look(h, theme.Style{FG: theme.Flow})
-	for x, v := range values {
-		if v >= 0 && t.top > 0 {
-			level := int(math.Round(v / t.top * 8))
-			c.Set(x, 0, c.Theme().Glyphs.Eighths[min(max(level, 1), 8)], style)
-		}
-	}
+	chart.Sparkline(c, 0, 0, values, t.top, t.look(h, theme.Style{FG: theme.Flow}))
 }
 
 // highestRate returns the top of the trends.

@@ -94,13 +94,25 @@ func (s *scene) waitingWarning() warning {
 
 // telling returns the first of the hosts, how many others, and the verb.
 func telling(hosts []*hostData, one, several string) string {
-	switch len(hosts) {
-	case 1:
-		return hosts[0].short + " " + one
-	case 2:
-		return hosts[0].short + " and " + hosts[1].short + " " + several
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.short
 	}
-	return fmt.Sprintf("%s and %d others %s", hosts[0].short, len(hosts)-1, several)
+	if len(hosts) > 1 {
+		one = several
+	}
+	return named(names) + " " + one
+}
+
+// named returns the first of several names, and the second or how many others.
+func named(names []string) string {
+	switch len(names) {
+	case 1:
+		return names[0]
+	case 2:
+		return names[0] + " and " + names[1]
+	}
+	return fmt.Sprintf("%s and %d others", names[0], len(names)-1)
 }
 
 // wholeSeconds writes "12 s", and a longer time in two units.

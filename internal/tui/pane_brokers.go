@@ -282,7 +282,7 @@ func (s *scene) brokerTable(c chart.Canvas) table[result.BrokerNow] {
 				return
 			}
 			if latest := b.Trend[max(len(b.Trend)-gauge, 0):]; s.zoom == paneBrokers {
-				chart.Sparkline(c, gauge-len(latest), 0, latest, style)
+				chart.Sparkline(c, gauge-len(latest), 0, latest, 0, style)
 			} else {
 				chart.Gauge(c, 0, 0, gauge, gauged(b)/top, style)
 			}

@@ -141,17 +141,6 @@ const ageName = "age"
 // apart, and without braille a character of their own.
 var latencyLooks = [len(quantiles)]latencyLook{{theme.P50, '_', 1, 0}, {theme.P90, '-', 6, 2}, {theme.P99, '=', 3, 3}, {theme.P999, '#', 1, 3}}
 
-// latencyName returns what the latency of this run is the time between.
-func (s *scene) latencyName() string {
-	switch {
-	case s.endToEnd():
-		return "End to end (due → polled)"
-	case s.header.TargetRate > 0:
-		return "Response (due → ack)"
-	}
-	return "Queueing + ack latency"
-}
-
 // titled returns the name of a chart, with whom it is about where that could be asked.
 func (s *scene) titled(name string) string {
 	if s.of == "" {
@@ -160,40 +149,38 @@ func (s *scene) titled(name string) string {
 	return name + ", " + s.of
 }
 
-// latencyTitle returns the name of the latency; over many hosts, of what all measured.
-func (s *scene) latencyTitle() string {
-	name := "Ack latency"
-	switch {
-	case s.of == "":
-		return s.latencyName()
-	case s.endToEnd():
-		name = "End to end"
+// latencyTitle returns the name of the latency, over many hosts of what all measured, and what must be known to read it.
+func (s *scene) latencyTitle() (title string, remarks []line) {
+	name, between := "Queueing + ack latency", ""
+	if s.of != "" {
+		name = "Ack latency"
 	}
-	if s.many() {
-		return name + ", merged"
-	}
-	return s.titled(name)
-}
-
-// latencyRemark returns what must be known to read it.
-func (s *scene) latencyRemark() []line {
-	var out []line
 	switch {
-	case s.of == "": // the title says it
 	case s.endToEnd():
-		out = append(out, line{muted("due → polled")})
+		name, between = "End to end", "due → polled"
+	case s.header.TargetRate > 0 && s.of == "":
+		name, between = "Response", "due → ack"
 	case s.header.TargetRate > 0:
-		out = append(out, line{muted("due → " + map[bool]string{true: "sent", false: "ack"}[slices.Contains(s.header.Tags, "acks=0")])})
+		between = "due → " + map[bool]string{true: "sent", false: "ack"}[slices.Contains(s.header.Tags, "acks=0")]
+	}
+	switch title = s.titled(name); {
+	case s.of == "" && between != "":
+		title += " (" + between + ")"
+	case s.many():
+		title = name + ", merged"
+	}
+	if s.of != "" && between != "" {
+		remarks = append(remarks, line{muted(between)})
 	}
 	if s.header.TargetRate == 0 && s.writes { // else the stamps tell when records were due
-		out = append(out, line{muted("no target rate: this is mostly queueing")})
+		remarks = append(remarks, line{muted("no target rate: this is mostly queueing")})
 	}
 	if r := s.run(); r.latency.Count > 0 {
-		out = append(out,
+		remarks = append(remarks,
 			line{muted("run: p50 " + r.text(p50, "") + " p99 " + r.text(p99, ""))},
 			line{muted("p99.9 " + r.text(p999, "") + " max " + theme.Duration(r.latency.Max))})
 	}
-	return out
+	return title, remarks
 }
 
 // drawLatency is the quantiles over time.
@@ -208,9 +195,9 @@ func drawLatency(c chart.Canvas, s *scene) {
 	if slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
 		legend = append(legend, segment{text: " "}, colored(ageLook.color, ageName))
 	}
-	b := s.box(paneLatency, s.latencyTitle())
-	b.right = []line{legend}
-	b.bottom = s.latencyRemark()
+	title, remarks := s.latencyTitle()
+	b := s.box(paneLatency, title)
+	b.right, b.bottom = []line{legend}, remarks
 	w, _ := c.Size()
 	// A legend says nothing without its colours: then the lines carry their names.
 	named := !c.Theme().Colored() || legend.width() > b.room(w)

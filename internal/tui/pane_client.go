@@ -194,7 +194,7 @@ func drawLoads(c chart.Canvas, loads []load) {
 		}
 		if l.trend != nil {
 			latest := l.trend[max(len(l.trend)-gauge, 0):]
-			chart.Sparkline(c, name+gauge-len(latest), y, latest, theme.Style{FG: l.color})
+			chart.Sparkline(c, name+gauge-len(latest), y, latest, 0, theme.Style{FG: l.color})
 		} else {
 			chart.Gauge(c, name, y, gauge, l.share, theme.Style{FG: l.color})
 		}

@@ -44,7 +44,7 @@ func drawTiny(c chart.Canvas, s *scene) {
 	if len(rows) < h && w > 1 {
 		x := s.timeAxis(w)
 		values := chart.Resample(samples(s.since(x.From), s.main.rate), x.From, x.To, w, chart.Mean)
-		chart.Sparkline(c, 0, len(rows), values, theme.Style{FG: theme.Flow})
+		chart.Sparkline(c, 0, len(rows), values, 0, theme.Style{FG: theme.Flow})
 	}
 }
 

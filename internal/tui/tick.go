@@ -91,16 +91,12 @@ func notice(hosts []run.Host) string {
 			until = h.Until
 		}
 	}
-	who, them := "", "them"
-	switch n := len(waits); n {
-	case 0:
+	if len(waits) == 0 {
 		return ""
-	case 1:
-		who, them = waits[0], "it"
-	case 2:
-		who = waits[0] + " and " + waits[1]
-	default: // the key must have room, whoever is away
-		who = fmt.Sprintf("%s and %d others", waits[0], n-1)
 	}
-	return fmt.Sprintf("waiting for %s until %s; q: without %s", who, until.UTC().Format("15:04:05 MST"), them)
+	them := "them"
+	if len(waits) == 1 {
+		them = "it"
+	}
+	return fmt.Sprintf("waiting for %s until %s; q: without %s", named(waits), until.UTC().Format("15:04:05 MST"), them)
 }

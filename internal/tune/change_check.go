@@ -10,12 +10,17 @@ import (
 )
 
 // checkChanges refuses what would be a mistake of kt's own, before anything is done.
-func checkChanges(changes []Change) error {
+func checkChanges(changes []Change) error { return checkEach(changes, (*Change).check) }
+
+// checkApplied refuses what kt must not apply, or could not read back from its journal.
+func checkApplied(changes []Change) error { return checkEach(changes, (*Change).checkNew) }
+
+func checkEach(changes []Change, check func(*Change) error) error {
 	var problems []error
 	wanted := make(map[string]*Change)
 	for i := range changes {
 		c := &changes[i]
-		if err := c.check(); err != nil {
+		if err := check(c); err != nil {
 			problems = append(problems, fmt.Errorf("change of %s: %w", c.Setting, err))
 			continue
 		}
@@ -27,17 +32,6 @@ func checkChanges(changes []Change) error {
 			problems = append(problems, fmt.Errorf("change of %s: %s is to become %q and, by %s, %q", c.Setting, c.Path, c.New, other.Setting, other.New))
 		}
 		wanted[key] = c
-	}
-	return errors.Join(problems...)
-}
-
-// checkApplied refuses what kt must not apply, or could not read back from its journal.
-func checkApplied(changes []Change) error {
-	problems := []error{checkChanges(changes)}
-	for i := range changes {
-		if err := changes[i].checkNew(); err != nil && changes[i].check() == nil {
-			problems = append(problems, fmt.Errorf("change of %s: %w", changes[i].Setting, err))
-		}
 	}
 	return errors.Join(problems...)
 }
@@ -69,7 +63,10 @@ func (c *Change) check() error {
 		if normal(c.New) == "" {
 			return errors.New("there is no value to write")
 		}
-		return errors.Join(checkValuePath(c.Path), checkPair(c.Pair))
+		if c.Pair != "" {
+			return errors.Join(checkValuePath(c.Path), checkValuePath(c.Pair))
+		}
+		return checkValuePath(c.Path)
 	case Prlimit:
 		if _, _, err := parseLimits(c.New); err != nil || c.PID <= 0 {
 			return fmt.Errorf("%q of process %d is no limit", c.New, c.PID)
@@ -88,13 +85,6 @@ func (c *Change) check() error {
 		return checkPath(c.Path)
 	}
 	return fmt.Errorf("there is no kind %q", c.Kind)
-}
-
-func checkPair(p string) error {
-	if p == "" {
-		return nil
-	}
-	return checkValuePath(p)
 }
 
 func checkPath(p string) error {

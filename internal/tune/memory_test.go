@@ -115,7 +115,7 @@ func inLine(r Reading) string {
 			s += fmt.Sprintf(" [%s: %s]", path.Base(c.Pair), c.PairOld)
 		}
 		for _, l := range c.Keep {
-			if f := udevLine.FindString(l.Text); l.File == UdevFile && strings.HasSuffix(f, `="`+c.New+`"`) {
+			if f := ownForms[2].form.FindString(l.Text); l.File == UdevFile && strings.HasSuffix(f, `="`+c.New+`"`) {
 				s += ", udev " + strings.Split(f, ", ")[3]
 			} else if strings.HasSuffix(l.Text, c.New) && c.Kind == WriteFile {
 				s += ", kept"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,39 +123,41 @@ func ProfileNames(shipped fs.FS) []string {
 	return files
 }
 
-// take sets the rules of a file, and tells of all that are wrong.
+// take sets the rules of a file, and tells of all that are wrong in the order of their lines.
 func (p *Profile) take(settings map[string]yaml.Node) error {
-	all, ids := Catalogue(), IDs()
 	var problems []error
-	for id, node := range settings {
-		wrong := func(format string, args ...any) {
-			problems = append(problems, &profileError{p.Name, node.Line, fmt.Sprintf(format, args...)})
+	byLine := func(a, b string) int { return settings[a].Line - settings[b].Line }
+	for _, id := range slices.SortedFunc(maps.Keys(settings), byLine) {
+		node := settings[id]
+		if err := p.takeOne(id, &node); err != nil {
+			problems = append(problems, fmt.Errorf("profile %s, line %d: %w", p.Name, node.Line, err))
 		}
-		switch {
-		case !slices.Contains(ids, id):
-			wrong("there is no setting %s%s", id, didYouMean(id, ids))
-			continue
-		case node.Kind != yaml.ScalarNode:
-			wrong("%s: a rule is one value, such as \">= 100000\"", id)
-			continue
-		}
-		text, err := input.Text(&node)
-		if err != nil {
-			wrong("%s: %v", id, err)
-			continue
-		}
-		r, err := ParseRule(text)
-		if setting := all[slices.Index(ids, id)]; err == nil {
-			err = setting.Takes.accept(r, p.model(setting))
-		}
-		if err != nil {
-			wrong("%s: %v", id, err)
-			continue
-		}
-		p.rules[id] = r
 	}
-	slices.SortFunc(problems, func(a, b error) int { return lineOf(a) - lineOf(b) })
 	return errors.Join(problems...)
+}
+
+func (p *Profile) takeOne(id string, node *yaml.Node) error {
+	all, ids := Catalogue(), IDs()
+	i := slices.Index(ids, id)
+	if i < 0 {
+		return fmt.Errorf("there is no setting %s%s", id, didYouMean(id, ids))
+	}
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("%s: a rule is one value, such as \">= 100000\"", id)
+	}
+	text, err := input.Text(node)
+	if err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	r, err := ParseRule(text)
+	if err == nil {
+		err = all[i].Takes.accept(r, p.model(all[i]))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	p.rules[id] = r
+	return nil
 }
 
 // model is a rule that kt ships for a setting, the zero Rule where it has none. A
@@ -164,25 +167,6 @@ func (p *Profile) model(s *Setting) Rule {
 		return r
 	}
 	return s.want()
-}
-
-// profileError is what is wrong in a line of a profile.
-type profileError struct {
-	profile string
-	line    int
-	reason  string
-}
-
-func (e *profileError) Error() string {
-	return fmt.Sprintf("profile %s, line %d: %s", e.profile, e.line, e.reason)
-}
-
-func lineOf(err error) int {
-	var e *profileError
-	if errors.As(err, &e) {
-		return e.line
-	}
-	return 0
 }
 
 // Names reports whether the profile has a rule of its own for a setting.

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bytes"
+	_ "embed" // for the functions of a script
 	"fmt"
 	"io"
 	"path"
@@ -13,171 +14,16 @@ import (
 // own, since no journal knows them.
 const scriptHeader = "# Managed by kt tune --script: do not edit. Removing it undoes it.\n"
 
-const scriptStart = `#!/bin/sh
-# Written by kt tune --script: what kt tune --apply would do there.
-# It may be run again: it leaves values that are as wanted. It ends with 1 if something
-# could not be done. Its last lines say how to undo it.
-#
-#   KT_ROOT=/mnt   changes files below another folder
-#   KT_FORCE=1     also writes values that are neither the old ones nor the new ones
-`
-
-// scriptFunctions are the functions of the shell that the rest of a script calls. They
-// read before they write, as Apply does.
-const scriptFunctions = `set -euf
-KT_ROOT=${KT_ROOT:-}
-KT_FORCE=${KT_FORCE:-}
-kt_status=0
-
-kt_failed() {
-	printf 'failed     %s\n' "$1" >&2
-	kt_status=1
-}
-
-# kt_value FILE: the word in brackets, or the words with one space between them.
-kt_value() {
-	kt_text=$(cat "$1") || return 1
-	case $kt_text in
-	*\[*\]*)
-		kt_text=${kt_text#*\[}
-		kt_text=${kt_text%%\]*}
-		;;
-	esac
-	set -- $kt_text
-	printf '%s' "$*"
-}
-
-# kt_write FILE OLD NEW
-kt_write() {
-	kt_file=$KT_ROOT$1
-	if [ ! -f "$kt_file" ]; then
-		kt_failed "$1: it is not there"
-		return 0
-	fi
-	kt_now=$(kt_value "$kt_file") || {
-		kt_failed "$1: it cannot be read"
-		return 0
-	}
-	if [ "$kt_now" = "$3" ]; then
-		printf 'unchanged  %s: %s\n' "$1" "$3"
-		return 0
-	fi
-	if [ "$kt_now" != "$2" ] && [ -z "$KT_FORCE" ]; then
-		kt_failed "$1: it was '$2' when this script was written and is '$kt_now'"
-		return 0
-	fi
-	if ! printf '%s\n' "$3" 2>/dev/null >"$kt_file"; then
-		kt_failed "$1: it does not take '$3'"
-	elif [ "$(kt_value "$kt_file")" != "$3" ]; then
-		kt_failed "$1: the kernel made '$(kt_value "$kt_file")' of '$3'"
-		[ "$kt_now" = 0 ] || printf '%s\n' "$kt_now" >"$kt_file" || :
-	else
-		printf 'changed    %s: %s -> %s\n' "$1" "$kt_now" "$3"
-	fi
-}
-
-# kt_folder FOLDER: makes it, and those that it is in, and says so.
-kt_folder() {
-	if [ -z "$1" ] || [ -d "$KT_ROOT$1" ]; then
-		return 0
-	fi
-	kt_folder "${1%/*}" || return 1
-	(umask 022 && mkdir "$KT_ROOT$1") || return 1
-	printf 'made       %s\n' "$1"
-}
-
-# kt_own FILE <content: a file that kt made before may be replaced, no other.
-kt_own() {
-	kt_file=$KT_ROOT$1
-	kt_new=$(cat)
-	if [ -f "$kt_file" ] && [ "$(cat "$kt_file")" = "$kt_new" ]; then
-		printf 'unchanged  %s\n' "$1"
-		return 0
-	fi
-	if [ -e "$kt_file" ] || [ -h "$kt_file" ]; then
-		kt_first=
-		[ -h "$kt_file" ] || read -r kt_first <"$kt_file" || :
-		case $kt_first in
-		'# Managed by kt tune --script:'*) ;;
-		*)
-			kt_failed "$1: there is such a file, and no script of kt's made it"
-			return 0
-			;;
-		esac
-	fi
-	if kt_folder "${1%/*}" &&
-		printf '%s\n' "$kt_new" >"$kt_file.kt-new" &&
-		chmod 0644 "$kt_file.kt-new" &&
-		mv -f "$kt_file.kt-new" "$kt_file"; then
-		printf 'changed    %s\n' "$1"
-	else
-		rm -f "$kt_file.kt-new"
-		kt_failed "$1: it cannot be written"
-	fi
-}
-`
-
-const scriptProcess = `
-# kt_limit PID START SOFT HARD: only of the process that started then.
-kt_limit() {
-	if [ -n "$KT_ROOT" ]; then
-		printf 'skipped    process %s: it is not below KT_ROOT\n' "$1"
-		return 0
-	fi
-	kt_stat=$(cat "/proc/$1/stat" 2>/dev/null) || kt_stat=
-	kt_began=$(
-		set -- ${kt_stat##*) }
-		[ $# -lt 20 ] || shift 19
-		printf '%s' "${1:-}"
-	)
-	if [ "$kt_began" != "$2" ]; then
-		printf 'skipped    process %s: it has ended\n' "$1"
-		return 0
-	fi
-	kt_now=$(
-		set -- $(sed -n 's/^Max open files//p' "/proc/$1/limits")
-		printf '%s:%s' "${1:-}" "${2:-}"
-	)
-	if [ "$kt_now" = "$3:$4" ]; then
-		printf 'unchanged  process %s: open files %s\n' "$1" "$kt_now"
-	elif prlimit --pid "$1" "--nofile=$3:$4"; then
-		printf 'changed    process %s: open files %s -> %s:%s\n' "$1" "$kt_now" "$3" "$4"
-	else
-		kt_failed "process $1: its limit of open files cannot be set"
-	fi
-}
-`
-
-const scriptMount = `
-# kt_remount POINT POINT-AS-THE-KERNEL-WRITES-IT ATIME OPTION: all others stay.
-kt_remount() {
-	if [ -n "$KT_ROOT" ]; then
-		printf 'skipped    mount %s: it is not below KT_ROOT\n' "$1"
-		return 0
-	fi
-	kt_options=
-	while read -r kt_id kt_parent kt_device kt_part kt_point kt_these kt_rest; do
-		[ "$kt_point" != "$2" ] || kt_options=$kt_these
-	done </proc/self/mountinfo
-	if [ -z "$kt_options" ]; then
-		kt_failed "mount $1: it is no mount point"
-		return 0
-	fi
-	kt_others=$(printf '%s\n' "$kt_options" | sed '` + otherOptions + `')
-	kt_now=strictatime
-	case ,$kt_options, in
-	*,noatime,*) kt_now=noatime ;;
-	*,relatime,*) kt_now=relatime ;;
-	esac
-	if [ "$kt_now" = "$3" ]; then
-		printf 'unchanged  mount %s: %s\n' "$1" "$3"
-	elif mount -o "remount,bind,$kt_others,$4" "$1"; then
-		printf 'changed    mount %s: %s -> %s\n' "$1" "$kt_now" "$3"
-	else
-		kt_failed "mount $1: it cannot be mounted again with $3"
-	fi
-}
-`
+// The functions of the shell that the rest of a script calls. They read before they write, as Apply does. Those for
+// processes and mounts are only in scripts that change some.
+var (
+	//go:embed script/start.sh
+	scriptStart string
+	//go:embed script/limit.sh
+	scriptLimit string
+	//go:embed script/mount.sh
+	scriptMount string
+)
 
 // otherOptions has sed take from the options of a mount, of which the first is rw or
 // ro, how access times are kept. That it is idmapped stays by itself.
@@ -191,15 +37,16 @@ func Script(w io.Writer, changes []Change, o ApplyOptions) error {
 		return err
 	}
 	var b bytes.Buffer
-	b.WriteString(scriptStart + scriptFunctions)
-	kinds := func(k Kind) bool { return slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == k }) }
-	if o.Now() && kinds(Prlimit) {
-		b.WriteString(scriptProcess)
-	}
-	if o.Now() && kinds(Remount) {
-		b.WriteString(scriptMount)
-	}
+	b.WriteString(scriptStart)
 	if o.Now() {
+		for _, of := range []struct {
+			kind      Kind
+			functions string
+		}{{Prlimit, scriptLimit}, {Remount, scriptMount}} {
+			if slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == of.kind }) {
+				b.WriteString("\n" + of.functions)
+			}
+		}
 		b.WriteString("\n# Now.\n")
 		for i := range changes {
 			b.WriteString(scriptNow(&changes[i]))
@@ -216,7 +63,11 @@ func Script(w io.Writer, changes []Change, o ApplyOptions) error {
 			end := delimiter(content)
 			fmt.Fprintf(&b, "kt_own %s <<'%s'\n%s%s\n", quote(f.Path), end, content, end)
 		}
-		b.WriteString(scriptReload(files))
+		for _, r := range reloads {
+			if slices.ContainsFunc(files, r.reads) {
+				fmt.Fprintf(&b, "if [ -z \"$KT_ROOT\" ] && [ -d %s ]; then\n\t%s || kt_failed '%s'\nfi\n", r.running, r.command, r.command)
+			}
+		}
 	}
 	b.WriteString(scriptUndo(changes, files, o))
 	b.WriteString("\nexit \"$kt_status\"\n")
@@ -239,22 +90,14 @@ func scriptNow(c *Change) string {
 	return ""
 }
 
-// The commands that let systemd and udev see that their files have changed.
-const (
-	readUnits = "systemctl daemon-reload"
-	readRules = "udevadm control --reload"
-)
-
-// scriptReload lets those programs read kt's files that do not do it by themselves.
-func scriptReload(files []*ownFile) string {
-	text := ""
-	if slices.ContainsFunc(files, isDropIn) {
-		text += "if [ -z \"$KT_ROOT\" ] && [ -d /run/systemd/system ]; then\n\t" + readUnits + " || kt_failed '" + readUnits + "'\nfi\n"
-	}
-	if slices.ContainsFunc(files, isUdevRule) {
-		text += "if [ -z \"$KT_ROOT\" ] && [ -d /run/udev ]; then\n\t" + readRules + " || kt_failed '" + readRules + "'\nfi\n"
-	}
-	return text
+// reloads are the commands that let systemd and udev see that their files have changed, and the folder that is there while
+// they run.
+var reloads = []struct {
+	command, running string
+	reads            func(*ownFile) bool
+}{
+	{"systemctl daemon-reload", "/run/systemd/system", isDropIn},
+	{"udevadm control --reload", "/run/udev", isUdevRule},
 }
 
 func isDropIn(f *ownFile) bool   { return strings.HasPrefix(f.Path, "/etc/systemd/system/") }
@@ -266,11 +109,10 @@ func scriptUndo(changes []Change, files []*ownFile, o ApplyOptions) string {
 	for _, f := range files {
 		text += "#   rm -f " + quote(f.Path) + "\n"
 	}
-	if slices.ContainsFunc(files, isDropIn) {
-		text += "#   " + readUnits + "\n"
-	}
-	if slices.ContainsFunc(files, isUdevRule) {
-		text += "#   " + readRules + "\n"
+	for _, r := range reloads {
+		if slices.ContainsFunc(files, r.reads) {
+			text += "#   " + r.command + "\n"
+		}
 	}
 	for _, c := range slices.Backward(changes) {
 		if o.Now() {

@@ -357,6 +357,9 @@ func TestWhatUndoesAScriptLeavesNothing(t *testing.T) {
 }
 
 func TestMountPointsAreWrittenAsTheKernelDoes(t *testing.T) {
+	if !strings.Contains(scriptMount, otherOptions) {
+		t.Error("what undoes a script keeps other mount options than the script")
+	}
 	for _, row := range []struct{ point, want string }{
 		{"/data/kafka1", "/data/kafka1"},
 		{"/a b", `/a\040b`},

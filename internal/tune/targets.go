@@ -160,23 +160,22 @@ func (c *Change) checkNew() error {
 // checkKnown refuses a change that no setting of the catalogue makes: it would be a mistake of kt's
 // own, or a journal that somebody else wrote.
 func (c *Change) checkKnown(fit fitter) error {
-	problems := []error{c.check()}
+	if err := c.check(); err != nil {
+		return err
+	}
 	switch c.Kind {
-	case WriteFile:
-		problems = append(problems, checkValue(c.Path, c.New, fit))
-		if c.Pair != "" && c.Pair != otherOfPair(c.Path) {
-			problems = append(problems, fmt.Errorf("%s and %s are no pair", c.Path, c.Pair))
+	case WriteFile, Prlimit:
+		if err := checkTarget(c.Path, c.New, fit); err != nil {
+			return err
 		}
-	case Prlimit:
-		problems = append(problems, checkTarget(c.Path, c.New, fit))
+		if c.Pair != "" && c.Pair != otherOfPair(c.Path) {
+			return fmt.Errorf("%s and %s are no pair", c.Path, c.Pair)
+		}
 	case Remount, KeepOnly:
 	}
 	for _, l := range c.Keep {
-		problems = append(problems, checkOwnLine(l, fit))
-	}
-	for _, err := range problems {
-		if err != nil {
-			return err // one of them is enough: they are about the same
+		if err := checkOwnLine(l, fit); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -192,45 +191,43 @@ func otherOfPair(p string) string {
 	return ""
 }
 
-// The forms of the lines in kt's own files. A match of udev's is of a key that only compares:
-// PROGRAM would run one.
-var (
-	sysctlLine   = regexp.MustCompile(`^([a-z0-9_.]+) = ([0-9 ]+)$`)
-	tmpfilesLine = regexp.MustCompile(`^w (/sys/\S+) - - - - (\S+)$`)
-	udevLine     = regexp.MustCompile(`^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
-		`(?:ATTRS?\{[a-z]+\}|ENV\{DM_NAME\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`)
-	limitsLine = regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (?:soft|hard) nofile ([0-9]+)$`)
-	unitLines  = regexp.MustCompile(`^LimitNOFILE=([0-9]+)$`)
-	unitFile   = regexp.MustCompile(`^/etc/systemd/system/[^/]+\.service\.d/zz-kt\.conf$`)
-)
+var unitFile = regexp.MustCompile(`^/etc/systemd/system/[^/]+\.service\.d/zz-kt\.conf$`)
+
+// ownForms are the forms of the lines in kt's own files. The first group of each is what it sets, and the last the value.
+// A match of udev's is of a key that only compares: PROGRAM would run one.
+var ownForms = []struct {
+	file string // "" for that of a unit
+	form *regexp.Regexp
+	sets func(name, value string) (path, holds string)
+}{
+	{SysctlFile, regexp.MustCompile(`^([a-z0-9_.]+) = ([0-9 ]+)$`), func(n, v string) (string, string) { return "/proc/sys/" + sysctlPath(n), v }},
+	{TmpfilesFile, regexp.MustCompile(`^w (/sys/\S+) - - - - (\S+)$`), func(n, v string) (string, string) { return n, v }},
+	{UdevFile, regexp.MustCompile(`^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
+		`(?:ATTRS?\{[a-z]+\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`),
+		func(n, v string) (string, string) { return "/sys/block/any/queue/" + n, v }},
+	{LimitsFile, regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (soft|hard) nofile ([0-9]+)$`), openFilesTo},
+	{"", regexp.MustCompile(`^(LimitNOFILE)=([0-9]+)$`), openFilesTo},
+}
+
+func openFilesTo(_, n string) (path, holds string) { return "/proc/any/limits", n + " " + n }
 
 // checkOwnLine refuses a line that is not of the form that kt writes into that file, or whose value does not fit.
 func checkOwnLine(l Line, fit fitter) error {
 	err := errors.New("kt writes no such line")
-	switch {
-	case l.File == SysctlFile:
-		if m := sysctlLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkValue("/proc/sys/"+sysctlPath(m[1]), m[2], fit)
+	for _, own := range ownForms {
+		ofUnit := own.file == "" && unitFile.MatchString(l.File) && l.Head == "[Service]"
+		found := own.form.FindStringSubmatch(l.Text)
+		if found == nil || !ofUnit && (own.file == "" || own.file != l.File) {
+			continue
 		}
-	case l.File == TmpfilesFile:
-		if m := tmpfilesLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkValue(m[1], m[2], fit)
+		if p, value := own.sets(found[1], found[2]); strings.HasPrefix(p, "/proc/any/") {
+			err = checkTarget(p, value, fit)
+		} else {
+			err = checkValue(p, value, fit)
 		}
-	case l.File == UdevFile:
-		if m := udevLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkValue("/sys/block/any/queue/"+m[1], m[2], fit)
+		if err == nil && l.Head != "" && !ofUnit {
+			err = fmt.Errorf("%q is no part of it", l.Head)
 		}
-	case l.File == LimitsFile:
-		if m := limitsLine.FindStringSubmatch(l.Text); m != nil {
-			err = checkTarget("/proc/any/limits", m[1]+" "+m[1], fit)
-		}
-	case unitFile.MatchString(l.File) && l.Head == "[Service]":
-		if m := unitLines.FindStringSubmatch(l.Text); m != nil {
-			err, l.Head = checkTarget("/proc/any/limits", m[1]+" "+m[1], fit), "" // only such a file has a head
-		}
-	}
-	if err == nil && l.Head != "" {
-		err = fmt.Errorf("%q is no part of it", l.Head)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %q: %w", l.File, l.Text, err)
@@ -243,16 +240,13 @@ func checkFolder(dir string) error {
 	if err := checkPath(dir); err != nil {
 		return fmt.Errorf("%q is no folder", dir)
 	}
-	ours := []string{SysctlFile, TmpfilesFile, UdevFile, LimitsFile, journalFile}
-	if unit := DropIn(strings.TrimSuffix(path.Base(dir), ".d")); unitFile.MatchString(unit) {
-		ours = append(ours, unit)
-	} else {
-		ours = append(ours, DropIn("any.service"))
-	}
-	for _, file := range ours {
+	for _, file := range []string{SysctlFile, TmpfilesFile, UdevFile, LimitsFile, journalFile, DropIn("any.service")} {
 		if strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/") {
 			return nil
 		}
+	}
+	if unitFile.MatchString(dir + "/zz-kt.conf") {
+		return nil
 	}
 	return fmt.Errorf("%q is no folder of kt's", dir)
 }

@@ -1,6 +1,10 @@
 package chart
 
-import "github.com/kt-bench/kt/internal/theme"
+import (
+	"math"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
 
 // A braille character is two dots wide and four high.
 const (
@@ -22,9 +26,10 @@ const (
 	dotCurve
 )
 
-// dots is a raster over the cells of a canvas.
+// dots is a raster over the cells of a canvas: braille, or in ASCII a character a cell.
 type dots struct {
 	c     Canvas
+	ascii bool
 	bits  []uint8
 	shown []dot
 	ink   []theme.Style
@@ -32,12 +37,33 @@ type dots struct {
 
 func newDots(c Canvas) *dots {
 	n := c.w * c.h
-	return &dots{c: c, bits: make([]uint8, n), shown: make([]dot, n), ink: make([]theme.Style, n)}
+	return &dots{c: c, ascii: c.th.ASCII(), bits: make([]uint8, n), shown: make([]dot, n), ink: make([]theme.Style, n)}
 }
 
-// set draws a dot.
-func (d *dots) set(x, y int, k dot, s theme.Style) {
-	if x < 0 || y < 0 || x >= d.c.w*dotsX || y >= d.c.h*dotsY {
+// size returns the width and the height in dots.
+func (d *dots) size() (w, h int) {
+	if d.ascii {
+		return d.c.w, d.c.h
+	}
+	return d.c.w * dotsX, d.c.h * dotsY
+}
+
+// row returns the row of a position. The middle of the first row of text is
+// position 1 and that of the last one 0, as for the ticks.
+func (d *dots) row(pos float64) int {
+	if d.ascii {
+		return tickRow(pos, d.c.h)
+	}
+	return int(math.Round((1-pos)*float64((d.c.h-1)*dotsY) + 1.5))
+}
+
+// set draws a dot; in ASCII it is a character.
+func (d *dots) set(x, y int, k dot, character rune, s theme.Style) {
+	if d.ascii {
+		d.c.Set(x, y, character, s)
+		return
+	}
+	if w, h := d.size(); x < 0 || y < 0 || x >= w || y >= h {
 		return
 	}
 	i := y/dotsY*d.c.w + x/dotsX

@@ -249,7 +249,7 @@ func TestGaugeShowsHalvesAndATraceOfLittle(t *testing.T) {
 
 func TestSparklineIsRelativeToItsHighest(t *testing.T) {
 	c := New(5, 1, plain())
-	Sparkline(c, 0, 0, []float64{0, 2, math.NaN(), 4, 1}, theme.Style{})
+	Sparkline(c, 0, 0, []float64{0, 2, math.NaN(), 4, 1}, 0, theme.Style{})
 	if got, want := c.String(), "▁▄ █▂"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -281,7 +281,7 @@ func FuzzDraw(f *testing.F) {
 				Heat{Y: Decades(1, value), X: x, Gutter: 6, Label: label, Share: func(x, y int) float64 { return value * float64(x*y) }}.Draw,
 				Bars{Values: Resample(samples, 0, seconds, int(n), Max), Style: func(int) theme.Style { return theme.Style{FG: theme.Info} }}.Draw,
 				func(c Canvas) { Gauge(c, 0, 0, w, value, theme.Style{FG: theme.Good}) },
-				func(c Canvas) { Sparkline(c, 0, 0, []float64{value, seconds, 1}, theme.Style{}) },
+				func(c Canvas) { Sparkline(c, 0, 0, []float64{value, seconds, 1}, 0, theme.Style{}) },
 				func(c Canvas) { Ramp(c, 0, 0, w) },
 			} {
 				c := New(w, h, th)

@@ -24,17 +24,17 @@ func Gauge(c Canvas, x, y, w int, share float64, s theme.Style) {
 	}
 }
 
-// Sparkline draws values on one row, the highest a full cell.
-func Sparkline(c Canvas, x, y int, values []float64, s theme.Style) {
-	top := 0.0
+// Sparkline draws values on one row. A full cell is top; 0: the highest of them.
+func Sparkline(c Canvas, x, y int, values []float64, top float64, s theme.Style) {
+	highest := top
 	for _, v := range values {
-		if v > top && !math.IsInf(v, 0) {
-			top = v
+		if top == 0 && v > highest && !math.IsInf(v, 0) {
+			highest = v
 		}
 	}
 	for i, v := range values {
-		if v >= 0 && top > 0 {
-			level := int(math.Round(min(v/top, 1) * 8))
+		if v >= 0 && highest > 0 {
+			level := int(math.Round(min(v/highest, 1) * 8))
 			c.Set(x+i, y, c.th.Glyphs.Eighths[max(level, 1)], s)
 		}
 	}

@@ -52,19 +52,6 @@ func (p Plot) Draw(c Canvas) {
 		return
 	}
 	defer around.nameWarmup(field)
-	if c.th.ASCII() {
-		for _, m := range p.Marks {
-			for x := range field.w {
-				if pos := p.Y.Pos(m.Value(p.X.second(x, field.w))); !math.IsNaN(pos) {
-					field.Set(x, tickRow(pos, field.h), '-', m.Style)
-				}
-			}
-		}
-		for _, s := range p.Series {
-			p.characters(field, s)
-		}
-		return
-	}
 	raster := newDots(field)
 	for _, m := range p.Marks {
 		p.mark(raster, m)
@@ -78,17 +65,12 @@ func (p Plot) Draw(c Canvas) {
 // mark draws a dashed line.
 func (p Plot) mark(d *dots, m Mark) {
 	const dash = 2
-	for x := range d.c.w * dotsX {
-		if pos := p.Y.Pos(m.Value(p.X.second(x, d.c.w*dotsX))); x/dash%2 == 0 && !math.IsNaN(pos) {
-			d.set(x, dotRow(pos, d.c.h), dotMark, m.Style)
+	w, _ := d.size()
+	for x := range w {
+		if pos := p.Y.Pos(m.Value(p.X.second(x, w))); (d.ascii || x/dash%2 == 0) && !math.IsNaN(pos) {
+			d.set(x, d.row(pos), dotMark, '-', m.Style)
 		}
 	}
-}
-
-// dotRow returns the row of dots of a position. The middle of the first row of text is
-// position 1 and that of the last one 0, as for the ticks.
-func dotRow(pos float64, rows int) int {
-	return int(math.Round((1-pos)*float64((rows-1)*dotsY) + 1.5))
 }
 
 // names writes the name of each series at the height of its last value, moved
@@ -119,8 +101,9 @@ func (s Series) last() float64 {
 
 // dots draws a series with two points a cell, each joined to the one before.
 func (p Plot) dots(d *dots, s Series) {
-	values := Resample(s.Samples, p.X.From, p.X.To, d.c.w*dotsX, s.Combine)
-	dashed := (s.Broken || !d.c.th.Colored()) && s.Off > 0
+	w, h := d.size()
+	values := Resample(s.Samples, p.X.From, p.X.To, w, s.Combine)
+	dashed := s.Off > 0 && (s.Broken || !d.ascii && !d.c.th.Colored()) // in ASCII each line has a character of its own
 	before := -1
 	for x, v := range values {
 		pos := p.Y.Pos(v)
@@ -128,56 +111,25 @@ func (p Plot) dots(d *dots, s Series) {
 			before = -1
 			continue
 		}
-		y := dotRow(pos, d.c.h)
+		y := d.row(pos)
 		ink, fill := s.Style, s.Fill
 		if s.Muted != nil && s.Muted(p.X.second(x, len(values))) {
 			ink.FG, fill.FG = theme.Muted, theme.Grid
 		}
 		if s.Fill != (theme.Style{}) && d.c.th.Colored() {
-			for below := y + 1; below < d.c.h*dotsY; below++ {
-				if x%dotsX == 0 && below%2 == 0 {
-					d.set(x, below, dotArea, fill)
+			for below := y + 1; below < h; below++ {
+				if d.ascii || x%dotsX == 0 && below%2 == 0 {
+					d.set(x, below, dotArea, ':', fill)
 				}
 			}
 		}
 		if before >= 0 {
 			for between := min(before, y) + 1; between < max(before, y); between++ {
-				d.set(x, between, dotCurve, ink)
+				d.set(x, between, dotCurve, '|', ink)
 			}
 		}
 		if !dashed || x%(s.On+s.Off) < s.On || before != y {
-			d.set(x, y, dotCurve, ink)
-		}
-		before = y
-	}
-}
-
-// characters draws a series with one character a column.
-func (p Plot) characters(c Canvas, s Series) {
-	values := Resample(s.Samples, p.X.From, p.X.To, c.w, s.Combine)
-	before := -1
-	for x, v := range values {
-		pos := p.Y.Pos(v)
-		if math.IsNaN(pos) {
-			before = -1
-			continue
-		}
-		y, ink := tickRow(pos, c.h), s.Style
-		if s.Muted != nil && s.Muted(p.X.second(x, len(values))) {
-			ink.FG = theme.Muted
-		}
-		if s.Fill != (theme.Style{}) && c.th.Colored() {
-			for below := y + 1; below < c.h; below++ {
-				c.Set(x, below, ':', s.Fill)
-			}
-		}
-		if before >= 0 {
-			for between := min(before, y) + 1; between < max(before, y); between++ {
-				c.Set(x, between, '|', ink)
-			}
-		}
-		if !s.Broken || x%(s.On+s.Off) < s.On || before != y {
-			c.Set(x, y, s.Mark, ink)
+			d.set(x, y, dotCurve, s.Mark, ink)
 		}
 		before = y
 	}
