@@ -56,7 +56,7 @@ func (s *scene) lagValue(th *theme.Theme) (string, theme.Color) {
 		return string(th.Glyphs.Missing), theme.Info
 	}
 	t := s.lagTrend()
-	if s.ConsumerLag.Records == 0 && t.direction() == 0 { // it stays there
+	if s.ConsumerLag.Records == 0 { // an arrow says nothing of it
 		return "0", theme.Good
 	}
 	return theme.Rate(float64(s.ConsumerLag.Records)) + " " + string(t.arrow(th)), t.color()

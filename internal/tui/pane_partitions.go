@@ -94,7 +94,12 @@ func (s *scene) drawPartitionLags(c chart.Canvas, levels []float64, trends []tre
 			}
 			return theme.Style{FG: trends[i].color()}
 		},
-		Head: func(i int) rune { return trends[i].arrow(c.Theme()) },
+		Head: func(i int) rune {
+			if levels[i] == 0 {
+				return ' '
+			}
+			return trends[i].arrow(c.Theme())
+		},
 	}.Draw(c)
 }
 
