@@ -154,19 +154,6 @@ func (b *runner) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error
 	return nil // it may not be asked, which a run tells
 }
 
-// checkStudy returns all that is wrong with a study, before anything is made or changed.
-func (b *runner) checkStudy(ctx context.Context, s *study.Study) error {
-	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
-		return usageError(err)
-	}
-	for _, l := range s.Loads {
-		if _, err := b.chosen(ctx, l); err != nil {
-			return err
-		}
-	}
-	return s.CheckOutside(ctx, b)
-}
-
 // Run makes one run.
 func (b *runner) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
 	ld, err := b.load(l)

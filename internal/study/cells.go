@@ -48,12 +48,10 @@ func (s *Study) Cells() (cells []Cell) {
 	for _, f := range s.Factors {
 		var longer [][]Flag
 		for i, at := range all {
-			values := f.values()
-			if s.Pair {
-				values = values[i : i+1]
-			}
-			for _, v := range values {
-				longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+			for j, v := range f.values() {
+				if !s.Pair || i == j {
+					longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+				}
 			}
 		}
 		all = longer

@@ -102,6 +102,17 @@ func TestAStudyIsChangedByName(t *testing.T) {
 	must.Match(t, want, s, "changed")
 }
 
+// Brokers of the environment are for the loads of which the study does not say where they go.
+func TestAURLOfTheStudyKeepsBrokersAway(t *testing.T) {
+	url := []Flag{{"url", "kafka://a:1"}}
+	for _, s := range []*Study{{Loads: []Load{{}}, Factors: []Factor{{Name: "url"}}}, {Loads: []Load{{Flags: url}}}, {Loads: []Load{{}}, Trial: &Proposal{Changes: url}}} {
+		before := len(s.Loads[0].Flags)
+		if s.Share("bootstrap-server", "b:1", true, "url"); len(s.Loads[0].Flags) != before || !s.Sets("url") {
+			t.Errorf("%+v", s.Loads[0].Flags)
+		}
+	}
+}
+
 // A value is of the person who started the study by its flag, and by what fills in an address that is left open.
 func TestAValueIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	s := &Study{

@@ -62,14 +62,15 @@ func (s *Study) CheckLoads(runner Planner) error {
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			p, err := runner.Plan(s.planned(c, *l))
-			if err == nil && s.Find != nil && l.Name == s.Loads[0].Name {
-				err = s.Find.checkSLO(&p)
+			for i := 0; err == nil && s.Find != nil && i < len(s.Find.SLO); i++ {
+				if bad := s.Find.SLO[i].Check(&p); bad != nil {
+					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
+				}
 			}
-			if err == nil || seen[err.Error()] {
-				continue
+			if err != nil && !seen[err.Error()] {
+				seen[err.Error()] = true
+				wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
 			}
-			seen[err.Error()] = true
-			wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
 		}
 	}
 	return allOf(wrong)

@@ -137,17 +137,3 @@ func TestSearchesAndTrialsTellTheirTime(t *testing.T) {
 		t.Errorf("a search takes %v to %v s", least, most)
 	}
 }
-
-// Brokers of the environment are for the loads of which the study does not say where they go.
-func TestAURLOfTheStudyKeepsBrokersAway(t *testing.T) {
-	for name, s := range map[string]*Study{
-		"a factor": {Loads: []Load{{Command: "produce"}}, Factors: []Factor{{Name: "url", Values: []string{"kafka://a:1"}}}},
-		"a flag":   {Loads: []Load{{Command: "produce", Flags: []Flag{{"url", "kafka://a:1"}}}}},
-		"a change": {Loads: []Load{{Command: "produce"}}, Trial: &Proposal{Changes: []Flag{{"url", "kafka://a:1"}}}},
-	} {
-		before := len(s.Loads[0].Flags)
-		if s.Share("bootstrap-server", "b:1", true, "url"); len(s.Loads[0].Flags) != before || !s.Sets("url") {
-			t.Errorf("%s: %+v", name, s.Loads[0].Flags)
-		}
-	}
-}
