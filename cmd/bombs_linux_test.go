@@ -102,10 +102,7 @@ func writeBatches(t *testing.T, c *kgo.Client, topic string, kind kgo.Compressio
 func TestBombsInATopicLeaveKtBelow512MiB(t *testing.T) {
 	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "gzip", "snappy", "lz4", "zstd"), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "100000000"})))(t)
 	defer fake.Close()
-	c, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...), kgo.MaxVersions(kversion.V3_5_0())) // topics have names there
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...), kgo.MaxVersions(kversion.V3_5_0())))(t) // topics have names there
 	defer c.Close()
 	for topic, kind := range map[string]kgo.CompressionCodecType{"gzip": kgo.CodecGzip, "snappy": kgo.CodecSnappy, "lz4": kgo.CodecLz4, "zstd": kgo.CodecZstd} {
 		writeBatches(t, c, topic, kind, bomb(kind, 200*megabyte), 2)

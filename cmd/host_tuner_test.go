@@ -109,7 +109,7 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 	give(study.SetHost, "s1", key1, "1000", old, "b1: ", "b2: ")
 	give(study.RestoreHost, "s1", key1, "1000", old)
 	give(study.CheckHost, "s1", key1, strings.Repeat("1", 5000), old, "b1: ", "b2: ")
-	give(study.CheckHost, "s1", key1, strings.Repeat("1", 20<<20), old, "b1: ", "b2: ")
+	give(study.CheckHost, "s1", key1, strings.Repeat("1", 1<<20), old, "b1: ", "b2: ")
 	give(study.CheckHost, "s1", key1, "1", old)
 	give(study.SetHost, "s1", key1, "1", now)
 	give(study.SetHost, "s2", key1, "2", now, "b1: study s1", "b2: study s1", "kt study restore s1")

@@ -103,7 +103,7 @@ func runInClone(t *testing.T, script string) {
 	must.Do(t, os.Symlink(kt, filepath.Join(tools, "kt")))
 	writeScript(t, filepath.Join(tools, "page"), script)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child",
 		"bash", "-c", `ip link set lo up && bash "$0"`, filepath.Join(tools, "page"))

@@ -236,7 +236,7 @@ func (k securedKafka) refused(which, cause, command string, args ...string) {
 	k.t.Helper()
 	s := k.ktWith(which, command, args...)
 	if s.code != exitFailed && s.code != exitUsage || !regexp.MustCompile(cause).MatchString(s.stderr) ||
-		strings.Count("\n"+s.stderr, "\nkt: ") != 1 || s.took > 15*time.Second {
+		strings.Count("\n"+s.stderr, "\nkt: ") != 1 || s.took > 45*time.Second {
 		k.t.Errorf("client %q, kt %s: exit code %d after %s, want one line on %s:\n%s",
 			which, command, s.code, s.took.Round(time.Millisecond), cause, s.stderr)
 	}

@@ -8,7 +8,7 @@ import "testing"
 // start takes seconds of CPU.
 func TestManyLoadsOnOneBroker(t *testing.T) {
 	t.Parallel()
-	k := startCluster(t, 1, "--property", "num.io.threads=5", "--property", "log.cleaner.backoff.ms=200", "--property", "log.retention.check.interval.ms=1000")
+	k := startCluster(t, 1, "--property", "num.io.threads=5")
 	for name, test := range map[string]func(*kafkaCluster, *testing.T){
 		"compression is that of the Java client":             (*kafkaCluster).compressesLikeJava,
 		"consume reads a real topic":                         (*kafkaCluster).isRead,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 )
 
@@ -27,10 +28,7 @@ func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d stu
 
 // The study of a broker that goes down and comes back.
 func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
-	scripts, err := filepath.Abs("../scripts/kafka")
-	if err != nil {
-		t.Fatal(err)
-	}
+	scripts := must.Have(filepath.Abs("../scripts/kafka"))(t)
 	command := func(what string) string { return fmt.Sprintf("%s %s 3 --name %s", scripts, what, k.name) }
 	d := k.in(t).studied(t, "broker-down", "--set", "stop="+command("kill"), "--set", "start="+command("start"), "--set", "rate=500",
 		"--run-time", "24s", "--repeats", "1", "--discard", "0", "--rest", "0")

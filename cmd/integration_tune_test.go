@@ -281,7 +281,6 @@ func (k *kafkaCluster) isSeenByTune(t *testing.T) {
 		t.Errorf("kafka.io_threads: %q, and server.properties says 5", got)
 	}
 	mapsAgree(t, d, pid)
-	collectionsAgree(t, pid)
 }
 
 // pid is the process of broker 1.
@@ -316,33 +315,5 @@ func mapsAgree(t *testing.T, d tune.Document, pid int) {
 		return math.Abs(float64(n-lines)) <= 50 // a JVM maps and unmaps as it goes
 	}) {
 		t.Errorf("vm.max_map_count: %q (%s) has no number near %d, the lines of maps", note.Current, note.Note, lines)
-	}
-}
-
-// collectionsAgree holds the collections that kt tells against jstat's, before and
-// after: they only grow.
-func collectionsAgree(t *testing.T, pid int) {
-	t.Helper()
-	collections := func() float64 {
-		lines := strings.Split(strings.TrimSpace(printed(t, "jstat", "-gc", strconv.Itoa(pid))), "\n")
-		names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
-		sum := 0.0
-		for i, n := range names {
-			if n == "YGC" || n == "FGC" || n == "CGC" {
-				v, _ := strconv.ParseFloat(values[i], 64)
-				sum += v
-			}
-		}
-		return sum
-	}
-	low := collections()
-	gc := check(t, tuneDocument(t, "--pid", strconv.Itoa(pid), "--interval", "0", "--only", "jvm"), "jvm.gc_share")
-	high := collections()
-	found := regexp.MustCompile(`(\d+) collections?`).FindStringSubmatch(gc.Current + " " + gc.Note)
-	if found == nil {
-		t.Fatalf("jvm.gc_share: %q (%s) tells no collections", gc.Current, gc.Note)
-	}
-	if n, _ := strconv.ParseFloat(found[1], 64); n < low || n > high {
-		t.Errorf("jvm.gc_share tells %v collections, jstat %v before and %v after", n, low, high)
 	}
 }

@@ -5,18 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 )
 
 func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
 		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {

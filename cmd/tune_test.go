@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/deploy"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
@@ -13,9 +14,7 @@ import (
 func TestNoUnitSharesTheFolderOfTheJournal(t *testing.T) {
 	seen := 0
 	unit := new(strings.Builder)
-	if err := (deploy.Unit{Words: []string{"kt"}}).Write(unit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (deploy.Unit{Words: []string{"kt"}}).Write(unit))
 	for line := range strings.Lines(unit.String()) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		if strings.HasPrefix(key, "#") || !strings.HasSuffix(key, "Directory") {

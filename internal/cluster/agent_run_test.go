@@ -305,21 +305,18 @@ func TestARunStartsWhileFilesAreListedAndRemoved(t *testing.T) {
 	w.end()
 }
 
-// A busy agent gets no CPU just after it has read its clock.
+// A busy agent gets no CPU just after it has read its clock, and answers late.
 func TestAnAgentThatPausesIsNoClockThatWasSet(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
 		var asked atomic.Int64
-		w.add("a", "client", func(o *AgentOptions) {
-			o.Now = func() time.Time {
-				now := time.Now()
-				if asked.Add(1) > 2*echoes { // the clocks were compared
-					time.Sleep(3 * clockStep)
-				}
-				return now
+		c := w.client()
+		c.conn.Transport = trip(func(r *http.Request) (*http.Response, error) {
+			answer, err := w.RoundTrip(r)
+			if asked.Add(1) > echoes { // the clocks were compared
+				time.Sleep(3 * clockStep)
 			}
+			return answer, err
 		})
-		if _, _, err := w.run(w.order([]string{"a"})); err != nil {
-			t.Error(err)
-		}
+		must.Have(c.run(t.Context(), w.order([]string{"a"}), runOptions{Dir: t.TempDir()}))(t)
 	})
 }

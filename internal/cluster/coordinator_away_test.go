@@ -131,19 +131,6 @@ func TestAHostThatIsAloneIsNotWaitedForInsteadOfOthers(t *testing.T) {
 	})
 }
 
-func TestAHostThatWasGivenUpStaysSo(t *testing.T) {
-	for _, n := range []notice{
-		{Heard: true}, {Unknown: &unknown{AtWork: true}}, {Unknown: &unknown{}}, {Status: &runStatus{Stage: stageRunning}}, {},
-	} {
-		lost := newHostState(1, time.Now())
-		lost.Contact, lost.Lost = contactLost, "it was not heard"
-		n.Now, n.Session = time.Now().Add(time.Hour), sessionView{Running: true, Name: "b", Clock: time.Now}
-		if got, said := lost.after(n); got.Contact != contactLost || len(said) > 0 {
-			t.Errorf("%+v: it is %v, and the user hears %q", n, got.Contact, said)
-		}
-	}
-}
-
 func TestALoadWhoseAgentWasKilledIsNotTakenForOneThatWasStopped(t *testing.T) {
 	stop := func(ctx context.Context, r *runOptions) context.Context {
 		c := make(chan struct{})

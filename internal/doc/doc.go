@@ -35,6 +35,7 @@ const (
 	InDetails                    // on a terminal, with --verbose
 	InMarkdown
 	InPage
+	everywhere = ^Output(0) // tables without rows too
 )
 
 // In reports whether a part that is for some outputs is in one of others.
@@ -85,11 +86,13 @@ func flat(all []Block, o Output) (blocks []Block) {
 				blocks = append(blocks, b)
 			}
 		case *Table:
-			if b.For.In(o) && (len(b.Rows) > 0 || b.Empty != "") {
+			if b.For.In(o) && (len(b.Rows) > 0 || b.Empty != "" || o == everywhere) {
 				blocks = append(blocks, b)
 			}
 		case Code:
-			blocks = append(blocks, b)
+			if b != "" {
+				blocks = append(blocks, b)
+			}
 		}
 	}
 	return blocks

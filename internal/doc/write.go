@@ -17,7 +17,7 @@ func (d *Document) CSV(w io.Writer) error {
 	var tables []*Table
 	facts := &Table{Columns: []Column{{Data: "name", Kind: Words}, {Data: "value", Kind: Words}}}
 	for i := range d.Sections {
-		for _, block := range flat(d.Sections[i].All(), ^Output(0)) {
+		for _, block := range flat(d.Sections[i].All(), everywhere) {
 			switch b := block.(type) {
 			case Facts:
 				for _, f := range b.Rows {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestEachPartitionIsNumberedByItself(t *testing.T) {
@@ -35,9 +37,7 @@ func TestALaneSaysWhatBecameOfItsRecords(t *testing.T) {
 		{Producer: 3, Partition: 4, Issued: 1, LastOffset: -1},
 	}
 	got := p.Lanes()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Match(t, want, got, "")
 	if n := got[0].Unknown(); n != 5 {
 		t.Errorf("%d unknown, want 5", n)
 	}

@@ -8,16 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 )
 
 func same(t *testing.T, want, got Verdict) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Match(t, want, got, "")
 }
 
 // ten is a book of one lane: ten records, acknowledged at offsets 100 to 109.
@@ -238,9 +234,7 @@ func TestAGapSaysWhereAndWhen(t *testing.T) {
 		{First: 3, Last: 5, Count: 2, OffsetBefore: 102, OffsetAfter: 106, DueBefore: at(2), DueAfter: at(6)}, // 4 was not acknowledged
 		{First: 8, Last: 9, Count: 2, OffsetBefore: 107, OffsetAfter: -1, DueBefore: at(7)},
 	}
-	if diff := cmp.Diff(want, b.Verify(r).Gaps); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Match(t, want, b.Verify(r).Gaps, "")
 }
 
 func TestTheListOfGapsIsBoundedAndSaysSo(t *testing.T) {

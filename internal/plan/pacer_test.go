@@ -309,22 +309,6 @@ func TestAClosedLoopIsAlwaysDueAndEndsWithItsRecords(t *testing.T) {
 	}
 }
 
-func TestWarmupSharesAddUp(t *testing.T) {
-	for _, records := range []int64{0, 1, 2, 5, 1000, 1_000_003} {
-		for _, shards := range []int{1, 2, 3, 7, 1000} {
-			l := Load{Warmup: Warmup{Records: records}}
-			var sum, least, most int64 = 0, math.MaxInt64, 0
-			for i := range shards {
-				n := l.WarmupShare(i, shards)
-				sum, least, most = sum+n, min(least, n), max(most, n)
-			}
-			if sum != records || most-least > 1 {
-				t.Errorf("%d records in %d shards: %d, from %d to %d each", records, shards, sum, least, most)
-			}
-		}
-	}
-}
-
 func BenchmarkPacer(b *testing.B) {
 	for _, bc := range []struct {
 		name string

@@ -151,14 +151,6 @@ func TestSizesAreDeterminedByItsSeed(t *testing.T) {
 	}
 }
 
-func TestAFixedSizeIsAlwaysTheSame(t *testing.T) {
-	for _, got := range draws(FixedSize(512), 100, 7) {
-		if got != 512 {
-			t.Fatalf("drew %d, want 512", got)
-		}
-	}
-}
-
 // FuzzParseSize: ParseSize never panics; a size that it accepts is at least 1
 // byte and at most MaxRecordSize, as are its mean and all that it draws; printing
 // it and reading it again gives the same size; an error names the input.

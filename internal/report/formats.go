@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -94,20 +93,16 @@ func JSON(w io.Writer, r result.Result, _ Options) error {
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
 	run := applyingTo(&r).run // once: a series has thousands of points, and a run a thousand processes
 	for _, p := range r.Series {
-		if err := jsonInterval(w, p, &applying{run: run}); err != nil {
+		if err := jsonInterval(w, p, run); err != nil {
 			return err
 		}
 	}
-	return writeJSONSummary(w, r)
+	return jsonSummary(w, r)
 }
 
-// writeJSONInterval writes one point of the series of a plan, as it comes.
-func writeJSONInterval(w io.Writer, p result.Point, of *plan.Plan) error {
-	return jsonInterval(w, p, &applying{run: doingOf(of, nil)})
-}
-
-func jsonInterval(w io.Writer, p result.Point, a *applying) error {
-	line, err := a.document("interval", struct {
+// jsonInterval writes one point of the series.
+func jsonInterval(w io.Writer, p result.Point, run doing) error {
+	line, err := (&applying{run: run}).document("interval", struct {
 		Type string `json:"type"`
 		result.Point
 	}{"interval", p})
@@ -117,8 +112,8 @@ func jsonInterval(w io.Writer, p result.Point, a *applying) error {
 	return theme.JSON(w, line, "")
 }
 
-// writeJSONSummary writes the last line of JSONLines.
-func writeJSONSummary(w io.Writer, r result.Result) error {
+// jsonSummary writes the last line of JSONLines.
+func jsonSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
 	line, err := applyingTo(&r).document("", struct {
 		Type string `json:"type"`

@@ -74,7 +74,7 @@ func (l *Live) writePoints(s *result.Snapshot) {
 	points := s.Recent[max(0, len(s.Recent)-int(s.Placed-l.points)):]
 	l.points = s.Placed
 	for _, p := range points {
-		l.note(writeJSONInterval(l.o.Stdout, p, &l.plan))
+		l.note(jsonInterval(l.o.Stdout, p, doingOf(&l.plan, nil)))
 	}
 }
 
@@ -106,7 +106,7 @@ func (l *Live) note(err error) {
 func (l *Live) Finish(res result.Result) (lines bool, err error) {
 	switch {
 	case l.o.Output == "jsonl":
-		l.note(writeJSONSummary(l.o.Stdout, res))
+		l.note(jsonSummary(l.o.Stdout, res))
 	case l.rows != nil:
 		l.note(l.rows.finish(res))
 	default:

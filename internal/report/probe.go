@@ -49,9 +49,13 @@ func ProbeDoc(r *probe.Report, earlier string) *doc.Document {
 		if of.Plan != "" {
 			d.Answer = append(d.Answer, doc.Note{Name: of.Path, Text: of.Path + ": " + of.Plan})
 		}
+		commands := ""
+		for _, row := range of.DD {
+			commands += row.Command + "\n"
+		}
 		d.Sections = append(d.Sections, doc.Section{
 			ID: "directory-" + strconv.Itoa(i), Title: of.Path, Facts: append(listed("on", strings.Join(aboutDirectory(of), ", ")), listed("note", of.Notes...)...),
-			Tables: []doc.Table{probeTable(i, of), ddTable(i, of)}, Blocks: ddCommands(of.DD),
+			Tables: []doc.Table{probeTable(i, of), ddTable(i, of)}, Blocks: []doc.Block{doc.Code(commands)},
 		})
 	}
 	if r.Parallel != nil {
@@ -182,18 +186,6 @@ func ddTable(i int, d *probe.Directory) doc.Table {
 			doc.Cell{Text: rateText(r.MBPerSecond), Data: threeDigits(r.MBPerSecond)}, doc.Cell{Data: r.Command}, doc.Cell{Text: fmt.Sprintf("%.0f %%", r.CPUPercent)})})
 	}
 	return t
-}
-
-// ddCommands returns the commands that do the same.
-func ddCommands(rows []probe.Row) []doc.Block {
-	if len(rows) == 0 {
-		return nil
-	}
-	commands := ""
-	for _, r := range rows {
-		commands += r.Command + "\n"
-	}
-	return []doc.Block{doc.Code(commands)}
 }
 
 func parallelSection(r *probe.Report) doc.Section {

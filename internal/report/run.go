@@ -28,7 +28,7 @@ func Document(r result.Result) (json.RawMessage, error) { return applyingTo(&r).
 // RunDoc returns what a run says. A page adds its charts after the section "figures".
 func RunDoc(r *result.Result, o Options) *doc.Document {
 	d := &doc.Document{
-		Command: "kt " + string(r.Plan.Command), Subject: subject(&r.Header), Tags: RunTags(r), Badges: badges(r), Alerts: alerts(r),
+		Command: "kt " + string(r.Plan.Command), Subject: subject(&r.Header), Tags: Tags(r.Header), Badges: badges(r), Alerts: alerts(r),
 		Check: o.Check,
 	}
 	if merged(r) {
@@ -41,6 +41,7 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 		d.Again = "kt report " + theme.Quoted(o.RunFile)
 	}
 	if r.NotAddedUp != "" {
+		d.Tags = append(marked(r.Tags), party(r)...) // the load is of several kinds
 		d.Sections = []doc.Section{verdictOf(r), processSection(r), settingsSection(r), environment(r), findings(r)}
 		return d
 	}

@@ -108,34 +108,44 @@ const notMeasured = "–"
 func cellTable(d *study.Document) doc.Table {
 	columns := []doc.Column{
 		{Head: "records/s"},
-		{Head: "from"},
-		{Head: "to"},
-		{Head: "MiB/s", Leave: 3},
-		{Head: "p50", Leave: 4},
+		{Head: "from", Leave: 1},
+		{Head: "to", Leave: 1},
+		{Head: "MiB/s", Leave: 4},
+		{Head: "p50", Leave: 5},
 		{Head: "p99"},
-		{Head: "p99.9", Leave: 5},
-		{Head: "rough", Leave: 1},
-		{Head: "CPU", Leave: 2},
+		{Head: "p99.9", Leave: 6},
+		{Head: "rough", Leave: 2},
+		{Head: "CPU", Leave: 3},
 		{Head: "runs"},
 		{Head: "limit", Kind: doc.Words},
 	}
 	var rates []float64
 	t := loadTable(d, columns, func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {
-		row, r := doc.Row{Note: strings.Join(f.FailedMetrics, ", "), NoteTone: doc.Warn}, f.Of(metric.Rate)
+		row, r, notes := doc.Row{NoteTone: doc.Warn}, f.Of(metric.Rate), slices.Clone(f.FailedMetrics)
+		if f.ClientBound {
+			notes = append(notes, "the brokers may do more")
+		}
+		if f.Invalid > 0 {
+			notes = append(notes, plural(f.Invalid, "run")+" not valid")
+		}
+		var limits []string
+		for _, l := range f.Limits {
+			limits = append(limits, l.String())
+		}
 		of := func(m study.Metric) string {
 			if f.Of(m).N == 0 {
 				return notMeasured
 			}
 			return Figure(m, f.Of(m).Median)
 		}
-		low, high, limit := notMeasured, notMeasured, limitsOf(f)
+		low, high, limit := notMeasured, notMeasured, strings.Join(limits, ", ")
 		if r.N > 0 {
 			low, high = Rounded(r.Low), Rounded(r.High)
 		}
 		if r.N == 0 || f.ClientBound || f.Invalid > 0 {
 			row.Tone = doc.Muted
 		}
-		if c.LeftOut != "" {
+		if row.Note = strings.Join(notes, "; "); c.LeftOut != "" {
 			limit, row.Note = "left out", c.LeftOut
 		}
 		row.Cells = doc.Of(of(metric.Rate), low, high, of(metric.Throughput), of(metric.P50), of(metric.P99), of(metric.P999), of(metric.Roughness), of(metric.CPU), strconv.Itoa(r.N), limit)
@@ -145,22 +155,6 @@ func cellTable(d *study.Document) doc.Table {
 	t.ID, t.Caption = "cell-table", "Medians of the runs of each cell, and the interval of the throughput"
 	t.Bars(len(t.Columns)-len(columns), rates)
 	return t
-}
-
-// limitsOf writes what limited the runs of a cell.
-func limitsOf(c *study.CellFigures) string {
-	var names []string
-	for _, l := range c.Limits {
-		names = append(names, l.String())
-	}
-	text := strings.Join(names, ", ")
-	if c.ClientBound {
-		text += " (the brokers may do more)"
-	}
-	if c.Invalid > 0 {
-		text += fmt.Sprintf("; %d not valid", c.Invalid)
-	}
-	return text
 }
 
 // comparedTable has the values that an answer compares.

@@ -8,75 +8,40 @@ import (
 
 // Tags returns a few words about the kind of load, and the tags of the run with a # before each.
 func Tags(h result.Header) []string {
-	tags := []string{}
-	if writes(&h) {
-		tags = append(tags, "acks="+setting(h.Config, "acks"))
-	}
-	if h.Plan.Reads() && !writes(&h) {
-		tags = append(tags, groupTag(h))
-	}
-	// Before a load on other hosts begins, the topic is unknown here.
-	if n := h.Environment.Partitions(); n > 0 {
-		tags = append(tags, plural(n, "partition"))
-	}
-	if n := h.Environment.Topic.ReplicationFactor; n > 0 {
-		tags = append(tags, fmt.Sprintf("RF %d", n))
-	}
-	if writes(&h) {
-		tags = append(tags, h.Plan.Payload.String())
-		if c := setting(h.Config, "compression.type"); c != "none" && c != "" {
-			tags = append(tags, c)
+	tags, read, writes := []string{}, h.Plan.Read, writes(&h)
+	add := func(is bool, tag string) {
+		if is {
+			tags = append(tags, tag)
 		}
 	}
-	if n := h.Plan.Producers; n > 1 {
-		tags = append(tags, plural(n, "producer"))
+	add(writes, "acks="+setting(h.Config, "acks"))
+	if h.Plan.Reads() && !writes {
+		add(read.Groups > 1, plural(read.Groups, "group"))
+		add(read.Groups <= 1 && read.Group != "", "group "+read.Group)
+		add(read.Groups <= 1 && read.Group == "", "no group")
 	}
+	n := h.Environment.Partitions()
+	add(n > 0, plural(n, "partition")) // before a load on other hosts begins, the topic is unknown here
+	factor := h.Environment.Topic.ReplicationFactor
+	add(factor > 0, fmt.Sprintf("RF %d", factor))
+	if writes {
+		c := setting(h.Config, "compression.type")
+		add(true, h.Plan.Payload.String())
+		add(c != "none" && c != "", c)
+	}
+	add(h.Plan.Producers > 1, plural(h.Plan.Producers, "producer"))
 	if h.Plan.Reads() {
-		tags = append(tags, readTags(h)...)
+		add(read.Consumers > 1, plural(read.Consumers, "consumer"))
+		add(setting(h.ConsumerConfig, "isolation.level") == "read_committed", "read_committed")
+		add(read.Processing > 0, read.Processing.String()+" a record")
+		add(h.Plan.Load.OneAtATime, "one at a time")
 	}
 	return append(tags, marked(h.Tags)...)
-}
-
-// RunTags returns Tags of a result, without the kind of load if it is of several.
-func RunTags(r *result.Result) []string {
-	if r.NotAddedUp != "" {
-		return marked(r.Tags)
-	}
-	return Tags(r.Header)
 }
 
 func marked(names []string) (tags []string) {
 	for _, tag := range names {
 		tags = append(tags, "#"+tag)
-	}
-	return tags
-}
-
-func groupTag(h result.Header) string {
-	read := h.Plan.Read
-	switch {
-	case read.Groups > 1:
-		return plural(read.Groups, "group")
-	case read.Group != "":
-		return "group " + read.Group
-	}
-	return "no group"
-}
-
-func readTags(h result.Header) []string {
-	var tags []string
-	read := h.Plan.Read
-	if n := read.Consumers; n > 1 {
-		tags = append(tags, plural(n, "consumer"))
-	}
-	if v := setting(h.ConsumerConfig, "isolation.level"); v == "read_committed" {
-		tags = append(tags, v)
-	}
-	if d := read.Processing; d > 0 {
-		tags = append(tags, d.String()+" a record")
-	}
-	if h.Plan.Load.OneAtATime {
-		tags = append(tags, "one at a time")
 	}
 	return tags
 }

@@ -34,12 +34,10 @@ type data struct {
 
 // numbers are the figures of a time, as this run shows them.
 type numbers struct {
-	flow         [ways]result.Rate
-	latency      result.Quantiles
-	ackP99       time.Duration // of the acknowledgements, where the latency is end to end; 0: none
-	batch        float64       // records; 0: no batch
-	ratio        float64       // compression; 0: not known
-	waited, held float64       // shares of the readers' time; NaN: nobody reads
+	*result.Numbers
+	flow    [ways]result.Rate
+	latency result.Quantiles
+	batches *result.Batches // of the main way
 }
 
 // quantiles are the latencies shown.
@@ -110,27 +108,12 @@ const maxEvents = 1000
 
 // numbersOf returns the figures of a time.
 func (d *data) numbersOf(of *result.Numbers) numbers {
-	w := &of.Counts
-	n := numbers{
-		flow:   [ways]result.Rate{acked: of.Acknowledged, read: of.Read},
-		waited: math.NaN(), held: math.NaN(), latency: of.Response,
-	}
+	n := numbers{of, [ways]result.Rate{acked: of.Acknowledged, read: of.Read}, of.Response, &of.Batches}
 	if d.reads {
 		n.latency = of.EndToEnd
 	}
-	if d.reads && d.writes {
-		n.ackP99 = of.Response.P99
-	}
-	if all := w.ReadTime.Seconds(); all > 0 {
-		n.waited, n.held = w.ReadWait.Seconds()/all, w.ReadHeld.Seconds()/all
-	}
-	batches := &of.Batches
 	if d.main == read {
-		batches = &of.Fetched
-	}
-	n.batch = batches.RecordsMean
-	if batches.CompressionRatio != 1 {
-		n.ratio = batches.CompressionRatio
+		n.batches = &of.Fetched
 	}
 	return n
 }
@@ -144,11 +127,8 @@ func (d *data) current() numbers {
 	if d.silent < patience {
 		return d.numbersOf(&d.Second)
 	}
-	n := numbers{waited: math.NaN(), held: math.NaN()}
-	for i := range n.flow {
-		n.flow[i] = result.Rate{Records: math.NaN(), Bytes: math.NaN()}
-	}
-	return n
+	unknown := result.Rate{Records: math.NaN(), Bytes: math.NaN()}
+	return d.numbersOf(&result.Numbers{Acknowledged: unknown, Read: unknown})
 }
 
 // peak returns the highest rate of one measured second.

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -143,15 +142,16 @@ func (s *scene) collections() []load {
 // readerLoads adds what the readers do with their time. To wait for records is no
 // fault of theirs, and the colour does not say so.
 func (s *scene) readerLoads(out []load) []load {
-	n := s.shown()
-	add := func(name string, share float64, text string) {
-		if !math.IsNaN(share) {
-			out = append(out, load{name: name, share: share, text: theme.Percent(share) + text, color: theme.Info})
-		}
+	n := &s.shown().Counts
+	add := func(name string, part time.Duration, text string) {
+		share := part.Seconds() / n.ReadTime.Seconds()
+		out = append(out, load{name: name, share: share, text: theme.Percent(share) + text, color: theme.Info})
 	}
-	add("readers", n.waited, " idle")
-	if n.held > 0 || !s.writes {
-		add("held back", n.held, " by kt itself")
+	if n.ReadTime > 0 {
+		add("readers", n.ReadWait, " idle")
+	}
+	if n.ReadTime > 0 && (n.ReadHeld > 0 || !s.writes) {
+		add("held back", n.ReadHeld, " by kt itself")
 	}
 	return out
 }

@@ -166,8 +166,8 @@ func (s *scene) figures(c chart.Canvas, few bool) (lines []line) {
 		add(true, "p99", theme.P99, n.text(p99, missing))
 		add(!few, "p99.9", theme.P999, n.text(p999, missing))
 	}
-	add(both && n.ackP99 > 0, "ack p99", theme.P99, theme.Duration(n.ackP99))
-	add(both && n.ackP99 == 0, "ack p99", theme.P99, missing)
+	add(both && n.Response.P99 > 0, "ack p99", theme.P99, theme.Duration(n.Response.P99))
+	add(both && n.Response.P99 == 0, "ack p99", theme.P99, missing)
 	add(both, "lag", lagColor, lag)
 	if len(failures) > 0 {
 		add(true, "error", theme.Bad, failures[0].code)
@@ -178,6 +178,12 @@ func (s *scene) figures(c chart.Canvas, few bool) (lines []line) {
 		lines = append(lines, hosts...)
 	}
 	add(both && !few, s.unit.name(), theme.Flow, bytes)
+	s.lesserFigures(&n, add)
+	return lines
+}
+
+// lesserFigures adds those of how the load is carried.
+func (s *scene) lesserFigures(n *numbers, add func(has bool, name string, color theme.Color, value string)) {
 	add(s.reads && s.All.Consumed == 0 && s.All.JoinTime > 0, "joined in", theme.Info, theme.Duration(s.All.JoinTime))
 	add(s.All.Rebalances > 0 || s.reads && s.header.Group != "", "rebalances", countColor(s.All.Rebalances, theme.Warn), fmt.Sprint(s.All.Rebalances))
 	requests := fmt.Sprint(s.InFlight)
@@ -185,9 +191,9 @@ func (s *scene) figures(c chart.Canvas, few bool) (lines []line) {
 		requests += fmt.Sprintf("/%d", m)
 	}
 	add(s.writes, "in-flight", theme.Info, requests)
-	add(n.batch > 0, "rec/batch", theme.Info, theme.Rate(n.batch))
-	add(n.ratio > 0, "ratio", theme.Info, theme.Ratio(n.ratio))
-	return lines
+	add(n.batches.RecordsMean > 0, "rec/batch", theme.Info, theme.Rate(n.batches.RecordsMean))
+	ratio := n.batches.CompressionRatio
+	add(ratio > 0 && ratio != 1, "ratio", theme.Info, theme.Ratio(ratio))
 }
 
 // countColor returns the colour of a count that is best at 0.

@@ -39,22 +39,18 @@ func (a *application) nrOpen() (most int64, ok bool) {
 	if a.options.Now() {
 		return most, true
 	}
-	var lines []string
+	var lines []Line
 	if f := a.journal.file(SysctlFile); f != nil {
-		for _, l := range f.Lines {
-			lines = append(lines, l.Text)
-		}
+		lines = slices.Clone(f.Lines)
 	}
 	for _, o := range a.outcomes {
-		for _, l := range o.Change.Keep {
-			if l.File == SysctlFile && o.State != Failed {
-				lines = append(lines, l.Text)
-			}
+		if o.State != Failed {
+			lines = append(lines, o.Change.Keep...)
 		}
 	}
 	for _, l := range lines {
-		key, value, _ := strings.Cut(l, "=")
-		if n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64); err == nil && strings.TrimSpace(key) == "fs.nr_open" {
+		value, ok := strings.CutPrefix(l.Text, "fs.nr_open = ")
+		if n, err := strconv.ParseInt(value, 10, 64); ok && err == nil && l.File == SysctlFile {
 			most = max(most, n)
 		}
 	}
@@ -83,33 +79,32 @@ func (a *application) keepAll() {
 		return
 	}
 	if err := a.note(); err != nil {
-		a.told(func(string) bool { return true }, Failed, err)
+		a.told("", Failed, err)
 		a.journal.Files, a.stale = before, false // what is not made is not to be noted later, either
 		return
 	}
 	for _, f := range files {
 		changed, err := a.putOwn(f)
-		in := func(p string) bool { return p == f.Path }
 		switch {
 		case err != nil:
-			a.told(in, Failed, fmt.Errorf("it will not last: %w", err))
+			a.told(f.Path, Failed, fmt.Errorf("it will not last: %w", err))
 			if !slices.Contains(before, f) && !a.isThere(f.Path) {
 				a.journal.Files = slices.DeleteFunc(a.journal.Files, func(o *ownFile) bool { return o == f })
 				a.stale = true
 			}
 		case changed:
-			a.told(in, Kept, nil)
+			a.told(f.Path, Kept, nil)
 		default:
-			a.told(in, Unchanged, nil)
+			a.told(f.Path, Unchanged, nil)
 		}
 	}
 }
 
-// told sets what became of the changes with a line in such a file.
-func (a *application) told(in func(file string) bool, s State, err error) {
+// told sets what became of the changes with a line in a file, or with any line if none is named.
+func (a *application) told(file string, s State, err error) {
 	for i := range a.outcomes {
 		o := &a.outcomes[i]
-		if !slices.ContainsFunc(o.Change.Keep, func(l Line) bool { return in(l.File) }) || o.State == Failed {
+		if !slices.ContainsFunc(o.Change.Keep, func(l Line) bool { return file == "" || l.File == file }) || o.State == Failed {
 			continue
 		}
 		switch {

@@ -169,11 +169,3 @@ func TestSettingsThatCannotBeReadAreNotJudged(t *testing.T) {
 		}
 	}
 }
-
-func TestEverySettingOfTheBrokerSaysWhatItMust(t *testing.T) {
-	for _, s := range groups(JVM, Kafka) {
-		if s.Title == "" || s.Why == "" || s.Detail == "" || len(s.Roles) == 0 || len(s.Reads) == 0 || len(s.Sources) == 0 || s.Severity == "" || s.Confidence == "" || s.Applies {
-			t.Errorf("%s lacks something, or claims that kt changes it: %+v", s.ID, s)
-		}
-	}
-}

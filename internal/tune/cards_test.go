@@ -47,9 +47,9 @@ func TestLinks(t *testing.T) {
 		{says: "one direction", id: "nic.duplex", files: class("duplex", "half"), set: one, want: "warn half (full)"},
 		{says: "directions not known", id: "nic.duplex", files: class("duplex", "unknown"), set: one, want: "not_applicable | eth0"},
 
-		{says: "usual packets", id: "nic.mtu", files: class("mtu", "1500"), set: one, want: "ok 1500"},
-		{says: "a tunnel", id: "nic.mtu", files: class("mtu", "1450"), set: one, want: "info 1450 | eth0"},
-		{says: "cards that differ", id: "nic.mtu", set: two, files: map[string]string{"sys/class/net/eth0/mtu": "1500", "sys/class/net/eth1/mtu": "9000"}, want: "info eth0: 1500; eth1: 9000 | …"},
+		{says: "usual packets", id: "nic.mtu", files: class("mtu", "1500"), set: one, want: "ok 1500 (≥ 1500)"},
+		{says: "a tunnel", id: "nic.mtu", files: class("mtu", "1450"), set: one, want: "info 1450 (≥ 1500) | eth0"},
+		{says: "cards that differ", id: "nic.mtu", set: two, files: map[string]string{"sys/class/net/eth0/mtu": "1500", "sys/class/net/eth1/mtu": "9000"}, want: "info eth1: 9000 | eth1"},
 
 		{
 			says: "a whole bond", id: "nic.bond", files: map[string]string{"sys/class/net/bond0/bonding/slaves": "eth0 eth1", "sys/class/net/eth0/operstate": "up", "sys/class/net/eth1/operstate": "up"},
@@ -94,7 +94,7 @@ func TestOffloads(t *testing.T) {
 	}
 	virtual := func(set func(*Machine)) func(*Machine) { return func(m *Machine) { set(m); m.Virtual = "kvm" } }
 	tryAll(t, []trial{
-		{says: "all on", id: id, files: class(), set: eth(features("tcp-segmentation-offload", true, "generic-receive-offload", true)), want: "ok on"},
+		{says: "all on", id: id, files: class(), set: eth(features("tcp-segmentation-offload", true, "generic-receive-offload", true)), want: "ok on (on)"},
 		{says: "by the kernel's names", id: id, files: class(), set: eth(features("tx-tcp-segmentation", true, "rx-gro", false)), want: "warn gro off (on) | $ ethtool -K eth0 gro"},
 		{says: "the card's own are off", id: id, files: class(), set: eth(features("tcp-segmentation-offload", false, "rx-checksumming", false)), want: "warn tso,rx off (on) | $ ethtool -K eth0 tso"},
 		{says: "and in a virtual machine", id: id, files: class(), set: virtual(eth(features("tcp-segmentation-offload", false))), want: "info tso off (on) | $ ethtool -K eth0 tso"},

@@ -233,6 +233,12 @@ func (r *Report) Fit(strict bool) bool {
 	return r.Count(Fail) == 0 && (!strict || r.Count(Warn) == 0)
 }
 
+// names are what a person may call a setting: its ID, its group, and the first part of the ID.
+func (s *Setting) names() []string {
+	family, _, _ := strings.Cut(s.ID, ".")
+	return []string{s.ID, string(s.Group), family}
+}
+
 // Select are the settings of a list that only names, or all without it, and skip
 // does not. A name is an ID, the first part of one (vm) or a group. An unknown one is
 // an error.
@@ -241,12 +247,11 @@ func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
 	var problems []error
 	for _, n := range slices.Concat(only, skip) {
 		if !slices.Contains(names, n) {
-			problems = append(problems, fmt.Errorf("there is no check %q%s", n, cmp.Or(didYouMean(n, names), "; kt tune --list names them all")))
+			problems = append(problems, unknown(n, names))
 		}
 	}
 	named := func(in []string, s *Setting) bool {
-		family, _, _ := strings.Cut(s.ID, ".")
-		return slices.Contains(in, s.ID) || slices.Contains(in, string(s.Group)) || slices.Contains(in, family)
+		return slices.ContainsFunc(s.names(), func(name string) bool { return slices.Contains(in, name) })
 	}
 	return slices.DeleteFunc(slices.Clone(settings), func(s *Setting) bool {
 		return len(only) > 0 && !named(only, s) || named(skip, s)
@@ -254,11 +259,9 @@ func Select(settings []*Setting, only, skip []string) ([]*Setting, error) {
 }
 
 // Names are the IDs of settings, their first parts and their groups.
-func Names(settings []*Setting) []string {
-	var names []string
+func Names(settings []*Setting) (names []string) {
 	for _, s := range settings {
-		family, _, _ := strings.Cut(s.ID, ".")
-		for _, name := range []string{s.ID, string(s.Group), family} {
+		for _, name := range s.names() {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -269,14 +272,15 @@ func Names(settings []*Setting) []string {
 
 // Find is the setting of an ID. An unknown one is an error that suggests another.
 func Find(settings []*Setting, id string) (*Setting, error) {
-	var ids []string
-	for _, s := range settings {
-		if s.ID == id {
-			return s, nil
-		}
-		ids = append(ids, s.ID)
+	i := slices.IndexFunc(settings, func(s *Setting) bool { return s.ID == id })
+	if i < 0 {
+		return nil, unknown(id, IDs())
 	}
-	return nil, fmt.Errorf("there is no check %q%s", id, cmp.Or(didYouMean(id, ids), "; kt tune --list names them all"))
+	return settings[i], nil
+}
+
+func unknown(name string, names []string) error {
+	return fmt.Errorf("there is no check %q%s", name, cmp.Or(didYouMean(name, names), "; kt tune --list names them all"))
 }
 
 // didYouMean is "; did you mean X?" for the name most like another, or "". The last part of a

@@ -12,15 +12,15 @@ func TestClockSource(t *testing.T) {
 		return dir + "current_clocksource = " + current + "\n" + dir + "available_clocksource = " + available
 	}
 	lookAt(t, []row{
-		{"tsc", "clock.source", "", source("tsc", "tsc hpet acpi_pm"), "", nil, "ok tsc (tsc)"},
-		{"on ARM", "clock.source", "", source("arch_sys_counter", "arch_sys_counter"), "", nil, "ok arch_sys_counter (tsc)"},
-		{"slow, with a fast one", "clock.source", "", source("hpet", "tsc hpet acpi_pm"), "", nil, "warn hpet (tsc) | $ echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
-		{"slow, under KVM", "clock.source", "", source("acpi_pm", "tsc kvm-clock acpi_pm"), "", nil, "warn acpi_pm (tsc) | $ echo kvm-clock > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
-		{"slow, with none better", "clock.source", "", source("xen", "xen jiffies"), "", nil, "warn xen (tsc) | …"},
-		{"one that kt does not know", "clock.source", "", source("timebase", "timebase"), "", nil, "info timebase (tsc) | …"},
+		{"tsc", "clock.source", "", source("tsc", "tsc hpet acpi_pm"), "", nil, "ok tsc (kvm-clock)"},
+		{"on ARM", "clock.source", "", source("arch_sys_counter", "arch_sys_counter"), "", nil, "ok arch_sys_counter (kvm-clock)"},
+		{"slow, with a fast one", "clock.source", "", source("hpet", "tsc hpet acpi_pm"), "", nil, "warn hpet (kvm-clock) | $ echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
+		{"slow, under KVM", "clock.source", "", source("acpi_pm", "tsc kvm-clock acpi_pm"), "", nil, "warn acpi_pm (kvm-clock) | $ echo kvm-clock > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
+		{"slow, with none better", "clock.source", "", source("xen", "xen jiffies"), "", nil, "warn xen (kvm-clock) | …"},
+		{"one that kt does not know", "clock.source", "", source("timebase", "timebase"), "", nil, "info timebase (kvm-clock) | …"},
 		{"only tsc will do", "clock.source", "tsc", source("kvm-clock", "kvm-clock tsc"), "", nil, "info kvm-clock (tsc) | $ echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
 		{"left alone", "clock.source", "leave", source("hpet", "tsc hpet"), "", nil, "info hpet (left alone)"},
-		{"the others may not be read", "clock.source", "", source("hpet", "tsc"), dir + "available_clocksource", nil, "warn hpet (tsc)"},
+		{"the others may not be read", "clock.source", "", source("hpet", "tsc"), dir + "available_clocksource", nil, "warn hpet (kvm-clock) | …"},
 	})
 }
 

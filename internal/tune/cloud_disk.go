@@ -55,30 +55,24 @@ func readTimeout(m *Machine, d host.Disk, _ Rule) Reading {
 
 var deviceNumber = regexp.MustCompile(`\b\d+:\d+\b`)
 
-func checkDiskLimits(m *Machine, _ Rule) Reading {
+func readLimits(m *Machine, d Dir, _ Rule) Reading {
 	if m.Cgroup.Layout == "" {
 		return Absent("no control groups are visible from here")
 	}
-	names := make(map[string]string) // of the log directories' disks, and of what lies over them, by "8:16"
-	for _, d := range m.Dirs {
-		if d.Err == nil && d.Storage.Device != "" {
-			names[fmt.Sprintf("%d:%d", d.Mount.Major, d.Mount.Minor)] = d.Storage.Device
-		}
-		for _, disk := range d.Storage.Disks {
-			if n, err := m.Text("sys/block/" + disk.Name + "/dev"); err == nil && n != "" {
-				names[n] = disk.Name
-			}
-		}
+	names := map[string]string{fmt.Sprintf("%d:%d", d.Mount.Major, d.Mount.Minor): d.Storage.Device} // of what lies over the disks
+	for _, disk := range d.Storage.Disks {
+		n, _ := m.Text("sys/block/" + disk.Name + "/dev")
+		names[n] = disk.Name
 	}
 	r := Reading{Verdict: OK, Current: "none"}
 	for _, line := range m.Cgroup.IO {
-		disk, ours := names[deviceNumber.FindString(line)]
-		switch {
-		case ours && r.Verdict == Warn:
-			r.Current = disk + " limited"
-			r.addNote("%s: %s", disk, line)
-		case ours:
-			r = Reading{Verdict: Warn, Current: disk + " limited", Wanted: "none", Note: disk + ": " + line}
+		number := deviceNumber.FindString(line)
+		switch name := names[number]; {
+		case name != "" && number != "" && r.Verdict == "":
+			r.Current = name + " limited"
+			r.addNote("%s: %s", name, line)
+		case name != "" && number != "":
+			r = Reading{Current: name + " limited", Note: name + ": " + line}
 		case r.Verdict == OK:
 			r = Reading{Verdict: Info, Current: "of other devices", Note: line}
 		}

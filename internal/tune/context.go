@@ -2,6 +2,7 @@ package tune
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -11,53 +12,50 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-func checkContainerContext(m *Machine, _ Rule) Reading {
-	switch {
-	case m.Container == "" && !m.Exists("proc"):
-		return Absent("no /proc here")
-	case m.Container == "":
-		return Reading{Verdict: OK, Current: "no"}
+// where is the fact of what a machine is, "no" for nothing special.
+func (m *Machine) where(what ...string) (Reading, error) {
+	what = slices.DeleteFunc(what, func(s string) bool { return s == "" })
+	if len(what) == 0 && !m.Exists("proc") {
+		return Reading{}, none("no /proc here")
 	}
-	return Reading{Verdict: Info, Current: m.Container, Note: "run kt tune on the node for the node's values"}
+	return Reading{Current: cmp.Or(strings.Join(what, ", "), "no")}, nil
 }
 
-func checkCgroupLayout(m *Machine, _ Rule) Reading {
-	switch m.Cgroup.Layout {
-	case "":
-		return Absent("no control groups are known")
-	case "v2":
-		return Reading{Verdict: OK, Current: "v2"}
+func container(m *Machine) (Reading, error) {
+	f, err := m.where(m.Container)
+	if m.Container != "" {
+		f.Note = "run kt tune on the node for the node's values"
 	}
-	return Reading{Verdict: Info, Current: m.Cgroup.Layout, Wanted: "v2"}
+	return f, err
 }
 
-func checkVirtualMachine(m *Machine, _ Rule) Reading {
-	switch {
-	case m.Virtual == "" && !m.Exists("proc"):
-		return Absent("no /proc here")
-	case m.Virtual == "":
-		return Reading{Verdict: Info, Current: "no mark of one"}
+func virtualMachine(m *Machine) (Reading, error) {
+	if m.Virtual == "" {
+		return m.where()
 	}
-	r := Reading{Verdict: Info, Current: m.Virtual}
-	if m.Cloud != "" {
-		r.Current += ", " + m.Cloud
-	}
-	return r
+	return m.where(m.Virtual, m.Cloud)
 }
 
-func checkWritableSysctls(m *Machine, _ Rule) Reading {
+func cgroupLayout(m *Machine) (Reading, error) {
+	if m.Cgroup.Layout == "" {
+		return Reading{}, none("no control groups are known")
+	}
+	return Reading{Current: m.Cgroup.Layout}, nil
+}
+
+func writableSysctls(m *Machine) (Reading, error) {
 	mounts, err := m.Mounts()
 	if err != nil {
-		return Denied(err)
+		return Reading{}, err
 	}
 	at, ok := host.MountOf(mounts, "/proc/sys/vm")
 	switch {
 	case !ok || at.Type != "proc":
-		return Absent("no /proc here")
+		return Reading{}, none("no /proc here")
 	case slices.Contains(at.Options, "ro"):
-		return Reading{Verdict: Info, Current: "read-only", Note: at.Point + " is mounted read-only"}
+		return Reading{Current: "read-only", Note: at.Point + " is mounted read-only"}, nil
 	}
-	return Reading{Verdict: OK, Current: "yes"}
+	return Reading{Current: "yes"}, nil
 }
 
 func checkKernelVersion(m *Machine, want Rule) Reading {
@@ -67,8 +65,8 @@ func checkKernelVersion(m *Machine, want Rule) Reading {
 	}
 	r := Reading{Verdict: Info, Current: m.Kernel, Wanted: want.String()}
 	wanted, ok := parseVersion(want.Value)
-	if ok && !want.Leave() && (want.Op != AtLeast || slices.Compare(have, wanted) >= 0) && (want.Op != AtMost || slices.Compare(have, wanted) <= 0) &&
-		(want.Op != Equal || slices.Equal(have, wanted)) {
+	order := slices.Compare(have, wanted)
+	if ok && (order == 0 || want.Op == AtLeast && order > 0 || want.Op == AtMost && order < 0) {
 		r.Verdict = OK
 	}
 	return r
@@ -76,68 +74,57 @@ func checkKernelVersion(m *Machine, want Rule) Reading {
 
 // parseVersion reads the first two numbers of "6.1-rc1" or "5.14.0-427.el9.x86_64".
 func parseVersion(text string) ([]int, bool) {
-	var v []int
-	for part := range strings.SplitSeq(text, ".") {
-		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789"))]
-		n, err := strconv.Atoi(digits)
-		if err != nil {
-			return nil, false
-		}
-		if v = append(v, n); len(v) == 2 {
-			return v, true
-		}
-		if digits != part {
-			break
-		}
-	}
-	return nil, false
+	var major, minor int
+	_, err := fmt.Sscanf(text, "%d.%d", &major, &minor)
+	return []int{major, minor}, err == nil
 }
 
-func checkEntropy(m *Machine, want Rule) Reading {
+func entropy(m *Machine) (Reading, error) {
 	v, ok := parseVersion(m.Kernel)
 	switch {
 	case !ok:
-		return Reading{Verdict: Unknown, Note: "the kernel's version is not known"}
+		return Reading{}, errors.New("the kernel's version is not known")
 	case slices.Compare(v, []int{5, 19}) >= 0:
-		return Absent("since Linux 5.19 they do not run out")
+		return Reading{}, none("since Linux 5.19 they do not run out")
 	}
-	r := numberCheck("kernel.random.entropy_avail", Info, false)(m, want)
-	if r.Command != "" { // it cannot be written
-		r.Command = "systemctl enable --now rngd"
-	}
-	return r
+	n, err := numbersOf(m, "kernel.random.entropy_avail", 1)
+	return Reading{Current: n}, err
 }
 
+// checkPressure judges the most of what threads wait for, and tells which it is.
 func checkPressure(m *Machine, want Rule) Reading {
-	r := Reading{Verdict: OK}
-	var parts []string
+	var most float64
+	var shown, over []string
 	for _, what := range []string{"cpu", "io", "memory"} {
 		text, err := m.Text("proc/pressure/" + what)
 		if err != nil {
-			return lacking(err, "the kernel is older than 4.20, or started without psi=1")
+			return rowOf("context.pressure").lacks(m, err)
 		}
-		share, err := host.ParsePressure(text, "some", "avg60")
+		percent, err := host.ParsePressure(text, "some", "avg60")
 		if err != nil {
 			return Denied(fmt.Errorf("/proc/pressure/%s: %w", what, err))
 		}
-		one := judge(share, " %", want, Info)
-		r.Wanted = one.Wanted
-		if one.Verdict != OK {
-			r.Verdict = Info
+		shown = append(shown, what+" "+strconv.FormatFloat(percent, 'f', 0, 64)+" %")
+		if !want.Holds(rounded(percent)) {
+			over = append(over, "/proc/pressure/"+what)
 		}
-		parts = append(parts, what+" "+strconv.FormatFloat(share, 'f', 0, 64)+" %")
+		most = max(most, percent)
 	}
-	r.Current = strings.Join(parts, ", ")
+	r := numeral(most)
+	r.shown = strings.Join(shown, ", ")
+	if len(over) > 0 {
+		r.Note = "too much in " + strings.Join(over, " and ")
+	}
 	return r
 }
 
-func checkBattery(m *Machine, _ Rule) Reading {
+func battery(m *Machine) (Reading, error) {
 	var batteries, discharging, plugged int
 	for _, f := range m.Glob("sys/class/power_supply/*/type") {
 		dir := path.Dir(f)
 		kind, err := m.Text(f)
 		if err != nil {
-			return Denied(err)
+			return Reading{}, err
 		}
 		scope, _ := m.Text(dir + "/scope") // only devices have it
 		status, _ := m.Text(dir + "/status")
@@ -153,20 +140,154 @@ func checkBattery(m *Machine, _ Rule) Reading {
 			plugged++
 		}
 	}
+	f := Reading{Current: "no"}
 	switch {
 	case batteries == 0:
-		return Absent("no battery")
+		return Reading{}, none("no battery")
 	case discharging > 0 && plugged == 0:
-		return Reading{Verdict: Warn, Current: "yes", Wanted: "no", Command: cmp.Or(m.profileHint(), "plug it in")}
+		f = Reading{Current: "yes", Command: "plug it in"}
+		if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
+			f.Command = "kt tune --profile minimal, or plug it in"
+		}
 	}
-	return Reading{Verdict: OK, Current: "no", Wanted: "no"}
+	return f, nil
 }
 
-// profileHint tells of the profile for machines that must not be changed; "" when it
-// is the one in use.
-func (m *Machine) profileHint() string {
-	if m.Profile == nil || m.Profile.Name == "minimal" {
-		return ""
+func tuners(m *Machine) (Reading, error) {
+	running, err := m.running("tuned", "power-profiles-daemon", "auto-cpufreq", "bpftune", "tuned-ppd")
+	found := slices.Clone(running)
+	if i := slices.Index(found, "tuned"); i >= 0 {
+		// tuned-adm leaves the file behind when the daemon is stopped.
+		if profile, _ := m.Text("etc/tuned/active_profile"); profile != "" {
+			found[i] = "tuned (" + profile + ")"
+		}
 	}
-	return "kt tune --profile minimal, or plug it in"
+	if m.saptune() {
+		found = append(found, "saptune")
+	}
+	if m.Exists("run/tlp") {
+		found = append(found, "tlp")
+	}
+	switch {
+	case len(found) > 0:
+		slices.Sort(found)
+	case err == nil && m.processesHidden():
+		return Reading{}, errors.New("other users' processes are not visible: needs root")
+	default:
+		return Reading{Current: "none"}, err
+	}
+	f := Reading{Current: strings.Join(found, ", ")}
+	if slices.Contains(running, "tuned") {
+		f.Note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
+		f.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
+	}
+	return f, nil
+}
+
+// running are those of some programs that run, each once. A script is known by its own name, not its interpreter's,
+// behind whose options it stands: python3 -Es /usr/sbin/tuned.
+func (m *Machine) running(names ...string) (found []string, err error) {
+	all, err := m.Processes()
+	if err == nil && len(all) == 0 {
+		err = errors.New("the running programs are not visible")
+	}
+	for _, p := range all {
+		words := p.Args[:min(3, len(p.Args))]
+		if len(words) == 3 && !strings.HasPrefix(words[1], "-") {
+			words = words[:2]
+		}
+		for _, word := range words {
+			if name := path.Base(word); slices.Contains(names, name) {
+				found = addNew(found, name)
+			}
+		}
+	}
+	return found, err
+}
+
+func irqbalance(m *Machine) (Reading, error) {
+	switch {
+	case m.Container != "":
+		return Reading{}, none("a container cannot see the machine's programs")
+	case m.Logical < 2:
+		return Reading{}, none("there is one CPU, or their number is not known")
+	}
+	if files, err := m.Names("run/irqbalance"); err == nil && len(files) > 0 {
+		return Reading{Current: "running"}, nil
+	}
+	found, err := m.running("irqbalance")
+	if len(found) > 0 {
+		return Reading{Current: "running"}, nil
+	}
+	return Reading{Current: "not running"}, err
+}
+
+// processesHidden reports whether /proc shows users only their own processes.
+func (m *Machine) processesHidden() bool {
+	if m.Calls != nil && m.Calls.Root() {
+		return false
+	}
+	mounts, _ := m.Mounts() // nothing is known to be hidden then
+	at, _ := host.MountOf(mounts, "/proc/1")
+	hidden, _ := at.Option("hidepid")
+	return hidden != "" && hidden != "0" && hidden != "off"
+}
+
+// saptune reports whether saptune has something to apply at boot.
+func (m *Machine) saptune() bool {
+	text, _ := m.Text("etc/sysconfig/saptune") // not installed
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if strings.HasPrefix(key, "TUNE_FOR_") && strings.Trim(value, `"' `) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func sysctlOrder(m *Machine) (Reading, error) {
+	if len(m.Sysctls) == 0 {
+		return Reading{}, none("no files with kernel settings are known")
+	}
+	var lost, disputed []string
+	for _, key := range catalogueSysctls() {
+		all := m.Sysctls[key]
+		if len(all) == 0 || all[len(all)-1].File == SysctlFile {
+			continue
+		}
+		last := all[len(all)-1]
+		for _, s := range slices.Backward(all) {
+			if s.File == last.File || normal(s.Value) == normal(last.Value) {
+				continue
+			}
+			text := fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File)
+			if s.File == SysctlFile {
+				lost = append(lost, text)
+			} else {
+				disputed = append(disputed, text)
+			}
+			break
+		}
+	}
+	switch {
+	case len(lost) > 0:
+		return Reading{
+			Current: fmt.Sprintf("%d of kt's lost", len(lost)), Note: strings.Join(lost, "; "),
+			Command: "remove the lines that win, or keep their values and skip the settings",
+		}, nil
+	case len(disputed) > 0:
+		return Reading{Current: fmt.Sprintf("%d disputed", len(disputed)), bad: Info, Note: strings.Join(disputed, "; ")}, nil
+	}
+	return Reading{Current: "none"}, nil
+}
+
+// catalogueSysctls are the kernel settings that kt looks at, by their own names.
+func catalogueSysctls() []string {
+	keys := []string{"vm.dirty_background_ratio", "vm.dirty_background_bytes", "vm.dirty_ratio", "vm.dirty_bytes"}
+	for _, s := range Catalogue() {
+		if family, _, _ := strings.Cut(s.ID, "."); slices.Contains([]string{"vm", "fs", "kernel", "net"}, family) {
+			keys = append(keys, s.ID)
+		}
+	}
+	return keys
 }

@@ -9,10 +9,10 @@ import (
 
 func TestWhereTheMachineIs(t *testing.T) {
 	lookAt(t, []row{
-		{"a machine", "context.container", "", "proc/1/stat = 1", "", nil, "ok no"},
-		{"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" }, "info kubernetes | …"},
+		{"a machine", "context.container", "", "proc/1/stat = 1", "", nil, "ok no (no)"},
+		{"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" }, "info kubernetes (no) | …"},
 
-		{"version 2", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "v2" }, "ok v2"},
+		{"version 2", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "v2" }, "ok v2 (v2)"},
 		{"both", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "hybrid" }, "info hybrid (v2)"},
 
 		{"bare metal", "context.virtual", "", "proc/1/stat = 1", "", nil, "info no mark of one"},
@@ -24,8 +24,8 @@ func TestWritableSettings(t *testing.T) {
 	mounts := func(lines ...string) string { return "proc/self/mountinfo = " + strings.Join(lines, `\n`) }
 	const proc = "20 1 0:5 / /proc rw,nosuid - proc proc rw"
 	lookAt(t, []row{
-		{"a machine", "context.proc_sys", "", mounts(proc), "", nil, "ok yes"},
-		{"a container", "context.proc_sys", "", mounts(proc, "21 20 0:5 /sys /proc/sys ro,nosuid - proc proc rw"), "", nil, "info read-only | /proc/sys"},
+		{"a machine", "context.proc_sys", "", mounts(proc), "", nil, "ok yes (yes)"},
+		{"a container", "context.proc_sys", "", mounts(proc, "21 20 0:5 /sys /proc/sys ro,nosuid - proc proc rw"), "", nil, "info read-only (yes) | /proc/sys"},
 		{"no /proc", "context.proc_sys", "", mounts("20 1 0:6 / / rw - ext4 /dev/sda1 rw"), "", nil, "not_applicable | /proc"},
 	})
 }
@@ -57,7 +57,7 @@ func TestPressure(t *testing.T) {
 	}
 	lookAt(t, []row{
 		{"idle", "context.pressure", "", waits("0.10", "1.00", "0.00"), "", nil, "ok cpu 0 %, io 1 %, memory 0 % (≤ 10 %)"},
-		{"the disks are busy", "context.pressure", "", waits("0.10", "45.20", "0.00"), "", nil, "info cpu 0 %, io 45 %, memory 0 % (≤ 10 %)"},
+		{"the disks are busy", "context.pressure", "", waits("0.10", "45.20", "0.00"), "", nil, "info cpu 0 %, io 45 %, memory 0 % (≤ 10 %) | /proc/pressure/io"},
 		{"nothing in it", "context.pressure", "", "proc/pressure/cpu = ", "", nil, "unknown | /proc/pressure/cpu avg60”"},
 	})
 }
@@ -69,17 +69,17 @@ func TestOtherTuners(t *testing.T) {
 			"proc/" + pid + `/status = Name: x\nUid:	0	0	0	0` + "\n"
 	}
 	lookAt(t, []row{
-		{"none", "context.tuners", "", runs("1", "/usr/bin/java kafka.Kafka"), "", nil, "ok none"},
+		{"none", "context.tuners", "", runs("1", "/usr/bin/java kafka.Kafka"), "", nil, "ok none (none)"},
 		{
 			"TuneD", "context.tuners", "", runs("12", "/usr/bin/python3 -Es /usr/sbin/tuned -l -P") + "etc/tuned/active_profile = throughput-performance", "", nil,
 			"info tuned (throughput-performance) (none) | … | $ tuned-adm off, or a",
 		},
 		{"TuneD of a newer distribution", "context.tuners", "", runs("12", "/usr/sbin/tuned -l"), "", nil, "info tuned (none) | … | $ tuned-adm off, or a"},
-		{"TuneD that does not run", "context.tuners", "", runs("1", "/sbin/init") + "etc/tuned/active_profile = balanced", "", nil, "ok none"},
-		{"a file about TuneD in an editor", "context.tuners", "", runs("1", "vi x tuned"), "", nil, "ok none"},
+		{"TuneD that does not run", "context.tuners", "", runs("1", "/sbin/init") + "etc/tuned/active_profile = balanced", "", nil, "ok none (none)"},
+		{"a file about TuneD in an editor", "context.tuners", "", runs("1", "vi x tuned"), "", nil, "ok none (none)"},
 		{"a laptop", "context.tuners", "", runs("12", "/usr/libexec/power-profiles-daemon") + "run/tlp/last_pwr = 0", "", nil, "info power-profiles-daemon, tlp (none)"},
 		{"saptune with a note", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES="941735"`, "", nil, "info saptune (none)"},
-		{"saptune without one", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES=""`, "", nil, "ok none"},
+		{"saptune without one", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES=""`, "", nil, "ok none (none)"},
 		{"other users' processes are hidden", "context.tuners", "", runs("4711", "kt tune") + "proc/self/mountinfo = 20 1 0:5 / /proc rw - proc proc rw,hidepid=invisible", "", nil, "unknown | …"},
 	})
 }
@@ -95,21 +95,21 @@ func TestFilesThatSetTheSame(t *testing.T) {
 	}
 	const key = "vm.swappiness"
 	lookAt(t, []row{
-		{"one each", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}), "ok none"},
+		{"one each", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}), "ok none (none)"},
 		{
 			"two that agree", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: " 1", File: "/etc/sysctl.d/60-b.conf"}),
-			"ok none",
+			"ok none (none)",
 		},
 		{
 			"two that do not", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "10", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/60-b.conf"}),
-			"info 1 disputed (one file each) | 10 /etc/sysctl.d/50-a.conf 1 /etc/sysctl.d/60-b.conf",
+			"info 1 disputed (none) | 10 /etc/sysctl.d/50-a.conf 1 /etc/sysctl.d/60-b.conf",
 		},
 		{
 			"kt's own loses", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: SysctlFile}, host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.conf"}),
-			"warn 1 of kt's lost (one file each) | 1 /etc/sysctl.d/zz-kt.conf 60 /etc/sysctl.conf | $ remove the lines that",
+			"warn 1 of kt's lost (none) | 1 /etc/sysctl.d/zz-kt.conf 60 /etc/sysctl.conf | $ remove the lines that",
 		},
-		{"kt's own wins", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: SysctlFile}), "ok none"},
-		{"what kt does not look at", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none"},
+		{"kt's own wins", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: SysctlFile}), "ok none (none)"},
+		{"what kt does not look at", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none (none)"},
 	})
 }
 

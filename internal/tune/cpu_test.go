@@ -40,9 +40,9 @@ func TestTimeThatOthersTake(t *testing.T) {
 	}
 	group := func(g host.Cgroup) func(*Machine) { return func(m *Machine) { m.Cgroup = g } }
 	lookAt(t, []row{
-		{"none", "cpu.steal", "", "", "", stolen(500, 500, 2*time.Second), "ok 0 % (≤ 1 %) | 2.00s"},
-		{"some", "cpu.steal", "", "", "", stolen(500, 530, 2*time.Second), "warn 3 % (≤ 1 %) | 2.00s"},
-		{"much", "cpu.steal", "", "", "", stolen(500, 600, 2*time.Second), "warn 10 % (≤ 1 %) | 2.00s"},
+		{"none", "cpu.steal", "", "", "", stolen(500, 500, 2*time.Second), "ok 0 % (≤ 1 %) | 2s"},
+		{"some", "cpu.steal", "", "", "", stolen(500, 530, 2*time.Second), "warn 3 % (≤ 1 %) | 2s"},
+		{"much", "cpu.steal", "", "", "", stolen(500, 600, 2*time.Second), "warn 10 % (≤ 1 %) | 2s"},
 		{"since the start", "cpu.steal", "", "", "", stolen(550, 550, 0), "warn 5 % (≤ 1 %) | …"},
 		{"a counter that fell", "cpu.steal", "", "", "", stolen(500, 400, 2*time.Second), "unknown | /proc/stat"},
 

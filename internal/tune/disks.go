@@ -21,29 +21,20 @@ func diskChecks() map[string]func(m *Machine, d host.Disk, want Rule) Reading {
 	}
 }
 
-// diskClass is what a disk is, as far as that decides what suits it.
-type diskClass int
-
-// The classes.
-const (
-	fastDisk    diskClass = iota // an SSD, or NVMe
-	hardDisk                     // as the kernel says of SATA and SAS disks of a real machine: virtio says it of flash too
-	virtualDisk                  // only its host knows what it is made of
-	otherDisk                    // loop devices, memory, disks over the network by a driver of their own
-)
-
-// classOf goes by the driver's name.
-func classOf(m *Machine, d host.Disk) diskClass {
+// classOf goes by a disk's name for what it is, as far as that decides what suits it: "hard", "fast" (an SSD, or NVMe), "virtual",
+// of which only its host knows what it is made of, or "" for loop devices, memory, and disks over the network by a driver of
+// their own. What the kernel says of rotation is believed of SATA and SAS disks of a real machine only: virtio says 1 of flash.
+func classOf(m *Machine, d host.Disk) string {
 	scsi := strings.HasPrefix(d.Name, "sd")
 	switch {
 	case volumeOf(d) != "", strings.HasPrefix(d.Name, "vd"), strings.HasPrefix(d.Name, "xvd"), scsi && m.Virtual != "":
-		return virtualDisk
+		return "virtual"
 	case scsi && d.Rotational:
-		return hardDisk
+		return "hard"
 	case scsi, strings.HasPrefix(d.Name, "nvme"):
-		return fastDisk
+		return "fast"
 	}
-	return otherDisk
+	return ""
 }
 
 // ofDisk reads the file of a row for a disk.
@@ -97,7 +88,7 @@ func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
 		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": the driver offers no choice"}
 	case strings.HasPrefix(zoned, "host-"):
 		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + " has zones: its scheduler is left alone"}
-	case class == otherDisk:
+	case class == "":
 		return Reading{Verdict: NotApplicable, Current: current, Note: d.Name + ": no scheduler is known to suit such a device"}
 	case r.Verdict != Warn:
 	case word == "":
@@ -105,7 +96,7 @@ func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
 	default:
 		r.Changes = []Change{rowOf("disk.scheduler").settable(r, d, "scheduler").set(word)}
 	}
-	if r.Verdict == Warn && class == virtualDisk && strings.HasSuffix(current, "deadline") {
+	if r.Verdict == Warn && class == "virtual" && strings.HasSuffix(current, "deadline") {
 		r.Verdict = Info
 	}
 	return r
@@ -113,12 +104,12 @@ func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
 
 // suits narrows a profile's words to those that suit a disk, if any of them does,
 // by the names that this kernel has for them.
-func suits(class diskClass, d host.Disk, want Rule, choices []string) Rule {
+func suits(class string, d host.Disk, want Rule, choices []string) Rule {
 	asked, best := strings.Split(want.Value, "|"), []string{"none"}
 	switch {
 	case want.Leave():
 		return want
-	case class == hardDisk:
+	case class == "hard":
 		best = []string{"mq-deadline"}
 	case strings.HasPrefix(d.Name, "sd"):
 		best = []string{"none", "mq-deadline"}
@@ -148,7 +139,7 @@ func checkDiskReadAhead(m *Machine, want Rule) Reading {
 		}
 		rule := want
 		if kib, err := strconv.Atoi(want.Value); err == nil {
-			if !slices.ContainsFunc(d.Storage.Disks, func(disk host.Disk) bool { return classOf(m, disk) == hardDisk || distant(disk) }) {
+			if !slices.ContainsFunc(d.Storage.Disks, func(disk host.Disk) bool { return classOf(m, disk) == "hard" || distant(disk) }) {
 				kib = min(kib, 128) // which gains nothing by large reads
 			}
 			rule.Value = strconv.Itoa((kib + 3) / 4 * 4) // the kernel cuts it to whole pages, mostly of 4 KiB
@@ -170,7 +161,7 @@ func readNrRequests(m *Machine, d host.Disk, _ Rule) Reading {
 
 func readRotational(m *Machine, d host.Disk, _ Rule) Reading {
 	r := m.number(d.Queue("rotational"))
-	if r.Current == "1" && classOf(m, d) == virtualDisk {
+	if r.Current == "1" && classOf(m, d) == "virtual" {
 		return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
 	}
 	return r

@@ -48,7 +48,7 @@ func (row trial) check(t *testing.T) Reading {
 	}
 	s := settingOf(t, row.id)
 	if row.rule != "" {
-		return s.Check(m, must.Have(ParseRule(row.rule))(t))
+		return s.Check(m, must.Have(ParseRule(strings.TrimPrefix(row.rule, "leave")))(t))
 	}
 	return s.Check(m, profile.Rule(s))
 }
@@ -73,28 +73,14 @@ const denied = "\x00denied"
 
 // treeOfFiles is a machine whose files hold a line each.
 func treeOfFiles(files map[string]string) host.FS {
-	tree := make(fstest.MapFS)
+	tree, denials := make(fstest.MapFS), []string(nil)
 	for name, text := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+		if text == denied {
+			denials = append(denials, name)
+		}
 	}
-	return host.NewFS(refusing{tree})
-}
-
-// refusing is a tree that refuses to open files that are [denied].
-type refusing struct{ fstest.MapFS }
-
-func (r refusing) Open(name string) (fs.File, error) {
-	if f := r.MapFS[name]; f != nil && strings.HasPrefix(string(f.Data), denied) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return r.MapFS.Open(name)
-}
-
-func (r refusing) ReadFile(name string) ([]byte, error) {
-	if f := r.MapFS[name]; f != nil && strings.HasPrefix(string(f.Data), denied) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return r.MapFS.ReadFile(name)
+	return host.NewFS(sight{FS: tree, denied: denials})
 }
 
 // onDisks gives a machine a log directory on each of some disks, as xfs.
@@ -120,138 +106,58 @@ func solid(name string) host.Disk {
 	return host.Disk{Name: name, Match: fmt.Sprintf("KERNEL==%q", name)}
 }
 
-func TestScheduler(t *testing.T) {
-	const file, id = "sys/block/%s/queue/scheduler", "disk.scheduler"
-	at := func(pairs ...string) map[string]string {
-		files := make(map[string]string)
-		for i := 0; i < len(pairs); i += 2 {
-			files[fmt.Sprintf(file, pairs[i])] = pairs[i+1]
-		}
-		return files
-	}
-	tryAll(t, []trial{
-		{says: "a hard disk has what it wants", id: id, files: at("sda", "none [mq-deadline] bfq"), set: onDisks(hard("sda")), want: "ok mq-deadline (mq-deadline)"},
-		{
-			says: "two hard disks of three have another", id: id, set: onDisks(hard("sda"), hard("sdb"), hard("sdc")), files: at("sda", "none mq-deadline [bfq]", "sdb", "none mq-deadline [bfq]", "sdc", "none [mq-deadline] bfq"),
-			want: `warn sda,sdb: bfq (mq-deadline) | /sys/block/sda/queue/scheduler: bfq → mq-deadline, udev ATTR{wwid}=="naa.sda" | /sys/block/sdb/queue/scheduler: bfq → mq-deadline, udev ATTR{wwid}=="naa.sdb"`,
-		},
-		{
-			says: "a hard disk has none", id: id, files: at("sda", "[none] mq-deadline"), set: onDisks(hard("sda")),
-			want: `warn none (mq-deadline) | /sys/block/sda/queue/scheduler: none → mq-deadline, udev ATTR{wwid}=="naa.sda"`,
-		},
-		{says: "an SSD does with either", id: id, files: at("sda", "none [mq-deadline]"), set: onDisks(solid("sda")), want: "ok mq-deadline (none)"},
-		{
-			says: "NVMe wants none", id: id, files: at("nvme0n1", "none [mq-deadline]"), set: onDisks(solid("nvme0n1")),
-			want: `warn mq-deadline (none) | /sys/block/nvme0n1/queue/scheduler: mq-deadline → none, udev KERNEL=="nvme0n1", advised`,
-		},
-		{
-			says: "a virtual disk that claims to rotate is no hard disk, and mq-deadline is only noted", id: id, files: at("vda", "none [mq-deadline] kyber bfq"), set: onDisks(hard("vda")),
-			want: `info mq-deadline (none) | /sys/block/vda/queue/scheduler: mq-deadline → none, udev ATTR{wwid}=="naa.vda"`,
-		},
-		{
-			says: "a SCSI disk of a virtual machine may have either", id: id, files: at("sda", "none [mq-deadline]"), set: func(m *Machine) { m.Virtual = "vmware"; onDisks(hard("sda"))(m) },
-			want: "ok mq-deadline (none)",
-		},
-		{
-			says: "an old kernel has other names", id: id, files: at("sda", "noop deadline [cfq]"), set: onDisks(hard("sda")),
-			want: `warn cfq (deadline) | /sys/block/sda/queue/scheduler: cfq → deadline, udev ATTR{wwid}=="naa.sda"`,
-		},
-		{says: "a driver without a choice", id: id, files: at("nvme0n1", "none"), set: onDisks(solid("nvme0n1")), want: "not_applicable none | nvme0n1"},
-		{
-			says: "a disk with zones is left alone", id: id, set: onDisks(hard("sda")), files: map[string]string{"sys/block/sda/queue/scheduler": "none [mq-deadline]", "sys/block/sda/queue/zoned": "host-managed"},
-			want: "not_applicable mq-deadline | …",
-		},
-		{says: "a loop device", id: id, files: at("loop0", "[none] mq-deadline"), set: onDisks(solid("loop0")), want: "not_applicable none | loop0"},
-		{says: "the kernel lacks what is wanted", id: id, files: at("sda", "[bfq] kyber"), set: onDisks(hard("sda")), want: "warn bfq (mq-deadline) | …"},
-		{says: "a laptop is left alone", id: id, profile: "minimal", files: at("sda", "none mq-deadline [bfq]"), set: onDisks(hard("sda")), want: "info bfq (left alone)"},
-		{says: "the file has a list without a choice", id: id, files: at("sda", "a b"), set: onDisks(hard("sda")), want: "unknown | sys/block/sda/queue/scheduler"},
-		{says: "the file is empty", id: id, files: at("sda", ""), set: onDisks(hard("sda")), want: "unknown | sys/block/sda/queue/scheduler"},
-		{says: "there is no file", id: id, set: onDisks(hard("sda")), want: "not_applicable | …"},
-		{says: "a directory that may not be looked at", id: id, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Err: fs.ErrPermission}} }, want: "unknown | /data"},
-		{says: "a directory on no disk", id: id, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Mount: host.Mount{Type: "nfs"}}} }, want: "not_applicable | …"},
-	})
-}
-
-func TestSchedulersOfAProfileOfOnesOwn(t *testing.T) {
-	m := &Machine{FS: treeOfFiles(map[string]string{"sys/block/nvme0n1/queue/scheduler": "[none] kyber"})}
-	onDisks(solid("nvme0n1"))(m)
-	got := settingOf(t, "disk.scheduler").Check(m, Rule{Equal, "kyber"})
-	if got.Verdict != Warn || len(got.Changes) != 1 || got.Changes[0].New != "kyber" {
-		t.Errorf("a profile that wants kyber: %+v, want a change to it", got)
-	}
-}
-
-func TestQueueChangesLastByUdev(t *testing.T) {
-	for _, row := range []struct {
-		says   string
-		disk   host.Disk
-		rule   string
-		advice bool
-	}{
-		{
-			"a disk with an identity", hard("sda"),
-			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTR{wwid}=="naa.sda", ATTR{queue/nomerges}="0"`, false,
-		},
-		{
-			"a disk that has only its name", solid("sdb"),
-			`ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sdb", ATTR{queue/nomerges}="0"`, true,
-		},
+// TestQueuesOfDisks tries what the files of a disk hold. A disk by the name of sds is an SSD.
+func TestQueuesOfDisks(t *testing.T) {
+	kinds := map[string]host.Disk{"sds": solid("sds"), "nvme0n1": solid("nvme0n1"), "loop0": solid("loop0")}
+	for _, row := range []struct{ says, id, rule, disk, value, want string }{
+		{"a hard disk has what it wants", "scheduler", "", "sda", "none [mq-deadline] bfq", "ok mq-deadline (mq-deadline)"},
+		{"a hard disk has none", "scheduler", "", "sda", "[none] mq-deadline", `warn none (mq-deadline) | /sys/block/sda/queue/scheduler: none → mq-deadline, udev ATTR{wwid}=="naa.sda"`},
+		{"an SSD does with either", "scheduler", "", "sds", "none [mq-deadline]", "ok mq-deadline (none)"},
+		{"NVMe wants none", "scheduler", "", "nvme0n1", "none [mq-deadline]", `warn mq-deadline (none) | /sys/block/nvme0n1/queue/scheduler: mq-deadline → none, udev KERNEL=="nvme0n1", advised`},
+		{"mq-deadline of a virtual disk is only noted, whether it claims to rotate or not", "scheduler", "", "vda", "none [mq-deadline] bfq", `info mq-deadline (none) | /sys/block/vda/queue/scheduler: mq-deadline → none, udev ATTR{wwid}=="naa.vda"`},
+		{"an old kernel has other names", "scheduler", "", "sda", "noop deadline [cfq]", `warn cfq (deadline) | /sys/block/sda/queue/scheduler: cfq → deadline, udev ATTR{wwid}=="naa.sda"`},
+		{"a profile of one's own", "scheduler", "kyber", "nvme0n1", "[none] kyber", `warn none (kyber) | /sys/block/nvme0n1/queue/scheduler: none → kyber, udev KERNEL=="nvme0n1", advised`},
+		{"a driver without a choice", "scheduler", "", "nvme0n1", "none", "not_applicable none | nvme0n1"},
+		{"a loop device", "scheduler", "", "loop0", "[none] mq-deadline", "not_applicable none | loop0"},
+		{"the kernel lacks what is wanted", "scheduler", "", "sda", "[bfq] kyber", "warn bfq (mq-deadline) | …"},
+		{"a laptop is left alone", "scheduler", "leave", "sda", "none mq-deadline [bfq]", "info bfq (left alone)"},
+		{"a list without a choice", "scheduler", "", "sda", "a b", "unknown | sys/block/sda/queue/scheduler"},
+		{"an empty file", "scheduler", "", "sda", "", "unknown | sys/block/sda/queue/scheduler"},
+		{"requests are merged", "nomerges", "", "sda", "0", "ok 0 (0)"},
+		{"none are", "nomerges", "", "sda", "2", `warn 2 (0) | /sys/block/sda/queue/nomerges: 2 → 0, udev ATTR{wwid}=="naa.sda"`},
+		{"some are", "nomerges", "", "sda", "1", `info 1 (0) | /sys/block/sda/queue/nomerges: 1 → 0, udev ATTR{wwid}=="naa.sda"`},
+		{"a long queue", "nr_requests", "", "sda", "256", "ok 256 (≥ 128)"},
+		{"a short queue", "nr_requests", "", "sda", "32", "info 32 (≥ 128)"},
+		{"throttled", "wbt", "", "sda", "75000", "info 75000 µs"},
+		{"not throttled", "wbt", "", "sda", "0", "ok off"},
+		{"a safe cache", "write_cache", "", "sda", "write through", "ok write through"},
+		{"a cache to flush", "write_cache", "", "sda", "write back", "info write back"},
+		{"a cache of another kind", "write_cache", "", "sda", "write off", "unknown | sys/block/sda/queue/write_cache"},
+		{"it rotates", "rotational", "", "sda", "1", "info rotates"},
+		{"it does not", "rotational", "", "sds", "0", "ok does not rotate"},
+		{"a virtual disk reported as a hard disk", "rotational", "", "vda", "1", "info reported as a hard disk | …"},
+		{"no errors", "errors", "", "sda", "0x0", "ok 0 (0)"},
+		{"errors", "errors", "", "sda", "0x1f", "info 31 (0) | $ smartctl -x /dev/sda"},
+		{"a hard disk is raised", "read_ahead_kb", "", "sda", "128", `info 128 (≥ 1024) | /sys/block/sda/queue/read_ahead_kb: 128 → 1024, udev ATTR{wwid}=="naa.sda"`},
+		{"more is not lowered", "read_ahead_kb", "", "sda", "4096", "ok 4096 (≥ 1024)"},
+		{"NVMe keeps the kernel's", "read_ahead_kb", "", "nvme0n1", "128", "ok 128 (≥ 128)"},
+		{"NVMe with less", "read_ahead_kb", "", "nvme0n1", "8", `info 8 (≥ 128) | /sys/block/nvme0n1/queue/read_ahead_kb: 8 → 128, udev KERNEL=="nvme0n1", advised`},
+		{"a part of a page is a page", "read_ahead_kb", ">=1025", "sda", "2048", "ok 2048 (≥ 1028)"},
+		{"a fast disk may have less", "read_ahead_kb", ">=10", "nvme0n1", "16", "ok 16 (≥ 12)"},
+		{"left alone", "read_ahead_kb", "leave", "sda", "16", "info 16 (left alone)"},
 	} {
-		m := &Machine{FS: treeOfFiles(map[string]string{"sys/block/" + row.disk.Name + "/queue/nomerges": "2"})}
-		onDisks(row.disk)(m)
-		r := settingOf(t, "disk.nomerges").Check(m, Rule{Equal, "0"})
-		if len(r.Changes) != 1 {
-			t.Fatalf("%s: %+v, want one change", row.says, r)
+		disk, solid := kinds[row.disk]
+		if !solid {
+			disk = hard(row.disk)
 		}
-		c := r.Changes[0]
-		must.Match(t, []Line{{File: UdevFile, Text: row.rule}}, c.Keep, "%s: it is kept by", row.says)
-		if (c.Advice != "") != row.advice {
-			t.Errorf("%s: its advice is %q", row.says, c.Advice)
-		}
+		file := strings.Replace(settingOf(t, "disk."+row.id).Reads[0], "DISK", row.disk, 1)
+		tryAll(t, []trial{{says: row.says, id: "disk." + row.id, rule: row.rule, files: map[string]string{file[1:]: row.value}, set: onDisks(disk), want: row.want}})
 	}
 }
 
-func TestQueues(t *testing.T) {
-	queue := func(attribute, value string) map[string]string {
-		return map[string]string{"sys/block/sda/queue/" + attribute: value}
-	}
-	tryAll(t, []trial{
-		{says: "requests are merged", id: "disk.nomerges", files: queue("nomerges", "0"), set: onDisks(hard("sda")), want: "ok 0 (0)"},
-		{
-			says: "none are", id: "disk.nomerges", files: queue("nomerges", "2"), set: onDisks(hard("sda")),
-			want: `warn 2 (0) | /sys/block/sda/queue/nomerges: 2 → 0, udev ATTR{wwid}=="naa.sda"`,
-		},
-		{
-			says: "some are", id: "disk.nomerges", files: queue("nomerges", "1"), set: onDisks(hard("sda")),
-			want: `info 1 (0) | /sys/block/sda/queue/nomerges: 1 → 0, udev ATTR{wwid}=="naa.sda"`,
-		},
-		{says: "merges of a laptop", id: "disk.nomerges", profile: "minimal", files: queue("nomerges", "2"), set: onDisks(hard("sda")), want: "info 2 (left alone)"},
-
-		{says: "a long queue", id: "disk.nr_requests", files: queue("nr_requests", "256"), set: onDisks(hard("sda")), want: "ok 256 (≥ 128)"},
-		{says: "a short queue", id: "disk.nr_requests", files: queue("nr_requests", "32"), set: onDisks(hard("sda")), want: "info 32 (≥ 128)"},
-		{
-			says: "a short queue without a scheduler", id: "disk.nr_requests", set: onDisks(hard("sda")), files: map[string]string{"sys/block/sda/queue/nr_requests": "32", "sys/block/sda/queue/scheduler": "[none] bfq"},
-			want: "not_applicable | …",
-		},
-		{says: "throttled", id: "disk.wbt", files: queue("wbt_lat_usec", "75000"), set: onDisks(hard("sda")), want: "info 75000 µs"},
-		{says: "not throttled", id: "disk.wbt", files: queue("wbt_lat_usec", "0"), set: onDisks(hard("sda")), want: "ok off"},
-		{says: "a safe cache", id: "disk.write_cache", files: queue("write_cache", "write through"), set: onDisks(hard("sda")), want: "ok write through"},
-		{says: "a cache to flush", id: "disk.write_cache", files: queue("write_cache", "write back"), set: onDisks(hard("sda")), want: "info write back"},
-		{says: "a cache of another kind", id: "disk.write_cache", files: queue("write_cache", "write off"), set: onDisks(hard("sda")), want: "unknown | sys/block/sda/queue/write_cache"},
-		{says: "it rotates", id: "disk.rotational", files: queue("rotational", "1"), set: onDisks(hard("sda")), want: "info rotates"},
-		{says: "it does not", id: "disk.rotational", files: queue("rotational", "0"), set: onDisks(solid("sda")), want: "ok does not rotate"},
-		{
-			says: "a virtual disk reported as a hard disk", id: "disk.rotational", set: onDisks(hard("vda")), files: map[string]string{"sys/block/vda/queue/rotational": "1"},
-			want: "info reported as a hard disk | …",
-		},
-		{says: "a disk without errors", id: "disk.errors", set: onDisks(hard("sda")), files: map[string]string{"sys/block/sda/device/ioerr_cnt": "0x0"}, want: "ok 0 (0)"},
-		{says: "a disk with errors", id: "disk.errors", set: onDisks(hard("sda")), files: map[string]string{"sys/block/sda/device/ioerr_cnt": "0x1f"}, want: "info 31 (0) | $ smartctl -x /dev/sda"},
-		{says: "NVMe counts no errors there", id: "disk.errors", set: onDisks(solid("nvme0n1")), want: "not_applicable | …"},
-	})
-}
-
-func TestReadAhead(t *testing.T) {
-	const id = "disk.read_ahead_kb"
+func TestDisksBesideTheirQueues(t *testing.T) {
+	const scheduler, ahead = "disk.scheduler", "disk.read_ahead_kb"
+	at := func(device, attribute string) string { return "sys/block/" + device + "/queue/" + attribute }
 	ebs := host.Disk{Name: "nvme1n1", Model: "Amazon Elastic Block Store", Match: `ATTR{wwid}=="e"`, Stable: true}
 	over := func(device, layer string) func(*Machine) {
 		return func(m *Machine) {
@@ -261,31 +167,37 @@ func TestReadAhead(t *testing.T) {
 	}
 	tryAll(t, []trial{
 		{
-			says: "a hard disk is raised", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "128"}, set: onDisks(hard("sda")),
-			want: `info 128 (≥ 1024) | /sys/block/sda/queue/read_ahead_kb: 128 → 1024, udev ATTR{wwid}=="naa.sda"`,
+			says: "two hard disks of three have another scheduler", id: scheduler, set: onDisks(hard("sda"), hard("sdb"), hard("sdc")),
+			files: map[string]string{at("sda", "scheduler"): "mq-deadline [bfq]", at("sdb", "scheduler"): "mq-deadline [bfq]", at("sdc", "scheduler"): "[mq-deadline] bfq"},
+			want:  `warn sda,sdb: bfq (mq-deadline) | /sys/block/sda/queue/scheduler: bfq → mq-deadline, udev ATTR{wwid}=="naa.sda" | /sys/block/sdb/queue/scheduler: bfq → mq-deadline, udev ATTR{wwid}=="naa.sdb"`,
 		},
-		{says: "more is not lowered", id: id, files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "4096"}, set: onDisks(hard("sda")), want: "ok 4096 (≥ 1024)"},
 		{
-			says: "an EBS volume is raised", id: id, files: map[string]string{"sys/block/nvme1n1/queue/read_ahead_kb": "128"}, set: onDisks(ebs),
+			says: "a SCSI disk of a virtual machine may have either", id: scheduler, files: map[string]string{at("sda", "scheduler"): "none [mq-deadline]"},
+			set: with(onDisks(hard("sda")), func(m *Machine) { m.Virtual = "vmware" }), want: "ok mq-deadline (none)",
+		},
+		{
+			says: "a disk with zones is left alone", id: scheduler, set: onDisks(hard("sda")), files: map[string]string{at("sda", "scheduler"): "none [mq-deadline]", at("sda", "zoned"): "host-managed"},
+			want: "not_applicable mq-deadline | …",
+		},
+		{says: "there is no file", id: scheduler, set: onDisks(hard("sda")), want: "not_applicable | …"},
+		{says: "a directory that may not be looked at", id: scheduler, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data", Err: fs.ErrPermission}} }, want: "unknown | /data"},
+		{says: "a directory on no disk", id: scheduler, set: onType("nfs"), want: "not_applicable | …"},
+		{
+			says: "a short queue without a scheduler", id: "disk.nr_requests", set: onDisks(hard("sda")), files: map[string]string{at("sda", "nr_requests"): "32", at("sda", "scheduler"): "[none] bfq"},
+			want: "not_applicable | …",
+		},
+		{
+			says: "the read-ahead of an EBS volume is raised", id: ahead, files: map[string]string{at("nvme1n1", "read_ahead_kb"): "128"}, set: onDisks(ebs),
 			want: `info 128 (≥ 1024) | /sys/block/nvme1n1/queue/read_ahead_kb: 128 → 1024, udev ATTR{wwid}=="e"`,
 		},
-		{says: "NVMe keeps the kernel's", id: id, files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "128"}, set: onDisks(solid("nvme0n1")), want: "ok 128 (≥ 128)"},
 		{
-			says: "NVMe with less", id: id, files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "8"}, set: onDisks(solid("nvme0n1")),
-			want: `info 8 (≥ 128) | /sys/block/nvme0n1/queue/read_ahead_kb: 8 → 128, udev KERNEL=="nvme0n1", advised`,
-		},
-		{says: "latency asks for less", id: id, profile: "latency", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "128"}, set: onDisks(hard("sda")), want: "ok 128 (≥ 128)"},
-		{
-			says: "under md the array counts", id: id, set: over("md0", "raid10"), files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "4096", "sys/block/md0/queue/read_ahead_kb": "512"},
+			says: "under md the array counts", id: ahead, set: over("md0", "raid10"), files: map[string]string{at("sda", "read_ahead_kb"): "4096", at("md0", "read_ahead_kb"): "512"},
 			want: `info 512 (≥ 1024) | /sys/block/md0/queue/read_ahead_kb: 512 → 1024, udev KERNEL=="md0", advised`,
 		},
 		{
-			says: "under the device mapper too", id: id, set: over("dm-0", "lvm"), files: map[string]string{"sys/block/dm-0/dm/name": "vg-kafka", "sys/block/dm-0/queue/read_ahead_kb": "128"},
+			says: "under the device mapper too", id: ahead, set: over("dm-0", "lvm"), files: map[string]string{"sys/block/dm-0/dm/name": "vg-kafka", at("dm-0", "read_ahead_kb"): "128"},
 			want: `info 128 (≥ 1024) | /sys/block/dm-0/queue/read_ahead_kb: 128 → 1024, udev ENV{DM_NAME}=="vg-kafka"`,
 		},
-		{says: "a part of a page is a page", id: id, rule: ">=1025", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "2048"}, set: onDisks(hard("sda")), want: "ok 2048 (≥ 1028)"},
-		{says: "a fast disk may have less", id: id, rule: ">=10", files: map[string]string{"sys/block/nvme0n1/queue/read_ahead_kb": "16"}, set: onDisks(solid("nvme0n1")), want: "ok 16 (≥ 12)"},
-		{says: "a laptop", id: id, profile: "minimal", files: map[string]string{"sys/block/sda/queue/read_ahead_kb": "16"}, set: onDisks(hard("sda")), want: "info 16 (left alone)"},
 	})
 }
 

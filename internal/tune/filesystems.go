@@ -14,6 +14,7 @@ import (
 // dirChecks are the checks of each log directory that rows cannot tell by themselves, by their IDs.
 func dirChecks() map[string]func(m *Machine, d Dir, want Rule) Reading {
 	return map[string]func(m *Machine, d Dir, want Rule) Reading{
+		"disk.cgroup_limits":  readLimits,
 		"disk.raid":           readLayers,
 		"disk.shared":         readShared,
 		"disk.system":         readBesideSystem,
@@ -25,8 +26,8 @@ func dirChecks() map[string]func(m *Machine, d Dir, want Rule) Reading {
 		"fs.trim":             readTrim,
 		"fs.obsolete_options": readObsolete,
 		"fs.ext4_journal":     readJournal,
-		"fs.free_space":       readFreeSpace,
-		"fs.free_files":       readFreeFiles,
+		"fs.free_space":       readFree(false),
+		"fs.free_files":       readFree(true),
 	}
 }
 
@@ -154,46 +155,32 @@ func readJournal(m *Machine, d Dir, _ Rule) Reading {
 	return r
 }
 
-// spaceOf is the reading of what is free, of space or files. Amazon MSK raises its alarm at 85 % used.
-func spaceOf(free, of int64, rest string) Reading {
-	share := float64(free) / float64(of)
-	places := 0
-	if share > 0 && share < 0.0995 {
-		places = 1
+// readFree reads what is free of space, or of files. Amazon MSK raises its alarm at 85 % used, and rpk warns below 10 GB.
+func readFree(files bool) func(*Machine, Dir, Rule) Reading {
+	return func(_ *Machine, d Dir, _ Rule) Reading {
+		free, of, least, shown := d.Space.Free, d.Space.Total, int64(10<<30), " ("+theme.Bytes(d.Space.Free)+")"
+		r := Reading{Verdict: OK, Wanted: "≥ 15 % and ≥ " + theme.Bytes(least)}
+		if files {
+			free, of, least, shown, r.Wanted = d.Space.FreeFiles, d.Space.Files, 0, "", "≥ 15 %"
+		}
+		share, places := 100*float64(free)/float64(of), 0
+		if share > 0 && share < 9.95 {
+			places = 1
+		}
+		r.Current = fmt.Sprintf("%.*f %%%s", places, share, shown)
+		switch {
+		case d.Space.Total <= 0:
+			return Reading{Verdict: Unknown, Note: "the size is not known"}
+		case of <= 0:
+			return Absent("the file system has no limit of files")
+		case share < 2:
+			r.Verdict = Fail
+		case share < 15 || free < least:
+			r.Verdict = Warn
+		}
+		if files && r.Verdict != OK {
+			r.Note = fmt.Sprintf("%d free", free)
+		}
+		return r
 	}
-	r := Reading{Verdict: OK, Current: fmt.Sprintf("%.*f %%%s", places, share*100, rest), Wanted: "≥ 15 %"}
-	if share < 0.15 {
-		r.Verdict = Warn
-	}
-	if share < 0.02 {
-		r.Verdict = Fail
-	}
-	return r
-}
-
-func readFreeSpace(_ *Machine, d Dir, _ Rule) Reading {
-	const least = 10 << 30 // bytes, as rpk warns
-	if d.Space.Total <= 0 {
-		return Reading{Verdict: Unknown, Note: "the size is not known"}
-	}
-	r := spaceOf(d.Space.Free, d.Space.Total, " ("+theme.Bytes(d.Space.Free)+")")
-	r.Wanted += " and ≥ " + theme.Bytes(least)
-	if r.Verdict == OK && d.Space.Free < least {
-		r.Verdict = Warn
-	}
-	return r
-}
-
-func readFreeFiles(_ *Machine, d Dir, _ Rule) Reading {
-	switch {
-	case d.Space.Total <= 0:
-		return Reading{Verdict: Unknown, Note: "the size is not known"}
-	case d.Space.Files <= 0:
-		return Absent("the file system has no limit of files")
-	}
-	r := spaceOf(d.Space.FreeFiles, d.Space.Files, "")
-	if r.Verdict != OK {
-		r.Note = fmt.Sprintf("%d free", d.Space.FreeFiles)
-	}
-	return r
 }

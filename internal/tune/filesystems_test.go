@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -27,41 +28,88 @@ func at(point, root string, set func(*Machine)) func(*Machine) {
 	}
 }
 
-func TestTypeOfFileSystem(t *testing.T) {
-	const id = "fs.type"
-	tryAll(t, []trial{
-		{says: "XFS", id: id, set: mountedAs("xfs", "rw", "rw"), want: "ok xfs (xfs)"},
-		{says: "ext4 for throughput", id: id, set: mountedAs("ext4", "rw", "rw"), want: "info ext4 (xfs) | ext4"},
-		{says: "ext4 for latency", id: id, profile: "latency", set: mountedAs("ext4", "rw", "rw"), want: "warn ext4 (xfs) | $ mkfs.xfs on a new"},
-		{says: "btrfs", id: id, set: mountedAs("btrfs", "rw", "rw"), want: "warn btrfs (xfs) | $ mkfs.xfs on a new"},
-		{says: "btrfs on a laptop", id: id, profile: "minimal", set: mountedAs("btrfs", "rw", "rw"), want: "info btrfs (left alone)"},
-		{says: "another check tells of NFS", id: id, set: onType("nfs"), want: "not_applicable | …"},
-		{says: "not known", id: id, set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data"}} }, want: "unknown | /data"},
-	})
+// TestMounts tries mounts: the type of the file system, the options of the mount and those of the file system.
+func TestMounts(t *testing.T) {
+	for _, row := range []struct{ says, id, rule, mount, want string }{
+		{"XFS", "type", "", "xfs rw rw", "ok xfs (xfs)"},
+		{"ext4 for throughput", "type", "", "ext4 rw rw", "info ext4 (xfs) | ext4"},
+		{"ext4 for latency", "type", "xfs", "ext4 rw rw", "warn ext4 (xfs) | $ mkfs.xfs on a new"},
+		{"btrfs", "type", "", "btrfs rw rw", "warn btrfs (xfs) | $ mkfs.xfs on a new"},
+		{"btrfs on a laptop", "type", "leave", "btrfs rw rw", "info btrfs (left alone)"},
+		{"another check tells of NFS", "type", "", "nfs rw rw", "not_applicable | …"},
+		{"no times are kept", "noatime", "", "xfs rw,noatime rw", "ok noatime (noatime)"},
+		{"the default", "noatime", "", "xfs rw,relatime rw", "info relatime (noatime) | /data: relatime → noatime, advised"},
+		{"each read writes", "noatime", "", "xfs rw rw", "warn strictatime (noatime) | /data: strictatime → noatime, advised"},
+		{"times of a laptop", "noatime", "leave", "xfs rw,relatime rw", "info relatime (left alone)"},
+		{"no discard", "discard", "", "ext4 rw rw", "ok no discard (no discard, and fstrim.timer)"},
+		{"discard", "discard", "", "ext4 rw rw,discard", "warn discard (no discard, and fstrim.timer) | /etc/fstab | $ mount -o remount,nodiscard /data"},
+		{"discard on a laptop", "discard", "leave", "ext4 rw rw,discard", "info discard (left alone)"},
+		{"btrfs discards well", "discard", "", "btrfs rw rw,discard=async", "not_applicable | …"},
+		{"no old options", "obsolete_options", "", "xfs rw rw,inode64", "ok none (none)"},
+		{"barriers of ext4 are off", "obsolete_options", "", "ext4 rw rw,barrier=0", "warn barrier=0 (none) | $ take barrier=0 out of"},
+		{"barriers of ext4 are on", "obsolete_options", "", "ext4 rw rw,barrier=1", "ok none (none)"},
+		{"not synchronous", "sync", "", "xfs rw rw", "ok async (async)"},
+		{"synchronous", "sync", "", "ext4 rw,sync rw,sync", "warn sync (async) | $ take sync out of"},
+		{"synchronous in part", "sync", "", "xfs rw rw,wsync", "warn wsync (async) | $ take wsync out of"},
+		{"XFS as it is", "xfs_options", "", "xfs rw,noatime rw,attr2,inode64", "ok defaults (defaults)"},
+		{"XFS that reserves", "xfs_options", "", "xfs rw rw,allocsize=1048576k", "info allocsize=1048576k (defaults)"},
+		{"not XFS", "xfs_options", "", "ext4 rw rw", "not_applicable | ext4"},
+		{"it can be written", "read_only", "", "xfs rw rw", "ok rw (rw)"},
+		{"it cannot", "read_only", "", "ext4 ro rw", "fail ro (rw) | $ dmesg | grep -i"},
+		{"turned read-only after an error", "read_only", "", "ext4 rw ro,errors=remount-ro", "fail ro (rw) | $ dmesg | grep -i"},
+		{"the journal's default, for throughput", "ext4_journal", "", "ext4 rw rw", "ok ordered (ordered)"},
+		{"the journal's default, for latency", "ext4_journal", "fast_commit|writeback", "ext4 rw rw", "warn ordered (fast_commit) | … | $ dumpe2fs -h /dev/sda1 |"},
+		{"writeback", "ext4_journal", "fast_commit|writeback", "ext4 rw rw,data=writeback", "ok writeback (fast_commit)"},
+		{"everything twice", "ext4_journal", "", "ext4 rw rw,data=journal", "warn journal (ordered) | … | $ dumpe2fs -h /dev/sda1 |"},
+		{"XFS counts no errors", "errors", "", "xfs rw rw", "not_applicable | …"},
+	} {
+		f := strings.Fields(row.mount)
+		tryAll(t, []trial{{says: row.says, id: "fs." + row.id, rule: row.rule, set: mountedAs(f[0], f[1], f[2]), want: row.want}})
+	}
+	for _, id := range []string{"fs.noatime", "fs.discard", "fs.obsolete_options", "fs.sync", "fs.xfs_options", "fs.read_only"} {
+		unknown := func(m *Machine) { onDisks(hard("sda"))(m); m.Dirs[0].Mount.Options, m.Dirs[0].Mount.Super = nil, nil }
+		tryAll(t, []trial{{says: "options not known", id: id, set: unknown, want: "unknown | /data1/kafka"}})
+	}
 }
 
-func TestTimesOfAccess(t *testing.T) {
-	const id = "fs.noatime"
-	apart := map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "b"}
-	beside := with(broker(6), mountedAs("xfs", "rw,relatime", "rw"))
+func TestMountsBesideTheirOptions(t *testing.T) {
+	const id, info = "fs.noatime", "proc/fs/ext4/sda1/fc_info"
+	relative, xfs, ext4 := mountedAs("xfs", "rw,relatime", "rw"), mountedAs("xfs", "rw", "rw"), mountedAs("ext4", "rw", "rw")
+	timers := "etc/systemd/system/timers.target.wants/"
+	able := func(more ...string) map[string]string {
+		files := map[string]string{"sys/block/sda/queue/discard_max_bytes": "2147450880"}
+		for _, name := range more {
+			files[name] = ""
+		}
+		return files
+	}
+	sees := func(mounts string) map[string]string {
+		return map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": mounts}
+	}
+	const changed = "info relatime (noatime) | /data: relatime → noatime, advised"
 	tryAll(t, []trial{
-		{says: "none are kept", id: id, set: mountedAs("xfs", "rw,noatime", "rw"), want: "ok noatime (noatime)"},
-		{says: "the default", id: id, set: mountedAs("xfs", "rw,relatime", "rw"), want: "info relatime (noatime) | /data: relatime → noatime, advised"},
-		{says: "each read writes", id: id, set: mountedAs("xfs", "rw", "rw"), want: "warn strictatime (noatime) | /data: strictatime → noatime, advised"},
-		{says: "the system's own file system", id: id, set: at("/", "/", mountedAs("ext4", "rw,relatime", "rw")), want: "info relatime (noatime) | $ mount -o remount,noatime /"},
-		{says: "a part of a file system", id: id, set: at("/data", "/sub", mountedAs("ext4", "rw,relatime", "rw")), want: "info relatime (noatime) | $ mount -o remount,noatime /data"},
+		{says: "a type that is not known", id: "fs.type", set: func(m *Machine) { m.Dirs = []Dir{{Path: "/data"}} }, want: "unknown | /data"},
+		{says: "the system's own file system", id: id, set: at("/", "/", relative), want: "info relatime (noatime) | $ mount -o remount,noatime /"},
+		{says: "a part of a file system", id: id, set: at("/data", "/sub", relative), want: "info relatime (noatime) | $ mount -o remount,noatime /data"},
+		{says: "two directories of one mount need one change", id: id, set: with(relative, func(m *Machine) { m.Dirs = append(m.Dirs, m.Dirs[0]); m.Dirs[1].Path = "/data/b" }), want: changed},
+		{says: "a broker with mounts of its own", id: id, files: sees("b"), set: with(broker(6), relative), want: "info relatime (noatime) | … | $ mount the volume of"},
+		{says: "a broker with the same mounts", id: id, files: sees("a"), set: with(broker(6), relative), want: changed},
+
+		{says: "trimmed each week", id: "fs.trim", files: able(timers + "fstrim.timer"), set: xfs, want: "ok fstrim.timer"},
+		{says: "never trimmed", id: "fs.trim", files: able(timers + "other.timer"), set: xfs, want: "info not seen (fstrim.timer) | $ systemctl enable --now fstrim.timer"},
+		{says: "trimmed at once", id: "fs.trim", files: able(), set: mountedAs("xfs", "rw", "rw,discard"), want: "ok at every delete"},
+		{says: "a disk that cannot", id: "fs.trim", set: xfs, want: "not_applicable | …"},
+		{says: "without systemd", id: "fs.trim", files: able(), set: xfs, want: "not_applicable | …"},
+
 		{
-			says: "two directories of one mount need one change", id: id, set: func(m *Machine) { mountedAs("xfs", "rw,relatime", "rw")(m); m.Dirs = append(m.Dirs, m.Dirs[0]) },
-			want: "info relatime (noatime) | /data: relatime → noatime, advised",
+			says: "old options in fstab only", id: "fs.obsolete_options", files: map[string]string{"etc/fstab": "/dev/sda1 /data xfs noatime,nobarrier 0 0"}, set: xfs,
+			want: "warn nobarrier (none) | $ take nobarrier out of",
 		},
-		{says: "a broker with mounts of its own", id: id, files: apart, set: beside, want: "info relatime (noatime) | … | $ mount the volume of"},
-		{
-			says: "a broker with the same mounts", id: id, files: map[string]string{"proc/self/mountinfo": "a", "proc/7/mountinfo": "a"}, set: beside,
-			want: "info relatime (noatime) | /data: relatime → noatime, advised",
-		},
-		{says: "a laptop", id: id, profile: "minimal", set: mountedAs("xfs", "rw,relatime", "rw"), want: "info relatime (left alone)"},
-		{says: "options not known", id: id, set: func(m *Machine) { onDisks(hard("sda"))(m); m.Dirs[0].Mount.Options = nil }, want: "unknown | /data1/kafka"},
-		{says: "tmpfs", id: id, set: onType("tmpfs"), want: "not_applicable | …"},
+		{says: "fast commits were seen", id: "fs.ext4_journal", profile: "latency", files: map[string]string{info: "fc stats:\n120 commits\n0 ineligible"}, set: ext4, want: "ok fast_commit (fast_commit)"},
+		{says: "none were seen", id: "fs.ext4_journal", files: map[string]string{info: "fc stats:\n0 commits"}, set: ext4, want: "ok ordered (ordered)"},
+		{says: "garbage for commits", id: "fs.ext4_journal", files: map[string]string{info: "x commits"}, set: ext4, want: "ok ordered (ordered)"},
+		{says: "no errors", id: "fs.errors", files: map[string]string{"sys/fs/ext4/sda1/errors_count": "0"}, set: ext4, want: "ok 0 (0)"},
+		{says: "errors", id: "fs.errors", files: map[string]string{"sys/fs/ext4/sda1/errors_count": "3"}, set: ext4, want: "warn 3 (0) | … | $ umount /data && e2fsck"},
 	})
 }
 
@@ -77,77 +125,6 @@ func TestRemountsShowTheLineOfFstab(t *testing.T) {
 		want := []Change{{Setting: "fs.noatime", Kind: Remount, Path: "/data", Old: "relatime", New: "noatime", Advice: row.want}}
 		must.Match(t, want, r.Changes, "%s: changes", row.says)
 	}
-}
-
-func TestMountOptions(t *testing.T) {
-	unknown := func(m *Machine) { onDisks(hard("sda"))(m); m.Dirs[0].Mount.Options, m.Dirs[0].Mount.Super = nil, nil }
-	fstab := map[string]string{"etc/fstab": "/dev/sda1 /data xfs noatime,nobarrier 0 0"}
-	timers := "etc/systemd/system/timers.target.wants/"
-	able := func(more ...string) map[string]string {
-		files := map[string]string{"sys/block/sda/queue/discard_max_bytes": "2147450880"}
-		for _, name := range more {
-			files[name] = ""
-		}
-		return files
-	}
-	tryAll(t, []trial{
-		{says: "no discard", id: "fs.discard", set: mountedAs("ext4", "rw", "rw"), want: "ok no discard (no discard, and fstrim.timer)"},
-		{says: "discard", id: "fs.discard", set: mountedAs("ext4", "rw", "rw,discard"), want: "warn discard (no discard, and fstrim.timer) | /etc/fstab | $ mount -o remount,nodiscard /data"},
-		{
-			says: "discard on a laptop", id: "fs.discard", profile: "minimal", set: mountedAs("ext4", "rw", "rw,discard"),
-			want: "info discard (left alone)",
-		},
-		{says: "btrfs discards well", id: "fs.discard", set: mountedAs("btrfs", "rw", "rw,discard=async"), want: "not_applicable | …"},
-		{says: "discard not known", id: "fs.discard", set: unknown, want: "unknown | /data1/kafka"},
-
-		{says: "trimmed each week", id: "fs.trim", files: able(timers + "fstrim.timer"), set: mountedAs("xfs", "rw", "rw"), want: "ok fstrim.timer"},
-		{says: "never trimmed", id: "fs.trim", files: able(timers + "other.timer"), set: mountedAs("xfs", "rw", "rw"), want: "info not seen (fstrim.timer) | $ systemctl enable --now fstrim.timer"},
-		{says: "trimmed at once", id: "fs.trim", files: able(), set: mountedAs("xfs", "rw", "rw,discard"), want: "ok at every delete"},
-		{says: "a disk that cannot", id: "fs.trim", set: mountedAs("xfs", "rw", "rw"), want: "not_applicable | …"},
-		{says: "without systemd", id: "fs.trim", files: able(), set: mountedAs("xfs", "rw", "rw"), want: "not_applicable | …"},
-
-		{says: "no old options", id: "fs.obsolete_options", set: mountedAs("xfs", "rw", "rw,inode64"), want: "ok none (none)"},
-		{says: "in fstab only", id: "fs.obsolete_options", files: fstab, set: mountedAs("xfs", "rw", "rw"), want: "warn nobarrier (none) | $ take nobarrier out of"},
-		{says: "barriers of ext4 are off", id: "fs.obsolete_options", set: mountedAs("ext4", "rw", "rw,barrier=0"), want: "warn barrier=0 (none) | $ take barrier=0 out of"},
-		{says: "barriers of ext4 are on", id: "fs.obsolete_options", set: mountedAs("ext4", "rw", "rw,barrier=1"), want: "ok none (none)"},
-		{says: "old options not known", id: "fs.obsolete_options", set: unknown, want: "unknown | /data1/kafka"},
-
-		{says: "not synchronous", id: "fs.sync", set: mountedAs("xfs", "rw", "rw"), want: "ok async (async)"},
-		{says: "synchronous", id: "fs.sync", set: mountedAs("ext4", "rw,sync", "rw,sync"), want: "warn sync (async) | $ take sync out of"},
-		{says: "synchronous in part", id: "fs.sync", set: mountedAs("xfs", "rw", "rw,wsync"), want: "warn wsync (async) | $ take wsync out of"},
-		{says: "synchronous or not known", id: "fs.sync", set: unknown, want: "unknown | /data1/kafka"},
-
-		{says: "XFS as it is", id: "fs.xfs_options", set: mountedAs("xfs", "rw,noatime", "rw,attr2,inode64"), want: "ok defaults (defaults)"},
-		{says: "XFS by an old guide", id: "fs.xfs_options", set: mountedAs("xfs", "rw", "rw,largeio"), want: "info largeio (defaults)"},
-		{says: "XFS that reserves", id: "fs.xfs_options", set: mountedAs("xfs", "rw", "rw,allocsize=1048576k"), want: "info allocsize=1048576k (defaults)"},
-		{says: "not XFS", id: "fs.xfs_options", set: mountedAs("ext4", "rw", "rw"), want: "not_applicable | ext4"},
-		{says: "XFS not known", id: "fs.xfs_options", set: unknown, want: "unknown | /data1/kafka"},
-
-		{says: "it can be written", id: "fs.read_only", set: mountedAs("xfs", "rw", "rw"), want: "ok rw (rw)"},
-		{says: "it cannot", id: "fs.read_only", set: mountedAs("ext4", "ro", "rw"), want: "fail ro (rw) | $ dmesg | grep -i"},
-		{says: "turned read-only after an error", id: "fs.read_only", set: mountedAs("ext4", "rw", "ro,errors=remount-ro"), want: "fail ro (rw) | $ dmesg | grep -i"},
-		{says: "read-only or not known", id: "fs.read_only", set: unknown, want: "unknown | /data1/kafka"},
-	})
-}
-
-func TestExt4(t *testing.T) {
-	const id, info = "fs.ext4_journal", "proc/fs/ext4/sda1/fc_info"
-	plain := mountedAs("ext4", "rw", "rw")
-	tryAll(t, []trial{
-		{says: "the default, for throughput", id: id, set: plain, want: "ok ordered (ordered)"},
-		{says: "the default, for latency", id: id, profile: "latency", set: plain, want: "warn ordered (fast_commit) | … | $ dumpe2fs -h /dev/sda1 |"},
-		{says: "fast commits were seen", id: id, profile: "latency", files: map[string]string{info: "fc stats:\n120 commits\n0 ineligible"}, set: plain, want: "ok fast_commit (fast_commit)"},
-		{says: "none were seen", id: id, profile: "latency", files: map[string]string{info: "fc stats:\n0 commits"}, set: plain, want: "warn ordered (fast_commit) | … | $ dumpe2fs -h /dev/sda1 |"},
-		{says: "garbage for commits", id: id, profile: "latency", files: map[string]string{info: "x commits"}, set: plain, want: "warn ordered (fast_commit) | … | $ dumpe2fs -h /dev/sda1 |"},
-		{says: "writeback", id: id, profile: "latency", set: mountedAs("ext4", "rw", "rw,data=writeback"), want: "ok writeback (fast_commit)"},
-		{says: "everything twice", id: id, set: mountedAs("ext4", "rw", "rw,data=journal"), want: "warn journal (ordered) | … | $ dumpe2fs -h /dev/sda1 |"},
-		{says: "XFS", id: id, set: mountedAs("xfs", "rw", "rw"), want: "not_applicable | …"},
-		{says: "options not known", id: id, set: func(m *Machine) { plain(m); m.Dirs[0].Mount.Options, m.Dirs[0].Mount.Super = nil, nil }, want: "unknown | /data1/kafka"},
-
-		{says: "no errors", id: "fs.errors", files: map[string]string{"sys/fs/ext4/sda1/errors_count": "0"}, set: plain, want: "ok 0 (0)"},
-		{says: "errors", id: "fs.errors", files: map[string]string{"sys/fs/ext4/sda1/errors_count": "3"}, set: plain, want: "warn 3 (0) | … | $ umount /data && e2fsck"},
-		{says: "XFS does not count", id: "fs.errors", set: mountedAs("xfs", "rw", "rw"), want: "not_applicable | …"},
-	})
 }
 
 func TestFreeSpace(t *testing.T) {

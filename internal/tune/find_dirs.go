@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -64,12 +65,12 @@ func (m *Machine) findStorage(d *Dir, real string, mounts []host.Mount) (err err
 	return err
 }
 
+var partitionName = regexp.MustCompile(`^.+-[0-9]+$`)
+
 // count counts the partitions of a log directory, TOPIC-N, and their segments.
 func (m *Machine) count(dir string, entries []string) (partitions, segments int, err error) {
 	for _, e := range entries {
-		topic := e[:max(strings.LastIndexByte(e, '-'), 0)]
-		number := strings.TrimPrefix(e[len(topic):], "-")
-		if topic == "" || number == "" || strings.Trim(number, "0123456789") != "" {
+		if !partitionName.MatchString(e) {
 			continue
 		}
 		files, nameErr := m.Names(path.Join(dir, e))

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,8 +149,8 @@ func (e *entry) check() error {
 
 func (f *ownFile) check() error {
 	for _, l := range f.Lines {
-		if err := checkOwnLine(Line{File: f.Path, Text: l.Text, Head: l.Head}, holds); err != nil {
-			return err
+		if err := checkOwnLine(l, holds); err != nil || l.File != f.Path {
+			return cmp.Or(err, fmt.Errorf("%q is of another file", l.Text))
 		}
 	}
 	return checkOwnPath(f.Path)

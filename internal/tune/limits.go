@@ -1,84 +1,100 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/host"
 )
 
-const openFilesLimit = "Max open files" // as the kernel calls it
+// unlimited is a limit that is none, as a number to compare.
+const unlimited = math.MaxInt64
 
-func checkNrOpen(m *Machine, want Rule) Reading {
-	return numberCheck("fs.nr_open", Fail, true)(m, want.Floor(m.filesWanted()))
+func limitWord(n int64) string {
+	if n == unlimited {
+		n = -1
+	}
+	return limitText(n)
 }
 
-func checkOpenFiles(m *Machine, want Rule) Reading {
-	l, missing := m.limitOf(openFilesLimit)
-	if missing != nil {
-		return *missing
+// limitReading is the reading of a limit.
+func limitReading(n int64) Reading {
+	return Reading{Current: strconv.FormatInt(n, 10), shown: limitWord(n)}
+}
+
+// limitOf is a resource limit of the broker by the kernel's name for it.
+func (m *Machine) limitOf(name string) (host.Limit, error) {
+	if m.Process == nil {
+		return host.Limit{}, none("no broker runs here")
+	}
+	return m.processLimit(m.Process.PID, name)
+}
+
+// processLimit is a limit of a process; of kt for 0.
+func (m *Machine) processLimit(pid int, name string) (host.Limit, error) {
+	all, err := m.Limits(pid)
+	l, ok := all[name]
+	if err == nil && !ok {
+		err = fmt.Errorf("/proc/%s/limits has no %q", strings.Replace(strconv.Itoa(pid), "0", "self", 1), name)
+	}
+	for _, n := range []*int64{&l.Soft, &l.Hard} {
+		if *n < 0 {
+			*n = unlimited
+		}
+	}
+	return l, err
+}
+
+func openFiles(m *Machine) (Reading, error) {
+	l, err := m.limitOf(openFilesLimit)
+	if err != nil {
+		return Reading{}, err
 	}
 	n, err := m.OpenFiles(m.Process.PID)
-	if err != nil {
-		return Denied(err)
+	if err == nil && l.Soft == 0 {
+		err = errors.New("the limit reads as 0")
 	}
-	if l.Soft == 0 {
-		return Reading{Verdict: Unknown, Note: "the limit reads as 0"}
-	}
-	r := judge(100*float64(n)/float64(countable(l.Soft)), " %", want, Warn)
-	r.Note = fmt.Sprintf("%d of %s", n, limitText(l.Soft))
-	return r
+	f := partOf(int64(n), l.Soft)
+	f.shown = fmt.Sprintf("%d of %s", n, limitWord(l.Soft))
+	return f, err
 }
 
-func checkNproc(m *Machine, want Rule) Reading {
-	l, missing := m.limitOf("Max processes")
-	if missing != nil {
-		return *missing
+func userThreads(m *Machine) (Reading, error) {
+	l, err := m.limitOf("Max processes")
+	if err == nil && m.Process.UID == 0 {
+		err = none("the broker runs as root: the limit does not apply")
 	}
-	if m.Process.UID == 0 {
-		return Absent("the broker runs as root: the limit does not apply")
-	}
-	r := threadReading(l.Soft, want)
-	if r.Verdict == Warn || r.Verdict == Info && !want.Leave() {
-		r.Command = fmt.Sprintf("LimitNPROC=%s in the broker's systemd unit", want.Target(r.Current))
-	}
-	return r
+	return limitReading(l.Soft), err
 }
 
-// threadReading judges a limit of threads: few are a warning, less than wanted is
-// worth knowing.
-func threadReading(n int64, want Rule) Reading {
-	r := compareLimit(n, want, Info)
-	if r.Verdict == Info && n < 4096 && !want.Leave() {
-		r.Verdict = Warn
-	}
-	return r
-}
-
-func checkTasks(m *Machine, want Rule) Reading {
+func groupThreads(m *Machine) (Reading, error) {
 	switch {
 	case m.Process == nil:
-		return Absent("no broker runs here")
+		return Reading{}, none("no broker runs here")
 	case m.Cgroup.Layout == "":
-		return Absent("no control groups are known")
+		return Reading{}, none("no control groups are known")
 	case m.Cgroup.Pids == 0:
-		return Absent("the control group has no thread limit")
+		return Reading{}, none("the control group has no thread limit")
 	}
-	r := threadReading(m.Cgroup.Pids, want)
-	if r.Verdict == Warn || r.Verdict == Info && !want.Leave() {
-		r.Command = fmt.Sprintf("TasksMax=%s in the broker's systemd unit, or the container's limit of processes", want.Target(r.Current))
-	}
-	return r
+	return limitReading(m.Cgroup.Pids), nil
 }
 
-func checkMemlock(m *Machine, want Rule) Reading {
+func lockedMemory(m *Machine) (Reading, error) {
 	if m.Process != nil && m.Process.JVM.XX["UseLargePages"] != "true" {
-		return Absent("the broker does not use large pages")
+		return Reading{}, none("the broker does not use large pages")
 	}
-	l, missing := m.limitOf("Max locked memory")
-	if missing != nil {
-		return *missing
-	}
-	r := Compare(limitText(l.Soft), want, Info)
-	if r.Verdict == Info && !want.Leave() {
-		r.Command = "LimitMEMLOCK=infinity in the broker's systemd unit"
-	}
-	return r
+	l, err := m.limitOf("Max locked memory")
+	return Reading{Current: limitWord(l.Soft)}, err
+}
+
+func clientFiles(m *Machine) (Reading, error) {
+	l, err := m.processLimit(0, openFilesLimit)
+	return limitReading(l.Hard), err
+}
+
+func checkNrOpen(m *Machine, want Rule) Reading {
+	return rowOf("fs.nr_open").kernel(m, want.Floor(m.filesWanted()))
 }

@@ -2,12 +2,16 @@ package tune
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
+
+const openFilesLimit = "Max open files" // as the kernel calls it
 
 // filesWanted is the limit of open files that a broker needs here: what the profile
 // says, or more for its segments and connections.
@@ -17,93 +21,104 @@ func (m *Machine) filesWanted() int64 {
 		v, _ := strconv.ParseFloat(m.Profile.Rule(rowOf("limits.nofile")).Value, 64) // a rule that leaves it alone wants nothing
 		n = int64(v)
 	}
-	connections, err := strconv.ParseInt(strings.TrimSpace(m.Config.Get("max.connections", "0")), 10, 64)
-	if err != nil || connections < 0 || connections >= math.MaxInt32 { // Kafka's word for unlimited
+	connections, _ := strconv.ParseInt(strings.TrimSpace(m.Config.Get("max.connections", "0")), 10, 64)
+	if connections < 0 || connections >= math.MaxInt32 { // Kafka's word for unlimited
 		connections = 0
 	}
-	if need := m.segments()*9/2 + 2*connections + 10000; m.segments()+connections > 0 {
-		n = max(n, need)
+	if m.segments()+connections > 0 {
+		n = max(n, m.segments()*9/2+2*connections+10000)
 	}
 	return n
 }
 
-// limitOf is a resource limit of the broker, or a reading that says why there is none.
-func (m *Machine) limitOf(name string) (host.Limit, *Reading) {
-	if m.Process == nil {
-		r := Absent("no broker runs here")
-		return host.Limit{}, &r
-	}
-	all, err := m.Limits(m.Process.PID)
-	if err == nil {
-		l, ok := all[name]
-		if ok {
-			return l, nil
-		}
-		err = fmt.Errorf("/proc/%d/limits has no %q", m.Process.PID, name)
-	}
-	r := Denied(err)
-	return host.Limit{}, &r
-}
-
-// countable is a limit as a number to compare: unlimited is the largest.
-func countable(limit int64) int64 {
-	if limit < 0 {
-		return math.MaxInt64
-	}
-	return limit
-}
-
-// compareLimit is the reading of a limit.
-func compareLimit(limit int64, want Rule, bad Verdict) Reading {
-	r := Compare(strconv.FormatInt(countable(limit), 10), want, bad)
-	r.Current = limitText(limit)
-	return r
-}
-
+// checkNofile judges the limit that the broker has and that it will have when it starts again, or of one that does
+// not run the latter.
 func checkNofile(m *Machine, want Rule) Reading {
 	if !want.Leave() {
 		want = want.Floor(m.filesWanted())
 	}
+	unit := m.Unit
+	if m.Process != nil {
+		unit = m.Process.Unit
+	}
+	text, file := "", ""
+	if isService(unit) && (m.Process == nil || !m.brokerContained()) { // or it is the unit of the container's runtime
+		text, file = m.unitLimit(unit)
+	}
+	later, known := limitOption(text)
 	if m.Process == nil {
-		return m.unitNofile(want)
+		switch {
+		case !isService(unit):
+			return Absent("no broker runs here")
+		case !known:
+			return Reading{Verdict: Unknown, Note: "no broker runs here, and nothing sets the LimitNOFILE of " + unit}
+		}
+		r := m.nofile(later, want)
+		r.addNote("of %s, when it starts", unit)
+		return m.laterNofile(r, unit, later, text, file, want)
 	}
-	l, missing := m.limitOf(openFilesLimit)
-	if missing != nil {
-		return *missing
+	l, err := m.limitOf(openFilesLimit)
+	if err != nil {
+		return Denied(err)
 	}
-	soft := countable(l.Soft)
-	r := nofileVerdict(m, l.Soft, want)
-	m.persistNofile(&r, want)
-	target, err := strconv.ParseInt(want.Target(strconv.FormatInt(soft, 10)), 10, 64)
-	if want.Leave() || r.Verdict == OK || err != nil || want.Holds(strconv.FormatInt(soft, 10)) {
+	soft := strconv.FormatInt(l.Soft, 10)
+	r := m.nofile(l.Soft, want)
+	if known {
+		r.Persisted, r.PersistedIn = text, file
+	}
+	switch {
+	case want.Leave(), r.Verdict == OK && (!known || want.Holds(strconv.FormatInt(later, 10))):
+		return r
+	case r.Verdict == OK:
+		r.Verdict = Warn
+		r.addNote("%s when %s starts again: %s", text, unit, file)
+		return m.laterNofile(r, unit, later, text, file, want)
+	}
+	has := l.Soft
+	if known {
+		has = later
+	}
+	target, err := strconv.ParseInt(want.Target(soft), 10, 64)
+	if err != nil || want.Holds(soft) {
 		return r
 	}
 	c := Change{
 		Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
-		Old: limitText(l.Soft) + " " + limitText(l.Hard),
-		New: limitText(target) + " " + limitText(l.Hard),
+		Old: limitWord(l.Soft) + " " + limitWord(l.Hard),
+		New: limitWord(target) + " " + limitWord(max(target, l.Hard)),
 		PID: m.Process.PID, Start: m.Process.Start,
 	}
-	if target > countable(l.Hard) {
-		c.New = limitText(target) + " " + limitText(target)
-	}
-	c.Keep, c.Advice = m.keepNofile(target, soft)
+	c.Keep, c.Advice = m.keepNofile(unit, target, has)
 	r.Changes = []Change{c}
 	return r
 }
 
-// nofileVerdict judges a limit of open files.
-func nofileVerdict(m *Machine, limit int64, want Rule) Reading {
-	n := countable(limit)
-	r := compareLimit(limit, want, Info)
-	switch need := 3 * m.segments(); {
-	case n < need:
+// nofile judges a limit of open files.
+func (m *Machine) nofile(limit int64, want Rule) Reading {
+	r := limitReading(limit)
+	if r.bad = Info; limit < 100000 {
+		r.bad = Warn
+	}
+	r = rowOf("limits.nofile").told(r, want)
+	if need := 3 * m.segments(); limit < need {
 		r.Verdict = Fail
-		r.Note = fmt.Sprintf("%d segments in the log directories need %d", m.segments(), need)
-	case n < 16384:
+		r.addNote("%d segments in the log directories need %d", m.segments(), need)
+	} else if limit < 16384 {
 		r.Verdict = Fail
-	case r.Verdict == Info && n < 100000 && !want.Leave():
-		r.Verdict = Warn
+	}
+	return r
+}
+
+// laterNofile adds to a reading what the unit says, and the change of that where it can be raised.
+func (m *Machine) laterNofile(r Reading, unit string, later int64, text, file string, want Rule) Reading {
+	r.Persisted, r.PersistedIn = text, file
+	target, err := strconv.ParseInt(want.Target(strconv.FormatInt(later, 10)), 10, 64)
+	if err != nil || r.Verdict == OK || want.Leave() {
+		return r
+	}
+	if keep, advice := m.keepNofile(unit, target, later); len(keep) > 0 {
+		_, limit, _ := strings.Cut(keep[0].Text, "=")
+		r.Changes = []Change{{Setting: "limits.nofile", Kind: KeepOnly, Path: file, Old: text, New: limit, Keep: keep, Advice: advice}}
 	}
 	return r
 }
@@ -111,45 +126,45 @@ func nofileVerdict(m *Machine, limit int64, want Rule) Reading {
 // brokerContained reports whether the broker runs in a container, whose runtime sets its
 // limits.
 func (m *Machine) brokerContained() bool {
-	if m.Container != "" {
-		return true
-	}
-	for _, group := range m.Cgroup.Paths {
-		for _, mark := range []string{"docker", "libpod", "kubepods", "containerd", "/lxc"} {
-			if strings.Contains(group, mark) {
-				return true
-			}
-		}
-	}
-	return false
+	groups := strings.Join(slices.Collect(maps.Values(m.Cgroup.Paths)), " ")
+	return m.Container != "" || slices.ContainsFunc([]string{"docker", "libpod", "kubepods", "containerd", "/lxc"}, func(mark string) bool {
+		return strings.Contains(groups, mark)
+	})
 }
 
-// keepNofile is where the broker will find its limit of n when it starts the next time,
-// as far as fs.nr_open allows it; nothing where that is no more than it has.
-func (m *Machine) keepNofile(n, has int64) (keep []Line, advice string) {
-	if m.brokerContained() {
+// keepNofile is where the broker will find its limit of n when it starts the next time, as far as fs.nr_open is sure
+// to allow it then; nothing where that is no more than it has. With more a login or a unit fails, and a change of
+// fs.nr_open may not be made, or not last.
+func (m *Machine) keepNofile(unit string, n, has int64) (keep []Line, advice string) {
+	if m.Process != nil && m.brokerContained() {
 		return nil, fmt.Sprintf("the broker runs in a container: start it with --ulimit nofile=%d, or set the limit in the runtime's own configuration", n)
 	}
-	allowed := m.allowedNofile(n)
-	unit := m.Process.Unit
+	allowed := int64(1 << 20) // as the kernel starts
+	if now, err := m.Number(host.SysctlFile("fs.nr_open")); err == nil {
+		allowed = now
+	}
+	if all := m.Sysctls["fs.nr_open"]; len(all) > 0 {
+		if later, err := strconv.ParseInt(strings.TrimSpace(all[len(all)-1].Value), 10, 64); err == nil {
+			allowed = min(allowed, later)
+		}
+	}
+	allowed = min(allowed, n)
 	if isService(unit) {
 		advice = "systemctl daemon-reload, for it to count at the next start of " + unit
-		keep = []Line{unitLine(unit, allowed)}
-		text, _ := m.unitLimit(unit)
-		if later, ok := limitOption(text); ok {
-			has = later
-		}
+		keep = []Line{{File: DropIn(unit), Head: "[Service]", Text: fmt.Sprintf("LimitNOFILE=%d", allowed)}}
 	} else {
 		advice = "it counts from the next login of the user that starts the broker; a service of systemd does not read it"
-		who := m.userName(m.Process.UID)
 		for _, kind := range []string{"soft", "hard"} {
-			keep = append(keep, Line{File: LimitsFile, Text: fmt.Sprintf("%s %s nofile %d", who, kind, allowed)})
+			keep = append(keep, Line{File: LimitsFile, Text: fmt.Sprintf("%s %s nofile %d", m.userName(m.Process.UID), kind, allowed)})
 		}
 	}
-	if allowed < n && allowed <= has {
-		return nil, m.capAdvice(n, "nothing is kept")
+	if allowed == n {
+		return keep, advice
 	}
-	return keep, m.capAdvice(n, advice)
+	if allowed <= has {
+		keep, advice = nil, "nothing is kept"
+	}
+	return keep, advice + fmt.Sprintf("; fs.nr_open allows no more than %d: raise it, and run kt tune --apply%s again", allowed, m.pick)
 }
 
 // userName is a user as limits.conf(5) names one: by name, or as the range of
@@ -165,20 +180,4 @@ func (m *Machine) userName(uid int) string {
 		}
 	}
 	return id + ":" + id
-}
-
-func checkNofileClient(m *Machine, want Rule) Reading {
-	all, err := m.Limits(0)
-	if err != nil {
-		return Denied(err)
-	}
-	l, ok := all[openFilesLimit]
-	if !ok {
-		return Reading{Verdict: Unknown, Note: "/proc/self/limits does not report it"}
-	}
-	r := compareLimit(l.Hard, want, Warn)
-	if r.Verdict == Warn {
-		r.Command = "ulimit -Hn " + want.Target(r.Current) + " as root, in the shell that starts kt"
-	}
-	return r
 }

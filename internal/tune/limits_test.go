@@ -118,8 +118,8 @@ func TestFilesInUse(t *testing.T) {
 		open += fmt.Sprintf("\nproc/7/fd/%d = x", i)
 	}
 	lookAt(t, []row{
-		{"few", "limits.open_files", "", limitsFile("7", "Max open files", "100000", "100000") + open, "", broker(6), "ok 0.08 % (≤ 70 %) | 80 100000"},
-		{"nearly all", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "", broker(6), "warn 80 % (≤ 70 %) | 80 100"},
+		{"few", "limits.open_files", "", limitsFile("7", "Max open files", "100000", "100000") + open, "", broker(6), "ok 80 of 100000 (≤ 70 %)"},
+		{"nearly all", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "", broker(6), "warn 80 of 100 (≤ 70 %)"},
 		{"a limit of nothing", "limits.open_files", "", limitsFile("7", "Max open files", "0", "0") + open, "", broker(6), "unknown | 0"},
 		{"may not be counted", "limits.open_files", "", limitsFile("7", "Max open files", "100", "100") + open, "proc/7/fd", broker(6), "unknown | …"},
 	})

@@ -67,7 +67,9 @@ func checkMaxMapCount(m *Machine, want Rule) Reading {
 	if segments > 0 {
 		want = want.Floor(3*segments + 65530)
 	}
-	r := numberCheck("vm.max_map_count", Warn, true)(m, want)
+	r := m.sysctl("vm.max_map_count", 1)
+	r.bad = Warn
+	r = rowOf("vm.max_map_count").told(r, want)
 	limit, err := strconv.ParseFloat(r.Current, 64)
 	if err != nil { // it is not known
 		return r
@@ -165,36 +167,30 @@ func thpCheck(id string) check {
 	}
 }
 
-func checkMemorySize(m *Machine, want Rule) Reading {
+func checkMemorySize(m *Machine, _ Rule) Reading {
 	if m.Memory <= 0 {
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	}
 	// A machine sold as 32 GiB shows less: the firmware and the kernel keep some.
-	r := judge(math.Ceil(float64(m.Memory)/(1<<30)*1.04), " GiB", want, Info)
-	r.Current = theme.Bytes(m.Memory)
-	return r
+	return Reading{Current: rounded(math.Ceil(float64(m.Memory) / (1 << 30) * 1.04)), shown: theme.Bytes(m.Memory)}
 }
 
-func checkPageCache(m *Machine, want Rule) Reading {
-	if m.Memory <= 0 {
-		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
-	}
+func checkPageCache(m *Machine, _ Rule) Reading {
 	heap := cmp.Or(heapLimit(m), m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
-	r := Reading{Verdict: OK, Current: theme.Bytes(max(0, room))}
-	if !want.Leave() {
-		r.Wanted = want.String() + " s of writing"
-	}
-	switch rate, ok := m.writeRate(); {
+	rate, known := m.writeRate()
+	r := Reading{Current: rounded(float64(room) / rate), shown: theme.Bytes(max(0, room))}
+	switch {
+	case m.Memory <= 0:
+		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	case room < 1<<30:
-		r.Verdict, r.Note = Warn, fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
-	case !ok:
-		r.Verdict, r.Note = Unknown, "the write rate is not known"
+		r.Current, r.Note = "0", fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
+	case !known:
+		return Reading{Verdict: Unknown, Current: r.shown, Note: "the write rate is not known"}
 	case rate < 1:
 		r.Note = "nothing is being written"
 	default:
-		seconds := strconv.FormatFloat(float64(room)/rate, 'f', 0, 64)
-		r.Verdict, r.Note = Compare(seconds, want, Warn).Verdict, fmt.Sprintf("%s s at %s/s", seconds, theme.Bytes(int64(rate)))
+		r.Note = fmt.Sprintf("%.0f s at %s/s", float64(room)/rate, theme.Bytes(int64(rate)))
 	}
 	return r
 }

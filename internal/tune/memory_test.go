@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -26,33 +24,6 @@ type row struct {
 	denied  string // a file that may not be read
 	machine func(*Machine)
 	want    string
-}
-
-// locked is a tree with a file that may not be read.
-type locked struct {
-	fstest.MapFS
-	file string
-}
-
-func (l locked) Open(name string) (fs.File, error) {
-	if name == l.file {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return l.MapFS.Open(name)
-}
-
-func (l locked) ReadFile(name string) ([]byte, error) {
-	if name == l.file {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return l.MapFS.ReadFile(name)
-}
-
-func (l locked) ReadDir(name string) ([]fs.DirEntry, error) {
-	if name == l.file {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return l.MapFS.ReadDir(name)
 }
 
 // silent are system calls that tell nothing but the clock.
@@ -76,15 +47,17 @@ func (r row) look(t *testing.T) Reading {
 		rule = all[i].Want
 	}
 	want := must.Have(ParseRule(strings.TrimPrefix(rule, "leave")))(t)
-	tree := fstest.MapFS{}
+	files := make(map[string]string)
 	for line := range strings.Lines(r.files) {
-		name, content, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " = ")
-		if ok {
-			tree[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(content, `\n`, "\n") + "\n")}
+		if name, content, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " = "); ok {
+			files[name] = strings.ReplaceAll(content, `\n`, "\n")
 		}
 	}
+	if r.denied != "" {
+		files[r.denied] = denied
+	}
 	m := &Machine{
-		FS: host.NewFS(locked{tree, r.denied}), Calls: silent{},
+		FS: treeOfFiles(files), Calls: silent{},
 		Profile: &Profile{Name: "test", rules: map[string]Rule{"limits.nofile": {AtLeast, "500000"}}},
 	}
 	if r.machine != nil {
@@ -282,8 +255,8 @@ func TestMemoryForThePageCache(t *testing.T) {
 		{"nothing is written", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6), grew("pgpgout", 5, 5)), "ok 56.5 GiB (≥ 30 s of writing) | …"},
 		{"a heap that takes all", "memory.page_cache", "", "", "", with(memoryOf(8), broker(7)), "warn 0 B (≥ 30 s of writing) | 7 8"},
 		{"no -Xmx", "memory.page_cache", "", "", "", with(memoryOf(2), broker(0)), "warn 0 B (≥ 30 s of writing) | 512 2"},
-		{"no counters", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6)), "unknown 56.5 GiB (≥ 30 s of writing) | …"},
-		{"an uptime of garbage", "memory.page_cache", "", "proc/uptime = NaN", "", with(memoryOf(64), broker(6), sinceStart(1)), "unknown 56.5 GiB (≥ 30 s of writing) | …"},
+		{"no counters", "memory.page_cache", "", "", "", with(memoryOf(64), broker(6)), "unknown 56.5 GiB | …"},
+		{"an uptime of garbage", "memory.page_cache", "", "proc/uptime = NaN", "", with(memoryOf(64), broker(6), sinceStart(1)), "unknown 56.5 GiB | …"},
 		{"a heap that is a share of the memory", "memory.page_cache", "", "", "", with(memoryOf(8), broker(0), sharing("75")), "warn 512 MiB (≥ 30 s of writing) | 6 8"},
 		{"no broker", "memory.page_cache", "", "", "", memoryOf(64), "not_applicable | …"},
 	})

@@ -29,18 +29,18 @@ func TestKernelSettingsOfTheNetwork(t *testing.T) {
 		{says: "recycling is off", id: recycle, files: sysctls(recycle, "0"), want: "ok 0 (0)"},
 		{says: "recycling is on", id: recycle, files: sysctls(recycle, "1"), want: "warn 1 (0) | $ sysctl -w net.ipv4.tcp_tw_recycle=0"},
 
-		{says: "no busy polling", id: poll, files: sysctls(poll, "0", "net.core.busy_read", "0"), want: "ok 0 (0)"},
+		{says: "no busy polling", id: poll, files: sysctls(poll, "0", "net.core.busy_read", "0"), want: "ok 0 (0) | 0"},
 		{says: "busy polling", id: poll, files: sysctls(poll, "50", "net.core.busy_read", "0"), want: "info 50 (0) | 0 | $ sysctl -w net.core.busy_poll=0"},
 		{says: "busy polling for latency", id: poll, profile: "latency", files: sysctls(poll, "50"), want: "info 50 (left alone)"},
 
-		{says: "signs of life soon", id: alive, files: sysctls(alive, "60", "net.ipv4.tcp_keepalive_intvl", "10", "net.ipv4.tcp_keepalive_probes", "3"), want: "ok 60 / 10 / 3"},
-		{says: "signs of life late", id: alive, files: sysctls(alive, "7200"), want: "info 7200 (60 / 10 / 3 behind NAT)"},
+		{says: "signs of life soon", id: alive, files: sysctls(alive, "60", "net.ipv4.tcp_keepalive_intvl", "10", "net.ipv4.tcp_keepalive_probes", "3"), want: "ok 60 / 10 / 3 (≤ 300)"},
+		{says: "signs of life late", id: alive, files: sysctls(alive, "7200"), want: "info 7200 (≤ 300)"},
 
 		{
 			says: "congestion control is told", id: "net.ipv4.tcp_congestion_control", files: sysctls("net.ipv4.tcp_congestion_control", "bbr", "net.core.default_qdisc", "fq_codel"),
-			want: "info bbr (left alone) | …",
+			want: "info bbr | …",
 		},
-		{says: "congestion control is empty", id: "net.ipv4.tcp_congestion_control", files: sysctls("net.ipv4.tcp_congestion_control", ""), want: "unknown | net.ipv4.tcp_congestion_control"},
+		{says: "congestion control is empty", id: "net.ipv4.tcp_congestion_control", files: sysctls("net.ipv4.tcp_congestion_control", ""), want: "unknown | /proc/sys/net/ipv4/tcp_congestion_control"},
 	}))
 }
 
@@ -76,20 +76,20 @@ func TestPorts(t *testing.T) {
 		return files
 	}
 	tryAll(t, []trial{
-		{says: "the kernel's range", id: ports, files: sysctls(ports, "32768\t60999"), want: "ok 32768 60999 (≥ 28000 ports)"},
-		{says: "a narrow range", id: ports, files: sysctls(ports, "50000 60000"), want: `warn 50000 60000 (≥ 28000 ports) | 10001 | $ sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
+		{says: "the kernel's range", id: ports, files: sysctls(ports, "32768\t60999"), want: "ok 28232 ports (≥ 28000 ports) | 32768 60999"},
+		{says: "a narrow range", id: ports, files: sysctls(ports, "50000 60000"), want: `warn 10001 ports (≥ 28000 ports) | 50000 60000 | $ sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
 		{says: "one number", id: ports, files: sysctls(ports, "1024"), want: `unknown | proc/sys/net/ipv4/ip_local_port_range "1024" 2`},
 		{says: "not readable", id: ports, files: sysctls(ports, denied), want: "unknown | …"},
 
-		{says: "few rest", id: resting, files: with("100", "32768", "60999"), want: "ok 100 of 28232 (≤ half)"},
-		{says: "most rest", id: resting, files: with("20000", "32768", "60999"), want: "warn 20000 of 28232 (≤ half)"},
-		{says: "a range that is upside down", id: resting, files: with("5", "60999", "32768"), want: "warn 5 of 1 (≤ half)"},
+		{says: "few rest", id: resting, files: with("100", "32768", "60999"), want: "ok 100 of 28232 (≤ 50 %)"},
+		{says: "most rest", id: resting, files: with("20000", "32768", "60999"), want: "warn 20000 of 28232 (≤ 50 %)"},
+		{says: "a range that is upside down", id: resting, files: with("5", "60999", "32768"), want: "warn 5 of 1 (≤ 50 %)"},
 
-		{says: "the broker's port is apart", id: listeners, files: sysctls(ports, "32768 60999"), want: "ok none"},
-		{says: "the broker's port is among them", id: listeners, files: sysctls(ports, "1024 65535"), want: "warn 9092 (reserved) | $ sysctl -w net.ipv4.ip_local_reserved_ports=9092"},
+		{says: "the broker's port is apart", id: listeners, files: sysctls(ports, "32768 60999"), want: "ok none (none)"},
+		{says: "the broker's port is among them", id: listeners, files: sysctls(ports, "1024 65535"), want: "warn 9092 (none) | $ sysctl -w net.ipv4.ip_local_reserved_ports=9092"},
 		{
 			says: "one of two is reserved", id: listeners, files: sysctls(ports, "1024 65535", "net.ipv4.ip_local_reserved_ports", "8080,9090-9092"), set: configured("listeners", "PLAINTEXT://:9092,CONTROLLER://[::1]:9093"),
-			want: "warn 9093 (reserved) | $ sysctl -w net.ipv4.ip_local_reserved_ports=8080,9090-9092,9093",
+			want: "warn 9093 (none) | $ sysctl -w net.ipv4.ip_local_reserved_ports=8080,9090-9092,9093",
 		},
 		{says: "no port", id: listeners, files: sysctls(ports, "1024 65535"), set: configured("listeners", "what"), want: "not_applicable | …"},
 	})
@@ -113,7 +113,7 @@ func TestConntrack(t *testing.T) {
 	tryAll(t, []trial{
 		{says: "room enough", id: id, files: sysctls(count, "70", most, "100"), want: "ok 70 of 100 (≤ 70 %)"},
 		{says: "nearly full", id: id, files: sysctls(count, "71", most, "100"), want: "warn 71 of 100 (≤ 70 %) | $ sysctl -w net.netfilter.nf_conntrack_max=200"},
-		{says: "no limit", id: id, files: sysctls(count, "71", most, "0"), want: "ok 71, no limit"},
+		{says: "no limit", id: id, files: sysctls(count, "71", most, "0"), want: "ok 71, no limit (≤ 70 %)"},
 		{says: "not readable", id: id, files: sysctls(count, denied, most, "100"), want: "unknown | …"},
 	})
 }
@@ -124,9 +124,9 @@ func TestRetransmits(t *testing.T) {
 		return map[string]int64{"RetransSegs": again, "OutSegs": sent}
 	}
 	tryAll(t, []trial{
-		{says: "hardly any", id: id, set: counting(tcp(0, 0), tcp(1, 10000)), want: "ok 0.010 % (≤ 0.1 %) | 1 10000 5s"},
-		{says: "many", id: id, set: counting(tcp(5, 0), tcp(25, 10000)), want: "warn 0.200 % (≤ 0.1 %) | 20 10000 5s"},
-		{says: "many before", id: id, set: counting(tcp(100, 10000), tcp(100, 10010)), want: "info 0.999 % (≤ 0.1 %) | 100 10010"},
+		{says: "hardly any", id: id, set: counting(tcp(0, 0), tcp(1, 10000)), want: "ok 0.01 % (≤ 0.1 %) | 1 10000 5s"},
+		{says: "many", id: id, set: counting(tcp(5, 0), tcp(25, 10000)), want: "warn 0.2 % (≤ 0.1 %) | 20 10000 5s"},
+		{says: "many before", id: id, set: counting(tcp(100, 10000), tcp(100, 10010)), want: "info 1 % (≤ 0.1 %) | 100 10010"},
 		{says: "a machine that just started", id: id, set: counting(tcp(1, 5), tcp(1, 5)), want: "not_applicable | 5"},
 	})
 }

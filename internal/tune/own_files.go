@@ -25,47 +25,26 @@ const (
 
 // ownFile is one of kt's own files, with all lines that are to be in it.
 type ownFile struct {
-	Path  string    `json:"path"`
-	Lines []ownLine `json:"lines"`
+	Path  string `json:"path"`
+	Lines []Line `json:"lines"`
 	// Sums are the sha256 of all contents that kt wrote, or was about to.
 	Sums []string `json:"sums"`
-}
-
-// ownLine is a line of such a file.
-type ownLine struct {
-	Text string `json:"text"`
-	Head string `json:"head,omitempty"`
 }
 
 // lineName is what a line is about, without the value: of two lines of one name the
 // later one takes the place of the earlier. The ratio and the bytes of a dirty limit
 // are one.
 func lineName(file, text string) string {
-	words := strings.Fields(text)
-	text = strings.Join(words, " ")
-	switch {
-	case file == SysctlFile:
-		key, _, _ := strings.Cut(text, "=")
-		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
-		if strings.HasPrefix(key, "vm.dirty_") {
-			key = strings.TrimSuffix(strings.TrimSuffix(key, "_ratio"), "_bytes")
-		}
-		return key
-	case file == TmpfilesFile && len(words) > 1:
-		return words[0] + " " + words[1]
-	case file == LimitsFile && len(words) > 1:
-		return strings.Join(words[:len(words)-1], " ")
-	case file == UdevFile: // matches first, then what is set
-		if i := strings.LastIndexByte(text, '='); i >= 0 {
-			return text[:i]
-		}
-	default: // of a unit: several lines may each set another variable
-		key, value, _ := strings.Cut(text, "=")
-		if key == "Environment" {
-			variable, _, _ := strings.Cut(strings.TrimLeft(value, `"'`), "=")
-			return key + " " + variable
-		}
-		return key
+	text = strings.Join(strings.Fields(text), " ")
+	before := "=" // the value
+	if file == TmpfilesFile || file == LimitsFile {
+		before = " "
+	}
+	if i := strings.LastIndex(text, before); i >= 0 {
+		text = strings.TrimSpace(text[:i])
+	}
+	if strings.HasPrefix(text, "vm.dirty_") {
+		text = strings.TrimSuffix(strings.TrimSuffix(text, "_ratio"), "_bytes")
 	}
 	return text
 }
@@ -119,8 +98,8 @@ func (j *journal) merge(changes []Change) []*ownFile {
 				j.Files = append(j.Files, f)
 			}
 			name := lineName(l.File, l.Text)
-			f.Lines = slices.DeleteFunc(f.Lines, func(o ownLine) bool { return o.Head == l.Head && lineName(l.File, o.Text) == name })
-			f.Lines = append(f.Lines, ownLine{l.Text, l.Head})
+			f.Lines = slices.DeleteFunc(f.Lines, func(o Line) bool { return o.Head == l.Head && lineName(l.File, o.Text) == name })
+			f.Lines = append(f.Lines, l)
 			if !slices.Contains(concerned, f) {
 				concerned = append(concerned, f)
 			}
@@ -151,33 +130,28 @@ func (t *Tree) isThere(p string) bool {
 // openFilesOf is the number of open files that a line allows; 0 for a line about
 // something else, and for one without a number.
 func openFilesOf(l Line) int64 {
-	text, ok := strings.CutPrefix(l.Text, "LimitNOFILE=") // "SOFT:HARD", or one for both
-	if l.File == LimitsFile {
-		words := strings.Fields(l.Text) // "kafka hard nofile 100000"
-		if ok = len(words) == 4 && words[2] == "nofile"; ok {
-			text = words[3]
-		}
+	words := strings.FieldsFunc(l.Text, func(r rune) bool { return strings.ContainsRune(" \t=:", r) }) // "LimitNOFILE=SOFT:HARD"
+	if l.File == SysctlFile || !strings.Contains(strings.ToLower(l.Text), "nofile") {
+		return 0
 	}
-	var most int64
-	for word := range strings.SplitSeq(text, ":") {
-		if n, err := strconv.ParseInt(word, 10, 64); ok && err == nil {
-			most = max(most, n)
-		}
-	}
-	return most
+	n, _ := strconv.ParseInt(words[len(words)-1], 10, 64) // 0 for no number
+	return n
 }
 
 // ownText is the text of one of kt's own files, "" for one that is not there. It is
 // an error if somebody else wrote it.
 func (t *Tree) ownText(p string, known *ownFile) (string, error) {
 	f, err := t.openOwn(p)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
+	case errors.Is(err, errNoRegular):
+		return "", fmt.Errorf("%s %w", p, errForeign)
 	}
-	if err != nil {
-		return "", err
+	text := ""
+	if err == nil {
+		text, err = textOf(f)
 	}
-	text, err := textOf(f)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", p, withoutPath(err))
 	}
@@ -192,25 +166,14 @@ func (t *Tree) ownText(p string, known *ownFile) (string, error) {
 	return "", fmt.Errorf("%s %w", p, errEdited)
 }
 
-// openOwn opens one of kt's own files, if it is no link and nothing else that kt never makes.
+// openOwn opens one of kt's own files.
 func (t *Tree) openOwn(p string) (*os.File, error) {
 	folder, err := t.folder(path.Dir(p))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p, withoutPath(err))
+		return nil, err
 	}
 	defer func() { _ = folder.Close() }() // nothing was written
-	f, err := openAt(folder, p, os.O_RDONLY, 0)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s %w", p, errForeign)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p, withoutPath(err))
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s %w", p, errForeign)
-	}
-	return f, nil
+	return openRegular(folder, p)
 }
 
 // sumHolds tells that a file's second line is the sum of the rest.

@@ -76,7 +76,7 @@ func TestPowerPreferences(t *testing.T) {
 		{"all of it", "cpu.min_perf_pct", ">=100", pct + " = 100", "", nil, "ok 100 (≥ 100)"},
 		{"a part", "cpu.min_perf_pct", ">=100", pct + " = 18", "", nil, "info 18 (≥ 100) | $ echo 100 > /sys/devices/system/cpu/intel_pstate/min_perf_pct"},
 
-		{"a quiet laptop", "cpu.platform_profile", "performance", platform + " = balanced", "", nil, "info balanced (performance) | $ echo performance > /sys/firmware/acpi/platform_profile"},
+		{"a quiet laptop", "cpu.platform_profile", "performance", platform + " = balanced\n" + platform + "_choices = quiet balanced performance", "", nil, "info balanced (performance) | $ echo performance > /sys/firmware/acpi/platform_profile"},
 		{"a loud one", "cpu.platform_profile", "performance", platform + " = performance", "", nil, "ok performance (performance)"},
 		{"a hidden one", "cpu.platform_profile", "performance", platform + " = performance", platform, nil, "unknown | …"},
 	})

@@ -2,7 +2,9 @@ package tune
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -21,6 +23,7 @@ type Read struct {
 	G1       string   `yaml:"g1"`       // a flag of the JVM that is a number
 	Flags    []string `yaml:"flags"`    // flags of the JVM of which each has the same effect
 	File     string   `yaml:"file"`     // "sys/…": a whole number, or with Words a word; DISK is each disk, DEVICE that of each directory, PID the broker
+	Offers   string   `yaml:"offers"`   // the file beside File with the words that may be written there; in File a * is one of several
 	Options  []string `yaml:"options"`  // mount options of each log directory
 
 	Field     string   `yaml:"field"`          // of a File of lines such as "AnonHugePages: 2048 kB": the one whose number is read
@@ -30,11 +33,13 @@ type Read struct {
 	Before4   string   `yaml:"unset_before_4"` // the same before Kafka 4
 	Floor     string   `yaml:"floor"`          // of [floors]: the least value on this machine
 	Missing   string   `yaml:"missing"`        // why some machines do not have it
+	Virtual   string   `yaml:"virtual"`        // the same of a virtual machine
+	Beside    string   `yaml:"beside"`         // another kernel setting, which a note tells
 	IfCounted string   `yaml:"if_counted"`     // judged only where /proc/net/softnet_stat counts this,
 	What      string   `yaml:"what"`           // which means so many of that
 
-	Good   string            `yaml:"good"`   // a rule, of a row of which no profile has one
-	Milder string            `yaml:"milder"` // a rule: values for which it holds are only noted
+	Good   string            `yaml:"good"`   // a rule, of a row of which no profile has one; "-" for a value that is only shown
+	Milder string            `yaml:"milder"` // a rule: values for which it holds, or after ! does not, are only noted
 	Noted  map[string]string `yaml:"noted"`  // values that are accepted with a note
 	Unit   string            `yaml:"unit"`   // of what is shown
 	Shown  map[string]string `yaml:"shown"`  // values in words
@@ -49,9 +54,9 @@ type Read struct {
 func (r Read) value(s *Setting) check {
 	switch {
 	case r.IfCounted != "":
-		return ifCounted(s.ID, r.IfCounted, r.What)
+		return s.ifCounted
 	case r.Sysctl > 0:
-		return func(m *Machine, _ Rule) Reading { return m.sysctl(s.ID, r.Sysctl) }
+		return s.kernel
 	case r.Property != "":
 		s.Read.Command = cmp.Or(r.Command, r.Property+"=TARGET")
 		return r.property
@@ -60,6 +65,8 @@ func (r Read) value(s *Setting) check {
 		return func(m *Machine, _ Rule) Reading { return r.numberFlag(m) }
 	case r.Flags != nil:
 		return func(m *Machine, _ Rule) Reading { return r.flag(m) }
+	case r.Offers != "", r.Beside != "", strings.Contains(r.File, "*"):
+		return s.files
 	case strings.Contains(r.File, "DISK"):
 		return eachDisk(s, s.ofDisk)
 	case strings.Contains(r.File, "DEVICE"):
@@ -106,10 +113,18 @@ func rounded(n float64) string { return strconv.FormatFloat(math.Round(n*100)/10
 // lacking is [Denied], with a reason of its own, if there is one, for a file that is not there.
 func lacking(err error, reason string) Reading {
 	r := Denied(err)
-	if r.Verdict == NotApplicable {
-		r.Note = cmp.Or(reason, r.Note)
+	if reason != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)) {
+		r.Note = reason
 	}
 	return r
+}
+
+// lacks is [lacking] with the reason of the row.
+func (s *Setting) lacks(m *Machine, err error) Reading {
+	if m.Virtual != "" && s.Read.Virtual != "" {
+		return lacking(err, s.Read.Virtual)
+	}
+	return lacking(err, s.Read.Missing)
 }
 
 // told completes a reading. names are pairs of what the words of the row may name, and what that is here.
@@ -118,8 +133,9 @@ func (s *Setting) told(r Reading, want Rule, names ...string) Reading {
 	if compared {
 		s.compare(&r, want, names)
 	}
-	switch milder, _ := ParseRule(s.Read.Milder); { // complete has read it
-	case r.Verdict == s.verdict() && !milder.Leave() && milder.Holds(r.Current),
+	text, not := strings.CutPrefix(s.Read.Milder, "!")
+	switch milder, _ := ParseRule(text); { // complete has read it
+	case r.Verdict == s.verdict() && !milder.Leave() && milder.Holds(r.Current) != not,
 		r.Verdict == Warn && want.Leave() && s.Want != "": // the profile leaves the matter alone, as for a laptop
 		r.Verdict = Info
 	}
@@ -137,7 +153,7 @@ func (s *Setting) compare(r *Reading, want Rule, names []string) {
 	} else if r.rule != (Rule{}) {
 		want = r.rule // as it is on this machine
 	}
-	c := Compare(r.Current, want, s.verdict())
+	c := Compare(r.Current, want, cmp.Or(r.bad, s.verdict()))
 	r.Verdict, r.rule = c.Verdict, want
 	if r.Wanted == "" && (s.Read.Good == "" || s.Read.Wanted != "") {
 		r.Wanted = c.Wanted

@@ -38,18 +38,27 @@ type Reading struct {
 	Changes []Change `json:"changes,omitempty"` // would make it as wanted
 	Command string   `json:"command,omitempty"` // what to run instead, where kt does not change it by itself
 
-	rule  Rule   // that [Compare] held the value to, or is to hold it to in place of the row's
-	shown string // Current in other words, of a reading without a verdict
+	rule  Rule    // that [Compare] held the value to, or is to hold it to in place of the row's
+	shown string  // Current in other words, of a reading without a verdict
+	bad   Verdict // in place of the row's, of a reading without a verdict
 	// set makes the change to another value, of a reading without a verdict.
 	set func(value string) Change
 }
 
 const needsRoot = "needs root"
 
+// none is the error of what a machine does not have: the reason.
+type none string
+
+func (n none) Error() string { return string(n) }
+
 // Denied is the reading of what kt may not read, or could not: of err the reader
 // gets the reason. A file that is not there is [NotApplicable].
 func Denied(err error) Reading {
+	var reason none
 	switch {
+	case errors.As(err, &reason):
+		return Absent("%s", reason)
 	case errors.Is(err, fs.ErrPermission):
 		return Reading{Verdict: Unknown, Note: needsRoot}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errors.ErrUnsupported):

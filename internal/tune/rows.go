@@ -82,12 +82,18 @@ func (s *Setting) complete(f check) error {
 	if !ok {
 		return fmt.Errorf("needs: there is no %q", s.Needs)
 	}
-	for _, rule := range []string{s.Read.Good, s.Read.Milder} {
+	for _, rule := range []string{s.Read.Good, strings.TrimPrefix(s.Read.Milder, "!")} {
 		if _, err := ParseRule(rule); err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
 	}
 	s.Applies = s.Applies || len(s.Sets) > 0
+	if read := readers()[s.ID]; read != nil {
+		f = s.ofReader(read)
+	}
+	if read := cardReaders()[s.ID]; read != nil {
+		f = s.ofCards(read)
+	}
 	if ask := diskChecks()[s.ID]; ask != nil {
 		f = eachDisk(s, ask)
 	}

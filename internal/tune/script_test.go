@@ -135,7 +135,7 @@ func TestAScriptTakesValuesAsTheyAre(t *testing.T) {
 			if got := readText(t, tree.root, p); got != row.value+"\n" {
 				t.Errorf("the value is %q, want %q", got, row.value+"\n")
 			}
-			f := ownFile{Lines: []ownLine{{Text: row.value}}}
+			f := ownFile{Lines: []Line{{Text: row.value}}}
 			if got, want := readText(t, tree.root, TmpfilesFile), f.content(scriptHeader); got != want {
 				t.Errorf("%s is\n%s\nwant\n%s", TmpfilesFile, got, want)
 			}

@@ -77,8 +77,8 @@ func TestBuffersDependOnWhatTheBrokerAsksFor(t *testing.T) {
 		{says: "two numbers", id: rmem, files: sysctls(rmem, "4096 131072"), want: `unknown | proc/sys/net/ipv4/tcp_rmem "4096 131072" 3`},
 		{says: "a range that is not readable", id: rmem, files: sysctls(rmem, denied), want: "unknown | …"},
 
-		{says: "the start of others", id: "net.core.rmem_default", files: sysctls("net.core.rmem_default", "212992"), want: "ok 212992"},
-		{says: "a large start", id: "net.core.wmem_default", files: sysctls("net.core.wmem_default", "16777216"), want: "info 16777216 | …"},
+		{says: "the start of others", id: "net.core.rmem_default", files: sysctls("net.core.rmem_default", "212992"), want: "ok 212992 (≤ 4194304)"},
+		{says: "a large start", id: "net.core.wmem_default", files: sysctls("net.core.wmem_default", "16777216"), want: "info 16777216 (≤ 4194304) | $ sysctl -w net.core.wmem_default=4194304"},
 	})
 }
 
@@ -88,7 +88,7 @@ func TestBuffersOfTheBroker(t *testing.T) {
 	tryAll(t, []trial{
 		{says: "Kafka's own", id: id, files: limits, set: configured(), want: "info 102400 (-1 over a distance) | …"},
 		{says: "no configuration", id: id, files: limits, want: "not_applicable | 102400"},
-		{says: "left to the kernel", id: id, files: limits, set: configured(sendBuffer, "-1", receiveBuffer, "-1"), want: "ok -1"},
+		{says: "left to the kernel", id: id, files: limits, set: configured(sendBuffer, "-1", receiveBuffer, "-1"), want: "ok -1 (-1 over a distance)"},
 		{
 			says: "one of them cut", id: id, files: limits, set: configured(sendBuffer, "1048576", receiveBuffer, "1048576"),
 			want: "warn 1048576 (-1 over a distance) | 1048576 212992 | $ socket.send.buffer.bytes=-1 and socket.receive.buffer.bytes=-1",
@@ -138,7 +138,7 @@ func TestBacklogs(t *testing.T) {
 		}, want: "info 1024 (≥ 1024) | 10"},
 		{
 			says: "the kernel cuts it", id: kafka, files: sysctls(most, "128"), set: configured("socket.listen.backlog.size", "1024"),
-			want: "warn 1024 (≤ net.core.somaxconn) | 1024 128 | $ sysctl -w net.core.somaxconn=1024",
+			want: "warn 1024 (≤ net.core.somaxconn) | 128 | $ sysctl -w net.core.somaxconn=1024",
 		},
 	})
 }
@@ -152,11 +152,11 @@ func TestMemoryOfConnections(t *testing.T) {
 	}
 	pressed := func(n int64) map[string]int64 { return map[string]int64{"TCPMemoryPressures": n} }
 	tryAll(t, []trial{
-		{says: "little is used", id: id, files: with("46"), want: "ok 46 of 200 (≤ 200 pages)"},
-		{says: "much is used", id: id, files: with("201"), want: "warn 201 of 200 (≤ 200 pages) | …"},
-		{says: "it ran short while kt looked", id: id, files: with("46"), set: counting(pressed(1), pressed(3)), want: "warn 46 of 200 (≤ 200 pages) | 2 5s"},
-		{says: "it ran short before", id: id, files: with("46"), set: counting(pressed(3), pressed(3)), want: "info 46 of 200 (≤ 200 pages) | 3"},
+		{says: "little is used", id: id, files: with("46"), want: "ok 46 of 200 (≤ 100 %)"},
+		{says: "much is used", id: id, files: with("201"), want: "warn 201 of 200 (≤ 100 %) | …"},
+		{says: "it ran short while kt looked", id: id, files: with("46"), set: counting(pressed(1), pressed(3)), want: "warn 46 of 200 (≤ 100 %) | 2 5s"},
+		{says: "it ran short before", id: id, files: with("46"), set: counting(pressed(3), pressed(3)), want: "info 46 of 200 (≤ 100 %) | 3"},
 		{says: "use not readable", id: id, files: map[string]string{host.SysctlFile(id): "1 2 3", sockstat: denied}, want: "unknown | …"},
-		{says: "use not told", id: id, files: map[string]string{host.SysctlFile(id): "1 2 3", sockstat: "TCP: inuse 1 mem"}, want: "unknown | proc/net/sockstat"},
+		{says: "use not told", id: id, files: map[string]string{host.SysctlFile(id): "1 2 3", sockstat: "TCP: inuse 1 mem"}, want: "unknown | /proc/net/sockstat"},
 	})
 }

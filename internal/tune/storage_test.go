@@ -49,26 +49,17 @@ func TestTheSystemsDisk(t *testing.T) {
 		root   = "1 0 8:1 / / rw - ext4 /dev/sda1 rw"
 	)
 	files := map[string]string{mounts: root, "sys/block/sda/dev": "8:0", "sys/block/sda/sda1/dev": "8:1"}
+	runs := func(m *Machine) { m.Process = runningWith("-Dkafka.logs.dir=/var/log/kafka") }
 	tryAll(t, []trial{
 		{says: "disks of their own", id: "disk.system", files: files, set: onDisks(hard("sdb")), want: "ok on disks of their own"},
 		{says: "another partition of the system's disk", id: "disk.system", files: files, set: onDisks(hard("sdb"), hard("sda")), want: "warn /data2/kafka: on sda (a disk of its own) | …"},
-		{says: "a laptop", id: "disk.system", profile: "minimal", files: files, set: onDisks(hard("sda")), want: "info on sda (left alone) | …"},
 		{says: "a container", id: "disk.system", files: files, set: func(m *Machine) { m.Container = "docker"; onDisks(hard("sda"))(m) }, want: "not_applicable | /"},
 		{says: "no root among the mounts", id: "disk.system", files: map[string]string{mounts: "1 0 8:1 / /x rw - ext4 /dev/sda1 rw"}, set: onDisks(hard("sda")), want: "unknown | /data1/kafka /"},
 		{says: "no directory", id: "disk.system", files: files, want: "not_applicable | …"},
 
-		{
-			says: "the broker's log files are beside", id: "disk.broker_log", files: files, set: func(m *Machine) { onDisks(hard("sda"))(m); m.Process = runningWith("-Dkafka.logs.dir=/var/log/kafka") },
-			want: "info on sda (a disk of its own) | /var/log/kafka",
-		},
-		{
-			says: "the broker's log files are elsewhere", id: "disk.broker_log", files: files, set: func(m *Machine) { onDisks(hard("sdb"))(m); m.Process = runningWith("-Dkafka.logs.dir=/var/log/kafka") },
-			want: "ok on disks of their own",
-		},
-		{
-			says: "the broker does not say where", id: "disk.broker_log", files: files, set: func(m *Machine) { onDisks(hard("sdb"))(m); m.Process = runningWith("-Dkafka.logs.dir=../logs") },
-			want: "not_applicable | …",
-		},
+		{says: "the broker's log files are beside", id: "disk.broker_log", files: files, set: with(onDisks(hard("sda")), runs), want: "info on sda (a disk of its own) | /var/log/kafka"},
+		{says: "the broker's log files are elsewhere", id: "disk.broker_log", files: files, set: with(onDisks(hard("sdb")), runs), want: "ok on disks of their own"},
+		{says: "the broker does not say where", id: "disk.broker_log", files: files, set: with(broker(6), onDisks(hard("sdb"))), want: "not_applicable | …"},
 		{says: "no broker", id: "disk.broker_log", files: files, set: onDisks(hard("sda")), want: "not_applicable | …"},
 	})
 }
@@ -90,18 +81,19 @@ func TestRAID(t *testing.T) {
 		{says: "a volume over two disks", id: "disk.raid", set: layered([]string{"lvm"}, a, b), want: "info lvm (a log directory for each disk) | 2"},
 		{says: "two paths to one disk", id: "disk.raid", set: layered([]string{"multipath"}, a, b), want: "ok multipath"},
 		{says: "encryption", id: "disk.raid", set: layered([]string{"crypt"}, a), want: "info crypt | …"},
-		{says: "a laptop", id: "disk.raid", profile: "minimal", set: layered([]string{"raid5"}, a, b, c), want: "info raid5 (single disks,) | …"},
 		{says: "not visible", id: "disk.raid", set: onType("nfs"), want: "not_applicable | …"},
-
-		{says: "a whole array", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/degraded": "0", "sys/block/md0/md/sync_action": "idle"}, want: "ok complete"},
-		{
-			says: "of two arrays one has lost a disk", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/degraded": "0", "sys/block/md1/md/degraded": "1"},
-			want: "warn md1: 1 missing (0 missing) | md1 | $ mdadm --detail /dev/md1",
-		},
-		{says: "a copy is under way", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/degraded": "0", "sys/block/md0/md/sync_action": "resync"}, want: "warn resync (idle) | md0"},
-		{says: "the check of the month", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/degraded": "0", "sys/block/md0/md/sync_action": "check"}, want: "info check (idle) | md0"},
-		{says: "RAID 0 has no state", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/level": "raid0"}, want: "not_applicable | md0"},
 	})
+	for _, row := range []struct{ says, degraded, action, want string }{
+		{"a whole array", "0", "idle", "ok complete"},
+		{"it has lost a disk", "1", "idle", "warn 1 missing (0 missing) | md0 | $ mdadm --detail /dev/md0"},
+		{"a copy is under way", "0", "resync", "warn resync (idle) | md0"},
+		{"the check of the month", "0", "check", "info check (idle) | md0"},
+		{"garbage", "x", "idle", "unknown | sys/block/md0/md/degraded"},
+	} {
+		files := map[string]string{"sys/block/md0/md/degraded": row.degraded, "sys/block/md0/md/sync_action": row.action}
+		tryAll(t, []trial{{says: row.says, id: "disk.raid_health", files: files, want: row.want}})
+	}
+	tryAll(t, []trial{{says: "RAID 0 has no state", id: "disk.raid_health", files: map[string]string{"sys/block/md0/md/level": "raid0"}, want: "not_applicable | md0"}})
 }
 
 func TestKindsOfFileSystems(t *testing.T) {
@@ -130,6 +122,9 @@ func TestCloudDisks(t *testing.T) {
 	disk := func(name, model string) host.Disk { return host.Disk{Name: name, Model: model} }
 	ebs := disk("nvme1n1", "Amazon Elastic Block Store              ")
 	timeout := "sys/module/nvme_core/parameters/io_timeout"
+	limited := func(lines ...string) func(*Machine) {
+		return func(m *Machine) { m.Cgroup = host.Cgroup{Layout: "v2", IO: lines} }
+	}
 	tryAll(t, []trial{
 		{says: "EBS", id: "disk.cloud", set: onDisks(ebs), want: "info EBS | gp3 3000 125 MiB/s gp2 st1"},
 		{says: "EBS that was probed", id: "disk.cloud", set: func(m *Machine) { onDisks(ebs)(m); m.Bandwidth = 125 << 20 }, want: "info EBS | gp3 3000 125 MiB/s gp2 st1 125 MiB/s"},
@@ -143,19 +138,13 @@ func TestCloudDisks(t *testing.T) {
 		{says: "too little", id: "disk.nvme_timeout", files: map[string]string{timeout: "30"}, set: onDisks(ebs), want: "info 30 (≥ 255) | $ nvme_core.io_timeout=4294967295 in the kernel's"},
 		{says: "not EBS", id: "disk.nvme_timeout", files: map[string]string{timeout: "30"}, set: onDisks(solid("nvme0n1")), want: "not_applicable | …"},
 
-		{says: "no limit", id: "disk.cgroup_limits", set: func(m *Machine) { m.Cgroup.Layout = "v2"; onDisks(hard("sda"))(m) }, want: "ok none"},
-		{says: "the broker's disk is limited", id: "disk.cgroup_limits", set: func(m *Machine) {
-			m.Cgroup = host.Cgroup{Layout: "v2", IO: []string{"8:16 rbps=max wbps=1048576 riops=max wiops=max"}}
-			onDisks(hard("sda"))(m)
-		}, want: "warn sda limited (none) | 8:16 rbps=max wbps=1048576 riops=max wiops=max"},
-		{says: "the disk below is limited", id: "disk.cgroup_limits", files: map[string]string{"sys/block/sdb/dev": "8:160"}, set: func(m *Machine) {
-			m.Cgroup = host.Cgroup{Layout: "v1", IO: []string{"8:160 wbps=1048576"}}
-			layered([]string{"lvm"}, hard("sdb"))(m)
-		}, want: "warn sdb limited (none) | 8:160 wbps=1048576"},
-		{says: "another disk is limited", id: "disk.cgroup_limits", set: func(m *Machine) {
-			m.Cgroup = host.Cgroup{Layout: "v2", IO: []string{"9:9 wbps=1", "garbage"}}
-			onDisks(hard("sda"))(m)
-		}, want: "info of other devices | 9:9 wbps=1"},
+		{says: "no limit", id: "disk.cgroup_limits", set: with(onDisks(hard("sda")), limited()), want: "ok none"},
+		{says: "the broker's disk is limited", id: "disk.cgroup_limits", set: with(onDisks(hard("sda")), limited("8:16 wbps=1048576 riops=max")), want: "warn sda limited (none) | 8:16 wbps=1048576 riops=max"},
+		{
+			says: "the disk below is limited", id: "disk.cgroup_limits", files: map[string]string{"sys/block/sdb/dev": "8:160"}, set: with(layered([]string{"lvm"}, hard("sdb")), limited("8:160 wbps=1048576")),
+			want: "warn sdb limited (none) | 8:160 wbps=1048576",
+		},
+		{says: "another disk is limited", id: "disk.cgroup_limits", set: with(onDisks(hard("sda")), limited("9:9 wbps=1", "garbage")), want: "info of other devices | 9:9 wbps=1"},
 		{says: "no groups", id: "disk.cgroup_limits", set: onDisks(hard("sda")), want: "not_applicable | …"},
 	})
 }

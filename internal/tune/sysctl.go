@@ -36,6 +36,16 @@ func numbersOf(m *Machine, key string, n int) (string, error) {
 	return strings.Join(fields, " "), nil
 }
 
+// intsOf are the numbers of a kernel setting that has n.
+func intsOf(m *Machine, key string, n int) ([]int64, error) {
+	text, err := numbersOf(m, key, n)
+	ints := make([]int64, n)
+	for i, f := range strings.Fields(text) {
+		ints[i], _ = strconv.ParseInt(f, 10, 64) // numbersOf has parsed it
+	}
+	return ints, err
+}
+
 // sysctl reads a kernel setting of n numbers.
 func (m *Machine) sysctl(key string, n int) Reading {
 	current, err := numbersOf(m, key, n)
@@ -45,29 +55,25 @@ func (m *Machine) sysctl(key string, n int) Reading {
 	return Reading{Current: current, set: func(value string) Change { return Sysctl(key, key, current, value) }}
 }
 
-// numberCheck is the check of a kernel setting that is one number, see [numbersCheck].
-func numberCheck(key string, bad Verdict, applies bool) check {
-	return numbersCheck(key, 1, bad, applies)
+// kernel is the check of the kernel setting that the row is named after.
+func (s *Setting) kernel(m *Machine, want Rule) Reading {
+	current, err := numbersOf(m, s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
+	if err != nil {
+		return s.lacks(m, err)
+	}
+	return s.told(Reading{Current: current, Note: s.Read.beside(m), set: func(value string) Change { return Sysctl(s.ID, s.ID, current, value) }}, want)
 }
 
-// numbersCheck is the check of a kernel setting of n numbers. Where it does not hold the
-// verdict is bad, and the reading has a change, or without applies the command.
-func numbersCheck(key string, n int, bad Verdict, applies bool) check {
-	return func(m *Machine, want Rule) Reading {
-		current, err := numbersOf(m, key, n)
-		if err != nil {
-			return Denied(err)
-		}
-		r := Compare(current, want, bad)
-		switch {
-		case want.Leave() || r.Verdict == OK:
-		case applies:
-			r.Changes = []Change{Sysctl(key, key, current, want.Target(current))}
-		default:
-			r.Command = sysctlCommand(key, want.Target(current))
-		}
-		return r
+// beside tells of the other kernel setting of a row, where it has one.
+func (r Read) beside(m *Machine) string {
+	if r.Beside == "" {
+		return ""
 	}
+	text, err := m.Text(host.SysctlFile(r.Beside))
+	if err != nil {
+		return ""
+	}
+	return r.Beside + " is " + strings.Join(strings.Fields(text), " ")
 }
 
 // sysctlCommand sets a kernel setting until the machine starts again.

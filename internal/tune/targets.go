@@ -203,7 +203,7 @@ var ownForms = []struct {
 	{SysctlFile, regexp.MustCompile(`^([a-z0-9_.]+) = ([0-9 ]+)$`), func(n, v string) (string, string) { return "/proc/sys/" + sysctlPath(n), v }},
 	{TmpfilesFile, regexp.MustCompile(`^w (/sys/\S+) - - - - (\S+)$`), func(n, v string) (string, string) { return n, v }},
 	{UdevFile, regexp.MustCompile(`^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
-		`(?:ATTRS?\{[a-z]+\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`),
+		`(?:ATTRS?\{[a-z]+\}|ENV\{DM_NAME\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`),
 		func(n, v string) (string, string) { return "/sys/block/any/queue/" + n, v }},
 	{LimitsFile, regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (soft|hard) nofile ([0-9]+)$`), openFilesTo},
 	{"", regexp.MustCompile(`^(LimitNOFILE)=([0-9]+)$`), openFilesTo},

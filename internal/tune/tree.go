@@ -72,6 +72,24 @@ func openAt(folder *os.File, p string, flag int, mode fs.FileMode) (*os.File, er
 	return os.NewFile(uintptr(fd), p), nil
 }
 
+var errNoRegular = errors.New("no regular file")
+
+// openRegular opens a regular file in a folder for reading. What kt never makes is errNoRegular.
+func openRegular(folder *os.File, p string) (*os.File, error) {
+	f, err := openAt(folder, p, os.O_RDONLY, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, errNoRegular
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // nothing was written
+		return nil, errNoRegular
+	}
+	return f, nil
+}
+
 // mostText is the size that no file has whose text kt compares or puts back.
 const mostText = 1 << 20
 

@@ -112,16 +112,12 @@ func (t *Tree) makeJournalFolder() (made []string, err error) {
 
 // readOurs reads a regular file of an open folder, unless others than root could have written it.
 func readOurs(folder *os.File, p string) ([]byte, error) {
-	f, err := openAt(folder, p, os.O_RDONLY, 0)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s is a link: kt does not follow it", p)
+	f, err := openRegular(folder, p)
+	if errors.Is(err, errNoRegular) {
+		return nil, fmt.Errorf("%s is %w: kt does not read it", p, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p, withoutPath(err))
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("%s is no regular file: kt does not read it", p)
 	}
 	if err := onlyOurs(f, p); err != nil {
 		_ = f.Close() // nothing was written

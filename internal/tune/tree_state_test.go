@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // agentUser is the user to whom systemd gives /var/lib/kt.
@@ -26,18 +28,11 @@ func asRoot(t *testing.T) {
 	}
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // giveAway gives a folder, and all that is in it, to the agent's user, as systemd does with
 // the StateDirectory of a unit.
 func giveAway(t *testing.T, dir string) {
 	t.Helper()
-	ok(t, filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(p, agentUser, agentUser))
 	}))
 }
@@ -62,56 +57,50 @@ func TestTheJournalsFolderIsReachedByNoLink(t *testing.T) {
 	}{
 		{"the folder is a link", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, "/tmp/mine/journal.json", evilJournal)
-			ok(t, os.Symlink("/tmp/mine", tree.at(JournalFolder)))
+			must.Do(t, os.Symlink("/tmp/mine", tree.at(JournalFolder)))
 		}, JournalFolder + " is a link, or no folder"},
 		{"a folder before it is a link", func(t *testing.T, tree *Tree) {
-			ok(t, os.Rename(tree.at("/var"), tree.at("/other")))
-			ok(t, os.Symlink("other", tree.at("/var")))
+			must.Do(t, os.Rename(tree.at("/var"), tree.at("/other")))
+			must.Do(t, os.Symlink("other", tree.at("/var")))
 		}, "/var is a link, or no folder"},
 		{"the folder is another user's", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, journalFile, evilJournal)
 			giveAway(t, tree.at(JournalFolder))
 		}, JournalFolder + " may be written by others than root"},
 		{"a folder before it is another user's", func(t *testing.T, tree *Tree) {
-			ok(t, os.Chown(tree.at("/var/lib"), agentUser, agentUser))
+			must.Do(t, os.Chown(tree.at("/var/lib"), agentUser, agentUser))
 		}, "/var/lib may be written by others than root"},
 		{"a group may write a folder before it", func(t *testing.T, tree *Tree) {
-			ok(t, os.Chmod(tree.at("/var/lib"), 0o775))
+			must.Do(t, os.Chmod(tree.at("/var/lib"), 0o775))
 		}, "/var/lib may be written by others than root"},
 		{"everybody may write a folder before it, with the sticky bit", func(t *testing.T, tree *Tree) {
-			ok(t, os.Chmod(tree.at("/var/lib"), 0o777|os.ModeSticky))
+			must.Do(t, os.Chmod(tree.at("/var/lib"), 0o777|os.ModeSticky))
 		}, "/var/lib may be written by others than root"},
 		{"the root is another user's", func(t *testing.T, tree *Tree) {
-			ok(t, os.Chown(tree.root, agentUser, agentUser))
+			must.Do(t, os.Chown(tree.root, agentUser, agentUser))
 		}, "/ may be written by others than root"},
 		{"the journal is another user's", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, journalFile, evilJournal)
-			ok(t, os.Chown(tree.at(journalFile), agentUser, agentUser))
+			must.Do(t, os.Chown(tree.at(journalFile), agentUser, agentUser))
 		}, journalFile + " may be written by others than root"},
 		{"the journal is a pipe", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, JournalFolder+"/x", "")
-			ok(t, syscall.Mkfifo(tree.at(journalFile), 0o644))
+			must.Do(t, syscall.Mkfifo(tree.at(journalFile), 0o644))
 		}, journalFile + " is no regular file"},
 		{"the journal is a link", func(t *testing.T, tree *Tree) {
 			putText(t, tree.root, JournalFolder+"/x", evilJournal)
-			ok(t, os.Symlink("x", tree.at(journalFile)))
-		}, journalFile + " is a link"},
+			must.Do(t, os.Symlink("x", tree.at(journalFile)))
+		}, journalFile + " is no regular file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			tree, k := attacked(t)
 			row.attack(t, tree)
-			before := snapshotOf(t, tree.root)
-			_, err := tree.Apply(planOfAll(), ApplyOptions{})
-			if want := "journal: " + row.want; err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("Apply = %v, want %q", err, want)
-			}
-			if undone, err := tree.Rollback(RollbackOptions{}); err == nil && len(undone) > 0 {
-				t.Errorf("Rollback = %+v", undone)
-			}
-			if len(k.writes) > 0 {
-				t.Errorf("kt wrote %q", k.writes)
-			}
-			sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+			unchanged(t, tree, k, func() {
+				failsWith(t, "Apply", onlyError(tree.Apply(planOfAll(), ApplyOptions{})), "journal: "+row.want)
+				if undone, err := tree.Rollback(RollbackOptions{}); err == nil && len(undone) > 0 {
+					t.Errorf("Rollback = %+v", undone)
+				}
+			})
 		})
 	}
 }
@@ -151,14 +140,11 @@ func TestAJournalOfRootsNamesOnlyWhatKtSets(t *testing.T) {
 	}
 	tree, k := attacked(t)
 	putText(t, tree.root, journalFile, evilJournal)
-	before := snapshotOf(t, tree.root)
-	if _, err := tree.Rollback(RollbackOptions{Force: true}); err == nil || !strings.Contains(err.Error(), "is not among the files that kt sets") {
-		t.Errorf("Rollback = %v, want that the file is none that kt sets", err)
-	}
-	if len(k.writes) > 0 {
-		t.Errorf("Rollback wrote %q", k.writes)
-	}
-	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+	unchanged(t, tree, k, func() {
+		if _, err := tree.Rollback(RollbackOptions{Force: true}); err == nil || !strings.Contains(err.Error(), "is not among the files that kt sets") {
+			t.Errorf("Rollback = %v, want that the file is none that kt sets", err)
+		}
+	})
 }
 
 // TestFoldersAreRemovedAsFoldersOnly is of a file, and of a folder of another user's, in the place of
@@ -168,8 +154,8 @@ func TestFoldersAreRemovedAsFoldersOnly(t *testing.T) {
 	putText(t, tree.root, "/etc/tmpfiles.d", "a file\n")
 	want := []string{"/etc/tmpfiles.d"}
 	if os.Getuid() == 0 {
-		ok(t, os.Mkdir(tree.at("/etc/udev"), 0o755))
-		ok(t, os.Chown(tree.at("/etc/udev"), agentUser, agentUser))
+		must.Do(t, os.Mkdir(tree.at("/etc/udev"), 0o755))
+		must.Do(t, os.Chown(tree.at("/etc/udev"), agentUser, agentUser))
 		want = append(want, "/etc/udev")
 	}
 	tree.dropFolders(want)
@@ -184,17 +170,17 @@ func TestFoldersAreRemovedAsFoldersOnly(t *testing.T) {
 func TestNothingOutsideTheRootIsChanged(t *testing.T) {
 	outside := t.TempDir()
 	for _, dir := range []string{"sysctl.d", "tmpfiles.d", "vm"} {
-		ok(t, os.Mkdir(filepath.Join(outside, dir), 0o755))
+		must.Do(t, os.Mkdir(filepath.Join(outside, dir), 0o755))
 	}
 	tree, k := machineTree(t)
 	k.refuses = nil
 	tree.kernel = systemKernel{}
 	putText(t, outside, "vm/swappiness", "60\n")
-	ok(t, os.RemoveAll(tree.at("/etc/sysctl.d")))
-	ok(t, os.Symlink(filepath.Join(outside, "sysctl.d"), tree.at("/etc/sysctl.d")))
-	ok(t, os.Symlink("../../../../../../../.."+filepath.Join(outside, "tmpfiles.d"), tree.at("/etc/tmpfiles.d")))
-	ok(t, os.RemoveAll(tree.at("/proc/sys/vm")))
-	ok(t, os.Symlink(filepath.Join(outside, "vm"), tree.at("/proc/sys/vm")))
+	must.Do(t, os.RemoveAll(tree.at("/etc/sysctl.d")))
+	must.Do(t, os.Symlink(filepath.Join(outside, "sysctl.d"), tree.at("/etc/sysctl.d")))
+	must.Do(t, os.Symlink("../../../../../../../.."+filepath.Join(outside, "tmpfiles.d"), tree.at("/etc/tmpfiles.d")))
+	must.Do(t, os.RemoveAll(tree.at("/proc/sys/vm")))
+	must.Do(t, os.Symlink(filepath.Join(outside, "vm"), tree.at("/proc/sys/vm")))
 	before := snapshotOf(t, outside)
 	outcomes, _ := tree.Apply([]Change{planOfAll()[0], planOfAll()[3]}, ApplyOptions{}) // that it fails is as good
 	for _, o := range outcomes {
@@ -210,10 +196,10 @@ func TestAWrittenFileIsANewOne(t *testing.T) {
 	tree, _ := machineTree(t)
 	putText(t, tree.root, beside(SysctlFile), "")
 	theirs, err := os.OpenFile(tree.at(beside(SysctlFile)), os.O_RDWR, 0)
-	ok(t, err)
+	must.Do(t, err)
 	mustApply(t, tree, planOfAll()[:1], ApplyOptions{})
 	_, err = theirs.WriteString("kernel.core_pattern = |/tmp/program\n")
-	ok(t, errors.Join(err, theirs.Close()))
+	must.Do(t, errors.Join(err, theirs.Close()))
 	if got := readText(t, tree.root, SysctlFile); !strings.HasPrefix(got, ownHeader) {
 		t.Errorf("%s holds what somebody wrote after kt: %q", SysctlFile, got)
 	}

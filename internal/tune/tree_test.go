@@ -205,6 +205,26 @@ func sameTree(t *testing.T, what string, want, got map[string]string) {
 	}
 }
 
+// unchanged fails the test if something on a machine, or in its kernel, is another after do.
+func unchanged(t *testing.T, tree *Tree, k *folderKernel, do func()) {
+	t.Helper()
+	before := snapshotOf(t, tree.root)
+	k.writes = nil
+	do()
+	if len(k.writes) > 0 {
+		t.Errorf("kt wrote %q", k.writes)
+	}
+	sameTree(t, "the tree", before, snapshotOf(t, tree.root))
+}
+
+// failsWith fails the test if an error does not begin with some words.
+func failsWith(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%s = %v, want the error %q", what, err, want)
+	}
+}
+
 // planOfAll is one change of every kind, and two of a pair.
 func planOfAll() []Change {
 	return []Change{

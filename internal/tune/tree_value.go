@@ -80,23 +80,15 @@ func limitText(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// parseLimits reads "SOFT HARD".
+// parseLimits reads "SOFT HARD"; unlimited is -1.
 func parseLimits(value string) (soft, hard int64, err error) {
 	words := strings.Fields(value)
-	if len(words) != 2 {
+	least, err := wholeOf(words, 0)
+	most, wrong := wholeOf(words, 1)
+	if len(words) != 2 || err != nil || wrong != nil {
 		return 0, 0, fmt.Errorf("%q is not a soft and a hard limit", value)
 	}
-	var n [2]int64
-	for i, w := range words {
-		if w == "unlimited" {
-			n[i] = -1
-			continue
-		}
-		if n[i], err = strconv.ParseInt(w, 10, 64); err != nil || n[i] < 0 {
-			return 0, 0, fmt.Errorf("%q is not a soft and a hard limit", value)
-		}
-	}
-	return n[0], n[1], nil
+	return int64(least), int64(most), nil
 }
 
 // The ways to keep access times.

@@ -131,56 +131,48 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	}
 	have := dirtyValue{percent, bytes}
 	r := Reading{Verdict: Info, Current: have.String(), Wanted: rule.String()}
-	persisted, file := p.persisted(m)
+	boot, file := p.persisted(m)
 	if file != "" {
-		r.Persisted, r.PersistedIn = persisted.String(), file
-	}
-	if rule.Leave() {
-		return r
+		r.Persisted, r.PersistedIn = boot.String(), file
 	}
 	amount, err := parseDirty(rule.Value) // loading the profile would have refused a wrong one
-	if m.MemTotal <= 0 {
-		err = cmp.Or(err, errors.New("the size of the machine's memory is not known"))
+	switch {
+	case rule.Leave():
+		return r
+	case m.MemTotal <= 0:
+		err = errors.New("the size of the machine's memory is not known")
 	}
 	if err != nil {
 		r.Verdict, r.Note = Unknown, err.Error()
 		return r
 	}
 	want := amount.on(m.MemTotal, m.Bandwidth)
-	r.Wanted = string(p.op) + " " + want.String()
-	p.compare(m, &r, have, want, amount["time"] > 0 && m.Bandwidth <= 0)
-	return r
-}
-
-// compare judges what a pair is now and after the next boot. unmeasured tells that the rule has a time, and no disk was measured.
-func (p dirtyPair) compare(m *Machine, r *Reading, have, want dirtyValue, unmeasured bool) {
-	// Then a limit that is a share of a large memory is not raised: 60 % of 64 GiB are two minutes of a disk with 300 MB/s.
-	blind := unmeasured && p.op == AtLeast && want.bytes == 0 && m.MemTotal > 64<<30
-	change := p.change(have, want)
-	persisted, file := p.persisted(m)
-	switch {
+	r.Verdict, r.Wanted = Warn, string(p.op)+" "+want.String()
+	unmeasured := amount["time"] > 0 && m.Bandwidth <= 0
+	switch change := p.change(have, want); {
 	case !p.holds(have, want, m.MemTotal):
-		r.Verdict, r.Changes = Warn, []Change{change}
-		if unmeasured && !blind {
-			r.Note = "kt tune --probe finds a value in bytes"
-		}
-	case file != "" && !p.holds(persisted, want, m.MemTotal):
-		r.Verdict, r.Drifts = Warn, true
-		r.addNote("%s after a reboot: %s", persisted, file)
-		r.Changes = []Change{{
-			Setting: p.id, Kind: KeepOnly, Path: file, Old: persisted.String(), New: want.String(), Keep: change.Keep,
-		}}
+		r.Changes = []Change{change}
+	case file != "" && !p.holds(boot, want, m.MemTotal):
+		r.Drifts = true
+		r.addNote("%s after a reboot: %s", boot, file)
+		r.Changes = []Change{{Setting: p.id, Kind: KeepOnly, Path: file, Old: boot.String(), New: want.String(), Keep: change.Keep}}
 	default:
 		r.Verdict = OK
-		return
+		return r
 	}
-	if blind {
+	switch {
+	case unmeasured && p.op == AtLeast && want.bytes == 0 && m.MemTotal > 64<<30: // 60 % of it are two minutes of a disk with 300 MB/s
 		r.Changes, r.Command = nil, "kt tune --probe --apply"+m.pick
 		r.addNote("the rate of the disks is not known: %s of %s would be %s unwritten",
 			want, theme.Bytes(m.MemTotal), theme.Bytes(want.of(m.MemTotal)))
-	} else if file != "" && after(file, SysctlFile) {
+		return r
+	case unmeasured && !r.Drifts:
+		r.addNote("kt tune --probe finds a value in bytes")
+	}
+	if file != "" && after(file, SysctlFile) {
 		r.addNote("%s is read after %s and wins at the next boot: remove the line there", file, SysctlFile)
 	}
+	return r
 }
 
 // change writes the file that the wanted value belongs in. Writing it sets the other

@@ -1,7 +1,9 @@
 package tune
 
 import (
+	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,96 +12,65 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
+// In what is wanted, R and B are the two files of a pair.
 func TestUnwrittenData(t *testing.T) {
-	const (
-		asItComes  = "proc/sys/vm/dirty_background_ratio = 10\nproc/sys/vm/dirty_background_bytes = 0"
-		asBytes    = "proc/sys/vm/dirty_background_ratio = 0\nproc/sys/vm/dirty_background_bytes = 8000000000"
-		throughput = "5% 5s"
-		latency    = "5% 400MB 1s"
-		advice     = " | kt tune --probe finds a value in bytes"
-	)
-	disk := func(mib int64) func(*Machine) { return func(m *Machine) { m.Bandwidth = mib << 20 } }
-	boot := func(key, value, file string) func(*Machine) {
-		return func(m *Machine) {
-			m.Sysctls = map[string][]host.Sysctl{key: {{Key: key, Value: value, File: file, Line: 3}}}
+	const back, limit, low, high = "background_", "", "5% 5s", "60% 30s min8GiB"
+	for _, r := range []struct {
+		says, pair, rule     string
+		ratio, bytes, ratioB int64 // what there is, and after the next boot
+		memory, disk         int64 // GiB, MiB/s
+		want                 string
+	}{
+		{"as it comes, and no disk was measured", back, low, 10, 0, 0, 64, 0, "warn 10 % (≤ 5 %) | … | R: 10 → 5 [B: 0], kept"},
+		{"bytes where a share is wanted", back, low, 0, 8e9, 0, 64, 0, "warn 8000000000 bytes (≤ 5 %) | … | R: 0 → 5 [B: 8000000000], kept"},
+		{"a share where bytes are wanted", back, "5% 400MB 1s", 10, 0, 0, 64, 0, "warn 10 % (≤ 400000000 bytes) | … | B: 0 → 400000000 [R: 10], kept"},
+		{"a disk of 200 MiB/s", back, low, 10, 0, 0, 64, 200, "warn 10 % (≤ 1048576000 bytes) | B: 0 → 1048576000 [R: 10], kept"},
+		{"a disk that is faster than the memory is large", back, low, 10, 0, 0, 4, 2000, "warn 10 % (≤ 5 %) | R: 10 → 5 [B: 0], kept"},
+		{"as wanted", back, low, 5, 0, 0, 64, 0, "ok 5 % (≤ 5 %)"},
+		{"within a tenth of what was measured", back, low, 0, 11e8, 0, 64, 200, "ok 1100000000 bytes (≤ 1048576000 bytes)"},
+		{"nothing may wait", back, low, 0, 0, 0, 64, 0, "warn 0 % (≤ 5 %) | … | R: 0 → 5 [B: 0], kept"},
+		{"left alone", back, "leave", 10, 0, 0, 64, 0, "info 10 % (left alone)"},
+		{"of no known size", back, low, 10, 0, 0, 0, 0, "unknown 10 % (5% 5s) | …"},
+		{"right now, and wrong after a reboot", back, low, 5, 0, 20, 64, 0, "warn 5 % (≤ 5 %) | 20 /etc/sysctl.d/50-other.conf | /etc/sysctl.d/50-other.conf: 20 % → 5 %; sysctl.d vm.dirty_background_ratio = 5"},
+		{"a large memory, and the lower threshold", back, low, 10, 0, 0, 128, 0, "warn 10 % (≤ 5 %) | … | R: 10 → 5 [B: 0], kept"},
+		{"a limit as it comes", limit, high, 20, 0, 0, 64, 0, "warn 20 % (≥ 60 %) | … | R: 20 → 60 [B: 0], kept"},
+		{"a large memory, and no disk was measured", limit, high, 20, 0, 0, 128, 0, "warn 20 % (≥ 60 %) | 60 128 76.8 | $ kt tune --probe --apply"},
+		{"the same, and a file lowers it at boot", limit, high, 60, 0, 20, 128, 0, "warn 60 % (≥ 60 %) | 20 /etc/sysctl.d/50-other.conf 60 128 76.8 | $ kt tune --probe --apply"},
+		{"a large memory and a disk of 400 MiB/s", limit, high, 5, 0, 0, 128, 400, "warn 5 % (≥ 12582912000 bytes) | B: 0 → 12582912000 [R: 5], kept"},
+		{"a share that needs no measurement", limit, "60%", 20, 0, 0, 128, 0, "warn 20 % (≥ 60 %) | R: 20 → 60 [B: 0], kept"},
+		{"higher than wanted", limit, high, 80, 0, 0, 64, 0, "ok 80 % (≥ 60 %)"},
+		{"a large machine with a slow disk", limit, high, 20, 0, 0, 256, 100, "ok 20 % (≥ 8589934592 bytes)"},
+		{"as TuneD sets it for latency", limit, "40% 30s min8GiB", 10, 0, 0, 64, 100, "warn 10 % (≥ 8589934592 bytes) | B: 0 → 8589934592 [R: 10], kept"},
+	} {
+		id, name := "vm.dirty_limit", "dirty_"+r.pair
+		if r.pair == back {
+			id = "vm.dirty_background"
 		}
+		set := with(memoryOf(r.memory), func(m *Machine) {
+			m.Bandwidth = r.disk << 20
+			if r.ratioB > 0 {
+				m.Sysctls = sysctlAtBoot("vm."+name+"ratio", strconv.FormatInt(r.ratioB, 10), "/etc/sysctl.d/50-other.conf")
+			}
+		})
+		files := fmt.Sprintf("proc/sys/vm/%sratio = %d\nproc/sys/vm/%sbytes = %d", name, r.ratio, name, r.bytes)
+		want := strings.NewReplacer("| R:", "| /proc/sys/vm/"+name+"ratio:", "| B:", "| /proc/sys/vm/"+name+"bytes:", "[R:", "["+name+"ratio:", "[B:", "["+name+"bytes:").Replace(r.want)
+		lookAt(t, []row{{r.says, id, r.rule, files, "", set, want}})
 	}
 	lookAt(t, []row{
+		{"half of the pair is missing", "vm.dirty_background", low, "proc/sys/vm/dirty_background_ratio = 10", "", memoryOf(64), "not_applicable | …"},
 		{
-			"as it comes, and no disk was measured", "vm.dirty_background", throughput, asItComes, "", memoryOf(64),
-			"warn 10 % (≤ 5 %) | … | /proc/sys/vm/dirty_background_ratio: 10 → 5 [dirty_background_bytes: 0], kept",
-		},
-		{
-			"bytes where a share is wanted", "vm.dirty_background", throughput, asBytes, "", memoryOf(64),
-			"warn 8000000000 bytes (≤ 5 %) | … | /proc/sys/vm/dirty_background_ratio: 0 → 5 [dirty_background_bytes: 8000000000], kept",
-		},
-		{
-			"a share where bytes are wanted", "vm.dirty_background", latency, asItComes, "", memoryOf(64),
-			"warn 10 % (≤ 400000000 bytes) | … | /proc/sys/vm/dirty_background_bytes: 0 → 400000000 [dirty_background_ratio: 10], kept",
-		},
-		{
-			"a disk of 200 MiB/s", "vm.dirty_background", throughput, asItComes, "", with(memoryOf(64), disk(200)),
-			"warn 10 % (≤ 1048576000 bytes) | /proc/sys/vm/dirty_background_bytes: 0 → 1048576000 [dirty_background_ratio: 10], kept",
-		},
-		{
-			"a disk that is faster than the memory is large", "vm.dirty_background", throughput, asItComes, "", with(memoryOf(4), disk(2000)),
-			"warn 10 % (≤ 5 %) | /proc/sys/vm/dirty_background_ratio: 10 → 5 [dirty_background_bytes: 0], kept",
-		},
-		{"as wanted", "vm.dirty_background", throughput, "proc/sys/vm/dirty_background_ratio = 5\nproc/sys/vm/dirty_background_bytes = 0", "", memoryOf(64), "ok 5 % (≤ 5 %)"},
-		{
-			"within a tenth of what was measured", "vm.dirty_background", throughput, "proc/sys/vm/dirty_background_ratio = 0\nproc/sys/vm/dirty_background_bytes = 1100000000", "", with(memoryOf(64), disk(200)),
-			"ok 1100000000 bytes (≤ 1048576000 bytes)",
-		},
-		{
-			"nothing may wait", "vm.dirty_background", throughput, "proc/sys/vm/dirty_background_ratio = 0\nproc/sys/vm/dirty_background_bytes = 0", "", memoryOf(64),
-			"warn 0 % (≤ 5 %) | … | /proc/sys/vm/dirty_background_ratio: 0 → 5 [dirty_background_bytes: 0], kept",
-		},
-		{"left alone", "vm.dirty_background", "leave", asItComes, "", memoryOf(64), "info 10 % (left alone)"},
-		{"of no known size", "vm.dirty_background", throughput, asItComes, "", nil, "unknown 10 % (5% 5s) | …"},
-		{"half of the pair is missing", "vm.dirty_background", throughput, "proc/sys/vm/dirty_background_ratio = 10", "", memoryOf(64), "not_applicable | …"},
-		{
-			"right now, and wrong after a reboot", "vm.dirty_background", throughput, "proc/sys/vm/dirty_background_ratio = 5\nproc/sys/vm/dirty_background_bytes = 0", "", with(memoryOf(64), boot("vm.dirty_background_ratio", "20", "/etc/sysctl.d/50-other.conf")),
-			"warn 5 % (≤ 5 %) | 20 /etc/sysctl.d/50-other.conf | /etc/sysctl.d/50-other.conf: 20 % → 5 %; sysctl.d vm.dirty_background_ratio = 5",
-		},
-		{
-			"a file that wins", "vm.dirty_background", throughput, asItComes, "", with(memoryOf(64), disk(2000), boot("vm.dirty_background_bytes", "9000000000", "/etc/sysctl.conf")),
+			"a file that wins", "vm.dirty_background", low, "proc/sys/vm/dirty_background_ratio = 10\nproc/sys/vm/dirty_background_bytes = 0", "",
+			with(memoryOf(4), func(m *Machine) {
+				m.Sysctls = sysctlAtBoot("vm.dirty_background_bytes", "9000000000", "/etc/sysctl.conf")
+			}),
 			"warn 10 % (≤ 5 %) | /etc/sysctl.conf /etc/sysctl.d/zz-kt.conf | /proc/sys/vm/dirty_background_ratio: 10 → 5 [dirty_background_bytes: 0], kept",
 		},
-
-		{
-			"as it comes", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 20\nproc/sys/vm/dirty_bytes = 0", "", memoryOf(64),
-			"warn 20 % (≥ 60 %) | … | /proc/sys/vm/dirty_ratio: 20 → 60 [dirty_bytes: 0], kept",
-		},
-		{
-			"a large memory, and no disk was measured", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 20\nproc/sys/vm/dirty_bytes = 0", "", memoryOf(128),
-			"warn 20 % (≥ 60 %) | 60 128 76.8 | $ kt tune --probe --apply",
-		},
-		{
-			"a large memory, no disk was measured, and a file lowers it at boot", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 60\nproc/sys/vm/dirty_bytes = 0", "", with(memoryOf(128), boot("vm.dirty_ratio", "20", "/etc/sysctl.d/50-other.conf")),
-			"warn 60 % (≥ 60 %) | 20 /etc/sysctl.d/50-other.conf 60 128 76.8 | $ kt tune --probe --apply",
-		},
-		{
-			"a large memory and a disk of 400 MiB/s", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 5\nproc/sys/vm/dirty_bytes = 0", "", with(memoryOf(128), disk(400)),
-			"warn 5 % (≥ 12582912000 bytes) | /proc/sys/vm/dirty_bytes: 0 → 12582912000 [dirty_ratio: 5], kept",
-		},
-		{
-			"a share that needs no measurement", "vm.dirty_limit", "60%", "proc/sys/vm/dirty_ratio = 20\nproc/sys/vm/dirty_bytes = 0", "", memoryOf(128),
-			"warn 20 % (≥ 60 %) | /proc/sys/vm/dirty_ratio: 20 → 60 [dirty_bytes: 0], kept",
-		},
-		{
-			"a large memory, and the lower threshold", "vm.dirty_background", throughput, asItComes, "", memoryOf(128),
-			"warn 10 % (≤ 5 %) | … | /proc/sys/vm/dirty_background_ratio: 10 → 5 [dirty_background_bytes: 0], kept",
-		},
-		{"higher than wanted", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 80\nproc/sys/vm/dirty_bytes = 0", "", memoryOf(64), "ok 80 % (≥ 60 %)"},
-		{
-			"as it comes, on a large machine with a slow disk", "vm.dirty_limit", "60% 30s min8GiB", "proc/sys/vm/dirty_ratio = 20\nproc/sys/vm/dirty_bytes = 0", "", with(memoryOf(256), disk(100)),
-			"ok 20 % (≥ 8589934592 bytes)",
-		},
-		{
-			"as TuneD sets it for latency", "vm.dirty_limit", "40% 30s min8GiB", "proc/sys/vm/dirty_ratio = 10\nproc/sys/vm/dirty_bytes = 0", "", with(memoryOf(64), disk(100)),
-			"warn 10 % (≥ 8589934592 bytes) | /proc/sys/vm/dirty_bytes: 0 → 8589934592 [dirty_ratio: 10], kept",
-		},
 	})
+}
+
+// sysctlAtBoot is a file that sets a kernel setting.
+func sysctlAtBoot(key, value, file string) map[string][]host.Sysctl {
+	return map[string][]host.Sysctl{key: {{Key: key, Value: value, File: file, Line: 3}}}
 }
 
 func TestWhatAPairWillBeAfterAReboot(t *testing.T) {

@@ -524,10 +524,7 @@ func TestServersThatDoNotAnswerAreFailedChecks(t *testing.T) {
 }
 
 func TestAnInterruptIsNoFailureOfTheCluster(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, and answers nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t) // it accepts connections, and answers nothing
 	defer func() { _ = listener.Close() }()
 	ctx, interrupt := context.WithCancel(t.Context())
 	go func() {

@@ -64,6 +64,8 @@ func shown(all []doc.Block) []doc.Block {
 			return !b.For.In(doc.InPage) || len(b.Rows) == 0 && b.Empty == ""
 		case doc.Details:
 			return !b.For.In(doc.InPage) || len(shown(b.Blocks)) == 0
+		case doc.Code:
+			return b == ""
 		case doc.Events:
 			return len(b.Rows) == 0
 		case *doc.Chart:
@@ -74,13 +76,11 @@ func shown(all []doc.Block) []doc.Block {
 }
 
 // rowsOf returns the facts that a page has, with their remarks.
-func rowsOf(f doc.Facts) (rows []doc.Fact) {
-	for _, one := range f.Rows {
-		if f.For.In(doc.InPage) && one.For.In(doc.InPage) && (one.Text != "" || f.Title == "") {
-			if one.Remark != "" {
-				one.Text += " (" + one.Remark + ")"
-			}
-			rows = append(rows, one)
+func rowsOf(f doc.Facts) []doc.Fact {
+	rows := slices.DeleteFunc(f.Of(doc.InPage).Rows, func(one doc.Fact) bool { return one.Text == "" && f.Title != "" })
+	for i, one := range rows {
+		if one.Remark != "" {
+			rows[i].Text += " (" + one.Remark + ")"
 		}
 	}
 	return rows
