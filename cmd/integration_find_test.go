@@ -26,7 +26,7 @@ func narrowConnectionIsFound(t *testing.T) {
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
 	var found study.Document
-	for try := range 3 {
+	for try := range 2 {
 		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)

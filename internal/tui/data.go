@@ -82,7 +82,9 @@ func (d *data) observe(t Tick) {
 		d.silent = 0
 		if !d.lean {
 			d.rows = t.Snapshot.Partitions()
-			d.noteUsage(at)
+			d.usage = append(d.usage[max(len(d.usage)-mostUsage+1, 0):], usage{
+				at, d.At, d.Sample.ProcessCPU, d.Sample.HostCPU, float64(d.Buffered), float64(d.InFlight),
+			})
 		}
 	}
 	d.tell(d.hostEvents(d.At > at)...)
@@ -182,6 +184,11 @@ func (d *data) failures() []failure {
 func (d *data) clone() *data {
 	c := *d
 	c.usage = slices.Clone(d.usage)
-	c.hosts = cloneHosts(d.hosts)
+	c.hosts = slices.Clone(d.hosts)
+	for i, h := range d.hosts {
+		host := *h
+		host.own = h.own.clone()
+		c.hosts[i] = &host
+	}
 	return &c
 }

@@ -2,17 +2,10 @@ package tui
 
 import (
 	"math"
-	"sort"
 
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/tui/chart"
 )
-
-// heatSince returns the columns that reach into the time after a moment.
-func (d *data) heatSince(second float64) []result.HeatColumn {
-	i := sort.Search(len(d.Heat), func(i int) bool { return d.Heat[i].End.Seconds() > second })
-	return d.Heat[i:]
-}
 
 // heatAxis holds every latency of the columns.
 func heatAxis(columns []result.HeatColumn) chart.Axis {

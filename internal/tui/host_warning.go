@@ -141,19 +141,14 @@ func (s *scene) slowWarning() warning {
 	}
 	less := fmt.Sprintf("%s %s %s less", h.short, verb, wholePercent(slow[0].behind))
 	w := warning{less + share + " than the median", less, theme.Warn}
-	if busy := h.busy(); busy >= busyShare && s.goingOn() == "" && !h.stalledLately() {
+	last := h.own.Recent[max(len(h.own.Recent)-recentTicks, 0):] // a record that has waited unusually long: then its rate says nothing of its CPU
+	stalled := slices.ContainsFunc(last, func(p result.Point) bool { return h.own.ageOf(&p) > 0 })
+	if busy := h.busy(); busy >= busyShare && s.goingOn() == "" && !stalled {
 		text := wholePercent(busy) + " busy"
 		w.long += " and its CPU is " + text + ": the host, not Kafka, limits it"
 		w.short += ": its CPU is " + text
 	}
 	return w
-}
-
-// stalledLately reports whether a record of the host has waited unusually long in the last
-// ticks: then its rate says nothing of its CPU.
-func (h *hostData) stalledLately() bool {
-	last := h.own.Recent[max(len(h.own.Recent)-recentTicks, 0):]
-	return slices.ContainsFunc(last, func(p result.Point) bool { return h.own.ageOf(&p) > 0 })
 }
 
 // slowHost is a host that does less than the others.

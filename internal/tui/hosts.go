@@ -39,22 +39,12 @@ func newHost(all *Header, host HostHeader) *hostData {
 		name: bounded(host.Name), share: host.Share,
 	}
 	if h.part = h.share; h.part == 0 {
-		h.part = 1 / float64(max(all.loaders(), 1))
+		watched := func(h HostHeader) bool { return h.Processes == 0 }
+		h.part = 1 / float64(max(len(slices.DeleteFunc(slices.Clone(all.Hosts), watched)), 1))
 	}
 	h.own = newData(Header{Command: all.Command, Topic: all.Topic, Group: all.Group, TargetRate: all.TargetRate * h.part})
 	h.own.lean, h.own.silent = true, forever
 	return h
-}
-
-// loaders returns how many hosts make a load.
-func (h *Header) loaders() int {
-	n := 0
-	for i := range h.Hosts {
-		if h.Hosts[i].Processes > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // longestText bounds what is kept of a text that a host says of itself.
@@ -113,17 +103,6 @@ func (h *hostData) observe(now run.Host, stage result.Stage) {
 		own.Stage, own.Target, own.Targets = stage, own.Target*h.part, own.Targets.Times(h.part)
 		h.own.observe(Tick{Snapshot: own})
 	}
-}
-
-// cloneHosts are copies that observe does not change.
-func cloneHosts(hosts []*hostData) []*hostData {
-	out := make([]*hostData, len(hosts))
-	for i, h := range hosts {
-		c := *h
-		c.own = h.own.clone()
-		out[i] = &c
-	}
-	return out
 }
 
 // heard reports whether the host is there.

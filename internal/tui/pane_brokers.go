@@ -32,11 +32,19 @@ func drawBrokers(c chart.Canvas, s *scene) {
 		}
 	}
 	b := s.box(paneBrokers, "Brokers")
-	if len(rows) > 0 {
-		b.right = []line{upLine(up, lost)}
+	switch { // one that was never asked, for it leads no partition of the topic, is neither up nor lost
+	case len(rows) == 0:
+	case lost > 0:
+		b.right = []line{{colored(theme.Bad, fmt.Sprintf("%d of %d up", up, up+lost))}}
+	default:
+		b.right = []line{{muted(fmt.Sprintf("%d up", up))}}
 	}
 	if len(rows) > 0 && !s.header.Uncounted {
-		b.right = append(b.right, throttledLine(throttled))
+		text := muted(fmt.Sprintf("%d throttled", throttled))
+		if throttled > 0 {
+			text.style.FG = theme.Warn
+		}
+		b.right = append(b.right, line{text})
 	}
 	if s.reads && s.writes {
 		b.bottom = []line{{muted("written and read in " + s.unit.name())}, {muted("wait: of a fetch, mean")}}
@@ -103,22 +111,6 @@ func (d *data) health(b *result.BrokerNow) (health, string) {
 		return brokerUp, "no requests lately"
 	}
 	return brokerLost, "silent"
-}
-
-// upLine counts the brokers that answer. One that was never asked, for it leads
-// no partition of the topic, is neither up nor lost.
-func upLine(up, lost int) line {
-	if lost > 0 {
-		return line{colored(theme.Bad, fmt.Sprintf("%d of %d up", up, up+lost))}
-	}
-	return line{muted(fmt.Sprintf("%d up", up))}
-}
-
-func throttledLine(n int) line {
-	if n > 0 {
-		return line{colored(theme.Warn, fmt.Sprintf("%d throttled", n))}
-	}
-	return line{muted("0 throttled")}
 }
 
 // brokerWarning names the broker that stands out most; empty when none does.

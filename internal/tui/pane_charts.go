@@ -3,6 +3,7 @@ package tui
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -245,22 +246,18 @@ func labelSeconds(v float64) string {
 	return theme.TickDuration(time.Duration(v * float64(time.Second)))
 }
 
-// heatName returns what the heat map counts.
-func (s *scene) heatName() string {
-	switch {
-	case s.untimed():
-		return "Fetch time heatmap"
-	case s.reads:
-		return "End-to-end heatmap"
-	}
-	return "Latency heatmap"
-}
-
 // drawHeatmap is how the latencies are spread, over time.
 func drawHeatmap(c chart.Canvas, s *scene) {
 	const ramp = 6
 	w, _ := c.Size()
-	b := s.box(paneHeatmap, s.titled(s.heatName()))
+	name := "Latency heatmap"
+	switch {
+	case s.untimed():
+		name = "Fetch time heatmap"
+	case s.reads:
+		name = "End-to-end heatmap"
+	}
+	b := s.box(paneHeatmap, s.titled(name))
 	legend := line{muted("few " + "      " + " many")}
 	if legend.width() <= b.room(w) {
 		b.right = []line{legend}
@@ -271,7 +268,7 @@ func drawHeatmap(c chart.Canvas, s *scene) {
 	}
 	columns, rows := chart.HeatSize(inner, gutter)
 	x := s.timeAxis(columns)
-	points := s.heatSince(x.From)
+	points := s.Heat[sort.Search(len(s.Heat), func(i int) bool { return s.Heat[i].End.Seconds() > x.From }):]
 	y := heatAxis(points)
 	cells := heatCells(points, x, y, columns, rows)
 	chart.Heat{Y: y, X: x, Gutter: gutter, Label: labelSeconds, Share: func(column, row int) float64 {

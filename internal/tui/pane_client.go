@@ -163,19 +163,12 @@ func (s *scene) lagLoad(out []load, th *theme.Theme) []load {
 	}
 	text, color := s.lagValue(th)
 	count, arrow, _ := strings.Cut(text, " ")
-	return append(out, load{name: "lag", text: strings.TrimSpace(count + " records " + arrow), color: color, trend: s.lagValues()})
-}
-
-// lagValues returns the consumer lags of the last ticks, as many as the widest gauge has
-// cells for.
-func (s *scene) lagValues() []float64 {
-	const widest = 256
-	points := s.Recent[max(len(s.Recent)-widest, 0):]
-	values := make([]float64, len(points))
-	for i := range points {
-		values[i] = points[i].Lag()
+	const widest = 256 // cells of a gauge
+	l := load{name: "lag", text: strings.TrimSpace(count + " records " + arrow), color: color, trend: []float64{}}
+	for _, p := range s.Recent[max(len(s.Recent)-widest, 0):] {
+		l.trend = append(l.trend, p.Lag())
 	}
-	return values
+	return append(out, l)
 }
 
 func drawLoads(c chart.Canvas, loads []load) {

@@ -82,7 +82,7 @@ func (s *scene) outageLines(c chart.Canvas) []line {
 		}
 		value := string(c.Theme().Glyphs.Missing)
 		if g.Length > 0 {
-			value = where + gapText(g)
+			value = where + theme.Duration(g.Length) + " from " + theme.Clock(g.From)
 		}
 		out = append(out, line{muted(fmt.Sprintf("%-*s  ", outageWidth, what)), colored(color, value)})
 	}

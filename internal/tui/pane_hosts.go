@@ -72,8 +72,10 @@ func drawHosts(c chart.Canvas, s *scene) {
 	b := s.box(paneHosts, "Hosts")
 	b.table = true
 	switch {
+	case s.gathering() && s.startsIn > 0:
+		b.name = "All hosts start together"
 	case s.gathering():
-		b.name = s.gatheringText()
+		b.name = fmt.Sprintf("Waiting for hosts %d/%d…", s.present(), len(s.hosts))
 	case !s.untimed():
 		of := "latency of the last 5 to 10 s"
 		if s.Stage == result.Finished {
@@ -107,12 +109,4 @@ func drawHosts(c chart.Canvas, s *scene) {
 		at := inner.Text(1, 1+last-first, string(c.Theme().Glyphs.Alert)+" ", theme.Style{FG: warning.color})
 		inner.Text(at, 1+last-first, warning.fit(c, w-2-at), theme.Style{FG: warning.color})
 	}
-}
-
-// gatheringText returns what is waited for before the load begins.
-func (s *scene) gatheringText() string {
-	if s.startsIn > 0 {
-		return "All hosts start together"
-	}
-	return fmt.Sprintf("Waiting for hosts %d/%d…", s.present(), len(s.hosts))
 }

@@ -47,7 +47,11 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	}
 	both := s.reads && h >= lagRows
 	if idle && (!both || len(levels) == 0 || slices.Max(levels) == 0) {
-		inner.Text(1, 0, s.idleText(), theme.Style{FG: theme.Muted})
+		why := "no acknowledgement in the last 10 s"
+		if s.main == read {
+			why = "no record read in the last 10 s"
+		}
+		inner.Text(1, 0, why, theme.Style{FG: theme.Muted})
 		return
 	}
 	bars := chart.Bars{Values: rates, Style: func(i int) theme.Style {
@@ -110,14 +114,6 @@ func (s *scene) trends(rates []float64) []trend {
 		trends[i] = trend{growth, rates[i]}
 	}
 	return trends
-}
-
-// idleText is why there are no bars.
-func (s *scene) idleText() string {
-	if s.main == read {
-		return "no record read in the last 10 s"
-	}
-	return "no acknowledgement in the last 10 s"
 }
 
 // extremes returns the places of the least value and of the greatest; 0 of none.

@@ -121,13 +121,8 @@ func (s *scene) stallVerdict() (v verdict.Verdict, stalled bool) {
 		return v, false
 	}
 	if s.stalled() {
-		text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(s.outstanding())))
+		waiting := s.All.Offered - s.All.Acknowledged - s.All.Failed - s.All.Unknown
+		text = fmt.Sprintf("%s, and %s records wait", text, theme.Rate(float64(waiting)))
 	}
 	return verdict.Verdict{Limit: verdict.Stalled, Evidence: text}, true
-}
-
-// outstanding returns the number of records without an outcome.
-func (d *data) outstanding() int64 {
-	all := &d.All
-	return all.Offered - all.Acknowledged - all.Failed - all.Unknown
 }

@@ -30,12 +30,6 @@ func (s *scene) goingOn() string {
 	return ""
 }
 
-// eventful reports whether there is a line for events. A run on this host says a silence
-// where it says the limit.
-func (s *scene) eventful() bool {
-	return len(s.events) > 0 || s.many() && s.goingOn() != ""
-}
-
 // newsFor is the time for which an event stays news.
 const newsFor = time.Minute
 
@@ -130,6 +124,3 @@ func (s *scene) eventParts(c chart.Canvas, e *stats.Event) line {
 		text,
 	}
 }
-
-// gapText returns how long and from when.
-func gapText(g stats.Gap) string { return theme.Duration(g.Length) + " from " + theme.Clock(g.From) }

@@ -17,13 +17,6 @@ type usage struct {
 // mostUsage is the number of seconds that the charts of the client go back.
 const mostUsage = 600
 
-// noteUsage adds the newest second.
-func (d *data) noteUsage(start time.Duration) {
-	d.usage = append(d.usage[max(len(d.usage)-mostUsage+1, 0):], usage{
-		start, d.At, d.Sample.ProcessCPU, d.Sample.HostCPU, float64(d.Buffered), float64(d.InFlight),
-	})
-}
-
 // drawUsage draws how busy the client was over time: two charts a row.
 func (s *scene) drawUsage(c chart.Canvas) {
 	charts := []struct {

@@ -41,8 +41,9 @@ func drawPane(c chart.Canvas, p pane, s *scene) {
 // frame draws the whole screen: exactly h lines of exactly w cells.
 func frame(s *scene, th *theme.Theme, w, h int) string {
 	c := chart.New(w, h, th)
+	eventful := len(s.events) > 0 || s.many() && s.goingOn() != "" // a run on this host says a silence where it says the limit
 	l := layout(w, h, needs{
-		zoom: s.zoom, notice: s.header.Notice != "", events: s.eventful(), news: s.news(), brokers: len(s.Brokers),
+		zoom: s.zoom, notice: s.header.Notice != "", events: eventful, news: s.news(), brokers: len(s.Brokers),
 		hosts: len(s.hosts), gathering: s.gathering(), one: s.one, chart: s.chart,
 	})
 	s.flat = l.flat

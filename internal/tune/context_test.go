@@ -13,7 +13,6 @@ func TestWhereTheMachineIs(t *testing.T) {
 		{"a pod", "context.container", "", "", "", func(m *Machine) { m.Container = "kubernetes" }, "info kubernetes (no) | …"},
 
 		{"version 2", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "v2" }, "ok v2 (v2)"},
-		{"both", "context.cgroup", "", "", "", func(m *Machine) { m.Cgroup.Layout = "hybrid" }, "info hybrid (v2)"},
 
 		{"bare metal", "context.virtual", "", "proc/1/stat = 1", "", nil, "info no mark of one"},
 		{"a virtual machine", "context.virtual", "", "", "", func(m *Machine) { m.Virtual, m.Cloud = "kvm", "aws" }, "info kvm, aws"},
@@ -35,15 +34,11 @@ func TestKernelAndItsRandomNumbers(t *testing.T) {
 	const stock = "proc/sys/kernel/random/entropy_avail = "
 	lookAt(t, []row{
 		{"new", "context.kernel", "", "", "", kernel("6.1-rc1"), "ok 6.1-rc1 (≥ 4.19)"},
-		{"of its kind the first", "context.kernel", "", "", "", kernel("4.19.0-27-amd64"), "ok 4.19.0-27-amd64 (≥ 4.19)"},
 		{"old, though 9 is more than 1", "context.kernel", "", "", "", kernel("4.9.337"), "info 4.9.337 (≥ 4.19)"},
-		{"of RHEL 7", "context.kernel", "", "", "", kernel("3.10.0-1160.el7.x86_64"), "info 3.10.0-1160.el7.x86_64 (≥ 4.19)"},
 		{"too new", "context.kernel", "<=5.15", "", "", kernel("6.8.0"), "info 6.8.0 (≤ 5.15)"},
-		{"left alone", "context.kernel", "leave", "", "", kernel("6.8.0"), "info 6.8.0 (left alone)"},
 
 		{"no longer in stock", "context.entropy", "", stock + "256", "", kernel("5.19.0"), "not_applicable | 5.19"},
 		{"few", "context.entropy", "", stock + "40", "", kernel("5.4.0"), "info 40 (≥ 200) | $ systemctl enable --now rngd"},
-		{"many", "context.entropy", "", stock + "3800", "", kernel("5.4.0"), "ok 3800 (≥ 200)"},
 		{"of no known kernel", "context.entropy", "", stock + "40", "", nil, "unknown | …"},
 	})
 }
@@ -56,7 +51,6 @@ func TestPressure(t *testing.T) {
 		return line("cpu", cpu) + line("io", io) + line("memory", memory)
 	}
 	lookAt(t, []row{
-		{"idle", "context.pressure", "", waits("0.10", "1.00", "0.00"), "", nil, "ok cpu 0 %, io 1 %, memory 0 % (≤ 10 %)"},
 		{"the disks are busy", "context.pressure", "", waits("0.10", "45.20", "0.00"), "", nil, "info cpu 0 %, io 45 %, memory 0 % (≤ 10 %) | /proc/pressure/io"},
 		{"nothing in it", "context.pressure", "", "proc/pressure/cpu = ", "", nil, "unknown | /proc/pressure/cpu avg60”"},
 	})
@@ -74,12 +68,10 @@ func TestOtherTuners(t *testing.T) {
 			"TuneD", "context.tuners", "", runs("12", "/usr/bin/python3 -Es /usr/sbin/tuned -l -P") + "etc/tuned/active_profile = throughput-performance", "", nil,
 			"info tuned (throughput-performance) (none) | … | $ tuned-adm off, or a",
 		},
-		{"TuneD of a newer distribution", "context.tuners", "", runs("12", "/usr/sbin/tuned -l"), "", nil, "info tuned (none) | … | $ tuned-adm off, or a"},
 		{"TuneD that does not run", "context.tuners", "", runs("1", "/sbin/init") + "etc/tuned/active_profile = balanced", "", nil, "ok none (none)"},
 		{"a file about TuneD in an editor", "context.tuners", "", runs("1", "vi x tuned"), "", nil, "ok none (none)"},
 		{"a laptop", "context.tuners", "", runs("12", "/usr/libexec/power-profiles-daemon") + "run/tlp/last_pwr = 0", "", nil, "info power-profiles-daemon, tlp (none)"},
 		{"saptune with a note", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES="941735"`, "", nil, "info saptune (none)"},
-		{"saptune without one", "context.tuners", "", runs("1", "/sbin/init") + `etc/sysconfig/saptune = TUNE_FOR_SOLUTIONS=""\nTUNE_FOR_NOTES=""`, "", nil, "ok none (none)"},
 		{"other users' processes are hidden", "context.tuners", "", runs("4711", "kt tune") + "proc/self/mountinfo = 20 1 0:5 / /proc rw - proc proc rw,hidepid=invisible", "", nil, "unknown | …"},
 	})
 }
@@ -97,10 +89,6 @@ func TestFilesThatSetTheSame(t *testing.T) {
 	lookAt(t, []row{
 		{"one each", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}), "ok none (none)"},
 		{
-			"two that agree", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: " 1", File: "/etc/sysctl.d/60-b.conf"}),
-			"ok none (none)",
-		},
-		{
 			"two that do not", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "10", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: "/etc/sysctl.d/60-b.conf"}),
 			"info 1 disputed (none) | 10 /etc/sysctl.d/50-a.conf 1 /etc/sysctl.d/60-b.conf",
 		},
@@ -109,7 +97,6 @@ func TestFilesThatSetTheSame(t *testing.T) {
 			"warn 1 of kt's lost (none) | 1 /etc/sysctl.d/zz-kt.conf 60 /etc/sysctl.conf | $ remove the lines that",
 		},
 		{"kt's own wins", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: key, Value: "60", File: "/etc/sysctl.d/50-a.conf"}, host.Sysctl{Key: key, Value: "1", File: SysctlFile}), "ok none (none)"},
-		{"what kt does not look at", "context.sysctl_order", "", "", "", sets(host.Sysctl{Key: "kernel.sysrq", Value: "1", File: "/a"}, host.Sysctl{Key: "kernel.sysrq", Value: "0", File: "/b"}), "ok none (none)"},
 	})
 }
 
@@ -127,7 +114,6 @@ func TestBattery(t *testing.T) {
 		{"plugged in", "context.battery", "", full + in, "", nil, "ok no (no)"},
 		{"on the way", "context.battery", "", used + out, "", nil, "warn yes (no) | $ kt tune --profile minimal,"},
 		{"on the way, with the profile for it", "context.battery", "", used + out, "", minimal, "warn yes (no) | $ plug it in"},
-		{"a weak power supply", "context.battery", "", used + in, "", nil, "ok no (no)"},
 		{"a mouse", "context.battery", "", mouse, "", nil, "not_applicable | …"},
 	})
 }
