@@ -104,10 +104,8 @@ func (c Cell) values() map[string]string {
 // target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
 func (s *Study) target(factor string) (load, flag string) {
 	before, after, ok := strings.Cut(factor, ".")
-	for _, l := range s.loads() {
-		if ok && l.Name == before {
-			return before, after
-		}
+	if ok && slices.ContainsFunc(s.loads(), func(l *Load) bool { return l.Name == before }) {
+		return before, after
 	}
 	return "", factor
 }

@@ -80,12 +80,7 @@ func (s *Study) Share(name, value string, typed bool, unless ...string) {
 
 // Sets reports whether the study gives a load a flag, of its own, by a factor or by a change.
 func (s *Study) Sets(flag string) bool {
-	for _, l := range s.loads() {
-		if s.sets(l, []string{flag}) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.loads(), func(l *Load) bool { return s.sets(l, []string{flag}) })
 }
 
 func (s *Study) sets(l *Load, flags []string) bool {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,13 +204,8 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	x.tell(Progress{Kind: Begun, Turn: t})
 	x.dropFiles(t) // of a kt that was killed
 	results, err := x.together(ctx, t, e.Topic, prepared)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if deleted := x.deleteTopic(ctx, e); err == nil {
-		err = deleted
-	}
-	if err != nil {
+	err = cmp.Or(err, ctx.Err())
+	if err = cmp.Or(err, x.deleteTopic(ctx, e)); err != nil {
 		x.dropFiles(t)
 		return err
 	}
