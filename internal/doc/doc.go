@@ -261,7 +261,9 @@ func (t *Table) Bars(column int, values []float64) {
 // Add adds a document as a part: its answer, and its sections, told apart from those of other parts by its name.
 func (d *Document) Add(name string, part *Document) {
 	about := Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject)}
-	add := func(kind, text string, tone Tone) { about.Facts = append(about.Facts, Fact{Name: kind, Text: text, Tone: tone}) }
+	add := func(kind, text string, tone Tone) {
+		about.Facts = append(about.Facts, Fact{Name: kind, Text: text, Tone: tone})
+	}
 	for _, text := range part.Alerts {
 		add("warning", text, Warn)
 	}

@@ -24,14 +24,21 @@ func CalibrationDoc(d *calibrate.Document) *doc.Document {
 	}}
 	for _, c := range d.Tried {
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-			text("unlimited"), same(strconv.Itoa(c.Clients)), {Text: theme.PerSecond(c.RecordsPerSecond), Data: figure(c.RecordsPerSecond)},
-			{Text: theme.Number(c.CPUSecondsPerMillion), Data: figure(c.CPUSecondsPerMillion)}, {}, {}, {}, {},
+			text("unlimited"), same(strconv.Itoa(c.Clients)),
+			{Text: theme.PerSecond(c.RecordsPerSecond), Data: figure(c.RecordsPerSecond)},
+			{Text: theme.Number(c.CPUSecondsPerMillion), Data: figure(c.CPUSecondsPerMillion)},
+			{},
+			{},
+			{},
+			{},
 		}})
 	}
 	for _, k := range d.Schedule { // how precisely a rate was kept
 		own, rate := k.OwnSendDelayUS, doc.Cell{Text: theme.PerSecond(k.Rate), Data: exact(k.Rate)}
 		row := doc.Row{Tone: doc.Bad, Note: strings.Join(k.Invalid, "; "), NoteTone: doc.Bad, Cells: []doc.Cell{
-			rate, same(strconv.Itoa(d.Clients)), {Text: theme.Percent(k.OfferedShare), Data: figure(k.OfferedShare * k.Rate)}, {},
+			rate, same(strconv.Itoa(d.Clients)),
+			{Text: theme.Percent(k.OfferedShare), Data: figure(k.OfferedShare * k.Rate)},
+			{},
 			microsCell(own.P50), microsCell(own.P99), microsCell(own.Max), text("no"),
 		}}
 		switch {

@@ -133,19 +133,6 @@ func TestASCIIKeepsNamesThatTheUserGave(t *testing.T) {
 // oneSpace undoes columns and the wrapping of long lines.
 func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func TestErrorsAreInOneOrder(t *testing.T) {
-	r := results()["errors"]
-	want := written(t, Text, r, Options{})
-	for range 20 {
-		if got := written(t, Text, r, Options{}); got != want {
-			t.Fatalf("the same result gives\n%s\nand\n%s", want, got)
-		}
-	}
-	if b, a := strings.Index(want, "client:BUFFER"), strings.Index(want, "client:RECORD"); b < 0 || b > a || a < strings.Index(want, "NOT_LEADER") {
-		t.Errorf("codes are not by count and then by name:\n%s", want)
-	}
-}
-
 // encoded is a histogram as HdrHistogram's encoding has it. How it is compressed
 // is the business of Go's version, and not of a golden file.
 var encoded = regexp.MustCompile(`"hdr_v2_base64":( ?)"[A-Za-z0-9+/=]+"`)

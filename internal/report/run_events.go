@@ -70,43 +70,40 @@ func fewEvents(r *result.Result) (few []result.Event, others result.Errors) {
 	}
 }
 
-// longestGap says how long nothing was acknowledged. There must have been a gap.
+// longestGap says how long nothing was acknowledged, and in which partition longest. There must have been a gap.
 func longestGap(r *result.Result) string {
-	o := r.Outage
-	whose := "nothing was acknowledged"
+	o, whose := r.Outage, "nothing was acknowledged"
 	if merged(r) { // others may have gone on
 		whose = cmp.Or(o.LongestGapOf, "one process") + " had no acknowledgement"
 	}
 	s := fmt.Sprintf("%s for %s, from %s on", whose, theme.Duration(millis(o.LongestGapMS)), theme.Duration(seconds(*o.LongestGapFromSeconds)))
-	var worst result.PartitionRow // that was waited for longest
+	longest, in := *o.LongestGapMS-1, ""
 	for _, p := range r.Partitions {
-		if p.LongestGap != nil && (worst.LongestGap == nil || p.LongestGap.LengthMS > worst.LongestGap.LengthMS) {
-			worst = p
+		if p.LongestGap != nil && p.LongestGap.LengthMS > longest {
+			longest, in = p.LongestGap.LengthMS, fmt.Sprintf("; in %s for %s", place(&p), theme.Duration(millis(&p.LongestGap.LengthMS)))
 		}
 	}
-	if worst.LongestGap != nil && worst.LongestGap.LengthMS >= *o.LongestGapMS {
-		s += fmt.Sprintf("; in %s for %s", place(&worst), theme.Duration(millis(&worst.LongestGap.LengthMS)))
-	}
-	return s
+	return s + in
 }
 
 // afterFault says when what was as before, after a fault.
 func afterFault(o *result.Outage) string {
-	parts := []string{fmt.Sprintf("from %s on (%s)", theme.Duration(seconds(*o.BeganSeconds)), strings.ReplaceAll(string(o.BeganWith), "_", " "))}
-	after := func(what string, ms *int64) {
-		if ms != nil {
-			parts = append(parts, what+" after "+theme.Duration(millis(ms)))
+	text := fmt.Sprintf("from %s on (%s)", theme.Duration(seconds(*o.BeganSeconds)), strings.ReplaceAll(string(o.BeganWith), "_", " "))
+	for _, of := range []struct {
+		what  string
+		after *int64
+	}{
+		{"records failed", o.FirstErrorMS}, {"acknowledged again", o.FirstSuccessMS}, {"new leaders", o.NewLeaderMS},
+		{"the rate was back", o.RecoveredMS}, {"all replicas in sync", o.InSyncMS},
+	} {
+		if of.after != nil {
+			text += ", " + of.what + " after " + theme.Duration(millis(of.after))
 		}
 	}
-	after("records failed", o.FirstErrorMS)
-	after("acknowledged again", o.FirstSuccessMS)
-	after("new leaders", o.NewLeaderMS)
-	after("the rate was back", o.RecoveredMS)
-	after("all replicas in sync", o.InSyncMS)
 	if o.RecoveredMS == nil {
-		parts = append(parts, "the rate was not back when the run ended")
+		text += ", the rate was not back when the run ended"
 	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
 // stages has a row for each stage of the target, with the latency that is the headline of such a run.

@@ -52,7 +52,9 @@ type processes struct {
 }
 
 // adding rounds rates so that the rounded ones add up.
-type adding struct{ written, read struct{ exact, rounded float64 } }
+type adding struct {
+	written, read struct{ exact, rounded float64 }
+}
 
 func (a *adding) round(f *result.Figures) {
 	for _, of := range []struct {
@@ -162,8 +164,16 @@ func (t *processes) head(r *result.Result) {
 		head  string
 		leave int
 	}{
-		{t.writes, written, 0}, {t.reads, consumed, 0}, {t.writes != t.reads && !t.counts, "MiB/s", 5}, {true, "mean", 7}, {true, "p50", 3},
-		{true, "p99", 0}, {true, "p99.9", 6}, {true, "max", 2}, {t.writes, "failed", 0}, {true, "cores", 4},
+		{t.writes, written, 0},
+		{t.reads, consumed, 0},
+		{t.writes != t.reads && !t.counts, "MiB/s", 5},
+		{true, "mean", 7},
+		{true, "p50", 3},
+		{true, "p99", 0},
+		{true, "p99.9", 6},
+		{true, "max", 2},
+		{t.writes, "failed", 0},
+		{true, "cores", 4},
 	} {
 		if c.is {
 			t.Columns = append(t.Columns, doc.Column{Head: c.head, Leave: c.leave})

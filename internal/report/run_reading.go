@@ -20,26 +20,22 @@ func reading(facts *facts, r *result.Result) {
 	if f == nil {
 		return
 	}
-	rate, tone := rateAndBytes(f.RecordsPerSecond, f.MiBPerSecond), doc.Loud
-	if !writes(&r.Header) && f.Seconds > 0 && !merged(r) {
-		about := "in the " + theme.Duration(seconds(f.Seconds)) + " from the first record to the last"
-		if n := r.Throughput.TargetRecordsPerSecond; n > 0 {
-			about = fmt.Sprintf("target %s, in %s", theme.PerSecond(n), theme.Duration(seconds(f.Seconds)))
-		}
-		rate += "   (" + about + ")"
+	took, records := theme.Duration(seconds(f.Seconds)), plural(r.Records.Consumed, "record")
+	_, rated := r.Read()
+	switch rate := rateAndBytes(f.RecordsPerSecond, f.MiBPerSecond); {
+	case !rated && (merged(r) || r.Records.Consumed == 0):
+		facts.add("read", doc.Warn, noRate)
+	case !rated && f.Seconds > 0:
+		facts.add("read", doc.Warn, fmt.Sprintf("too short for a rate: %s in %s", records, took))
+	case !rated:
+		facts.add("read", doc.Warn, "too short for a rate: "+records+" in one poll")
+	case writes(&r.Header) || f.Seconds == 0 || merged(r):
+		facts.add("read", doc.Loud, rate)
+	case r.Throughput.TargetRecordsPerSecond > 0:
+		facts.add("read", doc.Loud, fmt.Sprintf("%s   (target %s, in %s)", rate, theme.PerSecond(r.Throughput.TargetRecordsPerSecond), took))
+	default:
+		facts.add("read", doc.Loud, rate+"   (in the "+took+" from the first record to the last)")
 	}
-	if _, ok := r.Read(); !ok {
-		tone = doc.Warn
-		switch {
-		case merged(r) || r.Records.Consumed == 0:
-			rate = noRate
-		case f.Seconds > 0:
-			rate = fmt.Sprintf("too short for a rate: %s in %s", plural(r.Records.Consumed, "record"), theme.Duration(seconds(f.Seconds)))
-		default:
-			rate = "too short for a rate: " + plural(r.Records.Consumed, "record") + " in one poll"
-		}
-	}
-	facts.add("read", tone, rate)
 	if r.Latency.EndToEnd != nil {
 		endToEndFacts(facts, r, *r.Latency.EndToEnd)
 	}
@@ -51,14 +47,9 @@ func endToEndFacts(f *facts, r *result.Result, l result.Latency) {
 	queued := own && r.Throughput.TargetRecordsPerSecond == 0
 	label, late := "end to end", l.OutOfRange
 	if l.Count > 0 {
-		what := ""
-		if own && !queued {
-			what = "due → polled"
-		}
 		l.OutOfRange = 0 // it has another reason here
-		f.latency(label, &l, what)
-		label = ""
-		if queued {
+		f.latency(label, &l, map[bool]string{true: "due → polled"}[own && !queued])
+		if label = ""; queued {
 			f.add("", doc.Muted, "sent → polled, "+queueing)
 		}
 	}
@@ -92,30 +83,19 @@ func overlap(f *facts, r *result.Result) {
 	if o == nil {
 		return
 	}
-	n := 0 // processes in the figures of the whole
+	n, apart, about := 0, "", "" // processes in the figures of the whole
 	for i := range r.Processes {
 		if r.Processes[i].Counted {
 			n++
 		}
 	}
-	apart := ""
 	if n > 1 {
 		apart = "; starts " + theme.Duration(micros(o.StartSpreadUS)) + " apart"
-		switch {
-		case !o.Agreed:
+		if !o.Agreed {
 			apart += " by each host's own clock"
-		case o.ClockErrorUS >= 0:
+		} else if o.ClockErrorUS >= 0 {
 			apart += " ±" + theme.Duration(micros(o.ClockErrorUS))
 		}
-	}
-	about := ""
-	switch _, rated := r.Quoted(); {
-	case !rated:
-		about = "too short for a rate; "
-	case o.Seconds == 0:
-		about = "rates: over the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last; "
-	case n > 1 && r.Throughput.FirstDueSeconds == o.FromSeconds && r.Throughput.Seconds == o.Seconds:
-		about = "rates: only while all processes ran; the rest: whole run; "
 	}
 	switch {
 	case o.Seconds > 0:
@@ -127,13 +107,21 @@ func overlap(f *facts, r *result.Result) {
 	default:
 		f.add("overlap", doc.Warn, "none: the processes did not run together"+apart)
 	}
+	switch _, rated := r.Quoted(); {
+	case !rated:
+		about = "too short for a rate; "
+	case o.Seconds == 0:
+		about = "rates: over the " + theme.Duration(seconds(r.Throughput.Seconds)) + " from the first record to the last; "
+	case n > 1 && r.Throughput.FirstDueSeconds == o.FromSeconds && r.Throughput.Seconds == o.Seconds:
+		about = "rates: only while all processes ran; the rest: whole run; "
+	}
 	f.add("", doc.Muted, fmt.Sprintf("%slatencies: the histograms of %d %s, added up", about, n, either(n, "process", "processes")))
 }
 
 // readEnds are the ways in which reading ends, as they continue a sentence.
 var readEnds = map[string]string{
-	result.ReadCount: "the number asked for", result.ReadAll: "up to the end", result.ReadDuration: "until the time was over",
-	result.ReadStopped: "until it was stopped", result.ReadFailed: "until reading failed",
+	result.ReadCount: ", the number asked for", result.ReadAll: ", up to the end", result.ReadDuration: ", until the time was over",
+	result.ReadStopped: ", until it was stopped", result.ReadFailed: ", until reading failed",
 }
 
 // readers is how the records were read.
@@ -148,10 +136,7 @@ func readers(f *facts, r *result.Result) {
 	if r.Records.Consumed > 0 {
 		s += ", the first after " + theme.Duration(seconds(r.Fetch.FirstReadSeconds))
 	}
-	if end := readEnds[r.ReadEnd]; end != "" {
-		s += ", " + end
-	}
-	if r.ReadEnd == result.ReadIdle {
+	if s += readEnds[r.ReadEnd]; r.ReadEnd == result.ReadIdle {
 		s, tone = s+", until none came for "+theme.Duration(r.Plan.Read.Timeout.Std()), doc.Warn
 	}
 	if n := r.Fetch.Withheld; n > 0 {
@@ -162,20 +147,15 @@ func readers(f *facts, r *result.Result) {
 		f.add("", doc.Warn, theme.Plural(n, "record was", "records were")+" deleted before they were read: "+inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
 	}
 	f.add("", doc.Bad, r.ReadError)
-	f.add("group", doc.Plain, group(r))
-	consumerLag(f, r)
-}
-
-// group returns the time that the group took: to join it, and in rebalances.
-func group(r *result.Result) string {
-	var parts []string
+	var group []string // the time that it took
 	if r.JoinMS > 0 {
-		parts = append(parts, "joined in "+theme.Duration(millis(&r.JoinMS)))
+		group = append(group, "joined in "+theme.Duration(millis(&r.JoinMS)))
 	}
 	if n := r.Rebalances; n != nil && n.Count > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"), theme.Duration(millis(&n.TotalMS)), theme.Duration(millis(&n.LongestMS))))
+		group = append(group, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"), theme.Duration(millis(&n.TotalMS)), theme.Duration(millis(&n.LongestMS))))
 	}
-	return strings.Join(parts, ", ")
+	f.add("group", doc.Plain, strings.Join(group, ", "))
+	consumerLag(f, r)
 }
 
 func consumerLag(f *facts, r *result.Result) {
@@ -188,19 +168,12 @@ func consumerLag(f *facts, r *result.Result) {
 		s += " of sending"
 	}
 	s += b.Max.Or("", func(n int64) string { return fmt.Sprintf(", %s at most", theme.Count(n)) })
-	slope := *cmp.Or(b.Slope, new(float64))
-	switch by := math.Abs(slope); {
-	case by < 0.5:
-	case slope > 0:
-		s += fmt.Sprintf(", growing by %s/s", theme.Rate(by))
-	default:
-		s += fmt.Sprintf(", falling by %s/s", theme.Rate(by))
+	if slope := *cmp.Or(b.Slope, new(float64)); math.Abs(slope) >= 0.5 {
+		s += fmt.Sprintf(", %s by %s/s", map[bool]string{true: "growing", false: "falling"}[slope > 0], theme.Rate(math.Abs(slope)))
 	}
-	switch {
-	case b.KeptUp == nil:
-	case *b.KeptUp:
+	if b.KeptUp != nil && *b.KeptUp {
 		s += ": kept up"
-	default:
+	} else if b.KeptUp != nil {
 		s, tone = s+": NOT kept up", doc.Warn
 	}
 	f.add("consumer lag", tone, s)
@@ -218,20 +191,23 @@ func inPartitions(r *result.Result, of func(*result.PartitionRow) int64) string 
 	slices.SortStableFunc(rows, func(a, b result.PartitionRow) int { return cmp.Compare(of(&b), of(&a)) })
 	const most = 3
 	var parts []string
-	for i := range rows[:min(most, len(rows))] {
-		parts = append(parts, fmt.Sprintf("%s (%s)", place(&rows[i]), theme.Count(of(&rows[i]))))
+	for _, p := range rows[:min(most, len(rows))] {
+		parts = append(parts, fmt.Sprintf("%s (%s)", place(&p), theme.Count(of(&p))))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // fetches are the fetches of the readers, and how they spent their time.
 func fetches(facts *facts, r *result.Result) {
-	f := cmp.Or(r.Fetch, new(result.Fetch))
+	f := r.Fetch
+	if f == nil {
+		return
+	}
 	if f.Requests > 0 {
 		facts.add("fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
 			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)), latencyOf(&f.Latency, f.Latency.P50), latencyOf(&f.Latency, f.Latency.P99)))
 	}
-	if r.Fetch != nil && r.Records.Consumed > 0 {
+	if r.Records.Consumed > 0 {
 		waited := fmt.Sprintf("waited for records %s of the time", theme.Percent(f.WaitShare))
 		if f.HeldShare > 0 {
 			waited += fmt.Sprintf(", were paced (--rate, --processing-time) %s", theme.Percent(f.HeldShare))

@@ -88,18 +88,6 @@ func TestATerminalOfNoUseGetsTheNarrowestText(t *testing.T) {
 	}
 }
 
-func TestTheWidthChangesNothingButTheText(t *testing.T) {
-	r := results()["merged"]
-	for name, format := range Formats {
-		if name == "text" {
-			continue
-		}
-		if diff := cmp.Diff(written(t, format, r, Options{}), written(t, format, r, Options{Width: 60})); diff != "" {
-			t.Errorf("%s (-none +60):\n%s", name, diff)
-		}
-	}
-}
-
 func TestTheRunFileIsNamedInOnePiece(t *testing.T) {
 	path := "/home/jo/" + strings.Repeat("runs/", 20) + "a b.ktr"
 	text := written(t, Text, results()["fixed"], Options{RunFile: path, Width: 80})

@@ -10,21 +10,8 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// volumes are a cloud's kinds of disk by what the disk calls its model.
-var volumes = map[string]string{
-	"Amazon Elastic Block Store":       "EBS",
-	"Amazon EC2 NVMe Instance Storage": "instance store",
-	"PersistentDisk":                   "Persistent Disk",
-	"nvme_card-pd":                     "Persistent Disk",
-	"nvme_card":                        "local SSD",
-	"EphemeralDisk":                    "local SSD",
-	"Virtual Disk":                     "managed disk",
-	"MSFT NVMe Accelerator v1.0":       "managed disk",
-	"Microsoft NVMe Direct Disk":       "local disk",
-}
-
-// volumeOf is the cloud's kind of a disk, "" for none that is known.
-func volumeOf(d host.Disk) string { return volumes[strings.TrimSpace(d.Model)] }
+// volumeOf is the cloud's kind of a disk by what it calls its model, "" for none that is known.
+func volumeOf(d host.Disk) string { return rowOf("disk.cloud").Read.Shown[strings.TrimSpace(d.Model)] }
 
 // distant reports whether a disk is a cloud's and not in the machine itself.
 func distant(d host.Disk) bool {

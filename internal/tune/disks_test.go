@@ -205,6 +205,7 @@ func TestOneReadingOfSeveral(t *testing.T) {
 	of := func(name string, v Verdict, current, note string) part {
 		return part{name, Reading{Verdict: v, Current: current, Note: note}}
 	}
+	root := func(name string) part { return of(name, Unknown, "", needsRoot) }
 	shown := func(r Reading) string {
 		return strings.TrimSuffix(fmt.Sprintf("%s %s | %s", r.Verdict, r.Current, r.Note), " | ")
 	}
@@ -215,21 +216,9 @@ func TestOneReadingOfSeveral(t *testing.T) {
 	}{
 		{"all alike", []part{of("sda", OK, "0", ""), of("sdb", OK, "0", "")}, "ok 0"},
 		{"the worst counts", []part{of("sda", OK, "0", "good"), of("sdb", Warn, "2", "bad")}, "warn sdb: 2 | bad"},
-		{
-			"what is not known is said once, with those it is not known of",
-			[]part{of("/a", Unknown, "", "needs root"), of("/b", OK, "xfs", ""), of("/c", Unknown, "", "needs root")},
-			"unknown  | /a,/c: needs root",
-		},
-		{
-			"of many the first are named",
-			[]part{of("/a", Unknown, "", "needs root"), of("/b", Unknown, "", "needs root"), of("/c", Unknown, "", "needs root"), of("/d", Unknown, "", "needs root"), of("/e", Unknown, "", "needs root")},
-			"unknown  | /a,/b,/c and 2 more: needs root",
-		},
-		{
-			"two reasons",
-			[]part{of("/a", Unknown, "", "needs root"), of("/b", Unknown, "", "the size is not known")},
-			"unknown  | /a: needs root; /b: the size is not known",
-		},
+		{"what is not known is said once, with those it is not known of", []part{root("/a"), of("/b", OK, "xfs", ""), root("/c")}, "unknown  | /a,/c: needs root"},
+		{"of many the first are named", []part{root("/a"), root("/b"), root("/c"), root("/d"), root("/e")}, "unknown  | /a,/b,/c and 2 more: needs root"},
+		{"two reasons", []part{root("/a"), of("/b", Unknown, "", "no size")}, "unknown  | /a: needs root; /b: no size"},
 		{"a reason that has the name in it", []part{of("eth0", Unknown, "", "eth0: no counters")}, "unknown  | eth0: no counters"},
 	} {
 		if got := shown(together(row.parts)); got != row.want {

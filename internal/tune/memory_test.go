@@ -167,14 +167,11 @@ func grew(name string, before, after int64) func(*Machine) {
 }
 
 func TestSwappiness(t *testing.T) {
-	version1 := func(m *Machine) {
-		m.Cgroup = host.Cgroup{Layout: "v1", Paths: map[string]string{"memory": "/kafka"}}
-	}
+	version1 := func(m *Machine) { m.Cgroup = host.Cgroup{Layout: "v1", Paths: map[string]string{"memory": "/kafka"}} }
 	lookAt(t, []row{
 		{"one", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1", "", nil, "ok 1 (≤ 1)"},
 		{"as it comes", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 60", "", nil, "warn 60 (≤ 1) | /proc/sys/vm/swappiness: 60 → 1, kept"},
 		{"none at all", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 0", "", nil, "info 0 (≤ 1) | 0 1"},
-		{"left alone", "vm.swappiness", "leave", "proc/sys/vm/swappiness = 60", "", nil, "info 60 (left alone)"},
 		{
 			"a group that swaps", "vm.swappiness", "<=1", "proc/sys/vm/swappiness = 1\nsys/fs/cgroup/memory/kafka/memory.swappiness = 60", "", version1,
 			"warn 1 (≤ 1) | 60 | $ echo 1 > /sys/fs/cgroup/memory/kafka/memory.swappiness",
@@ -182,7 +179,7 @@ func TestSwappiness(t *testing.T) {
 	})
 }
 
-func TestSwapping(t *testing.T) {
+func TestSwappingAndKilling(t *testing.T) {
 	const swap = `proc/meminfo = SwapTotal: 1048576 kB\nSwapFree: 524288 kB`
 	sinceStart := func(m *Machine) { grew("pswpout", 500, 500)(m); m.Interval = 0 }
 	lookAt(t, []row{
@@ -192,6 +189,13 @@ func TestSwapping(t *testing.T) {
 		{"none", "memory.swap", "", `proc/meminfo = SwapTotal: 0 kB\nSwapFree: 0 kB`, "", nil, "ok no swap | …"},
 		{"no counters", "memory.swap", "", swap, "", nil, "unknown 512 MiB used | /proc/vmstat"},
 		{"a kernel without it", "memory.swap", "", "proc/meminfo = MemTotal: 4 kB", "", nil, "not_applicable | …"},
+
+		{"none", "memory.oom", "", "", "", grew("oom_kill", 0, 0), "ok 0 (0)"},
+		{"three", "memory.oom", "", "", "", grew("oom_kill", 3, 3), "warn 3 (0)"},
+		{"in the group", "memory.oom", "", "", "", func(m *Machine) { m.Cgroup.OOMKills = 2 }, "warn 2 (0) | 2"},
+		{"an old kernel", "memory.oom", "", "", "", grew("pswpout", 0, 0), "not_applicable | …"},
+
+		{"in a pod", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 871", "", broker(6), "info 871 (≤ 0) | $ OOMScoreAdjust=0 in the broker's"},
 	})
 }
 
@@ -213,27 +217,19 @@ func TestMappings(t *testing.T) {
 }
 
 func TestKernelMemorySettings(t *testing.T) {
+	const head = `proc/meminfo = MemTotal: 1024000 kB\nHugepagesize: 2048 kB\n`
 	const two = "\nsys/devices/system/node/node0/cpulist = 0-3\nsys/devices/system/node/node1/cpulist = 4-7"
 	lookAt(t, []row{
-		{"the kernel's choice", "vm.overcommit_memory", "", "proc/sys/vm/overcommit_memory = 0", "", nil, "ok 0 (0)"},
 		{"strict", "vm.overcommit_memory", "", "proc/sys/vm/overcommit_memory = 2", "", nil, "warn 2 (0) | $ sysctl -w vm.overcommit_memory=0"},
 		{"generous", "vm.overcommit_memory", "", "proc/sys/vm/overcommit_memory = 1", "", nil, "info 1 (0) | $ sysctl -w vm.overcommit_memory=0"},
 
-		{"off", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 0" + two, "", nil, "ok 0 (0)"},
 		{"on, with two nodes", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 1" + two, "", nil, "warn 1 (0) | /proc/sys/vm/zone_reclaim_mode: 1 → 0, kept"},
 		{"on, with one node", "vm.zone_reclaim_mode", "", "proc/sys/vm/zone_reclaim_mode = 1", "", nil, "info 1 (0) | /proc/sys/vm/zone_reclaim_mode: 1 → 0, kept"},
-		{"on, with one node, and left alone", "vm.zone_reclaim_mode", "leave", "proc/sys/vm/zone_reclaim_mode = 1", "", nil, "info 1 (left alone)"},
 
 		{"a large machine that keeps little", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", memoryOf(128), "info 90112 (≥ 1048576) | $ sysctl -w vm.min_free_kbytes=1048576"},
-		{"a large machine that keeps enough", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 2097152", "", memoryOf(128), "ok 2097152 (≥ 1048576)"},
 		{"a small machine", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", memoryOf(32), "not_applicable | 64"},
 		{"a machine of no known size", "vm.min_free_kbytes", ">=1048576", "proc/sys/vm/min_free_kbytes = 90112", "", nil, "unknown | …"},
-	})
-}
 
-func TestHugePages(t *testing.T) {
-	const head = `proc/meminfo = MemTotal: 1024000 kB\nHugepagesize: 2048 kB\n`
-	lookAt(t, []row{
 		{"none", "memory.huge_pages", "", head + "HugePages_Free: 0", "", nil, "ok 0 % (≤ 5 %)"},
 		{"a fifth of the memory", "memory.huge_pages", "", head + "HugePages_Free: 100", "", nil, "info 20 % (≤ 5 %) | $ sysctl -w vm.nr_hugepages=0"},
 		{"a kernel without", "memory.huge_pages", "", "proc/meminfo = MemTotal: 1024000 kB", "", nil, "not_applicable | …"},
@@ -262,50 +258,25 @@ func TestMemoryForThePageCache(t *testing.T) {
 	})
 }
 
-func TestKillsForMemory(t *testing.T) {
-	lookAt(t, []row{
-		{"none", "memory.oom", "", "", "", grew("oom_kill", 0, 0), "ok 0 (0)"},
-		{"three", "memory.oom", "", "", "", grew("oom_kill", 3, 3), "warn 3 (0)"},
-		{"in the group", "memory.oom", "", "", "", func(m *Machine) { m.Cgroup.OOMKills = 2 }, "warn 2 (0) | 2"},
-		{"an old kernel", "memory.oom", "", "", "", grew("pswpout", 0, 0), "not_applicable | …"},
-
-		{"as usual", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 0", "", broker(6), "ok 0 (≤ 0)"},
-		{"in a pod", "memory.oom_score_adj", "", "proc/7/oom_score_adj = 871", "", broker(6), "info 871 (≤ 0) | $ OOMScoreAdjust=0 in the broker's"},
-	})
-}
-
 func TestTransparentHugePages(t *testing.T) {
-	const (
-		enabled = "sys/kernel/mm/transparent_hugepage/enabled = "
-		defrag  = "sys/kernel/mm/transparent_hugepage/defrag = "
-		change  = " | write /sys/kernel/mm/transparent_hugepage/enabled: always → madvise; tmpfiles.d w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise"
-		wanted  = "defer+madvise|madvise|defer|never"
-	)
-	lookAt(t, []row{
-		{"madvise", "thp.enabled", "madvise", enabled + "always [madvise] never", "", nil, "ok madvise (madvise)"},
-		{"never, for throughput", "thp.enabled", "madvise", enabled + "always madvise [never]", "", nil, "info never (madvise) | …"},
-		{"never, where always is wanted", "thp.enabled", "always", enabled + "always madvise [never]", "", nil, "info never (always) | …"},
-		{"never, for latency", "thp.enabled", "madvise|never", enabled + "always madvise [never]", "", nil, "ok never (madvise)"},
-		{"always, for throughput", "thp.enabled", "madvise", enabled + "[always] madvise never", "", nil, "info always (madvise) | /sys/kernel/mm/transparent_hugepage/enabled: always → madvise, kept"},
-		{"always, for latency", "thp.enabled", "madvise|never", enabled + "[always] madvise never", "", nil, "warn always (madvise) | /sys/kernel/mm/transparent_hugepage/enabled: always → madvise, kept"},
-		{"left alone", "thp.enabled", "leave", enabled + "[always] madvise never", "", nil, "info always (left alone)"},
-		{
-			"chosen at boot", "thp.enabled", "madvise|never", enabled + "[always] madvise never\nproc/cmdline = ro transparent_hugepage=always", "", nil,
-			"warn always (madvise) | transparent_hugepage= | $ remove transparent_hugepage= from the",
-		},
-		{
-			"on RHEL 6", "thp.enabled", "never", "sys/kernel/mm/redhat_transparent_hugepage/enabled = [always] never", "", nil,
-			"warn always (never) | /sys/kernel/mm/redhat_transparent_hugepage/enabled: always → never, kept",
-		},
-		{"nothing is chosen", "thp.enabled", "madvise", enabled + "always madvise never", "", nil, "unknown | sys/kernel/mm/transparent_hugepage/enabled"},
-		{"one word alone", "thp.enabled", "madvise", enabled + "always", "", nil, "info always (madvise) | …"},
-
-		{"the kernel's choice", "thp.defrag", wanted, defrag + "always defer defer+madvise [madvise] never", "", nil, "ok madvise (defer+madvise)"},
-		{
-			"all wait", "thp.defrag", wanted, defrag + "[always] defer defer+madvise madvise never", "", nil,
-			"warn always (defer+madvise) | /sys/kernel/mm/transparent_hugepage/defrag: always → defer+madvise, kept",
-		},
-		{"all wait, on an old kernel", "thp.defrag", wanted, defrag + "[always] madvise never", "", nil, "warn always (defer+madvise) | /sys/kernel/mm/transparent_hugepage/defrag: always → madvise, kept"},
-		{"nothing that is wanted", "thp.defrag", "defer", defrag + "[always] never", "", nil, "warn always (defer) | …"},
-	})
+	const folder, wanted = "/sys/kernel/mm/transparent_hugepage/", "defer+madvise|madvise|defer|never"
+	for _, r := range []struct{ says, file, rule, choices, want string }{
+		{"madvise", "enabled", "madvise", "always [madvise] never", "ok madvise (madvise)"},
+		{"never, for throughput", "enabled", "madvise", "always madvise [never]", "info never (madvise) | …"},
+		{"never, for latency", "enabled", "madvise|never", "always madvise [never]", "ok never (madvise)"},
+		{"always, for throughput", "enabled", "madvise", "[always] madvise never", "info always (madvise) | FILE: always → madvise, kept"},
+		{"always, for latency", "enabled", "madvise|never", "[always] madvise never", "warn always (madvise) | FILE: always → madvise, kept"},
+		{"left alone", "enabled", "leave", "[always] madvise never", "info always (left alone)"},
+		{"chosen at boot", "enabled", "madvise|never", "[always] madvise never\nproc/cmdline = ro transparent_hugepage=always", "warn always (madvise) | transparent_hugepage= | $ remove transparent_hugepage= from the"},
+		{"nothing is chosen", "enabled", "madvise", "always madvise never", "unknown | sys/kernel/mm/transparent_hugepage/enabled"},
+		{"one word alone", "enabled", "madvise", "always", "info always (madvise) | …"},
+		{"the kernel's choice", "defrag", wanted, "always defer defer+madvise [madvise] never", "ok madvise (defer+madvise)"},
+		{"all wait", "defrag", wanted, "[always] defer defer+madvise madvise never", "warn always (defer+madvise) | FILE: always → defer+madvise, kept"},
+		{"all wait, on an old kernel", "defrag", wanted, "[always] madvise never", "warn always (defer+madvise) | FILE: always → madvise, kept"},
+		{"nothing that is wanted", "defrag", "defer", "[always] never", "warn always (defer) | …"},
+	} {
+		lookAt(t, []row{{r.says, "thp." + r.file, r.rule, folder[1:] + r.file + " = " + r.choices, "", nil, strings.Replace(r.want, "FILE", folder+r.file, 1)}})
+	}
+	const old = "sys/kernel/mm/redhat_transparent_hugepage/enabled"
+	lookAt(t, []row{{"on RHEL 6", "thp.enabled", "never", old + " = [always] never", "", nil, "warn always (never) | /" + old + ": always → never, kept"}})
 }
