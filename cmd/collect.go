@@ -181,12 +181,12 @@ func apart(res *result.Result) error {
 
 // merger merges files, and removes those that it has fetched.
 type merger struct {
-	*merge.Files
+	*merge.Set
 	env    *Env
 	remove func() // removes the fetched files; may be nil
 }
 
-func newMerger(env *Env) *merger { return &merger{env: env, Files: merge.NewFiles()} }
+func newMerger(env *Env) *merger { return &merger{env: env, Set: merge.NewSet()} }
 
 func (m *merger) close() {
 	m.Close()

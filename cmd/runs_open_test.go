@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -20,7 +21,7 @@ func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 	runs := env.runsFolder().Dir
 	must.Do(t, os.MkdirAll(runs, 0o700))
 	path := filepath.Join(runs, "20261121-121025-produce-orders.ktr")
-	must.Do(t, os.WriteFile(path, []byte(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`+"\n"), 0o600))
+	must.Do(t, os.WriteFile(path, canned.Packed(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`), 0o600))
 	to := env.pageOf(path)
 	if want := filepath.Join(dir, ".cache", "kt", "pages", "20261121-121025-produce-orders.html"); to != want {
 		t.Errorf("the page is %s, want %s", to, want)

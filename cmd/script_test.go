@@ -28,7 +28,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +53,11 @@ func unpack(ts *testscript.TestScript, _ bool, args []string) {
 	packed, err := os.ReadFile(path)
 	ts.Check(err)
 	ts.Check(os.WriteFile(path, canned.Text(packed), 0o600))
+}
+
+// pack makes a run file of the lines in a file: pack FROM TO.
+func pack(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), canned.Packed(ts.ReadFile(args[0])), 0o600))
 }
 
 // unset removes variables: unset NAME….
@@ -93,6 +98,7 @@ func runScripts(t *testing.T, dir string) {
 			"search": search,
 			"topics": topics,
 			"unpack": unpack,
+			"pack":   pack,
 			"unset":  unset,
 			"write":  write,
 		},

@@ -48,7 +48,7 @@ func (b *studyBoard) Observe(s run.Second) {
 	}
 	text = theme.PerSecond(rate) + " records/s"
 	if latency.Count > 0 {
-		text += ", p99 " + theme.Duration(latency.P99)
+		text += ", p99 " + theme.Duration(latency.P99.Duration())
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

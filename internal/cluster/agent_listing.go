@@ -36,7 +36,10 @@ type fileHeader struct {
 // readHeader returns the header of a run file of a named run. It returns nil for any other file:
 // a collection, the file of a run without a name, or one whose first line is incomplete.
 func readHeader(r io.Reader) *fileHeader {
-	text := result.FirstLine(io.LimitReader(r, maxLine))
+	return fileHeaderOf(result.FirstLine(io.LimitReader(r, maxLine)))
+}
+
+func fileHeaderOf(text []byte) *fileHeader {
 	var line struct {
 		Header *fileHeader `json:"header"`
 	}

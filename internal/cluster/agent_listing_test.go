@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -44,10 +45,10 @@ func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
 
 // FuzzReadHeader checks that the names in a header can be parts of file names, for every file.
 func FuzzReadHeader(f *testing.F) {
-	f.Add(`{"header":{"run_id":"R","started_at":"2026-01-01T00:00:00Z","part":{"run":"n","host":"vm1","process":1}}}` + "\n{")
-	f.Add(`{"header":{"run_id":"../R","part":{"run":"n","host":"vm1"}}}` + "\n")
-	f.Add(`{"header":{"run_id":"R","part":{"run":"n","epoch":"/","host":"vm1"}}}` + "\n")
-	f.Add(`{"header":{"part":null}}` + "\n")
+	f.Add(string(canned.Packed(`{"header":{"run_id":"R","started_at":"2026-01-01T00:00:00Z","part":{"run":"n","host":"vm1","process":1}}}`)))
+	f.Add(string(canned.Packed(`{"header":{"run_id":"../R","part":{"run":"n","host":"vm1"}}}`)))
+	f.Add(string(canned.Packed(`{"header":{"run_id":"R","part":{"run":"n","epoch":"/","host":"vm1"}}}`)))
+	f.Add(string(canned.Packed(`{"header":{"part":null}}`)))
 	f.Add(`{"collection":{"schema":2}}` + "\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -60,7 +61,7 @@ func FuzzReadHeader(f *testing.F) {
 				t.Errorf("it is called %q", name)
 			}
 		}
-		if h.Part.Process < 0 || !strings.Contains(text, "\n") {
+		if h.Part.Process < 0 {
 			t.Errorf("%q is taken as %+v", text, h)
 		}
 	})

@@ -182,7 +182,7 @@ func (s *session) stateOf(r *remote, g gotFile) result.PartState {
 	if n := g.entry.Process; n < 1 || n > len(r.state.Parts) || r.state.Parts[n-1].State != partUnheard {
 		return ""
 	}
-	set := merge.NewFiles()
+	set := merge.NewSet()
 	defer set.Close()
 	if err := set.OfferFile(g.name, g.path()); err != nil || set.Len() == 0 {
 		return result.PartLost // merging it reports why

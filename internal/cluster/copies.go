@@ -195,7 +195,7 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 
 // heads reports whether a line is the header of the run file.
 func (e *fileEntry) heads(line []byte) bool {
-	h := readHeader(bytes.NewReader(line))
+	h := fileHeaderOf(line)
 	return h != nil && e.isSame(fileEntry{RunID: h.RunID, Run: h.Part.Run, Epoch: h.Part.Epoch, Host: h.Part.Host, Process: h.Part.Process})
 }
 

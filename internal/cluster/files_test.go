@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -48,15 +49,15 @@ func TestRunFilesOfOtherCommandsAreHandedOutByTheNameOfTheirRun(t *testing.T) {
 		one := leave(t, filepath.Join(shared, "1.ktr"), "R1", nightly(1), 10)
 		two := leave(t, filepath.Join(shared, "2.ktr"), "R2", nightly(2), 768<<10)
 		leave(t, filepath.Join(shared, "3.ktr"), "R3", &result.Part{Run: "other", Host: "vm1", Process: 1}, 10)
-		leave(t, filepath.Join(shared, "4.ktr"), "R4", nil, 10)                                           // stands for itself
-		leave(t, filepath.Join(shared, "5.txt"), "R5", nightly(5), 10)                                    // is called something else
-		leave(t, filepath.Join(shared, "6.ktr"), "R6", &result.Part{Run: "nightly", Host: "../vm1"}, 10)  // would be a path
-		leave(t, filepath.Join(a.dir, "by-hand.ktr"), "R7", nightly(7), 10)                               // is not of the agent's making
-		_ = os.WriteFile(filepath.Join(shared, "8.ktr"), []byte("not a run file\n"), 0o600)               // is something else
-		_ = os.Symlink(filepath.Join(a.dir, "by-hand.ktr"), filepath.Join(shared, "9.ktr"))               // leads out of the folder
-		_ = os.WriteFile(filepath.Join(shared, "10.ktr"), []byte(`{"header":{"part":null}}`+"\n"), 0o600) // has no run
-		_ = os.WriteFile(filepath.Join(shared, "12.ktr"), nil, 0o600)                                     // was not begun
-		_ = os.WriteFile(filepath.Join(shared, "13.ktr"), one[:40], 0o600)                                // is being begun
+		leave(t, filepath.Join(shared, "4.ktr"), "R4", nil, 10)                                             // stands for itself
+		leave(t, filepath.Join(shared, "5.txt"), "R5", nightly(5), 10)                                      // is called something else
+		leave(t, filepath.Join(shared, "6.ktr"), "R6", &result.Part{Run: "nightly", Host: "../vm1"}, 10)    // would be a path
+		leave(t, filepath.Join(a.dir, "by-hand.ktr"), "R7", nightly(7), 10)                                 // is not of the agent's making
+		_ = os.WriteFile(filepath.Join(shared, "8.ktr"), []byte("not a run file\n"), 0o600)                 // is something else
+		_ = os.Symlink(filepath.Join(a.dir, "by-hand.ktr"), filepath.Join(shared, "9.ktr"))                 // leads out of the folder
+		_ = os.WriteFile(filepath.Join(shared, "10.ktr"), canned.Packed(`{"header":{"part":null}}`), 0o600) // has no run
+		_ = os.WriteFile(filepath.Join(shared, "12.ktr"), nil, 0o600)                                       // was not begun
+		_ = os.WriteFile(filepath.Join(shared, "13.ktr"), one[:40], 0o600)                                  // is being begun
 		_ = os.WriteFile(filepath.Join(shared, "14.ktr"), append([]byte(`{"collection":{"schema":2}}`+"\n"), one...), 0o600)
 		if err := os.Mkdir(filepath.Join(shared, "11.ktr"), 0o700); err != nil { // is a folder
 			t.Fatal(err)
@@ -188,7 +189,7 @@ func (e *endless) Close() error { return nil }
 
 func TestARogueAgentFillsNoDisk(t *testing.T) {
 	header := func(run string) []byte {
-		return fmt.Appendf(nil, `{"header":{"schema":2,"run_id":"R","part":{"run":%q,"host":"a","process":1}}}`+"\n", run)
+		return canned.Packed(fmt.Sprintf(`{"header":{"schema":2,"run_id":"R","part":{"run":%q,"host":"a","process":1}}}`, run))
 	}
 	const piece = 64 << 10
 	for name, tc := range map[string]struct {

@@ -159,7 +159,7 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	if len(o.Files) == 0 {
 		return result.Result{}, fmt.Errorf("nothing was collected: %s", strings.Join(o.Lost, "; "))
 	}
-	set := merge.NewFiles()
+	set := merge.NewSet()
 	defer set.Close()
 	for _, path := range o.Files {
 		if err := set.OfferFile(filepath.Base(path), path); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/run"
 )
 

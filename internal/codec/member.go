@@ -61,11 +61,6 @@ func (p Packer) Append(dst, lines []byte, mark byte) []byte {
 	return dst
 }
 
-// IsMember reports whether bytes begin as a member does.
-func IsMember(b []byte) bool {
-	return len(b) >= 4 && binary.LittleEndian.Uint32(b)&^0xf == memberMagic
-}
-
 // CutMember returns the member at the start of b, which it shares the memory of, and its size; size 0: b does not hold a
 // whole one.
 func CutMember(b []byte) (m Member, size int, err error) {
@@ -73,7 +68,7 @@ func CutMember(b []byte) (m Member, size int, err error) {
 		return m, 0, nil
 	}
 	length, lines := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
-	if !IsMember(b) || binary.LittleEndian.Uint32(b[4:]) != memberHead-8 || length > maxMember || lines > maxMember {
+	if binary.LittleEndian.Uint32(b)&^0xf != memberMagic || binary.LittleEndian.Uint32(b[4:]) != memberHead-8 || length > maxMember || lines > maxMember {
 		return m, 0, ErrMember
 	}
 	if size = memberHead + int(length); len(b) < size {

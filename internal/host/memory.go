@@ -14,10 +14,6 @@ func (f FS) Memory() (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseMemory(text)
-}
-
-func parseMemory(text string) (map[string]int64, error) {
 	all := make(map[string]int64)
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(line, ":")

@@ -147,7 +147,9 @@ func checkBrokers(o Options, dir string) []error {
 		return nil
 	}
 	for _, used := range o.Brokers { // one reason is enough
-		if shareDevice(dir, used) {
+		major, minor, err := deviceOf(dir)
+		usedMajor, usedMinor, usedErr := deviceOf(used)
+		if err == nil && usedErr == nil && major == usedMajor && minor == usedMinor {
 			return []error{fmt.Errorf("%s is on the file system of %s, which a broker uses: "+
 				"stop the broker, or use --mode live or --force", dir, used)}
 		}
@@ -157,13 +159,6 @@ func checkBrokers(o Options, dir string) []error {
 		}
 	}
 	return nil
-}
-
-// shareDevice reports whether two directories have one device number in stat(2), so one file system.
-func shareDevice(a, b string) bool {
-	majorA, minorA, errA := deviceOf(a)
-	majorB, minorB, errB := deviceOf(b)
-	return errA == nil && errB == nil && majorA == majorB && minorA == minorB
 }
 
 // sharedDisk returns a disk below both directories, below partitions, volumes and RAIDs; empty for

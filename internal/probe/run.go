@@ -184,16 +184,12 @@ func (d *Directory) sustained() float64 {
 
 // countSteps is how often begin will be called.
 func (r *runner) countSteps() int {
-	each, once := 0, 0
-	for _, name := range r.o.Tests {
-		switch name {
-		case testDD:
-			each += len(r.o.Blocks) * len(r.o.Direct)
-		case testParallel:
-			once++
-		default:
-			each++
-		}
+	each, once := len(r.o.Tests), 0
+	if slices.Contains(r.o.Tests, testDD) { // a step for each row
+		each += len(r.o.Blocks)*len(r.o.Direct) - 1
+	}
+	if slices.Contains(r.o.Tests, testParallel) {
+		each, once = each-1, 1
 	}
 	return each*len(r.places) + once
 }

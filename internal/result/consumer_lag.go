@@ -73,17 +73,16 @@ func lagOf(sum int64, unknown bool) Lag {
 
 // consumerLag adds up consumer lag, window by window.
 type consumerLag struct {
-	now          int64 // the last one that was known
+	level
 	lag, max, at Lag
-	fit          fit
 	judged       bool // some measured second was all load
 
-	partitions map[int32]*partitionLag // that ever had lag
+	partitions map[int32]*level // that ever had lag
 }
 
-// partitionLag is the consumer lag of one partition.
-type partitionLag struct {
-	now int64
+// level is a consumer lag, and how it went.
+type level struct {
+	now int64 // the last one that was known
 	fit fit
 }
 
@@ -97,9 +96,6 @@ func (b *consumerLag) slope(partition int32) float64 {
 
 // levels returns the consumer lag now, by partition.
 func (b *consumerLag) levels() map[int32]int64 {
-	if len(b.partitions) == 0 {
-		return nil
-	}
 	levels := make(map[int32]int64, len(b.partitions))
 	for id, p := range b.partitions {
 		levels[id] = p.now
@@ -117,10 +113,10 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 			continue
 		}
 		if b.partitions == nil {
-			b.partitions = make(map[int32]*partitionLag)
+			b.partitions = make(map[int32]*level)
 		}
 		if b.partitions[id] == nil {
-			b.partitions[id] = new(partitionLag)
+			b.partitions[id] = new(level)
 		}
 		b.partitions[id].now += p.ConsumerLag
 	}

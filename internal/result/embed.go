@@ -146,13 +146,8 @@ func element(in *bufio.Reader) ([]byte, error) {
 // check returns an error if no run can have the numbers of a result.
 func (r *Result) check() error {
 	rec := &r.Records
-	for name, n := range map[string]int64{
-		"offered": rec.Offered, "acknowledged": rec.Acknowledged, "failed": rec.Failed, "unknown": rec.Unknown,
-		"unsent": rec.Unsent, "consumed": rec.Consumed, "bytes": r.Throughput.Bytes,
-	} {
-		if n < 0 {
-			return fmt.Errorf("%s is %d, below 0", name, n)
-		}
+	if least := min(rec.Offered, rec.Acknowledged, rec.Failed, rec.Unknown, rec.Unsent, rec.Consumed, r.Throughput.Bytes); least < 0 {
+		return fmt.Errorf("a number of records or bytes is %d", least)
 	}
 	if rec.Acknowledged+rec.Failed+rec.Unknown > rec.Offered {
 		return fmt.Errorf("%d records were offered, and %d have an outcome", rec.Offered, rec.Acknowledged+rec.Failed+rec.Unknown)

@@ -19,7 +19,7 @@ func pageWith(t *testing.T, embedded string) string {
 func TestAPageIsReadOnlyIfARunCanHaveItsNumbers(t *testing.T) {
 	for want, change := range map[string]func(r *Result){
 		"":                       func(*Result) {},
-		"offered is -1":          func(r *Result) { r.Records.Offered = -1 },
+		"records or bytes is -1": func(r *Result) { r.Records.Offered = -1 },
 		"10 records were":        func(r *Result) { r.Records.Acknowledged = 11 },
 		"its series has a step":  func(r *Result) { r.Series = []Point{{StartSeconds: -1}} },
 		"its series has 7201":    func(r *Result) { r.Series = make([]Point, 2*maxPoints+1) },

@@ -2,6 +2,8 @@ package result
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +32,7 @@ func (f *Fold) evidence() verdict.Evidence {
 		OfferedPerSecond: t.OfferedRecordsPerSecond, AcknowledgedPerSecond: t.RecordsPerSecond, Waiting: float64(f.waiting), WorstError: Errors(w.Errors).Worst(),
 		OwnSendDelayP99: w.OwnSendDelay.ValueAtQuantile(0.99), ResponseP99: w.Response.Served().ValueAtQuantile(0.99),
 		CPUCores: use.CPUCores, CoresAvailable: use.CoresAvailable, HostCPUCores: use.HostCPUCores, HostCores: use.HostCores,
-		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: throttled(w), Quota: f.line.quota,
+		Senders: w.ShardTime > 0, BufferFull: use.BufferFullShare, InFlight: use.InFlightShare, Throttled: max(throttled(w)), Quota: f.line.quota,
 		CPUStopped: use.CPUStoppedShare, Paused: time.Duration(w.PausedNS),
 		Read: f.readingEvidence(w), Stall: verdict.Stall{Gap: f.longestGap()},
 	}
@@ -103,7 +105,7 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	}
 	total, waited := f.reads.times(p.Read.Clients())
 	r.LagThere, r.Held = f.reads.there(), share(w.ReadHeld, total)
-	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(f.reads.fetching(), total)
+	r.Unassigned, r.Fetching = share(w.RebalanceTime, total), share(slices.Max(append(slices.Collect(maps.Values(f.reads.sum.fetching)), 0)), total)
 	// Readers without partitions wait all the time, and that shows nothing.
 	idle := 0.0
 	if n := f.header.Environment.Partitions(); n > 0 && p.Read.Consumers > n {
@@ -113,21 +115,11 @@ func (f *Fold) readingEvidence(w *stats.Window) *verdict.Readers {
 	return r
 }
 
-// throttled returns the share of time for which brokers throttled the producers or the readers,
-// whichever is greater.
-func throttled(w *stats.Window) float64 {
-	var sending time.Duration
+// throttled returns the shares of the producers' time and of the readers' for which brokers throttled them.
+func throttled(w *stats.Window) (sending, reading float64) {
+	var sent, read time.Duration
 	for _, b := range w.Brokers {
-		sending += b.Throttle
+		sent, read = sent+b.Throttle, read+b.Fetch.Throttle
 	}
-	return max(share(sending, w.ShardTime), readThrottled(w))
-}
-
-// readThrottled returns the share of the readers' time for which brokers throttled them.
-func readThrottled(w *stats.Window) float64 {
-	var reading time.Duration
-	for _, b := range w.Brokers {
-		reading += b.Fetch.Throttle
-	}
-	return share(reading, w.ReadTime)
+	return share(sent, w.ShardTime), share(read, w.ReadTime)
 }

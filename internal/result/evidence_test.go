@@ -77,18 +77,6 @@ func TestTheEvidenceOfReadingIsOfTheTimeInWhichItReads(t *testing.T) {
 	}
 }
 
-func TestAGapCountsFromTheFirstMeasuredRecord(t *testing.T) {
-	f := NewFold(header(1000))
-	f.AddWindow(stats.Window{End: 2 * time.Second, Warmup: true, Offered: 2000, Acknowledged: 500, Outage: stats.Gap{From: 500 * time.Millisecond, Length: 1500 * time.Millisecond}})
-	f.AddWindow(stats.Window{
-		Start: 2 * time.Second, End: 3 * time.Second, Offered: 1000, FirstDue: 2 * time.Second, LastSent: 3 * time.Second,
-		Outage: stats.Gap{From: 500 * time.Millisecond, Length: 2200 * time.Millisecond},
-	})
-	if o := f.Result().Outage; *o.LongestGapMS != 700 || *o.LongestGapFromSeconds != 2 {
-		t.Errorf("the gap is of %d ms from %v s on, want 700 ms from 2 s on", *o.LongestGapMS, *o.LongestGapFromSeconds)
-	}
-}
-
 func TestAnOutageAtTheEndLowersTheThroughput(t *testing.T) {
 	f := NewFold(header(1000))
 	f.AddWindow(stats.Window{

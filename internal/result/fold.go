@@ -8,6 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -42,7 +43,7 @@ type Fold struct {
 	anew        bool     // limits are others than those of the run
 	judged      *Result  // of a file that was thinned; nil: it is to be made of the windows
 	steady      steady
-	hosted      *hosted // nil: not the fold of one host of many
+	hosted      bool // the fold is of one host of many
 
 	lean     bool      // of one part of many: it keeps only the data of a process row
 	together *Together // nil: not a merged run
@@ -50,7 +51,12 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	return &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: judging(h.Limits), line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown}}
+	f := &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown}}
+	for _, text := range h.Limits {
+		expr, err := metric.Parse(text)
+		f.limits = append(f.limits, judged{text: text, expr: expr, bad: err})
+	}
+	return f
 }
 
 // Begin sets the start of the load.
@@ -83,10 +89,17 @@ func (f *Fold) AddWindow(w stats.Window) {
 	}
 	f.line.add(&w, rate, full)
 	f.line.keep(&w)
-	if f.lean {
-		w = leanWindow(&w)
+	if f.lean { // the row of a process needs no more
+		lean := w.Counts()
+		if !w.Warmup {
+			lean.OwnSendDelay, lean.Service, lean.Response, lean.EndToEnd = w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
+		}
+		w = lean
 	} else {
-		f.gather(w)
+		if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
+			f.place(host.Sample{})
+		}
+		f.second = append(f.second, w) // until all windows of its second have come
 	}
 	w.Events, w.EventsLeftOut = nil, nil // the timeline keeps them
 	w.Outage = f.MeasuredGap(&w)
@@ -104,14 +117,6 @@ func (f *Fold) AddWindow(w stats.Window) {
 	}
 }
 
-// gather keeps a window until all windows of its second have come.
-func (f *Fold) gather(w stats.Window) {
-	if n := len(f.second); n > 0 && (f.second[n-1].Warmup == w.Warmup || f.second[n-1].End <= w.Start) {
-		f.place(host.Sample{})
-	}
-	f.second = append(f.second, w)
-}
-
 // place adds the gathered windows to the series and to the snapshot.
 func (f *Fold) place(h host.Sample) {
 	if len(f.second) == 0 {
@@ -121,11 +126,8 @@ func (f *Fold) place(h host.Sample) {
 		f.series.add(p, &f.second[i])
 		f.now.point(p)
 	}
-	f.heat = f.heatOf(f.second)
-	f.now.follow(f.second, f.points.consumerLag)
-	if f.hosted != nil {
-		f.hosted.add(f.now.second.Headline(f.header.Plan.Reads()))
-	}
+	f.heat = f.heatOf(f.heat.columns, f.second)
+	f.now.follow(f.second, f.points.consumerLag, f.hosted)
 	f.second = f.second[:0]
 }
 
@@ -136,18 +138,10 @@ func (f *Fold) allPoints() []Point {
 	for i, p := range points.of(f.second, host.Sample{}) {
 		series.add(p, &f.second[i])
 	}
-	all := append([]Point{}, series.points...)
-	for i := range all {
-		all[i].CPUCores = all[i].knownCPU()
+	for i := range series.points {
+		series.points[i].CPUCores = series.points[i].knownCPU()
 	}
-	return all
-}
-
-// allHeat returns the heat map so far, with the windows that no sample has come after.
-func (f *Fold) allHeat() []HeatColumn {
-	f.heat.columns = slices.Clip(f.heat.share()) // so that the next second does not take the memory of the last one here
-	m := f.heatOf(f.second)
-	return m.share()
+	return append([]Point{}, series.points...)
 }
 
 // MeasuredGap returns the part of a window's gap in which measured records waited.
@@ -171,15 +165,6 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 		return stats.Gap{}
 	}
 	return g
-}
-
-// leanWindow returns the data of a window that the row of a process needs.
-func leanWindow(w *stats.Window) stats.Window {
-	lean := w.Counts()
-	if !w.Warmup {
-		lean.OwnSendDelay, lean.Service, lean.Response, lean.EndToEnd = w.OwnSendDelay, w.Service, w.Response, w.EndToEnd
-	}
-	return lean
 }
 
 // load reports whether the load went on in a window, and whether in all of it, and returns its rate
@@ -296,8 +281,8 @@ func (f *Fold) result() Result {
 		},
 		Client:     f.client(m),
 		Series:     f.allPoints(),
-		Heat:       f.allHeat(),
-		Histograms: histogramsOf(m),
+		Heat:       f.heatOf(slices.Clip(f.heat.columns), f.second).columns,
+		Histograms: Histograms{Response: distribution(m.Response), Service: distribution(m.Service), SendDelay: distribution(m.SendDelay), EndToEnd: distribution(m.EndToEnd)},
 		Start:      f.start,
 
 		Outage: f.line.outage(m.Outage), Events: listed(f.events()), EventsLeftOut: f.line.kept.EventsLeftOut, Said: f.line.said,
@@ -343,7 +328,7 @@ func (f *Fold) warmup() *Warmup {
 	}
 	r := &Warmup{
 		Records: f.records(w), Bytes: w.Bytes, Response: LatencyOf(&w.Response), Errors: errorsOf(w.Errors),
-		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: stats.Distribution{Histogram: w.Response},
+		FirstDueSeconds: w.FirstDue.Seconds(), Histogram: distribution(w.Response),
 		ConsumedBytes: w.ConsumedBytes, EndToEnd: EndToEndOf(&w.EndToEnd),
 	}
 	if f.header.Plan.Reads() {

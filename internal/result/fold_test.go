@@ -11,7 +11,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -53,37 +53,6 @@ func TestThroughputIsFromTheFirstDueTimeToTheLastAcknowledgement(t *testing.T) {
 	}
 }
 
-func TestEveryRecordIsAccountedFor(t *testing.T) {
-	for seed := range uint64(10) {
-		f := NewFold(header(100))
-		var want Records
-		for _, e := range canned.Written(seed, 8) {
-			e.To(f)
-			if w := e.Window; w != nil && !w.Warmup {
-				want.Offered += w.Offered
-				want.Acknowledged += w.Acknowledged
-				want.Failed += w.Failed
-				want.Unknown += w.Unknown
-			}
-		}
-		f.Finish(Trailer{Ended: Completed})
-		r := f.Result()
-		if r.Records != want {
-			t.Errorf("seed %d: records are %v, want %v", seed, r.Records, want)
-		}
-		var failed, inPartitions int64
-		for _, n := range r.Errors {
-			failed += n
-		}
-		for _, p := range r.Partitions {
-			inPartitions += p.Records
-		}
-		if n := r.Records; n.Offered != n.Acknowledged+n.Failed+n.Unknown || failed != n.Failed || inPartitions != n.Acknowledged {
-			t.Errorf("seed %d: %+v, %d by error code, %d by partition", seed, n, failed, inPartitions)
-		}
-	}
-}
-
 func TestTheWarmupIsReportedApart(t *testing.T) {
 	f := NewFold(header(100))
 	warm := stats.Window{End: time.Second, Warmup: true, Offered: 10, Acknowledged: 9, Failed: 1, Bytes: 90, FirstDue: 1, LastAck: time.Second, Errors: map[string]int64{"COLD": 1}}
@@ -114,17 +83,6 @@ func TestTheWarmupIsReportedApart(t *testing.T) {
 		points = append(points, p.Warmup)
 	}
 	must.Match(t, []bool{true, false}, points, "points that are warm-up")
-}
-
-func TestFiguresOfTheEmbeddedBrokerCarryANotice(t *testing.T) {
-	h := header(0)
-	if got := NewFold(h).Result().Notice; got != "" {
-		t.Errorf("a real cluster has the notice %q", got)
-	}
-	h.Embedded = true
-	if got := NewFold(h).Result().Notice; got != EmbeddedNotice || !strings.Contains(got, "not Kafka's") {
-		t.Errorf("the notice is %q", got)
-	}
 }
 
 func TestRowsOfPartitionsAndBrokers(t *testing.T) {
@@ -171,16 +129,6 @@ func TestOwnUseIsWeightedByTheLengthOfTheIntervals(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.Result().Client, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("client (-want +got):\n%s", diff)
-	}
-}
-
-func TestAResultIsItsOwnCopyOfTheSeries(t *testing.T) {
-	f := NewFold(header(0))
-	f.AddWindow(stats.Window{End: time.Second, Acknowledged: 1})
-	before := f.Result()
-	f.AddSample(host.Sample{At: time.Second, Interval: time.Second, ProcessCPU: 3})
-	if before.Series[0].CPUCores != 0 || f.Result().Series[0].CPUCores != 3 {
-		t.Errorf("CPU of the point is %v before the sample and %v after it", before.Series[0].CPUCores, f.Result().Series[0].CPUCores)
 	}
 }
 

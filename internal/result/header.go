@@ -49,15 +49,6 @@ type Header struct {
 	Limits []string `json:"limits,omitempty"` // what the run has to keep: expressions of --limit
 }
 
-// judgedBy returns the header with other limits; none: the same.
-func (h *Header) judgedBy(limits []string) Header {
-	other := *h
-	if len(limits) > 0 {
-		other.Limits = limits
-	}
-	return other
-}
-
 // Ceiling is how much load a host can offer, whatever the brokers.
 type Ceiling struct {
 	RecordsPerSecond     float64 `json:"records_per_second"`

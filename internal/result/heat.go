@@ -75,22 +75,16 @@ func JoinHeat(columns []HeatColumn, most int) []HeatColumn {
 	return joined
 }
 
-// heat is the heat map of a run: of its headline latency, or of fetches while no record has one.
+// heat is the heat map of a run: of its headline latency, or of fetches while no record has one. Columns that are in it do not
+// change: snapshots hold them.
 type heat struct {
 	columns []HeatColumn
 	fetches bool // the columns count fetches
-	shared  bool // snapshots hold the columns, which must not change
 }
 
-// share returns the columns so far. They will not change.
-func (m *heat) share() []HeatColumn {
-	m.shared = true
-	return m.columns[:len(m.columns):len(m.columns)]
-}
-
-// heatOf returns the heat map with the windows of one more second.
-func (f *Fold) heatOf(windows []stats.Window) heat {
-	if f.lean || f.hosted != nil || len(windows) == 0 {
+// heatOf returns the heat map with the windows of one more second. It may take the memory behind columns.
+func (f *Fold) heatOf(columns []HeatColumn, windows []stats.Window) heat {
+	if f.lean || f.hosted || len(windows) == 0 {
 		return f.heat
 	}
 	c := HeatColumn{Start: windows[0].Start}
@@ -107,30 +101,17 @@ func (f *Fold) heatOf(windows []stats.Window) heat {
 			c.count(&b.Fetch.Latency)
 		}
 	}
-	m := f.heat
-	if m.fetches && !fetches { // records carry stamps from now on
-		m.columns, m.shared = nil, false
+	if f.heat.fetches && !fetches { // records carry stamps from now on
+		columns = nil
 	}
-	m.fetches = fetches
-	m.add(c)
-	return m
+	return heat{withColumn(columns, c), fetches}
 }
 
-// add adds a column. Once there are too many, those of the older half are joined two by two.
-func (m *heat) add(c HeatColumn) {
-	m.columns = append(m.columns, c)
-	if len(m.columns) <= maxHeat {
-		return
+// withColumn adds a column. Once there are too many, those of the older half are joined two by two.
+func withColumn(columns []HeatColumn, c HeatColumn) []HeatColumn {
+	columns = append(columns, c)
+	if n := len(columns); n > maxHeat {
+		return append(JoinHeat(columns[:n/2], n/4), columns[n/2:]...)
 	}
-	if m.shared {
-		m.columns, m.shared = slices.Clone(m.columns), false
-	}
-	half, n := len(m.columns)/2&^1, 0
-	for i := 0; i < half; i += 2 {
-		joined := m.columns[i]
-		joined.join(&m.columns[i+1])
-		m.columns[n] = joined
-		n++
-	}
-	m.columns = append(m.columns[:n], m.columns[half:]...)
+	return columns
 }

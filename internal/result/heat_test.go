@@ -11,28 +11,27 @@ import (
 )
 
 func TestTheHeatMapIsBoundedLosesNothingAndLeavesSnapshotsAlone(t *testing.T) {
-	var m heat
-	var held, copied []HeatColumn
+	var columns, held, copied []HeatColumn
 	const seconds = 4 * maxHeat
 	for i := range seconds {
 		c := HeatColumn{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		c.Bins[3] = 2
-		m.add(c)
-		if len(m.columns) > maxHeat {
-			t.Fatalf("%d columns", len(m.columns))
+		columns = withColumn(columns, c)
+		if len(columns) > maxHeat {
+			t.Fatalf("%d columns", len(columns))
 		}
 		if i == maxHeat-1 {
-			held = m.share()
+			held = columns
 			copied = slices.Clone(held)
 		}
 	}
 	if !slices.Equal(held, copied) {
 		t.Error("the columns of a snapshot have changed")
 	}
-	if n, end := cells(m.columns), lastEnd(t, m.columns); n != 2*seconds || end != seconds*time.Second {
+	if n, end := cells(columns), lastEnd(t, columns); n != 2*seconds || end != seconds*time.Second {
 		t.Errorf("%d latencies until %v", n, end)
 	}
-	joined := JoinHeat(m.columns, 600)
+	joined := JoinHeat(columns, 600)
 	if n, end := cells(joined), lastEnd(t, joined); len(joined) > 600 || n != 2*seconds || end != seconds*time.Second {
 		t.Errorf("joined: %d columns, %d latencies until %v", len(joined), n, end)
 	}

@@ -39,7 +39,7 @@ func (l *Limit) Shown() string {
 type judged struct {
 	text string
 	expr metric.Expr
-	bad  error // it cannot be read
+	bad  error // it cannot be read: the maker of the run has checked it, and a run file may be of another kt
 
 	stretch  span
 	worst    *float64      // of the stretches that are over
@@ -47,16 +47,6 @@ type judged struct {
 	idle     int64         // stretches with nothing to judge
 	silent   int64         // of those judged: records were due, and none came back
 	point    time.Duration // the longest window: a second, unless the file was thinned
-}
-
-// judging returns expressions that nothing is known of yet. What is wrong with one is said in its place: the
-// maker of the run has checked them, and a run file may be of another kt.
-func judging(texts []string) (all []judged) {
-	for _, text := range texts {
-		expr, err := metric.Parse(text)
-		all = append(all, judged{text: text, expr: expr, bad: err})
-	}
-	return all
 }
 
 // span is some seconds on end, merged.
@@ -105,7 +95,7 @@ func (f *Fold) figures(s *span) *metric.Figures {
 
 // judge adds a window to the stretches of the limits, and judges those that are complete.
 func (f *Fold) judge(w *stats.Window) {
-	if f.lean || f.hosted != nil || !f.steady.is {
+	if f.lean || f.hosted || !f.steady.is {
 		return
 	}
 	for i := range f.limits {

@@ -1,20 +1,16 @@
 package result
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
-	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -132,72 +128,6 @@ func TestAStretchHasNoHole(t *testing.T) {
 	}
 }
 
-func TestConsumerLagThatWasNeverLearnedHoldsNoLimit(t *testing.T) {
-	for name, tc := range map[string]struct {
-		unknown int64
-		held    bool
-	}{
-		"nobody looked": {1, false},
-		"nothing waits": {0, true},
-	} {
-		h := readHeader(plan.Roundtrip, 1000)
-		h.Limits = []string{"consumer-lag<1000", "consumer-lag<1000 over 1s"}
-		f := NewFold(h)
-		f.AddWindow(even(0, millis(10), func(w *stats.Window) { w.LagUnknown = tc.unknown }))
-		f.Finish(Trailer{Ended: Completed})
-		for _, l := range f.Result().Limits {
-			if l.Held != tc.held || (l.Value != nil) != tc.held || (l.Note != "") == tc.held {
-				t.Errorf("%s: %+v", name, l)
-			}
-		}
-	}
-}
-
-func TestAPercentileOfAStretchIsThatOfItsRecords(t *testing.T) {
-	// One second of ten is slow: of the records of all ten, the 90th percentile is fast and the 95th slow. The mean
-	// of the seconds' percentiles would be neither.
-	var run []stats.Window
-	for i := range 10 {
-		latency := millis(10)
-		if i == 4 {
-			latency = millis(100)
-		}
-		run = append(run, even(i, latency, nil))
-	}
-	got := limited([]string{"p90<11ms over 10s", "p95<99ms over 10s"}, run...)
-	if !got[0].Held || got[1].Held || math.Abs(*got[1].Value-100_000) > 100 {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestOnlyWholeSecondsOfTheLoadMakeStretches(t *testing.T) {
-	warmup := func(w *stats.Window) { w.Warmup = true }
-	half := func(w *stats.Window) {
-		w.Offered, w.LastDue, w.LastSent, w.ShardTime = 500, w.Start+time.Second/2, w.Start+time.Second/2, 0
-	}
-	ended := func(w *stats.Window) { w.ShardTime = 0 }
-	second := func(w *stats.Window) { w.Offered, w.FirstDue = 500, w.Start+time.Second/2 }
-	drain := func(w *stats.Window) { w.Offered, w.Acknowledged, w.ShardTime = 0, 1, 0 }
-	for name, tc := range map[string]struct {
-		of   []stats.Window
-		want int64
-	}{
-		"a load":                           {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), nil)}, 2},
-		"the second of the warm-up's end":  {[]stats.Window{even(0, millis(1), warmup), even(1, millis(1), func(w *stats.Window) { warmup(w); drain(w) }), even(1, millis(1), second), even(2, millis(1), nil)}, 1},
-		"outcomes of the warm-up":          {[]stats.Window{even(0, millis(1), warmup), even(1, millis(1), func(w *stats.Window) { warmup(w); drain(w); w.Offered = 3 }), even(1, millis(1), nil)}, 1},
-		"the second of the load's end":     {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), half), even(2, millis(1), drain)}, 1},
-		"a load that ends with its second": {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), ended), even(2, millis(1), drain)}, 2},
-		"the last second is cut early": {[]stats.Window{even(0, millis(1), nil), even(1, millis(1), func(w *stats.Window) {
-			w.End -= millis(50)
-			w.ShardTime -= millis(50)
-		})}, 2},
-	} {
-		if got := limited([]string{"rate>=1000 over 1s"}, tc.of...)[0]; got.Stretches != tc.want {
-			t.Errorf("%s: %+v, want %d stretches", name, got, tc.want)
-		}
-	}
-}
-
 func TestWithoutAValueALimitIsNotHeld(t *testing.T) {
 	for text, note := range map[string]string{
 		"p99<1s":           "nothing to measure",
@@ -209,27 +139,6 @@ func TestWithoutAValueALimitIsNotHeld(t *testing.T) {
 		if got.Held || got.Value != nil || got.Unit != "" || !strings.Contains(got.Note, note) {
 			t.Errorf("%s: %+v, want %q", text, got, note)
 		}
-	}
-}
-
-func TestAReplayedRunIsJudgedAsTheLiveOne(t *testing.T) {
-	h := header(100)
-	h.Limits = []string{"p99<20ms", "errors==0", "p99<50ms over 2s for 60%", "outage<1s"}
-	events, end := canned.Written(7, 30), Trailer{Ended: Completed, ElapsedSeconds: 30}
-	live := NewFold(h)
-	for _, e := range events {
-		e.To(live)
-	}
-	live.Finish(end)
-	file := runFile(t, h, events, end)
-	replayed := must.Have(Replay(bytes.NewReader(file)))(t)
-	want := live.Result().Limits
-	if diff := cmp.Diff(want, replayed.Result().Limits); diff != "" || len(want) != 4 {
-		t.Errorf("limits (-live +replayed):\n%s", diff)
-	}
-	other := must.Have(Replay(bytes.NewReader(file), "failed<1000"))(t)
-	if got := other.Result().Limits; len(got) != 1 || !got[0].Held || got[0].Expression != "failed<1000" {
-		t.Errorf("judged anew: %+v", got)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -50,17 +50,11 @@ func busy(seconds int) []canned.Event {
 // readLines reads all lines.
 func readLines(t testing.TB, r io.Reader) (all []Line) {
 	t.Helper()
-	lines := NewLines(r, 0)
-	for {
-		l, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for l, err := range NewLines(r, 0).All() {
+		must.Do(t, err)
 		all = append(all, l)
 	}
+	return all
 }
 
 func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
@@ -88,60 +82,33 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	}
 }
 
-func TestALineSharesNoMemoryWithTheNext(t *testing.T) {
-	var want []string
-	for _, e := range busy(3) {
-		if e.Window != nil {
-			want = append(want, marshal(t, e.Window))
-		}
-	}
-	all := readLines(t, bytes.NewReader(runFile(t, header(0), busy(3), completed)))
-	var got []string
-	for _, l := range all {
-		if l.Window != nil {
-			got = append(got, marshal(t, l.Window))
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-written +read:\n%s", diff)
-	}
-}
-
-func TestATornLineIsPassedOverAtTheEndOnly(t *testing.T) {
-	const head, window = `{"header":{"schema":2}}` + "\n", `{"window":{"end_ns":5}}`
+func TestATornMemberIsPassedOverAtTheEndOnly(t *testing.T) {
+	const header, window = `{"header":{"schema":2}}`, `{"window":{"end_ns":5}}`
+	head, whole := string(canned.Packed(header)), string(canned.Packed(header+"\n"+window))
 	for _, tc := range []struct {
-		name, text string
+		name, file string
 		lines      int
-		torn       bool
 		say        string // "": no error
 	}{
-		{"whole", head + window + "\n", 2, false, ""},
-		{"whole but for its end of line", head + window, 2, false, ""},
-		{"torn", head + window[:9], 1, true, ""},
-		{"torn behind its window", head + window[:len(window)-1], 1, true, ""},
-		{"the first is torn", head[:9], 0, false, "line 1: "},
-		{"torn before another", head + window[:9] + "\n" + window, 1, false, "line 2: "},
-		{"longer than the buffer", head + window[:len(window)-2] + strings.Repeat(" ", 1<<17) + "}}\n" + window, 3, false, ""},
-		{"nothing", "", 0, false, ""},
+		{"whole", whole, 2, ""},
+		{"torn", whole[:len(whole)-1], 1, ""},
+		{"torn in its frame's head", whole[:len(head)+3], 1, ""},
+		{"the first is torn", head[:9], 0, "line 1: "},
+		{"torn before another", whole[:len(whole)-9] + head, 1, "line 2: "},
+		{"longer than the buffer", head + string(canned.Packed(window[:len(window)-2]+strings.Repeat(" ", 1<<17)+"}}\n"+window)), 3, ""},
+		{"nothing", "", 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			lines := NewLines(strings.NewReader(tc.text), 0)
-			n := 0
-			for {
-				_, err := lines.Next()
-				if errors.Is(err, io.EOF) {
-					err = nil
-				} else if err == nil {
+			n, lines := 0, NewLines(strings.NewReader(tc.file), 0)
+			for _, err := range lines.All() {
+				if err == nil {
 					n++
-					continue
-				}
-				if (err == nil) != (tc.say == "") || err != nil && !strings.HasPrefix(err.Error(), tc.say) {
+				} else if tc.say == "" || !strings.HasPrefix(err.Error(), tc.say) {
 					t.Errorf("the error is %v, want %q", err, tc.say)
 				}
-				break
 			}
-			if n != tc.lines || lines.torn != tc.torn {
-				t.Errorf("%d lines, torn %v; want %d, %v", n, lines.torn, tc.lines, tc.torn)
+			if n != tc.lines {
+				t.Errorf("%d lines, want %d", n, tc.lines)
 			}
 		})
 	}

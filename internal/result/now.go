@@ -56,7 +56,7 @@ type PartitionGap struct {
 }
 
 func newNow(h *Header) now {
-	n := now{recent: newest[Point]{most: recentPoints}, brokers: brokersNow{}, leaders: make(map[int32]int32)}
+	n := now{recent: newest[Point]{most: recentPoints}, brokers: brokersNow{}, leaders: make(map[int32]int32), lagKnown: make(map[int32]bool)}
 	for id := range int32(h.Environment.Partitions()) {
 		topic, number := h.Environment.Place(id)
 		if leader, ok := topic.Leaders[number]; ok {
@@ -95,8 +95,8 @@ func (n *now) point(p Point) {
 }
 
 // follow takes the windows of a second, and the consumer lag at its end. A window without length is
-// late: its counts are added, and it is no second of its own.
-func (n *now) follow(windows []stats.Window, lag int64) {
+// late: its counts are added, and it is no second of its own. hosted keeps latencies for the tail.
+func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	for i := range windows {
 		w := &windows[i]
 		n.outstanding += w.Offered - w.Acknowledged - w.Failed - w.Unknown
@@ -110,25 +110,23 @@ func (n *now) follow(windows []stats.Window, lag int64) {
 		}
 	}
 	second := stats.Merge(windows...)
-	first := n.learnLag(&second, lag)
+	n.lag.Records, n.lag.Known = max(lag, 0), second.LagUnknown == 0
+	first := n.lag.Known && n.lag.Since == 0 // it became known in this second
+	if first {
+		n.lag.Since = second.End
+	}
 	n.brokers.addEvents(second.Events)
 	if second.End <= second.Start {
 		return
 	}
 	n.second = second
-	n.tail.add(n.slim(&second, first))
+	slim := n.slim(&second, first)
+	if hosted {
+		slim.Response, slim.EndToEnd = second.Response, second.EndToEnd
+	}
+	n.tail.add(slim)
 	n.brokers.add(&second)
 	n.followSilence(&second)
-}
-
-// learnLag sets the consumer lag, and reports whether it became known in this second.
-func (n *now) learnLag(w *stats.Window, lag int64) (first bool) {
-	n.lag.Records = max(lag, 0)
-	n.lag.Known = w.LagUnknown == 0
-	if first = n.lag.Known && n.lag.Since == 0; first {
-		n.lag.Since = w.End
-	}
-	return first
 }
 
 // slim returns counts and partitions of a second. It leaves out the first lag of a partition, which is
@@ -143,9 +141,6 @@ func (n *now) slim(w *stats.Window, first bool) stats.Window {
 	for id, p := range w.Partitions {
 		if n.lagKnown[id] || p.ConsumerLag == 0 && p.Consumed == 0 {
 			continue
-		}
-		if n.lagKnown == nil {
-			n.lagKnown = make(map[int32]bool)
 		}
 		if shared {
 			slim.Partitions, shared = maps.Clone(w.Partitions), false

@@ -38,8 +38,12 @@ type Fetch struct {
 }
 
 func fetchOf(w *stats.Window) *Fetch {
+	_, all := w.Traffic()
+	answered := float64(all.Requests - all.Failed)
 	f := &Fetch{
-		Bytes: w.ConsumedBytes, Polls: w.Fetches, Errors: errorsOf(w.FetchErrors),
+		Bytes: w.ConsumedBytes, Polls: w.Fetches, PollRecords: per(float64(w.Consumed), float64(w.Fetches)), Errors: errorsOf(w.FetchErrors),
+		Requests: all.Requests, FailedRequests: all.Failed, Latency: LatencyOf(&all.Latency),
+		RequestRecords: per(float64(all.Records), answered), RequestBytes: per(float64(all.WireBytes), answered),
 		WaitShare: share(w.ReadWait, w.ReadTime), HeldShare: share(w.ReadHeld, w.ReadTime),
 		Commits: w.Commits, CommitMean: (w.CommitTime / time.Duration(max(1, w.Commits))).Microseconds(),
 	}
@@ -47,19 +51,7 @@ func fetchOf(w *stats.Window) *Fetch {
 		f.FirstReadSeconds = w.FirstRead.Seconds()
 		f.Seconds = readingTime(w).Seconds() // 0: one poll brought all
 	}
-	if f.Seconds > 0 {
-		f.RecordsPerSecond = float64(w.Consumed) / f.Seconds
-		f.MiBPerSecond = float64(w.ConsumedBytes) / mib / f.Seconds
-	}
-	_, all := w.Traffic()
-	f.Requests, f.FailedRequests, f.Latency = all.Requests, all.Failed, LatencyOf(&all.Latency)
-	if n := all.Requests - all.Failed; n > 0 {
-		f.RequestRecords = float64(all.Records) / float64(n)
-		f.RequestBytes = float64(all.WireBytes) / float64(n)
-	}
-	if f.Polls > 0 {
-		f.PollRecords = float64(w.Consumed) / float64(f.Polls)
-	}
+	f.RecordsPerSecond, f.MiBPerSecond = per(float64(w.Consumed), f.Seconds), per(float64(w.ConsumedBytes)/mib, f.Seconds)
 	return f
 }
 
@@ -79,8 +71,8 @@ func readSpan(w *stats.Window) time.Duration {
 // readingTime returns the time from the first record that was read to the last. A quota that holds the readers back for longer, after a
 // burst, is part of reading: without it the rate would be that of the burst.
 func readingTime(w *stats.Window) time.Duration {
-	held := readThrottled(w) * float64(w.End-w.FirstRead)
-	return max(0, w.LastRead-w.FirstRead, time.Duration(held))
+	_, held := throttled(w)
+	return max(0, w.LastRead-w.FirstRead, time.Duration(held*float64(w.End-w.FirstRead)))
 }
 
 // Rebalances counts rebalances after the readers had their first partitions. Times of different readers

@@ -30,12 +30,12 @@ type reads struct {
 
 // readTimes has the times of the readers in some windows.
 type readTimes struct {
-	window    stats.Window  // their times and records, without histograms
-	outside   time.Duration // of the windows, before the first record and after the last
-	total     time.Duration // length of the windows
-	behind    time.Duration // of the windows that ended with consumer lag
-	replaying time.Duration // the same, and of the windows that began before all old records were read
-	fetching  map[int32]time.Duration
+	window    stats.Window            // their times and records, without histograms
+	outside   time.Duration           // of the windows, before the first record and after the last
+	total     time.Duration           // length of the windows
+	behind    time.Duration           // of the windows that ended with consumer lag
+	replaying time.Duration           // the same, and of the windows that began before all old records were read
+	fetching  map[int32]time.Duration // at each broker, of all readers
 	use       usage
 }
 
@@ -107,15 +107,6 @@ func (r *reads) times(readers int) (total, waited time.Duration) {
 	return max(0, r.sum.window.ReadTime-outside), max(0, r.sum.window.ReadWait-outside)
 }
 
-// fetching returns the time that all readers had a fetch at the busiest broker.
-func (r *reads) fetching() time.Duration {
-	var most time.Duration
-	for _, d := range r.sum.fetching {
-		most = max(most, d)
-	}
-	return most
-}
-
 func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
 	lean := stats.Window{Start: w.Start, End: w.End, Read: w.Read}
 	lean.EndToEnd = stats.Histogram{}
@@ -129,16 +120,12 @@ func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
 	if behind || replaying {
 		t.replaying += length
 	}
-	for id, b := range w.Brokers {
-		t.fetched(id, b.Fetch.Latency.Mean()*time.Duration(b.Fetch.Latency.Count()))
-	}
-}
-
-func (t *readTimes) fetched(broker int32, took time.Duration) {
 	if t.fetching == nil {
 		t.fetching = make(map[int32]time.Duration)
 	}
-	t.fetching[broker] += took
+	for id, b := range w.Brokers {
+		t.fetching[id] += b.Fetch.Latency.Mean() * time.Duration(b.Fetch.Latency.Count())
+	}
 }
 
 // merge adds the windows after t. Only the time before the first record stays outside of reading.
@@ -150,8 +137,11 @@ func (t *readTimes) merge(o *readTimes) {
 	t.total += o.total
 	t.behind += o.behind
 	t.replaying += o.replaying
+	if t.fetching == nil {
+		t.fetching = make(map[int32]time.Duration)
+	}
 	for id, took := range o.fetching {
-		t.fetched(id, took)
+		t.fetching[id] += took
 	}
 	t.use.merge(&o.use)
 }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -28,16 +29,11 @@ func before(seconds []loadSecond, at time.Duration) []loadSecond {
 
 // median returns the median rate, 0 if there is none.
 func median(of []loadSecond) float64 {
-	values := make([]float64, len(of))
-	for i := range of {
-		values[i] = of[i].rate
+	of = slices.SortedFunc(slices.Values(of), func(a, b loadSecond) int { return cmp.Compare(a.rate, b.rate) })
+	if n := len(of); n > 0 {
+		return (of[(n-1)/2].rate + of[n/2].rate) / 2
 	}
-	slices.Sort(values)
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return 0
 }
 
 // recovery finds the second from which on the rate is back.

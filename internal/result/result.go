@@ -369,7 +369,4 @@ type Histograms struct {
 	EndToEnd  stats.Distribution `json:"end_to_end,omitzero"`
 }
 
-func histogramsOf(w *stats.Window) Histograms {
-	of := func(h stats.Histogram) stats.Distribution { return stats.Distribution{Histogram: h} }
-	return Histograms{Response: of(w.Response), Service: of(w.Service), SendDelay: of(w.SendDelay), EndToEnd: of(w.EndToEnd)}
-}
+func distribution(h stats.Histogram) stats.Distribution { return stats.Distribution{Histogram: h} }

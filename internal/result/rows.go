@@ -11,16 +11,14 @@ import (
 func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 	seconds := spanOf(w).Seconds()
 	warmup := &f.total[stats.Warmup]
-	ids := w.PartitionIDs()
-	for _, id := range warmup.PartitionIDs() {
-		if _, ok := w.Partitions[id]; !ok && (warmup.Partitions[id].ConsumerLag != 0 || warmup.Partitions[id].Deleted > 0) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
 	rows := []PartitionRow{}
-	for _, id := range ids {
-		p := w.Partitions[id]
+	ids := slices.Concat(w.PartitionIDs(), warmup.PartitionIDs())
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		p, known := w.Partitions[id]
+		if before := warmup.Partitions[id]; !known && before.ConsumerLag == 0 && before.Deleted == 0 {
+			continue
+		}
 		topic, number := f.header.Environment.Place(id)
 		row := PartitionRow{
 			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
@@ -72,16 +70,11 @@ func (f *Fold) brokers(w *stats.Window) []BrokerRow {
 
 // batchesOf returns the record batches that requests carried.
 func batchesOf(t *stats.Traffic) Batches {
-	b := Batches{Count: t.Batches}
-	if b.Count > 0 {
-		b.RecordsMean = float64(t.Records) / float64(b.Count)
-		b.BytesMean = float64(t.Bytes) / float64(b.Count)
+	n, bytes, sent := float64(t.Batches), float64(t.Bytes), float64(t.WireBytes)
+	return Batches{
+		Count: t.Batches, RecordsMean: per(float64(t.Records), n), BytesMean: per(bytes, n),
+		CompressionRatio: per(bytes, sent), CompressedShare: per(sent, bytes),
 	}
-	if t.WireBytes > 0 && t.Bytes > 0 {
-		b.CompressionRatio = float64(t.Bytes) / float64(t.WireBytes)
-		b.CompressedShare = float64(t.WireBytes) / float64(t.Bytes)
-	}
-	return b
 }
 
 // per returns a quotient, 0 where the divisor is.

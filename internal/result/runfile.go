@@ -66,7 +66,7 @@ func (f *RunFile) write(l Line) {
 	f.lines = append(f.lines, secret.ScrubJSON(string(b))+"\n"...)
 	switch {
 	case l.Window != nil: // its sample follows
-	case isMeasurement(b):
+	case l.Sample != nil || l.Vitals != nil:
 		f.flush(measured)
 	default:
 		f.flush(0)
@@ -84,38 +84,39 @@ func (f *RunFile) flush(mark byte) {
 	f.lines = f.lines[:0]
 }
 
-// Replay folds a run file as a live run is folded. It ignores an incomplete last line, as a kill
+// Replay folds a run file as a live run is folded. It ignores an incomplete last member, as a kill
 // leaves it. Anything else that is not a run file of this schema is an error.
 //
 // limits are judged instead of those of the run; none: those of the run.
 func Replay(r io.Reader, limits ...string) (*Fold, error) { return play(r, limits, nil) }
 
-// Play is Replay that calls each after every second of the run, with its windows, until that
-// returns false. each may be nil.
+// Play is Replay that calls each after every second of the run, with its windows, until that returns false.
 func Play(r io.Reader, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
 	return play(r, nil, each)
 }
 
 func play(r io.Reader, limits []string, each func(f *Fold, windows []stats.Window) (more bool)) (*Fold, error) {
-	lines := NewLines(r, 0)
 	var f *Fold
 	var second []stats.Window
-	for l, err := range lines.All() {
-		switch {
-		case err != nil:
+	for l, err := range NewLines(r, 0).All() {
+		if err != nil {
 			return nil, err
-		case f == nil && l.Header.Part != nil && l.Header.Part.Process == 0:
-			return nil, lines.wrap(errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load"))
-		case f == nil:
-			f = NewFold(l.Header.judgedBy(limits))
+		}
+		if h := l.Header; h != nil {
+			if h.Part != nil && h.Part.Process == 0 {
+				return nil, &BadLine{1, errors.New("it holds how busy a machine was, and no load: give it to kt collect with the run files of the load")}
+			}
+			if len(limits) > 0 {
+				h.Limits = limits
+			}
+			f = NewFold(*h)
 			f.anew = len(limits) > 0
 			continue
 		}
 		f.AddLine(&l)
-		switch {
-		case l.Window != nil && each != nil:
+		if l.Window != nil && each != nil {
 			second = append(second, *l.Window)
-		case l.Sample != nil:
+		} else if l.Sample != nil {
 			if len(second) > 0 && !each(f, second) {
 				return f, nil
 			}

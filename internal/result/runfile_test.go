@@ -10,12 +10,10 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/codec"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -39,23 +37,21 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 		want       string // in the error
 	}{
 		{"nothing", "", 0, "empty"},
-		{"text", "hello\n", 1, ""},
-		{"half a header", `{"header":{"sch`, 1, ""},
-		{"another JSON document", `{"topic": "x"}`, 1, "header"},
+		{"half a header", `{"header":{"sch`, 1, "no run file"},
+		{"another JSON document", `{"topic": "x"}`, 1, "no run file"},
 		{"no JSON object", "[1]\n", 1, ""},
-		{"a window first", `{"window":{}}` + "\n" + head, 1, "header"},
+		{"a window first", `{"window":{}}` + "\n" + head, 1, "no run file"},
 		{"another schema", `{"header":{"schema":1}}`, 1, "schema is 1, and this kt reads 2"},
 		{"no schema", `{"header":{}}`, 1, "schema is 0"},
 		{"two run files in one", head + head, 2, "second header"},
-		{"a torn line that is not the last", head + `{"window":{"sta` + "\n" + `{"trailer":{"ended":"completed"}}`, 2, ""},
-		{"an empty line", head + "\n" + head, 2, ""},
-		{"a field of another kind", head + `{"window":{"offered":"many"}}` + "\n{}", 2, ""},
-		{"a histogram of nothing", head + `{"window":{"send_delay":{"hdr_v2_base64":"AAAA"}}}` + "\n{}", 2, ""},
-		{"a histogram that is none", head + `{"window":{"send_delay":{"hdr_v2_base64":"%"}}}` + "\n{}", 2, "decode histogram"},
-		{"one line without end", strings.Repeat("x", MaxLine+1), 1, "67108864 bytes"},
+		{"a line that is none", head + `{"window":{"sta`, 2, ""},
+		{"a field of another kind", head + `{"window":{"offered":"many"}}`, 2, ""},
+		{"a histogram of nothing", head + `{"window":{"send_delay":{"hdr_v2_base64":"AAAA"}}}`, 2, ""},
+		{"a histogram that is none", head + `{"window":{"send_delay":{"hdr_v2_base64":"%"}}}`, 2, "decode histogram"},
+		{"a line without end", head + strings.Repeat("x", MaxLine), 2, "67108864 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := Replay(strings.NewReader(tc.text))
+			f, err := Replay(bytes.NewReader(canned.Packed(tc.text)))
 			if err == nil {
 				t.Fatalf("it was read: %+v", f.Result().Trailer)
 			}
@@ -65,10 +61,15 @@ func TestWhatIsNoRunFileIsRefused(t *testing.T) {
 			}
 		})
 	}
+	for _, text := range []string{"hello\n", head} {
+		if _, err := Replay(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "line 1: it is no run file") {
+			t.Errorf("plain text is read: %v", err)
+		}
+	}
 }
 
 func TestALineOfALaterVersionIsPassedOver(t *testing.T) {
-	f, err := Replay(strings.NewReader(`{"header":{"schema":2,"new":1}}` + "\n" + `{"event":{}}` + "\n" + `{"trailer":{"ended":"completed"}}` + "\n"))
+	f, err := Replay(bytes.NewReader(canned.Packed(`{"header":{"schema":2,"new":1}}` + "\n" + `{"event":{}}` + "\n" + `{"trailer":{"ended":"completed"}}`)))
 	if err != nil || f.Result().Ended != Completed {
 		t.Errorf("Replay = %v, %v", f, err)
 	}
@@ -145,8 +146,8 @@ func FuzzReplay(f *testing.F) {
 	whole := runFile(f, Header{Schema: Schema}, []canned.Event{{Window: &w}, {Sample: &host.Sample{At: time.Second, Interval: 1}}}, completed)
 	f.Add(whole)
 	f.Add(whole[:len(whole)*2/3])
-	f.Add([]byte(`{"header":{"schema":2}}` + "\n" + `{"window":{"start_ns":5,"partitions":{"-1":{}},"brokers":{"7":{"throttle_ns":-9}}}}`))
-	f.Add([]byte(`{"header":{"schema":2,"plan":{"load":{"rate":"1e9"}}}}` + "\n" + `{"sample":{"interval_ns":-1}}` + "\n" + `{"window":{"warmup":true,"offered":-1}}`))
+	f.Add(canned.Packed(`{"header":{"schema":2}}` + "\n" + `{"window":{"start_ns":5,"partitions":{"-1":{}},"brokers":{"7":{"throttle_ns":-9}}}}`))
+	f.Add(canned.Packed(`{"header":{"schema":2,"plan":{"load":{"rate":"1e9"}}}}` + "\n" + `{"sample":{"interval_ns":-1}}` + "\n" + `{"window":{"warmup":true,"offered":-1}}`))
 	f.Add([]byte("\n\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fold, err := Replay(bytes.NewReader(data))
@@ -158,37 +159,4 @@ func FuzzReplay(f *testing.F) {
 			fold.Verdict()
 		}
 	})
-}
-
-func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
-	for _, stopAt := range []int{0, 3} {
-		file, h := new(canned.File), header(100)
-		w := must.Have(NewRunFile(file, h))(t)
-		live := NewFold(h)
-		var want []Snapshot
-		for _, e := range canned.Written(1, 8) {
-			e.To(live)
-			e.To(w)
-			if e.Window == nil && (stopAt == 0 || len(want) < stopAt) {
-				want = append(want, live.Snapshot())
-			}
-		}
-		must.Do(t, w.Close(completed))
-		live.Finish(completed)
-		var got []Snapshot
-		f := must.Have(Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
-			s := f.Snapshot()
-			if end := windows[len(windows)-1].End; end != s.At {
-				t.Errorf("windows up to %v with a snapshot of %v", end, s.At)
-			}
-			got = append(got, s)
-			return len(got) != stopAt
-		}))(t)
-		if diff := cmp.Diff(marshal(t, want), marshal(t, got)); diff != "" {
-			t.Errorf("snapshots (-live +played):\n%s", diff)
-		}
-		if diff := cmp.Diff(marshal(t, live.Result()), marshal(t, f.Result())); stopAt == 0 && diff != "" {
-			t.Errorf("result (-live +played):\n%s", diff)
-		}
-	}
 }

@@ -165,43 +165,25 @@ func (s *series) add(p Point, w *stats.Window) {
 	}
 }
 
-// halve joins the points of each phase two by two. Points of both phases alternate where the phases
-// overlap.
+// halve joins the points of each phase two by two.
 func (s *series) halve() {
-	kept := make([]Point, 0, len(s.points))
-	var open [2]slot // the last point of each phase, and how many are joined in it
-	for _, p := range s.points {
-		o := &open[stats.PhaseOf(p.Warmup)]
-		if o.fill == 1 {
-			kept[o.at] = join(kept[o.at], p)
-			o.fill = 2
-		} else {
-			*o = slot{at: len(kept), fill: 1}
-			kept = append(kept, p)
-		}
-	}
-	s.points, s.shared = kept, 0
+	s.points, s.shared = joinEach(s.points, func(int) int { return 2 }), 0
 	s.stride *= 2
-	for i := range open {
-		if open[i].fill > 0 {
-			open[i].fill = s.stride // the next window starts a point
-		}
+	for i, p := range s.points {
+		s.last[stats.PhaseOf(p.Warmup)] = slot{at: i, fill: s.stride} // the next window starts a point
 	}
-	s.last = open
 }
 
 // JoinPoints joins neighbouring points of a phase, so that there are at most so many of it.
 func JoinPoints(points []Point, most int) []Point {
-	var joined []Point
+	return joinEach(points, func(n int) int { return max((n+most-1)/max(most, 1), 1) })
+}
+
+// joinEach joins so many neighbouring points of a phase that has n.
+func joinEach(points []Point, each func(n int) int) (joined []Point) {
 	for _, warmup := range []bool{true, false} {
-		var of []Point
-		for _, p := range points {
-			if p.Warmup == warmup {
-				of = append(of, p)
-			}
-		}
-		each := (len(of) + most - 1) / max(most, 1)
-		for some := range slices.Chunk(of, max(each, 1)) {
+		of := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.Warmup != warmup })
+		for some := range slices.Chunk(of, each(len(of))) {
 			p := some[0]
 			for _, next := range some[1:] {
 				p = join(p, next)

@@ -24,8 +24,7 @@ type Snapshot struct {
 	All    stats.Window // counts from the start, with the warm-up
 	Run    Numbers      // of the measured part
 	Second Numbers      // of the newest second
-	Tail   Numbers      // of the last ten seconds, without quantiles
-	Lately Quantiles    // of one host of many: the headline latency of the last five to ten seconds
+	Tail   Numbers      // of the last ten seconds; latencies only of one host of many
 
 	Target  float64       // of the end of the newest second, in records a second; 0: unlimited
 	Targets plan.Schedule // over time, as far as it is known
@@ -79,8 +78,8 @@ type Numbers struct {
 	Counts       stats.Window // without histograms, partitions and events
 	Acknowledged Rate         // of the measured part as in its result
 	Read         Rate         // likewise; 0 over less than a second
-	Response     Quantiles
-	EndToEnd     Quantiles
+	Response     Latency
+	EndToEnd     Latency
 	Batches      Batches // of produce requests
 	Fetched      Batches
 }
@@ -88,18 +87,15 @@ type Numbers struct {
 // Rate is an amount a second.
 type Rate struct{ Records, Bytes float64 }
 
-// Quantiles are those of a distribution; all are 0 where Count is. One among records that were not served is stats.Never.
-type Quantiles struct {
-	Count                    int64
-	P50, P90, P99, P999, Max time.Duration
-}
+// hostPoints bounds the series of one host of many.
+const hostPoints = 600
 
-// quantilesOf returns the quantiles of a histogram.
-func quantilesOf(h *stats.Histogram) Quantiles {
-	if h.Ranked() == 0 {
-		return Quantiles{}
-	}
-	return Quantiles{h.Ranked(), h.ValueAtQuantile(0.5), h.ValueAtQuantile(0.9), h.ValueAtQuantile(0.99), h.ValueAtQuantile(0.999), h.Max()}
+// NewHostFold returns the fold of one host of many, for its snapshots. It has a shorter series, and no
+// partitions, brokers and verdict.
+func NewHostFold(h Header) *Fold {
+	f := NewFold(h)
+	f.hosted, f.series.most = true, hostPoints
+	return f
 }
 
 // Snapshot returns the run as it is now. It is meant to be called once a second, after
@@ -112,49 +108,30 @@ func (f *Fold) Snapshot() Snapshot {
 	warmup, measured := &f.total[stats.Warmup], &f.total[stats.Measured]
 	s := Snapshot{
 		At: n.second.End, Sample: n.sample, All: stats.Merge(warmup.Counts(), measured.Counts()),
-		Run: numbersOf(measured), Second: numbersOf(&n.second), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
+		Run: numbersOf(measured, measured.End-measured.Start), Second: numbersOf(&n.second, n.second.End-n.second.Start), Tail: n.tail.numbers(), Target: f.schedule.Rate(n.second.End - 1), Targets: f.schedule, Peak: n.peak, PeakRead: n.peakRead,
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
-		Points: f.series.share(), Heat: f.heat.share(), Recent: n.recent.list(), Placed: n.recent.seen,
+		Points: f.series.share(), Heat: f.heat.columns, Recent: n.recent.list(), Placed: n.recent.seen,
 		Events: f.events(), LeftOut: maps.Clone(f.line.kept.EventsLeftOut), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
 	}
-	s.Run.Acknowledged, s.Run.Read = ratesOf(measured)
-	if span := readSpan(measured).Seconds(); f.together == nil && s.Run.Read.Records > 0 {
-		s.Run.Read = Rate{float64(measured.Consumed) / span, float64(measured.ConsumedBytes) / span}
+	t, r := f.throughput(), f.fetch()
+	s.Run.Acknowledged, s.Run.Read = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}, Rate{}
+	if r.Seconds >= verdict.Shortest.Seconds() {
+		s.Run.Read = Rate{r.RecordsPerSecond, r.MiBPerSecond * mib}
 	}
 	s.ConsumerLag.Growth = per(float64(s.Tail.Counts.ConsumerLag), min(n.tail.length(), s.At-n.lag.Since).Seconds())
-	if f.hosted == nil {
+	if !f.hosted {
 		s.Verdict = f.Verdict()
-	} else {
-		s.Lately = f.hosted.quantiles()
 	}
 	return s
 }
 
-// numbersOf returns the numbers of a window, over its length.
-func numbersOf(w *stats.Window) Numbers {
-	n := Numbers{Counts: w.Counts(), Response: quantilesOf(&w.Response), EndToEnd: quantilesOf(&w.EndToEnd)}
-	n.setRates(w.Seconds())
-	produced, fetched := n.Counts.Traffic()
+// numbersOf returns the numbers of a window, with rates over a time.
+func numbersOf(w *stats.Window, over time.Duration) Numbers {
+	n, seconds := Numbers{Counts: w.Counts(), Response: LatencyOf(&w.Response), EndToEnd: LatencyOf(&w.EndToEnd)}, over.Seconds()
+	n.Acknowledged = Rate{per(float64(w.Acknowledged), seconds), per(float64(w.Bytes), seconds)}
+	n.Read = Rate{per(float64(w.Consumed), seconds), per(float64(w.ConsumedBytes), seconds)}
+	produced, fetched := w.Traffic()
 	n.Batches, n.Fetched = batchesOf(&produced), batchesOf(&fetched)
 	return n
-}
-
-// setRates sets the rates of the counts over seconds.
-func (n *Numbers) setRates(seconds float64) {
-	c := &n.Counts
-	n.Acknowledged = Rate{per(float64(c.Acknowledged), seconds), per(float64(c.Bytes), seconds)}
-	n.Read = Rate{per(float64(c.Consumed), seconds), per(float64(c.ConsumedBytes), seconds)}
-}
-
-// ratesOf returns the rates of the measured part as its result has them: from the first
-// record to the last one. Reading has none over less than a second.
-func ratesOf(w *stats.Window) (acknowledged, read Rate) {
-	if t := throughputOf(w); t.Seconds > 0 {
-		acknowledged = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}
-	}
-	if s := (w.LastRead - w.FirstRead).Seconds(); w.Consumed > 0 && s >= verdict.Shortest.Seconds() {
-		read = Rate{float64(w.Consumed) / s, float64(w.ConsumedBytes) / s}
-	}
-	return acknowledged, read
 }

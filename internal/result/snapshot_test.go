@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -71,7 +71,7 @@ func TestTheTotalsOfASnapshotAreThoseOfTheResult(t *testing.T) {
 	if s.Run.Acknowledged.Records != r.Throughput.RecordsPerSecond || s.Run.Read.Records != r.Fetch.RecordsPerSecond {
 		t.Errorf("rates %v and %v, want %v and %v", s.Run.Acknowledged, s.Run.Read, r.Throughput.RecordsPerSecond, r.Fetch.RecordsPerSecond)
 	}
-	if s.Run.Batches != r.Batches || s.Verdict != r.BoundBy || s.Run.Response.P99 != r.Latency.Response.P99.Duration() {
+	if s.Run.Batches != r.Batches || s.Verdict != r.BoundBy || s.Run.Response.P99 != r.Latency.Response.P99 {
 		t.Errorf("batches %+v, verdict %+v, p99 %v", s.Run.Batches, s.Verdict, s.Run.Response.P99)
 	}
 }
@@ -262,15 +262,15 @@ func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
 			w.Response.RecordN(time.Second, 1000)
 		}
 		f.AddWindow(w)
-		got := f.Snapshot().Lately
-		if i == 4 && got.Max != time.Second {
+		got := f.Snapshot().Tail.Response
+		if i == 4 && got.Max.Duration() != time.Second {
 			t.Errorf("the slow second is forgotten after four: %+v", got)
 		}
-		if i == 2 && got.P50 != time.Second {
+		if i == 2 && got.P50.Duration() != time.Second {
 			t.Errorf("they are merged and not averaged: %+v", got)
 		}
 	}
-	if got := f.Snapshot().Lately.Max; got != time.Millisecond {
+	if got := f.Snapshot().Tail.Response.Max.Duration(); got != time.Millisecond {
 		t.Errorf("after eleven seconds the longest is %v", got)
 	}
 }
@@ -302,17 +302,5 @@ func TestTimeThatAHostDidNotReportIsNotHeldAgainstIt(t *testing.T) {
 	}
 	if got := f.Snapshot().Tail.Acknowledged.Records; got != 100 {
 		t.Errorf("%v records a second over the last seconds that it reported, want 100", got)
-	}
-}
-
-// BenchmarkSnapshot is the cost of a snapshot once a second.
-func BenchmarkSnapshot(b *testing.B) {
-	f := NewFold(readHeader(plan.Roundtrip, 100))
-	for _, e := range canned.Read(5, 60) {
-		e.To(f)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = f.Snapshot()
 	}
 }

@@ -39,7 +39,7 @@ type StageRow struct {
 // addStage adds a measured window to its stage. After the load, it is the stage in which the load ended.
 func (f *Fold) addStage(w *stats.Window, loading bool) {
 	rate := &f.header.Plan.Load.Rate
-	if f.lean || f.hosted != nil || len(rate.Stages) == 0 {
+	if f.lean || f.hosted || len(rate.Stages) == 0 {
 		return
 	}
 	if f.stages == nil {

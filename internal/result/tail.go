@@ -31,7 +31,7 @@ func (t tail) length() time.Duration {
 	return length
 }
 
-// numbers returns the numbers of the seconds, without quantiles.
+// numbers returns the numbers of the seconds.
 func (t tail) numbers() Numbers {
 	var sum stats.Window
 	for i := range t {
@@ -39,9 +39,7 @@ func (t tail) numbers() Numbers {
 		w.Partitions = nil
 		sum.Add(&w)
 	}
-	n := numbersOf(&sum)
-	n.setRates(t.length().Seconds())
-	return n
+	return numbersOf(&sum, t.length())
 }
 
 // PartitionNow is one partition over the last ten seconds.

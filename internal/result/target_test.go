@@ -95,16 +95,6 @@ func TestAnOutageAfterARaisedTargetDoesNotBlameKt(t *testing.T) {
 	}
 }
 
-func TestTargetsOfSeveralProcessesChangeByTheirDifferences(t *testing.T) {
-	f := NewFold(header(3000)) // of three
-	f.AddWindow(stats.Window{End: 10 * time.Second, Offered: 2, FirstDue: 0, LastDue: 10 * time.Second, LastSent: 10 * time.Second, Events: []stats.Event{
-		changed(2*time.Second, 1000, 1100), changed(5*time.Second, 1000, 900), changed(6*time.Second, 1100, 1300),
-	}})
-	if got, want := f.Result().Throughput.TargetRecordsPerSecond, (2*3000+3*3100+1*3000+4*3200)/10.; math.Abs(got-want) > 1e-9 {
-		t.Errorf("the target is %v, want %v", got, want)
-	}
-}
-
 func TestALoweredTargetIsNoOutage(t *testing.T) {
 	down := changed(15*time.Second, 1000, 100)
 	gone := stats.Event{At: 14 * time.Second, Kind: stats.BrokerGone, Broker: 1, To: -1, Text: "broker 1 is gone"}

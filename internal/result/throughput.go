@@ -45,16 +45,13 @@ func IntervalOf(w *stats.Window) time.Duration {
 }
 
 func throughputOf(w *stats.Window) Throughput {
+	seconds := spanOf(w).Seconds()
 	t := Throughput{
-		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: spanOf(w).Seconds(),
+		Bytes: w.Bytes, FirstDueSeconds: w.FirstDue.Seconds(), Seconds: seconds,
+		RecordsPerSecond: per(float64(w.Acknowledged), seconds), MiBPerSecond: per(float64(w.Bytes)/mib, seconds),
 	}
-	if t.Seconds > 0 {
-		t.RecordsPerSecond = float64(w.Acknowledged) / t.Seconds
-		t.MiBPerSecond = float64(w.Bytes) / mib / t.Seconds
-	}
-	// n records at equal intervals take n-1 intervals.
-	if d := (w.LastSent - w.FirstDue).Seconds(); d > 0 && w.Offered > 1 {
-		t.OfferedRecordsPerSecond = float64(w.Offered-1) / d
+	if w.Offered > 1 { // n records at equal intervals take n-1 intervals
+		t.OfferedRecordsPerSecond = per(float64(w.Offered-1), (w.LastSent - w.FirstDue).Seconds())
 	}
 	return t
 }

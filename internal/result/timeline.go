@@ -120,7 +120,7 @@ func (t *timeline) findFault(fresh []stats.Event) {
 			continue
 		}
 		t.symptom = t.symptom || e.Kind != stats.Exec
-		if began.Kind == "" || earlier(e, began) {
+		if cmp.Or(-cmp.Compare(begins(e.Kind), begins(began.Kind)), cmp.Compare(e.At, began.At)) < 0 { // the zero event ranks below all
 			began = e
 		}
 	}
@@ -143,10 +143,9 @@ func (t *timeline) findFault(fresh []stats.Event) {
 // watchGap explains the longest gap while its events are new, because they may be dropped later.
 func (t *timeline) watchGap(longest stats.Gap, now time.Duration) {
 	to := longest.From + longest.Length
-	if longest.Length < verdict.StallAtRate || longest.From == t.gap.From && now-to > normalTime {
-		return
+	if longest.Length >= verdict.StallAtRate && (longest.From != t.gap.From || now-to <= normalTime) {
+		t.gap, t.cause = longest, t.explain(longest.From, to)
 	}
-	t.gap, t.cause = longest, t.explain(longest.From, to)
 }
 
 // causeOf explains a stall. That of a whole run may be another one than the longest gap of a part.
@@ -191,12 +190,6 @@ func begins(kind stats.EventKind) int {
 	default:
 		return 0
 	}
-}
-
-// earlier reports whether a is the beginning of a fault rather than b.
-func earlier(a, b stats.Event) bool {
-	x, y := begins(a.Kind), begins(b.Kind)
-	return x > y || x == y && a.At < b.At
 }
 
 // events returns the events by time, with the changes of the target and the partitions in which records fail.

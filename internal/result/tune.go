@@ -1,5 +1,7 @@
 package result
 
+import "slices"
+
 // TuneCheck is what kt tune said of a host at the time of a run, in the role of a client.
 type TuneCheck struct {
 	Host     string        `json:"host"`
@@ -28,11 +30,5 @@ const (
 
 // Count returns how many findings have a verdict.
 func (c *TuneCheck) Count(verdict string) int {
-	n := 0
-	for i := range c.Findings {
-		if c.Findings[i].Verdict == verdict {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(c.Findings), func(f TuneFinding) bool { return f.Verdict != verdict }))
 }

@@ -39,30 +39,18 @@ func (u *usage) merge(o *usage) {
 }
 
 func (u *usage) client(w *stats.Window) ClientUse {
-	c := ClientUse{
-		CPUSeconds: u.process, CoresAvailable: u.cores, HostCores: u.hostCores,
-		PeakResidentBytes: u.rss, GCPauseMaxUS: time.Duration(u.pause).Microseconds(),
-		BufferFullShare: share(w.BufferFull, w.ShardTime),
-		InFlightShare:   share(w.InFlightUse, w.ConnTime),
-		Transactions:    w.Transactions,
-		Aborted:         w.Aborted,
-		FailedConnects:  w.FailedConnects,
-	}
-	if u.seconds > 0 {
-		c.CPUCores = u.process / u.seconds
-		c.HostCPUCores = u.host / u.seconds
-		c.GCCPUCores = u.gc / u.seconds
-		c.CPUStoppedShare = u.stopped / u.seconds
-		c.NetSentMiBPerSecond = float64(u.net) / mib / u.seconds
-	}
 	records := w.Acknowledged
 	if w.Offered == 0 {
 		records = w.Consumed
 	}
-	if records > 0 {
-		c.CPUSecondsPerMillion = u.process / float64(records) * 1e6
+	return ClientUse{
+		CPUSeconds: u.process, CPUSecondsPerMillion: per(u.process, float64(records)) * 1e6,
+		CPUCores: per(u.process, u.seconds), CoresAvailable: u.cores, HostCPUCores: per(u.host, u.seconds), HostCores: u.hostCores,
+		PeakResidentBytes: u.rss, GCCPUCores: per(u.gc, u.seconds), GCPauseMaxUS: time.Duration(u.pause).Microseconds(),
+		CPUStoppedShare: per(u.stopped, u.seconds), NetSentMiBPerSecond: per(float64(u.net)/mib, u.seconds),
+		BufferFullShare: share(w.BufferFull, w.ShardTime), InFlightShare: share(w.InFlightUse, w.ConnTime),
+		Transactions: w.Transactions, Aborted: w.Aborted, FailedConnects: w.FailedConnects,
 	}
-	return c
 }
 
 // costShows is the least use of cores at which CPU time is a cost of the records: timers, the screen and

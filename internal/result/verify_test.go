@@ -3,11 +3,9 @@ package result
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/stats"
 )
 
 // verifying returns the limits of a round trip with a verdict.
@@ -38,18 +36,6 @@ func TestAFindingHasAValueOnlyIfEveryRecordWasChecked(t *testing.T) {
 		l := verifying(&tc.v, tc.limit)[0]
 		if l.Held != tc.held || (l.Value != nil) != tc.known || tc.known == strings.HasPrefix(l.Note, "not known: ") {
 			t.Errorf("%s: %s: %+v", tc.name, tc.limit, l)
-		}
-	}
-}
-
-// It was killed. So was a run that verifies nothing, of which there is nothing to say.
-func TestARunThatWasCutOffKnowsNothingOfItsRecords(t *testing.T) {
-	for _, verify := range []bool{true, false} {
-		f := NewFold(Header{Plan: plan.Plan{Command: plan.Roundtrip, Producers: 1, Read: plan.Read{Consumers: 1}, Verify: verify}, Limits: []string{"lost==0"}})
-		f.AddWindow(stats.Window{End: time.Second, Offered: 7, Acknowledged: 7})
-		r := f.Result()
-		if v := r.Verify; (v != nil) != verify || verify && (v.Acknowledged != 7 || v.Unchecked != 7 || v.PartsUnknown != 1 || v.Complete()) || r.Limits[0].Held {
-			t.Errorf("%t: %+v, limits %+v", verify, v, r.Limits)
 		}
 	}
 }

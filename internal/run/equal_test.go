@@ -11,9 +11,9 @@ import (
 
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -61,8 +61,8 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 		Offered: last.Snapshot.Run.Counts.Offered, Acknowledged: last.Snapshot.Run.Counts.Acknowledged, Failed: last.Snapshot.Run.Counts.Failed,
 		Unknown: last.Snapshot.Run.Counts.Unknown, Unsent: last.Snapshot.Run.Counts.Unsent, Consumed: last.Snapshot.Run.Counts.Consumed,
 	}
-	if p99 := last.Snapshot.Run.Response.P99; got != want.Records || p99 != want.Latency.Response.P99.Duration() {
-		t.Errorf("live it has %+v with a p99 of %s, and then %+v with %d µs", got, p99, want.Records, want.Latency.Response.P99)
+	if p99 := last.Snapshot.Run.Response.P99; got != want.Records || p99 != want.Latency.Response.P99 {
+		t.Errorf("live it has %+v with a p99 of %d µs, and then %+v with %d µs", got, p99, want.Records, want.Latency.Response.P99)
 	}
 	noCPU := cmpopts.IgnoreFields(result.Point{}, "CPUCores") // a snapshot has it of rows that are too short to know it
 	if diff := cmp.Diff(want.Series, last.Snapshot.Points, noCPU); diff != "" {

@@ -17,9 +17,9 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -199,7 +199,7 @@ func TestASnapshotIsTheFoldOfTheRunFileUpToThere(t *testing.T) {
 		if !bytes.HasPrefix(line, []byte(`{"sample"`)) {
 			continue
 		}
-		fold := must.Have(result.Replay(bytes.NewReader(prefix)))(t)
+		fold := must.Have(result.Replay(bytes.NewReader(canned.Packed(string(prefix)))))(t)
 		want := fold.Snapshot()
 		for _, s := range seen.all {
 			if s.Snapshot.At != want.At {

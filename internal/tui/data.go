@@ -36,19 +36,19 @@ type data struct {
 type numbers struct {
 	*result.Numbers
 	flow    [ways]result.Rate
-	latency result.Quantiles
+	latency result.Latency
 	batches *result.Batches // of the main way
 }
 
 // quantiles are the latencies shown.
 var quantiles = [...]struct {
 	name string
-	of   func(*result.Quantiles) time.Duration
+	of   func(*result.Latency) time.Duration
 }{
-	{"p50", func(q *result.Quantiles) time.Duration { return q.P50 }},
-	{"p90", func(q *result.Quantiles) time.Duration { return q.P90 }},
-	{"p99", func(q *result.Quantiles) time.Duration { return q.P99 }},
-	{"p99.9", func(q *result.Quantiles) time.Duration { return q.P999 }},
+	{"p50", func(q *result.Latency) time.Duration { return q.P50.Duration() }},
+	{"p90", func(q *result.Latency) time.Duration { return q.P90.Duration() }},
+	{"p99", func(q *result.Latency) time.Duration { return q.P99.Duration() }},
+	{"p99.9", func(q *result.Latency) time.Duration { return q.P999.Duration() }},
 }
 
 // Indices of quantiles.

@@ -21,11 +21,11 @@ func (t *hostTable) rates(h *hostData) (n numbers, ok bool) {
 func (t *hostTable) latency(quantile int) func(*hostData) segment {
 	return func(h *hostData) segment {
 		n, ok := t.rates(h)
-		of := &n.latency
 		if t.s.Stage != result.Finished {
-			of = &h.own.Lately
+			n = h.own.numbersOf(&h.own.Tail)
 		}
-		if !ok || of.Count == 0 {
+		of := &n.latency
+		if !ok || of.Ranked() == 0 {
 			return t.missing()
 		}
 		p := plain(theme.Duration(quantiles[quantile].of(of)))

@@ -176,10 +176,10 @@ func (s *scene) latencyTitle() (title string, remarks []line) {
 	if s.header.TargetRate == 0 && s.writes { // else the stamps tell when records were due
 		remarks = append(remarks, line{muted("no target rate: this is mostly queueing")})
 	}
-	if r := s.run(); r.latency.Count > 0 {
+	if r := s.run(); r.latency.Ranked() > 0 {
 		remarks = append(remarks,
 			line{muted("run: p50 " + r.text(p50, "") + " p99 " + r.text(p99, ""))},
-			line{muted("p99.9 " + r.text(p999, "") + " max " + theme.Duration(r.latency.Max))})
+			line{muted("p99.9 " + r.text(p999, "") + " max " + theme.Duration(r.latency.Max.Duration()))})
 	}
 	return title, remarks
 }

@@ -166,7 +166,7 @@ func (s *scene) figures(c chart.Canvas, few bool) (lines []line) {
 		add(true, "p99", theme.P99, n.text(p99, missing))
 		add(!few, "p99.9", theme.P999, n.text(p999, missing))
 	}
-	add(both && n.Response.P99 > 0, "ack p99", theme.P99, theme.Duration(n.Response.P99))
+	add(both && n.Response.P99 > 0, "ack p99", theme.P99, theme.Duration(n.Response.P99.Duration()))
 	add(both && n.Response.P99 == 0, "ack p99", theme.P99, missing)
 	add(both, "lag", lagColor, lag)
 	if len(failures) > 0 {
@@ -210,7 +210,7 @@ func figure(name string, color theme.Color, value string) line {
 
 // text returns one of the quantiles as text.
 func (n *numbers) text(quantile int, missing string) string {
-	if n.latency.Count == 0 {
+	if n.latency.Ranked() == 0 {
 		return missing
 	}
 	return theme.Duration(quantiles[quantile].of(&n.latency))

@@ -32,7 +32,7 @@ func TestTheCommandDecidesWhatIsCounted(t *testing.T) {
 		"roundtrip": {acked, time.Second, time.Millisecond, false},
 	} {
 		d := observed(Header{Command: command}, w)
-		if n := d.current(); d.main != want.main || n.latency.P50 != want.median || n.Response.P99 != want.acked && want.acked > 0 || d.untimed() != want.untimed {
+		if n := d.current(); d.main != want.main || n.latency.P50.Duration() != want.median || n.Response.P99.Duration() != want.acked && want.acked > 0 || d.untimed() != want.untimed {
 			t.Errorf("%s: main %v, p50 %v, ack p99 %v, untimed %v", command, d.main, n.latency.P50, n.Response.P99, d.untimed())
 		}
 	}

@@ -67,27 +67,29 @@ func readRows(text []byte) ([]*Setting, error) {
 	return all, errors.Join(problems...)
 }
 
-// complete checks a row, and fills in what follows from its other fields. f is the function of its ID, nil for none.
-func (s *Setting) complete(f check) error {
-	if !slices.Contains(Groups, s.Group) {
-		return fmt.Errorf("there is no group %q", s.Group)
-	}
-	if err := s.Takes.check(); err != nil {
-		return err
-	}
-	if _, err := ParseRule(s.Want); err != nil {
-		return fmt.Errorf("want: %w", err)
-	}
-	needs, ok := wants[s.Needs]
-	if !ok {
-		return fmt.Errorf("needs: there is no %q", s.Needs)
-	}
-	for _, rule := range []string{s.Read.Good, strings.TrimPrefix(s.Read.Milder, "!")} {
+// check refuses a row that cannot be checked.
+func (s *Setting) check() error {
+	for _, rule := range []string{s.Want, s.Read.Good, strings.TrimPrefix(s.Read.Milder, "!")} {
 		if _, err := ParseRule(rule); err != nil {
-			return fmt.Errorf("read: %w", err)
+			return fmt.Errorf("a rule of it: %w", err)
 		}
 	}
-	s.Applies = s.Applies || len(s.Sets) > 0
+	_, known := wants[s.Needs]
+	switch {
+	case !slices.Contains(Groups, s.Group):
+		return fmt.Errorf("there is no group %q", s.Group)
+	case !known:
+		return fmt.Errorf("needs: there is no %q", s.Needs)
+	case s.Title == "" || s.Why == "" || len(s.Sources) == 0 || len(s.Roles) == 0:
+		return errors.New("it lacks a title, why, sources or roles")
+	case s.verdict() == "":
+		return fmt.Errorf("there is no severity %q", s.Severity)
+	}
+	return s.Takes.check()
+}
+
+// reader returns what reads the value: f, which is the function of the row's ID or nil, one of several places, or the row itself.
+func (s *Setting) reader(f check) (check, error) {
 	if read := readers()[s.ID]; read != nil {
 		f = s.ofReader(read)
 	}
@@ -102,18 +104,23 @@ func (s *Setting) complete(f check) error {
 	}
 	switch read := s.Read.value(s); {
 	case f != nil && read != nil:
-		return errors.New("it has a function, and a way to read")
+		return nil, errors.New("it has a function, and a way to read")
+	case f == nil && read == nil:
+		return nil, errors.New("it has neither a function nor a way to read")
 	case f == nil:
-		f = read
+		return read, nil
 	}
-	switch {
-	case f == nil:
-		return errors.New("it has neither a function nor a way to read")
-	case s.Title == "" || s.Why == "" || len(s.Sources) == 0 || len(s.Roles) == 0:
-		return errors.New("it lacks a title, why, sources or roles")
-	case s.verdict() == "":
-		return fmt.Errorf("there is no severity %q", s.Severity)
+	return f, nil
+}
+
+// complete checks a row, and fills in what follows from its other fields. f is the function of its ID, nil for none.
+func (s *Setting) complete(f check) error {
+	if err := s.check(); err != nil {
+		return err
 	}
+	s.Applies = s.Applies || len(s.Sets) > 0
+	f, err := s.reader(f)
+	needs := wants[s.Needs]
 	switch {
 	case len(s.Reads) > 0:
 	case s.Read.Sysctl > 0:
@@ -135,7 +142,7 @@ func (s *Setting) complete(f check) error {
 		}
 		return r
 	}
-	return nil
+	return err
 }
 
 // verdict is that of a value that is not as wanted.

@@ -78,7 +78,7 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		{"no title", "title: x", "title: ''", "line 3, column 7: a.b: it lacks a title", true},
 		{"a need that there is not", "why:", "needs: luck\n      why:", `line 3, column 7: a.b: needs: there is no "luck"`, true},
 		{"a range that is none", "why:", "takes: {number: 1..2}\n      why:", "line 3, column 7: a.b: takes: number:", true},
-		{"a rule that is none", "why:", "want: '>= x'\n      why:", "line 3, column 7: a.b: want: ", false},
+		{"a rule that is none", "why:", "want: '>= x'\n      why:", "line 3, column 7: a.b: a rule of it: ", false},
 		{"a range of the kernel's that is none", "why:", "sets: [{path: /sys/x, holds: 9..1}]\n      why:", "not a range of whole numbers", false},
 		{"a group that there is not", "memory", "luck", `line 3, column 7: a.b: there is no group "luck"`, true},
 		{"no way to read", "read: {file: sys/x}", "detail: x", "line 3, column 7: a.b: it has neither a function nor a way to read", false},

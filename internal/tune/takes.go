@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ type Takes struct {
 func (t Takes) check() error {
 	if text, ok := strings.CutPrefix(t.Number, "0.."); t.Number != "" {
 		if _, err := strconv.ParseUint(text, 10, 63); !ok || text != "" && err != nil {
-			return errors.New("takes: number: take a range from 0, as 0..200 or 0..")
+			return fmt.Errorf("takes: number: %q is not a range from 0, as 0..200", t.Number)
 		}
 	}
 	return nil

@@ -193,6 +193,9 @@ func otherOfPair(p string) string {
 
 var unitFile = regexp.MustCompile(`^/etc/systemd/system/[^/]+\.service\.d/zz-kt\.conf$`)
 
+const udevForm = `^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
+	`(?:ATTRS?\{[a-z]+\}|ENV\{DM_NAME\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`
+
 // ownForms are the forms of the lines in kt's own files. The first group of each is what it sets, and the last the value.
 // A match of udev's is of a key that only compares: PROGRAM would run one.
 var ownForms = []struct {
@@ -202,9 +205,7 @@ var ownForms = []struct {
 }{
 	{SysctlFile, regexp.MustCompile(`^([a-z0-9_.]+) = ([0-9 ]+)$`), func(n, v string) (string, string) { return "/proc/sys/" + sysctlPath(n), v }},
 	{TmpfilesFile, regexp.MustCompile(`^w (/sys/\S+) - - - - (\S+)$`), func(n, v string) (string, string) { return n, v }},
-	{UdevFile, regexp.MustCompile(`^ACTION=="add\|change", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", ` +
-		`(?:ATTRS?\{[a-z]+\}|ENV\{DM_NAME\}|KERNEL)=="[^"\\$%]*", ATTR\{queue/([a-z_]+)\}="([^"\\$%]*)"$`),
-		func(n, v string) (string, string) { return "/sys/block/any/queue/" + n, v }},
+	{UdevFile, regexp.MustCompile(udevForm), func(n, v string) (string, string) { return "/sys/block/any/queue/" + n, v }},
 	{LimitsFile, regexp.MustCompile(`^[^\s#*%@:"]+(?::[0-9]+)? (soft|hard) nofile ([0-9]+)$`), openFilesTo},
 	{"", regexp.MustCompile(`^(LimitNOFILE)=([0-9]+)$`), openFilesTo},
 }

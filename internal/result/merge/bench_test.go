@@ -1,8 +1,6 @@
 package merge
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,7 +14,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -79,12 +77,12 @@ func (j joined) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // manyParts is the files of a run of so many parts, ten on each host.
-func manyParts(tb testing.TB, n, seconds int, bytes func(partFile, testing.TB) []byte) []joined {
-	body := bytes(partFile{run: "r", epoch: "e", host: "h", process: 1, events: long(seconds), trailer: trailerOf(float64(seconds))}, tb)
-	bare := len(bytes(partFile{run: "r", epoch: "e", host: "h", process: 1}, tb))
+func manyParts(tb testing.TB, n, seconds int) []joined {
+	body := partFile{run: "r", epoch: "e", host: "h", process: 1, events: long(seconds), trailer: trailerOf(float64(seconds))}.bytes(tb)
+	bare := len(partFile{run: "r", epoch: "e", host: "h", process: 1}.bytes(tb))
 	var files []joined
 	for i := range n {
-		head := bytes(partFile{run: "r", epoch: "e", host: fmt.Sprintf("host%02d", i/10), process: 1 + i%10, late: time.Duration(i) * 37 * time.Microsecond}, tb)
+		head := partFile{run: "r", epoch: "e", host: fmt.Sprintf("host%02d", i/10), process: 1 + i%10, late: time.Duration(i) * 37 * time.Microsecond}.bytes(tb)
 		files = append(files, joined{head, body[bare:]})
 	}
 	return files
@@ -131,47 +129,10 @@ func benchFiles(b *testing.B) int {
 	return n
 }
 
-// BenchmarkLive merges the next second of so many files that grow, with a snapshot of the whole and of each host.
-func BenchmarkLive(b *testing.B) {
-	n := benchFiles(b)
-	files := manyParts(b, n, 600, partFile.bytes)
-	lines := make([]*bufio.Reader, n)
-	var l *Live
-	elapsed := time.Duration(0)
-	begin := func() {
-		l, elapsed = NewLive(header(1000), nil), 0
-		for i, f := range files {
-			lines[i] = bufio.NewReader(io.NewSectionReader(f, 0, f.size()))
-		}
-	}
-	begin()
-	for b.Loop() {
-		if elapsed += time.Second; elapsed > 590*time.Second {
-			begin()
-			continue
-		}
-		for i := range lines {
-			for sampled := false; !sampled; {
-				line, err := lines[i].ReadBytes('\n')
-				if err == nil {
-					err = l.Add(strconv.Itoa(i), line)
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-				sampled = bytes.HasPrefix(line, []byte(`{"sample":`))
-			}
-		}
-		if _, ok := l.Next(elapsed); !ok {
-			b.Fatalf("there is no second at %s", elapsed)
-		}
-	}
-}
-
 // BenchmarkMerge merges run files of 10 minutes: as many as KT_MERGE_FILES says.
 func BenchmarkMerge(b *testing.B) {
 	n := benchFiles(b)
-	files := manyParts(b, n, 600, partFile.file)
+	files := manyParts(b, n, 600)
 	for b.Loop() {
 		used := peak(func() {
 			s := NewSet()

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,9 +126,8 @@ func partsVerdict(bound []result.ProcessRow, of int, limit verdict.Limit, merged
 	}
 	first := bound[0]
 	return verdict.Verdict{
-		Limit: limit + verdict.Limit(" on "+hostsOf(bound)),
-		Evidence: sentence(fmt.Sprintf("%d of %s; process %d of %s: %s",
-			len(bound), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence)),
+		Limit:    limit + verdict.Limit(" on "+hostsOf(bound)),
+		Evidence: fmt.Sprintf("%d of %s; process %d of %s: %s", len(bound), theme.Plural(of, "process", "processes"), first.Process, first.Host, first.BoundBy.Evidence),
 	}
 }
 
@@ -141,13 +141,11 @@ func hostsOf(processes []result.ProcessRow) string {
 }
 
 // hostsIn returns the hosts of processes, each once.
-func hostsIn(processes []result.ProcessRow) []string {
-	var names []string
+func hostsIn(processes []result.ProcessRow) (names []string) {
 	for _, p := range processes {
 		names = append(names, p.Host)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return distinct(names)
 }
 
 // listed joins names: "a, b and c".
@@ -179,16 +177,16 @@ func alsoInUse(all []capacity) string {
 // unknownSpeed returns a clause on the busiest link whose speed is not known, and so its use.
 func unknownSpeed(hosts []result.HostRow) string {
 	most, text := 0.0, ""
-	for _, h := range hosts {
-		if !watched(h) {
+	for i := range hosts {
+		if !watched(&hosts[i]) {
 			continue
 		}
-		for _, n := range h.Busy.Networks {
+		for _, n := range hosts[i].Busy.Networks {
 			mib, verb := n.SentMiB, "sent"
 			if n.ReceivedMiB > n.SentMiB {
 				mib, verb = n.ReceivedMiB, "received"
 			}
-			clause := fmt.Sprintf("%s's %s %s %.0f MiB/s, and its speed is unknown", h.Host, n.Name, verb, mib)
+			clause := fmt.Sprintf("%s's %s %s %.0f MiB/s, and its speed is unknown", hosts[i].Host, n.Name, verb, mib)
 			if !hasSpeed(n) && (mib > most || mib == most && mib > 0 && clause < text) {
 				most, text = mib, clause
 			}
@@ -204,20 +202,20 @@ func unwatched(hosts []result.HostRow) string {
 	switch {
 	case !slices.ContainsFunc(hosts, watchedAtAll):
 		return "no host was watched: start kt agent on the brokers' hosts and the clients'"
-	case !slices.ContainsFunc(hosts, func(h result.HostRow) bool { return isBroker(h) && watchedAtAll(h) }):
+	case !slices.ContainsFunc(hosts, func(h result.HostRow) bool { return isBroker(&h) && watchedAtAll(h) }):
 		return "no broker host was watched: start kt agent on them"
 	}
-	return lapses(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool {
-		return !watchedAtAll(h) && !isBroker(h) && (h.Role != "" || h.Processes > 0)
-	}))
+	return lapses(hosts, func(h *result.HostRow) bool {
+		return watchedAtAll(*h) || isBroker(h) || h.Role == "" && h.Processes == 0
+	})
 }
 
-// lapses names the hosts that were not watched for long enough: "b was watched for 2 of 60 s, c was not watched".
-func lapses(hosts []result.HostRow) string {
+// lapses names the hosts of a kind that were not watched for long enough: "b was watched for 2 of 60 s, c was not watched".
+func lapses(hosts []result.HostRow, is func(h *result.HostRow) bool) string {
 	var all []string
-	for _, h := range hosts {
-		switch {
-		case watched(h):
+	for i := range hosts {
+		switch h := &hosts[i]; {
+		case watched(h) || !is(h):
 		case h.Busy != nil && h.Busy.Seconds > 0:
 			all = append(all, fmt.Sprintf("%s was watched for %.0f of %.0f s", h.Host, h.Busy.Seconds, h.Busy.OfSeconds))
 		default:
@@ -225,13 +223,117 @@ func lapses(hosts []result.HostRow) string {
 		}
 	}
 	slices.Sort(all)
-	if n := len(all) - mostNamed; n > 0 {
-		all = append(all[:mostNamed], fmt.Sprintf("%d more", n))
+	return strings.Join(some(all), ", ")
+}
+
+// some returns the first names, and how many others there are.
+func some(names []string) []string {
+	if n := len(names) - mostNamed; n > 0 {
+		return append(names[:mostNamed:mostNamed], fmt.Sprintf("%d more", n))
 	}
-	return strings.Join(all, ", ")
+	return names
 }
 
 // sentence joins the clauses that are not empty.
 func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+}
+
+// resources are those of a host, as a verdict names them behind its name, in the order of a sentence.
+var resources = []string{"network", "disks", "CPU", "hypervisor", "garbage collection"}
+
+// capacity is the use of one resource on one host.
+type capacity struct {
+	host, resource string
+	broker         bool
+	share          float64
+	shows          float64 // the share from which on it is saturated
+	words          string  // the share as a clause
+}
+
+func (c capacity) saturated() bool { return c.share >= c.shows }
+
+// name returns "vm14's network".
+func (c capacity) name() string { return c.host + "'s " + c.resource }
+
+// capacitiesOf returns the capacities of all watched hosts: the most used for its threshold first,
+// and brokers before clients.
+func capacitiesOf(hosts []result.HostRow) (all []capacity) {
+	for i := range hosts {
+		if watched(&hosts[i]) {
+			all = append(all, hostCapacities(&hosts[i])...)
+		}
+	}
+	rank := func(c capacity) int {
+		if c.broker {
+			return slices.Index(resources, c.resource)
+		}
+		return len(resources) + slices.Index(resources, c.resource)
+	}
+	slices.SortStableFunc(all, func(a, b capacity) int {
+		return cmp.Or(cmp.Compare(b.share/b.shows, a.share/a.shows), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.host, b.host))
+	})
+	return all
+}
+
+// watched reports whether a host was watched for long enough.
+func watched(h *result.HostRow) bool {
+	return h.Busy != nil && h.Busy.Seconds > 0 && h.Busy.Seconds >= h.Busy.OfSeconds*watchedShare-watchedEdges
+}
+
+// isBroker reports whether a host is a broker's: by its role, or if it has none by a broker's JVM.
+func isBroker(h *result.HostRow) bool {
+	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0
+}
+
+// hostCapacities returns one capacity of each resource: that of the fullest disk or link.
+func hostCapacities(h *result.HostRow) (all []capacity) {
+	b, broker := h.Busy, isBroker(h)
+	add := func(resource string, share, shows float64, format string, args ...any) {
+		one := capacity{h.Host, resource, broker, share, shows, fmt.Sprintf(format, args...)}
+		if i := slices.IndexFunc(all, func(c capacity) bool { return c.resource == resource }); i < 0 {
+			all = append(all, one)
+		} else if share > all[i].share {
+			all[i] = one
+		}
+	}
+	for _, n := range b.Networks {
+		if !hasSpeed(n) {
+			continue
+		}
+		name, speed := "", fmt.Sprintf("%.4g Gb/s", float64(n.SpeedBits)/1e9) // as makers write it
+		if n.SpeedBits < 1e9 {
+			speed = fmt.Sprintf("%.3g Mb/s", float64(n.SpeedBits)/1e6)
+		}
+		if len(b.Networks) > 1 {
+			name = n.Name + " at "
+		}
+		add("network", n.SentShare, linkFull, "%s%.0f %% of %s sent", name, 100*n.SentShare, speed)
+		add("network", n.ReceivedShare, linkFull, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)
+	}
+	if b.Cores > 0 {
+		shows := clientCPUFull
+		if broker {
+			shows = brokerCPUFull
+		}
+		add("CPU", b.CPUShare, shows, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
+		add("hypervisor", b.StealShare, stealShows, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
+	}
+	if !broker { // a load makes no use of a client's disks
+		return all
+	}
+	for _, d := range b.Disks {
+		add("disks", d.BusyShare, diskFull, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
+	}
+	for _, j := range b.Brokers {
+		if j.Known() {
+			add("garbage collection", j.GCShare, gcShows, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
+		}
+	}
+	return all
+}
+
+// hasSpeed reports whether the speed of an interface is known and can be right.
+func hasSpeed(n result.BusyNetwork) bool {
+	return n.SpeedBits > 0 && max(n.SentShare, n.ReceivedShare) <= overSpeed
 }

@@ -3,13 +3,11 @@ package merge
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -27,11 +25,16 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 		h.Limits = m.judged()
 		return h
 	}
-	h := result.Header{Schema: result.Schema, RunID: runID(runFiles), StartedAt: first.header.StartedAt, Args: first.header.Args}
+	h := result.Header{Schema: result.Schema, StartedAt: first.header.StartedAt, Args: first.header.Args}
+	hash := sha256.New() // the id depends on the content of the run files alone
+	for _, s := range runFiles {
+		hash.Write([]byte(s.sum + "\n"))
+	}
+	h.RunID = hex.EncodeToString(hash.Sum(nil))[:16]
 	var plans []plan.Plan
 	var staged bool
+	var versions []string
 	var configs, consumerConfigs [][]result.Setting
-	versions := make(map[string]bool)
 	for _, p := range parts {
 		if p.header.StartedAt.Before(h.StartedAt) {
 			h.StartedAt = p.header.StartedAt
@@ -40,15 +43,13 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 			h.Args = []string{}
 		}
 		h.Embedded = h.Embedded || p.header.Embedded
-		versions[p.header.KTVersion] = true
+		h.Tags, versions = append(h.Tags, p.header.Tags...), append(versions, p.header.KTVersion)
 		plans, staged = append(plans, p.plan()), staged || len(p.header.Plan.Load.Rate.Stages) > 0
-		configs = append(configs, p.header.Config)
-		consumerConfigs = append(consumerConfigs, p.header.ConsumerConfig)
+		configs, consumerConfigs = append(configs, p.header.Config), append(consumerConfigs, p.header.ConsumerConfig)
 	}
-	h.Tags = sharedTags(parts)
-	names := slices.Sorted(maps.Keys(versions))
-	h.KTVersion = strings.Join(names, ", ")
-	if len(names) > 1 {
+	h.Tags, versions = distinct(h.Tags), distinct(versions)
+	h.KTVersion = strings.Join(versions, ", ")
+	if len(versions) > 1 {
 		m.notes = append(m.notes, "the parts are of different versions of kt: "+h.KTVersion)
 	}
 	var differ []string
@@ -63,7 +64,10 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	}
 	h.Config, h.ConsumerConfig = sharedSettings(configs), sharedSettings(consumerConfigs)
 	if p := first.header.Part; p != nil {
-		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch, Roster: m.members()}
+		h.Part = &result.Part{Run: p.Run, Epoch: p.Epoch}
+		for _, name := range slices.Sorted(maps.Keys(m.roster)) {
+			h.Part.Roster = append(h.Part.Roster, m.roster[name])
+		}
 	}
 	var clusters bool
 	if h.Environment, clusters = m.environment(); clusters && m.separate != "" {
@@ -74,15 +78,10 @@ func (m *merge) header(runFiles []*runFile) result.Header {
 	return h
 }
 
-// sharedTags returns the tags of all parts together, sorted.
-func sharedTags(parts []*mergedPart) []string {
-	tags := make(map[string]bool)
-	for _, p := range parts {
-		for _, tag := range p.header.Tags {
-			tags[tag] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(tags))
+// distinct returns each of some names once, sorted.
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // judged returns the limits of the whole: those that all parts have.
@@ -93,9 +92,9 @@ func (m *merge) judged() []string {
 	parts := m.counted()
 	limits := parts[0].limits()
 	for _, p := range parts[1:] {
-		if !slices.Equal(p.limits(), limits) {
+		if of := p.limits(); !slices.Equal(of, limits) {
 			m.notes = append(m.notes, "the parts' limits differ: only those that all have are judged")
-			limits = slices.DeleteFunc(slices.Clone(limits), func(l string) bool { return !slices.Contains(p.limits(), l) })
+			limits = slices.DeleteFunc(slices.Clone(limits), func(l string) bool { return !slices.Contains(of, l) })
 		}
 	}
 	return limits
@@ -116,113 +115,57 @@ func (p *mergedPart) plan() plan.Plan {
 	return own
 }
 
-// runID returns a run id that depends on the content of the run files alone.
-func runID(runFiles []*runFile) string {
-	hash := sha256.New()
-	for _, s := range runFiles {
-		_, _ = fmt.Fprintln(hash, s.sum) // a hash never fails
-	}
-	return hex.EncodeToString(hash.Sum(nil))[:16]
-}
-
-// members returns the roster of all parts, in the order of hosts.
-func (m *merge) members() []result.Member {
-	var all []result.Member
-	for _, name := range slices.Sorted(maps.Keys(m.roster)) {
-		all = append(all, m.roster[name])
-	}
-	return all
-}
-
 // sharedSettings merges lists of settings, in the order of the first list. The value of a setting
 // is differs unless all lists that are not empty have the same.
-func sharedSettings(lists [][]result.Setting) []result.Setting {
-	var shared []result.Setting
-	at := make(map[string]int)
-	count := make(map[string]int)
-	having := 0
-	for _, list := range lists {
-		if len(list) > 0 {
-			having++
+func sharedSettings(lists [][]result.Setting) (shared []result.Setting) {
+	lists = slices.DeleteFunc(lists, func(list []result.Setting) bool { return len(list) == 0 })
+	at, count := make(map[string]int), make(map[string]int)
+	for _, s := range slices.Concat(lists...) {
+		count[s.Name]++
+		i, known := at[s.Name]
+		if !known {
+			i, at[s.Name] = len(shared), len(shared)
+			shared = append(shared, s)
 		}
-		for _, s := range list {
-			count[s.Name]++
-			i, ok := at[s.Name]
-			if !ok {
-				at[s.Name] = len(shared)
-				shared = append(shared, s)
-				continue
-			}
-			if shared[i].Value != s.Value {
-				shared[i].Value = differs
-			}
-			if shared[i].Source != s.Source {
-				shared[i].Source = differs
-			}
+		if shared[i].Value != s.Value {
+			shared[i].Value = differs
+		}
+		if shared[i].Source != s.Source {
+			shared[i].Source = differs
 		}
 	}
 	for i := range shared {
-		if count[shared[i].Name] != having {
+		if count[shared[i].Name] != len(lists) {
 			shared[i].Value = differs
 		}
 	}
 	return shared
 }
 
-// environment returns the environment of the parts that count, and numbers their partitions.
-// clusters reports whether they ran against different clusters.
+// environment returns the environment of the parts that count, and numbers their partitions. Facts that machines do not have in
+// common are empty. clusters reports whether the parts ran against different clusters.
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
-	id := ""
+	facts, id, byName := reflect.ValueOf(&e.Host).Elem(), "", make(map[string]result.Topic)
 	for _, p := range parts {
 		of := &p.header.Environment
 		if p.host() != parts[0].host() {
 			e.Clock = nil
-			e.Host = sharedFacts(e.Host, of.Host)
+			for i := range facts.NumField() {
+				if !reflect.DeepEqual(facts.Field(i).Interface(), reflect.ValueOf(of.Host).Field(i).Interface()) {
+					facts.Field(i).SetZero()
+				}
+			}
 		}
-		c := of.Cluster
-		if len(c.Brokers) > len(e.Cluster.Brokers) || e.Cluster.ID == "" {
-			e.Cluster = c
+		if len(of.Cluster.Brokers) > len(e.Cluster.Brokers) || e.Cluster.ID == "" {
+			e.Cluster = of.Cluster
 		}
-		clusters = clusters || id != "" && c.ID != "" && c.ID != id
+		clusters = clusters || id != "" && of.Cluster.ID != "" && of.Cluster.ID != id
 		if id == "" {
-			id = c.ID
+			id = of.Cluster.ID
 		}
-	}
-	m.topics = topicsOf(parts)
-	e.Topic = m.topics.all[0]
-	if len(m.topics.all) > 1 {
-		e.Topics = m.topics.all
-	}
-	for _, p := range parts {
-		p.topics = m.topics.places(&p.header.Environment)
-	}
-	return e, clusters
-}
-
-// sharedFacts returns the facts that two machines have in common. The others are empty.
-func sharedFacts(a, b host.Facts) host.Facts {
-	x, y := reflect.ValueOf(&a).Elem(), reflect.ValueOf(b)
-	for i := range x.NumField() {
-		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
-			x.Field(i).SetZero()
-		}
-	}
-	return a
-}
-
-// topics are the topics of all parts, in the order of their names.
-type topics struct {
-	all  []result.Topic
-	from map[string]int32 // by name: the number of the first partition
-	next int32            // number of the first partition of one more topic
-}
-
-func topicsOf(parts []*mergedPart) topics {
-	byName := make(map[string]result.Topic)
-	for _, p := range parts {
-		for _, t := range allTopics(&p.header.Environment) {
+		for _, t := range allTopics(of) {
 			known, ok := byName[t.Name]
 			created := known.Created || t.Created
 			if !ok || t.Partitions > known.Partitions || len(known.Leaders) == 0 && len(t.Leaders) > 0 {
@@ -232,11 +175,24 @@ func topicsOf(parts []*mergedPart) topics {
 			byName[t.Name] = known
 		}
 	}
-	t := topics{from: make(map[string]int32)}
+	m.topics = topics{from: make(map[string]int32)}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		t.add(byName[name])
+		m.topics.add(byName[name])
 	}
-	return t
+	if e.Topic = m.topics.all[0]; len(m.topics.all) > 1 {
+		e.Topics = m.topics.all
+	}
+	for _, p := range parts {
+		p.topics = m.topics.places(&p.header.Environment)
+	}
+	return e, clusters
+}
+
+// topics are the topics of all parts, in the order of their names.
+type topics struct {
+	all  []result.Topic
+	from map[string]int32 // by name: the number of the first partition
+	next int32            // number of the first partition of one more topic
 }
 
 // add numbers the partitions of a topic, unless it is known.
@@ -258,9 +214,8 @@ func allTopics(e *result.Environment) []result.Topic {
 
 // places maps the partitions of a part to their numbers among those of all parts; nil: no number
 // changes.
-func (t topics) places(e *result.Environment) []int32 {
+func (t topics) places(e *result.Environment) (at []int32) {
 	same := true
-	var at []int32
 	for _, topic := range allTopics(e) {
 		for n := range topic.Partitions {
 			place := t.from[topic.Name] + int32(n)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -28,7 +28,7 @@ type growing struct {
 func grow(files ...[]byte) []*growing {
 	var all []*growing
 	for i, f := range files {
-		all = append(all, &growing{fmt.Sprintf("file %d", i), bytes.SplitAfter(bytes.TrimSuffix(f, []byte("\n")), []byte("\n"))})
+		all = append(all, &growing{fmt.Sprintf("file %d", i), bytes.SplitAfter(bytes.TrimSuffix(canned.Text(f), []byte("\n")), []byte("\n"))})
 	}
 	return all
 }

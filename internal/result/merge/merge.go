@@ -174,13 +174,7 @@ func label(host string, process int) string { return fmt.Sprintf("%s/%d", host, 
 
 // counted returns the parts that count.
 func (m *merge) counted() []*mergedPart {
-	var all []*mergedPart
-	for _, p := range m.parts {
-		if p.counted {
-			all = append(all, p)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(m.parts), func(p *mergedPart) bool { return !p.counted })
 }
 
 // listRunFiles lists all run files, sorted.

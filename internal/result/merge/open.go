@@ -78,44 +78,33 @@ func FilesIn(dir string) ([]string, error) {
 	return files, nil
 }
 
-// Files is a Set with its open files. They stay open until Close.
-type Files struct {
-	*Set
-	AtWork []string // paths of files that a process is still writing
-	open   []*File
-}
-
-// NewFiles returns an empty set.
-func NewFiles() *Files { return &Files{Set: NewSet()} }
-
 // OfferFile opens a file and offers it under a name. Only a file that cannot be opened is an error.
-func (f *Files) OfferFile(name, path string) error {
-	return f.offerOpen(name, path, func(one *File) bool {
-		if one.AtWork {
-			f.AtWork = append(f.AtWork, path)
-		}
-		return one.AtWork
-	})
-}
-
-// OfferCopy is OfferFile for the copy of a file of another host. atWork reports whether a process there was writing
-// the original.
-func (f *Files) OfferCopy(name, path string, atWork bool) error {
-	return f.offerOpen(name, path, func(*File) bool { return atWork })
-}
-
-func (f *Files) offerOpen(name, path string, atWork func(*File) bool) error {
-	one, err := Open(path)
+func (s *Set) OfferFile(name, path string) error {
+	f, err := Open(path)
 	if err == nil {
-		f.open = append(f.open, one)
-		f.offer(name, one, one.Size, atWork(one))
+		if f.AtWork {
+			s.AtWork = append(s.AtWork, path)
+		}
+		s.open = append(s.open, f)
+		s.offer(name, f, f.Size, f.AtWork)
 	}
 	return err
 }
 
-// Close closes the files.
-func (f *Files) Close() {
-	for _, one := range f.open {
-		one.Close()
+// OfferCopy is OfferFile for the copy of a file of another host. atWork reports whether a process there was writing
+// the original.
+func (s *Set) OfferCopy(name, path string, atWork bool) error {
+	f, err := Open(path)
+	if err == nil {
+		s.open = append(s.open, f)
+		s.offer(name, f, f.Size, atWork)
+	}
+	return err
+}
+
+// Close closes the files that were offered.
+func (s *Set) Close() {
+	for _, f := range s.open {
+		f.Close()
 	}
 }

@@ -49,13 +49,10 @@ func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// end returns the end of the part, by its own time.
-func (p *mergedPart) end() time.Duration {
-	end := max(p.fold.Total(stats.Measured).End, p.fold.Total(stats.Warmup).End)
-	if p.trailer != nil {
-		end = max(end, time.Duration(p.trailer.ElapsedSeconds*float64(time.Second)))
-	}
-	return end
+// over returns when the part was over, by its own time.
+func (p *mergedPart) over() time.Duration {
+	elapsed := time.Duration(p.end().ElapsedSeconds * float64(time.Second))
+	return max(p.fold.Total(stats.Measured).End, p.fold.Total(stats.Warmup).End, elapsed)
 }
 
 // overlap returns the time in which all parts that count were measured, and the time over which
@@ -67,10 +64,10 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	o.Agreed = true
 	spread := together
 	for _, p := range parts {
-		late, end = max(late, p.late), max(end, p.shift+p.end())
+		late, end = max(late, p.late), max(end, p.shift+p.over())
 		o.Agreed = o.Agreed && p.agreed() != nil && p.agreed().At.Equal(parts[0].agreed().At)
 		if from, to, ok := p.measured(); ok {
-			begins, ends = append(begins, p.shift), append(ends, p.shift+p.end())
+			begins, ends = append(begins, p.shift), append(ends, p.shift+p.over())
 			froms, tos = append(froms, p.shift+from), append(tos, p.shift+to)
 			spread = max(spread, result.IntervalOf(p.fold.Total(stats.Measured)))
 		}
@@ -110,12 +107,10 @@ func (m *merge) clockError(agreed bool) int64 {
 	for _, p := range m.counted() {
 		bounds[p.host()] = max(bounds[p.host()], p.agreed().Bound)
 	}
-	all := slices.Sorted(maps.Values(bounds))
-	n := len(all)
-	if n < 2 { // one clock
-		return 0
+	if all := slices.Sorted(maps.Values(bounds)); len(all) > 1 {
+		return (all[len(all)-1] + all[len(all)-2]).Microseconds()
 	}
-	return (all[n-1] + all[n-2]).Microseconds()
+	return 0 // one clock
 }
 
 // readOverlap reads the parts that count once more, for the counts of each within f. It returns

@@ -49,7 +49,12 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 	if f.own {
 		row.Topic = p.topicNames()
 	}
-	setRates(&row.Figures, did, sending, reading)
+	if fig := &row.Figures; sending >= verdict.Shortest.Seconds() { // over less, one record more or less would change the rate
+		fig.RecordsPerSecond, fig.MiBPerSecond = float64(did.Acknowledged)/sending, float64(did.Bytes)/mib/sending
+	}
+	if fig := &row.Figures; reading >= verdict.Shortest.Seconds() {
+		fig.ConsumedPerSecond, fig.ConsumedMiB = float64(did.Consumed)/reading, float64(did.ConsumedBytes)/mib/reading
+	}
 	row.Note = p.note(r, ok)
 	return row
 }
@@ -59,19 +64,17 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
-		return fmt.Sprintf("its run file is corrupt: %v; it is good up to %.1f s", p.corrupt, p.end().Seconds())
+		return fmt.Sprintf("its run file is corrupt: %v; it is good up to %.1f s", p.corrupt, p.over().Seconds())
 	case p.state == result.PartRunning:
-		return fmt.Sprintf("its figures are up to %.1f s", p.end().Seconds())
+		return fmt.Sprintf("its figures are up to %.1f s", p.over().Seconds())
 	case p.state == result.PartLost:
-		return fmt.Sprintf("its run file stops at %.1f s", p.end().Seconds())
-	case p.state == result.PartLate && p.agreed().Late < 0:
-		return fmt.Sprintf("it began %s before the agreed start", -p.agreed().Late.Round(time.Millisecond))
+		return fmt.Sprintf("its run file stops at %.1f s", p.over().Seconds())
 	case p.state == result.PartLate:
-		return fmt.Sprintf("it began %s after the agreed start", p.agreed().Late.Round(time.Millisecond))
-	case p.ranOn > 0 && !measured:
-		return fmt.Sprintf("somebody ended it at %.1f s, before its first record: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
+		late := p.agreed().Late.Round(time.Millisecond)
+		return fmt.Sprintf("it began %s %s the agreed start", late.Abs(), map[bool]string{true: "before", false: "after"}[late < 0])
 	case p.ranOn > 0:
-		return fmt.Sprintf("somebody ended it at %.1f s: most others ran on to %.1f s", p.trailer.SendingSeconds, p.ranOn.Seconds())
+		before := map[bool]string{false: ", before its first record"}[measured]
+		return fmt.Sprintf("somebody ended it at %.1f s%s: most others ran on to %.1f s", p.trailer.SendingSeconds, before, p.ranOn.Seconds())
 	case r.ReadEnd == result.ReadFailed:
 		return "reading could not go on: " + r.ReadError
 	case !measured:
@@ -82,21 +85,10 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 	return ""
 }
 
-// setRates sets the rates of a window over seconds of sending and of reading. There is no rate
-// over less than a second, which one record more or less would change.
-func setRates(f *result.Figures, did *stats.Window, sending, reading float64) {
-	if sending >= verdict.Shortest.Seconds() {
-		f.RecordsPerSecond, f.MiBPerSecond = float64(did.Acknowledged)/sending, float64(did.Bytes)/mib/sending
-	}
-	if reading >= verdict.Shortest.Seconds() {
-		f.ConsumedPerSecond, f.ConsumedMiB = float64(did.Consumed)/reading, float64(did.ConsumedBytes)/mib/reading
-	}
-}
-
 // addFigures adds the figures of a process to those of its host, except latencies: these come
 // from merged histograms.
 func addFigures(f, o *result.Figures) {
-	f.Records = addRecords(f.Records, o.Records)
+	addRecords(&f.Records, &o.Records)
 	for code, n := range o.Errors {
 		f.Errors[code] += n
 	}
@@ -110,11 +102,9 @@ func addFigures(f, o *result.Figures) {
 	f.PeakResidentBytes += o.PeakResidentBytes
 }
 
-func addRecords(r, o result.Records) result.Records {
-	return result.Records{
-		Offered: r.Offered + o.Offered, Acknowledged: r.Acknowledged + o.Acknowledged, Failed: r.Failed + o.Failed,
-		Unknown: r.Unknown + o.Unknown, Unsent: r.Unsent + o.Unsent, Consumed: r.Consumed + o.Consumed,
-	}
+func addRecords(r, o *result.Records) {
+	r.Offered, r.Acknowledged, r.Failed = r.Offered+o.Offered, r.Acknowledged+o.Acknowledged, r.Failed+o.Failed
+	r.Unknown, r.Unsent, r.Consumed = r.Unknown+o.Unknown, r.Unsent+o.Unsent, r.Consumed+o.Consumed
 }
 
 // missing returns a row for each process of the roster without a run file.

@@ -172,15 +172,6 @@ type group struct {
 // layout is that of the time.
 func (g group) name(layout string) string { return g.run + "@" + g.started.Format(layout) }
 
-// askedFor reports whether run is the name, the epoch, or name and start of the group, or empty.
-func (g group) askedFor(run string) bool {
-	return run == "" || g.parts && (g.run == run || g.epoch == run) ||
-		g.name(time.RFC3339) == run || g.name(exactly) == run
-}
-
-// hasNameOf reports whether two groups have one name.
-func (g group) hasNameOf(o group) bool { return g.run == o.run && g.parts == o.parts }
-
 // exactly is the layout of a start when two runs of one name began in the same second.
 const exactly = "2006-01-02T15:04:05.000000000Z07:00"
 
@@ -221,52 +212,41 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 			}
 			of[s] = g
 			end := s.began().Add(s.lasted())
-			if end.After(until) {
-				until = end
-			}
-			if end.After(h.until) {
-				h.until = end
-			}
-			h.ended = h.ended || s.trailer != nil
+			until, h.until, h.ended = later(until, end), later(h.until, end), h.ended || s.trailer != nil
 			hosts[s.host()] = h
 		}
 	}
-	setStarted(of)
-	return of
-}
-
-// setStarted sets started of all groups.
-func setStarted(of map[*runFile]group) {
 	files := make(map[group][]*runFile)
 	for s, g := range of {
 		files[g] = append(files[g], s)
 	}
 	for g, all := range files {
-		whole := g
-		whole.started = started(all)
+		g.started = started(all)
 		for _, s := range all {
-			of[s] = whole
+			of[s] = g
 		}
 	}
+	return of
 }
 
 // started returns the start of a run as its result says it: the earliest of the parts that count.
 // Without a part that counts, it is the earliest of all files.
-func started(runFiles []*runFile) (at time.Time) {
-	first := func(s *runFile) {
-		if t := s.header.StartedAt.UTC(); at.IsZero() || t.Before(at) {
-			at = t
+func started(runFiles []*runFile) time.Time {
+	if counted := newMerge(runFiles).counted(); len(counted) > 0 {
+		runFiles = nil
+		for _, p := range counted {
+			runFiles = append(runFiles, p.runFile)
 		}
 	}
-	for _, p := range newMerge(runFiles).counted() {
-		first(p.runFile)
+	first := slices.MinFunc(runFiles, func(a, b *runFile) int { return a.header.StartedAt.Compare(b.header.StartedAt) })
+	return first.header.StartedAt.UTC()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	if at.IsZero() {
-		for _, s := range runFiles {
-			first(s)
-		}
-	}
-	return at
+	return b
 }
 
 // lasted returns the duration of the run, up to the last window if the file has no trailer.

@@ -191,24 +191,17 @@ func (p *mergedPart) place(w *stats.Window) {
 	}
 	w.Partitions = placed
 	for i := range w.Events {
-		w.Events[i].Partitions = slices.Clone(w.Events[i].Partitions)
-		for j, id := range w.Events[i].Partitions {
-			w.Events[i].Partitions[j] = p.partition(id)
+		ids := slices.Clone(w.Events[i].Partitions)
+		for j, id := range ids {
+			ids[j] = p.partition(id)
 		}
+		w.Events[i].Partitions = ids
 	}
 }
 
-// repeats finds events that several parts report, because each of them watches the cluster.
-type repeats map[eventKey]report
+// repeats are the newest reports of events, by what they say: several parts report one, because each of them watches the cluster.
+type repeats map[string]report
 
-type eventKey struct {
-	kind              stats.EventKind
-	broker, to        int32
-	count             int
-	partitions, words string
-}
-
-// report is the newest report of an event.
 type report struct {
 	part *mergedPart
 	at   time.Duration
@@ -227,12 +220,12 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 		if !ofCluster(e.Kind) {
 			return false
 		}
-		key := eventKey{e.Kind, e.Broker, e.To, e.Count, fmt.Sprint(e.Partitions), e.Text}
+		key := fmt.Sprint(e.Kind, e.Broker, e.To, e.Count, e.Partitions, e.Text)
 		if old, ok := r[key]; ok && old.part != p && ((e.At-old.at).Abs() <= repeatedWithin && e.Kind != stats.StageBegan || e.At == old.at) {
 			return true
 		}
 		if len(r) >= mostReports {
-			maps.DeleteFunc(r, func(_ eventKey, old report) bool { return old.at < e.At-repeatedWithin })
+			maps.DeleteFunc(r, func(_ string, old report) bool { return old.at < e.At-repeatedWithin })
 		}
 		if len(r) < mostReports {
 			r[key] = report{p, e.At}
@@ -243,11 +236,8 @@ func (r repeats) without(p *mergedPart, events []stats.Event) []stats.Event {
 
 // ofCluster reports whether every process sees the event: those of the cluster, and the stages of the load.
 func ofCluster(kind stats.EventKind) bool {
-	switch kind {
-	case stats.LeaderMoved, stats.LeaderLost, stats.ISRShrank, stats.CatchingUp, stats.ISRGrew, stats.InSync,
-		stats.BrokerGone, stats.BrokerBack, stats.ControllerMoved, stats.StageBegan:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]stats.EventKind{
+		stats.LeaderMoved, stats.LeaderLost, stats.ISRShrank, stats.CatchingUp, stats.ISRGrew, stats.InSync,
+		stats.BrokerGone, stats.BrokerBack, stats.ControllerMoved, stats.StageBegan,
+	}, kind)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 )
 
 // used is a load with a sample of two cores after each window.

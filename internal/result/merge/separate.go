@@ -29,11 +29,7 @@ func (m *merge) different() string {
 	case len(clusters) > 1:
 		return fmt.Sprintf("they ran against %d clusters", len(clusters))
 	case len(topics) > 1:
-		names := slices.Sorted(maps.Keys(topics))
-		if n := len(names) - mostNamed; n > 0 {
-			names = append(names[:mostNamed], fmt.Sprintf("%d more", n))
-		}
-		return "their topics differ: " + strings.Join(names, "; ")
+		return "their topics differ: " + strings.Join(some(slices.Sorted(maps.Keys(topics))), "; ")
 	}
 	return ""
 }
@@ -44,8 +40,7 @@ func (p *mergedPart) topicNames() string {
 	for _, t := range allTopics(&p.header.Environment) {
 		names = append(names, t.Name)
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(distinct(names), ", ")
 }
 
 // oneLoad returns an error if the parts make no load together.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/result/canned"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/stats"
 )
 
 // Set is a set of run files. Its result does not depend on the order or the names of its files,
@@ -21,10 +23,13 @@ import (
 // A set keeps one file of a run, the most complete: another may be a copy that ends where a
 // connection broke.
 type Set struct {
+	Same   []string // a sentence for each file of a run that the set had already
+	AtWork []string // paths of files that a process is still writing
+
 	runFiles   map[string]*runFile // by run id
 	unreadable []error             // of files that offer could not add
-	Same       []string            // a sentence for each file of a run that the set had already
 	limits     []string            // judged instead of those of the run; none: those of the run
+	open       []*File
 }
 
 // Len returns how many files are in the set.
@@ -61,20 +66,17 @@ func (s *Set) Add(name string, r io.ReaderAt, size int64) error {
 }
 
 // addAll is Add. atWork reports whether a process was writing the file.
-func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) error {
-	var added []*runFile
-	var err error
+func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) (err error) {
+	added := make([]*runFile, 1)
 	switch {
 	case isCollection(r, size):
 		added, err = readCollection(name, r, size)
 	case result.IsPage(r, size):
 		err = errors.New("it is a page, which has the result of a run and not its seconds: name the run file (.ktr)")
 	default:
-		var one *runFile
-		if one, err = readRunFile(name, r, size); err == nil {
-			one.atWork = atWork && one.trailer == nil
+		if added[0], err = readRunFile(name, r, size); err == nil {
+			added[0].atWork = atWork && added[0].trailer == nil
 		}
-		added = []*runFile{one}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -112,12 +114,9 @@ func (s *Set) add(one *runFile) {
 
 func isCollection(r io.ReaderAt, size int64) bool {
 	const mark = `{"collection":`
-	if size < int64(len(mark)) {
-		return false
-	}
 	head := make([]byte, len(mark))
 	n, _ := r.ReadAt(head, 0) // reading it as a run file reports the error
-	return string(head[:n]) == mark
+	return size >= int64(n) && string(head[:n]) == mark
 }
 
 // readCollection reads the files of a collection.
@@ -178,12 +177,7 @@ func headAt(r io.ReaderAt, at, size int64) (h collectionLine, end int64, err err
 
 // inOrder returns the run files, sorted.
 func (s *Set) inOrder() []*runFile {
-	var all []*runFile
-	for _, one := range s.runFiles {
-		all = append(all, one)
-	}
-	slices.SortFunc(all, (*runFile).compare)
-	return all
+	return slices.SortedFunc(maps.Values(s.runFiles), (*runFile).compare)
 }
 
 // Select keeps the files of one run and drops the others. run is its name, its epoch, or
@@ -194,7 +188,7 @@ func (s *Set) Select(run string) error {
 	of := groupsOf(s.inOrder())
 	for _, g := range of {
 		all[g] = true
-		if g.askedFor(run) {
+		if run == "" || g.parts && (g.run == run || g.epoch == run) || g.name(time.RFC3339) == run || g.name(exactly) == run {
 			fit[g] = true
 		}
 	}
@@ -206,11 +200,7 @@ func (s *Set) Select(run string) error {
 	case len(fit) > 1:
 		return fmt.Errorf("the files are of %d runs: choose one with --run, by its name, its epoch or NAME@START: %s", len(fit), listRuns(fit))
 	}
-	for id, one := range s.runFiles {
-		if !fit[of[one]] {
-			delete(s.runFiles, id)
-		}
-	}
+	maps.DeleteFunc(s.runFiles, func(_ string, one *runFile) bool { return !fit[of[one]] })
 	return nil
 }
 
@@ -220,30 +210,26 @@ func listRuns(runs map[group]bool) string {
 	var all []string
 	clocks := ""
 	for g := range runs {
-		again, layout := false, time.RFC3339 // again: another run has the name
-		for other := range runs {
-			if g.epoch != "" || other == g || !other.hasNameOf(g) {
-				continue
-			}
-			again = true
-			if other.name(layout) == g.name(layout) { // both began in one second
-				layout = exactly
-			}
-		}
 		what, name := "runs by themselves", g.run
-		if again {
-			name = g.name(layout)
-			clocks = ". Runs that were started without --on differ by when they began: a wrong clock splits one run in two"
+		for other := range runs {
+			if g.epoch == "" && other != g && other.run == g.run && other.parts == g.parts {
+				name = g.name(time.RFC3339)
+				clocks = ". Runs that were started without --on differ by when they began: a wrong clock splits one run in two"
+				if other.name(time.RFC3339) == name { // both began in one second
+					name = g.name(exactly)
+					break
+				}
+			}
 		}
 		if g.parts {
 			what = fmt.Sprintf("run %q", name)
-		} else if again {
+		} else if name != g.run {
 			what += fmt.Sprintf(" %q", name)
 		}
 		if g.epoch != "" {
 			what += fmt.Sprintf(", epoch %q", g.epoch)
 		}
-		all = append(all, fmt.Sprintf("%s %s", g.started.Format(time.RFC3339), what))
+		all = append(all, g.started.Format(time.RFC3339)+" "+what)
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ") + clocks
@@ -317,11 +303,38 @@ func Read(r io.ReaderAt, size int64, limits ...string) (result.Result, error) {
 func readSet(r io.ReaderAt, size int64) (*Set, error) {
 	s := NewSet()
 	runFiles, err := readCollection("the collection", r, size)
-	if err != nil {
-		return nil, err
-	}
 	for _, one := range runFiles {
 		s.add(one)
 	}
-	return s, nil
+	return s, err
+}
+
+// Windows calls each for the windows of a run file in their order, or for the merged ones of a collection, until it returns
+// an error. Read has to have read the file.
+func Windows(r io.ReaderAt, size int64, each func(w *stats.Window) error) error {
+	var failed error
+	one := func(w *stats.Window) {
+		if failed == nil {
+			failed = each(w)
+		}
+	}
+	if !isCollection(r, size) {
+		for l, err := range result.NewLines(io.NewSectionReader(r, 0, size), 0).All() {
+			if err != nil {
+				return err
+			}
+			if l.Window != nil {
+				one(l.Window)
+			}
+		}
+		return failed
+	}
+	s, err := readSet(r, size)
+	if err == nil {
+		_, err = s.Result(context.Background()) // from here on, corrupt files end where they are damaged
+	}
+	if err == nil {
+		_, err = s.merge(context.Background(), one)
+	}
+	return errors.Join(err, failed)
 }

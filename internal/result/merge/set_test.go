@@ -18,9 +18,9 @@ import (
 
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -43,10 +43,7 @@ type partFile struct {
 	change           func(*result.Header)
 }
 
-// bytes returns the file as plain lines, for tests that change them.
-func (p partFile) bytes(t testing.TB) []byte { return canned.Text(p.file(t)) }
-
-func (p partFile) file(t testing.TB) []byte {
+func (p partFile) bytes(t testing.TB) []byte {
 	t.Helper()
 	h := header(1000)
 	h.RunID = p.id
@@ -134,7 +131,9 @@ func someRun(t testing.TB, seed uint64) [][]byte {
 			files = append(files, p.bytes(t))
 			if m.Host == "a" && n == 2 {
 				p.trailer = result.Trailer{}
-				p.events = p.events[:len(p.events)/2]
+				for p.events = p.events[:len(p.events)/2]; p.events[len(p.events)-1].Sample == nil; { // a member is a whole second
+					p.events = p.events[:len(p.events)-1]
+				}
 				files = append(files, p.bytes(t))
 			}
 		}
@@ -303,20 +302,19 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 			h.Part.Roster = append(h.Part.Roster, result.Member{Host: "h", Processes: processes})
 		}
 		b := must.Have(json.Marshal(result.Line{Header: &h}))(t)
-		return string(b)
+		return string(canned.Packed(string(b)))
 	}
 	for _, tc := range []struct{ name, text, want string }{
 		{"nothing", "", "it is empty, no run file and no page of kt"},
 		{"text", "hello\n", "line 1: "},
-		{"another JSON document", `{"topic":"x"}`, "line 1: it is no run file"},
-		{"a window first", `{"window":{}}` + "\n", "line 1: it is no run file"},
-		{"another schema", `{"header":{"schema":1}}`, "line 1: its schema is 1"},
-		{"one line without end", `{"window":` + strings.Repeat("x", result.MaxLine), "line 1: it is longer than 67108864"},
+		{"another JSON document", string(canned.Packed(`{"topic":"x"}`)), "line 1: it is no run file"},
+		{"a window first", string(canned.Packed(`{"window":{}}`)), "line 1: it is no run file"},
+		{"another schema", string(canned.Packed(`{"header":{"schema":1}}`)), "line 1: its schema is 1"},
 		{"a roster of too many hosts", roster(1001, 1), "line 1: its roster has 1001 "},
 		{"a roster of too many processes", roster(11, 1000), "line 1: its roster has 11000 "},
 		{"a host of too many", roster(1, 1001), "line 1: its roster has 1001 processes on a"},
-		{"a process below 0", `{"header":{"schema":2,"part":{"process":-1}}}`, "line 1: it is part -1"},
-		{"topics of too many partitions", `{"header":{"schema":2,"environment":{"topic":{"partitions":2000000000}}}}`, "line 1: its topics have 2000000000 partitions"},
+		{"a process below 0", string(canned.Packed(`{"header":{"schema":2,"part":{"process":-1}}}`)), "line 1: it is part -1"},
+		{"topics of too many partitions", string(canned.Packed(`{"header":{"schema":2,"environment":{"topic":{"partitions":2000000000}}}}`)), "line 1: its topics have 2000000000 partitions"},
 		{"a collection of another schema", `{"collection":{"schema":7}}` + "\n", "its schema is 7"},
 		{"a collection without an end of line", `{"collection":{"schema":2}}`, "this is not a line"},
 		{"a collection of something else", first + "hello\n", "file 1: this is not a line"},
@@ -327,7 +325,7 @@ func TestWhatIsNeitherARunFileNorACollectionIsRefused(t *testing.T) {
 		{"a source of nothing", first + `{"file":{}}` + "\n" + run, "file 1: it should have 0 bytes"},
 		{"a source of more bytes than there can be", first + `{"file":{"bytes":9223372036854775807}}` + "\n" + run, "file 1: it should have 9223372036854775807 bytes"},
 		{"a size that is no number", first + `{"file":{"bytes":NaN}}` + "\n" + run, "file 1: this is not a line"},
-		{"a source that was changed", first + source + strings.Replace(run, "orders", "0rders", 1), "file 1: its SHA-256 is"},
+		{"a source that was changed", first + source + run[:len(run)-1] + "x", "file 1: its SHA-256 is"},
 		{"a source that is no run file", first + `{"file":{"bytes":2}}` + "\n{}", "file 1: line 1: "},
 		{"a source missing", strings.Replace(first, `s":1}`, `s":2}`, 1) + source + run, "there are 1 files"},
 		{"a source too many", strings.Replace(first, `s":1}`, `s":0}`, 1) + source + run, "there are 1 files"},
@@ -351,11 +349,12 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 	good := someRun(t, 3)
 	whole := merged(t, good...)
 	in := func(file []byte, old, with string) []byte {
-		bad := bytes.Replace(file, []byte(old), []byte(with), 1)
-		if bytes.Equal(bad, file) {
-			t.Fatalf("there is no %s in\n%.2000s", old, file)
+		text := string(canned.Text(file))
+		bad := strings.Replace(text, old, with, 1)
+		if bad == text {
+			t.Fatalf("there is no %s in\n%.2000s", old, text)
 		}
-		return bad
+		return canned.Packed(bad)
 	}
 	for name, tc := range map[string]struct {
 		old, with string
@@ -469,7 +468,7 @@ func FuzzCollect(f *testing.F) {
 	f.Add(load)
 	f.Add(load[:len(load)*2/3])
 	f.Add(collection(f, setOf(f, load, watch)))
-	f.Add([]byte(`{"header":{"schema":2,"started_at":"0001-01-01T00:00:00Z"}}` + "\n" + `{"start":{"at":"9999-01-01T00:00:00Z","agreed":{"late_ns":-9223372036854775808}}}` + "\n" +
+	f.Add(canned.Packed(`{"header":{"schema":2,"started_at":"0001-01-01T00:00:00Z"}}` + "\n" + `{"start":{"at":"9999-01-01T00:00:00Z","agreed":{"late_ns":-9223372036854775808}}}` + "\n" +
 		`{"window":{"start_ns":9223372036854775807,"end_ns":-5,"offered":1,"consumed":3,"partitions":{"-1":{}},"events":[{"kind":"broker_gone"}]}}` + "\n" + `{"trailer":{"ended":"completed","elapsed_seconds":1e300,"verify":{}}}`))
 	f.Add([]byte(`{"collection":{"schema":2,"files":1}}` + "\n" + `{"file":{"bytes":1}}` + "\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -496,7 +495,7 @@ func FuzzCollect(f *testing.F) {
 // A header that also holds what no header has would be read as good by Add, and as corrupt by
 // Result, again and again.
 func TestAHeaderHoldsNothingElse(t *testing.T) {
-	file := bytes.Replace(someRun(t, 1)[0], []byte("}\n"), []byte(`,"window":{"offered":-1}}`+"\n"), 1)
+	file := canned.Packed(strings.Replace(string(canned.Text(someRun(t, 1)[0])), "}\n", `,"window":{"offered":-1}}`+"\n", 1))
 	if err := NewSet().Add("x", bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), "line 1: its header has more") {
 		t.Errorf("got %v, want an error about its header", err)
 	}

@@ -1,13 +1,11 @@
 package merge
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -87,17 +85,6 @@ func TestPartsOfOneRecordEachRanTogetherIfTheirRunsDid(t *testing.T) {
 			t.Errorf("%s: notice %q, %+v; want %q", name, r.Notice, r.Overlap, want)
 		}
 	}
-}
-
-func TestTheRosterTellsTheRolesOfHosts(t *testing.T) {
-	roster := []result.Member{{Host: "a", Role: "client", Processes: 1}, {Host: "b", Role: "broker"}}
-	r := merged(t, partFile{run: "r", epoch: "e", host: "a", process: 1, roster: roster, events: steady(0, 5, 100), trailer: trailerOf(5)}.bytes(t))
-	var roles []string
-	for _, h := range r.Hosts {
-		roles = append(roles, fmt.Sprint(h.Host, " ", h.Role))
-	}
-	must.Match(t, []string{"a client", "b broker"}, roles, "roles")
-	must.Match(t, roster, r.Part.Roster, "roster")
 }
 
 func TestAHostThatWasNotWatchedToTheEndIsNotBelieved(t *testing.T) {

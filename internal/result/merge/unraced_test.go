@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/canned"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -144,7 +144,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 
 func TestMemoryDoesNotGrowWithTheLengthOfARun(t *testing.T) {
 	merge := func(seconds int) int64 {
-		files := manyParts(t, 4, seconds, partFile.file)
+		files := manyParts(t, 4, seconds)
 		return peak(func() {
 			s := NewSet()
 			for _, f := range files {

@@ -13,7 +13,7 @@ const maxMergedGaps = 100
 func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {
 	var unknown ledger.Verdict
 	for _, p := range m.parts {
-		if !p.counted || p.verdict() == nil {
+		if !p.counted || p.end().Verify == nil {
 			p.fold.AddUnknown(&unknown)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -55,7 +54,12 @@ func (m *merge) sums(ctx context.Context, f frame) (result.Result, error) {
 		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
 			r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond, r.Throughput.OfferedRecordsPerSecond = 0, 0, 0
 		}
-		m.nameGap(r.Outage)
+		longest := time.Duration(0)
+		for _, p := range m.counted() {
+			if gap := p.fold.Total(stats.Measured).Outage.Length; r.Outage != nil && r.Outage.LongestGapMS != nil && gap > longest {
+				longest, r.Outage.LongestGapOf = gap, p.label()
+			}
+		}
 	}
 	if asked, of := m.asked(&r); asked > of*(1+1e-9) {
 		r.Throughput.AskedRecordsPerSecond = asked
@@ -83,7 +87,7 @@ func (m *merge) conclude(ctx context.Context, f frame) error {
 	var verdicts []*ledger.Verdict
 	for _, p := range parts {
 		t.Cores += p.cores()
-		verdicts = append(verdicts, p.verdict())
+		verdicts = append(verdicts, p.end().Verify)
 	}
 	if f.part() {
 		var err error
@@ -110,32 +114,20 @@ func (p *mergedPart) cores() float64 {
 }
 
 // uncounted adds up the processes that do not count; nil: there are none.
-func uncounted(processes []result.ProcessRow) *result.Apart {
-	apart := result.Apart{Reasons: []string{}}
+func uncounted(processes []result.ProcessRow) (apart *result.Apart) {
 	for i := range processes {
-		if row := &processes[i]; !row.Counted {
-			apart.Processes++
-			apart.Records = addRecords(apart.Records, row.Records)
-			apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
+		row := &processes[i]
+		if row.Counted {
+			continue
 		}
-	}
-	if apart.Processes == 0 {
-		return nil
-	}
-	return &apart
-}
-
-// nameGap names the process with the longest gap.
-func (m *merge) nameGap(o *result.Outage) {
-	if o == nil || o.LongestGapMS == nil {
-		return
-	}
-	longest := time.Duration(0)
-	for _, p := range m.counted() {
-		if gap := p.fold.Total(stats.Measured).Outage.Length; gap > longest {
-			longest, o.LongestGapOf = gap, p.label()
+		if apart == nil {
+			apart = new(result.Apart)
 		}
+		apart.Processes++
+		addRecords(&apart.Records, &row.Records)
+		apart.Reasons = append(apart.Reasons, fmt.Sprintf("%s/%d is %s: %s", row.Host, row.Process, row.State, row.Note))
 	}
+	return apart
 }
 
 // asked returns the rate that was asked of all parts together, including those that do not count
@@ -172,11 +164,11 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 		say = append([]string{"different loads, side by side and not added up: " + m.separate}, say...)
 	}
 	switch p := m.counted()[0]; p.state {
-	case result.PartComplete, result.PartStopped, result.PartMissing:
 	case result.PartRunning:
 		say = append(say, "the run still goes on: figures up to the last second of each part")
 	case result.PartLost, result.PartLate:
 		say = append(say, fmt.Sprintf("no part of the run has ended: figures up to the last second of each part (%s)", p.state))
+	default:
 	}
 	if a := r.Apart; a != nil {
 		const most = 3
@@ -187,11 +179,21 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 		}
 		say = append(say, s)
 	}
-	if empty := m.empty(); len(empty) > 0 && len(empty) < len(m.counted()) {
+	var empty []string // parts that read may have got no partition
+	for _, p := range m.counted() {
+		if _, _, ok := p.measured(); !ok && p.header.Plan.Writes() {
+			empty = append(empty, p.label())
+		}
+	}
+	if len(empty) > 0 && len(empty) < len(m.counted()) {
 		say = append(say, fmt.Sprintf("nothing was measured in %d of %s: %s", len(empty), theme.Plural(len(r.Processes), "process", "processes"), listed(empty[:min(mostNamed, len(empty))])))
 	}
-	if hosts := m.unwatchedOnly(r.Hosts, o); hosts != "" {
-		say = append(say, hosts)
+	if lapsed := lapses(r.Hosts, func(h *result.HostRow) bool { // its only task was to be watched
+		member, ok := m.roster[h.Host]
+		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
+		return ok && member.Processes == 0 && (h.Busy != nil || !there || o.Seconds > 2*watchedEdges)
+	}); lapsed != "" {
+		say = append(say, lapsed)
 	}
 	if noOverlap == "" || len(m.counted()) < 2 {
 		return say
@@ -200,28 +202,6 @@ func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) [
 		return append(say, noOverlap+": too short for a rate")
 	}
 	return append(say, fmt.Sprintf("%s: rates are over the %.1f s from the first record to the last", noOverlap, r.Throughput.Seconds))
-}
-
-// empty returns the parts that count and should have written, but measured nothing. Parts that
-// read are left out: they may have got no partition.
-func (m *merge) empty() []string {
-	var names []string
-	for _, p := range m.counted() {
-		if _, _, ok := p.measured(); !ok && p.header.Plan.Writes() {
-			names = append(names, p.label())
-		}
-	}
-	return names
-}
-
-// unwatchedOnly returns clauses on hosts whose only task was to be watched, and that were not, or
-// not for all of the time.
-func (m *merge) unwatchedOnly(hosts []result.HostRow, o *result.Overlap) string {
-	return lapses(slices.DeleteFunc(slices.Clone(hosts), func(h result.HostRow) bool {
-		member, ok := m.roster[h.Host]
-		there := slices.ContainsFunc(m.watched, func(s *runFile) bool { return s.host() == h.Host })
-		return !ok || member.Processes > 0 || h.Busy == nil && there && o.Seconds <= 2*watchedEdges
-	}))
 }
 
 // start returns the start of the earliest part.
@@ -234,26 +214,27 @@ func (m *merge) start() result.Start {
 	return result.Start{At: m.zero}
 }
 
-func (p *mergedPart) verdict() *ledger.Verdict {
-	if p.trailer == nil {
-		return nil
+// end returns the trailer, an empty one of a file without an end.
+func (s *runFile) end() *result.Trailer {
+	if s.trailer == nil {
+		return new(result.Trailer)
 	}
-	return p.trailer.Verify
+	return s.trailer
 }
 
 // logEnds returns the log ends before the first part and after the last one, nil if a part that writes does not know them.
 func (m *merge) logEnds() (all *result.LogEnds) {
 	for _, p := range m.counted() {
-		if !p.header.Plan.Writes() {
+		ends := p.end().LogEnds
+		switch {
+		case !p.header.Plan.Writes():
 			continue
-		} else if p.trailer == nil || p.trailer.LogEnds == nil {
+		case ends == nil:
 			return nil
+		case all != nil:
+			ends = &result.LogEnds{Before: min(ends.Before, all.Before), After: max(ends.After, all.After)}
 		}
-		ends := *p.trailer.LogEnds
-		if all != nil {
-			ends = result.LogEnds{Before: min(ends.Before, all.Before), After: max(ends.After, all.After)}
-		}
-		all = &ends
+		all = ends
 	}
 	return all
 }
@@ -292,19 +273,14 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 var endings = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
 
 // tuneChecks returns the checks by kt tune, one for each host, in the order of hosts.
-func (m *merge) tuneChecks() []result.TuneCheck {
-	of := make(map[string]result.TuneCheck)
+func (m *merge) tuneChecks() (all []result.TuneCheck) {
 	for _, p := range m.counted() {
-		if _, known := of[p.host()]; known || p.trailer == nil || len(p.trailer.Tune) == 0 {
-			continue
+		known := slices.ContainsFunc(all, func(c result.TuneCheck) bool { return c.Host == p.host() })
+		if checks := p.end().Tune; !known && len(checks) > 0 {
+			all = append(all, checks[0])
+			all[len(all)-1].Host = p.host()
 		}
-		check := p.trailer.Tune[0]
-		check.Host = p.host()
-		of[p.host()] = check
 	}
-	var all []result.TuneCheck
-	for _, host := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, of[host])
-	}
+	slices.SortFunc(all, func(a, b result.TuneCheck) int { return cmp.Compare(a.Host, b.Host) })
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,9 +73,11 @@ func parse(text string) (e Expr, err error) {
 		return e, err
 	}
 	text = text[at:]
-	if e.Op = opOf(text); e.Op == "" {
+	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(text, string(op)) })
+	if i < 0 {
 		return e, errors.New("write one of the comparisons <, <=, >, >=, == and !=")
 	}
+	e.Op = ops[i]
 	value, stretches, over := cutWord(text[len(e.Op):], "over")
 	_, _, some := cutWord(value, "for")
 	switch {
@@ -95,22 +98,11 @@ func parse(text string) (e Expr, err error) {
 	return e, e.parseStretches(stretches)
 }
 
-func opOf(text string) Op {
-	for _, op := range ops {
-		if strings.HasPrefix(text, string(op)) {
-			return op
-		}
-	}
-	return ""
-}
-
 // cutWord cuts text around a word that stands alone.
 func cutWord(text, word string) (before, after string, found bool) {
 	fields := strings.Fields(text)
-	for i, f := range fields {
-		if f == word {
-			return strings.Join(fields[:i], " "), strings.Join(fields[i+1:], " "), true
-		}
+	if i := slices.Index(fields, word); i >= 0 {
+		return strings.Join(fields[:i], " "), strings.Join(fields[i+1:], " "), true
 	}
 	return text, "", false
 }

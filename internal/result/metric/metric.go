@@ -284,7 +284,13 @@ func Find(name string) (*Metric, error) {
 	if near := suggest.Nearest(name, Names()); near != "" {
 		return nil, fmt.Errorf("there is no metric %q; did you mean %s?", name, near)
 	}
-	return nil, fmt.Errorf("there is no metric %q: there are %s, and other quantiles, as p99.9, max and response.p50", name, strings.Join(plainNames(), ", "))
+	var plain []string // of distributions p99 alone
+	for _, m := range Metrics {
+		if m.histogram == nil || strings.HasSuffix(m.Name, P99) {
+			plain = append(plain, m.Name)
+		}
+	}
+	return nil, fmt.Errorf("there is no metric %q: there are %s, and other quantiles, as p99.9, max and response.p50", name, strings.Join(plain, ", "))
 }
 
 // Name is the name of a metric that can be judged.
@@ -303,13 +309,3 @@ func (n Name) HigherIsBetter() bool { return n.Of().HigherIsBetter }
 
 // IsLatency reports whether a metric is a time in microseconds.
 func (n Name) IsLatency() bool { return n.Of().Unit == Time }
-
-// plainNames returns the names of which distributions have p99 alone.
-func plainNames() (names []string) {
-	for _, m := range Metrics {
-		if m.histogram == nil || strings.HasSuffix(m.Name, P99) {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}

@@ -32,8 +32,9 @@ const (
 
 // Bounds of values.
 const (
-	mostTime  = 100 * time.Hour
-	mostCount = 1_000_000_000_000_000
+	mostTime   = 100 * time.Hour
+	mostCount  = 1_000_000_000_000_000
+	mostNumber = 1e6
 )
 
 // unit is how values are read and shown.
@@ -49,12 +50,12 @@ type unit struct {
 var units = map[Unit]unit{
 	Time: {"a time (20ms, 1.5s)", parseTime, func(v float64) string { return theme.Duration(duration(v)) }, "_us", "s", "_seconds"},
 	RecordsRate: {
-		"records a second (50000, 50k)", parseRecordsRate, func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
+		"records a second (50000, 50k)", parseRate(false), func(v float64) string { return theme.Plural(v, "record", "records") + "/s" },
 		"_records_per_second", "{record}/s", "_per_second",
 	},
 	Bytes:        {"bytes (1MiB)", parseCount, func(v float64) string { return theme.MiB(v) + " MiB" }, "_bytes", "By", "_bytes"},
-	BytesRate:    {"bytes a second, with /s (100MiB/s, 100MB/s)", parseBytesRate, func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
-	Cores:        {"a number of cores (1.5)", parseCores, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
+	BytesRate:    {"bytes a second, with /s (100MiB/s, 100MB/s)", parseRate(true), func(v float64) string { return theme.MiB(v) + " MiB/s" }, "_bytes_per_second", "By/s", "_bytes_per_second"},
+	Cores:        {"a number of cores (1.5)", parseNumber, func(v float64) string { return theme.Number(v) + " cores" }, "_cores", "{cpu}", ""},
 	Ratio:        {"a share (0.05, 5%)", parseShare, theme.Percent, "", "1", "_ratio"},
 	Records:      counted("record", "records"),
 	Batches:      counted("batch", "batches"),
@@ -106,56 +107,50 @@ func duration(v float64) time.Duration {
 	return time.Duration(math.Round(v * float64(time.Microsecond)))
 }
 
-func parseTime(text string) (float64, error) {
-	d, err := plan.ParseDuration(text)
-	if err == nil && (d < 0 || d > mostTime) {
+// within returns an error of a value below 0 or above the most.
+func within(v, most float64, err error) (float64, error) {
+	if err == nil && !(v >= 0 && v <= most) {
 		err = errRange
 	}
-	return float64(d) / float64(time.Microsecond), err
+	return v, err
+}
+
+func parseTime(text string) (float64, error) {
+	d, err := plan.ParseDuration(text)
+	return within(float64(d)/float64(time.Microsecond), micros(mostTime), err)
 }
 
 func parseCount(text string) (float64, error) {
 	n, err := plan.ParseCount(text)
-	if err == nil && (n < 0 || n > mostCount) {
-		err = errRange
-	}
-	return float64(n), err
+	return within(float64(n), mostCount, err)
 }
-
-func parseRecordsRate(text string) (float64, error) { return parseRate(text, false) }
-func parseBytesRate(text string) (float64, error)   { return parseRate(text, true) }
 
 // parseRate reads a rate, which may be 0 here.
-func parseRate(text string, bytes bool) (float64, error) {
-	if text == "0" {
-		return 0, nil
+func parseRate(bytes bool) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		if text == "0" {
+			return 0, nil
+		}
+		r, err := plan.ParseRate(text)
+		if err == nil && (r.IsUnlimited() || r.Bytes != bytes) {
+			err = errRange
+		}
+		return r.PerSecond, err
 	}
-	r, err := plan.ParseRate(text)
-	if err == nil && (r.IsUnlimited() || r.Bytes != bytes) {
-		err = errRange
-	}
-	return r.PerSecond, err
 }
 
-func parseCores(text string) (float64, error) {
+func parseNumber(text string) (float64, error) {
 	v, err := plan.ParseNumber(text)
-	if err == nil && !(v >= 0 && v <= 1e6) {
-		err = errRange
-	}
-	return v, err
+	return within(v, mostNumber, err)
 }
 
 // parseShare reads "0.05" and "5%".
 func parseShare(text string) (float64, error) {
-	if strings.HasSuffix(text, "%") {
-		v, err := parsePercent(text)
-		return v / 100, err
+	if !strings.HasSuffix(text, "%") {
+		return parseNumber(text)
 	}
-	v, err := plan.ParseNumber(text)
-	if err == nil && !(v >= 0 && v <= 1e6) {
-		err = errRange
-	}
-	return v, err
+	v, err := parsePercent(text)
+	return v / 100, err
 }
 
 // parsePercent reads "95%" and "95 %".

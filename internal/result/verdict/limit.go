@@ -1,6 +1,9 @@
 package verdict
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Verdict is the limit of a run, and the numbers that show it.
 type Verdict struct {
@@ -14,19 +17,15 @@ type Limit string
 // String returns the limit in the words of screens and summaries.
 func (l Limit) String() string {
 	name, where, many := strings.Cut(string(l), " on ") // of one of many hosts
-	switch Limit(name) {
-	case None:
-		name = "none reached"
-	case Schedule:
-		name = "kt could not keep its schedule"
-	case BrokerAcks:
-		name = "slow acknowledgements"
-	}
+	name = cmp.Or(shown[Limit(name)], name)
 	if many {
 		name += " on " + where
 	}
 	return name
 }
+
+// shown are the words for limits that are not their names.
+var shown = map[Limit]string{None: "none reached", Schedule: "kt could not keep its schedule", BrokerAcks: "slow acknowledgements"}
 
 // The limits that kt can tell apart from its own host.
 const (

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -54,16 +53,9 @@ type Lag struct {
 // behind reports whether the readers are known not to have kept up.
 func (l *Lag) behind() bool { return l.KeptUp != nil && !*l.KeptUp }
 
-func (r *Readers) failure() Verdict {
-	return Verdict{ReadFailed, "reading could not go on: " + cmp.Or(r.Error, "the error is not known")}
-}
-
 // stalled returns the verdict on reading that was given up although records waited.
 func (r *Readers) stalled(cpu string) Verdict {
-	wait := "wait"
-	if r.Lag.Left == 1 {
-		wait = "waits"
-	}
+	wait := map[bool]string{true: "waits", false: "wait"}[r.Lag.Left == 1]
 	s := fmt.Sprintf("no record came for the last %.1f s although %s %s", r.Idle.Seconds(), theme.Count(r.Lag.Left), wait)
 	return stalled(s, r.IdleCause, cpu)
 }

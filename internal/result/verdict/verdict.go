@@ -57,7 +57,7 @@ func (e *Evidence) miss() string {
 // then throttling and readers, then full buffers.
 func (e *Evidence) Verdict() Verdict {
 	if e.Read != nil && (e.Read.Failed || e.Read.Denied && (e.Consumed == 0 || e.Read.Idle > 0)) {
-		return e.Read.failure()
+		return Verdict{ReadFailed, "reading could not go on: " + cmp.Or(e.Read.Error, "the error is not known")}
 	}
 	if e.readsOnly() {
 		return e.readVerdict()
@@ -67,7 +67,7 @@ func (e *Evidence) Verdict() Verdict {
 	case e.lost() >= failuresShow && (e.Throttled >= throttleLoses && (e.WorstError == "" || ofClient.MatchString(e.WorstError)) || e.Throttled >= throttleShows && ofThrottling.MatchString(e.WorstError)):
 		return Verdict{Throttle, fmt.Sprintf("%s, and %.1f %% of the records were not acknowledged in time", e.quota().Evidence, 100*e.lost())}
 	case e.lost() >= failuresShow || e.stalls() && Denied(e.WorstError):
-		return Verdict{Failures, fmt.Sprintf("%.1f %% of the records were not acknowledged%s%s%s; %s", 100*e.lost(), e.worst(), e.causes(), e.stallToo(), full)}
+		return Verdict{Failures, e.failures() + "; " + full}
 	case e.NotInLog > 0:
 		return Verdict{Failures, fmt.Sprintf("%s in the log although kt counts them as acknowledged, or with acks=0 as sent; %s", theme.Plural(e.NotInLog, "record is not", "records are not"), full)}
 	case e.paused():
@@ -143,14 +143,24 @@ func (e *Evidence) quota() Verdict {
 	return Verdict{Throttle, fmt.Sprintf("brokers throttled kt %.0f %% of the time: %s", 100*e.Throttled, cmp.Or(e.Quota, "a quota"))}
 }
 
-// causes returns clauses on known causes of records that failed, or "".
-func (e *Evidence) causes() (s string) {
+// failures returns a clause on the records that were not acknowledged, with the known causes and a stall.
+func (e *Evidence) failures() string {
+	s := fmt.Sprintf("%.1f %% of the records were not acknowledged", 100*e.lost())
+	if e.WorstError != "" {
+		s += ", most of them " + e.WorstError
+	}
 	if e.paused() {
 		s += "; " + e.pause()
 	}
 	if e.Unanswered > 0 && ofClient.MatchString(e.WorstError) {
 		s += fmt.Sprintf("; %s ended without an answer: brokers close the connection of a request above their socket.request.max.bytes, "+
 			"and each one above max.connections.per.ip or max.connections; their logs say which", theme.Plural(e.Unanswered, "request", "requests"))
+	}
+	if e.stalls() {
+		s += "; " + e.stallText()
+		if e.Stall.Cause != "" {
+			s += " (" + e.Stall.Cause + ")"
+		}
 	}
 	return s
 }
@@ -196,10 +206,7 @@ func (e *Evidence) queued(busy string) Verdict {
 	if e.NoAcks {
 		limit, did = Sockets, "taken by the connections"
 	}
-	when := "waited when sending ended"
-	if e.Sending {
-		when = "wait now"
-	}
+	when := map[bool]string{true: "wait now", false: "waited when sending ended"}[e.Sending]
 	return Verdict{limit, fmt.Sprintf("%s/s were offered and %s/s %s: %s, %.1f s of the load, %s; %s",
 		theme.Plural(e.OfferedPerSecond, "record", "records"), theme.Amount(e.AcknowledgedPerSecond), did,
 		theme.Plural(e.Waiting, "record", "records"), e.Waiting/e.last(), when, busy)}
@@ -208,31 +215,14 @@ func (e *Evidence) queued(busy string) Verdict {
 // stallText returns a clause on the stall. Its length is in whole milliseconds, as the longest gap in the
 // document.
 func (e *Evidence) stallText() string {
-	did := "acknowledged"
-	if e.readsOnly() {
-		did = "read"
-	}
+	did := map[bool]string{true: "read", false: "acknowledged"}[e.readsOnly()]
 	return fmt.Sprintf("nothing was %s for %s, from %s on", did, theme.Duration(e.Stall.Length.Truncate(time.Millisecond)), theme.Duration(e.Stall.From))
-}
-
-// stallToo returns a clause on a stall beside a graver verdict, or "".
-func (e *Evidence) stallToo() string {
-	if !e.stalls() {
-		return ""
-	}
-	if e.Stall.Cause != "" {
-		return "; " + e.stallText() + " (" + e.Stall.Cause + ")"
-	}
-	return "; " + e.stallText()
 }
 
 // stalled returns the verdict on a stall, with the events meanwhile or if there are none with busy.
 func (e *Evidence) stalled(busy string) Verdict {
-	s := e.stallText() + ", although records were outstanding"
-	if e.readsOnly() {
-		s = e.stallText() + ", although records waited"
-	}
-	return stalled(s, e.Stall.Cause, busy)
+	did := map[bool]string{true: "waited", false: "were outstanding"}[e.readsOnly()]
+	return stalled(e.stallText()+", although records "+did, e.Stall.Cause, busy)
 }
 
 // stalled returns the verdict on a stall, with its cause or if that is not known with busy.
@@ -241,14 +231,6 @@ func stalled(what, cause, busy string) Verdict {
 		return Verdict{Stalled, what + ": " + cause}
 	}
 	return Verdict{Stalled, what + "; " + busy}
-}
-
-// worst returns a clause on the most frequent error, or "".
-func (e *Evidence) worst() string {
-	if e.WorstError == "" {
-		return ""
-	}
-	return ", most of them " + e.WorstError
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

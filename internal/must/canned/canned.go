@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/codec"
@@ -47,6 +48,14 @@ func Text(file []byte) (text []byte) {
 		file = file[size:]
 	}
 	return text
+}
+
+// Packed returns the run file of some lines, each of which is a member.
+func Packed(text string) (file []byte) {
+	for line := range strings.Lines(text) {
+		file = codec.NewPacker(false).Append(file, []byte(strings.TrimSuffix(line, "\n")+"\n"), 0)
+	}
+	return file
 }
 
 // Event is a window or a sample of a run.
