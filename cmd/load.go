@@ -268,7 +268,7 @@ func commandLine(args []string) []string {
 // runError gives an error of a request that does not fit the exit code of a wrong command
 // line.
 func runError(err error) error {
-	var misfit *run.MisfitError
+	var misfit *result.MisfitError
 	var foreign *secret.BindingError
 	if errors.As(err, &misfit) || errors.As(err, &foreign) {
 		return usageError(err)
@@ -281,11 +281,11 @@ var namedFlag = regexp.MustCompile(`--([a-z][a-z.-]*)`)
 
 // withSources is sourced for a plan that does not fit. Another error stays as it is.
 func (l *load) withSources(err error) error {
-	var misfit *run.MisfitError
+	var misfit *result.MisfitError
 	if !errors.As(err, &misfit) {
 		return err
 	}
-	return &run.MisfitError{Err: l.sourced(err)}
+	return &result.MisfitError{Err: l.sourced(err)}
 }
 
 // sourced adds to each line of an error the source of the first value in it that was not typed.

@@ -100,36 +100,28 @@ func isHere(ctx context.Context, name string) bool {
 	})
 }
 
-// agents returns a client of the agents that a load names, and the agents; nil: it is made here.
-func (b *runner) agents(ctx context.Context, l study.Load) (*cluster.Client, []cluster.Peer, error) {
-	ld, err := b.place(l)
-	if err != nil || len(ld.Hosts.On) == 0 {
-		return nil, nil, err
+// agents returns a client of the agents that a load names, the agents, and the place of the load; a nil client: it is made here.
+func (b *runner) agents(ctx context.Context, l study.Load) (c *cluster.Client, found []cluster.Peer, ld *load, err error) {
+	if ld, err = b.place(l); err != nil || len(ld.Hosts.On) == 0 {
+		return nil, nil, nil, err
 	}
-	c, err := b.env.client(&ld.Hosts.Agents)
-	if err != nil {
-		return nil, nil, err
+	if c, err = b.env.client(&ld.Hosts.Agents); err != nil {
+		return nil, nil, nil, err
 	}
 	c.Log = b.warn
-	found, err := peers(ctx, c, &ld.Hosts.Agents)
-	return c, found, err
+	found, err = peers(ctx, c, &ld.Hosts.Agents)
+	return c, found, ld, err
 }
 
 // chosen returns the agents that make a load or watch it; none: it is made here.
 func (b *runner) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
-	c, found, err := b.agents(ctx, l)
+	c, found, ld, err := b.agents(ctx, l)
 	if err != nil || c == nil {
 		return nil, err
 	}
 	h := cluster.Hosts{Client: c}
-	ld, err := b.place(l)
-	if err == nil {
-		err = h.Choose(ld.Hosts.On, ld.Hosts.Watch, found)
-	}
-	if err != nil {
-		return nil, usageError(err)
-	}
-	return slices.Concat(h.Load, h.Watch), nil
+	err = usageError(h.Choose(ld.Hosts.On, ld.Hosts.Watch, found))
+	return slices.Concat(h.Load, h.Watch), err
 }
 
 // Hosts returns the agents of brokers that make a load or watch it; none: it is made here, and this host is changed.
@@ -140,7 +132,7 @@ func (b *runner) Hosts(ctx context.Context, l study.Load) (names []string, err e
 			names = append(names, p.Name)
 		}
 	}
-	if len(chosen) > 0 && len(names) == 0 {
+	if err == nil && len(chosen) > 0 && len(names) == 0 {
 		err = usageError(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
 	}
 	return names, err
@@ -151,7 +143,7 @@ func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, 
 	if len(hosts) == 0 {
 		return b.host.obey(ctx, &o)
 	}
-	c, found, err := b.agents(ctx, l)
+	c, found, _, err := b.agents(ctx, l)
 	if c == nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -58,14 +60,23 @@ func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, 
 	return makeStudy(ctx, b.env, form, f, b)
 }
 
-// foresee checks a study and each of its parts, and returns what they will take: of a search it is not known.
+// foresee checks a study and each of its parts before anything is made or changed, and returns what they will take: of a search it is
+// not known.
 func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
 	for _, whole := range s.All() {
 		part, err := whole.AtPeak(0)
+		if err == nil {
+			err = errors.Join(part.Check(), part.CheckLoads(b))
+		}
 		if err != nil {
 			return nil, usageError(err)
 		}
-		if err := b.checkStudy(ctx, part); err != nil {
+		for _, l := range part.Loads {
+			if _, err := b.chosen(ctx, l); err != nil {
+				return nil, err
+			}
+		}
+		if err := part.CheckOutside(ctx, b); err != nil {
 			return nil, err
 		}
 		f, err := b.forecast(ctx, part, dry)
@@ -89,42 +100,31 @@ func adapt(s *study.Study, flags *config.Study) error {
 		s.Set(set.Name, set.Values)
 	}
 	for _, part := range s.All() {
-		for _, flag := range []string{bootstrapServer, "cluster"} {
-			if flags.IsTyped(flag) && part.Sets("url") {
-				return fmt.Errorf("--%s: url in the study, or --set url, says where its loads go: leave one of them out", flag)
+		for _, shared := range flags.Shared() {
+			var unless []string
+			if shared.Name == bootstrapServer || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
+				unless = []string{"url"}
+				if flags.IsTyped(shared.Name) && part.Sets("url") {
+					return fmt.Errorf("--%s: url in the study, or --set url, says where its loads go: leave one of them out", shared.Name)
+				}
 			}
+			part.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, unless...)
 		}
-		adaptPart(part, flags)
-	}
-	return nil
-}
-
-func adaptPart(s *study.Study, flags *config.Study) {
-	for _, shared := range flags.Shared() {
-		if shared.Name == bootstrapServer || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
-			s.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign, "url")
+		if flags.RunTime > 0 {
+			part.LimitTo(flags.RunTime)
+		}
+		if flags.Rest >= 0 {
+			part.Rest = plan.Duration(flags.Rest)
+		}
+		if part.Find != nil { // its trials are no repeats
 			continue
 		}
-		s.Share(shared.Name, strings.Join(shared.Values, ","), !shared.Foreign)
+		part.Repeats, part.Bytes = cmp.Or(flags.Repeats, part.Repeats), cmp.Or(flags.Bytes, part.Bytes)
+		if flags.Discard >= 0 {
+			part.Discard = flags.Discard
+		}
 	}
-	if flags.RunTime > 0 {
-		s.LimitTo(flags.RunTime)
-	}
-	if flags.Rest >= 0 {
-		s.Rest = plan.Duration(flags.Rest)
-	}
-	if s.Find != nil { // its trials are no repeats
-		return
-	}
-	if flags.Repeats > 0 {
-		s.Repeats = flags.Repeats
-	}
-	if flags.Discard >= 0 {
-		s.Discard = flags.Discard
-	}
-	if flags.Bytes > 0 {
-		s.Bytes = flags.Bytes
-	}
+	return nil
 }
 
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,

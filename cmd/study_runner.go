@@ -141,31 +141,17 @@ func (b *runner) forecast(ctx context.Context, s *study.Study, dry bool) (*study
 	return f, ctx.Err()
 }
 
-// fits returns a *study.MisfitError if a cluster cannot carry a load that writes.
+// fits returns a *result.MisfitError if a cluster cannot carry a load that writes.
 func (b *runner) fits(ctx context.Context, c *kafka.Cluster, l study.Load) error {
 	ld, err := b.load(l)
 	if err != nil || !ld.Plan.Writes() {
 		return err
 	}
 	_, err = c.CheckTopic(ctx, ld.Plan, ld.kafka.Producer.Compression() != "none")
-	var misfit *kafka.MisfitError
-	if errors.As(err, &misfit) {
-		return &study.MisfitError{Err: err}
+	if misfit := new(result.MisfitError); errors.As(err, &misfit) {
+		return err
 	}
 	return nil // it may not be asked, which a run tells
-}
-
-// checkStudy returns all that is wrong with a study, before anything is made or changed.
-func (b *runner) checkStudy(ctx context.Context, s *study.Study) error {
-	if err := errors.Join(s.Check(), s.CheckLoads(b)); err != nil {
-		return usageError(err)
-	}
-	for _, l := range s.Loads {
-		if _, err := b.chosen(ctx, l); err != nil {
-			return err
-		}
-	}
-	return s.CheckOutside(ctx, b)
 }
 
 // Run makes one run.
@@ -200,10 +186,6 @@ func (b *runner) Run(ctx context.Context, l study.Load, path string, opened func
 	var process *cluster.ProcessError
 	if errors.As(err, &process) && res.RunID != "" && apart(&res) == nil {
 		err = process.Err // the result tells the faults of processes, as of a run that is made here
-	}
-	var misfit *run.MisfitError
-	if errors.As(err, &misfit) {
-		err = &study.MisfitError{Err: err}
 	}
 	return res, err
 }

@@ -61,7 +61,7 @@ func (h *Hosts) Run(ctx context.Context, r run.Request, observers ...run.Observe
 	}
 	o := h.order(&r)
 	if err := o.check(); err != nil {
-		return result.Result{}, &run.MisfitError{Err: err}
+		return result.Result{}, &result.MisfitError{Err: err}
 	}
 	r.Notify(run.Notice{Kind: run.HostsChosen, Text: fmt.Sprintf("run %s on %s", o.Run, o.hosts())})
 	header := headerOf(&o, &r)
@@ -147,7 +147,7 @@ func misfit(err error) error {
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		return &run.MisfitError{Err: err}
+		return &result.MisfitError{Err: err}
 	case errors.Is(err, errStopped):
 		return context.Canceled
 	}

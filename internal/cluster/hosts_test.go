@@ -144,7 +144,7 @@ func TestARunThatHostsRefuseDoesNotFit(t *testing.T) {
 		file := must.Have(run.CreateFile(filepath.Join(t.TempDir(), "run.ktr")))(t)
 		h := &Hosts{Client: w.client(), Load: o.Load, Processes: 2, Dir: t.TempDir()}
 		res, err := h.Run(t.Context(), run.Request{Plan: o.Plan, System: anySystem{}, File: file})
-		var misfit *run.MisfitError
+		var misfit *result.MisfitError
 		if !errors.As(err, &misfit) || res.RunID != "" {
 			t.Errorf("run %q, %v", res.RunID, err)
 		}

@@ -19,17 +19,6 @@ import (
 	"github.com/kt-bench/kt/internal/theme"
 )
 
-// MisfitError is the error of a plan that does not fit the cluster. Trying again does not
-// help: the plan or the cluster has to change.
-type MisfitError struct{ err error }
-
-// Misfit returns a MisfitError.
-func Misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
-
-func (e *MisfitError) Error() string { return e.err.Error() }
-
-func (e *MisfitError) Unwrap() error { return e.err }
-
 // Denied reports whether brokers refused a request because an ACL is missing.
 func Denied(err error) bool {
 	missing := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
@@ -66,7 +55,7 @@ func (c *Cluster) EnsureTopic(ctx context.Context, p plan.Plan, compressed bool)
 // CheckTopic returns the topic of a plan, or nil when it is missing. The error says why the plan does not fit this cluster.
 func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) (*result.Topic, error) {
 	if n := int(p.Topic.ReplicationFactor); n > len(c.Info.Brokers) {
-		return nil, Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers"))
+		return nil, result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(c.Info.Brokers), "broker", "brokers"))
 	}
 	found, err := c.lookUp(ctx, p.Topic.Name)
 	if err != nil {
@@ -82,7 +71,7 @@ func (c *Cluster) CheckTopic(ctx context.Context, p plan.Plan, compressed bool) 
 		return nil, err
 	}
 	if limit > 0 && batchBytes(p.Payload.MaxBytes()) > limit && !compressed {
-		return nil, Misfit("a record of up to %d bytes makes a batch of %d bytes, above max.message.bytes=%d (%s)", p.Payload.MaxBytes(), batchBytes(p.Payload.MaxBytes()), limit, where)
+		return nil, result.Misfit("a record of up to %d bytes makes a batch of %d bytes, above max.message.bytes=%d (%s)", p.Payload.MaxBytes(), batchBytes(p.Payload.MaxBytes()), limit, where)
 	}
 	return found, nil
 }
@@ -141,15 +130,15 @@ func (c *Cluster) lookUp(ctx context.Context, name string) (*result.Topic, error
 func matches(have result.Topic, want plan.Topic) error {
 	var errs []error
 	if want.Partitions > 0 && int(want.Partitions) != have.Partitions {
-		errs = append(errs, Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
+		errs = append(errs, result.Misfit("topic %s exists with %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic",
 			have.Name, theme.Plural(have.Partitions, "partition", "partitions"), want.Partitions))
 	}
 	if n := int(want.ReplicationFactor); n > 0 && n != have.ReplicationFactor {
-		errs = append(errs, Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
+		errs = append(errs, result.Misfit("topic %s exists with replication factor %d, not --replication-factor %d; leave the flag out to use it as it is, or name another --topic",
 			have.Name, have.ReplicationFactor, n))
 	}
 	if len(want.Configs) > 0 {
-		errs = append(errs, Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name))
+		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", have.Name))
 	}
 	return errors.Join(errs...)
 }
@@ -160,7 +149,7 @@ func (c *Cluster) messageLimit(ctx context.Context, t plan.Topic, exists bool) (
 	if v, ok := t.Configs["max.message.bytes"]; ok {
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			return 0, "", Misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v)
+			return 0, "", result.Misfit("--topic-config max.message.bytes=%s: it must be a number of bytes", v)
 		}
 		return n, "--topic-config", nil
 	}
@@ -234,7 +223,7 @@ func (c *Cluster) create(ctx context.Context, t plan.Topic) error {
 			return err // another process was faster
 		}
 		if refused(err) {
-			return Misfit("create topic %s: %w", t.Name, err)
+			return result.Misfit("create topic %s: %w", t.Name, err)
 		}
 		if err != nil {
 			return fmt.Errorf("create topic %s, which may exist now: %w", t.Name, err)

@@ -220,7 +220,7 @@ func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {
 func TestPoliciesOfATopicAreChecked(t *testing.T) {
 	s := &session{System: &System{producer: settings{ackQuorum: 2}}, plan: &plan.Plan{Topic: plan.Topic{Configs: map[string]string{"retention": "{"}}}}
 	_, err := s.policies()
-	var misfit *run.MisfitError
+	var misfit *result.MisfitError
 	if !errors.As(err, &misfit) || !strings.Contains(err.Error(), "--topic-config retention={") || !strings.Contains(err.Error(), "--replication-factor") {
 		t.Errorf("%v", err)
 	}

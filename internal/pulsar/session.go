@@ -65,7 +65,7 @@ func (s *System) Connect(ctx context.Context, p *plan.Plan, o run.Options) (run.
 	// The settings name no host: lookups and redirects lead to others than that of the URL. Who connects to one completes a
 	// copy with its name.
 	if c.tls, err = s.access.TLS(""); err != nil {
-		return nil, &run.MisfitError{Err: err}
+		return nil, &result.MisfitError{Err: err}
 	}
 	if err := c.reach(ctx); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.url.Host, cause(err))

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -37,7 +38,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 		return s.matches(ctx)
 	}
 	if s.seen != nil {
-		return run.Misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
+		return result.Misfit("topic %s is not a partitioned one, and only the admin API tells whether it is there: %w; ?admin=http://HOST:PORT behind --url says where it is", s.topic.Name, s.seen)
 	}
 	switch err := s.admin.get(ctx, s.path()+"/stats", nil); {
 	case err == nil:
@@ -45,7 +46,7 @@ func (s *session) prepare(ctx context.Context, names []string) error {
 	case status(err) != http.StatusNotFound:
 		return fmt.Errorf("look up topic %s: %w", s.topic.Name, err)
 	case !s.plan.Writes():
-		return run.Misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
+		return result.Misfit("topic %s in namespace %s %w", s.topic.Name, s.namespace, plan.ErrNoTopic)
 	}
 	return s.create(ctx)
 }
@@ -63,16 +64,16 @@ func (s *session) matches(ctx context.Context) error {
 		{"ack quorum", "ack.quorum", bookies.AckQuorum, s.producer.ackQuorum},
 	} {
 		if c.want > 0 && c.want != c.has {
-			errs = append(errs, run.Misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
+			errs = append(errs, result.Misfit("topic %s exists with %s %d, not %s %d; leave that out to use it as it is, or name another --topic", s.topic.Name, c.name, c.has, c.asked, c.want))
 		}
 	}
 	var schema struct{ Type string }
 	err := s.admin.get(ctx, "/admin/v2/schemas/"+s.namespace+"/"+url.PathEscape(s.topic.Name)+"/schema", &schema) // one that is not known is none
 	if err == nil && s.plan.Writes() && !slices.Contains([]string{"", "NONE", "BYTES", "STRING"}, schema.Type) {
-		errs = append(errs, run.Misfit("topic %s has a schema of type %s, and kt writes plain bytes; name another --topic", s.topic.Name, schema.Type))
+		errs = append(errs, result.Misfit("topic %s has a schema of type %s, and kt writes plain bytes; name another --topic", s.topic.Name, schema.Type))
 	}
 	if len(want.Configs) > 0 {
-		errs = append(errs, run.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
+		errs = append(errs, result.Misfit("topic %s exists, and kt changes no topic that it did not create; leave --topic-config out, or name another --topic", s.topic.Name))
 	}
 	return errors.Join(errs...)
 }
@@ -91,14 +92,14 @@ func (s *session) policies() (map[string]any, error) {
 	for name, value := range s.plan.Topic.Configs {
 		var v any
 		if err := json.Unmarshal([]byte(value), &v); err != nil {
-			errs = append(errs, run.Misfit(`--topic-config %s=%s: write the policy as the admin API takes it, in JSON, such as deduplicationEnabled=true`, name, value))
+			errs = append(errs, result.Misfit(`--topic-config %s=%s: write the policy as the admin API takes it, in JSON, such as deduplicationEnabled=true`, name, value))
 		}
 		all[url.PathEscape(name)] = v
 	}
 	n := int(s.plan.Topic.ReplicationFactor)
 	quorum := cmp.Or(s.producer.ackQuorum, n)
 	if quorum > n {
-		errs = append(errs, run.Misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum))
+		errs = append(errs, result.Misfit("ack.quorum=%d: it needs --replication-factor %d or more, the number of bookies that a message is written to", quorum, quorum))
 	}
 	if n > 0 {
 		all["persistence"] = persistence{Ensemble: n, WriteQuorum: n, AckQuorum: quorum}
@@ -114,7 +115,7 @@ func (s *session) create(ctx context.Context) error {
 	}
 	var all struct{ Bookies []struct{} }
 	if n := int(s.plan.Topic.ReplicationFactor); n > 1 && s.admin.get(ctx, "/admin/v2/bookies/all", &all) == nil && len(all.Bookies) < n {
-		return run.Misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies))
+		return result.Misfit("--replication-factor %d: the cluster has %d bookies", n, len(all.Bookies))
 	}
 	partitions := max(1, int(s.plan.Topic.Partitions))
 	err = s.admin.do(ctx, http.MethodPut, s.path()+"/partitions", partitions, nil)
@@ -122,7 +123,7 @@ func (s *session) create(ctx context.Context) error {
 	case status(err) == http.StatusConflict: // another process was faster, with what cannot be compared
 		s.plan.Topic.Configs = nil
 	case status(err) == http.StatusPreconditionFailed || status(err) == http.StatusNotFound:
-		return run.Misfit("create topic %s in namespace %s: %w", s.topic.Name, s.namespace, err)
+		return result.Misfit("create topic %s in namespace %s: %w", s.topic.Name, s.namespace, err)
 	case err != nil:
 		return fmt.Errorf("create topic %s, which may exist now: %w", s.topic.Name, err)
 	}
@@ -133,7 +134,7 @@ func (s *session) create(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		if err := s.admin.do(ctx, http.MethodPost, s.path()+"/"+name, policies[name], nil); err != nil {
-			return errors.Join(run.Misfit("topic %s: policy %s: %w", s.topic.Name, name, err), s.Delete(context.WithoutCancel(ctx)))
+			return errors.Join(result.Misfit("topic %s: policy %s: %w", s.topic.Name, name, err), s.Delete(context.WithoutCancel(ctx)))
 		}
 	}
 	s.topic.Configs = s.plan.Topic.Configs

@@ -20,7 +20,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -179,7 +178,7 @@ func (s *System) Topics(ctx context.Context) (topics []string) {
 }
 
 // describeQueues completes a topic with the members, leaders and arguments of its queues. It returns how many more there are with
-// higher numbers. Queues of a type that kt cannot use are a *run.MisfitError.
+// higher numbers. Queues of a type that kt cannot use are a *result.MisfitError.
 func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes []result.Broker) (more int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -209,7 +208,7 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 				more++
 				continue
 			case kind != "" && !slices.Contains(queueTypes, kind):
-				return 0, run.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
+				return 0, result.Misfit("queue %s is of type %s: kt uses queues of the types %s; name another --topic", q.Name, kind, strings.Join(queueTypes, " and "))
 			}
 			if q.Leader == "" {
 				q.Leader = q.Node // of a classic queue
@@ -229,7 +228,7 @@ func (m *management) describeQueues(ctx context.Context, t *result.Topic, nodes 
 	return more, nil
 }
 
-// checkExchange returns a *run.MisfitError of an exchange that gives messages to other queues than the one that kt chose, or that
+// checkExchange returns a *result.MisfitError of an exchange that gives messages to other queues than the one that kt chose, or that
 // takes none. Without an answer it returns nil.
 func (m *management) checkExchange(ctx context.Context, name string) error {
 	var x struct {
@@ -238,7 +237,7 @@ func (m *management) checkExchange(ctx context.Context, name string) error {
 	}
 	err := m.get(ctx, "exchanges/"+url.PathEscape(m.system.vhost)+"/"+url.PathEscape(name), &x)
 	if err == nil && (x.Type != amqp.ExchangeDirect || x.Internal) {
-		return run.Misfit("exchange %s is of type %s (internal: %t): kt publishes to direct ones that are not internal; name another --topic", name, x.Type, x.Internal)
+		return result.Misfit("exchange %s is of type %s (internal: %t): kt publishes to direct ones that are not internal; name another --topic", name, x.Type, x.Internal)
 	}
 	return nil
 }

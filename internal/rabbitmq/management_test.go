@@ -14,7 +14,6 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -94,14 +93,14 @@ func TestAQueueOrAnExchangeThatKtCannotUseIsNoMatch(t *testing.T) {
 		answer = `{"page_count": 1, "items": [{"name": "t-0", "type": "` + kind + `"}]}`
 		topic := result.Topic{Name: "t", Partitions: 1, Leaders: map[int32]int32{}, Configs: map[string]string{}}
 		_, err := m.describeQueues(t.Context(), &topic, nil)
-		if misfit := new(run.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
 			t.Errorf("type %q: %v", kind, err)
 		}
 	}
 	for kind, fits := range map[string]bool{`"direct"`: true, `"direct", "internal": true`: false, `"fanout"`: false, `"topic"`: false, `"x-consistent-hash"`: false} {
 		answer = `{"type": ` + kind + `}`
 		err := m.checkExchange(t.Context(), "t")
-		if misfit := new(run.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) == fits || (err == nil) != fits {
 			t.Errorf("type %s: %v", kind, err)
 		}
 	}

@@ -43,15 +43,15 @@ func (s *session) prepare(ctx context.Context) error {
 	have, want := len(s.queues), int(t.Partitions)
 	switch {
 	case have > 0 && !exchange:
-		return run.Misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", s.queues[0], t.Name)
+		return result.Misfit("queue %s is there, and no exchange %s: kt adds nothing to what it did not make; name another --topic", s.queues[0], t.Name)
 	case exchange && have == 0:
-		return run.Misfit("exchange %s is there, and no queue %s-0: kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
+		return result.Misfit("exchange %s is there, and no queue %s-0: kt adds nothing to what it did not make; name another --topic", t.Name, t.Name)
 	case have == 0 && !s.plan.Writes():
-		return run.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
+		return result.Misfit("exchange %s %w; kt produce makes it", t.Name, plan.ErrNoTopic)
 	case want > 0 && have > 0 && want != have:
-		return run.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
+		return result.Misfit("exchange %s has %s, not --partitions %d; leave the flag out to use it as it is, or name another --topic", t.Name, theme.Plural(have, "queue", "queues"), want)
 	case have > 0 && s.plan.Writes() && len(t.Configs) > 0:
-		return run.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
+		return result.Misfit("exchange %s is there, and kt changes no queue that it did not make; leave --topic-config out, or name another --topic", t.Name)
 	case have == 0:
 		if err := s.create(ctx, max(1, want)); err != nil {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx)))
@@ -61,7 +61,7 @@ func (s *session) prepare(ctx context.Context) error {
 		if s.more, err = s.management.describeQueues(ctx, &s.topic, s.cluster.Brokers); err == nil && s.plan.Writes() {
 			err = s.management.checkExchange(ctx, t.Name)
 		}
-		if errors.As(err, new(*run.MisfitError)) {
+		if errors.As(err, new(*result.MisfitError)) {
 			return errors.Join(err, s.Delete(context.WithoutCancel(ctx))) // those of this run are of the type of the virtual host
 		}
 	}
@@ -69,9 +69,9 @@ func (s *session) prepare(ctx context.Context) error {
 	case have == 0 || n == 0 || n == s.topic.ReplicationFactor:
 		return nil
 	case s.topic.ReplicationFactor == 0:
-		return run.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
+		return result.Misfit("--replication-factor %d: only the management API tells how many members the queues of %s have, and it does not; leave the flag out, or name another --topic", n, t.Name)
 	default:
-		return run.Misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
+		return result.Misfit("the queues of %s have %s, not --replication-factor %d; leave the flag out, or name another --topic", t.Name, theme.Plural(s.topic.ReplicationFactor, "member", "members"), n)
 	}
 }
 
@@ -125,7 +125,7 @@ func inspect(ch *amqp.Channel, name string) (int64, error) {
 func (s *session) create(ctx context.Context, queues int) error {
 	t := &s.plan.Topic
 	if n := int(t.ReplicationFactor); n > len(s.cluster.Brokers) && s.management != nil {
-		return run.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
+		return result.Misfit("--replication-factor %d: the cluster has %s", n, theme.Plural(len(s.cluster.Brokers), "node", "nodes"))
 	}
 	var links []*link
 	for _, host := range s.hosts[:min(len(s.hosts), maxNodes)] {
@@ -141,7 +141,7 @@ func (s *session) create(ctx context.Context, queues int) error {
 	for n := range queues {
 		name := s.add()
 		if err := s.declare(ctx, links[n%len(links)], name, args); err != nil {
-			return run.Misfit("create queue %s: %w", name, explain(err))
+			return result.Misfit("create queue %s: %w", name, explain(err))
 		}
 	}
 	s.topic.ReplicationFactor = int(t.ReplicationFactor)

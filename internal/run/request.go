@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -108,14 +107,3 @@ func (s Second) Merge(older Second) Second {
 
 // Func makes a run: Run does here, others do on many hosts.
 type Func func(ctx context.Context, r Request, observers ...Observer) (result.Result, error)
-
-// MisfitError is an error of a request that does not fit the system or the files beside
-// it: nothing was done, and somebody has to change one of them.
-type MisfitError struct{ Err error }
-
-// Misfit returns a MisfitError.
-func Misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
-
-func (e *MisfitError) Error() string { return e.Err.Error() }
-
-func (e *MisfitError) Unwrap() error { return e.Err }

@@ -190,7 +190,7 @@ func shown(p plan.Plan) plan.Plan {
 func (m *maker) checkTopic() error {
 	t := &m.header.Environment.Topic
 	if n := m.Plan.Share.Slots; n > t.Partitions {
-		return misfit("topic %s has %s: each of %d processes reads its own records, from partitions of its own; give the topic more partitions, or use fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
+		return result.Misfit("topic %s has %s: each of %d processes reads its own records, from partitions of its own; give the topic more partitions, or use fewer --processes", t.Name, theme.Plural(t.Partitions, "partition", "partitions"), n)
 	}
 	return m.checkBook(t)
 }
@@ -261,7 +261,5 @@ func trailerOf(end engine.End) result.Trailer {
 	}
 	return t
 }
-
-func misfit(format string, args ...any) error { return &MisfitError{fmt.Errorf(format, args...)} }
 
 var _ Func = Run

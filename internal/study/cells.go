@@ -48,12 +48,10 @@ func (s *Study) Cells() (cells []Cell) {
 	for _, f := range s.Factors {
 		var longer [][]Flag
 		for i, at := range all {
-			values := f.values()
-			if s.Pair {
-				values = values[i : i+1]
-			}
-			for _, v := range values {
-				longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+			for j, v := range f.values() {
+				if !s.Pair || i == j {
+					longer = append(longer, append(slices.Clone(at), Flag{f.Name, v}))
+				}
 			}
 		}
 		all = longer
@@ -106,10 +104,8 @@ func (c Cell) values() map[string]string {
 // target returns the load that a factor is of, and its flag. load is empty for all loads of a run.
 func (s *Study) target(factor string) (load, flag string) {
 	before, after, ok := strings.Cut(factor, ".")
-	for _, l := range s.loads() {
-		if ok && l.Name == before {
-			return before, after
-		}
+	if ok && slices.ContainsFunc(s.loads(), func(l *Load) bool { return l.Name == before }) {
+		return before, after
 	}
 	return "", factor
 }

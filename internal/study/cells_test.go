@@ -29,6 +29,13 @@ func TestCellsAreEveryPairOrTheValuesSideBySide(t *testing.T) {
 func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
 	s := &Study{Factors: []Factor{{Name: "partitions", Values: []string{"1", "2", "3", "4", "5"}}}, Repeats: 4, Order: Shuffled, Seed: 7}
 	turns := s.Turns()
+	order := ""
+	for _, turn := range (&Study{Factors: []Factor{{Name: "linger", Values: []string{"0", "5ms"}}}, Repeats: 4, Order: ABBA}).Turns() {
+		order += string(rune('A' + turn.Cell.Index))
+	}
+	if order != "ABBAABBA" {
+		t.Errorf("two cells go in the order %s", order)
+	}
 	orders := make(map[string]bool)
 	for block := range slices.Chunk(turns, 5) {
 		var cells []int
@@ -52,17 +59,6 @@ func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
 	}
 	if diff := cmp.Diff(turns, s.Turns(), cmp.AllowUnexported(Cell{})); diff != "" {
 		t.Errorf("the same seed gives another order:\n%s", diff)
-	}
-}
-
-func TestTwoCellsGoInTurns(t *testing.T) {
-	s := &Study{Factors: []Factor{{Name: "linger", Values: []string{"0", "5ms"}}}, Repeats: 4, Order: ABBA}
-	order := ""
-	for _, turn := range s.Turns() {
-		order += string(rune('A' + turn.Cell.Index))
-	}
-	if order != "ABBAABBA" {
-		t.Errorf("the order is %s", order)
 	}
 }
 
@@ -104,6 +100,17 @@ func TestAStudyIsChangedByName(t *testing.T) {
 		Factors: []Factor{{Name: "write.producers", Values: []string{"2"}}},
 	}
 	must.Match(t, want, s, "changed")
+}
+
+// Brokers of the environment are for the loads of which the study does not say where they go.
+func TestAURLOfTheStudyKeepsBrokersAway(t *testing.T) {
+	url := []Flag{{"url", "kafka://a:1"}}
+	for _, s := range []*Study{{Loads: []Load{{}}, Factors: []Factor{{Name: "url"}}}, {Loads: []Load{{Flags: url}}}, {Loads: []Load{{}}, Trial: &Proposal{Changes: url}}} {
+		before := len(s.Loads[0].Flags)
+		if s.Share("bootstrap-server", "b:1", true, "url"); len(s.Loads[0].Flags) != before || !s.Sets("url") {
+			t.Errorf("%+v", s.Loads[0].Flags)
+		}
+	}
 }
 
 // A value is of the person who started the study by its flag, and by what fills in an address that is left open.

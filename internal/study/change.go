@@ -27,7 +27,10 @@ func (s *Study) Set(name string, values []string) {
 	case s.isGiven(name), len(s.Parts) == 0 && (name == brokersGiven || name == replicasGiven), len(s.Parts) > 0 && name == peakGiven:
 		s.give(name, text)
 	case len(s.Parts) > 0:
-		s.setParts(name, values)
+		parts, within := s.partsOf(name)
+		for _, part := range parts {
+			part.Set(within, values)
+		}
 	case f >= 0:
 		if s.Pair && len(values) == 1 {
 			values = slices.Repeat(values, len(s.Factors[f].Values))
@@ -45,23 +48,17 @@ func (s *Study) Set(name string, values []string) {
 	}
 }
 
-// setParts is Set for a study of parts: PART.NAME is of one part.
-func (s *Study) setParts(name string, values []string) {
-	var one *Study
-	for _, part := range s.Parts { // names may have dots
-		if strings.HasPrefix(name, part.Name+".") && (one == nil || len(part.Name) > len(one.Name)) {
-			one = part
-		}
-	}
-	if one != nil {
-		one.Set(strings.TrimPrefix(name, one.Name+"."), values)
-		return
-	}
+// partsOf returns the parts that a name is of, and what it is within them: PART.NAME is of one part.
+func (s *Study) partsOf(name string) (parts []*Study, within string) {
+	within = name
 	for _, part := range s.Parts {
-		if part.Find == nil || !slices.Contains(ofTrials, name) {
-			part.Set(name, values)
+		if rest, ok := strings.CutPrefix(name, part.Name+"."); ok && len(rest) < len(within) { // names may have dots
+			parts, within = []*Study{part}, rest
+		} else if within == name && (part.Find == nil || !slices.Contains(ofTrials, name)) {
+			parts = append(parts, part)
 		}
 	}
+	return parts, within
 }
 
 func (s *Study) isPrepared(name string) bool {
@@ -83,12 +80,7 @@ func (s *Study) Share(name, value string, typed bool, unless ...string) {
 
 // Sets reports whether the study gives a load a flag, of its own, by a factor or by a change.
 func (s *Study) Sets(flag string) bool {
-	for _, l := range s.loads() {
-		if s.sets(l, []string{flag}) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.loads(), func(l *Load) bool { return s.sets(l, []string{flag}) })
 }
 
 func (s *Study) sets(l *Load, flags []string) bool {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type Runner interface {
 	Outside
 
 	// Run makes one run, and leaves its run file at a path. It calls opened when the topic is there. A
-	// *MisfitError means that the load does not fit the cluster, and that nothing was done.
+	// *result.MisfitError means that the load does not fit the cluster, and that nothing was done.
 	Run(ctx context.Context, l Load, path string, opened func()) (result.Result, error)
 	// DeleteTopic deletes a topic that a load of the study made. One that is not there is no error.
 	DeleteTopic(ctx context.Context, l Load, name string) error
@@ -31,13 +32,6 @@ type Planner interface {
 	// Plan returns the plan that the flags of a load make, without a connection. Its error has all that is wrong with them.
 	Plan(l Load) (plan.Plan, error)
 }
-
-// MisfitError is the error of a load that the cluster cannot carry.
-type MisfitError struct{ Err error }
-
-func (e *MisfitError) Error() string { return e.Err.Error() }
-
-func (e *MisfitError) Unwrap() error { return e.Err }
 
 // Progress is what happens while runs are made.
 type Progress struct {
@@ -69,14 +63,15 @@ func (s *Study) CheckLoads(runner Planner) error {
 	for _, c := range s.Cells() {
 		for _, l := range s.loads() {
 			p, err := runner.Plan(s.planned(c, *l))
-			if err == nil && s.Find != nil && l.Name == s.Loads[0].Name {
-				err = s.Find.checkSLO(&p)
+			for i := 0; err == nil && s.Find != nil && i < len(s.Find.SLO); i++ {
+				if bad := s.Find.SLO[i].Check(&p); bad != nil {
+					err = fmt.Errorf("--slo %q cannot be judged: %w", s.Find.SLO[i], bad)
+				}
 			}
-			if err == nil || seen[err.Error()] {
-				continue
+			if err != nil && !seen[err.Error()] {
+				seen[err.Error()] = true
+				wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
 			}
-			seen[err.Error()] = true
-			wrong = append(wrong, strings.TrimPrefix(c.String()+": "+err.Error(), ": "))
 		}
 	}
 	return allOf(wrong)
@@ -183,7 +178,7 @@ func (x *executor) runs(ctx context.Context) error {
 			return err
 		}
 		err = x.turn(ctx, *t)
-		if misfit := new(MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
 			x.tell(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
 			err = x.note(entry{What: without, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}
@@ -209,13 +204,8 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	x.tell(Progress{Kind: Begun, Turn: t})
 	x.dropFiles(t) // of a kt that was killed
 	results, err := x.together(ctx, t, e.Topic, prepared)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if deleted := x.deleteTopic(ctx, e); err == nil {
-		err = deleted
-	}
-	if err != nil {
+	err = cmp.Or(err, ctx.Err())
+	if err = cmp.Or(err, x.deleteTopic(ctx, e)); err != nil {
 		x.dropFiles(t)
 		return err
 	}

@@ -3,9 +3,7 @@ package study
 import (
 	"context"
 	"os"
-	"testing"
 
-	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -14,7 +12,7 @@ import (
 type scribe struct {
 	Outside // nothing outside the loads is changed
 
-	made []string
+	made, deletedAt []string
 }
 
 func (*scribe) Plan(Load) (plan.Plan, error) { return plan.Plan{}, nil }
@@ -29,19 +27,7 @@ func (s *scribe) Run(_ context.Context, _ Load, path string, opened func()) (res
 	return result.Result{}, file.Close()
 }
 
-func (*scribe) DeleteTopic(context.Context, Load, string) error { return nil }
-
-// A kt that was killed leaves a part of a run file behind.
-func TestAStudyThatWasKilledInARunGoesOn(t *testing.T) {
-	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 2, Order: Listed}
-	f := must.Have(Create(t.TempDir(), s, "killed"))(t)
-	second := f.path(s.Turns()[1], s.Loads[0])
-	must.Do(t, os.WriteFile(second, []byte("cut o"), 0o600))
-	runner := new(scribe)
-	if err := Execute(t.Context(), f, runner, func(Progress) {}); err != nil || len(runner.made) != 2 {
-		t.Errorf("%v after the runs %v", err, runner.made)
-	}
-	if text, err := os.ReadFile(second); err != nil || len(text) > 0 {
-		t.Errorf("%s has %q, %v", second, text, err)
-	}
+func (s *scribe) DeleteTopic(_ context.Context, l Load, _ string) error {
+	s.deletedAt = append(s.deletedAt, l.value("url"))
+	return nil
 }

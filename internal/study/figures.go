@@ -77,10 +77,15 @@ func (l *LoadFigures) isOf(o *LoadFigures) bool {
 	return slices.ContainsFunc(l.ids, func(id string) bool { return id != "" && slices.Contains(o.ids, id) })
 }
 
+// effects are the numbers of which Faults has spreads, in its order; nil: not known.
+func (l *LoadFigures) effects() []*int64 {
+	o := cmp.Or(l.Outage, new(result.Outage))
+	return []*int64{&l.Failed, l.Lost, l.Unchecked, o.LongestGapMS, o.RecoveredMS, o.InSyncMS}
+}
+
 // isFaulty reports whether a fault was seen, or records failed or were lost.
 func (l LoadFigures) isFaulty() bool {
-	some := func(n *int64) bool { return n != nil && *n > 0 }
-	return some(&l.Failed) || some(l.Lost) || some(l.Unchecked) || l.Outage != nil && l.Outage.BeganWith != ""
+	return slices.ContainsFunc(l.effects()[:3], func(n *int64) bool { return n != nil && *n > 0 }) || l.Outage != nil && l.Outage.BeganWith != ""
 }
 
 // Share is a part of something: 0.03 is 3 %. One of nothing is infinite or no number, and null in JSON.
@@ -218,25 +223,17 @@ type figures []*LoadFigures
 
 // cell sums up the runs of a cell.
 func (fs figures) cell() CellFigures {
-	of := func(read func(l *LoadFigures, o *result.Outage) *int64) Spread {
+	client, invalid := fs.bound()
+	one := CellFigures{Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}, Faults: Faults{FailedMetrics: fs.failed()}}
+	for i, into := range []*Spread{&one.Failed, &one.Lost, &one.Unchecked, &one.Gap, &one.Recovered, &one.InSync} {
 		var values []float64
 		for _, f := range fs {
-			if v := read(f, cmp.Or(f.Outage, new(result.Outage))); v != nil {
+			if v := f.effects()[i]; v != nil {
 				values = append(values, float64(*v))
 			}
 		}
-		return spread(values)
+		*into = spread(values)
 	}
-	client, invalid := fs.bound()
-	one := CellFigures{Measures: make(Measures[Spread]), ClientBound: client > 0, Invalid: invalid, Limits: []verdict.Limit{}, Faults: Faults{
-		Failed:        of(func(l *LoadFigures, _ *result.Outage) *int64 { return &l.Failed }),
-		Lost:          of(func(l *LoadFigures, _ *result.Outage) *int64 { return l.Lost }),
-		Unchecked:     of(func(l *LoadFigures, _ *result.Outage) *int64 { return l.Unchecked }),
-		Gap:           of(func(_ *LoadFigures, o *result.Outage) *int64 { return o.LongestGapMS }),
-		Recovered:     of(func(_ *LoadFigures, o *result.Outage) *int64 { return o.RecoveredMS }),
-		InSync:        of(func(_ *LoadFigures, o *result.Outage) *int64 { return o.InSyncMS }),
-		FailedMetrics: fs.failed(),
-	}}
 	for _, f := range fs {
 		one.Load, one.Limits = f.Load, append(one.Limits, f.Limit)
 		for m := range f.Measures {

@@ -94,43 +94,40 @@ func TestFailOnOfWhatNoRunMayBe(t *testing.T) {
 	}
 }
 
-func TestLostRecordsHaveNoNumberWhileSomeWereNotChecked(t *testing.T) {
-	for _, tc := range []struct {
-		lost, unchecked int64
-		known           bool
-	}{{0, 0, true}, {0, 9, false}, {2, 9, true}} {
-		f := FiguresOf(&result.Result{Trailer: result.Trailer{Verify: &ledger.Verdict{Acknowledged: 20, Lost: tc.lost, Unchecked: tc.unchecked}}})
-		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{{Runs: []RunDoc{{Loads: []LoadFigures{f}}}}}}}
-		if (f.Lost != nil) != tc.known || *f.Unchecked != tc.unchecked || d.Faulty() != (tc.lost+tc.unchecked > 0) {
-			t.Errorf("%+v: %+v, faulty %t", tc, f, d.Faulty())
-		}
-	}
-}
-
+// A spread has the runs that saw an effect alone, and lost records have no number while some were not checked.
 func TestFaultsAreSummedUpOverTheRunsThatSawThem(t *testing.T) {
-	of := func(failed int64, lost, gap, recovered *int64) RunDoc {
-		began := stats.EventKind("")
-		if recovered != nil {
-			began = stats.Exec
-		}
-		return RunDoc{Loads: []LoadFigures{{FaultFigures: FaultFigures{
-			Failed: failed, Lost: lost, Outage: &result.Outage{LongestGapMS: gap, RecoveredMS: recovered, BeganWith: began},
-		}}}}
+	type seen struct {
+		failed                        int64
+		gap, recovered                *int64
+		acknowledged, lost, unchecked int64 // 0 acknowledged: the run did not verify
 	}
 	for _, tc := range []struct {
-		runs   []RunDoc
+		runs   []seen
 		want   Faults
 		faulty bool
 	}{
-		{[]RunDoc{of(0, nil, new(int64(30)), nil)}, Faults{Failed: Spread{N: 1}, Gap: Spread{30, 30, 30, 1}}, false}, // a pause
+		{[]seen{{gap: new(int64(30))}}, Faults{Failed: Spread{N: 1}, Gap: Spread{30, 30, 30, 1}}, false}, // a pause
+		{[]seen{{acknowledged: 20}}, Faults{Failed: Spread{N: 1}, Lost: Spread{N: 1}, Unchecked: Spread{N: 1}}, false},
+		{[]seen{{acknowledged: 20, unchecked: 9}}, Faults{Failed: Spread{N: 1}, Unchecked: Spread{9, 9, 9, 1}}, true},
 		{
-			[]RunDoc{of(5, new(int64(0)), new(int64(4000)), new(int64(9000))), of(15, new(int64(2)), new(int64(6000)), nil)},
-			Faults{Failed: Spread{10, 5, 15, 2}, Lost: Spread{1, 0, 2, 2}, Gap: Spread{5000, 4000, 6000, 2}, Recovered: Spread{9000, 9000, 9000, 1}},
+			[]seen{{5, new(int64(4000)), new(int64(9000)), 20, 0, 0}, {15, new(int64(6000)), nil, 20, 2, 9}},
+			Faults{Failed: Spread{10, 5, 15, 2}, Lost: Spread{1, 0, 2, 2}, Unchecked: Spread{4.5, 0, 9, 2}, Gap: Spread{5000, 4000, 6000, 2}, Recovered: Spread{9000, 9000, 9000, 1}},
 			true,
 		},
 	} {
-		c := CellDoc{Runs: tc.runs}
+		var c CellDoc
+		for _, s := range tc.runs {
+			r := &result.Result{Outage: &result.Outage{LongestGapMS: s.gap, RecoveredMS: s.recovered}}
+			if s.recovered != nil {
+				r.Outage.BeganWith = stats.Exec
+			}
+			if r.Records.Failed = s.failed; s.acknowledged > 0 {
+				r.Verify = &ledger.Verdict{Acknowledged: s.acknowledged, Lost: s.lost, Unchecked: s.unchecked}
+			}
+			c.Runs = append(c.Runs, RunDoc{Loads: []LoadFigures{FiguresOf(r)}})
+		}
 		c.conclude(1)
+		c.FailedMetrics = nil
 		d := &Document{GridDoc: &GridDoc{Cells: []CellDoc{c}}}
 		if !reflect.DeepEqual(c.Faults, tc.want) || d.Faulty() != tc.faulty {
 			t.Errorf("%+v, faulty %t; want %+v, %t", c.Faults, d.Faulty(), tc.want, tc.faulty)

@@ -148,20 +148,20 @@ func once[T comparable](values []T) (unique []T) {
 
 // given returns the value of an open name, times a number if there is one.
 func (s *Study) given(times, name string) (string, error) {
-	i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name })
+	g := s.givenAs(name)
 	switch {
-	case i < 0:
+	case g == nil:
 		return "", fmt.Errorf("$%s: the study gives no such name; write it below given:, with what it is", name)
-	case s.Given[i].Value == "":
-		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, s.Given[i].About, name)
+	case g.Value == "":
+		return "", fmt.Errorf("this study needs %s: %s; add --set %s=…", name, g.About, name)
 	case times == "":
-		return s.Given[i].Value, nil
-	case open.MatchString(s.Given[i].Value): // what it is comes later
-		return times + "*" + s.Given[i].Value, nil
+		return g.Value, nil
+	case open.MatchString(g.Value): // what it is comes later
+		return times + "*" + g.Value, nil
 	}
-	n, err := strconv.Atoi(s.Given[i].Value)
+	n, err := strconv.Atoi(g.Value)
 	if err != nil {
-		return "", fmt.Errorf("%s*$%s: %s is %q, and not a number", times, name, name, s.Given[i].Value)
+		return "", fmt.Errorf("%s*$%s: %s is %q, and not a number", times, name, name, g.Value)
 	}
 	whole, isShare := strings.CutSuffix(times, "%")
 	by, err := strconv.Atoi(whole)
@@ -171,19 +171,25 @@ func (s *Study) given(times, name string) (string, error) {
 	return strconv.Itoa(by * n), err
 }
 
+// givenAs returns what the study leaves open under a name; nil: there is no such name.
+func (s *Study) givenAs(name string) *Given {
+	if i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name }); i >= 0 {
+		return &s.Given[i]
+	}
+	return nil
+}
+
 // give gives a name a value.
 func (s *Study) give(name, value string) {
-	if i := slices.IndexFunc(s.Given, func(g Given) bool { return g.Name == name }); i >= 0 {
-		s.Given[i].Value = value
+	if g := s.givenAs(name); g != nil {
+		g.Value = value
 	} else {
 		s.Given = append(s.Given, Given{Name: name, Value: value})
 	}
 }
 
 // isGiven reports whether a name is one that the study leaves open.
-func (s *Study) isGiven(name string) bool {
-	return slices.ContainsFunc(s.Given, func(g Given) bool { return g.Name == name })
-}
+func (s *Study) isGiven(name string) bool { return s.givenAs(name) != nil }
 
 // values replaces every value of the study.
 func (s *Study) values(with func(string) string) {

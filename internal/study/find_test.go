@@ -128,42 +128,30 @@ func TestTheHighestRateThatHoldsIsFound(t *testing.T) {
 	}
 }
 
-func TestMoreThanKtOffersIsNotJudged(t *testing.T) {
-	search := DefaultSearch()
-	c := &cluster{capacity: 500_000, offers: 40_000, chance: rand.New(rand.NewPCG(7, 1))}
-	peak := search.Peak(c.trials(&search))
-	if !peak.ClientBound || peak.Confirmations != 1 || peak.Low > c.offers || peak.Low < 0.98*c.offers || peak.High < c.offers {
-		t.Errorf("%+v, and kt offers %.0f", peak, c.offers)
-	}
-}
-
-func TestNothingHolds(t *testing.T) {
-	search := DefaultSearch()
-	search.SLO = []metric.Expr{slo(t, "p99<1us")}
-	c := &cluster{capacity: 1_000_000, idle: 2000, chance: rand.New(rand.NewPCG(7, 1))}
-	done := c.trials(&search)
-	if peak := search.Peak(done); peak.RecordsPerSecond != 0 || peak.Low != 0 || peak.High == 0 {
-		t.Errorf("%+v", peak)
-	}
-	if len(done) > 10 {
-		t.Errorf("it took %d runs", len(done))
-	}
-	if over := search.Peak([]Trial{{Step: Step{Kind: Burst}}}); over != (PeakRate{}) {
-		t.Errorf("a burst that carried nothing: %+v", over)
-	}
-}
-
-func TestALadderEndsAtTheFirstRateThatDoesNotHold(t *testing.T) {
-	search := Search{Trial: DefaultSearch().Trial, Ladder: []float64{10_000, 50_000, 90_000, 200_000}}
-	c := &cluster{capacity: 70_000, chance: rand.New(rand.NewPCG(7, 1))}
-	done := c.trials(&search)
-	if peak := search.Peak(done); len(done) != 3 || peak.RecordsPerSecond != 50_000 || peak.High != 90_000 {
-		t.Errorf("%d trials, %+v", len(done), peak)
-	}
-	c.offers = 30_000 // an invalid trial is made twice
-	done = c.trials(&search)
-	if peak := search.Peak(done); len(done) != 3 || peak.RecordsPerSecond != 10_000 || !peak.ClientBound {
-		t.Errorf("%d trials, %+v", len(done), peak)
+func TestSearchesThatEndEarly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cluster cluster
+		slo     string
+		ladder  []float64
+		most    int // trials
+		want    PeakRate
+	}{
+		"more than kt offers is not judged":            {cluster{capacity: 500_000, offers: 40_000}, "", nil, 30, PeakRate{40_000, 40_000, 40_000, 1, true}},
+		"nothing holds":                                {cluster{capacity: 1_000_000, idle: 2000}, "p99<1us", nil, 10, PeakRate{High: 33}},
+		"a ladder ends at a rate that fails":           {cluster{capacity: 70_000}, "", []float64{10_000, 50_000, 90_000, 200_000}, 3, PeakRate{50_000, 50_000, 90_000, 0, false}},
+		"a trial that is invalid is made twice":        {cluster{capacity: 70_000, offers: 30_000}, "", []float64{10_000, 50_000, 90_000}, 3, PeakRate{10_000, 10_000, 50_000, 0, true}},
+		"a burst that carried nothing ends it at once": {cluster{}, "", nil, 1, PeakRate{}},
+	} {
+		search := DefaultSearch()
+		if search.Ladder = tc.ladder; tc.slo != "" {
+			search.SLO = []metric.Expr{slo(t, tc.slo)}
+		}
+		tc.cluster.chance = rand.New(rand.NewPCG(7, 1))
+		done := tc.cluster.trials(&search)
+		got, near := search.Peak(done), func(x, y float64) bool { return x == y || math.Abs(x/y-1) < 0.05 }
+		if len(done) > tc.most || !near(got.RecordsPerSecond, tc.want.RecordsPerSecond) || !near(got.Low, tc.want.Low) || !near(got.High, tc.want.High) || got.ClientBound != tc.want.ClientBound || got.Confirmations != tc.want.Confirmations {
+			t.Errorf("%s: %+v after %d trials", name, got, len(done))
+		}
 	}
 }
 

@@ -70,11 +70,7 @@ func Open(dir, id string) (*Folder, error) {
 	text, err := input.Read(filepath.Join(f.dir, name), input.Settings)
 	if errors.Is(err, fs.ErrNotExist) {
 		ids, _ := IDs(dir) // a folder that cannot be read has none
-		hint := "; there is none yet: make one with kt study run"
-		if len(ids) > 0 {
-			hint = cmp.Or(didYouMean(id, ids), "; the newest is "+ids[0])
-		}
-		return nil, fmt.Errorf("study %s: there is no such study%s", id, hint)
+		return nil, fmt.Errorf("study %s: there is no such study%s", id, cmp.Or(didYouMean(id, ids), "; kt study list has those that were made"))
 	}
 	if err == nil {
 		err = json.Unmarshal(text, f.Study)
@@ -285,11 +281,8 @@ func (f *Folder) Files(cell string) (files []string, err error) {
 	want, names := make(map[string]string), f.Study.factorNames()
 	for part := range strings.FieldsFuncSeq(cell, func(r rune) bool { return r == ',' }) {
 		name, value, ok := strings.Cut(part, "=")
-		switch want[name] = value; {
-		case !ok:
-			return nil, fmt.Errorf("study %s: cell %q: write FACTOR=VALUE, as in partitions=4,acks=all", f.ID, cell)
-		case !slices.Contains(names, name):
-			return nil, fmt.Errorf("study %s: cell %q: there is no factor %s%s", f.ID, cell, name, cmp.Or(didYouMean(name, names), "; it has "+strings.Join(names, ", ")))
+		if want[name] = value; !ok || !slices.Contains(names, name) {
+			return nil, fmt.Errorf("study %s: cell %q: write FACTOR=VALUE, as in partitions=4,acks=all; its factors are %s", f.ID, cell, strings.Join(names, ", "))
 		}
 	}
 	d, err := f.known()

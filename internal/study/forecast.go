@@ -59,7 +59,7 @@ type takes struct{ seconds, bytes float64 }
 // First returns the first load as it is in the first run.
 func (s *Study) First() Load { return s.at(s.Cells()[0], s.Loads[0]) }
 
-// Forecast returns what a study will take. fits returns a *MisfitError for a load that the cluster cannot carry; it may be nil.
+// Forecast returns what a study will take. fits returns a *result.MisfitError for a load that the cluster cannot carry; it may be nil.
 func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, error) {
 	f := &Forecast{Schema: Schema, Study: s, More: s.IsOpen(), Room: RoomUnknown}
 	if s.Find != nil {
@@ -91,7 +91,7 @@ func (s *Study) Forecast(runner Planner, fits func(Load) error) (*Forecast, erro
 			t, err = f.load(runner, s.planned(c, s.Loads[i]), fits)
 			one = takes{math.Max(one.seconds, t.seconds), one.bytes + t.bytes}
 		}
-		if misfit := new(MisfitError); errors.As(err, &misfit) {
+		if misfit := new(result.MisfitError); errors.As(err, &misfit) {
 			i := slices.IndexFunc(f.LeftOut, func(l LeftOut) bool { return l.Reason == misfit.Error() })
 			if i < 0 {
 				i, f.LeftOut = len(f.LeftOut), append(f.LeftOut, LeftOut{Reason: misfit.Error()})

@@ -40,24 +40,17 @@ func TestWhatIsGivenFillsTheValues(t *testing.T) {
 	}
 }
 
-func TestALoadIsAsLargeAsItsBytes(t *testing.T) {
-	s := parsed(t, "bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [512, 1KiB]}")
-	var got []Flag
-	for _, c := range s.Cells() {
-		got = append(got, s.at(c, s.Loads[0]).Flags...)
+func TestALoadFitsItsBytesItsTimeAndItsHosts(t *testing.T) {
+	for text, want := range map[string][]Flag{
+		"bytes: 1MiB\nload: {command: produce, duration: 1m}\nfactors: {record-size: [1KiB]}":          {{"record-size", "1KiB"}, {"num-records", "1024"}},
+		"bytes: 1MiB\nload: {command: produce, record-size: 512}":                                      {{"record-size", "512"}, {"num-records", "2048"}},
+		"load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}\nabout: 8s": {{"at", "1s"}, {"at", "4s"}, {"exec", "true"}, {"exec", "true"}, {"duration", "8s"}},
+		"load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}":                               {{"on", "a,b"}, {"hosts", "2"}},
+	} {
+		s := parsed(t, text)
+		if s.About != "" {
+			s.LimitTo(8e9)
+		}
+		must.Match(t, want, s.at(s.Cells()[0], s.Loads[0]).Flags, "%s", text)
 	}
-	want := []Flag{{"record-size", "512"}, {"num-records", "2048"}, {"record-size", "1KiB"}, {"num-records", "1024"}}
-	must.Match(t, want, got, "")
-}
-
-func TestCommandsComeAtTheirShareOfAShorterLoad(t *testing.T) {
-	s := parsed(t, "load: {command: produce, duration: 4m, at: [30s, 2m], exec: [\"true\", \"true\"]}")
-	s.LimitTo(8e9)
-	want := []Flag{{"at", "1s"}, {"at", "4s"}, {"exec", "true"}, {"exec", "true"}, {"duration", "8s"}}
-	must.Match(t, want, s.Loads[0].Flags, "")
-}
-
-func TestHostsTakesTheFirstOnes(t *testing.T) {
-	s := parsed(t, "load: {command: produce, on: \"a,b,c\"}\nfactors: {hosts: [2]}")
-	must.Match(t, []Flag{{"on", "a,b"}, {"hosts", "2"}}, s.at(s.Cells()[0], s.Loads[0]).Flags, "")
 }

@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,14 @@ func searching(t *testing.T, s *Study, rate func(turn Turn) float64) (*Document,
 		for _, turn := range turns[max(made, 0):] {
 			f.log = append(f.log, entry{What: done, Turn: turn.Number})
 			f.read[turn.Number] = []LoadFigures{{Measures: Measures[float64]{metric.Rate: rate(turn)}, Limit: verdict.BrokerAcks}}
+		}
+	}
+	last := make(map[int]int) // the newest block of each cell
+	for i, turn := range turns {
+		block := slices.IndexFunc(turns, func(o Turn) bool { return o.Repeat == turn.Repeat })
+		tied := slices.ContainsFunc(turns[block:], func(o Turn) bool { return o.Repeat == turn.Repeat && last[o.Cell.Index] > 0 })
+		if last[turn.Cell.Index] = turn.Repeat; turn.Repeat > 1 && !tied || turn.Number != i+1 {
+			t.Errorf("turn %+v, and its block has no cell of an earlier one: %v", turn, !tied)
 		}
 	}
 	d := must.Have(f.Document())(t)
@@ -99,29 +108,6 @@ func TestASearchEndsAndSaysWhy(t *testing.T) {
 	d, _ = searching(t, partitions(Span{"1", "4", "1"}), func(Turn) float64 { return 0 })
 	if a := d.Answers[0]; a.SearchEnd != EndNothing || a.Best != "" {
 		t.Errorf("no throughput: %+v", a)
-	}
-}
-
-func TestEachBlockOfASearchHasTheBestSoFar(t *testing.T) {
-	s := partitions(Span{"1", "64", "2"})
-	s.Discard = 1
-	d, turns := searching(t, s, func(turn Turn) float64 { return curve(11, float64(amount(turn.Cell.values()["partitions"]))) })
-	if best := d.Answers[0].Best; best != "12" && best != "10" {
-		t.Errorf("the best is %s", best)
-	}
-	known := make(map[string]int) // the last block that has a value
-	for i, turn := range turns {
-		v := turn.Cell.values()["partitions"]
-		if turn.Number != i+1 {
-			t.Errorf("turn %d has the number %d", i, turn.Number)
-		}
-		if turn.Repeat > 3 && turn.Repeat%3 == 1 && known[v] > 0 && known[v] < turn.Repeat {
-			known["blocks with the best so far"]++
-		}
-		known[v] = turn.Repeat
-	}
-	if blocks := turns[len(turns)-1].Repeat; known["blocks with the best so far"] != blocks/3-1 {
-		t.Errorf("of %d blocks the first of each three after the first have a known value %d times", blocks, known["blocks with the best so far"])
 	}
 }
 

@@ -82,16 +82,6 @@ func (s *Study) slo() (texts []string) {
 	return texts
 }
 
-// checkSLO returns an error if a trial of a plan cannot be judged.
-func (s *Search) checkSLO(p *plan.Plan) error {
-	for _, e := range s.SLO {
-		if err := e.Check(p); err != nil {
-			return fmt.Errorf("--slo %q cannot be judged: %w", e, err)
-		}
-	}
-	return nil
-}
-
 // offSchedule is the reason of a run that is not valid. The limit of the same name says it with numbers.
 const offSchedule = "kt did not keep its schedule"
 

@@ -121,14 +121,11 @@ func TestEachRunFindsItsSettingsAndTheEndPutsThemBack(t *testing.T) {
 	if w.state() != "8 " || w.held {
 		t.Errorf("in the end there is %q, held by the study: %t", w.state(), w.held)
 	}
-}
-
-func TestWhatAStudyChangedIsPutBackWhenARunFails(t *testing.T) {
-	f, w := outsider(t)
+	f, w = outsider(t)
 	f.Study.Factors[0].Values, f.Study.Factors[1].Values = []string{"5"}, []string{"1"}
 	w.stop = errors.New("no")
 	if err := Execute(t.Context(), f, w, func(Progress) {}); !errors.Is(err, w.stop) || w.state() != "8 " {
-		t.Errorf("%v, and there is %q", err, w.state())
+		t.Errorf("when a run fails: %v, and there is %q", err, w.state())
 	}
 }
 

@@ -56,19 +56,24 @@ func (p *parser) study(n *yaml.Node, name string) *Study {
 		"about":     &s.About,
 		"found":     &s.Found,
 		"published": &s.Published,
-		"bytes":     func(n *yaml.Node) { s.Bytes = p.bytes(n) },
-		"prepare":   func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare") },
-		"load":      func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
-		"loads":     func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads")...) },
-		"factors":   func(n *yaml.Node) { s.Factors = p.factors(n) },
-		"pair":      &s.Pair,
-		"discard":   &s.Discard,
-		"repeats":   &s.Repeats,
-		"seed":      &s.Seed,
-		"order":     func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
-		"rest":      &s.Rest,
-		"ask":       func(n *yaml.Node) { s.Ask = p.questions(n) },
-		"find":      func(n *yaml.Node) { s.Find = p.search(n) },
+		"bytes": func(n *yaml.Node) {
+			var err error
+			if s.Bytes, err = plan.ParseVolume(p.one(n)); err != nil {
+				p.bad(n, "bytes: %s", err)
+			}
+		},
+		"prepare": func(n *yaml.Node) { s.Prepare = p.loads(n, "prepare") },
+		"load":    func(n *yaml.Node) { s.Loads = append(s.Loads, p.load(n, "load")) },
+		"loads":   func(n *yaml.Node) { s.Loads = append(s.Loads, p.loads(n, "loads")...) },
+		"factors": func(n *yaml.Node) { s.Factors = p.factors(n) },
+		"pair":    &s.Pair,
+		"discard": &s.Discard,
+		"repeats": &s.Repeats,
+		"seed":    &s.Seed,
+		"order":   func(n *yaml.Node) { s.Order = Order(p.word(n, "order", Orders)) },
+		"rest":    &s.Rest,
+		"ask":     func(n *yaml.Node) { s.Ask = p.questions(n) },
+		"find":    func(n *yaml.Node) { s.Find = p.search(n) },
 	}
 	if name == "" {
 		keys["name"] = &s.Name
@@ -159,14 +164,6 @@ func (p *parser) given(n *yaml.Node) (given []Given) {
 		given = append(given, Given{Name: key.Value, About: p.one(value)})
 	})
 	return given
-}
-
-func (p *parser) bytes(n *yaml.Node) int64 {
-	b, err := plan.ParseVolume(p.one(n))
-	if err != nil {
-		p.bad(n, "bytes: %s", err)
-	}
-	return b
 }
 
 func (p *parser) load(n *yaml.Node, what string) (l Load) {

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -81,55 +80,6 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 	}
 }
 
-// Parts that were not begun, and runs of parts that are not made, are left to do.
-func TestAStudyOfPartsGoesOnWithWhatIsNotDone(t *testing.T) {
-	s := filled(t, parsed(t, "parts:\n  - {name: a, load: {command: produce}, repeats: 1, discard: 0}\n  - {name: b, load: {command: consume}, repeats: 2, discard: 0, rest: 0}"), 0)
-	dir := t.TempDir()
-	must.Have(Create(dir, s, "two"))(t)
-	runner := new(scribe)
-	for made, left := range []bool{true, true, true, false} {
-		f, err := Open(dir, "two")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if open, err := f.IsOpen(); err != nil || open != left || len(runner.made) != made {
-			t.Errorf("after %d runs: left %v, runs %q, %v", made, open, runner.made, err)
-		}
-		ctx, end := context.WithCancel(t.Context())
-		err = Execute(ctx, f, runner, func(p Progress) {
-			if p.Kind == Finished {
-				end()
-			}
-		})
-		if end(); (err != nil) != (made < 2) {
-			t.Errorf("after %d runs: %v", made, err)
-		}
-	}
-	if _, err := Open(dir, "two/c"); err == nil || !strings.Contains(err.Error(), `"a" "b"`) {
-		t.Errorf("a part that is not there: %v", err)
-	}
-	if p, err := Open(dir, "two/b"); err != nil || len(p.Study.Loads) != 1 {
-		t.Errorf("a part: %v", err)
-	}
-}
-
-// Rows of published figures are of systems that kt knows, with numbers that can be read.
-func TestPublishedFiguresOfSystemsAreFoundByTheirCases(t *testing.T) {
-	s := readWhole(t)
-	s.Parts[0].Published = []string{"confluent-2020/peak"}
-	filled(t, s, 0)
-	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
-	for i, p := range s.Parts[:2] {
-		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: float64(100 * (i + 1))}}}})
-	}
-	must.Do(t, d.compare())
-	for i, want := range []float64{605, 305} {
-		if s := d.Standings[i]; s.Part != "top" || len(s.Published) != 1 || s.Published[0].MBSecond != want || s.Published[0].Of == "" {
-			t.Errorf("%+v, want %v MB/s", s, want)
-		}
-	}
-}
-
 // Names of searches are made when the values are filled in, and those of a copied folder may be anything.
 func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 	s := filled(t, parsed(t, "parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {acks: [1, all]}}\n  - {name: a-1, load: {command: produce}}"), 0)
@@ -162,33 +112,27 @@ func TestSetIsOfThePartThatItNames(t *testing.T) {
 	}
 }
 
-// deleter notes where topics are deleted.
-type deleter struct {
-	scribe
-
-	at []string
-}
-
-func (d *deleter) DeleteTopic(_ context.Context, l Load, _ string) error {
-	d.at = append(d.at, l.value("url"))
-	return nil
-}
-
 func TestATopicIsDeletedWhereItsCellWasMade(t *testing.T) {
 	s := &Study{Loads: []Load{{Command: "produce"}}, Repeats: 1, Order: Listed, Factors: []Factor{{Name: "url", Values: []string{"amqp://a", "kafka://b", "kafka://c"}}}}
 	f := must.Have(Create(t.TempDir(), s, "three"))(t)
-	d := new(deleter)
-	must.Do(t, Execute(t.Context(), f, d, func(Progress) {}))
-	must.Match(t, s.Factors[0].Values, d.at, "deleted at")
+	runner := new(scribe)
+	must.Do(t, Execute(t.Context(), f, runner, func(Progress) {}))
+	must.Match(t, s.Factors[0].Values, runner.deletedAt, "deleted at")
 }
 
 func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
-	s := filled(t, parsed(t, "parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {url: [kafka://a, pulsar://b, pulsar://c], acks: [1, all]}}"), 0)
+	s := filled(t, parsed(t, "parts:\n  - {name: a, published: [confluent-2020/peak], find: {}, load: {command: produce}, factors: {url: [kafka://a, pulsar://b, pulsar://c], acks: [1, all]}}"), 0)
 	d := &Document{Study: s, WholeDoc: &WholeDoc{Systems: s.Systems()}}
 	for i, p := range s.Parts {
 		d.Parts = append(d.Parts, PartDoc{Name: p.Name, Find: &Document{Study: p, Over: i > 0, FindDoc: &FindDoc{Peak: PeakRate{RecordsPerSecond: []float64{7, 5, 1, 9, 3, 4}[i]}}}})
 	}
 	must.Do(t, d.compare())
+	for i, mb := range []float64{605, 305} {
+		if p := d.Standings[i].Published; len(p) != 1 || p[0].MBSecond != mb || p[0].Of == "" || p[0].Link == "" {
+			t.Errorf("%+v, want %v MB/s", p, mb)
+		}
+		d.Standings[i].Published = nil
+	}
 	want := []Standing{
 		{Part: "a", System: "Kafka", At: "acks=1", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 7}},
 		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},

@@ -15,6 +15,7 @@ import (
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -137,7 +138,7 @@ func TestWhatCannotBeReadIsSaidBefore(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := s.consumer(readPlan(tc.change), nil)
-			var misfit *kafka.MisfitError
+			var misfit *result.MisfitError
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.As(err, &misfit) {
 				t.Errorf("error %v, want a misfit with %q", err, tc.want)
 			}

@@ -153,7 +153,7 @@ func (d *State) lookUpGroup(ctx context.Context, g int, refuse bool) error {
 		switch {
 		case held:
 		case refuse:
-			return kafka.Misfit("auto.offset.reset=none: group %s has no committed offset that the log holds for every partition", group)
+			return result.Misfit("auto.offset.reset=none: group %s has no committed offset that the log holds for every partition", group)
 		case offset >= 0 && !d.At.Later:
 			d.At.Tell(stats.OffsetReset, []int32{p.Number}, fmt.Sprintf("group %s has committed offset %d, which partition %d of topic %s does not hold: kt reads from %d on", group, offset, p.ID, p.Topic, at))
 		}

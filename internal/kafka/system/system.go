@@ -161,7 +161,7 @@ func (s *session) connect(ctx context.Context) (err error) {
 	t := s.topics[0]
 	if policy := t.Configs["cleanup.policy"]; s.plan.Verify && strings.Contains(policy, "compact") {
 		err := fmt.Errorf("--verify: topic %s is compacted (cleanup.policy=%s): compaction removes records that a later one replaces", t.Name, policy)
-		return errors.Join(&run.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
+		return errors.Join(&result.MisfitError{Err: err}, s.Delete(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
@@ -184,12 +184,10 @@ func (s *session) ensureTopic(ctx context.Context) error {
 	return nil
 }
 
-// misfit marks the errors of a plan that does not fit the cluster.
+// misfit marks the errors of addresses at which no brokers are.
 func misfit(err error) error {
-	var plan *kafka.MisfitError
-	var address *kafka.AddressError
-	if errors.As(err, &plan) || errors.As(err, &address) {
-		return &run.MisfitError{Err: err}
+	if address := new(kafka.AddressError); errors.As(err, &address) {
+		return &result.MisfitError{Err: err}
 	}
 	return err
 }
