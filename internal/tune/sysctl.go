@@ -59,9 +59,10 @@ func (m *Machine) sysctl(key string, n int) Reading {
 // kernel is the check of the kernel setting that the row is named after.
 func (s *Setting) kernel(m *Machine, want Rule) Reading {
 	r := m.sysctl(s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
-	if r.Verdict == NotApplicable {
+	switch r.Verdict {
+	case NotApplicable:
 		r.Note = cmp.Or(s.Read.Missing, r.Note)
-	} else if r.Verdict == "" {
+	case "":
 		r.Note = s.Read.beside(m)
 	}
 	return s.told(r, want)
