@@ -153,7 +153,7 @@ func (k *kafkaCluster) isScraped(t *testing.T) {
 			port := nextPort()
 			listen := "127.0.0.1:" + strconv.Itoa(port+1)
 			p := startPrometheus(t, port, listen, one.flags...)
-			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped-"+strconv.Itoa(port), "--rate", "1000", "--duration", "6s", "--metrics-listen", listen)...)
+			r := k.in(t).kt("roundtrip", append(one.args, "--topic", "scraped-"+strconv.Itoa(port), "--rate", "1000", "--duration", "12s", "--metrics-listen", listen)...)
 			res, code := r.wait()
 			if code != exitOK && code != exitNotValid {
 				t.Fatalf("exit code %d\n%s", code, r.stderr.String())
