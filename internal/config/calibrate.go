@@ -36,7 +36,7 @@ func NewCalibrate(flags *pflag.FlagSet) *Calibrate {
 // Load applies environment and configuration file.
 func (f *Calibrate) Load(sys System, nearest Nearest) error {
 	err := f.form.Load(sys, nearest)
-	return errors.Join(err, checkHTML(f.set, f.HTML), timeOf(&f.Time, "run-time", f.time, shortestCalibration, "from 2s (4s, 1m)"))
+	return errors.Join(err, checkHTML(f.set, f.HTML), timeOf(&f.Time, "run-time", f.time, shortestCalibration, "of 2s or more (4s, 1m)"))
 }
 
 // shortestCalibration leaves a second between the first record read and the last.

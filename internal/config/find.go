@@ -49,7 +49,7 @@ const shortestTrial = time.Second // a run of less says nothing
 // Load applies environment and configuration file.
 func (f *Find) Load(sys System, nearest Nearest) error {
 	errs := []error{f.form.Load(sys, nearest)}
-	errs = append(errs, timeOf(&f.Trial, "trial-time", f.trial, shortestTrial, "from 1s (30s, 2m)"), timeOf(&f.Rest, "rest", f.rest, 0, "(5s, 1m), or 0"))
+	errs = append(errs, timeOf(&f.Trial, "trial-time", f.trial, shortestTrial, "of 1s or more (30s, 2m)"), timeOf(&f.Rest, "rest", f.rest, 0, "(5s, 1m), or 0"))
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	var err error
 	if f.Precision, err = parseShare(f.precision); err != nil || f.Precision < 0.001 || f.Precision > 0.5 {

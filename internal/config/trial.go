@@ -50,7 +50,7 @@ func (t *Trial) Load(sys System, nearest Nearest) error {
 		errs = append(errs, err)
 	}
 	if t.runTime != "" {
-		errs = append(errs, timeOf(&t.RunTime, "run-time", t.runTime, shortestTrial, "from 1s (30s, 2m)"))
+		errs = append(errs, timeOf(&t.RunTime, "run-time", t.runTime, shortestTrial, "of 1s or more (30s, 2m)"))
 	}
 	errs = append(errs, timeOf(&t.Rest, "rest", t.rest, 0, "(5s, 1m), or 0"))
 	if t.Repeats < 0 {

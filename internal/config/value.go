@@ -51,7 +51,7 @@ func (o *once) Set(s string) error {
 // Type returns that of a flag of text, for pflag.
 func (o *once) Type() string { return "string" }
 
-// timeOf reads the time of a flag, in seconds if it has no unit. The error of one below least says how it is written: "from 2s (4s, 1m)".
+// timeOf reads the time of a flag, in seconds if it has no unit. The error of one below least says how it is written: "of 2s or more (4s, 1m)".
 func timeOf(to *time.Duration, flag, text string, least time.Duration, how string) (err error) {
 	if *to, err = plan.ParseTime(text, time.Second); err != nil || *to < least {
 		return fmt.Errorf("--%s %q: write a time %s", flag, text, how)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -195,5 +196,12 @@ func empty(t *testing.T, dir string) {
 	entries := must.Have(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		t.Errorf("%s is left in %s", e.Name(), dir)
+	}
+}
+
+func TestRunRefusesWhatCheckRefuses(t *testing.T) {
+	report, err := Run(context.Background(), Options{Dirs: []string{"/none/of/that"}}, nil)
+	if report != nil || err == nil || !strings.Contains(err.Error(), "no such directory") {
+		t.Errorf("Run = %+v, %v, want a refusal", report, err)
 	}
 }

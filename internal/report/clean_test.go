@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -133,5 +135,16 @@ func harmless(t *testing.T, what, text string, profile colorprofile.Profile) {
 	}
 	if strings.Contains(text, "\nkt: all is well") {
 		t.Errorf("%s has a forged line", what)
+	}
+}
+
+// A row of CSV is one line: a name of two would be two rows to whoever reads lines.
+func TestAFieldOfCSVIsOneLine(t *testing.T) {
+	var b bytes.Buffer
+	one := func(text string) any { return map[string]string{"a": text} }
+	must.Do(t, flat(&b, []any{one("x"), one(hostile)}, func(v any) (json.RawMessage, error) { return json.Marshal(v) }))
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 2 || rows[1][0] != theme.Clean(hostile) {
+		t.Errorf("it is read as %q, %v", rows, err)
 	}
 }

@@ -129,18 +129,25 @@ func jsonSummary(w io.Writer, r result.Result) error {
 func CSV(w io.Writer, r result.Result, _ Options) error {
 	type row struct {
 		result.Point
-		Rate *float64 `json:"records_per_second,omitempty"`
-		Read *float64 `json:"consumed_per_second,omitempty"`
+		Rate *float64    `json:"records_per_second,omitempty"`
+		Read *float64    `json:"consumed_per_second,omitempty"`
+		Lag  *result.Lag `json:"consumer_lag,omitempty"` // 0 is a lag too
 	}
 	rows, of := []any{row{result.Point{
 		P50: 1, P90: 1, P99: 1, P999: 1, Max: 1, SendDelayP99: 1, Oldest: 1, CPUCores: 1, ConsumerLag: 1, Events: 1,
 		Consumed: 1, ConsumedBytes: 1, EndToEndP50: 1, EndToEndP90: 1, EndToEndP99: 1, EndToEndP999: 1, EndToEndMax: 1,
-	}, new(float64), new(float64)}}, applyingTo(&r)
+	}, new(float64), new(float64), new(result.Lag)}}, applyingTo(&r)
+	reads := r.Plan.Reads()
 	for _, p := range r.Series {
 		one := row{Point: p}
 		if p.Seconds >= result.ShortRow {
 			written, read := float64(p.Acknowledged)/p.Seconds, float64(p.Consumed)/p.Seconds
-			one.Rate, one.Read = &written, &read
+			if one.Rate = &written; reads {
+				one.Read = &read
+			}
+		}
+		if reads {
+			one.Lag = &p.ConsumerLag
 		}
 		rows = append(rows, one)
 	}

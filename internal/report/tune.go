@@ -188,6 +188,8 @@ func reason(f tune.Finding, whole bool) string {
 	}
 	acts := f.Verdict == tune.Fail || f.Verdict == tune.Warn
 	switch {
+	case whole && f.Verdict == tune.OK:
+		parts = append(parts, "otherwise "+f.Why)
 	case whole && f.Verdict != tune.NotApplicable && f.Verdict != tune.Unknown:
 		parts = append(parts, f.Why)
 	case !whole && (acts && !f.Drifts || f.Verdict == tune.Info && f.Wanted != "" && len(parts) == 0):

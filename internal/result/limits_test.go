@@ -1,14 +1,18 @@
 package result
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -212,5 +216,26 @@ func TestOnlyWholeSecondsOfTheLoadMakeStretches(t *testing.T) {
 		if got := limited([]string{"rate>=1000 over 1s"}, tc.of...)[0]; got.Stretches != tc.want {
 			t.Errorf("%s: %+v, want %d stretches", name, got, tc.want)
 		}
+	}
+}
+
+func TestAReplayedRunIsJudgedAsTheLiveOne(t *testing.T) {
+	h := header(100)
+	h.Limits = []string{"p99<20ms", "errors==0", "p99<50ms over 2s for 60%", "outage<1s"}
+	events, end := canned.Written(7, 30), Trailer{Ended: Completed, ElapsedSeconds: 30}
+	live := NewFold(h)
+	for _, e := range events {
+		e.To(live)
+	}
+	live.Finish(end)
+	file := runFile(t, h, events, end)
+	replayed := must.Have(Replay(bytes.NewReader(file)))(t)
+	want := live.Result().Limits
+	if diff := cmp.Diff(want, replayed.Result().Limits); diff != "" || len(want) != 4 {
+		t.Errorf("limits (-live +replayed):\n%s", diff)
+	}
+	other := must.Have(Replay(bytes.NewReader(file), "failed<1000"))(t)
+	if got := other.Result().Limits; len(got) != 1 || !got[0].Held || got[0].Expression != "failed<1000" {
+		t.Errorf("judged anew: %+v", got)
 	}
 }

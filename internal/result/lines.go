@@ -216,10 +216,27 @@ func (l *Lines) All() iter.Seq2[Line, error] {
 	}
 }
 
+// onlyZeros reports whether nothing but zeros follows.
+func (l *Lines) onlyZeros() bool {
+	rest := l.cut.bytes[l.cut.from:]
+	for err := error(nil); len(bytes.Trim(rest, "\x00")) == 0; {
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		var n int
+		n, err = l.r.Read(l.chunk)
+		rest = l.chunk[:n]
+	}
+	return false
+}
+
 // text returns the next line, which is valid until the next call. At the end the error is io.EOF.
 func (l *Lines) text(skim bool) ([]byte, error) {
 	for l.last == 0 || l.cut.n < l.last {
 		line, err := l.cut.Next(skim)
+		if errors.Is(err, codec.ErrMember) && l.cut.n > 0 && l.onlyZeros() { // as a power loss leaves the end of a file
+			return nil, io.EOF
+		}
 		if l.last > 0 && l.cut.n > l.last { // others were passed over
 			break
 		}

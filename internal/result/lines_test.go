@@ -96,6 +96,8 @@ func TestATornMemberIsPassedOverAtTheEndOnly(t *testing.T) {
 		{"the first is torn", head[:9], 0, "line 1: "},
 		{"torn before another", whole[:len(whole)-9] + head, 1, "line 2: "},
 		{"longer than the buffer", head + string(canned.Packed(window[:len(window)-2]+strings.Repeat(" ", 1<<17)+"}}\n"+window)), 3, ""},
+		{"zeros behind it", whole + strings.Repeat("\x00", 4096), 2, ""},
+		{"zeros and more behind it", whole + strings.Repeat("\x00", 1<<17) + "x", 2, "line 3: "},
 		{"nothing", "", 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

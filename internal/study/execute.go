@@ -188,6 +188,9 @@ func (x *executor) runs(ctx context.Context) error {
 	}
 }
 
+// partial ends the name of a run file that is being written.
+const partial = ".part"
+
 // turn makes one run. Its files count when the log says that they are complete.
 func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.surround(ctx, t.Cell); err != nil {
@@ -202,11 +205,17 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 		return err
 	}
 	x.tell(Progress{Kind: Begun, Turn: t})
-	x.dropFiles(t) // of a kt that was killed
+	x.dropPartial(t) // of a kt that was killed
+	defer x.dropPartial(t)
 	results, err := x.together(ctx, t, e.Topic, prepared)
 	err = cmp.Or(err, ctx.Err())
-	if err = cmp.Or(err, x.deleteTopic(ctx, e)); err != nil {
-		x.dropFiles(t)
+	err = cmp.Or(err, x.deleteTopic(ctx, e))
+	for _, l := range x.Study.Loads {
+		if err == nil {
+			err = os.Rename(x.path(t, l)+partial, x.path(t, l))
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := x.note(entry{What: done, Turn: t.Number, Topic: e.Topic}); err != nil {
@@ -216,10 +225,10 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	return nil
 }
 
-// dropFiles removes the run files of a turn that is not done.
-func (x *executor) dropFiles(t Turn) {
+// dropPartial removes the run files of a turn that is not complete.
+func (x *executor) dropPartial(t Turn) {
 	for _, l := range x.Study.Loads {
-		_ = os.Remove(x.path(t, l)) // it may not be there
+		_ = os.Remove(x.path(t, l) + partial) // it may not be there
 	}
 }
 
@@ -249,7 +258,7 @@ func (x *executor) together(ctx context.Context, t Turn, topic string, prepared 
 		opening.Add(1)
 		running.Go(func() {
 			defer opened()
-			res, err := x.runner.Run(ctx, l, x.path(t, l), opened)
+			res, err := x.runner.Run(ctx, l, x.path(t, l)+partial, opened)
 			if err != nil {
 				end()
 			}

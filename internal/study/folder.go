@@ -204,7 +204,10 @@ func IDs(dir string) ([]string, error) {
 
 // path returns the run file of a load of a turn.
 func (f *Folder) path(t Turn, l Load) string {
-	name := strings.TrimSuffix(fmt.Sprintf("%04d-%s", t.Number, l.Name), "-")
+	name := fmt.Sprintf("%04d", t.Number)
+	if l.Name != "" {
+		name += "-" + l.Name
+	}
 	return filepath.Join(f.dir, runsDir, f.part, name+".ktr")
 }
 

@@ -130,7 +130,9 @@ func (f *Folder) state() *state {
 		case began, made:
 			s.topics = append(s.topics, e)
 		case done, removed:
-			s.done[e.Turn] = true
+			if e.What == done {
+				s.done[e.Turn] = true
+			}
 			s.topics = slices.DeleteFunc(s.topics, func(t entry) bool { return t.Topic == e.Topic })
 		case without:
 			s.leftOut[e.Cell] = e.Reason

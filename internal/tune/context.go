@@ -171,6 +171,8 @@ func tuners(m *Machine) (Reading, error) {
 	switch {
 	case len(found) > 0:
 		slices.Sort(found)
+	case !m.Exists("proc"):
+		return Reading{}, none("no /proc here")
 	case err == nil && m.processesHidden():
 		return Reading{}, errors.New("other users' processes are not visible: needs root")
 	default:

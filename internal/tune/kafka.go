@@ -124,6 +124,9 @@ func checkMetadataDir(m *Machine, _ Rule) Reading {
 	if shared != "" {
 		r.Note, r.Command = "it shares a disk with "+shared, "metadata.log.dir=/DISK/metadata"
 	}
+	if shared == dir {
+		r.Note = "it is a log directory itself"
+	}
 	return r
 }
 

@@ -163,7 +163,7 @@ func checkMemorySize(m *Machine, _ Rule) Reading {
 	return Reading{Current: rounded(math.Ceil(float64(m.Memory) / (1 << 30) * 1.04)), shown: theme.Bytes(m.Memory)}
 }
 
-func checkPageCache(m *Machine, _ Rule) Reading {
+func checkPageCache(m *Machine, want Rule) Reading {
 	heap := cmp.Or(heapLimit(m), m.Memory/4) // what a JVM takes that was told nothing
 	room := m.Memory - heap - 3<<29
 	rate, known := m.writeRate()
@@ -172,6 +172,9 @@ func checkPageCache(m *Machine, _ Rule) Reading {
 	case m.Memory <= 0:
 		return Reading{Verdict: Unknown, Note: "the size of the memory is not known"}
 	case room < 1<<30:
+		if r.rule = want; want.Leave() { // so little is bad for everyone
+			r.rule = Rule{AtLeast, "30"}
+		}
 		r.Current, r.Note = "0", fmt.Sprintf("the heap may grow to %s of %s", theme.Bytes(heap), theme.Bytes(m.Memory))
 	case !known:
 		return Reading{Verdict: Unknown, Current: r.shown, Note: "the write rate is not known"}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,7 +43,7 @@ func keepalive(m *Machine) (Reading, error) {
 // mtuProbing is a note where the kernel probes by need: it does so for a connection whose full packets vanish.
 func mtuProbing(m *Machine) (Reading, error) {
 	current, err := numbersOf(m, "net.ipv4.tcp_mtu_probing", 1)
-	f := Reading{Verdict: OK, Current: rowOf("net.ipv4.tcp_mtu_probing").Read.Shown[current]}
+	f := Reading{Verdict: OK, Current: cmp.Or(rowOf("net.ipv4.tcp_mtu_probing").Read.Shown[current], current)}
 	if probes := countOf(m.Before.TCP, m.After.TCP, "TCPMTUPSuccess", "TCPMTUPFail"); current == "1" && probes.total > 0 {
 		f.Verdict, f.Note = Info, probes.say(m, "probes")+": path MTU discovery fails to some peer"
 	}

@@ -136,8 +136,11 @@ func (s *Setting) told(r Reading, want Rule, names ...string) Reading {
 	text, not := strings.CutPrefix(s.Read.Milder, "!")
 	switch milder, _ := ParseRule(text); { // complete has read it
 	case r.Verdict == s.verdict() && !milder.Leave() && milder.Holds(r.Current) != not,
-		r.Verdict == Warn && want.Leave() && s.Want != "": // the profile leaves the matter alone, as for a laptop
+		r.Verdict == Warn && want.Leave() && r.rule.Leave() && s.Want != "": // the profile leaves the matter alone, as for a laptop
 		r.Verdict = Info
+	}
+	if n, err := strconv.ParseFloat(r.Current, 64); r.rounds && err == nil {
+		r.Current = rounded(n)
 	}
 	if compared && r.shown == "" {
 		r.Current = cmp.Or(s.Read.Shown[r.Current], r.Current+s.Read.Unit)
@@ -169,7 +172,11 @@ func (s *Setting) compare(r *Reading, want Rule, names []string) {
 		r.Verdict, r.Note, r.Command = Info, cmp.Or(note, r.Note), ""
 	default:
 		target := want.Target(r.Current)
-		words := strings.NewReplacer(append(names, "VALUE", r.Current, "TARGET", target)...)
+		value := r.Current
+		if n, err := strconv.ParseFloat(value, 64); r.rounds && err == nil {
+			value = rounded(n)
+		}
+		words := strings.NewReplacer(append(names, "VALUE", value, "TARGET", target)...)
 		r.Note = cmp.Or(r.Note, words.Replace(s.Read.Note))
 		if r.set != nil && s.Applies {
 			r.Changes = []Change{r.set(target)}

@@ -1,6 +1,9 @@
 package tune
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // readers read what rows of checks.yaml judge, by their IDs.
 func readers() map[string]func(*Machine) (Reading, error) {
@@ -93,7 +96,9 @@ func (s *Setting) overCards(m *Machine, cards []NIC, read func(*Machine, NIC) (R
 }
 
 // numeral is the reading of a number that kt has worked out.
-func numeral(n float64) Reading { return Reading{Current: rounded(n)} }
+func numeral(n float64) Reading {
+	return Reading{Current: strconv.FormatFloat(n, 'f', -1, 64), rounds: true}
+}
 
 // partOf is the reading of a part in percent, shown as "70 of 100".
 func partOf(part, whole int64) Reading {

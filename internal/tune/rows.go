@@ -74,6 +74,11 @@ func (s *Setting) check() error {
 			return fmt.Errorf("a rule of it: %w", err)
 		}
 	}
+	for _, t := range s.Sets {
+		if t.Sane.spans == nil && (t.Sane.words == nil || t.Holds.spans != nil) || t.Holds.spans == nil && t.Sane.words == nil {
+			return fmt.Errorf("sets: %s: give what it holds and what is sane, or words that are", t.Path)
+		}
+	}
 	_, known := wants[s.Needs]
 	switch {
 	case !slices.Contains(Groups, s.Group):

@@ -80,6 +80,8 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		{"a range that is none", "why:", "takes: {number: 1..2}\n      why:", "line 3, column 7: a.b: takes: number:", true},
 		{"a rule that is none", "why:", "want: '>= x'\n      why:", "line 3, column 7: a.b: a rule of it: ", false},
 		{"a range of the kernel's that is none", "why:", "sets: [{path: /sys/x, holds: 9..1}]\n      why:", "not a range of whole numbers", false},
+		{"a file without sane values", "why:", "sets: [{path: /sys/x, holds: 0..9}]\n      why:", "line 3, column 7: a.b: sets: /sys/x: ", false},
+		{"a file that may hold anything", "why:", "sets: [{path: /sys/x, sane: 0..9}]\n      why:", "line 3, column 7: a.b: sets: /sys/x: ", false},
 		{"a group that there is not", "memory", "luck", `line 3, column 7: a.b: there is no group "luck"`, true},
 		{"no way to read", "read: {file: sys/x}", "detail: x", "line 3, column 7: a.b: it has neither a function nor a way to read", false},
 		{"a function and a way to read", "a.b", "vm.swappiness", "line 3, column 7: vm.swappiness: it has a function, and a way to read", false},

@@ -66,6 +66,8 @@ func TestLimitsAreReadAsTheyAreShown(t *testing.T) {
 		{"unlimited unlimited", -1, -1, false},
 		{"1024", 0, 0, true},
 		{"-1 -1", 0, 0, true},
+		{"9223372036854775808 9223372036854775808", 0, 0, true},
+		{"18446744073709551615 unlimited", 0, 0, true},
 		{"1k 2k", 0, 0, true},
 	} {
 		soft, hard, err := parseLimits(row.value)

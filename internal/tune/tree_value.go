@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -85,6 +86,11 @@ func parseLimits(value string) (soft, hard int64, err error) {
 	words := strings.Fields(value)
 	least, err := wholeOf(words, 0)
 	most, wrong := wholeOf(words, 1)
+	for i, n := range []uint64{least, most} {
+		if n > math.MaxInt64 && words[i] != "unlimited" {
+			wrong = strconv.ErrRange
+		}
+	}
 	if len(words) != 2 || err != nil || wrong != nil {
 		return 0, 0, fmt.Errorf("%q is not a soft and a hard limit", value)
 	}

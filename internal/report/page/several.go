@@ -229,14 +229,15 @@ func (p *runPage) along(times doc.Values, step float64) (rates, p99 doc.Values) 
 		records, time, highest := 0.0, 0.0, math.NaN()
 		for i := range p.points {
 			x := &p.points[i]
-			if min(at+step/2, x.End())-max(at-step/2, x.StartSeconds) < covered*min(step, x.Seconds) {
+			in := min(at+step/2, x.End()) - max(at-step/2, x.StartSeconds)
+			if in < covered*min(step, x.Seconds) {
 				continue
 			}
-			if time += x.Seconds; p.writes {
-				records += float64(x.Acknowledged)
-			} else {
-				records += float64(x.Consumed)
+			n := x.Acknowledged
+			if !p.writes {
+				n = x.Consumed
 			}
+			time, records = time+in, records+float64(n)*in/x.Seconds
 			if v := us(p.headline(x)[2]); !math.IsNaN(v) && !(highest > v) {
 				highest = v
 			}

@@ -216,3 +216,20 @@ func TestTheThresholdsAreThoseOfTheDocument(t *testing.T) {
 		}
 	}
 }
+
+func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
+	hosts := []result.HostRow{
+		watchedHost("a", "client", sent(0.95)), watchedHost("b", "broker", sent(0.95), disk(0.95)),
+		watchedHost("c", "broker", sent(0.95), gc(0.1)), watchedHost("d", "broker", speechless(10)), watchedHost("e", "client", speechless(10)),
+		{Host: "f", Role: "broker"},
+		{Host: "g", Role: "broker"},
+	}
+	merged := verdict.Verdict{Limit: verdict.BrokerAcks, Evidence: "senders waited"}
+	want := boundAcross(hosts, nil, merged)
+	for range len(hosts) {
+		hosts = append(hosts[1:], hosts[0])
+		if got := boundAcross(hosts, nil, merged); got != want {
+			t.Errorf("bound by %v, and in another order by %v", got, want)
+		}
+	}
+}
