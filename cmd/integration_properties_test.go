@@ -135,8 +135,11 @@ func (k *kafkaCluster) logs(topics []string) map[string]wrote {
 		}
 		n := must.Have(strconv.Atoi(batch[1]))(k.t)
 		w := all[topic]
-		// The last batch may be too small to get smaller.
-		all[topic] = wrote{w.records + n, w.batches + 1, batch[2] != "-1", batch[3], cmp.Or(w.codecs, batch[4])}
+		codec := batch[4]
+		if codec == "none" { // a batch may be too small to get smaller
+			codec = cmp.Or(w.codecs, codec)
+		}
+		all[topic] = wrote{w.records + n, w.batches + 1, batch[2] != "-1", batch[3], codec}
 	}
 	return all
 }
