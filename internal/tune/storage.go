@@ -45,7 +45,7 @@ func readBesideSystem(m *Machine, d Dir, _ Rule) Reading {
 	if m.Container != "" {
 		return Absent("in a container / is not the machine's")
 	}
-	return besides(m, d, "/", "the system")
+	return sharesDisk(m, d, "/", "the system")
 }
 
 func readBesideLogs(m *Machine, d Dir, _ Rule) Reading {
@@ -53,11 +53,11 @@ func readBesideLogs(m *Machine, d Dir, _ Rule) Reading {
 	if !strings.HasPrefix(folder, "/") {
 		return Absent("the broker's command line does not say where its log files are")
 	}
-	return besides(m, d, folder, "the log files in "+folder)
+	return sharesDisk(m, d, folder, "the log files in "+folder)
 }
 
-// besides tells whether a log directory shares a disk with another path.
-func besides(m *Machine, d Dir, other, what string) Reading {
+// sharesDisk reads whether a log directory is on one disk with the path other, which is of what: "the system".
+func sharesDisk(m *Machine, d Dir, other, what string) Reading {
 	mounts, err := m.Mounts()
 	mount, ok := host.MountOf(mounts, other)
 	switch {
