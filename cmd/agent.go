@@ -23,7 +23,6 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func newAgent(env *Env) *cobra.Command {
@@ -80,7 +79,7 @@ host that kt tune knows; kt tune --rollback here puts them back.`,
 		case what != "":
 			return printAgent(c.Flags(), what, env, flags)
 		}
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		return runAgent(c.Context(), env, flags)

@@ -21,7 +21,6 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -58,7 +57,7 @@ nothing, and ends with exit code 4.`,
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.ValidArgsFunction = completeCalibrated
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		if len(args) == 0 {

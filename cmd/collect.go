@@ -47,7 +47,7 @@ kt collect does not judge a run: its exit code is never 4 or 5.`,
 	flags := config.NewCollect(c.Flags())
 	completions(c, map[string][]string{"output": config.CollectOutputs, "join": nil, "peers": nil})
 	lookUp(c, "run", func(ctx context.Context, set *pflag.FlagSet) []string {
-		_ = flags.Load(env.configSystem(), suggest.Nearest, nil) // the command tells its problems when it runs
+		_ = flags.Load(env.configSystem()) // the command tells its problems when it runs
 		client, found := env.agents(ctx, set)
 		if client == nil {
 			return nil
@@ -55,7 +55,8 @@ kt collect does not judge a run: its exit code is never 4 or 5.`,
 		return client.Runs(ctx, found)
 	})
 	c.RunE = func(c *cobra.Command, files []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest, files); err != nil {
+		flags.Files = files
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		if err := env.checkOutput(flags.Output); err != nil {

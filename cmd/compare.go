@@ -15,7 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 func newCompare(env *Env) *cobra.Command {
@@ -40,7 +39,7 @@ difference from noise.`,
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "fail-on": nil})
 	c.ValidArgsFunction = env.completeRuns
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		dash := c.ArgsLenAtDash()

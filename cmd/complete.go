@@ -13,7 +13,6 @@ import (
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/suggest"
 )
 
 // lookUpTime is how long a shell waits for values that are looked up.
@@ -85,7 +84,7 @@ func (e *Env) clusterNames(c *cobra.Command) []string {
 	if f := c.Flags().Lookup("config"); f != nil {
 		_ = set.Set("config", f.Value.String()) // any text will do
 	}
-	all, _ := flags.Clusters(e.silent().configSystem(), suggest.Nearest)
+	all, _ := flags.Clusters(e.silent().configSystem())
 	var names []string
 	for _, cluster := range all {
 		names = append(names, cobra.CompletionWithDesc(cluster.Name, strings.Join(cluster.Bootstrap, ",")))
@@ -102,10 +101,7 @@ func completeClusters(e *Env, c *cobra.Command) {
 
 // agents asks the agents that the flags name who is there. The client is nil after a failure.
 func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, []cluster.Peer) {
-	var a config.Agents
-	a.Join, _ = set.GetStringSlice("join")
-	a.Peers, _ = set.GetStringSlice("peers")
-	a.KeyFile, _ = set.GetString("key-file")
+	a := config.AgentsOf(set)
 	if a.Check() != nil {
 		return nil, nil
 	}

@@ -68,7 +68,7 @@ as a whole: brokers that a higher layer names get none of its settings.`,
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	completeClusters(env, c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		return showConfig(env, flags, args)
@@ -97,7 +97,7 @@ func showConfig(env *Env, flags *config.Configure, commands []string) error {
 	if len(commands) == 0 {
 		commands = config.Commands()
 	}
-	values, err := flags.Effective(commands, env.configSystem(), profiles.Of, suggest.Nearest)
+	values, err := flags.Effective(commands, env.configSystem(), profiles.Of)
 	if err != nil {
 		return usageError(err)
 	}
@@ -132,7 +132,7 @@ told too. Exit code 2: there is a mistake.`,
 	flags := config.NewConfigFile(c.Flags())
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{
-			Profiles: profiles.Of, Kafka: clients(), Clients: env.checkClients,
+			Profiles: profiles.Of, Clients: env.checkClients,
 		})
 		if err != nil {
 			return usageError(err)
@@ -167,7 +167,7 @@ func newConfigClusters(env *Env) *cobra.Command {
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	completeClusters(env, c)
 	c.RunE = func(*cobra.Command, []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		return listClusters(env, flags)
@@ -176,7 +176,7 @@ func newConfigClusters(env *Env) *cobra.Command {
 }
 
 func listClusters(env *Env, flags *config.Configure) error {
-	all, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+	all, err := flags.Clusters(env.configSystem())
 	if err != nil {
 		return usageError(err)
 	}
@@ -225,12 +225,12 @@ cluster: NAME, into the file that holds the clusters, and leaves the rest of it 
 	}
 	flags := config.NewConfigFile(c.Flags())
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		path, err := flags.Use(args[0], env.configSystem(), suggest.Nearest)
+		path, err := flags.Use(args[0], env.configSystem())
 		if err != nil {
 			return usageError(err)
 		}
 		env.say("commands use cluster %s now: %s", args[0], path)
-		all, err := flags.Clusters(env.configSystem(), suggest.Nearest)
+		all, err := flags.Clusters(env.configSystem())
 		if err == nil && !slices.ContainsFunc(all, func(c config.Cluster) bool { return c.Current && c.Name == args[0] }) {
 			env.say("but a variable or ./%s names other brokers, which count more: kt config shows them", projectFile)
 		}

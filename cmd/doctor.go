@@ -46,7 +46,7 @@ is 3 if a check failed.`,
 	flags := config.NewDoctor(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "bootstrap-server": nil})
 	completeClusters(env, c)
-	load := func(env *Env) error { return flags.Load(env.configSystem(), clients()) }
+	load := func(env *Env) error { return flags.Load(env.configSystem()) }
 	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
 		_ = load(env)
 		return plan.Plan{Bootstrap: flags.Bootstrap}, flags.Security

@@ -68,7 +68,7 @@ func flagError(c *cobra.Command, err error) error {
 		flag := dashes + empty.GetSpecifiedName()
 		text = fmt.Sprintf("%s: it needs a value: write %s %s", flag, flag, value)
 	case errors.As(err, &unfit):
-		text = fmt.Sprintf("--%s %q: %v", unfit.GetFlag().Name, unfit.GetValue(), config.Unfit(unfit.GetFlag(), err))
+		text = config.Unfit(unfit.GetFlag(), unfit.GetValue(), err).Error()
 	case errors.As(err, &syntax):
 		text = fmt.Sprintf("%q is no flag: write --NAME or --NAME=VALUE", syntax.GetSpecifiedFlag())
 	}

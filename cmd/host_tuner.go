@@ -15,7 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
@@ -119,7 +118,7 @@ func (h *hostTuner) proposed(ctx context.Context, id string) ([]tune.Change, err
 		return nil, usageError(fmt.Errorf("tune.%s: %w", id, err))
 	}
 	flags := config.NewTune(pflag.NewFlagSet("tune", pflag.ContinueOnError))
-	if err := flags.Load(h.env.configSystem(), suggest.Nearest); err != nil {
+	if err := flags.Load(h.env.configSystem()); err != nil {
 		return nil, err
 	}
 	flags.Only, flags.Root = []string{id}, h.root

@@ -16,7 +16,6 @@ import (
 	"github.com/kt-bench/kt/internal/rabbitmq"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -34,7 +33,7 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	load := func(env *Env) (config.Run, error) {
 		sys := env.configSystem()
 		sys.Profiles = shipped
-		return flags.Load(sys, clients())
+		return flags.Load(sys)
 	}
 	completeLoad(c, config.ProfileNames(shipped))
 	completeClusters(env, c)
@@ -62,7 +61,6 @@ func clients() config.Kafka {
 	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
 	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
 	return config.Kafka{
-		Nearest:  suggest.Nearest,
 		Producer: config.Client{Has: orOf(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
 		Consumer: config.Client{Has: orOf(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
 		Security: security.Is,
@@ -85,32 +83,10 @@ func propertyNames(all []result.Setting) []string {
 
 // completeLoad gives the shell the values of flags that have few.
 func completeLoad(c *cobra.Command, profileNames []string) {
-	commits := make([]string, len(plan.Commits))
-	for i, how := range plan.Commits {
-		commits[i] = string(how)
-	}
-	values := map[string][]string{
-		"acks":             {"0", "1", "all"},
-		"arrivals":         {"uniform", "poisson"},
-		"commit":           commits,
-		"compression":      {"none", "gzip", "snappy", "lz4", "zstd"},
-		"engine":           {string(plan.Client), string(plan.Wire)},
-		"from":             {"earliest", "latest", "offset:", "timestamp:"},
-		"group-protocol":   {"classic", "consumer"},
-		"idempotence":      {"true", "false"},
-		"isolation":        {"read_uncommitted", "read_committed"},
-		"limit":            metric.Names(),
-		"abort-on":         metric.Names(),
-		"join":             nil, // names of hosts, and no files
-		"metrics-listen":   nil,
-		"peers":            nil,
-		"run":              nil,
-		"watch":            {"all", "brokers", "none"},
-		"key-distribution": {"none", "range", "random"},
-		"output":           config.Outputs,
-		"producer-acks":    {"0", "1", "all"},
-		"profile":          profileNames,
-	}
-	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil }) // this command has no such flag
+	values := config.Values(c.Name())
+	maps.Copy(values, map[string][]string{
+		"limit": metric.Names(), "abort-on": metric.Names(), "profile": profileNames,
+		"join": nil, "metrics-listen": nil, "peers": nil, "run": nil, // names of hosts, and no files
+	})
 	completions(c, values)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/secret"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -36,7 +35,7 @@ many results it holds.`,
 	flags := config.NewPeers(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs, "join": nil, "peers": nil})
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return runPeers(ctx, env, flags) })

@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
@@ -63,7 +62,7 @@ limits of control groups and clouds.`,
 		"direct": {"yes", "no", "yes,no"},
 	})
 	c.RunE = func(c *cobra.Command, dirs []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		before, err := readProbe(flags.Compare, dirs)

@@ -40,7 +40,7 @@ there. A test of several runs is a study: see kt study list.`,
 	flags := config.NewProfiles(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.RunE = func(*cobra.Command, []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		all, err := shippedProfiles()

@@ -20,7 +20,6 @@ import (
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -49,7 +48,7 @@ it judges the run by that alone.`,
 	flags := config.NewReport(c.Flags())
 	completions(c, map[string][]string{"output": config.ReportOutputs, "limit": metric.Names()})
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		if err := env.checkOutput(flags.Output); err != nil {

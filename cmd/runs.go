@@ -15,7 +15,6 @@ import (
 	"github.com/kt-bench/kt/internal/history"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -43,7 +42,7 @@ before the newest), last~2 and so on, or the beginning of a name.`,
 		completions(c, map[string][]string{"output": config.DocumentOutputs, "command": config.LoadCommands(), "since": nil})
 		lookUp(c, "tag", func(context.Context, *pflag.FlagSet) []string { return env.tags() })
 		c.RunE = func(*cobra.Command, []string) error {
-			if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+			if err := flags.Load(env.configSystem()); err != nil {
 				return usageError(err)
 			}
 			return listRuns(env, flags)
@@ -110,7 +109,6 @@ func newRunsShow(env *Env) *cobra.Command {
 }
 
 func newRunsRemove(env *Env) *cobra.Command {
-	yes := false
 	c := &cobra.Command{
 		Use:     "rm RUN...",
 		Short:   "Remove runs, with their ledgers and pages",
@@ -125,7 +123,7 @@ func newRunsRemove(env *Env) *cobra.Command {
 		},
 		ValidArgsFunction: env.completeKept,
 	}
-	config.DefineRemove(c.Flags(), &yes)
+	flags := config.NewRemove(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var paths []string
 		var errs []error
@@ -141,11 +139,11 @@ func newRunsRemove(env *Env) *cobra.Command {
 			return usageError(err)
 		}
 		for _, path := range paths {
-			if !yes && env.StdinTTY { // to be asked
+			if yes := flags.Yes(); !yes && env.StdinTTY { // to be asked
 				env.say("%s", runName(path))
 			}
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, yes) })
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, flags.Yes()) })
 	}
 	return c
 }
@@ -163,7 +161,7 @@ kt shows the runs, and asks.`,
 	}
 	flags := config.NewPrune(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
+		if err := flags.Load(env.configSystem()); err != nil {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return pruneRuns(ctx, env, flags) })

@@ -12,7 +12,6 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -39,11 +38,11 @@ after it. Ctrl-C keeps the finished runs; kt study resume goes on with the other
 
 // making lets a command make runs, and write a document of them. Its flags are loaded before.
 func (e *Env) making(c *cobra.Command, flags interface {
-	Load(config.System, config.Nearest) error
+	Load(config.System) error
 }, output *string, run func(ctx context.Context, args []string) error,
 ) {
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(e.configSystem(), suggest.Nearest), e.checkOutput(*output)); err != nil {
+		if err := errors.Join(flags.Load(e.configSystem()), e.checkOutput(*output)); err != nil {
 			return usageError(err)
 		}
 		return e.interruptible(c.Context(), func(ctx context.Context) error { return run(ctx, args) })
@@ -170,7 +169,7 @@ func newStudyReport(env *Env) *cobra.Command {
 	flags := config.NewStudyReport(c.Flags())
 	completions(c, map[string][]string{"output": config.DocumentOutputs})
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		f, unread, err := env.openStudy(args, false)

@@ -130,9 +130,9 @@ func adapt(s *study.Study, flags *config.Study) error {
 // createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
 // and to put back what was changed, kt has to find the same ones.
 func (e *Env) createStudy(s *study.Study, b *runner) (*study.Folder, error) {
-	sys, noLogin := e.configSystem(), b.kafka // the brokers alone are asked for, so nothing is refused to them
-	sys.Profiles, noLogin.Security = profiles.Of(string(plan.Produce)), nil
-	own, err := config.LoadOf(plan.Produce, nil, sys, noLogin)
+	sys := e.configSystem() // the brokers alone are asked for, so nothing is refused to them
+	sys.Profiles, sys.Kafka.Security = profiles.Of(string(plan.Produce)), nil
+	own, err := config.LoadOf(plan.Produce, nil, sys)
 	if err != nil {
 		return nil, err
 	}

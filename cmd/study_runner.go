@@ -21,10 +21,9 @@ import (
 
 // runner makes the runs of a study, as the commands for loads make theirs.
 type runner struct {
-	env   *Env
-	kafka config.Kafka
-	host  hostTuner // of this machine
-	sink  bool      // made by newSinkRunner
+	env  *Env
+	host hostTuner // of this machine
+	sink bool      // made by newSinkRunner
 
 	mu   sync.Mutex
 	said map[string]bool // guarded by mu; warnings
@@ -38,7 +37,7 @@ type runner struct {
 var _ study.Runner = (*runner)(nil)
 
 func newRunner(env *Env) *runner {
-	return &runner{env: env, kafka: clients(), host: hostTuner{env: env, root: "/"}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
+	return &runner{env: env, host: hostTuner{env: env, root: "/"}, said: make(map[string]bool), say: func(text string) { env.say("%s", text) }}
 }
 
 // newSinkRunner is newRunner for calibrations: loads on a sink of kt's own, which has no security.
@@ -60,7 +59,7 @@ func (b *runner) load(l study.Load) (*load, error) {
 	for _, f := range l.Flags {
 		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
 	}
-	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys, b.kafka)
+	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys)
 	for _, w := range asked.Warnings {
 		b.warn(w)
 	}

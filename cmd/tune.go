@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -71,7 +70,7 @@ Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A 
 	flags := config.NewTune(c.Flags())
 	completeTune(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output))
+		err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output))
 		t, more := newTuner(env, flags)
 		if err = errors.Join(err, more); err != nil { // every problem is reported at once
 			return usageError(err)

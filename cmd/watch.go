@@ -14,7 +14,6 @@ import (
 	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/merge"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -33,7 +32,7 @@ Ctrl-C ends it with the means. Only root may read the heap of another user's bro
 	flags := config.NewWatch(c.Flags())
 	completions(c, map[string][]string{"output": config.WatchOutputs})
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
+		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
 			return usageError(err)
 		}
 		return env.interruptible(c.Context(), func(ctx context.Context) error { return runWatch(ctx, env, flags) })
