@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/kt-bench/kt/internal/plan"
 )
 
 // Doctor is the settings of kt doctor.
@@ -35,9 +33,6 @@ func (d *Doctor) Load(sys System) error {
 		return err
 	}
 	b := &builder{layers: d.layers}
-	if err := plan.CheckTopic(d.Topic); err != nil {
-		b.bad("topic", d.Topic, "%w", err)
-	}
 	d.client(b)
 	if errors.Join(b.problems...) == nil && len(d.Bootstrap) == 0 {
 		b.problems = append(b.problems, needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))

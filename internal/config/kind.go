@@ -178,8 +178,8 @@ func (v *value) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	if n, ok := is.(int64); ok && v.kind.name == "int" {
-		texts = []string{strconv.FormatInt(n, 10)}
+	if v.kind.name == "int" || v.kind.name == "float64" {
+		texts = []string{fmt.Sprint(is)}
 	}
 	v.texts, v.is, v.given = texts, is, true
 	return nil

@@ -247,6 +247,18 @@ func Unfit(f *pflag.Flag, text string, err error) *plan.Problem {
 	return plan.Refuse(f.Name, text, "%w", err)
 }
 
+// Refused returns every problem of the values in arguments, where parsing them has ended with the first.
+func Refused(set *pflag.FlagSet, args []string) error {
+	var errs []error
+	_ = set.ParseAll(args, func(f *pflag.Flag, text string) error {
+		if err := f.Value.Set(text); err != nil {
+			errs = append(errs, Unfit(f, text, err))
+		}
+		return nil
+	}) // what else is wrong is no value
+	return errors.Join(errs...)
+}
+
 // typedOn reports whether a flag was given on the command line, and not by a file or
 // the environment, which speak to every command.
 func typedOn(f *pflag.Flag) bool { return f.Changed && !of(f).below }

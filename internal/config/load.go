@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -134,7 +133,7 @@ func (l *layers) sourced(err error) error {
 			given := *p
 			if v := of(l.flags.Lookup(p.Flag)); p.Value != "" && !v.isList() {
 				if given.Value = v.texts[0]; v.is == any(given.Value) {
-					given.Value = strconv.Quote(given.Value)
+					given.Value = plan.Refuse("", v.is, "").Value
 				}
 			}
 			one = given.From(l.sources[p.Flag])

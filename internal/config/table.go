@@ -63,18 +63,18 @@ var settings = slices.Concat(
 	in(groupTarget, loads, allowed,
 		row("bootstrap-server", listKind, "", bootstrapUsage+" (default: a broker inside kt)", only("produce roundtrip study"), common),
 		row("bootstrap-server", listKind, "", bootstrapUsage, only("consume doctor"), common),
-		row("topic", textKind, defaultTopic, "`NAME` of the topic", only(writers), single, common),
+		row("topic", topicKind, defaultTopic, "`NAME` of the topic", only(writers), single, common),
 		row("partitions", whole(1, math.MaxInt32), "", "create the topic with `N` partitions; refuse a topic with another number", only(writers), common),
 		row("replication-factor", whole(1, math.MaxInt16), "", "create the topic with `N` replicas; refuse a topic with another number", only(writers), common),
 		row("topic-config", repeatedKind, "", "settings `K=V` for the topic, if this run creates it", only(writers)),
 		row("delete-topic", boolKind, "", "delete the topic at the end, if this run created it", only(writers)), // only one that the same load has made
-		row("topic", textKind, "", "`NAME` of the topic", only("consume"), single, common),
+		row("topic", topicKind, "", "`NAME` of the topic", only("consume"), single, common),
 		row("include", textKind, "", "read all topics whose whole name matches this `REGEX`", only("consume")),
 		row("url", silent(scalar("string", readURL)), "", "`URL` of RabbitMQ (amqp://USER@HOST/) or Pulsar (pulsar://HOST) instead of Kafka; see kt help systems"),
 		row("cluster", textKind, "", "the cluster of this `NAME` in the configuration file: its brokers and properties (see kt config)", only(loads+" study doctor"), common),
 		row("broker-list", listKind, "", "old name of --bootstrap-server `BROKERS`", only(readers)),
 		row("command-config", textKind, "", "properties `FILE` of the clients", only("study"), project("names credentials"), common),
-		row("topic", textKind, defaultTopic, "`NAME` of the topic of the load; it need not exist", only("doctor")),
+		row("topic", topicKind, defaultTopic, "`NAME` of the topic of the load; it need not exist", only("doctor")),
 	),
 	in(groupLoad, loads, allowed,
 		row("throughput", silent(scalar("string", plan.ParseTarget)), "", "Kafka's name for --rate `RATE`", only(writers)),
@@ -89,8 +89,8 @@ var settings = slices.Concat(
 		row("warmup", optional(scalar("string", readWarmup)), "", "do not measure the first `TIME|RECORDS` (10s, 100k)", common),
 		row("warmup-records", whole(0, none), "", "Kafka's name for --warmup `N`, in records", only(writers)),
 		row("arrivals", choice("uniform", "poisson"), "uniform", "`HOW` records arrive at a --rate: uniform (equal intervals) or poisson (independent)", only(writers)),
-		row("producers", whole(math.MinInt32, math.MaxInt32), "1", "`N` producers in this process, each with its own connections", only(writers), common),
-		row("consumers", whole(math.MinInt32, math.MaxInt32), "1", "`N` consumers in this process and in each group, each with its own connections", only(readers), common),
+		row("producers", whole(1, plan.MaxClients), "1", "`N` producers in this process, each with its own connections", only(writers), common),
+		row("consumers", whole(1, plan.MaxClients), "1", "`N` consumers in this process and in each group, each with its own connections", only(readers), common),
 		row("transaction-duration-ms", whole(1, math.MaxInt32), "", "commit a transaction every `MS` (default 3000 with a transactional id)", only(writers)),
 		row("stop-at-disk", scalar("string", readDiskShare), "90%", "end the load when a log directory of a broker is as full as this `SHARE`; never: go on", only(writers), project("fills the disks of brokers")),
 		row("until-full", boolKind, "", "go on when log directories are full, and record what becomes of the brokers (without --duration or --num-records: for 1m)", only(writers), project("fills the disks of brokers")),
@@ -315,6 +315,7 @@ var (
 	restTime   = span(time.Second, 0, longest, "a time (5s, 1m), or 0")
 	millis     = span(time.Millisecond, 0, longest, "milliseconds (10000) or a time (10s), 0 or more")
 	deltaShare = share(math.SmallestNonzeroFloat64, math.Nextafter(1, 0), "above 0 and below 100% (3%)")
+	topicKind  = scalar("string", func(s string) (string, error) { return s, plan.CheckTopic(s) })
 	tagsKind   = kind{name: listKind.name, read: func(texts []string) (any, error) { return distinct(texts), nil }}
 	fromKind   = scalar("string", func(s string) (plan.From, error) {
 		from, err := plan.ParseFrom(s)
@@ -338,8 +339,8 @@ func silent(k kind) kind {
 }
 
 func readURL(s string) (string, error) {
-	if s == "" {
-		return "", nil
+	if s == "" || strings.HasPrefix(s, "kafka://") { // by which a study varies the system
+		return s, nil
 	}
 	_, err := plan.ParseURL(s)
 	return s, err

@@ -18,16 +18,15 @@ type Problem struct {
 	err error
 }
 
-// Refuse returns the problem of a value. Text is shown in quotes, and nil not at all.
+// Refuse returns the problem of a value. Text that is no number is shown in quotes, and nil not at all.
 func Refuse(flag string, value any, why string, args ...any) *Problem {
 	err := fmt.Errorf(why, args...)
 	p := &Problem{Flag: flag, Why: err.Error(), err: err}
-	switch {
-	case value == nil:
-	case reflect.TypeOf(value).Kind() == reflect.String:
-		p.Value = fmt.Sprintf("%q", value)
-	default:
+	if value != nil {
 		p.Value = fmt.Sprint(value)
+		if _, err := ParseNumber(p.Value); err != nil && reflect.TypeOf(value).Kind() == reflect.String {
+			p.Value = strconv.Quote(p.Value)
+		}
 	}
 	return p
 }

@@ -160,8 +160,8 @@ func (r *Read) validate() []error {
 	bad := func(flag string, value any, why string, args ...any) {
 		errs = append(errs, Refuse(flag, value, why, args...))
 	}
-	if n := r.Consumers; n < 1 || n > maxClients {
-		bad("consumers", n, "it must be from 1 to %d", maxClients)
+	if n := r.Consumers; n < 1 || n > MaxClients {
+		bad("consumers", n, "it must be from 1 to %d", MaxClients)
 	}
 	if n := r.Groups; n < 0 || n > maxGroups {
 		bad("groups", n, "it must be from 1 to %d", maxGroups)

@@ -121,8 +121,8 @@ func (p Plan) Divide(processes int) ([]Plan, error) {
 	bad := func(flag string, value any, why string, args ...any) {
 		errs = append(errs, Refuse(flag, value, why, args...))
 	}
-	if processes < 1 || processes > maxClients {
-		bad("", nil, "a load is shared out to 1 to %d processes, not to %d", maxClients, processes)
+	if processes < 1 || processes > MaxClients {
+		bad("", nil, "a load is shared out to 1 to %d processes, not to %d", MaxClients, processes)
 		return nil, errors.Join(errs...)
 	}
 	if p.Writes() && p.Producers < processes {
@@ -185,9 +185,9 @@ func (s Share) validate(p *Plan) error {
 		return nil
 	}
 	switch {
-	case s.Producer < 0 || s.Producers > maxClients || s.Producer > s.Producers-p.Producers,
-		s.Consumer < 0 || s.Consumers > maxClients || s.Consumer > s.Consumers-p.Read.Consumers,
-		s.Slots < 0 || s.Slots > maxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
+	case s.Producer < 0 || s.Producers > MaxClients || s.Producer > s.Producers-p.Producers,
+		s.Consumer < 0 || s.Consumers > MaxClients || s.Consumer > s.Consumers-p.Read.Consumers,
+		s.Slots < 0 || s.Slots > MaxClients || s.Slot < 0 || s.Slots > 0 && s.Slot >= s.Slots || s.Slots == 0 && s.Slot != 0:
 		return fmt.Errorf("share %+v: it is no part of a load", s)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 // The largest values that a plan may hold. They are far above what anyone needs
 // and keep a slip of the keyboard from taking a cluster or this machine down.
 const (
-	maxClients    = 1000    // producers, and consumers of one group
+	MaxClients    = 1000    // producers, and consumers of one group
 	MaxPartitions = 100_000 // of a topic that kt makes; a larger one is read as it is, and may grow no further in the run
 )
 
@@ -44,8 +44,8 @@ func (p *Plan) Validate() error {
 	if p.Command == Consume {
 		errs = append(errs, p.validateConsume()...)
 	} else {
-		if n := p.Producers; n < 1 || n > maxClients {
-			bad("producers", n, "it must be from 1 to %d", maxClients)
+		if n := p.Producers; n < 1 || n > MaxClients {
+			bad("producers", n, "it must be from 1 to %d", MaxClients)
 		}
 		errs = append(errs, p.Payload.validate()...)
 	}
