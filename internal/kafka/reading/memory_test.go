@@ -33,9 +33,7 @@ var codecs = map[kgo.CompressionCodecType]*codec.Codec{
 
 func TestAQuarterOfTheMemoryIsThere(t *testing.T) {
 	for usable, want := range map[int64]int64{0: 256 << 20, 256 << 20: 64 << 20, 64 << 30: 256 << 20} {
-		if got := NewMemory(usable).Most; got != want {
-			t.Errorf("of %d bytes, %d, want %d", usable, got, want)
-		}
+		must.Match(t, want, NewMemory(usable).Most, "of %d bytes,", usable)
 	}
 }
 
