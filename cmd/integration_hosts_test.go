@@ -96,8 +96,7 @@ func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
 	h.hosts("up", names...)
 	for _, name := range []string{"h0", "h20"} {
 		known := h.hosts("exec", name, "ip", "neigh", "show", "nud", "permanent")
-		must.Match(t, len(names), strings.Count(known, "lladdr"), "%s knows link addresses:
-%s", name, known)
+		must.Match(t, len(names), strings.Count(known, "lladdr"), "%s knows link addresses:\n%s", name, known)
 	}
 }
 

@@ -106,8 +106,8 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 
 func TestAContextThatEndsStopsTheHosts(t *testing.T) {
 	for _, tc := range []endingTest{
-		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "", context.Canceled, 0},
-		{"while all wait for the start", time.Second, nil, 0, "", context.Canceled, leaveTimeout},
+		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "context canceled", context.Canceled, 0},
+		{"while all wait for the start", time.Second, nil, 0, "context canceled", context.Canceled, leaveTimeout},
 		{"while the load is made", 20 * time.Second, nil, 0, "stop; their agents have the results: kt collect --run nightly", errAborted, leaveTimeout},
 		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load may go on; their", errAborted, leaveTimeout},
 		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", errAborted, leaveTimeout},
