@@ -81,3 +81,19 @@ func TestMemoryThatOthersHaveIsBusyUntilItIsCollected(t *testing.T) {
 		t.Errorf("when it is free again: %v", err)
 	}
 }
+
+// However long a busy machine takes for a batch.
+func TestABatchThatIsDecompressedIsProgress(t *testing.T) {
+	m, ended := NewMemory(16<<20), make(chan error)
+	m.large.Lock()
+	go func() {
+		_, err := m.NewRoom().Decompress(codec.Zstd(1).Append(nil, record(3<<20, 0)), kgo.CodecZstd)
+		ended <- err
+	}()
+	for began := m.progress(); m.progress() < began+3; {
+		runtime.Gosched()
+	}
+	m.large.Unlock()
+	must.Do(t, <-ended)
+	must.Match(t, m.progress(), m.progress(), "progress of nothing")
+}
