@@ -33,7 +33,7 @@ func parts(r *result.Result) doc.Section {
 
 // brokers has a row for each broker, of its requests of one kind. Of RabbitMQ and Pulsar a row says only how long they throttled kt.
 func brokers(id, from, caption string, rows []result.BrokerRow) *doc.Table {
-	t := doc.NewTable(id, caption, "id", from+"|name|1", "records", "MiB|5", "p50|2", "p99", "max|3", "throttled|4")
+	t := doc.NewTable(id, caption, "id", from+"|name|1", "records", "MiB|5", "request p50|2", "p99", "max|3", "throttled|4")
 	t.Bare = true
 	for i := range rows {
 		b := &rows[i]
