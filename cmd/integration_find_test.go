@@ -14,7 +14,8 @@ import (
 	"github.com/kt-bench/kt/internal/study"
 )
 
-// A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known.
+// A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known. Where others take the
+// CPU from kt, it says so of the rate at which it was the limit itself, and never blames the connection for one that it carries.
 func narrowConnectionIsFound(t *testing.T) {
 	const (
 		rate   = 2 << 20 // bytes a second
@@ -26,7 +27,7 @@ func narrowConnectionIsFound(t *testing.T) {
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
 	var found study.Document
-	for try := range 2 {
+	for try := range 3 {
 		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)
@@ -41,10 +42,14 @@ func narrowConnectionIsFound(t *testing.T) {
 			return
 		}
 	}
-	if found.Peak.ClientBound {
-		t.Skip("kt was the limit: others use this machine")
+	invalid, blamed := false, false
+	for _, one := range found.Trials {
+		invalid = invalid || one.Rate == found.Peak.High && one.Outcome == study.Invalid
+		blamed = blamed || one.Rate < 0.9*truth && one.Outcome == study.Failed
 	}
-	t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
+	if !found.Peak.ClientBound || !invalid || blamed {
+		t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
+	}
 }
 
 // find makes a search on a cluster.
