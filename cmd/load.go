@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"syscall"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/kafka/system"
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -53,6 +53,7 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	}
 	secure, more, bad := env.secure(&l.Plan, own)
 	warnings, err := l.chooseSystem(secure)
+	err = l.Sourced(err)
 	unencrypted, badTLS := checkTLS(&l.Plan, own.Given())
 	warnings, err = append(warnings, unencrypted...), errors.Join(err, bad, badTLS)
 	if l.Plan.Embedded() && secure.Protocol() != plaintext {
@@ -69,9 +70,9 @@ func checkLoad(env *Env, asked *config.Run) (*load, error) {
 	}
 	var badDate error
 	if l.date, badDate = report.ParseDateFormat(l.DateFormat); badDate != nil {
-		err = errors.Join(err, fmt.Errorf("--date-format: %w", badDate))
+		err = errors.Join(err, plan.Refuse("date-format", nil, "%w", badDate))
 	}
-	err = errors.Join(err, l.sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
+	err = errors.Join(err, l.Sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
 	if err != nil {
 		return nil, once(err)
 	}
@@ -279,31 +280,12 @@ func runError(err error) error {
 	return err
 }
 
-// namedFlag matches a flag in an error.
-var namedFlag = regexp.MustCompile(`--([a-z][a-z.-]*)`)
-
-// withSources is sourced for a plan that does not fit. Another error stays as it is.
+// withSources names where the values of a plan that does not fit came from. Another error stays as it is.
 func (l *load) withSources(err error) error {
-	var misfit *result.MisfitError
-	if !errors.As(err, &misfit) {
-		return err
+	if misfit := new(result.MisfitError); errors.As(err, &misfit) {
+		return &result.MisfitError{Err: l.Sourced(err)}
 	}
-	return &result.MisfitError{Err: l.sourced(err)}
-}
-
-// sourced adds to each line of an error the source of the first value in it that was not typed.
-func (l *load) sourced(err error) error {
-	var lines []error
-	for _, line := range problems(err) {
-		for _, flag := range namedFlag.FindAllStringSubmatch(line, -1) {
-			if source := l.Sources[flag[1]]; source != "" && source != "default" && source != flag[0] {
-				line += " (from " + source + ")"
-				break
-			}
-		}
-		lines = append(lines, errors.New(line))
-	}
-	return errors.Join(lines...)
+	return err
 }
 
 // noRunFile is the value of --result that means: no run file.

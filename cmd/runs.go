@@ -126,7 +126,7 @@ func newRunsRemove(env *Env) *cobra.Command {
 	flags := config.NewRemove(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var paths []string
-		var errs []error
+		errs := []error{flags.Load(env.configSystem())}
 		files := env.runFiles()
 		for _, name := range args {
 			path, err := env.runsFolder().FindKept(files, name)
@@ -139,11 +139,11 @@ func newRunsRemove(env *Env) *cobra.Command {
 			return usageError(err)
 		}
 		for _, path := range paths {
-			if yes := flags.Yes(); !yes && env.StdinTTY { // to be asked
+			if yes := flags.Yes; !yes && env.StdinTTY { // to be asked
 				env.say("%s", runName(path))
 			}
 		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, flags.Yes()) })
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, flags.Yes) })
 	}
 	return c
 }

@@ -52,12 +52,10 @@ const (
 func NewAgent(set *pflag.FlagSet) *Agent { return &Agent{base: newBase(set, "agent", "agent")} }
 
 // Load applies environment and configuration file, and makes the checks that need no machine.
-func (a *Agent) Load(sys System) error {
-	if err := a.load(sys, a); err != nil {
-		return err
-	}
+func (a *Agent) Load(sys System) error { return a.load(sys, a, a.check) }
+
+func (a *Agent) check(p *problems) {
 	a.AllowTopic = is[*regexp.Regexp](a.layers, "allow-topic")
-	var p problems
 	if err := CheckAgentName(a.Name); a.Name != "" && err != nil {
 		p.bad("name", a.Name, "%w", err)
 	}
@@ -83,7 +81,6 @@ func (a *Agent) Load(sys System) error {
 	if a.KeyFile == "" && !Loopback(a.Bind) {
 		p.bad("bind", a.Bind, "beyond loopback an agent needs a key: kt keygen FILE makes one, --key-file FILE uses it")
 	}
-	return p.err()
 }
 
 // groupWords are the words of --on and --watch that stand for several hosts.

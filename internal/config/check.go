@@ -54,7 +54,7 @@ func (c *Configure) Check(path string, sys System, with Checks) ([]string, error
 		if run != nil {
 			err = errors.Join(err, state.layers.sourced(with.Clients(run)))
 		}
-		found.add(command, append(state.errs, flat(err)...))
+		found.add(command, append(state.errs, slices.DeleteFunc(flat(err), isUntyped)...))
 	}
 	var names []string
 	if user != nil {
@@ -84,17 +84,18 @@ type mistake struct {
 	commands []string // that have it
 }
 
-// add adds errors of a command; "": of the files as such. What nobody has typed yet is no mistake.
+// isUntyped reports whether an error is about what nobody has typed: no file and no variable holds it.
+func isUntyped(err error) bool {
+	var p *plan.Problem
+	return errors.As(err, new(needs)) || errors.As(err, &p) && (p.Source == fromNobody || p.Source == "" && p.Flag != "")
+}
+
+// add adds errors of a command; "": of the files as such.
 func (m *mistakes) add(command string, errs []error) {
 	for _, err := range errs {
 		var one *plan.Problem
-		switch {
-		case errors.As(err, new(needs)):
-			continue
-		case !errors.As(err, &one):
+		if !errors.As(err, &one) {
 			one = plan.Refuse("", nil, "%w", err)
-		case one.Source == fromNobody:
-			continue
 		}
 		i := slices.IndexFunc(m.all, func(o mistake) bool { return o.of.Error() == one.Error() })
 		if i < 0 {
@@ -113,10 +114,15 @@ func (m *mistakes) err() error {
 	})
 	var errs []error
 	for _, one := range m.all {
+		command := ""
 		if len(one.commands) == 1 && !m.inSection(one.commands[0], one.of.Place()) {
-			one.of.Why, one.of.Flag = "kt "+one.commands[0]+": "+one.of.Text(), ""
+			command = "kt " + one.commands[0]
 		}
-		errs = append(errs, &one.of)
+		if command == "" && one.of.Source == "" { // it was typed
+			errs = append(errs, &one.of)
+			continue
+		}
+		errs = append(errs, one.of.Of(command))
 	}
 	return errors.Join(errs...)
 }

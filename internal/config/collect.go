@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -27,14 +26,13 @@ type Collect struct {
 func NewCollect(set *pflag.FlagSet) *Collect { return &Collect{form: newForm(set, "collect")} }
 
 // Load applies environment and configuration file.
-func (c *Collect) Load(sys System) error {
-	if err := c.load(sys, c); err != nil {
-		return err
-	}
+func (c *Collect) Load(sys System) error { return c.load(sys, c, c.check) }
+
+func (c *Collect) check(p *problems) {
 	// Agents that a file or the environment names are asked only when no files are given.
 	typedAgents := typedOn(c.flags.Lookup("join")) || typedOn(c.flags.Lookup("peers"))
 	c.Fetch = typedAgents || len(c.Files) == 0 && (len(c.Join) > 0 || len(c.Peers) > 0 || c.Run != "")
-	p := problems{c.Check()}
+	*p = append(*p, c.Check())
 	name, start, exact := strings.Cut(c.Run, "@")
 	c.Name = name
 	if err := plan.CheckName(name); c.Run != "" && err != nil {
@@ -45,11 +43,10 @@ func (c *Collect) Load(sys System) error {
 	}
 	switch {
 	case !c.Fetch && len(c.Files) == 0:
-		p = append(p, needs("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
+		*p = append(*p, needs("kt collect needs run files (kt collect a.ktr b.ktr dir/) or agents to ask (kt collect --join HOST --run NAME)"))
 	case c.Fetch && c.Name == "":
-		p = append(p, needs("kt collect needs the name of a run to ask agents for: add --run NAME"))
+		*p = append(*p, needs("kt collect needs the name of a run to ask agents for: add --run NAME"))
 	}
-	return p.err()
 }
 
 // needs is the error of a command line that lacks something.
@@ -67,4 +64,6 @@ type Peers struct {
 func NewPeers(set *pflag.FlagSet) *Peers { return &Peers{form: newForm(set, "peers")} }
 
 // Load applies environment and configuration file.
-func (p *Peers) Load(sys System) error { return errors.Join(p.load(sys, p), p.Check()) }
+func (p *Peers) Load(sys System) error {
+	return p.load(sys, p, func(found *problems) { *found = append(*found, p.Check()) })
+}

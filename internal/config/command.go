@@ -34,12 +34,17 @@ func newBase(set *pflag.FlagSet, rows, section string) base {
 	return base{&layers{flags: set, command: section}}
 }
 
-// load applies the layers below the command line, and sets the fields of the command.
-func (b *base) load(sys System, into any) (err error) {
+// load applies the layers below the command line, sets the fields of the command, and makes its checks. It returns every problem,
+// unless a layer cannot be read.
+func (b *base) load(sys System, into any, checks ...func(*problems)) (err error) {
 	if b.layers, err = loadLayers(b.flags, b.command, sys); err != nil {
 		return err
 	}
-	return b.decode(into)
+	found := problems{b.decode(into)}
+	for _, check := range checks {
+		check(&found)
+	}
+	return b.sourced(found.err())
 }
 
 // form is the part that commands that write a document have in common.
@@ -55,19 +60,17 @@ func newForm(set *pflag.FlagSet, command string) form {
 
 // load is that of base, and refuses a form that the command does not have. In a file or the environment it is no mistake: the
 // command writes text then.
-func (f *form) load(sys System, into any) error {
-	if err := f.base.load(sys, into); err != nil {
-		return err
-	}
-	output := f.flags.Lookup("output")
-	switch outputs := of(output).choices; {
-	case slices.Contains(outputs, f.Output):
-	case f.Output != "" && !typedOn(output):
-		f.Output = "text"
-	default:
-		return plan.Refuse("output", f.Output, "%w", oneOf(f.Output, outputs))
-	}
-	return nil
+func (f *form) load(sys System, into any, checks ...func(*problems)) error {
+	return f.base.load(sys, into, append(checks, func(p *problems) {
+		output := f.flags.Lookup("output")
+		switch outputs := of(output).choices; {
+		case slices.Contains(outputs, f.Output):
+		case f.Output != "" && !typedOn(output):
+			f.Output = "text"
+		default:
+			p.bad("output", f.Output, "%w", oneOf(f.Output, outputs))
+		}
+	})...)
 }
 
 // problems gathers what is wrong with values.

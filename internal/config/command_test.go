@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -20,9 +21,7 @@ func loadOther(t *testing.T, in given, define func(*pflag.FlagSet) func(System) 
 	t.Helper()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	load := define(set)
-	if err := parse(set, in.args); err != nil {
-		return err
-	}
+	must.Do(t, set.Parse(in.args))
 	sys := System{Getenv: func(name string) string { return in.env[name] }}
 	for name, value := range in.env {
 		sys.Environ = append(sys.Environ, name+"="+value)

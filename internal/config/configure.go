@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -44,19 +42,12 @@ type Value struct {
 // part by name. profiles returns the profiles of a command that makes loads.
 func (c *Configure) Effective(commands []string, sys System, profiles func(command string) fs.FS) ([]Value, error) {
 	all := []Value{}
-	failed := make(map[string][]string) // problem → the commands that have it
-	var problems []string
-	having := make(map[string]int) // flag → how many commands have it
-	sys.Warn = nil                 // Load has warned
+	found := new(mistakes)
+	having := make(map[string]int)  // flag → how many commands have it
+	sys.Warn, sys.shows = nil, true // Load has warned
 	for _, command := range commands {
 		l, err := c.layersOf(command, sys, profiles)
-		for _, one := range flat(err) {
-			text := one.Error()
-			if failed[text] == nil {
-				problems = append(problems, text)
-			}
-			failed[text] = append(failed[text], command)
-		}
+		found.add(command, flat(err))
 		if err != nil {
 			continue
 		}
@@ -88,14 +79,7 @@ func (c *Configure) Effective(commands []string, sys System, profiles func(comma
 		}
 		return -1
 	})
-	var errs []error
-	for _, text := range problems {
-		if len(failed[text]) == 1 && len(commands) > 1 {
-			text = fmt.Sprintf("kt %s: %s", failed[text][0], text)
-		}
-		errs = append(errs, errors.New(text))
-	}
-	return all, errors.Join(errs...)
+	return all, found.err()
 }
 
 // valueOf returns the effective value of a flag. The brokers may be those of a properties file.

@@ -28,18 +28,17 @@ type Doctor struct {
 func NewDoctor(set *pflag.FlagSet) *Doctor { return &Doctor{form: newForm(set, "doctor")} }
 
 // Load applies environment, configuration file and client properties, and makes the checks that need no cluster.
-func (d *Doctor) Load(sys System) error {
-	if err := d.load(sys, d); err != nil {
-		return err
-	}
+func (d *Doctor) Load(sys System) error { return d.load(sys, d, d.check) }
+
+func (d *Doctor) check(p *problems) {
 	b := &builder{layers: d.layers}
 	d.client(b)
-	if errors.Join(b.problems...) == nil && len(d.Bootstrap) == 0 {
+	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 {
 		b.problems = append(b.problems, needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
 	}
 	d.Protected = d.protected(d.Bootstrap)
 	d.Warnings = b.warnings
-	return b.err()
+	*p = append(*p, b.problems...)
 }
 
 // client takes what counts here from the properties of a client of Kafka: the brokers, the client id and the security. A

@@ -21,6 +21,7 @@ type kind struct {
 	read    func(texts []string) (any, error) // The error gives the reason alone.
 	choices []string                          // nil: any text
 	silent  bool                              // the reason has the value, or must not show it
+	begins  bool                              // the reason begins with the value
 }
 
 func scalar[T any](name string, read func(string) (T, error)) kind {
@@ -153,14 +154,30 @@ func share(least, most float64, how string) kind {
 // value is the value of a flag: its texts, and what they mean.
 type value struct {
 	*setting
-	texts []string
-	is    any
-	given bool
-	below bool // a layer below the command line has set it
+	texts   []string
+	is      any
+	given   bool
+	below   bool            // a layer below the command line has set it
+	refused []*plan.Problem // of texts that it did not take
 }
 
-// Set reads a text. A list that is given several times is one list.
+// Set reads a text. What is wrong with one is kept until the settings are loaded, which tells every problem at once, each with
+// its source.
 func (v *value) Set(text string) error {
+	if err := v.take(text); err != nil {
+		p := plan.Refuse(v.setting.name, text, "%w", err)
+		if v.silent {
+			p = plan.Refuse(v.setting.name, nil, "%w", err)
+		} else if v.begins {
+			p = plan.About(v.setting.name, fmt.Errorf("--%s %w", v.setting.name, err))
+		}
+		v.refused = append(v.refused, p)
+	}
+	return nil
+}
+
+// take reads a text. A list that is given several times is one list.
+func (v *value) take(text string) error {
 	if v.single && v.given && text != v.texts[0] {
 		return fmt.Errorf("%q is given too: give one", v.texts[0])
 	}

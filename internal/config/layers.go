@@ -41,6 +41,7 @@ type System struct {
 	Addresses func(hosts []string) map[string][]string // returns the IP addresses of names, as far as they are known; may be nil
 
 	check *checking // nil: it is a run, which ends with the first layer that is wrong
+	shows bool      // values are shown, also those that no run takes
 }
 
 // envName returns the environment variable of a flag: KT_BOOTSTRAP_SERVER for --bootstrap-server.
@@ -97,6 +98,7 @@ type layers struct {
 	sources map[string]string // flag → where its value came from
 	from    map[string]level  // flag → the kind of that source
 
+	refused  problems // of single values
 	clusters map[string]Cluster
 	cluster  string   // the one in use, "": none
 	servers  []string // of that cluster
@@ -139,25 +141,27 @@ func (l *layers) apply() error {
 	} else if withCluster != nil {
 		all = withCluster
 	}
-	var errs []error
 	l.flags.VisitAll(func(f *pflag.Flag) {
-		l.sources[f.Name] = "default"
+		v := of(f)
+		if l.sources[f.Name] = fromNobody; v == nil {
+			return
+		}
 		if f.Changed {
-			l.sources[f.Name], l.from[f.Name] = "--"+f.Name, fromFlag
+			from := fromFlag
 			if l.isTheirs(f.Name) {
-				l.from[f.Name] = fromForeign
+				from = fromForeign
 			}
+			l.note(v, "--"+f.Name, from)
 			return
 		}
 		for _, from := range all {
-			counts := of(f) != nil && !of(f).typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen)
-			if counts && from.IsSet(f.Name) {
-				errs = append(errs, l.sys.passed(l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)))
+			if !v.typed && !l.sys.leavesOut(f.Name) && (f.Name != "cluster" || from.chosen) && from.IsSet(f.Name) {
+				l.set(f, from.GetStringSlice(f.Name), from.at[f.Name], from.from)
 				return
 			}
 		}
 	})
-	return errors.Join(errs...)
+	return nil
 }
 
 // typedText returns the text of a flag that was typed, "" if it was not.
@@ -219,44 +223,31 @@ func (s System) warnOfStrangers() {
 }
 
 // set gives a flag the texts of a layer.
-func (l *layers) set(f *pflag.Flag, texts []string, source string, from level) error {
+func (l *layers) set(f *pflag.Flag, texts []string, source string, from level) {
 	v := of(f)
-	l.sources[f.Name], l.from[f.Name] = source, from
 	if len(texts) == 0 && !v.isList() {
-		return plan.Refuse(f.Name, nil, "the list is empty: give a value, or leave the line out").From(source)
+		v.refused = append(v.refused, plan.Refuse(f.Name, nil, "the list is empty: give a value, or leave the line out"))
 	}
 	secret.LearnFrom(texts...)
 	for _, text := range texts {
-		if err := l.flags.Set(f.Name, text); err != nil {
-			return Unfit(f, text, err).From(source)
-		}
+		_ = l.flags.Set(f.Name, text) // it keeps what is wrong
+	}
+	if len(v.refused) > 0 && l.sys.shows {
+		v.texts = texts
 	}
 	v.below = true
-	return nil
+	l.note(v, source, from)
 }
 
-// Unfit returns the problem of a text that a flag does not take; err is what setting it returned.
-func Unfit(f *pflag.Flag, text string, err error) *plan.Problem {
-	var unfit *pflag.InvalidValueError
-	if errors.As(err, &unfit) {
-		err = unfit.Unwrap()
-	}
-	if v := of(f); v != nil && v.silent {
-		return plan.Refuse(f.Name, nil, "%w", err)
-	}
-	return plan.Refuse(f.Name, text, "%w", err)
-}
-
-// Refused returns every problem of the values in arguments, where parsing them has ended with the first.
-func Refused(set *pflag.FlagSet, args []string) error {
-	var errs []error
-	_ = set.ParseAll(args, func(f *pflag.Flag, text string) error {
-		if err := f.Value.Set(text); err != nil {
-			errs = append(errs, Unfit(f, text, err))
+// note remembers where the value of a flag comes from, and what is wrong with it.
+func (l *layers) note(v *value, source string, from level) {
+	for _, p := range v.refused {
+		if from < fromForeign {
+			p = p.From(source)
 		}
-		return nil
-	}) // what else is wrong is no value
-	return errors.Join(errs...)
+		l.refused = append(l.refused, p)
+	}
+	l.sources[v.setting.name], l.from[v.setting.name] = source, from
 }
 
 // typedOn reports whether a flag was given on the command line, and not by a file or

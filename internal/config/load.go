@@ -35,12 +35,22 @@ func LoadCommands() []string { return strings.Fields(loads) }
 // finds, each naming the flag.
 func (f *Flags) Load(sys System) (Run, error) {
 	var r Run
-	if err := f.load(sys, &r); err != nil {
+	var b *builder
+	err := f.load(sys, &r, func(p *problems) {
+		b = newBuilder(f.layers)
+		b.run(&r)
+		*p = append(*p, b.problems...)
+	})
+	if b == nil {
 		return Run{}, err
 	}
-	b := newBuilder(f.layers)
+	return r, err
+}
+
+// run makes the run.
+func (b *builder) run(r *Run) {
 	r.Sources, r.Flags = b.sources, make(map[string]string)
-	f.flags.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
+	b.flags.VisitAll(func(fl *pflag.Flag) { r.Flags[fl.Name] = fl.Value.String() })
 	b.javaProperties()
 	if r.LedgerFile = b.text("verify"); b.writes {
 		r.LedgerFile = ""
@@ -61,11 +71,10 @@ func (f *Flags) Load(sys System) (Run, error) {
 	r.Execs = b.execs(r.Plan.Load.Duration.Std())
 	r.Output = b.output()
 	b.problems = append(b.problems, plan.CheckTags(r.Tags))
-	b.checkVerify(&r)
+	b.checkVerify(r)
 	b.ignored()
 	b.problems = append(b.problems, r.Plan.Validate())
 	r.Warnings = b.warnings
-	return r, b.err()
 }
 
 // onlyGiven leaves out the properties that only Kafka's clients get: brokers, and what the user has not set.
@@ -117,28 +126,48 @@ func (b *builder) likeLatencyTool() {
 	if by < fromForeign || b.from["num-records"] < by || otherwise {
 		return
 	}
-	b.problems = append(b.problems, b.set(b.flags.Lookup("one-at-a-time"), []string{"true"}, "--producer-acks, as kafka-e2e-latency", by))
+	b.set(b.flags.Lookup("one-at-a-time"), []string{"true"}, "--producer-acks, as kafka-e2e-latency", by)
 	b.warn("One record at a time, as kafka-e2e-latency sends them: give --rate for a load at a rate, -1 for as fast as possible.")
 }
 
-// err joins the problems, each once.
-func (b *builder) err() error { return b.sourced(b.problems.err()) }
-
 // sourced gives each problem the source of its value, and the value as it was given: 1k, where a plan says 1000.
 func (l *layers) sourced(err error) error {
+	rest := slices.DeleteFunc(flat(err), func(one error) bool { // nothing that follows from a value that was refused
+		p, ok := one.(*plan.Problem)
+		return ok && l.isRefused(p.Flag)
+	})
+	return sourced(errors.Join(append(slices.Clone(l.refused), rest...)...), l.sources, func(p *plan.Problem) {
+		if v := of(l.flags.Lookup(p.Flag)); p.Value != "" && !v.isList() && len(v.refused) == 0 {
+			if p.Value = v.texts[0]; v.is == any(p.Value) {
+				p.Value = plan.Refuse("", p.Value, "").Value
+			}
+		}
+	})
+}
+
+func (l *layers) isRefused(flag string) bool {
+	f := l.flags.Lookup(flag)
+	return f != nil && of(f) != nil && len(of(f).refused) > 0
+}
+
+// Sourced names the source of each value that an error of the run is about.
+func (r *Run) Sourced(err error) error {
+	return sourced(err, r.Sources, func(*plan.Problem) {})
+}
+
+// sourced returns an error, each problem of it once, with where its value came from. given is called for a value that is no default.
+func sourced(err error, sources map[string]string, given func(*plan.Problem)) error {
 	var errs []error
 	told := make(map[string]bool)
 	for _, one := range flat(err) {
-		if p, ok := one.(*plan.Problem); ok && p.Source == "" && l.from[p.Flag] != fromDefault {
-			given := *p
-			if v := of(l.flags.Lookup(p.Flag)); p.Value != "" && !v.isList() {
-				if given.Value = v.texts[0]; v.is == any(given.Value) {
-					given.Value = plan.Refuse("", v.is, "").Value
+		var p *plan.Problem
+		if errors.As(one, &p) && p.Error() == one.Error() {
+			if source := sources[p.Flag]; p.Source == "" && source != "" && source != fromNobody {
+				of := *p
+				if given(&of); source != "--"+p.Flag {
+					of = *of.From(source)
 				}
-			}
-			one = given.From(l.sources[p.Flag])
-			if l.from[p.Flag] >= fromForeign {
-				one = &given
+				one = &of
 			}
 		}
 		if text := one.Error(); text != "" && !told[text] {
@@ -227,7 +256,7 @@ func (b *builder) chosen(names ...string) string {
 		return ""
 	}
 	if len(found) > 1 {
-		b.bad("", nil, "--%s exclude each other: give one", strings.Join(found, " and --"))
+		b.problems = append(b.problems, plan.About(found[0], fmt.Errorf("--%s exclude each other: give one", strings.Join(found, " and --"))))
 	}
 	return found[0]
 }

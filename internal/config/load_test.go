@@ -42,9 +42,7 @@ func load(t *testing.T, in given) (Run, error) {
 	if err != nil {
 		t.Fatalf("ExpandLists(%q): %v", in.args, err)
 	}
-	if err := parse(set, args); err != nil {
-		return Run{}, err
-	}
+	must.Do(t, set.Parse(args))
 	if set.NArg() > 0 {
 		t.Fatalf("parse %q: %q are no flags", args, set.Args())
 	}
@@ -64,14 +62,6 @@ func load(t *testing.T, in given) (Run, error) {
 		write(t, filepath.Join(sys.ConfigDir, "kt", "config.yaml"), in.file)
 	}
 	return flags.Load(sys)
-}
-
-// parse returns what kt says of arguments that do not fit.
-func parse(set *pflag.FlagSet, args []string) error {
-	if set.Parse(args) == nil {
-		return nil
-	}
-	return Refused(set, args)
 }
 
 func mustLoad(t *testing.T, in given) Run {
@@ -418,10 +408,8 @@ func TestEveryProblemIsReportedWithItsFlag(t *testing.T) {
 			args := strings.Fields(tc.args)
 			set := pflag.NewFlagSet("produce", pflag.ContinueOnError)
 			flags := NewProduce(set)
-			err := parse(set, args)
-			if err == nil {
-				_, err = flags.Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
-			}
+			must.Do(t, set.Parse(args))
+			_, err := flags.Load(System{Kafka: kafka, Getenv: func(string) string { return "" }})
 			if err == nil {
 				t.Fatal("it was accepted")
 			}

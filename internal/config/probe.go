@@ -30,13 +30,10 @@ func NewProbe(set *pflag.FlagSet) *Probe { return &Probe{form: newForm(set, "pro
 
 // Load applies environment and configuration file, and makes the checks that need no machine.
 func (p *Probe) Load(sys System) error {
-	if err := p.load(sys, p); err != nil {
-		return err
-	}
-	var found problems
-	p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
-	if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
-		found.bad("", nil, "--dd does not go with --mode or --tests")
-	}
-	return found.err()
+	return p.load(sys, p, func(found *problems) {
+		p.DD = p.DD || len(p.Blocks) > 0 || len(p.Direct) > 0
+		if p.DD && (len(p.Tests) > 0 || typedOn(p.flags.Lookup("mode"))) {
+			found.bad("", nil, "--dd does not go with --mode or --tests")
+		}
+	})
 }

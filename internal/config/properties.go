@@ -195,7 +195,7 @@ func (b *builder) ownFlags() {
 
 // own sets the property that a flag stands for, if the flag is given.
 func (b *builder) own(c *client, flag, property, value string) {
-	if b.given(flag) {
+	if b.given(flag) && !b.isRefused(flag) {
 		c.put(property, plan.Given{Value: value, Source: b.sources[flag]}, b.from[flag])
 	}
 }

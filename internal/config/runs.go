@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,7 +23,9 @@ type Runs struct {
 func NewRuns(set *pflag.FlagSet) *Runs { return &Runs{form: newForm(set, "runs")} }
 
 // Load applies environment and configuration file.
-func (r *Runs) Load(sys System) error { return errors.Join(r.load(sys, r), plan.CheckTags(r.Tags)) }
+func (r *Runs) Load(sys System) error {
+	return r.load(sys, r, func(p *problems) { *p = append(*p, plan.CheckTags(r.Tags)) })
+}
 
 // Prune is the settings of kt runs prune.
 type Prune struct {
@@ -43,10 +44,13 @@ func NewPrune(set *pflag.FlagSet) *Prune { return &Prune{base: newBase(set, "pru
 func (p *Prune) Load(sys System) error { return p.load(sys, p) }
 
 // Remove is the settings of kt runs rm.
-type Remove struct{ base }
+type Remove struct {
+	base
+	Yes bool `flag:"yes"`
+}
 
 // NewRemove defines the flags of kt runs rm on a set.
-func NewRemove(set *pflag.FlagSet) *Remove { return &Remove{newBase(set, "remove", "prune")} }
+func NewRemove(set *pflag.FlagSet) *Remove { return &Remove{base: newBase(set, "remove", "prune")} }
 
-// Yes reports whether runs are removed without a question.
-func (r *Remove) Yes() bool { return is[bool](r.layers, "yes") }
+// Load applies environment and configuration file.
+func (r *Remove) Load(sys System) error { return r.load(sys, r) }

@@ -108,21 +108,18 @@ func NewReport(set *pflag.FlagSet) *Report { return &Report{form: newForm(set, "
 
 // Load applies environment and configuration file.
 func (r *Report) Load(sys System) error {
-	if err := r.load(sys, r); err != nil {
-		return err
-	}
-	var p problems
-	switch {
-	case r.Play && r.OutputTyped():
-		p.exclude("play", "output")
-	case r.Play && len(r.Limits) > 0:
-		p.exclude("play", "limit")
-	case r.Play && r.HTML != "":
-		p.exclude("play", "html")
-	case !r.Play && typedOn(r.flags.Lookup("speed")):
-		p.bad("speed", nil, "it goes with --play")
-	}
-	return p.err()
+	return r.load(sys, r, func(p *problems) {
+		switch {
+		case r.Play && r.OutputTyped():
+			p.exclude("play", "output")
+		case r.Play && len(r.Limits) > 0:
+			p.exclude("play", "limit")
+		case r.Play && r.HTML != "":
+			p.exclude("play", "html")
+		case !r.Play && typedOn(r.flags.Lookup("speed")):
+			p.bad("speed", nil, "it goes with --play")
+		}
+	})
 }
 
 // OutputTyped reports whether the form of output was typed.

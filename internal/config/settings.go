@@ -89,10 +89,10 @@ func define(set *pflag.FlagSet, command string) {
 		}
 		v := &value{setting: s}
 		if s.kind.name == boolKind.name {
-			_ = v.Set("false") // which is a bool
+			_ = v.take("false") // which is a bool
 		}
 		if s.def != "" {
-			if err := v.Set(s.def); err != nil {
+			if err := v.take(s.def); err != nil {
 				panic(s.name + ": " + err.Error()) // a mistake in the table
 			}
 		}

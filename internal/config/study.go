@@ -51,11 +51,11 @@ func newStudy(set *pflag.FlagSet, rows string) *Study {
 
 // Load applies environment and configuration file.
 func (s *Study) Load(sys System) error {
-	err := s.load(sys, s)
-	if s.Bytes > 0 && s.RunTime > 0 {
-		err = errors.Join(err, errors.New("--bytes and --run-time: each says when a load ends; give one of them"))
-	}
-	return err
+	return s.load(sys, s, func(p *problems) {
+		if s.Bytes > 0 && s.RunTime > 0 {
+			p.bad("", nil, "--bytes and --run-time: each says when a load ends; give one of them")
+		}
+	})
 }
 
 // readAssignment reads NAME=VALUE,VALUE.
@@ -117,15 +117,12 @@ func LoadOf(command plan.Command, flags []Assignment, sys System) (Run, error) {
 	sys.Foreign = func(flag string) bool { return foreign[flag] }
 	for _, one := range flags {
 		foreign[one.Name] = foreign[one.Name] || one.Foreign
-		fl := set.Lookup(one.Name)
-		if fl == nil {
+		if set.Lookup(one.Name) == nil {
 			errs = append(errs, noFlag(command, one.Name))
 			continue
 		}
 		for _, value := range one.Values {
-			if err := set.Set(one.Name, value); err != nil {
-				errs = append(errs, Unfit(fl, value, err))
-			}
+			_ = set.Set(one.Name, value) // it keeps what is wrong
 		}
 	}
 	if len(errs) > 0 {

@@ -98,7 +98,7 @@ var settings = slices.Concat(
 	),
 	in(groupLoad, "find", allowed,
 		row("slo", repeatedKind, "", "a rate also has to keep this `LIMIT`: 'p99<50ms', 'errors==0'; may be repeated"),
-		row("ladder", silent(kind{name: listKind.name, read: func(texts []string) (any, error) { return plan.ParseLadder(texts) }}), "", "walk up these `RATES` (10k,50k,100k), instead of searching"),
+		row("ladder", kind{name: listKind.name, read: func(texts []string) (any, error) { return plan.ParseLadder(texts) }}.beginning(), "", "walk up these `RATES` (10k,50k,100k), instead of searching"),
 		row("trial-time", runTime, "30s", "measure each rate for this `TIME`; longer than the brokers' periodic stalls"),
 		row("precision", share(0.001, 0.5, "from 0.1% to 50%"), "1%", "end the search when the peak is known to this `SHARE`"),
 		row("rest", restTime, "5s", "wait this `TIME` between two trials"),
@@ -323,7 +323,7 @@ var (
 			err = from.Check(time.Now())
 		}
 		return from, err
-	})
+	}).beginning()
 	htmlKind = scalar("string", func(s string) (string, error) {
 		if s == "-" || s == "" {
 			return "", errors.New("name a file; kt report --output html writes the page of a run to stdout")
@@ -335,6 +335,12 @@ var (
 // silent is a kind whose errors name the value themselves, or must not show it.
 func silent(k kind) kind {
 	k.silent = true
+	return k
+}
+
+// beginning is a kind whose errors begin with the value.
+func (k kind) beginning() kind {
+	k.begins = true
 	return k
 }
 

@@ -61,10 +61,9 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 	sys := System{Kafka: kafka, Profiles: fstest.MapFS{"base.yaml": {Data: []byte(base)}}}
 	source := "--" + flag
 	env := make(map[string]string)
-	var err error
 	switch way {
 	case "flag":
-		err = parse(set, []string{"--" + flag + "=" + value})
+		must.Do(t, set.Parse([]string{"--" + flag + "=" + value}))
 	case "variable":
 		source = envName(flag)
 		env[source] = value
@@ -77,10 +76,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 		source = write(t, filepath.Join(dir, "kt", "config.yaml"), flag+": "+value+"\n") + ":1"
 	}
 	sys.Getenv = func(name string) string { return env[name] }
-	var r Run
-	if err == nil {
-		r, err = flags.Load(sys)
-	}
+	r, err := flags.Load(sys)
 	if err != nil {
 		text := ""
 		for _, one := range flat(err) {
@@ -197,16 +193,16 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 			}
 			found++
 			for _, text := range []string{"0x10", "0x10p0", "0b1", "0o7", "inf", "NaN", ""} {
-				if err := f.Value.Set(text); err == nil || err.Error() == "" {
+				if err := of(f).take(text); err == nil || err.Error() == "" {
 					t.Errorf("kt %s --%s %s is %s", command, f.Name, text, f.Value)
 				}
 			}
 			for text, want := range map[string]string{"010": "10", "0017": "17", "08": "8"} {
-				if err := f.Value.Set(text); err != nil || f.Value.String() != want {
+				if err := of(f).take(text); err != nil || f.Value.String() != want {
 					t.Errorf("kt %s --%s %s is %s, %v", command, f.Name, text, f.Value, err)
 				}
 			}
-			if err := f.Value.Set("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
+			if err := of(f).take("1_000"); whole && f.Value.String() != "1000" && !strings.Contains(err.Error(), "it must be from ") {
 				t.Errorf("kt %s --%s 1_000 is %s, %v", command, f.Name, f.Value, err)
 			}
 		})
@@ -218,9 +214,7 @@ func TestNumbersOfAllFlagsAreDecimal(t *testing.T) {
 		"--partitions 70000000000": "it is too large", "--replication-factor 40000": "it must be from 1 to 32767", "--partitions many": "it must be a whole number",
 		"--partitions 1.5": "it must be a whole number", "--compressibility half": "it must be a number",
 	} {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		NewProduce(set)
-		err := set.Parse(strings.Fields(args))
+		_, err := load(t, given{args: strings.Fields(args)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}

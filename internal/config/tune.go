@@ -61,21 +61,18 @@ type Tune struct {
 func NewTune(set *pflag.FlagSet) *Tune { return &Tune{form: newForm(set, "tune")} }
 
 // Load applies environment and configuration file, and checks everything that needs no machine.
-func (t *Tune) Load(sys System) error {
-	if err := t.load(sys, t); err != nil {
-		return err
-	}
-	var p problems
+func (t *Tune) Load(sys System) error { return t.load(sys, t, t.check) }
+
+func (t *Tune) check(p *problems) {
 	for _, action := range append(actions, ActionExplain) {
 		if is[bool](t.layers, action) || action == ActionExplain && t.flags.Changed(action) {
-			p = append(p, t.act(action))
+			*p = append(*p, t.act(action))
 		}
 	}
 	if t.Action == "" {
 		t.Action = ActionCheck
 	}
-	t.fits(&p)
-	return t.sourced(p.err())
+	t.fits(p)
 }
 
 func (t *Tune) act(name string) error {

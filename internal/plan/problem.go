@@ -15,7 +15,13 @@ type Problem struct {
 	Line   int    // of the file; 0: it has none
 	Why    string // of no Flag the whole sentence
 
-	err error
+	sentence bool // Why names the flag
+	err      error
+}
+
+// About returns the problem of a value in a sentence that names its flag.
+func About(flag string, err error) *Problem {
+	return &Problem{Flag: flag, Why: err.Error(), sentence: true, err: err}
 }
 
 // Refuse returns the problem of a value. Text that is no number is shown in quotes, and nil not at all.
@@ -31,6 +37,12 @@ func Refuse(flag string, value any, why string, args ...any) *Problem {
 	return p
 }
 
+// At returns the problem of a Java property, which what names.
+func At(source, what, why string, args ...any) *Problem {
+	err := fmt.Errorf(why, args...)
+	return (&Problem{Value: what, Why: err.Error(), sentence: true, err: err}).From(source)
+}
+
 // From returns the problem with the source of the value: FILE:LINE, or what else names it.
 func (p Problem) From(source string) *Problem {
 	p.Source, p.Line = source, 0
@@ -38,6 +50,15 @@ func (p Problem) From(source string) *Problem {
 		if line, err := strconv.Atoi(source[at+1:]); err == nil {
 			p.Source, p.Line = source[:at], line
 		}
+	}
+	return &p
+}
+
+// Of returns the problem with its place at the beginning, as one of a command; "": of none.
+func (p Problem) Of(command string) *Problem {
+	p.Why, p.Flag, p.Value, p.sentence = p.Text(), "", "", false
+	if command != "" {
+		p.Why = command + ": " + p.Why
 	}
 	return &p
 }
@@ -53,10 +74,13 @@ func (p *Problem) Place() string {
 // Error names the place, the flag and the value.
 func (p *Problem) Error() string {
 	place := p.Place()
+	if p.Flag == "" && p.sentence && place != "" {
+		return p.Value + " (from " + place + "): " + p.Why
+	}
 	if place != "" {
 		return place + ": " + p.Text()
 	}
-	if p.Flag != "" {
+	if p.Flag != "" && !p.sentence {
 		return "--" + p.Text()
 	}
 	return p.Text()
@@ -65,7 +89,9 @@ func (p *Problem) Error() string {
 // Text returns the problem without its place.
 func (p *Problem) Text() string {
 	switch {
-	case p.Flag == "":
+	case p.Flag == "" && p.Value != "":
+		return p.Value + ": " + p.Why
+	case p.Flag == "", p.sentence:
 		return p.Why
 	case p.Value == "":
 		return p.Flag + ": " + p.Why

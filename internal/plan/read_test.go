@@ -263,7 +263,7 @@ func TestAPlanOfAnotherSystemHasNothingThatOnlyKafkaHas(t *testing.T) {
 		Payload: Payload{Kind: Letters, Size: FixedSize(100), Keys: NoKeys, Headers: []Header{{Key: "a", Value: "b"}}},
 	}
 	err := p.Validate()
-	for _, flag := range []string{"--bootstrap-server", "--engine wire", "--transaction-duration-ms", "--header", "--groups 2"} {
+	for _, flag := range []string{"--bootstrap-server", `--engine "wire"`, "--transaction-duration-ms", "--header", "--groups 2"} {
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s is not refused: %v", flag, err)
 		}

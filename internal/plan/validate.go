@@ -84,7 +84,7 @@ func (p *Plan) validateTopic() []error {
 		bad("include", include, "a ledger is of one topic")
 	case name == "" && p.Command == Consume && (include != "" || p.Verify): // the pattern or the ledger tells
 	case name == "" && p.Command == Consume:
-		bad("", nil, "--topic or --include: give one, to name the topics to read")
+		errs = append(errs, About("topic", errors.New("--topic or --include: give one, to name the topics to read")))
 	default:
 		if err := CheckTopic(name); err != nil {
 			bad("topic", name, "%w", err)
