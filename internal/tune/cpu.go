@@ -117,7 +117,7 @@ func (m *Machine) load() (string, error) {
 	text, err := m.Text("proc/loadavg")
 	first, _, _ := strings.Cut(text, " ")
 	if load, wrong := strconv.ParseFloat(first, 64); err == nil && (wrong != nil || !(load >= 0 && load < 1e9) || m.Logical <= 0) {
-		err = errors.New("the load, or the number of CPUs, is not known")
+		return "", errors.New("the load, or the number of CPUs, is not known")
 	}
 	return first, err
 }

@@ -21,9 +21,8 @@ func addFlag(flag string) string { return fmt.Sprintf("KAFKA_OPTS=%q", flag) }
 
 // onFlag reads flags of the JVM of which each has the same effect.
 func (a place) onFlag() Reading {
-	flags := a.row.Read.Flags
-	on := slices.ContainsFunc(flags, func(name string) bool { return a.Process.JVM.XX[name] == "true" })
-	return Reading{Current: yesNo(on), Command: addFlag("-XX:+" + flags[0])}
+	on := slices.ContainsFunc(a.row.Read.Flags, func(name string) bool { return a.Process.JVM.XX[name] == "true" })
+	return Reading{Current: yesNo(on)}
 }
 
 // numberFlag reads a flag of the JVM that is a number.

@@ -117,6 +117,8 @@ func (s *Setting) complete(read check) error {
 	switch {
 	case s.Read.Property != "":
 		s.Read.Command = cmp.Or(s.Read.Command, s.Read.Property+"=TARGET")
+	case s.Read.Flags != nil:
+		s.Read.Command = addFlag("-XX:+" + s.Read.Flags[0])
 	case s.Read.G1 != "":
 		s.Read.Command = addFlag("-XX:" + s.Read.G1 + "=TARGET")
 	}
