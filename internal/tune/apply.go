@@ -51,7 +51,7 @@ type Outcome struct {
 // files: what the kernel refuses, or what brings the machine down, must not be set
 // again at its next start.
 func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
-	if err := checkApplied(changes); err != nil {
+	if err := checkChanges(changes); err != nil {
 		return nil, err
 	}
 	if o.Time.IsZero() {
