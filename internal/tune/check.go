@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -53,8 +54,7 @@ func (m *Machine) check(s *Setting) Reading {
 	return r
 }
 
-// harmless is theme.CleanRune for text of several lines: files of the machine, and the names of
-// its devices, may hold anything.
+// harmless is theme.CleanRune for text of several lines: files of the machine may hold anything.
 func harmless(c rune) rune {
 	if c == '\n' {
 		return c
@@ -62,8 +62,7 @@ func harmless(c rune) rune {
 	return theme.CleanRune(c)
 }
 
-// persisted notes what a kernel setting will be after the next boot, if a file says
-// so: a value that is right now and will not be then is worth a warning.
+// persisted notes what a kernel setting will be after the next boot, if a file says so.
 func (m *Machine) persisted(s *Setting, r *Reading) {
 	all := m.Sysctls[s.ID]
 	if len(all) == 0 || r.Verdict == NotApplicable || r.Persisted != "" {
@@ -198,8 +197,7 @@ func (r *Report) Manual() []Finding {
 	})
 }
 
-// costs are the groups by what a bad value in them may cost: an end of the broker, lost data,
-// stalls, slowness.
+// costs are the groups by what a bad value in them may cost: an end of the broker, lost data, stalls, slowness.
 var costs = []Group{Limits, Kafka, Memory, Disks, JVM, Clock, Network, CPU, Context}
 
 // ByCost returns the findings by verdict, notes without anything to do last, then by severity, then
@@ -288,13 +286,11 @@ func unknown(name string, names []string) error {
 func didYouMean(name string, names []string) string {
 	n := suggest.Nearest(name, names)
 	if n == "" {
-		last := make([]string, len(names))
-		for i, full := range names {
-			last[i] = full[strings.LastIndexByte(full, '.')+1:]
+		byLast := make(map[string]string)
+		for _, full := range slices.Backward(names) { // of several the first
+			byLast[full[strings.LastIndexByte(full, '.')+1:]] = full
 		}
-		if n = suggest.Nearest(name, last); n != "" {
-			n = names[slices.Index(last, n)]
-		}
+		n = byLast[suggest.Nearest(name, slices.Sorted(maps.Keys(byLast)))]
 	}
 	if n == "" {
 		return ""

@@ -20,7 +20,7 @@ func machineWith(flags jvm.Flags) *Machine {
 	return &Machine{
 		FS: host.NewFS(fstest.MapFS{}), Role: Broker, CPUs: 16, Logical: 16, Memory: 64 * gib, MemTotal: 64 * gib,
 		Process: &Process{JVM: flags, PerfErr: fs.ErrPermission},
-		Config:  Config{File: "server.properties", Values: map[string]string{}},
+		Config:  Config{File: "server.properties", Values: map[string]string{}}, Profile: new(Profile),
 	}
 }
 
