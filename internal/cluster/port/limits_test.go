@@ -327,9 +327,7 @@ func TestSourcesBeyondTheirNumberShareTheirLines(t *testing.T) {
 		for i := range 1000 {
 			j.Note(sourceOf(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i))}).String(), "flood")
 		}
-		if lines != maxTopics+1 || len(j.of) != maxTopics+1 {
-			t.Errorf("%d lines and %d entries, want %d", lines, len(j.of), maxTopics+1)
-		}
+		must.Match(t, []int{maxTopics + 1, maxTopics + 1}, []int{lines, len(j.of)}, "%d lines and %d entries", lines, len(j.of))
 		j.Flush()
 		<-time.After(2 * quiet)
 		j.Note(sourceOf(address("10.9.9.9:1")).String(), "later")
