@@ -309,9 +309,7 @@ func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
 		o.Run = "second"
 		_, _, err := w.run(o)
 		must.Err(t, "b refuses: it is busy with run nightly: wait until that is over, or start the agent with --parallel 2", err, "the error")
-		if err := <-first; err != nil {
-			t.Errorf("the first run: %v", err)
-		}
+		must.Err(t, "", <-first, "the first run")
 		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: epoch") && !strings.Contains(err.Error(), "c refuses: epoch") {
 			t.Errorf("an epoch could be used twice: %v", err)
 		}
