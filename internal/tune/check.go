@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -286,11 +285,13 @@ func unknown(name string, names []string) error {
 func didYouMean(name string, names []string) string {
 	n := suggest.Nearest(name, names)
 	if n == "" {
-		byLast := make(map[string]string)
-		for _, full := range slices.Backward(names) { // of several the first
-			byLast[full[strings.LastIndexByte(full, '.')+1:]] = full
+		last := make([]string, len(names))
+		for i, full := range names {
+			last[i] = full[strings.LastIndexByte(full, '.')+1:]
 		}
-		n = byLast[suggest.Nearest(name, slices.Sorted(maps.Keys(byLast)))]
+		if n = suggest.Nearest(name, last); n != "" {
+			n = names[slices.Index(last, n)]
+		}
 	}
 	if n == "" {
 		return ""
