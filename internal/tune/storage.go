@@ -69,14 +69,27 @@ func sharesDisk(m *Machine, d Dir, other, what string) Reading {
 	case !ok:
 		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not mounted"}
 	}
-	storage, _ := m.StorageOf(mount) // without it the mount's device number still tells
-	there := devicesOf(Dir{Mount: mount, Storage: storage})
-	for _, name := range devicesOf(d) {
-		if slices.Contains(there, name) {
-			return Reading{Current: "on " + name, Note: "on one disk with " + what}
-		}
+	if name := m.sharedDevice(d, mount); name != "" {
+		return Reading{Current: "on " + name, Note: "on one disk with " + what}
 	}
 	return Reading{Verdict: OK, Current: "on disks of their own"}
+}
+
+// onMount is a directory on a mount.
+func (m *Machine) onMount(mount host.Mount) Dir {
+	storage, _ := m.StorageOf(mount) // without it the mount's device number still tells
+	return Dir{Mount: mount, Storage: storage}
+}
+
+// sharedDevice is the disk of a directory that a mount is on too; "" for none.
+func (m *Machine) sharedDevice(d Dir, mount host.Mount) string {
+	there := devicesOf(m.onMount(mount))
+	for _, name := range devicesOf(d) {
+		if slices.Contains(there, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // readLayers looks for RAID below a directory. Several paths to one disk are one disk.
