@@ -28,6 +28,8 @@ func (a place) facts() map[string]any {
 		"mem_total": a.MemTotal,
 		"meminfo":   a.meminfo,
 		"sold":      math.Ceil(float64(a.Memory) / (1 << 30) * 1.04), // GiB: the firmware and the kernel keep some
+		"running":   a.runs,
+		"pressure":  a.pressure,
 		"nodes":     func() int { return len(a.nodes()) },
 		"clock":     a.clockError, // µs, or its flag
 		"file":      func(name string) (string, error) { return a.Text(a.names(name)) },
@@ -81,6 +83,9 @@ func (a place) facts() map[string]any {
 		"scheduler": func() (string, error) { return a.Chosen(a.disk.Queue("scheduler")) },
 		"class":     func() string { return classOf(a.Machine, a.disk) },
 		"volume":    func() string { return volumeOf(a.disk) },
+		"layers":    strings.Join(a.dir.Storage.Layers, " on "),
+		"disks":     len(a.dir.Storage.Disks),
+		"beside":    a.beside,
 		"fs":        fsOf(a.dir),
 		"distant":   yesNo(overNetwork(fsOf(a.dir))),
 		"passing":   yesNo(slices.Contains(passing, fsOf(a.dir))),
@@ -91,6 +96,7 @@ func (a place) facts() map[string]any {
 		"flag":         func(name string) string { return a.Process.JVM.XX[name] },
 		"collector":    func() string { name, _ := collector(a.Machine); return name },
 		"chosen_gc":    func() string { _, chosen := collector(a.Machine); return yesNo(chosen) },
+		"log_folder":   func() string { return a.Process.JVM.D["kafka.logs.dir"] },
 		"gc_log":       func() string { return a.Process.JVM.GCLog },
 		"collectors":   func() int { return len(a.Process.Perf.Collections) },
 		"collections":  func() int64 { n, _ := collections(a.Process.Perf); return n },
@@ -140,7 +146,7 @@ func (a place) fact(word string) (string, error) {
 	case string:
 		return f, err
 	case float64:
-		return strconv.FormatFloat(f, 'f', -1, 64), err
+		fact = strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	if err != nil {
 		return "", err
