@@ -36,7 +36,7 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	if err != nil {
 		return t.result(alone), err
 	}
-	readers := readBeside(s)
+	readers := newReaders(s)
 	t.workers = append(t.workers, readers.workers...)
 	out, err := r.drive(ctx, p, t)
 	result := t.result(out)
@@ -66,8 +66,8 @@ func behind(when string, rate, asked float64) []string {
 	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, short(rate), short(asked))}
 }
 
-// beside counts what is read in a trial whose results are those of its writers.
-type beside struct {
+// readers counts what is read in a trial whose results are those of its writers.
+type readers struct {
 	workers []worker
 	bytes   atomic.Int64
 
@@ -76,8 +76,8 @@ type beside struct {
 	end   time.Time
 }
 
-func readBeside(s *shelf) *beside {
-	b := new(beside)
+func newReaders(s *shelf) *readers {
+	b := new(readers)
 	for _, read := range s.workers(readInterleaved, true) {
 		b.workers = append(b.workers, func(ctx context.Context, _ *meter) error {
 			b.mu.Lock()
@@ -97,7 +97,7 @@ func readBeside(s *shelf) *beside {
 }
 
 // rate is in MiB/s. It may be asked once the workers have ended.
-func (b *beside) rate() float64 {
+func (b *readers) rate() float64 {
 	length := b.end.Sub(b.begin).Seconds()
 	if length <= 0 {
 		return 0

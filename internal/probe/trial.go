@@ -88,10 +88,10 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 	start := time.Now()
 	crew := launch(inner, t, start.Add(t.warmup), &done)
 
-	look := func() reading {
+	read := func() reading {
 		return reading{at: time.Since(start) - t.warmup, bytes: done.Load(), device: p.count.moved(t.read)}
 	}
-	seen := []reading{look()}
+	seen := []reading{read()}
 	cpu := cpuTime()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -105,8 +105,8 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 			running = false
 		case <-ticker.C:
 		}
-		now := look()
-		r.tell(p, t, seen[len(seen)-1], now)
+		now := read()
+		r.showProgress(p, t, seen[len(seen)-1], now)
 		if seen = append(seen, now); !warm && now.at >= 0 {
 			warm, seen, cpu = true, []reading{now}, cpuTime()
 		}

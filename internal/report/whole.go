@@ -28,8 +28,8 @@ func wholeDoc(all *doc.Document, d *study.Document) {
 // systemTable has what each part found of each system.
 func systemTable(d *study.Document) doc.Table {
 	t := doc.Table{ID: "side-by-side-table", Caption: "What each part found of each system", Columns: doc.Heads(doc.Words, "part", "system", "found", "published")}
-	for i := range d.Standings {
-		s := &d.Standings[i]
+	for i := range d.SideBySide {
+		s := &d.SideBySide[i]
 		published, sources := publishedOf(s)
 		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(s.Part, string(s.System), foundOf(s), cmp.Or(published, notMeasured)), Note: sources})
 	}
@@ -37,7 +37,7 @@ func systemTable(d *study.Document) doc.Table {
 }
 
 // foundOf writes what a part found of a system.
-func foundOf(s *study.Standing) string {
+func foundOf(s *study.SystemBest) string {
 	var text string
 	switch c := s.Cell; {
 	case s.Peak != nil:
@@ -59,7 +59,7 @@ func foundOf(s *study.Standing) string {
 }
 
 // peakOf writes the highest rate that holds.
-func peakOf(s *study.Standing) string {
+func peakOf(s *study.SystemBest) string {
 	switch p := s.Peak; {
 	case p.RecordsPerSecond == 0 && !s.Over:
 		return "–"
@@ -87,7 +87,7 @@ func faultsOf(c *study.CellFigures) string {
 }
 
 // publishedOf writes the figures that published tests have of a system, and which tests these are.
-func publishedOf(s *study.Standing) (text, sources string) {
+func publishedOf(s *study.SystemBest) (text, sources string) {
 	var texts, from []string
 	for _, p := range s.Published {
 		one := theme.Number(p.MBSecond) + " MB/s"
