@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // mixedShare is how much of the sustained rate is appended while others read.
@@ -28,7 +30,7 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	asked := perSecond * appendBlock / mib
 	t := trial{
 		test: testMixed, duration: r.t.mixed,
-		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", short(asked), s.reads(), len(s.files)),
+		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", theme.Amount(asked), s.reads(), len(s.files)),
 	}
 	var waited atomic.Int64
 	t.workers = appendWorkers(all, p.SizeBytes, perSecond, &waited)
@@ -63,7 +65,7 @@ func behind(when string, rate, asked float64) []string {
 	if rate >= enough*asked {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, short(rate), short(asked))}
+	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, theme.Amount(rate), theme.Amount(asked))}
 }
 
 // readers counts what is read in a trial whose results are those of its writers.

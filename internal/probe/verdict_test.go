@@ -32,7 +32,7 @@ func TestThresholds(t *testing.T) {
 		{thirdsScale, 96, Good, ""},
 		{thirdsScale, 81, OK, ""},
 		{thirdsScale, 79, Poor, "credits"},
-		{evenScale, 2.15, Good, "variation of 2.15 %"},
+		{evenScale, 2.15, Good, "variation of 2.1 %"},
 		{evenScale, 9, OK, ""},
 		{evenScale, 24, OK, "uneven"},
 		{evenScale, 26, Poor, ""},
