@@ -70,7 +70,7 @@ func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 }
 
 func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
-	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1400 MiB/s") {
+	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1,400 MiB/s") {
 		t.Errorf("judgeShare(1400, 2500) = %s, %q, want ok, with the rate", got.Grade, got.Sentence)
 	}
 	if got := judgeShare(140, 250); got.Grade != Poor {
