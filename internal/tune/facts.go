@@ -14,6 +14,11 @@ import (
 
 // facts are what expressions of rows may name. A function of a text reads NAME:TEXT. Sizes are bytes, and times seconds.
 func (a place) facts() map[string]any {
+	if a.Process == nil { // rows that need the broker say so in needs; without it its facts are empty
+		m := *a.Machine
+		m.Process = &Process{}
+		a.Machine = &m
+	}
 	return map[string]any{
 		"value": a.value, "fits": yesNo(a.value == "" || a.want.Holds(a.value)), "wanted": a.want.Value, "name": a.name,
 
