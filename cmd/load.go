@@ -167,7 +167,10 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	r := l.request(env, file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked
+	prepared := out.prepare()
+	defer prepared()
 	r.Opened = func(h result.Header) error {
+		prepared()
 		shown.open(h)
 		return out.open(screen, h)
 	}

@@ -47,13 +47,11 @@ there. A test of several runs is a study: see kt study list.`,
 		if err != nil {
 			return err
 		}
-		var rows [][]string
+		t := doc.NewTable("list", theme.Plural(len(all), "profile", "profiles"), "command|whole", "profile|whole", "description|sentence")
 		for _, p := range all {
-			rows = append(rows, []string{"kt " + p.Command, p.Name, p.Description})
+			t.Add("kt "+p.Command, p.Name, p.Description)
 		}
-		d := report.ListDoc("kt profiles", theme.Plural(len(rows), "profile", "profiles"), []doc.Column{
-			{Head: "command", Data: "command", Kind: doc.Whole}, {Head: "profile", Data: "name", Kind: doc.Whole}, {Head: "description", Data: "description", Kind: doc.Sentence},
-		}, rows)
+		d := report.OfTable("kt profiles", t.Caption, t, all)
 		return env.document(flags.Output, flags.Look, d, struct {
 			Schema   int              `json:"schema"`
 			Profiles []shippedProfile `json:"profiles"`

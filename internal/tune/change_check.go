@@ -9,18 +9,13 @@ import (
 	"unicode"
 )
 
-// checkChanges refuses what would be a mistake of kt's own, before anything is done.
-func checkChanges(changes []Change) error { return checkEach(changes, (*Change).check) }
-
-// checkApplied refuses what kt must not apply, or could not read back from its journal.
-func checkApplied(changes []Change) error { return checkEach(changes, (*Change).checkNew) }
-
-func checkEach(changes []Change, check func(*Change) error) error {
+// checkChanges refuses what would be a mistake of kt's own, or could not be read back from the journal, before anything is done.
+func checkChanges(changes []Change) error {
 	var problems []error
 	wanted := make(map[string]*Change)
 	for i := range changes {
 		c := &changes[i]
-		if err := check(c); err != nil {
+		if err := c.checkNew(); err != nil {
 			problems = append(problems, fmt.Errorf("change of %s: %w", c.Setting, err))
 			continue
 		}

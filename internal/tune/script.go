@@ -59,13 +59,11 @@ func Script(w io.Writer, changes []Change, o ApplyOptions) error {
 			b.WriteString("\n# For the next start.\n")
 		}
 		for _, f := range files {
-			content := f.content(scriptHeader)
-			end := delimiter(content)
-			fmt.Fprintf(&b, "kt_own %s <<'%s'\n%s%s\n", quote(f.Path), end, content, end)
+			fmt.Fprintf(&b, "kt_own %s <<'KT_END'\n%sKT_END\n", quote(f.Path), f.content(scriptHeader))
 		}
 		for _, r := range reloads {
 			if slices.ContainsFunc(files, r.reads) {
-				fmt.Fprintf(&b, "if [ -z \"$KT_ROOT\" ] && [ -d %s ]; then\n\t%s || kt_failed '%s'\nfi\n", r.running, r.command, r.command)
+				fmt.Fprintf(&b, "if [ -z \"$KT_ROOT$KT_CHECK\" ] && [ -d %s ]; then\n\t%s || kt_failed '%s'\nfi\n", r.running, r.command, r.command)
 			}
 		}
 	}
@@ -161,15 +159,6 @@ func scriptBack(c *Change) string {
 
 // quote is a text as one word of the shell, whatever is in it.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// delimiter is a word that is no line of a text.
-func delimiter(text string) string {
-	end := "KT_END"
-	for slices.Contains(strings.Split(text, "\n"), end) {
-		end += "_"
-	}
-	return end
-}
 
 // mountOption is what mount(8) is told. It adds to what is there, where noatime beats
 // relatime, so noatime is taken away first.

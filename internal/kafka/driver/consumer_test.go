@@ -1,15 +1,20 @@
 package driver
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -215,5 +220,93 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 			}
 			s.whole(v, tc.records)
 		})
+	}
+}
+
+// producing returns the settings of a producer with these properties, each written
+// name=value.
+func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
+	t.Helper()
+	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	return s
+}
+
+// consuming returns the settings of a consumer with these properties.
+func consuming(t testing.TB, words ...string) javaconf.Consumer {
+	t.Helper()
+	s, _ := must.Both(javaconf.ParseConsumer(given(words), false))(t)
+	return s
+}
+
+func given(words []string) map[string]plan.Given {
+	g := map[string]plan.Given{}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		g[name] = plan.Given{Value: value, Source: "the test"}
+	}
+	return g
+}
+
+func TestTheMessageOfABrokerIsInTheFirstError(t *testing.T) {
+	said, bad := "some records are bad.", "record\n0 has no key."
+	for want, answer := range map[string]kmsg.ProduceResponseTopicPartition{
+		"records fail: INVALID_RECORD: record 0 has no key": {
+			ErrorCode: kerr.InvalidRecord.Code, ErrorMessage: &said, ErrorRecords: []kmsg.ProduceResponseTopicPartitionErrorRecord{{ErrorMessage: &bad}},
+		},
+		"records fail: MESSAGE_TOO_LARGE: the topic takes smaller batches (max.message.bytes)": {ErrorCode: kerr.MessageTooLarge.Code},
+	} {
+		t.Run(want, func(t *testing.T) { refusal(t, want, answer) })
+	}
+}
+
+// refusal checks how the first error begins when a broker refuses all batches.
+func refusal(t *testing.T, want string, answer kmsg.ProduceResponseTopicPartition) {
+	t.Helper()
+	s := newScene(t, 1)
+	s.fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		s.fake.KeepControl()
+		resp := r.ResponseKind().(*kmsg.ProduceResponse)
+		topic := r.(*kmsg.ProduceRequest).Topics[0]
+		resp.Topics = []kmsg.ProduceResponseTopic{{Topic: topic.Topic, TopicID: topic.TopicID, Partitions: []kmsg.ProduceResponseTopicPartition{answer}}}
+		return resp, nil, true
+	})
+	d := s.sender(20)
+	var sum total
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum))(t)
+	if !slices.ContainsFunc(sum.w.Events, func(e stats.Event) bool { return strings.HasPrefix(e.Text, want) }) {
+		t.Errorf("events %+v; want %q", sum.w.Events, want)
+	}
+}
+
+// refused is a driver whose clients cannot connect when they are opened, and once more for
+// every record.
+type refused struct{ ownDriver }
+
+type refusedWorker struct{ engine.Worker }
+
+func (d refused) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	w, err := d.ownDriver.Open(ctx, s)
+	failConnect(w)
+	return refusedWorker{w}, err
+}
+
+func failConnect(w engine.Worker) {
+	h := w.(*ownCost).hooks
+	h.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, errors.New("connection refused"))
+	h.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, nil)
+}
+
+func (w refusedWorker) Do(op *engine.Op) bool {
+	failConnect(w.Worker)
+	return w.Worker.Do(op)
+}
+
+func TestConnectsThatFailWhileTheLoadGoesOnAreCounted(t *testing.T) {
+	p := benchPlan(7)
+	values := must.Have(payload.MakeValues(&p))(t)
+	var sum total
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: refused{ownDriver{values: values}}}, engine.Options{}, &sum))(t)
+	if sum.w.FailedConnects != 7 || sum.w.Acknowledged != 7 {
+		t.Errorf("%d failed connects, %d acknowledged; want 7 of each", sum.w.FailedConnects, sum.w.Acknowledged)
 	}
 }
