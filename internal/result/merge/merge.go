@@ -252,10 +252,6 @@ func (s *Set) merge(ctx context.Context, each func(*stats.Window)) (*merge, erro
 	return m, m.read(ctx, each)
 }
 
-// readAhead is how many seconds of a part are read while others are added up: the counts of one part stay in the processor's caches
-// meanwhile.
-const readAhead = 8
-
 // read reads all parts, each into its own fold, and those that count into the whole if they are added up.
 func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -264,7 +260,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	bad := make([]*result.BadLine, len(m.parts)) // nil: the part has none
 	for i, p := range m.parts {
 		if p.counted && m.separate == "" {
-			p.seconds = make(chan *second, readAhead)
+			p.seconds = make(chan *second) // the next one is read while others are added up
 		}
 		reading.Go(func() {
 			if p.seconds != nil {
