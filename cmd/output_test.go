@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -29,8 +30,6 @@ func TestAWaitShowsItsTimeOnATerminal(t *testing.T) {
 		}
 		o.env.StderrTTY = false
 		o.prepare()()
-		if strings.Count(said.String(), "\n") != 1 {
-			t.Errorf("%q without a terminal", said.String())
-		}
+		must.Match(t, 1, strings.Count(said.String(), "\n"), "%q without a terminal", said.String())
 	})
 }

@@ -32,9 +32,7 @@ func TestRequestsGoOverOneConnectionOfHTTP2(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if got, err := ask(c, a.addr, ""); err != nil || got != "HTTP/2.0" {
-				t.Errorf("the answer is %q, %v", got, err)
-			}
+			must.Match(t, "HTTP/2.0", must.Have(ask(c, a.addr, ""))(t), "the answer")
 		})
 	}
 	all.Wait()
@@ -195,9 +193,7 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 		t.Error(err)
 	}
 	must.Match(t, 0, running.Load(), "a request runs after Close")
-	if err := <-done; err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	must.Err(t, "", <-done, "Serve")
 	<-asked
 	if _, err := Dial(t.Context(), l.Addr().String(), key, HTTP); err == nil {
 		t.Error("a closed port answers")

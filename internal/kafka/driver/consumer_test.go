@@ -119,9 +119,7 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 			for _, p := range w.Partitions {
 				inPartitions += p.Consumed
 			}
-			if inPartitions != w.Consumed || w.ConsumedBytes != 100*w.Consumed {
-				t.Errorf("%d records in partitions and %d bytes, want %d and %d", inPartitions, w.ConsumedBytes, w.Consumed, 100*w.Consumed)
-			}
+			must.Match(t, []int64{w.Consumed, 100 * w.Consumed}, []int64{inPartitions, w.ConsumedBytes}, "%d records in partitions and %d bytes", inPartitions, w.ConsumedBytes)
 			if tc.why == engine.ReadAll && w.ConsumerLag != 0 {
 				t.Errorf("consumer lag %d at the end, want 0", w.ConsumerLag)
 			}
@@ -165,9 +163,7 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, v := s.read(readPlan(tc.change), b, quickBeats)
-			if v.AcknowledgedRead != 3000*tc.sets || v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Unchecked+v.Unstamped != 0 {
-				t.Errorf("verdict %+v, want %d records read and nothing wrong", v, 3000*tc.sets)
-			}
+			must.Match(t, []int64{3000 * tc.sets, 0}, []int64{v.AcknowledgedRead, v.Lost + v.Duplicated + v.Reordered + v.Corrupted + v.Unchecked + v.Unstamped}, "verdict %+v", v)
 		})
 	}
 }
@@ -190,9 +186,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 	must.Do(t, raw.ProduceSync(t.Context(), kgo.StringRecord("something else")).FirstErr())
 	b.Lanes = append(b.Lanes, ledger.Lane{Producer: 7, Issued: 3, Acknowledged: ledger.Ranges{{From: 0, To: 3}}, LastOffset: 13})
 	_, _, v := s.read(readPlan(nil), b)
-	if v.Duplicated != 1 || v.Reordered != 1 || v.Unstamped != 1 || v.Lost != 0 || v.AcknowledgedRead != 13 {
-		t.Errorf("verdict %+v, want 1 duplicated, 1 reordered, 1 unstamped, 0 lost of 13", v)
-	}
+	must.Match(t, []int64{1, 1, 1, 0, 13}, []int64{v.Duplicated, v.Reordered, v.Unstamped, v.Lost, v.AcknowledgedRead}, "verdict %+v", v)
 }
 
 func TestARoundTripReadsWhatItWrites(t *testing.T) {
@@ -306,7 +300,5 @@ func TestConnectsThatFailWhileTheLoadGoesOnAreCounted(t *testing.T) {
 	values := must.Have(payload.MakeValues(&p))(t)
 	var sum total
 	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: refused{ownDriver{values: values}}}, engine.Options{}, &sum))(t)
-	if sum.w.FailedConnects != 7 || sum.w.Acknowledged != 7 {
-		t.Errorf("%d failed connects, %d acknowledged; want 7 of each", sum.w.FailedConnects, sum.w.Acknowledged)
-	}
+	must.Match(t, []int64{7, 7}, []int64{sum.w.FailedConnects, sum.w.Acknowledged}, "%d failed connects, %d acknowledged", sum.w.FailedConnects, sum.w.Acknowledged)
 }
