@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/cluster/port"
@@ -27,7 +28,30 @@ import (
 )
 
 func newAgent(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	var set *pflag.FlagSet
+	what := ""
+	return command[*config.Agent]{
+		flags: func(s *pflag.FlagSet) *config.Agent {
+			flags := config.NewAgent(s)
+			definePrintFlags(s)
+			set = s
+			return flags
+		},
+		load: func(env *Env, s *config.Agent, _ []string) (err error) {
+			what, err = toPrint(set)
+			if what == "" && err == nil {
+				err = s.Load(env.configSystem(), suggest.Nearest)
+			}
+			return err
+		},
+		values: map[string][]string{"role": config.AgentRoles},
+		run: func(ctx context.Context, env *Env, s *config.Agent, _ []string) (*finding, error) {
+			if what != "" {
+				return nil, printAgent(set, what, env, s)
+			}
+			return nil, runAgent(ctx, env, s)
+		},
+	}.of(env, &cobra.Command{
 		Use:   "agent",
 		Short: "Take part in loads that other hosts ask for",
 		Long: `Run on a host, so that others can ask it for its part of a load (kt produce --on), can
@@ -67,25 +91,7 @@ host that kt tune knows; kt tune --rollback here puts them back.`,
   kt agent --print-kubernetes --max-duration 1h > kt-agents.yaml
   kt agent --print-compose --key-file kt.key > compose.yaml
   kt agent --ansible --key-file kt.key --join vm14 > kt-agents.yaml`,
-		Args: noArgs,
-	}
-	flags := config.NewAgent(c.Flags())
-	definePrintFlags(c)
-	completions(c, map[string][]string{"role": config.AgentRoles})
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		what, err := toPrint(c.Flags())
-		switch {
-		case err != nil:
-			return usageError(err)
-		case what != "":
-			return printAgent(c.Flags(), what, env, flags)
-		}
-		if err := flags.Load(env.configSystem(), suggest.Nearest); err != nil {
-			return usageError(err)
-		}
-		return runAgent(c.Context(), env, flags)
-	}
-	return c
+	})
 }
 
 func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
@@ -30,9 +29,9 @@ var printFlags = []struct{ name, usage string }{
 	{"ansible", "print an Ansible play that installs the package, the key and a unit with these flags, and stop"},
 }
 
-func definePrintFlags(c *cobra.Command) {
+func definePrintFlags(set *pflag.FlagSet) {
 	for _, f := range printFlags {
-		c.Flags().Bool(f.name, false, f.usage)
+		set.Bool(f.name, false, f.usage)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,14 +18,12 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newCalibrate(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Calibrate]{flags: config.NewCalibrate, run: runCalibrate, signals: true}.of(env, &cobra.Command{
 		Use:   "calibrate [flags] [-- produce|consume FLAGS]",
 		Short: "Measure how much load this host can offer",
 
@@ -52,29 +49,16 @@ nothing, and ends with exit code 4.`,
   kt calibrate --save -- produce --engine wire --record-size 100
   kt calibrate --run-time 10s -- consume --engine wire
   kt calibrate --output json -- produce --acks all | jq .ceiling`,
-		Args: cobra.ArbitraryArgs,
-	}
-	flags := config.NewCalibrate(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	c.ValidArgsFunction = completeCalibrated
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem(), suggest.Nearest), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
-		if len(args) == 0 {
-			args = []string{string(plan.Produce)}
-		}
-		l, err := calibratedLoad(args)
-		if err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runCalibrate(ctx, env, flags, l) })
-	}
-	return c
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeCalibrated,
+	})
 }
 
 // calibratedLoad returns the load that stands behind the flags of kt calibrate.
 func calibratedLoad(args []string) (study.Load, error) {
+	if len(args) == 0 {
+		args = []string{string(plan.Produce)}
+	}
 	switch args[0] {
 	case string(plan.Produce), string(plan.Consume):
 		return loadOf(args)
@@ -103,20 +87,24 @@ func completeCalibrated(c *cobra.Command, args []string, typed string) ([]string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l study.Load) error {
+func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, args []string) (*finding, error) {
+	l, err := calibratedLoad(args)
+	if err != nil {
+		return nil, usageError(err)
+	}
 	o := calibrate.Options{CPUs: runtime.GOMAXPROCS(0)}
 	clients := "producers"
 	if l.Command == string(plan.Consume) {
 		clients = "consumers"
 		if flags.Save {
-			return usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
+			return nil, usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
 		}
 	} else {
 		o.Rates = calibrate.Rates
 	}
 	for _, f := range l.Flags {
 		if !config.CountsInCalibration(f.Name) {
-			return usageError(fmt.Errorf("--%s: it does not count in a calibration: leave it out", f.Name))
+			return nil, usageError(fmt.Errorf("--%s: it does not count in a calibration: leave it out", f.Name))
 		}
 		if f.Name == clients {
 			n, _ := plan.ParseCount(f.Value) // the load is checked below
@@ -128,22 +116,17 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 	check.Flags = append(slices.Clone(l.Flags), study.Flag{Name: bootstrapServer, Value: "localhost:9092"}, study.Flag{Name: "topic", Value: sinkTopic})
 	ld, err := b.load(check)
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
 	kept := ""
 	if flags.Save {
 		if kept, err = env.ceilings(); err != nil {
-			return usageError(fmt.Errorf("--save: %w", err))
+			return nil, usageError(fmt.Errorf("--save: %w", err))
 		}
 	}
-	html, err := newPageFile(env, flags.HTML, flags.Quiet)
-	if err != nil {
-		return usageError(err)
-	}
-	defer html.discard()
 	sink, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer sink.end()
 	tuneProcess(env, ld)
@@ -155,16 +138,13 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l stud
 		return b.calibrate(ctx, run, sink.pid)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.KTVersion, d.MeasuredAt = buildVersion().String(), env.Now().UTC()
-	made := report.CalibrationDoc(&d)
-	err = env.document(flags.Output, flags.Look, made, d) // first: the measurement took longer than saving does
-	err = errors.Join(err, html.write(func(w io.Writer) error { return page.Doc(w, made) }))
 	if flags.Save {
-		err = worse(saveCeiling(env, kept, d, flags.Quiet), err)
+		err = saveCeiling(env, kept, d, flags.Quiet)
 	}
-	return err
+	return found(report.CalibrationDoc(&d), d), err
 }
 
 // calibrate makes a run of a calibration. sink is the process that takes the records.

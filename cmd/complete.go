@@ -93,13 +93,6 @@ func (e *Env) clusterNames(c *cobra.Command) []string {
 	return names
 }
 
-// completeClusters gives the shell the values of --cluster.
-func completeClusters(e *Env, c *cobra.Command) {
-	_ = c.RegisterFlagCompletionFunc("cluster", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return e.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
-	}) // the flag exists, and has no second one
-}
-
 // agents asks the agents that the flags name who is there. The client is nil after a failure.
 func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, []cluster.Peer) {
 	var a config.Agents
@@ -109,11 +102,6 @@ func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, 
 	if a.Check() != nil {
 		return nil, nil
 	}
-	client, err := e.client(&a)
-	if err != nil {
-		return nil, nil
-	}
-	client.Log = func(string) {}
-	found, _ := peers(ctx, client, &a)
+	client, found, _ := e.silent().askAgents(ctx, &a)
 	return client, found
 }

@@ -20,14 +20,11 @@ func (l *load) findHosts(ctx context.Context, env *Env) (h *cluster.Hosts, shown
 		Processes: l.Hosts.Processes,
 		Producer:  travelling(l.Properties, clients().Producer.Has), Consumer: travelling(l.ConsumerProperties, clients().Consumer.Has),
 	}
-	if h.Client, err = env.client(&l.Hosts.Agents); err != nil {
-		return nil, nil, err
-	}
 	if err := l.keepSecurity(env); err != nil {
 		return nil, nil, usageError(err)
 	}
-	found, err := peers(ctx, h.Client, &l.Hosts.Agents)
-	if err != nil {
+	var found []cluster.Peer
+	if h.Client, found, err = env.askAgents(ctx, &l.Hosts.Agents); err != nil {
 		return nil, nil, err
 	}
 	if err := h.Choose(l.Hosts.On, l.Hosts.Watch, found); err != nil {

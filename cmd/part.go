@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
@@ -27,16 +28,16 @@ import (
 func newPart(env *Env) *cobra.Command {
 	var secure string
 	var allow []string
-	c := &cobra.Command{
-		Use:    "part",
-		Short:  "Make one process's part of a load, for kt agent",
-		Args:   noArgs,
-		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env, secure, allow) },
-	}
-	c.Flags().StringVar(&secure, "command-config", "", "`FILE` with the security settings of this host")
-	c.Flags().StringSliceVar(&allow, "allow-broker", nil, "`ADDRESSES` that they may be used at")
-	return c
+	return command[none]{
+		flags: func(set *pflag.FlagSet) none {
+			set.StringVar(&secure, "command-config", "", "`FILE` with the security settings of this host")
+			set.StringSliceVar(&allow, "allow-broker", nil, "`ADDRESSES` that they may be used at")
+			return none{}
+		},
+		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
+			return nil, runPart(ctx, env, secure, allow)
+		},
+	}.of(env, &cobra.Command{Use: "part", Short: "Make one process's part of a load, for kt agent", Hidden: true})
 }
 
 // partGrace is how long a process may take to leave at once, and to hand over its result. Its agent waits longer.

@@ -105,11 +105,7 @@ func (b *runner) agents(ctx context.Context, l study.Load) (c *cluster.Client, f
 	if ld, err = b.place(l); err != nil || len(ld.Hosts.On) == 0 {
 		return nil, nil, nil, err
 	}
-	if c, err = b.env.client(&ld.Hosts.Agents); err != nil {
-		return nil, nil, nil, err
-	}
-	c.Log = b.warn
-	found, err = peers(ctx, c, &ld.Hosts.Agents)
+	c, found, err = b.env.askAgents(ctx, &ld.Hosts.Agents)
 	return c, found, ld, err
 }
 

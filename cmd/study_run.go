@@ -16,48 +16,48 @@ import (
 )
 
 // runStudy makes a new study.
-func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) error {
-	s, err := readStudy(name)
+func runStudy(ctx context.Context, env *Env, flags *config.Study, args []string) (*finding, error) {
+	s, err := readStudy(args[0])
 	if err == nil {
 		err = adapt(s, flags)
 	}
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
 	b := newRunner(env)
 	brokers := 0
 	if s.NeedsBrokers() {
 		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err = s.Fill(brokers); err == nil {
 		err = s.Check()
 	}
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
-	return startStudy(ctx, formOf(flags), s, b, flags.DryRun, flags.Yes)
+	return startStudy(ctx, flags.Written(), s, b, flags.DryRun, flags.Yes)
 }
 
-// startStudy checks a new study and makes it. A dry run writes what it will take instead.
-func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, dry, yes bool) error {
+// startStudy checks a new study and makes it. A dry run returns what it will take instead.
+func startStudy(ctx context.Context, w config.Written, s *study.Study, b *runner, dry, yes bool) (*finding, error) {
 	forecasts, err := b.foresee(ctx, s, dry)
 	switch {
 	case err == nil && dry:
 		p := &report.StudyPlan{Study: s, Parts: forecasts}
-		return b.env.document(form.output, form.look, report.PlanDoc(p), p)
+		return found(report.PlanDoc(p), p), nil
 	case err == nil:
 		err = b.permitStudy(ctx, s, yes)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, err := b.env.createStudy(s, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return makeStudy(ctx, b.env, form, f, b)
+	return makeStudy(ctx, w, f, b)
 }
 
 // foresee checks a study and each of its parts before anything is made or changed, and returns what they will take: of a search it is

@@ -13,8 +13,6 @@ type Calibrate struct {
 	form
 	Time  time.Duration // of each run
 	Save  bool
-	Quiet bool
-	HTML  string // the file of a page; "": none
 
 	time string
 }
