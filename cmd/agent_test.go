@@ -61,9 +61,7 @@ func TestWhatKTDoesNotKnowStaysAtHome(t *testing.T) {
 	if got := slices.Collect(maps.Keys(travelling(given, javaconf.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
 		t.Errorf("%q travel, want acks alone", got)
 	}
-	if len(given) != 4 {
-		t.Error("what was given has changed")
-	}
+	must.Match(t, 4, len(given), "what was given has changed")
 }
 
 func TestAnOrderThatIsTooLongIsAnError(t *testing.T) {

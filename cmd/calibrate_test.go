@@ -37,8 +37,6 @@ func TestALoadWithTLSHasNoCeiling(t *testing.T) {
 	env := quietEnv()
 	for protocol, want := range map[string]bool{"PLAINTEXT": true, "SSL": false} {
 		asked := must.Have(newRunner(env).load(study.Load{Command: "produce", Flags: []study.Flag{{Name: bootstrapServer, Value: "localhost:9092"}, {Name: "command-property", Value: "security.protocol=" + protocol}}, Typed: []study.Flag{{Name: "command-property", Value: "security.protocol=" + protocol}}}))(t)
-		if got := asked.ceiling(env) != nil; got != want {
-			t.Errorf("%s: a ceiling is looked for: %t", protocol, got)
-		}
+		must.Match(t, want, asked.ceiling(env) != nil, "%s: a ceiling is looked for", protocol)
 	}
 }

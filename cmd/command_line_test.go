@@ -1,8 +1,9 @@
 package cmd
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestTheCommandLineOfAResultHoldsNoSecret(t *testing.T) {
@@ -14,7 +15,5 @@ func TestTheCommandLineOfAResultHoldsNoSecret(t *testing.T) {
 		"kt", "produce", "--topic", "orders", "--command-property", "ssl.key.password=[hidden]", "--producer-props=sasl.jaas.config=[hidden]",
 		"--header", "trace=1", "--command-property", "acks=1,ssl.truststore.password=[hidden]",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, want, got, "the command line")
 }

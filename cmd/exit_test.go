@@ -67,9 +67,7 @@ func TestTheWorstIsTheExitCode(t *testing.T) {
 		{what: "a signal, corrupted, not valid", res: verified(ledger.Verdict{Corrupted: 1}), signal: exitTerminated, want: exitTerminated},
 		{what: "lost, a signal, not written, not valid", res: verified(ledger.Verdict{Lost: 1}), signal: exitTerminated, err: unwritten, want: exitLost},
 	} {
-		if got := exitCode(worse(judge(&c.res, c.signal, "text"), c.err)); got != c.want {
-			t.Errorf("%s: code %d, want %d", c.what, got, c.want)
-		}
+		must.Match(t, c.want, exitCode(worse(judge(&c.res, c.signal, "text"), c.err)), "%s: code", c.what)
 	}
 }
 

@@ -80,9 +80,7 @@ func TestReflowFillsParagraphsAndKeepsTables(t *testing.T) {
 	if got := reflow(text, 15); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if got := reflow(text, 0); got != text {
-		t.Errorf("without a width it is changed:\n%s", got)
-	}
+	must.Match(t, text, reflow(text, 0), "without a width it is changed:")
 }
 
 func TestNoTextThatTheShellOffersHasMarks(t *testing.T) {

@@ -89,17 +89,13 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 			o.Set = own
 		}
 		err := b.ChangeHosts(t.Context(), l, hosts, o)
-		if (err != nil) != (len(says) > 0) {
-			t.Errorf("%s of %s to %s=%s: %v", do, id, name, value, err)
-		}
+		must.Match(t, len(says) > 0, err != nil, "%s of %s to %s=%s: %v", do, id, name, value, err)
 		for _, text := range says {
 			if err != nil && !strings.Contains(err.Error(), text) {
 				t.Errorf("%s of %s to %s=%s: %v, without %q", do, id, name, value, err, text)
 			}
 		}
-		if got := swappinessOf(t, roots[0]) + " " + swappinessOf(t, roots[1]); got != want {
-			t.Errorf("after %s of %s to %s=%s the hosts have %s, want %s", do, id, name, value, got, want)
-		}
+		must.Match(t, want, swappinessOf(t, roots[0])+" "+swappinessOf(t, roots[1]), "after %s of %s to %s=%s the hosts have", do, id, name, value)
 	}
 	const key1, old, now = "sysctl.vm.swappiness", "60 60", "1 1"
 	give(study.CheckHost, "s1", "sysctl.vm.swapiness", "1", old, "b1: ", "b2: ", "did you mean vm.swappiness")
@@ -141,7 +137,5 @@ func TestAMachineHasOneStudyAtATime(t *testing.T) {
 	}
 	// What the first one left, as a kt that was killed does, keeps others away.
 	other.release()
-	if err := one.obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}); err == nil || !strings.Contains(err.Error(), "--rollback") {
-		t.Errorf("over what another study left it says %v", err)
-	}
+	must.Err(t, "--rollback", one.obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}), "over what another study left it says")
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -43,9 +44,7 @@ func (k *kafkaCluster) isRead(t *testing.T) {
 			for _, p := range r.Partitions {
 				sum += p.Consumed
 			}
-			if sum != tc.want {
-				t.Errorf("partitions add up to %d, want %d", sum, tc.want)
-			}
+			must.Match(t, tc.want, sum, "partitions add up to")
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,9 +79,7 @@ func TestWhatKafkaNeedsIsFetchedBeforeTheHostIsEntered(t *testing.T) {
 		got = append(got, what)
 	}
 	want := []string{"outside: fetch --version 4.2.0", "up --port 9192 --version 4.2.0 --name x", "outside: fetch", "up", "down"}
-	if !slices.Equal(got, want) {
-		t.Errorf("called as %q, want %q", got, want)
-	}
+	must.Match(t, want, got, "called as")
 }
 
 func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
@@ -99,9 +96,7 @@ func TestManyHostsKnowEachOtherWithoutTheSharedTableOfNeighbours(t *testing.T) {
 	h.hosts("up", names...)
 	for _, name := range []string{"h0", "h20"} {
 		known := h.hosts("exec", name, "ip", "neigh", "show", "nud", "permanent")
-		if got := strings.Count(known, "lladdr"); got != len(names) {
-			t.Errorf("%s knows the link addresses of %d hosts, want %d:\n%s", name, got, len(names), known)
-		}
+		must.Match(t, len(names), strings.Count(known, "lladdr"), "%s knows link addresses:\n%s", name, known)
 	}
 }
 
@@ -237,9 +232,7 @@ func fifteenProcesses(t *testing.T, h *hosts) {
 	r := h.load("h1", "produce", file, "--topic", "fifteen", "--partitions", "21", "--processes", "5", "--run", "nightly",
 		"--rate", strconv.Itoa(rate), "--num-records", strconv.Itoa(rate*seconds))
 	doc, _ := r.wait()
-	if doc.Records.Acknowledged != rate*seconds {
-		t.Errorf("%d records acknowledged, want %d", doc.Records.Acknowledged, rate*seconds)
-	}
+	must.Match(t, rate*seconds, doc.Records.Acknowledged, "records acknowledged")
 	if len(doc.Processes) != 15 || len(doc.Hosts) != 4 {
 		t.Fatalf("%d processes on %d hosts, want 15 on 3 and a broker's", len(doc.Processes), len(doc.Hosts))
 	}

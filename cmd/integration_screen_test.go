@@ -128,9 +128,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.await("!stop and report") // not Escape: with the q behind it, it would be Alt-Q
 		term.keys("q")
 		last := term.awaitExit("offered =", "limit ")
-		if on := strings.TrimSpace(term.tmux("display-message", "-p", "-t", "kt", "#{alternate_on}")); on != "0" {
-			t.Errorf("the terminal was left on the alternate screen (%s)", on)
-		}
+		must.Match(t, "0", strings.TrimSpace(term.tmux("display-message", "-p", "-t", "kt", "#{alternate_on}")), "the terminal was left on the alternate screen")
 		if strings.Contains(last, "╭") {
 			t.Errorf("the screen is still there:\n%s", last)
 		}
@@ -204,9 +202,7 @@ func TestTheScreenInARealTerminal(t *testing.T) {
 		term.await("1 Throughput", "RUN")
 		term.keys("C-c")
 		last := term.await("exit=130", "limit ")
-		if joined := term.tmux("capture-pane", "-p", "-J", "-t", "kt"); strings.Count(joined, "\n") != strings.Count(last, "\n") {
-			t.Errorf("the summary has lines that the terminal had to wrap:\n%s", last)
-		}
+		must.Match(t, strings.Count(last, "\n"), strings.Count(term.tmux("capture-pane", "-p", "-J", "-t", "kt"), "\n"), "the summary has lines that the terminal had to wrap:\n%s", last)
 	})
 
 	t.Run("the end by SIGTERM", func(t *testing.T) {

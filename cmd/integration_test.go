@@ -251,16 +251,12 @@ func TestCountsAgreeWithTheBrokers(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				got = k.endOffsets(name)
 			}
-			if got != records {
-				t.Errorf("the topic's end offsets add up to %d, want %d", got, records)
-			}
+			must.Match(t, records, got, "the topic's end offsets add up to")
 			var perPartition int64
 			for _, p := range doc.Partitions {
 				perPartition += p.Records
 			}
-			if perPartition != records {
-				t.Errorf("the partitions' records add up to %d, want %d", perPartition, records)
-			}
+			must.Match(t, records, perPartition, "the partitions' records add up to")
 		})
 	}
 	t.Run("doctor", func(t *testing.T) { k.in(t).isExamined(t) })

@@ -43,9 +43,7 @@ func (k *kafkaCluster) changesArePutBack(t *testing.T) {
 	if err != nil || json.Unmarshal(out, &s) != nil || s.Runs != 5 || len(s.Cells) != 5 {
 		t.Errorf("kt study run sysctl-trial: %v, %d runs of %d cells, want 5 of 5", err, s.Runs, len(s.Cells))
 	}
-	if now := sysctlNow(t); now != before {
-		t.Errorf("after the study: %s = %s, want %s", triedSysctl, now, before)
-	}
+	must.Match(t, before, sysctlNow(t), "after the study: %s", triedSysctl)
 	for _, bad := range []string{"broker.num.io.threads=many", "broker.log.dirs=/tmp", "topic.foo=1", "sysctl.vm.swappiness=1000"} {
 		c := k.ktIn(t, state, "trial", bad, "--", "produce", "--bootstrap-server", k.brokers)
 		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != exitUsage {

@@ -195,9 +195,7 @@ func TestApplyRebootAndRollbackOnThisMachine(t *testing.T) {
 	if stdout, stderr, code := tuneAlone(t, "--rollback"); code != exitOK {
 		t.Fatalf("rollback: exit code %d, want 0\n%s%s", code, stdout, stderr)
 	}
-	if diff := cmp.Diff(before, traces(t, kernel)); diff != "" {
-		t.Errorf("the machine is not as it was before (-before +after):\n%s", diff)
-	}
+	must.Match(t, before, traces(t, kernel), "the machine is not as it was before")
 	if stdout, _, code := tuneAlone(t, "--rollback"); code != exitOK || !strings.Contains(stdout, "kt has changed nothing") {
 		t.Errorf("the second rollback: exit code %d, %q", code, stdout)
 	}

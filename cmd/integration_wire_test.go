@@ -5,6 +5,7 @@ package cmd
 import (
 	"bufio"
 	"fmt"
+	"github.com/kt-bench/kt/internal/must"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -34,9 +35,7 @@ func (k *kafkaCluster) isReadByOthers(t *testing.T) {
 				t.Fatalf("a record with its header, key and value is %q", line)
 			}
 		}
-		if len(lines) != len(codecs)*records {
-			t.Errorf("%d records, want %d", len(lines), len(codecs)*records)
-		}
+		must.Match(t, len(codecs)*records, len(lines), "records")
 	})
 	t.Run("kt, with --verify", func(t *testing.T) { k.in(t).wireIsVerified() })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAReplayPassesAtItsSpeedAndNotWhileItIsPaused(t *testing.T) {
@@ -41,9 +42,7 @@ func TestTheSpeedOfAReplayHasBounds(t *testing.T) {
 	for range 100 {
 		p.faster(true)
 	}
-	if p.speed != config.MaxSpeed {
-		t.Errorf("the highest speed is %v, want %d", p.speed, config.MaxSpeed)
-	}
+	must.Match(t, config.MaxSpeed, p.speed, "the highest speed")
 	for range 100 {
 		p.faster(false)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -12,11 +13,7 @@ func TestTheQuestionAboutAProtectedClusterTellsWhatTheLoadDoes(t *testing.T) {
 		Command: plan.Produce, Bootstrap: []string{"p-1:9092", "p-2:9092"}, Topic: plan.Topic{Name: "orders"},
 		Load: plan.Load{Rate: plan.Rate{PerSecond: 50_000}, Duration: plan.Duration(time.Minute)},
 	}
-	if got, want := describeLoad(&p), "kt produce with topic orders at p-1:9092,p-2:9092, at 50,000 records/s, for 1m00s"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, "kt produce with topic orders at p-1:9092,p-2:9092, at 50,000 records/s, for 1m00s", describeLoad(&p), "the load")
 	p.Load = plan.Load{Rate: plan.Unlimited, Records: 1000}
-	if got, want := describeLoad(&p), "kt produce with topic orders at p-1:9092,p-2:9092, at no limit, 1,000 records"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, "kt produce with topic orders at p-1:9092,p-2:9092, at no limit, 1,000 records", describeLoad(&p), "the load")
 }

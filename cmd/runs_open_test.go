@@ -23,9 +23,7 @@ func TestAPageTakesThePlaceOfAnOlderOneWhenItIsComplete(t *testing.T) {
 	path := filepath.Join(runs, "20261121-121025-produce-orders.ktr")
 	must.Do(t, os.WriteFile(path, canned.Packed(`{"header":{"schema":2,"run_id":"x","plan":{"command":"produce","topic":{"name":"orders"},"load":{"rate":"100"}}}}`), 0o600))
 	to := env.pageOf(path)
-	if want := filepath.Join(dir, ".cache", "kt", "pages", "20261121-121025-produce-orders.html"); to != want {
-		t.Errorf("the page is %s, want %s", to, want)
-	}
+	must.Match(t, filepath.Join(dir, ".cache", "kt", "pages", "20261121-121025-produce-orders.html"), to, "the page")
 	torn := func(w io.Writer, _ result.Result, _ report.Options) error {
 		_, _ = io.WriteString(w, "half a page")
 		return errors.New("no space left on device")
@@ -58,9 +56,7 @@ func TestAPageIsInTheCacheFolder(t *testing.T) {
 		t.Errorf("of two runs of one name the pages are %s and %s", one, other)
 	}
 	env.Getenv = func(string) string { return "" }
-	if got := env.pageOf("runs/a.ktr"); got != "" {
-		t.Errorf("without a home folder it is %s", got)
-	}
+	must.Match(t, "", env.pageOf("runs/a.ktr"), "without a home folder it")
 }
 
 func TestABrowserIsNotWaitedFor(t *testing.T) {

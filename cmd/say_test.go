@@ -141,8 +141,6 @@ func TestWhatKTSaysGoesThroughOneFile(t *testing.T) {
 			}
 			return true
 		})
-		if len(found) != allowed[name] {
-			t.Errorf("%s uses stderr in lines %s, want %d places: take Env.say", name, strings.Join(found, ", "), allowed[name])
-		}
+		must.Match(t, allowed[name], len(found), "%s uses stderr in lines %s: take Env.say", name, strings.Join(found, ", "))
 	}
 }

@@ -116,9 +116,7 @@ func TestNothingThatARunLeavesBehindHasASecret(t *testing.T) {
 		}
 		files++
 		data, err := os.ReadFile(path)
-		if form := leaks(string(data)); form != "" {
-			t.Errorf("%s holds the secret (%s)", filepath.Base(path), form)
-		}
+		must.Match(t, "", leaks(string(data)), "the secret in %s", filepath.Base(path))
 		for _, name := range []string{"truststore", "sasl.mechanism", "SASL_SSL"} {
 			if strings.Contains(strings.ReplaceAll(string(data), "ssl.truststore.location=[hidden]", ""), name) && !strings.HasSuffix(path, "d.ktr") {
 				t.Errorf("%s knows of %s", filepath.Base(path), name)

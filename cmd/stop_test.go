@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"github.com/kt-bench/kt/internal/must"
 	"os"
 	"syscall"
 	"testing"
@@ -20,9 +21,7 @@ func TestAReaderThatHasGoneIsNoSecondSignal(t *testing.T) {
 	default:
 		t.Error("the load goes on")
 	}
-	if got := s.code(); got != exitUnread {
-		t.Errorf("code %d, want %d", got, exitUnread)
-	}
+	must.Match(t, exitUnread, s.code(), "code")
 }
 
 func TestAReaderThatGoesAfterASignalChangesNothing(t *testing.T) {
@@ -30,9 +29,7 @@ func TestAReaderThatGoesAfterASignalChangesNothing(t *testing.T) {
 	s.begin()
 	s.stop(os.Interrupt)
 	s.stop(syscall.SIGPIPE)
-	if got := s.code(); got != exitInterrupted {
-		t.Errorf("code %d, want %d", got, exitInterrupted)
-	}
+	must.Match(t, exitInterrupted, s.code(), "code")
 }
 
 func TestASignalAfterTheRunEndsWhatIsLeftAndKeepsTheExitCode(t *testing.T) {

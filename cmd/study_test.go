@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/profiles"
 )
@@ -214,8 +215,6 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		if err := run("restore", "2-left"); err != nil {
 			t.Errorf("%s: kt study restore 2-left: %v", what, err)
 		}
-		if err := run("restore", "3-bad"); err == nil || !strings.Contains(err.Error(), dir+"/3-bad/"+what) {
-			t.Errorf("%s: kt study restore 3-bad: %v", what, err)
-		}
+		must.Err(t, dir+"/3-bad/"+what, run("restore", "3-bad"), "%s: kt study restore 3-bad", what)
 	}
 }

@@ -39,8 +39,6 @@ func TestAMessageOfPulsarMayWaitForTwiceTheTimeout(t *testing.T) {
 		}
 		p := plan.Plan{URL: "pulsar://h", Topic: plan.Topic{Name: "t"}, Producers: 1, Payload: plan.Payload{Kind: plan.Monotonic}}
 		l.system, _ = must.Both(pulsar.New(&p, l.Properties, nil, queue.Access{}))(t)
-		if got := l.deliveryTimeout(); got != want {
-			t.Errorf("delivery.timeout.ms=%s: %s, want %s", given, got, want)
-		}
+		must.Match(t, want, l.deliveryTimeout(), "delivery.timeout.ms=%s", given)
 	}
 }

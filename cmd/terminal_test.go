@@ -33,8 +33,6 @@ func TestTheBackgroundIsThatOfTheFlagBeforeThatOfTheTerminal(t *testing.T) {
 		{"dark", "0;15", true},
 	} {
 		env := &Env{Getenv: func(string) string { return row.terminal }}
-		if got := env.dark(row.theme); got != row.dark {
-			t.Errorf("--theme %s and COLORFGBG=%q: dark %t", row.theme, row.terminal, got)
-		}
+		must.Match(t, row.dark, env.dark(row.theme), "--theme %s and COLORFGBG=%q: dark", row.theme, row.terminal)
 	}
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"github.com/kt-bench/kt/internal/must"
 	"runtime/debug"
 	"testing"
 )
@@ -18,9 +19,7 @@ func TestGoKnowsTheBuildWhereTheLinkerSetNothing(t *testing.T) {
 		t.Errorf("%s, franz-go %s; want %s", b, b.FranzGo, want)
 	}
 	b = build{Version: "1.0.0", Commit: "fedcba", Date: "today"}.complete(&debug.BuildInfo{})
-	if want := "1.0.0 (fedcba, today)"; b.String() != want {
-		t.Errorf("%s, want %s", b, want)
-	}
+	must.Match(t, "1.0.0 (fedcba, today)", b.String(), "%s", b)
 
 	// Of a build in a checkout without a tag, Go's version says all.
 	info.Main.Version, info.Settings[0].Value = "v0.0.0-20261123061815-1d5a29bfe2b7+dirty", "1d5a29bfe2b75918113"

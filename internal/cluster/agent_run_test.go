@@ -35,9 +35,7 @@ func TestABrokersHostIsFreeWhenARunWasStoppedAndItsCoordinatorIsGone(t *testing.
 			t.Error("the coordinator did not die")
 		}
 		<-time.After(time.Second)
-		if busy := w.hosts["broker"].agent.busy(); busy != "" {
-			t.Errorf("the broker's host is busy with %s", busy)
-		}
+		must.Match(t, "", w.hosts["broker"].agent.busy(), "the broker's host is busy with")
 		<-time.After(2 * absentGrace)
 		w.over(t, "broker")
 		<-time.After(drainWithin)
@@ -92,9 +90,7 @@ func TestAProcessThatObeysNobodyIsKilledWhenItsTimeIsUp(t *testing.T) {
 			if d := out.Ended["a"]; d[0].Code != 0 || d[1].Code != 1 {
 				t.Errorf("the processes ended %+v: only the second is to be killed", d)
 			}
-			if n := w.topics(); n != 0 {
-				t.Errorf("the topic is there %d times: the first was killed while it waited", n)
-			}
+			must.Match(t, 0, w.topics(), "topics that are left: the first process was killed while it waited")
 			w.idle(t, -1)
 		})
 	}
@@ -128,9 +124,7 @@ func TestAProcessIsToldHowLongItMayLast(t *testing.T) {
 				o.Producer = map[string]plan.Given{"delivery.timeout.ms": {Value: tc.timeout}}
 			}
 			for _, c := range newRun(a, o, [32]byte{}).children {
-				if c.job.Most != tc.want {
-					t.Errorf("%s: %v, want %v", tc.name, c.job.Most, tc.want)
-				}
+				must.Match(t, tc.want, c.job.Most, "%s", tc.name)
 			}
 		})
 	}
@@ -185,9 +179,7 @@ func TestABrokersHostIsWatchedForNoLongerThanItAllows(t *testing.T) {
 			return o.Lasts
 		}
 		for lasts, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Second, time.Hour: time.Minute} {
-			if got := limited(lasts); got != want {
-				t.Errorf("without its coordinator a load of %v is watched for %v, want %v", lasts, got, want)
-			}
+			must.Match(t, want, limited(lasts), "without its coordinator a load of %v is watched for", lasts)
 		}
 		b := w.add("broker", "broker", func(o *AgentOptions) { o.Limits.Duration = 20 * time.Second })
 		out, _ := must.Both(w.run(longer(w.order([]string{"a"}, "broker"), 2*time.Minute)))(t)
@@ -257,9 +249,7 @@ func TestAnOfferThatIsTooLargeIsRefused(t *testing.T) {
 		for k := range 6 {
 			o.Producer[fmt.Sprint("p", k)] = plan.Given{Value: strings.Repeat("x", 50<<10)}
 		}
-		if err := w.put(t, o); err == nil || !strings.Contains(err.Error(), "longer than 262144 bytes") {
-			t.Errorf("it is answered by %v", err)
-		}
+		must.Err(t, "longer than 262144 bytes", w.put(t, o), "it is answered by")
 	})
 }
 

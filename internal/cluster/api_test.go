@@ -144,9 +144,7 @@ func TestTextOfPeersCannotSteerATerminal(t *testing.T) {
 		"   ":                       "",
 		"":                          "",
 	} {
-		if got := clean(in, 100); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
-		}
+		must.Match(t, want, clean(in, 100), "clean(%q)", in)
 	}
 	if got := clean(strings.Repeat("ä", 100), 20); len(got) > 20 || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, unicode.ReplacementChar) {
 		t.Errorf("a text that is too long is cut to %q", got)

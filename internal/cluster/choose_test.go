@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
+	"github.com/kt-bench/kt/internal/must"
 	"slices"
 	"testing"
 )
@@ -75,9 +77,7 @@ func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
 	}
 	o := loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: on}
 	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
-	if err := o.check(); err == nil || err.Error() != want {
-		t.Errorf("the order: %v, want %q", err, want)
-	}
+	must.Match(t, want, fmt.Sprint(o.check()), "the order")
 	o.Load, o.Watch = on[:1], on[2:]
 	if err := o.check(); err != nil {
 		t.Errorf("one of them: %v", err)

@@ -71,9 +71,7 @@ func TestALoadWhoseAgentWasKilledGoesOnAndItsFilesAreFetchedWhenItIsOver(t *test
 			t.Errorf("files %q; the topic is there %d times", out.Files, n)
 		}
 		for _, text := range []string{"b: its agent was started anew; its load may go on", "b: its load is over"} {
-			if n := w.logged(text); n != 1 {
-				t.Errorf("%q is said %d times: %q", text, n, w.logs)
-			}
+			w.said(t, 1, text)
 		}
 		if !slices.Contains(states, "away") || note != "its agent was started anew; its load may go on" {
 			t.Errorf("the screen says %q, %q", slices.Compact(states), note)
@@ -113,9 +111,7 @@ func TestALoadThatIsKnownToGoOnIsNotGivenUp(t *testing.T) {
 				t.Errorf("the screen says of host b %q", slices.Compact(states))
 			}
 			for text, want := range map[string]int{"waiting for": 0, "is back": 0, "its load is over": len(tc.killed)} {
-				if n := w.logged(text); n != want {
-					t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
-				}
+				w.said(t, want, text)
 			}
 		})
 	}
@@ -268,9 +264,7 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 			o := longer(w.order([]string{"a", "b"}, "broker"), time.Minute)
 			o.Plan.Topic.Delete = true
 			out, err := c.run(t.Context(), o, runOptions{Dir: t.TempDir(), Stop: stop})
-			if n := w.topics(); n != 0 {
-				t.Errorf("the topic is there %d times", n)
-			}
+			must.Match(t, 0, w.topics(), "topics that are left")
 			if tc.undone {
 				if !errors.Is(err, errStopped) {
 					t.Errorf("the error is %v", err)
@@ -282,9 +276,7 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 				t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
 			}
 			for _, f := range loads(out.Files) {
-				if r := partOf(t, f); r.Ended != result.Interrupted {
-					t.Errorf("%s ended %s", f, r.Ended)
-				}
+				must.Match(t, result.Interrupted, partOf(t, f).Ended, "%s ended", f)
 			}
 		})
 	}
@@ -316,9 +308,7 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 		{"one has died", partGone, time.Millisecond, true},
 	} {
 		m := change{runState: runState{Start: start, Parts: []process{{State: partRunning}, {State: tc.state}}}, now: start.Add(tc.after)}
-		if got := m.begun(); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
+		must.Match(t, tc.want, m.begun(), "%s", tc.name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -86,9 +87,7 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 				r.Abort = abort
 				return ctx, func() { close(abort) }
 			})
-			if n := len(loads(out.Files)); n != tc.files {
-				t.Errorf("%d files, want %d: %q", n, tc.files, out.Files)
-			}
+			must.Match(t, tc.files, len(loads(out.Files)), "files: %q", out.Files)
 			if got := strings.Join(out.Lost, "\n"); tc.lost != "" && !strings.Contains(got, tc.lost) {
 				t.Errorf("lost %q, want %q", got, tc.lost)
 			}
@@ -107,17 +106,15 @@ func TestAnAbortEndsARunAtEveryStage(t *testing.T) {
 
 func TestAContextThatEndsStopsTheHosts(t *testing.T) {
 	for _, tc := range []endingTest{
-		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "", context.Canceled, 0},
-		{"while all wait for the start", time.Second, nil, 0, "", context.Canceled, leaveTimeout},
+		{"while an agent does not answer", time.Second, func(w *world) { w.hosts["b"].setCut(true) }, 0, "context canceled", context.Canceled, 0},
+		{"while all wait for the start", time.Second, nil, 0, "context canceled", context.Canceled, leaveTimeout},
 		{"while the load is made", 20 * time.Second, nil, 0, "stop; their agents have the results: kt collect --run nightly", errAborted, leaveTimeout},
 		{"while one host is cut off", 20 * time.Second, func(w *world) { time.AfterFunc(15*time.Second, func() { w.hosts["b"].setCut(true) }) }, 0, "stop, but for b, where the load may go on; their", errAborted, leaveTimeout},
 		{"while files are fetched", 70 * time.Second, nil, 0, "kt collect --run nightly", errAborted, leaveTimeout},
 	} {
 		bubbleOf(t, tc.name, threeHosts, func(t *testing.T, w *world) {
 			_, err := tc.end(t, w, func(ctx context.Context, _ *runOptions) (context.Context, func()) { return context.WithCancel(ctx) })
-			if err == nil || !strings.Contains(err.Error(), tc.lost) {
-				t.Errorf("the error is %v, want %q", err, tc.lost)
-			}
+			must.Err(t, tc.lost, err, "the error")
 		})
 	}
 }
@@ -133,9 +130,7 @@ func TestUndoingIsToldAndAnAbortEndsTheWaiting(t *testing.T) {
 		if took := time.Since(began); !errors.Is(err, errStopped) || took > 8*time.Second+leaveTimeout {
 			t.Errorf("the error is %v after %v", err, took)
 		}
-		if n := w.logged("undoing the preparation on the hosts"); n != 1 {
-			t.Errorf("it was told %d times: %q", n, w.logs)
-		}
+		w.said(t, 1, "undoing the preparation on the hosts")
 		<-time.After(2 * abortGrace)
 		w.idle(t, 0)
 	})
@@ -166,6 +161,16 @@ func TestAnAbortWhileTheAgentsEndTheRunKeepsWhatCame(t *testing.T) {
 				t.Errorf("%s: lost %q, files %q", name, out.Lost, out.Files)
 			}
 		})
+	}
+}
+
+// said checks in how many lines of the log a text is.
+func (w *world) said(t *testing.T, want int, text string) {
+	t.Helper()
+	if n := w.logged(text); n != want {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
 	}
 }
 

@@ -101,9 +101,7 @@ func TestASilentHostIsTold(t *testing.T) {
 			"undoing the preparation":              0,
 			"a has not been heard for 5s; its loa": 0,
 		} {
-			if n := w.logged(text); n != want {
-				t.Errorf("%q is said %d times, want %d: %q", text, n, want, w.logs)
-			}
+			w.said(t, want, text)
 		}
 	})
 }
@@ -158,15 +156,11 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 				close(stop)
 			}()
 			out, _ := must.Both(w.run(longer(w.order([]string{"a", "b"}), 20*time.Second), func(r *runOptions) { r.Stop = stop }))(t)
-			if got := strings.Join(out.Lost, "\n"); got != tc.lost {
-				t.Errorf("lost %q, want %q", got, tc.lost)
-			}
+			must.Match(t, tc.lost, strings.Join(out.Lost, "\n"), "lost")
 			if n := w.logged("anew"); (n > 0) != (tc.lost != "") {
 				t.Errorf("it was said %d times: %q", n, w.logs)
 			}
-			if len(loads(out.Files)) != 4 {
-				t.Errorf("files %q", out.Files)
-			}
+			must.Match(t, 4, len(loads(out.Files)), "files %q", out.Files)
 			w.sameFiles(t, out.Files)
 		})
 	}
@@ -174,9 +168,7 @@ func TestAnAgentThatWasStartedAnewHandsItsFilesOver(t *testing.T) {
 
 func TestAClockThatIsSetBeforeTheStartUndoesTheRun(t *testing.T) {
 	stepped(t, 500*time.Millisecond, func(t *testing.T, w *world, _ outcome, _ run.Second, err error) {
-		if err == nil || !strings.Contains(err.Error(), "b: its clock was set by 5s while the start was agreed") {
-			t.Errorf("the error is %v", err)
-		}
+		must.Err(t, "b: its clock was set by 5s while the start was agreed", err, "the error")
 		w.idle(t, 0)
 	})
 }
@@ -186,9 +178,7 @@ func TestAClockThatIsSetInTheRunIsToldAndChangesNothing(t *testing.T) {
 		if err != nil || len(out.Lost) > 0 {
 			t.Fatalf("lost %q, error %v", out.Lost, err)
 		}
-		if note := last.Hosts[1].Note; note != "its clock has moved by 5s since the start" {
-			t.Errorf("the screen says %q", note)
-		}
+		must.Match(t, "its clock has moved by 5s since the start", last.Hosts[1].Note, "the screen says")
 		for _, f := range loads(out.Files) {
 			r, g := partOf(t, f), startIn(t, f).Agreed
 			if r.Ended != result.Completed || r.ElapsedSeconds != 40 || g.Offset != 0 || g.Late != 0 {
@@ -246,9 +236,7 @@ func TestTwoCoordinatorsThatWantTheSameHostDoNotMix(t *testing.T) {
 				t.Errorf("%s is busy with %q and has %q", name, busy, found)
 			}
 		}
-		if n := w.topics(); n != 0 {
-			t.Errorf("the topic is there %d times", n)
-		}
+		must.Match(t, 0, w.topics(), "topics that are left")
 	})
 }
 
@@ -268,9 +256,7 @@ func TestTheFolderThatTakesNoFilesIsNamed(t *testing.T) {
 				t.Errorf("lost %q", l)
 			}
 		}
-		if n := w.logged("no copy is kept in " + dir); n != 4 {
-			t.Errorf("it was told %d times of 4: %q", n, w.logs)
-		}
+		w.said(t, 4, "no copy is kept in "+dir)
 		w.idle(t, -1)
 	})
 	if _, err := new(world).client().run(t.Context(), loadOrder{Run: "r", Epoch: "e", Processes: 1, Load: []Peer{{Info: Info{Name: "a"}}}, Plan: plan.Plan{Command: plan.Produce, Producers: 1}}, runOptions{Dir: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere") {
@@ -338,9 +324,7 @@ func TestAPeerThatIsNotThereIsSaidPlainly(t *testing.T) {
 	_ = l.Close()
 	c := NewClient(nil, time.Now, func(text string) { t.Log(text) })
 	peers, err := c.Peers(t.Context(), []string{addr}, false)
-	if want := "no agent answers: " + addr + ": connection refused; start kt agent there, or name one that runs with --join HOST"; err == nil || err.Error() != want {
-		t.Errorf("the error is %v, want %q", err, want)
-	}
+	must.Match(t, "no agent answers: "+addr+": connection refused; start kt agent there, or name one that runs with --join HOST", fmt.Sprint(err), "the error")
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the error is %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -23,8 +24,6 @@ func TestALoadMayDrainAsLongAsItsDeliveryTimeoutLasts(t *testing.T) {
 	} {
 		p := plan.Plan{Producers: tc.producers}
 		p.Read.Consumers = tc.reads
-		if got := drain(&p, map[string]plan.Given{"delivery.timeout.ms": {Value: tc.delivery}}); got != tc.want {
-			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
-		}
+		must.Match(t, tc.want, drain(&p, map[string]plan.Given{"delivery.timeout.ms": {Value: tc.delivery}}), "%s", tc.name)
 	}
 }

@@ -257,16 +257,10 @@ func TestACopyGrowsNoFasterThanARunFile(t *testing.T) {
 			}
 		}
 		f := copyWith(1 << 40)
-		if n := fill(f); n != 16 {
-			t.Errorf("%d MiB are written at once, want 16", n)
-		}
+		must.Match(t, 16, fill(f), "MiB are written at once")
 		<-time.After(10 * time.Second)
-		if n := fill(f); n != 40 {
-			t.Errorf("%d MiB are written in 10 s, want 40", n)
-		}
-		if n := fill(copyWith(3 << 20)); n != 3 {
-			t.Errorf("%d MiB are written where there is room for 3", n)
-		}
+		must.Match(t, 40, fill(f), "MiB are written in 10 s")
+		must.Match(t, 3, fill(copyWith(3<<20)), "MiB are written where there is room for 3")
 	})
 }
 
@@ -293,9 +287,7 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 				t.Errorf("%s was removed", n)
 			}
 		}
-		if n := len(found) - len(others); n != 2*3 {
-			t.Errorf("%d files are kept: %q", n, found)
-		}
+		must.Match(t, 2*3, len(found)-len(others), "files are kept: %q", found)
 		for _, f := range found {
 			if strings.Contains(f, epochs[0]) || strings.Contains(f, epochs[1]) || strings.Contains(f, "OLD") {
 				t.Errorf("%s is kept, of the epochs %v", f, epochs)
@@ -304,9 +296,7 @@ func TestAnAgentKeepsTheNewestRunsAndNoFileOfOthersIsRemoved(t *testing.T) {
 		if info, _ := os.Stat(a.dir); info.Mode().Perm() != 0o700 {
 			t.Errorf("the folder has mode %v", info.Mode())
 		}
-		if n := a.agent.look(t.Context()).Results; n != 2 {
-			t.Errorf("the agent says that it holds %d results", n)
-		}
+		must.Match(t, 2, a.agent.look(t.Context()).Results, "results that the agent says it holds")
 	})
 }
 

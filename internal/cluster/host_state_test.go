@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"github.com/kt-bench/kt/internal/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -87,9 +88,7 @@ func TestTheWordForAHostIsThatOfItsProcesses(t *testing.T) {
 		for i, p := range tc.parts {
 			s.Parts[i].State = p
 		}
-		if got := s.word(false); got != tc.want {
-			t.Errorf("%v, %v: %q, want %q", tc.stage, tc.parts, got, tc.want)
-		}
+		must.Match(t, tc.want, s.word(false), "%v, %v", tc.stage, tc.parts)
 	}
 	lost, away := hostAt(contactLost), hostAt(contactOrphaned)
 	if lost.word(false) != "lost" || away.word(false) != "away" {

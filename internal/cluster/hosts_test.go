@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,9 +36,7 @@ func TestALostHostIsReportedOnce(t *testing.T) {
 	tell := func(text string) { told = append(told, text) }
 	o.tellLost(told, tell)
 	o.tellParts(&res, tell)
-	if want := []string{"vm1: " + why, "vm2/2: no room"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
+	must.Match(t, []string{"vm1: " + why, "vm2/2: no room"}, told, "told")
 	if o.tellLost(told, tell); len(told) != 2 {
 		t.Errorf("it is told again: %q", told)
 	}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -61,13 +60,9 @@ func TestAnOrderForAnotherRunDoesNothing(t *testing.T) {
 		}
 		other := offered(t)
 		other.Part.Epoch, other.Args = o.Part.Epoch, []string{"kt", "produce", "--more"}
-		if err := w.put(t, other); err == nil || !strings.Contains(err.Error(), "was used before") {
-			t.Errorf("another offer of this epoch: %v", err)
-		}
+		must.Err(t, "was used before", w.put(t, other), "another offer of this epoch")
 		for _, order := range []order{{Cancel: true}, {Open: 1}, {Start: &StartOrder{}}, {Stop: true}} {
-			if err := w.post(t, "b", "old", order); err == nil || !strings.Contains(err.Error(), "the run is not known here") {
-				t.Errorf("%+v of an old epoch: %v", order, err)
-			}
+			must.Err(t, "the run is not known here", w.post(t, "b", "old", order), "%+v of an old epoch", order)
 		}
 		<-time.After(2 * runTick)
 		if h := w.hosts["b"]; h.count() > 0 || h.agent.busy() != "nightly" {
@@ -100,9 +95,7 @@ func TestAHostIsBusyUntilItsLoadIsOverOrItsCoordinatorIsGone(t *testing.T) {
 		if tc.left {
 			now = now.Add(2 * awayAfter)
 		}
-		if got := s.busy(terms{}, now); got != tc.want {
-			t.Errorf("%s: busy %v", tc.name, got)
-		}
+		must.Match(t, tc.want, s.busy(terms{}, now), "%s: busy", tc.name)
 	}
 }
 
@@ -130,8 +123,6 @@ func TestARunWaitsForItsCoordinatorAsLongAsItMayComeBack(t *testing.T) {
 		if !tc.watched {
 			m.Parts = make([]process, 1)
 		}
-		if got := m.absent(); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
+		must.Match(t, tc.want, m.absent(), "%s", tc.name)
 	}
 }

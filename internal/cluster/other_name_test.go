@@ -73,9 +73,7 @@ func presentAnother(t *testing.T, list string) {
 			Plan: w.order(nil).Plan, System: anySystem{}, Notify: func(n run.Notice) { said = append(said, n.Text) },
 		})
 		for _, f := range res.RunFiles {
-			if f.Host != "a" {
-				t.Errorf("the file of %s, process %d is merged", f.Host, f.Process)
-			}
+			must.Match(t, "a", f.Host, "the host of process %d, which is merged", f.Process)
 		}
 		if len(res.RunFiles) != 2 { // of the process of a and of its vitals
 			t.Errorf("%d files are merged: %+v", len(res.RunFiles), res.RunFiles)

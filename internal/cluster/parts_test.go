@@ -53,9 +53,7 @@ func TestADriftIsToldOnlyWhenItIsCertain(t *testing.T) {
 		{"backwards", clock{offset: 5, rtt: 4, taken: now}, clock{offset: 0, rtt: 4, taken: now}, -5},
 	} {
 		c := clocks{agreed: tc.before}
-		if got := c.moved(tc.after); got != tc.want {
-			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
-		}
+		must.Match(t, tc.want, c.moved(tc.after), "%s", tc.name)
 	}
 }
 

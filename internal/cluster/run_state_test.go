@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"github.com/kt-bench/kt/internal/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -81,9 +82,7 @@ func TestARunGoesOnAsItsTableSays(t *testing.T) {
 		if err != nil || got.Stage != tc.want {
 			t.Errorf("%s: %v becomes %v, want %v, error %v", tc.name, tc.from, got.Stage, tc.want, err)
 		}
-		if did := tell(actions); did != tc.do {
-			t.Errorf("%s: the agent has to %q, want %q", tc.name, did, tc.do)
-		}
+		must.Match(t, tc.do, tell(actions), "%s: the agent has to", tc.name)
 	}
 }
 
@@ -268,7 +267,5 @@ func TestStagesHaveNames(t *testing.T) {
 			t.Errorf("%v reads as %v, %v", s, got, err)
 		}
 	}
-	if err := new(stage).UnmarshalText([]byte("\x1b[2J")); err == nil || err.Error() != `no run is "[2J"` {
-		t.Errorf("the error is %v", err)
-	}
+	must.Match(t, `no run is "[2J"`, fmt.Sprint(new(stage).UnmarshalText([]byte("\x1b[2J"))), "the error")
 }

@@ -78,9 +78,7 @@ func loads(files []string) []string {
 func (w *world) idle(t *testing.T, files int) {
 	t.Helper()
 	for name, h := range w.hosts {
-		if busy := h.agent.busy(); busy != "" {
-			t.Errorf("%s is busy with %s", name, busy)
-		}
+		must.Match(t, "", h.agent.busy(), "%s is busy with", name)
 		found, _ := filepath.Glob(filepath.Join(h.dir, "*"))
 		if files >= 0 && len(found) != files {
 			t.Errorf("%s has the files %q, want %d", name, found, files)
@@ -109,9 +107,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		for _, f := range loads(out.Files) {
 			r := partOf(t, f)
 			acked += r.Records.Acknowledged
-			if r.Ended != result.Completed {
-				t.Errorf("%s ended %s", f, r.Ended)
-			}
+			must.Match(t, result.Completed, r.Ended, "%s ended", f)
 		}
 		if acked != 6000 {
 			t.Errorf("%d records in the files, want 1,200/s for 5 s", acked)
@@ -128,9 +124,7 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		if last := ticks[len(ticks)-1]; last.Snapshot.Stage != result.Finished || len(last.Hosts) != 4 {
 			t.Errorf("the last tick is %+v", last)
 		}
-		if n := w.topics(); n != 0 {
-			t.Errorf("the topic is there %d times", n)
-		}
+		must.Match(t, 0, w.topics(), "topics that are left")
 		w.sameFiles(t, out.Files)
 		w.idle(t, -1)
 	})
@@ -186,9 +180,7 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 				t.Errorf("%s: agreed start %+v, want offset %v", r.Part.Host, g, wantOffset[r.Part.Host])
 			}
 		}
-		if len(agreedAt) != 1 {
-			t.Errorf("agreed starts %v", agreedAt)
-		}
+		must.Match(t, 1, len(agreedAt), "agreed starts %v", agreedAt)
 		for _, h := range last.Hosts {
 			if h.Offset != wantOffset[h.Name] || h.Note != "" {
 				t.Errorf("on the screen %s is off by %v, note %q", h.Name, h.Offset, h.Note)
@@ -219,9 +211,7 @@ func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
 		}
 		go func() {
 			<-time.After(2 * time.Second)
-			if n := w.hosts["a"].count() + w.hosts["b"].count() + w.hosts["c"].count(); n != 1 {
-				t.Errorf("%d processes were started before the topic was there", n)
-			}
+			must.Match(t, 1, w.hosts["a"].count()+w.hosts["b"].count()+w.hosts["c"].count(), "processes were started before the topic was there")
 		}()
 		must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
 		makers := 0
@@ -292,9 +282,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 				tc.change(w, &o)
 			}
 			_, dir, err := w.run(o)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("the error is %v, want %q", err, tc.want)
-			}
+			must.Err(t, tc.want, err, "the error")
 			spawned := 0
 			for _, h := range w.hosts {
 				spawned += h.count()
@@ -307,9 +295,7 @@ func TestARunThatCannotBeginLeavesNothingBehind(t *testing.T) {
 			}
 			<-time.After(stopGrace + 2*abortGrace) // of a process that has to be killed
 			w.idle(t, 0)
-			if n := w.topics(); n != 0 {
-				t.Errorf("the topic is there %d times", n)
-			}
+			must.Match(t, 0, w.topics(), "topics that are left")
 		})
 	}
 }
@@ -325,9 +311,7 @@ func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
 		o := w.order([]string{"b", "c"})
 		o.Run = "second"
 		_, _, err := w.run(o)
-		if err == nil || !strings.Contains(err.Error(), "b refuses: it is busy with run nightly: wait until that is over, or start the agent with --parallel 2") {
-			t.Errorf("the error is %v", err)
-		}
+		must.Err(t, "b refuses: it is busy with run nightly: wait until that is over, or start the agent with --parallel 2", err, "the error")
 		if err := <-first; err != nil {
 			t.Errorf("the first run: %v", err)
 		}
@@ -381,9 +365,7 @@ func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 			return behaviour{}
 		}
 		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
-		if want := []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}; !slices.Equal(out.Lost, want) {
-			t.Errorf("lost %q, want %q", out.Lost, want)
-		}
+		must.Match(t, []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}, out.Lost, "lost")
 		if d := out.Ended["b"]; d[0].Code != 1 || d[1].Code != 0 {
 			t.Errorf("host b ended %+v", d)
 		}
@@ -527,9 +509,7 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		}
 		cut(false)
 		for _, n := range threeHosts {
-			if w.hosts[n].agent.busy() != "nightly" {
-				t.Errorf("%s gave up", n)
-			}
+			must.Match(t, "nightly", w.hosts[n].agent.busy(), "%s gave up", n)
 		}
 		<-time.After(20*time.Second + 2*absentGrace)
 		w.idle(t, -1)
@@ -544,13 +524,9 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		for _, f := range loads(files) {
 			r := partOf(t, f)
 			acked += r.Records.Acknowledged
-			if r.Ended != result.Completed {
-				t.Errorf("%s ended %s", f, r.Ended)
-			}
+			must.Match(t, result.Completed, r.Ended, "%s ended", f)
 		}
-		if acked != 20*1200 {
-			t.Errorf("%d records in the files", acked)
-		}
+		must.Match(t, 20*1200, acked, "records in the files")
 		w.sameFiles(t, files)
 	})
 }
@@ -589,13 +565,9 @@ func TestStopAndAbort(t *testing.T) {
 			if took := time.Since(began) - max(tc.stop, tc.abort); took > 12*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if n := len(loads(out.Files)); n != tc.files {
-				t.Errorf("%d files, want %d", n, tc.files)
-			}
+			must.Match(t, tc.files, len(loads(out.Files)), "files")
 			for _, f := range loads(out.Files) {
-				if r := partOf(t, f); r.Ended != tc.ended {
-					t.Errorf("%s ended %s, want %s", f, r.Ended, tc.ended)
-				}
+				must.Match(t, tc.ended, partOf(t, f).Ended, "%s ended", f)
 			}
 			if tc.files == 0 {
 				w.idle(t, 0)
@@ -640,9 +612,7 @@ func TestACoordinatorThatGoesBeforeTheStartLeavesNothingRunning(t *testing.T) {
 		}
 		<-time.After(2 * time.Minute)
 		w.idle(t, 0)
-		if n := w.topics(); n != 0 {
-			t.Errorf("the topic is there %d times", n)
-		}
+		must.Match(t, 0, w.topics(), "topics that are left")
 	})
 }
 
@@ -696,16 +666,12 @@ func TestAFullDiskIsToldAndTheLoadGoesOn(t *testing.T) {
 		if d := out.Ended["b"]; len(d) != 2 || d[0].Text != "write run file: no space left on device" {
 			t.Errorf("host b ended %+v", d)
 		}
-		if len(loads(out.Files)) != 6 {
-			t.Errorf("files %q", out.Files)
-		}
+		must.Match(t, 6, len(loads(out.Files)), "files %q", out.Files)
 	})
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
 		w.hosts["b"].agent.store.create = roomy(0)
 		_, _, err := w.run(w.order([]string{"a", "b", "c"}))
-		if err == nil || !strings.Contains(err.Error(), "b refuses: write run file: no space left on device") {
-			t.Errorf("the error is %v", err)
-		}
+		must.Err(t, "b refuses: write run file: no space left on device", err, "the error")
 		w.idle(t, 0)
 	})
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -31,7 +30,5 @@ func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
 	}
 	remove()
 	left, _ := filepath.Glob(at("*"))
-	if want := []string{at("collect-new"), at("collect-used"), at("runs")}; !slices.Equal(left, want) {
-		t.Errorf("left are %q, want %q", left, want)
-	}
+	must.Match(t, []string{at("collect-new"), at("collect-used"), at("runs")}, left, "left")
 }

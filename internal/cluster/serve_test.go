@@ -80,9 +80,7 @@ func TestAgentsOnARealNetworkAreFoundAndMakeALoad(t *testing.T) {
 			t.Errorf("%s began %v late", f, late)
 		}
 	}
-	if acked != 2400 {
-		t.Errorf("%d records", acked)
-	}
+	must.Match(t, 2400, acked, "records")
 	other := port.NewKey()
 	c = NewClient(&other, time.Now, w.log)
 	if _, err := c.Peers(t.Context(), addrs, true); err == nil || !strings.Contains(err.Error(), "has another key") {
@@ -103,9 +101,7 @@ func TestAgentsOfOneNameAreRivalsToThoseWhoAsk(t *testing.T) {
 	} {
 		pairRivals(c.peers)
 		for i, p := range c.peers {
-			if p.Rival != c.want[i] {
-				t.Errorf("%s: the rival of %s is %q, want %q", c.what, p.Addr, p.Rival, c.want[i])
-			}
+			must.Match(t, c.want[i], p.Rival, "%s: the rival of %s", c.what, p.Addr)
 		}
 	}
 	known := fromGossip(Peer{Addr: "1:1"}, []member{{Name: "a", Addr: "1:1", Rival: "1:2"}})
@@ -120,9 +116,7 @@ func TestWithoutAKeyAnAgentStaysOnItsMachine(t *testing.T) {
 	o := h.agent.o
 	h.agent.close()
 	o.Bind = "0.0.0.0:0"
-	if err := Serve(t.Context(), o, func(addr string) { t.Errorf("it listens on %s", addr) }); err == nil || !strings.Contains(err.Error(), "--key-file") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, "--key-file", Serve(t.Context(), o, func(addr string) { t.Errorf("it listens on %s", addr) }), "the error")
 }
 
 func TestAnAgentWhosePortIsTakenSaysSo(t *testing.T) {
@@ -133,7 +127,5 @@ func TestAnAgentWhosePortIsTakenSaysSo(t *testing.T) {
 	o := h.agent.o
 	h.agent.close()
 	o.Bind = taken.Addr().String()
-	if err := Serve(t.Context(), o, func(string) { t.Error("it listens") }); err == nil || !strings.Contains(err.Error(), o.Bind) {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, o.Bind, Serve(t.Context(), o, func(string) { t.Error("it listens") }), "the error")
 }

@@ -32,9 +32,7 @@ func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
 			t.Error(err)
 		}
 		check := study.HostOrder{Do: study.CheckHost, Study: "s1"}
-		if err := w.client().Tune(t.Context(), peers[1], check); err == nil || !strings.Contains(err.Error(), refusal.Error()) {
-			t.Errorf("a refusal is %v", err)
-		}
+		must.Err(t, refusal.Error(), w.client().Tune(t.Context(), peers[1], check), "a refusal")
 		must.Match(t, []study.HostOrder{order, check}, got, "the host got")
 	})
 }

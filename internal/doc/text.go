@@ -48,11 +48,7 @@ func (t *Writer) Head(d *Document) {
 
 // command writes a command line: cut to one line, or with Full on as many as the terminal needs, in a form that a shell takes.
 func (t *Writer) command(args []string) {
-	quoted := make([]string, len(args))
-	for i, arg := range args {
-		quoted[i] = theme.Quoted(arg)
-	}
-	line := strings.Join(quoted, " ")
+	line := commandLine(args)
 	switch {
 	case line == "":
 		return
@@ -61,14 +57,23 @@ func (t *Writer) command(args []string) {
 		return
 	}
 	line = " "
-	for i, arg := range quoted {
-		if i > 0 && t.th.Width(line+" "+arg) > t.limit()-len(` \`) {
+	for i, arg := range args {
+		if arg = theme.Quoted(arg); i > 0 && t.th.Width(line+" "+arg) > t.limit()-len(` \`) {
 			t.Line(t.Paint(Muted, line+` \`))
 			line = "   "
 		}
 		line += " " + arg
 	}
 	t.Line(t.Paint(Muted, line))
+}
+
+// commandLine returns a command line in a form that a shell takes.
+func commandLine(args []string) string {
+	var quoted []string
+	for _, arg := range args {
+		quoted = append(quoted, theme.Quoted(arg))
+	}
+	return strings.Join(quoted, " ")
 }
 
 // later writes a command for later, on one line to be copied.

@@ -88,8 +88,13 @@ func (t *Table) names() (names []string) {
 func (d *Document) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n", escaped(cmp.Or(d.Title, d.Question, d.Command+": "+d.Subject)))
-	if len(d.Tags) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", escaped(strings.Join(d.Tags, ", ")))
+	for _, line := range [][]string{d.Tags, d.About} {
+		if len(line) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", escaped(strings.Join(line, ", ")))
+		}
+	}
+	if line := commandLine(d.Args); line != "" {
+		fmt.Fprintf(&b, "\n    %s\n", theme.Clean(line))
 	}
 	for _, alert := range d.Alerts {
 		fmt.Fprintf(&b, "\n**%s**\n", escaped(alert))

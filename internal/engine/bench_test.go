@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -128,9 +129,7 @@ func TestARecordOnItsWayDoesNotAllocate(t *testing.T) {
 			}); n != 0 {
 				t.Errorf("%v allocations for %d records, want 0", n, records)
 			}
-			if s.sent.records != 20_000+11*records {
-				t.Errorf("%d records were sent, want %d", s.sent.records, 20_000+11*records)
-			}
+			must.Match(t, 20_000+11*records, s.sent.records, "records were sent")
 		})
 	}
 }

@@ -49,9 +49,9 @@ type ReadDriver interface {
 	// AtEndOffsets reports whether everything up to the end offsets was read. Any
 	// goroutine may ask. It is false before SetEndOffsets.
 	AtEndOffsets() bool
-	// Elsewhere returns a number that grows while other processes read partitions of the same groups, as
-	// far as is known. Any goroutine may ask.
-	Elsewhere() int64
+	// Progress returns a number that grows while batches are decompressed, and while other processes read
+	// partitions of the same groups, as far as is known. Any goroutine may ask.
+	Progress() int64
 	// Readers returns the stamped records that were read, for each group. It is called when
 	// the load is over, of a plan with Verify. The error names the logs that are not known:
 	// their records count as unchecked.

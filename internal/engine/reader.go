@@ -233,7 +233,7 @@ func (rs *readers) busy(until time.Duration) {
 // last record or another process has read the rest.
 func (r *run) watch(timeout time.Duration) {
 	rs, from := r.readers, r.now()
-	elsewhere := rs.driver.Elsewhere()
+	progress := rs.driver.Progress()
 	ticker := time.NewTicker(idlePoll)
 	defer ticker.Stop()
 	looked := from
@@ -242,8 +242,8 @@ func (r *run) watch(timeout time.Duration) {
 		case <-rs.done:
 			return
 		case <-ticker.C:
-			if n, late := rs.driver.Elsewhere(), r.now()-looked >= pauseShows; n != elsewhere || late { // late: kt stood still
-				elsewhere = n
+			if n, late := rs.driver.Progress(), r.now()-looked >= pauseShows; n != progress || late { // late: kt stood still
+				progress = n
 				rs.busy(r.now()) // the readers of this process may have read all of theirs
 			}
 			looked = r.now()

@@ -39,7 +39,7 @@ type others struct {
 	until time.Duration
 }
 
-func (o *others) Elsewhere() int64 { return int64(min(time.Since(o.began), o.until) / time.Second) }
+func (o *others) Progress() int64 { return int64(min(time.Since(o.began), o.until) / time.Second) }
 
 func TestReadersDoNotGiveUpWhileOthersOfTheirGroupRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,7 @@ func (l *fakeLog) SetEndOffsets(context.Context) error { l.end.Store(l.there());
 
 func (l *fakeLog) AtEndOffsets() bool { end := l.end.Load(); return end >= 0 && l.read.Load() >= end }
 
-func (l *fakeLog) Elsewhere() int64 { return 0 }
+func (l *fakeLog) Progress() int64 { return 0 }
 
 func (l *fakeLog) OpenReader(_ context.Context, s *Shard) (Reader, error) {
 	return &fakeReader{l, s}, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -34,9 +35,7 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 		{"t", -1, -1},
 		{"t", plan.MaxPartitions, -1},
 	} {
-		if n := l.Number(tc.topic, tc.id); n != tc.want {
-			t.Errorf("partition %d of %s has number %d, want %d", tc.id, tc.topic, n, tc.want)
-		}
+		must.Match(t, tc.want, l.Number(tc.topic, tc.id), "partition %d of %s has number", tc.id, tc.topic)
 	}
 	if l.Count() != 6 || len(seen) != 6 || seen[4] != (Place{"t", 3, 4}) {
 		t.Errorf("%d partitions, %v seen; want 6", l.Count(), seen)

@@ -94,9 +94,7 @@ func TestEachBrokerIsAsked(t *testing.T) {
 	t.Cleanup(fake.Close)
 	c := connect(t, fake.ListenAddrs()[:1])
 	all := c.Listeners(t.Context())
-	if len(all) != 9 {
-		t.Errorf("%d brokers are asked", len(all))
-	}
+	must.Match(t, 9, len(all), "brokers are asked")
 	for _, l := range all {
 		if l.Err != nil || len(l.IPs) == 0 {
 			t.Errorf("broker %d: %v, addresses %q", l.Broker, l.Err, l.IPs)
@@ -129,9 +127,7 @@ func TestABootstrapServerIsAskedOnce(t *testing.T) {
 	if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") {
 		t.Errorf("gives %v", err)
 	}
-	if n := len(asked); n != 1 {
-		t.Errorf("it is asked %d times", n)
-	}
+	must.Match(t, 1, len(asked), "questions")
 }
 
 func TestAnAddressThatMeansThisHostIsSaidToDoSo(t *testing.T) {

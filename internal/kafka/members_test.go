@@ -30,7 +30,5 @@ func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 	g.At(1).Owner.Store(1)
-	if text := c.OtherMembers(t.Context(), l, g); text != "" {
-		t.Errorf("of partitions that are all read here it says %q", text)
-	}
+	must.Match(t, "", c.OtherMembers(t.Context(), l, g), "of partitions that are all read here it says")
 }

@@ -89,9 +89,7 @@ func TestAClusterIsReachedWithItsSecurityAndAWrongOneIsNamed(t *testing.T) {
 		switch {
 		case err == nil:
 			cluster.Close()
-			if r.want != "" {
-				t.Errorf("%s: it connects", r.name)
-			}
+			must.Match(t, r.want, "", "%s: it connects", r.name)
 		case r.want == "" || !strings.Contains(err.Error(), r.want) || strings.Contains(err.Error(), "hunter"):
 			t.Errorf("%s: %v, want %q", r.name, err, r.want)
 		}

@@ -28,9 +28,7 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if topic.Partitions != 4 {
-				t.Errorf("it has %d partitions", topic.Partitions)
-			}
+			must.Match(t, 4, topic.Partitions, "partitions")
 			if topic.Created {
 				made.Add(1)
 			}
@@ -38,9 +36,7 @@ func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
 	}
 	close(start)
 	all.Wait()
-	if n := made.Load(); n != 1 {
-		t.Errorf("%d say that they made it, want 1", n)
-	}
+	must.Match(t, 1, made.Load(), "processes that say they made it")
 }
 
 func TestAMissingRightIsToldFromOtherErrors(t *testing.T) {

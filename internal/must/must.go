@@ -6,6 +6,8 @@
 package must
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,9 +40,17 @@ func Both[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
 }
 
 // Match shows where two values differ, and lets the test go on.
-func Match(t testing.TB, want, got any, what string, args ...any) {
+func Match[V any](t testing.TB, want, got V, what string, args ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf(what+" (-want +got):\n%s", append(args, diff)...)
+	}
+}
+
+// Err shows an error that does not have the text that is wanted, and lets the test go on. Where no text is wanted, there is to be no error.
+func Err(t testing.TB, want string, err error, what string, args ...any) {
+	t.Helper()
+	if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want %q", fmt.Sprintf(what, args...), err, want)
 	}
 }

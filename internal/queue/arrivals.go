@@ -171,8 +171,8 @@ func (a *Arrivals) account(rec *stats.Recorder, phase, group int, messages []Mes
 // lagEvery is the time between two looks at the backlog, and that which the last one may take. lagHolds is how long one tells of now.
 const lagEvery, lagHolds = time.Second, 3 * time.Second
 
-// Elsewhere returns 0: what other processes read is known only as a smaller backlog.
-func (a *Arrivals) Elsewhere() int64 { return 0 }
+// Progress returns 0: what other processes read is known only as a smaller backlog.
+func (a *Arrivals) Progress() int64 { return 0 }
 
 // Start begins to ask for the backlog: at once, each second and, if the system answers, when ctx has ended.
 func (a *Arrivals) Start(ctx context.Context, _ func() time.Duration) {

@@ -70,7 +70,7 @@ func ProbeDoc(r *probe.Report, earlier string) *doc.Document {
 // aboutDirectory returns the file system, the disks and the free space of a directory.
 func aboutDirectory(d *probe.Directory) []string {
 	tags := []string{d.FileSystem}
-	if d.Device != "" {
+	if d.Device != "" && !slices.ContainsFunc(d.Disks, func(disk probe.Disk) bool { return disk.Name == d.Device }) {
 		tags = append(tags, d.Device)
 	}
 	tags = append(tags, d.Layers...)

@@ -35,7 +35,7 @@ func parts(r *result.Result) doc.Section {
 // brokers has a row for each broker, of its requests of one kind. Of RabbitMQ and Pulsar a row says only how long they throttled kt.
 func brokers(id, from, caption string, rows []result.BrokerRow) doc.Table {
 	t := doc.Table{ID: id, Caption: caption, Bare: true, Columns: []doc.Column{
-		{Head: "id"}, {Head: from, Kind: doc.Name, Leave: 1}, {Head: "records"}, {Head: "MiB", Leave: 5}, {Head: "p50", Leave: 2}, {Head: "p99"}, {Head: "max", Leave: 3}, {Head: "throttled", Leave: 4},
+		{Head: "id"}, {Head: from, Kind: doc.Name, Leave: 1}, {Head: "records"}, {Head: "MiB", Leave: 5}, {Head: "request p50", Leave: 2}, {Head: "p99"}, {Head: "max", Leave: 3}, {Head: "throttled", Leave: 4},
 	}}
 	var records, p99 []float64
 	for i := range rows {

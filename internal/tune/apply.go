@@ -68,7 +68,7 @@ func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 	}
 	if err := a.begin(made); err != nil {
 		if a.journal == nil || a.journal.onDisk == nil {
-			t.dropFolders(append(slices.Clone(journalFolders), made...))
+			t.dropFolders(append([]string{JournalFolder}, made...))
 		}
 		return nil, err
 	}
@@ -123,12 +123,6 @@ func (a *application) begin(made []string) (err error) {
 	if len(a.steps) == 0 {
 		return nil
 	}
-	return a.note()
-}
-
-// note writes the journal, if what it says has changed.
-func (a *application) note() error {
-	a.journal.Version = a.version
 	return a.saveJournal(a.journal)
 }
 
@@ -151,18 +145,19 @@ func (a *application) look(o *Outcome) error {
 	}
 	s := setStep{outcome: o, subject: a.subject(c)}
 	var err error
-	if s.was, err = a.value(s.subject); err != nil {
+	if s.was, s.pairWas, err = a.both(s.subject, c.Pair); err != nil {
 		return err
-	}
-	if c.Pair != "" {
-		if s.pairWas, err = a.value(subject{Kind: WriteFile, Path: c.Pair}); err != nil {
-			return err
-		}
 	}
 	if s.was == "" {
 		return fmt.Errorf("%s is empty: there is no old value to restore", c.Path)
 	}
-	if err := a.canPutBack(&s); err != nil {
+	if c.Kind == WriteFile { // what kt could not put back: the journal would be refused with it
+		err = checkHolds(c.Path, s.was)
+	}
+	if err == nil && c.Pair != "" {
+		err = checkHolds(c.Pair, s.pairWas)
+	}
+	if err != nil {
 		return err
 	}
 	if s.was == normal(c.New) {
@@ -184,19 +179,6 @@ func (a *application) look(o *Outcome) error {
 	return nil
 }
 
-// canPutBack refuses to replace what kt could not put back: the journal would be refused with it.
-func (a *application) canPutBack(s *setStep) error {
-	c := &s.outcome.Change
-	if c.Kind != WriteFile {
-		return nil
-	}
-	err := checkHolds(c.Path, s.was)
-	if err == nil && c.Pair != "" {
-		err = checkHolds(c.Pair, s.pairWas)
-	}
-	return err
-}
-
 // enter finds the journal's entry of what a step changes, or makes one. An entry whose
 // value is neither kt's nor the one of before starts anew with what is there: somebody
 // wanted that, and is to have it back.
@@ -211,7 +193,7 @@ func (a *application) enter(s *setStep) error {
 		a.journal.Entries = append(a.journal.Entries, anew)
 		return nil
 	}
-	now, pair, err := a.both(s.entry)
+	now, pair, err := a.both(s.entry.subject, s.entry.Pair)
 	if err != nil {
 		return err
 	}
@@ -255,7 +237,7 @@ func (a *application) setOne(s setStep) (State, error) {
 	if errors.As(err, &took) {
 		// The journal does not know this value yet, and nobody wants it.
 		s.entry.write(c.Path, took.now)
-		err = errors.Join(err, a.note(), a.putBack(s.subject, s.was, c.Pair, s.pairWas))
+		err = errors.Join(err, a.saveJournal(a.journal), a.putBack(s.subject, s.was, c.Pair, s.pairWas))
 	}
 	if err != nil {
 		return Failed, err
@@ -300,6 +282,6 @@ func (a *application) finish() {
 	case len(j.Entries) == 0 && len(j.Files) == 0:
 		_ = a.dropJournal(j)
 	case a.stale:
-		_ = a.note()
+		_ = a.saveJournal(a.journal)
 	}
 }

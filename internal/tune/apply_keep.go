@@ -6,17 +6,16 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-// checkOpenFiles fails the changes that allow more open files, from the next start on,
-// than fs.nr_open lets anybody have.
+// checkOpenFiles fails the changes that allow more open files, from the next start on, than fs.nr_open lets anybody have.
 func (a *application) checkOpenFiles() {
 	most, ok := a.nrOpen()
 	for i := range a.outcomes {
 		o := &a.outcomes[i]
 		for _, l := range o.Change.Keep {
-			if n := openFilesOf(l); ok && n > most {
+			p, limit := setBy(l)
+			if n, _, err := parseLimits(limit); ok && p == anyLimits && err == nil && n > most {
 				o.State = Failed
 				o.Err = fmt.Errorf("%q is above fs.nr_open, which is %d: the kernel would refuse it; raise fs.nr_open first", l.Text, most)
 			}
@@ -26,18 +25,15 @@ func (a *application) checkOpenFiles() {
 
 const nrOpenFile = "/proc/sys/fs/nr_open"
 
-// nrOpen is fs.nr_open: what it is now or, if nothing is to be changed now, what it
-// will be by kt's own lines, where that is more. It is not ok where it is not told.
+// nrOpen is fs.nr_open: what it is now or, if nothing is to be changed now, what it will be by kt's own lines, where that is
+// more. It is not ok where it is not told.
 func (a *application) nrOpen() (most int64, ok bool) {
 	text, err := a.value(subject{Kind: WriteFile, Path: nrOpenFile})
-	if err != nil {
-		return 0, false
+	if err == nil {
+		most, err = strconv.ParseInt(text, 10, 64)
 	}
-	if most, err = strconv.ParseInt(text, 10, 64); err != nil {
-		return 0, false
-	}
-	if a.options.Now() {
-		return most, true
+	if err != nil || a.options.Now() {
+		return most, err == nil
 	}
 	var lines []Line
 	if f := a.journal.file(SysctlFile); f != nil {
@@ -49,8 +45,8 @@ func (a *application) nrOpen() (most int64, ok bool) {
 		}
 	}
 	for _, l := range lines {
-		value, ok := strings.CutPrefix(l.Text, "fs.nr_open = ")
-		if n, err := strconv.ParseInt(value, 10, 64); ok && err == nil && l.File == SysctlFile {
+		p, value := setBy(l)
+		if n, err := strconv.ParseInt(value, 10, 64); p == nrOpenFile && err == nil {
 			most = max(most, n)
 		}
 	}
@@ -78,25 +74,25 @@ func (a *application) keepAll() {
 	if len(files) == 0 {
 		return
 	}
-	if err := a.note(); err != nil {
+	if err := a.saveJournal(a.journal); err != nil {
 		a.told("", Failed, err)
 		a.journal.Files, a.stale = before, false // what is not made is not to be noted later, either
 		return
 	}
 	for _, f := range files {
 		changed, err := a.putOwn(f)
+		state := Unchanged
 		switch {
 		case err != nil:
-			a.told(f.Path, Failed, fmt.Errorf("it will not last: %w", err))
-			if !slices.Contains(before, f) && !a.isThere(f.Path) {
+			state, err = Failed, fmt.Errorf("it will not last: %w", err)
+			if text, bad := a.ownText(f.Path, f); text == "" && bad == nil && !slices.Contains(before, f) {
 				a.journal.Files = slices.DeleteFunc(a.journal.Files, func(o *ownFile) bool { return o == f })
 				a.stale = true
 			}
 		case changed:
-			a.told(f.Path, Kept, nil)
-		default:
-			a.told(f.Path, Unchanged, nil)
+			state = Kept
 		}
+		a.told(f.Path, state, err)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestHintsThatDependOnMore(t *testing.T) {
 		{"a controller has no records to serve", quorum, HintOptions{}, "num.io.threads", ""},
 		{"two brokers need one fetcher", set(), HintOptions{Brokers: 2}, "num.replica.fetchers", "1"},
 		{"fetchers of a cluster of unknown size", set(), HintOptions{}, "num.replica.fetchers", ""},
-		{"partitions of a cluster of unknown size", withDirs(set(), seven()...), HintOptions{}, "partitions of a topic, per broker", "7"},
+		{"partitions of a cluster of unknown size", withDirs(set(), make([]Dir, 7)...), HintOptions{}, "partitions of a topic, per broker", "7"},
 		{"segments that cannot be counted", hidden, HintOptions{}, "nofile", ""},
 	} {
 		got := ""

@@ -95,17 +95,11 @@ func parseJournal(b []byte) (*journal, error) {
 		return nil, fmt.Errorf("was written by kt %s, which is newer than this one", j.Version)
 	}
 	for i, e := range j.Entries {
-		if e == nil {
-			return nil, fmt.Errorf("is broken: value %d is not whole", i+1)
-		}
 		if err := e.check(); err != nil {
 			return nil, fmt.Errorf("is broken: value %d is not one that kt sets: %w", i+1, err)
 		}
 	}
 	for i, f := range j.Files {
-		if f == nil {
-			return nil, fmt.Errorf("is broken: file %d is not whole", i+1)
-		}
 		if err := f.check(); err != nil {
 			return nil, fmt.Errorf("is broken: file %d is not kt's: %w", i+1, err)
 		}
@@ -120,6 +114,9 @@ func parseJournal(b []byte) (*journal, error) {
 
 // check refuses what kt would not have written: all that Rollback sets or shows is looked at.
 func (e *entry) check() error {
+	if e == nil {
+		return errors.New("it is not whole")
+	}
 	old := e.Old
 	if e.Pair != "" { // a 0 is put back by writing the other one
 		if err := checkHolds(e.Pair, e.PairOld); err != nil {
@@ -148,6 +145,9 @@ func (e *entry) check() error {
 }
 
 func (f *ownFile) check() error {
+	if f == nil {
+		return errors.New("it is not whole")
+	}
 	for _, l := range f.Lines {
 		if err := checkOwnLine(l, holds); err != nil || l.File != f.Path {
 			return cmp.Or(err, fmt.Errorf("%q is of another file", l.Text))
@@ -158,6 +158,7 @@ func (f *ownFile) check() error {
 
 // saveJournal writes the journal if it is not on the disk as it is.
 func (t *Tree) saveJournal(j *journal) error {
+	j.Version = t.version
 	b, err := json.MarshalIndent(j, "", "  ")
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
@@ -166,7 +167,7 @@ func (t *Tree) saveJournal(j *journal) error {
 	if bytes.Equal(b, j.onDisk) {
 		return nil
 	}
-	if err := t.put(journalFile, b, 0o644); err != nil {
+	if err := t.put(journalFile, b); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.onDisk = b
@@ -175,25 +176,23 @@ func (t *Tree) saveJournal(j *journal) error {
 
 // dropJournal removes the journal and all that kt made for it.
 func (t *Tree) dropJournal(j *journal) error {
-	err := errors.Join(t.drop(beside(journalFile)), t.drop(journalFile))
-	if err != nil {
+	if err := errors.Join(t.drop(beside(journalFile)), t.drop(journalFile)); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.onDisk = nil
 	t.dropFolders(j.Folders)
-	t.dropFolders(journalFolders)
+	t.dropFolders([]string{JournalFolder})
 	return nil
 }
 
 // entry is the one of a subject, and of one of a pair the pair's; nil for none.
 func (j *journal) entry(s subject) *entry {
 	for _, e := range j.Entries {
-		if e.subject == s {
-			return e
+		this := s
+		if e.Pair != "" && e.Pair == s.Path {
+			this.Path = e.Path
 		}
-		other := s
-		other.Path = e.Path
-		if e.Pair != "" && e.Pair == s.Path && e.subject == other {
+		if e.subject == this {
 			return e
 		}
 	}

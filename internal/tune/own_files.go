@@ -9,10 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // OwnFile is the kind of kt's own files in what was undone and in what is held.
@@ -116,64 +113,31 @@ var (
 	errOther   = errors.New("was made by kt, but not by an --apply on this machine: remove it first")
 )
 
-// isThere tells that a file is there, whoever made it, or may be.
-func (t *Tree) isThere(p string) bool {
+// ownText is the text of one of kt's own files, "" for one that is not there. It is an error if somebody else wrote it.
+func (t *Tree) ownText(p string, known *ownFile) (text string, err error) {
 	folder, err := t.folder(path.Dir(p))
 	if err == nil {
-		defer func() { _ = folder.Close() }() // nothing was written
-		var s unix.Stat_t
-		err = unix.Fstatat(int(folder.Fd()), path.Base(p), &s, unix.AT_SYMLINK_NOFOLLOW)
+		var f *os.File
+		if f, err = openRegular(folder, p); err == nil {
+			text, err = textOf(f)
+		}
+		_ = folder.Close() // nothing was written
 	}
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// openFilesOf is the number of open files that a line allows; 0 for a line about
-// something else, and for one without a number.
-func openFilesOf(l Line) int64 {
-	words := strings.FieldsFunc(l.Text, func(r rune) bool { return strings.ContainsRune(" \t=:", r) }) // "LimitNOFILE=SOFT:HARD"
-	if l.File == SysctlFile || !strings.Contains(strings.ToLower(l.Text), "nofile") {
-		return 0
-	}
-	n, _ := strconv.ParseInt(words[len(words)-1], 10, 64) // 0 for no number
-	return n
-}
-
-// ownText is the text of one of kt's own files, "" for one that is not there. It is
-// an error if somebody else wrote it.
-func (t *Tree) ownText(p string, known *ownFile) (string, error) {
-	f, err := t.openOwn(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
-	case errors.Is(err, errNoRegular):
-		return "", fmt.Errorf("%s %w", p, errForeign)
-	}
-	text := ""
-	if err == nil {
-		text, err = textOf(f)
-	}
-	if err != nil {
+	case err != nil && !errors.Is(err, errNoRegular):
 		return "", fmt.Errorf("%s: %w", p, withoutPath(err))
-	}
-	switch {
-	case !strings.HasPrefix(text, "# Managed by kt tune"):
-		return "", fmt.Errorf("%s %w", p, errForeign)
+	case err != nil, !strings.HasPrefix(text, "# Managed by kt tune"):
+		err = errForeign
 	case known != nil && slices.Contains(known.Sums, sha256Of(text)):
 		return text, nil
 	case known == nil && sumHolds(text):
-		return "", fmt.Errorf("%s %w", p, errOther)
+		err = errOther
+	default:
+		err = errEdited
 	}
-	return "", fmt.Errorf("%s %w", p, errEdited)
-}
-
-// openOwn opens one of kt's own files.
-func (t *Tree) openOwn(p string) (*os.File, error) {
-	folder, err := t.folder(path.Dir(p))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = folder.Close() }() // nothing was written
-	return openRegular(folder, p)
+	return "", fmt.Errorf("%s %w", p, err)
 }
 
 // sumHolds tells that a file's second line is the sum of the rest.
@@ -197,28 +161,42 @@ func (t *Tree) putOwn(f *ownFile) (changed bool, err error) {
 	if err := t.makeFolders(path.Dir(f.Path)); err != nil {
 		return false, err
 	}
-	return true, t.put(f.Path, []byte(content), 0o644)
+	return true, t.put(f.Path, []byte(content))
 }
 
-// dropOwn removes one of kt's own files, an edited one only if force is set. What is
-// somebody else's is left.
-func (t *Tree) dropOwn(f *ownFile, force bool) (State, error) {
-	if err := t.drop(beside(f.Path)); err != nil {
-		return Failed, err
+// judgeFile tells whose one of kt's own files is: Held is kt's.
+func (t *Tree) judgeFile(f *ownFile) Undone {
+	u := Undone{Kind: OwnFile, Path: f.Path, State: Held}
+	var text string
+	switch text, u.Err = t.ownText(f.Path, f); {
+	case errors.Is(u.Err, errForeign), errors.Is(u.Err, errEdited):
+		u.State = Drifted
+	case u.Err != nil:
+		u.State = Failed
+	case text == "":
+		u.State = Already
 	}
-	text, err := t.ownText(f.Path, f)
-	switch {
-	case errors.Is(err, errForeign) && force:
-		return Drifted, fmt.Errorf("%s %w", f.Path, errForgot)
-	case errors.Is(err, errForeign), errors.Is(err, errEdited) && !force:
-		return Drifted, err
-	case err != nil && !errors.Is(err, errEdited):
-		return Failed, err
-	case err == nil && text == "":
-		return Already, nil
+	return u
+}
+
+// dropFiles removes kt's own files, edited ones only by force, and returns those that had to be left. By force the ones that somebody
+// else put in their place are no matter of kt's any more, so that undoing comes to an end.
+func (t *Tree) dropFiles(j *journal, force bool) (undone []Undone, left []*ownFile) {
+	for _, f := range j.Files {
+		u := t.judgeFile(f)
+		switch foreign := errors.Is(u.Err, errForeign); {
+		case foreign && force:
+			u.Err = fmt.Errorf("%s %w", f.Path, errForgot)
+		case u.State == Held, u.State == Drifted && force:
+			u.State, u.Err = Restored, t.drop(f.Path)
+		}
+		if err := errors.Join(t.drop(beside(f.Path)), u.Err); err != nil && u.State != Drifted {
+			u.State, u.Err = Failed, err
+		}
+		undone = append(undone, u)
+		if u.State == Failed || u.State == Drifted && !force {
+			left = append(left, f)
+		}
 	}
-	if err := t.drop(f.Path); err != nil {
-		return Failed, err
-	}
-	return Restored, nil
+	return undone, left
 }

@@ -32,28 +32,6 @@ func TestLinesAboutTheSameTakeEachOthersPlace(t *testing.T) {
 	}
 }
 
-func TestOpenFilesOfALine(t *testing.T) {
-	unit := DropIn("kafka.service")
-	for _, row := range []struct {
-		file, text string
-		want       int64
-	}{
-		{unit, "LimitNOFILE=100000", 100000},
-		{unit, "LimitNOFILE=1024:100000", 100000},
-		{unit, "LimitNOFILE=infinity", 0},
-		{unit, "LimitNPROC=100000", 0},
-		{LimitsFile, "kafka  soft\tnofile 100000", 100000},
-		{LimitsFile, "kafka soft nproc 100000", 0},
-		{LimitsFile, "kafka soft nofile", 0},
-		{LimitsFile, "", 0},
-		{SysctlFile, "fs.nr_open = 100000", 0},
-	} {
-		if got := openFilesOf(Line{File: row.file, Text: row.text}); got != row.want {
-			t.Errorf("openFilesOf(%q in %s) = %d, want %d", row.text, row.file, got, row.want)
-		}
-	}
-}
-
 func TestHeadsStandOnceBeforeTheirLines(t *testing.T) {
 	f := ownFile{Lines: []Line{{"", "a=1", "[Service]"}, {"", "b=1", "[Unit]"}, {"", "c=1", ""}, {"", "d=1", "[Service]"}}}
 	want := "c=1\n[Service]\na=1\nd=1\n[Unit]\nb=1\n"

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,13 +79,10 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	values, entries := t.restoreAll(j, o.Force)
 	undone = append(undone, values...)
 	t.dropFolders(j.Folders)
-	folders := j.Folders
-	j.Files, j.Entries = files, entries
-	j.Folders = slices.DeleteFunc(slices.Clone(j.Folders), func(d string) bool { return t.missing(d) != nil })
-	if len(files) == 0 && len(entries) == 0 {
-		j.Folders = folders
+	if j.Files, j.Entries = files, entries; len(files) == 0 && len(entries) == 0 {
 		return undone, t.dropJournal(j)
 	}
+	j.Folders = slices.DeleteFunc(j.Folders, func(d string) bool { return t.missing(d) != nil })
 	if err := t.drop(beside(journalFile)); err != nil {
 		return undone, err
 	}
@@ -94,20 +92,6 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 // holds tells that the journal has an entry of a file.
 func (j *journal) holds(p string) bool {
 	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.Path == p })
-}
-
-// dropFiles removes kt's own files and returns those that had to be left. By force the
-// ones that somebody else put in their place are no matter of kt's any more, so that
-// undoing comes to an end.
-func (t *Tree) dropFiles(j *journal, force bool) (undone []Undone, left []*ownFile) {
-	for _, f := range j.Files {
-		state, err := t.dropOwn(f, force)
-		undone = append(undone, Undone{Kind: OwnFile, Path: f.Path, State: state, Err: err})
-		if state == Failed || state == Drifted && !force {
-			left = append(left, f)
-		}
-	}
-	return undone, left
 }
 
 // restoreAll restores values in the reverse order of their changes, and returns what
@@ -141,15 +125,12 @@ func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 	for i, e := range j.Entries {
 		u := &undone[i]
 		if u.State == Restored && !t.isOld(e) {
-			u.State = Failed
-			if u.Err == nil {
-				u.Err = fmt.Errorf("%s did not stay %q", e.Path, e.Old)
-			}
+			u.State, u.Err = Failed, cmp.Or(u.Err, fmt.Errorf("%s did not stay %q", e.Path, e.Old))
 		}
-		if u.State == Restored {
+		switch u.State {
+		case Restored:
 			u.Err = nil // of a first try
-		}
-		if u.State == Failed || u.State == Drifted {
+		case Failed, Drifted:
 			left = append(left, e)
 		}
 	}
@@ -158,7 +139,7 @@ func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 
 // restore puts back a value, and what the kernel set with it.
 func (t *Tree) restore(e *entry) error {
-	now, pair, err := t.both(e)
+	now, pair, err := t.both(e.subject, e.Pair)
 	if err == nil && !e.isOld(now, pair) {
 		err = t.putBack(e.subject, e.Old, e.Pair, e.PairOld)
 	}
@@ -174,25 +155,22 @@ func (t *Tree) restore(e *entry) error {
 // isOld tells that a value, or both of a pair, and what the kernel sets with it are as
 // before kt changed them.
 func (t *Tree) isOld(e *entry) bool {
-	now, pair, err := t.both(e)
+	now, pair, err := t.both(e.subject, e.Pair)
 	return err == nil && e.isOld(now, pair) && t.besideIsOld(e)
 }
 
 func (t *Tree) besideIsOld(e *entry) bool {
-	for _, b := range e.Beside {
+	return !slices.ContainsFunc(e.Beside, func(b besideValue) bool {
 		now, err := t.value(subject{Kind: WriteFile, Path: b.Path})
-		if err == nil && now != b.Old {
-			return false
-		}
-	}
-	return true
+		return err == nil && now != b.Old
+	})
 }
 
-func (t *Tree) both(e *entry) (now, pair string, err error) {
-	if now, err = t.value(e.subject); err != nil || e.Pair == "" {
-		return now, "", err
+// both are what is there now of a value, and of the other one of a pair.
+func (t *Tree) both(s subject, other string) (now, pair string, err error) {
+	if now, err = t.value(s); err == nil && other != "" {
+		pair, err = t.value(subject{Kind: WriteFile, Path: other})
 	}
-	pair, err = t.value(subject{Kind: WriteFile, Path: e.Pair})
 	return now, pair, err
 }
 
@@ -203,7 +181,7 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 		u.State, u.Err = Gone, errors.New("another disk has this name now")
 		return u
 	}
-	now, pair, err := t.both(e)
+	now, pair, err := t.both(e.subject, e.Pair)
 	if err != nil {
 		u.State, u.Err = Failed, err
 		if errors.Is(err, errEnded) || errors.Is(err, fs.ErrNotExist) {
@@ -212,12 +190,10 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 		return u
 	}
 	u.Now = now
-	switch {
-	case e.isOld(now, pair) && (e.Boot != boot || t.besideIsOld(e)):
+	switch old := e.isOld(now, pair); {
+	case old && (e.Boot != boot || t.besideIsOld(e)):
 		u.State = Already
-	case e.isOld(now, pair): // a Rollback was killed before it came to the rest
-		u.State = Held
-	case e.isOurs(now, pair):
+	case old, e.isOurs(now, pair): // an old one where a Rollback was killed before it came to the rest
 		u.State = Held
 	case e.Boot != boot:
 		u.State, u.Err = Gone, errors.New("the machine has started again since, without kt's value")
@@ -237,17 +213,7 @@ func (t *Tree) Status() ([]Undone, error) {
 	}
 	var all []Undone
 	for _, f := range j.Files {
-		u := Undone{Kind: OwnFile, Path: f.Path, State: Held}
-		text, err := t.ownText(f.Path, f)
-		switch {
-		case errors.Is(err, errForeign), errors.Is(err, errEdited):
-			u.State, u.Err = Drifted, err
-		case err != nil:
-			u.State, u.Err = Failed, err
-		case text == "":
-			u.State = Already
-		}
-		all = append(all, u)
+		all = append(all, t.judgeFile(f))
 	}
 	boot := t.bootID()
 	for _, e := range j.Entries {

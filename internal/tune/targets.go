@@ -210,25 +210,33 @@ var ownForms = []struct {
 	{"", regexp.MustCompile(`^(LimitNOFILE)=([0-9]+)$`), openFilesTo},
 }
 
-func openFilesTo(_, n string) (path, holds string) { return "/proc/any/limits", n + " " + n }
+func openFilesTo(_, n string) (path, holds string) { return anyLimits, n + " " + n }
 
-// checkOwnLine refuses a line that is not of the form that kt writes into that file, or whose value does not fit.
-func checkOwnLine(l Line, fit fitter) error {
-	err := errors.New("kt writes no such line")
+const anyLimits = "/proc/any/limits"
+
+// setBy returns what a line of one of kt's own files sets: a file, and its value. Both are "" for a line that kt does not write.
+func setBy(l Line) (p, value string) {
 	for _, own := range ownForms {
 		ofUnit := own.file == "" && unitFile.MatchString(l.File) && l.Head == "[Service]"
 		found := own.form.FindStringSubmatch(l.Text)
-		if found == nil || !ofUnit && (own.file == "" || own.file != l.File) {
-			continue
+		if found != nil && (ofUnit || own.file != "" && own.file == l.File && l.Head == "") {
+			return own.sets(found[1], found[2])
 		}
-		if p, value := own.sets(found[1], found[2]); strings.HasPrefix(p, "/proc/any/") {
-			err = checkTarget(p, value, fit)
-		} else {
-			err = checkValue(p, value, fit)
-		}
-		if err == nil && l.Head != "" && !ofUnit {
-			err = fmt.Errorf("%q is no part of it", l.Head)
-		}
+	}
+	return "", ""
+}
+
+// checkOwnLine refuses a line that is not of the form that kt writes into that file, or whose value does not fit.
+func checkOwnLine(l Line, fit fitter) error {
+	p, value := setBy(l)
+	var err error
+	switch p {
+	case "":
+		err = errors.New("kt writes no such line")
+	case anyLimits:
+		err = checkTarget(p, value, fit)
+	default:
+		err = checkValue(p, value, fit)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %q: %w", l.File, l.Text, err)

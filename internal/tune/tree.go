@@ -48,39 +48,36 @@ func (t *Tree) did(step, p string) {
 
 func (t *Tree) host() host.FS { return host.Rooted(t.root) }
 
-// beside is the name under which a file is written before it takes its place. It is
-// always the same, so that one that was left behind can be found.
+// beside is the name under which a file is written first: always the same, so that one that was left behind can be found.
 func beside(p string) string { return p + ".kt-new" }
 
 // folder opens a folder of the machine. A link on the way is followed below the root and
-// never out of it. On the way to the journal none is followed, see [Tree.walk].
+// never out of it. On the way to the journal none is followed, see [Tree.journalFolder].
 func (t *Tree) folder(dir string) (*os.File, error) {
 	if dir == JournalFolder {
-		return t.journalFolder()
+		f, _, err := t.journalFolder(false)
+		return f, err
 	}
 	return host.OpenBelow(t.root, host.Rel(dir), unix.O_DIRECTORY)
 }
 
-// openAt opens a file in a folder by the last part of its path, which must be no link. It
-// does not wait for the other end of a pipe.
-func openAt(folder *os.File, p string, flag int, mode fs.FileMode) (*os.File, error) {
+// openAt opens a file in a folder by the last part of its path, which must be no link. It does not wait for a pipe's other end.
+func openAt(folder *os.File, p string, flag int, mode uint32) (*os.File, error) {
 	flag |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := unix.Openat(int(folder.Fd()), path.Base(p), flag, uint32(mode.Perm()))
+	fd, err := unix.Openat(int(folder.Fd()), path.Base(p), flag, mode)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
 	}
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-var errNoRegular = errors.New("no regular file")
-
 // openRegular opens a regular file in a folder for reading. What kt never makes is errNoRegular.
 func openRegular(folder *os.File, p string) (*os.File, error) {
 	f, err := openAt(folder, p, os.O_RDONLY, 0)
-	if errors.Is(err, unix.ELOOP) {
+	switch {
+	case errors.Is(err, unix.ELOOP):
 		return nil, errNoRegular
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -112,15 +109,15 @@ func textOf(f *os.File) (string, error) {
 	return string(b), err
 }
 
-// put writes a whole file: it is there with all its content, or as it was before.
-func (t *Tree) put(p string, content []byte, mode fs.FileMode) error {
+// put writes a whole file that everybody may read: it is there with all its content, or as it was before.
+func (t *Tree) put(p string, content []byte) error {
 	folder, err := t.folder(path.Dir(p))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", p, withoutPath(err))
 	}
 	defer func() { _ = folder.Close() }() // it was synced
 	fd, name := int(folder.Fd()), path.Base(p)
-	if err = t.fill(folder, beside(p), content, mode); err == nil {
+	if err = t.fill(folder, beside(p), content); err == nil {
 		err = unix.Renameat(fd, beside(name), fd, name)
 	}
 	if err != nil {
@@ -131,11 +128,10 @@ func (t *Tree) put(p string, content []byte, mode fs.FileMode) error {
 	return t.syncFolder(folder, path.Dir(p))
 }
 
-// fill makes a new file. One that was left behind is not written over: somebody else may have
-// it open.
-func (t *Tree) fill(folder *os.File, p string, content []byte, mode fs.FileMode) error {
+// fill makes a new file. One that was left behind is not written over: somebody else may have it open.
+func (t *Tree) fill(folder *os.File, p string, content []byte) error {
 	_ = unix.Unlinkat(int(folder.Fd()), path.Base(p), 0) // what cannot be removed cannot be made anew
-	f, err := openAt(folder, p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := openAt(folder, p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -143,7 +139,7 @@ func (t *Tree) fill(folder *os.File, p string, content []byte, mode fs.FileMode)
 	_, err = f.Write(content)
 	t.did("write", p)
 	// The umask may have taken rights that the file's readers need.
-	err = errors.Join(err, f.Chmod(mode), f.Sync())
+	err = errors.Join(err, f.Chmod(0o644), f.Sync())
 	t.did("sync", p)
 	return errors.Join(err, f.Close())
 }
@@ -240,16 +236,11 @@ func (t *Tree) dropFolders(dirs []string) {
 	}
 }
 
-// withoutPath is an error of the file system without the path of it, which the caller
-// names as the machine's.
+// withoutPath is an error of the file system without its path, which the caller names as the machine's.
 func withoutPath(err error) error {
 	var p *fs.PathError
-	var l *os.LinkError
-	switch {
-	case errors.As(err, &p):
+	if errors.As(err, &p) {
 		err = p.Err
-	case errors.As(err, &l):
-		err = l.Err
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: %s", err, whyRefused(os.Geteuid()))

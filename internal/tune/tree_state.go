@@ -20,14 +20,16 @@ const JournalFolder = "/var/lib/kt-tune"
 
 const journalFile = JournalFolder + "/journal.json"
 
-// journalFolders are kt's by their names. They are removed with the journal, when nothing else is in them.
-var journalFolders = []string{JournalFolder}
+var (
+	errBusy      = errors.New("another kt is changing this machine right now: wait until it is done")
+	errNothing   = errors.New("kt has changed nothing here")
+	errNoRegular = errors.New("no regular file")
+)
 
 // trusted reports whether what belongs to a user may be believed.
 func trusted(owner int) bool { return owner == 0 || owner == os.Geteuid() }
 
-// onlyOurs refuses an open file or folder that others than root could have written: by what
-// is in it they could have root change the machine.
+// onlyOurs refuses an open file or folder that others than root could have written.
 func onlyOurs(f *os.File, p string) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -47,42 +49,43 @@ func onlyOurs(f *os.File, p string) error {
 	return nil
 }
 
-// walk opens a folder part by part, from the root on, and follows no link. It refuses one that others than root could have written. Where
-// one is not there create may make it.
-func (t *Tree) walk(dir string, create func(in *os.File, p string) error) (*os.File, error) {
-	at, err := os.Open(t.root)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", t.root, withoutPath(err))
+// journalFolder opens the journal's folder part by part from the root on. It follows no link, and refuses a folder that others than
+// root could have written. With create it makes what is not there, and returns what it made.
+func (t *Tree) journalFolder(create bool) (at *os.File, made []string, err error) {
+	if at, err = os.Open(t.root); err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", t.root, withoutPath(err))
 	}
 	p := "/"
-	for part := range strings.SplitSeq(strings.TrimPrefix(dir, "/"), "/") {
-		err := onlyOurs(at, p)
-		p = path.Join(p, part)
+	for part := range strings.SplitSeq(JournalFolder[1:], "/") {
 		var next *os.File
-		if err == nil {
-			next, err = openFolderIn(at, p, create)
+		if err = onlyOurs(at, p); err == nil {
+			p = path.Join(p, part)
+			next, err = openFolderIn(at, p)
+		}
+		if errors.Is(err, fs.ErrNotExist) && create {
+			var fresh bool
+			if fresh, err = t.makeIn(at, p); fresh {
+				made = append(made, p)
+			}
+			if err == nil {
+				next, err = openFolderIn(at, p)
+			}
 		}
 		_ = at.Close() // nothing was written, or it was synced
 		if err != nil {
-			return nil, err
+			return nil, made, err
 		}
 		at = next
 	}
 	if err := onlyOurs(at, p); err != nil {
 		_ = at.Close() // nothing was written
-		return nil, err
+		return nil, made, err
 	}
-	return at, nil
+	return at, made, nil
 }
 
-func openFolderIn(folder *os.File, p string, create func(in *os.File, p string) error) (*os.File, error) {
+func openFolderIn(folder *os.File, p string) (*os.File, error) {
 	f, err := openAt(folder, p, unix.O_DIRECTORY, 0)
-	if errors.Is(err, fs.ErrNotExist) && create != nil {
-		if err := create(folder, p); err != nil {
-			return nil, err
-		}
-		f, err = openAt(folder, p, unix.O_DIRECTORY, 0)
-	}
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil, fmt.Errorf("%s is a link, or no folder: kt follows none on the way to its journal", p)
 	}
@@ -92,50 +95,78 @@ func openFolderIn(folder *os.File, p string, create func(in *os.File, p string) 
 	return f, nil
 }
 
-// journalFolder opens the journal's folder, if nobody but root may put another in its place.
-func (t *Tree) journalFolder() (*os.File, error) { return t.walk(JournalFolder, nil) }
-
-// makeJournalFolder makes the journal's folder and the missing ones above it.
-func (t *Tree) makeJournalFolder() (made []string, err error) {
-	f, err := t.walk(JournalFolder, func(in *os.File, p string) error {
-		fresh, err := t.makeIn(in, p)
-		if fresh {
-			made = append(made, p)
-		}
-		return err
-	})
-	if err != nil {
-		return made, err
-	}
-	return made, f.Close()
-}
-
-// readOurs reads a regular file of an open folder, unless others than root could have written it.
-func readOurs(folder *os.File, p string) ([]byte, error) {
-	f, err := openRegular(folder, p)
-	if errors.Is(err, errNoRegular) {
-		return nil, fmt.Errorf("%s is %w: kt does not read it", p, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p, withoutPath(err))
-	}
-	if err := onlyOurs(f, p); err != nil {
-		_ = f.Close() // nothing was written
-		return nil, err
-	}
-	text, err := textOf(f)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p, withoutPath(err))
-	}
-	return []byte(text), nil
-}
-
-// readState reads the journal from its folder.
+// readState reads the journal, unless others than root could have written it.
 func (t *Tree) readState() ([]byte, error) {
-	folder, err := t.journalFolder()
+	folder, _, err := t.journalFolder(false)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = folder.Close() }() // nothing was written
-	return readOurs(folder, journalFile)
+	f, err := openRegular(folder, journalFile)
+	if errors.Is(err, errNoRegular) {
+		return nil, fmt.Errorf("%s is %w: kt does not read it", journalFile, err)
+	}
+	text := ""
+	if err == nil {
+		if err := onlyOurs(f, journalFile); err != nil {
+			_ = f.Close() // nothing was written
+			return nil, err
+		}
+		text, err = textOf(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", journalFile, withoutPath(err))
+	}
+	return []byte(text), nil
+}
+
+// lock keeps every other kt from changing the machine until release is called. It is held on the journal's folder: create makes
+// it, and without create the error is errNothing where it is not there. made are the folders that were made.
+//
+// The folder goes with the last journal, so one that was opened may be another by the time that it is locked: then lock starts again.
+func (t *Tree) lock(create bool) (made []string, release func(), err error) {
+	for range 100 {
+		var f *os.File
+		var fresh []string
+		f, fresh, err = t.journalFolder(create)
+		made = append(made, fresh...)
+		if err == nil {
+			if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && t.same(f) {
+				return made, func() { unlockFolder(f) }, nil
+			}
+			_ = f.Close() // nothing was written
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !create:
+			return nil, nil, errNothing
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return nil, nil, errBusy
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			t.dropFolders(made)
+			return nil, nil, fmt.Errorf("journal: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("journal: %w", err)
+	}
+	return nil, nil, errBusy
+}
+
+// unlockFolder gives the lock up before the folder is closed: a process that is just being
+// started shares the open folder, and with it the lock.
+func unlockFolder(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing it does the same, only later
+	_ = f.Close()                             // it was only read from: nothing is lost
+}
+
+// same reports whether an open folder is still the journal's.
+func (t *Tree) same(f *os.File) bool {
+	now, _, err := t.journalFolder(false)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = now.Close() }() // nothing was written
+	open, err := f.Stat()
+	named, wrong := now.Stat()
+	return err == nil && wrong == nil && os.SameFile(open, named)
 }

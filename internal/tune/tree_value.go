@@ -39,8 +39,7 @@ type subject struct {
 	Disk string `json:"disk,omitempty"`
 }
 
-// value is what is there now. That of a process that has ended is errEnded, and of
-// a file that is not there fs.ErrNotExist.
+// value is what is there now. The error is errEnded of a process that has ended, and fs.ErrNotExist of a file that is not there.
 func (t *Tree) value(s subject) (string, error) {
 	switch s.Kind {
 	case Prlimit:
@@ -60,16 +59,16 @@ func (t *Tree) openFiles(s subject) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && p.Start != s.Start {
 		err = errEnded
 	}
-	if err != nil {
-		return "", fmt.Errorf("process %d: %w", s.PID, err)
-	}
-	limits, err := t.host().Limits(s.PID)
-	if err != nil {
-		return "", fmt.Errorf("process %d: %w", s.PID, err)
+	var limits map[string]host.Limit
+	if err == nil {
+		limits, err = t.host().Limits(s.PID)
 	}
 	l, ok := limits["Max open files"]
-	if !ok {
-		return "", fmt.Errorf("process %d: its limit of open files cannot be read", s.PID)
+	if err == nil && !ok {
+		err = errors.New("its limit of open files cannot be read")
+	}
+	if err != nil {
+		return "", fmt.Errorf("process %d: %w", s.PID, err)
 	}
 	return limitText(l.Soft) + " " + limitText(l.Hard), nil
 }
@@ -84,17 +83,17 @@ func limitText(n int64) string {
 // parseLimits reads "SOFT HARD"; unlimited is -1.
 func parseLimits(value string) (soft, hard int64, err error) {
 	words := strings.Fields(value)
-	least, err := wholeOf(words, 0)
-	most, wrong := wholeOf(words, 1)
-	for i, n := range []uint64{least, most} {
-		if n > math.MaxInt64 && words[i] != "unlimited" {
-			wrong = strconv.ErrRange
-		}
+	good := len(words) == 2
+	var both [2]int64
+	for i := range both {
+		n, err := wholeOf(words, i)
+		good = good && err == nil && (n <= math.MaxInt64 || words[i] == "unlimited")
+		both[i] = int64(n)
 	}
-	if len(words) != 2 || err != nil || wrong != nil {
+	if !good {
 		return 0, 0, fmt.Errorf("%q is not a soft and a hard limit", value)
 	}
-	return int64(least), int64(most), nil
+	return both[0], both[1], nil
 }
 
 // The ways to keep access times.
@@ -109,19 +108,17 @@ func (t *Tree) atime(point string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s: %w: it is no mount point", point, fs.ErrNotExist)
 	}
-	for _, o := range m.Options {
-		if slices.Contains(atimes, o) {
-			return o, nil
-		}
+	if i := slices.IndexFunc(m.Options, func(o string) bool { return slices.Contains(atimes, o) }); i >= 0 {
+		return m.Options[i], nil
 	}
 	return "strictatime", nil // the one that is not shown
 }
 
 // mountAt is what is mounted in a place: of several the last, which hides the others.
 func mountAt(mounts []host.Mount, point string) (host.Mount, bool) {
-	for i := len(mounts) - 1; i >= 0; i-- {
-		if mounts[i].Point == point {
-			return mounts[i], true
+	for _, m := range slices.Backward(mounts) {
+		if m.Point == point {
+			return m, true
 		}
 	}
 	return host.Mount{}, false
@@ -165,16 +162,12 @@ func (t *Tree) with(p string, flag int, do func(*os.File) error) error {
 	return errors.Join(do(f), f.Close())
 }
 
-// diskName tells what disk it is whose file this is: "/sys/block/sda/queue/scheduler".
-// It is "" for everything else, and for a disk that does not say.
+// diskName tells what disk it is whose file this is: "/sys/block/sda/queue/scheduler"; "" for none, and for one that does not say.
 func (t *Tree) diskName(p string) string {
 	rest, ok := strings.CutPrefix(p, "/sys/block/")
-	if !ok {
-		return ""
-	}
 	disk, _, _ := strings.Cut(rest, "/")
 	for _, name := range []string{"wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid"} {
-		if s, err := t.host().Text("sys/block/" + disk + "/" + name); err == nil && s != "" {
+		if s, err := t.host().Text("sys/block/" + disk + "/" + name); ok && err == nil && s != "" {
 			return s
 		}
 	}

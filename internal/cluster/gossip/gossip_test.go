@@ -194,14 +194,10 @@ func TestAgentsFindEachOtherWhateverTheirOrder(t *testing.T) {
 			}
 			for i, g := range agents {
 				sees(t, g, "vm0 alive", "vm1 alive", "vm2 alive")
-				if g.Addr() != addrs[i] {
-					t.Errorf("vm%d listens on %s, want %s", i, g.Addr(), addrs[i])
-				}
+				must.Match(t, addrs[i], g.Addr(), "vm%d listens on", i)
 				want := Info{Name: "vm2", Role: "client", Tags: []string{"rack-2"}}
 				must.Match(t, want, g.Members()[2].Info, "vm%d sees of vm2", i)
-				if got := g.Members()[2].Addr; got != addrs[2] {
-					t.Errorf("vm%d sees vm2 at %s, want %s", i, got, addrs[2])
-				}
+				must.Match(t, addrs[2], g.Members()[2].Addr, "vm%d sees vm2 at", i)
 			}
 		})
 	}
@@ -240,9 +236,7 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	for _, g := range []*node{a, b, again} {
 		sees(t, g, "a alive", "b alive", "c alive")
 	}
-	if got := a.Members()[2].Addr; got != again.Addr() {
-		t.Errorf("a sees c at %s, want %s", got, again.Addr())
-	}
+	must.Match(t, again.Addr(), a.Members()[2].Addr, "a sees c at")
 }
 
 func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {

@@ -156,11 +156,7 @@ func TestAMissingAddressIsNeitherOwnNorALiveMembers(t *testing.T) {
 	g.table.here(Info{Name: "c"}, "S1", "10.0.0.3:7946", now)
 	g.table.away("c", now)
 	all := []string{"10.0.0.1:7946", "10.0.0.2:7946", "10.0.0.3:7946", "10.0.0.4:7946"}
-	if got, want := g.missing(all), []string{"10.0.0.3:7946", "10.0.0.4:7946"}; !slices.Equal(got, want) {
-		t.Errorf("%q are missing, want %q", got, want)
-	}
+	must.Match(t, []string{"10.0.0.3:7946", "10.0.0.4:7946"}, g.missing(all), "are missing")
 	g.contest.note("10.0.0.9:7946", now)
-	if got, want := g.missing(all), all[1:]; !slices.Equal(got, want) {
-		t.Errorf("while its name is contested %q are missing, want %q", got, want)
-	}
+	must.Match(t, all[1:], g.missing(all), "hosts that are missing while its name is contested")
 }

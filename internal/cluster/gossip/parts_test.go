@@ -55,9 +55,7 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 		for _, m := range tab.list(start.Add(c.after)) {
 			got += fmt.Sprint(m.Name, " ", m.State, " ", m.Since.Sub(start))
 		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.what, got, c.want)
-		}
+		must.Match(t, c.want, got, "%s", c.what)
 	}
 }
 
@@ -76,17 +74,11 @@ func TestARivalIsListedUntilItHasBeenSilentForLong(t *testing.T) {
 	here(tab, start)
 	tab.rival("a", "10.0.0.2:7946", start)
 	tab.rival("unknown", "10.0.0.3:7946", start)
-	if got := rival(rivalHolds); got != "10.0.0.2:7946" {
-		t.Errorf("the rival is %q", got)
-	}
-	if got := rival(rivalHolds + time.Second); got != "" {
-		t.Errorf("a rival that is silent is still %q", got)
-	}
+	must.Match(t, "10.0.0.2:7946", rival(rivalHolds), "the rival")
+	must.Match(t, "", rival(rivalHolds+time.Second), "a rival that is silent is still")
 	tab.rival("a", "10.0.0.2:7946", start)
 	here(tab, start.Add(time.Second))
-	if got := rival(2 * time.Second); got != "" {
-		t.Errorf("after the member joined anew the rival is %q", got)
-	}
+	must.Match(t, "", rival(2*time.Second), "after the member joined anew the rival")
 }
 
 func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
@@ -140,9 +132,7 @@ func TestAUserWhoDoesNotListenStopsNothing(t *testing.T) {
 			all += n
 		}
 	}
-	if all != 10*saidQueue {
-		t.Errorf("%d lines were told or counted, want %d", all, 10*saidQueue)
-	}
+	must.Match(t, 10*saidQueue, all, "lines were told or counted")
 }
 
 func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
@@ -271,9 +261,7 @@ func TestWhyNobodyIsJoinedIsToldOnceAndInFewWords(t *testing.T) {
 		{joinError("1 error occurred:\n\t* failed to join 10.0.0.1:7946: it speaks version 3 of kt's protocol, this kt version 2: use the same kt on all hosts\n\n"), "it speaks version 3 of kt's protocol, this kt version 2: use the same kt on all hosts"},
 		{errors.New("refused"), "no answer (refused)"},
 	} {
-		if got := reason(c.err).Error(); got != c.want {
-			t.Errorf("%v is told as %q, want %q", c.err, got, c.want)
-		}
+		must.Match(t, c.want, reason(c.err).Error(), "%v is told as", c.err)
 	}
 	g := new(Gossip)
 	if _, err := g.join(t.Context(), "no such host:7946"); err == nil || err.Error() != "its name is not found: no such host" {
@@ -295,9 +283,7 @@ func TestAnAgentKnowsItsOwnAddress(t *testing.T) {
 		{"[::]:7946", "[fd00::1]:7946", "[::1]:7946", true},
 	} {
 		g := &Gossip{bound: netip.MustParseAddrPort(c.bound), addr: netip.MustParseAddrPort(c.addr)}
-		if g.isOwn(c.asked) != c.own {
-			t.Errorf("bound to %s, advertised as %s: %s is its own: %v", c.bound, c.addr, c.asked, !c.own)
-		}
+		must.Match(t, c.own, g.isOwn(c.asked), "bound to %s, advertised as %s: %s is its own: %v", c.bound, c.addr, c.asked, !c.own)
 	}
 }
 

@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"github.com/kt-bench/kt/internal/must"
 	"io"
 	"net"
 	"runtime"
@@ -58,9 +59,7 @@ func TestConnectionsThatSendNothingDropNoHandshakeAndNoneOfThisMachine(t *testin
 		l.wait()
 		// In the end each source has one, and the handshake is the last of other machines to go.
 		want := []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1"}
-		if !slices.Equal(out, want) {
-			t.Errorf("dropped %v, want %v", out, want)
-		}
+		must.Match(t, want, out, "dropped")
 	})
 }
 
@@ -167,9 +166,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 	close(stop)
 	a.lobby.close()
 	wg.Wait()
-	if n := strings.Count(a.log.all(), "10.0.0.9"); n != 1 {
-		t.Errorf("%d lines about the flood, want 1:\n%s", n, a.log.all())
-	}
+	must.Match(t, 1, strings.Count(a.log.all(), "10.0.0.9"), "lines about the flood:\n%s", a.log.all())
 }
 
 // slow is a connection that delays each write.
@@ -200,9 +197,7 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 		read := make(chan error, 1)
 		l.enter(from{far, "10.0.0.7:1"}, func(g *guest) {
 			n, err := io.Copy(io.Discard, g)
-			if n != handshakeBytes {
-				t.Errorf("%d bytes were read, want %d", n, handshakeBytes)
-			}
+			must.Match(t, handshakeBytes, n, "bytes were read")
 			read <- err
 		})
 		go func() { _, _ = near.Write(make([]byte, 2*handshakeBytes)) }()

@@ -242,9 +242,7 @@ func TestHandshakesThatAreReflectedFail(t *testing.T) {
 	both.Go(func() { p.copy(one, other, &p.back) })
 	both.Wait()
 	eventually(t, "the log tells", func() bool { return strings.Contains(a.log.all(), "connection from") })
-	if n := a.requests.Load(); n != 0 {
-		t.Errorf("%d requests were served", n)
-	}
+	must.Match(t, 0, a.requests.Load(), "requests were served")
 }
 
 // helloOf returns the first message of a side that dials.
@@ -273,7 +271,5 @@ func TestPeersOfDifferentVersionsTellEachOther(t *testing.T) {
 	if _, err := Dial(t.Context(), a.addr, newKey(), "kt-http/3"); !errors.Is(err, ErrAuth) {
 		t.Errorf("Dial with another key: %v, want ErrAuth", err)
 	}
-	if a.requests.Load() != 0 {
-		t.Error("a request was handled")
-	}
+	must.Match(t, 0, a.requests.Load(), "a request was handled")
 }

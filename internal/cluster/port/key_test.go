@@ -15,12 +15,8 @@ import (
 func TestKeyIsNotShownByAnyVerb(t *testing.T) {
 	k := Key{secret: [32]byte{0xAB, 0xAB, 0xAB, 0xAB}}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%b"} {
-		if got := fmt.Sprintf(format, k); got != "key (hidden)" {
-			t.Errorf("Sprintf(%q) of a key = %q", format, got)
-		}
-		if got := fmt.Sprintf(format, &k); got != "key (hidden)" {
-			t.Errorf("Sprintf(%q) of a pointer to a key = %q", format, got)
-		}
+		must.Match(t, "key (hidden)", fmt.Sprintf(format, k), "Sprintf(%q) of a key", format)
+		must.Match(t, "key (hidden)", fmt.Sprintf(format, &k), "Sprintf(%q) of a pointer to a key", format)
 	}
 }
 
@@ -73,9 +69,7 @@ func TestTheGroupOfAFileOfRootMayReadItsKey(t *testing.T) {
 		{0o440, false, false},
 		{0o600, false, true},
 	} {
-		if got := isPrivate(row.mode, row.ofRoot); got != row.want {
-			t.Errorf("mode %04o of root (%v) is private: %v", row.mode, row.ofRoot, got)
-		}
+		must.Match(t, row.want, isPrivate(row.mode, row.ofRoot), "mode %04o of root (%v) is private", row.mode, row.ofRoot)
 	}
 }
 
@@ -163,8 +157,6 @@ func FuzzParseKey(f *testing.F) {
 			}
 			return
 		}
-		if k.Text() != strings.TrimSpace(text) {
-			t.Errorf("ParseKey(%q) writes as %q", text, k.Text())
-		}
+		must.Match(t, strings.TrimSpace(text), k.Text(), "ParseKey(%q) writes as", text)
 	})
 }

@@ -32,13 +32,9 @@ func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
 	r.Header.Set("X-Long", strings.Repeat("x", 40<<10))
 	if answer, err := c.Do(r); err == nil {
 		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-			t.Errorf("headers over the limit: status %d", answer.StatusCode)
-		}
+		must.Match(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode, "headers over the limit: status")
 	}
-	if a.requests.Load() != before {
-		t.Error("a request with headers over the limit was handled")
-	}
+	must.Match(t, before, a.requests.Load(), "a request with headers over the limit was handled")
 	answers(t, c, a.addr)
 }
 
@@ -297,9 +293,7 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 	if got := take(third, 0); got <= 0 {
 		t.Errorf("a handshake over the rate of all is delayed by %v", got)
 	}
-	if got := take("127.0.0.1:1", 0); got != 0 {
-		t.Errorf("one of this machine is delayed by %v", got)
-	}
+	must.Match(t, 0, take("127.0.0.1:1", 0), "one of this machine is delayed by")
 	if got := take(flood, 5*time.Second); got != 0 || len(r.of) != 1 {
 		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.of))
 	}
@@ -359,9 +353,7 @@ func TestASourceIsAnAddressANetworkOrThisMachine(t *testing.T) {
 		{"127.0.0.1:1", "[::1]:1", true},
 		{"127.0.0.1:1", "[2001:db8::1]:1", false},
 	} {
-		if got := sourceOf(address(row.a)) == sourceOf(address(row.b)); got != row.same {
-			t.Errorf("%s and %s are one source: %v, want %v", row.a, row.b, got, row.same)
-		}
+		must.Match(t, row.same, sourceOf(address(row.a)) == sourceOf(address(row.b)), "%s and %s are one source", row.a, row.b)
 	}
 }
 

@@ -36,9 +36,7 @@ func TestRequestsGoOverOneConnectionOfHTTP2(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(from) != 1 {
-		t.Errorf("requests came from %d connections, want 1", len(from))
-	}
+	must.Match(t, 1, len(from), "connections with requests")
 }
 
 // gossiping returns an agent, and both ends of a gossip connection to it.
@@ -60,9 +58,7 @@ func TestGossipConnectionsGoToTheirChannel(t *testing.T) {
 	if _, err := io.ReadFull(far, got); err != nil || string(got) != "hello" {
 		t.Errorf("it got %q, %v", got, err)
 	}
-	if a.requests.Load() != 0 {
-		t.Error("it was handled as a request")
-	}
+	must.Match(t, 0, a.requests.Load(), "it was handled as a request")
 }
 
 func TestPacketsComeAtTheSamePort(t *testing.T) {
@@ -196,9 +192,7 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if running.Load() != 0 {
-		t.Error("a request runs after Close")
-	}
+	must.Match(t, 0, running.Load(), "a request runs after Close")
 	if err := <-done; err != nil {
 		t.Errorf("Serve: %v", err)
 	}

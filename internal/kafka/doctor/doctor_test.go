@@ -120,9 +120,7 @@ func TestAHealthyClusterPassesEveryCheck(t *testing.T) {
 		"settings": 1, "quotas": 1, "create": 1, "describe": 1, "write": 1, "read": 1, "clock": 1, "commit": 1, "delete": 1,
 	} {
 		found := find(r, name)
-		if len(found) != n {
-			t.Errorf("%d checks %s, want %d", len(found), name, n)
-		}
+		must.Match(t, n, len(found), "checks %s", name)
 		for _, one := range found {
 			if one.State != Pass || one.Advice != "" || one.Text == "" {
 				t.Errorf("%+v", one)
@@ -350,9 +348,7 @@ func TestTroubleIsNamed(t *testing.T) {
 			r := c.examine()
 			for _, found := range find(r, tc.check) {
 				if found.About == tc.about && found.State == tc.state && strings.Contains(found.Text, tc.text) && strings.Contains(found.Advice, tc.advice) {
-					if r.Failed() != (tc.state == Fail) {
-						t.Errorf("failed: %v", r.Failed())
-					}
+					must.Match(t, tc.state == Fail, r.Failed(), "failed")
 					if left := c.left(); (len(left) > 0) != (tc.check == "delete") {
 						t.Errorf("left: %q", left)
 					}
@@ -462,9 +458,7 @@ func TestClocksAreComparedByWhenARecordWasOnItsWay(t *testing.T) {
 		2020 * time.Millisecond: 2 * time.Second, -2001 * time.Millisecond: -2000*time.Millisecond - 400*time.Microsecond,
 	} {
 		s.appended = sent.Add(at)
-		if got := s.off(); got != want {
-			t.Errorf("appended at %s: off by %s, want %s", at, got, want)
-		}
+		must.Match(t, want, s.off(), "appended at %s: off by", at)
 	}
 }
 
@@ -552,8 +546,6 @@ func TestReplicasThatAreFewerThanInSyncOnesAreEnoughSinceKafka37(t *testing.T) {
 	for version, want := range map[string]State{"v3.6": Fail, "v3.7": "", "v4.3": "", "at least v4.3": "", "unknown custom version": Fail} {
 		e := examination{Report: Report{Cluster: result.Cluster{Version: version}}}
 		c := e.minInSync(target{replicas: 1, inSync: 1, configs: map[string]string{"min.insync.replicas": "2"}})
-		if c.State != want {
-			t.Errorf("%s: min.insync.replicas 2 with 1 replica is %q, want %q", version, c.State, want)
-		}
+		must.Match(t, want, c.State, "%s: min.insync.replicas 2 with 1 replica", version)
 	}
 }

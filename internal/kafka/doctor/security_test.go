@@ -98,9 +98,7 @@ func TestCertificatesAndPasswordsAreChecked(t *testing.T) {
 			r := c.examine(secured(t, tc.properties...))
 			for _, found := range find(r, tc.check) {
 				if found.State == tc.state && strings.Contains(found.Text, tc.text) && (tc.state == Pass || found.Advice != "" || strings.Contains(found.Text, ": ")) {
-					if r.Failed() != (tc.state == Fail) {
-						t.Errorf("failed: %v: %+v", r.Failed(), r.Checks)
-					}
+					must.Match(t, tc.state == Fail, r.Failed(), "failed: %+v", r.Checks)
 					return
 				}
 			}

@@ -86,9 +86,7 @@ func TestACommitOutlivesReadingByNoMoreThanTheTimeout(t *testing.T) {
 					time.AfterFunc(tc.abort, abort)
 				}
 				<-r.(*fetcher).outlive(whileReading).Done()
-				if took := time.Since(began); took != tc.want {
-					t.Errorf("a commit was given up after %v, want %v", took, tc.want)
-				}
+				must.Match(t, tc.want, time.Since(began), "a commit was given up after")
 			})
 		})
 	}
@@ -134,8 +132,6 @@ func TestACommitThatHangsDoesNotHoldUpWhoLeavesAtOnce(t *testing.T) {
 func TestAPollThatCommitsNothingCostsNothing(t *testing.T) {
 	for _, how := range []plan.Commit{plan.CommitNone, plan.CommitAuto} {
 		r := &fetcher{driver: NewConsumer(&reading.State{Options: reading.Options{Plan: plan.Plan{Read: plan.Read{Commit: how}}}})}
-		if n := testing.AllocsPerRun(1000, func() { r.commit(t.Context()) }); n != 0 {
-			t.Errorf("%s: %v allocations a poll", how, n)
-		}
+		must.Match(t, 0, testing.AllocsPerRun(1000, func() { r.commit(t.Context()) }), "%s: allocations a poll", how)
 	}
 }

@@ -41,9 +41,7 @@ func TestWithoutAcknowledgementsAnEarlyEndIsNoLoss(t *testing.T) {
 		t.Errorf("end %q, verdict %+v, want none lost", end.ReadEnd, v)
 	}
 	for _, lane := range b.Lanes {
-		if lane.LastOffset != -1 {
-			t.Errorf("partition %d: last offset %d, want -1", lane.Partition, lane.LastOffset)
-		}
+		must.Match(t, -1, lane.LastOffset, "partition %d: last offset", lane.Partition)
 	}
 }
 

@@ -256,8 +256,6 @@ func TestATimestampOfTheBrokerIsNotCompared(t *testing.T) {
 			Value: value, Timestamp: stamp.Time().Add(tc.late),
 			Attrs: kgo.NewRecordAttrs(kgo.RecordAttrsOpts{TimestampType: tc.by}),
 		}
-		if got := reading.Account(ledger.NewReader(&ledger.Book{Run: testRun}).Log(0), r, new(ledger.Stamp)); got != tc.want {
-			t.Errorf("timestamp type %d, %s late: %s, want %s", tc.by, tc.late, got, tc.want)
-		}
+		must.Match(t, tc.want, reading.Account(ledger.NewReader(&ledger.Book{Run: testRun}).Log(0), r, new(ledger.Stamp)), "timestamp type %d, %s late", tc.by, tc.late)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kt-bench/kt/internal/engine"
@@ -53,13 +52,9 @@ func TestTheSharesOfALoadWriteTheRecordsOfTheWholeLoad(t *testing.T) {
 				return records
 			}
 			whole := written(p)
-			if len(slices.Compact(slices.Clone(whole))) != len(whole) {
-				t.Error("producers of one process write the same records")
-			}
+			must.Match(t, len(whole), len(slices.Compact(slices.Clone(whole))), "producers of one process write the same records")
 			for processes := 2; processes <= p.Producers; processes++ {
-				if diff := cmp.Diff(whole, written(sharesOf(t, p, processes)...)); diff != "" {
-					t.Errorf("%d processes (-whole +shares):\n%s", processes, diff)
-				}
+				must.Match(t, whole, written(sharesOf(t, p, processes)...), "%d processes", processes)
 			}
 		})
 	}
@@ -131,9 +126,7 @@ func TestWithoutAGroupEachPartitionIsOfOneConsumerOfTheLoad(t *testing.T) {
 				}
 			}
 		}
-		if want := slices.Repeat([]int{1}, partitions); !slices.Equal(readers, want) {
-			t.Errorf("%d processes: the partitions have %v readers", processes, readers)
-		}
+		must.Match(t, slices.Repeat([]int{1}, partitions), readers, "%d processes: readers of each partition", processes)
 	}
 }
 

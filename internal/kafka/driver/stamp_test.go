@@ -78,9 +78,7 @@ func TestPartitionsTakeTurnsABatchEach(t *testing.T) {
 				}
 			}
 			for p, n := range counts {
-				if n != rounds*tc.perBatch {
-					t.Errorf("partition %d got %d records, want %d", p, n, rounds*tc.perBatch)
-				}
+				must.Match(t, rounds*tc.perBatch, n, "records of partition %d", p)
 			}
 		})
 	}
@@ -178,12 +176,8 @@ func TestOutcomesOfStampedRecords(t *testing.T) {
 		r.Offset = int64(10 - i)
 		s.settle(r.Partition, r.seq, r.Offset, err)
 	}
-	if n := s.account.Outstanding(0); n != 0 {
-		t.Errorf("%d outstanding, want none", n)
-	}
-	if got := s.acked[0].Load(); got != 11 {
-		t.Errorf("acknowledged up to %d, want 11", got)
-	}
+	must.Match(t, 0, s.account.Outstanding(0), "outstanding")
+	must.Match(t, 11, s.acked[0].Load(), "the end of what was acknowledged")
 	l := s.account.Lanes()[0]
 	if l.Issued != 3 || l.Acknowledged.Count() != 2 || l.Failed.Count() != 1 || l.LastOffset != 10 {
 		t.Errorf("lane %+v", l)

@@ -44,12 +44,8 @@ func TestDefaultsAreJavas(t *testing.T) {
 }
 
 func TestABootstrapServerMayTakeAsLongAsAConnectionThatSomebodyLimited(t *testing.T) {
-	if got := parse(t, 1).ReachTimeout(); got != 0 {
-		t.Errorf("by default: %v", got)
-	}
-	if got := parse(t, 1, "socket.connection.setup.timeout.ms=700").ReachTimeout(); got != 700*time.Millisecond {
-		t.Errorf("700: %v", got)
-	}
+	must.Match(t, 0, parse(t, 1).ReachTimeout(), "the default")
+	must.Match(t, 700*time.Millisecond, parse(t, 1, "socket.connection.setup.timeout.ms=700").ReachTimeout(), "of 700 ms")
 }
 
 func TestAllIsSortedAndTellsWhereEachValueCameFrom(t *testing.T) {
@@ -64,9 +60,7 @@ func TestAllIsSortedAndTellsWhereEachValueCameFrom(t *testing.T) {
 // checkSources checks all settings of a client, of which one was given.
 func checkSources(t *testing.T, all []result.Setting, n int, given result.Setting) {
 	t.Helper()
-	if len(all) != n {
-		t.Errorf("%d settings, want %d", len(all), n)
-	}
+	must.Match(t, n, len(all), "settings")
 	for i, s := range all {
 		if i > 0 && all[i-1].Name >= s.Name {
 			t.Errorf("%s before %s", all[i-1].Name, s.Name)

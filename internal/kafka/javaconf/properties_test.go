@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 )
 
@@ -59,9 +57,7 @@ func TestPropertiesAndDefaultsAreThoseOfKafkasProducer(t *testing.T) {
 	want["client.rack"], want["partitioner.rack.aware"] = "", "false" // from Kafka 4.4 on
 	want["client.id"] = "kt-producer"                                 // Java numbers its producers
 	want["key.serializer"], want["value.serializer"] = byteArray, byteArray
-	if diff := cmp.Diff(want, presets(properties())); diff != "" {
-		t.Errorf("properties (-Kafka +kt):\n%s", diff)
-	}
+	must.Match(t, want, presets(properties()), "properties")
 }
 
 func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t *testing.T) {
@@ -85,9 +81,7 @@ func TestPropertiesAndDefaultsAreThoseOfKafkasConsumerExceptWhereANoteSaysWhy(t 
 	}
 	want["client.id"] = "perf-consumer-client" // Java makes names up
 	want["key.deserializer"], want["value.deserializer"] = byteArrayOut, byteArrayOut
-	if diff := cmp.Diff(want, presets(consumerProperties())); diff != "" {
-		t.Errorf("properties (-Kafka +kt):\n%s", diff)
-	}
+	must.Match(t, want, presets(consumerProperties()), "properties")
 }
 
 // kafkaDefaults reads a file of names and defaults.

@@ -25,6 +25,9 @@ import (
 type Memory struct {
 	Most int64 // bytes at once
 
+	working atomic.Int64 // batches that are being decompressed
+	steps   atomic.Int64 // see progress
+
 	large   sync.Mutex // held while a batch that is not small is decompressed
 	scratch []byte     // for such batches
 
@@ -73,6 +76,15 @@ func (m *Memory) take(n int64) bool {
 		case <-time.After(patience / 5):
 		}
 	}
+}
+
+// progress returns a number that grows while a batch is decompressed: a busy machine may take longer for a large one
+// than a reader waits for a record.
+func (m *Memory) progress() int64 {
+	if m.working.Load() > 0 {
+		m.steps.Add(1)
+	}
+	return m.steps.Load()
 }
 
 func (m *Memory) free(n int64) {

@@ -33,9 +33,7 @@ var codecs = map[kgo.CompressionCodecType]*codec.Codec{
 
 func TestAQuarterOfTheMemoryIsThere(t *testing.T) {
 	for usable, want := range map[int64]int64{0: 256 << 20, 256 << 20: 64 << 20, 64 << 30: 256 << 20} {
-		if got := NewMemory(usable).Most; got != want {
-			t.Errorf("of %d bytes, %d, want %d", usable, got, want)
-		}
+		must.Match(t, want, NewMemory(usable).Most, "of %d bytes,", usable)
 	}
 }
 
@@ -82,4 +80,20 @@ func TestMemoryThatOthersHaveIsBusyUntilItIsCollected(t *testing.T) {
 	if _, err := m.NewRoom().Decompress(src, kgo.CodecZstd); err != nil {
 		t.Errorf("when it is free again: %v", err)
 	}
+}
+
+// However long a busy machine takes for a batch.
+func TestABatchThatIsDecompressedIsProgress(t *testing.T) {
+	m, ended := NewMemory(16<<20), make(chan error)
+	m.large.Lock()
+	go func() {
+		_, err := m.NewRoom().Decompress(codec.Zstd(1).Append(nil, record(3<<20, 0)), kgo.CodecZstd)
+		ended <- err
+	}()
+	for began := m.progress(); m.progress() < began+3; {
+		runtime.Gosched()
+	}
+	m.large.Unlock()
+	must.Do(t, <-ended)
+	must.Match(t, m.progress(), m.progress(), "progress of nothing")
 }

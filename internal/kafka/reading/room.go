@@ -53,6 +53,11 @@ func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, e
 	if c == kgo.CodecNone {
 		return src, nil
 	}
+	r.memory.working.Add(1)
+	defer func() {
+		r.memory.steps.Add(1)
+		r.memory.working.Add(-1)
+	}()
 	if r.spare == nil {
 		r.spare = make([]byte, small)
 	}

@@ -324,13 +324,14 @@ func (d *State) awaitStored(ctx context.Context, ends []int64) {
 // AtEndOffsets reports whether every partition was read up to its end offset.
 func (d *State) AtEndOffsets() bool { return d.At.AtEndOffsets() }
 
-// Elsewhere returns the offsets that readers in other processes of the same load have committed,
-// added up. Other members of the group do not count.
-func (d *State) Elsewhere() int64 {
-	if d.Plan.Share.Consumers == 0 {
-		return 0
+// Progress returns the offsets that readers in other processes of the same load have committed,
+// added up, and the progress of decompressing. Other members of the group do not count.
+func (d *State) Progress() int64 {
+	n := d.Memory.progress()
+	if d.Plan.Share.Consumers > 0 {
+		n += d.At.SumElsewhere()
 	}
-	return d.At.SumElsewhere()
+	return n
 }
 
 // Fatal reports whether an error of a fetch ends reading.

@@ -69,9 +69,7 @@ func TestATokenIsAskedForOnceAndRenewedBeforeItExpires(t *testing.T) {
 			t.Fatalf("%q, %v", message, err)
 		}
 	}
-	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times for two connections", n)
-	}
+	must.Match(t, 1, asked.Load(), "questions for two connections")
 	renewed := 0
 	start := time.Now()
 	kept := &tokens{window: 0.8, ask: func(context.Context) (secret.Text, error) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // properties.tsv is Kafka 4.3.1's: name, default, and secret where the type is PASSWORD.
@@ -30,9 +30,7 @@ func TestTheTableIsThatOfKafka(t *testing.T) {
 			t.Errorf("%s is no security property", p.Name)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("properties (-Kafka +kt):\n%s", diff)
-	}
+	must.Match(t, want, got, "properties")
 }
 
 func TestOnlyWhatIsKnownToBeNoSecretIsShown(t *testing.T) {
@@ -41,8 +39,6 @@ func TestOnlyWhatIsKnownToBeNoSecretIsShown(t *testing.T) {
 		"sasl.jaas.config": "[hidden]", "ssl.key.password": "[hidden]", "ssl.keystore.key": "[hidden]", "ssl.keypasswrod": "[hidden]",
 		"sasl.oauthbearer.client.credentials.client.secret": "[hidden]",
 	} {
-		if got := Show(name, "v"); got != want {
-			t.Errorf("%s is shown as %s, want %s", name, got, want)
-		}
+		must.Match(t, want, Show(name, "v"), "%s is shown as", name)
 	}
 }

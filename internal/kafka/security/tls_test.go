@@ -164,9 +164,7 @@ func TestTheCommonNameCountsWhereThereIsNoOther(t *testing.T) {
 		{"", "b1.example.com", nil, false},
 	} {
 		c := &x509.Certificate{Subject: pkix.Name{CommonName: r.common}, DNSNames: r.names}
-		if got := checkName(c, r.server) == nil; got != r.want {
-			t.Errorf("CN %q, names %q, server %q: fits %v", r.common, r.names, r.server, got)
-		}
+		must.Match(t, r.want, checkName(c, r.server) == nil, "CN %q, names %q, server %q: fits", r.common, r.names, r.server)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -63,9 +64,7 @@ func TestABrokerThatReturnsIsAskedAtOnceAndNotWhileItIsGone(t *testing.T) {
 		c.network.kill(c.address(1))
 		c.until(8700 * time.Millisecond)
 		c.take()
-		if got := c.measured.Load(); got != 0 {
-			t.Errorf("%d questions while the broker that is behind was gone, want none", got)
-		}
+		must.Match(t, 0, c.measured.Load(), "questions while the broker that is behind was gone")
 		c.network.revive(c.address(1))
 		c.until(9500 * time.Millisecond)
 		c.wants(
@@ -102,9 +101,7 @@ func TestNobodyIsAskedForTheLagWhileAllReplicasAreInSync(t *testing.T) {
 		c.start()
 		c.until(time.Minute)
 		c.wants()
-		if got := c.measured.Load(); got != 0 {
-			t.Errorf("%d questions, want none", got)
-		}
+		must.Match(t, 0, c.measured.Load(), "questions")
 	})
 }
 
@@ -120,9 +117,7 @@ func TestABrokerThatDoesNotKnowTheQuestionIsAskedNoMore(t *testing.T) {
 		c.until(time.Minute)
 		c.wants()
 		// The leader answered as long as there was a follower to ask.
-		if got := c.measured.Load(); got != 2*maxRefusals {
-			t.Errorf("%d questions, want %d", got, 2*maxRefusals)
-		}
+		must.Match(t, 2*maxRefusals, c.measured.Load(), "questions")
 	})
 }
 
@@ -214,12 +209,8 @@ func TestWhatWasCaughtUpNamesTheBrokersThatWereFurthestBehind(t *testing.T) {
 		for broker, n := range most {
 			c.brokers[int32(broker)] = &laggard{most: n}
 		}
-		if got := c.done(); got != want {
-			t.Errorf("%v: %q, want %q", most, got, want)
-		}
-		if got := c.done(); got != "" {
-			t.Errorf("%v: the next catch-up begins with %q", most, got)
-		}
+		must.Match(t, want, c.done(), "%v", most)
+		must.Match(t, "", c.done(), "%v: the next catch-up begins with", most)
 	}
 }
 

@@ -38,9 +38,7 @@ func TestWhatWaitsForAGroupIsCountedByOneProcess(t *testing.T) {
 			if v.owned {
 				of.Owner.Store(1)
 			}
-			if w := NewConsumerLag(nil, at).Take(); w.ConsumerLag != tc.want[i] {
-				t.Errorf("%s: process %d tells of %d records, want %d", tc.name, i, w.ConsumerLag, tc.want[i])
-			}
+			must.Match(t, tc.want[i], NewConsumerLag(nil, at).Take().ConsumerLag, "%s: records that process %d tells of", tc.name, i)
 		}
 	}
 }
@@ -125,8 +123,6 @@ func TestEndsThatWereLearnedLongAgoTellNothingOfNow(t *testing.T) {
 	}{{0, 0, 0}, {time.Second, 0, 0}, {4 * time.Second, 0, 1}, {4 * time.Second, 3 * time.Second, 0}} {
 		lag.now = func() time.Duration { return tc.now }
 		lag.asked.Store(int64(tc.asked))
-		if w := lag.Take(); w.LagUnknown != tc.unknown {
-			t.Errorf("asked at %v, after %v the lag is not known to %d, want %d", tc.asked, tc.now, w.LagUnknown, tc.unknown)
-		}
+		must.Match(t, tc.unknown, lag.Take().LagUnknown, "asked at %v, after %v the lag is not known to", tc.asked, tc.now)
 	}
 }

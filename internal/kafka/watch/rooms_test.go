@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -98,9 +99,7 @@ func TestDirectoriesAreLookedAtMoreOftenTheFasterTheyFill(t *testing.T) {
 		"very fast":  {[]int64{100, 500, 880}, logDirMost},
 	} {
 		_, r := filled(plan.Load{StopAtDisk: 0.9}, tc.used...)
-		if got := r.wait(logDirRarely).Round(time.Millisecond); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
+		must.Match(t, tc.want, r.wait(logDirRarely).Round(time.Millisecond), "%s", name)
 	}
 }
 

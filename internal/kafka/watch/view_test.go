@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -115,9 +115,7 @@ func TestViewTellsWhatChanged(t *testing.T) {
 			for _, answers := range r.answers {
 				got = append(got, v.update(answers, ofT, answering)...)
 			}
-			if diff := cmp.Diff(r.want, got); diff != "" {
-				t.Errorf("events (- want, + got):\n%s", diff)
-			}
+			must.Match(t, r.want, got, "events")
 		})
 	}
 }
@@ -146,9 +144,7 @@ func TestPartitionsThatATopicGetsHaveNumbersOfTheirOwn(t *testing.T) {
 	if len(got) == 0 || got[0].Partitions[0] != 2 { // 1 is that of the topic u
 		t.Errorf("events %v, want one of partition 2", got)
 	}
-	if n := topics.Number("u", 0); n != 1 {
-		t.Errorf("partition 0 of u has number %d, want 1", n)
-	}
+	must.Match(t, 1, topics.Number("u", 0), "partition 0 of u has number")
 }
 
 // ofT is the layout of the topic t.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -157,9 +155,7 @@ func TestABrokerIsLookedForAtItsNewAddress(t *testing.T) {
 				got = append(got, e.Kind)
 			}
 		}
-		if want := []stats.EventKind{stats.BrokerGone, stats.BrokerBack}; !slices.Equal(got, want) {
-			t.Errorf("of broker 2: %v, want %v", got, want)
-		}
+		must.Match(t, []stats.EventKind{stats.BrokerGone, stats.BrokerBack}, got, "of broker 2")
 	})
 }
 
@@ -296,9 +292,7 @@ func (c *watchedCluster) wants(want ...stats.Event) {
 			got[i].Text = ""
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		c.t.Errorf("events (- want, + got):\n%s", diff)
-	}
+	must.Match(c.t, want, got, "events")
 }
 
 func (c *watchedCluster) move(to int32, partitions ...int32) {

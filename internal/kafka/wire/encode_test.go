@@ -140,9 +140,7 @@ func FuzzBatchesAreReadByFranzGo(f *testing.F) {
 				t.Fatalf("record %d is %+v", i, r)
 			}
 		}
-		if want := pool.bytes(int(n)%len(pool.templates), 0, records); bytesOf != want {
-			t.Errorf("keys and values have %d bytes, want %d", bytesOf, want)
-		}
+		must.Match(t, pool.bytes(int(n)%len(pool.templates), 0, records), bytesOf, "bytes of keys and values")
 	})
 }
 
@@ -169,9 +167,7 @@ func TestOneLargeRecordLeavesBatchesFull(t *testing.T) {
 	for _, sizeOnly := range []bool{false, true} {
 		pool := newPool(p, values, target, limit, nil, sizeOnly)
 		if sizeOnly {
-			if pool.full != 1 {
-				t.Errorf("%d records, and one where all may be large", pool.full)
-			}
+			must.Match(t, 1, pool.full, "records, and one where all may be large")
 			continue
 		}
 		if pool.full < 20 {

@@ -92,9 +92,7 @@ func TestABatchIsKnownByItsHeader(t *testing.T) {
 			if w.Acknowledged != 5003 {
 				t.Fatalf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			}
-			if d.each != (d.Plan.Payload.Kind == plan.Monotonic) {
-				t.Error("records were encoded one by one")
-			}
+			must.Match(t, d.Plan.Payload.Kind == plan.Monotonic, d.each, "records were encoded one by one")
 			b := s.book(d)
 			v, read := s.verdict(b)
 			sound(t, v, 5003)
@@ -127,9 +125,7 @@ func TestHeadersTellWhatBecameOfRecordsAfterFaults(t *testing.T) {
 			}
 			v, _ := s.verdict(s.book(d))
 			sound(t, v, w.Acknowledged)
-			if (v.Resurrected > 0) != (f.renewed && f.taken) {
-				t.Errorf("%d of %d failed records were read", v.Resurrected, v.Failed)
-			}
+			must.Match(t, f.renewed && f.taken, v.Resurrected > 0, "%d of %d failed records were read", v.Resurrected, v.Failed)
 		})
 	}
 }

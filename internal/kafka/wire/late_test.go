@@ -92,9 +92,7 @@ func TestPartitionsThatATopicGetsAreReadFromTheirStart(t *testing.T) {
 				t.Errorf("%d records, end %q (%v), want 90", w.Consumed, end.ReadEnd, end.ReadErr)
 			}
 			for partition := range int32(3) {
-				if n := w.Partitions[2+partition].Consumed; n != 30 {
-					t.Errorf("partition %d: %d records, want 30", 2+partition, n)
-				}
+				must.Match(t, 30, w.Partitions[2+partition].Consumed, "partition %d: records", 2+partition)
 			}
 			n := 0
 			for _, e := range told(&w, stats.PartitionsAdded) {
@@ -167,9 +165,7 @@ func TestACommittedOffsetThatTheLogDoesNotHoldIsReset(t *testing.T) {
 				if end.ReadEnd != engine.ReadAll || w.Consumed != tc.want || w.ConsumerLag != 0 || w.Deleted != 0 {
 					t.Errorf("%d records read and %d deleted, lag %d, end %q; want %d, 0, 0 and all", w.Consumed, w.Deleted, w.ConsumerLag, end.ReadEnd, tc.want)
 				}
-				if got := len(told(&w, stats.OffsetReset)) > 0; got != (tc.name != "held") {
-					t.Errorf("events %v", w.Events)
-				}
+				must.Match(t, tc.name != "held", len(told(&w, stats.OffsetReset)) > 0, "events %v", w.Events)
 			})
 		}
 	}
@@ -225,9 +221,7 @@ func TestMarkersOfTransactionsAreNoRecords(t *testing.T) {
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 60 || fetched != 60 {
 				t.Errorf("%d records read, %d of brokers, end %q; want 60, 60 and all", w.Consumed, fetched, end.ReadEnd)
 			}
-			if n := state.At.Groups[0].At(0).Records(8); n != 6 {
-				t.Errorf("8 offsets count as %d records, want 6: each fourth is a marker", n)
-			}
+			must.Match(t, 6, state.At.Groups[0].At(0).Records(8), "records of 8 offsets, of which each fourth is a marker")
 		})
 	}
 }

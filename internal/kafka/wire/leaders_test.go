@@ -80,7 +80,5 @@ func TestLanesThatWaitForOneAnswerAskOnce(t *testing.T) {
 	for range 3 {
 		must.Do(t, l.ask(t.Context(), failed))
 	}
-	if asked != 1 {
-		t.Errorf("asked %d times, want once", asked)
-	}
+	must.Match(t, 1, asked, "questions")
 }

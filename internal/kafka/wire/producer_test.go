@@ -171,16 +171,12 @@ func TestWithoutAcksNobodyAnswers(t *testing.T) {
 	s := newScene(t, 3)
 	s.send(1000, nil) // so that offsets are no counts
 	d, w := s.send(2000, nil, "acks=0")
-	if w.Acknowledged != 2000 {
-		t.Errorf("%d acknowledged, want 2000", w.Acknowledged)
-	}
+	must.Match(t, 2000, w.Acknowledged, "acknowledged")
 	sent := int64(0)
 	for _, n := range d.Acked() {
 		sent += n
 	}
-	if sent != 2000 {
-		t.Errorf("%d sent by Acked, want 2000", sent)
-	}
+	must.Match(t, 2000, sent, "sent by Acked")
 	s.read(3000)
 }
 
@@ -218,9 +214,7 @@ func TestRecordsSurviveFaultsOnce(t *testing.T) {
 			if (w.Failed > 0) != (f.want != "") || w.Errors[f.want] != w.Failed || w.Acknowledged+w.Failed != records {
 				t.Errorf("%d acknowledged, %d failed: %v", w.Acknowledged, w.Failed, w.Errors)
 			}
-			if renewed(&w) != f.renewed {
-				t.Errorf("events %v", w.Events)
-			}
+			must.Match(t, f.renewed, renewed(&w), "events %v", w.Events)
 			s.read(w.Acknowledged)
 		})
 	}

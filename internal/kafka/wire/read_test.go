@@ -116,9 +116,7 @@ func (s *readScene) same(p plan.Plan, properties ...string) stats.Window {
 		}
 	}
 	for number := range int32(clientState.Layout.Count()) {
-		if got, want := wireState.At.Groups[0].At(number).Next.Load(), clientState.At.Groups[0].At(number).Next.Load(); got != want {
-			s.Errorf("partition %d: read up to offset %d, the client engine up to %d", number, got, want)
-		}
+		must.Match(s, clientState.At.Groups[0].At(number).Next.Load(), wireState.At.Groups[0].At(number).Next.Load(), "partition %d: read up to offset", number)
 	}
 	return got
 }
@@ -148,9 +146,7 @@ func TestBothEnginesReadTheSame(t *testing.T) {
 				}
 				return
 			}
-			if w := s.same(readPlan(tc.change)); w.Consumed != tc.want {
-				t.Errorf("%d records, want %d", w.Consumed, tc.want)
-			}
+			must.Match(t, tc.want, s.same(readPlan(tc.change)).Consumed, "records")
 		})
 	}
 }
@@ -177,9 +173,7 @@ func TestTransactionsAreReadAsTheirIsolationLevelSays(t *testing.T) {
 	}
 	for level, want := range map[string]int64{"read_committed": 1200, "read_uncommitted": 1800} {
 		for _, limit := range []string{"0", "33"} {
-			if w := s.same(readPlan(nil), "isolation.level="+level, "max.poll.records="+limit); w.Consumed != want {
-				t.Errorf("%s: %d records, want %d", level, w.Consumed, want)
-			}
+			must.Match(t, want, s.same(readPlan(nil), "isolation.level="+level, "max.poll.records="+limit).Consumed, "%s: records", level)
 		}
 	}
 }
@@ -410,9 +404,7 @@ func TestEveryStampedRecordIsAccountedFor(t *testing.T) {
 		said = append(said, fmt.Sprintf("%+v", book.Verify(readers...)))
 	}
 	t.Log(said[0])
-	if said[0] != said[1] {
-		t.Errorf("the wire engine's verdict is %s, the client engine's %s", said[0], said[1])
-	}
+	must.Match(t, said[1], said[0], "the wire engine's verdict")
 }
 
 // watched is a Consumer whose readers a test looks at.

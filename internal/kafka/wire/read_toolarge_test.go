@@ -26,9 +26,7 @@ func TestABatchThatIsTooLargeIsPassedOver(t *testing.T) {
 		t.Errorf("%d records, end %q (%v), %v, events %+v; want 4, all, and 4 batches too large", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors, w.Events)
 	}
 	readers := must.Have(state.Readers(t.Context()))(t)
-	if v := b.Verify(readers...); v.TooLarge != 4 {
-		t.Errorf("%d offsets were too large, want 4", v.TooLarge)
-	}
+	must.Match(t, 4, b.Verify(readers...).TooLarge, "offsets were too large")
 }
 
 // Whoever has the memory may give it back: the reader waits, and reads all.
