@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/deploy"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/suggest"
 )
@@ -155,7 +156,7 @@ func (d deployed) agents(env *Env, flags *config.Agent) (deploy.Agents, error) {
 	if d.key == "" {
 		return a, nil
 	}
-	key, err := readKey(d.key)
+	key, err := load.ReadKey(d.key)
 	if err != nil {
 		return a, err
 	}

@@ -5,21 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newCalibrate(env *Env) *cobra.Command {
@@ -92,31 +86,12 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, args [
 	if err != nil {
 		return nil, usageError(err)
 	}
-	o := calibrate.Options{CPUs: runtime.GOMAXPROCS(0)}
-	clients := "producers"
-	if l.Command == string(plan.Consume) {
-		clients = "consumers"
-		if flags.Save {
-			return nil, usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
-		}
-	} else {
-		o.Rates = calibrate.Rates
+	if flags.Save && l.Command == string(plan.Consume) {
+		return nil, usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
 	}
-	for _, f := range l.Flags {
-		if !config.CountsInCalibration(f.Name) {
-			return nil, usageError(fmt.Errorf("--%s: it does not count in a calibration: leave it out", f.Name))
-		}
-		if f.Name == clients {
-			n, _ := plan.ParseCount(f.Value) // the load is checked below
-			o.Clients = int(n)
-		}
-	}
-	b := newSinkRunner(env)
-	check := l
-	check.Flags = append(slices.Clone(l.Flags), study.Flag{Name: bootstrapServer, Value: "localhost:9092"}, study.Flag{Name: "topic", Value: sinkTopic})
-	ld, err := b.load(check)
+	c, err := env.maker().NewCalibration(l)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, err
 	}
 	kept := ""
 	if flags.Save {
@@ -124,19 +99,13 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, args [
 			return nil, usageError(fmt.Errorf("--save: %w", err))
 		}
 	}
-	sink, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
-	if err != nil {
-		return nil, err
-	}
-	defer sink.end()
-	tuneProcess(env, ld)
-	d, err := calibrate.Measure(ctx, o, func(ctx context.Context, n int, rate float64) (calibrate.Run, error) {
-		run := calibrating(l, clients, n, rate, sink.addr, flags.Time)
+	c.Time, c.Tell = flags.Time, func(text string) {
 		if !flags.Quiet {
-			env.say("%s", describeCalibration(clients, n, rate))
+			env.say("%s", text)
 		}
-		return b.calibrate(ctx, run, sink.pid)
-	})
+	}
+	tuneProcess(env, c.Plan)
+	d, err := c.Measure(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,23 +114,6 @@ func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, args [
 		err = saveCeiling(env, kept, d, flags.Quiet)
 	}
 	return found(report.CalibrationDoc(&d), d), err
-}
-
-// calibrate makes a run of a calibration. sink is the process that takes the records.
-func (b *runner) calibrate(ctx context.Context, l study.Load, sink int) (calibrate.Run, error) {
-	others, unknown := host.NewOthers(sink)
-	r, err := b.Run(ctx, l, "", func() {})
-	c := calibrate.Run{Result: r}
-	if unknown == nil {
-		var share float64
-		if share, unknown = others.Share(); unknown == nil {
-			c.OthersCPU = &share
-		}
-	}
-	if unknown != nil && err == nil {
-		b.warn(fmt.Sprintf("how busy others keep the CPUs is not known: %v", unknown))
-	}
-	return c, err
 }
 
 // saveCeiling keeps a ceiling in a file, unless it is too low.
@@ -189,37 +141,4 @@ func (e *Env) ceilings() (string, error) {
 	}
 	path := filepath.Join(dir, calibrate.FileName)
 	return path, calibrate.Check(path)
-}
-
-func describeCalibration(clients string, n int, rate float64) string {
-	if rate == 0 {
-		return "no limit, " + theme.Plural(float64(n), strings.TrimSuffix(clients, "s"), clients)
-	}
-	return theme.PerSecond(rate) + " records/s"
-}
-
-// calibrating returns the load of one run of a calibration.
-func calibrating(l study.Load, clients string, n int, rate float64, addr string, measure time.Duration) study.Load {
-	warmup := measure / 4
-	own := []study.Flag{
-		{Name: bootstrapServer, Value: addr},
-		{Name: "topic", Value: sinkTopic},
-		{Name: clients, Value: strconv.Itoa(n)},
-		{Name: "warmup", Value: warmup.String()},
-		{Name: "duration", Value: (warmup + measure).String()},
-	}
-	if rate > 0 {
-		own = append(own, study.Flag{Name: "rate", Value: strconv.FormatFloat(rate, 'f', -1, 64)})
-	}
-	if l.Command == string(plan.Consume) {
-		own = append(own, study.Flag{Name: "no-group", Value: "true"})
-	}
-	run := study.Load{Command: l.Command, Typed: l.Typed}
-	for _, f := range l.Flags {
-		if f.Name != clients && f.Name != "no-group" {
-			run.Flags = append(run.Flags, f)
-		}
-	}
-	run.Flags = append(run.Flags, own...)
-	return run
 }

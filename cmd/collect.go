@@ -15,19 +15,19 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/suggest"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newCollect(env *Env) *cobra.Command {
 	var flags *config.Collect
-	load := func(env *Env, files []string) error { return flags.Load(env.configSystem(), suggest.Nearest, files) }
+	settings := func(env *Env, files []string) error { return flags.Load(env.configSystem(), suggest.Nearest, files) }
 	c := command[*config.Collect]{
 		flags:  func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
-		load:   func(env *Env, _ *config.Collect, files []string) error { return load(env, files) },
+		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
 		values: map[string][]string{"output": config.CollectOutputs}, run: collect, signals: true,
 	}.of(env, &cobra.Command{
 		Use:   "collect [RUN|DIR]...",
@@ -52,7 +52,7 @@ kt collect does not judge a run: its exit code is never 4 or 5.`,
 		ValidArgsFunction: env.completeRunFiles,
 	})
 	lookUp(c, "run", func(ctx context.Context, set *pflag.FlagSet) []string {
-		_ = load(env, nil) // the command tells its problems when it runs
+		_ = settings(env, nil) // the command tells its problems when it runs
 		client, found := env.agents(ctx, set)
 		if client == nil {
 			return nil
@@ -102,7 +102,7 @@ func collect(ctx context.Context, env *Env, flags *config.Collect, files []strin
 	} else if path != "" && !flags.Quiet {
 		env.say("collection %s", path)
 	}
-	return &finding{write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) }}, errors.Join(errors.Join(problems...), apart(&res))
+	return &finding{write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) }}, errors.Join(errors.Join(problems...), load.MissingParts(&res))
 }
 
 // withoutOthers returns problems without those of hosts that had no part in a run, which are only mentioned.
@@ -123,7 +123,7 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	if !flags.Fetch {
 		return nil, nil
 	}
-	client, found, err := m.env.askAgents(ctx, &flags.Agents)
+	client, found, err := m.env.maker().Agents(ctx, &flags.Agents)
 	if err != nil {
 		return nil, err
 	}
@@ -155,20 +155,6 @@ func nothingFetched(problems []error) error {
 		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return fmt.Errorf("%w: agents give only files from their --results and from ~/.local/state/kt/runs of their user; name other files: kt collect FILE…", err)
-}
-
-// apart returns an error when parts of the run are not in its figures.
-func apart(res *result.Result) error {
-	n := 0
-	for i := range res.Processes {
-		if !res.Processes[i].Counted {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %s left out: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
 }
 
 // merger merges files, and removes those that it has fetched.
@@ -222,9 +208,9 @@ func (m *merger) going() error {
 // write writes the collection: to a file of that name, or to a new one in the state
 // folder.
 func (m *merger) write(name string, res *result.Result) (path string, err error) {
-	file, err := openRunFile(m.env, name, "collect-"+run.Stem(&res.Plan, "", res.Tags))
+	file, err := m.env.maker().RunFile(name, "collect-"+run.Stem(&res.Plan, "", res.Tags))
 	if err != nil {
-		return "", usageError(err)
+		return "", err
 	}
 	defer file.Discard()
 	if err := file.Fill(m.Set); err != nil {

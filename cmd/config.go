@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
@@ -127,7 +126,7 @@ told too. Exit code 2: there is a mistake.`,
 func unloaded(*Env, *config.Configure, []string) error { return nil }
 
 func checkConfig(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {
-	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{Profiles: profiles.Of, Kafka: clients(), Clients: env.checkClients})
+	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{Profiles: profiles.Of, Kafka: load.Clients(), Clients: env.maker().CheckClients})
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -135,15 +134,6 @@ func checkConfig(_ context.Context, env *Env, flags *config.Configure, args []st
 		return text("there is no configuration file, and no mistake in the environment\n"), nil
 	}
 	return text(theme.Clean(strings.Join(names, ", ")+": no mistake found") + "\n"), nil
-}
-
-// checkClients returns what the clients of a load refuse, and its limits.
-func (e *Env) checkClients(r *config.Run) error {
-	secure, _, bad := e.secure(&r.Plan, r.Security)
-	_, err := (&load{Run: r}).chooseSystem(secure)
-	_, badTLS := checkTLS(&r.Plan, r.Security.Given())
-	limits := metric.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
-	return errors.Join(err, bad, badTLS, limits)
 }
 
 func newConfigClusters(env *Env) *cobra.Command {

@@ -7,21 +7,21 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/doctor"
-	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newDoctor(env *Env) *cobra.Command {
 	var flags *config.Doctor
-	load := func(env *Env) error { return flags.Load(env.configSystem(), clients()) }
+	settings := func(env *Env) error { return flags.Load(env.configSystem(), load.Clients()) }
 	c := command[*config.Doctor]{
 		flags: func(set *pflag.FlagSet) *config.Doctor { flags = config.NewDoctor(set); return flags },
 		load: func(env *Env, s *config.Doctor, _ []string) error {
-			err := load(env)
+			err := settings(env)
 			for _, w := range s.Warnings {
 				env.line(w)
 			}
@@ -56,7 +56,7 @@ is 3 if a check failed.`,
       jq '.checks[] | select(.state == "failure")'`,
 	})
 	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
-		_ = load(env)
+		_ = settings(env)
 		return plan.Plan{Bootstrap: flags.Bootstrap}, flags.Security
 	}) {
 		lookUp(c, flag, names)
@@ -65,22 +65,25 @@ is 3 if a check failed.`,
 }
 
 func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*finding, error) {
-	secure, warnings, err := env.secure(&plan.Plan{}, s.Security)
+	p := plan.Plan{Bootstrap: s.Bootstrap, URL: s.URL}
+	secure, warnings, err := env.maker().Secure(&p, s.Security)
 	if err != nil {
 		return nil, usageError(err)
+	}
+	system, ok := load.SystemAt(s.URL, s.Bootstrap, secure).(interface {
+		Examine(ctx context.Context, o doctor.Options) (*doctor.Report, error)
+	})
+	if !ok {
+		return nil, load.Cannot("kt doctor", &p, "kt roundtrip --url "+theme.Quoted(s.URL)+" --verify --duration 10s tells whether a load gets through")
 	}
 	for _, w := range warnings {
 		env.say("%s", w)
 	}
-	if s.ClientIDs == nil {
-		s.ClientIDs = clientIDs()
-	}
 	if s.Yes {
 		s.Protected = ""
 	}
-	r, err := doctor.Examine(ctx, doctor.Options{
-		Access: kafka.Access{Bootstrap: s.Bootstrap, ClientID: "kt-admin", Security: secure}, Topic: s.Topic,
-		Duration: s.Duration, ReadOnly: s.ReadOnly, Protected: s.Protected, ClientIDs: s.ClientIDs, Now: env.Now(),
+	r, err := system.Examine(ctx, doctor.Options{
+		Topic: s.Topic, Duration: s.Duration, ReadOnly: s.ReadOnly, Protected: s.Protected, ClientIDs: s.ClientIDs, Now: env.Now(),
 	})
 	if r == nil {
 		return nil, usageError(err) // an address
@@ -96,17 +99,4 @@ func examine(ctx context.Context, env *Env, s *config.Doctor, _ []string) (*find
 		d.Checks = append(d.Checks, report.DoctorRow{Name: c.Name, About: c.About, State: string(c.State), Text: c.Text, Advice: c.Advice, Figures: c.Figures})
 	}
 	return found(report.DoctorDoc(d), d), err
-}
-
-// clientIDs returns the client ids of kt's loads.
-func clientIDs() []string {
-	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together
-	consumer, _, _ := javaconf.ParseConsumer(nil, false)
-	var ids []string
-	for _, s := range append(producer.All(), consumer.All()...) {
-		if s.Name == "client.id" {
-			ids = append(ids, s.Value)
-		}
-	}
-	return ids
 }

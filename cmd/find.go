@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
@@ -43,12 +44,12 @@ func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) 
 	if err != nil {
 		return nil, usageError(err)
 	}
-	return startStudy(ctx, flags.Written(), s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+	return startStudy(ctx, env, flags.Written(), s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 }
 
 // findOf returns the search of a command line.
 func findOf(flags *config.Find, args []string) (*study.Study, error) {
-	load, err := loadOf(args)
+	l, err := loadOf(args)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 		}
 		search.SLO = append(search.SLO, slo)
 	}
-	s, err := study.NewFind(load, search, plan.Duration(flags.Rest))
+	s, err := study.NewFind(l, search, plan.Duration(flags.Rest))
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}

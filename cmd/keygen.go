@@ -12,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
 )
 
 func newKeygen(env *Env) *cobra.Command {
@@ -23,7 +24,7 @@ func newKeygen(env *Env) *cobra.Command {
 		},
 		run: func(_ context.Context, env *Env, _ none, args []string) (*finding, error) {
 			if pem {
-				key, err := openKey(args[0])
+				key, err := load.OpenKey(args[0])
 				if err != nil {
 					return nil, usageError(fmt.Errorf("--pem: %s: %w", args[0], err))
 				}

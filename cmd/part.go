@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // newPart returns the command that an agent starts to make a load: a process of its own,
@@ -77,16 +78,16 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 			return usageError(err)
 		}
 	}
-	l, err := checkLoad(env, asked)
+	l, err := env.maker().Check(asked)
 	if err != nil {
 		return err
 	}
-	file, err := openRunFile(env, l.ResultFile, l.stem())
+	file, err := env.maker().RunFile(l.ResultFile, l.Stem())
 	if err != nil {
 		return usageError(err)
 	}
-	tuneProcess(env, l)
-	r := l.request(env, file)
+	tuneProcess(env, &l.Plan)
+	r := l.Request(file)
 	r.Args, r.Tags, r.Part, r.Follows, r.Stop = p.job.Args, p.job.Tags, &p.job.Part, !p.job.CreateTopic, stop.asked
 	if p.job.Part.Process > 1 {
 		r.Tune = nil // the first process of the host makes the check
@@ -102,7 +103,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	r.Done = func(ctx context.Context, res result.Result, err error) bool { return p.done(ctx, judged(res, err)) }
 	res, err := run.Run(ctx, r, p)
 	if res.RunID == "" {
-		return runError(err)
+		return err
 	}
 	return judged(res, err)
 }
@@ -309,5 +310,5 @@ func (p *part) done(ctx context.Context, err error) bool {
 
 // textOf returns the lines of an error, without kt's name before them.
 func textOf(err error) string {
-	return strings.Join(problems(err), "\n")
+	return strings.Join(theme.Problems(err), "\n")
 }

@@ -6,12 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -34,7 +30,7 @@ many results it holds.`,
 }
 
 func listPeers(ctx context.Context, env *Env, s *config.Peers, _ []string) (*finding, error) {
-	_, agents, err := env.askAgents(ctx, &s.Agents)
+	_, agents, err := env.maker().Agents(ctx, &s.Agents)
 	if err != nil {
 		return nil, err
 	}
@@ -68,53 +64,4 @@ func listPeers(ctx context.Context, env *Env, s *config.Peers, _ []string) (*fin
 		err = fmt.Errorf("%d of %s could not be asked: the rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, theme.Plural(len(rows), "agent", "agents"))
 	}
 	return found(report.PeersDoc(all), all), err
-}
-
-// client talks to agents.
-func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
-	key, err := readKey(a.KeyFile)
-	if err != nil {
-		return nil, err
-	}
-	return cluster.NewClient(key, e.Now, func(text string) { e.say("%s", text) }), nil
-}
-
-// askAgents asks the selected agents for their names, tags and roles.
-func (e *Env) askAgents(ctx context.Context, a *config.Agents) (c *cluster.Client, agents []cluster.Peer, err error) {
-	if c, err = e.client(a); err != nil {
-		return nil, nil, err
-	}
-	if len(a.Peers) > 0 {
-		agents, err = c.Peers(ctx, a.Peers, false)
-	} else {
-		agents, err = c.Peers(ctx, a.Join, true)
-	}
-	return c, agents, err
-}
-
-// readKey returns nil if no file is named: agents on this host may need no key.
-func readKey(path string) (*port.Key, error) {
-	if path == "" {
-		return nil, nil
-	}
-	key, err := openKey(path)
-	if err != nil {
-		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
-	}
-	return &key, nil
-}
-
-// openKey reads the key in a file. From then on this process holds a secret. Its errors leave out the path.
-func openKey(path string) (port.Key, error) {
-	f, err := input.Open(path)
-	if err != nil {
-		return port.Key{}, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	forbidCoreDump()
-	key, err := port.ReadKey(f)
-	if err == nil {
-		secret.Learn(key.Text())
-	}
-	return key, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
@@ -116,7 +117,7 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 	if err != nil {
 		return nil, usageError(err)
 	}
-	b := newRunner(env)
+	b := load.NewRunner(env.maker())
 	for _, part := range f.Study.All() {
 		if part, err = part.AtPeak(0); err == nil {
 			err = part.CheckLoads(b)
@@ -125,10 +126,10 @@ func resumeStudy(ctx context.Context, env *Env, flags *config.Study, args []stri
 			return nil, usageError(err)
 		}
 	}
-	if err := b.permitStudy(ctx, f.Study, flags.Yes); err != nil {
+	if err := env.permitStudy(ctx, b, f.Study, flags.Yes); err != nil {
 		return nil, err
 	}
-	return makeStudy(ctx, flags.Written(), f, b)
+	return makeStudy(ctx, env, flags.Written(), f, b)
 }
 
 func newStudyReport(env *Env) *cobra.Command {
@@ -177,7 +178,7 @@ func restoreStudy(ctx context.Context, env *Env, _ none, args []string) (*findin
 	if unread != nil {
 		unread = errors.Join(unread, errors.New("changes of a study that cannot be read are not put back; kt tune --rollback undoes those of this host"))
 	}
-	done, err := study.Restore(ctx, f, newRunner(env))
+	done, err := study.Restore(ctx, f, load.NewRunner(env.maker()))
 	if err != nil {
 		return nil, errors.Join(err, unread)
 	}

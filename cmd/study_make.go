@@ -5,14 +5,14 @@ import (
 	"errors"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 )
 
 // makeStudy makes the runs of a study that are not done, and returns what it says.
-func makeStudy(ctx context.Context, w config.Written, f *study.Folder, b *runner) (*finding, error) {
-	env := b.env
+func makeStudy(ctx context.Context, env *Env, w config.Written, f *study.Folder, b *load.Runner) (*finding, error) {
 	var board *studyBoard
 	closeBoard := func() {
 		if board != nil {
@@ -27,7 +27,7 @@ func makeStudy(ctx context.Context, w config.Written, f *study.Folder, b *runner
 				env.say("part %s: %s", p.Part.Study.Name, p.Part.Study.About)
 			}
 			if board = env.openBoard(ctx, w, p.Part); board != nil {
-				b.say, b.observers = board.say, []run.Observer{board}
+				b.Say, b.Observers = board.say, []run.Observer{board}
 			} else if !w.Quiet {
 				env.say("study %s", p.Part.ID)
 			}

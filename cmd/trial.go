@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
 )
@@ -21,7 +22,7 @@ func newTrial(env *Env) *cobra.Command {
 			if err != nil {
 				return nil, usageError(err)
 			}
-			return startStudy(ctx, flags.Written(), s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+			return startStudy(ctx, env, flags.Written(), s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 		},
 		signals: true,
 	}.of(env, &cobra.Command{
@@ -55,7 +56,7 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 	if dash < 0 {
 		return nil, errors.New("no load is given: write it behind --, as in kt trial linger=20ms -- produce --acks all")
 	}
-	load, err := loadOf(args[dash:])
+	l, err := loadOf(args[dash:])
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +64,12 @@ func trialOf(flags *config.Trial, args []string, dash int) (*study.Study, error)
 	var errs []error
 	for _, text := range args[:dash] {
 		change, err := study.ParseChange(text)
-		changes, errs, load.Typed = append(changes, change), append(errs, err), append(load.Typed, change)
+		changes, errs, l.Typed = append(changes, change), append(errs, err), append(l.Typed, change)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	s, err := study.NewTrial(load, changes, flags.Repeats, flags.Delta)
+	s, err := study.NewTrial(l, changes, flags.Repeats, flags.Delta)
 	if err != nil {
 		return nil, err
 	}

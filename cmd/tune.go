@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/tune"
@@ -99,7 +100,7 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	} else if len(t.settings) == 0 {
 		errs = append(errs, errors.New("--only and --skip leave no check: remove one of them"))
 	}
-	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), readSettings); err != nil {
+	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), load.ReadSettings); err != nil {
 		errs = append(errs, err)
 	}
 	if t.Action == config.ActionExplain {
@@ -240,20 +241,11 @@ func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath
 func tuneProfiles() ([]*tune.Profile, error) {
 	var all []*tune.Profile
 	for _, name := range tune.ProfileNames(profiles.Of("tune")) {
-		p, err := tune.LoadProfile(name, profiles.Of("tune"), readSettings)
+		p, err := tune.LoadProfile(name, profiles.Of("tune"), load.ReadSettings)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
-}
-
-// readSettings reads a settings file.
-func readSettings(path string) ([]byte, error) {
-	data, err := input.Read(path, input.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return data, nil
 }

@@ -11,8 +11,8 @@ import (
 // Calibrate is the settings of kt calibrate.
 type Calibrate struct {
 	form
-	Time  time.Duration // of each run
-	Save  bool
+	Time time.Duration // of each run
+	Save bool
 
 	time string
 }
