@@ -58,7 +58,7 @@ check: lint scripts generated try unit ## all that needs no Kafka: lint, scripts
 # Tests in files with `//go:build !race` are long and of one goroutine, or make what
 # others make with it; they run for themselves where the rest of their package runs with it.
 # Scripts wait for what a load does in its seconds, so more of them run at once than there
-# are cores.
+# are cores, and the tests that only compute run beside them.
 CONCURRENT = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z]|\.Go.func' cmd internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 TESTED = $(shell grep -rl --include='*_test.go' '^func Test' cmd internal profiles | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd internal)
@@ -67,8 +67,10 @@ UNRACED = $(shell grep -rl '^//go:build !race' --include='*_test.go' cmd interna
 unit: ## run the tests, with the race detector where there are goroutines
 	scripts/check-tools --install go cc
 	CGO_ENABLED=1 scripts/test -race -vet=off -parallel 6 -timeout 20m $(CONCURRENT)
-	scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED))
-	scripts/test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' $(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%)))))
+	scripts/test -vet=off -timeout 20m $(filter-out $(CONCURRENT),$(TESTED)) & pure=$$!; failed=0; \
+	scripts/test -vet=off -parallel 6 -timeout 20m -run '$(call names,$(UNRACED))' \
+		$(filter $(CONCURRENT),$(sort $(patsubst %/,%,$(dir $(UNRACED:%=./%))))) || failed=1; \
+	wait $$pure || failed=1; exit $$failed
 
 # The tests of cmd wait for brokers that start and fail, and the other packages run beside them. What needs
 # no Kafka has been run by check. Most JVMs of these tests live for seconds, which the thorough compiler and a

@@ -92,13 +92,11 @@ func showConfig(_ context.Context, env *Env, flags *config.Configure, commands [
 	if err != nil {
 		return nil, usageError(err)
 	}
-	var rows [][]string
+	t := doc.NewTable("list", theme.Plural(len(values), "setting", "settings"), "setting|whole", "value|words", "from|words", "only of|words|1")
 	for _, v := range values {
-		rows = append(rows, []string{v.Name, v.Value, v.Source, strings.Join(v.Commands, ", ")})
+		t.Add(v.Name, v.Value, v.Source, strings.Join(v.Commands, ", "))
 	}
-	d := report.ListDoc("kt config", theme.Plural(len(rows), "setting", "settings"), []doc.Column{
-		{Head: "setting", Data: "name", Kind: doc.Whole}, {Head: "value", Data: "value", Kind: doc.Words}, {Head: "from", Data: "source", Kind: doc.Words}, {Head: "only of", Data: "commands", Kind: doc.Words, Leave: 1},
-	}, rows)
+	d := report.OfTable("kt config", t.Caption, t, values)
 	return found(d, struct {
 		Schema   int            `json:"schema"`
 		Settings []config.Value `json:"settings"`
@@ -152,7 +150,7 @@ func listClusters(_ context.Context, env *Env, flags *config.Configure, _ []stri
 	if err != nil {
 		return nil, usageError(err)
 	}
-	var rows [][]string
+	t := doc.NewTable("list", theme.Plural(len(all), "cluster", "clusters"), "in use|words", "cluster|whole", "brokers|words", "properties|words|1", "protected|words", "description|words|2")
 	for _, c := range all {
 		mark, protected, properties := "", "", ""
 		if c.Current {
@@ -164,16 +162,9 @@ func listClusters(_ context.Context, env *Env, flags *config.Configure, _ []stri
 		if c.Properties != "" {
 			properties = filepath.Base(c.Properties)
 		}
-		rows = append(rows, []string{mark, c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description})
+		t.Add(mark, c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description)
 	}
-	d := report.ListDoc("kt config clusters", theme.Plural(len(rows), "cluster", "clusters"), []doc.Column{
-		{Head: "in use", Data: "in_use", Kind: doc.Words},
-		{Head: "cluster", Data: "name", Kind: doc.Whole},
-		{Head: "brokers", Data: "brokers", Kind: doc.Words},
-		{Head: "properties", Data: "properties", Kind: doc.Words, Leave: 1},
-		{Head: "protected", Data: "protected", Kind: doc.Words},
-		{Head: "description", Data: "description", Kind: doc.Words, Leave: 2},
-	}, rows)
+	d := report.OfTable("kt config clusters", t.Caption, t, all)
 	return found(d, struct {
 		Schema   int              `json:"schema"`
 		Clusters []config.Cluster `json:"clusters"`

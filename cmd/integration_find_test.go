@@ -3,18 +3,29 @@
 package cmd
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 )
 
-// A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known.
+// A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known. Where others take the
+// CPU from kt, it says so of the rate at which it was the limit itself, and never blames the connection for one that it carries.
 func narrowConnectionIsFound(t *testing.T) {
 	const (
 		rate   = 2 << 20 // bytes a second
@@ -26,7 +37,7 @@ func narrowConnectionIsFound(t *testing.T) {
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
 	var found study.Document
-	for try := range 2 {
+	for try := range 3 {
 		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)
@@ -41,10 +52,14 @@ func narrowConnectionIsFound(t *testing.T) {
 			return
 		}
 	}
-	if found.Peak.ClientBound {
-		t.Skip("kt was the limit: others use this machine")
+	invalid, blamed := false, false
+	for _, one := range found.Trials {
+		invalid = invalid || one.Rate == found.Peak.High && one.Outcome == study.Invalid
+		blamed = blamed || one.Rate < 0.9*truth && one.Outcome == study.Failed
 	}
-	t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
+	if !found.Peak.ClientBound || !invalid || blamed {
+		t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
+	}
 }
 
 // find makes a search on a cluster.
@@ -62,4 +77,155 @@ func (k *kafkaCluster) find(t *testing.T, args ...string) (d study.Document) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return d
+}
+
+// studied makes a named study in a short form and returns what it says.
+func (k *kafkaCluster) studied(t *testing.T, name string, args ...string) (d study.Document) {
+	t.Helper()
+	args = append([]string{"study", "run", name, "--quiet", "--output", "json", "--bootstrap-server", k.brokers}, args...)
+	out, err := k.ktIn(t, t.TempDir(), args...).Output()
+	if err != nil || json.Unmarshal(out, &d) != nil {
+		t.Fatalf("kt %q: %v\n%s", args, err, out)
+	}
+	if d.Runs != d.Wanted || d.Runs == 0 {
+		t.Errorf("kt %q: %d of %d runs were made", args, d.Runs, d.Wanted)
+	}
+	return d
+}
+
+// The study of a broker that goes down and comes back.
+func (k *kafkaCluster) brokerDownIsStudied(t *testing.T) {
+	scripts := must.Have(filepath.Abs("../scripts/kafka"))(t)
+	command := func(what string) string { return fmt.Sprintf("%s %s 3 --name %s", scripts, what, k.name) }
+	d := k.in(t).studied(t, "broker-down", "--set", "stop="+command("kill"), "--set", "start="+command("start"), "--set", "rate=500",
+		"--run-time", "24s", "--repeats", "1", "--discard", "0", "--rest", "0")
+	for _, c := range d.Cells {
+		for _, r := range c.Runs {
+			l := r.Loads[0]
+			if l.Lost == nil || *l.Lost != 0 || l.Outage == nil || l.Outage.BeganWith == "" {
+				t.Errorf("lost %v, outage %+v; want none lost, and a fault", l.Lost, l.Outage)
+			}
+			t.Logf("%+v", c.Faults)
+		}
+	}
+}
+
+const (
+	triedSysctl = "vm.dirty_background_ratio"
+	triedBroker = "num.io.threads"
+)
+
+// What a trial changes on brokers and on this host is put back when it ends, and by kt study restore after a kill -9.
+func (k *kafkaCluster) changesArePutBack(t *testing.T) {
+	if !host.SystemCalls("/").Root() {
+		t.Skip("only root can change sysctls")
+	}
+	before, state := sysctlNow(t), t.TempDir()
+	t.Cleanup(func() { tuneRun(t, "--rollback", "--force") })
+	k.killedTrial(t, state, before)
+	key := filepath.Join(t.TempDir(), "key")
+	k.killedTrial(t, state, before, "--on", "loads", "--key-file", key, "--peers", k.tuningAgents(t, key))
+	out, err := k.ktIn(t, state, "study", "run", "sysctl-trial", "--bootstrap-server", k.brokers, "--set", "rate=1000", "--run-time", "1s", "--repeats", "1",
+		"--discard", "0", "--rest", "0", "--quiet", "--output", "json").Output()
+	var s study.Document
+	if err != nil || json.Unmarshal(out, &s) != nil || s.Runs != 5 || len(s.Cells) != 5 {
+		t.Errorf("kt study run sysctl-trial: %v, %d runs of %d cells, want 5 of 5", err, s.Runs, len(s.Cells))
+	}
+	must.Match(t, before, sysctlNow(t), "after the study: %s", triedSysctl)
+	for _, bad := range []string{"broker.num.io.threads=many", "broker.log.dirs=/tmp", "topic.foo=1", "sysctl.vm.swappiness=1000"} {
+		c := k.ktIn(t, state, "trial", bad, "--", "produce", "--bootstrap-server", k.brokers)
+		if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != exitUsage {
+			t.Errorf("%s: exit code %d, want %d\n%s", bad, c.ProcessState.ExitCode(), exitUsage, out)
+		}
+	}
+}
+
+// killedTrial kills a trial while it has changed the broker and its host, and puts both back.
+func (k *kafkaCluster) killedTrial(t *testing.T, state, before string, args ...string) {
+	t.Helper()
+	args = append([]string{
+		"trial", "sysctl." + triedSysctl + "=7", "broker." + triedBroker + "=5", "--repeats", "5", "--run-time", "1s", "--rest", "0", "--discard", "0",
+		"--quiet", "--output", "json", "--", "produce", "--bootstrap-server", k.brokers, "--rate", "1000",
+	}, args...)
+	c := k.ktIn(t, state, args...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	must.Do(t, c.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait() // killed, or done
+		close(ended)
+	}()
+	for k.dynamic(t) != "5" || sysctlNow(t) != "7" { // in every second pair of runs
+		select {
+		case <-ended:
+			t.Fatalf("kt %q ended, and never changed anything: %s", args, stderr.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	must.Do(t, c.Process.Kill())
+	<-ended
+	if out, err := k.ktIn(t, state, "study", "restore").CombinedOutput(); err != nil || !strings.Contains(string(out), "as before") {
+		t.Fatalf("kt study restore: %v\n%s", err, out)
+	}
+	if now := sysctlNow(t); now != before || k.dynamic(t) != "" {
+		t.Fatalf("after a restore: %s = %s, want %s; %s = %q, want none", triedSysctl, now, before, triedBroker, k.dynamic(t))
+	}
+}
+
+// tuningAgents starts an agent that makes loads, and one that may change this host; it returns where they are.
+func (k *kafkaCluster) tuningAgents(t *testing.T, key string) string {
+	t.Helper()
+	if out, err := k.ktIn(t, t.TempDir(), "keygen", key).CombinedOutput(); err != nil {
+		t.Fatalf("kt keygen: %v\n%s", err, out)
+	}
+	port := nextPort()
+	addrs := []string{"127.0.0.1:" + strconv.Itoa(port), "127.0.0.1:" + strconv.Itoa(port+1)}
+	for i, args := range [][]string{{"--name", "loads", "--role", "client"}, {"--name", "broker-1", "--role", "broker", "--allow-tune"}} {
+		c := k.ktIn(t, t.TempDir(), append([]string{"agent", "--key-file", key, "--bind", addrs[i]}, args...)...)
+		stderr, err := c.StderrPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Signal(os.Interrupt) // it may have ended
+			_ = c.Wait()                       // as it ends is not the point
+		})
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() && !strings.Contains(lines.Text(), "listens on") {
+		}
+		must.Do(t, lines.Err())
+		go func() { _, _ = io.Copy(io.Discard, stderr) }() // until it ends
+	}
+	return strings.Join(addrs, ",")
+}
+
+// ktIn is a command of kt that keeps its studies in a folder.
+func (k *kafkaCluster) ktIn(t *testing.T, state string, args ...string) *exec.Cmd {
+	t.Helper()
+	path := must.Have(binary())(t)
+	c := exec.Command(path, args...)
+	c.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
+	return c
+}
+
+func sysctlNow(t *testing.T) string {
+	t.Helper()
+	text := must.Have(os.ReadFile(filepath.Join("/", host.SysctlFile(triedSysctl))))(t)
+	return strings.TrimSpace(string(text))
+}
+
+// dynamic returns what the broker was given of a setting; "": nothing.
+func (k *kafkaCluster) dynamic(t *testing.T) string {
+	t.Helper()
+	c := must.Have(kafka.Connect(context.Background(), kafka.Access{Bootstrap: strings.Split(k.brokers, ","), Timeout: kafka.AdminTimeout}))(t)
+	defer c.Close()
+	settings := must.Have(c.BrokerSettings(context.Background(), []string{triedBroker}))(t)
+	if settings[0].Value == nil {
+		return ""
+	}
+	return *settings[0].Value
 }

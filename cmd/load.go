@@ -95,7 +95,10 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 	}
 	r := l.Request(file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked
+	prepared := out.prepare()
+	defer prepared()
 	r.Opened = func(h result.Header) error {
+		prepared()
 		shown.open(h)
 		return out.open(screen, h)
 	}

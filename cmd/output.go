@@ -37,6 +37,7 @@ type output struct {
 	later  []run.Notice                                  // for when the screen is over
 	screen *tui.Screen                                   // nil: none
 	shown  chan struct{}                                 // closed: the screen is over
+	waits  bool                                          // a line tells that the load is prepared. guarded by mu
 	broken atomic.Bool                                   // the screen has failed
 	live   *report.Live                                  // without a screen
 	frames frames
@@ -52,6 +53,36 @@ func newOutput(env *Env, l *load.Load, date report.DateFormat, stop *stopper, st
 		o.format = "text"
 	}
 	return o
+}
+
+// prepare tells on a terminal for how long the load has been prepared, until the function that it returns is called.
+func (o *output) prepare() (done func()) {
+	if !o.env.StderrTTY || o.load.Quiet {
+		return func() {}
+	}
+	o.waits = true
+	over, begun := make(chan struct{}), time.Now()
+	go func() {
+		for tick := time.Tick(time.Second); ; {
+			select {
+			case <-over:
+				return
+			case <-tick:
+				o.mu.Lock()
+				if o.waits {
+					o.env.redraw(prefix + "preparing: " + theme.TickDuration(time.Since(begun).Round(time.Second)))
+				}
+				o.mu.Unlock()
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(over)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.waits = false
+		o.env.redraw("")
+	})
 }
 
 // open begins to show the run of a header.
@@ -153,6 +184,9 @@ func (o *output) notify(n run.Notice) {
 	defer o.mu.Unlock()
 	if n.Kind == run.LedgerWritten {
 		o.ledger = n.Path
+	}
+	if o.waits {
+		o.env.redraw("")
 	}
 	switch {
 	case o.screen != nil && !o.closed && !o.broken.Load() && slices.Contains(notOnScreen, n.Kind):

@@ -50,13 +50,11 @@ there. A test of several runs is a study: see kt study list.`,
 
 func listProfiles(context.Context, *Env, *config.Profiles, []string) (*finding, error) {
 	all, err := shippedProfiles()
-	var rows [][]string
+	t := doc.NewTable("list", theme.Plural(len(all), "profile", "profiles"), "command|whole", "profile|whole", "description|sentence")
 	for _, p := range all {
-		rows = append(rows, []string{"kt " + p.Command, p.Name, p.Description})
+		t.Add("kt "+p.Command, p.Name, p.Description)
 	}
-	d := report.ListDoc("kt profiles", theme.Plural(len(rows), "profile", "profiles"), []doc.Column{
-		{Head: "command", Data: "command", Kind: doc.Whole}, {Head: "profile", Data: "name", Kind: doc.Whole}, {Head: "description", Data: "description", Kind: doc.Sentence},
-	}, rows)
+	d := report.OfTable("kt profiles", t.Caption, t, all)
 	return found(d, struct {
 		Schema   int              `json:"schema"`
 		Profiles []shippedProfile `json:"profiles"`

@@ -38,9 +38,7 @@ func TestASignalAfterTheRunEndsWhatIsLeftAndKeepsTheExitCode(t *testing.T) {
 	s.begin()
 	s.end()
 	s.stop(os.Interrupt)
-	if aborted != 1 || s.code() != exitOK {
-		t.Errorf("aborted %d times, exit code %d", aborted, s.code())
-	}
+	must.Match(t, []int{1, exitOK}, []int{aborted, s.code()}, "aborted %d times, exit code %d", aborted, s.code())
 }
 
 // The main goroutine hangs, wherever it is.

@@ -21,6 +21,8 @@ type studyBoard struct {
 	mu    sync.Mutex // guards what follows
 	state report.StudyBoard
 	begun time.Time // the run of now
+	waits bool      // it is prepared
+	since time.Time // of what is shown as now
 	later []string  // for when the screen is over
 }
 
@@ -35,7 +37,11 @@ func (e *Env) openBoard(ctx context.Context, form config.Written, f *study.Folde
 	b.screen = tui.OpenBoard(ctx, w, th, func(width, height int) string {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		return report.StudyBoardText(&b.state, report.Options{Theme: th, Width: width}, height)
+		state := b.state
+		if b.waits {
+			state.Now = state.Now + ", " + theme.TickDuration(time.Since(b.since).Truncate(time.Second))
+		}
+		return report.StudyBoardText(&state, report.Options{Theme: th, Width: width}, height)
 	})
 	return b
 }
@@ -53,7 +59,7 @@ func (b *studyBoard) Observe(s run.Second) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.state.Now = text
+	b.state.Now, b.waits = text, false
 }
 
 // say keeps a line until the screen is over.
@@ -86,9 +92,9 @@ func (b *studyBoard) follow(p study.Progress) {
 			b.state.Made++
 		}
 		b.begun = time.Now()
-		b.state.Turn, b.state.Turns, b.state.Now = p.Turn, p.Turns, ""
+		b.state.Turn, b.state.Turns, b.state.Now, b.since, b.waits = p.Turn, p.Turns, "preparing its topic", time.Now(), true
 	case study.Preparing:
-		b.state.Now = "preparing " + p.Name
+		b.state.Now, b.since, b.waits = "preparing "+p.Name, time.Now(), true
 	case study.Finished, study.Skipped, study.Entered:
 	}
 }

@@ -81,9 +81,7 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 		if err := yaml.Unmarshal(text, &file); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Validate(file); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Err(t, "", schema.Validate(file), "%s", name)
 	}
 	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"), nil)
 	var keys []string
@@ -171,9 +169,7 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		if err := run("restore"); err == nil || exitCode(err) != 1 || !strings.Contains(said.String(), "study 2-left: ") {
 			t.Errorf("%s: kt study restore says %q, %v", what, said.String(), err)
 		}
-		if err := run("restore", "2-left"); err != nil {
-			t.Errorf("%s: kt study restore 2-left: %v", what, err)
-		}
+		must.Err(t, "", run("restore", "2-left"), "%s: kt study restore 2-left", what)
 		must.Err(t, dir+"/3-bad/"+what, run("restore", "3-bad"), "%s: kt study restore 3-bad", what)
 	}
 }

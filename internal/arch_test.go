@@ -4,6 +4,7 @@ package internal_test
 
 import (
 	"fmt"
+	"github.com/kt-bench/kt/internal/must"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -178,9 +179,7 @@ func TestOnePlaceMakesAllKafkaClients(t *testing.T) {
 			}
 		})
 	}
-	if want := []string{"internal/kafka/access.go"}; !slices.Equal(places, want) {
-		t.Errorf("clients are made in %q, want %q alone: take them from a kafka.Cluster", places, want)
-	}
+	must.Match(t, []string{"internal/kafka/access.go"}, places, "files that make clients: take them from a kafka.Cluster")
 }
 
 // A unit test that sleeps is slow and fails on a busy machine. In a package whose
@@ -232,9 +231,7 @@ func TestModulesAreMatchedByWholePathElements(t *testing.T) {
 		{"github.com/spf13/viperx", "viper", false},
 		{"github.com/charmbracelet/x/term", "x/ansi", false},
 	} {
-		if got := within(r.imported, r.module); got != r.want {
-			t.Errorf("within(%q, %q) = %v, want %v", r.imported, r.module, got, r.want)
-		}
+		must.Match(t, r.want, within(r.imported, r.module), "within(%q, %q)", r.imported, r.module)
 	}
 }
 

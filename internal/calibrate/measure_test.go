@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -82,9 +83,7 @@ func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
 		t.Errorf("tried %v: %+v", r.asked, d.Schedule)
 	}
 	for i, kept := range []bool{true, false, false} {
-		if d.Schedule[i].Kept != kept {
-			t.Errorf("%+v, want kept: %t", d.Schedule[i], kept)
-		}
+		must.Match(t, kept, d.Schedule[i].Kept, "%+v", d.Schedule[i])
 	}
 }
 
@@ -210,9 +209,7 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	}
 	same := h
 	same.Plan.Producers, same.Plan.Load.Records = 5, 1000
-	if Shape(&same) != Shape(&h) {
-		t.Error("the number of producers changes the shape")
-	}
+	must.Match(t, Shape(&h), Shape(&same), "the number of producers changes the shape")
 }
 
 func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
@@ -220,7 +217,5 @@ func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
 		Plan:   plan.Plan{Command: plan.Produce, Engine: plan.Wire, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}},
 		Config: []result.Setting{{Name: "acks", Value: "1", Default: "all"}, {Name: "linger.ms", Value: "5", Default: "5"}, {Name: "client.id", Value: "x"}},
 	}
-	if got := brief(&h); got != "produce wire 100 B acks=1" {
-		t.Errorf("%q", got)
-	}
+	must.Match(t, "produce wire 100 B acks=1", brief(&h), "the shape in brief")
 }

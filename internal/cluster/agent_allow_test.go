@@ -2,17 +2,23 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/secret"
+	"github.com/kt-bench/kt/internal/study"
 )
 
 // offered returns an offer that agents accept: for the second of three hosts, with two processes.
@@ -173,4 +179,107 @@ func TestTheOfferInTheDocumentIsAccepted(t *testing.T) {
 	}
 	const want = "--max-rate 99: this host's share is 100 records/s\n--max-duration 4s: the load lasts 5s"
 	must.Match(t, want, fmt.Sprint((&Limits{Rate: 99, Duration: 4 * time.Second}).allow(o)), "allow")
+}
+
+// shelf returns a store with one run file of another command.
+func shelf(t *testing.T) (s *store, path string) {
+	t.Helper()
+	shared := t.TempDir()
+	s = must.Have(openStore(t.Context(), t.TempDir(), shared, 0, time.Now))(t)
+	t.Cleanup(func() { _ = s.root.Close() })
+	path = filepath.Join(shared, "1.ktr")
+	leave(t, path, "R1", &result.Part{Run: "n", Host: "vm1", Process: 1}, 1000)
+	return s, path
+}
+
+func TestAFileThatWasListedIsFoundWithoutALookAtAllOthers(t *testing.T) {
+	s, path := shelf(t)
+	must.Have(s.list("n"))(t)
+	leave(t, filepath.Join(s.shared, "2.ktr"), "R2", &result.Part{Run: "n", Host: "vm1", Process: 2}, 1)
+	f, err := s.find("R1")
+	if err != nil || filepath.Base(f.Name()) != filepath.Base(path) {
+		t.Fatalf("found %v, %v", f, err)
+	}
+	_ = f.Close()
+	if _, ok := s.known("R2"); ok {
+		t.Error("the others were looked at")
+	}
+	if f, err = s.find("R2"); err != nil { // that is newer than the listing
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if f, err := s.find("R3"); err == nil || !strings.Contains(err.Error(), "there is no run file R3") {
+		t.Errorf("found %v, %v", f, err)
+	}
+}
+
+// FuzzReadHeader checks that the names in a header can be parts of file names, for every file.
+func FuzzReadHeader(f *testing.F) {
+	f.Add(string(canned.Packed(`{"header":{"run_id":"R","started_at":"2026-01-01T00:00:00Z","part":{"run":"n","host":"vm1","process":1}}}`)))
+	f.Add(string(canned.Packed(`{"header":{"run_id":"../R","part":{"run":"n","host":"vm1"}}}`)))
+	f.Add(string(canned.Packed(`{"header":{"run_id":"R","part":{"run":"n","epoch":"/","host":"vm1"}}}`)))
+	f.Add(string(canned.Packed(`{"header":{"part":null}}`)))
+	f.Add(`{"collection":{"schema":2}}` + "\n")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		h := readHeader(strings.NewReader(text))
+		if h == nil {
+			return
+		}
+		for _, name := range []string{h.RunID, h.Part.Run, h.Part.Host, "E" + h.Part.Epoch} {
+			if filepath.Base(name) != name || len(name) > 65 {
+				t.Errorf("it is called %q", name)
+			}
+		}
+		if h.Part.Process < 0 {
+			t.Errorf("%q is taken as %+v", text, h)
+		}
+	})
+}
+
+func TestSettingsAreChangedWhereTheAgentMayAndNowhereElse(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		var got []study.HostOrder
+		refusal := errors.New("the value is too large")
+		w.add("a", RoleBroker)
+		w.add("b", RoleBroker, func(o *AgentOptions) {
+			o.Tune = func(_ context.Context, order *study.HostOrder) error {
+				if got = append(got, *order); order.Do == study.CheckHost {
+					return refusal
+				}
+				return nil
+			}
+		})
+		peers := w.peers("a", "b")
+		order := study.HostOrder{Do: study.SetHost, Study: "s1", Set: []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}}
+		if err := w.client().Tune(t.Context(), peers[0], order); err == nil || !strings.Contains(err.Error(), "a: ") || !strings.Contains(err.Error(), "--allow-tune") || strings.Contains(err.Error(), "--rollback") {
+			t.Errorf("an agent that may not change settings says %v", err)
+		}
+		if err := w.client().Tune(t.Context(), peers[1], order); err != nil {
+			t.Error(err)
+		}
+		check := study.HostOrder{Do: study.CheckHost, Study: "s1"}
+		must.Err(t, refusal.Error(), w.client().Tune(t.Context(), peers[1], check), "a refusal")
+		must.Match(t, []study.HostOrder{order, check}, got, "the host got")
+	})
+}
+
+func TestRefusedSettingsFillNoLog(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		a := w.add("a", RoleBroker)
+		var noted []string
+		a.agent.note = func(_, text string) { noted = append(noted, text) }
+		order := study.HostOrder{Do: study.SetHost, Study: "s1"}
+		for range 30 {
+			order.Set = append(order.Set, study.Flag{Name: "sysctl.vm.swappiness", Value: strings.Repeat("1", maxText)})
+		}
+		for range 3 {
+			if err := w.client().Tune(t.Context(), w.peers("a")[0], order); err == nil {
+				t.Error("the settings are changed")
+			}
+		}
+		if len(w.logs) > 0 || len(noted) != 3 || len(noted[0]) > 2*maxText {
+			t.Errorf("%d lines are logged as they come, and %d as lines about a peer", len(w.logs), len(noted))
+		}
+	})
 }

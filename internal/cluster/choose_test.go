@@ -3,9 +3,18 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"github.com/kt-bench/kt/internal/must"
+	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kt-bench/kt/internal/must"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
 )
 
 func TestHostsAreChosenByNameTagAndRole(t *testing.T) {
@@ -79,7 +88,111 @@ func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
 	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
 	must.Match(t, want, fmt.Sprint(o.check()), "the order")
 	o.Load, o.Watch = on[:1], on[2:]
-	if err := o.check(); err != nil {
-		t.Errorf("one of them: %v", err)
+	must.Err(t, "", o.check(), "one of them")
+}
+
+func TestANameOfManyAgentsStandsForNoneOfThem(t *testing.T) {
+	ip := netip.MustParseAddr
+	for _, c := range []struct {
+		ips  []netip.Addr
+		want []string
+	}{
+		{nil, []string{"kt-agent:7946"}},
+		{[]netip.Addr{ip("10.0.0.1")}, []string{"kt-agent:7946"}},
+		{[]netip.Addr{ip("::ffff:10.0.0.1"), ip("10.0.0.2"), ip("fd00::1")}, []string{"10.0.0.1:7946", "10.0.0.2:7946", "[fd00::1]:7946"}},
+	} {
+		must.Match(t, c.want, spread("kt-agent:7946", "7946", c.ips), "%v", c.ips)
 	}
+}
+
+func TestAnAgentIsCalledWhatItsGossipCarries(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		info Info
+		want string // "": it may
+	}{
+		{"a name and tags of the longest", Info{Name: strings.Repeat("n", 64), Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 32)}}, ""},
+		{"a name that is longer", Info{Name: strings.Repeat("n", 65), Role: "client", Version: "v1", Tags: nil}, "--name"},
+		{"a tag that is longer", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{strings.Repeat("t", 33)}}, "--tags"},
+		{"a tag that looks like a setting", Info{Name: "a", Role: "client", Version: "v1", Tags: []string{"rack=7"}}, "--tags"},
+		{"too many tags", Info{Name: "a", Role: "client", Version: "v1", Tags: make([]string, 17)}, "--tags"},
+		{"no role", Info{Name: "a"}, "--role"},
+	} {
+		if err := tc.info.check(); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestALoadMayDrainAsLongAsItsDeliveryTimeoutLasts(t *testing.T) {
+	for _, tc := range []struct {
+		name             string
+		producers, reads int
+		delivery         string
+		want             time.Duration
+	}{
+		{"as a client does by default", 1, 0, "", drainWithin},
+		{"a shorter timeout leaves room to say so", 1, 0, "1000", drainWithin},
+		{"ten minutes of an outage that is to be measured", 1, 0, "600000", 630 * time.Second},
+		{"who only reads is over at once", 0, 1, "", drainWithin},
+		{"a round trip reads until all is read", 1, 1, "", 0},
+		{"what is no number is refused elsewhere", 1, 0, "soon", drainWithin},
+	} {
+		p := plan.Plan{Producers: tc.producers}
+		p.Read.Consumers = tc.reads
+		must.Match(t, tc.want, drain(&p, map[string]plan.Given{"delivery.timeout.ms": {Value: tc.delivery}}), "%s", tc.name)
+	}
+}
+
+func TestFoldersThatKilledCommandsHaveLeftAreRemoved(t *testing.T) {
+	state, now := t.TempDir(), time.Now()
+	at := func(name string) string { return filepath.Join(state, "kt", name) }
+	for _, name := range []string{"collect-stale", "collect-used", "collect-new", "runs"} {
+		must.Do(t, os.MkdirAll(filepath.Join(at(name), "x"), 0o700))
+	}
+	old := now.Add(-8 * 24 * time.Hour)
+	for _, name := range []string{"collect-stale", "collect-used", "runs"} {
+		must.Do(t, os.Chtimes(at(name), old, old))
+	}
+	f := must.Have(os.Open(at("collect-used")))(t)
+	defer f.Close()
+	result.Claim(f)
+
+	dir, remove := must.Both(Scratch(filepath.Join(state, "kt"), now))(t)
+	if f, err := os.Open(dir); err != nil || !result.Claimed(f) {
+		t.Errorf("the new folder is not claimed: %v", err)
+	}
+	remove()
+	left, _ := filepath.Glob(at("*"))
+	must.Match(t, []string{at("collect-new"), at("collect-used"), at("runs")}, left, "left")
+}
+
+func TestAHostThatIsNotFollowedAnyMoreWaitsForNobodyToTakeItsNews(t *testing.T) {
+	bubble(t, []string{"a"}, func(t *testing.T, w *world) {
+		dir := t.TempDir()
+		s := must.Have(newSession(w.client(), w.order([]string{"a"}), runOptions{Dir: dir}))(t)
+		s.connect(t.Context())
+		for len(s.wires.news) < cap(s.wires.news) {
+			s.wires.news <- hostNews{}
+		}
+		if err := os.Mkdir(filepath.Join(dir, "a-p1-R.ktr"), 0o700); err != nil { // so that there is news: no copy is kept
+			t.Fatal(err)
+		}
+		f, _ := s.copies.copyOf(fileEntry{RunID: "R", Host: "a", Process: 1}, nil)
+		following := &s.hosts[0].following
+		following.start(f)
+		synctest.Wait()
+		following.stop()
+		ended := make(chan struct{})
+		go func() {
+			following.live.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("it waits still")
+		}
+		s.close()
+	})
 }

@@ -275,9 +275,7 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 			if err != nil || len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
 				t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
 			}
-			for _, f := range loads(out.Files) {
-				must.Match(t, result.Interrupted, partOf(t, f).Ended, "%s ended", f)
-			}
+			acknowledged(t, out.Files, result.Interrupted)
 		})
 	}
 }

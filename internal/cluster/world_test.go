@@ -362,9 +362,7 @@ var errKilled = errors.New("signal: killed")
 
 func (p *fakeProcess) say(m FromProcess) {
 	b, err := json.Marshal(m)
-	if err != nil {
-		p.h.w.t.Errorf("a process could not say: %v", err)
-	}
+	must.Err(p.h.w.t, "", err, "a process could not say")
 	_, _ = p.out.Write(append(b, '\n'))
 }
 

@@ -2,6 +2,7 @@ package doc
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -25,6 +26,10 @@ type Chart struct {
 
 // Live reports whether a script draws the chart anew.
 func (c *Chart) Live() bool { return c.X != nil || c.Heat != nil }
+
+func (c *Chart) isEmpty() bool {
+	return c.Heat == nil && !slices.ContainsFunc(c.Series, func(s Series) bool { return len(s.Points)+len(s.Values) > 0 })
+}
 
 // Unit is how the numbers of an axis are written.
 type Unit struct {

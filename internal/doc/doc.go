@@ -1,10 +1,14 @@
 // Package doc is what a command reports, as a value: the sentences that it is made for, facts and tables. Renderers write it for a
-// terminal, for a ticket and for a spreadsheet (here), and for a browser (report/page). So a table has the same rows in all.
+// terminal and for a ticket (here), and for a browser (report/page). So a table has the same rows in all.
 package doc
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Document is a report.
@@ -21,6 +25,7 @@ type Document struct {
 	Answer           []Note    // what the document is made for
 	Remarks          []string  // of less weight than the answer
 	Sections         []Section // facts and tables
+	List             any       // what CSV has a row for each of: a list in the JSON; nil: the JSON is one row
 	Again            string    // the command that writes it again; "": none
 	Foot             string    // of a page: what else is to be kept
 	Check            string    // the command that looks for what was lost; "": none
@@ -35,7 +40,6 @@ const (
 	InDetails                    // on a terminal, with --verbose
 	InMarkdown
 	InPage
-	everywhere = ^Output(0) // tables without rows too
 )
 
 // In reports whether a part that is for some outputs is in one of others.
@@ -47,67 +51,64 @@ type Note struct {
 	Tone       Tone
 }
 
-// Section is a part of a document: its facts, then its tables, and then what else it has.
+// Section is a part of a document.
 type Section struct {
 	ID, Title string
 	For       Output
 	Captions  bool // a terminal writes the captions of the tables, and not the title
 	Columns   bool // a page has its blocks beside each other
-	Facts     []Fact
-	Tables    []Table
 	Blocks    []Block
 }
 
-// Block is a part of a section: Facts, *Table, *Chart, Code, Tiles, Events or Details. A page has others of its own.
+// Block is a part of a section: *Facts, *Table, *Chart, Code, Tiles, Events or Details.
 type Block any
 
-// All returns the parts of a section in their order.
-func (s *Section) All() []Block {
-	var all []Block
-	if len(s.Facts) > 0 {
-		all = append(all, Facts{Rows: s.Facts})
+// Heading returns the title of a section: the caption of its first table where it has none.
+func (s *Section) Heading() string {
+	for _, block := range s.Blocks {
+		if t, ok := block.(*Table); ok && s.Title == "" {
+			return t.Caption
+		}
 	}
-	for i := range s.Tables {
-		all = append(all, &s.Tables[i])
-	}
-	return append(all, s.Blocks...)
+	return s.Title
 }
 
-// flat returns the blocks that an output has, with those of details in their place, and of facts those that it has.
-func flat(all []Block, o Output) (blocks []Block) {
+// Shown returns the blocks that an output has and that are not empty. Only a page has pictures, and details that are closed.
+func Shown(all []Block, o Output) (blocks []Block) {
+	add := func(is bool, b ...Block) {
+		if is {
+			blocks = append(blocks, b...)
+		}
+	}
 	for _, block := range all {
 		switch b := block.(type) {
 		case Details:
-			if b.For.In(o) {
-				blocks = append(blocks, flat(b.Blocks, o)...)
+			if b.Blocks = Shown(b.Blocks, o); o == InPage {
+				add(b.For.In(o) && len(b.Blocks) > 0, b)
+			} else {
+				add(b.For.In(o), b.Blocks...)
 			}
-		case Facts:
-			if b = b.Of(o); len(b.Rows) > 0 {
-				blocks = append(blocks, b)
-			}
+		case *Facts:
+			one := Facts{Title: b.Title, Rows: slices.DeleteFunc(slices.Clone(b.Rows), func(f Fact) bool { return !f.For.In(o) })}
+			add(len(one.Rows) > 0, &one)
 		case *Table:
-			if b.For.In(o) && (len(b.Rows) > 0 || b.Empty != "" || o == everywhere) {
-				blocks = append(blocks, b)
-			}
+			add(b.For.In(o) && (len(b.Rows) > 0 || b.Empty != ""), b)
 		case Code:
-			if b != "" {
-				blocks = append(blocks, b)
-			}
+			add(b != "", b)
+		case Events:
+			add(o == InPage && len(b.Rows) > 0, b)
+		case *Chart:
+			add(o == InPage && !b.isEmpty(), b)
+		case Tiles:
+			add(o == InPage, b)
 		}
 	}
 	return blocks
 }
 
-// Of returns the facts that an output has.
-func (f Facts) Of(o Output) Facts {
-	f.Rows = slices.DeleteFunc(slices.Clone(f.Rows), func(one Fact) bool { return !f.For.In(o) || !one.For.In(o) })
-	return f
-}
-
 // Facts are names with their values. A page shows those with a title in columns.
 type Facts struct {
 	Title string
-	For   Output
 	Rows  []Fact
 }
 
@@ -118,6 +119,22 @@ type Fact struct {
 	Remark     string   // about the text; a narrow terminal leaves it out
 	Tone       Tone
 	For        Output
+}
+
+// Add adds a fact, unless it has no text.
+func (f *Facts) Add(name string, tone Tone, text string) {
+	if text != "" {
+		f.Rows = append(f.Rows, Fact{Name: name, Text: text, Tone: tone})
+	}
+}
+
+// List adds a fact for each text that is not empty, with the name before the first.
+func (f *Facts) List(name string, texts ...string) {
+	for _, text := range texts {
+		if f.Add(name, Plain, text); text != "" {
+			name = ""
+		}
+	}
 }
 
 // Details are blocks that a reader of a page opens.
@@ -163,16 +180,73 @@ type Table struct {
 	Rows        []Row
 	Note        string // below it: what it leaves out
 	Empty       string // a sentence where there is no row; "": then there is no table
-	Data        bool   // the one that CSV writes
 }
 
-// Column is one column. A head without data is for people alone, and data without a head for programs.
+// NewTable returns a table without rows, with columns as Head has them.
+func NewTable(id, caption string, columns ...string) *Table {
+	t := &Table{ID: id, Caption: caption}
+	t.Head(columns...)
+	return t
+}
+
+// Head adds columns. Each is its head, and then between bars what else it is: "role|words|1" is of words and has 1 as its Leave.
+func (t *Table) Head(columns ...string) {
+	for _, text := range columns {
+		parts := strings.Split(text, "|")
+		c := Column{Head: parts[0]}
+		for _, option := range parts[1:] {
+			switch option {
+			case "bars":
+				c.Bars = true
+			case "page":
+				c.For = InPage
+			default:
+				if kind, ok := kinds[option]; ok {
+					c.Kind = kind
+				} else {
+					c.Leave, _ = strconv.Atoi(option) // the only other ones
+				}
+			}
+		}
+		t.Columns = append(t.Columns, c)
+	}
+}
+
+// Add adds a row of cells, texts or numbers, or of lists of them.
+func (t *Table) Add(cells ...any) *Row {
+	var row Row
+	for _, cell := range cells {
+		switch c := cell.(type) {
+		case Cell:
+			row.Cells = append(row.Cells, c)
+		case []string:
+			for _, text := range c {
+				row.Cells = append(row.Cells, Cell{Text: text})
+			}
+		default:
+			row.Cells = append(row.Cells, Cell{Text: fmt.Sprint(c)})
+		}
+	}
+	t.Rows = append(t.Rows, row)
+	return &t.Rows[len(t.Rows)-1]
+}
+
+// Share returns the share that a bar is of the largest of its column.
+func (t *Table) Share(column int, bar float64) float64 {
+	most := math.SmallestNonzeroFloat64
+	for _, row := range t.Rows {
+		most = max(most, row.Cells[column].Bar)
+	}
+	return bar / most
+}
+
+// Column is one column.
 type Column struct {
-	Head, Data string
-	For        Output // where people see it
-	Kind       Kind
-	Leave      int  // a narrow terminal leaves it out: the largest first; 0: never
-	Bars       bool // a terminal draws its bars too
+	Head  string
+	For   Output
+	Kind  Kind
+	Leave int  // a narrow terminal leaves it out: the largest first; 0: never
+	Bars  bool // a terminal draws its bars too
 }
 
 // Kind is what the cells of a column are.
@@ -187,6 +261,8 @@ const (
 	Whole         // words that are never cut
 )
 
+var kinds = map[string]Kind{"": Number, "words": Words, "name": Name, "sentence": Sentence, "whole": Whole}
+
 // Row is one row.
 type Row struct {
 	Cells    []Cell
@@ -197,15 +273,14 @@ type Row struct {
 
 // Cell is one cell.
 type Cell struct {
-	Text  string  // for people
-	Data  string  // for programs; "": not known, or of words as Text
+	Text  string
 	Note  string  // after the text, in small letters of a page
 	Tone  Tone    // Plain: that of the row
-	Bar   float64 // its share of the largest of the column, drawn as a bar; 0: none
+	Bar   float64 // drawn as a bar, beside the largest of the column; 0: none
 	Shift *Shift  // drawn in a page; nil: none
 }
 
-// Unknown is the text of a cell without a value. Programs get nothing.
+// Unknown is the text of a cell without a value.
 const Unknown = "–"
 
 // Shift is a difference with its interval, as shares: 0.1 is 10 %.
@@ -227,59 +302,22 @@ const (
 	Loud  Tone = "loud"
 )
 
-// Of returns cells of texts.
-func Of(texts ...string) []Cell {
-	cells := make([]Cell, len(texts))
-	for i, text := range texts {
-		cells[i].Text = text
-	}
-	return cells
-}
-
-// Heads returns columns of a kind.
-func Heads(kind Kind, names ...string) []Column {
-	columns := make([]Column, len(names))
-	for i, name := range names {
-		columns[i] = Column{Head: name, Kind: kind}
-	}
-	return columns
-}
-
-// Bars gives the cells of a column bars by their values.
-func (t *Table) Bars(column int, values []float64) {
-	top := 0.0
-	for _, v := range values {
-		top = max(top, v)
-	}
-	for i, v := range values {
-		if top > 0 {
-			t.Rows[i].Cells[column].Bar = v / top
-		}
-	}
-}
-
 // Add adds a document as a part: its answer, and its sections, told apart from those of other parts by its name.
 func (d *Document) Add(name string, part *Document) {
-	about := Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject)}
-	add := func(kind, text string, tone Tone) {
-		about.Facts = append(about.Facts, Fact{Name: kind, Text: text, Tone: tone})
-	}
+	about := new(Facts)
 	for _, text := range part.Alerts {
-		add("warning", text, Warn)
+		about.Add("warning", Warn, text)
 	}
 	for _, n := range part.Answer {
-		add("answer", n.Text, n.Tone)
+		about.Add("answer", n.Tone, n.Text)
 	}
 	for _, text := range part.Remarks {
-		add("note", text, Muted)
+		about.Add("note", Muted, text)
 	}
-	d.Sections = append(d.Sections, about)
+	d.Sections = append(d.Sections, Section{ID: name + "-answer", Title: name + ": " + cmp.Or(part.Question, part.Subject), Blocks: []Block{about}})
 	for _, s := range part.Sections {
-		if s.Title == "" && len(s.Tables) > 0 {
-			s.Title = s.Tables[0].Caption
-		}
-		s.ID, s.Title = name+"-"+s.ID, name+": "+s.Title
-		rename(name, s.All())
+		s.ID, s.Title = name+"-"+s.ID, name+": "+s.Heading()
+		rename(name, s.Blocks)
 		d.Sections = append(d.Sections, s)
 	}
 }

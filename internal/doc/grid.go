@@ -76,7 +76,7 @@ func (t *Writer) gridOf(table *Table) *grid {
 				cell.Text += " " + cell.Note
 			}
 			if g.rows[k+1] = append(g.rows[k+1], cell); bars {
-				g.rows[k+1] = append(g.rows[k+1], Cell{Text: t.bar(cell.Bar), Tone: row.Tone})
+				g.rows[k+1] = append(g.rows[k+1], Cell{Text: t.bar(table.Share(i, cell.Bar)), Tone: row.Tone})
 			}
 		}
 	}

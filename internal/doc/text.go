@@ -100,7 +100,7 @@ func (t *Writer) in() Output {
 // Section writes a part of a document: its blocks with an empty line before each, and its title before the first.
 func (t *Writer) Section(s *Section) {
 	titled := s.Title != "" && !s.Captions
-	for _, block := range flat(s.All(), t.in()) {
+	for _, block := range Shown(s.Blocks, t.in()) {
 		if !s.For.In(t.in()) {
 			continue
 		}
@@ -109,7 +109,7 @@ func (t *Writer) Section(s *Section) {
 			titled = false
 		}
 		switch b := block.(type) {
-		case Facts:
+		case *Facts:
 			t.facts(b.Rows)
 		case Code:
 			for line := range strings.Lines(string(b)) {

@@ -2,7 +2,6 @@ package doc
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -10,79 +9,6 @@ import (
 
 	"github.com/kt-bench/kt/internal/theme"
 )
-
-// CSV writes the data of a document: of each row of its Data tables what programs read. Tables of the same columns are one. Of others
-// each row begins with the name of its table, and has the columns of all. A document without such a table gives its facts.
-func (d *Document) CSV(w io.Writer) error {
-	var tables []*Table
-	facts := &Table{Columns: []Column{{Data: "name", Kind: Words}, {Data: "value", Kind: Words}}}
-	for i := range d.Sections {
-		for _, block := range flat(d.Sections[i].All(), everywhere) {
-			switch b := block.(type) {
-			case Facts:
-				for _, f := range b.Rows {
-					facts.Rows = append(facts.Rows, Row{Cells: Of(f.Name, f.Text)})
-				}
-			case *Table:
-				if b.Data {
-					tables = append(tables, b)
-				}
-			}
-		}
-	}
-	if tables == nil {
-		tables = []*Table{facts}
-	}
-	return csv.NewWriter(w).WriteAll(dataOf(tables))
-}
-
-// dataOf returns the rows that programs read of tables, with the names of the columns.
-func dataOf(tables []*Table) [][]string {
-	var names []string
-	alike := true
-	for _, t := range tables {
-		alike = alike && slices.Equal(t.names(), tables[0].names())
-		for _, name := range t.names() {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	if !alike {
-		names = slices.Insert(names, 0, "table")
-	}
-	rows := [][]string{names}
-	for _, t := range tables {
-		for _, row := range t.Rows {
-			fields := make([]string, len(names))
-			if !alike {
-				fields[0] = t.ID
-			}
-			for i, c := range t.Columns {
-				if c.Data == "" {
-					continue
-				}
-				text := row.Cells[i].Data
-				if c.Kind != Number && row.Cells[i].Text != Unknown {
-					text = cmp.Or(text, row.Cells[i].Text)
-				}
-				fields[slices.Index(names, theme.Clean(c.Data))] = theme.Clean(text)
-			}
-			rows = append(rows, fields)
-		}
-	}
-	return rows
-}
-
-// names returns the names of the columns that programs read.
-func (t *Table) names() (names []string) {
-	for _, c := range t.Columns {
-		if c.Data != "" {
-			names = append(names, theme.Clean(c.Data))
-		}
-	}
-	return names
-}
 
 // Markdown writes a document for a wiki or a ticket.
 func (d *Document) Markdown(w io.Writer) error {
@@ -108,7 +34,7 @@ func (d *Document) Markdown(w io.Writer) error {
 	for i := range d.Sections {
 		s := &d.Sections[i]
 		title := s.Title
-		for _, block := range flat(s.All(), InMarkdown) {
+		for _, block := range Shown(s.Blocks, InMarkdown) {
 			if !s.For.In(InMarkdown) {
 				continue
 			}
@@ -117,7 +43,7 @@ func (d *Document) Markdown(w io.Writer) error {
 			}
 			title = ""
 			switch block := block.(type) {
-			case Facts:
+			case *Facts:
 				block.markdown(&b)
 			case *Table:
 				block.markdown(&b)

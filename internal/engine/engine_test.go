@@ -27,9 +27,10 @@ func within(got, want, by time.Duration) bool { return got >= want && got <= wan
 
 func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 	for _, tc := range []struct {
-		rate, seconds, shards int
-	}{{1, 30, 1}, {999, 10, 1}, {50_000, 2, 1}, {50_000, 1, 4}} {
-		inBubble(t, fmt.Sprintf("%d records a second in %d shards", tc.rate, tc.shards), func(t *testing.T) {
+		rate, seconds float64
+		shards        int
+	}{{1, 30, 1}, {999, 10, 1}, {50_000, 0.4, 1}, {50_000, 0.2, 4}} {
+		inBubble(t, fmt.Sprintf("%v records a second in %d shards", tc.rate, tc.shards), func(t *testing.T) {
 			f := &fake{latency: 3 * time.Millisecond, saw: func(now time.Duration, op *Op) {
 				if late := now - op.Due; late < 0 || late > time.Millisecond {
 					t.Errorf("record %d, due at %v, was handed over at %v", op.Index, op.Due, now)
@@ -38,14 +39,14 @@ func TestAFixedRateHandsOverEachRecordWhenItIsDue(t *testing.T) {
 					t.Errorf("record %d, handed over at %v, is stamped %v and %v", op.Index, now, op.Sent, op.Wall)
 				}
 			}}
-			p := producing(plan.Load{Rate: perSecond(float64(tc.rate)), Duration: seconds(float64(tc.seconds))})
+			p := producing(plan.Load{Rate: perSecond(tc.rate), Duration: seconds(tc.seconds)})
 			p.Producers = tc.shards
 			end, c := mustRun(t.Context(), t, p, f, Options{})
 			m := &c.total[stats.Measured]
 			if want := int64(tc.rate * tc.seconds); m.Offered != want || m.Acknowledged != want || m.Unsent != 0 {
 				t.Errorf("offered %d, acknowledged %d, unsent %d; want %d, all acknowledged", m.Offered, m.Acknowledged, m.Unsent, want)
 			}
-			if last := time.Duration(tc.seconds)*time.Second - time.Second/time.Duration(tc.rate); m.FirstDue != 0 || !within(m.LastSent, last, time.Millisecond) {
+			if last := time.Duration((tc.seconds - 1/tc.rate) * 1e9); m.FirstDue != 0 || !within(m.LastSent, last, time.Millisecond) {
 				t.Errorf("sent from %v to %v, want 0 to %v", m.FirstDue, m.LastSent, last)
 			}
 			if m.Service.Min() != f.latency || m.Service.Max() != f.latency || m.Response.Max() > f.latency+time.Millisecond {

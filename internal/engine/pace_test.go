@@ -134,3 +134,78 @@ func TestNoTimeIsMeasuredBeforeTheFirstMeasuredRecord(t *testing.T) {
 		})
 	}
 }
+
+// A reader that is held back, or works on what it has, waits for no record.
+func TestTheTimeoutIsOfWaitingForRecords(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		load plan.Load
+		read plan.Read
+		want int64
+		end  ReadEnd
+	}{
+		{"a poll takes longer to work on", plan.Load{}, plan.Read{ToEnd: true, Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadAll},
+		{"a rate lets a record through more seldom", plan.Load{Rate: plan.Rate{PerSecond: 0.2}, Records: 3}, plan.Read{}, 3, ReadCount},
+		{"none comes after the work", plan.Load{Records: 400}, plan.Read{Processing: plan.Duration(50 * time.Millisecond)}, 300, ReadIdle},
+	} {
+		inBubble(t, tc.name, func(t *testing.T) {
+			log := newLog(0, 300)
+			tc.read.Timeout = plan.Duration(time.Second)
+			end := must.Have(Run(t.Context(), consuming(tc.load, tc.read), Drivers{Read: log}, Options{}))(t)
+			if end.ReadEnd != tc.end || log.read.Load() != tc.want {
+				t.Errorf("%d records, end %q, want %d, %q", log.read.Load(), end.ReadEnd, tc.want, tc.end)
+			}
+		})
+	}
+}
+
+// others is a log of which other processes read the rest, record by record.
+type others struct {
+	*fakeLog
+	until time.Duration
+}
+
+func (o *others) Progress() int64 { return int64(min(time.Since(o.began), o.until) / time.Second) }
+
+func TestReadersDoNotGiveUpWhileOthersOfTheirGroupRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &others{newLog(0, 300), time.Minute}
+		p := consuming(plan.Load{}, plan.Read{Timeout: plan.Duration(10 * time.Second)})
+		end := must.Have(Run(t.Context(), p, Drivers{Read: log}, Options{}))(t)
+		if end.ReadEnd != ReadIdle || !within(end.Elapsed, 70*time.Second, time.Second) {
+			t.Errorf("it ended after %v, %q; want 10s after the others", end.Elapsed, end.ReadEnd)
+		}
+	})
+}
+
+func TestTheWarmupOfReadingIsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{}
+		p := consuming(plan.Load{Duration: seconds(4), Warmup: plan.Warmup{Duration: seconds(1)}}, plan.Read{})
+		must.Have(Run(t.Context(), p, Drivers{Read: newLog(1000, 1e6)}, Options{}, c))(t)
+		if n := c.total[stats.Warmup].Consumed; n < 950 || n > 1050 {
+			t.Errorf("%d records in the warm-up, want 1000", n)
+		}
+		if n := c.total[stats.Measured].Consumed; n < 2900 || n > 3050 {
+			t.Errorf("%d records measured, want 3000", n)
+		}
+	})
+}
+
+func TestTheReadersOfAllProcessesShareOutTheWarmup(t *testing.T) {
+	for name, producers := range map[string]int{"of a round trip": 4, "of what only reads": 0} {
+		p := consuming(plan.Load{Warmup: plan.Warmup{Records: 101}}, plan.Read{Consumers: 3, Groups: 2})
+		p.Producers = producers
+		shares := must.Have(p.Divide(2))(t)
+		var warmup int64
+		for _, share := range shares {
+			n := share.Read.Clients()
+			for i := range n {
+				warmup += newReadShard(&run{plan: share}, i, n).warm.records
+			}
+		}
+		if warmup != 101 {
+			t.Errorf("%s: %d records of the warm-up, want 101", name, warmup)
+		}
+	}
+}

@@ -1,10 +1,20 @@
 package kafka
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -47,5 +57,70 @@ func TestALayoutGrowsWithItsTopics(t *testing.T) {
 	l = NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
 	if n := l.Number("t", 7); n != 7 || l.Count() != 8 {
 		t.Errorf("partition 7 of one topic has number %d of %d", n, l.Count())
+	}
+}
+
+func TestOtherMembersOfAGroupAreNamedWithTheirPartitions(t *testing.T) {
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t")))(t)
+	defer fake.Close()
+	c := must.Have(Connect(t.Context(), Access{Bootstrap: fake.ListenAddrs()}))(t)
+	defer c.Close()
+	other := must.Have(c.Client(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("t"), kgo.ClientID("their-app")))(t)
+	defer other.Close()
+	l := NewLayout([]result.Topic{{Name: "t", Partitions: 2}})
+	g := &NewPositions(l, []string{"g"}, []int64{0, 0}, []int64{0, 0}).Groups[0]
+	g.At(0).Owner.Store(1)
+	text := ""
+	for end := time.Now().Add(30 * time.Second); text == "" && time.Now().Before(end); {
+		text = c.OtherMembers(t.Context(), l, g)
+	}
+	if !strings.HasPrefix(text, "group g has other members: client id their-app at 127.0.0.1") || !strings.HasSuffix(text, " has t-1") {
+		t.Errorf("it says %q", text)
+	}
+	g.At(1).Owner.Store(1)
+	must.Match(t, "", c.OtherMembers(t.Context(), l, g), "of partitions that are all read here it says")
+}
+
+func TestOfManyProcessesThatMakeOneTopicOneHasMadeItAndAllUseIt(t *testing.T) {
+	broker := must.Have(StartEmbedded(false))(t)
+	defer broker.Close()
+	p := plan.Plan{Topic: plan.Topic{Name: "shared", Partitions: 4}}
+	var all sync.WaitGroup
+	var made atomic.Int32
+	start := make(chan struct{})
+	for range 8 {
+		cluster := connect(t, broker.Addrs())
+		all.Go(func() {
+			<-start
+			topic, err := cluster.EnsureTopic(context.Background(), p, false)
+			if err != nil {
+				t.Error(err)
+			}
+			must.Match(t, 4, topic.Partitions, "partitions")
+			if topic.Created {
+				made.Add(1)
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	must.Match(t, 1, made.Load(), "processes that say they made it")
+}
+
+func TestAMissingRightIsToldFromOtherErrors(t *testing.T) {
+	if !Denied(fmt.Errorf("look up topic x: %w", kerr.TopicAuthorizationFailed)) || Denied(kerr.UnknownTopicOrPartition) || Denied(nil) {
+		t.Error("not the errors of missing rights")
+	}
+}
+
+// A batch is encoded as Kafka has it: 61 bytes, and the record.
+func TestTheSizeOfABatchOfOneRecord(t *testing.T) {
+	for _, n := range []int{1, 60, 880, 930, 8180, 1 << 20} {
+		record := kmsg.Record{Value: bytes.Repeat([]byte("x"), n)}
+		record.Length = int32(len(record.AppendTo(nil)) - 1) // without the length, which is 0 here and takes a byte
+		batch := kmsg.RecordBatch{Records: record.AppendTo(nil)}
+		if got, want := batchBytes(n), len(batch.AppendTo(nil)); got != want {
+			t.Errorf("%d bytes: %d, Kafka's batch has %d", n, got, want)
+		}
 	}
 }

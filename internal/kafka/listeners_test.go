@@ -3,11 +3,14 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -187,5 +190,150 @@ func TestAnErrorBehindTheNamedOnesIsFoundByItsType(t *testing.T) {
 	var foreign *secret.BindingError
 	if !errors.As(err, &foreign) || !strings.HasSuffix(err.Error(), "\nand 2 more brokers do not answer") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestABrokerThatClosesAConnectionAtOnceHasALimitOfThem(t *testing.T) {
+	refused := errors.New("refused")
+	for _, err := range []error{io.EOF, fmt.Errorf("read: %w", syscall.ECONNRESET)} {
+		if got := Closed(err); !strings.Contains(got.Error(), "max.connections.per.ip") {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if got := Closed(refused); !errors.Is(got, refused) {
+		t.Errorf("%v, want it as it is", got)
+	}
+}
+
+// named returns the address of a broker whose metadata name n brokers, all but one at a port where nobody is, with a rack.
+func named(t *testing.T, n int, host, rack string) string {
+	t.Helper()
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
+	t.Cleanup(fake.Close)
+	fake.ControlKey(int16(kmsg.Metadata), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		r := q.ResponseKind().(*kmsg.MetadataResponse)
+		for i := range n {
+			b := kmsg.NewMetadataResponseBroker()
+			b.NodeID, b.Host, b.Port, b.Rack = int32(i), host, 1, &rack
+			r.Brokers = append(r.Brokers, b)
+		}
+		return r, nil, true
+	})
+	return fake.ListenAddrs()[0]
+}
+
+func TestMoreBrokersThanAnyClusterHasAreRefused(t *testing.T) {
+	_, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 5000, "127.0.0.1", "")}})
+	if err == nil || !strings.Contains(err.Error(), "5000 brokers") {
+		t.Errorf("error %v, want that there are 5000", err)
+	}
+}
+
+func TestAnAnswerThatIsTooLargeIsNamed(t *testing.T) {
+	_, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 20, "127.0.0.1", strings.Repeat("r", 1_000_000))}})
+	if err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+		t.Errorf("error %v, want that the answer is too large", err)
+	}
+}
+
+func TestOneLineStandsForManyBrokersThatDoNotAnswer(t *testing.T) {
+	c, err := Connect(t.Context(), Access{Bootstrap: []string{named(t, 300, "127.0.0.1", strings.Repeat("r", 10_000))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n := len(c.Info.Brokers[0].Rack); n > 300 {
+		t.Errorf("a rack of %d bytes", n)
+	}
+	_, err = c.Reach(t.Context())
+	if err == nil || strings.Count(err.Error(), "\n") != maxNamed || !strings.HasSuffix(err.Error(), "and 290 more brokers do not answer") {
+		t.Errorf("error %v, want %d lines and one for the rest", err, maxNamed)
+	}
+}
+
+// listen starts a server that does with each connection what serve does.
+func listen(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				serve(conn)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// connect connects to brokers of a test.
+func connect(t *testing.T, addrs []string) *Cluster {
+	t.Helper()
+	c := must.Have(Connect(t.Context(), Access{Bootstrap: addrs}))(t)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// silent takes what comes and says nothing.
+func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
+func TestWhatAnswersAtAWrongPortIsNamed(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = nil
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
+	_ = gone.Close()
+	for _, c := range []struct {
+		what, addr string
+		within     time.Duration
+		want       string
+	}{
+		{"a web server", web.Listener.Addr().String(), time.Minute, "an HTTP server answers"},
+		{"a web server of old", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("<!DOCTYPE HTML>\n<html lang=en>")) }), time.Minute, "an HTTP server answers"},
+		{"a web server with TLS", secure.Listener.Addr().String(), time.Minute, "a TLS port answers"},
+		{"TLS that says so", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0x15, 3, 1, 0, 2, 2, 70}) }), time.Minute, "a TLS port answers"},
+		{"a server of lines", listen(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.6\r\n")) }), time.Minute, `it answers "SSH-2.0-OpenSSH_9.6\r"`},
+		{"one that says nothing", listen(t, silent), 500 * time.Millisecond, "it accepts connections but did not answer within 500ms"},
+		{"one that begins an answer", listen(t, func(c net.Conn) { _, _ = c.Write([]byte{0, 0}); silent(c) }), 500 * time.Millisecond, "did not answer within 500ms"},
+		{"one that hangs up", listen(t, func(net.Conn) {}), time.Minute, "it closes the connection"},
+		{"nobody", gone.Addr().String(), time.Minute, "connection refused"},
+	} {
+		_, err := Connect(t.Context(), Access{Bootstrap: []string{c.addr}, Timeout: c.within})
+		if err == nil || !strings.HasPrefix(err.Error(), "no broker reached: "+c.addr+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
+
+func TestAWrongPortAmongBrokersIsLeftOut(t *testing.T) {
+	fake := must.Have(kfake.NewCluster(kfake.NumBrokers(1)))(t)
+	t.Cleanup(fake.Close)
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	c := connect(t, []string{web.Listener.Addr().String(), fake.ListenAddrs()[0]})
+	if len(c.Unreached) != 1 || !strings.Contains(c.Unreached[0].Error(), "an HTTP server answers") {
+		t.Errorf("unreached: %v", c.Unreached)
+	}
+}
+
+// However long it may wait, it leaves when it is told to.
+func TestConnectingEndsWhenItIsInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	addr := listen(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 1)) // the request is there
+		interrupt()
+		silent(c)
+	})
+	if _, err := Connect(ctx, Access{Bootstrap: []string{addr}, Timeout: time.Hour}); !errors.Is(err, context.Canceled) {
+		t.Errorf("gives %v", err)
 	}
 }

@@ -5,8 +5,12 @@ package ledger
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestTheStampLiesInTheValueAsDocumented(t *testing.T) {
@@ -201,3 +205,168 @@ func FuzzReadStamp(f *testing.F) {
 		}
 	})
 }
+
+func TestNumbersBecomeRanges(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		add  []int64
+		want Ranges
+	}{
+		{"in order", []int64{0, 1, 2, 3}, Ranges{{0, 4, 0}}},
+		{"backwards", []int64{3, 2, 1, 0}, Ranges{{0, 4, 0}}},
+		{"with a hole", []int64{0, 2, 3}, Ranges{{0, 1, 0}, {2, 4, 0}}},
+		{"with a hole that is filled", []int64{0, 3, 1, 2}, Ranges{{0, 4, 0}}},
+		{"one twice", []int64{0, 1, 1, 0}, Ranges{{0, 2, 0}}},
+		{"four apart fill the list", []int64{0, 2, 4, 6}, Ranges{{0, 1, 0}, {2, 3, 0}, {4, 5, 0}, {6, 7, 0}}},
+		{"a fifth makes the older half one", []int64{0, 2, 4, 6, 8}, Ranges{{0, 3, 1}, {4, 5, 0}, {6, 7, 0}, {8, 9, 0}}},
+		{"a number in between fills a hole", []int64{0, 2, 4, 6, 8, 1}, Ranges{{0, 3, 0}, {4, 5, 0}, {6, 7, 0}, {8, 9, 0}}},
+		{"a number beside holes stays by itself", []int64{0, 2, 4, 6, 7, 9, 3}, Ranges{{0, 3, 1}, {3, 5, 0}, {6, 8, 0}, {9, 10, 0}}},
+	} {
+		var rs Ranges
+		for _, n := range tc.add {
+			rs.add(n, n+1, 4)
+		}
+		if diff := cmp.Diff(tc.want, rs); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestSetsAreThoseOfTheirNumbers(t *testing.T) {
+	const n = 40
+	rng := rand.New(rand.NewPCG(1, 1))
+	random := func() (rs Ranges, in [n]bool) {
+		for range rng.IntN(n) {
+			i := rng.Int64N(n)
+			rs.add(i, i+1, n)
+			in[i] = true
+		}
+		return rs, in
+	}
+	numbers := func(rs Ranges) (in [n]bool) {
+		for i, r := range rs {
+			if r.From >= r.To || r.Holes != 0 || i > 0 && r.From < rs[i-1].To {
+				t.Fatalf("no set: %v", rs)
+			}
+			for k := r.From; k < r.To; k++ {
+				in[k] = true
+			}
+		}
+		return in
+	}
+	for range 2000 {
+		a, inA := random()
+		b, inB := random()
+		var both, only, either [n]bool
+		for i := range n {
+			both[i], only[i], either[i] = inA[i] && inB[i], inA[i] && !inB[i], inA[i] || inB[i]
+		}
+		if numbers(a) != inA || numbers(intersect(a, b)) != both || numbers(subtract(a, b)) != only || numbers(union(append(append(Ranges{}, a...), b...))) != either {
+			t.Fatalf("of %v and %v: both %v, only the first %v", a, b, intersect(a, b), subtract(a, b))
+		}
+	}
+}
+
+func TestARangeIsAShortListInJSON(t *testing.T) {
+	in := Ranges{{0, 10, 0}, {12, 20, 3}}
+	b, err := json.Marshal(in)
+	if err != nil || string(b) != "[[0,10],[12,20,3]]" {
+		t.Fatalf("%s, %v", b, err)
+	}
+	var got Ranges
+	if err := json.Unmarshal(b, &got); err != nil || !cmp.Equal(in, got) {
+		t.Errorf("read back as %v, %v", got, err)
+	}
+	for _, bad := range []string{"[[1]]", "[[1,2,3,4]]", `[["a","b"]]`, "[{}]", "[[1.5,2]]"} {
+		if json.Unmarshal([]byte(bad), &got) == nil {
+			t.Errorf("%s is read as %v", bad, got)
+		}
+	}
+}
+
+func TestAnOriginIsNotedWhereTheSequencesChange(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		limit     int
+		all       []Origin
+		want      []Origin
+		forgotten int64
+	}{
+		{"one that goes on", 9, []Origin{{5, 0, 0, 0}, {5, 0, 10, 10}, {5, 0, 10, 10}}, []Origin{{5, 0, 0, 0}}, 0},
+		{"behind records that were not sent", 9, []Origin{{5, 0, 0, 0}, {5, 0, 10, 20}}, []Origin{{5, 0, 0, 0}, {5, 0, 10, 20}}, 0},
+		{"behind two batches that were not sent", 9, []Origin{{5, 0, 0, 0}, {5, 0, 10, 20}, {5, 0, 10, 30}}, []Origin{{5, 0, 0, 0}, {5, 0, 10, 30}}, 0},
+		{"the first was not sent", 9, []Origin{{5, 0, 0, 0}, {5, 0, 0, 10}}, []Origin{{5, 0, 0, 10}}, 0},
+		{"another id", 9, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}}, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}}, 0},
+		{"another epoch", 9, []Origin{{5, 0, 0, 0}, {5, 1, 0, 10}}, []Origin{{5, 0, 0, 0}, {5, 1, 0, 10}}, 0},
+		{"too many", 3, []Origin{{5, 0, 0, 0}, {6, 0, 0, 10}, {7, 0, 0, 20}, {8, 0, 0, 30}, {9, 0, 0, 40}}, []Origin{{7, 0, 0, 20}, {8, 0, 0, 30}, {9, 0, 0, 40}}, 20},
+	} {
+		p := NewProducer(0)
+		p.limit = tc.limit
+		p.Next(0, 100)
+		for _, o := range tc.all {
+			p.Originate(0, o)
+		}
+		l := p.Lanes()[0]
+		if diff := cmp.Diff(tc.want, l.Origins); diff != "" || l.Forgotten != tc.forgotten {
+			t.Errorf("%s: forgotten %d, want %d; -want +got:\n%s", tc.name, l.Forgotten, tc.forgotten, diff)
+		}
+		if err := l.check(); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+func TestASequenceIsThatOfTheNearestNumber(t *testing.T) {
+	renewed := []Origin{{5, 0, 0, 0}, {5, 0, 500, 700}}
+	for _, tc := range []struct {
+		name      string
+		origins   []Origin
+		forgotten bool
+		sequence  int32
+		n, next   int64
+		want      int64 // -1: none
+	}{
+		{"the first", renewed, false, 0, 10, 0, 0},
+		{"the next one", renewed, false, 20, 10, 20, 20},
+		{"again", renewed, false, 10, 10, 20, 10},
+		{"up to the next origin", renewed, false, 490, 10, 490, 490},
+		{"across the next origin", renewed, false, 495, 10, 490, -1},
+		{"behind the next origin", renewed, false, 500, 10, 500, 700},
+		{"behind numbers that were not sent", renewed, false, 500, 10, 650, 700},
+		{"much later", renewed, false, 5, 10, 700 + sequences - 500, 700 + sequences - 500 + 5},
+		{"the largest", []Origin{{5, 0, math.MaxInt32, 0}}, false, math.MaxInt32, 1, 0, 0},
+		{"behind the largest", []Origin{{5, 0, math.MaxInt32, 0}}, false, 0, 1, 1, 1},
+		{"half of the first sequences are lost", []Origin{{5, 0, 0, 0}}, false, math.MaxInt32 - 5, 1, 0, math.MaxInt32 - 5},
+		{"before what is remembered", []Origin{{5, 0, 500, 700}}, true, 490, 10, 700, -1},
+		{"none", renewed, false, -1, 10, 0, -1},
+	} {
+		track := track{origins: tc.origins, forgotten: tc.forgotten}
+		got, ok := track.number(tc.sequence, tc.n, tc.next)
+		if ok != (tc.want >= 0) || ok && got != tc.want {
+			t.Errorf("%s: number %d, %t; want %d", tc.name, got, ok, tc.want)
+		}
+	}
+}
+
+// FuzzSequences: a record whose number is within 2^30 of the one that is expected has that number, wherever its sequence
+// is counted.
+func FuzzSequences(f *testing.F) {
+	f.Add(int64(0), int64(0), int64(100), int64(-100))
+	f.Add(int64(math.MaxInt32-3), int64(7), int64(5), int64(0))
+	f.Add(int64(1<<40), int64(1<<41), int64(1<<42), int64(1<<30-1))
+	f.Fuzz(func(t *testing.T, sequence, first, behind, away int64) {
+		const far = 1 << 60
+		sequence, first, behind, away = abs(sequence)%far, abs(first)%far, abs(behind)%far, away%(sequences/2)
+		track := track{origins: []Origin{{1, 0, sequence, first}}}
+		next, want := first+behind, first+behind+away
+		if want < first {
+			want = next
+		}
+		got, ok := track.number(int32((sequence+want-first)&math.MaxInt32), 1, next)
+		if !ok || got != want {
+			t.Errorf("number %d, %t; want %d, where %d is expected", got, ok, want, next)
+		}
+	})
+}
+
+func abs(n int64) int64 { return max(n, -(n + 1)) }

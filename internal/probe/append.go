@@ -114,9 +114,12 @@ func appendWorkers(all []*appended, size int64, perSecond float64, waited *atomi
 	return workers
 }
 
-// appendAll writes as Kafka does: buffered, many files, no sync; until the rate at
+// append writes as Kafka does: buffered, many files, no sync; until the rate at
 // which the device takes it is steady.
-func (r *runner) appendAll(ctx context.Context, p *place) (Result, error) {
+func (r *runner) append(ctx context.Context, p *place) (Result, error) {
+	if r.o.Mode == Live {
+		return r.appendSlowly(ctx, p)
+	}
 	all, closeAll, err := newAppended(p, p.SizeBytes)
 	if err != nil {
 		return Result{}, explain(p.Path, err)

@@ -264,40 +264,17 @@ func within(dir, above string) bool {
 }
 
 // expected returns the longest time of all tests, without the time in which files are laid out.
-func expected(o Options, t timing) time.Duration {
-	var each time.Duration
-	for _, name := range o.Tests {
-		each += t.of(name, o)
-	}
-	d := each * time.Duration(len(o.Dirs))
-	if slices.Contains(o.Tests, testParallel) {
-		d -= t.of(testParallel, o) * time.Duration(len(o.Dirs)-1) // once for all
+func expected(o Options, t timing) (d time.Duration) {
+	for _, test := range allTests {
+		if slices.Contains(o.Tests, test.name) {
+			times := len(o.Dirs)
+			if test.name == testParallel {
+				times = 1
+			}
+			d += test.lasts(t, o) * time.Duration(times)
+		}
 	}
 	return d
-}
-
-// of returns the longest time of one test.
-func (t timing) of(test string, o Options) time.Duration {
-	switch test {
-	case testWrite, testParallel:
-		return t.warmup + t.write
-	case testAppend:
-		return t.appends
-	case testSync:
-		if t.syncSize {
-			return t.sync + t.sync/2
-		}
-		return t.sync
-	case testCommit:
-		return 2 * t.commit
-	case testRead:
-		return 2 * t.read
-	case testMixed:
-		return 2 * t.mixed
-	case testDD:
-		return t.row * time.Duration(len(o.Blocks)*len(o.Direct))
-	}
-	return 0
 }
 
 // bytesText returns a size for a sentence: "12.5 GiB".

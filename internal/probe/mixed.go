@@ -13,7 +13,7 @@ const mixedShare = 0.7
 
 // mixed finds what readers that lag behind cost the writers: appends at 70 % of
 // what append sustained, first alone, then with reads from many files.
-func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result, error) {
+func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	s, err := r.fill(ctx, p, p.SizeBytes/2)
 	if err != nil {
 		return Result{}, err
@@ -24,7 +24,7 @@ func (r *runner) mixed(ctx context.Context, p *place, sustained float64) (Result
 		return Result{}, explain(p.Path, err)
 	}
 	defer closeAll()
-	perSecond := max(mixedShare*sustained*mib/appendBlock, 1)
+	perSecond := max(mixedShare*p.sustained()*mib/appendBlock, 1)
 	asked := perSecond * appendBlock / mib
 	t := trial{
 		test: testMixed, duration: r.t.mixed,

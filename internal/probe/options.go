@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,8 +21,11 @@ const (
 )
 
 // Tests are the names that Options.Tests takes, in the order in which they run.
-func Tests() []string {
-	return []string{testWrite, testAppend, testSync, testCommit, testRead, testMixed, testParallel, testDD}
+func Tests() (names []string) {
+	for _, t := range allTests {
+		names = append(names, t.name)
+	}
+	return names
 }
 
 const (
@@ -38,6 +42,32 @@ const (
 	partSyncEtcd        = "sync-2300"
 	partReadInterleaved = "read-interleaved"
 )
+
+// test is one of the tests.
+type test struct {
+	name  string
+	lasts func(t timing, o Options) time.Duration // at most
+	run   func(r *runner, ctx context.Context, p *place) ([]Result, error)
+}
+
+// allTests are in the order in which they run. Parallel is run for all directories at once, and dd has rows in place of results.
+var allTests = []test{
+	{testWrite, func(t timing, _ Options) time.Duration { return t.warmup + t.write }, one((*runner).write)},
+	{testAppend, func(t timing, _ Options) time.Duration { return t.appends }, one((*runner).append)},
+	{testSync, timing.syncs, (*runner).syncs},
+	{testCommit, func(t timing, _ Options) time.Duration { return 2 * t.commit }, one((*runner).commit)},
+	{testRead, func(t timing, _ Options) time.Duration { return 2 * t.read }, (*runner).read},
+	{testMixed, func(t timing, _ Options) time.Duration { return 2 * t.mixed }, one((*runner).mixed)},
+	{testParallel, func(t timing, _ Options) time.Duration { return t.warmup + t.write }, nil},
+	{testDD, func(t timing, o Options) time.Duration { return t.row * time.Duration(len(o.Blocks)*len(o.Direct)) }, nil},
+}
+
+func one(run func(*runner, context.Context, *place) (Result, error)) func(*runner, context.Context, *place) ([]Result, error) {
+	return func(r *runner, ctx context.Context, p *place) ([]Result, error) {
+		result, err := run(r, ctx, p)
+		return []Result{result}, err
+	}
+}
 
 // Options say what to probe. Only Dirs is needed.
 type Options struct {

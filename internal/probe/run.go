@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -95,67 +94,22 @@ func (p *place) nameLimits(cgroup []string) {
 	}
 }
 
-// probe runs the tests of one directory, and keeps what they found also when one
-// of them fails.
+// probe runs the tests of one directory, and keeps what they found also when one of them fails.
 func (r *runner) probe(ctx context.Context, p *place) error {
-	for _, name := range r.o.Tests {
-		if name == testParallel {
-			continue // once, for all directories
+	for _, t := range allTests {
+		if t.run == nil || !slices.Contains(r.o.Tests, t.name) {
+			continue
 		}
-		if err := r.test(ctx, p, name); err != nil {
+		r.begin()
+		results, err := t.run(r, ctx, p)
+		p.Results = append(p.Results, slices.DeleteFunc(results, func(one Result) bool { return err != nil && one.Operations == 0 })...)
+		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (r *runner) test(ctx context.Context, p *place, name string) error {
-	if name == testDD {
-		return r.table(ctx, p)
+	if !slices.Contains(r.o.Tests, testDD) {
+		return nil
 	}
-	r.begin()
-	var results []Result
-	var err error
-	switch name {
-	case testWrite:
-		results, err = one(r.write(ctx, p))
-	case testAppend:
-		if r.o.Mode == Live {
-			results, err = one(r.appendSlowly(ctx, p))
-			break
-		}
-		results, err = one(r.appendAll(ctx, p))
-	case testSync:
-		results, err = one(r.sync(ctx, p, testSync, syncBlock))
-		if err == nil && r.t.syncSize {
-			var more []Result
-			more, err = one(r.sync(ctx, p, partSyncEtcd, syncBlockEtcd))
-			results = append(results, more...)
-		}
-	case testCommit:
-		results, err = one(r.commit(ctx, p))
-	case testRead:
-		results, err = r.read(ctx, p)
-	case testMixed:
-		results, err = one(r.mixed(ctx, p, p.sustained()))
-	default:
-		return fmt.Errorf("test %q is not known", name)
-	}
-	p.Results = append(p.Results, results...)
-	return err
-}
-
-// one is the result of a test that has one; a test that was cut off before it
-// measured anything has none.
-func one(r Result, err error) ([]Result, error) {
-	if err != nil && r.Operations == 0 {
-		return nil, err
-	}
-	return []Result{r}, err
-}
-
-// table is every row of the dd table.
-func (r *runner) table(ctx context.Context, p *place) error {
 	for _, block := range r.o.Blocks {
 		for _, direct := range r.o.Direct {
 			r.begin()

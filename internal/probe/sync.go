@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 const (
@@ -11,6 +12,24 @@ const (
 	syncMost      = 2000 // operations, unless it is said how long to go on
 	syncLive      = 5    // a second, beside a broker
 )
+
+func (t timing) syncs(Options) time.Duration {
+	if t.syncSize {
+		return t.sync + t.sync/2
+	}
+	return t.sync
+}
+
+// syncs is sync with the size of Kafka's log, and in some modes with etcd's.
+func (r *runner) syncs(ctx context.Context, p *place) ([]Result, error) {
+	result, err := r.sync(ctx, p, testSync, syncBlock)
+	all := []Result{result}
+	if err == nil && r.t.syncSize {
+		result, err = r.sync(ctx, p, partSyncEtcd, syncBlockEtcd)
+		all = append(all, result)
+	}
+	return all, err
+}
 
 // sync appends and syncs, one at a time, as a controller's log does. What counts
 // is how long the sync took.

@@ -1,7 +1,7 @@
 package probe
 
 import (
-	"slices"
+	"github.com/kt-bench/kt/internal/must"
 	"strings"
 	"testing"
 )
@@ -60,9 +60,7 @@ func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 	d.judge()
 	want := []Grade{OK, Poor, Good, ""} // 50 % of direct; reads have no threshold
 	for i, r := range d.Results {
-		if r.Grade != want[i] {
-			t.Errorf("%s: grade %q, want %q: %+v", r.Test, r.Grade, want[i], r.Findings)
-		}
+		must.Match(t, want[i], r.Grade, "%s: grade of %+v", r.Test, r.Findings)
 	}
 	if d.Grade != Poor || d.Plan != "plan with 100 MiB/s" {
 		t.Errorf("judge: %q, %q, want poor and a plan with 100 MiB/s", d.Grade, d.Plan)
@@ -171,9 +169,7 @@ func TestLimitsThatAreKnownAreNamed(t *testing.T) {
 func TestLimitsOfOtherDisksAreLeftOut(t *testing.T) {
 	places := []*place{{numbers: []string{"8:1", "8:0"}}, {numbers: []string{"9:0"}}}
 	got := limitsOn(places, []string{"7:0 wbps=1048576", "8:0 wbps=2097152", "9:0 riops=100", "8:01 wbps=1", ""})
-	if want := []string{"8:0 wbps=2097152", "9:0 riops=100"}; !slices.Equal(got, want) {
-		t.Errorf("limitsOn(…) = %q, want %q", got, want)
-	}
+	must.Match(t, []string{"8:0 wbps=2097152", "9:0 riops=100"}, got, "limitsOn(…)")
 }
 
 func TestARateThatIsLessThanWasAskedFor(t *testing.T) {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/calibrate"
@@ -12,44 +11,26 @@ import (
 
 // CalibrationDoc returns what a host can offer.
 func CalibrationDoc(d *calibrate.Document) *doc.Document {
-	t := doc.Table{ID: "runs", Caption: "The runs: how much is offered without a limit, and how precisely rates are kept", Data: true, Columns: []doc.Column{
-		{Head: "rate", Data: "rate", Kind: doc.Whole},
-		{Head: d.Role(2), Data: "clients"},
-		{Head: "offered", Data: "records_per_second"},
-		{Head: "CPU s per million", Data: "cpu_seconds_per_million", Leave: 1},
-		{Head: "delay p50", Data: "own_send_delay_p50_us", Leave: 2},
-		{Head: "p99", Data: "own_send_delay_p99_us"},
-		{Head: "max", Data: "own_send_delay_max_us"},
-		{Head: "kept", Data: "kept", Kind: doc.Whole},
-	}}
+	t := doc.NewTable("runs", "The runs: how much is offered without a limit, and how precisely rates are kept",
+		"rate|whole", d.Role(2), "offered", "CPU s per million|1", "delay p50|2", "p99", "max", "kept|whole")
+	var list []any
 	for _, c := range d.Tried {
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-			text("unlimited"), same(strconv.Itoa(c.Clients)),
-			{Text: theme.PerSecond(c.RecordsPerSecond), Data: figure(c.RecordsPerSecond)},
-			{Text: theme.Number(c.CPUSecondsPerMillion), Data: figure(c.CPUSecondsPerMillion)},
-			{},
-			{},
-			{},
-			{},
-		}})
+		list = append(list, c)
+		t.Add("unlimited", c.Clients, theme.PerSecond(c.RecordsPerSecond), theme.Number(c.CPUSecondsPerMillion), "", "", "", "")
 	}
 	for _, k := range d.Schedule { // how precisely a rate was kept
-		own, rate := k.OwnSendDelayUS, doc.Cell{Text: theme.PerSecond(k.Rate), Data: exact(k.Rate)}
-		row := doc.Row{Tone: doc.Bad, Note: strings.Join(k.Invalid, "; "), NoteTone: doc.Bad, Cells: []doc.Cell{
-			rate, same(strconv.Itoa(d.Clients)),
-			{Text: theme.Percent(k.OfferedShare), Data: figure(k.OfferedShare * k.Rate)},
-			{},
-			microsCell(own.P50), microsCell(own.P99), microsCell(own.Max), text("no"),
-		}}
-		switch {
-		case k.OutOfReach:
-			row.Tone, row.Cells = doc.Muted, []doc.Cell{rate, {}, {}, {}, {}, {}, {}, text("out of reach")}
-		case k.Kept:
-			row.Tone, row.Cells[7] = doc.Good, text("yes")
+		list = append(list, k)
+		own, rate := k.OwnSendDelayUS, theme.PerSecond(k.Rate)
+		if k.OutOfReach {
+			t.Add(rate, "", "", "", "", "", "", "out of reach").Tone = doc.Muted
+			continue
 		}
-		t.Rows = append(t.Rows, row)
+		row := t.Add(rate, d.Clients, theme.Percent(k.OfferedShare), "", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)), "no")
+		if row.Tone, row.Note, row.NoteTone = doc.Bad, strings.Join(k.Invalid, "; "), doc.Bad; k.Kept {
+			row.Tone, row.Cells[7].Text = doc.Good, "yes"
+		}
 	}
-	all := ofTable("kt calibrate", d.Brief, t)
+	all := OfTable("kt calibrate", d.Brief, t, list)
 	all.Tags = []string{d.Host.Hostname}
 	if d.TooLow != "" {
 		all.Alerts = []string{d.TooLow}

@@ -36,18 +36,13 @@ type DoctorDocument struct {
 func DoctorDoc(d *DoctorDocument) *doc.Document {
 	tones := map[string]doc.Tone{"pass": doc.Good, "warning": doc.Warn, "failure": doc.Bad, "unknown": doc.Muted}
 	counts := make(map[string]int)
-	all := ofTable("kt doctor", "the cluster, seen from this host", tableOf(doc.Table{ID: "checks", Caption: "Checks", Data: true}, d.Checks, nil,
-		col[DoctorRow]{doc.Column{Head: "state", Data: "state", Kind: doc.Whole}, func(c *DoctorRow) doc.Cell {
-			counts[c.State]++
-			return doc.Cell{Text: c.State, Tone: tones[c.State]}
-		}},
-		col[DoctorRow]{doc.Column{Head: "check", Data: "name", Kind: doc.Whole}, func(c *DoctorRow) doc.Cell { return text(c.Name) }},
-		col[DoctorRow]{doc.Column{Data: "about", Kind: doc.Words}, func(c *DoctorRow) doc.Cell { return text(c.About) }},
-		col[DoctorRow]{doc.Column{Data: "text", Kind: doc.Words}, func(c *DoctorRow) doc.Cell { return text(c.Text) }},
-		col[DoctorRow]{doc.Column{Data: "advice", Kind: doc.Words}, func(c *DoctorRow) doc.Cell { return text(c.Advice) }},
-		col[DoctorRow]{doc.Column{Head: "found", Kind: doc.Sentence}, func(c *DoctorRow) doc.Cell {
-			return text(strings.Join(slices.DeleteFunc([]string{c.About, c.Text, c.Advice}, func(part string) bool { return part == "" }), ": "))
-		}}))
+	t := doc.NewTable("checks", "Checks", "state|whole", "check|whole", "found|sentence")
+	for _, c := range d.Checks {
+		counts[c.State]++
+		found := slices.DeleteFunc([]string{c.About, c.Text, c.Advice}, func(part string) bool { return part == "" })
+		t.Add(doc.Cell{Text: c.State, Tone: tones[c.State]}, c.Name, strings.Join(found, ": "))
+	}
+	all := OfTable("kt doctor", "the cluster, seen from this host", t, d.Checks)
 	answer := doc.Note{Name: "verdict", Text: plural(counts["failure"], "failure") + ", " + plural(counts["warning"], "warning"), Tone: doc.Good}
 	if n := counts["unknown"]; n > 0 {
 		answer.Text += fmt.Sprintf(", %d unknown", n)

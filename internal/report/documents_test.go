@@ -136,7 +136,7 @@ func TestWhatIsNotKnownOfAPeerIsNeitherZeroNorBlank(t *testing.T) {
 	if text := wrote(t, "text", PeersDoc(p), nil, Options{}); !strings.Contains(oneSpace(text), "vm15 a:1 client – – away – – – – 0") {
 		t.Error(text)
 	}
-	if text := wrote(t, "csv", PeersDoc(p), nil, Options{}); !strings.Contains(text, "\nvm15,a:1,client,,,away,,,,,,0,\n") {
+	if text := wrote(t, "csv", PeersDoc(p), nil, Options{}); !strings.Contains(text, "\nvm15,a:1,client,,,away,,0,,,,,,,,\n") {
 		t.Error(text)
 	}
 }

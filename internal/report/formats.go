@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -63,7 +63,11 @@ func Write(w io.Writer, form string, d *doc.Document, v any, o Options) error {
 	case "yaml":
 		return asYAML(w, func(w io.Writer) error { return Indented(w, v) })
 	case "csv":
-		return d.CSV(w)
+		list := d.List
+		if list == nil {
+			list = v
+		}
+		return flat(w, list, func(v any) (json.RawMessage, error) { return json.Marshal(v) })
 	case "markdown":
 		return d.Markdown(w)
 	}
@@ -133,10 +137,7 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 		Read *float64    `json:"consumed_per_second,omitempty"`
 		Lag  *result.Lag `json:"consumer_lag,omitempty"` // 0 is a lag too
 	}
-	rows, of := []any{row{result.Point{
-		P50: 1, P90: 1, P99: 1, P999: 1, Max: 1, SendDelayP99: 1, Oldest: 1, CPUCores: 1, ConsumerLag: 1, Events: 1,
-		Consumed: 1, ConsumedBytes: 1, EndToEndP50: 1, EndToEndP90: 1, EndToEndP99: 1, EndToEndP999: 1, EndToEndMax: 1,
-	}, new(float64), new(float64), new(result.Lag)}}, applyingTo(&r)
+	rows, of := []row{}, applyingTo(&r)
 	reads := r.Plan.Reads()
 	for _, p := range r.Series {
 		one := row{Point: p}
@@ -154,8 +155,18 @@ func CSV(w io.Writer, r result.Result, _ Options) error {
 	return flat(w, rows, func(v any) (json.RawMessage, error) { return (&applying{run: of.run}).document("interval", v) })
 }
 
-// flat writes values as CSV, with the fields of their JSON as columns. The first is no row: it has every field.
-func flat(w io.Writer, values []any, document func(v any) (json.RawMessage, error)) error {
+// flat writes a list as CSV, or a value as one row, with the fields of their JSON as columns.
+func flat(w io.Writer, list any, document func(v any) (json.RawMessage, error)) error {
+	of := reflect.ValueOf(list)
+	if of.Kind() != reflect.Slice {
+		of = reflect.ValueOf([]any{list})
+	}
+	full := reflect.New(of.Type().Elem()) // it has every field, and is no row
+	fill(full)
+	values := []any{full.Interface()}
+	for i := range of.Len() {
+		values = append(values, of.Index(i).Interface())
+	}
 	var names []string
 	rows := [][]string{nil}
 	for i, v := range values {
@@ -181,6 +192,34 @@ func flat(w io.Writer, values []any, document func(v any) (json.RawMessage, erro
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
+// fill gives each number, text, map and pointer in a value some value, so that its JSON leaves nothing out.
+func fill(v reflect.Value) {
+	switch kind := v.Kind(); {
+	case kind == reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case kind == reflect.Pointer && !v.IsNil():
+		fill(v.Elem())
+	case !v.CanSet():
+	case kind == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case v.CanInt():
+		v.SetInt(1)
+	case v.CanFloat():
+		v.SetFloat(1)
+	case kind == reflect.String:
+		v.SetString("-")
+	case kind == reflect.Bool:
+		v.SetBool(true)
+	case kind == reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+	case v.Type() == reflect.TypeFor[[]string]():
+		v.Set(reflect.ValueOf([]string{"-"}))
+	}
+}
+
 // fields calls put for the fields of an object, and for those of objects in it, with its name before theirs.
 func fields(prefix string, value json.RawMessage, put func(name, text string)) {
 	for name, part := range each(value) {
@@ -199,14 +238,6 @@ func fields(prefix string, value json.RawMessage, put func(name, text string)) {
 			put(name, string(part))
 		}
 	}
-}
-
-// csvMicros writes a latency: "failed" among records that were not served.
-func csvMicros(v result.Micros) string {
-	if v == result.Failed {
-		return "failed"
-	}
-	return strconv.FormatInt(int64(v), 10)
 }
 
 const mibBytes = 1 << 20

@@ -53,48 +53,27 @@ func NewPeers(peers []Peer) *PeersDocument {
 
 // PeersDoc returns a table of agents.
 func PeersDoc(d *PeersDocument) *doc.Document {
-	words := func(name string, kind doc.Kind, leave int, of func(p *Peer) string) col[Peer] {
-		return col[Peer]{doc.Column{Head: name, Data: name, Kind: kind, Leave: leave}, func(p *Peer) doc.Cell { return known(of(p)) }}
-	}
-	security := words("security", doc.Words, 5, func(p *Peer) string { return p.Security })
-	security.Head = "to Kafka"
-	t := doc.Table{ID: "peers", Caption: "Agents", Data: true, Empty: "nobody is there: start kt agent on each host, and name one of them with --join"}
-	return ofTable("kt peers", plural(len(d.Peers), "agent"), tableOf(t, d.Peers, func(p *Peer, row *doc.Row) {
+	t := doc.NewTable("peers", "Agents", "name|name", "address|name", "role|words|2", "tags|words|7", "version|words|8", "state|words", "run|words|4",
+		"to Kafka|words|5", "CPU in use|3", "clock|1", "results|6")
+	t.Empty = "nobody is there: start kt agent on each host, and name one of them with --join"
+	for _, p := range d.Peers {
+		cores, clock := "", ""
+		if p.Cores != nil && p.CPUCores != nil {
+			cores = fmt.Sprintf("%.1f of %.0f", *p.CPUCores, *p.Cores)
+		}
+		if p.ClockOffsetUS != nil && p.ClockBoundUS != nil {
+			if clock = theme.Duration(micros(*p.ClockOffsetUS)) + " ±" + theme.Duration(micros(*p.ClockBoundUS)); *p.ClockOffsetUS >= 0 {
+				clock = "+" + clock
+			}
+		}
+		texts := []string{p.Name, p.Address, p.Role, strings.Join(p.Tags, ","), p.Version, p.State, p.Run, p.Security, cores, clock}
+		for i, text := range texts {
+			texts[i] = cmp.Or(text, none)
+		}
+		row := t.Add(texts, theme.Count(int64(p.Results)))
 		if row.Note, row.NoteTone = p.Problem, doc.Warn; p.Problem != "" {
 			row.Tone = doc.Warn
 		}
-	},
-		words("name", doc.Name, 0, func(p *Peer) string { return p.Name }),
-		words("address", doc.Name, 0, func(p *Peer) string { return p.Address }),
-		words("role", doc.Words, 2, func(p *Peer) string { return p.Role }),
-		words("tags", doc.Words, 7, func(p *Peer) string { return strings.Join(p.Tags, ",") }),
-		words("version", doc.Words, 8, func(p *Peer) string { return p.Version }),
-		words("state", doc.Words, 0, func(p *Peer) string { return p.State }),
-		words("run", doc.Words, 4, func(p *Peer) string { return p.Run }),
-		security,
-		col[Peer]{doc.Column{Head: "CPU in use", Data: "cpu_cores", Leave: 3}, func(p *Peer) doc.Cell {
-			if p.Cores == nil || p.CPUCores == nil {
-				return known("")
-			}
-			return doc.Cell{Text: fmt.Sprintf("%.1f of %.0f", *p.CPUCores, *p.Cores), Data: figure(*p.CPUCores)}
-		}},
-		col[Peer]{doc.Column{Data: "cores"}, func(p *Peer) doc.Cell {
-			if p.Cores == nil || p.CPUCores == nil {
-				return doc.Cell{}
-			}
-			return data(figure(*p.Cores))
-		}},
-		col[Peer]{doc.Column{Head: "clock", Data: "clock_offset_us", Leave: 1}, func(p *Peer) doc.Cell {
-			if p.ClockOffsetUS == nil || p.ClockBoundUS == nil {
-				return known("")
-			}
-			c := microsCell(*p.ClockOffsetUS)
-			if c.Text += " ±" + theme.Duration(micros(*p.ClockBoundUS)); *p.ClockOffsetUS >= 0 {
-				c.Text = "+" + c.Text
-			}
-			return c
-		}},
-		col[Peer]{doc.Column{Head: "results", Data: "results", Leave: 6}, func(p *Peer) doc.Cell { return countCell(int64(p.Results)) }},
-		col[Peer]{doc.Column{Data: "problem"}, func(p *Peer) doc.Cell { return data(p.Problem) }},
-	))
+	}
+	return OfTable("kt peers", plural(len(d.Peers), "agent"), t, d.Peers)
 }

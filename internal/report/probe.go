@@ -44,20 +44,31 @@ func ProbeDoc(r *probe.Report, earlier string) *doc.Document {
 	for _, limit := range m.CgroupIO {
 		d.Alerts = append(d.Alerts, "the control group limits kt: "+limit)
 	}
+	type row struct {
+		Directory string `json:"directory"`
+		*probe.Result
+		*probe.Row `json:"dd,omitempty"`
+	}
+	list := []row{}
 	for i := range r.Directories {
 		of := &r.Directories[i]
+		for k := range of.Results {
+			list = append(list, row{of.Path, &of.Results[k], nil})
+		}
 		if of.Plan != "" {
 			d.Answer = append(d.Answer, doc.Note{Name: of.Path, Text: of.Path + ": " + of.Plan})
 		}
 		commands := ""
-		for _, row := range of.DD {
-			commands += row.Command + "\n"
+		for k := range of.DD {
+			list = append(list, row{of.Path, nil, &of.DD[k]})
+			commands += of.DD[k].Command + "\n"
 		}
-		d.Sections = append(d.Sections, doc.Section{
-			ID: "directory-" + strconv.Itoa(i), Title: of.Path, Facts: append(listed("on", strings.Join(aboutDirectory(of), ", ")), listed("note", of.Notes...)...),
-			Tables: []doc.Table{probeTable(i, of), ddTable(i, of)}, Blocks: []doc.Block{doc.Code(commands)},
-		})
+		f := new(doc.Facts)
+		f.List("on", strings.Join(aboutDirectory(of), ", "))
+		f.List("note", of.Notes...)
+		d.Sections = append(d.Sections, doc.Section{ID: "directory-" + strconv.Itoa(i), Title: of.Path, Blocks: []doc.Block{f, probeTable(i, of), ddTable(i, of), doc.Code(commands)}})
 	}
+	d.List = list
 	if r.Parallel != nil {
 		d.Sections = append(d.Sections, parallelSection(r))
 	}
@@ -80,57 +91,24 @@ func aboutDirectory(d *probe.Directory) []string {
 	return append(tags, "free "+theme.Bytes(d.FreeBytes)+" of "+theme.Bytes(d.TotalBytes))
 }
 
-// probeData are what programs read of a test, and of a row as of dd.
-var probeData = []string{
-	"directory", "test", "block_bytes", "direct", "mib_per_second", "device_mib_per_second", "sustained_mib_per_second",
-	"p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "over_10_ms", "over_50_ms", "over_500_ms", "cpu_seconds", "grade", "dd_mb_per_second", "dd_command",
-}
-
-// probeColumns returns columns with the data of probes, and heads for those that people see.
-func probeColumns(heads map[string]string) (columns []doc.Column) {
-	for _, data := range probeData {
-		c := doc.Column{Head: heads[data], Data: data}
-		if data == "test" || data == "direct" || data == "grade" {
-			c.Kind = doc.Whole
-		}
-		columns = append(columns, c)
-	}
-	return columns
-}
-
 var gradeTones = map[probe.Grade]doc.Tone{probe.Good: doc.Good, probe.Poor: doc.Warn}
 
 // probeTable has a row for each test of a directory.
-func probeTable(i int, d *probe.Directory) doc.Table {
-	t := doc.Table{ID: "tests-" + strconv.Itoa(i), Caption: "Tests", Data: len(d.Results) > 0, Columns: append(probeColumns(map[string]string{
-		"test": "test", "mib_per_second": "MiB/s", "device_mib_per_second": "device", "p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p99_9_us": "p99.9",
-		"max_us": "max", "over_50_ms": ">50 ms", "grade": "grade",
-	}), doc.Column{Head: "even"})}
+func probeTable(i int, d *probe.Directory) *doc.Table {
+	t := doc.NewTable("tests-"+strconv.Itoa(i), "Tests", "test|whole", "MiB/s", "device", "p50", "p90", "p99", "p99.9", "max", ">50 ms", "grade|whole", "even")
 	for k := range d.Results {
 		r := &d.Results[k]
-		device, sustained, even := doc.Cell{}, "", ""
+		device, even, l := "", "", &r.Latency
 		if r.DeviceMiBPerSecond != nil {
-			device = doc.Cell{Text: rateText(*r.DeviceMiBPerSecond), Data: threeDigits(*r.DeviceMiBPerSecond)}
-		}
-		if r.Append != nil {
-			sustained = threeDigits(r.Append.SustainedMiBPerSecond)
+			device = rateText(*r.DeviceMiBPerSecond)
 		}
 		if len(r.Series) > 1 {
 			even = "±" + theme.Percent(r.Spread.CV)
 		}
-		cells := append([]doc.Cell{{Data: d.Path}, {Text: r.Test}, {}, {}, {Text: rateText(r.MiBPerSecond), Data: threeDigits(r.MiBPerSecond)}, device, {Data: sustained}}, probeLatency(&r.Latency)...)
-		t.Rows = append(t.Rows, doc.Row{Note: probeNote(r), Cells: append(cells,
-			countCell(r.Stalls.Over10ms), countCell(r.Stalls.Over50ms), countCell(r.Stalls.Over500ms), doc.Cell{Data: threeDigits(r.CPU)},
-			doc.Cell{Text: string(r.Grade), Tone: gradeTones[r.Grade]}, doc.Cell{}, doc.Cell{}, doc.Cell{Text: even})})
+		t.Add(r.Test, rateText(r.MiBPerSecond), device, us(l.P50), us(l.P90), us(l.P99), us(l.P999), us(l.Max), theme.Count(r.Stalls.Over50ms),
+			doc.Cell{Text: string(r.Grade), Tone: gradeTones[r.Grade]}, even).Note = probeNote(r)
 	}
 	return t
-}
-
-func probeLatency(l *probe.Latency) (cells []doc.Cell) {
-	for _, v := range []float64{l.P50, l.P90, l.P99, l.P999, l.Max} {
-		cells = append(cells, doc.Cell{Text: us(v), Data: threeDigits(v)})
-	}
-	return cells
 }
 
 // probeNote returns the work of a test, and its findings that are not good.
@@ -166,12 +144,9 @@ func findingsOf(all []probe.Finding) (says []string) {
 }
 
 // ddTable has a row for each size of blocks, as dd measures it.
-func ddTable(i int, d *probe.Directory) doc.Table {
-	t := doc.Table{ID: "dd-" + strconv.Itoa(i), Caption: "As dd measures", Data: len(d.DD) > 0, Columns: append(probeColumns(map[string]string{
-		"block_bytes": "block", "direct": "direct", "dd_mb_per_second": "MB/s",
-	}), doc.Column{Head: "CPU"})}
-	for k := range d.DD {
-		r := &d.DD[k]
+func ddTable(i int, d *probe.Directory) *doc.Table {
+	t := doc.NewTable("dd-"+strconv.Itoa(i), "As dd measures", "block", "direct|whole", "MB/s", "CPU")
+	for _, r := range d.DD {
 		var notes []string
 		if r.PageCache {
 			notes = append(notes, "this includes the page cache, not only the disk")
@@ -179,43 +154,38 @@ func ddTable(i int, d *probe.Directory) doc.Table {
 		if r.Cut {
 			notes = append(notes, "the time ended before all blocks were written")
 		}
-		direct := map[bool]string{true: "yes", false: "no"}[r.Direct]
-		block := strconv.FormatInt(r.Block, 10)
-		cells := append([]doc.Cell{{Data: d.Path}, {Text: "dd"}, {Text: block, Data: block}, {Text: direct, Data: strconv.FormatBool(r.Direct)}, {}, {}, {}}, probeLatency(&r.Latency)...)
-		t.Rows = append(t.Rows, doc.Row{Note: strings.Join(notes, "; "), Cells: append(cells, doc.Cell{}, doc.Cell{}, doc.Cell{}, doc.Cell{}, doc.Cell{},
-			doc.Cell{Text: rateText(r.MBPerSecond), Data: threeDigits(r.MBPerSecond)}, doc.Cell{Data: r.Command}, doc.Cell{Text: fmt.Sprintf("%.0f %%", r.CPUPercent)})})
+		t.Add(r.Block, map[bool]string{true: "yes", false: "no"}[r.Direct], rateText(r.MBPerSecond), fmt.Sprintf("%.0f %%", r.CPUPercent)).Note = strings.Join(notes, "; ")
 	}
 	return t
 }
 
 func parallelSection(r *probe.Report) doc.Section {
-	p := r.Parallel
-	t := doc.Table{ID: "parallel-table", Caption: "Each directory", Columns: []doc.Column{{Head: "directory", Kind: doc.Name}, {Head: "MiB/s"}, {Head: "alone"}}}
+	p, f := r.Parallel, new(doc.Facts)
+	t := doc.NewTable("parallel-table", "Each directory", "directory|name", "MiB/s", "alone")
 	for i := range min(len(r.Directories), len(p.MiBPerSecond), len(p.AloneMiBPerSecond)) {
-		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(r.Directories[i].Path, rateText(p.MiBPerSecond[i]), rateText(p.AloneMiBPerSecond[i]))})
+		t.Add(r.Directories[i].Path, rateText(p.MiBPerSecond[i]), rateText(p.AloneMiBPerSecond[i]))
 	}
-	facts := listed("together", fmt.Sprintf("%s MiB/s, %s of the sum of the single rates", rateText(p.Sum), theme.Percent(p.Efficiency)))
+	f.List("together", fmt.Sprintf("%s MiB/s, %s of the sum of the single rates", rateText(p.Sum), theme.Percent(p.Efficiency)))
 	if len(p.Shared) > 0 {
-		facts = append(facts, doc.Fact{Name: "note", Text: "more than one directory is on " + strings.Join(p.Shared, ", ")})
+		f.List("note", "more than one directory is on "+strings.Join(p.Shared, ", "))
 	}
-	return doc.Section{ID: "parallel", Title: "All directories at once", Facts: append(facts, listed("note", findingsOf(p.Findings)...)...), Tables: []doc.Table{t}}
+	f.List("note", findingsOf(p.Findings)...)
+	return doc.Section{ID: "parallel", Title: "All directories at once", Blocks: []doc.Block{f, t}}
 }
 
 // comparedSection has the changes since an earlier probe.
 func comparedSection(c *probe.Comparison, earlier string) doc.Section {
-	s := doc.Section{ID: "compared", Title: "Compared with " + earlier}
+	f := new(doc.Facts)
 	for _, one := range c.Settings {
-		s.Facts = append(s.Facts, doc.Fact{Name: one.Name, Text: one.Before + " → " + one.After})
+		f.List(one.Name, one.Before+" → "+one.After)
 	}
-	s.Facts = append(s.Facts, listed("note", slices.Concat(c.Missing, c.Notes)...)...)
-	t := doc.Table{ID: "compared-table", Caption: "Figures", Columns: slices.Concat(doc.Heads(doc.Name, "directory"), doc.Heads(doc.Words, "test", "figure"), doc.Heads(doc.Number, "before", "after", "change"), doc.Heads(doc.Words, "effect"))}
+	f.List("note", slices.Concat(c.Missing, c.Notes)...)
+	t := doc.NewTable("compared-table", "Figures", "directory|name", "test|words", "figure|words", "before", "after", "change", "effect|words")
 	tones := map[probe.Effect]doc.Tone{probe.Better: doc.Good, probe.Worse: doc.Warn}
 	for _, ch := range c.Changes {
-		t.Rows = append(t.Rows, doc.Row{Tone: tones[ch.Effect], Cells: doc.Of(ch.Dir, ch.Test, strings.TrimSpace(ch.Metric+" "+ch.Unit),
-			rateText(ch.Before), rateText(ch.After), fmt.Sprintf("%+.0f %%", 100*ch.Change), string(ch.Effect))})
+		t.Add(ch.Dir, ch.Test, strings.TrimSpace(ch.Metric+" "+ch.Unit), rateText(ch.Before), rateText(ch.After), fmt.Sprintf("%+.0f %%", 100*ch.Change), ch.Effect).Tone = tones[ch.Effect]
 	}
-	s.Tables = []doc.Table{t}
-	return s
+	return doc.Section{ID: "compared", Title: "Compared with " + earlier, Blocks: []doc.Block{f, t}}
 }
 
 // rateText returns a rate with three digits or all before the point.
@@ -224,7 +194,7 @@ func rateText(v float64) string {
 	case v == 0:
 		return "0"
 	case v < 1:
-		return threeDigits(v)
+		return strconv.FormatFloat(v, 'f', 3, 64)
 	case v < 100:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}

@@ -18,10 +18,7 @@ func Processes(w io.Writer, r result.Result, _ Options) error {
 		ClockOffsetUS *int64   `json:"clock_offset_us"`
 		ClockBoundUS  *int64   `json:"clock_bound_us"`
 	}
-	measured := result.Latency{Count: 1}
-	rows := []any{row{ProcessRow: result.ProcessRow{
-		Topic: "-", Note: "-", StartLateUS: new(int64), Figures: result.Figures{Response: measured, Service: measured, EndToEnd: &measured},
-	}}}
+	rows := []row{}
 	for _, p := range processesOf(r) {
 		one := row{ProcessRow: p}
 		if i := slices.IndexFunc(r.Hosts, func(h result.HostRow) bool { return h.Host == p.Host }); i >= 0 {

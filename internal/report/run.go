@@ -47,9 +47,9 @@ func RunDoc(r *result.Result, o Options) *doc.Document {
 	}
 	d.Sections = []doc.Section{
 		verdictOf(r), verification(r),
-		{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{tiles(r), doc.Facts{Rows: figures(r)}}},
+		{ID: "figures", Title: "Figures", Captions: true, Blocks: []doc.Block{tiles(r), figures(r)}},
 		happened(r),
-		{ID: "stages", Title: "Stages", Captions: true, Tables: []doc.Table{stages(r)}},
+		{ID: "stages", Title: "Stages", Captions: true, Blocks: []doc.Block{stages(r)}},
 		processSection(r), parts(r), settingsSection(r), environment(r), findings(r),
 	}
 	return d
@@ -156,9 +156,6 @@ func setting(of []result.Setting, name string) string {
 	}
 	return ""
 }
-
-// none stands for what is not known.
-const none = "–"
 
 // latencyOf is a percentile of a latency, if anything was measured.
 func latencyOf(l *result.Latency, us result.Micros) string {

@@ -13,26 +13,19 @@ import (
 )
 
 // busy is how busy the hosts were that somebody watched.
-func busy(r *result.Result) doc.Table {
-	t := doc.Table{ID: "busy", Caption: "how busy the hosts were; dirty pages at most, the busiest disk and network", Columns: []doc.Column{
-		{Head: "host", Kind: doc.Name},
-		{Head: "role", Kind: doc.Words, Leave: 1},
-		{Head: "CPU"},
-		{Head: "steal", Leave: 4},
-		{Head: "cache", Leave: 6},
-		{Head: "dirty", Leave: 5},
-		{Head: "disk", Kind: doc.Words},
-		{Head: "network out / in", Kind: doc.Words},
-		{Head: "heap", Leave: 3},
-		{Head: "GC", Leave: 2},
-	}}
-	var blind []string
-	var shares []float64
+func busy(r *result.Result) *doc.Table {
+	t := doc.NewTable("busy", "how busy the hosts were; dirty pages at most, the busiest disk and network",
+		"host|name", "role|words|1", "CPU", "steal|4", "cache|6", "dirty|5", "disk|words", "network out / in|words", "heap|3", "GC|2")
+	var blind, notes []string
+	watched := 0
 	for i := range r.Hosts {
 		h := &r.Hosts[i]
 		b := h.Busy
 		if b == nil {
 			blind = append(blind, h.Host)
+			continue
+		}
+		if watched++; watched > maxWatched {
 			continue
 		}
 		heap, gc := jvm(b.Brokers)
@@ -43,28 +36,24 @@ func busy(r *result.Result) doc.Table {
 		if b.MemoryBytes > 0 {
 			cache, dirty = theme.Bytes(b.CacheBytes), theme.Bytes(b.DirtyBytesMax)
 		}
-		row := doc.Row{Cells: doc.Of(h.Host, cmp.Or(h.Role, none), cpu, steal, cache, dirty, disk(b.Disks), network(b.Networks), heap, gc), NoteTone: doc.Warn}
+		row := t.Add(h.Host, cmp.Or(h.Role, none), doc.Cell{Text: cpu, Bar: b.CPUShare}, steal, cache, dirty, disk(b.Disks), network(b.Networks), heap, gc)
+		row.NoteTone = doc.Warn
 		for _, b := range b.Brokers {
 			if m := (host.Maps{PID: b.PID, Used: b.MapsMax, Limit: b.MapsLimit}); m.Near() {
 				row.Note = m.String()
 			}
 		}
-		t.Rows, shares = append(t.Rows, row), append(shares, b.CPUShare)
 	}
-	if len(t.Rows) == 0 {
-		return t
-	}
-	t.Bars(2, shares)
-	if n := len(t.Rows) - maxWatched; n > 0 {
-		t.Rows, t.Note = t.Rows[:maxWatched], fmt.Sprintf("%d more: --output json lists all; ", n)
+	if watched > maxWatched {
+		notes = append(notes, fmt.Sprintf("%d more: --output json lists all", watched-maxWatched))
 	}
 	if n := len(blind) - maxLeftOut; n > 0 {
 		blind = append(blind[:maxLeftOut], fmt.Sprintf("%d more", n))
 	}
-	if len(blind) > 0 {
-		t.Note += "not watched: " + strings.Join(blind, ", ")
+	if len(blind) > 0 && watched > 0 {
+		notes = append(notes, "not watched: "+strings.Join(blind, ", "))
 	}
-	t.Note = strings.TrimSuffix(t.Note, "; ")
+	t.Note = strings.Join(notes, "; ")
 	return t
 }
 

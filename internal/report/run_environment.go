@@ -14,29 +14,29 @@ import (
 
 // settingsSection has the settings that somebody chose, and all of them to be opened, in a page.
 func settingsSection(r *result.Result) doc.Section {
-	all := doc.Table{ID: "all-settings", Caption: "Every setting", Columns: doc.Heads(doc.Words, "property", "value", "source")}
-	own := doc.Table{ID: "own-settings", Caption: "Properties of the clients that differ from the defaults", Columns: doc.Heads(doc.Words, "property", "value", "default", "source", "note")}
+	all := doc.NewTable("all-settings", "Every setting", "property|words", "value|words", "source|words")
+	own := doc.NewTable("own-settings", "Properties of the clients that differ from the defaults", "property|words", "value|words", "default|words", "source|words", "note|words")
 	for i, settings := range [][]result.Setting{r.Config, r.ConsumerConfig} {
 		for _, s := range settings {
 			if i == 1 && len(r.Config) > 0 {
 				s.Name = "consumer: " + s.Name
 			}
-			all.Rows = append(all.Rows, doc.Row{Cells: doc.Of(s.Name, s.Value, s.Source)})
-			if s.Value != s.Default {
-				own.Rows = append(own.Rows, doc.Row{Cells: doc.Of(s.Name, s.Value, s.Default, s.Source, s.Note)})
+			if all.Add(s.Name, s.Value, s.Source); s.Value != s.Default {
+				own.Add(s.Name, s.Value, s.Default, s.Source, s.Note)
 			}
 		}
 	}
-	configs := doc.Table{ID: "topic-configs", Caption: "Configurations of the topic", Columns: doc.Heads(doc.Words, "topic", "name", "value")}
+	configs := doc.NewTable("topic-configs", "Configurations of the topic", "topic|words", "name|words", "value|words")
 	topics := topicsOf(r)
 	for _, topic := range topics[:min(maxRows, len(topics))] {
 		for _, name := range slices.Sorted(maps.Keys(topic.Configs)) {
-			configs.Rows = append(configs.Rows, doc.Row{Cells: doc.Of(topic.Name, name, topic.Configs[name])})
+			configs.Add(topic.Name, name, topic.Configs[name])
 		}
 	}
-	return doc.Section{ID: "settings", Title: "Settings", For: doc.InPage, Tables: []doc.Table{own}, Blocks: []doc.Block{
-		doc.Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []doc.Block{&all}},
-		doc.Details{Summary: fmt.Sprintf("All %d configurations of the topic", len(configs.Rows)), Blocks: []doc.Block{&configs}},
+	return doc.Section{ID: "settings", Title: "Settings", For: doc.InPage, Blocks: []doc.Block{
+		own,
+		doc.Details{Summary: fmt.Sprintf("All %d settings", len(all.Rows)), Blocks: []doc.Block{all}},
+		doc.Details{Summary: fmt.Sprintf("All %d configurations of the topic", len(configs.Rows)), Blocks: []doc.Block{configs}},
 	}}
 }
 
@@ -51,12 +51,17 @@ func topicsOf(r *result.Result) []result.Topic {
 func environment(r *result.Result) doc.Section {
 	h, e, c, own := &r.Environment.Host, &r.Environment, &r.Client, r.Latency.OwnSendDelay
 	s := doc.Section{ID: "environment", Title: "Environment", Columns: true, For: doc.InPage}
-	var f facts
+	var f *doc.Facts
+	next := func(title string) {
+		f = &doc.Facts{Title: title}
+		s.Blocks = append(s.Blocks, f)
+	}
 	add := func(is bool, name, text string) {
 		if is {
-			f.add(name, doc.Plain, text)
+			f.Add(name, doc.Plain, text)
 		}
 	}
+	next("This host")
 	add(true, "name", h.Hostname)
 	add(true, "machine", h.Machine)
 	add(true, "system", strings.TrimSpace(h.OS+" "+h.Kernel+" "+h.Arch))
@@ -70,8 +75,8 @@ func environment(r *result.Result) doc.Section {
 	add(true, "container", h.Container)
 	add(h.Hypervisor, "virtual machine", "yes")
 	add(true, "Go", h.GoVersion)
-	s.Blocks, f = append(s.Blocks, doc.Facts{Title: "This host", Rows: f}), nil
 
+	next("Cluster and topic")
 	add(r.Embedded, "brokers", "embedded in kt")
 	add(true, "Kafka", e.Cluster.Version)
 	add(true, "cluster id", e.Cluster.ID)
@@ -90,11 +95,11 @@ func environment(r *result.Result) doc.Section {
 		}
 		add(true, "topic "+t.Name, text)
 	}
-	s.Blocks, f = append(s.Blocks, doc.Facts{Title: "Cluster and topic", Rows: f}), nil
 	if r.NotAddedUp != "" {
 		return s
 	}
 
+	next("This client")
 	writes := writes(&r.Header)
 	add(true, "CPU of the host", fmt.Sprintf("%s of %s cores", theme.Number(c.HostCPUCores), theme.Number(c.HostCores)))
 	add(writes, "waited for a full buffer", theme.Percent(c.BufferFullShare)+" of the time")
@@ -103,16 +108,13 @@ func environment(r *result.Result) doc.Section {
 	add(writes && sent != theme.Number(0), "sent, loopback not counted", sent+" MiB/s")
 	add(true, "failed connects", theme.Count(c.FailedConnects))
 	add(own.Count > 0, "own send delay", fmt.Sprintf("p50 %s, p99 %s, max %s", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max))))
-	s.Blocks = append(s.Blocks, doc.Facts{Title: "This client", Rows: f})
 	return s
 }
 
 // findings is what kt tune found on the machines when the run began, failures first, in a page.
 func findings(r *result.Result) doc.Section {
-	t := doc.Table{
-		ID: "findings", Caption: "What kt tune found when the run began", Columns: doc.Heads(doc.Words, "host", "verdict", "check", "is", "wanted", "why"),
-		Note: "kt tune --check says how this machine is now; kt tune --apply changes it, and can undo that.",
-	}
+	t := doc.NewTable("findings", "What kt tune found when the run began", "host|words", "verdict|words", "check|words", "is|words", "wanted|words", "why|words")
+	t.Note = "kt tune --check says how this machine is now; kt tune --apply changes it, and can undo that."
 	for i := range r.Tune {
 		for _, of := range []struct {
 			verdict string
@@ -120,12 +122,10 @@ func findings(r *result.Result) doc.Section {
 		}{{result.TuneFail, doc.Bad}, {result.TuneWarn, doc.Warn}, {result.TuneInfo, doc.Plain}} {
 			for _, f := range r.Tune[i].Findings {
 				if f.Verdict == of.verdict {
-					t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-						text(r.Tune[i].Host), {Text: f.Verdict, Tone: of.tone}, {Text: f.Title, Note: f.ID}, text(f.Current), text(f.Wanted), text(f.Why),
-					}})
+					t.Add(r.Tune[i].Host, doc.Cell{Text: f.Verdict, Tone: of.tone}, doc.Cell{Text: f.Title, Note: f.ID}, f.Current, f.Wanted, f.Why)
 				}
 			}
 		}
 	}
-	return doc.Section{ID: "tune", Title: "Findings of kt tune", For: doc.InPage, Tables: []doc.Table{t}}
+	return doc.Section{ID: "tune", Title: "Findings of kt tune", For: doc.InPage, Blocks: []doc.Block{t}}
 }

@@ -23,36 +23,35 @@ const (
 // happened is the events, and their effect on the load.
 func happened(r *result.Result) doc.Section {
 	s := doc.Section{ID: "happened", Title: "What happened", Captions: true}
-	var f facts
+	f := new(doc.Facts)
 	label := "timeline"
 	few, others := fewEvents(r)
 	for _, e := range few {
-		f.add(label, doc.Plain, fmt.Sprintf("%-8s %s", theme.Duration(seconds(e.AtSeconds)), strings.Join(strings.Fields(e.Text), " ")))
+		f.Add(label, doc.Plain, fmt.Sprintf("%-8s %s", theme.Duration(seconds(e.AtSeconds)), strings.Join(strings.Fields(e.Text), " ")))
 		label = ""
 	}
 	if more := others.List(); more != "" {
-		f.add("", doc.Muted, fmt.Sprintf("%s; --output json lists %d of them", more, len(r.Events)-len(few)))
+		f.Add("", doc.Muted, fmt.Sprintf("%s; --output json lists %d of them", more, len(r.Events)-len(few)))
 	}
-	for i := range f { // a page has all of them
-		f[i].For = doc.InText | doc.InMarkdown
+	for i := range f.Rows { // a page has all of them
+		f.Rows[i].For = doc.InText | doc.InMarkdown
 	}
 	o := r.Outage
 	if o != nil && o.BeganWith != "" {
-		f.add("outage", doc.Plain, afterFault(o))
+		f.Add("outage", doc.Plain, afterFault(o))
 		if n := *o.RecordsFailed; n > 0 {
-			f.add("", doc.Bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
+			f.Add("", doc.Bad, plural(n, "record")+" failed or "+either(n, "was", "were")+" never answered")
 		}
 	}
 	if o != nil && o.LongestGapMS != nil && (o.BeganWith != "" || millis(o.LongestGapMS) >= longGap) {
-		f.add("longest gap", doc.Plain, longestGap(r))
+		f.Add("longest gap", doc.Plain, longestGap(r))
 	}
-	s.Facts = f
 	events := make([]doc.Event, len(r.Events))
 	for i, e := range r.Events {
 		events[i] = doc.Event{Number: i + 1, At: e.AtSeconds, Text: e.Text, Class: e.Kind.Gravity().String()}
 	}
 	open := min(openEvents, len(events))
-	s.Blocks = []doc.Block{doc.Events{Rows: events[:open], LeftOut: r.EventsLeftOut.List()}}
+	s.Blocks = []doc.Block{f, doc.Events{Rows: events[:open], LeftOut: r.EventsLeftOut.List()}}
 	if more := events[open:]; len(more) > 0 {
 		s.Blocks = append(s.Blocks, doc.Details{Summary: plural(len(more), "more event"), Blocks: []doc.Block{doc.Events{Rows: more}}})
 	}
@@ -110,46 +109,38 @@ func afterFault(o *result.Outage) string {
 }
 
 // stages has a row for each stage of the target, with the latency that is the headline of such a run.
-func stages(r *result.Result) doc.Table {
-	t := doc.Table{ID: "stage-table", Caption: "stages of the target", Columns: []doc.Column{{Head: "stage"}, {Head: "from", Leave: 3}, {Head: "to"}, {Head: "target/s"}}}
+func stages(r *result.Result) *doc.Table {
+	t := doc.NewTable("stage-table", "stages of the target", "stage", "from|3", "to", "target/s")
 	if writes(&r.Header) {
-		t.Columns = append(t.Columns, doc.Heads(doc.Number, "offered/s", "acked/s")...)
+		t.Head("offered/s", "acked/s")
 	} else {
-		t.Columns = append(t.Columns, doc.Column{Head: "read/s"})
+		t.Head("read/s")
 	}
-	t.Columns = append(t.Columns, doc.Column{Head: "p50", Leave: 2}, doc.Column{Head: "p99"}, doc.Column{Head: "p99.9", Leave: 4}, doc.Column{Head: "max", Leave: 1},
-		doc.Column{Head: "valid", Kind: doc.Words})
-	count := theme.PerSecond
+	t.Head("p50|2", "p99", "p99.9|4", "max|1", "valid|words")
 	for i := range r.Stages {
 		s := &r.Stages[i]
-		target := count(s.TargetFrom)
+		target, rates := theme.PerSecond(s.TargetFrom), []string{theme.PerSecond(s.ReadRecordsPerSecond)}
 		if s.TargetTo != s.TargetFrom {
-			target += ".." + count(s.TargetTo)
+			target += ".." + theme.PerSecond(s.TargetTo)
 		}
-		row := doc.Row{Cells: doc.Of(fmt.Sprint(i+1), theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target)}
 		if writes(&r.Header) {
-			row.Cells = append(row.Cells, doc.Of(count(s.OfferedRecordsPerSecond), count(s.RecordsPerSecond))...)
-		} else {
-			row.Cells = append(row.Cells, doc.Of(count(s.ReadRecordsPerSecond))...)
+			rates = []string{theme.PerSecond(s.OfferedRecordsPerSecond), theme.PerSecond(s.RecordsPerSecond)}
 		}
-		l := &s.Response
-		if s.EndToEnd != nil {
-			l = s.EndToEnd
-		}
-		valid := doc.Cell{Text: "yes", Tone: doc.Good}
+		l, valid, note, tone := cmp.Or(s.EndToEnd, &s.Response), doc.Cell{Text: "yes", Tone: doc.Good}, "", doc.Plain
 		switch {
 		case s.MeasuredSeconds == 0 && s.TargetFrom+s.TargetTo > 0:
-			valid, row.Note = doc.Cell{Text: none, Tone: doc.Muted}, "not measured: a warm-up, or the load ended before"
+			valid, note = doc.Cell{Text: none, Tone: doc.Muted}, "not measured: a warm-up, or the load ended before"
 		case !s.Valid:
 			valid = doc.Cell{Text: "NO", Tone: doc.Bad}
 			if !slices.Contains(r.Invalid, s.Invalid[0]) { // it is said once
-				row.Note, row.NoteTone = s.Invalid[0], doc.Bad
+				note, tone = s.Invalid[0], doc.Bad
 			}
 		case s.TargetReached != nil:
 			valid = doc.Cell{Text: theme.Percent(*s.TargetReached) + " of the target", Tone: doc.Warn}
 		}
-		row.Cells = append(append(row.Cells, doc.Of(latencyOf(l, l.P50), latencyOf(l, l.P99), latencyOf(l, l.P999), latencyOf(l, l.Max))...), valid)
-		t.Rows = append(t.Rows, row)
+		row := t.Add(i+1, theme.Duration(seconds(s.FromSeconds)), theme.Duration(seconds(s.ToSeconds)), target, rates,
+			latencyOf(l, l.P50), latencyOf(l, l.P99), latencyOf(l, l.P999), latencyOf(l, l.Max), valid)
+		row.Note, row.NoteTone = note, tone
 	}
 	return t
 }

@@ -13,44 +13,45 @@ import (
 )
 
 // figures are the facts that a run is quoted by.
-func figures(r *result.Result) []doc.Fact {
-	var f facts
+func figures(r *result.Result) *doc.Facts {
+	f := new(doc.Facts)
 	writes := writes(&r.Header)
 	if writes {
-		throughput(&f, r)
+		throughput(f, r)
 	}
-	reading(&f, r)
-	overlap(&f, r)
+	reading(f, r)
+	overlap(f, r)
 	if writes {
-		latencies(&f, r)
+		latencies(f, r)
 	}
 	if r.Note != "" {
-		f = append(f, doc.Fact{Text: r.Note, Tone: doc.Muted, For: doc.InPage})
+		f.Rows = append(f.Rows, doc.Fact{Text: r.Note, Tone: doc.Muted, For: doc.InPage})
 	}
 	if writes {
-		records(&f, r)
+		records(f, r)
 	}
-	readers(&f, r)
+	readers(f, r)
 	if s := r.Stability; s != nil {
 		outage := r.Outage != nil && r.Outage.BeganWith != ""
-		f.detail(s.Label == inference.Flat || s.Label == inference.None && outage, "stability", map[bool]doc.Tone{true: doc.Plain, false: doc.Warn}[s.Label == inference.Flat], steadiness(s))
+		detail(f, s.Label == inference.Flat || s.Label == inference.None && outage, "stability", map[bool]doc.Tone{true: doc.Plain, false: doc.Warn}[s.Label == inference.Flat], steadiness(s))
 	}
 	if w := r.Warmup; w != nil && writes {
-		f.add("warm-up", doc.Plain, plural(w.Records.Offered, "record")+" left out, p99 "+latencyOf(&w.Response, w.Response.P99))
+		f.Add("warm-up", doc.Plain, plural(w.Records.Offered, "record")+" left out, p99 "+latencyOf(&w.Response, w.Response.P99))
 	} else if w != nil {
-		f.add("warm-up", doc.Plain, plural(w.Records.Consumed, "record")+" left out")
+		f.Add("warm-up", doc.Plain, plural(w.Records.Consumed, "record")+" left out")
 	}
 	if low, high, several := extremes(r); several {
-		f.detail(high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
+		detail(f, high.Records <= 2*low.Records, "partitions", doc.Plain, fmt.Sprintf("%d, from %s (%s) to %s (%s)", r.Environment.Partitions(),
 			theme.Count(low.Records), place(&low), plural(high.Records, "record"), place(&high)))
 	}
-	return append(f, details(r)...)
+	f.Rows = append(f.Rows, details(r).Rows...)
+	return f
 }
 
 // detail adds a fact that a terminal shows with --verbose if it says nothing new.
-func (f *facts) detail(is bool, name string, tone doc.Tone, text string) {
-	if f.add(name, tone, text); is {
-		(*f)[len(*f)-1].For = doc.InDetails | doc.InPage
+func detail(f *doc.Facts, is bool, name string, tone doc.Tone, text string) {
+	if f.Add(name, tone, text); is {
+		f.Rows[len(f.Rows)-1].For = doc.InDetails | doc.InPage
 	}
 }
 
@@ -61,10 +62,10 @@ func rateAndBytes(records, mib float64) string {
 	return fmt.Sprintf("%s records/s   %s MiB/s", theme.PerSecond(records), theme.Number(mib))
 }
 
-func throughput(f *facts, r *result.Result) {
+func throughput(f *doc.Facts, r *result.Result) {
 	th := &r.Throughput
 	if _, ok := r.Written(); !ok {
-		f.add("throughput", doc.Warn, noRate)
+		f.Add("throughput", doc.Warn, noRate)
 		return
 	}
 	text := rateAndBytes(th.RecordsPerSecond, th.MiBPerSecond)
@@ -78,13 +79,13 @@ func throughput(f *facts, r *result.Result) {
 		}
 		text += fmt.Sprintf("   (target %s, offered %s)", target, theme.PerSecond(th.OfferedRecordsPerSecond))
 	}
-	f.add("throughput", doc.Loud, text)
+	f.Add("throughput", doc.Loud, text)
 }
 
 // latency adds the percentiles of what it names.
-func (f *facts) latency(label string, l *result.Latency, what string) {
+func latency(f *doc.Facts, label string, l *result.Latency, what string) {
 	if l.Ranked() == 0 {
-		f.add(label, doc.Muted, "not measured")
+		f.Add(label, doc.Muted, "not measured")
 	} else {
 		var figures []string
 		for i, us := range []result.Micros{l.P50, l.P90, l.P99, l.P999, l.P9999, l.Max} {
@@ -95,58 +96,58 @@ func (f *facts) latency(label string, l *result.Latency, what string) {
 			figures = slices.Delete(figures, leave, leave+1)
 			fact.Shorter = append(fact.Shorter, strings.Join(figures, "   "), strings.Join(figures, "  "))
 		}
-		*f = append(*f, fact)
+		f.Rows = append(f.Rows, fact)
 	}
 	if l.OutOfRange > 0 {
-		f.add("", doc.Warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
+		f.Add("", doc.Warn, theme.Count(l.OutOfRange)+" took longer than an hour and "+either(l.OutOfRange, "is", "are")+" not in these figures")
 	}
 }
 
 const queueing = "mostly queueing: the rate is unlimited"
 
-func latencies(f *facts, r *result.Result) {
+func latencies(f *doc.Facts, r *result.Result) {
 	switch {
 	case r.Throughput.TargetRecordsPerSecond > 0:
-		f.latency("response", &r.Latency.Response, "due → "+r.Outcome())
-		f.latency("service", &r.Latency.Service, "sent → acknowledged")
-		f.latency("send delay", &r.Latency.SendDelay, "due → sent")
-		f.add("", doc.Warn, r.OwnDelay())
+		latency(f, "response", &r.Latency.Response, "due → "+r.Outcome())
+		latency(f, "service", &r.Latency.Service, "sent → acknowledged")
+		latency(f, "send delay", &r.Latency.SendDelay, "due → sent")
+		f.Add("", doc.Warn, r.OwnDelay())
 	case r.Plan.Load.OneAtATime:
-		f.latency("response", &r.Latency.Response, "sent → acknowledged")
+		latency(f, "response", &r.Latency.Response, "sent → acknowledged")
 	default:
-		f.latency("latency", &r.Latency.Response, "")
+		latency(f, "latency", &r.Latency.Response, "")
 		if r.Latency.Response.Ranked() > 0 {
-			f.add("", doc.Muted, queueing)
+			f.Add("", doc.Muted, queueing)
 		}
 	}
 }
 
 // records are the outcomes of the records that were sent.
-func records(f *facts, r *result.Result) {
+func records(f *doc.Facts, r *result.Result) {
 	rec := &r.Records
-	f.add("records", doc.Plain, fmt.Sprintf("%s offered = %s %s + %s failed + %s unknown",
+	f.Add("records", doc.Plain, fmt.Sprintf("%s offered = %s %s + %s failed + %s unknown",
 		theme.Count(rec.Offered), theme.Count(rec.Acknowledged), r.Outcome(), theme.Count(rec.Failed), theme.Count(rec.Unknown)))
 	if rec.Unsent > 0 {
-		f.add("", doc.Warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
+		f.Add("", doc.Warn, theme.Count(rec.Unsent)+" more "+either(rec.Unsent, "was", "were")+" due and never sent")
 	}
 	if n := rec.NotInLog; n > 0 {
-		f.add("", doc.Bad, plural(n, "record")+" "+either(n, "is", "are")+" not in the log")
+		f.Add("", doc.Bad, plural(n, "record")+" "+either(n, "is", "are")+" not in the log")
 	}
 	if b := r.Batches; b.Count > 0 {
 		ratio := "not compressed"
 		if setting(r.Config, "compression.type") != "none" {
 			ratio = fmt.Sprintf("compressed %s (rate %.3f)", theme.Ratio(b.CompressionRatio), b.CompressedShare)
 		}
-		f.add("batches", doc.Plain, fmt.Sprintf("%s rec/batch, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
+		f.Add("batches", doc.Plain, fmt.Sprintf("%s rec/batch, %s each, %s", theme.Number(b.RecordsMean), theme.Bytes(int64(b.BytesMean)), ratio))
 		if b.SpanMax > 0 {
-			f.add("", doc.Muted, "records that fell due within "+theme.Duration(micros(b.SpanMax))+" at most count with the latency of the first")
+			f.Add("", doc.Muted, "records that fell due within "+theme.Duration(micros(b.SpanMax))+" at most count with the latency of the first")
 		}
 	}
 	if n := r.Client.Transactions; n > 0 {
-		f.add("transactions", doc.Plain, theme.Count(n)+" committed")
+		f.Add("transactions", doc.Plain, theme.Count(n)+" committed")
 	}
 	if n := r.Client.Aborted; n > 0 {
-		f.add("", doc.Bad, plural(n, "transaction")+" aborted: consumers with read_committed skip "+either(n, "its", "their")+" records")
+		f.Add("", doc.Bad, plural(n, "transaction")+" aborted: consumers with read_committed skip "+either(n, "its", "their")+" records")
 	}
 }
 
@@ -209,10 +210,10 @@ func place(p *result.PartitionRow) string {
 
 // details are the facts that a terminal shows with --verbose: what the readers did, the resources that kt itself used, a line a host of
 // what kt tune found, and of how many files a merged result was made.
-func details(r *result.Result) []doc.Fact {
-	var f facts
+func details(r *result.Result) *doc.Facts {
+	f := new(doc.Facts)
 	if r.NotAddedUp == "" {
-		fetches(&f, r)
+		fetches(f, r)
 		c := &r.Client
 		label, cores := "this client", fmt.Sprintf("%.2f of %.4g cores", c.CPUCores, c.CoresAvailable)
 		if merged(r) {
@@ -224,7 +225,7 @@ func details(r *result.Result) []doc.Fact {
 		if c.CPUSecondsPerMillion > 0 { // below one core it is not known
 			cores += fmt.Sprintf(" (%.2f s per million records)", c.CPUSecondsPerMillion)
 		}
-		f.add(label, doc.Plain, fmt.Sprintf("%s, %s, longest GC pause %s", cores, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
+		f.Add(label, doc.Plain, fmt.Sprintf("%s, %s, longest GC pause %s", cores, theme.Bytes(c.PeakResidentBytes), theme.Duration(micros(c.GCPauseMaxUS))))
 	}
 	label := "kt tune"
 	for i := range r.Tune {
@@ -232,7 +233,7 @@ func details(r *result.Result) []doc.Fact {
 		if len(r.Tune) > 1 {
 			of = r.Tune[i].Host + ": "
 		}
-		f.add(label, doc.Muted, of+tuneLine(&r.Tune[i]))
+		f.Add(label, doc.Muted, of+tuneLine(&r.Tune[i]))
 		label = ""
 	}
 	if all := len(r.RunFiles); all > 0 {
@@ -245,10 +246,10 @@ func details(r *result.Result) []doc.Fact {
 		if processes < all {
 			about += fmt.Sprintf(": %d of processes, %d of hosts that were watched", processes, all-processes)
 		}
-		f.add("merged from", doc.Muted, about)
+		f.Add("merged from", doc.Muted, about)
 	}
-	for i := range f {
-		f[i].For = doc.InDetails | doc.InPage
+	for i := range f.Rows {
+		f.Rows[i].For = doc.InDetails | doc.InPage
 	}
 	return f
 }

@@ -33,18 +33,18 @@ func party(r *result.Result) []string {
 // processSection has the processes of a merged result, and how busy their hosts were.
 func processSection(r *result.Result) doc.Section {
 	s := doc.Section{ID: "processes", Title: "Processes and hosts", Captions: true}
-	if merged(r) {
-		s.Tables = []doc.Table{processTable(r), busy(r)}
-	}
 	if r.NotAddedUp != "" {
-		s.Facts = details(r)
+		s.Blocks = append(s.Blocks, details(r))
+	}
+	if merged(r) {
+		s.Blocks = append(s.Blocks, processTable(r), busy(r))
 	}
 	return s
 }
 
 // processes is the table of processes while it is made.
 type processes struct {
-	doc.Table
+	*doc.Table
 	separate      bool // not added up
 	counts        bool // in place of rates: too little was measured
 	writes, reads bool // some process does
@@ -69,8 +69,8 @@ func (a *adding) round(f *result.Figures) {
 
 // processTable has a row for each process below the row of its host, and the total. Processes that are not added up have their topics
 // instead of hosts and a total.
-func processTable(r *result.Result) doc.Table {
-	t := &processes{Table: doc.Table{ID: "process-table", Columns: []doc.Column{{Head: "process", Kind: doc.Name}}}, separate: r.NotAddedUp != ""}
+func processTable(r *result.Result) *doc.Table {
+	t := &processes{Table: doc.NewTable("process-table", "", "process|name"), separate: r.NotAddedUp != ""}
 	_, rated := r.Quoted()
 	t.counts = !rated && !t.separate
 	t.head(r)
@@ -152,44 +152,30 @@ func (t *processes) head(r *result.Result) {
 	default:
 		t.Caption = "writing, " + response
 	}
-	if t.separate {
-		t.Columns = append(t.Columns, doc.Column{Head: "topic", Kind: doc.Name})
-	}
-	written, consumed := "records/s", "read/s"
-	if t.counts {
-		written, consumed = "records", "read"
-	}
-	for _, c := range []struct {
-		is    bool
-		head  string
-		leave int
-	}{
-		{t.writes, written, 0},
-		{t.reads, consumed, 0},
-		{t.writes != t.reads && !t.counts, "MiB/s", 5},
-		{true, "mean", 7},
-		{true, "p50", 3},
-		{true, "p99", 0},
-		{true, "p99.9", 6},
-		{true, "max", 2},
-		{t.writes, "failed", 0},
-		{true, "cores", 4},
-	} {
-		if c.is {
-			t.Columns = append(t.Columns, doc.Column{Head: c.head, Leave: c.leave})
+	add := func(is bool, columns ...string) {
+		if is {
+			t.Head(columns...)
 		}
 	}
-	t.Columns = append(t.Columns, doc.Column{Head: "state", Kind: doc.Words}, doc.Column{Head: "bound by", Kind: doc.Words, For: doc.InPage})
+	add(t.separate, "topic|name")
+	add(t.writes && t.counts, "records")
+	add(t.writes && !t.counts, "records/s")
+	add(t.reads && t.counts, "read")
+	add(t.reads && !t.counts, "read/s")
+	add(t.writes != t.reads && !t.counts, "MiB/s|5")
+	t.Head("mean|7", "p50|3", "p99", "p99.9|6", "max|2")
+	add(t.writes, "failed")
+	t.Head("cores|4", "state|words", "bound by|words|page")
 }
 
 // row adds the figures of a process of a command, or of several.
 func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
-	cells := doc.Of(names...)
 	add := func(is, has bool, text string) {
-		if is && has {
-			cells = append(cells, doc.Cell{Text: text})
-		} else if is {
-			cells = append(cells, doc.Cell{Text: none})
+		if is && !has {
+			text = none
+		}
+		if is {
+			names = append(names, text)
 		}
 	}
 	w, c := does(command)
@@ -213,7 +199,7 @@ func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated 
 	}
 	add(t.writes, w, theme.Count(f.Records.Failed))
 	add(true, f.CPUCores > 0, theme.Number(f.CPUCores))
-	t.Rows = append(t.Rows, doc.Row{Tone: tone, Cells: append(cells, state, doc.Cell{Text: limit.String()})})
+	t.Add(names, state, limit.String()).Tone = tone
 }
 
 // stateOf returns the tone of the row of a process, and its state.

@@ -15,7 +15,7 @@ import (
 )
 
 // reading is what a run that reads is quoted by: its rate and its end-to-end latency.
-func reading(facts *facts, r *result.Result) {
+func reading(facts *doc.Facts, r *result.Result) {
 	f := r.Fetch
 	if f == nil {
 		return
@@ -24,45 +24,45 @@ func reading(facts *facts, r *result.Result) {
 	_, rated := r.Read()
 	switch rate := rateAndBytes(f.RecordsPerSecond, f.MiBPerSecond); {
 	case !rated && (merged(r) || r.Records.Consumed == 0):
-		facts.add("read", doc.Warn, noRate)
+		facts.Add("read", doc.Warn, noRate)
 	case !rated && f.Seconds > 0:
-		facts.add("read", doc.Warn, fmt.Sprintf("too short for a rate: %s in %s", records, took))
+		facts.Add("read", doc.Warn, fmt.Sprintf("too short for a rate: %s in %s", records, took))
 	case !rated:
-		facts.add("read", doc.Warn, "too short for a rate: "+records+" in one poll")
+		facts.Add("read", doc.Warn, "too short for a rate: "+records+" in one poll")
 	case writes(&r.Header) || f.Seconds == 0 || merged(r):
-		facts.add("read", doc.Loud, rate)
+		facts.Add("read", doc.Loud, rate)
 	case r.Throughput.TargetRecordsPerSecond > 0:
-		facts.add("read", doc.Loud, fmt.Sprintf("%s   (target %s, in %s)", rate, theme.PerSecond(r.Throughput.TargetRecordsPerSecond), took))
+		facts.Add("read", doc.Loud, fmt.Sprintf("%s   (target %s, in %s)", rate, theme.PerSecond(r.Throughput.TargetRecordsPerSecond), took))
 	default:
-		facts.add("read", doc.Loud, rate+"   (in the "+took+" from the first record to the last)")
+		facts.Add("read", doc.Loud, rate+"   (in the "+took+" from the first record to the last)")
 	}
 	if r.Latency.EndToEnd != nil {
 		endToEndFacts(facts, r, *r.Latency.EndToEnd)
 	}
 }
 
-func endToEndFacts(f *facts, r *result.Result, l result.Latency) {
+func endToEndFacts(f *doc.Facts, r *result.Result, l result.Latency) {
 	merge := merged(r) && r.Plan.Command != plan.Roundtrip
 	own := writes(&r.Header) && !merge && !r.Plan.Load.OneAtATime
 	queued := own && r.Throughput.TargetRecordsPerSecond == 0
 	label, late := "end to end", l.OutOfRange
 	if l.Count > 0 {
 		l.OutOfRange = 0 // it has another reason here
-		f.latency(label, &l, map[bool]string{true: "due → polled"}[own && !queued])
+		latency(f, label, &l, map[bool]string{true: "due → polled"}[own && !queued])
 		if label = ""; queued {
-			f.add("", doc.Muted, "sent → polled, "+queueing)
+			f.Add("", doc.Muted, "sent → polled, "+queueing)
 		}
 	}
 	if late > 0 {
-		f.add(label, doc.Warn, theme.Count(late)+" took longer than an hour, or a negative time by these clocks, and "+either(late, "is", "are")+" not in these figures")
+		f.Add(label, doc.Warn, theme.Count(late)+" took longer than an hour, or a negative time by these clocks, and "+either(late, "is", "are")+" not in these figures")
 	}
 	switch {
 	case merge:
-		f.add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the difference between the writer's clock and the reader's")
+		f.Add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the difference between the writer's clock and the reader's")
 	case !writes(&r.Header):
-		f.add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the error of the writer's clock, and "+clock(r.Environment.Clock))
+		f.Add("", doc.Muted, "due → polled, of records with kt's stamp; wrong by the error of the writer's clock, and "+clock(r.Environment.Clock))
 	case r.Plan.Load.OneAtATime:
-		f.add("", doc.Muted, "sent → polled; one record is in flight at a time, so none queues")
+		f.Add("", doc.Muted, "sent → polled; one record is in flight at a time, so none queues")
 	}
 }
 
@@ -78,7 +78,7 @@ func clock(c *host.Clock) string {
 }
 
 // overlap says over which time rates are, and how well it is known.
-func overlap(f *facts, r *result.Result) {
+func overlap(f *doc.Facts, r *result.Result) {
 	o := r.Overlap
 	if o == nil {
 		return
@@ -99,13 +99,13 @@ func overlap(f *facts, r *result.Result) {
 	}
 	switch {
 	case o.Seconds > 0:
-		f.add("overlap", doc.Plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart)
+		f.Add("overlap", doc.Plain, theme.Duration(seconds(o.Seconds))+" of "+theme.Duration(seconds(o.SpanSeconds))+apart)
 	case n < 2:
-		f.add("overlap", doc.Warn, "none: less than 1s was measured")
+		f.Add("overlap", doc.Warn, "none: less than 1s was measured")
 	case o.Together:
-		f.add("overlap", doc.Warn, "none: the processes were measured together for less than 1s"+apart)
+		f.Add("overlap", doc.Warn, "none: the processes were measured together for less than 1s"+apart)
 	default:
-		f.add("overlap", doc.Warn, "none: the processes did not run together"+apart)
+		f.Add("overlap", doc.Warn, "none: the processes did not run together"+apart)
 	}
 	switch _, rated := r.Quoted(); {
 	case !rated:
@@ -115,7 +115,7 @@ func overlap(f *facts, r *result.Result) {
 	case n > 1 && r.Throughput.FirstDueSeconds == o.FromSeconds && r.Throughput.Seconds == o.Seconds:
 		about = "rates: only while all processes ran; the rest: whole run; "
 	}
-	f.add("", doc.Muted, fmt.Sprintf("%slatencies: the histograms of %d %s, added up", about, n, either(n, "process", "processes")))
+	f.Add("", doc.Muted, fmt.Sprintf("%slatencies: the histograms of %d %s, added up", about, n, either(n, "process", "processes")))
 }
 
 // readEnds are the ways in which reading ends, as they continue a sentence.
@@ -125,7 +125,7 @@ var readEnds = map[string]string{
 }
 
 // readers is how the records were read.
-func readers(f *facts, r *result.Result) {
+func readers(f *doc.Facts, r *result.Result) {
 	if r.Fetch == nil {
 		return
 	}
@@ -142,11 +142,11 @@ func readers(f *facts, r *result.Result) {
 	if n := r.Fetch.Withheld; n > 0 {
 		s += fmt.Sprintf("; %s behind open transactions", theme.Plural(n, "record waits", "records wait"))
 	}
-	f.add(label, tone, s)
+	f.Add(label, tone, s)
 	if n := r.Fetch.Deleted; n > 0 {
-		f.add("", doc.Warn, theme.Plural(n, "record was", "records were")+" deleted before they were read: "+inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
+		f.Add("", doc.Warn, theme.Plural(n, "record was", "records were")+" deleted before they were read: "+inPartitions(r, func(p *result.PartitionRow) int64 { return p.Deleted }))
 	}
-	f.add("", doc.Bad, r.ReadError)
+	f.Add("", doc.Bad, r.ReadError)
 	var group []string // the time that it took
 	if r.JoinMS > 0 {
 		group = append(group, "joined in "+theme.Duration(millis(&r.JoinMS)))
@@ -154,11 +154,11 @@ func readers(f *facts, r *result.Result) {
 	if n := r.Rebalances; n != nil && n.Count > 0 {
 		group = append(group, fmt.Sprintf("%s of %s in all, the longest %s", plural(n.Count, "rebalance"), theme.Duration(millis(&n.TotalMS)), theme.Duration(millis(&n.LongestMS))))
 	}
-	f.add("group", doc.Plain, strings.Join(group, ", "))
+	f.Add("group", doc.Plain, strings.Join(group, ", "))
 	consumerLag(f, r)
 }
 
-func consumerLag(f *facts, r *result.Result) {
+func consumerLag(f *doc.Facts, r *result.Result) {
 	b := r.ConsumerLag
 	if b == nil {
 		return
@@ -176,12 +176,12 @@ func consumerLag(f *facts, r *result.Result) {
 	} else if b.KeptUp != nil {
 		s, tone = s+": NOT kept up", doc.Warn
 	}
-	f.add("consumer lag", tone, s)
+	f.Add("consumer lag", tone, s)
 	if b.Left != 0 && writes(&r.Header) {
-		f.add("", doc.Warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
+		f.Add("", doc.Warn, "not read at the end: "+b.Left.Or("not known", theme.Count))
 	}
 	if worst := inPartitions(r, func(p *result.PartitionRow) int64 { return int64(p.ConsumerLag) }); worst != "" && r.Environment.Partitions() > 1 {
-		f.add("", doc.Muted, "most of it in "+worst)
+		f.Add("", doc.Muted, "most of it in "+worst)
 	}
 }
 
@@ -198,13 +198,13 @@ func inPartitions(r *result.Result, of func(*result.PartitionRow) int64) string 
 }
 
 // fetches are the fetches of the readers, and how they spent their time.
-func fetches(facts *facts, r *result.Result) {
+func fetches(facts *doc.Facts, r *result.Result) {
 	f := r.Fetch
 	if f == nil {
 		return
 	}
 	if f.Requests > 0 {
-		facts.add("fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
+		facts.Add("fetches", doc.Plain, fmt.Sprintf("%s, %s records and %s each, p50 %s, p99 %s",
 			plural(f.Requests, "request"), theme.Number(f.RequestRecords), theme.Bytes(int64(f.RequestBytes)), latencyOf(&f.Latency, f.Latency.P50), latencyOf(&f.Latency, f.Latency.P99)))
 	}
 	if r.Records.Consumed > 0 {
@@ -215,9 +215,9 @@ func fetches(facts *facts, r *result.Result) {
 		if f.Polls > 0 {
 			waited += fmt.Sprintf(", got %s records a poll", theme.Number(f.PollRecords))
 		}
-		facts.add("readers", doc.Plain, waited)
+		facts.Add("readers", doc.Plain, waited)
 	}
 	if f.Commits > 0 {
-		facts.add("commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
+		facts.Add("commits", doc.Plain, fmt.Sprintf("%s, of %s on average", theme.Count(f.Commits), theme.Duration(micros(f.CommitMean))))
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // verdictOf is the limit of a run, what to do next, why the run is not valid, what was left out of it, and the limits that it had to keep.
 func verdictOf(r *result.Result) doc.Section {
-	var f facts
+	f := new(doc.Facts)
 	why := strings.Join(invalid(r), "; ")
 	if r.NotAddedUp == "" {
 		tone := doc.Warn
@@ -27,24 +27,24 @@ func verdictOf(r *result.Result) doc.Section {
 		case verdict.Unknown:
 			tone = doc.Loud
 		}
-		f.add("limit", tone, r.BoundBy.Limit.String())
+		f.Add("limit", tone, r.BoundBy.Limit.String())
 		evidence := r.BoundBy.Evidence
 		for _, reason := range r.Invalid { // it stands below
 			evidence = strings.TrimPrefix(strings.TrimPrefix(evidence, reason), "; ")
 		}
-		f.add("", doc.Muted, evidence)
-		f.add("what next", doc.Plain, r.BoundBy.Limit.Next())
+		f.Add("", doc.Muted, evidence)
+		f.Add("what next", doc.Plain, r.BoundBy.Limit.Next())
 		text, low := ceiling(r)
-		f.add("", map[bool]doc.Tone{true: doc.Warn, false: doc.Muted}[low], text)
+		f.Add("", map[bool]doc.Tone{true: doc.Warn, false: doc.Muted}[low], text)
 	}
 	if !r.Valid {
-		f.add("NOT VALID", doc.Bad, why)
+		f.Add("NOT VALID", doc.Bad, why)
 		if next := verdict.Schedule.Next(); r.BoundBy.Limit.Next() != next {
-			f.add("what next", doc.Plain, next)
+			f.Add("what next", doc.Plain, next)
 		}
 	}
-	notCounted(&f, r)
-	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Facts: f, Tables: []doc.Table{errorTable(r), limitTable(r)}}
+	notCounted(f, r)
+	return doc.Section{ID: "verdict", Title: "Verdict", Captions: true, Blocks: []doc.Block{f, errorTable(r), limitTable(r)}}
 }
 
 // ceiling says how near a load came to what this host can offer, and reports whether that is known to be too low; "": it is not known.
@@ -61,11 +61,11 @@ func ceiling(r *result.Result) (text string, low bool) {
 }
 
 // errorTable has a row for each code of failed records, the most frequent first.
-func errorTable(r *result.Result) doc.Table {
-	t := doc.Table{ID: "errors", Caption: "errors by kind", Columns: append(doc.Heads(doc.Words, "error", "of"), doc.Column{Head: "records"})}
+func errorTable(r *result.Result) *doc.Table {
+	t := doc.NewTable("errors", "errors by kind", "error|words", "of|words", "records")
 	add := func(of string, errors result.Errors) {
 		for _, code := range errors.Codes() {
-			t.Rows = append(t.Rows, doc.Row{Tone: doc.Bad, Cells: doc.Of(code, of, theme.Count(errors[code]))})
+			t.Add(code, of, theme.Count(errors[code])).Tone = doc.Bad
 		}
 	}
 	add("producing", r.Errors)
@@ -79,19 +79,15 @@ func errorTable(r *result.Result) doc.Table {
 }
 
 // limitTable has a row for each --limit of the run.
-func limitTable(r *result.Result) doc.Table {
-	t := doc.Table{ID: "kept", Caption: "what the run had to keep", Columns: append([]doc.Column{{Head: "value"}}, doc.Heads(doc.Words, "--limit", "held")...)}
+func limitTable(r *result.Result) *doc.Table {
+	t := doc.NewTable("kept", "what the run had to keep", "value", "--limit|words", "held|words")
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		value, note, held := limitWords(l)
-		row := doc.Row{Cells: doc.Of(cmp.Or(value, none), l.Expression, held), Note: note}
-		if row.Cells[2].Tone = doc.Bad; l.Held {
-			row.Cells[2].Tone = doc.Good
-		}
-		if value == "" {
+		row := t.Add(cmp.Or(value, none), l.Expression, doc.Cell{Text: held, Tone: map[bool]doc.Tone{true: doc.Good, false: doc.Bad}[l.Held]})
+		if row.Note = note; value == "" {
 			row.NoteTone = doc.Warn
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -177,7 +173,7 @@ func lateBy(reason string) time.Duration {
 const maxLeftOut = 10
 
 // notCounted names the processes that are in no figure of the whole, and why, and writes the notes of others.
-func notCounted(f *facts, r *result.Result) {
+func notCounted(f *doc.Facts, r *result.Result) {
 	out, idle := 0, make(map[string][]string) // processes in which nothing was measured, by host
 	for _, p := range r.Processes {
 		if !p.Counted {
@@ -187,7 +183,7 @@ func notCounted(f *facts, r *result.Result) {
 		}
 	}
 	if out > 0 {
-		f.add("left out", doc.Bad, fmt.Sprintf("%d of %s, in none of the figures below", out, theme.Plural(len(r.Processes), "process", "processes")))
+		f.Add("left out", doc.Bad, fmt.Sprintf("%d of %s, in none of the figures below", out, theme.Plural(len(r.Processes), "process", "processes")))
 	}
 	said, left := 0, 0
 	say := func(text string) {
@@ -195,7 +191,7 @@ func notCounted(f *facts, r *result.Result) {
 			left++
 			return
 		}
-		f.add("", doc.Warn, text)
+		f.Add("", doc.Warn, text)
 	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
@@ -211,7 +207,7 @@ func notCounted(f *facts, r *result.Result) {
 		}
 	}
 	if left > 0 {
-		f.add("", doc.Muted, theme.Count(int64(left))+" more: --output processes lists them")
+		f.Add("", doc.Muted, theme.Count(int64(left))+" more: --output processes lists them")
 	}
 }
 

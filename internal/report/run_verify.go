@@ -21,13 +21,13 @@ func verification(r *result.Result) doc.Section {
 	if v == nil {
 		return s
 	}
-	var f facts
+	f := new(doc.Facts)
 	sentence, tone := verified(v)
-	f.add("verification", tone, sentence)
-	if s.Facts = f; v.OfAnotherRun {
+	f.Add("verification", tone, sentence)
+	if s.Blocks = []doc.Block{f}; v.OfAnotherRun {
 		return s
 	}
-	f.add("", doc.Plain, account(v))
+	f.Add("", doc.Plain, account(v))
 	unknown := "without a stamp"
 	if v.Headers {
 		unknown = "of other producers"
@@ -36,21 +36,21 @@ func verification(r *result.Result) doc.Section {
 		count{v.Unissued, "never sent but read"}, count{v.Redelivered, "redelivered"}, count{v.TooLarge, "at offsets whose batches are too large to read"},
 		count{v.Foreign, "of other runs"}, count{v.Unstamped, unknown}, count{v.EpochRegressions, "of an older leader than those before"})
 	if also != "" {
-		f.add("", doc.Plain, "also "+also)
+		f.Add("", doc.Plain, "also "+also)
 	}
 	if v.Inexact {
-		f.add("", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
+		f.Add("", doc.Warn, "too many changes of outcome to remember all: these counts are a minimum")
 	}
 	if v.ReadAgain > 0 {
-		f.add("", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
+		f.Add("", doc.Warn, "a log was cut off below the last record read: kt read "+plural(v.ReadAgain, "partition")+" again, and counts the records there now")
 	}
 	if v.Unconfirmed > 0 {
-		f.add("", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
+		f.Add("", doc.Warn, theme.Count(v.Unconfirmed)+" were read, but no broker could say whether the logs still hold them: check again with kt consume --verify LEDGER")
 	}
 	for _, why := range v.Blame {
-		f.add("", doc.Muted, why)
+		f.Add("", doc.Muted, why)
 	}
-	s.Facts, s.Tables = f, []doc.Table{gaps(v, &r.Environment)}
+	s.Blocks = append(s.Blocks, gaps(v, &r.Environment))
 	return s
 }
 
@@ -129,10 +129,8 @@ func counted(of ...count) string {
 }
 
 // gaps has a row for each place where records were lost.
-func gaps(v *ledger.Verdict, env *result.Environment) doc.Table {
-	t := doc.Table{ID: "lost", Caption: "where records were lost", Columns: []doc.Column{
-		{Head: "lost in", Kind: doc.Name}, {Head: "producer", Leave: 1}, {Head: "its numbers", Leave: 2}, {Head: "records"}, {Head: "between offsets"}, {Head: "due after (UTC)", Kind: doc.Words, Leave: 3},
-	}}
+func gaps(v *ledger.Verdict, env *result.Environment) *doc.Table {
+	t := doc.NewTable("lost", "where records were lost", "lost in|name", "producer|1", "its numbers|2", "records", "between offsets", "due after (UTC)|words|3")
 	for _, gap := range v.Gaps[:min(maxGapRows, len(v.Gaps))] {
 		topic, number := env.Place(gap.Partition)
 		row := result.PartitionRow{ID: number}
@@ -146,7 +144,7 @@ func gaps(v *ledger.Verdict, env *result.Environment) doc.Table {
 		if !gap.DueBefore.IsZero() {
 			due = gap.DueBefore.UTC().Format(time.TimeOnly + ".000")
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(where, fmt.Sprint(gap.Producer), between(gap.First, gap.Last), theme.Count(gap.Count), between(gap.OffsetBefore, gap.OffsetAfter), due)})
+		t.Add(where, gap.Producer, between(gap.First, gap.Last), theme.Count(gap.Count), between(gap.OffsetBefore, gap.OffsetAfter), due)
 	}
 	if n := int64(len(v.Gaps)) + v.GapsBeyond - maxGapRows; n > 0 {
 		t.Note = theme.Count(n) + " more such " + either(n, "place", "places")

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"fmt"
-	"strconv"
+	"cmp"
 	"strings"
-	"time"
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/history"
@@ -31,81 +29,45 @@ func NewRuns(runs []history.Run) *RunsDocument {
 	return &RunsDocument{RunsSchema, runs}
 }
 
-// runColumns are those of a table of runs.
-var runColumns = []col[history.Run]{
-	{doc.Column{Head: "run", Data: "reference", Kind: doc.Whole}, func(r *history.Run) doc.Cell { return text(r.Reference) }},
-	{doc.Column{Head: "when (UTC)", Data: "started_at", Kind: doc.Whole}, func(r *history.Run) doc.Cell {
-		return doc.Cell{Text: r.StartedAt.Format("2006-01-02 15:04"), Data: r.StartedAt.Format(time.RFC3339)}
-	}},
-	{doc.Column{Head: "what", Kind: doc.Words, Leave: 3}, func(r *history.Run) doc.Cell {
-		if r.Processes > 0 {
-			return text(fmt.Sprintf("%s, %s", r.Command, theme.Plural(r.Processes, "process", "processes")))
-		}
-		return known(string(r.Command))
-	}},
-	{doc.Column{Data: "command", Kind: doc.Words}, func(r *history.Run) doc.Cell { return text(string(r.Command)) }},
-	{doc.Column{Data: "processes"}, func(r *history.Run) doc.Cell { return data(strconv.Itoa(r.Processes)) }},
-	{doc.Column{Head: "topic", Data: "topic", Kind: doc.Name}, func(r *history.Run) doc.Cell { return known(r.Topic) }},
-	{doc.Column{Head: "at", Data: "server", Kind: doc.Name, Leave: 6}, func(r *history.Run) doc.Cell {
-		at := known(r.Server)
-		if r.Embedded() {
-			at.Text = "inside kt"
-		}
-		return at
-	}},
-	{doc.Column{Head: "records/s", Data: "records_per_second"}, func(r *history.Run) doc.Cell {
-		if r.RecordsPerSecond == nil {
-			return known("")
-		}
-		return doc.Cell{Text: theme.PerSecond(*r.RecordsPerSecond), Data: threeDigits(*r.RecordsPerSecond)}
-	}},
-	{doc.Column{Data: "headline", Kind: doc.Words}, func(r *history.Run) doc.Cell { return text(r.Headline) }},
-	{doc.Column{Head: "p99", Data: "p99_us", Leave: 1}, func(r *history.Run) doc.Cell {
-		if r.P99US == nil {
-			return known("")
-		}
-		return doc.Cell{Text: theme.Duration(micros(*r.P99US)), Data: csvMicros(*r.P99US)}
-	}},
-	{doc.Column{Head: "limit", Data: "bound_by", Kind: doc.Words, Leave: 2}, func(r *history.Run) doc.Cell {
-		c := known(r.BoundBy)
-		if r.BoundBy != "" {
-			c.Text = verdict.Limit(r.BoundBy).String()
-		}
-		return c
-	}},
-	{doc.Column{Head: "valid", Data: "valid", Kind: doc.Whole}, func(r *history.Run) doc.Cell {
-		valid := known("")
-		if r.Valid != nil {
-			valid = doc.Cell{Text: map[bool]string{true: "yes", false: "no"}[*r.Valid], Data: strconv.FormatBool(*r.Valid)}
-		}
-		if r.AtWork {
-			valid.Text = "at work"
-		}
-		return valid
-	}},
-	{doc.Column{Head: "ended", Data: "ended", Kind: doc.Words, Leave: 5}, func(r *history.Run) doc.Cell { return known(r.Ended) }},
-	{doc.Column{Head: "tags", Data: "tags", Kind: doc.Words, Leave: 4}, func(r *history.Run) doc.Cell {
-		tags := known(strings.Join(r.Tags, ","))
-		tags.Data = strings.Join(r.Tags, " ")
-		return tags
-	}},
-	{doc.Column{Head: "size", Data: "bytes", Leave: 7}, func(r *history.Run) doc.Cell {
-		return doc.Cell{Text: theme.Bytes(r.Bytes), Data: strconv.FormatInt(r.Bytes, 10)}
-	}},
-	{doc.Column{Data: "at_work"}, func(r *history.Run) doc.Cell { return data(strconv.FormatBool(r.AtWork)) }},
-	{doc.Column{Head: "file", Data: "name", Kind: doc.Words, Leave: 8}, func(r *history.Run) doc.Cell { return text(r.Name) }},
-	{doc.Column{Data: "problem"}, func(r *history.Run) doc.Cell { return data(r.Problem) }},
-}
-
 // RunsDoc returns a table of runs.
 func RunsDoc(d *RunsDocument) *doc.Document {
-	return ofTable("kt runs", plural(len(d.Runs), "run"), tableOf(doc.Table{ID: "runs", Caption: "Runs, the newest first", Data: true}, d.Runs, func(r *history.Run, row *doc.Row) {
-		row.NoteTone = doc.Warn
-		if r.Problem != "" {
+	t := doc.NewTable("runs", "Runs, the newest first", "run|whole", "when (UTC)|whole", "what|words|3", "topic|name", "at|name|6", "records/s", "p99|1",
+		"limit|words|2", "valid|whole", "ended|words|5", "tags|words|4", "size|7", "file|words|8")
+	for i := range d.Runs {
+		r := &d.Runs[i]
+		what, at, rate, p99, limit, valid := string(r.Command), r.Server, "", "", "", ""
+		if r.Processes > 0 {
+			what += ", " + theme.Plural(r.Processes, "process", "processes")
+		}
+		if r.Embedded() {
+			at = "inside kt"
+		}
+		if r.RecordsPerSecond != nil {
+			rate = theme.PerSecond(*r.RecordsPerSecond)
+		}
+		if r.P99US != nil {
+			p99 = theme.Duration(micros(*r.P99US))
+		}
+		if r.BoundBy != "" {
+			limit = verdict.Limit(r.BoundBy).String()
+		}
+		if r.Valid != nil {
+			valid = map[bool]string{true: "yes", false: "no"}[*r.Valid]
+		}
+		if r.AtWork {
+			valid = "at work"
+		}
+		texts := []string{what, r.Topic, at, rate, p99, limit, valid, r.Ended, strings.Join(r.Tags, ",")}
+		for i, text := range texts {
+			texts[i] = cmp.Or(text, none)
+		}
+		row := t.Add(r.Reference, r.StartedAt.Format("2006-01-02 15:04"), texts, theme.Bytes(r.Bytes), r.Name)
+		if row.NoteTone = doc.Warn; r.Problem != "" {
 			row.Note = r.Name + history.Ext + " cannot be read: " + r.Problem
 		}
 		if r.Problem != "" || r.Valid != nil && !*r.Valid {
 			row.Tone = doc.Warn
 		}
-	}, runColumns...))
+	}
+	return OfTable("kt runs", plural(len(d.Runs), "run"), t, d.Runs)
 }

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,130 +46,102 @@ func gridDoc(all *doc.Document, d *study.Document) {
 			note = doc.Note{Name: a.Factor, Text: question(d, a) + ": " + a.Sentence}
 		}
 		all.Answer = append(all.Answer, note)
-		compared.Tables = append(compared.Tables, comparedTable(d, a))
+		compared.Blocks = append(compared.Blocks, comparedTable(d, a))
 	}
+	all.List = runsOf(d)
 	all.Sections = []doc.Section{
 		{ID: "plots", Title: "By factor", For: doc.InPage, Columns: true, Blocks: factorPlots(d)},
-		{ID: "cells", Title: "Cells", Tables: []doc.Table{cellTable(d)}},
+		{ID: "cells", Title: "Cells", Blocks: []doc.Block{cellTable(d)}},
 		compared,
-		{ID: "faults", Title: "Faults", Tables: []doc.Table{faultTable(d)}},
+		{ID: "faults", Title: "Faults", Blocks: []doc.Block{faultTable(d)}},
 		published(d),
 		{ID: "runs", Title: "Runs", Blocks: []doc.Block{doc.Details{Summary: "Runs", For: doc.InPage | doc.InDetails, Blocks: []doc.Block{runTable(d)}}}},
 	}
 }
 
-func factorColumns(d *study.Document) (columns []doc.Column) {
-	for _, f := range d.Study.Factors {
-		columns = append(columns, doc.Column{Head: f.Name, Data: f.Name, Kind: doc.Words})
+// place gives a table the columns of the factors, and one of the load if there are several.
+func placeColumns(t *doc.Table, s *study.Study) {
+	for _, f := range s.Factors {
+		t.Columns = append(t.Columns, doc.Column{Head: f.Name, Kind: doc.Words})
 	}
-	return columns
+	if len(s.Loads) > 1 {
+		t.Head("load|words")
+	}
 }
 
-func factorCells(d *study.Document, c *study.CellDoc) (cells []doc.Cell) {
-	for _, f := range d.Study.Factors {
-		cells = append(cells, doc.Cell{Text: c.At[f.Name]})
+// placeOf returns the cells of those columns.
+func placeOf(s *study.Study, at map[string]string, load string) (texts []string) {
+	for _, f := range s.Factors {
+		texts = append(texts, at[f.Name])
 	}
-	return cells
+	if len(s.Loads) > 1 {
+		texts = append(texts, load)
+	}
+	return texts
 }
 
-// loadTable returns a table with a row for each load of each cell: the values of its factors, the load if there are several, and then
-// the cells that row returns. The table leaves out the loads for which row returns false.
-func loadTable(d *study.Document, columns []doc.Column, row func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool)) (t doc.Table) {
-	place := factorColumns(d)
-	if len(d.Study.Loads) > 1 {
-		place = append(place, doc.Column{Head: "load", Kind: doc.Words})
-	}
-	t.Columns = append(place, columns...)
+// eachLoad calls row for each load of each cell, with the cells of its place.
+func eachLoad(d *study.Document, row func(c *study.CellDoc, f *study.CellFigures, place []string)) {
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		for j := range 1 + len(c.Beside) {
-			f, at := &c.CellFigures, factorCells(d, c)
-			if j > 0 {
-				f = &c.Beside[j-1]
-			}
-			if len(d.Study.Loads) > 1 {
-				at = append(at, doc.Cell{Text: f.Load})
-			}
-			if r, ok := row(c, f); ok {
-				r.Cells = append(at, r.Cells...)
-				t.Rows = append(t.Rows, r)
-			}
+		row(c, &c.CellFigures, placeOf(d.Study, c.At, c.Load))
+		for j := range c.Beside {
+			row(c, &c.Beside[j], placeOf(d.Study, c.At, c.Beside[j].Load))
 		}
 	}
-	return t
 }
 
-// notMeasured stands for a figure that there is not.
-const notMeasured = "–"
-
 // cellTable has a row for each load of each cell.
-func cellTable(d *study.Document) doc.Table {
-	columns := []doc.Column{
-		{Head: "records/s"},
-		{Head: "from", Leave: 1},
-		{Head: "to", Leave: 1},
-		{Head: "MiB/s", Leave: 4},
-		{Head: "p50", Leave: 5},
-		{Head: "p99"},
-		{Head: "p99.9", Leave: 6},
-		{Head: "rough", Leave: 2},
-		{Head: "CPU", Leave: 3},
-		{Head: "runs"},
-		{Head: "limit", Kind: doc.Words},
-	}
-	var rates []float64
-	t := loadTable(d, columns, func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {
-		row, r, notes := doc.Row{NoteTone: doc.Warn}, f.Of(metric.Rate), slices.Clone(f.FailedMetrics)
+func cellTable(d *study.Document) *doc.Table {
+	t := doc.NewTable("cell-table", "Medians of the runs of each cell, and the interval of the throughput")
+	placeColumns(t, d.Study)
+	t.Head("records/s", "from|1", "to|1", "MiB/s|4", "p50|5", "p99", "p99.9|6", "rough|2", "CPU|3", "runs", "limit|words")
+	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures, place []string) {
+		r, notes := f.Of(metric.Rate), slices.Clone(f.FailedMetrics)
 		if f.ClientBound {
 			notes = append(notes, "the brokers may do more")
 		}
 		if f.Invalid > 0 {
 			notes = append(notes, plural(f.Invalid, "run")+" not valid")
 		}
-		var limits []string
+		var limits, texts []string
 		for _, l := range f.Limits {
 			limits = append(limits, l.String())
 		}
-		of := func(m study.Metric) string {
-			if f.Of(m).N == 0 {
-				return notMeasured
-			}
-			return Figure(m, f.Of(m).Median)
+		for _, m := range []study.Metric{metric.Throughput, metric.P50, metric.P99, metric.P999, metric.Roughness, metric.CPU} {
+			texts = append(texts, medianOf(f, m))
 		}
-		low, high, limit := notMeasured, notMeasured, strings.Join(limits, ", ")
+		low, high, limit := none, none, strings.Join(limits, ", ")
 		if r.N > 0 {
 			low, high = Rounded(r.Low), Rounded(r.High)
 		}
-		if r.N == 0 || f.ClientBound || f.Invalid > 0 {
+		if c.LeftOut != "" {
+			limit, notes = "left out", []string{c.LeftOut}
+		}
+		row := t.Add(place, doc.Cell{Text: medianOf(f, metric.Rate), Bar: r.Median}, low, high, texts, r.N, limit)
+		if row.Note, row.NoteTone = strings.Join(notes, "; "), doc.Warn; r.N == 0 || f.ClientBound || f.Invalid > 0 {
 			row.Tone = doc.Muted
 		}
-		if row.Note = strings.Join(notes, "; "); c.LeftOut != "" {
-			limit, row.Note = "left out", c.LeftOut
-		}
-		row.Cells = doc.Of(of(metric.Rate), low, high, of(metric.Throughput), of(metric.P50), of(metric.P99), of(metric.P999), of(metric.Roughness), of(metric.CPU), strconv.Itoa(r.N), limit)
-		rates = append(rates, r.Median)
-		return row, true
 	})
-	t.ID, t.Caption = "cell-table", "Medians of the runs of each cell, and the interval of the throughput"
-	t.Bars(len(t.Columns)-len(columns), rates)
 	return t
 }
 
-// comparedTable has the values that an answer compares.
-func comparedTable(d *study.Document, a *study.Answer) doc.Table {
-	t := doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}, {Head: string(a.By), Bars: true}, {Head: "from"}, {Head: "to"}}}
-	var medians []float64
-	for _, v := range d.Along(a) {
-		if v.Spread.N == 0 {
-			continue
-		}
-		row := doc.Row{Tone: doc.Muted, Cells: doc.Of(v.Value, Figure(a.By, v.Spread.Median), Figure(a.By, v.Spread.Low), Figure(a.By, v.Spread.High))}
-		if v.LikeBest {
-			row.Tone = doc.Good
-		}
-		t.Rows, medians = append(t.Rows, row), append(medians, v.Spread.Median)
+func medianOf(f *study.CellFigures, m study.Metric) string {
+	if f.Of(m).N == 0 {
+		return none
 	}
-	t.Bars(1, medians)
+	return Figure(m, f.Of(m).Median)
+}
+
+// comparedTable has the values that an answer compares.
+func comparedTable(d *study.Document, a *study.Answer) *doc.Table {
+	t := &doc.Table{ID: "compared-" + a.Factor, Caption: question(d, a), Columns: []doc.Column{{Head: a.Factor, Kind: doc.Words}}}
+	t.Head(string(a.By)+"|bars", "from", "to")
+	for _, v := range d.Along(a) {
+		if s := v.Spread; s.N > 0 {
+			t.Add(v.Value, doc.Cell{Text: Figure(a.By, s.Median), Bar: s.Median}, Figure(a.By, s.Low), Figure(a.By, s.High)).Tone = map[bool]doc.Tone{true: doc.Good, false: doc.Muted}[v.LikeBest]
+		}
+	}
 	return t
 }
 
@@ -195,27 +165,31 @@ func othersOf(d *study.Document, a *study.Answer) (text string) {
 }
 
 // faultTable is what the runs saw of faults; no row: nothing.
-func faultTable(d *study.Document) doc.Table {
+func faultTable(d *study.Document) *doc.Table {
+	t := doc.NewTable("fault-table", "What the runs saw of faults: medians, and the range")
+	placeColumns(t, d.Study)
+	t.Head("failed", "lost", "not checked", "no acks for", "rate back after", "in sync after")
 	span := func(ms float64) string { return theme.Duration(time.Duration(ms) * time.Millisecond) }
 	faulty := d.Faulty()
-	t := loadTable(d, doc.Heads(doc.Number, "failed", "lost", "not checked", "no acks for", "rate back after", "in sync after"), func(c *study.CellDoc, f *study.CellFigures) (doc.Row, bool) {
-		var texts []string
+	eachLoad(d, func(c *study.CellDoc, f *study.CellFigures, place []string) {
+		texts := place
 		for _, s := range []study.Spread{f.Failed, f.Lost, f.Unchecked} {
 			texts = append(texts, overRuns(s, f.Failed.N, theme.PerSecond))
 		}
 		for _, s := range []study.Spread{f.Gap, f.Recovered, f.InSync} {
 			texts = append(texts, overRuns(s, f.Failed.N, span))
 		}
-		return doc.Row{Cells: doc.Of(texts...)}, faulty && len(c.Runs) > 0
+		if faulty && len(c.Runs) > 0 {
+			t.Add(texts)
+		}
 	})
-	t.ID, t.Caption = "fault-table", "What the runs saw of faults: medians, and the range"
 	return t
 }
 
 // overRuns writes the median of an effect with its range, and in how many runs it was seen if not in all.
 func overRuns(s study.Spread, runs int, write func(float64) string) string {
 	if s.N == 0 {
-		return notMeasured
+		return none
 	}
 	text := write(s.Median)
 	if s.Low < s.High {
@@ -229,14 +203,11 @@ func overRuns(s study.Spread, runs int, write func(float64) string) string {
 
 // published has the figures of published tests beside those of the study, and where they come from.
 func published(d *study.Document) doc.Section {
-	t := doc.Table{
-		ID: "published-table", Caption: "Published figures, and those of this study",
-		Columns: []doc.Column{{Head: "case", Kind: doc.Words}, {Head: "at", Kind: doc.Words}, {Head: "published"}, {Head: "here"}, {Head: "ratio"}},
-	}
-	var sources doc.Facts
+	t := doc.NewTable("published-table", "Published figures, and those of this study", "case|words", "at|words", "published", "here", "ratio")
+	var sources []string
 	for _, p := range d.Published {
-		row := doc.Row{Cells: doc.Of(p.Case, p.String(), Rounded(p.RecordsPerSecond), notMeasured, notMeasured), Note: p.Environment}
-		if p.EnvironmentHere != "" {
+		row := t.Add(p.Case, p.String(), Rounded(p.RecordsPerSecond), none, none)
+		if row.Note = p.Environment; p.EnvironmentHere != "" {
 			row.Cells[3].Text = Rounded(p.Here)
 			row.Note += "; here: " + p.EnvironmentHere
 		}
@@ -245,64 +216,53 @@ func published(d *study.Document) doc.Section {
 		} else if p.Ratio > 0 {
 			row.Cells[4].Text = theme.Ratio(p.Ratio)
 		}
-		t.Rows = append(t.Rows, row)
-		if f := (doc.Fact{Name: "published by", Text: strings.TrimSuffix(p.Account+": "+p.Link, ": ")}); !slices.ContainsFunc(sources.Rows, func(o doc.Fact) bool { return o.Text == f.Text }) {
-			sources.Rows = append(sources.Rows, f)
+		if source := strings.TrimSuffix(p.Account+": "+p.Link, ": "); !slices.Contains(sources, source) {
+			sources = append(sources, source)
 		}
 	}
-	return doc.Section{ID: "published", Title: "Published figures", Tables: []doc.Table{t}, Blocks: []doc.Block{sources}}
+	f := new(doc.Facts)
+	for _, source := range sources {
+		f.Add("published by", doc.Plain, source)
+	}
+	return doc.Section{ID: "published", Title: "Published figures", Blocks: []doc.Block{t, f}}
+}
+
+// oneRun is a load of a run of a study.
+type oneRun struct {
+	At     map[string]string `json:"at"`
+	Turn   int               `json:"turn"`
+	Repeat int               `json:"repeat"`
+	study.LoadFigures
+}
+
+func runsOf(d *study.Document) (all []oneRun) {
+	for _, c := range d.Cells {
+		for _, r := range c.Runs {
+			for _, l := range r.Loads {
+				all = append(all, oneRun{c.At, r.Turn, r.Repeat, l})
+			}
+		}
+	}
+	return all
 }
 
 // runTable has a row for each load of each run.
 func runTable(d *study.Document) *doc.Table {
-	t := &doc.Table{ID: "run-table", Caption: "Each run", Data: true}
-	t.Columns = append([]doc.Column{{Head: "run", Data: "turn"}, {Data: "repeat"}, {Data: "load", Kind: doc.Words}}, factorColumns(d)...)
-	if len(d.Study.Loads) > 1 {
-		t.Columns[2].Head = "load"
-	}
-	for _, m := range d.Study.Metrics() {
-		c := doc.Column{Data: m.Of().Column()}
-		if m == metric.Rate || m == metric.P99 {
-			c.Head = string(m)
-		}
-		t.Columns = append(t.Columns, c)
-	}
-	t.Columns = append(t.Columns, doc.Column{Data: "valid"}, doc.Column{Head: "limit", Data: "limit", Kind: doc.Words})
-	for _, name := range []string{"failed_records", "lost_records", "longest_gap_ms", "rate_recovered_ms", "in_sync_ms"} {
-		t.Columns = append(t.Columns, doc.Column{Data: name})
-	}
-	t.Columns = append(t.Columns, doc.Column{Head: "file", Data: "file", Kind: doc.Name})
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		for _, r := range c.Runs {
-			for j := range r.Loads {
-				place := append([]doc.Cell{dataCell(strconv.Itoa(r.Turn)), dataCell(strconv.Itoa(r.Repeat)), {Text: r.Loads[j].Load}}, factorCells(d, c)...)
-				t.Rows = append(t.Rows, doc.Row{Cells: append(place, runCells(d, &r.Loads[j])...)})
+	t := doc.NewTable("run-table", "Each run", "run")
+	placeColumns(t, d.Study)
+	t.Head(string(metric.Rate), string(metric.P99), "limit|words", "file|name")
+	for _, r := range runsOf(d) {
+		texts := placeOf(d.Study, r.At, r.Load)
+		for _, m := range []study.Metric{metric.Rate, metric.P99} {
+			text := none
+			if v, ok := r.Measures[m]; ok {
+				text = Figure(m, v)
 			}
+			texts = append(texts, text)
 		}
+		t.Add(r.Turn, texts, r.Limit.String(), r.File)
 	}
 	return t
-}
-
-// dataCell returns a number that is the same for people and programs.
-func dataCell(text string) doc.Cell { return doc.Cell{Text: text, Data: text} }
-
-func runCells(d *study.Document, l *study.LoadFigures) (cells []doc.Cell) {
-	for _, m := range d.Study.Metrics() {
-		one := doc.Cell{Text: notMeasured}
-		if v, ok := l.Measures[m]; ok {
-			one = doc.Cell{Text: Figure(m, v), Data: strconv.FormatFloat(v, 'f', -1, 64)}
-		}
-		cells = append(cells, one)
-	}
-	cells = append(cells, dataCell(strconv.FormatBool(l.Valid)), doc.Cell{Text: l.Limit.String(), Data: string(l.Limit)})
-	o := cmp.Or(l.Outage, new(result.Outage))
-	for _, n := range []*int64{&l.Failed, l.Lost, o.LongestGapMS, o.RecoveredMS, o.InSyncMS} {
-		if cells = append(cells, doc.Cell{}); n != nil {
-			cells[len(cells)-1] = dataCell(strconv.FormatInt(*n, 10))
-		}
-	}
-	return append(cells, doc.Cell{Text: l.File})
 }
 
 // Named returns the name of a metric with the unit that Figure leaves out.

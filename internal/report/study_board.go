@@ -28,15 +28,20 @@ func StudyBoardText(s *StudyBoard, o Options, height int) string {
 	t := doc.NewWriter(o.terminal())
 	t.Head(d)
 	t.Line("")
-	table := d.Sections[slices.IndexFunc(d.Sections, func(of doc.Section) bool { return len(of.Tables) > 0 })].Tables[0]
+	var table *doc.Table
+	for _, section := range d.Sections {
+		if table == nil && len(section.Blocks) > 0 {
+			table, _ = section.Blocks[0].(*doc.Table)
+		}
+	}
 	for i := range table.Rows {
 		table.Rows[i].Note = "" // there is no room for it
 	}
-	at := s.mark(&table, o.Theme.ASCII())
+	at := s.mark(table, o.Theme.ASCII())
 	first, last := visible(len(table.Rows), at, height-bytes.Count(t.Bytes(), []byte("\n"))-4)
 	hidden := len(table.Rows) - (last - first)
 	table.Rows = table.Rows[first:last]
-	t.Table(&table)
+	t.Table(table)
 	if hidden > 0 {
 		t.Line("  " + t.Paint(doc.Muted, fmt.Sprintf("%d more rows", hidden)))
 	}

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ func PlanDoc(p *StudyPlan) *doc.Document {
 	if len(p.Study.Parts) == 0 {
 		return forecastDoc(p.Parts[0])
 	}
-	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Question: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}}
+	all := &doc.Document{Command: "kt study", Subject: p.Study.Name, Question: p.Study.About, Tags: []string{plural(len(p.Parts), "part")}, List: p.Parts}
 	for _, f := range p.Parts {
 		all.Add(f.Study.Name, forecastDoc(f))
 	}
@@ -63,7 +62,7 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 		}
 	default:
 		all.Tags = []string{plural(len(f.Cells), "cell"), plural(s.Repeats, "repeat"), plural(len(f.Runs), "run")}
-		all.Sections = []doc.Section{{ID: "plan", Tables: []doc.Table{plannedTable(f)}}}
+		all.List, all.Sections = f.Runs, []doc.Section{{ID: "plan", Blocks: []doc.Block{plannedTable(f)}}}
 	}
 	all.Remarks = takes(f)
 	if err := f.Err(); err != nil {
@@ -73,20 +72,19 @@ func forecastDoc(f *study.Forecast) *doc.Document {
 }
 
 // plannedTable has the runs in their order.
-func plannedTable(f *study.Forecast) doc.Table {
-	t := doc.Table{ID: "runs", Caption: "Runs in their order", Data: true, Columns: []doc.Column{{Head: "run", Data: "run"}, {Data: "repeat"}}}
+func plannedTable(f *study.Forecast) *doc.Table {
+	t := doc.NewTable("runs", "Runs in their order", "run")
 	for _, factor := range f.Study.Factors {
-		t.Columns = append(t.Columns, doc.Column{Head: factor.Name, Data: factor.Name, Kind: doc.Words})
+		t.Columns = append(t.Columns, doc.Column{Head: factor.Name, Kind: doc.Words})
 	}
 	for _, run := range f.Runs {
-		row := doc.Row{Cells: []doc.Cell{dataCell(strconv.Itoa(run.Turn)), dataCell(strconv.Itoa(run.Repeat))}}
-		if run.Repeat == 0 {
+		var at []string
+		for _, factor := range f.Study.Factors {
+			at = append(at, run.At[factor.Name])
+		}
+		if row := t.Add(run.Turn, at); run.Repeat == 0 {
 			row.Tone = doc.Muted
 		}
-		for _, factor := range f.Study.Factors {
-			row.Cells = append(row.Cells, doc.Cell{Text: run.At[factor.Name]})
-		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -56,18 +56,18 @@ func turnText(t study.Turn, turns int, left, warmsUp string) string {
 
 // StudyListDoc returns the studies that kt has, and those that were made.
 func StudyListDoc(shipped []*study.Study, made []*study.Folder) *doc.Document {
-	questions := doc.Table{ID: "studies", Caption: "Studies that kt has", Data: true, Columns: []doc.Column{{Head: "study", Data: "study", Kind: doc.Whole}, {Head: "question", Data: "question", Kind: doc.Sentence}}}
+	questions := doc.NewTable("studies", "Studies that kt has", "study|whole", "question|sentence")
 	for _, s := range shipped {
-		questions.Rows = append(questions.Rows, doc.Row{Cells: doc.Of(s.Name, s.About)})
+		questions.Add(s.Name, s.About)
 	}
-	done := doc.Table{ID: "made", Caption: "Studies that were made here", Data: true, Columns: []doc.Column{{Head: "made here", Data: "id", Kind: doc.Whole}, {Head: "runs", Data: "runs", Kind: doc.Sentence}}}
+	done := doc.NewTable("made", "Studies that were made here", "made here|whole", "runs|sentence")
 	for _, f := range made {
 		runs, wanted, err := f.Count()
 		text := fmt.Sprintf("%d of %d", runs, wanted)
 		if err != nil {
 			text = err.Error()
 		}
-		done.Rows = append(done.Rows, doc.Row{Cells: doc.Of(f.ID, text)})
+		done.Add(f.ID, text)
 	}
-	return &doc.Document{Command: "kt study", Subject: plural(len(shipped), "question"), Sections: []doc.Section{{ID: "studies", Tables: []doc.Table{questions, done}}}}
+	return &doc.Document{Command: "kt study", Subject: plural(len(shipped), "question"), Sections: []doc.Section{{ID: "studies", Blocks: []doc.Block{questions, done}}}}
 }

@@ -38,7 +38,7 @@ var groupTitles = map[tune.Group]string{
 // TuneDoc returns what the checks of a machine found: what needs action by its cost, or every check by its group.
 func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
 	about := slices.Concat(aboutMachine(r.Machine), aboutRole(r.Machine))
-	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:]}
+	d := &doc.Document{Command: "kt tune", Subject: about[0], Tags: about[1:], List: r.Document(false).Checks}
 	answer := doc.Note{Name: "verdict", Text: "fit for Kafka", Tone: doc.Good}
 	if !r.Fit(o.Strict) {
 		answer.Text, answer.Tone = "not fit for Kafka (exit code 3)", doc.Bad
@@ -48,12 +48,12 @@ func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
 		for _, g := range tune.Groups {
 			found := slices.DeleteFunc(slices.Clone(r.Findings), func(f tune.Finding) bool { return f.Group != g })
 			d.Sections = append(d.Sections, doc.Section{
-				ID: string(g), Title: groupTitles[g] + ": " + tally(found, tune.Verdicts...), Tables: []doc.Table{findingTable(string(g), found, o.Verbose)},
+				ID: string(g), Title: groupTitles[g] + ": " + tally(found, tune.Verdicts...), Blocks: []doc.Block{findingTable(string(g), found, o.Verbose)},
 			})
 		}
 	} else {
 		counted = []tune.Verdict{tune.Fail, tune.Warn, tune.Info}
-		d.Sections = []doc.Section{{ID: "findings", Tables: []doc.Table{costly(r, o)}}}
+		d.Sections = []doc.Section{{ID: "findings", Blocks: []doc.Block{costly(r, o)}}}
 		rest := tally(r.Findings, tune.OK, tune.Unknown, tune.NotApplicable)
 		if rest != "" && !o.Quiet {
 			d.Remarks = []string{rest + " (--all)"}
@@ -63,12 +63,12 @@ func TuneDoc(r *tune.Report, o TuneOptions) *doc.Document {
 		answer.Text += ": " + counts
 	}
 	d.Answer = []doc.Note{answer}
-	d.Sections = append(d.Sections, doc.Section{ID: "next", Title: "What to do", Facts: nextSteps(r, o)})
+	d.Sections = append(d.Sections, doc.Section{ID: "next", Title: "What to do", Blocks: []doc.Block{nextSteps(r, o)}})
 	return d
 }
 
 // costly returns the table of failures, warnings and the first notes.
-func costly(r *tune.Report, o TuneOptions) doc.Table {
+func costly(r *tune.Report, o TuneOptions) *doc.Table {
 	notes := 0
 	found := slices.DeleteFunc(r.ByCost(), func(f tune.Finding) bool {
 		if f.Verdict == tune.Info && !o.Quiet {
@@ -85,38 +85,14 @@ func costly(r *tune.Report, o TuneOptions) doc.Table {
 }
 
 // findingTable has a row for each finding.
-func findingTable(id string, found []tune.Finding, verbose bool) doc.Table {
-	t := doc.Table{ID: id + "-table", Caption: "Checks", Data: true, Columns: []doc.Column{
-		{Head: "check", Data: "id", Kind: doc.Whole},
-		{Data: "group", Kind: doc.Words},
-		{Head: "verdict", Data: "verdict", Kind: doc.Words},
-		{Head: "current", Data: "current", Kind: doc.Words},
-		{Data: "persisted"},
-		{Data: "persisted_in"},
-		{Head: "wanted", Data: "wanted", Kind: doc.Words},
-		{Data: "severity"},
-		{Data: "confidence"},
-		{Data: "note"},
-		{Head: "why", Data: "why", Kind: doc.Sentence},
-		{Data: "source"},
-		{Data: "command"},
-	}}
+func findingTable(id string, found []tune.Finding, verbose bool) *doc.Table {
+	t := doc.NewTable(id+"-table", "Checks", "check|whole", "verdict|words", "current|words", "wanted|words", "why|sentence")
 	for _, f := range found {
-		row := doc.Row{}
+		wanted := strings.ReplaceAll(f.Wanted, "- - ", "… ") // any of the first two will do
+		row := t.Add(f.ID, doc.Cell{Text: verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}, cmp.Or(f.Current, none), wanted, doc.Cell{Text: reason(f, verbose), Tone: doc.Muted})
 		if f.Verdict == tune.Unknown || f.Verdict == tune.NotApplicable {
 			row.Tone = doc.Muted
 		}
-		row.Cells = []doc.Cell{
-			text(f.ID), text(string(f.Group)),
-			{Text: verdictWord(f.Verdict), Data: string(f.Verdict), Tone: verdictTones[f.Verdict]},
-			known(f.Current),
-			data(f.Persisted), data(f.PersistedIn),
-			{Text: strings.ReplaceAll(f.Wanted, "- - ", "… "), Data: f.Wanted}, // any of the first two will do
-			data(string(f.Severity)), data(string(f.Confidence)), data(f.Note),
-			{Text: reason(f, verbose), Data: f.Why, Tone: doc.Muted},
-			data(strings.Join(f.Sources, "; ")), data(f.Command),
-		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -200,23 +176,25 @@ func reason(f tune.Finding, whole bool) string {
 }
 
 // nextSteps returns the commands to run now.
-func nextSteps(r *tune.Report, o TuneOptions) (steps []doc.Fact) {
+func nextSteps(r *tune.Report, o TuneOptions) *doc.Facts {
+	f := new(doc.Facts)
 	if n := len(r.Changes()); n > 0 {
-		steps = append(steps,
-			doc.Fact{Name: "apply", Text: "sudo kt tune --apply" + o.Again},
-			doc.Fact{Text: plural(n, "change") + either(n, " fixes ", " fix ") + mended(r) + "; undo: sudo kt tune --rollback" + o.Root, Tone: doc.Muted},
-			doc.Fact{Name: "or", Text: "kt tune --script" + o.Again + " (a shell script), --ansible (a playbook)"})
+		f.Add("apply", doc.Plain, "sudo kt tune --apply"+o.Again)
+		f.Add("", doc.Muted, plural(n, "change")+either(n, " fixes ", " fix ")+mended(r)+"; undo: sudo kt tune --rollback"+o.Root)
+		f.Add("or", doc.Plain, "kt tune --script"+o.Again+" (a shell script), --ansible (a playbook)")
 	}
 	if ids := manualIDs(r); ids != "" {
-		steps = append(steps, doc.Fact{Name: "by hand", Text: "kt tune --dry-run" + o.Again}, doc.Fact{Text: "Manual steps for " + ids, Tone: doc.Muted})
+		f.Add("by hand", doc.Plain, "kt tune --dry-run"+o.Again)
+		f.Add("", doc.Muted, "Manual steps for "+ids)
 	}
 	if all := r.ByCost(); len(all) > 0 && slices.Contains([]tune.Verdict{tune.Fail, tune.Warn, tune.Info}, all[0].Verdict) {
-		steps = append(steps, doc.Fact{Name: "explain", Text: "kt tune --explain " + all[0].ID})
+		f.Add("explain", doc.Plain, "kt tune --explain "+all[0].ID)
 	}
 	if r.Machine.Role == tune.Client && r.Machine.RoleFrom != "--role" {
-		steps = append(steps, doc.Fact{Name: "role", Text: "kt tune --role broker --dirs /data/kafka"}, doc.Fact{Text: "for a future broker's machine: no broker runs here now", Tone: doc.Muted})
+		f.Add("role", doc.Plain, "kt tune --role broker --dirs /data/kafka")
+		f.Add("", doc.Muted, "for a future broker's machine: no broker runs here now")
 	}
-	return steps
+	return f
 }
 
 // mended returns how much of each verdict the changes mend: "0 of 1 failure, 3 of 6 warnings".

@@ -20,7 +20,7 @@ type DiffOptions struct {
 
 // DiffDoc returns the changes that kt is about to make, and the manual steps.
 func DiffDoc(r *tune.Report, o DiffOptions) *doc.Document {
-	d := ofTable("kt tune", cmp.Or(r.Machine.Hostname, "name unknown"), changeTable(r.Changes(), o))
+	d := OfTable("kt tune", cmp.Or(r.Machine.Hostname, "name unknown"), changeTable(r.Changes(), o), nil)
 	d.Tags = []string{plural(len(r.Changes()), "change")}
 	if !o.Manual {
 		return d
@@ -29,23 +29,22 @@ func DiffDoc(r *tune.Report, o DiffOptions) *doc.Document {
 		if i == 0 {
 			d.Tags = append(d.Tags, plural(len(r.Manual()), "manual step"))
 		}
-		d.Sections = append(d.Sections, doc.Section{
-			ID: "manual-" + f.ID, Title: "By hand: " + f.ID, Facts: slices.Concat(listed("now", f.Current), listed("wanted", f.Wanted), listed("why", reason(f, o.Verbose))),
-			Blocks: []doc.Block{doc.Code(cmp.Or(f.Command, "kt tune --explain "+f.ID))},
-		})
+		facts := new(doc.Facts)
+		facts.List("now", f.Current)
+		facts.List("wanted", f.Wanted)
+		facts.List("why", reason(f, o.Verbose))
+		d.Sections = append(d.Sections, doc.Section{ID: "manual-" + f.ID, Title: "By hand: " + f.ID, Blocks: []doc.Block{facts, doc.Code(cmp.Or(f.Command, "kt tune --explain "+f.ID))}})
 	}
 	return d
 }
 
 // changeTable has a row for each change of the running machine, and for each line of a file that is not of one of them.
-func changeTable(all []tune.Change, o DiffOptions) doc.Table {
-	t := doc.Table{ID: "changes", Caption: "Changes", Data: true, Columns: []doc.Column{
-		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "change", Data: "change", Kind: doc.Sentence},
-	}}
+func changeTable(all []tune.Change, o DiffOptions) *doc.Table {
+	t := doc.NewTable("changes", "Changes", "check|whole", "change|sentence")
 	var files []string
 	for i := range all {
 		c := &all[i]
-		add := func(text string) { t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(c.Setting, text)}) }
+		add := func(text string) { t.Add(c.Setting, text) }
 		now := c.Kind != tune.KeepOnly && o.Mode.Now()
 		if now {
 			add(c.Describe())
@@ -165,26 +164,20 @@ var states = []struct {
 // outcomesDoc returns a table of outcomes, with how many are in each state, what to do next, and the commands that make the system read
 // files that were written or removed.
 func outcomesDoc(subject string, all []outcome, written bool, next ...string) *doc.Document {
-	t := doc.Table{ID: "changes", Caption: "Changes", Data: true, Empty: "kt has changed nothing on this machine", Columns: []doc.Column{
-		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "state", Data: "state", Kind: doc.Whole}, {Data: "change", Kind: doc.Words}, {Data: "why", Kind: doc.Words}, {Head: "what", Kind: doc.Sentence},
-	}}
+	t := doc.NewTable("changes", "Changes", "check|whole", "state|whole", "what|sentence")
+	t.Empty = "kt has changed nothing on this machine"
 	count := make(map[tune.State]int)
 	for _, c := range all {
-		count[c.state]++
-		why, shown := "", c.what
-		if c.err != nil {
-			why = c.err.Error()
-			shown += "; " + why
+		if count[c.state]++; c.err != nil {
+			c.what += "; " + c.err.Error()
 		}
 		for _, of := range states {
 			if of.state == c.state {
-				t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-					text(cmp.Or(c.setting, "file of kt")), {Text: of.words, Data: string(c.state), Tone: of.tone}, text(c.what), text(why), text(shown),
-				}})
+				t.Add(cmp.Or(c.setting, "file of kt"), doc.Cell{Text: of.words, Tone: of.tone}, c.what)
 			}
 		}
 	}
-	d := ofTable("kt tune", subject, t)
+	d := OfTable("kt tune", subject, t, nil)
 	for _, of := range states {
 		if n := count[of.state]; n > 0 {
 			d.Tags = append(d.Tags, theme.Count(int64(n))+" "+of.words)

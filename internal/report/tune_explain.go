@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -13,25 +12,21 @@ import (
 func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc.Document {
 	d := &doc.Document{Command: "kt tune", Subject: s.ID, Tags: []string{s.Title}}
 	if f != nil {
-		here := doc.Section{ID: "here", Facts: []doc.Fact{{Name: "here", Text: strings.TrimLeft(f.Current+"   ", " ") + verdictWord(f.Verdict), Tone: verdictTones[f.Verdict]}}}
+		here := new(doc.Facts)
+		here.Add("here", verdictTones[f.Verdict], strings.TrimLeft(f.Current+"   ", " ")+verdictWord(f.Verdict))
 		if f.Persisted != "" {
-			here.Facts = append(here.Facts, doc.Fact{Name: "after boot", Text: f.Persisted + "   (" + f.PersistedIn + ")"})
+			here.Add("after boot", doc.Plain, f.Persisted+"   ("+f.PersistedIn+")")
 		}
-		here.Facts = append(here.Facts, listed("note", f.Note)...)
+		here.List("note", f.Note)
 		for _, c := range f.Changes {
-			here.Facts = append(here.Facts, doc.Fact{Name: "kt sets", Text: c.Describe()})
+			here.List("kt sets", c.Describe())
 		}
-		if f.Command != "" {
-			here.Blocks = []doc.Block{doc.Code(f.Command)}
-		}
-		d.Sections = append(d.Sections, here)
+		d.Sections = append(d.Sections, doc.Section{ID: "here", Blocks: []doc.Block{here, doc.Code(f.Command)}})
 	}
 	var wanted []string
 	for _, p := range profiles {
 		wanted = append(wanted, p.Name+": "+wantedBy(p, s))
 	}
-	facts := append(listed("wanted", wanted...), listed("why", s.Why, s.Detail)...)
-	facts = append(facts, doc.Fact{Name: "severity", Text: fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence])})
 	change := "kt only checks it"
 	if s.Applies {
 		change = "kt tune --apply sets it"
@@ -39,8 +34,15 @@ func ExplainDoc(s *tune.Setting, profiles []*tune.Profile, f *tune.Finding) *doc
 	if s.Risk != "" {
 		change += "; risk: " + s.Risk
 	}
-	facts = slices.Concat(facts, listed("roles", joined(s.Roles)), listed("reads", strings.Join(s.Reads, ", ")), listed("sources", s.Sources...), listed("change", change))
-	d.Sections = append(d.Sections, doc.Section{ID: "setting", Facts: facts})
+	facts := new(doc.Facts)
+	facts.List("wanted", wanted...)
+	facts.List("why", s.Why, s.Detail)
+	facts.List("severity", fmt.Sprintf("%s; the value is %s", s.Severity, confidences[s.Confidence]))
+	facts.List("roles", joined(s.Roles))
+	facts.List("reads", strings.Join(s.Reads, ", "))
+	facts.List("sources", s.Sources...)
+	facts.List("change", change)
+	d.Sections = append(d.Sections, doc.Section{ID: "setting", Blocks: []doc.Block{facts}})
 	return d
 }
 
@@ -63,13 +65,11 @@ func wantedBy(p *tune.Profile, s *tune.Setting) string {
 
 // SettingsDoc returns the catalogue.
 func SettingsDoc(settings []*tune.Setting) *doc.Document {
-	t := doc.Table{ID: "settings", Caption: "What kt tune checks", Data: true, Columns: []doc.Column{
-		{Head: "check", Data: "id", Kind: doc.Whole}, {Head: "group", Data: "group", Kind: doc.Words}, {Head: "what it is", Data: "title", Kind: doc.Sentence},
-	}}
+	t := doc.NewTable("settings", "What kt tune checks", "check|whole", "group|words", "what it is|sentence")
 	for _, s := range settings {
-		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(s.ID, string(s.Group), s.Title)})
+		t.Add(s.ID, s.Group, s.Title)
 	}
-	d := ofTable("kt tune", "what it checks", t)
+	d := OfTable("kt tune", "what it checks", t, nil)
 	d.Tags = []string{plural(len(settings), "check")}
 	return d
 }
@@ -78,18 +78,13 @@ func SettingsDoc(settings []*tune.Setting) *doc.Document {
 func HintsDoc(m *tune.Machine, hints []tune.Hint) *doc.Document {
 	about := aboutMachine(m)
 	d := &doc.Document{Command: "kt tune --hints", Subject: about[0], Tags: about[1:]}
+	var t *doc.Table
 	for _, h := range hints {
-		if n := len(d.Sections); n == 0 || d.Sections[n-1].ID != string(h.Where) {
-			d.Sections = append(d.Sections, doc.Section{ID: string(h.Where), Title: hintPlaces[h.Where], Tables: []doc.Table{{ID: string(h.Where) + "-hints", Caption: hintPlaces[h.Where], Data: true, Columns: []doc.Column{
-				{Head: "setting", Data: "name", Kind: doc.Whole},
-				{Head: "value", Data: "value", Kind: doc.Sentence},
-				{Data: "where", Kind: doc.Words},
-				{Data: "formula", Kind: doc.Words},
-				{Data: "source", Kind: doc.Words},
-			}}}})
+		if t == nil || t.Caption != hintPlaces[h.Where] {
+			t = doc.NewTable(string(h.Where)+"-hints", hintPlaces[h.Where], "setting|whole", "value|sentence")
+			d.Sections = append(d.Sections, doc.Section{ID: string(h.Where), Title: t.Caption, Blocks: []doc.Block{t}})
 		}
-		t := &d.Sections[len(d.Sections)-1].Tables[0]
-		t.Rows = append(t.Rows, doc.Row{Note: h.Formula + "; source: " + h.Source, Cells: doc.Of(h.Name, h.Value, string(h.Where), h.Formula, h.Source)})
+		t.Add(h.Name, h.Value).Note = h.Formula + "; source: " + h.Source
 	}
 	d.Sections = append(d.Sections, doc.Section{ID: "fragment", Title: "As a part of server.properties", Blocks: []doc.Block{doc.Code(tune.Fragment(hints))}})
 	return d

@@ -33,7 +33,7 @@ func WatchDoc(d *WatchDocument) *doc.Document {
 	whole := "all " + theme.Duration(time.Duration(d.Overall.Seconds*1e9).Round(time.Second))
 	t := busy(&result.Result{Hosts: []result.HostRow{{Role: "last second", Busy: d.Now}, {Role: whole, Busy: d.Overall}}})
 	t.Columns[0].Head, t.Columns[1] = "", doc.Column{Head: "time", Kind: doc.Words}
-	all.Sections = []doc.Section{{ID: "busy", Tables: []doc.Table{t}}}
+	all.Sections = []doc.Section{{ID: "busy", Blocks: []doc.Block{t}}}
 	if len(d.Overall.Brokers) == 0 {
 		all.Answer = []doc.Note{{Text: "no Kafka broker runs here, or kt cannot see it: run kt watch as root, outside of containers", Tone: doc.Warn}}
 	}

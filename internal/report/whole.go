@@ -1,8 +1,11 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,22 +19,40 @@ import (
 // wholeDoc fills in what a study of parts says: the systems side by side, and then each part.
 func wholeDoc(all *doc.Document, d *study.Document) {
 	all.Tags = append(all.Tags, plural(len(d.Parts), "part"))
-	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Tables: []doc.Table{systemTable(d)}}}
+	all.Sections = []doc.Section{{ID: "side-by-side", Title: "Side by side", Blocks: []doc.Block{systemTable(d)}}}
+	list := []any{}
 	for i := range d.Parts {
 		p := &d.Parts[i]
 		part := StudyDoc(cmp.Or(p.Find, p.Study))
 		part.Remarks = nil // the whole has them
 		all.Add(p.Name, part)
+		for _, row := range reflect.ValueOf(part.List).Seq2() {
+			list = append(list, inPart{p.Name, row.Interface()})
+		}
 	}
+	all.List = list
+}
+
+// inPart is an element of the list of a part.
+type inPart struct {
+	part string
+	of   any
+}
+
+// MarshalJSON writes the element with the name of its part.
+func (p inPart) MarshalJSON() ([]byte, error) {
+	name, _ := json.Marshal(p.part) // a text has a form
+	of, err := json.Marshal(p.of)
+	return slices.Concat([]byte(`{"part":`), name, []byte(`,`), bytes.TrimPrefix(of, []byte(`{`))), err
 }
 
 // systemTable has what each part found of each system.
-func systemTable(d *study.Document) doc.Table {
-	t := doc.Table{ID: "side-by-side-table", Caption: "What each part found of each system", Columns: doc.Heads(doc.Words, "part", "system", "found", "published")}
+func systemTable(d *study.Document) *doc.Table {
+	t := doc.NewTable("side-by-side-table", "What each part found of each system", "part|words", "system|words", "found|words", "published|words")
 	for i := range d.Standings {
 		s := &d.Standings[i]
 		published, sources := publishedOf(s)
-		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(s.Part, string(s.System), foundOf(s), cmp.Or(published, notMeasured)), Note: sources})
+		t.Add(s.Part, s.System, foundOf(s), cmp.Or(published, none)).Note = sources
 	}
 	return t
 }
@@ -62,7 +83,7 @@ func foundOf(s *study.Standing) string {
 func peakOf(s *study.Standing) string {
 	switch p := s.Peak; {
 	case p.RecordsPerSecond == 0 && !s.Over:
-		return "–"
+		return none
 	case p.RecordsPerSecond == 0:
 		return "no rate holds"
 	case p.ClientBound:

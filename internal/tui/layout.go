@@ -78,6 +78,7 @@ const (
 	boxesFrom               = 24 // the least height with borders around panes
 	gridWidth, gridHeight   = 100, 30
 	sixWidth, sixHeight     = 120, 36
+	allWidth, allHeight     = 180, 50
 	headerHeight            = 2
 	tinyHeader              = 3
 	leastChart              = 4    // title, two rows and axis
@@ -125,7 +126,8 @@ func layout(w, h int, n needs) screen {
 	if said := n.hosts > 0 || n.zoom == paneClient || own && h >= gridHeight; !said {
 		s.limit = body.above(1)
 	}
-	if listed := n.zoom == paneEvents || own && n.news && h >= stripsFrom; n.events && !listed {
+	all := own && w >= allWidth && h >= allHeight
+	if listed := n.zoom == paneEvents || all || own && n.news && h >= stripsFrom; n.events && !listed {
 		s.events = body.below(1)
 	}
 	switch {
@@ -135,6 +137,8 @@ func layout(w, h int, n needs) screen {
 		s.panes = []placed{{n.zoom, body}}
 	case n.hosts > 0:
 		s.panes = overHosts(body, n, roomy(w, h))
+	case all:
+		s.panes = everything(body)
 	case w >= sixWidth && h >= sixHeight:
 		s.panes = six(body, n)
 	case roomy(w, h):
@@ -165,6 +169,18 @@ func charts(b rect) []placed {
 	}
 	upper := b.above((b.h + 1) / 2)
 	return []placed{{paneThroughput, upper}, {paneLatency, b}}
+}
+
+// everything is every pane of a run on this host, three of them in the last row.
+func everything(b rect) []placed {
+	third := b.h / 3
+	out := rows(b, []int{b.h - 2*third, third}, []pane{paneThroughput, paneLatency, paneHeatmap, panePartitions})
+	b.above(b.h - third)
+	for i, p := range []pane{paneBrokers, paneEvents, paneClient} {
+		from, to := b.x+b.w*i/3, b.x+b.w*(i+1)/3
+		out = append(out, placed{p, rect{from, b.y, to - from, b.h}})
+	}
+	return out
 }
 
 // six is three rows of two panes; the charts share what the tables leave.

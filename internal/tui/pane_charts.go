@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/kt-bench/kt/internal/result"
@@ -186,16 +187,15 @@ func (s *scene) latencyTitle() (title string, remarks []line) {
 
 // drawLatency is the quantiles over time.
 func drawLatency(c chart.Canvas, s *scene) {
-	legend := line{}
+	age := colored(ageLook.color, ageName+" ") // first, and with its room kept: the other names stay where they are when it comes or goes
+	if !slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
+		age.text = strings.Repeat(" ", len(age.text))
+	}
+	legend := line{age}
 	for i, q := range quantiles {
-		if i > 0 {
-			legend = append(legend, segment{text: " "})
-		}
-		legend = append(legend, colored(latencyLooks[i].color, q.name))
+		legend = append(legend, colored(latencyLooks[i].color, q.name+" "))
 	}
-	if slices.ContainsFunc(s.Recent, func(p result.Point) bool { return s.ageOf(&p) > 0 }) {
-		legend = append(legend, segment{text: " "}, colored(ageLook.color, ageName))
-	}
+	legend[len(quantiles)].text = quantiles[p999].name
 	title, remarks := s.latencyTitle()
 	b := s.box(paneLatency, title)
 	b.right, b.bottom = []line{legend}, remarks
@@ -213,7 +213,7 @@ func drawLatency(c chart.Canvas, s *scene) {
 	x := s.timeAxis(w - gutter - 1)
 	points := s.since(x.From)
 	lo, hi := math.Inf(1), math.Inf(-1)
-	p := chart.Plot{X: x, Gutter: gutter, Label: labelSeconds, Names: named}
+	p := chart.Plot{X: x, Gutter: gutter, Label: labelSeconds, Names: named, Ranked: true}
 	add := func(name string, look latencyLook, value func(*result.Point) float64) {
 		series := samples(points, value)
 		for _, v := range series {

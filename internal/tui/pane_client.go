@@ -49,7 +49,7 @@ func drawClient(c chart.Canvas, s *scene) {
 		inner.Text(margin, 0, "waiting for the first sample", theme.Style{FG: theme.Muted})
 	}
 	const leastUsage = 8 // two rows of charts
-	if y := len(loads) + len(evidence) + 2; s.zoom == paneClient && len(s.usage) > 0 && h-y >= leastUsage {
+	if y := len(loads) + len(evidence) + 2; len(s.usage) > 0 && h-y >= leastUsage {
 		s.drawUsage(inner.Sub(0, y, w, h-y))
 		h = y - 1
 	}

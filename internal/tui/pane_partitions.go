@@ -13,8 +13,11 @@ import (
 // look from its inverse on.
 const coldShare = 0.7
 
-// lagRows is the height from which the consumer lags are drawn below the rates.
-const lagRows = 7
+// lagRows is the height from which the consumer lags are drawn below the rates, and tableFrom that from which a table is below the bars.
+const (
+	lagRows   = 7
+	tableFrom = 15
+)
 
 // drawPartitions is the rate of each partition over the last ticks, and what waits
 // in it below.
@@ -41,7 +44,7 @@ func drawPartitions(c chart.Canvas, s *scene) {
 	}
 	inner := b.draw(c)
 	w, h := inner.Size()
-	if third := h / 3; s.zoom == panePartitions && len(s.rows) > 0 && third > 2 {
+	if third := h / 3; (s.zoom == panePartitions || h >= tableFrom) && len(s.rows) > 0 && third > 2 {
 		s.drawPartitionTable(inner.Sub(0, third+1, w, h-third-1))
 		inner, h = inner.Sub(0, 0, w, third), third
 	}

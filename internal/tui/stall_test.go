@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -127,9 +128,7 @@ func TestALongQueueIsNoStall(t *testing.T) {
 			w.Response.RecordN(row.p99, 20_000)
 			d.observe(given{Windows: []stats.Window{w}, State: result.Running})
 		}
-		if d.stalled() != row.want {
-			t.Errorf("%s: stalled is %v: %+v", row.name, d.stalled(), d.stall)
-		}
+		must.Match(t, row.want, d.stalled(), "%s: stalled: %+v", row.name, d.stall)
 	}
 }
 
@@ -140,9 +139,7 @@ func TestConnectionsMayTakeTwoSecondsToOpen(t *testing.T) {
 		t.Error("the first second is a stall")
 	}
 	d.observe(given{Windows: []stats.Window{secondOf(1, 0, 2*time.Second)}})
-	if s := (&scene{data: d.data}); s.goingOn() != "no acknowledgement for 2.00s" {
-		t.Errorf("after two seconds: %q", s.goingOn())
-	}
+	must.Match(t, "no acknowledgement for 2.00s", (&scene{data: d.data}).goingOn(), "after two seconds")
 }
 
 func TestALateLookChangesNothing(t *testing.T) {
@@ -198,9 +195,7 @@ func TestEventsAreNewsForAMinuteAndDuringAStall(t *testing.T) {
 	} {
 		d := newData(Header{})
 		d.events, d.stall = row.events, row.stall
-		if got := (&scene{data: d, clock: row.clock}).news(); got != row.want {
-			t.Errorf("%s: %t", row.name, got)
-		}
+		must.Match(t, row.want, (&scene{data: d, clock: row.clock}).news(), "%s", row.name)
 	}
 }
 

@@ -30,6 +30,7 @@ type ansibleTask struct {
 		Stdin yaml.Node `yaml:"stdin"`
 	} `yaml:"ansible.builtin.command"`
 	Environment map[string]string `yaml:"environment"`
+	CheckMode   bool              `yaml:"check_mode"` // false: it runs in check mode, too
 	Register    string            `yaml:"register"`
 	ChangedWhen string            `yaml:"changed_when"`
 }
@@ -48,7 +49,7 @@ func Ansible(w io.Writer, changes []Change, o ApplyOptions) error {
 		return err
 	}
 	t := ansibleTask{
-		Name: "Run what kt tune --script writes", Environment: map[string]string{"KT_FORCE": "1"},
+		Name: "Run what kt tune --script writes", Environment: map[string]string{"KT_FORCE": "1", "KT_CHECK": "{{ ansible_check_mode | ternary('1', '') }}"},
 		Register: "kt", ChangedWhen: `kt.stdout is search("(?m)^(changed|made) ")`,
 	}
 	t.Command.Words = []string{"sh", "-s"}

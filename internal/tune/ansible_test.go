@@ -35,16 +35,23 @@ func TestAPlaybookDoesWhatAScriptDoes(t *testing.T) {
 	if !strings.Contains(text, "stdin: !unsafe |") || strings.Contains(text, "kt_limit 4711") {
 		t.Errorf("want a script that Ansible takes as it is, and without a process of this machine:\n%s", text)
 	}
-	for _, changes := range []bool{true, false} {
+	before := snapshotOf(t, tree.root)
+	for _, row := range []struct {
+		check   string // what the template of check mode makes
+		changes bool
+	}{{"1", true}, {"", true}, {"", false}, {"1", false}} {
 		cmd := exec.Command(shell(t), task.Command.Words[1:]...)
 		cmd.Stdin = strings.NewReader(task.Command.Stdin.Value)
 		cmd.Env = append(os.Environ(), "KT_ROOT="+tree.root)
 		for name, value := range task.Environment {
-			cmd.Env = append(cmd.Env, name+"="+value)
+			cmd.Env = append(cmd.Env, name+"="+strings.Replace(value, "{{ ansible_check_mode | ternary('1', '') }}", row.check, 1))
 		}
 		out, err := cmd.CombinedOutput()
-		if err != nil || strings.Contains("\n"+string(out), "\nchanged ") != changes {
-			t.Errorf("the playbook's script: %v, %s; want that it changes something: %t", err, out, changes)
+		if err != nil || strings.Contains("\n"+string(out), "\nchanged ") != row.changes {
+			t.Errorf("the playbook's script: %v, %s; want that it changes something: %t", err, out, row.changes)
+		}
+		if row.check != "" && row.changes {
+			sameTree(t, "the tree after check mode", before, snapshotOf(t, tree.root))
 		}
 	}
 	if got := readText(t, tree.root, swappinessFile) + readText(t, tree.root, SysctlFile); !strings.HasPrefix(got, "1\n") || !strings.Contains(got, "\nvm.swappiness = 1\n") {

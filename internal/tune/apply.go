@@ -51,7 +51,7 @@ type Outcome struct {
 // files: what the kernel refuses, or what brings the machine down, must not be set
 // again at its next start.
 func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
-	if err := checkApplied(changes); err != nil {
+	if err := checkChanges(changes); err != nil {
 		return nil, err
 	}
 	if o.Time.IsZero() {
@@ -145,7 +145,7 @@ func (a *application) look(o *Outcome) error {
 	}
 	s := setStep{outcome: o, subject: a.subject(c)}
 	var err error
-	if s.was, s.pairWas, err = a.both(s.subject, c.Pair); err != nil {
+	if s.was, s.pairWas, err = a.both(s.subject); err != nil {
 		return err
 	}
 	if s.was == "" {
@@ -154,8 +154,8 @@ func (a *application) look(o *Outcome) error {
 	if c.Kind == WriteFile { // what kt could not put back: the journal would be refused with it
 		err = checkHolds(c.Path, s.was)
 	}
-	if err == nil && c.Pair != "" {
-		err = checkHolds(c.Pair, s.pairWas)
+	if pair := otherOfPair(c.Path); err == nil && pair != "" {
+		err = checkHolds(pair, s.pairWas)
 	}
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (a *application) look(o *Outcome) error {
 func (a *application) enter(s *setStep) error {
 	c := &s.outcome.Change
 	anew := &entry{
-		Setting: c.Setting, subject: s.subject, Old: s.was, Pair: c.Pair, PairOld: s.pairWas,
+		Setting: c.Setting, subject: s.subject, Old: s.was, PairOld: s.pairWas,
 		Beside: a.besides(c.Path), Time: a.options.Time.UTC().Truncate(time.Second),
 	}
 	if s.entry = a.journal.entry(s.subject); s.entry == nil {
@@ -193,7 +193,7 @@ func (a *application) enter(s *setStep) error {
 		a.journal.Entries = append(a.journal.Entries, anew)
 		return nil
 	}
-	now, pair, err := a.both(s.entry.subject, s.entry.Pair)
+	now, pair, err := a.both(s.entry.subject)
 	if err != nil {
 		return err
 	}
@@ -213,13 +213,12 @@ func (a *application) setAll() {
 	if !a.options.Now() {
 		return
 	}
-	for _, s := range a.steps {
-		s.outcome.State, s.outcome.Err = a.setOne(s)
-	}
-	// A change may have undone one before it, so those that were made are made again.
-	for _, s := range a.steps {
-		if s.outcome.State != Failed {
-			if state, err := a.setOne(s); err != nil {
+	for again := range 2 { // a change may have undone one before it, so those that were made are made again
+		for _, s := range a.steps {
+			if s.outcome.State == Failed {
+				continue
+			}
+			if state, err := a.setOne(s); again == 0 || err != nil {
 				s.outcome.State, s.outcome.Err = state, err
 			}
 		}
@@ -237,7 +236,7 @@ func (a *application) setOne(s setStep) (State, error) {
 	if errors.As(err, &took) {
 		// The journal does not know this value yet, and nobody wants it.
 		s.entry.write(c.Path, took.now)
-		err = errors.Join(err, a.saveJournal(a.journal), a.putBack(s.subject, s.was, c.Pair, s.pairWas))
+		err = errors.Join(err, a.saveJournal(a.journal), a.putBack(s.subject, s.was, s.pairWas))
 	}
 	if err != nil {
 		return Failed, err
@@ -247,8 +246,8 @@ func (a *application) setOne(s setStep) (State, error) {
 
 // putBack gives a value that was there. Of a pair the one is written that was not 0:
 // writing it makes the other 0, as it was.
-func (t *Tree) putBack(s subject, old, pair, pairOld string) error {
-	if pair != "" && old == "0" {
+func (t *Tree) putBack(s subject, old, pairOld string) error {
+	if pair := otherOfPair(s.Path); pair != "" && old == "0" {
 		return t.set(subject{Kind: WriteFile, Path: pair}, pairOld)
 	}
 	return t.set(s, old)

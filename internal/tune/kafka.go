@@ -10,44 +10,14 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// answer is the reading of something that is so or not, shown in other words if there are some.
-func answer(is bool, shown string) Reading {
-	return Reading{Current: map[bool]string{true: "yes", false: "no"}[is], shown: shown}
-}
-
-func checkVersion(m *Machine, _ Rule) Reading {
-	v := m.kafkaVersion()
-	if v == "" {
-		return Reading{Verdict: Unknown, Note: "the class path does not name Kafka's jar"}
-	}
-	return Reading{Verdict: Info, Current: v}
-}
-
-func checkRack(m *Machine, _ Rule) Reading {
-	rack := strings.TrimSpace(m.Config.Get("broker.rack", ""))
-	switch {
-	case m.Cloud == "":
-		return Absent("not in a cloud that kt knows")
-	case rack != "":
-		return answer(true, rack)
-	}
-	r := answer(false, "not set")
-	r.Command = "broker.rack=ZONE"
-	return r
-}
-
-func checkTemporaryDirs(m *Machine, _ Rule) Reading {
+func checkTemporaryDirs(m place) Reading {
 	found := slices.DeleteFunc(m.Config.LogDirs(), func(dir string) bool {
 		return !slices.ContainsFunc([]string{"/tmp/", "/var/tmp/", "/dev/shm/", "/run/"}, func(folder string) bool { return strings.HasPrefix(dir+"/", folder) })
 	})
-	r := answer(len(found) > 0, strings.Join(found, ","))
-	if len(found) > 0 {
-		r.Command = "log.dirs=/var/lib/kafka/data"
-	}
-	return r
+	return Reading{Current: yesNo(len(found) > 0), shown: strings.Join(found, ",")}
 }
 
-func checkFlush(m *Machine, _ Rule) Reading {
+func checkFlush(m place) Reading {
 	var set []string
 	for _, unit := range []string{"messages", "ms"} {
 		value := strings.TrimSpace(m.Config.Get("log.flush.interval."+unit, ""))
@@ -55,17 +25,17 @@ func checkFlush(m *Machine, _ Rule) Reading {
 			set = append(set, value+" "+unit)
 		}
 	}
-	if len(set) == 0 {
-		return answer(false, "")
+	r := Reading{Current: yesNo(len(set) > 0)}
+	if len(set) > 0 {
+		r.shown = "every " + strings.Join(set, ", ")
+		r.Command = "remove log.flush.interval.messages and log.flush.interval.ms from " + m.Config.File
 	}
-	r := answer(true, "every "+strings.Join(set, ", "))
-	r.Command = "remove log.flush.interval.messages and log.flush.interval.ms from " + m.Config.File
 	return r
 }
 
-func checkPartitionCount(m *Machine, want Rule) Reading {
+func checkPartitionCount(m place) Reading {
 	if len(m.Dirs) == 0 {
-		return Reading{Verdict: Unknown, Note: "no log directory is known"}
+		return Unreadable("no log directory is known")
 	}
 	for _, d := range m.Dirs {
 		if d.ListErr != nil {
@@ -75,25 +45,17 @@ func checkPartitionCount(m *Machine, want Rule) Reading {
 			return Reading{Verdict: Unknown, Note: d.Err.Error()}
 		}
 	}
-	r := Reading{Current: strconv.Itoa(partitionsHere(m))}
+	r := Reading{Current: strconv.Itoa(partitionsHere(m.Machine))}
 	if m.CPUs <= 0 {
 		r.Verdict, r.Note = Unknown, "the number of CPUs is not known"
-	} else if want.Leave() {
+	} else if m.want.Leave() {
 		r.rule = Rule{AtMost, strconv.Itoa(partitionLimit(m.CPUs))}
 	}
 	return r
 }
 
-func checkCombinedRoles(m *Machine, _ Rule) Reading {
-	roles := processRoles(m)
-	if len(roles) == 0 {
-		return Absent("process.roles is not set: this broker uses ZooKeeper")
-	}
-	return answer(slices.Contains(roles, "controller") && runsBroker(m), strings.Join(roles, ","))
-}
-
-func checkMetadataDir(m *Machine, _ Rule) Reading {
-	roles := processRoles(m)
+func checkMetadataDir(m place) Reading {
+	roles := processRoles(m.Machine)
 	switch {
 	case len(roles) == 0:
 		return Absent("process.roles is not set: this broker uses ZooKeeper")
@@ -114,13 +76,13 @@ func checkMetadataDir(m *Machine, _ Rule) Reading {
 		return Reading{Verdict: Unknown, Current: dir, Note: "no mounted file system is known for it"}
 	}
 	shared := ""
-	if runsBroker(m) {
+	if runsBroker(m.Machine) {
 		shared = m.sharing(mounts, own, dirs)
 	}
 	if shared == "" && m.sharing(mounts, own, []string{"/"}) != "" {
 		shared = "the system"
 	}
-	r := answer(shared == "", dir)
+	r := Reading{Current: yesNo(shared == ""), shown: dir}
 	if shared != "" {
 		r.Note, r.Command = "it shares a disk with "+shared, "metadata.log.dir=/DISK/metadata"
 	}

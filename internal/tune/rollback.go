@@ -139,9 +139,9 @@ func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 
 // restore puts back a value, and what the kernel set with it.
 func (t *Tree) restore(e *entry) error {
-	now, pair, err := t.both(e.subject, e.Pair)
+	now, pair, err := t.both(e.subject)
 	if err == nil && !e.isOld(now, pair) {
-		err = t.putBack(e.subject, e.Old, e.Pair, e.PairOld)
+		err = t.putBack(e.subject, e.Old, e.PairOld)
 	}
 	for _, b := range e.Beside {
 		s := subject{Kind: WriteFile, Path: b.Path}
@@ -155,7 +155,7 @@ func (t *Tree) restore(e *entry) error {
 // isOld tells that a value, or both of a pair, and what the kernel sets with it are as
 // before kt changed them.
 func (t *Tree) isOld(e *entry) bool {
-	now, pair, err := t.both(e.subject, e.Pair)
+	now, pair, err := t.both(e.subject)
 	return err == nil && e.isOld(now, pair) && t.besideIsOld(e)
 }
 
@@ -167,8 +167,9 @@ func (t *Tree) besideIsOld(e *entry) bool {
 }
 
 // both are what is there now of a value, and of the other one of a pair.
-func (t *Tree) both(s subject, other string) (now, pair string, err error) {
-	if now, err = t.value(s); err == nil && other != "" {
+func (t *Tree) both(s subject) (now, pair string, err error) {
+	now, err = t.value(s)
+	if other := otherOfPair(s.Path); err == nil && other != "" {
 		pair, err = t.value(subject{Kind: WriteFile, Path: other})
 	}
 	return now, pair, err
@@ -181,7 +182,7 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 		u.State, u.Err = Gone, errors.New("another disk has this name now")
 		return u
 	}
-	now, pair, err := t.both(e.subject, e.Pair)
+	now, pair, err := t.both(e.subject)
 	if err != nil {
 		u.State, u.Err = Failed, err
 		if errors.Is(err, errEnded) || errors.Is(err, fs.ErrNotExist) {

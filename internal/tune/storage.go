@@ -10,7 +10,8 @@ import (
 )
 
 // readShared tells which log directories share a disk.
-func readShared(m *Machine, d Dir, _ Rule) Reading {
+func readShared(m place) Reading {
+	d := m.dir
 	var shared, notes []string
 	for _, device := range devicesOf(d) {
 		var on []string
@@ -41,19 +42,21 @@ func devicesOf(d Dir) (names []string) {
 	return names
 }
 
-func readBesideSystem(m *Machine, d Dir, _ Rule) Reading {
+func readBesideSystem(m place) Reading {
+	d := m.dir
 	if m.Container != "" {
 		return Absent("in a container / is not the machine's")
 	}
-	return sharesDisk(m, d, "/", "the system")
+	return sharesDisk(m.Machine, d, "/", "the system")
 }
 
-func readBesideLogs(m *Machine, d Dir, _ Rule) Reading {
+func readBesideLogs(m place) Reading {
+	d := m.dir
 	folder := m.Process.JVM.D["kafka.logs.dir"]
 	if !strings.HasPrefix(folder, "/") {
 		return Absent("the broker's command line does not say where its log files are")
 	}
-	return sharesDisk(m, d, folder, "the log files in "+folder)
+	return sharesDisk(m.Machine, d, folder, "the log files in "+folder)
 }
 
 // sharesDisk reads whether a log directory is on one disk with the path other, which is of what: "the system".
@@ -77,7 +80,8 @@ func sharesDisk(m *Machine, d Dir, other, what string) Reading {
 }
 
 // readLayers looks for RAID below a directory. Several paths to one disk are one disk.
-func readLayers(_ *Machine, d Dir, _ Rule) Reading {
+func readLayers(m place) Reading {
+	d := m.dir
 	disks := len(d.Storage.Disks)
 	if disks == 0 {
 		return Absent("no disk is visible from here")
@@ -104,34 +108,6 @@ func readLayers(_ *Machine, d Dir, _ Rule) Reading {
 	return r
 }
 
-func checkDiskRAIDHealth(m *Machine, _ Rule) Reading {
-	var parts []part
-	for _, dir := range m.Glob("sys/block/md*/md") {
-		name := strings.Split(dir, "/")[2]
-		parts = append(parts, part{name, readArray(m, name, dir)})
-	}
-	if len(parts) == 0 {
-		return Absent("no software RAID")
-	}
-	return together(parts)
-}
-
-func readArray(m *Machine, name, dir string) Reading {
-	// RAID 0 and linear have no such file.
-	r := Read{Missing: name + " has no spare disk in any state"}.file(m, dir+"/degraded")
-	switch action, _ := m.Text(dir + "/sync_action"); { // nor have older kernels this one
-	case r.Verdict != "":
-		return r
-	case r.Current != "0":
-		return Reading{Verdict: Warn, Current: r.Current + " missing", Wanted: "0 missing", Note: name + " has lost a disk", Command: "mdadm --detail /dev/" + name}
-	case slices.Contains([]string{"resync", "recover", "repair", "reshape"}, action):
-		return Reading{Verdict: Warn, Current: action, Wanted: "idle", Note: name + " is being copied: measure again when it is done"}
-	case action == "check":
-		return Reading{Verdict: Info, Current: action, Wanted: "idle", Note: name + " is being checked: measure again when it is done"}
-	}
-	return Reading{Verdict: OK, Current: "complete"}
-}
-
 // networked are the types of file systems that are files of another machine, and passing those that are gone when
 // the container, or the machine, is started anew.
 var (
@@ -139,25 +115,10 @@ var (
 	passing   = strings.Fields("overlay aufs tmpfs ramfs squashfs")
 )
 
+// overNetwork reports whether a file system is another machine's.
+func overNetwork(fs string) bool {
+	return slices.Contains(networked, fs) || strings.HasPrefix(fs, "fuse.")
+}
+
 // fsOf is the type of a directory's file system, "" when it is not known.
 func fsOf(d Dir) string { return cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic]) }
-
-func readNetworked(_ *Machine, d Dir, _ Rule) Reading {
-	fs := fsOf(d)
-	if slices.Contains(networked, fs) || strings.HasPrefix(fs, "fuse.") {
-		return Reading{Verdict: Fail, Current: fs, Wanted: "xfs or ext4", Note: "files over the network: use a disk, or blocks over the network"}
-	}
-	return Reading{Verdict: OK, Current: fs}
-}
-
-func readPassing(_ *Machine, d Dir, _ Rule) Reading {
-	const note = "does not last: mount a volume, or use a disk"
-	fs := fsOf(d)
-	switch {
-	case slices.Contains(passing, fs):
-		return Reading{Verdict: Fail, Current: fs, Wanted: "xfs or ext4", Note: note}
-	case d.Storage.Memory != "":
-		return Reading{Verdict: Fail, Current: fs + " on " + d.Storage.Memory, Wanted: "a disk", Note: "it is memory: " + note}
-	}
-	return Reading{Verdict: OK, Current: fs}
-}

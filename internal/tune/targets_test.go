@@ -74,7 +74,7 @@ func TestAChangeOutOfRangeIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"vm.swappiness":      {Setting: "vm.swappiness", Kind: KeepOnly, Path: SysctlFile, New: "150", Keep: []Line{{File: SysctlFile, Text: "vm.swappiness = 150"}}},
 		"none of the words":  {Setting: "cpu.governor", Kind: WriteFile, Path: "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", Old: "performance", New: "userspace"},
 	} {
-		if err := checkApplied([]Change{c}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := checkChanges([]Change{c}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", c.Describe(), err, want)
 		}
 	}

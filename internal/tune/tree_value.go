@@ -74,7 +74,7 @@ func (t *Tree) openFiles(s subject) (string, error) {
 }
 
 func limitText(n int64) string {
-	if n < 0 {
+	if n < 0 || n == unlimited {
 		return "unlimited"
 	}
 	return strconv.FormatInt(n, 10)

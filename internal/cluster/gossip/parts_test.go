@@ -126,9 +126,7 @@ func TestAUserWhoDoesNotListenStopsNothing(t *testing.T) {
 		}
 		if found {
 			n, err := strconv.Atoi(strings.Fields(dropped)[0])
-			if err != nil {
-				t.Errorf("%q: %v", line, err)
-			}
+			must.Err(t, "", err, "%q", line)
 			all += n
 		}
 	}

@@ -21,9 +21,7 @@ func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
 	key := newKey()
 	a := serve(t, Options{Key: key, Limits: Limits{BodyBytes: 1000}}, nil)
 	c := client(t, key)
-	if got, err := ask(c, a.addr, strings.Repeat("x", 1000)); err != nil || len(got) != 1000 {
-		t.Errorf("a body at the limit: %d bytes, %v", len(got), err)
-	}
+	must.Match(t, 1000, len(must.Have(ask(c, a.addr, strings.Repeat("x", 1000)))(t)), "a body at the limit: bytes")
 	if got, err := ask(c, a.addr, strings.Repeat("x", 1001)); len(got) > 1100 || err == nil && len(got) == 1001 {
 		t.Errorf("a body over the limit: %d bytes, %v", len(got), err)
 	}
@@ -94,9 +92,7 @@ func TestARequestMayBeHeldLongerThanReadsAndWritesMayTake(t *testing.T) {
 			}
 		}
 	}))
-	if got, err := ask(client(t, key), a.addr, ""); err != nil || got != "news news news " {
-		t.Errorf("the answer is %q, %v", got, err)
-	}
+	must.Match(t, "news news news ", must.Have(ask(client(t, key), a.addr, ""))(t), "the answer")
 }
 
 func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
@@ -327,9 +323,7 @@ func TestSourcesBeyondTheirNumberShareTheirLines(t *testing.T) {
 		for i := range 1000 {
 			j.Note(sourceOf(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i))}).String(), "flood")
 		}
-		if lines != maxTopics+1 || len(j.of) != maxTopics+1 {
-			t.Errorf("%d lines and %d entries, want %d", lines, len(j.of), maxTopics+1)
-		}
+		must.Match(t, []int{maxTopics + 1, maxTopics + 1}, []int{lines, len(j.of)}, "%d lines and %d entries", lines, len(j.of))
 		j.Flush()
 		<-time.After(2 * quiet)
 		j.Note(sourceOf(address("10.9.9.9:1")).String(), "later")

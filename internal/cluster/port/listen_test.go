@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -30,9 +32,7 @@ func TestRequestsGoOverOneConnectionOfHTTP2(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if got, err := ask(c, a.addr, ""); err != nil || got != "HTTP/2.0" {
-				t.Errorf("the answer is %q, %v", got, err)
-			}
+			must.Match(t, "HTTP/2.0", must.Have(ask(c, a.addr, ""))(t), "the answer")
 		})
 	}
 	all.Wait()
@@ -193,11 +193,74 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 		t.Error(err)
 	}
 	must.Match(t, 0, running.Load(), "a request runs after Close")
-	if err := <-done; err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	must.Err(t, "", <-done, "Serve")
 	<-asked
 	if _, err := Dial(t.Context(), l.Addr().String(), key, HTTP); err == nil {
 		t.Error("a closed port answers")
 	}
+}
+
+func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		log := Bounded(func(text string) { lines = append(lines, text) })
+		flood := func() {
+			for range 3 * mostAtOnce {
+				log("vm14 is there")
+			}
+		}
+		flood()
+		if n := len(lines); n < mostAtOnce || n > mostAtOnce+1 {
+			t.Errorf("%d lines are logged at once", n)
+		}
+		lines = nil
+		<-time.After(10 * lineEvery)
+		flood()
+		if n := len(lines); n < 10 || n > 11 || !strings.HasSuffix(lines[0], " lines before it were left out)") {
+			t.Errorf("after a while, %d lines are logged: %q", n, lines)
+		}
+	})
+}
+
+func TestAddressesAreReadWithTheirDefaults(t *testing.T) {
+	for _, c := range []struct {
+		in, host string
+		port     int
+	}{
+		{"vm14:7000", "vm14", 7000},
+		{"vm14", "vm14", Default},
+		{":7000", "", 7000},
+		{"10.0.0.1", "10.0.0.1", Default},
+		{"[fd00::1]:7000", "fd00::1", 7000},
+		{"fd00::1", "fd00::1", Default},
+		{"127.0.0.1:0", "127.0.0.1", 0},
+	} {
+		host, port, err := Split(c.in)
+		if err != nil || host != c.host || port != c.port {
+			t.Errorf("Split(%q) = %q, %d, %v, want %q, %d", c.in, host, port, err, c.host, c.port)
+		}
+	}
+	for _, in := range []string{"vm14:", "vm14:x", "vm14:70000", "vm14:-1", "a:b:c", "[fd00::1"} {
+		if host, port, err := Split(in); err == nil {
+			t.Errorf("Split(%q) = %q, %d, want an error", in, host, port)
+		}
+	}
+}
+
+// FuzzSplit checks that an accepted address has a valid port, and is the same after joining and
+// splitting it again.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{"vm14:7946", "vm14", ":0", "[::1]:7", "::1", "a:b:c", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		host, port, err := Split(s)
+		if err != nil {
+			return
+		}
+		again, p, err := Split(net.JoinHostPort(host, strconv.Itoa(port)))
+		if err != nil || again != host || p != port || port < 0 || port > 65535 {
+			t.Errorf("Split(%q) = %q, %d, and again %q, %d, %v", s, host, port, again, p, err)
+		}
+	})
 }

@@ -34,6 +34,16 @@ func (g *growth) note(ok bool) {
 	}
 }
 
+// row returns by how much the n counters of a device's row grew; no row counts as unread.
+func (g *growth) row(name string, row []int64, n int) []int64 {
+	if row == nil {
+		g.note(false)
+		return make([]int64, n)
+	}
+	grown, _ := g.of(name, row...)
+	return grown
+}
+
 // of returns by how much the counters of one thing grew in the interval, from their present
 // values. After readings that failed, the growth is spread over all the time since the last
 // good one, so that no rate is too high. For the first reading, or when one of them fell,

@@ -303,9 +303,7 @@ func TestABrokerIsAJVMWithKafkasOwnClass(t *testing.T) {
 		if row.exe != "" {
 			m.files["proc/7/exe"] = &fstest.MapFile{Data: []byte(row.exe), Mode: fs.ModeSymlink}
 		}
-		if got := IsBroker(host.NewFS(m.files)); got != row.want {
-			t.Errorf("%s: IsBroker = %t, want %t", row.says, got, row.want)
-		}
+		must.Match(t, row.want, IsBroker(host.NewFS(m.files)), "%s: IsBroker", row.says)
 	}
 }
 
@@ -368,8 +366,6 @@ func TestAJVMsFileIsItsOwn(t *testing.T) {
 		if p, err := host.Rooted(dir).Perf(host.Process{PID: 4711, UID: row.uid}); err == nil {
 			got = counts[p.Collections[0].Count]
 		}
-		if got != row.want {
-			t.Errorf("%s: Perf reads %q, want %q", row.says, got, row.want)
-		}
+		must.Match(t, row.want, got, "%s: Perf reads", row.says)
 	}
 }

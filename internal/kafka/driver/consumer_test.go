@@ -1,15 +1,20 @@
 package driver
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/kafka/watch"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -114,9 +119,7 @@ func TestAConsumerReadsWhatIsThere(t *testing.T) {
 			for _, p := range w.Partitions {
 				inPartitions += p.Consumed
 			}
-			if inPartitions != w.Consumed || w.ConsumedBytes != 100*w.Consumed {
-				t.Errorf("%d records in partitions and %d bytes, want %d and %d", inPartitions, w.ConsumedBytes, w.Consumed, 100*w.Consumed)
-			}
+			must.Match(t, []int64{w.Consumed, 100 * w.Consumed}, []int64{inPartitions, w.ConsumedBytes}, "%d records in partitions and %d bytes", inPartitions, w.ConsumedBytes)
 			if tc.why == engine.ReadAll && w.ConsumerLag != 0 {
 				t.Errorf("consumer lag %d at the end, want 0", w.ConsumerLag)
 			}
@@ -160,9 +163,7 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, v := s.read(readPlan(tc.change), b, quickBeats)
-			if v.AcknowledgedRead != 3000*tc.sets || v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Unchecked+v.Unstamped != 0 {
-				t.Errorf("verdict %+v, want %d records read and nothing wrong", v, 3000*tc.sets)
-			}
+			must.Match(t, []int64{3000 * tc.sets, 0}, []int64{v.AcknowledgedRead, v.Lost + v.Duplicated + v.Reordered + v.Corrupted + v.Unchecked + v.Unstamped}, "verdict %+v", v)
 		})
 	}
 }
@@ -185,9 +186,7 @@ func TestADuplicateAndAReorderingAreFound(t *testing.T) {
 	must.Do(t, raw.ProduceSync(t.Context(), kgo.StringRecord("something else")).FirstErr())
 	b.Lanes = append(b.Lanes, ledger.Lane{Producer: 7, Issued: 3, Acknowledged: ledger.Ranges{{From: 0, To: 3}}, LastOffset: 13})
 	_, _, v := s.read(readPlan(nil), b)
-	if v.Duplicated != 1 || v.Reordered != 1 || v.Unstamped != 1 || v.Lost != 0 || v.AcknowledgedRead != 13 {
-		t.Errorf("verdict %+v, want 1 duplicated, 1 reordered, 1 unstamped, 0 lost of 13", v)
-	}
+	must.Match(t, []int64{1, 1, 1, 0, 13}, []int64{v.Duplicated, v.Reordered, v.Unstamped, v.Lost, v.AcknowledgedRead}, "verdict %+v", v)
 }
 
 func TestARoundTripReadsWhatItWrites(t *testing.T) {
@@ -216,4 +215,90 @@ func TestARoundTripReadsWhatItWrites(t *testing.T) {
 			s.whole(v, tc.records)
 		})
 	}
+}
+
+// producing returns the settings of a producer with these properties, each written
+// name=value.
+func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
+	t.Helper()
+	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	return s
+}
+
+// consuming returns the settings of a consumer with these properties.
+func consuming(t testing.TB, words ...string) javaconf.Consumer {
+	t.Helper()
+	s, _ := must.Both(javaconf.ParseConsumer(given(words), false))(t)
+	return s
+}
+
+func given(words []string) map[string]plan.Given {
+	g := map[string]plan.Given{}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		g[name] = plan.Given{Value: value, Source: "the test"}
+	}
+	return g
+}
+
+func TestTheMessageOfABrokerIsInTheFirstError(t *testing.T) {
+	said, bad := "some records are bad.", "record\n0 has no key."
+	for want, answer := range map[string]kmsg.ProduceResponseTopicPartition{
+		"records fail: INVALID_RECORD: record 0 has no key": {
+			ErrorCode: kerr.InvalidRecord.Code, ErrorMessage: &said, ErrorRecords: []kmsg.ProduceResponseTopicPartitionErrorRecord{{ErrorMessage: &bad}},
+		},
+		"records fail: MESSAGE_TOO_LARGE: the topic takes smaller batches (max.message.bytes)": {ErrorCode: kerr.MessageTooLarge.Code},
+	} {
+		t.Run(want, func(t *testing.T) { refusal(t, want, answer) })
+	}
+}
+
+// refusal checks how the first error begins when a broker refuses all batches.
+func refusal(t *testing.T, want string, answer kmsg.ProduceResponseTopicPartition) {
+	t.Helper()
+	s := newScene(t, 1)
+	s.fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		s.fake.KeepControl()
+		resp := r.ResponseKind().(*kmsg.ProduceResponse)
+		topic := r.(*kmsg.ProduceRequest).Topics[0]
+		resp.Topics = []kmsg.ProduceResponseTopic{{Topic: topic.Topic, TopicID: topic.TopicID, Partitions: []kmsg.ProduceResponseTopicPartition{answer}}}
+		return resp, nil, true
+	})
+	d := s.sender(20)
+	var sum total
+	must.Have(engine.Run(t.Context(), d.Plan, engine.Drivers{Send: d}, engine.Options{}, &sum))(t)
+	if !slices.ContainsFunc(sum.w.Events, func(e stats.Event) bool { return strings.HasPrefix(e.Text, want) }) {
+		t.Errorf("events %+v; want %q", sum.w.Events, want)
+	}
+}
+
+// refused is a driver whose clients cannot connect when they are opened, and once more for
+// every record.
+type refused struct{ ownDriver }
+
+type refusedWorker struct{ engine.Worker }
+
+func (d refused) Open(ctx context.Context, s *engine.Shard) (engine.Worker, error) {
+	w, err := d.ownDriver.Open(ctx, s)
+	failConnect(w)
+	return refusedWorker{w}, err
+}
+
+func failConnect(w engine.Worker) {
+	h := w.(*ownCost).hooks
+	h.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, errors.New("connection refused"))
+	h.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, nil)
+}
+
+func (w refusedWorker) Do(op *engine.Op) bool {
+	failConnect(w.Worker)
+	return w.Worker.Do(op)
+}
+
+func TestConnectsThatFailWhileTheLoadGoesOnAreCounted(t *testing.T) {
+	p := benchPlan(7)
+	values := must.Have(payload.MakeValues(&p))(t)
+	var sum total
+	must.Have(engine.Run(t.Context(), p, engine.Drivers{Send: refused{ownDriver{values: values}}}, engine.Options{}, &sum))(t)
+	must.Match(t, []int64{7, 7}, []int64{sum.w.FailedConnects, sum.w.Acknowledged}, "%d failed connects, %d acknowledged", sum.w.FailedConnects, sum.w.Acknowledged)
 }

@@ -1,6 +1,7 @@
 package javaconf
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"reflect"
@@ -213,5 +214,13 @@ func TestPausesBetweenRetriesGrowAsInJava(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestABrokerThatIsOlderThanZstdGetsNoZstd(t *testing.T) {
+	records := []byte(strings.Repeat("a", 1000))
+	c := parse(t, 1000, "compression.type=zstd").Compressor()
+	if got, kind := c.Compress(new(bytes.Buffer), records, kgo.CompressDisableZstd); kind != kgo.CodecNone || !bytes.Equal(got, records) {
+		t.Errorf("codec %d, %d bytes", kind, len(got))
 	}
 }

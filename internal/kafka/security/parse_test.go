@@ -203,9 +203,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 			}
 		}
 	}
-	if s.String() != "SASL_SSL PLAIN" || (Settings{}).String() != "PLAINTEXT" {
-		t.Errorf("prints as %s and %s", s, Settings{})
-	}
+	must.Match(t, []string{"SASL_SSL PLAIN", "PLAINTEXT"}, []string{s.String(), (Settings{}).String()}, "prints as %s and %s", s, Settings{})
 }
 
 func TestDialWithoutTLSIsTheDialerItself(t *testing.T) {
@@ -218,5 +216,41 @@ func TestDialWithoutTLSIsTheDialerItself(t *testing.T) {
 	var handshake *HandshakeError
 	if _, err := dial(t.Context(), "tcp", "h:1"); !errors.Is(err, refused) || errors.As(err, &handshake) {
 		t.Error(err)
+	}
+}
+
+// properties.tsv is Kafka 4.3.1's: name, default, and secret where the type is PASSWORD.
+func TestTheTableIsThatOfKafka(t *testing.T) {
+	var want, got []string
+	for _, line := range lines(t, "testdata/properties.tsv") {
+		if !strings.HasPrefix(line, "#") {
+			want = append(want, line)
+		}
+	}
+	for _, p := range Properties() {
+		line := p.Name + "\t" + p.Default + "\t"
+		if p.Secret {
+			line += "secret"
+		}
+		if p.Name != urlPassword { // the one that is kt's own
+			got = append(got, line)
+		}
+		if p.Kt == "" {
+			t.Errorf("%s: nothing says what kt does with it", p.Name)
+		}
+		if !Is(p.Name) {
+			t.Errorf("%s is no security property", p.Name)
+		}
+	}
+	must.Match(t, want, got, "properties")
+}
+
+func TestOnlyWhatIsKnownToBeNoSecretIsShown(t *testing.T) {
+	for name, want := range map[string]string{
+		"security.protocol": "v", "ssl.truststore.location": "v", "sasl.mechanism": "v",
+		"sasl.jaas.config": "[hidden]", "ssl.key.password": "[hidden]", "ssl.keystore.key": "[hidden]", "ssl.keypasswrod": "[hidden]",
+		"sasl.oauthbearer.client.credentials.client.secret": "[hidden]",
+	} {
+		must.Match(t, want, Show(name, "v"), "%s is shown as", name)
 	}
 }

@@ -96,9 +96,7 @@ func TestABatchIsKnownByItsHeader(t *testing.T) {
 			b := s.book(d)
 			v, read := s.verdict(b)
 			sound(t, v, 5003)
-			if read.Consumed != 5003 || read.ConsumedBytes != w.Bytes {
-				t.Errorf("%d records of %d bytes were read, want 5003 of %d", read.Consumed, read.ConsumedBytes, w.Bytes)
-			}
+			must.Match(t, []int64{5003, w.Bytes}, []int64{read.Consumed, read.ConsumedBytes}, "%d records of %d bytes were read", read.Consumed, read.ConsumedBytes)
 			again, _ := s.verdict(b, "max.poll.records=7")
 			sound(t, again, 5003)
 		})

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
+	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -81,4 +84,57 @@ func TestLanesThatWaitForOneAnswerAskOnce(t *testing.T) {
 		must.Do(t, l.ask(t.Context(), failed))
 	}
 	must.Match(t, 1, asked, "questions")
+}
+
+// An answer whose request was cancelled is as large as any other, and must not stay in memory.
+func TestAnAnswerThatNobodyTakesGoesWithItsConnection(t *testing.T) {
+	const version = 11
+	here, there := net.Pipe()
+	defer func() { _ = there.Close() }()
+	var i inlet
+	c := i.over(here)
+	go func() {
+		_, _ = io.ReadFull(there, make([]byte, 12))
+		answer := kmsg.NewPtrFetchResponse()
+		answer.Version = version
+		b := answer.AppendTo(make([]byte, 8)) // its length and the id of the request, 0
+		binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+		_, _ = there.Write(b)
+	}()
+	request := make([]byte, 12)
+	binary.BigEndian.PutUint16(request[atKey:], fetchKey)
+	binary.BigEndian.PutUint16(request[atVersion:], version)
+	must.Have(c.Write(request))(t)
+	must.Have(c.Read(make([]byte, 100)))(t)
+	held := func() (n int) {
+		i.answers.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	if held() != 1 {
+		t.Fatalf("%d answers before the connection ends, want 1", held())
+	}
+	if err := c.Close(); err != nil || held() != 0 {
+		t.Errorf("%v, %d answers after the connection has ended", err, held())
+	}
+}
+
+func TestARequestGoesOverTheConnectionWithTheFewestInFlight(t *testing.T) {
+	for _, tc := range []struct {
+		flying     []int
+		limit      int
+		connection int
+		room       bool
+	}{
+		{[]int{0, 0, 0}, 5, 0, true},
+		{[]int{1, 0, 0}, 5, 1, true},
+		{[]int{1, 1, 0}, 5, 2, true},
+		{[]int{2, 1, 1}, 5, 1, true},
+		{[]int{2, 2, 1}, 5, 2, false},
+		{[]int{1}, 1, 0, false},
+	} {
+		o := outlet{flying: tc.flying}
+		if connection, room := o.free(tc.limit); connection != tc.connection || room != tc.room {
+			t.Errorf("%v, limit %d: connection %d, room %t", tc.flying, tc.limit, connection, room)
+		}
+	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/payload"
 	"github.com/kt-bench/kt/internal/plan"
@@ -64,5 +66,29 @@ func TestABatchIsFullWhenItsCompressedSizeIs(t *testing.T) {
 				t.Errorf("a batch holds %d bytes before compression, want %d to %d", got, tc.low, tc.high)
 			}
 		})
+	}
+}
+
+// producing returns the settings of a producer with these properties, each written
+// name=value.
+func producing(t testing.TB, recordMax int, words ...string) javaconf.Producer {
+	t.Helper()
+	s, _ := must.Both(javaconf.ParseProducer(given(words), recordMax, false))(t)
+	return s
+}
+
+func given(words []string) map[string]plan.Given {
+	g := map[string]plan.Given{}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		g[name] = plan.Given{Value: value, Source: "the test"}
+	}
+	return g
+}
+
+// A plan cannot ask the ledger how large its stamps are: neither may import the other.
+func TestAPlanLeavesRoomForTheStampOfTheLedger(t *testing.T) {
+	if plan.StampBytes != ledger.StampSize {
+		t.Errorf("plan.StampBytes is %d, and a stamp takes %d bytes", plan.StampBytes, ledger.StampSize)
 	}
 }

@@ -18,7 +18,7 @@ var assets embed.FS
 
 // templates are those of the blocks. They escape what they are given, and read the types of internal/doc.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"clean": theme.Clean, "words": words, "line": lineOf, "title": titleOf, "shown": shown, "rows": rowsOf,
+	"clean": theme.Clean, "words": words, "line": lineOf, "shown": shown,
 	"visible": visible, "text": ofWords, "class": class, "note": noteOf, "reach": reach, "shift": shift, "draw": draw, "summary": summary, "ramp": ramp,
 	"lines":    func(c doc.Code) []string { return strings.Split(strings.TrimRight(string(c), "\n"), "\n") },
 	"percent":  func(share float64) int { return int(min(max(share, 0), 1)*100 + 0.5) },
@@ -46,45 +46,8 @@ func lineOf(d *doc.Document) string {
 	return cmp.Or(strings.Join(args, " "), d.Line)
 }
 
-// titleOf returns the title of a section: that of its last table where it has none.
-func titleOf(s *doc.Section) string {
-	if s.Title == "" && len(s.Tables) > 0 {
-		return s.Tables[len(s.Tables)-1].Caption
-	}
-	return s.Title
-}
-
-// shown returns the blocks that a page has: not those of other outputs, and none that is empty.
-func shown(all []doc.Block) []doc.Block {
-	return slices.DeleteFunc(slices.Clone(all), func(block doc.Block) bool {
-		switch b := block.(type) {
-		case doc.Facts:
-			return len(rowsOf(b)) == 0
-		case *doc.Table:
-			return !b.For.In(doc.InPage) || len(b.Rows) == 0 && b.Empty == ""
-		case doc.Details:
-			return !b.For.In(doc.InPage) || len(shown(b.Blocks)) == 0
-		case doc.Code:
-			return b == ""
-		case doc.Events:
-			return len(b.Rows) == 0
-		case *doc.Chart:
-			return b.Heat == nil && !slices.ContainsFunc(b.Series, func(s doc.Series) bool { return len(s.Points)+len(s.Values) > 0 })
-		}
-		return false
-	})
-}
-
-// rowsOf returns the facts that a page has, with their remarks.
-func rowsOf(f doc.Facts) []doc.Fact {
-	rows := slices.DeleteFunc(f.Of(doc.InPage).Rows, func(one doc.Fact) bool { return one.Text == "" && f.Title != "" })
-	for i, one := range rows {
-		if one.Remark != "" {
-			rows[i].Text += " (" + one.Remark + ")"
-		}
-	}
-	return rows
-}
+// shown returns the blocks that a page has.
+func shown(all []doc.Block) []doc.Block { return doc.Shown(all, doc.InPage) }
 
 // visible reports whether a page has a column.
 func visible(c doc.Column) bool { return c.Head != "" && c.For.In(doc.InPage) }

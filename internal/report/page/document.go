@@ -38,15 +38,16 @@ type body struct {
 
 // write writes the page of a document, with a run in it from Result.Embed; "": there is none.
 func write(w io.Writer, d *doc.Document, foot, run string) error {
-	answer := &doc.Section{ID: "answer", Title: "Answer"}
+	says := new(doc.Facts)
 	for _, n := range d.Answer {
-		answer.Facts = append(answer.Facts, doc.Fact{Name: n.Name, Text: n.Text})
+		says.Add(n.Name, doc.Plain, n.Text)
 	}
+	answer := &doc.Section{ID: "answer", Title: "Answer", Blocks: []doc.Block{says}}
 	p := &body{Document: d, Foot: foot, Parts: []*doc.Section{answer}, Charts: []*doc.Chart{}}
 	for i := range d.Sections {
 		p.Parts = append(p.Parts, &d.Sections[i])
 	}
-	p.Parts = slices.DeleteFunc(p.Parts, func(s *doc.Section) bool { return !s.For.In(doc.InPage) || len(shown(s.All())) == 0 })
+	p.Parts = slices.DeleteFunc(p.Parts, func(s *doc.Section) bool { return !s.For.In(doc.InPage) || len(shown(s.Blocks)) == 0 })
 	for _, s := range p.Parts {
 		for _, b := range shown(s.Blocks) {
 			if c, ok := b.(*doc.Chart); ok && c.Live() {

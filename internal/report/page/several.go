@@ -47,9 +47,9 @@ func Several(w io.Writer, runs []result.Result, files []string) error {
 	}
 	d.Sections = []doc.Section{
 		{ID: "runs", Title: "Runs", Columns: true, Blocks: all.list(files)},
-		{ID: "side", Title: "Figures", Tables: []doc.Table{all.figures()}},
+		{ID: "side", Title: "Figures", Blocks: []doc.Block{all.figures()}},
 		{ID: "over-time", Title: "Charts", Columns: true, Blocks: all.charts()},
-		{ID: "differs", Title: "What differs", Tables: []doc.Table{all.differs()}},
+		{ID: "differs", Title: "What differs", Blocks: []doc.Block{all.differs()}},
 	}
 	foot := "Made by kt of " + theme.Plural(len(runs), "run file", "run files") + ". This page does not hold the runs: keep their files."
 	return write(w, d, foot, "")
@@ -65,19 +65,18 @@ func letter(i int) string { return string(rune('A' + i)) }
 func (p severalPage) list(files []string) (blocks []doc.Block) {
 	for i, one := range p {
 		d := report.RunDoc(&one.r, report.Options{})
-		f := doc.Facts{Title: letter(i) + "  " + d.Command + " ▸ " + d.Subject}
-		row := func(name string, texts ...string) {
-			if text := strings.Join(texts, ", "); text != "" {
-				f.Rows = append(f.Rows, doc.Fact{Name: name, Text: text})
-			}
-		}
+		f := &doc.Facts{Title: letter(i) + "  " + d.Command + " ▸ " + d.Subject}
+		row := func(name string, texts ...string) { f.Add(name, doc.Plain, strings.Join(texts, ", ")) }
 		for _, b := range d.Badges {
-			f.Rows = append(f.Rows, doc.Fact{Name: "verdict", Text: b.Text, Tone: b.Tone})
+			f.Add("verdict", b.Tone, b.Text)
 		}
 		row("warning", d.Alerts...)
-		f.Rows = append(f.Rows, d.Sections[0].Facts...) // the verdict
-		for _, s := range d.Sections {
-			f.Rows = append(f.Rows, slices.DeleteFunc(slices.Clone(s.Facts), func(f doc.Fact) bool { return f.Name != "outage" })...)
+		for n, s := range d.Sections {
+			for _, b := range s.Blocks {
+				if facts, ok := b.(*doc.Facts); ok {
+					f.Rows = append(f.Rows, slices.DeleteFunc(slices.Clone(facts.Rows), func(f doc.Fact) bool { return n > 0 && f.Name != "outage" })...) // the first is the verdict
+				}
+			}
 		}
 		row("made", d.About...)
 		row("load", d.Tags...)
@@ -126,30 +125,28 @@ func rows() (all []figure) {
 }
 
 // figures has a row for each figure, and a column for each run.
-func (p severalPage) figures() doc.Table {
-	t := doc.Table{
-		ID: "side-by-side", Caption: "Figures of the runs side by side", Columns: doc.Heads(doc.Words, "figure"),
-		Note: "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike.",
-	}
+func (p severalPage) figures() *doc.Table {
+	t := doc.NewTable("side-by-side", "Figures of the runs side by side", "figure|words")
+	t.Note = "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike."
 	counts := []string{"latency counts from"} // latencies are comparable only if they count alike
 	for i, one := range p {
-		t.Columns = append(t.Columns, doc.Column{Head: letter(i)})
+		t.Head(letter(i))
 		name, _, _ := strings.Cut(one.latencyName(), ", ")
 		counts = append(counts, name)
 	}
 	alike := len(slices.Compact(slices.Clone(counts[1:]))) == 1
 	for _, f := range rows() {
 		if row := p.row(f, alike || !f.latency); row != nil {
-			t.Rows = append(t.Rows, doc.Row{Cells: row})
+			t.Add(row...)
 		}
 	}
-	t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(counts...)})
+	t.Add(counts)
 	return t
 }
 
 // row returns the row of a figure; nil: no run has it. The best is named if runs are comparable.
-func (p severalPage) row(f figure, comparable bool) []doc.Cell {
-	row := doc.Of(f.name)
+func (p severalPage) row(f figure, comparable bool) []any {
+	row := []any{f.name}
 	best, valid, values := math.NaN(), 0, make(doc.Values, len(p))
 	for i, one := range p {
 		v, ok := f.of(one)
@@ -248,16 +245,16 @@ func (p *runPage) along(times doc.Values, step float64) (rates, p99 doc.Values) 
 }
 
 // differs is what may explain the differences.
-func (p severalPage) differs() doc.Table {
-	t := doc.Table{
-		ID: "facts", Caption: "Settings and facts of the environments that differ", Empty: "No setting and no fact of the environments differs.", Columns: doc.Heads(doc.Words, "what"),
-	}
+func (p severalPage) differs() *doc.Table {
+	t := doc.NewTable("facts", "Settings and facts of the environments that differ", "what|words")
+	t.Empty = "No setting and no fact of the environments differs."
 	var runs []*result.Result
 	for i, one := range p {
-		runs, t.Columns = append(runs, &one.r), append(t.Columns, doc.Column{Head: letter(i), Kind: doc.Words})
+		runs = append(runs, &one.r)
+		t.Head(letter(i) + "|words")
 	}
 	for _, f := range study.Differ(runs) {
-		t.Rows = append(t.Rows, doc.Row{Cells: doc.Of(append([]string{f.What}, f.Values...)...)})
+		t.Add(f.What, f.Values)
 	}
 	return t
 }

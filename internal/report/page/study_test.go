@@ -143,6 +143,10 @@ func documents(t *testing.T) map[string]*doc.Document {
 	}
 }
 
+func csvOf(d *doc.Document) func(io.Writer) error {
+	return func(w io.Writer) error { return report.Write(w, "csv", d, nil, report.Options{}) }
+}
+
 // Each golden file has a document as text, Markdown and CSV. The page has the same tables.
 func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 	for name, d := range documents(t) {
@@ -150,7 +154,7 @@ func TestDocumentsOfStudiesAreWhatTheGoldenFilesShow(t *testing.T) {
 		for _, f := range []struct {
 			name  string
 			write func(io.Writer) error
-		}{{"text", func(w io.Writer) error { return d.Text(w, doc.Options{Width: 100}) }}, {"markdown", d.Markdown}, {"csv", d.CSV}} {
+		}{{"text", func(w io.Writer) error { return d.Text(w, doc.Options{Width: 100}) }}, {"markdown", d.Markdown}, {"csv", csvOf(d)}} {
 			all.WriteString("-- " + f.name + " --\n" + written(t, f.write))
 		}
 		isGoldenText(t, "study-"+name, all.String())
@@ -237,7 +241,7 @@ func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
 		l := study.LoadFigures{Measures: measures}
 		d := studied()
 		d.Cells[0].Runs = []study.RunDoc{{Turn: 3, Repeat: 1, Loads: []study.LoadFigures{l}}}
-		rows, err := csv.NewReader(strings.NewReader(written(t, report.StudyDoc(d).CSV))).ReadAll()
+		rows, err := csv.NewReader(strings.NewReader(written(t, csvOf(report.StudyDoc(d))))).ReadAll()
 		if err != nil || len(rows) != 2 {
 			t.Fatalf("%v: %q", err, rows)
 		}
@@ -245,7 +249,7 @@ func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
 		for i, name := range rows[0] {
 			at[name] = rows[1][i]
 		}
-		if at["turn"] != "3" || at["acks"] != "1" || at["rate_records_per_second"] != "0" || at["p50_us"] != "5" || at["p99_us"] != "" || at["roughness"] != rough {
+		if at["turn"] != "3" || at["at_acks"] != "1" || at["metrics_rate"] != "0" || at["metrics_p50"] != "5" || at["metrics_p99"] != "" || at["metrics_roughness"] != rough {
 			t.Errorf("%v", at)
 		}
 	}
@@ -266,7 +270,7 @@ func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
 	} {
 		d := whole()
 		d.Standings = []study.Standing{s}
-		if got := report.StudyDoc(d).Sections[0].Tables[0].Rows[0].Cells[2].Text; got != want {
+		if got := report.StudyDoc(d).Sections[0].Blocks[0].(*doc.Table).Rows[0].Cells[2].Text; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -285,7 +289,7 @@ func TestTextOfStudiesIsOnlyText(t *testing.T) {
 	c.Beside, c.A.Notes, c.A.Name, c.A.Files, c.Failures, c.Differs = []string{evil}, []string{evil}, evil, []string{evil}, []string{evil}, []study.Difference{{What: evil, A: []string{evil}}}
 	w.Parts[0].Find, w.Parts[1].Study, w.NotEqual = f, d, []string{evil}
 	for _, d := range []*doc.Document{report.StudyDoc(d), report.StudyDoc(f), report.CompareDoc(c), report.StudyDoc(w)} {
-		for format, text := range map[string]string{"page": pageOfDoc(t, d), "markdown": written(t, d.Markdown), "csv": strings.ReplaceAll(written(t, d.CSV), "<img", "")} {
+		for format, text := range map[string]string{"page": pageOfDoc(t, d), "markdown": written(t, d.Markdown), "csv": strings.ReplaceAll(written(t, csvOf(d)), "<img", "")} {
 			if strings.Contains(text, "<img") || strings.Contains(text, "\x1b") {
 				t.Errorf("%s of %s: text became markup or an escape sequence", format, d.Command)
 			}

@@ -14,7 +14,8 @@ type Plot struct {
 	X      TimeAxis
 	Gutter int                  // cells for the labels of Y, before the axis itself
 	Label  func(float64) string // writes a label of Y
-	Names  bool                 // write the names of the series at the right edge
+	Names  bool                 // write the names of the series at the right edge, each where its line ends
+	Ranked bool                 // the series lie in their order, the lowest first: each name has a row of its own, whatever its values are
 }
 
 // Series is one line. It is resampled to the width of the chart.
@@ -73,7 +74,7 @@ func (p Plot) mark(d *dots, m Mark) {
 	}
 }
 
-// names writes the name of each series at the height of its last value, moved
+// names writes the name of each series that has a value: ranked ones from the top, others at the height of the last value, moved
 // where two would meet.
 func (p Plot) names(c Canvas) {
 	taken := -1
@@ -83,8 +84,10 @@ func (p Plot) names(c Canvas) {
 		if math.IsNaN(v) {
 			continue
 		}
-		// i more names have to go below this one.
-		y := max(min(tickRow(p.Y.Pos(v), c.h), c.h-1-i), taken+1)
+		y := max(min(tickRow(p.Y.Pos(v), c.h), c.h-1-i), taken+1) // i more names have to go below this one
+		if p.Ranked {
+			y = min(len(p.Series), c.h) - 1 - i
+		}
 		c.Text(1, y, s.Name, s.Style)
 		taken = y
 	}

@@ -20,6 +20,8 @@ kt_remount() {
 	esac
 	if [ "$kt_now" = "$3" ]; then
 		printf 'unchanged  mount %s: %s\n' "$1" "$3"
+	elif [ -n "$KT_CHECK" ]; then
+		printf 'changed    mount %s: %s -> %s\n' "$1" "$kt_now" "$3"
 	elif mount -o "remount,bind,$kt_others,$4" "$1"; then
 		printf 'changed    mount %s: %s -> %s\n' "$1" "$kt_now" "$3"
 	else

@@ -5,9 +5,11 @@
 #
 #   KT_ROOT=/mnt   changes files below another folder
 #   KT_FORCE=1     also writes values that are neither the old ones nor the new ones
+#   KT_CHECK=1     says what it would change, and changes nothing
 set -euf
 KT_ROOT=${KT_ROOT:-}
 KT_FORCE=${KT_FORCE:-}
+KT_CHECK=${KT_CHECK:-}
 kt_status=0
 
 kt_failed() {
@@ -47,7 +49,9 @@ kt_write() {
 		kt_failed "$1: it was '$2' when this script was written and is '$kt_now'"
 		return 0
 	fi
-	if ! printf '%s\n' "$3" 2>/dev/null >"$kt_file"; then
+	if [ -n "$KT_CHECK" ]; then
+		printf 'changed    %s: %s -> %s\n' "$1" "$kt_now" "$3"
+	elif ! printf '%s\n' "$3" 2>/dev/null >"$kt_file"; then
 		kt_failed "$1: it does not take '$3'"
 	elif [ "$(kt_value "$kt_file")" != "$3" ]; then
 		kt_failed "$1: the kernel made '$(kt_value "$kt_file")' of '$3'"
@@ -67,11 +71,12 @@ kt_folder() {
 	printf 'made       %s\n' "$1"
 }
 
-# kt_own FILE <content: a file that kt made before may be replaced, no other.
+# kt_own FILE <content: a file that a script made before may be replaced, no other. One that an apply made is left, and may have
+# the same lines.
 kt_own() {
 	kt_file=$KT_ROOT$1
 	kt_new=$(cat)
-	if [ -f "$kt_file" ] && [ "$(cat "$kt_file")" = "$kt_new" ]; then
+	if [ -f "$kt_file" ] && [ "$(sed 1d "$kt_file")" = "$(printf '%s\n' "$kt_new" | sed 1d)" ]; then
 		printf 'unchanged  %s\n' "$1"
 		return 0
 	fi
@@ -80,13 +85,19 @@ kt_own() {
 		[ -h "$kt_file" ] || read -r kt_first <"$kt_file" || :
 		case $kt_first in
 		'# Managed by kt tune --script:'*) ;;
+		'# Managed by kt tune:'*)
+			kt_failed "$1: kt tune --apply made it with other lines: kt tune --rollback there first"
+			return 0
+			;;
 		*)
 			kt_failed "$1: there is such a file, and no script of kt's made it"
 			return 0
 			;;
 		esac
 	fi
-	if kt_folder "${1%/*}" &&
+	if [ -n "$KT_CHECK" ]; then
+		printf 'changed    %s\n' "$1"
+	elif kt_folder "${1%/*}" &&
 		printf '%s\n' "$kt_new" >"$kt_file.kt-new" &&
 		chmod 0644 "$kt_file.kt-new" &&
 		mv -f "$kt_file.kt-new" "$kt_file"; then
