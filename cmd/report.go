@@ -102,11 +102,14 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) (*finding, err
 		r, err := readLoad(path)
 		runs, names, errs = append(runs, r), append(names, name), append(errs, err)
 	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	f := &finding{page: func(w io.Writer) error { return page.Several(w, runs, names) }, runs: paths}
 	if flags.Output == html {
 		f.write = func(env *Env, _ config.Written) error { return f.page(env.Stdout) }
 	}
-	return f, errors.Join(errs...)
+	return f, nil
 }
 
 // readLoad returns the result of a file, which has to be of one load. limits are judged instead of its own.

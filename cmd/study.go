@@ -83,11 +83,14 @@ func newStudyShow(env *Env) *cobra.Command {
 
 func showStudy(_ context.Context, _ *Env, _ none, args []string) (*finding, error) {
 	file, err := studyText(args[0])
+	if err != nil {
+		return nil, usageError(err)
+	}
 	lines := strings.Split(strings.ReplaceAll(string(file), "\r\n", "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = theme.Clean(line) // a file may be somebody else's
 	}
-	return text(strings.Join(lines, "\n")), usageError(err)
+	return text(strings.Join(lines, "\n")), nil
 }
 
 func newStudyRun(env *Env) *cobra.Command {
