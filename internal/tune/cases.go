@@ -16,7 +16,7 @@ import (
 // Case is what a row tells where a condition holds. One that says why the value is unknown or absent ends the reading, one with
 // a verdict ends the cases; of the others each adds its words.
 //
-// A condition is EXPRESSION = EXPRESSION, or with != < <= > >= has (a word in a list with commas) like (a part) unlike, and several of them with "and". An expression is a fact, a number or
+// A condition is EXPRESSION = EXPRESSION, or with != < <= > >= has (a word in a list with commas) like (a regular expression) unlike, and several of them with "and". An expression is a fact, a number or
 // a word in single quotes, or several with + - * / min max between them, which are worked out from left to right. A fact that is
 // not there, or may not be read, is ” in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes},
 // {…|time} and {…|2} for that of a number of bytes, of seconds and with two decimals.
@@ -91,13 +91,18 @@ func (a place) holds(condition string) bool {
 		y, word := strconv.ParseFloat(right, 64)
 		numbers := noNumber == nil && word == nil
 		if !map[string]bool{
-			"=": left == right || numbers && x == y, "!=": left != right && !(numbers && x == y), "has": right != "" && slices.Contains(strings.Split(left, ","), right), "like": strings.Contains(left, right), "unlike": !strings.Contains(left, right),
+			"=": left == right || numbers && x == y, "!=": left != right && !(numbers && x == y), "has": right != "" && slices.Contains(strings.Split(left, ","), right), "like": like(left, right), "unlike": !like(left, right),
 			"<": numbers && x < y, "<=": numbers && x <= y, ">": numbers && x > y, ">=": numbers && x >= y,
 		}[f[2]] {
 			return false
 		}
 	}
 	return true
+}
+
+func like(text, expression string) bool {
+	found, err := regexp.MatchString(expression, text)
+	return err == nil && found
 }
 
 // eval works out an expression. An error may come with the value that is no number.

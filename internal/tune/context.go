@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
@@ -45,32 +44,6 @@ func parseVersion(text string) ([]int, bool) {
 	var major, minor int
 	_, err := fmt.Sscanf(text, "%d.%d", &major, &minor)
 	return []int{major, minor}, err == nil
-}
-
-// checkPressure judges the most of what threads wait for, and tells which it is.
-func checkPressure(m place) Reading {
-	var most float64
-	var shown, over []string
-	for _, what := range []string{"cpu", "io", "memory"} {
-		text, err := m.Text("proc/pressure/" + what)
-		if err != nil {
-			return m.lacks(err)
-		}
-		percent, err := host.ParsePressure(text, "some", "avg60")
-		if err != nil {
-			return Denied(fmt.Errorf("/proc/pressure/%s: %w", what, err))
-		}
-		shown = append(shown, what+" "+strconv.FormatFloat(percent, 'f', 0, 64)+" %")
-		if !m.want.Holds(rounded(percent)) {
-			over = append(over, "/proc/pressure/"+what)
-		}
-		most = max(most, percent)
-	}
-	r := Reading{Current: rounded(most), shown: strings.Join(shown, ", ")}
-	if len(over) > 0 {
-		r.Note = "too much in " + strings.Join(over, " and ")
-	}
-	return r
 }
 
 func battery(m place) Reading {
@@ -164,23 +137,29 @@ func (m *Machine) running(names ...string) (found []string, err error) {
 	return found, err
 }
 
-func irqbalance(m place) Reading {
-	switch {
-	case m.Container != "":
-		return Absent("a container cannot see the machine's programs")
-	case m.Logical < 2:
-		return Absent("there is one CPU, or their number is not known")
+// runs reports whether a program runs, as a folder of its own below /run tells too.
+func (m *Machine) runs(name string) (string, error) {
+	if files, err := m.Names("run/" + name); err == nil && len(files) > 0 {
+		return "yes", nil
 	}
-	if files, err := m.Names("run/irqbalance"); err == nil && len(files) > 0 {
-		return Reading{Current: "running"}
+	found, err := m.running(name)
+	if len(found) > 0 {
+		return "yes", nil
 	}
-	switch found, err := m.running("irqbalance"); {
-	case len(found) > 0:
-		return Reading{Current: "running"}
-	case err != nil:
-		return m.lacks(err)
+	return "no", err
+}
+
+// pressure is for how many percent of the last minute threads waited: for "cpu", "io" or "memory".
+func (m *Machine) pressure(what string) (float64, error) {
+	text, err := m.Text("proc/pressure/" + what)
+	if err != nil {
+		return 0, err
 	}
-	return Reading{Current: "not running"}
+	percent, err := host.ParsePressure(text, "some", "avg60")
+	if err != nil {
+		err = fmt.Errorf("/proc/pressure/%s: %w", what, err)
+	}
+	return percent, err
 }
 
 // processesHidden reports whether /proc shows users only their own processes.

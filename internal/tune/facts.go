@@ -28,6 +28,8 @@ func (a place) facts() map[string]any {
 		"mem_total": a.MemTotal,
 		"meminfo":   a.meminfo,
 		"sold":      math.Ceil(float64(a.Memory) / (1 << 30) * 1.04), // GiB: the firmware and the kernel keep some
+		"running":   a.runs,
+		"pressure":  a.pressure,
 		"nodes":     func() int { return len(a.nodes()) },
 		"clock":     a.clockError, // µs, or its flag
 		"file":      func(name string) (string, error) { return a.Text(a.names(name)) },
@@ -73,10 +75,17 @@ func (a place) facts() map[string]any {
 		"files_wanted": a.filesWanted,
 		"segments":     a.segments(),
 		"dirs":         len(a.Dirs),
+		"free":         a.dir.Space.Free,
+		"size":         a.dir.Space.Total,
+		"free_files":   a.dir.Space.FreeFiles,
+		"files":        a.dir.Space.Files,
 
 		"scheduler": func() (string, error) { return a.Chosen(a.disk.Queue("scheduler")) },
 		"class":     func() string { return classOf(a.Machine, a.disk) },
 		"volume":    func() string { return volumeOf(a.disk) },
+		"layers":    strings.Join(a.dir.Storage.Layers, " on "),
+		"disks":     len(a.dir.Storage.Disks),
+		"beside":    a.beside,
 		"fs":        fsOf(a.dir),
 		"distant":   yesNo(overNetwork(fsOf(a.dir))),
 		"passing":   yesNo(slices.Contains(passing, fsOf(a.dir))),
@@ -87,12 +96,14 @@ func (a place) facts() map[string]any {
 		"flag":         func(name string) string { return a.Process.JVM.XX[name] },
 		"collector":    func() string { name, _ := collector(a.Machine); return name },
 		"chosen_gc":    func() string { _, chosen := collector(a.Machine); return yesNo(chosen) },
+		"log_folder":   func() string { return a.Process.JVM.D["kafka.logs.dir"] },
 		"gc_log":       func() string { return a.Process.JVM.GCLog },
 		"collectors":   func() int { return len(a.Process.Perf.Collections) },
 		"collections":  func() int64 { n, _ := collections(a.Process.Perf); return n },
 		"collecting":   func() float64 { _, stopped := collections(a.Process.Perf); return stopped.Seconds() },
 		"stopped":      func() float64 { return a.Process.Perf.SafepointTime.Seconds() },
 		"uptime":       func() float64 { return a.Process.Perf.Uptime.Seconds() },
+		"region":       a.region,
 		"old_used":     func() int64 { return oldGeneration(a.Process.Perf)[0] },
 		"old_most":     func() int64 { return oldGeneration(a.Process.Perf)[1] },
 		"heap":         func() int64 { return heapLimit(a.Machine) },
@@ -108,6 +119,8 @@ func (a place) facts() map[string]any {
 		"roles":            strings.Join(processRoles(a.Machine), ","),
 		"property":         func(name string) string { return strings.TrimSpace(a.Config.Get(name, "")) },
 		"number":           a.propertyNumber,
+		"partitions":       a.partitions,
+		"partitions_most":  partitionLimit(a.CPUs),
 		"network_threads":  networkThreads(a.CPUs, encrypts(a.Config)),
 		"recovery_threads": recoveryThreads(a.CPUs, len(a.Dirs)),
 		"replica_fetchers": map[bool]int{true: replicaFetchers(partitionsHere(a.Machine))}[partitionsHere(a.Machine) > 1000],
@@ -133,7 +146,7 @@ func (a place) fact(word string) (string, error) {
 	case string:
 		return f, err
 	case float64:
-		return strconv.FormatFloat(f, 'f', -1, 64), err
+		fact = strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	if err != nil {
 		return "", err

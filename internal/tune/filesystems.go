@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // ofOptions reads which of some options a mount has.
@@ -106,35 +105,4 @@ func readJournal(m place) Reading {
 		r.Current = "fast_commit"
 	}
 	return r
-}
-
-// readFree reads what is free of space, or of files. Amazon MSK raises its alarm at 85 % used, and rpk warns below 10 GB.
-func readFree(files bool) check {
-	return func(m place) Reading {
-		d := m.dir
-		free, of, least, shown := d.Space.Free, d.Space.Total, int64(10<<30), " ("+theme.Bytes(d.Space.Free)+")"
-		r := Reading{Verdict: OK, Wanted: "≥ 15 % and ≥ " + theme.Bytes(least)}
-		if files {
-			free, of, least, shown, r.Wanted = d.Space.FreeFiles, d.Space.Files, 0, "", "≥ 15 %"
-		}
-		share, places := 100*float64(free)/float64(of), 0
-		if share > 0 && share < 9.95 {
-			places = 1
-		}
-		r.Current = fmt.Sprintf("%.*f %%%s", places, share, shown)
-		switch {
-		case d.Space.Total <= 0:
-			return Unreadable("the size is not known")
-		case of <= 0:
-			return Absent("the file system has no limit of files")
-		case share < 2:
-			r.Verdict = Fail
-		case share < 15 || free < least:
-			r.Verdict = Warn
-		}
-		if files && r.Verdict != OK {
-			r.Note = fmt.Sprintf("%d free", free)
-		}
-		return r
-	}
 }

@@ -14,10 +14,6 @@ const (
 // otherwise, whatever the machine.
 const scriptHeap = 1 * gib
 
-// oopsLimit is the heap from which HotSpot needs eight bytes for each reference
-// instead of four: one of 32 GiB holds less than one of 31.
-const oopsLimit = 32 * gib
-
 // heapLimit is the largest heap of the JVM of the broker, in bytes; 0 when no option set it.
 func heapLimit(m *Machine) int64 {
 	f := m.Process.JVM

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -76,29 +77,25 @@ func collector(m *Machine) (name string, chosen bool) {
 	return "Serial", false
 }
 
-// regionSize is the size of G1's regions as Java 17 chooses it for a heap, in bytes.
+// region is the size of G1's regions, in bytes: as it is set, or as Java 17 chooses it for the heap.
+func (m *Machine) region() (string, error) {
+	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
+	size, _ := jvm.Size(text)
+	switch {
+	case !set:
+		size = regionSize(heapLimit(m))
+	case size == 0:
+		return text, errors.New("-XX:G1HeapRegionSize is not a size")
+	}
+	return strconv.FormatInt(size, 10), nil
+}
+
 func regionSize(heap int64) int64 {
 	size := int64(1 * mib)
 	for size < heap/2048 && size < 32*mib {
 		size *= 2
 	}
 	return size
-}
-
-func checkRegionSize(m place) Reading {
-	heap := heapLimit(m.Machine)
-	if heap < 4*gib {
-		return Absent("judged only for heaps from 4 GiB on")
-	}
-	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
-	if !set {
-		return Reading{Current: strconv.FormatInt(regionSize(heap)/mib, 10), Note: "not set (Java's default)"}
-	}
-	size, _ := jvm.Size(text)
-	if size == 0 {
-		return Reading{Verdict: Unknown, Current: text, Note: "-XX:G1HeapRegionSize is not a size"}
-	}
-	return Reading{Current: strconv.FormatFloat(float64(size)/mib, 'f', 0, 64)}
 }
 
 // collections are the collections since the JVM started.

@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"path"
 	"slices"
@@ -33,80 +35,45 @@ func checkFlush(m place) Reading {
 	return r
 }
 
-func checkPartitionCount(m place) Reading {
-	if len(m.Dirs) == 0 {
-		return Unreadable("no log directory is known")
-	}
-	for _, d := range m.Dirs {
-		if d.ListErr != nil {
-			return Denied(d.ListErr)
-		}
-		if d.Err != nil && d.Partitions == 0 {
-			return Reading{Verdict: Unknown, Note: d.Err.Error()}
-		}
-	}
-	r := Reading{Current: strconv.Itoa(partitionsHere(m.Machine))}
-	if m.CPUs <= 0 {
-		r.Verdict, r.Note = Unknown, "the number of CPUs is not known"
-	} else if m.want.Leave() {
-		r.rule = Rule{AtMost, strconv.Itoa(partitionLimit(m.CPUs))}
-	}
-	return r
-}
-
 func checkMetadataDir(m place) Reading {
-	roles := processRoles(m.Machine)
-	switch {
-	case len(roles) == 0:
-		return Absent("process.roles is not set: this broker uses ZooKeeper")
-	case !slices.Contains(roles, "controller"):
-		return Absent("not a controller: this broker does not wait for its metadata log")
-	}
 	dirs := m.Config.LogDirs()
-	dir := strings.TrimSpace(m.Config.Get("metadata.log.dir", ""))
-	if dir == "" && len(dirs) > 0 {
-		dir = dirs[0]
-	}
+	dir := cmp.Or(strings.TrimSpace(m.Config.Get("metadata.log.dir", "")), slices.Concat(dirs, []string{""})[0])
 	mounts, err := m.Mounts()
-	if err != nil {
-		return Reading{Verdict: Unknown, Current: dir, Note: "the mounted file systems are not known: " + err.Error()}
-	}
 	own, ok := host.MountOf(mounts, path.Clean(dir))
-	if !ok {
+	switch {
+	case err != nil:
+		return Reading{Verdict: Unknown, Current: dir, Note: "the mounted file systems are not known: " + err.Error()}
+	case !ok:
 		return Reading{Verdict: Unknown, Current: dir, Note: "no mounted file system is known for it"}
 	}
-	shared := ""
-	if runsBroker(m.Machine) {
-		shared = m.sharing(mounts, own, dirs)
+	if !runsBroker(m.Machine) {
+		dirs = nil
 	}
-	if shared == "" && m.sharing(mounts, own, []string{"/"}) != "" {
-		shared = "the system"
-	}
-	r := Reading{Current: yesNo(shared == ""), shown: dir}
-	if shared != "" {
-		r.Note, r.Command = "it shares a disk with "+shared, "metadata.log.dir=/DISK/metadata"
-	}
-	if shared == dir {
-		r.Note = "it is a log directory itself"
-	}
-	return r
-}
-
-// sharing is the first directory that is on the same device as a mount, or on one of
-// its disks; "" for none.
-func (m *Machine) sharing(mounts []host.Mount, on host.Mount, dirs []string) string {
-	below, _ := m.StorageOf(on) // without it only the device is compared
-	for _, d := range dirs {
-		other, ok := host.MountOf(mounts, path.Clean(d))
-		if !ok {
+	for _, other := range append(dirs, "/") {
+		if there, ok := host.MountOf(mounts, path.Clean(other)); !ok || m.sharedDevice(m.onMount(own), there) == "" {
 			continue
 		}
-		its, _ := m.StorageOf(other)
-		if other.Major == on.Major && other.Minor == on.Minor || slices.ContainsFunc(its.Disks, func(d host.Disk) bool {
-			return slices.ContainsFunc(below.Disks, func(b host.Disk) bool { return b.Name == d.Name })
-		}) {
-			return d
+		r := Reading{Current: "no", shown: dir, Note: "it shares a disk with " + other, Command: "metadata.log.dir=/DISK/metadata"}
+		switch other {
+		case dir:
+			r.Note = "it is a log directory itself"
+		case "/":
+			r.Note = "it shares a disk with the system"
+		}
+		return r
+	}
+	return Reading{Current: "yes", shown: dir}
+}
+
+// partitions are those in the log directories. One that cannot be listed may have more.
+func (m *Machine) partitions() (int, error) {
+	for _, d := range m.Dirs {
+		if d.ListErr != nil {
+			return 0, d.ListErr
+		}
+		if d.Err != nil && d.Partitions == 0 {
+			return 0, errors.New(d.Err.Error())
 		}
 	}
-	return ""
+	return partitionsHere(m), nil
 }

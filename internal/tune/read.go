@@ -36,11 +36,10 @@ type Read struct {
 	Floor    string            `yaml:"floor"`          // an expression: the least value on this machine
 	Missing  string            `yaml:"missing"`        // why some machines do not have it
 	Virtual  string            `yaml:"virtual"`        // the same of a virtual machine
-	Beside   string            `yaml:"beside"`         // another kernel setting, which a note tells
 	Counters string            `yaml:"counters"`       // those that facts of counters without a name mean
 
 	Good   string            `yaml:"good"`   // a rule, of a row of which no profile has one; "-" for a value that is only shown
-	Rule   string            `yaml:"rule"`   // the same with {EXPRESSION}
+	Rule   string            `yaml:"rule"`   // the same with {EXPRESSION}, where the profile has none
 	Milder string            `yaml:"milder"` // a rule: values for which it holds, or after ! does not, are only noted
 	Noted  map[string]string `yaml:"noted"`  // values that are accepted with a note
 	Unit   string            `yaml:"unit"`   // of what is shown
@@ -68,7 +67,7 @@ func (r Read) way() check {
 		return place.numberFlag
 	case r.Flags != nil:
 		return place.onFlag
-	case r.Offers != "", r.Beside != "", strings.Contains(r.File, "*"):
+	case r.Offers != "", strings.Contains(r.File, "*"):
 		return place.files
 	case r.Options != nil:
 		return func(a place) Reading { return ofOptions(a.dir.Mount, r.Unset, r.Options...) }
@@ -176,10 +175,9 @@ func (a place) compare(r *Reading) {
 func (a place) wants(own Rule) (Rule, error) {
 	read, want := a.row.Read, a.want
 	switch text, err := a.fill(cmp.Or(read.Good, read.Rule)); {
-	case err != nil:
-		return want, err
-	case text != "":
-		return ParseRule(text)
+	case text != "" && (read.Good != "" || want.Leave()):
+		rule, _ := ParseRule(text)
+		return rule, err
 	case own != (Rule{}):
 		want = own // as it is on this machine
 	}
@@ -224,7 +222,7 @@ func (a place) files() Reading {
 	if err != nil {
 		return a.lacks(err)
 	}
-	r := Reading{Current: values[0], Note: a.beside(), shown: tally(values)}
+	r := Reading{Current: values[0], shown: tally(values)}
 	for i, name := range names {
 		if a.want.Holds(values[i]) {
 			continue

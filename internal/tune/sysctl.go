@@ -57,21 +57,11 @@ func (a place) kernel() Reading {
 	if err != nil {
 		return a.lacks(err)
 	}
-	return Reading{Current: current, Note: a.beside(), set: func(value string) Change { return Sysctl(id, id, current, value) }}
+	return Reading{Current: current, set: func(value string) Change { return Sysctl(id, id, current, value) }}
 }
 
 // judgedKernel is the reading of that setting with its verdict.
 func (a place) judgedKernel() Reading { return a.told(a.kernel()) }
-
-// beside tells of the other kernel setting of a row, where it has one.
-func (a place) beside() string {
-	other := a.row.Read.Beside
-	text, err := a.Text(host.SysctlFile(other))
-	if other == "" || err != nil {
-		return ""
-	}
-	return other + " is " + strings.Join(strings.Fields(text), " ")
-}
 
 // sysctlCommand sets a kernel setting until the machine starts again.
 func sysctlCommand(key, value string) string {

@@ -98,36 +98,6 @@ func TestARateIsKeptByThoseWhoHaveSomethingToRead(t *testing.T) {
 	}
 }
 
-// Two processes of one group read to the end together.
-func TestAGroupInTwoProcessesReachesTheEnd(t *testing.T) {
-	s := newScene(t, 4)
-	stamped(t, s.cluster, 4, 2000)
-	p := readPlan(func(p *plan.Plan) {
-		inGroup(p)
-		p.Read.Commit, p.Load.Rate, p.Read.Timeout = plan.CommitSync, plan.Rate{PerSecond: 1000}, plan.Duration(10*time.Second)
-	})
-	type ended struct {
-		end engine.End
-		n   int64
-	}
-	done := make(chan ended, 2)
-	for range 2 {
-		d := s.reader(p, nil)
-		go func() {
-			var sum total
-			end, err := engine.Run(s.Context(), p, engine.Drivers{Read: d}, engine.Options{Sources: []engine.Source{lagOf(d)}}, &sum)
-			if err != nil {
-				t.Error(err)
-			}
-			done <- ended{end, sum.w.Consumed}
-		}()
-	}
-	a, b := <-done, <-done
-	if a.end.ReadEnd != engine.ReadAll || b.end.ReadEnd != engine.ReadAll || a.n+b.n < 2000 {
-		t.Errorf("ends %q after %d records and %q after %d, want both at the end, and 2000 in all", a.end.ReadEnd, a.n, b.end.ReadEnd, b.n)
-	}
-}
-
 // Somebody compacts the topic while it is read. What is not there was replaced, perhaps.
 func TestWhatCompactionMayHaveTakenIsNotLost(t *testing.T) {
 	for policy, lost := range map[string]int64{"delete": 50, "compact": 0} {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -182,11 +181,8 @@ func TestAReaderGoesOnWhereRecordsWereDeleted(t *testing.T) {
 	s := newReadScene(t, 2)
 	s.write(s.client(), 2, 1000)
 	state := s.state(readPlan(nil), nil)
-	admin := kadm.NewClient(s.client())
-	var to kadm.Offsets
-	to.AddOffset("t", 0, 420, -1)
-	to.AddOffset("t", 1, 1000, -1) // all of them
-	must.Have(admin.DeleteRecords(t.Context(), to))(t)
+	must.Do(t, s.fake.DeleteRecords("t", 0, 420))
+	must.Do(t, s.fake.DeleteRecords("t", 1, 1000)) // all of them
 	w, end := s.run(state.Plan, NewConsumer(state))
 	if w.Consumed != 580 || end.ReadEnd != engine.ReadAll || w.FetchErrors["OFFSET_OUT_OF_RANGE"] < 2 {
 		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
