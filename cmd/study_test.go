@@ -3,13 +3,13 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -45,7 +45,7 @@ func named(ts *testscript.TestScript, neg bool, args []string) {
 func TestEveryNamedStudyIsRun(t *testing.T) {
 	script := must.Have(os.ReadFile("testdata/unraced/study_named.txtar"))(t)
 	var onMachine []byte
-	for _, name := range []string{"integration_trial_test.go", "integration_systems_test.go"} {
+	for _, name := range []string{"integration_find_test.go", "integration_systems_test.go"} {
 		text := must.Have(os.ReadFile(name))(t)
 		onMachine = append(onMachine, text...)
 	}
@@ -84,42 +84,6 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	slices.Sort(keys)
 	if want := strings.Join(keys, ", "); err == nil || !strings.Contains(err.Error(), "it may have "+want) {
 		t.Errorf("kt: %v; the schema: %s", err, want)
-	}
-}
-
-// A study keeps its brokers as if they were typed. It also keeps whether the person named them who started it.
-func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	env := quietEnv()
-	env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": dir}[name] }
-	env.ConfigDir = dir
-	write := func(name, text string) {
-		t.Helper()
-		must.Do(t, errors.Join(os.MkdirAll(dir+"/kt", 0o700), os.WriteFile(dir+"/"+name, []byte(text), 0o600)))
-	}
-	write("kt.yaml", "bootstrap-server: b:1\n")
-	write("typed.properties", "security.protocol=SSL\n")
-	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers of its file": {{Name: bootstrapServer, Value: "c:1"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
-		write("kt/config.yaml", "")
-		l := study.Load{Command: "produce", Flags: typed}
-		if name == "brokers" || name == "a properties file" {
-			l.Typed = typed
-		}
-		made := must.Have(env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newRunner(env)))(t)
-		f, _, err := env.openStudy([]string{made.ID}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := newRunner(env).load(f.Study.Loads[0]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		write("kt/config.yaml", "command-property: [url.password=hunter2]\n")
-		for _, load := range []func(study.Load) (*load, error){newRunner(env).load, newRunner(env).place} {
-			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
-				t.Errorf("%s, and a password in the user's file: %v", name, err)
-			}
-		}
 	}
 }
 
@@ -190,4 +154,8 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		must.Err(t, "", run("restore", "2-left"), "%s: kt study restore 2-left", what)
 		must.Err(t, dir+"/3-bad/"+what, run("restore", "3-bad"), "%s: kt study restore 3-bad", what)
 	}
+}
+
+func quietEnv() *Env {
+	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
 }

@@ -155,8 +155,8 @@ func (r *runner) begin() {
 	r.step++
 }
 
-// tell shows how a trial goes.
-func (r *runner) tell(p *place, t trial, from, to reading) {
+// showProgress shows how a trial goes.
+func (r *runner) showProgress(p *place, t trial, from, to reading) {
 	if r.show == nil {
 		return
 	}

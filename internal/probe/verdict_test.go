@@ -32,7 +32,7 @@ func TestThresholds(t *testing.T) {
 		{thirdsScale, 96, Good, ""},
 		{thirdsScale, 81, OK, ""},
 		{thirdsScale, 79, Poor, "credits"},
-		{evenScale, 2.15, Good, "variation of 2.15 %"},
+		{evenScale, 2.15, Good, "variation of 2.1 %"},
 		{evenScale, 9, OK, ""},
 		{evenScale, 24, OK, "uneven"},
 		{evenScale, 26, Poor, ""},
@@ -68,7 +68,7 @@ func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 }
 
 func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
-	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1400 MiB/s") {
+	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1,400 MiB/s") {
 		t.Errorf("judgeShare(1400, 2500) = %s, %q, want ok, with the rate", got.Grade, got.Sentence)
 	}
 	if got := judgeShare(140, 250); got.Grade != Poor {

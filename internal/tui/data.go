@@ -87,14 +87,14 @@ func (d *data) observe(t Tick) {
 			})
 		}
 	}
-	d.tell(d.hostEvents(d.At > at)...)
+	d.addEvents(d.hostEvents(d.At > at)...)
 	if !d.looksItself && d.At > at {
 		d.lookAtOldest(d.At-d.Second.Counts.Oldest, d.At)
 	}
 }
 
-// tell adds events of the screen's own.
-func (d *data) tell(events ...stats.Event) {
+// addEvents adds events of the screen's own.
+func (d *data) addEvents(events ...stats.Event) {
 	if len(events) > 0 {
 		d.own = slices.Concat(d.own[max(0, len(d.own)-maxEvents):], events)
 	}

@@ -145,9 +145,9 @@ func TestConnectionsMayTakeTwoSecondsToOpen(t *testing.T) {
 func TestALateLookChangesNothing(t *testing.T) {
 	var s stall
 	const usual = 5 * time.Millisecond
-	s.look(time.Second, 3*time.Second, usual, true)
-	s.look(2990*time.Millisecond, 3100*time.Millisecond, usual, true)
-	if _, happened := s.look(time.Second, 3*time.Second, usual, true); happened || s.on {
+	s.observe(time.Second, 3*time.Second, usual, true)
+	s.observe(2990*time.Millisecond, 3100*time.Millisecond, usual, true)
+	if _, happened := s.observe(time.Second, 3*time.Second, usual, true); happened || s.on {
 		t.Error("what was seen before the end of the stall begins it anew")
 	}
 }
