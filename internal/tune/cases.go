@@ -16,10 +16,11 @@ import (
 // Case is what a row tells where a condition holds. One that says why the value is unknown or absent ends the reading, one with
 // a verdict ends the cases; of the others each adds its words.
 //
-// A condition is EXPRESSION = EXPRESSION, or with != < <= > >= has (a word in a list with commas) like (a regular expression) unlike, and several of them with "and". An expression is a fact, a number or
-// a word in single quotes, or several with + - * / min max between them, which are worked out from left to right. A fact that is
-// not there, or may not be read, is ” in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes},
-// {…|time} and {…|2} for that of a number of bytes, of seconds and with two decimals.
+// A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
+// with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
+// with + - * / % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
+// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time} and {…|2} for that of a
+// number of bytes, of seconds and with two decimals.
 type Case struct {
 	If      string  `yaml:"if"`
 	Unknown string  `yaml:"unknown"`
@@ -89,20 +90,28 @@ func (a place) holds(condition string) bool {
 		}
 		x, noNumber := strconv.ParseFloat(left, 64)
 		y, word := strconv.ParseFloat(right, 64)
-		numbers := noNumber == nil && word == nil
-		if !map[string]bool{
-			"=": left == right || numbers && x == y, "!=": left != right && !(numbers && x == y), "has": right != "" && slices.Contains(strings.Split(left, ","), right), "like": like(left, right), "unlike": !like(left, right),
-			"<": numbers && x < y, "<=": numbers && x <= y, ">": numbers && x > y, ">=": numbers && x >= y,
-		}[f[2]] {
+		if !compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil) {
 			return false
 		}
 	}
 	return true
 }
 
-func like(text, expression string) bool {
-	found, err := regexp.MatchString(expression, text)
-	return err == nil && found
+// compares reports whether a comparison of two texts holds. order is that of their numbers, if both are some.
+func compares(operator, left, right string, order int, numbers bool) bool {
+	same := left == right || numbers && order == 0
+	switch operator {
+	case "=", "!=":
+		return same == (operator == "=")
+	case "has":
+		return right != "" && slices.Contains(strings.Split(left, ","), right)
+	case "like", "unlike":
+		found, err := regexp.MatchString(right, left)
+		return err == nil && found == (operator == "like")
+	case "<", "<=":
+		return numbers && (order < 0 || same && operator == "<=")
+	}
+	return numbers && (order > 0 || same && operator == ">=")
 }
 
 // eval works out an expression. An error may come with the value that is no number.

@@ -47,7 +47,7 @@ func parseVersion(text string) ([]int, bool) {
 }
 
 func battery(m place) Reading {
-	var batteries, discharging, plugged int
+	var has, discharging, plugged bool
 	for _, f := range m.Glob("sys/class/power_supply/*/type") {
 		dir := path.Dir(f)
 		kind, err := m.Text(f)
@@ -60,19 +60,16 @@ func battery(m place) Reading {
 		switch {
 		case scope == "Device":
 		case kind == "Battery":
-			batteries++
-			if status == "Discharging" {
-				discharging++
-			}
+			has, discharging = true, discharging || status == "Discharging"
 		case online == 1:
-			plugged++
+			plugged = true
 		}
 	}
 	f := Reading{Current: "no"}
 	switch {
-	case batteries == 0:
+	case !has:
 		return Absent("no battery")
-	case discharging > 0 && plugged == 0:
+	case discharging && !plugged:
 		f = Reading{Current: "yes", Command: "plug it in"}
 		if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
 			f.Command = "kt tune --profile minimal, or plug it in"
@@ -192,20 +189,16 @@ func sysctlOrder(m place) Reading {
 	var lost, disputed []string
 	for _, key := range catalogueSysctls() {
 		all := m.Sysctls[key]
-		if len(all) == 0 || all[len(all)-1].File == SysctlFile {
-			continue
-		}
-		last := all[len(all)-1]
+		last := append([]host.Sysctl{{File: SysctlFile}}, all...)[len(all)]
 		for _, s := range slices.Backward(all) {
-			if s.File == last.File || normal(s.Value) == normal(last.Value) {
+			if last.File == SysctlFile || s.File == last.File || normal(s.Value) == normal(last.Value) {
 				continue
 			}
-			text := fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File)
+			list := &disputed
 			if s.File == SysctlFile {
-				lost = append(lost, text)
-			} else {
-				disputed = append(disputed, text)
+				list = &lost
 			}
+			*list = append(*list, fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File))
 			break
 		}
 	}

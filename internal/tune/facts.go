@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -14,6 +15,18 @@ import (
 
 // facts are what expressions of rows may name. A function of a text reads NAME:TEXT. Sizes are bytes, and times seconds.
 func (a place) facts() map[string]any {
+	if a.Process == nil { // rows that need the broker say so in needs; without it its facts are empty
+		m := *a.Machine
+		m.Process = &Process{}
+		a.Machine = &m
+	}
+	all := a.ofMachine()
+	maps.Copy(all, a.ofOne())
+	maps.Copy(all, a.ofBroker())
+	return all
+}
+
+func (a place) ofMachine() map[string]any {
 	return map[string]any{
 		"value": a.value, "fits": yesNo(a.value == "" || a.want.Holds(a.value)), "wanted": a.want.Value, "name": a.name,
 
@@ -61,24 +74,22 @@ func (a place) facts() map[string]any {
 		"first_port": func() (int64, error) { first, _, _, err := localPorts(a.Machine); return first, err },
 		"last_port":  func() (int64, error) { _, last, _, err := localPorts(a.Machine); return last, err },
 		"ports":      func() (int64, error) { _, _, all, err := localPorts(a.Machine); return all, err },
-		"card":       func(name string) (string, error) { return a.cardFile(name) },
-		"least_mtu":  a.leastMTU,
-		"ethernet":   a.ethernet,
+	}
+}
 
-		"user": func() int { return a.Process.UID },
-		"limit": func(name string) (int64, error) {
-			l, err := a.processLimit(a.Process.PID, spaced(name))
-			return l.Soft, err
-		},
-		"own_limit":    func(name string) (int64, error) { l, err := a.processLimit(0, spaced(name)); return l.Hard, err },
-		"open_files":   func() (int, error) { return a.OpenFiles(a.Process.PID) },
-		"files_wanted": a.filesWanted,
-		"segments":     a.segments(),
-		"dirs":         len(a.Dirs),
-		"free":         a.dir.Space.Free,
-		"size":         a.dir.Space.Total,
-		"free_files":   a.dir.Space.FreeFiles,
-		"files":        a.dir.Space.Files,
+// ofOne are facts of a card, a disk or a log directory.
+func (a place) ofOne() map[string]any {
+	return map[string]any{
+		"card":      a.cardFile,
+		"least_mtu": a.leastMTU,
+		"ethernet":  a.ethernet,
+
+		"segments":   a.segments(),
+		"dirs":       len(a.Dirs),
+		"free":       a.dir.Space.Free,
+		"size":       a.dir.Space.Total,
+		"free_files": a.dir.Space.FreeFiles,
+		"files":      a.dir.Space.Files,
 
 		"scheduler": func() (string, error) { return a.Chosen(a.disk.Queue("scheduler")) },
 		"class":     func() string { return classOf(a.Machine, a.disk) },
@@ -92,7 +103,20 @@ func (a place) facts() map[string]any {
 		"in_memory": a.dir.Storage.Memory,
 		"option":    func(name string) string { return optionOf(a.dir.Mount, name) },
 		"discards":  func() string { return yesNo(slices.ContainsFunc(a.dir.Storage.Disks, a.discards)) },
+	}
+}
 
+// ofBroker are facts of the broker's process, its JVM and its settings.
+func (a place) ofBroker() map[string]any {
+	return map[string]any{
+		"user": func() int { return a.Process.UID },
+		"limit": func(name string) (int64, error) {
+			l, err := a.processLimit(a.Process.PID, spaced(name))
+			return l.Soft, err
+		},
+		"own_limit":    func(name string) (int64, error) { l, err := a.processLimit(0, spaced(name)); return l.Hard, err },
+		"open_files":   func() (int, error) { return a.OpenFiles(a.Process.PID) },
+		"files_wanted": a.filesWanted,
 		"flag":         func(name string) string { return a.Process.JVM.XX[name] },
 		"collector":    func() string { name, _ := collector(a.Machine); return name },
 		"chosen_gc":    func() string { _, chosen := collector(a.Machine); return yesNo(chosen) },

@@ -47,8 +47,8 @@ func xx(pairs ...string) jvm.Flags {
 	return f
 }
 
-func heapFlags(start, most int64, pairs ...string) jvm.Flags {
-	f := xx(pairs...)
+func heapFlags(start, most int64) jvm.Flags {
+	f := xx()
 	f.Xms, f.Xmx = start, most
 	return f
 }
