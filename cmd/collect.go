@@ -145,7 +145,7 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	_ = errors.As(errors.Join(problems...), &going) // or it stays nil
 	for _, path := range fetched {
 		// The name alone: it contains the host, and the folder is temporary.
-		if err := m.OfferCopy(filepath.Base(path), path, going.IsCopy(path)); err != nil {
+		if err := m.Offer(filepath.Base(path), path, going.IsCopy(path)); err != nil {
 			return nil, err
 		}
 	}
@@ -212,7 +212,7 @@ func (m *merger) addPath(path string) error {
 		}
 	}
 	for _, f := range files {
-		if err := m.OfferFile(f, f); err != nil {
+		if err := m.Offer(f, f, false); err != nil {
 			return err
 		}
 	}
