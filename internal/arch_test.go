@@ -24,7 +24,7 @@ const module = "github.com/kt-bench/kt"
 // layers are the values of the table's column, lowest first. A package imports only what
 // lies lower, or what lies inside the same folder of internal: so adapters never import
 // each other.
-var layers = []string{"ground", "base", "core", "run", "adapter", "command"}
+var layers = []string{"ground", "base", "core", "run", "adapter", "assembly", "command"}
 
 // row is one package in the table of ARCHITECTURE.md.
 type row struct {
@@ -238,10 +238,7 @@ func TestModulesAreMatchedByWholePathElements(t *testing.T) {
 // readTable reads the rows between the two marks in ARCHITECTURE.md.
 func readTable(t *testing.T) map[string]row {
 	t.Helper()
-	text, err := os.ReadFile("../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../ARCHITECTURE.md"))(t)
 	table := make(map[string]row)
 	inside := false
 	for line := range strings.Lines(string(text)) {
