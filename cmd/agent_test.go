@@ -6,10 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,9 +15,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka/javaconf"
 	"github.com/kt-bench/kt/internal/must"
-	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -42,26 +38,6 @@ func FuzzOrder(f *testing.F) {
 			t.Errorf("%q is left of %q", rest, data)
 		}
 	})
-}
-
-func TestAgentsTakeWhatKTKnowsButWhereValuesAreLookedUp(t *testing.T) {
-	producer, _ := must.Both(javaconf.ParseProducer(nil, 0, false))(t)
-	consumer, _ := must.Both(javaconf.ParseConsumer(nil, false))(t)
-	for _, name := range append(propertyNames(producer.All()), propertyNames(consumer.All())...) {
-		// Whoever adds a property decides here whether other hosts may set it.
-		local := name == "bootstrap.servers" || name == "config.providers"
-		if cluster.AllowsProperty(name) == local {
-			t.Errorf("%s: agents take it: %v", name, !local)
-		}
-	}
-}
-
-func TestWhatKTDoesNotKnowStaysAtHome(t *testing.T) {
-	given := map[string]plan.Given{"acks": {Value: "1"}, "spring.kafka": {Value: "x"}, "bootstrap.servers": {Value: "b:9092"}, "group.id": {Value: "g"}}
-	if got := slices.Collect(maps.Keys(travelling(given, javaconf.IsProducerProperty))); !slices.Equal(got, []string{"acks"}) {
-		t.Errorf("%q travel, want acks alone", got)
-	}
-	must.Match(t, 4, len(given), "what was given has changed")
 }
 
 func TestAnOrderThatIsTooLongIsAnError(t *testing.T) {

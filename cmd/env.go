@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -98,6 +99,14 @@ func (e *Env) stateDir() string {
 		return ""
 	}
 	return filepath.Join(e.HomeDir, ".local", "state", "kt")
+}
+
+// maker returns what loads need of this process.
+func (e *Env) maker() *load.Maker {
+	return &load.Maker{
+		Config: e.configSystem(), Say: func(text string) { e.say("%s", text) }, StateDir: e.stateDir(), Now: e.Now,
+		Version: buildVersion().String(), Args: e.Args,
+	}
 }
 
 // projectFile is the configuration file of the folder in which kt runs.

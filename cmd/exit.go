@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/secret"
 )
 
 // The exit codes of every command.
@@ -84,11 +86,15 @@ func usageError(err error) error {
 func exitCode(err error) int {
 	var e *exitError
 	var f *run.Fault
+	var unfit *result.MisfitError
+	var foreign *secret.BindingError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &e):
 		return e.code
+	case errors.As(err, &unfit), errors.As(err, &foreign):
+		return exitUsage
 	case errors.As(err, &f) && f.Kind == run.Lost:
 		return exitLost
 	case errors.As(err, &f) && f.Kind == run.NotValid:
@@ -126,7 +132,7 @@ func worse(judged, err error) error {
 // process is the worst error of a process, or nil. A lost process counts as a missing part,
 // because a notice has given the reason.
 func judgeParts(res *result.Result, process *cluster.ProcessError) error {
-	missing := apart(res)
+	missing := load.MissingParts(res)
 	switch {
 	case process == nil:
 		return missing

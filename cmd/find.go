@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
@@ -16,7 +17,7 @@ import (
 )
 
 func newFind(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Find]{flags: config.NewFind, run: findPeak, signals: true}.of(env, &cobra.Command{
 		Use:   "find [flags] -- produce|consume|roundtrip FLAGS",
 		Short: "Find the highest rate that holds, and the latency below it",
 
@@ -33,24 +34,22 @@ writes it again.`,
   kt find --slo 'p99<50ms' -- roundtrip --bootstrap-server kafka-1:9092
   kt find --ladder 10k,50k,100k,200k,500k,1M -- produce --record-size 1024
   kt find --output json -- produce --partitions 7 | jq .peak`,
-		Args: cobra.ArbitraryArgs,
-	}
-	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": metric.Names(), "ladder": nil})
-	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
-	env.making(c, flags, &flags.Output, func(ctx context.Context, args []string) error {
-		s, err := findOf(flags, args)
-		if err != nil {
-			return usageError(err)
-		}
-		return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+		Args:      cobra.ArbitraryArgs,
+		ValidArgs: config.LoadCommands(),
 	})
-	return c
+}
+
+func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) (*finding, error) {
+	s, err := findOf(flags, args)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return startStudy(ctx, env, flags.Written(), s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 }
 
 // findOf returns the search of a command line.
 func findOf(flags *config.Find, args []string) (*study.Study, error) {
-	load, err := loadOf(args)
+	l, err := loadOf(args)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 		}
 		search.SLO = append(search.SLO, slo)
 	}
-	s, err := study.NewFind(load, search, plan.Duration(flags.Rest))
+	s, err := study.NewFind(l, search, plan.Duration(flags.Rest))
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}

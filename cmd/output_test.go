@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
@@ -16,7 +17,7 @@ import (
 func TestAWaitShowsItsTimeOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := &output{env: &Env{StderrTTY: true, Stderr: &said}, load: &load{Run: new(config.Run)}}
+		o := &output{env: &Env{StderrTTY: true, Stderr: &said}, load: &load.Load{Run: new(config.Run)}}
 		done := o.prepare()
 		time.Sleep(3500 * time.Millisecond)
 		o.notify(run.Notice{Text: "created topic orders"})

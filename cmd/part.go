@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // newPart returns the command that an agent starts to make a load: a process of its own,
@@ -27,16 +29,16 @@ import (
 func newPart(env *Env) *cobra.Command {
 	var secure string
 	var allow []string
-	c := &cobra.Command{
-		Use:    "part",
-		Short:  "Make one process's part of a load, for kt agent",
-		Args:   noArgs,
-		Hidden: true,
-		RunE:   func(c *cobra.Command, _ []string) error { return runPart(c.Context(), env, secure, allow) },
-	}
-	c.Flags().StringVar(&secure, "command-config", "", "`FILE` with the security settings of this host")
-	c.Flags().StringSliceVar(&allow, "allow-broker", nil, "`ADDRESSES` that they may be used at")
-	return c
+	return command[none]{
+		flags: func(set *pflag.FlagSet) none {
+			set.StringVar(&secure, "command-config", "", "`FILE` with the security settings of this host")
+			set.StringSliceVar(&allow, "allow-broker", nil, "`ADDRESSES` that they may be used at")
+			return none{}
+		},
+		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
+			return nil, runPart(ctx, env, secure, allow)
+		},
+	}.of(env, &cobra.Command{Use: "part", Short: "Make one process's part of a load, for kt agent", Hidden: true})
 }
 
 // partGrace is how long a process may take to leave at once, and to hand over its result. Its agent waits longer.
@@ -76,16 +78,16 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 			return usageError(err)
 		}
 	}
-	l, err := checkLoad(env, asked)
+	l, err := env.maker().Check(asked)
 	if err != nil {
 		return err
 	}
-	file, err := openRunFile(env, l.ResultFile, l.stem())
+	file, err := env.maker().RunFile(l.ResultFile, l.Stem())
 	if err != nil {
 		return usageError(err)
 	}
-	tuneProcess(env, l)
-	r := l.request(env, file)
+	tuneProcess(env, &l.Plan)
+	r := l.Request(file)
 	r.Args, r.Tags, r.Part, r.Follows, r.Stop = p.job.Args, p.job.Tags, &p.job.Part, !p.job.CreateTopic, stop.asked
 	if p.job.Part.Process > 1 {
 		r.Tune = nil // the first process of the host makes the check
@@ -101,7 +103,7 @@ func (p *part) make(ctx context.Context, env *Env, stop *stopper) error {
 	r.Done = func(ctx context.Context, res result.Result, err error) bool { return p.done(ctx, judged(res, err)) }
 	res, err := run.Run(ctx, r, p)
 	if res.RunID == "" {
-		return runError(err)
+		return err
 	}
 	return judged(res, err)
 }
@@ -308,5 +310,5 @@ func (p *part) done(ctx context.Context, err error) bool {
 
 // textOf returns the lines of an error, without kt's name before them.
 func textOf(err error) string {
-	return strings.Join(problems(err), "\n")
+	return strings.Join(theme.Problems(err), "\n")
 }

@@ -3,13 +3,13 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -95,47 +95,6 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	}
 }
 
-// A study keeps its brokers as if they were typed. It also keeps whether the person named them who started it.
-func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	env := quietEnv()
-	env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": dir}[name] }
-	env.ConfigDir = dir
-	write := func(name, text string) {
-		t.Helper()
-		if err := errors.Join(os.MkdirAll(dir+"/kt", 0o700), os.WriteFile(dir+"/"+name, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("kt.yaml", "bootstrap-server: b:1\n")
-	write("typed.properties", "security.protocol=SSL\n")
-	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers of its file": {{Name: bootstrapServer, Value: "c:1"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
-		write("kt/config.yaml", "")
-		l := study.Load{Command: "produce", Flags: typed}
-		if name == "brokers" || name == "a properties file" {
-			l.Typed = typed
-		}
-		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newRunner(env))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, _, err := env.openStudy([]string{made.ID}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := newRunner(env).load(f.Study.Loads[0]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		write("kt/config.yaml", "command-property: [url.password=hunter2]\n")
-		for _, load := range []func(study.Load) (*load, error){newRunner(env).load, newRunner(env).place} {
-			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
-				t.Errorf("%s, and a password in the user's file: %v", name, err)
-			}
-		}
-	}
-}
-
 // What is resumed without a name is the newest study that has something left to do.
 func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 	state := t.TempDir()
@@ -213,4 +172,8 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		must.Err(t, "", run("restore", "2-left"), "%s: kt study restore 2-left", what)
 		must.Err(t, dir+"/3-bad/"+what, run("restore", "3-bad"), "%s: kt study restore 3-bad", what)
 	}
+}
+
+func quietEnv() *Env {
+	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
 }

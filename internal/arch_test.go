@@ -24,7 +24,7 @@ const module = "github.com/kt-bench/kt"
 // layers are the values of the table's column, lowest first. A package imports only what
 // lies lower, or what lies inside the same folder of internal: so adapters never import
 // each other.
-var layers = []string{"ground", "base", "core", "run", "adapter", "command"}
+var layers = []string{"ground", "base", "core", "run", "adapter", "assembly", "command"}
 
 // row is one package in the table of ARCHITECTURE.md.
 type row struct {

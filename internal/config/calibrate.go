@@ -11,10 +11,8 @@ import (
 // Calibrate is the settings of kt calibrate.
 type Calibrate struct {
 	form
-	Time  time.Duration // of each run
-	Save  bool
-	Quiet bool
-	HTML  string // the file of a page; "": none
+	Time time.Duration // of each run
+	Save bool
 
 	time string
 }

@@ -18,7 +18,6 @@ type Collect struct {
 	Name       string // of Run, without a start
 	ResultFile string // as Run.ResultFile
 	Fetch      bool   // agents were named: they are asked
-	Quiet      bool
 	Verbose    bool
 	form
 }

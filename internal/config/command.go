@@ -146,6 +146,8 @@ var DocumentOutputs = []string{"text", "json", "yaml", "csv", "markdown", "html"
 type form struct {
 	Output string
 	Look
+	Quiet bool   // no progress
+	HTML  string // the file of a page; "": none
 
 	set     *pflag.FlagSet
 	command string
@@ -154,6 +156,17 @@ type form struct {
 	sources map[string]string // flag → where its value came from
 	from    map[string]layer  // flag → the kind of that source
 }
+
+// Written is how a command writes its document.
+type Written struct {
+	Output string
+	Look
+	HTML  string // the file of a page; "": none
+	Quiet bool
+}
+
+// Written returns how the command writes its document.
+func (f *form) Written() Written { return Written{f.Output, f.Look, f.HTML, f.Quiet} }
 
 // defineForm defines the flags. more defines further ones that belong to the output; it may be nil.
 func (f *form) defineForm(set *pflag.FlagSet, command string, outputs []string, more func()) {

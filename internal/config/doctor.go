@@ -15,6 +15,7 @@ import (
 // Doctor is the settings of kt doctor.
 type Doctor struct {
 	Bootstrap []string
+	URL       string // of another system than Kafka; "": none
 	Topic     string
 	Duration  time.Duration // of the load to be made
 	ReadOnly  bool
@@ -37,6 +38,8 @@ func NewDoctor(set *pflag.FlagSet) *Doctor {
 	group(set, groupTarget, func() {
 		set.StringSliceVar(&d.Bootstrap, "bootstrap-server", nil, bootstrapUsage)
 		defineCluster(set, &d.cluster)
+		set.StringVar(&d.URL, "url", "", "`URL` of RabbitMQ or Pulsar, which kt doctor does not examine")
+		_ = set.MarkHidden("url") // it exists
 		set.StringVar(&d.Topic, "topic", defaultTopic, "`NAME` of the topic of the load; it need not exist")
 	})
 	group(set, groupChecks, func() {
@@ -66,7 +69,13 @@ func (d *Doctor) Load(sys System, kafka Kafka) error {
 	}
 	b.errs = append(b.errs, timeOf(&d.Duration, "duration", d.duration, 0, "(90s, 5m, 24h)"))
 	d.client(b)
-	if errors.Join(b.errs...) == nil && len(d.Bootstrap) == 0 {
+	if _, err := plan.ParseURL(d.URL); d.URL != "" && err != nil {
+		b.bad("--url: %w", err)
+	}
+	if len(d.Bootstrap) > 0 && l.from["bootstrap-server"] >= l.from["url"] {
+		d.URL = "" // of a layer below
+	}
+	if errors.Join(b.errs...) == nil && len(d.Bootstrap) == 0 && d.URL == "" {
 		b.bad("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster")
 	}
 	d.Protected = l.protected(d.Bootstrap)

@@ -19,7 +19,6 @@ type Find struct {
 	Precision float64       // 0.01: to 1 %
 	Rest      time.Duration // between two trials
 	DryRun    bool
-	Quiet     bool
 	Tags      []string // of every run
 
 	ladder                 []string

@@ -21,11 +21,9 @@ type Probe struct {
 	DD      bool   // the rows of dd, and nothing else
 	Compare string
 	Force   bool
-	HTML    string // the file of a page; "": none
 
 	Duration time.Duration // of each test; 0: by the mode
 
-	Quiet bool
 	form
 
 	size, duration string

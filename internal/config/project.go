@@ -26,10 +26,10 @@ var projectRules = []projectRule{
 		group-instance-id group-protocol groups header idempotence include isolation key-distribution lenient limit linger max-in-flight max-message-bytes messages
 		no-check-crcs no-group num-fetch-threads num-records one-at-a-time partitions payload-delimiter payload-monotonic processing-time
 		producer-acks producer-props producers profile rate record-key-range record-size replication-factor seed socket-buffer-size stamp threads
-		throughput timeout topic-config transaction-duration-ms transactional-id url warmup warmup-records`, ""},
+		throughput timeout topic-config transaction-duration-ms transactional-id warmup warmup-records`, ""},
 	{loadsAlone, "delete-topic", ""}, // only the topic that the same load has made
 	{"produce roundtrip", "verify", ""},
-	{loadsAlone + " doctor", "command-property duration topic", ""},
+	{loadsAlone + " doctor", "command-property duration topic url", ""},
 	{loadsAlone + " doctor study", "bootstrap-server cluster", ""},
 	{loadsAlone + " find study trial", "tag", ""},
 	{"find study trial compare", "bytes delta discard fail-on ladder precision repeats rest run-time slo trial-time", ""},

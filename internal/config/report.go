@@ -21,7 +21,6 @@ type Report struct {
 	Speed   float64 // of that; 1: as fast as it was
 	Verbose bool
 	Limits  []string // the run is judged by them, and not by its own; none: it is not judged
-	HTML    string   // where to write a page; "": none
 }
 
 // MaxSpeed is the highest speed of a replay.

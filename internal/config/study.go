@@ -23,7 +23,6 @@ type Study struct {
 	Rest    time.Duration // between two runs; below 0: as the study says
 	Bytes   int64         // that each load writes; 0: as the study says
 	DryRun  bool
-	Quiet   bool
 	Yes     bool // do not ask before loads of a protected cluster
 
 	assigned, servers, on  []string

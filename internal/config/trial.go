@@ -17,7 +17,6 @@ type Trial struct {
 	Rest    time.Duration // between two runs
 	Discard int           // runs before the others that do not count
 	DryRun  bool
-	Quiet   bool
 	Tags    []string // of every run
 
 	delta, runTime, rest string

@@ -56,8 +56,6 @@ type Tune struct {
 	Verbose, All     bool
 	Runtime, Persist bool // one alone: only that; none or both: both
 	Yes, Force       bool
-	Quiet            bool
-	HTML             string // the file of a page; "": none
 	form
 
 	interval string

@@ -74,9 +74,8 @@ func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 	}
 	a.setAll()
 	a.forgetUnmade()
-	a.explainUnkept()
 	if o.Later() {
-		a.checkOpenFiles()
+		a.checkLasting()
 		a.keepAll()
 	}
 	a.finish()
@@ -103,8 +102,7 @@ type setStep struct {
 	fresh   bool // the journal had no such entry before
 }
 
-// begin looks at the machine and notes what is going to be changed. Nothing but the
-// journal is written.
+// begin looks at the machine, and writes into the journal what is going to be changed.
 func (a *application) begin(made []string) (err error) {
 	if a.journal, err = a.readJournal(); err != nil {
 		return err
@@ -134,8 +132,7 @@ func (j *journal) addFolders(dirs []string) {
 	}
 }
 
-// look reads what is there of one change, and puts it into the journal if it is to
-// become something else.
+// look reads what is there of one change, and notes it if it is to become something else.
 func (a *application) look(o *Outcome) error {
 	c := &o.Change
 	// For later only, the value of now is noted too: after the next start it is kt's,
@@ -244,8 +241,7 @@ func (a *application) setOne(s setStep) (State, error) {
 	return Applied, nil
 }
 
-// putBack gives a value that was there. Of a pair the one is written that was not 0:
-// writing it makes the other 0, as it was.
+// putBack gives a value that was there. Of a pair it writes the one that was not 0, which makes the other 0.
 func (t *Tree) putBack(s subject, old, pairOld string) error {
 	if pair := otherOfPair(s.Path); pair != "" && old == "0" {
 		return t.set(subject{Kind: WriteFile, Path: pair}, pairOld)
@@ -265,17 +261,7 @@ func (a *application) forgetUnmade() {
 	}
 }
 
-// explainUnkept says of what failed that it was not written for the next start either.
-func (a *application) explainUnkept() {
-	for i := range a.outcomes {
-		if o := &a.outcomes[i]; a.options.Later() && o.State == Failed && len(o.Change.Keep) > 0 && !errors.Is(o.Err, errEnded) {
-			o.Err = fmt.Errorf("%w; kt does not write it for the next start either, because the kernel may refuse it again (--persist alone writes it)", o.Err)
-		}
-	}
-}
-
-// finish removes the journal if nothing is in it, and else writes it again if something
-// was taken out. An error does no harm: what stays in it is as it was before kt.
+// finish removes an empty journal. If writing it again fails, what stays in it is as it was before kt.
 func (a *application) finish() {
 	switch j := a.journal; {
 	case len(j.Entries) == 0 && len(j.Files) == 0:

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// journalSchema is the version of the journal's form. kt reads no later one: what it
-// does not know it could not put back.
+// journalSchema is the version of the journal. What a later one knows, kt could not put back.
 const journalSchema = 1
 
 // journal is what kt has changed on a machine, or was about to when it was killed.
@@ -195,8 +194,7 @@ func (j *journal) entry(s subject) *entry {
 	return nil
 }
 
-// changesWithAnother tells that the kernel sets a file's value anew when kt writes
-// another one.
+// changesWithAnother reports whether the kernel sets a file anew when kt writes another one.
 func (j *journal) changesWithAnother(p string) bool {
 	return slices.ContainsFunc(j.Entries, func(e *entry) bool {
 		return slices.ContainsFunc(e.Beside, func(b besideValue) bool { return b.Path == p })
@@ -222,8 +220,7 @@ func (e *entry) write(p, value string) {
 	}
 }
 
-// besides are the values that the kernel sets anew with this one: a disk's other
-// scheduler has a queue of its own, of the length that it likes.
+// besides are the values that the kernel sets anew with this one: each scheduler of a disk has a queue of its own length.
 func (t *Tree) besides(p string) []besideValue {
 	queue, ok := strings.CutSuffix(p, "/queue/scheduler")
 	if !ok {

@@ -74,7 +74,9 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	}
 	undone, files := t.dropFiles(j, o.Force)
 	for _, e := range j.Entries { // what kt changed for itself too has its own old value
-		e.Beside = slices.DeleteFunc(e.Beside, func(b besideValue) bool { return j.holds(b.Path) })
+		e.Beside = slices.DeleteFunc(e.Beside, func(b besideValue) bool {
+			return slices.ContainsFunc(j.Entries, func(own *entry) bool { return own.Path == b.Path })
+		})
 	}
 	values, entries := t.restoreAll(j, o.Force)
 	undone = append(undone, values...)
@@ -87,11 +89,6 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 		return undone, err
 	}
 	return undone, t.saveJournal(j)
-}
-
-// holds tells that the journal has an entry of a file.
-func (j *journal) holds(p string) bool {
-	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.Path == p })
 }
 
 // restoreAll restores values in the reverse order of their changes, and returns what
@@ -152,8 +149,7 @@ func (t *Tree) restore(e *entry) error {
 	return err
 }
 
-// isOld tells that a value, or both of a pair, and what the kernel sets with it are as
-// before kt changed them.
+// isOld reports whether a value, and what the kernel sets with it, are as before kt changed them.
 func (t *Tree) isOld(e *entry) bool {
 	now, pair, err := t.both(e.subject)
 	return err == nil && e.isOld(now, pair) && t.besideIsOld(e)

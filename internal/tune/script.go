@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// scriptHeader begins the files that a script makes. Apply does not take them for its
-// own, since no journal knows them.
+// scriptHeader begins the files that a script makes, which no journal knows.
 const scriptHeader = "# Managed by kt tune --script: do not edit. Removing it undoes it.\n"
 
 // The functions of the shell that the rest of a script calls. They read before they write, as Apply does. Those for

@@ -17,8 +17,7 @@ import (
 
 var errEnded = errors.New("it has ended")
 
-// normal is a value as kt compares it: the chosen word of a list with brackets, or
-// its words with one space between them.
+// normal is a value as kt compares it: the chosen word of a list, or the words with one space between them.
 func normal(value string) string {
 	if _, after, ok := strings.Cut(value, "["); ok {
 		if word, _, ok := strings.Cut(after, "]"); ok {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// unkept are the values that kt has set for now only, as changes that would make them
-// last: what is still kt's, and has no lines in kt's own files.
+// unkept are the values of kt that were set for now only, as changes that would make them last.
 func (t *Tree) unkept() ([]Change, error) {
 	j, err := t.readJournal()
 	if err != nil {

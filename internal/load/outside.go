@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"context"
@@ -10,72 +10,72 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 )
 
-// errNoCluster is the error of a change of brokers that are inside kt.
-var errNoCluster = errors.New("the broker inside kt has no settings to change: name brokers with --bootstrap-server")
+// errNoBrokers is the error of a change of brokers that are inside kt.
+var errNoBrokers = errors.New("the broker inside kt has no settings to change: name brokers with --bootstrap-server")
 
 // CheckOutside returns all that hinders changes of brokers and of their hosts, and settings of topics.
-func (b *runner) CheckOutside(ctx context.Context, l study.Load, w study.Wanted) error {
-	c, err := b.connect(ctx, l)
+func (b *Runner) CheckOutside(ctx context.Context, l study.Load, w study.Wanted) error {
+	a, err := b.admin(ctx, l)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	if len(w.Hosts) > 0 {
-		errs = append(errs, b.checkHosts(ctx, c, l, w.Hosts))
+		errs = append(errs, b.checkHosts(ctx, a, l, w.Hosts))
 	}
-	if c == nil {
+	if a == nil {
 		if len(w.Brokers) > 0 {
-			errs = append(errs, usageError(errNoCluster))
+			errs = append(errs, misfit(errNoBrokers))
 		}
 		return errors.Join(errs...)
 	}
-	defer c.Close()
+	defer a.Close()
 	for _, f := range w.Brokers {
-		settings, err := c.BrokerSettings(ctx, []string{f.Name})
+		settings, err := a.BrokerSettings(ctx, []string{f.Name})
 		for i := range settings {
 			settings[i].Value = &f.Value
 		}
 		if err == nil {
-			if err = c.CheckBrokerSettings(ctx, settings); err != nil {
+			if err = a.CheckBrokerSettings(ctx, settings); err != nil {
 				err = fmt.Errorf("broker.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)
 			}
 		}
-		errs = append(errs, usageError(err))
+		errs = append(errs, misfit(err))
 	}
 	for _, f := range w.Topics {
-		if err := c.CheckTopicSetting(ctx, f.Name, f.Value); err != nil {
-			errs = append(errs, usageError(fmt.Errorf("topic.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)))
+		if err := a.CheckTopicSetting(ctx, f.Name, f.Value); err != nil {
+			errs = append(errs, misfit(fmt.Errorf("topic.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // checkHosts returns what hinders changes of the brokers' hosts.
-func (b *runner) checkHosts(ctx context.Context, c *kafka.Cluster, l study.Load, changes []study.Flag) error {
+func (b *Runner) checkHosts(ctx context.Context, a run.Admin, l study.Load, changes []study.Flag) error {
 	names := make(map[string]bool)
 	for _, f := range changes {
 		names[f.Name] = true
 	}
 	hosts, err := b.Hosts(ctx, l)
-	if err == nil && c != nil {
-		err = usageError(reached(ctx, c, hosts))
+	if err == nil && a != nil {
+		err = misfit(reached(ctx, a.Brokers(), hosts))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(slices.Sorted(maps.Keys(names)), ", "), err)
 	}
-	return usageError(b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}))
+	return misfit(b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}))
 }
 
 // reached returns an error if a broker is on a host that kt does not change: on its own alone without agents.
 // Brokers and agents may have addresses in different networks, so agents are only counted.
-func reached(ctx context.Context, c *kafka.Cluster, agents []string) error {
+func reached(ctx context.Context, brokers []result.Broker, agents []string) error {
 	on := make(map[string]bool)
-	for _, broker := range c.Info.Brokers {
+	for _, broker := range brokers {
 		name, _, err := net.SplitHostPort(broker.Addr)
 		if err != nil {
 			return err
@@ -101,31 +101,30 @@ func isHere(ctx context.Context, name string) bool {
 }
 
 // agents returns a client of the agents that a load names, the agents, and the place of the load; a nil client: it is made here.
-func (b *runner) agents(ctx context.Context, l study.Load) (c *cluster.Client, found []cluster.Peer, ld *load, err error) {
+func (b *Runner) agents(ctx context.Context, l study.Load) (c *cluster.Client, found []cluster.Peer, ld *Load, err error) {
 	if ld, err = b.place(l); err != nil || len(ld.Hosts.On) == 0 {
 		return nil, nil, nil, err
 	}
-	if c, err = b.env.client(&ld.Hosts.Agents); err != nil {
-		return nil, nil, nil, err
+	c, found, err = b.maker.Agents(ctx, &ld.Hosts.Agents)
+	if c != nil {
+		c.Log = b.warn
 	}
-	c.Log = b.warn
-	found, err = peers(ctx, c, &ld.Hosts.Agents)
 	return c, found, ld, err
 }
 
 // chosen returns the agents that make a load or watch it; none: it is made here.
-func (b *runner) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
+func (b *Runner) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
 	c, found, ld, err := b.agents(ctx, l)
 	if err != nil || c == nil {
 		return nil, err
 	}
 	h := cluster.Hosts{Client: c}
-	err = usageError(h.Choose(ld.Hosts.On, ld.Hosts.Watch, found))
+	err = misfit(h.Choose(ld.Hosts.On, ld.Hosts.Watch, found))
 	return slices.Concat(h.Load, h.Watch), err
 }
 
 // Hosts returns the agents of brokers that make a load or watch it; none: it is made here, and this host is changed.
-func (b *runner) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
+func (b *Runner) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
 	chosen, err := b.chosen(ctx, l)
 	for _, p := range chosen {
 		if p.Role == cluster.RoleBroker {
@@ -133,15 +132,15 @@ func (b *runner) Hosts(ctx context.Context, l study.Load) (names []string, err e
 		}
 	}
 	if err == nil && len(chosen) > 0 && len(names) == 0 {
-		err = usageError(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
+		err = misfit(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
 	}
 	return names, err
 }
 
 // ChangeHosts gives an order to the agents of some hosts, or to this one.
-func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
+func (b *Runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
 	if len(hosts) == 0 {
-		return b.host.obey(ctx, &o)
+		return b.host.Obey(ctx, &o)
 	}
 	c, found, _, err := b.agents(ctx, l)
 	if c == nil {
@@ -159,28 +158,28 @@ func (b *runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, 
 }
 
 // BrokerSettings returns what every broker has now of some settings.
-func (b *runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []result.BrokerSetting, err error) {
-	err = b.onCluster(ctx, l, func(c *kafka.Cluster) (err error) {
-		all, err = c.BrokerSettings(ctx, names)
+func (b *Runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []result.BrokerSetting, err error) {
+	err = b.administer(ctx, l, func(a run.Admin) (err error) {
+		all, err = a.BrokerSettings(ctx, names)
 		return err
 	})
 	return all, err
 }
 
 // SetBrokers gives every broker its settings.
-func (b *runner) SetBrokers(ctx context.Context, l study.Load, settings []result.BrokerSetting) error {
-	return b.onCluster(ctx, l, func(c *kafka.Cluster) error { return c.SetBrokers(ctx, settings) })
+func (b *Runner) SetBrokers(ctx context.Context, l study.Load, settings []result.BrokerSetting) error {
+	return b.administer(ctx, l, func(a run.Admin) error { return a.SetBrokers(ctx, settings) })
 }
 
-// onCluster does something with the brokers that a load goes to.
-func (b *runner) onCluster(ctx context.Context, l study.Load, do func(*kafka.Cluster) error) error {
-	c, err := b.connect(ctx, l)
+// administer does something with the brokers that a load goes to.
+func (b *Runner) administer(ctx context.Context, l study.Load, do func(run.Admin) error) error {
+	a, err := b.admin(ctx, l)
 	switch {
 	case err != nil:
 		return err
-	case c == nil:
-		return errNoCluster
+	case a == nil:
+		return errNoBrokers
 	}
-	defer c.Close()
-	return do(c)
+	defer a.Close()
+	return do(a)
 }

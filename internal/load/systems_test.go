@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"strings"
@@ -33,12 +33,12 @@ func TestTLSIsWhatTheURLSays(t *testing.T) {
 // Pulsar's client may find a late message only when its next look is due.
 func TestAMessageOfPulsarMayWaitForTwiceTheTimeout(t *testing.T) {
 	for given, want := range map[string]time.Duration{"": time.Minute, "5000": 10 * time.Second} {
-		l := &load{Run: &config.Run{}}
+		l := &Load{Run: &config.Run{}}
 		if given != "" {
 			l.Properties = map[string]plan.Given{"delivery.timeout.ms": {Value: given}}
 		}
 		p := plan.Plan{URL: "pulsar://h", Topic: plan.Topic{Name: "t"}, Producers: 1, Payload: plan.Payload{Kind: plan.Monotonic}}
-		l.system, _ = must.Both(pulsar.New(&p, l.Properties, nil, queue.Access{}))(t)
-		must.Match(t, want, l.deliveryTimeout(), "delivery.timeout.ms=%s", given)
+		l.System, _ = must.Both(pulsar.New(&p, l.Properties, nil, queue.Access{}))(t)
+		must.Match(t, want, l.DeliveryTimeout(), "delivery.timeout.ms=%s", given)
 	}
 }

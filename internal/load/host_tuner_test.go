@@ -1,9 +1,8 @@
-package cmd
+package load
 
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/cluster/port"
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/tune"
@@ -38,8 +38,8 @@ func swappinessOf(t *testing.T, root string) string {
 	return strings.TrimSpace(string(text))
 }
 
-func quietEnv() *Env {
-	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
+func quietMaker() *Maker {
+	return &Maker{Config: config.System{Getenv: func(string) string { return "" }}, Say: func(string) {}, Now: time.Now, Version: "1.0"}
 }
 
 // served starts an agent of a broker; end waits until it has ended.
@@ -49,7 +49,7 @@ func served(t *testing.T, name string, key *port.Key, tuner func(context.Context
 	at, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- cluster.Serve(ctx, cluster.AgentOptions{
-			Info: cluster.Info{Name: name, Role: cluster.RoleBroker, Version: buildVersion().Version}, Key: key, Bind: "127.0.0.1:0",
+			Info: cluster.Info{Name: name, Role: cluster.RoleBroker, Version: "1.0"}, Key: key, Bind: "127.0.0.1:0",
 			Parallel: 1, Keep: 1, Dir: t.TempDir(), Now: time.Now, Log: func(string) {}, Tune: tuner,
 		}, func(addr string) { at <- addr })
 	}()
@@ -72,9 +72,9 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 	key, file := port.NewKey(), filepath.Join(t.TempDir(), "key")
 	must.Do(t, os.WriteFile(file, []byte(key.Text()+"\n"), 0o600))
 	roots := []string{machine(t), machine(t)}
-	first, _ := served(t, "b1", &key, (&hostTuner{env: quietEnv(), root: roots[0]}).obey)
-	second, end := served(t, "b2", &key, (&hostTuner{env: quietEnv(), root: roots[1]}).obey)
-	b, l := newRunner(quietEnv()), study.Load{Command: "produce", Flags: []study.Flag{
+	first, _ := served(t, "b1", &key, NewHostTuner(quietMaker(), roots[0]).Obey)
+	second, end := served(t, "b2", &key, NewHostTuner(quietMaker(), roots[1]).Obey)
+	b, l := NewRunner(quietMaker()), study.Load{Command: "produce", Flags: []study.Flag{
 		{Name: "on", Value: "brokers"}, {Name: "peers", Value: first + "," + second}, {Name: "key-file", Value: file}, {Name: "topic", Value: "t"}, {Name: "bootstrap-server", Value: "127.0.0.1:1"},
 	}}
 	hosts, err := b.Hosts(t.Context(), l)
@@ -122,20 +122,20 @@ func TestAgentsChangeTheirHostsAndPutThemBack(t *testing.T) {
 func TestAMachineHasOneStudyAtATime(t *testing.T) {
 	root := machine(t)
 	set := []study.Flag{{Name: "sysctl.vm.swappiness", Value: "1"}}
-	one, other := hostTuner{env: quietEnv(), root: root}, hostTuner{env: quietEnv(), root: root}
-	if err := one.obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Own: set}); err != nil { // it is tried first without
+	one, other := NewHostTuner(quietMaker(), root), NewHostTuner(quietMaker(), root)
+	if err := one.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s1", Own: set}); err != nil { // it is tried first without
 		t.Fatal(err)
 	}
 	for _, do := range []study.HostDo{study.CheckHost, study.SetHost, study.RestoreHost} {
-		if err := other.obey(t.Context(), &study.HostOrder{Do: do, Study: "s2", Set: set, Own: set}); err == nil {
+		if err := other.Obey(t.Context(), &study.HostOrder{Do: do, Study: "s2", Set: set, Own: set}); err == nil {
 			t.Errorf("%s: two studies have one machine", do)
 		}
 	}
-	must.Do(t, one.obey(t.Context(), &study.HostOrder{Do: study.RestoreHost, Study: "s1", Own: set}))
-	if err := other.obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
+	must.Do(t, one.Obey(t.Context(), &study.HostOrder{Do: study.RestoreHost, Study: "s1", Own: set}))
+	if err := other.Obey(t.Context(), &study.HostOrder{Do: study.SetHost, Study: "s2", Set: set, Own: set}); err != nil || swappinessOf(t, root) != "1" {
 		t.Errorf("after the first study the second gets %v, and there is %s", err, swappinessOf(t, root))
 	}
 	// What the first one left, as a kt that was killed does, keeps others away.
 	other.release()
-	must.Err(t, "--rollback", one.obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}), "over what another study left it says")
+	must.Err(t, "--rollback", one.Obey(t.Context(), &study.HostOrder{Do: study.CheckHost, Study: "s1", Set: set}), "over what another study left it says")
 }

@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"context"
@@ -17,21 +17,28 @@ import (
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/tune"
+	"github.com/kt-bench/kt/profiles"
 )
 
-// hostTuner changes settings of this machine for one study at a time, by kt tune's own catalogue and
+// HostTuner changes settings of this machine for one study at a time, by kt tune's own catalogue and
 // journal. It may not be used twice at a time.
-type hostTuner struct {
-	env   *Env
-	root  string   // its root file system: "/", but in tests
+type HostTuner struct {
+	maker *Maker
+	root  string // its root file system: "/", but in tests
+	tree  *tune.Tree
 	study string   // that has this machine; "": none
 	lock  *os.File // held as long
 }
 
-// obey does what an order asks for.
-func (h *hostTuner) obey(ctx context.Context, o *study.HostOrder) error {
+// NewHostTuner is for the machine whose root file system is mounted at root.
+func NewHostTuner(m *Maker, root string) *HostTuner {
+	return &HostTuner{maker: m, root: root, tree: tune.NewTree(root, m.Version)}
+}
+
+// Obey does what an order asks for.
+func (h *HostTuner) Obey(ctx context.Context, o *study.HostOrder) error {
 	if filepath.Clean(h.root) == "/" && !host.SystemCalls(h.root).Root() {
-		return usageError(errors.New("only root can change this machine: sudo kt"))
+		return misfit(errors.New("only root can change this machine: sudo kt"))
 	}
 	if err := h.hold(o.Study); err != nil {
 		return err
@@ -56,7 +63,7 @@ func (h *hostTuner) obey(ctx context.Context, o *study.HostOrder) error {
 const hostLock = "run/kt-study.lock"
 
 // hold keeps other studies from this machine.
-func (h *hostTuner) hold(study string) error {
+func (h *HostTuner) hold(study string) error {
 	switch {
 	case h.study == study:
 		return nil
@@ -75,19 +82,17 @@ func (h *hostTuner) hold(study string) error {
 	return nil
 }
 
-func (h *hostTuner) release() {
+func (h *HostTuner) release() {
 	_ = h.lock.Close() // nothing was written
 	h.study, h.lock = "", nil
 }
 
-func (h *hostTuner) tree() *tune.Tree { return tune.NewTree(h.root, buildVersion().String()) }
-
 // check returns what hinders changes: kt tune must not have changed this machine yet, because all that is
 // in its journal is put back after each run.
-func (h *hostTuner) check(ctx context.Context, wanted []study.Flag) error {
-	held, err := h.tree().Status()
+func (h *HostTuner) check(ctx context.Context, wanted []study.Flag) error {
+	held, err := h.tree.Status()
 	if err == nil && len(held) > 0 {
-		err = usageError(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
+		err = misfit(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
 	}
 	if err == nil {
 		_, err = h.changes(ctx, wanted)
@@ -96,7 +101,7 @@ func (h *hostTuner) check(ctx context.Context, wanted []study.Flag) error {
 }
 
 // changes returns the changes that are meant, from what is there now.
-func (h *hostTuner) changes(ctx context.Context, wanted []study.Flag) (changes []tune.Change, err error) {
+func (h *HostTuner) changes(ctx context.Context, wanted []study.Flag) (changes []tune.Change, err error) {
 	var errs []error
 	for _, s := range wanted {
 		if id, ok := strings.CutPrefix(s.Name, "tune."); ok {
@@ -104,9 +109,9 @@ func (h *hostTuner) changes(ctx context.Context, wanted []study.Flag) (changes [
 			changes, errs = append(changes, proposed...), append(errs, err)
 			continue
 		}
-		one, err := h.tree().SysctlTo(strings.TrimPrefix(s.Name, "sysctl."), s.Value)
+		one, err := h.tree.SysctlTo(strings.TrimPrefix(s.Name, "sysctl."), s.Value)
 		if err != nil {
-			err = usageError(fmt.Errorf("%s=%s: %w", s.Name, s.Value, err))
+			err = misfit(fmt.Errorf("%s=%s: %w", s.Name, s.Value, err))
 		}
 		changes, errs = append(changes, one), append(errs, err)
 	}
@@ -114,51 +119,57 @@ func (h *hostTuner) changes(ctx context.Context, wanted []study.Flag) (changes [
 }
 
 // proposed returns the changes that kt tune proposes of one setting.
-func (h *hostTuner) proposed(ctx context.Context, id string) ([]tune.Change, error) {
+func (h *HostTuner) proposed(ctx context.Context, id string) ([]tune.Change, error) {
 	if _, err := tune.Find(tune.Catalogue(), id); err != nil {
-		return nil, usageError(fmt.Errorf("tune.%s: %w", id, err))
+		return nil, misfit(fmt.Errorf("tune.%s: %w", id, err))
 	}
 	flags := config.NewTune(pflag.NewFlagSet("tune", pflag.ContinueOnError))
-	if err := flags.Load(h.env.configSystem(), suggest.Nearest); err != nil {
+	if err := flags.Load(h.maker.Config, suggest.Nearest); err != nil {
 		return nil, err
 	}
-	flags.Only, flags.Root = []string{id}, h.root
-	t, err := newTuner(h.env, flags)
-	if err != nil {
-		return nil, usageError(err)
+	settings, err := tune.Select(tune.Catalogue(), []string{id}, flags.Skip)
+	profile, bad := tune.LoadProfile(flags.Profile, profiles.Of("tune"), ReadSettings)
+	if err = errors.Join(err, bad); err != nil {
+		return nil, misfit(err)
 	}
-	r, err := t.check(ctx)
-	if err != nil {
+	m, err := tune.Look(ctx, host.Rooted(h.root), host.SystemCalls(h.root), tune.Options{
+		Profile: profile, Role: tune.Role(flags.Role), Dirs: flags.Dirs, PID: flags.PID, Unit: flags.Unit, Interval: flags.Interval,
+	})
+	if errors.Is(err, context.Canceled) {
 		return nil, err
 	}
+	if err != nil {
+		return nil, misfit(err)
+	}
+	r := tune.Check(m, settings)
 	r.Limit(tune.ApplyOptions{Runtime: true})
 	if len(r.Changes()) == 0 {
-		return nil, usageError(fmt.Errorf("tune.%s: kt tune proposes no change that takes effect at once here; kt tune --explain %s tells why", id, id))
+		return nil, misfit(fmt.Errorf("tune.%s: kt tune proposes no change that takes effect at once here; kt tune --explain %s tells why", id, id))
 	}
 	return r.Changes(), nil
 }
 
 // checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
-func (h *hostTuner) checkOwn(own []study.Flag) error {
-	held, err := h.tree().Status()
+func (h *HostTuner) checkOwn(own []study.Flag) error {
+	held, err := h.tree.Status()
 	for _, u := range held {
 		mine := slices.ContainsFunc(own, func(s study.Flag) bool {
 			id, ofTune := strings.CutPrefix(s.Name, "tune.")
 			return ofTune && u.Setting == id || u.Path == "/"+host.SysctlFile(strings.TrimPrefix(s.Name, "sysctl."))
 		})
 		if !mine || u.Kind == tune.OwnFile {
-			err = errors.Join(err, usageError(fmt.Errorf("kt tune has changed %s since the study began, so the study undoes nothing; kt tune --rollback undoes all", u.Path)))
+			err = errors.Join(err, misfit(fmt.Errorf("kt tune has changed %s since the study began, so the study undoes nothing; kt tune --rollback undoes all", u.Path)))
 		}
 	}
 	return err
 }
 
 // set makes the changes of an order by kt tune's journal, and puts back those that were made before.
-func (h *hostTuner) set(ctx context.Context, o *study.HostOrder) error {
+func (h *HostTuner) set(ctx context.Context, o *study.HostOrder) error {
 	if err := h.checkOwn(o.Own); err != nil {
 		return err
 	}
-	undone, err := h.tree().Rollback(tune.RollbackOptions{})
+	undone, err := h.tree.Rollback(tune.RollbackOptions{})
 	for _, u := range undone {
 		if u.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))
@@ -171,7 +182,7 @@ func (h *hostTuner) set(ctx context.Context, o *study.HostOrder) error {
 	if err != nil {
 		return err
 	}
-	outcomes, err := h.tree().Apply(changes, tune.ApplyOptions{Runtime: true, Time: h.env.Now()})
+	outcomes, err := h.tree.Apply(changes, tune.ApplyOptions{Runtime: true, Time: h.maker.Now()})
 	for _, o := range outcomes {
 		if o.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", o.Change.Path, o.Err))

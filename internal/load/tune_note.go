@@ -1,11 +1,13 @@
-package cmd
+package load
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
@@ -23,7 +25,7 @@ func noteTune() func(context.Context) *result.TuneCheck {
 		return nil
 	}
 	return func(ctx context.Context) *result.TuneCheck {
-		profile, err := tune.LoadProfile(notedProfile, profiles.Of("tune"), readSettings)
+		profile, err := tune.LoadProfile(notedProfile, profiles.Of("tune"), ReadSettings)
 		if err != nil {
 			return nil
 		}
@@ -52,4 +54,13 @@ func tuneCheckOf(r *tune.Report) *result.TuneCheck {
 		check.Checks++
 	}
 	return check
+}
+
+// ReadSettings reads a settings file of kt tune.
+func ReadSettings(path string) ([]byte, error) {
+	data, err := input.Read(path, input.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, nil
 }

@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"net"
@@ -15,7 +15,7 @@ func TestATopicThatCannotBeDeletedIsNotSaidToBe(t *testing.T) {
 	for _, url := range []string{"amqp://" + nobody, "pulsar://" + nobody + "?admin=http://" + nobody} {
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: url}}}
 		for topic, want := range map[string]string{"kt-study-a1-1": "refused", "orders": "only topics of studies"} {
-			must.Err(t, want, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic), "%s at %s", topic, url)
+			must.Err(t, want, NewRunner(quietMaker()).DeleteTopic(t.Context(), at, topic), "%s at %s", topic, url)
 		}
 	}
 }
