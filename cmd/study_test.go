@@ -43,16 +43,10 @@ func named(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestEveryNamedStudyIsRun(t *testing.T) {
-	script, err := os.ReadFile("testdata/unraced/study_named.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Have(os.ReadFile("testdata/unraced/study_named.txtar"))(t)
 	var onMachine []byte
-	for _, name := range []string{"integration_trial_test.go", "integration_systems_test.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range []string{"integration_find_test.go", "integration_systems_test.go"} {
+		text := must.Have(os.ReadFile(name))(t)
 		onMachine = append(onMachine, text...)
 	}
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
@@ -78,9 +72,7 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	}
 	for name, text := range texts {
 		var file any
-		if err := yaml.Unmarshal(text, &file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal(text, &file))
 		must.Err(t, "", schema.Validate(file), "%s", name)
 	}
 	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"), nil)
@@ -99,22 +91,14 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 	state := t.TempDir()
 	env := Env{Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }}
-	dir, err := env.studiesDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Have(env.studiesDir())(t)
 	for id, log := range map[string]string{
 		"1-older": "",
 		"2-left":  `{"what":"began","turn":1,"topic":"one"}` + "\n",
 		"3-done":  `{"what":"began","turn":1,"topic":"one"}` + "\n" + `{"what":"done","turn":1,"topic":"one"}` + "\n",
 	} {
-		_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(log), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id))(t)
+		must.Do(t, os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(log), 0o644))
 	}
 	for unfinished, want := range map[bool]string{true: "2-left", false: "3-done"} {
 		if f, _, err := env.openStudy(nil, unfinished); err != nil || f.ID != want {
@@ -148,9 +132,7 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := spoil(dir + "/3-bad"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(dir+"/3-bad"))
 		f, unread, err := env.openStudy(nil, true)
 		if err != nil || f.ID != "2-left" || unread == nil || !strings.Contains(unread.Error(), dir+"/3-bad/"+what) {
 			t.Errorf("%s: unfinished is %v, unread %v, %v", what, f, unread, err)

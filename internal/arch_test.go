@@ -238,10 +238,7 @@ func TestModulesAreMatchedByWholePathElements(t *testing.T) {
 // readTable reads the rows between the two marks in ARCHITECTURE.md.
 func readTable(t *testing.T) map[string]row {
 	t.Helper()
-	text, err := os.ReadFile("../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../ARCHITECTURE.md"))(t)
 	table := make(map[string]row)
 	inside := false
 	for line := range strings.Lines(string(text)) {

@@ -61,10 +61,7 @@ func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := &rig{rates: tc.rates}
-			d, err := Measure(t.Context(), tc.o, r.make)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Have(Measure(t.Context(), tc.o, r.make))(t)
 			want := tc.rates[tc.best]
 			if d.Clients != tc.best || !slices.Equal(r.tried, tc.tried) || d.Ceiling.RecordsPerSecond != want || d.Ceiling.CPUSecondsPerMillion != 2/want*1e6 {
 				t.Errorf("tried %v, %d are best with %+v; want %v, %d", r.tried, d.Clients, d.Ceiling, tc.tried, tc.best)
@@ -75,10 +72,7 @@ func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 
 func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
 	r := &rig{rates: map[int]float64{1: 60_000}}
-	d, err := Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make))(t)
 	if !slices.Equal(r.asked, []float64{1000, 50_000}) || len(d.Schedule) != 3 || !d.Schedule[2].OutOfReach {
 		t.Errorf("tried %v: %+v", r.asked, d.Schedule)
 	}
@@ -132,9 +126,7 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	smaller := here
 	smaller.GOMAXPROCS = 2
 	for _, d := range []Document{doc("x", here, 1), doc("y", here, 2), doc("x", smaller, 3), doc("x", here, 4)} {
-		if err := Save(path, d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Save(path, d))
 	}
 	for _, tc := range []struct {
 		shape string
@@ -152,9 +144,7 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	if err := Check(path); err != nil {
 		t.Errorf("a file that can be written: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{"), 0o600))
 	if _, err := Find(path, "x", "v1", here); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("%v: want an error that names the file and says what to do", err)
 	}

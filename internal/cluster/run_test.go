@@ -202,12 +202,7 @@ func startIn(t *testing.T, path string) *result.Start {
 
 func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
-		w.hosts["a"].behave = func(p int) behaviour {
-			if p == 1 {
-				return behaviour{readyIn: 3 * time.Second}
-			}
-			return behaviour{}
-		}
+		w.hosts["a"].behave = onlyIn(1, behaviour{readyIn: 3 * time.Second})
 		go func() {
 			<-time.After(2 * time.Second)
 			must.Match(t, 1, w.hosts["a"].count()+w.hosts["b"].count()+w.hosts["c"].count(), "processes were started before the topic was there")
@@ -353,12 +348,7 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 
 func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
-		w.hosts["b"].behave = func(p int) behaviour {
-			if p == 1 {
-				return behaviour{diesAt: 3 * time.Second}
-			}
-			return behaviour{}
-		}
+		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: 3 * time.Second})
 		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
 		must.Match(t, []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}, out.Lost, "lost")
 		if d := out.Ended["b"]; d[0].Code != 1 || d[1].Code != 0 {

@@ -110,12 +110,9 @@ const maxEvents = 1000
 
 // numbersOf returns the figures of a time.
 func (d *data) numbersOf(of *result.Numbers) numbers {
-	n := numbers{of, [ways]result.Rate{acked: of.Acknowledged, read: of.Read}, of.Response, &of.Batches}
+	n := numbers{of, [ways]result.Rate{acked: of.Acknowledged, read: of.Read}, of.Response, byWay(d.main, &of.Batches, &of.Fetched)}
 	if d.reads {
 		n.latency = of.EndToEnd
-	}
-	if d.main == read {
-		n.batches = &of.Fetched
 	}
 	return n
 }
@@ -131,14 +128,6 @@ func (d *data) current() numbers {
 	}
 	unknown := result.Rate{Records: math.NaN(), Bytes: math.NaN()}
 	return d.numbersOf(&result.Numbers{Acknowledged: unknown, Read: unknown})
-}
-
-// peak returns the highest rate of one measured second.
-func (d *data) peak() float64 {
-	if d.main == read {
-		return d.PeakRead
-	}
-	return d.Peak
 }
 
 // begun reports whether there was a second of load.

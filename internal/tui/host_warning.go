@@ -132,10 +132,7 @@ func (s *scene) slowWarning() warning {
 	if len(slow) == 0 {
 		return warning{}
 	}
-	h, verb, share := slow[0].host, "sends", ""
-	if s.main == read {
-		verb = "reads"
-	}
+	h, verb, share := slow[0].host, byWay(s.main, "sends", "reads"), ""
 	if slices.ContainsFunc(s.hosts, func(o *hostData) bool { return o.weight() != h.weight() && o.Processes > 0 }) {
 		share = " for its share"
 	}

@@ -82,7 +82,9 @@ func (w *Watcher) read(now, interval time.Duration) host.Vitals {
 	var v host.Vitals
 	g := growth{counters: w.counters, now: now, interval: interval}
 	w.readCPU(&v, &g)
-	w.readMemory(&v, &g)
+	memory, _ := w.tree.Memory() // none on an error
+	g.note(memory["MemTotal"] > 0)
+	v.Memory, v.Free, v.Cache, v.Dirty = memory["MemTotal"], memory["MemAvailable"], memory["Cached"], memory["Dirty"]+memory["Writeback"]
 	w.readDisks(&v, &g)
 	w.readLinks(&v, &g)
 	w.readBrokers(&v, &g)
@@ -116,11 +118,4 @@ func (w *Watcher) readCPU(v *host.Vitals, g *growth) {
 	// nobody has to know how long a jiffy is.
 	cores := func(jiffies int64) float64 { return min(1, float64(jiffies)/float64(total)) * v.Cores }
 	v.CPU, v.Steal, v.IOWait = cores(busy), cores(steal), cores(waited[0])
-}
-
-func (w *Watcher) readMemory(v *host.Vitals, g *growth) {
-	all, _ := w.tree.Memory() // none on an error
-	g.note(all["MemTotal"] > 0)
-	v.Memory, v.Free, v.Cache = all["MemTotal"], all["MemAvailable"], all["Cached"]
-	v.Dirty = all["Dirty"] + all["Writeback"]
 }
