@@ -53,43 +53,6 @@ func newAgent(env *Env) *cobra.Command {
 	}.of(env, &cobra.Command{
 		Use:   "agent",
 		Short: "Take part in loads that other hosts ask for",
-		Long: `Run on a host, so that others can ask it for its part of a load (kt produce --on), can
-collect the runs that were made here (kt collect --join), and see how busy the host was.
-On a broker's host it makes no load unless it is asked by name; it only watches.
-
-Agents find each other by gossip, over one port, TCP and UDP: --join names one that is
-there. Off loopback they need a key (kt keygen), and whoever has it can ask for any load
-that the limits below allow. An agent never runs a command and never opens a path that
-another host names. Nor does a load bring security settings: an agent connects to brokers with
-its own (--command-config), and kt peers shows which. It uses them at the addresses of bootstrap.servers
-in that file and of --allow-broker, and at those that the brokers there advertise. With --allow-tune a study (kt trial sysctl.…) may change settings of this
-host that kt tune knows; kt tune --rollback here puts them back.`,
-		Example: `  # on each host
-  kt agent --key-file /etc/kt/key --join vm14
-
-  # on brokers' hosts, found by themselves: only watched
-  kt agent --key-file /etc/kt/key --join vm14 --tags brokers-rack-a
-
-  # with limits
-  kt agent --key-file /etc/kt/key --max-rate 100k --allow-topic 'kt-.*' \
-      --max-duration 1h
-
-  # to brokers with TLS or SASL, by this host's own credentials
-  kt agent --key-file /etc/kt/key --command-config /etc/kt/client.properties \
-      --allow-broker '*.prod.example:9093'
-
-  # on a broker's host, for the time of a trial that changes its settings
-  sudo kt agent --key-file /etc/kt/key --join vm14 --allow-tune
-
-  # started by systemd at every boot
-  kt agent --key-file /etc/kt/key --join vm14 --print-unit \
-      > /etc/systemd/system/kt-agent.service
-  systemctl enable --now kt-agent
-
-  # in Kubernetes, in containers, by Ansible: the text says how it is used
-  kt agent --print-kubernetes --max-duration 1h > kt-agents.yaml
-  kt agent --print-compose --key-file kt.key > compose.yaml
-  kt agent --ansible --key-file kt.key --join vm14 > kt-agents.yaml`,
 	})
 }
 

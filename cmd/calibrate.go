@@ -21,28 +21,7 @@ func newCalibrate(env *Env) *cobra.Command {
 		Use:   "calibrate [flags] [-- produce|consume FLAGS]",
 		Short: "Measure how much load this host can offer",
 
-		SuggestFor: []string{"ceiling", "self-test"},
-		Long: `Measure how much load this host can offer, whatever the brokers. kt makes the load against
-a sink: a process of kt on this host that takes everything and keeps nothing. It tells
-the highest rate, what a million records cost in CPU, which number of producers offers most, and how
-precisely 1,000, 50,000 and 1,000,000 records/s are kept.
-
-kt makes up to five runs on two cores, and one more each time that the cores double: some 25 s.
-No broker of yours is asked: the sink's address takes the place of --bootstrap-server. Of the flags
-behind --, of variables and of configuration files only those count that say what a record costs.
-
-The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here. It has
-no TLS and no SASL, so a load with one of them has no ceiling.
-
-With --save, later loads of this shape (engine, records, and the properties that decide what a record
-costs) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
-~/.local/state/kt/ceilings.json (with XDG_STATE_HOME in kt/ceilings.json there); remove that file to
-forget them. If others used 10 % or more of the CPUs that kt may use, kt says so, saves
-nothing, and ends with exit code 4.`,
-		Example: `  kt calibrate
-  kt calibrate --save -- produce --engine wire --record-size 100
-  kt calibrate --run-time 10s -- consume --engine wire
-  kt calibrate --output json -- produce --acks all | jq .ceiling`,
+		SuggestFor:        []string{"ceiling", "self-test"},
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeCalibrated,
 	})

@@ -30,24 +30,8 @@ func newCollect(env *Env) *cobra.Command {
 		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
 		values: map[string][]string{"output": config.CollectOutputs}, run: collect, signals: true,
 	}.of(env, &cobra.Command{
-		Use:   "collect [RUN|DIR]...",
-		Short: "Merge the runs of many processes and hosts into one result",
-		Long: `Merge run files into one result: a row for each process, each host, and the whole.
-Counts and histograms are added up; percentiles are never averaged. Rates are of the
-time in which all parts ran. kt merges the files that you name (of a directory all .ktr
-files; last, last~1 or the beginning of a name for runs that kt keeps, see kt runs), and
-the files that agents have of a run.
-
-The merged file is a collection: it holds every file unchanged, every command that reads
-run files can read it, and it can be merged again. The same file twice counts once.
-kt collect does not judge a run: its exit code is never 4 or 5.`,
-		Example: `  # each host, in any number of processes: kt produce … --run nightly
-  # then, on any host:
-  kt collect --join vm14 --run nightly --key-file kt.key
-
-  # with no network at all
-  kt collect vm14.ktr vm15.ktr more/
-  kt collect *.ktr --output processes > processes.csv`,
+		Use:               "collect [RUN|DIR]...",
+		Short:             "Merge the runs of many processes and hosts into one result",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: env.completeRunFiles,
 	})

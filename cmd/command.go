@@ -63,7 +63,7 @@ func (d command[S]) of(env *Env, c *cobra.Command) *cobra.Command {
 	if c.Args == nil {
 		c.Args = noArgs
 	}
-	completeFlags(env, c, d.values)
+	completeFlags(env, describe(c), d.values)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		w, err := d.settings(env, s, args)
 		if err != nil {

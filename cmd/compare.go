@@ -37,18 +37,7 @@ func newCompare(env *Env) *cobra.Command {
 		Use:   "compare A... -- B...",
 		Short: "Compare two sets of runs, and tell differences from noise",
 
-		SuggestFor: []string{"diff", "versus"},
-		Long: `Compare runs B with runs A: first the settings and environments that differ, then each
-metric with its shift and one of four verdicts (better, worse, alike, not enough runs).
-A and B are run files, runs that kt keeps (last, last~1 or the beginning of a name, see
-kt runs), folders with run files, studies, or cells of a study (ID:partitions=4). Two
-arguments without -- are A and B. At least five runs a side are needed to tell a
-difference from noise.`,
-		Example: `  kt compare before.ktr after.ktr
-  kt compare last~1 last
-  kt compare old/*.ktr -- new/*.ktr
-  kt compare STUDY:acks=1 STUDY:acks=all
-  kt compare --fail-on 'rate<-3%' --fail-on 'p99>10%' old/ new/`,
+		SuggestFor:        []string{"diff", "versus"},
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: env.completeRuns,
 	})

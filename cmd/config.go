@@ -24,45 +24,8 @@ func newConfig(env *Env) *cobra.Command {
 		Short: "Show every setting and where it came from; check it; choose a cluster",
 
 		SuggestFor: []string{"configuration", "settings", "context"},
-		Long: `Show the value that each flag has when nothing is typed, and where it came from: of all
-commands, or of one. Secrets are [hidden]. kt COMMAND FLAGS --print-config shows the
-same of a command line, with the properties of the Kafka client.
-
-The first of these that has a value counts:
-
-  1  a flag
-  2  an environment variable: KT_ACKS for --acks
-  3  ./kt.yaml, the file of the project
-  4  kt/config.yaml in the user's configuration folder
-  5  the profile
-  6  the default
-
---config FILE takes the place of both files. Their keys are the names of flags, at the
-top or below the name of a command. The user's file also names clusters:
-
-  cluster: staging                  # used when nothing else names brokers
-  clusters:
-    staging:
-      bootstrap-server: kafka-1:9092
-    prod:
-      command-config: prod.properties   # beside this file; may have bootstrap.servers
-      protected: true                   # ask before a load
-
---cluster prod uses one of them once, kt config use prod from now on. A cluster counts
-as a whole: brokers that a higher layer names get none of its settings.`,
-		Example: `  # everything, and what is set for kt consume
-  kt config
-  kt config consume --output json | jq '.settings[] | select(.default | not)'
-
-  # find mistakes in the files
-  kt config check
-
-  # several clusters
-  kt config clusters
-  kt config use staging
-  kt produce --cluster prod --topic orders --rate 1000 --yes`,
-		Args:      oneCommand,
-		ValidArgs: config.Commands(),
+		Args:       oneCommand,
+		ValidArgs:  config.Commands(),
 	})
 	c.AddCommand(newConfigCheck(env), newConfigClusters(env), newConfigUse(env))
 	return c

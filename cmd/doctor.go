@@ -31,29 +31,6 @@ func newDoctor(env *Env) *cobra.Command {
 	}.of(env, &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Examine a cluster from this host, before a load",
-		Long: `Examine a cluster from this host: does each broker answer at the address that it
-advertises, and how fast; TLS, certificates and SASL; version, feature level and
-controller; may this client create, describe, write, read, commit and delete; which
-quotas apply to it; are the clocks alike, the leaders spread and the replicas in sync;
-and do settings of the topic spoil a test.
-
-Each check is a line: pass, warning or failure, with what to do. What this client may not
-look at is unknown. kt tries its rights on a topic and a group of its own (kt-doctor-…),
-and deletes both; on a cluster that is marked as protected only with --yes. The exit code
-is 3 if a check failed.`,
-		Example: `  # can this host make a load on the cluster?
-  kt doctor --bootstrap-server kafka-1:9092
-
-  # the same with TLS and a password, from the file that Kafka's own tools use
-  kt doctor --bootstrap-server kafka-1:9093 --command-config client.properties
-
-  # is topic orders fit for a load of 24 hours? make no topic
-  kt doctor --bootstrap-server kafka-1:9092 --topic orders --duration 24h \
-      --read-only
-
-  # what failed, for a program
-  kt doctor --bootstrap-server kafka-1:9092 --output json |
-      jq '.checks[] | select(.state == "failure")'`,
 	})
 	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
 		_ = settings(env)

@@ -22,20 +22,8 @@ func newFind(env *Env) *cobra.Command {
 		Short: "Find the highest rate that holds, and the latency below it",
 
 		SuggestFor: []string{"peak", "search", "max"},
-		Long: `Find the highest rate at which the backlog does not grow. kt sends without a limit first,
-to know where to look, then halves the span between a rate that holds and one that
-does not, confirms the highest rate by a longer run, and measures the latency at 20
-to 95 % of it. A trial is invalid when kt itself or a quota was the limit: it says
-nothing of the cluster.
-
-A search is kept like a study: kt study resume goes on with it, kt study report
-writes it again.`,
-		Example: `  kt find -- produce --bootstrap-server kafka-1:9092 --partitions 21
-  kt find --slo 'p99<50ms' -- roundtrip --bootstrap-server kafka-1:9092
-  kt find --ladder 10k,50k,100k,200k,500k,1M -- produce --record-size 1024
-  kt find --output json -- produce --partitions 7 | jq .peak`,
-		Args:      cobra.ArbitraryArgs,
-		ValidArgs: config.LoadCommands(),
+		Args:       cobra.ArbitraryArgs,
+		ValidArgs:  config.LoadCommands(),
 	})
 }
 

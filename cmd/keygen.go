@@ -39,15 +39,6 @@ func newKeygen(env *Env) *cobra.Command {
 	}.of(env, &cobra.Command{
 		Use:   "keygen [FILE]",
 		Short: "Make a key for agents and the hosts that start loads",
-		Long: `Make a random key and write it to a new file that only you can read. A host with this
-key can ask every agent with the same key for a load: copy it as you would a private
-key. Without FILE, or with -, kt writes the key to standard output.
-
-With --pem, kt makes no key. It reads the one in FILE and writes the certificate and the
-private key of its owners to standard output, for clients such as openssl and curl.`,
-		Example: `  kt keygen kt.key
-  scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key
-  (umask 077 && kt keygen --pem kt.key >kt.pem)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError(fmt.Errorf("kt keygen writes one key: %q is a second file; leave it out", args[1]))

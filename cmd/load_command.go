@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,16 +12,10 @@ import (
 	"github.com/kt-bench/kt/profiles"
 )
 
-// everyFlag is a part of the help of every command that makes a load.
-const everyFlag = `An environment
-variable (KT_BOOTSTRAP_SERVER for --bootstrap-server) or the configuration file can
-set every flag.`
-
 // newLoad completes a command that makes a load.
 func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
 	shipped := profiles.Of(c.Name())
 	names := config.ProfileNames(shipped)
-	c.Long += "\n\nProfiles: " + strings.Join(names, ", ")
 	var flags *config.Flags
 	var asked config.Run
 	settings := func(env *Env) (config.Run, error) {

@@ -15,17 +15,6 @@ func newPeers(env *Env) *cobra.Command {
 	return command[*config.Peers]{flags: config.NewPeers, run: listPeers, signals: true}.of(env, &cobra.Command{
 		Use:   "peers",
 		Short: "List the hosts on which kt agent runs",
-		Long: `List the agents that another knows, or those that are named: name, address, role, tags,
-version, how it connects to Kafka, how busy the host is, by how much its clock differs from this host's, and how
-many results it holds.`,
-		Example: `  # the agent on this host, and all that it knows
-  kt peers
-
-  # those that vm14 knows
-  kt peers --join vm14 --key-file kt.key
-
-  # these two, over TCP alone
-  kt peers --peers vm14,vm15:7946 --key-file kt.key --output json`,
 	})
 }
 

@@ -26,27 +26,6 @@ func newProbe(env *Env) *cobra.Command {
 	}.of(env, &cobra.Command{
 		Use:   "probe DIR... [flags]",
 		Short: "Measure disks as Kafka uses them",
-		Long: `Measure the disks of log directories as Kafka uses them: large direct writes (as dd
-measures), appends to many files through the page cache until the device's rate is
-steady (the rate to plan with), the latency of fdatasync, appends while a journal
-commits, reads of lagging consumers, both at once, and all directories at once.
-
-The data is random, without holes. No file is left, even if kt is killed. kt refuses a
-directory of a broker, except with --mode live, which hardly loads it. It also refuses
-tmpfs, overlay and network file systems, and a disk with too little space. kt names the
-limits of control groups and clouds.`,
-		Example: `  # measure a disk, about 20 seconds
-  kt probe /data/kafka1
-
-  # all tests in two directories, to compare with later
-  kt probe --mode standard /data/kafka1 /data/kafka2 --output json > before.json
-  kt probe --mode standard /data/kafka1 /data/kafka2 --compare before.json
-
-  # a table as from dd, with the dd command of each row
-  kt probe --dd --blocks 8k,80m --direct yes,no /data/kafka1
-
-  # beside a running broker
-  kt probe --mode live /data/kafka1`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(errors.New("kt probe needs the directories to measure: kt probe /data/kafka1 (see: kt probe --help)"))

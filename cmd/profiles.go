@@ -30,12 +30,6 @@ func newProfiles(env *Env) *cobra.Command {
 	c := command[*config.Profiles]{flags: config.NewProfiles, run: listProfiles}.of(env, &cobra.Command{
 		Use:   "profiles",
 		Short: "List the profiles of all commands, and show one",
-		Long: `List the settings that kt has under a name: --profile NAME starts from them, and flags, variables and files
-override them. Some make the load of a published test, as linkedin-3; the figure in their description was measured
-there. A test of several runs is a study: see kt study list.`,
-		Example: `  kt profiles
-  kt profiles show linkedin-3
-  kt produce --profile linkedin-3 --num-records 1M`,
 	})
 	c.AddCommand(command[none]{run: showProfile}.of(env, &cobra.Command{
 		Use:               "show NAME",

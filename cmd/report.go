@@ -28,21 +28,7 @@ func newReport(env *Env) *cobra.Command {
 		Use:   "report [RUN...]",
 		Short: "Read a run file or a page and write its result",
 
-		SuggestFor: []string{"result", "results", "show"},
-		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write
-its result in any format. RUN is a file, or a run that kt keeps: last, last~1 (the one
-before), or the beginning of its name; kt runs lists them. Without RUN kt takes your newest
-run. Several runs make one page, with --html or --output html. A run that was killed is read up to its
-last second. kt report does not judge a run, so its exit code is never 4 or 5. With --limit
-it judges the run by that alone.`,
-		Example: `  kt report last~1
-  kt report 20261121-121025-produce-orders-50k-acks-all
-  kt report run.ktr --output json | jq .bound_by
-  kt report run.ktr --output html > page.html
-  kt report last~1 last --html both.html
-  kt report run.ktr --output hgrm > percentiles.hgrm
-  kt report run.ktr --limit 'p99<20ms' --output junit > junit.xml
-  kt report run.ktr --play --speed 10`,
+		SuggestFor:        []string{"result", "results", "show"},
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: env.completeRunFiles,
 	})

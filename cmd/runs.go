@@ -31,17 +31,6 @@ func newRuns(env *Env) *cobra.Command {
 		Short: "List the runs that kt keeps, show one again, remove old ones",
 
 		SuggestFor: []string{"history", "list", "log", "ls"},
-		Long: `List the runs of the state folder, the newest first: when, what, where, how fast, what
-the limit was, and whether the run is valid. p99 is that of the headline latency; a run
-at an unlimited rate has none. Runs of studies are in kt study list.
-
-Wherever a command reads a run file, RUN is one of these too: last, last~1 (the one
-before the newest), last~2 and so on, or the beginning of a name.`,
-		Example: `  kt runs
-  kt runs --tag nightly --since 7d
-  kt runs --output json | jq '.runs[] | select(.valid == false) | .name'
-  kt compare last~1 last
-  kt runs prune --keep 50 --older 30d`,
 	})
 	c.AddCommand(list(&cobra.Command{Use: "list", Short: "List the runs, as kt runs does"}), newRunsShow(env), newRunsOpen(env), newRunsRemove(env), newRunsPrune(env))
 	return c

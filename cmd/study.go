@@ -16,22 +16,14 @@ import (
 )
 
 func newStudy(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	c := describe(&cobra.Command{
 		Use:   "study",
 		Short: "Make many runs of which one thing differs, and say what they answer",
 
 		SuggestFor: []string{"experiment", "sweep", "matrix"},
-		Long: `A study varies one thing or several, makes a run for each choice several times, and
-answers a question: which value is best, and which cannot be told from it. It is a YAML
-file, or one of those that kt has. Every run has a topic of its own, which is deleted
-after it. Ctrl-C keeps the finished runs; kt study resume goes on with the others.`,
-		Example: `  kt study list
-  kt study run partitions --bootstrap-server kafka-1:9092
-  kt study run partitions --set partitions=1,4,16 --run-time 5s
-  kt study report --output json | jq '.answers[].sentence'`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+		Args:       noArgs,
+		RunE:       func(c *cobra.Command, _ []string) error { return c.Help() },
+	})
 	c.AddCommand(newStudyList(env), newStudyShow(env), newStudyRun(env), newStudyResume(env), newStudyReport(env), newStudyRestore(env))
 	return c
 }

@@ -29,23 +29,7 @@ func newTrial(env *Env) *cobra.Command {
 		Use:   "trial CHANGE... [flags] -- COMMAND FLAGS",
 		Short: "Tell whether a change helps: runs without it and with it take turns",
 
-		SuggestFor: []string{"try", "experiment", "ab"},
-		Long: `Make runs without a change and with it in turns, and tell what it does to the throughput,
-to the latency at a --rate, and to the stability: lower, unchanged or higher; rougher,
-unchanged or steadier. COMMAND is produce, consume or roundtrip. A change is a flag of
-the load (linger=20ms), a setting of the topic (topic.flush.messages=1), a dynamic setting
-of the brokers (broker.num.io.threads=16), a kernel setting of this host if the brokers
-run on it (sysctl.vm.swappiness=1), or what kt tune proposes (tune.vm.swappiness). Old
-values are put back. Several changes are tried together. Stability takes runs of 30 s
-and more.
-
-A trial is kept like a study: kt study resume goes on with it, kt study report writes it
-again.`,
-		Example: `  kt trial linger=20ms -- produce --bootstrap-server kafka-1:9092
-  kt trial acks=all --repeats 8 --run-time 1m -- produce --rate 50k
-  kt trial broker.num.io.threads=16 -- produce --bootstrap-server kafka-1:9092
-  sudo kt trial sysctl.vm.swappiness=1 -- produce --duration 2m
-  kt trial compression=zstd --output json -- roundtrip | jq .effects`,
+		SuggestFor:        []string{"try", "experiment", "ab"},
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	})

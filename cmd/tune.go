@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,46 +36,6 @@ func newTune(env *Env) *cobra.Command {
 	}.of(env, &cobra.Command{
 		Use:   "tune [flags]",
 		Short: "Check this machine for Kafka, tune it, and undo that",
-		Long: `Check this machine for Kafka: memory and writeback, limits, CPU, clock, disks and file
-systems, network, the JVM and the settings of the running broker. Exit code 0: fit, 3:
-not fit. Failures come first, then warnings, then notes, each ordered by its cost.
-
-A check changes nothing and needs no root. A value that only root may read is unknown:
-neither a pass nor a failure.
-
---apply makes only changes that are safe on a running machine. It shows them, asks, and
-writes the old values to a journal. Then it makes the changes and reads each value back.
-Files of kt's own keep the changes over a reboot. --rollback restores the old values
-from the journal, wherever kt's value is still in force.
-
-A change that is not safe (a mount, the heap, the boot loader) is a manual step: kt
-prints the command.
-
-Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A file of your own extends a profile:
-
-  base: throughput
-  settings:
-    vm.swappiness: "10"
-    cpu.governor:          # empty: not checked`,
-		Example: `  # check this broker's machine
-  kt tune --check
-
-  # check a future broker's machine, for low latency
-  kt tune --role broker --dirs /data/1,/data/2 --profile latency
-
-  # change it; then show the changes, and undo them
-  sudo kt tune --apply
-  kt tune --status
-  sudo kt tune --rollback
-
-  # show the reasons and sources of a check
-  kt tune --explain vm.max_map_count
-
-  # for scripts: every failed check
-  kt tune --output json | jq '.checks[] | select(.verdict == "fail")'
-
-  # heap, garbage collector and threads for this machine
-  kt tune --hints --brokers 3`,
 	})
 }
 

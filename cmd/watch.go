@@ -20,12 +20,6 @@ func newWatch(env *Env) *cobra.Command {
 	return command[*config.Watch]{flags: config.NewWatch, values: map[string][]string{"output": config.WatchOutputs}, run: watchHost, signals: true}.of(env, &cobra.Command{
 		Use:   "watch [flags]",
 		Short: "Watch this host and its Kafka brokers, without a load",
-		Long: `Watch how busy this host is, each second: CPU, page cache, disks and networks, and the
-heap and garbage collection of its Kafka brokers. kt makes no load, needs no agent and
-connects to nothing. On a terminal a table is drawn; elsewhere each second is a line.
-Ctrl-C ends it with the means. Only root may read the heap of another user's broker.`,
-		Example: `  # how busy is this broker's host? Ctrl-C ends it
-  sudo kt watch`,
 	})
 }
 

@@ -1,8 +1,9 @@
 package probe
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestTheCommandThatARowStandsFor(t *testing.T) {

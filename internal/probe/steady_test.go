@@ -1,10 +1,11 @@
 package probe
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"math"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // at makes seconds of what the calls and the device wrote.

@@ -1,9 +1,10 @@
 package probe
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestThresholds(t *testing.T) {
