@@ -2,7 +2,6 @@ package port
 
 import (
 	"errors"
-	"github.com/kt-bench/kt/internal/must"
 	"io"
 	"net"
 	"runtime"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestACrowdedLobbyDropsTheOldestOfTheSourceWithMost(t *testing.T) {
