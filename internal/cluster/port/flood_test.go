@@ -3,7 +3,6 @@ package port
 import (
 	"context"
 	"errors"
-	"github.com/kt-bench/kt/internal/must"
 	"io"
 	"net"
 	"runtime"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // crowded returns the addresses that are dropped when connections come one after the other. Those that begin
