@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/cluster/port"
@@ -21,70 +20,39 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/host/watch"
 	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
 func newAgent(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	var set *pflag.FlagSet
+	what := ""
+	return command[*config.Agent]{
+		flags: func(s *pflag.FlagSet) *config.Agent {
+			flags := config.NewAgent(s)
+			definePrintFlags(s)
+			set = s
+			return flags
+		},
+		load: func(env *Env, s *config.Agent, _ []string) (err error) {
+			what, err = toPrint(set)
+			if what == "" && err == nil {
+				err = s.Load(env.configSystem())
+			}
+			return err
+		},
+		values: map[string][]string{"role": config.AgentRoles},
+		run: func(ctx context.Context, env *Env, s *config.Agent, _ []string) (*finding, error) {
+			if what != "" {
+				return nil, printAgent(set, what, env, s)
+			}
+			return nil, runAgent(ctx, env, s)
+		},
+	}.of(env, &cobra.Command{
 		Use:   "agent",
 		Short: "Take part in loads that other hosts ask for",
-		Long: `Run on a host, so that others can ask it for its part of a load (kt produce --on), can
-collect the runs that were made here (kt collect --join), and see how busy the host was.
-On a broker's host it makes no load unless it is asked by name; it only watches.
-
-Agents find each other by gossip, over one port, TCP and UDP: --join names one that is
-there. Off loopback they need a key (kt keygen), and whoever has it can ask for any load
-that the limits below allow. An agent never runs a command and never opens a path that
-another host names. Nor does a load bring security settings: an agent connects to brokers with
-its own (--command-config), and kt peers shows which. It uses them at the addresses of bootstrap.servers
-in that file and of --allow-broker, and at those that the brokers there advertise. With --allow-tune a study (kt trial sysctl.…) may change settings of this
-host that kt tune knows; kt tune --rollback here puts them back.`,
-		Example: `  # on each host
-  kt agent --key-file /etc/kt/key --join vm14
-
-  # on brokers' hosts, found by themselves: only watched
-  kt agent --key-file /etc/kt/key --join vm14 --tags brokers-rack-a
-
-  # with limits
-  kt agent --key-file /etc/kt/key --max-rate 100k --allow-topic 'kt-.*' \
-      --max-duration 1h
-
-  # to brokers with TLS or SASL, by this host's own credentials
-  kt agent --key-file /etc/kt/key --command-config /etc/kt/client.properties \
-      --allow-broker '*.prod.example:9093'
-
-  # on a broker's host, for the time of a trial that changes its settings
-  sudo kt agent --key-file /etc/kt/key --join vm14 --allow-tune
-
-  # started by systemd at every boot
-  kt agent --key-file /etc/kt/key --join vm14 --print-unit \
-      > /etc/systemd/system/kt-agent.service
-  systemctl enable --now kt-agent
-
-  # in Kubernetes, in containers, by Ansible: the text says how it is used
-  kt agent --print-kubernetes --max-duration 1h > kt-agents.yaml
-  kt agent --print-compose --key-file kt.key > compose.yaml
-  kt agent --ansible --key-file kt.key --join vm14 > kt-agents.yaml`,
-		Args: noArgs,
-	}
-	flags := config.NewAgent(c.Flags())
-	definePrintFlags(c)
-	completions(c, map[string][]string{"role": config.AgentRoles})
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		what, err := toPrint(c.Flags())
-		switch {
-		case err != nil:
-			return usageError(err)
-		case what != "":
-			return printAgent(c.Flags(), what, env, flags)
-		}
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		return runAgent(c.Context(), env, flags)
-	}
-	return c
+	})
 }
 
 func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
@@ -122,7 +90,7 @@ func runAgent(ctx context.Context, env *Env, flags *config.Agent) error {
 
 // agentOptions returns the options of an agent, from its flags and this host.
 func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
-	key, err := readKey(flags.KeyFile)
+	key, err := load.ReadKey(flags.KeyFile)
 	if err != nil {
 		return cluster.AgentOptions{}, err
 	}
@@ -173,7 +141,7 @@ func agentOptions(env *Env, flags *config.Agent) (cluster.AgentOptions, error) {
 	case !host.SystemCalls("/").Root():
 		return o, usageError(errors.New("--allow-tune: only root can change settings of this host: sudo kt agent"))
 	}
-	o.Tune = (&hostTuner{env: env, root: "/"}).obey
+	o.Tune = load.NewHostTuner(env.maker(), "/").Obey
 	return o, nil
 }
 
@@ -211,7 +179,7 @@ func agentSecurity(env *Env, flags *config.Agent) (shown string, bound *secret.B
 	if err != nil {
 		return "", nil, err
 	}
-	settings, warnings, err := env.secure(&plan.Plan{}, own)
+	settings, warnings, err := env.maker().Secure(&plan.Plan{}, own)
 	for _, w := range warnings {
 		env.say("%s", w)
 	}
@@ -235,79 +203,10 @@ func spawnPart(secure string, allow []string) func(context.Context) (*cluster.Pr
 				args = append(args, "--allow-broker", strings.Join(allow, ","))
 			}
 		}
-		c, err := spawn(ctx, args...)
+		c, err := load.Spawn(ctx, args...)
 		if err != nil {
 			return nil, err
 		}
-		return &cluster.Process{In: c.in, Out: c.out, Kill: c.Process.Kill, Wait: c.end}, nil
+		return &cluster.Process{In: c.In, Out: c.Out, Kill: c.Process.Kill, Wait: c.End}, nil
 	}
-}
-
-// child is a process of this program.
-type child struct {
-	*exec.Cmd
-	in   io.WriteCloser
-	out  io.ReadCloser
-	said tail // on its standard error
-}
-
-// spawn starts this program once more, with one of its hidden commands.
-func spawn(ctx context.Context, command ...string) (*child, error) {
-	path, err := ownProgram()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{Cmd: exec.CommandContext(ctx, path, command...), said: tail{most: 4 << 10}}
-	c.Args[0] = "kt"                                    // whatever the path is
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C on this terminal is not the child's
-	if c.in, err = c.StdinPipe(); err == nil {
-		c.out, err = c.StdoutPipe()
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.Stderr = &c.said
-	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("start %s %s: %w", path, strings.Join(command, " "), err)
-	}
-	return c, nil
-}
-
-// end waits for the child, and returns its error with what it said.
-func (c *child) end() error {
-	err := c.Wait()
-	if text := c.said.text(); err != nil && text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
-	}
-	return err
-}
-
-// ownProgram returns the file that this process runs: on Linux even when another version has
-// taken its place since.
-func ownProgram() (string, error) {
-	const running = "/proc/self/exe"
-	if _, err := os.Stat(running); err == nil {
-		return running, nil
-	}
-	return os.Executable()
-}
-
-// tail keeps the end of a process's output.
-type tail struct {
-	most  int
-	bytes []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.bytes = append(t.bytes, b...)
-	if n := len(t.bytes) - t.most; n > 0 {
-		t.bytes = t.bytes[n:]
-	}
-	return len(b), nil
-}
-
-// text returns the last line that was said.
-func (t *tail) text() string {
-	lines := strings.Split(strings.TrimSpace(string(t.bytes)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/deploy"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/secret"
 )
 
@@ -29,9 +29,9 @@ var printFlags = []struct{ name, usage string }{
 	{"ansible", "print an Ansible play that installs the package, the key and a unit with these flags, and stop"},
 }
 
-func definePrintFlags(c *cobra.Command) {
+func definePrintFlags(set *pflag.FlagSet) {
 	for _, f := range printFlags {
-		c.Flags().Bool(f.name, false, f.usage)
+		set.Bool(f.name, false, f.usage)
 	}
 }
 
@@ -152,7 +152,7 @@ func (d deployed) agents(env *Env, flags *config.Agent) (deploy.Agents, error) {
 	if d.key == "" {
 		return a, nil
 	}
-	key, err := readKey(d.key)
+	key, err := load.ReadKey(d.key)
 	if err != nil {
 		return a, err
 	}

@@ -4,76 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newCalibrate(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Calibrate]{flags: config.NewCalibrate, run: runCalibrate, signals: true}.of(env, &cobra.Command{
 		Use:   "calibrate [flags] [-- produce|consume FLAGS]",
 		Short: "Measure how much load this host can offer",
 
-		SuggestFor: []string{"ceiling", "self-test"},
-		Long: `Measure how much load this host can offer, whatever the brokers. kt makes the load against
-a sink: a process of kt on this host that takes everything and keeps nothing. It tells
-the highest rate, what a million records cost in CPU, which number of producers offers most, and how
-precisely 1,000, 50,000 and 1,000,000 records/s are kept.
-
-kt makes up to five runs on two cores, and one more each time that the cores double: some 25 s.
-No broker of yours is asked: the sink's address takes the place of --bootstrap-server. Of the flags
-behind --, of variables and of configuration files only those count that say what a record costs.
-
-The sink needs CPU too: a host whose brokers are elsewhere can offer more than kt says here. It has
-no TLS and no SASL, so a load with one of them has no ceiling.
-
-With --save, later loads of this shape (engine, records, and the properties that decide what a record
-costs) are held against the ceiling, and kt says when it was the limit. Ceilings are kept in
-~/.local/state/kt/ceilings.json (with XDG_STATE_HOME in kt/ceilings.json there); remove that file to
-forget them. If others used 10 % or more of the CPUs that kt may use, kt says so, saves
-nothing, and ends with exit code 4.`,
-		Example: `  kt calibrate
-  kt calibrate --save -- produce --engine wire --record-size 100
-  kt calibrate --run-time 10s -- consume --engine wire
-  kt calibrate --output json -- produce --acks all | jq .ceiling`,
-		Args: cobra.ArbitraryArgs,
-	}
-	flags := config.NewCalibrate(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	c.ValidArgsFunction = completeCalibrated
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
-		if len(args) == 0 {
-			args = []string{string(plan.Produce)}
-		}
-		l, err := calibratedLoad(args)
-		if err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runCalibrate(ctx, env, flags, l) })
-	}
-	return c
+		SuggestFor:        []string{"ceiling", "self-test"},
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeCalibrated,
+	})
 }
 
 // calibratedLoad returns the load that stands behind the flags of kt calibrate.
 func calibratedLoad(args []string) (study.Load, error) {
+	if len(args) == 0 {
+		args = []string{string(plan.Produce)}
+	}
 	switch args[0] {
 	case string(plan.Produce), string(plan.Consume):
 		return loadOf(args)
@@ -102,85 +60,39 @@ func completeCalibrated(c *cobra.Command, args []string, typed string) ([]string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, l study.Load) error {
-	o := calibrate.Options{CPUs: runtime.GOMAXPROCS(0)}
-	clients := "producers"
-	if l.Command == string(plan.Consume) {
-		clients = "consumers"
-		if flags.Save {
-			return usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
-		}
-	} else {
-		o.Rates = calibrate.Rates
-	}
-	for _, f := range l.Flags {
-		if !config.CountsInCalibration(f.Name) {
-			return usageError(fmt.Errorf("--%s: it does not count in a calibration: leave it out", f.Name))
-		}
-		if f.Name == clients {
-			n, _ := plan.ParseCount(f.Value) // the load is checked below
-			o.Clients = int(n)
-		}
-	}
-	b := newSinkRunner(env)
-	check := l
-	check.Flags = append(slices.Clone(l.Flags), study.Flag{Name: bootstrapServer, Value: "localhost:9092"}, study.Flag{Name: "topic", Value: sinkTopic})
-	ld, err := b.load(check)
+func runCalibrate(ctx context.Context, env *Env, flags *config.Calibrate, args []string) (*finding, error) {
+	l, err := calibratedLoad(args)
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
+	}
+	if flags.Save && l.Command == string(plan.Consume) {
+		return nil, usageError(errors.New("--save: kt keeps no ceiling of reading, for what a record costs to read depends on the topic"))
+	}
+	c, err := env.maker().NewCalibration(l)
+	if err != nil {
+		return nil, err
 	}
 	kept := ""
 	if flags.Save {
 		if kept, err = env.ceilings(); err != nil {
-			return usageError(fmt.Errorf("--save: %w", err))
+			return nil, usageError(fmt.Errorf("--save: %w", err))
 		}
 	}
-	html, err := newPageFile(env, flags.HTML, flags.Quiet)
-	if err != nil {
-		return usageError(err)
-	}
-	defer html.discard()
-	sink, err := startSink(ctx, sinkOf(ld, max(o.Clients, o.CPUs)))
-	if err != nil {
-		return err
-	}
-	defer sink.end()
-	tuneProcess(env, ld)
-	d, err := calibrate.Measure(ctx, o, func(ctx context.Context, n int, rate float64) (calibrate.Run, error) {
-		run := calibrating(l, clients, n, rate, sink.addr, flags.Time)
+	c.Time, c.Tell = flags.Time, func(text string) {
 		if !flags.Quiet {
-			env.say("%s", describeCalibration(clients, n, rate))
+			env.say("%s", text)
 		}
-		return b.calibrate(ctx, run, sink.pid)
-	})
+	}
+	tuneProcess(env, c.Plan)
+	d, err := c.Measure(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.KTVersion, d.MeasuredAt = buildVersion().String(), env.Now().UTC()
-	made := report.CalibrationDoc(&d)
-	err = env.document(flags.Output, flags.Look, made, d) // first: the measurement took longer than saving does
-	err = errors.Join(err, html.write(func(w io.Writer) error { return page.Doc(w, made) }))
 	if flags.Save {
-		err = worse(saveCeiling(env, kept, d, flags.Quiet), err)
+		err = saveCeiling(env, kept, d, flags.Quiet)
 	}
-	return err
-}
-
-// calibrate makes a run of a calibration. sink is the process that takes the records.
-func (b *runner) calibrate(ctx context.Context, l study.Load, sink int) (calibrate.Run, error) {
-	others, unknown := host.NewOthers(sink)
-	r, err := b.Run(ctx, l, "", func() {})
-	c := calibrate.Run{Result: r}
-	if unknown == nil {
-		var share float64
-		if share, unknown = others.Share(); unknown == nil {
-			c.OthersCPU = &share
-		}
-	}
-	if unknown != nil && err == nil {
-		b.warn(fmt.Sprintf("how busy others keep the CPUs is not known: %v", unknown))
-	}
-	return c, err
+	return found(report.CalibrationDoc(&d), d), err
 }
 
 // saveCeiling keeps a ceiling in a file, unless it is too low.
@@ -208,37 +120,4 @@ func (e *Env) ceilings() (string, error) {
 	}
 	path := filepath.Join(dir, calibrate.FileName)
 	return path, calibrate.Check(path)
-}
-
-func describeCalibration(clients string, n int, rate float64) string {
-	if rate == 0 {
-		return "no limit, " + theme.Plural(float64(n), strings.TrimSuffix(clients, "s"), clients)
-	}
-	return theme.PerSecond(rate) + " records/s"
-}
-
-// calibrating returns the load of one run of a calibration.
-func calibrating(l study.Load, clients string, n int, rate float64, addr string, measure time.Duration) study.Load {
-	warmup := measure / 4
-	own := []study.Flag{
-		{Name: bootstrapServer, Value: addr},
-		{Name: "topic", Value: sinkTopic},
-		{Name: clients, Value: strconv.Itoa(n)},
-		{Name: "warmup", Value: warmup.String()},
-		{Name: "duration", Value: (warmup + measure).String()},
-	}
-	if rate > 0 {
-		own = append(own, study.Flag{Name: "rate", Value: strconv.FormatFloat(rate, 'f', -1, 64)})
-	}
-	if l.Command == string(plan.Consume) {
-		own = append(own, study.Flag{Name: "no-group", Value: "true"})
-	}
-	run := study.Load{Command: l.Command, Typed: l.Typed}
-	for _, f := range l.Flags {
-		if f.Name != clients && f.Name != "no-group" {
-			run.Flags = append(run.Flags, f)
-		}
-	}
-	run.Flags = append(run.Flags, own...)
-	return run
 }

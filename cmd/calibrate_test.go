@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/calibrate"
-	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/study"
 )
 
 func TestACeilingThatIsTooLowIsNotSaved(t *testing.T) {
@@ -30,13 +28,5 @@ func TestACeilingThatIsTooLowIsNotSaved(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestALoadWithTLSHasNoCeiling(t *testing.T) {
-	env := quietEnv()
-	for protocol, want := range map[string]bool{"PLAINTEXT": true, "SSL": false} {
-		asked := must.Have(newRunner(env).load(study.Load{Command: "produce", Flags: []study.Flag{{Name: bootstrapServer, Value: "localhost:9092"}, {Name: "command-property", Value: "security.protocol=" + protocol}}, Typed: []study.Flag{{Name: "command-property", Value: "security.protocol=" + protocol}}}))(t)
-		must.Match(t, want, asked.ceiling(env) != nil, "%s: a ceiling is looked for", protocol)
 	}
 }

@@ -15,91 +15,73 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/merge"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/suggest"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newCollect(env *Env) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "collect [RUN|DIR]...",
-		Short: "Merge the runs of many processes and hosts into one result",
-		Long: `Merge run files into one result: a row for each process, each host, and the whole.
-Counts and histograms are added up; percentiles are never averaged. Rates are of the
-time in which all parts ran. kt merges the files that you name (of a directory all .ktr
-files; last, last~1 or the beginning of a name for runs that kt keeps, see kt runs), and
-the files that agents have of a run.
-
-The merged file is a collection: it holds every file unchanged, every command that reads
-run files can read it, and it can be merged again. The same file twice counts once.
-kt collect does not judge a run: its exit code is never 4 or 5.`,
-		Example: `  # each host, in any number of processes: kt produce … --run nightly
-  # then, on any host:
-  kt collect --join vm14 --run nightly --key-file kt.key
-
-  # with no network at all
-  kt collect vm14.ktr vm15.ktr more/
-  kt collect *.ktr --output processes > processes.csv`,
-		ValidArgsFunction: env.completeRunFiles,
+	var flags *config.Collect
+	settings := func(env *Env, files []string) error {
+		flags.Files = files
+		return flags.Load(env.configSystem())
 	}
-	flags := config.NewCollect(c.Flags())
-	completions(c, map[string][]string{"output": config.CollectOutputs, "join": nil, "peers": nil})
+	c := command[*config.Collect]{
+		flags:  func(set *pflag.FlagSet) *config.Collect { flags = config.NewCollect(set); return flags },
+		load:   func(env *Env, _ *config.Collect, files []string) error { return settings(env, files) },
+		values: map[string][]string{"output": config.CollectOutputs}, run: collect, signals: true,
+	}.of(env, &cobra.Command{
+		Use:               "collect [RUN|DIR]...",
+		Short:             "Merge the runs of many processes and hosts into one result",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: env.completeRunFiles,
+	})
 	lookUp(c, "run", func(ctx context.Context, set *pflag.FlagSet) []string {
-		_ = flags.Load(env.configSystem()) // the command tells its problems when it runs
+		_ = settings(env, nil) // the command tells its problems when it runs
 		client, found := env.agents(ctx, set)
 		if client == nil {
 			return nil
 		}
 		return client.Runs(ctx, found)
 	})
-	c.RunE = func(c *cobra.Command, files []string) error {
-		flags.Files = files
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		if err := env.checkOutput(flags.Output); err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runCollect(ctx, env, flags, files) })
-	}
 	return c
 }
 
-func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []string) error {
+func collect(ctx context.Context, env *Env, flags *config.Collect, files []string) (*finding, error) {
 	m := newMerger(env)
 	defer m.close()
 	for _, path := range files {
 		if err := m.addPath(path); err != nil {
-			return usageError(err)
+			return nil, usageError(err)
 		}
 	}
 	problems, err := m.fetch(ctx, flags)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(files) == 0 && m.Len() == 0 && len(m.Unreadable()) == 0 {
-		return nothingFetched(problems)
+		return nil, nothingFetched(problems)
 	}
 	if m.Len() == 0 {
-		return usageError(errors.Join(append(problems, m.Unreadable()...)...))
+		return nil, usageError(errors.Join(append(problems, m.Unreadable()...)...))
 	}
 	for _, text := range m.Same {
 		env.say("%s: it counts once", text)
 	}
 	problems = append(problems, m.going())
 	if err := m.Select(flags.Run); err != nil {
-		return usageError(errors.Join(append(m.Unreadable(), err)...))
+		return nil, usageError(errors.Join(append(m.Unreadable(), err)...))
 	}
 	res, err := m.Result(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	problems = append(env.withoutOthers(problems, &res), m.Lost()...)
 	path, err := m.write(flags.ResultFile, &res)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := env.reportOptions(flags.Look, flags.Verbose)
 	if path != "" && flags.Output == "text" {
@@ -107,7 +89,7 @@ func runCollect(ctx context.Context, env *Env, flags *config.Collect, files []st
 	} else if path != "" && !flags.Quiet {
 		env.say("collection %s", path)
 	}
-	return errors.Join(format(flags.Output)(env.Stdout, res, o), errors.Join(problems...), apart(&res))
+	return &finding{write: func(env *Env, w config.Written) error { return format(w.Output)(env.Stdout, res, o) }}, errors.Join(errors.Join(problems...), load.MissingParts(&res))
 }
 
 // withoutOthers returns problems without those of hosts that had no part in a run, which are only mentioned.
@@ -128,11 +110,7 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	if !flags.Fetch {
 		return nil, nil
 	}
-	client, err := m.env.client(&flags.Agents)
-	if err != nil {
-		return nil, err
-	}
-	found, err := peers(ctx, client, &flags.Agents)
+	client, found, err := m.env.maker().Agents(ctx, &flags.Agents)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +124,7 @@ func (m *merger) fetch(ctx context.Context, flags *config.Collect) (problems []e
 	_ = errors.As(errors.Join(problems...), &going) // or it stays nil
 	for _, path := range fetched {
 		// The name alone: it contains the host, and the folder is temporary.
-		if err := m.OfferCopy(filepath.Base(path), path, going.IsCopy(path)); err != nil {
+		if err := m.Offer(filepath.Base(path), path, going.IsCopy(path)); err != nil {
 			return nil, err
 		}
 	}
@@ -164,20 +142,6 @@ func nothingFetched(problems []error) error {
 		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return fmt.Errorf("%w: agents give only files from their --results and from ~/.local/state/kt/runs of their user; name other files: kt collect FILE…", err)
-}
-
-// apart returns an error when parts of the run are not in its figures.
-func apart(res *result.Result) error {
-	n := 0
-	for i := range res.Processes {
-		if !res.Processes[i].Counted {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %s left out: see the rows", n, theme.Plural(len(res.Processes), "part is", "parts are"))
 }
 
 // merger merges files, and removes those that it has fetched.
@@ -213,7 +177,7 @@ func (m *merger) addPath(path string) error {
 		}
 	}
 	for _, f := range files {
-		if err := m.OfferFile(f, f); err != nil {
+		if err := m.Offer(f, f, false); err != nil {
 			return err
 		}
 	}
@@ -231,9 +195,9 @@ func (m *merger) going() error {
 // write writes the collection: to a file of that name, or to a new one in the state
 // folder.
 func (m *merger) write(name string, res *result.Result) (path string, err error) {
-	file, err := openRunFile(m.env, name, "collect-"+run.Stem(&res.Plan, "", res.Tags))
+	file, err := m.env.maker().RunFile(name, "collect-"+run.Stem(&res.Plan, "", res.Tags))
 	if err != nil {
-		return "", usageError(err)
+		return "", err
 	}
 	defer file.Discard()
 	if err := file.Fill(m.Set); err != nil {

@@ -29,9 +29,7 @@ func TestAFileThatIsBeingWrittenIsMergedAndToldOf(t *testing.T) {
 	must.Do(t, f.Close(result.Trailer{Ended: result.Completed}))
 	whole := newMerger(nil)
 	defer whole.close()
-	if err := errors.Join(whole.addPath(path), whole.going()); err != nil {
-		t.Errorf("when it is over: %v", err)
-	}
+	must.Err(t, "", errors.Join(whole.addPath(path), whole.going()), "when it is over")
 }
 
 func TestARunThatNobodyHasIsToldInOneLine(t *testing.T) {

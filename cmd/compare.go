@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/history"
@@ -18,40 +20,27 @@ import (
 )
 
 func newCompare(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	var set *pflag.FlagSet
+	return command[*config.Compare]{
+		flags: func(s *pflag.FlagSet) *config.Compare { set = s; return config.NewCompare(s) },
+		run: func(_ context.Context, env *Env, s *config.Compare, args []string) (*finding, error) {
+			dash := set.ArgsLenAtDash()
+			if dash < 0 && len(args) == 2 {
+				dash = 1
+			}
+			if dash < 1 || dash == len(args) {
+				return nil, usageError(errors.New("name two sets of runs: kt compare A B, or kt compare A1 A2 -- B1 B2"))
+			}
+			return compareRuns(env, s, args[:dash], args[dash:])
+		},
+	}.of(env, &cobra.Command{
 		Use:   "compare A... -- B...",
 		Short: "Compare two sets of runs, and tell differences from noise",
 
-		SuggestFor: []string{"diff", "versus"},
-		Long: `Compare runs B with runs A: first the settings and environments that differ, then each
-metric with its shift and one of four verdicts (better, worse, alike, not enough runs).
-A and B are run files, runs that kt keeps (last, last~1 or the beginning of a name, see
-kt runs), folders with run files, studies, or cells of a study (ID:partitions=4). Two
-arguments without -- are A and B. At least five runs a side are needed to tell a
-difference from noise.`,
-		Example: `  kt compare before.ktr after.ktr
-  kt compare last~1 last
-  kt compare old/*.ktr -- new/*.ktr
-  kt compare STUDY:acks=1 STUDY:acks=all
-  kt compare --fail-on 'rate<-3%' --fail-on 'p99>10%' old/ new/`,
-	}
-	flags := config.NewCompare(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs, "fail-on": nil})
-	c.ValidArgsFunction = env.completeRuns
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
-		dash := c.ArgsLenAtDash()
-		if dash < 0 && len(args) == 2 {
-			dash = 1
-		}
-		if dash < 1 || dash == len(args) {
-			return usageError(errors.New("name two sets of runs: kt compare A B, or kt compare A1 A2 -- B1 B2"))
-		}
-		return runCompare(env, flags, args[:dash], args[dash:])
-	}
-	return c
+		SuggestFor:        []string{"diff", "versus"},
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: env.completeRuns,
+	})
 }
 
 // completeRuns completes runs and studies, and leaves files to the shell.
@@ -60,10 +49,7 @@ func (e *Env) completeRuns(c *cobra.Command, args []string, text string) ([]stri
 	return append(e.offered(text), ids...), cobra.ShellCompDirectiveDefault
 }
 
-// errPassed is the error of a comparison that passes a limit of --fail-on.
-var errPassed = errors.New("a limit of --fail-on is passed")
-
-func runCompare(env *Env, flags *config.Compare, a, b []string) error {
+func compareRuns(env *Env, flags *config.Compare, a, b []string) (*finding, error) {
 	var limits []study.FailOn
 	var errs []error
 	for _, text := range flags.FailOn {
@@ -77,20 +63,17 @@ func runCompare(env *Env, flags *config.Compare, a, b []string) error {
 	errs = append(errs, err)
 	sideB, err := env.side(b, limits)
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
 	d, err := study.Compare(sideA, sideB, flags.Delta)
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
 	d.Judge(limits)
-	if err := env.document(flags.Output, flags.Look, report.CompareDoc(d), d); err != nil {
-		return err
-	}
 	if len(d.Failures) > 0 {
-		return &exitError{exitNotMet, fmt.Errorf("%w: %s", errPassed, strings.Join(d.Failures, "; "))}
+		err = &exitError{exitNotMet, fmt.Errorf("a limit of --fail-on is passed: %s", strings.Join(d.Failures, "; "))}
 	}
-	return nil
+	return found(report.CompareDoc(d), d), err
 }
 
 // side reads the runs of one side. Of many it leaves out those that cannot be read.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka"
-	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/run"
 )
 
 // lookUpTime is how long a shell waits for values that are looked up.
@@ -41,31 +41,23 @@ func lookUp(c *cobra.Command, flag string, find names) {
 	}) // the flag exists, and has no second one
 }
 
-// found are the values of a load that are looked up: at the system, and at agents. load applies the layers below the command
+// found are the values of a load that are looked up: at the system, and at agents. settings applies the layers below the command
 // line, and returns what they say of the load. What is wrong with them is for the command to tell.
-func (e *Env) found(load func(*Env) (plan.Plan, config.Security)) map[string]names {
+func (e *Env) found(settings func(*Env) (plan.Plan, config.Security)) map[string]names {
 	silent := e.silent()
 	silent.resolver = nil // no load is made, and a name server may be slower than a shell waits
-	at := func(names func(*kafka.Cluster, context.Context) []string, others func(context.Context, *plan.Plan, security.Settings) []string) names {
+	at := func(ask func(context.Context, run.System) []string) names {
 		return func(ctx context.Context, set *pflag.FlagSet) []string {
-			p, given := load(silent)
-			secure, _, _ := e.secure(&p, given)
-			if p.URL != "" {
-				return others(ctx, &p, secure)
+			p, given := settings(silent)
+			secure, _, _ := silent.maker().Secure(&p, given)
+			if len(p.Bootstrap) == 0 && p.URL == "" {
+				p.Bootstrap, _ = set.GetStringSlice("bootstrap-server")
 			}
-			if len(p.Bootstrap) == 0 {
-				p.Bootstrap, _ = set.GetStringSlice(bootstrapServer)
-			}
-			c, err := kafka.Connect(ctx, kafka.Access{Bootstrap: p.Bootstrap, Timeout: lookUpTime, Security: secure})
-			if err != nil {
-				return nil
-			}
-			defer c.Close()
-			return names(c, ctx)
+			return ask(ctx, load.SystemAt(p.URL, p.Bootstrap, secure))
 		}
 	}
 	hosts := func(ctx context.Context, set *pflag.FlagSet) []string {
-		load(silent)
+		settings(silent)
 		values := []string{"all", "clients", "brokers"}
 		_, found := e.agents(ctx, set)
 		for i := range found {
@@ -73,8 +65,21 @@ func (e *Env) found(load func(*Env) (plan.Plan, config.Security)) map[string]nam
 		}
 		return values
 	}
-	noGroups := func(context.Context, *plan.Plan, security.Settings) []string { return nil } // subscriptions are of one topic
-	return map[string]names{"topic": at((*kafka.Cluster).Topics, topicsOf), "group": at((*kafka.Cluster).Groups, noGroups), "on": hosts}
+	return map[string]names{
+		"topic": at(func(ctx context.Context, s run.System) []string {
+			if l, ok := s.(run.TopicLister); ok {
+				return l.Topics(ctx)
+			}
+			return nil
+		}),
+		"group": at(func(ctx context.Context, s run.System) []string {
+			if l, ok := s.(run.GroupLister); ok {
+				return l.Groups(ctx)
+			}
+			return nil
+		}),
+		"on": hosts,
+	}
 }
 
 // clusterNames returns the names of the clusters of the configuration file. Its mistakes are for the command to tell.
@@ -92,24 +97,15 @@ func (e *Env) clusterNames(c *cobra.Command) []string {
 	return names
 }
 
-// completeClusters gives the shell the values of --cluster.
-func completeClusters(e *Env, c *cobra.Command) {
-	_ = c.RegisterFlagCompletionFunc("cluster", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return e.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
-	}) // the flag exists, and has no second one
-}
-
 // agents asks the agents that the flags name who is there. The client is nil after a failure.
 func (e *Env) agents(ctx context.Context, set *pflag.FlagSet) (*cluster.Client, []cluster.Peer) {
-	a := config.AgentsOf(set)
+	var a config.Agents
+	a.Join, _ = set.GetStringSlice("join")
+	a.Peers, _ = set.GetStringSlice("peers")
+	a.KeyFile, _ = set.GetString("key-file")
 	if a.Check() != nil {
 		return nil, nil
 	}
-	client, err := e.client(&a)
-	if err != nil {
-		return nil, nil
-	}
-	client.Log = func(string) {}
-	found, _ := peers(ctx, client, &a)
+	client, found, _ := e.silent().maker().Agents(ctx, &a)
 	return client, found
 }

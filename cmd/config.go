@@ -1,7 +1,7 @@
 package cmd
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,67 +12,20 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
 )
 
 func newConfig(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	c := command[*config.Configure]{flags: config.NewConfigure, run: showConfig}.of(env, &cobra.Command{
 		Use:   "config [COMMAND]",
 		Short: "Show every setting and where it came from; check it; choose a cluster",
 
 		SuggestFor: []string{"configuration", "settings", "context"},
-		Long: `Show the value that each flag has when nothing is typed, and where it came from: of all
-commands, or of one. Secrets are [hidden]. kt COMMAND FLAGS --print-config shows the
-same of a command line, with the properties of the Kafka client.
-
-The first of these that has a value counts:
-
-  1  a flag
-  2  an environment variable: KT_ACKS for --acks
-  3  ./kt.yaml, the file of the project
-  4  kt/config.yaml in the user's configuration folder
-  5  the profile
-  6  the default
-
---config FILE takes the place of both files. Their keys are the names of flags, at the
-top or below the name of a command. The user's file also names clusters:
-
-  cluster: staging                  # used when nothing else names brokers
-  clusters:
-    staging:
-      bootstrap-server: kafka-1:9092
-    prod:
-      command-config: prod.properties   # beside this file; may have bootstrap.servers
-      protected: true                   # ask before a load
-
---cluster prod uses one of them once, kt config use prod from now on. A cluster counts
-as a whole: brokers that a higher layer names get none of its settings.`,
-		Example: `  # everything, and what is set for kt consume
-  kt config
-  kt config consume --output json | jq '.settings[] | select(.default | not)'
-
-  # find mistakes in the files
-  kt config check
-
-  # several clusters
-  kt config clusters
-  kt config use staging
-  kt produce --cluster prod --topic orders --rate 1000 --yes`,
-		Args: oneCommand,
-	}
-	c.ValidArgs = config.Commands()
-	flags := config.NewConfigure(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	completeClusters(env, c)
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		return showConfig(env, flags, args)
-	}
+		Args:       oneCommand,
+		ValidArgs:  config.Commands(),
+	})
 	c.AddCommand(newConfigCheck(env), newConfigClusters(env), newConfigUse(env))
 	return c
 }
@@ -93,27 +46,27 @@ func oneCommand(c *cobra.Command, args []string) error {
 	return usageError(fmt.Errorf("unknown command %q%s (see: %s --help)", args[0], hint, c.CommandPath()))
 }
 
-func showConfig(env *Env, flags *config.Configure, commands []string) error {
+func showConfig(_ context.Context, env *Env, flags *config.Configure, commands []string) (*finding, error) {
 	if len(commands) == 0 {
 		commands = config.Commands()
 	}
 	values, err := flags.Effective(commands, env.configSystem(), profiles.Of)
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
 	t := doc.NewTable("list", theme.Plural(len(values), "setting", "settings"), "setting|whole", "value|words", "from|words", "only of|words|1")
 	for _, v := range values {
 		t.Add(v.Name, v.Value, v.Source, strings.Join(v.Commands, ", "))
 	}
 	d := report.OfTable("kt config", t.Caption, t, values)
-	return env.document(flags.Output, flags.Look, d, struct {
+	return found(d, struct {
 		Schema   int            `json:"schema"`
 		Settings []config.Value `json:"settings"`
-	}{1, values})
+	}{1, values}), nil
 }
 
 func newConfigCheck(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Configure]{flags: config.NewConfigFile, load: unloaded, run: checkConfig}.of(env, &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Find mistakes in the configuration files",
 		Long: `Find mistakes in the configuration files that commands read, or in one file: keys that kt
@@ -126,60 +79,38 @@ told too. Exit code 2: there is a mistake.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 		},
-	}
-	flags := config.NewConfigFile(c.Flags())
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{
-			Profiles: profiles.Of, Clients: env.checkClients,
-		})
-		if err != nil {
-			return usageError(err)
-		}
-		text := "there is no configuration file, and no mistake in the environment"
-		if len(names) > 0 {
-			text = strings.Join(names, ", ") + ": no mistake found"
-		}
-		_, err = fmt.Fprintln(env.Stdout, theme.Clean(text))
-		return err
-	}
-	return c
+	})
 }
 
-// checkClients returns what the clients of a load refuse, and its limits.
-func (e *Env) checkClients(r *config.Run) error {
-	secure, _, bad := e.secure(&r.Plan, r.Security)
-	_, err := (&load{Run: r}).chooseSystem(secure)
-	_, badTLS := checkTLS(&r.Plan, r.Security.Given())
-	limits := metric.CheckAll(r.Limits, r.AbortOn, nil, false) // whether they fit is known with the command line
-	return errors.Join(err, bad, badTLS, limits)
+// unloaded is for commands that only read or write the files.
+func unloaded(*Env, *config.Configure, []string) error { return nil }
+
+func checkConfig(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {
+	names, err := flags.Check(strings.Join(args, ""), env.configSystem(), config.Checks{Profiles: profiles.Of, Clients: env.maker().CheckClients})
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if len(names) == 0 {
+		return text("there is no configuration file, and no mistake in the environment\n"), nil
+	}
+	return text(theme.Clean(strings.Join(names, ", ")+": no mistake found") + "\n"), nil
 }
 
 func newConfigClusters(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Configure]{flags: config.NewConfigure, run: listClusters}.of(env, &cobra.Command{
 		Use:     "clusters",
 		Short:   "List the clusters of the configuration file, and which one is in use",
 		Example: "  kt config clusters --output json | jq -r '.clusters[].name'",
-		Args:    noArgs,
-	}
-	flags := config.NewConfigure(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	completeClusters(env, c)
-	c.RunE = func(*cobra.Command, []string) error {
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		return listClusters(env, flags)
-	}
-	return c
+	})
 }
 
-func listClusters(env *Env, flags *config.Configure) error {
+func listClusters(_ context.Context, env *Env, flags *config.Configure, _ []string) (*finding, error) {
 	all, err := flags.Clusters(env.configSystem())
-	if err != nil {
-		return usageError(err)
+	if err == nil && len(all) == 0 && flags.Output != "json" {
+		err = config.ErrNoClusters
 	}
-	if len(all) == 0 && flags.Output != "json" {
-		return usageError(config.ErrNoClusters)
+	if err != nil {
+		return nil, usageError(err)
 	}
 	t := doc.NewTable("list", theme.Plural(len(all), "cluster", "clusters"), "in use|words", "cluster|whole", "brokers|words", "properties|words|1", "protected|words", "description|words|2")
 	for _, c := range all {
@@ -196,14 +127,14 @@ func listClusters(env *Env, flags *config.Configure) error {
 		t.Add(mark, c.Name, strings.Join(c.Bootstrap, ","), properties, protected, c.Description)
 	}
 	d := report.OfTable("kt config clusters", t.Caption, t, all)
-	return env.document(flags.Output, flags.Look, d, struct {
+	return found(d, struct {
 		Schema   int              `json:"schema"`
 		Clusters []config.Cluster `json:"clusters"`
-	}{1, all})
+	}{1, all}), nil
 }
 
 func newConfigUse(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Configure]{flags: config.NewConfigFile, load: unloaded, run: useCluster}.of(env, &cobra.Command{
 		Use:   "use CLUSTER",
 		Short: "Choose the cluster that commands use",
 		Long: `Choose the cluster that commands use when nothing else names brokers. kt writes a line,
@@ -213,19 +144,18 @@ cluster: NAME, into the file that holds the clusters, and leaves the rest of it 
 		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return env.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
 		},
+	})
+}
+
+func useCluster(_ context.Context, env *Env, flags *config.Configure, args []string) (*finding, error) {
+	path, err := flags.Use(args[0], env.configSystem())
+	if err != nil {
+		return nil, usageError(err)
 	}
-	flags := config.NewConfigFile(c.Flags())
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		path, err := flags.Use(args[0], env.configSystem())
-		if err != nil {
-			return usageError(err)
-		}
-		env.say("commands use cluster %s now: %s", args[0], path)
-		all, err := flags.Clusters(env.configSystem())
-		if err == nil && !slices.ContainsFunc(all, func(c config.Cluster) bool { return c.Current && c.Name == args[0] }) {
-			env.say("but a variable or ./%s names other brokers, which count more: kt config shows them", projectFile)
-		}
-		return err
+	env.say("commands use cluster %s now: %s", args[0], path)
+	all, err := flags.Clusters(env.configSystem())
+	if err == nil && !slices.ContainsFunc(all, func(c config.Cluster) bool { return c.Current && c.Name == args[0] }) {
+		env.say("but a variable or ./%s names other brokers, which count more: kt config shows them", projectFile)
 	}
-	return c
+	return nil, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -100,6 +101,14 @@ func (e *Env) stateDir() string {
 	return filepath.Join(e.HomeDir, ".local", "state", "kt")
 }
 
+// maker returns what loads need of this process.
+func (e *Env) maker() *load.Maker {
+	return &load.Maker{
+		Config: e.configSystem(), Say: func(text string) { e.say("%s", text) }, StateDir: e.stateDir(), Now: e.Now,
+		Version: buildVersion().String(), Args: e.Args,
+	}
+}
+
 // projectFile is the configuration file of the folder in which kt runs.
 const projectFile = "kt.yaml"
 
@@ -107,7 +116,7 @@ const projectFile = "kt.yaml"
 func (e *Env) configSystem() config.System {
 	sys := config.System{
 		Getenv: e.Getenv, Environ: e.Environ, ConfigDir: e.ConfigDir, ProjectFile: projectFile,
-		ProfilesOf: profiles.Of, Kafka: clients(),
+		ProfilesOf: profiles.Of, Kafka: load.Clients(),
 		Warn: func(text string) { e.say("%s", text) },
 	}
 	if e.resolver != nil {

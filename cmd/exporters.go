@@ -28,9 +28,9 @@ type exporters struct {
 	notify     func(run.Notice)
 }
 
-// exporters starts what the flags and the variables of OpenTelemetry ask for. The address is taken before the run is made.
+// newExporters starts what the flags and the variables of OpenTelemetry ask for. The address is taken before the run is made.
 // Variables that are wrong cost the metrics and not the run: they are there for other programs too.
-func (l *load) exporters(env *Env) (*exporters, error) {
+func newExporters(env *Env, l *config.Run) (*exporters, error) {
 	e := &exporters{say: env.say}
 	if l.Quiet {
 		e.say = env.silent().say

@@ -25,8 +25,7 @@ func TestACollectorGetsTheLastMetricsBeforeTheScrapeIsAwaited(t *testing.T) {
 		}))
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 		env := &Env{Getenv: os.Getenv, Stderr: io.Discard}
-		l := &load{Run: &config.Run{Metrics: "127.0.0.1:0"}}
-		shown := must.Have(l.exporters(env))(t)
+		shown := must.Have(newExporters(env, &config.Run{Metrics: "127.0.0.1:0"}))(t)
 		shown.open(result.Header{})
 		scrape := must.Have(http.NewRequestWithContext(t.Context(), http.MethodGet, shown.prometheus.URL(), http.NoBody))(t)
 		scrape.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "10")

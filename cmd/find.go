@@ -9,47 +9,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/study"
 )
 
 func newFind(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Find]{flags: config.NewFind, run: findPeak, signals: true}.of(env, &cobra.Command{
 		Use:   "find [flags] -- produce|consume|roundtrip FLAGS",
 		Short: "Find the highest rate that holds, and the latency below it",
 
 		SuggestFor: []string{"peak", "search", "max"},
-		Long: `Find the highest rate at which the backlog does not grow. kt sends without a limit first,
-to know where to look, then halves the span between a rate that holds and one that
-does not, confirms the highest rate by a longer run, and measures the latency at 20
-to 95 % of it. A trial is invalid when kt itself or a quota was the limit: it says
-nothing of the cluster.
-
-A search is kept like a study: kt study resume goes on with it, kt study report
-writes it again.`,
-		Example: `  kt find -- produce --bootstrap-server kafka-1:9092 --partitions 21
-  kt find --slo 'p99<50ms' -- roundtrip --bootstrap-server kafka-1:9092
-  kt find --ladder 10k,50k,100k,200k,500k,1M -- produce --record-size 1024
-  kt find --output json -- produce --partitions 7 | jq .peak`,
-		Args: cobra.ArbitraryArgs,
-	}
-	flags := config.NewFind(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs, "slo": metric.Names(), "ladder": nil})
-	c.ValidArgs = []string{string(plan.Produce), string(plan.Consume), string(plan.Roundtrip)}
-	env.making(c, flags, &flags.Output, func(ctx context.Context, args []string) error {
-		s, err := findOf(flags, args)
-		if err != nil {
-			return usageError(err)
-		}
-		return startStudy(ctx, studyForm{flags.Output, flags.Look, flags.Quiet}, s, newRunner(env), flags.DryRun, false) // --yes is a flag of the load
+		Args:       cobra.ArbitraryArgs,
+		ValidArgs:  config.LoadCommands(),
 	})
-	return c
+}
+
+func findPeak(ctx context.Context, env *Env, flags *config.Find, args []string) (*finding, error) {
+	s, err := findOf(flags, args)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	return startStudy(ctx, env, flags.Written(), s, load.NewRunner(env.maker()), flags.DryRun, false) // --yes is a flag of the load
 }
 
 // findOf returns the search of a command line.
 func findOf(flags *config.Find, args []string) (*study.Study, error) {
-	load, err := loadOf(args)
+	l, err := loadOf(args)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +50,7 @@ func findOf(flags *config.Find, args []string) (*study.Study, error) {
 		}
 		search.SLO = append(search.SLO, slo)
 	}
-	s, err := study.NewFind(load, search, plan.Duration(flags.Rest))
+	s, err := study.NewFind(l, search, plan.Duration(flags.Rest))
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/profiles"
 )
 
 // newHelp is cobra's help command, except that a topic that is not there is an error.
@@ -206,19 +208,29 @@ func commandNames(c *cobra.Command) []string {
 	return names
 }
 
-// newExitCodes returns a help topic: a command without anything to run.
-func newExitCodes() *cobra.Command {
-	var b strings.Builder
-	b.WriteString("Exit codes of every kt command:\n\n")
-	before := -1
-	for _, e := range exitCodes {
-		code := fmt.Sprint(e.code)
-		if e.code == before {
-			code = ""
-		}
-		before = e.code
-		fmt.Fprintf(&b, "  %3s  %s\n", code, e.meaning)
+// helpTexts hold the long help of a command or a topic, and its examples.
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// describe gives a command the text of its file, if there is one and it has no other. The names of its profiles take the place of
+// {profiles}.
+func describe(c *cobra.Command) *cobra.Command {
+	file, err := helpTexts.ReadFile("help/" + c.Name() + ".txt")
+	if err != nil || c.Long != "" {
+		return c
 	}
-	b.WriteString("\n" + precedence + "\n\n" + unjudged + "\n")
-	return &cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", Long: b.String(), SuggestFor: []string{"exit", "codes", "status"}}
+	names := strings.Join(config.ProfileNames(profiles.Of(c.Name())), ", ")
+	long, examples, _ := strings.Cut(strings.ReplaceAll(string(file), "{profiles}", names), "\nExamples:\n")
+	c.Long, c.Example = strings.TrimRight(long, "\n"), strings.TrimRight(examples, "\n")
+	return c
+}
+
+// helpTopics are commands without anything to run.
+func helpTopics() []*cobra.Command {
+	return []*cobra.Command{
+		describe(&cobra.Command{Use: "exit-codes", Short: "What kt's exit codes mean", SuggestFor: []string{"exit", "codes", "status"}}),
+		describe(&cobra.Command{Use: "engines", Short: "What the client and the wire engine measure", SuggestFor: []string{"engine", "wire", "client"}}),
+		describe(&cobra.Command{Use: "systems", Short: "RabbitMQ and Pulsar under the same loads: how their words map to kt's", SuggestFor: []string{"system", "rabbitmq", "pulsar", "amqp"}}),
+	}
 }

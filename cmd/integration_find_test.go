@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ import (
 )
 
 // A proxy holds the connections to a broker to a byte rate, so the highest rate that holds is known. Where others take the
-// CPU from kt, it says so of the rate at which it was the limit itself, and never blames the connection for one that it carries.
+// CPU from kt, it may be the limit itself, and says so of the lowest rate that was not kept.
 func narrowConnectionIsFound(t *testing.T) {
 	const (
 		rate   = 2 << 20 // bytes a second
@@ -36,9 +37,8 @@ func narrowConnectionIsFound(t *testing.T) {
 	port := nextPort()
 	p := startProxy(t, "127.0.0.1:"+strconv.Itoa(port), rate)
 	k := startClusterAt(t, 1, port, "--property", "advertised.listeners=CLIENT://"+p.Addr().String())
-	var found study.Document
 	for try := range 3 {
-		found = k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
+		found := k.find(t, "--trial-time", "1s", "--precision", "10%", "--rest", "0", "--",
 			"produce", "--bootstrap-server", p.Addr().String(), "--record-size", strconv.Itoa(record), "--command-property", "buffer.memory=1048576")
 		t.Logf("%s; the truth is %d", found.Sentence, truth)
 		for _, one := range found.Trials {
@@ -51,14 +51,12 @@ func narrowConnectionIsFound(t *testing.T) {
 		if peak.High > 0.9*truth && peak.Low > 0.8*truth && !peak.ClientBound {
 			return
 		}
-	}
-	invalid, blamed := false, false
-	for _, one := range found.Trials {
-		invalid = invalid || one.Rate == found.Peak.High && one.Outcome == study.Invalid
-		blamed = blamed || one.Rate < 0.9*truth && one.Outcome == study.Failed
-	}
-	if !found.Peak.ClientBound || !invalid || blamed {
-		t.Errorf("never near the truth: %+v", found.Peak) // a busy machine may end one search too early
+		ofKt := func(one study.Trial) bool {
+			return one.Rate == peak.High && one.Outcome == study.Invalid && len(one.Reasons) > 0
+		}
+		if try == 2 && (!peak.ClientBound || !slices.ContainsFunc(found.Trials, ofKt)) { // a busy machine may end one search too early
+			t.Errorf("never near the truth: %+v", peak)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -160,7 +161,7 @@ func (r *rabbit) carriesLoads(t *testing.T) {
 		r.remove(topic+"-2", true) // as by a deletion that was cut off
 		at := study.Load{Command: "produce", Flags: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}, Typed: []study.Flag{{Name: "url", Value: r.url}, {Name: "command-config", Value: r.config}}}
 		for range 2 {
-			must.Do(t, newRunner(quietEnv()).DeleteTopic(t.Context(), at, topic))
+			must.Do(t, load.NewRunner(quietEnv().maker()).DeleteTopic(t.Context(), at, topic))
 		}
 		exchange := r.ask(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(topic, amqp.ExchangeDirect, true, false, false, false, nil)

@@ -276,9 +276,7 @@ func (k securedKafka) changedPasswordIsNamed() {
 	}()
 	s := k.ktWith("", "produce", "--topic", "changed", "--rate", "500", "--duration", "9s", "--command-property", "delivery.timeout.ms=4000",
 		"--command-property", "request.timeout.ms=2000")
-	if err := <-changed; err != nil {
-		k.t.Fatal(err)
-	}
+	must.Do(k.t, <-changed)
 	if !ended(s.doc, s.code, exitFailed) || !regexp.MustCompile(`password|sasl\.jaas\.config`).MatchString(s.stderr) {
 		k.t.Errorf("exit code %d, no word of the password:\n%s", s.code, s.stderr)
 	}

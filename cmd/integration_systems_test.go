@@ -81,7 +81,7 @@ func areCompared(t *testing.T, r *rabbit, p *pulsarServer) {
 			}
 		}
 	}
-	must.Match(t, 5*3, len(d.Standings), "standings: %+v", d.Standings)
+	must.Match(t, 5*3, len(d.SideBySide), "standings: %+v", d.SideBySide)
 	page, err := k.ktIn(t, state, "study", "report", "--output", "html").Output()
 	if err != nil || !strings.Contains(string(page), "605 MB/s") || !strings.Contains(string(page), "Side by side") {
 		t.Errorf("the page: %v", err)

@@ -1,31 +1,44 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
 )
 
 func newKeygen(env *Env) *cobra.Command {
 	var pem bool
-	c := &cobra.Command{
+	return command[none]{
+		flags: func(set *pflag.FlagSet) none {
+			set.BoolVar(&pem, "pem", false, "write the certificate and private key of the key in FILE, for openssl and curl")
+			return none{}
+		},
+		run: func(_ context.Context, env *Env, _ none, args []string) (*finding, error) {
+			if pem {
+				key, err := load.OpenKey(args[0])
+				if err != nil {
+					return nil, usageError(fmt.Errorf("--pem: %s: %w", args[0], err))
+				}
+				return text(string(key.PEM())), nil
+			}
+			key := port.NewKey().Text() + "\n"
+			if len(args) == 0 || args[0] == "-" {
+				return text(key), nil
+			}
+			return nil, writeKey(env, args[0], key)
+		},
+	}.of(env, &cobra.Command{
 		Use:   "keygen [FILE]",
 		Short: "Make a key for agents and the hosts that start loads",
-		Long: `Make a random key and write it to a new file that only you can read. A host with this
-key can ask every agent with the same key for a load: copy it as you would a private
-key. Without FILE, or with -, kt writes the key to standard output.
-
-With --pem, kt makes no key. It reads the one in FILE and writes the certificate and the
-private key of its owners to standard output, for clients such as openssl and curl.`,
-		Example: `  kt keygen kt.key
-  scp kt.key vm14:/etc/kt/key && ssh vm14 kt agent --key-file /etc/kt/key
-  (umask 077 && kt keygen --pem kt.key >kt.pem)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError(fmt.Errorf("kt keygen writes one key: %q is a second file; leave it out", args[1]))
@@ -35,25 +48,7 @@ private key of its owners to standard output, for clients such as openssl and cu
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if pem {
-				key, err := openKey(args[0])
-				if err != nil {
-					return usageError(fmt.Errorf("--pem: %s: %w", args[0], err))
-				}
-				_, err = env.Stdout.Write(key.PEM())
-				return err
-			}
-			text := port.NewKey().Text() + "\n"
-			if len(args) == 0 || args[0] == "-" {
-				_, err := fmt.Fprint(env.Stdout, text)
-				return err
-			}
-			return writeKey(env, args[0], text)
-		},
-	}
-	c.Flags().BoolVar(&pem, "pem", false, "write the certificate and private key of the key in FILE, for openssl and curl")
-	return c
+	})
 }
 
 // writeKey never overwrites a key: agents that have the old one would be lost.

@@ -4,110 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
-	"github.com/kt-bench/kt/internal/calibrate"
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
-	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/kafka/security"
-	"github.com/kt-bench/kt/internal/kafka/system"
-	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/tui"
 )
 
-// load is a run on request, with everything known of it before kt connects to a broker.
-type load struct {
-	*config.Run
-	system run.System
-	kafka  *system.System    // nil: the load is made on another system
-	date   report.DateFormat // of the output perf-test
-	book   *ledger.Book      // of an earlier run, whose records are looked for; nil: none
-}
-
-// checkLoad checks a run without connecting to a broker.
-func checkLoad(env *Env, asked *config.Run) (*load, error) {
-	l := &load{Run: asked}
-	var badLedger error
-	if l.LedgerFile != "" { // it may choose the engine
-		l.book, badLedger = run.ReadBook(l.LedgerFile, &l.Plan, l.Sources["engine"] != "default")
-		l.settle("engine", string(l.Plan.Engine))
-		l.settle("topic", l.Plan.Topic.Name)
-	}
-	own := asked.Security
-	if len(l.Hosts.On) > 0 { // the agents connect, with their own
-		own = config.Security{}
-	}
-	secure, more, bad := env.secure(&l.Plan, own)
-	warnings, err := l.chooseSystem(secure)
-	err = l.Sourced(err)
-	unencrypted, badTLS := checkTLS(&l.Plan, own.Given())
-	warnings, err = append(warnings, unencrypted...), errors.Join(err, bad, badTLS)
-	if l.Plan.Embedded() && secure.Protocol() != plaintext {
-		more = append(more, "the broker inside kt has no security: the security properties have no effect")
-	}
-	for _, addr := range l.Plan.Addresses() {
-		err = errors.Join(err, secure.Bound.Permit(addr))
-	}
-	if bad != nil {
-		more = nil // of properties without effect, beside the error that is the reason
-	}
-	for _, w := range append(warnings, more...) {
-		env.say("%s", w)
-	}
-	var badDate error
-	if l.date, badDate = report.ParseDateFormat(l.DateFormat); badDate != nil {
-		err = errors.Join(err, plan.Refuse("date-format", nil, "%w", badDate))
-	}
-	err = errors.Join(err, l.Sourced(metric.CheckAll(l.Limits, l.AbortOn, &l.Plan, len(l.Hosts.On) > 0)))
-	if err != nil {
-		return nil, once(err)
-	}
-	return l, badLedger
-}
-
-// settle notes the value of a flag, which the ledger may have changed.
-func (l *load) settle(flag, value string) {
-	if l.Flags[flag] != value {
-		l.Flags[flag], l.Sources[flag] = value, "ledger "+l.LedgerFile
-	}
-}
-
-// once removes repeated problems. A bad property that both clients have is found twice.
-func once(err error) error {
-	var lines []error
-	seen := make(map[string]bool)
-	for _, line := range problems(err) {
-		if !seen[line] {
-			seen[line] = true
-			lines = append(lines, errors.New(line))
-		}
-	}
-	return errors.Join(lines...)
-}
-
-// runLoad checks everything that can be checked, makes the load and writes the
-// result. Opened files are closed, and created ones undone, in the reverse order.
+// runLoad checks everything that can be checked, makes the load and writes the result.
 func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
-	l, err := checkLoad(env, asked)
-	if err != nil {
+	date, badDate := report.ParseDateFormat(asked.DateFormat)
+	if badDate != nil {
+		badDate = fmt.Errorf("--date-format: %w", badDate)
+	}
+	l, err := env.maker().Check(asked)
+	if err := errors.Join(err, badDate); err != nil {
 		return usageError(err)
 	}
 	if l.PrintConfig {
-		return l.config().Write(env.Stdout)
+		return effectiveConfig(l).Write(env.Stdout)
 	}
 	if err := env.permitLoad(ctx, asked); err != nil {
 		return err
@@ -124,7 +50,7 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	defer stop.listen(signals)()
 	env.unread = func() { stop.stop(syscall.SIGPIPE) }
 
-	err = l.carryOut(ctx, env, stop)
+	err = carryOut(ctx, env, l, date, stop)
 	code := stop.code()
 	if err == nil || code == exitOK || exitCode(err) == exitLost {
 		return err
@@ -135,16 +61,17 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	return &exitError{code, err}
 }
 
-// carryOut makes the run, here or on other hosts, and writes its result.
-func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
-	shown, err := l.exporters(env)
+// carryOut makes the run, here or on other hosts, and writes its result. Opened files are closed, and created ones undone, in
+// the reverse order.
+func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateFormat, stop *stopper) error {
+	shown, err := newExporters(env, l.Run)
 	if err != nil {
 		return usageError(err)
 	}
 	defer shown.close(ctx, stop)
-	file, err := openRunFile(env, l.ResultFile, l.stem())
+	file, err := env.maker().RunFile(l.ResultFile, l.Stem())
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	defer file.Discard()
 	asPage, err := newPageFile(env, l.HTML, l.Quiet)
@@ -153,20 +80,20 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	}
 	defer asPage.discard()
 	var status engine.Status
-	out, screen := newOutput(env, l, stop, &status), ctx
+	out, screen := newOutput(env, l, date, stop, &status), ctx
 	shown.notify = out.notify
-	do, hosts, remove, err := l.maker(ctx, env)
+	do, hosts, remove, err := l.Func(ctx)
 	if err != nil {
 		return err
 	}
 	defer remove()
 	if hosts == nil {
-		tuneProcess(env, l)
+		tuneProcess(env, &l.Plan)
 	} else {
-		out.hosts, out.oldest = hosts, nil
+		out.hosts, out.oldest = hostHeaders(hosts, l.Parts), nil
 		screen = stop.elsewhere(ctx)
 	}
-	r := l.request(env, file)
+	r := l.Request(file)
 	r.Status, r.Notify, r.Rates, r.Stop = &status, out.notify, out.rates, stop.asked
 	prepared := out.prepare()
 	defer prepared()
@@ -182,7 +109,7 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	res, err := do(ctx, r, shown.observers(out)...)
 	out.close()
 	if res.RunID == "" {
-		return runError(l.withSources(err))
+		return l.WithSources(err)
 	}
 	var process *cluster.ProcessError
 	if errors.As(err, &process) {
@@ -192,8 +119,10 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	err = errors.Join(err, out.write(res, file.Path()), asPage.writeRun(res, report.Options{}, file.Path()))
 	shown.finished = true
 	judged := judge(&res, stop.code(), l.Output)
-	if judged != nil && hosts == nil {
-		judged = l.whyNow(screen, &res, judged)
+	if s, ok := l.System.(run.Unreachable); ok && judged != nil && hosts == nil {
+		if now := s.WhyUnreachable(screen, res.Errors.Worst()); now != nil {
+			judged = fmt.Errorf("%w; now %w", judged, now)
+		}
 	}
 	if judged == nil {
 		judged = judgeParts(&res, process)
@@ -201,137 +130,23 @@ func (l *load) carryOut(ctx context.Context, env *Env, stop *stopper) error {
 	return worse(judged, err)
 }
 
-// stem returns the part of the run file's name that names the load.
-func (l *load) stem() string {
-	acks := ""
-	if l.Plan.Writes() {
-		acks = l.acks()
-	}
-	return run.Stem(&l.Plan, acks, l.Tags)
-}
-
-// maker returns what makes the run, here or on other hosts. hosts are those for the screen; nil: here.
-func (l *load) maker(ctx context.Context, env *Env) (do run.Func, hosts []tui.HostHeader, remove func(), err error) {
-	if len(l.Hosts.On) == 0 {
-		return run.Run, nil, func() {}, nil
-	}
-	h, hosts, err := l.findHosts(ctx, env)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if h.Dir, remove, err = cluster.Scratch(env.stateDir(), env.Now()); err != nil {
-		return nil, nil, nil, err
-	}
-	return h.Run, hosts, remove, nil
-}
-
-// request returns the run that was asked for.
-func (l *load) request(env *Env, file *run.File) run.Request {
-	return run.Request{
-		Plan: l.Plan, System: l.system, Version: buildVersion().String(), Args: commandLine(env.Args), Tags: l.Tags,
-		Part: l.partOf(), Execs: l.Execs, Now: env.Now,
-		File: file, Ledger: l.Ledger, Book: l.book, BookName: l.LedgerFile, Ceiling: l.ceiling(env), Tune: noteTune(),
-		Limits: l.Limits, AbortOn: l.AbortOn,
-	}
-}
-
-// plaintext is the security protocol without TLS and SASL, which is that of a sink.
-const plaintext = "PLAINTEXT"
-
-// ceiling returns the function that finds what this host can offer of a load, nil for a load with TLS or SASL: a sink has
-// neither, so what they cost is in no ceiling.
-func (l *load) ceiling(env *Env) func(*result.Header) *result.Ceiling {
-	if l.kafka == nil || l.kafka.Security.Protocol() != plaintext {
-		return nil
-	}
-	return env.ceiling
-}
-
-// ceiling returns what this host can offer of a load, as kt calibrate has saved it.
-func (e *Env) ceiling(h *result.Header) *result.Ceiling {
-	dir := e.stateDir()
-	if dir == "" || h.Plan.Reads() {
-		return nil
-	}
-	c, err := calibrate.Find(filepath.Join(dir, calibrate.FileName), calibrate.Shape(h), h.KTVersion, h.Environment.Host)
-	if err != nil {
-		e.say("what this host can offer is not known: %v", err)
-	}
-	return c
-}
-
-// commandLine returns the command line for the header of a run, without secrets.
-func commandLine(args []string) []string {
-	line := []string{"kt"}
-	for _, arg := range args {
-		line = append(line, secret.Hide(arg))
-	}
-	return line
-}
-
-// runError gives an error of a request that does not fit the exit code of a wrong command
-// line.
-func runError(err error) error {
-	var misfit *result.MisfitError
-	var foreign *secret.BindingError
-	if errors.As(err, &misfit) || errors.As(err, &foreign) {
-		return usageError(err)
-	}
-	return err
-}
-
-// withSources names where the values of a plan that does not fit came from. Another error stays as it is.
-func (l *load) withSources(err error) error {
-	if misfit := new(result.MisfitError); errors.As(err, &misfit) {
-		return &result.MisfitError{Err: l.Sourced(err)}
-	}
-	return err
-}
-
-// noRunFile is the value of --result that means: no run file.
-const noRunFile = "none"
-
-// openRunFile creates the run file before anything else is made, so that a run is never made
-// that cannot be kept. path is --result; without that the file is named after the time and
-// stem. nil: no file is kept.
-func openRunFile(env *Env, path, stem string) (*run.File, error) {
-	if path == noRunFile {
-		return nil, nil
-	}
-	if path == "" {
-		f, err := (*run.File)(nil), errors.New("there is no home folder")
-		if dir := env.stateDir(); dir != "" {
-			f, err = run.CreateFileIn(filepath.Join(dir, "runs"), stem, env.Now())
+// hostHeaders returns the hosts of a load for the screen.
+func hostHeaders(h *cluster.Hosts, parts []plan.Plan) (shown []tui.HostHeader) {
+	for i, peer := range h.Load {
+		share := 0.0
+		for k := range h.Processes {
+			share += parts[i*h.Processes+k].Part()
 		}
-		if err != nil {
-			env.say("no run file is kept: %v; name one with --result FILE", err)
-		}
-		return f, nil
+		shown = append(shown, tui.HostHeader{Name: peer.Name, Processes: h.Processes, Share: share})
 	}
-	f, err := run.CreateFile(path)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("--result %s: it exists, and kt does not overwrite results: name another file or remove it", path)
+	for _, peer := range h.Watch {
+		shown = append(shown, tui.HostHeader{Name: peer.Name})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("--result %s: %w", path, input.Cause(err))
-	}
-	return f, nil
+	return shown
 }
 
-// partOf returns the part that --run makes of this run; nil: the run stands for itself.
-func (l *load) partOf() *result.Part {
-	if l.Name == "" {
-		return nil
-	}
-	name, err := os.Hostname()
-	if err != nil {
-		name = "localhost"
-	}
-	return &result.Part{Run: l.Name, Host: name, Process: 1} // merging tells several apart
-}
-
-// config returns the values that --print-config shows: every flag and every Java property.
-func (l *load) config() (c report.Config) {
+// effectiveConfig returns the values that --print-config shows: every flag and every Java property.
+func effectiveConfig(l *load.Load) (c report.Config) {
 	for _, name := range slices.Sorted(maps.Keys(l.Flags)) {
 		value, source := l.Flags[name], l.Sources[name]
 		if name == "help" || source == "default" && (value == "" || value == "0") {
@@ -344,7 +159,7 @@ func (l *load) config() (c report.Config) {
 		c.Security = append(c.Security, result.Setting{Name: name, Value: security.Show(name, given[name].Value), Source: given[name].Source})
 	}
 	var h result.Header
-	l.system.Describe(&h)
+	l.System.Describe(&h)
 	c.Producer, c.Consumer = h.Config, h.ConsumerConfig
 	return c
 }

@@ -1,92 +1,46 @@
 package cmd
 
 import (
-	"maps"
-	"slices"
-	"strings"
+	"context"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/kafka/javaconf"
-	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/pulsar"
-	"github.com/kt-bench/kt/internal/rabbitmq"
-	"github.com/kt-bench/kt/internal/result"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/profiles"
 )
 
-// everyFlag is a part of the help of every command that makes a load.
-const everyFlag = `An environment
-variable (KT_BOOTSTRAP_SERVER for --bootstrap-server) or the configuration file can
-set every flag.`
-
-// newLoad completes a command that makes a load: its flags, their completion, and its function.
+// newLoad completes a command that makes a load.
 func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
 	shipped := profiles.Of(c.Name())
-	c.Args = noArgs
-	c.Long += "\n\nProfiles: " + strings.Join(config.ProfileNames(shipped), ", ")
-	flags := define(c.Flags())
-	load := func(env *Env) (config.Run, error) {
+	names := config.ProfileNames(shipped)
+	var flags *config.Flags
+	var asked config.Run
+	settings := func(env *Env) (config.Run, error) {
 		sys := env.configSystem()
 		sys.Profiles = shipped
 		return flags.Load(sys)
 	}
-	completeLoad(c, config.ProfileNames(shipped))
-	completeClusters(env, c)
+	command[none]{
+		flags: func(set *pflag.FlagSet) none { flags = define(set); return none{} },
+		load: func(env *Env, _ none, _ []string) (err error) {
+			asked, err = settings(env)
+			for _, w := range asked.Warnings {
+				env.line(w)
+			}
+			return err
+		},
+		values: map[string][]string{"output": config.Outputs, "profile": names, "run": nil},
+		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
+			return nil, runLoad(ctx, env, &asked)
+		},
+	}.of(env, c)
 	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
-		r, _ := load(env)
+		r, _ := settings(env)
 		return r.Plan, r.Security
 	}) {
 		lookUp(c, flag, names)
 	}
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		r, err := load(env)
-		for _, w := range r.Warnings {
-			env.line(w)
-		}
-		if err != nil {
-			return usageError(err)
-		}
-		return runLoad(c.Context(), env, &r)
-	}
 	return c
-}
-
-// clients tells the configuration which properties Kafka's clients have.
-func clients() config.Kafka {
-	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
-	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
-	return config.Kafka{
-		Producer: config.Client{Has: orOf(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
-		Consumer: config.Client{Has: orOf(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
-		Security: security.Is,
-	}
-}
-
-// orOf returns a function that reports whether a property is one of Kafka's client, or of other systems.
-func orOf(kafka func(name string) bool, others ...[]string) func(name string) bool {
-	all := slices.Concat(others...)
-	return func(name string) bool { return kafka(name) || slices.Contains(all, name) }
-}
-
-func propertyNames(all []result.Setting) []string {
-	var names []string
-	for _, s := range all {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// completeLoad gives the shell the values of flags that have few.
-func completeLoad(c *cobra.Command, profileNames []string) {
-	values := config.Values(c.Name())
-	maps.Copy(values, map[string][]string{
-		"limit": metric.Names(), "abort-on": metric.Names(), "profile": profileNames,
-		"join": nil, "metrics-listen": nil, "peers": nil, "run": nil, // names of hosts, and no files
-	})
-	completions(c, values)
 }

@@ -22,15 +22,15 @@ const (
 )
 
 // tuneProcess sets the garbage collector for the one load that this process makes.
-func tuneProcess(env *Env, l *load) {
-	if !l.Plan.Writes() && env.Getenv("GOGC") == "" {
+func tuneProcess(env *Env, p *plan.Plan) {
+	if !p.Writes() && env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(readerGC)
 	}
 	switch {
-	case l.Plan.Embedded():
+	case p.Embedded():
 		debug.SetMemoryLimit(loadMemory)
-	case l.Plan.Reads() && env.Getenv("GOMEMLIMIT") == "":
-		debug.SetMemoryLimit(readerMemory(&l.Plan, host.System().UsableMemory()))
+	case p.Reads() && env.Getenv("GOMEMLIMIT") == "":
+		debug.SetMemoryLimit(readerMemory(p, host.System().UsableMemory()))
 	}
 }
 

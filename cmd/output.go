@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
@@ -23,7 +24,8 @@ import (
 // output shows a run while it goes on, and writes its result.
 type output struct {
 	env    *Env
-	load   *load
+	load   *load.Load
+	date   report.DateFormat // of the output perf-test
 	stop   *stopper
 	format string                                        // of the result, on stdout
 	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
@@ -44,8 +46,8 @@ type output struct {
 
 var _ run.Observer = (*output)(nil)
 
-func newOutput(env *Env, l *load, stop *stopper, status *engine.Status) *output {
-	o := &output{env: env, load: l, stop: stop, format: l.Output, oldest: status.Oldest, target: status.Target, rates: make(chan float64, 1)}
+func newOutput(env *Env, l *load.Load, date report.DateFormat, stop *stopper, status *engine.Status) *output {
+	o := &output{env: env, load: l, date: date, stop: stop, format: l.Output, oldest: status.Oldest, target: status.Target, rates: make(chan float64, 1)}
 	o.frames.env, o.frames.name = env, string(l.Plan.Command)
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"
@@ -88,9 +90,9 @@ func (o *output) open(ctx context.Context, h result.Header) (err error) {
 	l, env := o.load, o.env
 	o.live, err = report.NewLive(h, report.LiveOptions{
 		Output: o.format, Quiet: l.Quiet, Interval: l.Interval, Stdout: env.Stdout, Stderr: env.Stderr, Now: env.Now,
-		Rows: report.ConsumerRows{HideHeader: l.HideHeader, Detailed: l.ShowDetailed, Date: l.date},
+		Rows: report.ConsumerRows{HideHeader: l.HideHeader, Detailed: l.ShowDetailed, Date: o.date},
 		Draining: func(buffered int64) {
-			env.say("waiting for the acknowledgements of %s; %s at most", theme.Bytes(buffered), theme.Duration(l.deliveryTimeout()))
+			env.say("waiting for the acknowledgements of %s; %s at most", theme.Bytes(buffered), theme.Duration(l.DeliveryTimeout()))
 		},
 	})
 	if err == nil {
@@ -254,7 +256,7 @@ func (o *output) check() string {
 		return ""
 	}
 	command := "kt consume --topic " + o.load.Plan.Topic.Name + " --verify " + theme.Quoted(o.ledger)
-	for _, flag := range []string{"cluster", bootstrapServer, "url", "command-config"} { // as they were typed
+	for _, flag := range []string{"cluster", "bootstrap-server", "url", "command-config"} { // as they were typed
 		if o.load.Sources[flag] == "--"+flag {
 			command += " --" + flag + " " + theme.Quoted(strings.Trim(o.load.Flags[flag], "[]"))
 		}

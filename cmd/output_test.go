@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/run"
 )
 
@@ -15,7 +17,7 @@ import (
 func TestAWaitShowsItsTimeOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		o := &output{env: &Env{StderrTTY: true, Stderr: &said}, load: &load{Run: new(config.Run)}}
+		o := &output{env: &Env{StderrTTY: true, Stderr: &said}, load: &load.Load{Run: new(config.Run)}}
 		done := o.prepare()
 		time.Sleep(3500 * time.Millisecond)
 		o.notify(run.Notice{Text: "created topic orders"})
@@ -29,8 +31,6 @@ func TestAWaitShowsItsTimeOnATerminal(t *testing.T) {
 		}
 		o.env.StderrTTY = false
 		o.prepare()()
-		if strings.Count(said.String(), "\n") != 1 {
-			t.Errorf("%q without a terminal", said.String())
-		}
+		must.Match(t, 1, strings.Count(said.String(), "\n"), "%q without a terminal", said.String())
 	})
 }

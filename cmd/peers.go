@@ -6,55 +6,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kt-bench/kt/internal/cluster"
-	"github.com/kt-bench/kt/internal/cluster/port"
 	"github.com/kt-bench/kt/internal/config"
-	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
 func newPeers(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Peers]{flags: config.NewPeers, run: listPeers, signals: true}.of(env, &cobra.Command{
 		Use:   "peers",
 		Short: "List the hosts on which kt agent runs",
-		Long: `List the agents that another knows, or those that are named: name, address, role, tags,
-version, how it connects to Kafka, how busy the host is, by how much its clock differs from this host's, and how
-many results it holds.`,
-		Example: `  # the agent on this host, and all that it knows
-  kt peers
-
-  # those that vm14 knows
-  kt peers --join vm14 --key-file kt.key
-
-  # these two, over TCP alone
-  kt peers --peers vm14,vm15:7946 --key-file kt.key --output json`,
-		Args: noArgs,
-	}
-	flags := config.NewPeers(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs, "join": nil, "peers": nil})
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runPeers(ctx, env, flags) })
-	}
-	return c
+	})
 }
 
-func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
-	client, err := env.client(&flags.Agents)
+func listPeers(ctx context.Context, env *Env, s *config.Peers, _ []string) (*finding, error) {
+	_, agents, err := env.maker().Agents(ctx, &s.Agents)
 	if err != nil {
-		return err
-	}
-	found, err := peers(ctx, client, &flags.Agents)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	var rows []report.Peer
 	silent := 0
-	for _, p := range found {
+	for _, p := range agents {
 		row := report.Peer{
 			Name: p.Name, Address: p.Addr, Role: p.Role, Version: p.Version, State: p.State, Run: p.Run, Tags: p.Tags, Results: p.Results, Security: p.Security,
 		}
@@ -78,53 +49,8 @@ func runPeers(ctx context.Context, env *Env, flags *config.Peers) error {
 		rows = append(rows, row)
 	}
 	all := report.NewPeers(rows)
-	err = env.document(flags.Output, flags.Look, report.PeersDoc(all), all)
-	if err == nil && silent > 0 {
+	if silent > 0 {
 		err = fmt.Errorf("%d of %s could not be asked: the rows say why; kt agent must run there, be reached by TCP and have the same key (--key-file)", silent, theme.Plural(len(rows), "agent", "agents"))
 	}
-	return err
-}
-
-// client talks to agents.
-func (e *Env) client(a *config.Agents) (*cluster.Client, error) {
-	key, err := readKey(a.KeyFile)
-	if err != nil {
-		return nil, err
-	}
-	return cluster.NewClient(key, e.Now, func(text string) { e.say("%s", text) }), nil
-}
-
-// readKey returns nil if no file is named: agents on this host may need no key.
-func readKey(path string) (*port.Key, error) {
-	if path == "" {
-		return nil, nil
-	}
-	key, err := openKey(path)
-	if err != nil {
-		return nil, usageError(fmt.Errorf("--key-file: %s: %w", path, err))
-	}
-	return &key, nil
-}
-
-// openKey reads the key in a file. From then on this process holds a secret. Its errors leave out the path.
-func openKey(path string) (port.Key, error) {
-	f, err := input.Open(path)
-	if err != nil {
-		return port.Key{}, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	forbidCoreDump()
-	key, err := port.ReadKey(f)
-	if err == nil {
-		secret.Learn(key.Text())
-	}
-	return key, err
-}
-
-// peers asks the selected agents for their names, tags and roles.
-func peers(ctx context.Context, c *cluster.Client, a *config.Agents) ([]cluster.Peer, error) {
-	if len(a.Peers) > 0 {
-		return c.Peers(ctx, a.Peers, false)
-	}
-	return c.Peers(ctx, a.Join, true)
+	return found(report.PeersDoc(all), all), err
 }

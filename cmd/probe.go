@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -16,36 +15,17 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/probe"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 )
 
 func newProbe(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Probe]{
+		flags: config.NewProbe, values: map[string][]string{"mode": config.ProbeModes, "tests": probe.Tests(), "direct": {"yes", "no", "yes,no"}},
+		run: runProbe, signals: true,
+	}.of(env, &cobra.Command{
 		Use:   "probe DIR... [flags]",
 		Short: "Measure disks as Kafka uses them",
-		Long: `Measure the disks of log directories as Kafka uses them: large direct writes (as dd
-measures), appends to many files through the page cache until the device's rate is
-steady (the rate to plan with), the latency of fdatasync, appends while a journal
-commits, reads of lagging consumers, both at once, and all directories at once.
-
-The data is random, without holes. No file is left, even if kt is killed. kt refuses a
-directory of a broker, except with --mode live, which hardly loads it. It also refuses
-tmpfs, overlay and network file systems, and a disk with too little space. kt names the
-limits of control groups and clouds.`,
-		Example: `  # measure a disk, about 20 seconds
-  kt probe /data/kafka1
-
-  # all tests in two directories, to compare with later
-  kt probe --mode standard /data/kafka1 /data/kafka2 --output json > before.json
-  kt probe --mode standard /data/kafka1 /data/kafka2 --compare before.json
-
-  # a table as from dd, with the dd command of each row
-  kt probe --dd --blocks 8k,80m --direct yes,no /data/kafka1
-
-  # beside a running broker
-  kt probe --mode live /data/kafka1`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(errors.New("kt probe needs the directories to measure: kt probe /data/kafka1 (see: kt probe --help)"))
@@ -55,25 +35,7 @@ limits of control groups and clouds.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-	}
-	flags := config.NewProbe(c.Flags())
-	completions(c, map[string][]string{
-		"mode": config.ProbeModes, "output": config.DocumentOutputs, "tests": probe.Tests(),
-		"direct": {"yes", "no", "yes,no"},
 	})
-	c.RunE = func(c *cobra.Command, dirs []string) error {
-		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
-		before, err := readProbe(flags.Compare, dirs)
-		if err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error {
-			return runProbe(ctx, env, flags, dirs, before)
-		})
-	}
-	return c
 }
 
 // readProbe reads an earlier result that a new one of some directories can be held
@@ -97,10 +59,14 @@ func readProbe(path string, dirs []string) (*probe.Report, error) {
 	return r, nil
 }
 
-func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, before *probe.Report) error {
+func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string) (*finding, error) {
+	before, err := readProbe(p.Compare, dirs)
+	if err != nil {
+		return nil, usageError(err)
+	}
 	brokers, err := tune.DirsInUse(host.System(), host.SystemCalls("/"))
 	if err != nil && !p.Force && probe.Mode(p.Mode) != probe.Live { // which does no harm anywhere
-		return usageError(fmt.Errorf("%w; so kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
+		return nil, usageError(fmt.Errorf("%w; so kt cannot tell whether a broker uses %s: ask as root, or add --force", err, strings.Join(dirs, ", ")))
 	}
 	o := probe.Options{
 		Dirs: dirs, Mode: probe.Mode(p.Mode), Tests: p.Tests, Size: p.Size, Duration: p.Duration,
@@ -109,34 +75,30 @@ func runProbe(ctx context.Context, env *Env, p *config.Probe, dirs []string, bef
 	if p.DD {
 		o.Tests = []string{"dd"}
 	}
+	r, err := env.probe(ctx, o, p.Quiet)
+	if r == nil || len(r.Directories) == 0 {
+		return nil, err
+	}
+	if before != nil {
+		c, incomparable := probe.Compare(before, r)
+		if incomparable != nil {
+			return nil, incomparable
+		}
+		r.Comparison = &c
+	}
+	return found(report.ProbeDoc(r, p.Compare), r), err
+}
+
+// probe checks a probe, makes it and shows how it goes.
+func (e *Env) probe(ctx context.Context, o probe.Options, quiet bool) (*probe.Report, error) {
 	plan, err := probe.Check(o)
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
-	html, err := newPageFile(env, p.HTML, p.Quiet)
-	if err != nil {
-		return usageError(err)
-	}
-	defer html.discard()
-	show := env.probeProgress(p.Quiet)
+	show := e.probeProgress(quiet)
 	show.begin(plan)
-	r, err := probe.Run(ctx, o, show.tell)
-	show.end()
-	if r != nil && len(r.Directories) > 0 {
-		if before != nil {
-			c, compareErr := probe.Compare(before, r)
-			if compareErr != nil {
-				return compareErr
-			}
-			r.Comparison = &c
-		}
-		found := report.ProbeDoc(r, p.Compare)
-		writeErr := env.document(p.Output, p.Look, found, r)
-		if writeErr = errors.Join(writeErr, html.write(func(w io.Writer) error { return page.Doc(w, found) })); writeErr != nil {
-			return writeErr
-		}
-	}
-	return err
+	defer show.end()
+	return probe.Run(ctx, o, show.tell)
 }
 
 // probe measures the log directories quickly, for checks whose wanted values depend
@@ -157,16 +119,9 @@ func (t *tuner) probe(ctx context.Context, m *tune.Machine) error {
 	} else if err != nil {
 		return usageError(fmt.Errorf("--probe: %w", err))
 	}
-	plan, err := probe.Check(o)
+	r, err := t.env.probe(ctx, o, t.Quiet)
 	if err != nil {
-		return usageError(fmt.Errorf("--probe: %w", err))
-	}
-	show := t.env.probeProgress(t.Quiet)
-	show.begin(plan)
-	r, err := probe.Run(ctx, o, show.tell)
-	show.end()
-	if err != nil {
-		return err
+		return fmt.Errorf("--probe: %w", err)
 	}
 	m.Bandwidth = slowest(r)
 	if t.Output == "text" && (t.Action == config.ActionCheck || t.Action == config.ActionApply || t.Action == config.ActionDryRun) {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -26,73 +27,50 @@ type shippedProfile struct {
 }
 
 func newProfiles(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	c := command[*config.Profiles]{flags: config.NewProfiles, run: listProfiles}.of(env, &cobra.Command{
 		Use:   "profiles",
 		Short: "List the profiles of all commands, and show one",
-		Long: `List the settings that kt has under a name: --profile NAME starts from them, and flags, variables and files
-override them. Some make the load of a published test, as linkedin-3; the figure in their description was measured
-there. A test of several runs is a study: see kt study list.`,
-		Example: `  kt profiles
-  kt profiles show linkedin-3
-  kt produce --profile linkedin-3 --num-records 1M`,
-		Args: noArgs,
-	}
-	flags := config.NewProfiles(c.Flags())
-	completions(c, map[string][]string{"output": config.DocumentOutputs})
-	c.RunE = func(*cobra.Command, []string) error {
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		all, err := shippedProfiles()
-		if err != nil {
-			return err
-		}
-		t := doc.NewTable("list", theme.Plural(len(all), "profile", "profiles"), "command|whole", "profile|whole", "description|sentence")
-		for _, p := range all {
-			t.Add("kt "+p.Command, p.Name, p.Description)
-		}
-		d := report.OfTable("kt profiles", t.Caption, t, all)
-		return env.document(flags.Output, flags.Look, d, struct {
-			Schema   int              `json:"schema"`
-			Profiles []shippedProfile `json:"profiles"`
-		}{1, all})
-	}
-	c.AddCommand(newProfilesShow(env))
+	})
+	c.AddCommand(command[none]{run: showProfile}.of(env, &cobra.Command{
+		Use:               "show NAME",
+		Short:             "Show what a profile sets, as YAML",
+		Long:              "Show what a profile sets, as YAML: of every command that has one of this name.",
+		Example:           "  kt profiles show linkedin-3 > mine.yaml",
+		Args:              one("the name of a profile"),
+		ValidArgsFunction: among(profileNames),
+	}))
 	return c
 }
 
-func newProfilesShow(env *Env) *cobra.Command {
-	return &cobra.Command{
-		Use:     "show NAME",
-		Short:   "Show what a profile sets, as YAML",
-		Long:    "Show what a profile sets, as YAML: of every command that has one of this name.",
-		Example: "  kt profiles show linkedin-3 > mine.yaml",
-		Args:    one("the name of a profile"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return profileNames(), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := shippedProfiles()
-			if err != nil {
-				return err
-			}
-			var texts []string
-			for _, p := range all {
-				if p.Name == args[0] {
-					texts = append(texts, fmt.Sprintf("# kt %s --profile %s\n%s", p.Command, p.Name, p.text))
-				}
-			}
-			if len(texts) == 0 {
-				hint := "kt profiles lists them"
-				if n := suggest.Nearest(args[0], profileNames()); n != "" {
-					hint = fmt.Sprintf("did you mean %s?", n)
-				}
-				return usageError(fmt.Errorf("there is no profile %s; %s", args[0], hint))
-			}
-			_, err = fmt.Fprint(env.Stdout, strings.Join(texts, "---\n"))
-			return err
-		},
+func listProfiles(context.Context, *Env, *config.Profiles, []string) (*finding, error) {
+	all, err := shippedProfiles()
+	t := doc.NewTable("list", theme.Plural(len(all), "profile", "profiles"), "command|whole", "profile|whole", "description|sentence")
+	for _, p := range all {
+		t.Add("kt "+p.Command, p.Name, p.Description)
 	}
+	d := report.OfTable("kt profiles", t.Caption, t, all)
+	return found(d, struct {
+		Schema   int              `json:"schema"`
+		Profiles []shippedProfile `json:"profiles"`
+	}{1, all}), err
+}
+
+func showProfile(_ context.Context, _ *Env, _ none, args []string) (*finding, error) {
+	all, err := shippedProfiles()
+	var texts []string
+	for _, p := range all {
+		if p.Name == args[0] {
+			texts = append(texts, fmt.Sprintf("# kt %s --profile %s\n%s", p.Command, p.Name, p.text))
+		}
+	}
+	if err == nil && len(texts) == 0 {
+		hint := "kt profiles lists them"
+		if n := suggest.Nearest(args[0], profileNames()); n != "" {
+			hint = fmt.Sprintf("did you mean %s?", n)
+		}
+		return nil, usageError(fmt.Errorf("there is no profile %s; %s", args[0], hint))
+	}
+	return text(strings.Join(texts, "---\n")), err
 }
 
 // shippedProfiles returns the profiles of all commands.

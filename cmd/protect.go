@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/theme"
@@ -57,9 +58,9 @@ func describeLoad(p *plan.Plan) string {
 }
 
 // permitStudy asks once before all runs of a study, if one of them goes to a protected cluster. The loads were planned.
-func (b *runner) permitStudy(ctx context.Context, s *study.Study, yes bool) error {
-	if b.protected == "" || yes {
+func (e *Env) permitStudy(ctx context.Context, b *load.Runner, s *study.Study, yes bool) error {
+	if b.Protected == "" || yes {
 		return nil
 	}
-	return b.env.permit(ctx, b.protected, "all runs of "+s.Name)
+	return e.permit(ctx, b.Protected, "all runs of "+s.Name)
 }

@@ -24,54 +24,34 @@ import (
 )
 
 func newReport(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Report]{flags: config.NewReport, values: map[string][]string{"output": config.ReportOutputs}, run: reportRuns}.of(env, &cobra.Command{
 		Use:   "report [RUN...]",
 		Short: "Read a run file or a page and write its result",
 
-		SuggestFor: []string{"result", "results", "show"},
-		Long: `Read a run file (.ktr), a collection of several, or a page (.html) that kt wrote, and write
-its result in any format. RUN is a file, or a run that kt keeps: last, last~1 (the one
-before), or the beginning of its name; kt runs lists them. Without RUN kt takes your newest
-run. Several runs make one page, with --html or --output html. A run that was killed is read up to its
-last second. kt report does not judge a run, so its exit code is never 4 or 5. With --limit
-it judges the run by that alone.`,
-		Example: `  kt report last~1
-  kt report 20261121-121025-produce-orders-50k-acks-all
-  kt report run.ktr --output json | jq .bound_by
-  kt report run.ktr --output html > page.html
-  kt report last~1 last --html both.html
-  kt report run.ktr --output hgrm > percentiles.hgrm
-  kt report run.ktr --limit 'p99<20ms' --output junit > junit.xml
-  kt report run.ktr --play --speed 10`,
+		SuggestFor:        []string{"result", "results", "show"},
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: env.completeRunFiles,
+	})
+}
+
+func reportRuns(ctx context.Context, env *Env, flags *config.Report, args []string) (*finding, error) {
+	if len(args) > 1 {
+		f, err := env.reportSeveral(args, flags)
+		return f, usageError(err)
 	}
-	flags := config.NewReport(c.Flags())
-	completions(c, map[string][]string{"output": config.ReportOutputs, "limit": metric.Names()})
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		if err := env.checkOutput(flags.Output); err != nil {
-			return usageError(err)
-		}
-		if len(args) > 1 {
-			return env.reportSeveral(args, flags)
-		}
-		path, err := env.runFile(args)
-		if err != nil {
-			return usageError(err)
-		}
-		f, err := openRun(path)
-		if err != nil {
-			return usageError(err)
-		}
+	path, err := env.runFile(args)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	f, err := openRun(path)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if flags.Play {
 		defer f.Close()
-		if flags.Play {
-			return env.interruptible(c.Context(), func(ctx context.Context) error { return playRun(ctx, env, f, path, flags) })
-		}
-		return writeReport(env, f, path, flags)
+		return nil, env.interruptible(ctx, func(ctx context.Context) error { return playRun(ctx, env, f, path, flags) })
 	}
-	return c
+	return reportRun(env, f, path, flags)
 }
 
 // oneFile refuses more than one run file.
@@ -83,15 +63,15 @@ func oneFile(c *cobra.Command, args []string) error {
 }
 
 // reportSeveral writes a page of several runs.
-func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
+func (e *Env) reportSeveral(paths []string, flags *config.Report) (*finding, error) {
 	switch {
 	case flags.Output != html && (flags.HTML == "" || flags.OutputTyped()) || flags.Play:
-		return usageError(fmt.Errorf("%d files: kt report shows several runs as one page only: give --html page.html, or --output html > page.html. "+
-			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths)))
+		return nil, fmt.Errorf("%d files: kt report shows several runs as one page only: give --html page.html, or --output html > page.html. "+
+			"To tell their differences from noise: kt compare A B; to merge the files of one run: kt collect", len(paths))
 	case len(flags.Limits) > 0:
-		return usageError(fmt.Errorf("--limit: it judges one run, and %d files are named: judge each by itself", len(paths)))
+		return nil, fmt.Errorf("--limit: it judges one run, and %d files are named: judge each by itself", len(paths))
 	case len(paths) > page.MaxRuns:
-		return usageError(fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns))
+		return nil, fmt.Errorf("%d files: a page shows %d runs at most: name fewer, or compare two sets of runs with kt compare", len(paths), page.MaxRuns)
 	}
 	var runs []result.Result
 	var names []string
@@ -109,18 +89,13 @@ func (e *Env) reportSeveral(paths []string, flags *config.Report) error {
 		runs, names, errs = append(runs, r), append(names, name), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return usageError(err)
+		return nil, err
 	}
-	several := func(w io.Writer) error { return page.Several(w, runs, names) }
-	file, err := newPageFile(e, flags.HTML, false)
-	if err != nil {
-		return usageError(err)
+	f := &finding{page: func(w io.Writer) error { return page.Several(w, runs, names) }, runs: paths}
+	if flags.Output == html {
+		f.write = func(env *Env, _ config.Written) error { return f.page(env.Stdout) }
 	}
-	defer file.discard()
-	if err := file.write(several, paths...); err != nil || flags.Output != html {
-		return err
-	}
-	return several(e.Stdout)
+	return f, nil
 }
 
 // readLoad returns the result of a file, which has to be of one load. limits are judged instead of its own.
@@ -147,36 +122,33 @@ func openRun(path string) (*merge.File, error) {
 	return merge.Open(path)
 }
 
-// writeReport writes the result of a run, and judges it by the limits that are given, if any.
-func writeReport(env *Env, f *merge.File, path string, flags *config.Report) error {
+// reportRun returns the result of a run, and judges it by the limits that are given, if any.
+func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *finding, err error) {
 	if flags.Output == report.HLog {
 		if err := hasSeconds(f, path, "--output "+report.HLog); err != nil {
-			return usageError(err)
+			return nil, usageError(err)
 		}
 	}
 	res, err := merge.Read(f, f.Size, flags.Limits...)
 	if err != nil {
-		return usageError(fmt.Errorf("%s: %w", path, err))
+		return nil, usageError(fmt.Errorf("%s: %w", path, err))
 	}
 	if err := metric.CheckAll(flags.Limits, nil, &res.Plan, false); err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
-	file, err := newPageFile(env, flags.HTML, false)
-	if err != nil {
-		return usageError(err)
-	}
-	defer file.discard()
 	o := env.reportOptions(flags.Look, flags.Verbose)
-	written := file.writeRun(res, o, path) // before stdout, whose reader may be gone
-	if flags.Output == report.HLog {
-		err = report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
-	} else {
-		err = format(flags.Output)(env.Stdout, res, o)
-	}
-	if err = errors.Join(err, written); err == nil && len(flags.Limits) > 0 {
+	if len(flags.Limits) > 0 {
 		err = run.JudgeLimits(&res)
 	}
-	return err
+	return &finding{
+		write: func(env *Env, w config.Written) error {
+			if w.Output == report.HLog {
+				return report.WriteHLog(env.Stdout, res, func(each func(*stats.Window) error) error { return merge.Windows(f, f.Size, each) })
+			}
+			return format(w.Output)(env.Stdout, res, o)
+		},
+		page: func(w io.Writer) error { return page.Run(w, res, o) }, runs: []string{path},
+	}, err
 }
 
 // notADirectory returns an error where a run file is wanted and a directory is named: it says which

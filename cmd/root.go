@@ -56,35 +56,16 @@ func (e *Env) allHelp() []string {
 }
 
 func newRoot(env *Env) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "kt",
-		Short: "Load-test Apache Kafka, and tune its machines",
-		Long: `kt offers load to Apache Kafka from one process, measures it honestly, and says
-what the limit was. It also checks whether a machine is set up well for Kafka, changes
-its settings, and restores the old ones.`,
-		Example: `  # no Kafka at hand: a broker inside kt
-  kt produce --acks all --partitions 21
-
-  # a real cluster, at a fixed rate, so that latency means something
-  kt produce --bootstrap-server kafka-1:9092 --topic orders \
-      --rate 50000 --duration 2m
-
-  # and how fast it can be read again
-  kt consume --bootstrap-server kafka-1:9092 --topic orders --consumers 4
-
-  # can this host reach and use the cluster? if not, why?
-  kt doctor --bootstrap-server kafka-1:9092
-
-  # is this broker's machine fit, and what can its disks do?
-  kt tune --check
-  kt probe /data/kafka1`,
+	root := describe(&cobra.Command{
+		Use:               "kt",
+		Short:             "Load-test Apache Kafka, and tune its machines",
 		Version:           buildVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		Args:              noArgs,
 		RunE:              func(c *cobra.Command, _ []string) error { return writeHelp(env.Stdout, c, env.width(), env.helpAll) },
-	}
+	})
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
@@ -94,7 +75,8 @@ its settings, and restores the old ones.`,
 		_ = writeHelp(env.Stdout, c, env.width(), env.helpAll) // there is nobody left to tell
 	})
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env), newWatch(env), newCalibrate(env), newSink(env), newReport(env), newRuns(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newConfig(env), newProfiles(env), newPart(env), newVersion(env), newExitCodes(), newEngines(), newSystems())
+	root.AddCommand(newProduce(env), newConsume(env), newRoundtrip(env), newStudy(env), newFind(env), newTrial(env), newCompare(env), newDoctor(env), newTune(env), newProbe(env), newWatch(env), newCalibrate(env), newSink(env), newReport(env), newRuns(env), newCollect(env), newAgent(env), newPeers(env), newKeygen(env), newConfig(env), newProfiles(env), newPart(env), newVersion(env))
+	root.AddCommand(helpTopics()...)
 	return root
 }
 

@@ -19,47 +19,28 @@ import (
 )
 
 func newRuns(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	list := func(c *cobra.Command) *cobra.Command {
+		command[*config.Runs]{
+			flags: config.NewRuns, values: map[string][]string{"command": config.LoadCommands(), "since": nil}, run: listRuns,
+		}.of(env, c)
+		lookUp(c, "tag", func(context.Context, *pflag.FlagSet) []string { return env.tags() })
+		return c
+	}
+	c := list(&cobra.Command{
 		Use:   "runs",
 		Short: "List the runs that kt keeps, show one again, remove old ones",
 
 		SuggestFor: []string{"history", "list", "log", "ls"},
-		Long: `List the runs of the state folder, the newest first: when, what, where, how fast, what
-the limit was, and whether the run is valid. p99 is that of the headline latency; a run
-at an unlimited rate has none. Runs of studies are in kt study list.
-
-Wherever a command reads a run file, RUN is one of these too: last, last~1 (the one
-before the newest), last~2 and so on, or the beginning of a name.`,
-		Example: `  kt runs
-  kt runs --tag nightly --since 7d
-  kt runs --output json | jq '.runs[] | select(.valid == false) | .name'
-  kt compare last~1 last
-  kt runs prune --keep 50 --older 30d`,
-		Args: noArgs,
-	}
-	define := func(c *cobra.Command) {
-		flags := config.NewRuns(c.Flags())
-		completions(c, map[string][]string{"output": config.DocumentOutputs, "command": config.LoadCommands(), "since": nil})
-		lookUp(c, "tag", func(context.Context, *pflag.FlagSet) []string { return env.tags() })
-		c.RunE = func(*cobra.Command, []string) error {
-			if err := flags.Load(env.configSystem()); err != nil {
-				return usageError(err)
-			}
-			return listRuns(env, flags)
-		}
-	}
-	define(c)
-	list := &cobra.Command{Use: "list", Short: "List the runs, as kt runs does", Args: noArgs}
-	define(list)
-	c.AddCommand(list, newRunsShow(env), newRunsOpen(env), newRunsRemove(env), newRunsPrune(env))
+	})
+	c.AddCommand(list(&cobra.Command{Use: "list", Short: "List the runs, as kt runs does"}), newRunsShow(env), newRunsOpen(env), newRunsRemove(env), newRunsPrune(env))
 	return c
 }
 
 // listRuns writes the runs that the flags choose.
-func listRuns(env *Env, flags *config.Runs) error {
+func listRuns(_ context.Context, env *Env, flags *config.Runs, _ []string) (*finding, error) {
 	all, err := env.runsFolder().Runs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	filter := history.Filter{Tags: flags.Tags, Command: plan.Command(flags.Command), Topic: flags.Topic, Valid: flags.Valid}
 	if flags.Since > 0 {
@@ -68,25 +49,21 @@ func listRuns(env *Env, flags *config.Runs) error {
 	runs := filter.Choose(all)
 	if flags.Output != "text" {
 		list := report.NewRuns(runs)
-		return env.document(flags.Output, flags.Look, report.RunsDoc(list), list)
+		return found(report.RunsDoc(list), list), nil
 	}
 	switch {
 	case len(all) == 0:
 		env.say("no run is kept here yet: make one with kt produce")
-		return nil
+		return nil, nil
 	case len(runs) == 0:
 		env.say("none of %s fits; kt runs lists them all", theme.Plural(len(all), "run", "runs"))
-		return nil
+		return nil, nil
 	}
-	older := 0
 	if n := flags.Rows; n > 0 && n < len(runs) {
-		runs, older = runs[:n], len(runs)-n
+		env.say("%s not shown: kt runs --rows 0", theme.Plural(len(runs)-n, "older run is", "older runs are"))
+		runs = runs[:n]
 	}
-	err = env.document("text", flags.Look, report.RunsDoc(report.NewRuns(runs)), nil)
-	if err == nil && older > 0 {
-		env.say("%s not shown: kt runs --rows 0", theme.Plural(older, "older run is", "older runs are"))
-	}
-	return err
+	return found(report.RunsDoc(report.NewRuns(runs)), nil), nil
 }
 
 // tags returns the tags of all runs.
@@ -109,7 +86,22 @@ func newRunsShow(env *Env) *cobra.Command {
 }
 
 func newRunsRemove(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Remove]{
+		flags: config.NewRemove,
+		run: func(ctx context.Context, env *Env, flags *config.Remove, args []string) (*finding, error) {
+			paths, err := env.keptRuns(args)
+			if err != nil {
+				return nil, usageError(err)
+			}
+			for _, path := range paths {
+				if !flags.Yes && env.StdinTTY { // to be asked
+					env.say("%s", runName(path))
+				}
+			}
+			return nil, removeRuns(ctx, env, paths, flags.Yes)
+		},
+		signals: true,
+	}.of(env, &cobra.Command{
 		Use:     "rm RUN...",
 		Short:   "Remove runs, with their ledgers and pages",
 		Example: `  kt runs rm last`,
@@ -122,34 +114,24 @@ func newRunsRemove(env *Env) *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: env.completeKept,
+	})
+}
+
+// keptRuns returns the files of runs that are kept, each once.
+func (e *Env) keptRuns(names []string) (paths []string, err error) {
+	files := e.runFiles()
+	for _, name := range names {
+		path, unknown := e.runsFolder().FindKept(files, name)
+		err = errors.Join(err, unknown)
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
 	}
-	flags := config.NewRemove(c.Flags())
-	c.RunE = func(c *cobra.Command, args []string) error {
-		var paths []string
-		errs := []error{flags.Load(env.configSystem())}
-		files := env.runFiles()
-		for _, name := range args {
-			path, err := env.runsFolder().FindKept(files, name)
-			errs = append(errs, err)
-			if !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
-		if err := errors.Join(errs...); err != nil {
-			return usageError(err)
-		}
-		for _, path := range paths {
-			if yes := flags.Yes; !yes && env.StdinTTY { // to be asked
-				env.say("%s", runName(path))
-			}
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return removeRuns(ctx, env, paths, flags.Yes) })
-	}
-	return c
+	return paths, err
 }
 
 func newRunsPrune(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Prune]{flags: config.NewPrune, run: pruneRuns, signals: true}.of(env, &cobra.Command{
 		Use:   "prune",
 		Short: "Remove old runs",
 		Long: `Remove runs that are older than --older and not among the newest --keep, with their
@@ -157,42 +139,33 @@ ledgers and pages. Runs with a tag stay, unless --tagged is given. A run at work
 kt shows the runs, and asks.`,
 		Example: `  kt runs prune --dry-run
   kt runs prune --keep 50 --older 30d --yes`,
-		Args: noArgs,
-	}
-	flags := config.NewPrune(c.Flags())
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := flags.Load(env.configSystem()); err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return pruneRuns(ctx, env, flags) })
-	}
-	return c
+	})
 }
 
-func pruneRuns(ctx context.Context, env *Env, flags *config.Prune) error {
+func pruneRuns(ctx context.Context, env *Env, flags *config.Prune, _ []string) (*finding, error) {
 	all, err := env.runsFolder().Runs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	keep := history.Keep{Newest: flags.Keep, Since: env.Now().Add(-flags.Older), Tagged: !flags.Tagged}
 	old := keep.Old(all)
 	if len(old) == 0 {
 		env.say("nothing to remove: each of %s is younger than %s, among the newest %d, tagged, unreadable or at work",
 			theme.Plural(len(all), "run", "runs"), age(flags.Older), flags.Keep)
-		return nil
+		return nil, nil
 	}
 	var paths []string
 	for i := range old {
 		paths = append(paths, old[i].Path)
 	}
 	if err := env.document("text", config.Look{}, report.RunsDoc(report.NewRuns(old)), nil); err != nil {
-		return err
+		return nil, err
 	}
 	if flags.DryRun {
 		env.say("would remove %s", amount(paths))
-		return nil
+		return nil, nil
 	}
-	return removeRuns(ctx, env, paths, flags.Yes)
+	return nil, removeRuns(ctx, env, paths, flags.Yes)
 }
 
 // age returns a time until now in days, if it is whole days.

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -19,7 +20,7 @@ import (
 )
 
 func newRunsOpen(env *Env) *cobra.Command {
-	return &cobra.Command{
+	return command[none]{run: openPage}.of(env, &cobra.Command{
 		Use:   "open [RUN]",
 		Short: "Make the page of a run and show it in the browser",
 		Long: `Make the HTML page of a run in the cache folder, write its path, and show it in the
@@ -27,34 +28,31 @@ browser if there is a desktop. Without RUN kt takes your newest run.`,
 		Example:           `  kt runs open last~1`,
 		Args:              oneFile,
 		ValidArgsFunction: env.completeRunFiles,
-		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := env.runFile(args)
-			if err != nil {
-				return usageError(err)
-			}
-			return openPage(env, path)
-		},
-	}
+	})
 }
 
 // openPage makes the page of a run and shows it.
-func openPage(env *Env, path string) error {
+func openPage(_ context.Context, env *Env, _ none, args []string) (*finding, error) {
+	path, err := env.runFile(args)
+	if err != nil {
+		return nil, usageError(err)
+	}
 	to := env.pageOf(path)
 	if to == "" {
-		return errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + html)
+		return nil, errors.New("there is no folder for the page: set XDG_CACHE_HOME, or use kt report --output " + html)
 	}
 	f, err := openRun(path)
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
 	defer f.Close()
 	if err := env.makePage(f, path, format(html), to); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := fmt.Fprintln(env.Stdout, to); err != nil {
-		return err
+		return nil, err
 	}
-	return env.browse(to)
+	return nil, env.browse(to)
 }
 
 // makePage writes a page. It takes the place of an older one when it is complete.

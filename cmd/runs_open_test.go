@@ -74,7 +74,5 @@ func TestABrowserIsNotWaitedFor(t *testing.T) {
 
 func TestABrowserIsOpenedOnlyAtADesktop(t *testing.T) {
 	env := Env{Getenv: func(string) string { return "" }, StdoutTTY: true}
-	if err := env.browse("/nowhere/page.html"); err != nil {
-		t.Errorf("without a desktop: %v", err)
-	}
+	must.Err(t, "", env.browse("/nowhere/page.html"), "without a desktop")
 }

@@ -35,7 +35,7 @@ func (e *Env) line(text string) { e.print(theme.Clean(text) + "\n") }
 
 // sayError says an error, a line for each problem.
 func (e *Env) sayError(err error) {
-	all := problems(err)
+	all := theme.Problems(err)
 	for _, problem := range all[:min(len(all), maxProblems)] {
 		e.say("%s", problem)
 	}
@@ -93,40 +93,4 @@ func (e *Env) notify(n run.Notice, quiet bool) {
 	default:
 		e.say("%s", n.Text)
 	}
-}
-
-// problems returns the lines of an error: one for each joined error, at any depth. Line breaks within
-// an error are removed, so that a broker's text or a file's name cannot look like a second error.
-func problems(err error) []string {
-	if err == nil || strings.TrimSpace(err.Error()) == "" { // joined errors without a text are line breaks
-		return nil
-	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoined(err, many.Unwrap()) {
-		var all []string
-		for _, one := range many.Unwrap() {
-			all = append(all, problems(one)...)
-		}
-		return all
-	}
-	inner := errors.Unwrap(err)
-	if inner == nil {
-		return []string{theme.Clean(err.Error())}
-	}
-	all := problems(inner)
-	before, after, found := strings.Cut(err.Error(), inner.Error())
-	if !found || len(all) == 0 {
-		return []string{theme.Clean(err.Error())}
-	}
-	all[0] = theme.Clean(before) + all[0]
-	all[len(all)-1] += theme.Clean(after)
-	return all
-}
-
-// isJoined reports whether the text of err is that of its parts, each on a line, as errors.Join writes it.
-func isJoined(err error, parts []error) bool {
-	var texts []string
-	for _, part := range parts {
-		texts = append(texts, part.Error())
-	}
-	return err.Error() == strings.Join(texts, "\n")
 }

@@ -123,7 +123,6 @@ func TestWhatKTSaysGoesThroughOneFile(t *testing.T) {
 		"say.go":      2,
 		"env.go":      2, // where it comes from
 		"root.go":     1, // cobra's own, which has nothing to say
-		"agent.go":    1, // of another process
 		"output.go":   2, // lines of figures, metrics
 		"terminal.go": 2, // the screen, its width
 	}

@@ -2,12 +2,13 @@ package cmd
 
 import (
 	"context"
-	"github.com/kt-bench/kt/internal/must"
 	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAReaderThatHasGoneIsNoSecondSignal(t *testing.T) {
@@ -38,9 +39,7 @@ func TestASignalAfterTheRunEndsWhatIsLeftAndKeepsTheExitCode(t *testing.T) {
 	s.begin()
 	s.end()
 	s.stop(os.Interrupt)
-	if aborted != 1 || s.code() != exitOK {
-		t.Errorf("aborted %d times, exit code %d", aborted, s.code())
-	}
+	must.Match(t, []int{1, exitOK}, []int{aborted, s.code()}, "aborted %d times, exit code %d", aborted, s.code())
 }
 
 // The main goroutine hangs, wherever it is.

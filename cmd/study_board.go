@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
@@ -26,13 +27,13 @@ type studyBoard struct {
 }
 
 // openBoard shows a study on the terminal; nil: there is none, or nobody wants to see it.
-func (e *Env) openBoard(ctx context.Context, form studyForm, f *study.Folder) *studyBoard {
+func (e *Env) openBoard(ctx context.Context, form config.Written, f *study.Folder) *studyBoard {
 	w, tty := e.screen()
 	b := &studyBoard{folder: f}
-	if !tty || form.quiet || form.output != "text" || b.read() != nil { // making its runs fails with the error
+	if !tty || form.Quiet || form.Output != "text" || b.read() != nil { // making its runs fails with the error
 		return nil
 	}
-	th := e.screenTheme(w, form.look)
+	th := e.screenTheme(w, form.Look)
 	b.screen = tui.OpenBoard(ctx, w, th, func(width, height int) string {
 		b.mu.Lock()
 		defer b.mu.Unlock()

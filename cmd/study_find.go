@@ -14,6 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/study"
 	"github.com/kt-bench/kt/internal/suggest"
+	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/profiles"
 )
 
@@ -116,7 +117,7 @@ func (e *Env) openStudy(args []string, unfinished bool) (f *study.Folder, unread
 
 // leftOut warns of files that cannot be read, and so are left out.
 func (e *Env) leftOut(unread error) {
-	for _, text := range problems(unread) {
+	for _, text := range theme.Problems(unread) {
 		e.say("left out: %s", text)
 	}
 }

@@ -5,22 +5,14 @@ import (
 	"errors"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/study"
 )
 
-// studyForm is how a study is written.
-type studyForm struct {
-	output string
-	look   config.Look
-	quiet  bool
-}
-
-func formOf(flags *config.Study) studyForm { return studyForm{flags.Output, flags.Look, flags.Quiet} }
-
-// makeStudy makes the runs of a study that are not done, and writes what it says.
-func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b *runner) error {
+// makeStudy makes the runs of a study that are not done, and returns what it says.
+func makeStudy(ctx context.Context, env *Env, w config.Written, f *study.Folder, b *load.Runner) (*finding, error) {
 	var board *studyBoard
 	closeBoard := func() {
 		if board != nil {
@@ -31,44 +23,41 @@ func makeStudy(ctx context.Context, env *Env, form studyForm, f *study.Folder, b
 		switch {
 		case p.Kind == study.Entered:
 			closeBoard()
-			if open, _ := p.Part.IsOpen(); open && p.Part != f && !form.quiet {
+			if open, _ := p.Part.IsOpen(); open && p.Part != f && !w.Quiet {
 				env.say("part %s: %s", p.Part.Study.Name, p.Part.Study.About)
 			}
-			if board = env.openBoard(ctx, form, p.Part); board != nil {
-				b.say, b.observers = board.say, []run.Observer{board}
-			} else if !form.quiet {
+			if board = env.openBoard(ctx, w, p.Part); board != nil {
+				b.Say, b.Observers = board.say, []run.Observer{board}
+			} else if !w.Quiet {
 				env.say("study %s", p.Part.ID)
 			}
 		case board != nil:
 			board.follow(p)
-		case !form.quiet:
+		case !w.Quiet:
 			env.say("%s", report.StudyProgress(p))
 		}
 	})
 	closeBoard()
 	if err != nil {
-		if !form.quiet && !errors.Is(err, study.ErrBusy) {
+		if !w.Quiet && !errors.Is(err, study.ErrBusy) {
 			env.say("go on with: kt study resume %s", f.ID)
 		}
-		return err
+		return nil, err
 	}
-	return writeStudy(env, form, f)
+	return foundInStudy(f)
 }
 
-// writeStudy writes what a study says, whatever kind it is of.
-func writeStudy(env *Env, form studyForm, f *study.Folder) error {
+// foundInStudy returns what a study says, whatever kind it is of.
+func foundInStudy(f *study.Folder) (*finding, error) {
 	d, err := f.Document()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = env.document(form.output, form.look, report.StudyDoc(d), d)
 	switch {
-	case err != nil:
-		return err
 	case d.FindDoc != nil:
-		return judgeFind(d)
+		err = judgeFind(d)
 	case d.GridDoc != nil && d.Wanted == 0:
-		return errors.New("no run was made: every cell was left out")
+		err = errors.New("no run was made: every cell was left out")
 	}
-	return nil
+	return found(report.StudyDoc(d), d), err
 }

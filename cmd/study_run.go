@@ -4,94 +4,59 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/study"
-	"github.com/kt-bench/kt/profiles"
 )
 
 // runStudy makes a new study.
-func runStudy(ctx context.Context, env *Env, flags *config.Study, name string) error {
-	s, err := readStudy(name)
+func runStudy(ctx context.Context, env *Env, flags *config.Study, args []string) (*finding, error) {
+	s, err := readStudy(args[0])
 	if err == nil {
 		err = adapt(s, flags)
 	}
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
-	b := newRunner(env)
+	b := load.NewRunner(env.maker())
 	brokers := 0
 	if s.NeedsBrokers() {
-		if brokers, err = b.brokers(ctx, s.All()[0].Loads[0]); err != nil {
-			return err
+		if brokers, err = b.BrokerCount(ctx, s.All()[0].Loads[0]); err != nil {
+			return nil, err
 		}
 	}
 	if err = s.Fill(brokers); err == nil {
 		err = s.Check()
 	}
 	if err != nil {
-		return usageError(err)
+		return nil, usageError(err)
 	}
-	return startStudy(ctx, formOf(flags), s, b, flags.DryRun, flags.Yes)
+	return startStudy(ctx, env, flags.Written(), s, b, flags.DryRun, flags.Yes)
 }
 
-// startStudy checks a new study and makes it. A dry run writes what it will take instead.
-func startStudy(ctx context.Context, form studyForm, s *study.Study, b *runner, dry, yes bool) error {
-	forecasts, err := b.foresee(ctx, s, dry)
+// startStudy checks a new study and makes it. A dry run returns what it will take instead.
+func startStudy(ctx context.Context, env *Env, w config.Written, s *study.Study, b *load.Runner, dry, yes bool) (*finding, error) {
+	forecasts, err := b.Foresee(ctx, s, dry)
 	switch {
 	case err == nil && dry:
 		p := &report.StudyPlan{Study: s, Parts: forecasts}
-		return b.env.document(form.output, form.look, report.PlanDoc(p), p)
+		return found(report.PlanDoc(p), p), nil
 	case err == nil:
-		err = b.permitStudy(ctx, s, yes)
+		err = env.permitStudy(ctx, b, s, yes)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f, err := b.env.createStudy(s, b)
+	f, err := env.createStudy(s, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return makeStudy(ctx, b.env, form, f, b)
-}
-
-// foresee checks a study and each of its parts before anything is made or changed, and returns what they will take: of a search it is
-// not known.
-func (b *runner) foresee(ctx context.Context, s *study.Study, dry bool) (all []*study.Forecast, err error) {
-	for _, whole := range s.All() {
-		part, err := whole.AtPeak(0)
-		if err == nil {
-			err = errors.Join(part.Check(), part.CheckLoads(b))
-		}
-		if err != nil {
-			return nil, usageError(err)
-		}
-		for _, l := range part.Loads {
-			if _, err := b.chosen(ctx, l); err != nil {
-				return nil, err
-			}
-		}
-		if err := part.CheckOutside(ctx, b); err != nil {
-			return nil, err
-		}
-		f, err := b.forecast(ctx, part, dry)
-		if err != nil {
-			return nil, err
-		}
-		if err := f.Err(); err != nil && !dry {
-			return nil, usageError(err)
-		}
-		if part != whole {
-			f.NotKnown = append(f.NotKnown, "which peak the searches find: some rate stands for it here")
-		}
-		all = append(all, f)
-	}
-	return all, nil
+	return makeStudy(ctx, env, w, f, b)
 }
 
 // adapt changes a study as the command line says.
@@ -102,7 +67,7 @@ func adapt(s *study.Study, flags *config.Study) error {
 	for _, part := range s.All() {
 		for _, shared := range flags.Shared() {
 			var unless []string
-			if shared.Name == bootstrapServer || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
+			if shared.Name == "bootstrap-server" || shared.Name == "cluster" { // of a variable or a file: a url in the study wins
 				unless = []string{"url"}
 				if flags.IsTyped(shared.Name) && part.Sets("url") {
 					return fmt.Errorf("--%s: url in the study, or --set url, says where its loads go: leave one of them out", shared.Name)
@@ -127,26 +92,11 @@ func adapt(s *study.Study, flags *config.Study) error {
 	return nil
 }
 
-// createStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
-// and to put back what was changed, kt has to find the same ones.
-func (e *Env) createStudy(s *study.Study, b *runner) (*study.Folder, error) {
-	sys := e.configSystem() // the brokers alone are asked for, so nothing is refused to them
-	sys.Profiles, sys.Kafka.Security = profiles.Of(string(plan.Produce)), nil
-	own, err := config.LoadOf(plan.Produce, nil, sys)
-	if err != nil {
-		return nil, err
-	}
-	for _, part := range s.All() {
-		switch {
-		case own.Cluster != "":
-			part.Share("cluster", own.Cluster, true, bootstrapServer, "cluster", "url")
-		case !own.Plan.Embedded():
-			part.Share(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster", "url")
-		}
-	}
+// createStudy makes the folder of a new study.
+func (e *Env) createStudy(s *study.Study, b *load.Runner) (*study.Folder, error) {
 	dir, err := e.studiesDir()
 	if err != nil {
 		return nil, err
 	}
-	return study.Create(dir, s, fmt.Sprintf("%s-%s-%s", e.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])))
+	return b.NewStudy(dir, fmt.Sprintf("%s-%s-%s", e.Now().UTC().Format("20060102-150405"), s.Name, strings.ToLower(rand.Text()[:5])), s)
 }

@@ -3,13 +3,13 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,16 +43,10 @@ func named(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestEveryNamedStudyIsRun(t *testing.T) {
-	script, err := os.ReadFile("testdata/unraced/study_named.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Have(os.ReadFile("testdata/unraced/study_named.txtar"))(t)
 	var onMachine []byte
-	for _, name := range []string{"integration_trial_test.go", "integration_systems_test.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range []string{"integration_find_test.go", "integration_systems_test.go"} {
+		text := must.Have(os.ReadFile(name))(t)
 		onMachine = append(onMachine, text...)
 	}
 	for _, name := range config.ProfileNames(profiles.Of("study")) {
@@ -78,12 +72,8 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	}
 	for name, text := range texts {
 		var file any
-		if err := yaml.Unmarshal(text, &file); err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(file); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, yaml.Unmarshal(text, &file))
+		must.Err(t, "", schema.Validate(file), "%s", name)
 	}
 	_, err = study.Parse("s.yaml", []byte("zzzzzzzz: 1"), nil)
 	var keys []string
@@ -97,67 +87,18 @@ func TestTheSchemaOfAStudyKnowsEveryKey(t *testing.T) {
 	}
 }
 
-// A study keeps its brokers as if they were typed. It also keeps whether the person named them who started it.
-func TestAStudyThatGoesOnSendsNoPasswordToTheBrokersOfAProject(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	env := quietEnv()
-	env.Getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": dir}[name] }
-	env.ConfigDir = dir
-	write := func(name, text string) {
-		t.Helper()
-		if err := errors.Join(os.MkdirAll(dir+"/kt", 0o700), os.WriteFile(dir+"/"+name, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("kt.yaml", "bootstrap-server: b:1\n")
-	write("typed.properties", "security.protocol=SSL\n")
-	for name, typed := range map[string][]study.Flag{"nothing typed": nil, "a properties file": {{Name: "command-config", Value: dir + "/typed.properties"}}, "brokers of its file": {{Name: bootstrapServer, Value: "c:1"}}, "brokers": {{Name: bootstrapServer, Value: "c:1"}}} {
-		write("kt/config.yaml", "")
-		l := study.Load{Command: "produce", Flags: typed}
-		if name == "brokers" || name == "a properties file" {
-			l.Typed = typed
-		}
-		made, err := env.createStudy(&study.Study{Loads: []study.Load{l}, Repeats: 1, Order: study.Listed}, newRunner(env))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, _, err := env.openStudy([]string{made.ID}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := newRunner(env).load(f.Study.Loads[0]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		write("kt/config.yaml", "command-property: [url.password=hunter2]\n")
-		for _, load := range []func(study.Load) (*load, error){newRunner(env).load, newRunner(env).place} {
-			if _, err := load(f.Study.Loads[0]); (err == nil) != (name == "brokers") || err != nil && !strings.Contains(err.Error(), "no log-in at ") {
-				t.Errorf("%s, and a password in the user's file: %v", name, err)
-			}
-		}
-	}
-}
-
 // What is resumed without a name is the newest study that has something left to do.
 func TestTheNewestUnfinishedStudyIsResumed(t *testing.T) {
 	state := t.TempDir()
 	env := Env{Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }}
-	dir, err := env.studiesDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Have(env.studiesDir())(t)
 	for id, log := range map[string]string{
 		"1-older": "",
 		"2-left":  `{"what":"began","turn":1,"topic":"one"}` + "\n",
 		"3-done":  `{"what":"began","turn":1,"topic":"one"}` + "\n" + `{"what":"done","turn":1,"topic":"one"}` + "\n",
 	} {
-		_, err := study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(log), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(study.Create(dir, &study.Study{Loads: []study.Load{{Command: "produce"}}, Repeats: 1, Order: study.Listed}, id))(t)
+		must.Do(t, os.WriteFile(dir+"/"+id+"/log.jsonl", []byte(log), 0o644))
 	}
 	for unfinished, want := range map[bool]string{true: "2-left", false: "3-done"} {
 		if f, _, err := env.openStudy(nil, unfinished); err != nil || f.ID != want {
@@ -191,9 +132,7 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := spoil(dir + "/3-bad"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(dir+"/3-bad"))
 		f, unread, err := env.openStudy(nil, true)
 		if err != nil || f.ID != "2-left" || unread == nil || !strings.Contains(unread.Error(), dir+"/3-bad/"+what) {
 			t.Errorf("%s: unfinished is %v, unread %v, %v", what, f, unread, err)
@@ -212,9 +151,11 @@ func TestAStudyThatCannotBeReadHindersNoOther(t *testing.T) {
 		if err := run("restore"); err == nil || exitCode(err) != 1 || !strings.Contains(said.String(), "study 2-left: ") {
 			t.Errorf("%s: kt study restore says %q, %v", what, said.String(), err)
 		}
-		if err := run("restore", "2-left"); err != nil {
-			t.Errorf("%s: kt study restore 2-left: %v", what, err)
-		}
+		must.Err(t, "", run("restore", "2-left"), "%s: kt study restore 2-left", what)
 		must.Err(t, dir+"/3-bad/"+what, run("restore", "3-bad"), "%s: kt study restore 3-bad", what)
 	}
+}
+
+func quietEnv() *Env {
+	return &Env{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}
 }

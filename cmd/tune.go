@@ -4,102 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
 )
 
 func newTune(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	all := tune.Catalogue()
+	return command[*config.Tune]{
+		flags: config.NewTune, run: runTune, signals: true,
+		load: func(env *Env, s *config.Tune, _ []string) error {
+			err := s.Load(env.configSystem())
+			_, more := newTuner(env, s)
+			return errors.Join(err, more) // every problem is reported at once
+		},
+		values: map[string][]string{
+			"role": {"broker", "controller", "client"}, "profile": tune.ProfileNames(profiles.Of("tune")),
+			"only": tune.Names(all), "skip": tune.Names(all), config.ActionExplain: tune.IDs(),
+		},
+	}.of(env, &cobra.Command{
 		Use:   "tune [flags]",
 		Short: "Check this machine for Kafka, tune it, and undo that",
-		Long: `Check this machine for Kafka: memory and writeback, limits, CPU, clock, disks and file
-systems, network, the JVM and the settings of the running broker. Exit code 0: fit, 3:
-not fit. Failures come first, then warnings, then notes, each ordered by its cost.
-
-A check changes nothing and needs no root. A value that only root may read is unknown:
-neither a pass nor a failure.
-
---apply makes only changes that are safe on a running machine. It shows them, asks, and
-writes the old values to a journal. Then it makes the changes and reads each value back.
-Files of kt's own keep the changes over a reboot. --rollback restores the old values
-from the journal, wherever kt's value is still in force.
-
-A change that is not safe (a mount, the heap, the boot loader) is a manual step: kt
-prints the command.
-
-Profiles: ` + strings.Join(tune.ProfileNames(profiles.Of("tune")), ", ") + `. A file of your own extends a profile:
-
-  base: throughput
-  settings:
-    vm.swappiness: "10"
-    cpu.governor:          # empty: not checked`,
-		Example: `  # check this broker's machine
-  kt tune --check
-
-  # check a future broker's machine, for low latency
-  kt tune --role broker --dirs /data/1,/data/2 --profile latency
-
-  # change it; then show the changes, and undo them
-  sudo kt tune --apply
-  kt tune --status
-  sudo kt tune --rollback
-
-  # show the reasons and sources of a check
-  kt tune --explain vm.max_map_count
-
-  # for scripts: every failed check
-  kt tune --output json | jq '.checks[] | select(.verdict == "fail")'
-
-  # heap, garbage collector and threads for this machine
-  kt tune --hints --brokers 3`,
-		Args: noArgs,
-	}
-	flags := config.NewTune(c.Flags())
-	completeTune(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output))
-		t, more := newTuner(env, flags)
-		if err = errors.Join(err, more); err != nil { // every problem is reported at once
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), t.run)
-	}
-	return c
-}
-
-// completeTune gives the shell the values of flags that have only a few.
-func completeTune(c *cobra.Command) {
-	all := tune.Catalogue()
-	completions(c, map[string][]string{
-		"role":               {"broker", "controller", "client"},
-		"profile":            tune.ProfileNames(profiles.Of("tune")),
-		"output":             config.DocumentOutputs,
-		"only":               tune.Names(all),
-		"skip":               tune.Names(all),
-		config.ActionExplain: tune.IDs(),
 	})
-}
-
-// completions gives the shell the values of flags.
-func completions(c *cobra.Command, values map[string][]string) {
-	for flag, v := range values {
-		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-			panic(err) // the flag exists, and has no other completion
-		}
-	}
 }
 
 // tuner is one call of kt tune.
@@ -122,7 +58,7 @@ func newTuner(env *Env, flags *config.Tune) (*tuner, error) {
 	} else if len(t.settings) == 0 {
 		errs = append(errs, errors.New("--only and --skip leave no check: remove one of them"))
 	}
-	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), readSettings); err != nil {
+	if t.profile, err = tune.LoadProfile(t.Profile, profiles.Of("tune"), load.ReadSettings); err != nil {
 		errs = append(errs, err)
 	}
 	if t.Action == config.ActionExplain {
@@ -160,58 +96,53 @@ func (t *tuner) checkRoot() error {
 	return nil
 }
 
-func (t *tuner) run(ctx context.Context) error {
-	switch t.Action {
-	case config.ActionList:
+func runTune(ctx context.Context, env *Env, s *config.Tune, _ []string) (*finding, error) {
+	t, err := newTuner(env, s)
+	switch {
+	case err != nil:
+		return nil, usageError(err)
+	case t.Action == config.ActionList:
 		return t.list()
-	case config.ActionExplain:
+	case t.Action == config.ActionExplain:
 		return t.explain(ctx)
-	case config.ActionRollback:
+	case t.Action == config.ActionRollback:
 		return t.rollback()
-	case config.ActionStatus:
+	case t.Action == config.ActionStatus:
 		return t.status()
-	case config.ActionApply:
+	case t.Action == config.ActionApply:
 		if err := t.mayApply(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	file, err := newPageFile(t.env, t.HTML, t.Quiet)
-	if err != nil {
-		return usageError(err)
-	}
-	defer file.discard()
 	r, err := t.check(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if t.Action != config.ActionCheck {
 		r.Limit(t.applyOptions())
 	}
 	switch t.Action {
 	case config.ActionHints:
-		return t.hints(r.Machine)
+		hints := tune.Hints(r.Machine, tune.HintOptions{Brokers: t.Brokers})
+		return found(report.HintsDoc(r.Machine, hints), hints), nil
 	case config.ActionDryRun:
-		return t.dryRun(r)
+		return t.dryRun(r), nil
 	case config.ActionApply:
 		return t.apply(ctx, r)
 	case config.ActionScript:
-		return tune.Script(t.env.Stdout, r.Changes(), t.applyOptions())
+		return nil, tune.Script(env.Stdout, r.Changes(), t.applyOptions())
 	case config.ActionAnsible:
-		return tune.Ansible(t.env.Stdout, r.Changes(), t.applyOptions())
+		return nil, tune.Ansible(env.Stdout, r.Changes(), t.applyOptions())
 	}
 	o := report.TuneOptions{Verbose: t.Verbose, All: t.All, Quiet: t.Quiet, Strict: t.Strict, Again: t.again(r.Machine), Root: t.root()}
 	if t.Output == "csv" { // of every check, as in JSON
 		o.All, o.Quiet = true, false
 	}
-	d := report.TuneDoc(r, o)
-	err = t.env.document(t.Output, t.Look, d, r.Document(r.Fit(t.Strict)))
-	if err = errors.Join(err, file.write(func(w io.Writer) error { return page.Doc(w, d) })); err != nil {
-		return err
+	fit := r.Fit(t.Strict)
+	if !fit {
+		err = &exitError{code: exitNotMet}
 	}
-	if !r.Fit(t.Strict) {
-		return &exitError{exitNotMet, nil}
-	}
-	return nil
+	return found(report.TuneDoc(r, o), r.Document(fit)), err
 }
 
 // check looks at the machine and makes the checks.
@@ -235,33 +166,30 @@ func (t *tuner) check(ctx context.Context) (*tune.Report, error) {
 }
 
 // list prints the catalogue.
-func (t *tuner) list() error {
+func (t *tuner) list() (*finding, error) {
 	all, err := tuneProfiles()
-	if err != nil {
-		return err
-	}
-	return t.env.document(t.Output, t.Look, report.SettingsDoc(t.settings), tune.Settings(t.settings, all))
+	return found(report.SettingsDoc(t.settings), tune.Settings(t.settings, all)), err
 }
 
 // explain prints an entry of the catalogue, with the finding of this machine where kt can
 // check it.
-func (t *tuner) explain(ctx context.Context) error {
+func (t *tuner) explain(ctx context.Context) (*finding, error) {
 	all, err := tuneProfiles()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var found *tune.Finding
+	var here *tune.Finding
 	if t.Output != "json" && t.checkMachine() {
 		t.settings = []*tune.Setting{t.explained}
 		r, err := t.check(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(r.Findings) > 0 {
-			found = &r.Findings[0]
+			here = &r.Findings[0]
 		}
 	}
-	return t.env.document(t.Output, t.Look, report.ExplainDoc(t.explained, all, found), t.explained.Document(all))
+	return found(report.ExplainDoc(t.explained, all, here), t.explained.Document(all)), nil
 }
 
 // checkMachine reports whether kt tune can check the machine.
@@ -271,20 +199,11 @@ func (t *tuner) checkMachine() bool { return runtime.GOOS == "linux" || filepath
 func tuneProfiles() ([]*tune.Profile, error) {
 	var all []*tune.Profile
 	for _, name := range tune.ProfileNames(profiles.Of("tune")) {
-		p, err := tune.LoadProfile(name, profiles.Of("tune"), readSettings)
+		p, err := tune.LoadProfile(name, profiles.Of("tune"), load.ReadSettings)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
-}
-
-// readSettings reads a settings file.
-func readSettings(path string) ([]byte, error) {
-	data, err := input.Read(path, input.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return data, nil
 }

@@ -38,12 +38,12 @@ func (t *tuner) again(m *tune.Machine) string {
 }
 
 // dryRun shows the changes of an apply, then the manual steps.
-func (t *tuner) dryRun(r *tune.Report) error {
+func (t *tuner) dryRun(r *tune.Report) *finding {
 	if len(r.Changes()) == 0 && t.Output != "json" {
 		t.env.say("nothing to change")
 	}
 	o := report.DiffOptions{Mode: t.applyOptions(), Manual: true, Verbose: t.Verbose}
-	return t.env.document(t.Output, t.Look, report.DiffDoc(r, o), append([]tune.Change{}, r.Changes()...))
+	return found(report.DiffDoc(r, o), append([]tune.Change{}, r.Changes()...))
 }
 
 // mayApply returns an error where an apply cannot succeed, before the machine is checked.
@@ -58,18 +58,18 @@ func (t *tuner) mayApply() error {
 }
 
 // apply shows the changes, asks, and makes them.
-func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
+func (t *tuner) apply(ctx context.Context, r *tune.Report) (*finding, error) {
 	if n := r.Machine.Brokers; n > 1 && t.PID == 0 {
-		return usageError(fmt.Errorf("%d brokers run here, and kt tunes for one of them: sudo kt tune --apply%s is for the first, another --pid for another", n, t.again(r.Machine)))
+		return nil, usageError(fmt.Errorf("%d brokers run here, and kt tunes for one of them: sudo kt tune --apply%s is for the first, another --pid for another", n, t.again(r.Machine)))
 	}
 	changes := r.Changes()
 	if len(changes) == 0 {
 		t.env.say("nothing to change")
-		return nil
+		return nil, nil
 	}
 	o := report.DiffOptions{Mode: t.applyOptions(), Verbose: t.Verbose}
 	if err := t.env.document("text", t.Look, report.DiffDoc(r, o), nil); err != nil {
-		return err
+		return nil, err
 	}
 	if n := len(r.Manual()); n > 0 {
 		t.env.gap()
@@ -78,19 +78,19 @@ func (t *tuner) apply(ctx context.Context, r *tune.Report) error {
 	if !t.Yes {
 		yes, err := t.env.confirm(ctx, question(len(changes)))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !yes {
 			t.env.say("nothing was changed")
-			return nil
+			return nil, nil
 		}
 	}
 	outcomes, err := t.tree().Apply(changes, t.applyOptions())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d := report.OutcomesDoc(outcomes, report.OutcomeOptions{Root: t.root(), Files: t.applyOptions().Later()})
-	return t.changed(d, slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.State == tune.Failed }))
+	return changed(d, slices.ContainsFunc(outcomes, func(o tune.Outcome) bool { return o.State == tune.Failed }))
 }
 
 func question(changes int) string {
@@ -101,42 +101,35 @@ func question(changes int) string {
 }
 
 // rollback restores the values of the journal.
-func (t *tuner) rollback() error {
+func (t *tuner) rollback() (*finding, error) {
 	if filepath.Clean(t.Root) == "/" && !host.SystemCalls("/").Root() {
-		return usageError(errors.New("only root can undo the changes: sudo kt tune --rollback"))
+		return nil, usageError(errors.New("only root can undo the changes: sudo kt tune --rollback"))
 	}
 	undone, err := t.tree().Rollback(tune.RollbackOptions{Force: t.Force})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	force := "sudo kt tune --rollback --force" + t.root()
 	if t.Force {
 		force = ""
 	}
 	d := report.UndoneDoc(undone, report.OutcomeOptions{Root: t.root(), Force: force, Files: true})
-	return t.changed(d, slices.ContainsFunc(undone, func(u tune.Undone) bool { return u.State == tune.Failed || u.State == tune.Drifted }))
+	return changed(d, slices.ContainsFunc(undone, func(u tune.Undone) bool { return u.State == tune.Failed || u.State == tune.Drifted }))
 }
 
 // status shows the changes in the journal.
-func (t *tuner) status() error {
+func (t *tuner) status() (*finding, error) {
 	held, err := t.tree().Status()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return t.env.document(t.Output, t.Look, report.StatusDoc(held, report.OutcomeOptions{Root: t.root()}), append([]tune.Undone{}, held...))
+	return found(report.StatusDoc(held, report.OutcomeOptions{Root: t.root()}), append([]tune.Undone{}, held...)), nil
 }
 
-// hints prints the settings that fit this machine.
-func (t *tuner) hints(m *tune.Machine) error {
-	hints := tune.Hints(m, tune.HintOptions{Brokers: t.Brokers})
-	return t.env.document(t.Output, t.Look, report.HintsDoc(m, hints), hints)
-}
-
-// changed writes the outcomes of changes. The exit code is 1 if some of them failed.
-func (t *tuner) changed(d *doc.Document, failed bool) error {
-	err := t.env.document("text", t.Look, d, nil)
-	if err == nil && failed {
-		return &exitError{exitFailed, nil}
+// changed returns the outcomes of changes. The exit code is 1 if some of them failed.
+func changed(d *doc.Document, failed bool) (*finding, error) {
+	if failed {
+		return found(d, nil), &exitError{code: exitFailed}
 	}
-	return err
+	return found(d, nil), nil
 }

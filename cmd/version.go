@@ -1,13 +1,16 @@
 package cmd
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/report"
 )
 
 // The linker sets these in a release; see the Makefile.
@@ -30,28 +33,27 @@ type build struct {
 
 // newVersion prints the line of --version, and the parts that an issue report needs.
 func newVersion(env *Env) *cobra.Command {
-	c := &cobra.Command{Use: "version", Short: "Print the versions of kt, Go and franz-go", Args: noArgs}
 	forms := []string{"text", "json"}
-	output := c.Flags().StringP("output", "o", "text", "`FORMAT`: "+strings.Join(forms, " or "))
-	completions(c, map[string][]string{"output": forms})
-	c.RunE = func(*cobra.Command, []string) error {
-		b := buildVersion()
-		switch *output {
-		case "json":
-			e := json.NewEncoder(env.Stdout)
-			e.SetIndent("", "  ")
-			return e.Encode(b)
-		case "text":
-			parts := []string{b.Go}
-			if b.FranzGo != "" { // a test binary does not record its modules
-				parts = append(parts, "franz-go "+b.FranzGo)
+	return command[*string]{
+		flags: func(set *pflag.FlagSet) *string {
+			return set.StringP("output", "o", "text", "`FORMAT`: "+strings.Join(forms, " or "))
+		},
+		values: map[string][]string{"output": forms},
+		run: func(_ context.Context, env *Env, output *string, _ []string) (*finding, error) {
+			b := buildVersion()
+			switch *output {
+			case "json":
+				return nil, report.Indented(env.Stdout, b)
+			case "text":
+				parts := []string{b.Go}
+				if b.FranzGo != "" { // a test binary does not record its modules
+					parts = append(parts, "franz-go "+b.FranzGo)
+				}
+				return text(fmt.Sprintf("kt %s\n%s\n", b, strings.Join(append(parts, b.Platform), ", "))), nil
 			}
-			_, err := fmt.Fprintf(env.Stdout, "kt %s\n%s\n", b, strings.Join(append(parts, b.Platform), ", "))
-			return err
-		}
-		return usageError(fmt.Errorf("--output %q: not a form of output; use %s", *output, strings.Join(forms, " or ")))
-	}
-	return c
+			return nil, usageError(fmt.Errorf("--output %q: not a form of output; use %s", *output, strings.Join(forms, " or ")))
+		},
+	}.of(env, &cobra.Command{Use: "version", Short: "Print the versions of kt, Go and franz-go"})
 }
 
 // buildVersion describes this binary.

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"time"
@@ -18,32 +17,16 @@ import (
 )
 
 func newWatch(env *Env) *cobra.Command {
-	c := &cobra.Command{
+	return command[*config.Watch]{flags: config.NewWatch, values: map[string][]string{"output": config.WatchOutputs}, run: watchHost, signals: true}.of(env, &cobra.Command{
 		Use:   "watch [flags]",
 		Short: "Watch this host and its Kafka brokers, without a load",
-		Long: `Watch how busy this host is, each second: CPU, page cache, disks and networks, and the
-heap and garbage collection of its Kafka brokers. kt makes no load, needs no agent and
-connects to nothing. On a terminal a table is drawn; elsewhere each second is a line.
-Ctrl-C ends it with the means. Only root may read the heap of another user's broker.`,
-		Example: `  # how busy is this broker's host? Ctrl-C ends it
-  sudo kt watch`,
-		Args: noArgs,
-	}
-	flags := config.NewWatch(c.Flags())
-	completions(c, map[string][]string{"output": config.WatchOutputs})
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := errors.Join(flags.Load(env.configSystem()), env.checkOutput(flags.Output)); err != nil {
-			return usageError(err)
-		}
-		return env.interruptible(c.Context(), func(ctx context.Context) error { return runWatch(ctx, env, flags) })
-	}
-	return c
+	})
 }
 
-// runWatch samples this host once a second until ctx ends.
-func runWatch(ctx context.Context, env *Env, w *config.Watch) error {
+// watchHost samples this host once a second until ctx ends.
+func watchHost(ctx context.Context, env *Env, w *config.Watch, _ []string) (*finding, error) {
 	name, err := os.Hostname()
-	found, sum := report.WatchDocument{Schema: 1, Host: name}, new(merge.BusySum)
+	seen, sum := report.WatchDocument{Schema: 1, Host: name}, new(merge.BusySum)
 	watcher, begun, tick := watch.New(host.System()), env.Now(), time.NewTicker(time.Second)
 	defer tick.Stop()
 	screen, tty := env.screen()
@@ -59,22 +42,22 @@ func runWatch(ctx context.Context, env *Env, w *config.Watch) error {
 		v, second := watcher.Sample(env.Now().Sub(begun)), new(merge.BusySum)
 		second.Add(&v)
 		sum.Add(&v)
-		found.Now, found.Overall = second.Result(), sum.Result()
+		seen.Now, seen.Overall = second.Result(), sum.Result()
 		switch {
 		case w.Output == "jsonl":
-			err = theme.JSON(env.Stdout, found, "")
+			err = theme.JSON(env.Stdout, seen, "")
 		case tty:
 			_, _ = io.WriteString(screen, "\x1b[H\x1b[J")
-			err = report.Write(screen, "text", report.WatchDoc(&found), nil, report.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)})
+			err = report.Write(screen, "text", report.WatchDoc(&seen), nil, report.Options{Theme: env.screenTheme(screen, w.Look), Width: terminalWidth(screen, true)})
 		case w.Output == "text":
-			env.line(report.WatchLine(&found))
+			env.line(report.WatchLine(&seen))
 		}
 	}
 	if tty {
 		_, _ = io.WriteString(screen, "\x1b[?1049l")
 	}
 	if err != nil || w.Output == "jsonl" {
-		return err
+		return nil, err
 	}
-	return env.document(w.Output, w.Look, report.WatchDoc(&found), found)
+	return found(report.WatchDoc(&seen), seen), nil
 }

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const module = "github.com/kt-bench/kt"
@@ -23,7 +25,7 @@ const module = "github.com/kt-bench/kt"
 // layers are the values of the table's column, lowest first. A package imports only what
 // lies lower, or what lies inside the same folder of internal: so adapters never import
 // each other.
-var layers = []string{"ground", "base", "core", "run", "adapter", "command"}
+var layers = []string{"ground", "base", "core", "run", "adapter", "assembly", "command"}
 
 // row is one package in the table of ARCHITECTURE.md.
 type row struct {
@@ -178,9 +180,7 @@ func TestOnePlaceMakesAllKafkaClients(t *testing.T) {
 			}
 		})
 	}
-	if want := []string{"internal/kafka/access.go"}; !slices.Equal(places, want) {
-		t.Errorf("clients are made in %q, want %q alone: take them from a kafka.Cluster", places, want)
-	}
+	must.Match(t, []string{"internal/kafka/access.go"}, places, "files that make clients: take them from a kafka.Cluster")
 }
 
 // A unit test that sleeps is slow and fails on a busy machine. In a package whose
@@ -232,19 +232,14 @@ func TestModulesAreMatchedByWholePathElements(t *testing.T) {
 		{"github.com/spf13/viperx", "viper", false},
 		{"github.com/charmbracelet/x/term", "x/ansi", false},
 	} {
-		if got := within(r.imported, r.module); got != r.want {
-			t.Errorf("within(%q, %q) = %v, want %v", r.imported, r.module, got, r.want)
-		}
+		must.Match(t, r.want, within(r.imported, r.module), "within(%q, %q)", r.imported, r.module)
 	}
 }
 
 // readTable reads the rows between the two marks in ARCHITECTURE.md.
 func readTable(t *testing.T) map[string]row {
 	t.Helper()
-	text, err := os.ReadFile("../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../ARCHITECTURE.md"))(t)
 	table := make(map[string]row)
 	inside := false
 	for line := range strings.Lines(string(text)) {

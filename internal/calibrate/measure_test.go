@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -60,10 +61,7 @@ func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := &rig{rates: tc.rates}
-			d, err := Measure(t.Context(), tc.o, r.make)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Have(Measure(t.Context(), tc.o, r.make))(t)
 			want := tc.rates[tc.best]
 			if d.Clients != tc.best || !slices.Equal(r.tried, tc.tried) || d.Ceiling.RecordsPerSecond != want || d.Ceiling.CPUSecondsPerMillion != 2/want*1e6 {
 				t.Errorf("tried %v, %d are best with %+v; want %v, %d", r.tried, d.Clients, d.Ceiling, tc.tried, tc.best)
@@ -74,17 +72,12 @@ func TestTheSearchEndsWhereMoreClientsOfferNoMore(t *testing.T) {
 
 func TestARateAboveTheCeilingIsNotTried(t *testing.T) {
 	r := &rig{rates: map[int]float64{1: 60_000}}
-	d, err := Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(Measure(t.Context(), Options{CPUs: 1, Rates: Rates}, r.make))(t)
 	if !slices.Equal(r.asked, []float64{1000, 50_000}) || len(d.Schedule) != 3 || !d.Schedule[2].OutOfReach {
 		t.Errorf("tried %v: %+v", r.asked, d.Schedule)
 	}
 	for i, kept := range []bool{true, false, false} {
-		if d.Schedule[i].Kept != kept {
-			t.Errorf("%+v, want kept: %t", d.Schedule[i], kept)
-		}
+		must.Match(t, kept, d.Schedule[i].Kept, "%+v", d.Schedule[i])
 	}
 }
 
@@ -133,9 +126,7 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	smaller := here
 	smaller.GOMAXPROCS = 2
 	for _, d := range []Document{doc("x", here, 1), doc("y", here, 2), doc("x", smaller, 3), doc("x", here, 4)} {
-		if err := Save(path, d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Save(path, d))
 	}
 	for _, tc := range []struct {
 		shape string
@@ -153,9 +144,7 @@ func TestACeilingHoldsForItsShapeAndItsMachine(t *testing.T) {
 	if err := Check(path); err != nil {
 		t.Errorf("a file that can be written: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{"), 0o600))
 	if _, err := Find(path, "x", "v1", here); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("%v: want an error that names the file and says what to do", err)
 	}
@@ -210,9 +199,7 @@ func TestTheShapeIsWhatARecordCosts(t *testing.T) {
 	}
 	same := h
 	same.Plan.Producers, same.Plan.Load.Records = 5, 1000
-	if Shape(&same) != Shape(&h) {
-		t.Error("the number of producers changes the shape")
-	}
+	must.Match(t, Shape(&h), Shape(&same), "the number of producers changes the shape")
 }
 
 func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
@@ -220,7 +207,5 @@ func TestABriefShapeLeavesOutWhatIsAsKafkaHasIt(t *testing.T) {
 		Plan:   plan.Plan{Command: plan.Produce, Engine: plan.Wire, Payload: plan.Payload{Size: plan.FixedSize(100), Keys: plan.NoKeys}},
 		Config: []result.Setting{{Name: "acks", Value: "1", Default: "all"}, {Name: "linger.ms", Value: "5", Default: "5"}, {Name: "client.id", Value: "x"}},
 	}
-	if got := brief(&h); got != "produce wire 100 B acks=1" {
-		t.Errorf("%q", got)
-	}
+	must.Match(t, "produce wire 100 B acks=1", brief(&h), "the shape in brief")
 }

@@ -88,9 +88,7 @@ func TestTwoAgentsOfOneNameAreTwo(t *testing.T) {
 	want := "two agents are called vm1, at 10.0.0.1:7946 and 10.0.0.2:7946: give each a --name of its own, or name it once if it is one"
 	must.Match(t, want, fmt.Sprint(o.check()), "the order")
 	o.Load, o.Watch = on[:1], on[2:]
-	if err := o.check(); err != nil {
-		t.Errorf("one of them: %v", err)
-	}
+	must.Err(t, "", o.check(), "one of them")
 }
 
 func TestANameOfManyAgentsStandsForNoneOfThem(t *testing.T) {

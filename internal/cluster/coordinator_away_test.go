@@ -184,12 +184,7 @@ func TestATopicWhoseMakerIsGoneIsSaidToBeThere(t *testing.T) {
 	})
 	for p, want := range []int{1, 0} {
 		bubble(t, []string{"a", "b"}, func(t *testing.T, w *world) {
-			w.hosts["a"].behave = func(process int) behaviour {
-				if process == p+1 {
-					return behaviour{diesAt: 3 * time.Second}
-				}
-				return behaviour{}
-			}
+			w.hosts["a"].behave = onlyIn(p+1, behaviour{diesAt: 3 * time.Second})
 			o := w.order([]string{"a", "b"})
 			o.Plan.Topic.Delete = true
 			must.Both(w.run(o))(t)
@@ -275,9 +270,7 @@ func TestAStopAtTheStartEitherUndoesTheRunOrEndsIt(t *testing.T) {
 			if err != nil || len(out.Lost) > 0 || len(loads(out.Files)) != 4 {
 				t.Fatalf("lost %q, files %q, error %v", out.Lost, out.Files, err)
 			}
-			for _, f := range loads(out.Files) {
-				must.Match(t, result.Interrupted, partOf(t, f).Ended, "%s ended", f)
-			}
+			acknowledged(t, out.Files, result.Interrupted)
 		})
 	}
 }
@@ -307,7 +300,8 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 		{"both have", partRunning, time.Millisecond, true},
 		{"one has died", partGone, time.Millisecond, true},
 	} {
-		m := change{runState: runState{Start: start, Parts: []process{{State: partRunning}, {State: tc.state}}}, now: start.Add(tc.after)}
+		parts := []process{{partStatus: partStatus{State: partRunning}}, {partStatus: partStatus{State: tc.state}}}
+		m := change{runState: runState{Start: start, Parts: parts}, now: start.Add(tc.after)}
 		must.Match(t, tc.want, m.begun(), "%s", tc.name)
 	}
 }
@@ -348,12 +342,7 @@ func TestAFileOfAnotherHostIsNotTakenForOnesOwn(t *testing.T) {
 		o := w.order([]string{"a", "b"})
 		shared := filepath.Join(w.hosts["b"].dir, ownFile("19991231-235959-"+o.Epoch+"x", 1))
 		leave(t, shared, "R", &result.Part{Run: "nightly", Epoch: o.Epoch, Host: "a", Process: 1}, 10)
-		w.hosts["b"].behave = func(p int) behaviour {
-			if p == 1 {
-				return behaviour{diesAt: time.Second}
-			}
-			return behaviour{}
-		}
+		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: time.Second})
 		out, _, err := w.run(o)
 		if err != nil || len(out.Lost) != 1 {
 			t.Fatalf("lost %q, error %v", out.Lost, err)

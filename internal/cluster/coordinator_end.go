@@ -184,7 +184,7 @@ func (s *session) stateOf(r *remote, g gotFile) result.PartState {
 	}
 	set := merge.NewSet()
 	defer set.Close()
-	if err := set.OfferFile(g.name, g.path()); err != nil || set.Len() == 0 {
+	if err := set.Offer(g.name, g.path(), false); err != nil || set.Len() == 0 {
 		return result.PartLost // merging it reports why
 	}
 	return set.RunFiles()[0].State

@@ -42,12 +42,7 @@ func TestACopyThatCannotBeCompletedIsKeptAsFarAsItCame(t *testing.T) {
 
 func TestNoSecondWaitsForAProcessThatHasDied(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
-		w.add("a", "client").behave = func(process int) behaviour {
-			if process == 2 {
-				return behaviour{diesAt: 3 * time.Second}
-			}
-			return behaviour{}
-		}
+		w.add("a", "client").behave = onlyIn(2, behaviour{diesAt: 3 * time.Second})
 		var start time.Time
 		late := make(map[time.Duration]time.Duration) // by the end of the second
 		observe := func(s run.Second) {

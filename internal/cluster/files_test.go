@@ -320,9 +320,7 @@ func TestAListingFitsAnAnswer(t *testing.T) {
 		})
 	}
 	b := must.Have(json.Marshal(found))(t)
-	if err := decodeBody(bytes.NewReader(b), maxAnswer, new(filesFound)); err != nil {
-		t.Errorf("%d bytes: %v", len(b), err)
-	}
+	must.Err(t, "", decodeBody(bytes.NewReader(b), maxAnswer, new(filesFound)), "%d bytes", len(b))
 }
 
 // silent is a body that has nothing until its request ends.

@@ -3,11 +3,12 @@
 package cluster
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // hostAt returns a host of one process at a contact, heard at dawn.
@@ -156,7 +157,5 @@ func TestAHostNamesOneRunFileForEachProcess(t *testing.T) {
 	for _, id := range []string{"", "R1", "R2", ""} {
 		s, _ = s.after(notice{Now: dawn, Status: &runStatus{Stage: stageRunning, Vitals: id, Parts: []partStatus{{State: partRunning, RunID: id}}}})
 	}
-	if s.Parts[0].RunID != "R1" || s.VitalsID != "R1" {
-		t.Errorf("the files are %q and %q, want the first ones", s.Parts[0].RunID, s.VitalsID)
-	}
+	must.Match(t, []string{"R1", "R1"}, []string{s.Parts[0].RunID, s.VitalsID}, "the files are %q and %q", s.Parts[0].RunID, s.VitalsID)
 }

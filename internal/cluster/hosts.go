@@ -162,7 +162,7 @@ func (o *outcome) merge(ctx context.Context, epoch string, to *run.File) (result
 	set := merge.NewSet()
 	defer set.Close()
 	for _, path := range o.Files {
-		if err := set.OfferFile(filepath.Base(path), path); err != nil {
+		if err := set.Offer(filepath.Base(path), path, false); err != nil {
 			return result.Result{}, err
 		}
 	}

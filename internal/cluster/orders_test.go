@@ -202,9 +202,7 @@ func TestTheOffersAddUpToThePlan(t *testing.T) {
 			var names []string
 			for _, l := range remotes {
 				names = append(names, l.offer.Part.Host)
-				if err := (&Limits{}).allow(&l.offer); err != nil {
-					t.Errorf("%d × %d: %s would refuse: %v", hosts, processes, l.peer.Name, err)
-				}
+				must.Err(t, "", (&Limits{}).allow(&l.offer), "%d × %d: %s would refuse", hosts, processes, l.peer.Name)
 				for i, j := range l.offer.jobs() {
 					producers += j.Plan.Producers
 					for p := range j.Plan.Producers {

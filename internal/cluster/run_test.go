@@ -69,6 +69,17 @@ func partOf(t *testing.T, path string) result.Result {
 	return fold.Result()
 }
 
+// acknowledged returns the records of the load in run files, and checks how each process ended.
+func acknowledged(t *testing.T, files []string, ended string) (n int64) {
+	t.Helper()
+	for _, f := range loads(files) {
+		r := partOf(t, f)
+		n += r.Records.Acknowledged
+		must.Match(t, ended, r.Ended, "%s ended", f)
+	}
+	return n
+}
+
 // loads returns the run files of processes, without those of watched machines.
 func loads(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return strings.Contains(filepath.Base(f), "-p0-") })
@@ -98,20 +109,10 @@ func TestThreeHostsMakeExactlyOneLoad(t *testing.T) {
 		if here, _ := filepath.Glob(filepath.Join(dir, "*")); !slices.Equal(here, out.Files) {
 			t.Errorf("the folder holds %q, and the outcome names %q", here, out.Files)
 		}
-		if len(loads(out.Files)) != 6 || len(out.Files) != 10 {
-			t.Errorf("the files are %q, want two of each host's load and one of what was watched on each", out.Files)
-		}
+		must.Match(t, []int{6, 10}, []int{len(loads(out.Files)), len(out.Files)}, "the files are %q", out.Files)
 		want := map[string][]Ended{"a": {{}, {}}, "b": {{}, {}}, "c": {{}, {}}}
 		must.Match(t, want, out.Ended, "done")
-		acked := int64(0)
-		for _, f := range loads(out.Files) {
-			r := partOf(t, f)
-			acked += r.Records.Acknowledged
-			must.Match(t, result.Completed, r.Ended, "%s ended", f)
-		}
-		if acked != 6000 {
-			t.Errorf("%d records in the files, want 1,200/s for 5 s", acked)
-		}
+		must.Match(t, 6000, acknowledged(t, out.Files, result.Completed), "records in the files, of 1,200/s for 5 s")
 		shown := stats.Window{}
 		for _, tick := range ticks {
 			for _, win := range tick.Windows {
@@ -176,9 +177,7 @@ func TestAllProcessesBeginAtOneInstantWhateverTheirClocksSay(t *testing.T) {
 			r := partOf(t, f)
 			g := startIn(t, f).Agreed
 			agreedAt[g.At] = true
-			if g.Offset != wantOffset[r.Part.Host] || g.Late != 0 || g.Bound != 0 {
-				t.Errorf("%s: agreed start %+v, want offset %v", r.Part.Host, g, wantOffset[r.Part.Host])
-			}
+			must.Match(t, []time.Duration{wantOffset[r.Part.Host], 0, 0}, []time.Duration{g.Offset, g.Late, g.Bound}, "%s: agreed start %+v", r.Part.Host, g)
 		}
 		must.Match(t, 1, len(agreedAt), "agreed starts %v", agreedAt)
 		for _, h := range last.Hosts {
@@ -203,12 +202,7 @@ func startIn(t *testing.T, path string) *result.Start {
 
 func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
-		w.hosts["a"].behave = func(p int) behaviour {
-			if p == 1 {
-				return behaviour{readyIn: 3 * time.Second}
-			}
-			return behaviour{}
-		}
+		w.hosts["a"].behave = onlyIn(1, behaviour{readyIn: 3 * time.Second})
 		go func() {
 			<-time.After(2 * time.Second)
 			must.Match(t, 1, w.hosts["a"].count()+w.hosts["b"].count()+w.hosts["c"].count(), "processes were started before the topic was there")
@@ -222,9 +216,7 @@ func TestTheFirstProcessMakesTheTopicBeforeTheOthersOpen(t *testing.T) {
 				}
 			}
 		}
-		if makers != 1 || w.topics() != 1 {
-			t.Errorf("%d processes made %d topics", makers, w.topics())
-		}
+		must.Match(t, []int{1, 1}, []int{makers, w.topics()}, "%d processes made %d topics", makers, w.topics())
 	})
 }
 
@@ -312,9 +304,7 @@ func TestASecondRunIsRefusedByTheNameOfTheFirst(t *testing.T) {
 		o.Run = "second"
 		_, _, err := w.run(o)
 		must.Err(t, "b refuses: it is busy with run nightly: wait until that is over, or start the agent with --parallel 2", err, "the error")
-		if err := <-first; err != nil {
-			t.Errorf("the first run: %v", err)
-		}
+		must.Err(t, "", <-first, "the first run")
 		if _, _, err := w.run(o); err == nil || !strings.Contains(err.Error(), "b refuses: epoch") && !strings.Contains(err.Error(), "c refuses: epoch") {
 			t.Errorf("an epoch could be used twice: %v", err)
 		}
@@ -358,12 +348,7 @@ func TestProcessesOfAnAgentThatIsGoneAreNotForgotten(t *testing.T) {
 
 func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 	bubble(t, threeHosts, func(t *testing.T, w *world) {
-		w.hosts["b"].behave = func(p int) behaviour {
-			if p == 1 {
-				return behaviour{diesAt: 3 * time.Second}
-			}
-			return behaviour{}
-		}
+		w.hosts["b"].behave = onlyIn(1, behaviour{diesAt: 3 * time.Second})
 		out, _ := must.Both(w.run(w.order([]string{"a", "b", "c"})))(t)
 		must.Match(t, []string{"b: process 1: the process died: exit status 2: panic: out of luck[31m"}, out.Lost, "lost")
 		if d := out.Ended["b"]; d[0].Code != 1 || d[1].Code != 0 {
@@ -373,9 +358,7 @@ func TestAProcessThatDiesIsLostAndTheOthersGoOn(t *testing.T) {
 		for _, f := range loads(out.Files) {
 			ended[partOf(t, f).Ended]++
 		}
-		if ended[result.Completed] != 5 || ended[result.CutOff] != 1 {
-			t.Errorf("the files ended %v", ended)
-		}
+		must.Match(t, []int{5, 1}, []int{ended[result.Completed], ended[result.CutOff]}, "the files ended %v", ended)
 		w.idle(t, -1)
 	})
 }
@@ -520,13 +503,7 @@ func TestWithoutItsCoordinatorARunGoesToItsEnd(t *testing.T) {
 		if len(problems) > 0 || len(files) != 10 {
 			t.Fatalf("files %q, problems %v", files, problems)
 		}
-		acked := int64(0)
-		for _, f := range loads(files) {
-			r := partOf(t, f)
-			acked += r.Records.Acknowledged
-			must.Match(t, result.Completed, r.Ended, "%s ended", f)
-		}
-		must.Match(t, 20*1200, acked, "records in the files")
+		must.Match(t, 20*1200, acknowledged(t, files, result.Completed), "records in the files")
 		w.sameFiles(t, files)
 	})
 }
@@ -566,9 +543,7 @@ func TestStopAndAbort(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			must.Match(t, tc.files, len(loads(out.Files)), "files")
-			for _, f := range loads(out.Files) {
-				must.Match(t, tc.ended, partOf(t, f).Ended, "%s ended", f)
-			}
+			acknowledged(t, out.Files, tc.ended)
 			if tc.files == 0 {
 				w.idle(t, 0)
 			}

@@ -69,6 +69,11 @@ type behaviour struct {
 	lasts    time.Duration // instead of the duration of the plan
 }
 
+// onlyIn is the behaviour of one process; the others do as they should.
+func onlyIn(process int, b behaviour) func(int) behaviour {
+	return func(p int) behaviour { return map[bool]behaviour{true: b}[p == process] }
+}
+
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, hosts: make(map[string]*testHost), topic: make(map[string]int)}
 	return w
@@ -362,9 +367,7 @@ var errKilled = errors.New("signal: killed")
 
 func (p *fakeProcess) say(m FromProcess) {
 	b, err := json.Marshal(m)
-	if err != nil {
-		p.h.w.t.Errorf("a process could not say: %v", err)
-	}
+	must.Err(p.h.w.t, "", err, "a process could not say")
 	_, _ = p.out.Write(append(b, '\n'))
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
@@ -19,10 +20,7 @@ func TestMembersAreCutAsTheyComeAndReadByOthersAsOneText(t *testing.T) {
 		texts, all = append(texts, text), append(all, text...)
 		file = NewPacker(i%2 == 0).Append(file, text, byte(i))
 	}
-	d, err := zstd.NewReader(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(zstd.NewReader(bytes.NewReader(file)))(t)
 	defer d.Close()
 	if got, err := io.ReadAll(d); err != nil || !bytes.Equal(got, all) {
 		t.Errorf("zstd reads %d bytes, want %d; %v", len(got), len(all), err)

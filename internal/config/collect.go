@@ -18,7 +18,6 @@ type Collect struct {
 	ResultFile string   `flag:"result"` // as Run.ResultFile
 	Files      []string // that are named
 	Fetch      bool     // agents were named: they are asked
-	Quiet      bool     `flag:"quiet"`
 	Verbose    bool     `flag:"verbose"`
 }
 

@@ -50,6 +50,8 @@ func (b *base) load(sys System, into any, checks ...func(*problems)) (err error)
 // form is the part that commands that write a document have in common.
 type form struct {
 	Output string `flag:"output"`
+	Quiet  bool   `flag:"quiet"` // no progress
+	HTML   string `flag:"html"`  // the file of a page; "": none
 	Look   `flag:",squash"`
 	base
 }
@@ -72,6 +74,17 @@ func (f *form) load(sys System, into any, checks ...func(*problems)) error {
 		}
 	})...)
 }
+
+// Written is how a command writes its document.
+type Written struct {
+	Output string
+	Look
+	HTML  string // the file of a page; "": none
+	Quiet bool
+}
+
+// Written returns how the command writes its document.
+func (f *form) Written() Written { return Written{f.Output, f.Look, f.HTML, f.Quiet} }
 
 // problems gathers what is wrong with values.
 type problems []error

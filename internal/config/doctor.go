@@ -12,6 +12,7 @@ import (
 
 // Doctor is the settings of kt doctor.
 type Doctor struct {
+	URL       string `flag:"url"` // of another system than Kafka; "": none
 	form      `flag:",squash"`
 	Bootstrap []string      `flag:"bootstrap-server"`
 	Topic     string        `flag:"topic"`
@@ -33,7 +34,10 @@ func (d *Doctor) Load(sys System) error { return d.load(sys, d, d.check) }
 func (d *Doctor) check(p *problems) {
 	b := &builder{layers: d.layers}
 	d.client(b)
-	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 {
+	if len(d.Bootstrap) > 0 && d.from["bootstrap-server"] >= d.from["url"] {
+		d.URL = "" // of a layer below
+	}
+	if errors.Join(append(b.problems, d.refused.err())...) == nil && len(d.Bootstrap) == 0 && d.URL == "" {
 		b.problems = append(b.problems, needs("kt doctor needs a cluster: give --bootstrap-server HOST:PORT, set KT_BOOTSTRAP_SERVER, or name one of your file with --cluster"))
 	}
 	d.Protected = d.protected(d.Bootstrap)

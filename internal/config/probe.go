@@ -17,9 +17,7 @@ type Probe struct {
 	DD       bool          `flag:"dd"`     // the rows of dd, and nothing else
 	Compare  string        `flag:"compare"`
 	Force    bool          `flag:"force"`
-	HTML     string        `flag:"html"`     // the file of a page; "": none
 	Duration time.Duration `flag:"duration"` // of each test; 0: by the mode
-	Quiet    bool          `flag:"quiet"`
 }
 
 // ProbeModes are the values of --mode.

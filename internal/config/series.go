@@ -18,7 +18,6 @@ type Find struct {
 	Precision float64       `flag:"precision"`  // 0.01: to 1 %
 	Rest      time.Duration `flag:"rest"`       // between two trials
 	DryRun    bool          `flag:"dry-run"`
-	Quiet     bool          `flag:"quiet"`
 	Tags      []string      `flag:"tag"` // of every run
 }
 
@@ -37,7 +36,6 @@ type Trial struct {
 	Rest    time.Duration `flag:"rest"`     // between two runs
 	Discard int           `flag:"discard"`  // runs before the others that do not count
 	DryRun  bool          `flag:"dry-run"`
-	Quiet   bool          `flag:"quiet"`
 	Tags    []string      `flag:"tag"` // of every run
 }
 
@@ -62,11 +60,9 @@ func (c *Compare) Load(sys System) error { return c.load(sys, c) }
 
 // Calibrate is the settings of kt calibrate.
 type Calibrate struct {
-	form  `flag:",squash"`
-	Time  time.Duration `flag:"run-time"` // of each run
-	Save  bool          `flag:"save"`
-	Quiet bool          `flag:"quiet"`
-	HTML  string        `flag:"html"` // the file of a page; "": none
+	form `flag:",squash"`
+	Time time.Duration `flag:"run-time"` // of each run
+	Save bool          `flag:"save"`
 }
 
 // shortestCalibration leaves a second between the first record read and the last.
@@ -100,7 +96,6 @@ type Report struct {
 	Speed   float64  `flag:"speed"` // of that; 1: as fast as it was
 	Verbose bool     `flag:"verbose"`
 	Limits  []string `flag:"limit"` // the run is judged by them, and not by its own; none: it is not judged
-	HTML    string   `flag:"html"`  // where to write a page; "": none
 }
 
 // NewReport defines the flags of kt report on a set.

@@ -21,7 +21,6 @@ type Study struct {
 	Rest    time.Duration `flag:"rest"`     // between two runs; below 0: as the study says
 	Bytes   int64         `flag:"bytes"`    // that each load writes; 0: as the study says
 	DryRun  bool          `flag:"dry-run"`
-	Quiet   bool          `flag:"quiet"`
 	Yes     bool          `flag:"yes"` // do not ask before loads of a protected cluster
 }
 

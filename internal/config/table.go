@@ -75,6 +75,7 @@ var settings = slices.Concat(
 		row("broker-list", listKind, "", "old name of --bootstrap-server `BROKERS`", only(readers)),
 		row("command-config", textKind, "", "properties `FILE` of the clients", only("study"), project("names credentials"), common),
 		row("topic", topicKind, defaultTopic, "`NAME` of the topic of the load; it need not exist", only("doctor")),
+		row("url", silent(scalar("string", readURL)), "", "`URL` of RabbitMQ or Pulsar, which kt doctor does not examine", only("doctor"), hidden),
 	),
 	in(groupLoad, loads, allowed,
 		row("throughput", silent(scalar("string", plan.ParseTarget)), "", "Kafka's name for --rate `RATE`", only(writers)),

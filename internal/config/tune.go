@@ -53,8 +53,6 @@ type Tune struct {
 	Persist bool     `flag:"persist"`
 	Yes     bool     `flag:"yes"`
 	Force   bool     `flag:"force"`
-	Quiet   bool     `flag:"quiet"`
-	HTML    string   `flag:"html"` // the file of a page; "": none
 }
 
 // NewTune defines the flags of kt tune on a set.

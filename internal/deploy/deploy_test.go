@@ -148,9 +148,7 @@ func TestAnAgentGetsItsFlagsAsTheyWereGiven(t *testing.T) {
 	}
 	must.Do(t, yaml.Unmarshal([]byte(text(t, Compose, agents())), &file))
 	must.Match(t, want, unescaped(file.Services["kt-agent"].Command), "in a compose file")
-	if got := unescaped([]string{file.Secrets["key"].File})[0]; got != agents().KeyFile {
-		t.Errorf("the key is read from %q", got)
-	}
+	must.Match(t, agents().KeyFile, unescaped([]string{file.Secrets["key"].File})[0], "the key is read from")
 }
 
 // unescaped returns arguments as Kubernetes and compose pass them on: they replace $$ by $.

@@ -16,9 +16,7 @@ func TestAUnitHasTheWordsOfTheCommandLine(t *testing.T) {
 		{"a quotation mark", `say "no"`, `"say \"no\""`},
 		{"nothing", "", `""`},
 	} {
-		if got := quoteUnit(r.word); got != r.want {
-			t.Errorf("%s: %s, want %s", r.name, got, r.want)
-		}
+		must.Match(t, r.want, quoteUnit(r.word), "%s", r.name)
 	}
 }
 

@@ -219,6 +219,8 @@ func (t *Table) Add(cells ...any) *Row {
 		switch c := cell.(type) {
 		case Cell:
 			row.Cells = append(row.Cells, c)
+		case []Cell:
+			row.Cells = append(row.Cells, c...)
 		case []string:
 			for _, text := range c {
 				row.Cells = append(row.Cells, Cell{Text: text})

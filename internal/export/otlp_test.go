@@ -66,9 +66,7 @@ func TestACollectorGetsTheTotalsOfTheResult(t *testing.T) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if got := c.header.Get("Authorization"); got != "Bearer abc" {
-		t.Errorf("authorization %q", got)
-	}
+	must.Match(t, "Bearer abc", c.header.Get("Authorization"), "authorization")
 	about := c.newest.GetResourceMetrics()[0]
 	attributes := make(map[string]string)
 	for _, a := range about.GetResource().GetAttributes() {
@@ -135,9 +133,7 @@ func TestACollectorThatDoesNotAnswerIsOneWarning(t *testing.T) {
 	if len(warnings) != 1 || strings.Contains(warnings[0], "hidden") || strings.Contains(warnings[0], "abc") || !strings.Contains(warnings[0], "refused") {
 		t.Errorf("warnings %q", warnings)
 	}
-	if res.Records.Acknowledged != 700 {
-		t.Errorf("%+v", res.Records)
-	}
+	must.Match(t, 700, res.Records.Acknowledged, "%+v", res.Records)
 }
 
 func TestACollectorThatHangsHoldsUpTheEndForSeconds(t *testing.T) {
@@ -189,9 +185,7 @@ func TestOneNameIsTheOtherThroughOpenTelemetry(t *testing.T) {
 		if m.Kind == metric.Count {
 			name += "_total"
 		}
-		if name != m.Export {
-			t.Errorf("%s in %s becomes %s, want %s", otelName(&m), m.Unit, name, m.Export)
-		}
+		must.Match(t, m.Export, name, "%s in %s becomes", otelName(&m), m.Unit)
 	}
 }
 

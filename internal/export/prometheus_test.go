@@ -170,9 +170,7 @@ func TestABucketHoldsItsUpperBoundAndNotItsLower(t *testing.T) {
 			t.Errorf("%v is in bucket %d, from %v to %v", v, i, low, high)
 		}
 	}
-	if bucketOf(1) != 0 || bucketOf(math.Nextafter(1, 2)) != 1 || bucketOf(0.5) != -8 {
-		t.Errorf("1 is in bucket %d, and 0.5 in %d", bucketOf(1), bucketOf(0.5))
-	}
+	must.Match(t, []int{0, 1, -8}, []int{bucketOf(1), bucketOf(math.Nextafter(1, 2)), bucketOf(0.5)}, "1 is in bucket %d, and 0.5 in %d", bucketOf(1), bucketOf(0.5))
 }
 
 func TestOnlyMetricsAreServed(t *testing.T) {
@@ -190,9 +188,7 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 		r := must.Have(http.NewRequestWithContext(t.Context(), one.method, strings.TrimSuffix(e.URL(), "/metrics")+one.path, nil))(t)
 		answer := must.Have(http.DefaultClient.Do(r))(t)
 		_ = answer.Body.Close()
-		if answer.StatusCode != one.code {
-			t.Errorf("%s %s: %d, want %d", one.method, one.path, answer.StatusCode, one.code)
-		}
+		must.Match(t, one.code, answer.StatusCode, "%s %s", one.method, one.path)
 	}
 	if _, err := ListenPrometheus(e.listener.Addr().String()); err == nil {
 		t.Error("an address was taken twice")
@@ -237,9 +233,7 @@ func TestTheEndOfARunWaitsForAScraperAsLongAsItTakesToComeAgain(t *testing.T) {
 			}()
 			from := time.Now()
 			e.Linger(t.Context(), e.Patience())
-			if d := time.Since(from); d != tc.want {
-				t.Errorf("%s: the run waited for %v, want %v", name, d, tc.want)
-			}
+			must.Match(t, tc.want, time.Since(from), "%s: the run waited for", name)
 			synctest.Wait()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result"
@@ -73,9 +71,7 @@ func TestRunsComeInTheOrderOfTheirStarts(t *testing.T) {
 	runs := runsOf(t, f)
 	want := []string{"20261121-120000-produce-c-2", "20261121-120000-produce-c", "20261121-115900-produce-b", "by-hand"}
 	must.Match(t, want, namesOf(runs), "order")
-	if runs[0].Reference != "last" || runs[3].Reference != "last~3" {
-		t.Errorf("references are %s and %s", runs[0].Reference, runs[3].Reference)
-	}
+	must.Match(t, []string{"last", "last~3"}, []string{runs[0].Reference, runs[3].Reference}, "references are %s and %s", runs[0].Reference, runs[3].Reference)
 	files, err := f.Files()
 	if err != nil || len(files) != 4 || files[3] != filepath.Join(f.Dir, "by-hand"+Ext) {
 		t.Errorf("the files are %v, %v", files, err)
@@ -87,9 +83,7 @@ func TestTheIndexGivesTheRowsThatReadingGives(t *testing.T) {
 	writeRun(t, filepath.Join(f.Dir, "a"+Ext), 3, "nightly")
 	must.Do(t, os.WriteFile(filepath.Join(f.Dir, "b"+Ext), []byte("junk\n"), 0o600))
 	read := runsOf(t, f)
-	if diff := cmp.Diff(read, runsOf(t, f)); diff != "" {
-		t.Errorf("rows of the index (-read +index):\n%s", diff)
-	}
+	must.Match(t, read, runsOf(t, f), "rows of the index")
 	a := read[slices.IndexFunc(read, func(r Run) bool { return r.Name == "a" })]
 	if a.Topic != "orders" || a.Server != "a:9092" || !slices.Equal(a.Tags, []string{"nightly"}) || *a.RecordsPerSecond <= 0 || a.P99US != nil /* more than 1 % of its records failed */ || a.BoundBy == "" || a.Problem != "" {
 		t.Errorf("the row of a run is %+v", a)
@@ -142,14 +136,10 @@ func TestTheRowOfAFinishedRunIsThatOfItsFile(t *testing.T) {
 	res := fold.Result()
 	f.Add(filepath.Join(t.TempDir(), "elsewhere"+Ext), &res)
 	f.Add(path, &res)
-	if n := len(f.readIndex()); n != 2 {
-		t.Errorf("the index has %d rows", n)
-	}
+	must.Match(t, 2, len(f.readIndex()), "rows of the index")
 	added := runsOf(t, f)
 	must.Do(t, os.Remove(filepath.Join(f.Dir, indexName)))
-	if diff := cmp.Diff(runsOf(t, f), added); diff != "" {
-		t.Errorf("rows (-read +added):\n%s", diff)
-	}
+	must.Match(t, runsOf(t, f), added, "rows")
 }
 
 func TestTheIndexHoldsNoSecret(t *testing.T) {
@@ -183,9 +173,7 @@ func TestARunAtWorkIsARowOfItsHeader(t *testing.T) {
 	if len(f.readIndex()) > 0 {
 		t.Error("the index holds a run at work")
 	}
-	if err := Remove(file.Name()); err == nil || !strings.Contains(err.Error(), "at work") {
-		t.Errorf("removing it: %v", err)
-	}
+	must.Err(t, "at work", Remove(file.Name()), "removing it")
 }
 
 func TestManyMayListRunsAtOnce(t *testing.T) {

@@ -84,7 +84,7 @@ func cause(path string, err error) string { return strings.TrimPrefix(err.Error(
 
 // header fills in what is known of a run that goes on.
 func (r *Run) header(f io.ReaderAt) {
-	line, err := result.NewLines(io.NewSectionReader(f, 0, result.MaxLine), 1).Next()
+	line, err := result.NewLines(io.NewSectionReader(f, 0, result.MaxLine), 1).Next(false)
 	if errors.Is(err, io.EOF) {
 		return // the run still connects
 	}

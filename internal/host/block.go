@@ -92,20 +92,14 @@ func (f FS) blockDevice(number string) (string, error) {
 		if n, _ := f.Text(blockDir(disk, "dev")); n == number {
 			return disk, nil
 		}
-		parts, _ := f.partitions(disk)
-		for _, part := range parts {
-			if n, _ := f.Text(blockDir(disk, part, "dev")); n == number {
+		names, _ := f.Names(blockDir(disk))
+		for _, part := range names { // partitions are the folders in it that begin with its name
+			if n, _ := f.Text(blockDir(disk, part, "dev")); n == number && strings.HasPrefix(part, disk) {
 				return part, nil
 			}
 		}
 	}
 	return "", fmt.Errorf("block device %s is not in /sys/block: %w", number, fs.ErrNotExist)
-}
-
-// partitions of a disk are the folders in its folder that begin with its name.
-func (f FS) partitions(disk string) ([]string, error) {
-	names, err := f.Names(blockDir(disk))
-	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, disk) }), err
 }
 
 // diskOf returns the disk of a partition, and a disk itself; "" for neither.

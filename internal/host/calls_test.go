@@ -54,9 +54,7 @@ func TestBlocksThatAreMoreThanBytesCanCount(t *testing.T) {
 		{math.MaxInt64/4096 + 1, 4096, math.MaxInt64},
 		{math.MaxInt64, 1, math.MaxInt64},
 	} {
-		if got := times(row.blocks, row.size); got != row.want {
-			t.Errorf("times(%d, %d) = %d, want %d", row.blocks, row.size, got, row.want)
-		}
+		must.Match(t, row.want, times(row.blocks, row.size), "times(%d, %d)", row.blocks, row.size)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWhatTheGroupsAroundAProcessAllow(t *testing.T) {
@@ -113,9 +114,7 @@ func FuzzCgroup(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if known := got.Layout != ""; known != (len(got.Paths) > 0) {
-			t.Errorf("Cgroup(42) of %q: layout %q, groups %v", list, got.Layout, got.Paths)
-		}
+		must.Match(t, len(got.Paths) > 0, got.Layout != "", "Cgroup(42) of %q: layout %q, groups %v", list, got.Layout, got.Paths)
 		if got.Cores < 0 || got.Memory < 0 || got.Pids < 0 || got.ThrottledUS < 0 {
 			t.Errorf("Cgroup(42) of %q with %q = %+v", list, content, got)
 		}

@@ -1,6 +1,9 @@
 package host
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // disk reads the facts of a disk from the tree.
 func (f FS) disk(name string) Disk {
@@ -40,13 +43,10 @@ func (f FS) disk(name string) Disk {
 // shared reports whether another virtio disk has the same serial number: it is whatever
 // the host was told, and may be the same word for all.
 func (f FS) shared(name, serial string) bool {
-	for _, file := range f.Glob("sys/block/*/serial") {
+	return slices.ContainsFunc(f.Glob("sys/block/*/serial"), func(file string) bool {
 		other, _ := f.Text(file)
-		if other == serial && file != blockDir(name, "serial") {
-			return true
-		}
-	}
-	return false
+		return other == serial && file != blockDir(name, "serial")
+	})
 }
 
 // model returns the maker's name for it. SCSI has the maker in a file of its own, which

@@ -8,6 +8,7 @@
 //
 // Facts of every system come from gopsutil. Those of Linux alone, in /proc and /sys,
 // are read through [FS], which can be rooted in a folder of
-// fixtures. A source that cannot be read leaves its field zero and is named or
+// fixtures: prometheus/procfs takes a folder alone, and follows the links that lead out of it.
+// A source that cannot be read leaves its field zero and is named or
 // counted; a run never fails because a machine hides a fact.
 package host

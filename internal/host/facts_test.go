@@ -80,7 +80,5 @@ func TestAMalformedFileIsNoLimitAndNoPanic(t *testing.T) {
 
 func TestAMalformedCgroupListIsNamed(t *testing.T) {
 	_, err := NewFS(fstest.MapFS{"proc/self/cgroup": {Data: []byte("nonsense\n")}}).Cgroup(0)
-	if err == nil || !strings.Contains(err.Error(), "nonsense") {
-		t.Errorf("Cgroup(0) error = %v, want one that shows the line", err)
-	}
+	must.Err(t, "nonsense", err, "Cgroup(0) error")
 }

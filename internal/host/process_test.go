@@ -50,9 +50,7 @@ func TestAJVMHasTheOptionsThatItsCommandLineDoesNotShow(t *testing.T) {
 		if got := strings.Join(p.Args, " "); err != nil || got != row.want || row.missed != nil && !errors.Is(p.OptionsErr, row.missed) || (p.OptionsErr == nil) != row.kafka {
 			t.Errorf("%s: Process(42) = %q, %v, without some: %v; want %q", row.says, got, err, p.OptionsErr, row.want)
 		}
-		if got := NewFS(tree).RunsKafka(42, p.Args); got != row.kafka {
-			t.Errorf("%s: RunsKafka = %v", row.says, got)
-		}
+		must.Match(t, row.kafka, NewFS(tree).RunsKafka(42, p.Args), "%s: RunsKafka", row.says)
 	}
 }
 
@@ -89,9 +87,7 @@ func TestProcessesAreThoseWithACommandLine(t *testing.T) {
 		t.Errorf("Processes() error = %v, (-want +got):\n%s", err, diff)
 	}
 	for pid, want := range map[int]int{42: 7, 7: 7, 100: 100, 4711: 4711} {
-		if got := NewFS(tree).InnerPID(pid); got != want {
-			t.Errorf("InnerPID(%d) = %d, want %d", pid, got, want)
-		}
+		must.Match(t, want, NewFS(tree).InnerPID(pid), "InnerPID(%d)", pid)
 	}
 }
 
@@ -110,9 +106,7 @@ func TestTheUnitIsTheLastServiceThatTheMachineStarted(t *testing.T) {
 		"":         "",
 		"nonsense": "",
 	} {
-		if got := unitOf(cgroups); got != want {
-			t.Errorf("unitOf(%q) = %q, want %q", cgroups, got, want)
-		}
+		must.Match(t, want, unitOf(cgroups), "unitOf(%q)", cgroups)
 	}
 }
 

@@ -22,8 +22,12 @@ type Sample struct {
 
 // Add makes s the sample of its own interval and of next, the one after it.
 func (s *Sample) Add(next Sample) {
+	if next.Interval <= 0 {
+		return
+	}
 	sum := next
 	sum.Interval += s.Interval
+	sum.RSS = max(sum.RSS, s.RSS)
 	sum.NetSent += s.NetSent
 	sum.GCPauseMax = max(sum.GCPauseMax, s.GCPauseMax)
 	sum.Unread = max(sum.Unread, s.Unread)
@@ -31,9 +35,7 @@ func (s *Sample) Add(next Sample) {
 		sum    *float64
 		before float64
 	}{{&sum.ProcessCPU, s.ProcessCPU}, {&sum.HostCPU, s.HostCPU}, {&sum.GCCPU, s.GCCPU}, {&sum.Stopped, s.Stopped}} {
-		if sum.Interval > 0 {
-			*rate.sum += (rate.before - *rate.sum) * s.Interval.Seconds() / sum.Interval.Seconds()
-		}
+		*rate.sum += (rate.before - *rate.sum) * s.Interval.Seconds() / sum.Interval.Seconds()
 	}
 	*s = sum
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // fakeMachine is a machine whose counters a test moves by hand.
@@ -118,9 +119,7 @@ func TestTheLongestPauseIsTheHighestBucketThatGrew(t *testing.T) {
 		{"the first look with nothing", nil, []uint64{0, 0, 0, 0}, 0},
 	} {
 		h := &metrics.Float64Histogram{Counts: row.now, Buckets: bounds}
-		if got := longestSince(row.was, h); got != row.want {
-			t.Errorf("%s: longestSince(%v, %v) = %v, want %v", row.says, row.was, row.now, got, row.want)
-		}
+		must.Match(t, row.want, longestSince(row.was, h), "%s: longestSince(%v, %v)", row.says, row.was, row.now)
 	}
 }
 
@@ -155,7 +154,5 @@ func TestTheCPULimitOfTheCgroupBoundsTheCores(t *testing.T) {
 		t.Errorf("%v cores, stopped in %v of the periods; want 0.3 and 0.8", got.Cores, got.Stopped)
 	}
 	m.run(time.Second, 0.3, 1, 0)
-	if got := s.Sample(2 * time.Second); got.Stopped != 0 {
-		t.Errorf("stopped in %v of the periods, though no period passed", got.Stopped)
-	}
+	must.Match(t, 0, s.Sample(2*time.Second).Stopped, "the share of periods in which it was stopped, though none passed")
 }

@@ -124,9 +124,7 @@ func TestLinesOfASysctlFile(t *testing.T) {
 		for _, l := range parseSysctls("/f", line) {
 			got += l.Key + "=" + l.Value
 		}
-		if got != want {
-			t.Errorf("parseSysctls(%q) = %q, want %q", line, got, want)
-		}
+		must.Match(t, want, got, "parseSysctls(%q)", line)
 	}
 }
 
@@ -155,9 +153,7 @@ func TestTheFileOfAKernelSetting(t *testing.T) {
 		"vm/swappiness":                     "proc/sys/vm/swappiness",
 		"net.ipv4.conf.eth0/200.forwarding": "proc/sys/net/ipv4/conf/eth0.200/forwarding",
 	} {
-		if got := SysctlFile(key); got != want {
-			t.Errorf("SysctlFile(%s) = %s, want %s", key, got, want)
-		}
+		must.Match(t, want, SysctlFile(key), "SysctlFile(%s)", key)
 	}
 }
 

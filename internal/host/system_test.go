@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestFactsOfThisMachine(t *testing.T) {
@@ -12,9 +14,7 @@ func TestFactsOfThisMachine(t *testing.T) {
 	if f.LogicalCPUs < 1 || f.MemoryBytes < 1<<20 || f.Kernel == "" || f.Hostname == "" {
 		t.Errorf("ReadFacts() = %+v, want CPUs, memory, kernel and name", f)
 	}
-	if f.OS != runtime.GOOS || f.GoVersion != runtime.Version() {
-		t.Errorf("ReadFacts() = %s, %s, want this program's", f.OS, f.GoVersion)
-	}
+	must.Match(t, []string{runtime.GOOS, runtime.Version()}, []string{f.OS, f.GoVersion}, "ReadFacts() = %s, %s", f.OS, f.GoVersion)
 }
 
 func TestThisProcessShowsItsWork(t *testing.T) {

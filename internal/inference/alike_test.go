@@ -104,9 +104,7 @@ func TestBestReportsEachGroup(t *testing.T) {
 		t.Fatalf("best = %d, %v", best, err)
 	}
 	for i, want := range []bool{true, false, false, true, true} {
-		if all[i].Alike != want {
-			t.Errorf("group %d: %+v", i, all[i])
-		}
+		must.Match(t, want, all[i].Alike, "group %d: %+v", i, all[i])
 	}
 	near(t, "ratio of half as much", all[1].ToBest.Value, 0.5, 0.005)
 	if e := all[1].ToBest; e.High >= 0.52 || e.Low <= 0.48 || e.Coverage != 0.95 {
@@ -115,9 +113,7 @@ func TestBestReportsEachGroup(t *testing.T) {
 	if e := all[4].ToBest; e.Coverage != 0.95 || e.Low >= e.High { // by the noise of the others
 		t.Errorf("interval of one run: %+v", e)
 	}
-	if all[2].Median.N != 0 || all[2].ToBest.N != 0 {
-		t.Errorf("group without runs: %+v", all[2])
-	}
+	must.Match(t, []int{0, 0}, []int{all[2].Median.N, all[2].ToBest.N}, "group without runs: %+v", all[2])
 	if best, all, err = alikeBest(groups, inference.Lowest, alpha); err != nil || best != 1 || all[0].Alike {
 		t.Errorf("lowest is best: %d, %+v, %v", best, all, err)
 	}
@@ -137,9 +133,7 @@ func TestHolmAgreesWithR(t *testing.T) {
 	if got := inference.Holm([]float64{0.7, 0.8}); got[0] != 1 || got[1] != 1 {
 		t.Errorf("Holm of large p = %v", got)
 	}
-	if len(inference.Holm(nil)) != 0 {
-		t.Error("Holm of nothing is something")
-	}
+	must.Match(t, 0, len(inference.Holm(nil)), "Holm of nothing is something")
 }
 
 // blocked draws groups whose n-th runs share a disturbance, as those of a broker that warms up do.

@@ -164,9 +164,7 @@ func TestPowerIsWhatTheorySays(t *testing.T) {
 		}
 	}
 	// Noether's formula for many runs: 2 ((1.96 + 0.84) × 0.05 / ln 1.01)² × π/3.
-	if n := inference.Repeats(0.05, 0.01, alpha); n != 416 {
-		t.Errorf("Repeats(0.05, 0.01) = %d", n)
-	}
+	must.Match(t, 416, inference.Repeats(0.05, 0.01, alpha), "Repeats(0.05, 0.01)")
 	if inference.Detectable(spread, 3, 3, alpha) != 0 || inference.Repeats(0, 0.1, alpha) != 0 || inference.Repeats(0.1, 0, alpha) != 0 {
 		t.Error("what cannot be known is not 0")
 	}

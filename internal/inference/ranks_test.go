@@ -35,12 +35,8 @@ func TestFewRunsCannotShowADifference(t *testing.T) {
 		near(t, "p", got, r.least, r.least*0.02)
 		near(t, "coverage", inference.HodgesLehmann(a, b, r.least/2).Coverage, 1-got, 1e-12)
 	}
-	if got := inference.MannWhitney(nil, []float64{1}); got != 1 {
-		t.Errorf("MannWhitney of nothing = %v", got)
-	}
-	if got := inference.MannWhitney([]float64{2, 2}, []float64{2, 2}); got != 1 {
-		t.Errorf("MannWhitney of equal values = %v", got)
-	}
+	must.Match(t, 1, inference.MannWhitney(nil, []float64{1}), "MannWhitney of nothing")
+	must.Match(t, 1, inference.MannWhitney([]float64{2, 2}, []float64{2, 2}), "MannWhitney of equal values")
 }
 
 func TestTiesAreExact(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func level(int) float64 { return 1 }
@@ -73,9 +74,7 @@ func TestLag1(t *testing.T) {
 	near(t, "correlated", inference.Lag1(s.series(20000, 0.1, 0.7, level)), 0.7, 0.02)
 	near(t, "independent", inference.Lag1(s.series(20000, 0.1, 0, level)), 0, 0.025)
 	near(t, "alternating", inference.Lag1([]float64{1, 2, 1, 2, 1, 2, 1, 2}), -0.875, 1e-12)
-	if inference.Lag1([]float64{3, 3, 3}) != 0 || inference.Lag1(nil) != 0 {
-		t.Error("Lag1 of a constant is not 0")
-	}
+	must.Match(t, []float64{0, 0}, []float64{inference.Lag1([]float64{3, 3, 3}), inference.Lag1(nil)}, "Lag1 of a constant is not 0")
 }
 
 func TestMSER5FindsAKnownWarmUp(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,9 +66,7 @@ func TestPayloadsAreTheLinesOfAFileHoweverItWasWritten(t *testing.T) {
 		for _, line := range v.lines {
 			got = append(got, string(line))
 		}
-		if !slices.Equal(got, tc.want) {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
+		must.Match(t, tc.want, got, "%s", name)
 	}
 }
 

@@ -50,6 +50,20 @@ func (p *Plan) System() System {
 	return Kafka
 }
 
+// Schemes returns the schemes of URLs of the plan's system, without TLS and with it.
+func (p *Plan) Schemes() (plain, encrypted string) {
+	for _, s := range schemes {
+		switch {
+		case s.system != p.System():
+		case s.encrypts:
+			encrypted = s.name + "://"
+		default:
+			plain = s.name + "://"
+		}
+	}
+	return plain, encrypted
+}
+
 // Encrypts reports whether the URL asks for TLS.
 func (p *Plan) Encrypts() bool { return p.scheme().encrypts }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 const (
@@ -164,7 +166,7 @@ func notesOnAppend(a *Append, seconds []Second, t trial) []string {
 		return nil
 	case t.fill > 0 && len(seconds) < forLimited:
 		return []string{fmt.Sprintf("the size of %s was not written often enough to exclude the effect of memory: "+
-			"a longer duration or a smaller size finds it", bytesText(t.fill))}
+			"a longer duration or a smaller size finds it", theme.Bytes(t.fill))}
 	}
 	return []string{"the device never slowed the writers down: a longer duration or a larger size may find its limit"}
 }
@@ -175,10 +177,10 @@ func notesOnAppend(a *Append, seconds []Second, t trial) []string {
 func sizeWasMet(size, limit int64) string {
 	const lacks = "no grade: the percentiles do not include waits at the kernel's limit of dirty memory"
 	if limit == 0 {
-		return fmt.Sprintf("%s: the limit is not known here, and the size of %s may have been full first", lacks, bytesText(size))
+		return fmt.Sprintf("%s: the limit is not known here, and the size of %s may have been full first", lacks, theme.Bytes(size))
 	}
 	return fmt.Sprintf("%s: the limit is %s here, and the size of %s was full first; a size above the limit shows it",
-		lacks, bytesText(limit), bytesText(size))
+		lacks, theme.Bytes(limit), theme.Bytes(size))
 }
 
 // foundByAppend reads burst and sustained rates from the seconds. Where the kernel

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Plan is the work of a probe that has not begun.
@@ -55,7 +56,7 @@ func Check(o Options) (Plan, error) {
 	}
 	var all []error
 	if o.Size != 0 && o.Size < leastSize {
-		all = append(all, fmt.Errorf("--size %s: too small to measure; use 16 MiB or more", bytesText(o.Size)))
+		all = append(all, fmt.Errorf("--size %s: too small to measure; use 16 MiB or more", theme.Bytes(o.Size)))
 	}
 	wanted := make(map[[2]int]int64) // on each file system
 	for i, dir := range o.Dirs {
@@ -181,10 +182,10 @@ func checkSpace(m Mode, d DirPlan, wanted int64) []error {
 	switch {
 	case d.SizeBytes < leastSize:
 		return []error{fmt.Errorf("%s: a tenth of the %s of free space is too little to measure: free some space, or give a --size",
-			d.Path, bytesText(d.FreeBytes))}
+			d.Path, theme.Bytes(d.FreeBytes))}
 	case d.FreeBytes-wanted < left:
 		return []error{fmt.Errorf("%s: a size of %s is too large: of %s of free space, %s must stay free; free some space, or give a smaller --size",
-			d.Path, bytesText(wanted), bytesText(d.FreeBytes), bytesText(left))}
+			d.Path, theme.Bytes(wanted), theme.Bytes(d.FreeBytes), theme.Bytes(left))}
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func checkFiles(o Options, d DirPlan) []error {
 		switch {
 		case block < 1 || block > d.SizeBytes:
 			errs = append(errs, fmt.Errorf("%s: a block of %s does not fit in a size of %s: give a smaller block or a larger size",
-				d.Path, bytesText(block), bytesText(d.SizeBytes)))
+				d.Path, theme.Bytes(block), theme.Bytes(d.SizeBytes)))
 		case block%align != 0:
 			errs = append(errs, fmt.Errorf("%s: direct writes there are multiples of %d bytes, and a block of %d is not: "+
 				"give another block, or use --direct no", d.Path, align, block))
@@ -275,17 +276,4 @@ func expected(o Options, t timing) (d time.Duration) {
 		}
 	}
 	return d
-}
-
-// bytesText returns a size for a sentence: "12.5 GiB".
-func bytesText(n int64) string {
-	switch {
-	case n >= gib:
-		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
-	case n >= mib:
-		return fmt.Sprintf("%.0f MiB", float64(n)/mib)
-	case n >= kib:
-		return fmt.Sprintf("%.0f KiB", float64(n)/kib)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -108,12 +108,8 @@ func TestDisksThatTwoDirectoriesAreOn(t *testing.T) {
 	if err != nil || len(p.Disks) == 0 {
 		t.Skipf("the disk of %s is not known: %v", dir, err)
 	}
-	if got := sharedDisk(dir, filepath.Dir(dir)); got != p.Disks[0].Name {
-		t.Errorf("sharedDisk of %s and the folder that it is in = %q, want %s", dir, got, p.Disks[0].Name)
-	}
-	if memory := mountTmpfs(t, "16m"); sharedDisk(dir, memory) != "" {
-		t.Errorf("sharedDisk of %s and a tmpfs = %q, want none", dir, sharedDisk(dir, memory))
-	}
+	must.Match(t, p.Disks[0].Name, sharedDisk(dir, filepath.Dir(dir)), "sharedDisk of %s and the folder that it is in", dir)
+	must.Match(t, "", sharedDisk(dir, mountTmpfs(t, "16m")), "sharedDisk of %s and a tmpfs", dir)
 }
 
 func TestABrokersDirectoryByAnotherMount(t *testing.T) {
@@ -137,9 +133,7 @@ func TestFileSystemsThatDoNotLogNamelessFiles(t *testing.T) {
 		magic int64
 		want  string
 	}{{0x9123683e, "btrfs"}, {0x2fc12fc1, "zfs"}, {unix.EXT4_SUPER_MAGIC, ""}, {unix.XFS_SUPER_MAGIC, ""}} {
-		if got := unlogged(r.magic); got != r.want {
-			t.Errorf("unlogged(%#x) = %q, want %q", r.magic, got, r.want)
-		}
+		must.Match(t, r.want, unlogged(r.magic), "unlogged(%#x)", r.magic)
 	}
 	var r Result
 	p := &place{unlogged: "btrfs"}

@@ -60,9 +60,7 @@ func TestCheckTellsEveryReason(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Check(Options{Dirs: []string{dir + "/a", dir + "/b"}, Size: 1})
 	for _, want := range []string{"a: no such directory", "b: no such directory", "16 MiB"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Check = %v, want %q in it", err, want)
-		}
+		must.Err(t, want, err, "Check")
 	}
 }
 
@@ -107,9 +105,7 @@ func TestWithin(t *testing.T) {
 		{"a folder in it that is not there", "a/none", "a", true},
 		{"neither is there", "none/1", "none", true},
 	} {
-		if got := within(filepath.Join(dir, r.dir), filepath.Join(dir, r.above)); got != r.want {
-			t.Errorf("%s: within(%q, %q) = %v, want %v", r.sentence, r.dir, r.above, got, r.want)
-		}
+		must.Match(t, r.want, within(filepath.Join(dir, r.dir), filepath.Join(dir, r.above)), "%s: within(%q, %q)", r.sentence, r.dir, r.above)
 	}
 }
 

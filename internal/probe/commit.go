@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 const (
@@ -25,7 +27,7 @@ func (r *runner) commit(ctx context.Context, p *place) (Result, error) {
 	filled := min(64*mib, p.SizeBytes/4/mib*mib)
 	t := trial{
 		test: testCommit, duration: r.t.commit,
-		what: fmt.Sprintf("buffered appends of 16 KiB at 20 MB/s, while %s are written and synced every 2 s", bytesText(filled)),
+		what: fmt.Sprintf("buffered appends of 16 KiB at 20 MB/s, while %s are written and synced every 2 s", theme.Bytes(filled)),
 	}
 	t.workers = []worker{paced(f[0], commitBlock, p.SizeBytes/2, commitRate)}
 	alone, err := r.drive(ctx, p, t)

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Comparison is two probes of the same directories, say before and after tuning.
@@ -140,7 +142,7 @@ func (c *Comparison) pair(before, after []Directory) [][2]Directory {
 func (c *Comparison) directory(before, after Directory) {
 	c.differAll(after.Path+" ", settings(before), settings(after))
 	if before.SizeBytes != after.SizeBytes {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s: before filled %s, after %s", after.Path, bytesText(before.SizeBytes), bytesText(after.SizeBytes)))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s: before filled %s, after %s", after.Path, theme.Bytes(before.SizeBytes), theme.Bytes(after.SizeBytes)))
 	}
 	was, is := figures(before), figures(after)
 	for _, f := range is {

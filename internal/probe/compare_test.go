@@ -2,7 +2,6 @@ package probe
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -30,13 +29,9 @@ func TestCompare(t *testing.T) {
 	for _, c := range got.Changes {
 		changes = append(changes, c.Test+" "+c.Metric+" "+string(c.Effect))
 	}
-	if want := []string{"write rate better", "write p50 unchanged", "write p99 better", "write p99.9 worse"}; !slices.Equal(changes, want) {
-		t.Errorf("Compare: changes %q, want %q", changes, want)
-	}
+	must.Match(t, []string{"write rate better", "write p50 unchanged", "write p99 better", "write p99.9 worse"}, changes, "Compare: changes")
 	must.Match(t, []Difference{{"vm.dirty_ratio", "20", "60"}, {"/d sda scheduler", "bfq", "none"}}, got.Settings, "Compare: settings")
-	if want := []string{"/d read: only after", "/d sync: only before"}; !slices.Equal(got.Missing, want) {
-		t.Errorf("Compare: missing %q, want %q", got.Missing, want)
-	}
+	must.Match(t, []string{"/d read: only after", "/d sync: only before"}, got.Missing, "Compare: missing")
 }
 
 func TestAnUnevenRateMustChangeMore(t *testing.T) {
@@ -79,9 +74,7 @@ func TestComparableBeforeAnythingIsMeasured(t *testing.T) {
 	if err := Comparable(two, []string{"/b", "/c"}); err != nil {
 		t.Errorf("Comparable of one directory in common = %v", err)
 	}
-	if err := Comparable(two, []string{"/c"}); err == nil || !strings.Contains(err.Error(), "no directory in common") {
-		t.Errorf("Comparable of none in common = %v", err)
-	}
+	must.Err(t, "no directory in common", Comparable(two, []string{"/c"}), "Comparable of none in common")
 	if err := Comparable(aReport("/a"), []string{"/c"}); err != nil {
 		t.Errorf("Comparable of one and one = %v, want them paired", err)
 	}

@@ -39,9 +39,7 @@ func TestBlocksOfAnySize(t *testing.T) {
 		if size >= 8 && bytes.Equal(a, b) {
 			t.Errorf("copyTo of %d bytes gave the same twice", size)
 		}
-		if got := len(p.next(min(size, 64*kib))); got != min(size, 64*kib) {
-			t.Errorf("next(%d) gave %d bytes", size, got)
-		}
+		must.Match(t, min(size, 64*kib), len(p.next(min(size, 64*kib))), "bytes of next(%d)", size)
 	}
 }
 
@@ -82,9 +80,7 @@ func TestTextOfTheKernel(t *testing.T) {
 		read bool
 		want int64
 	}{{stat, false, 808352 * 512}, {stat, true, 2242 * 512}, {"", false, -1}, {"1 2 3", false, -1}, {"a b c d e f g", false, -1}} {
-		if got := sectors(r.text, r.read); got != r.want {
-			t.Errorf("sectors(%q, %v) = %d, want %d", r.text, r.read, got, r.want)
-		}
+		must.Match(t, r.want, sectors(r.text, r.read), "sectors(%q, %v)", r.text, r.read)
 	}
 	const pressure = "some avg10=34.34 avg60=7.22 avg300=1.72 total=210\nfull avg10=25.50 avg60=5.43 avg300=1.32 total=81\n"
 	if got, err := host.ParsePressure(pressure, "full", "avg10"); got != 25.5 || err != nil {

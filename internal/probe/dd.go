@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // dd writes one row of the table as dd does: blocks one after the other to a file
@@ -34,7 +36,7 @@ func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (
 		defer func() { took, cpu = time.Since(begin), cpuTime()-used }()
 		// Fresh from the kernel, as dd's own is: it finds the pages meanwhile.
 		if buffer, err = unix.Mmap(-1, 0, int(block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
-			return fmt.Errorf("take %s of memory: %w", bytesText(block), err)
+			return fmt.Errorf("take %s of memory: %w", theme.Bytes(block), err)
 		}
 		for ; row.Count < most && ctx.Err() == nil; row.Count++ {
 			data.copyTo(buffer)
@@ -63,7 +65,7 @@ func (r *runner) dd(ctx context.Context, p *place, block int64, isDirect bool) (
 
 // ddCommand is the command that a row stands for.
 func ddCommand(dir string, r Row) string {
-	command := fmt.Sprintf("dd if=/dev/zero of=%s bs=%s count=%d", shellWord(filepath.Join(dir, "f")), ddSize(r.Block), r.Count)
+	command := fmt.Sprintf("dd if=/dev/zero of=%s bs=%s count=%d", theme.Quoted(filepath.Join(dir, "f")), ddSize(r.Block), r.Count)
 	if r.Direct {
 		command += " oflag=direct"
 	}

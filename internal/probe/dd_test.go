@@ -1,6 +1,10 @@
 package probe
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
+)
 
 func TestTheCommandThatARowStandsFor(t *testing.T) {
 	for _, r := range []struct {
@@ -13,8 +17,6 @@ func TestTheCommandThatARowStandsFor(t *testing.T) {
 		{"/data/kafka1", Row{Block: mib, Count: 65536, Direct: true}, "dd if=/dev/zero of=/data/kafka1/f bs=1M count=65536 oflag=direct"},
 		{"/data/it's 1", Row{Block: 2300, Count: 1}, `dd if=/dev/zero of='/data/it'\''s 1/f' bs=2300 count=1`},
 	} {
-		if got := ddCommand(r.dir, r.row); got != r.want {
-			t.Errorf("ddCommand(%q, %+v) = %s, want %s", r.dir, r.row, got, r.want)
-		}
+		must.Match(t, r.want, ddCommand(r.dir, r.row), "ddCommand(%q, %+v)", r.dir, r.row)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
@@ -41,14 +39,7 @@ func readMachine(tree host.FS) Machine {
 // dirtyLimit is the memory that may wait to be written before writers are held up,
 // as the kernel last worked it out; 0: it does not tell.
 func dirtyLimit(tree host.FS) int64 {
-	text, _ := tree.Text("proc/vmstat")
-	for line := range strings.Lines(text) {
-		if number, ok := strings.CutPrefix(line, "nr_dirty_threshold "); ok {
-			pages, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-			return pages * int64(os.Getpagesize())
-		}
-	}
-	return 0
+	return tree.Counters().VM["nr_dirty_threshold"] * int64(os.Getpagesize())
 }
 
 // logicalBlock is the smallest write of the disks below a directory in bytes; 0: it

@@ -205,15 +205,11 @@ func TestEveryTestRunsOnARealDisk(t *testing.T) {
 			t.Logf("%-16s %8.0f MiB/s p50 %8.1f p99.9 %9.1f max %9.1f us %s", r.Test, r.MiBPerSecond, r.Latency.P50, r.Latency.P999, r.Latency.Max, r.Grade)
 		}
 		want := []string{testWrite, testAppend, testSync, partSyncEtcd, testCommit, testRead, partReadInterleaved, testMixed}
-		if !slices.Equal(tests, want) {
-			t.Errorf("Run: tests %q, want %q", tests, want)
-		}
+		must.Match(t, want, tests, "Run: tests")
 		for _, row := range d.DD {
 			t.Logf("%s: %.0f MB/s, %.0f %% CPU", row.Command, row.MBPerSecond, row.CPUPercent)
 		}
-		if len(d.DD) != 4 {
-			t.Errorf("Run: %d rows of dd, want 4", len(d.DD))
-		}
+		must.Match(t, 4, len(d.DD), "Run: rows of dd")
 	}
 	known := len(report.Directories[0].Disks) > 0
 	if p := report.Parallel; p == nil || p.Sum <= 0 || known && len(p.Shared) == 0 {
@@ -274,9 +270,7 @@ func nothingIn(t testing.TB, dir string) {
 	t.Helper()
 	entries := must.Have(os.ReadDir(dir))(t)
 	for _, e := range entries {
-		if e.Name() != "lost+found" {
-			t.Errorf("%s is left in %s", e.Name(), dir)
-		}
+		must.Match(t, "lost+found", e.Name(), "an entry that is left in %s", dir)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // near is how close to a known limit a rate must be for the limit to be named.
@@ -43,9 +45,9 @@ func nameLimit(f rated, cgroup []string, numbers []string, disks []Disk) string 
 		if !ok || math.Abs(f.value/limit-1) > near {
 			continue
 		}
-		text := short(limit/mib) + " MiB/s"
+		text := theme.Amount(limit/mib) + " MiB/s"
 		if strings.HasSuffix(f.limit, "iops") {
-			text = short(limit) + " operations a second"
+			text = theme.Amount(limit) + " operations a second"
 		}
 		return fmt.Sprintf("this is the limit of kt's control group, %s (%s)", text, line)
 	}

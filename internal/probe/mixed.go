@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // mixedShare is how much of the sustained rate is appended while others read.
@@ -28,7 +30,7 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	asked := perSecond * appendBlock / mib
 	t := trial{
 		test: testMixed, duration: r.t.mixed,
-		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", short(asked), s.reads(), len(s.files)),
+		what: fmt.Sprintf("appends at %s MiB/s with %s of 128 KiB from %d files at the same time", theme.Amount(asked), s.reads(), len(s.files)),
 	}
 	var waited atomic.Int64
 	t.workers = appendWorkers(all, p.SizeBytes, perSecond, &waited)
@@ -36,7 +38,7 @@ func (r *runner) mixed(ctx context.Context, p *place) (Result, error) {
 	if err != nil {
 		return t.result(alone), err
 	}
-	readers := readBeside(s)
+	readers := newReaders(s)
 	t.workers = append(t.workers, readers.workers...)
 	out, err := r.drive(ctx, p, t)
 	result := t.result(out)
@@ -63,11 +65,11 @@ func behind(when string, rate, asked float64) []string {
 	if rate >= enough*asked {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, short(rate), short(asked))}
+	return []string{fmt.Sprintf("%s it wrote %s of the target of %s MiB/s: the percentiles include the delay", when, theme.Amount(rate), theme.Amount(asked))}
 }
 
-// beside counts what is read in a trial whose results are those of its writers.
-type beside struct {
+// readers counts what is read in a trial whose results are those of its writers.
+type readers struct {
 	workers []worker
 	bytes   atomic.Int64
 
@@ -76,8 +78,8 @@ type beside struct {
 	end   time.Time
 }
 
-func readBeside(s *shelf) *beside {
-	b := new(beside)
+func newReaders(s *shelf) *readers {
+	b := new(readers)
 	for _, read := range s.workers(readInterleaved, true) {
 		b.workers = append(b.workers, func(ctx context.Context, _ *meter) error {
 			b.mu.Lock()
@@ -97,7 +99,7 @@ func readBeside(s *shelf) *beside {
 }
 
 // rate is in MiB/s. It may be asked once the workers have ended.
-func (b *beside) rate() float64 {
+func (b *readers) rate() float64 {
 	length := b.end.Sub(b.begin).Seconds()
 	if length <= 0 {
 		return 0

@@ -73,24 +73,19 @@ func (r *runner) finish(report *Report) {
 	report.Seconds = time.Since(report.Started).Seconds()
 	for _, p := range r.places {
 		p.judge()
-		p.nameLimits(report.Machine.CgroupIO)
+		for i := range p.Results {
+			r := &p.Results[i]
+			for _, f := range r.limited() {
+				if named := nameLimit(f, report.Machine.CgroupIO, p.numbers, p.Disks); named != "" {
+					r.Notes = append(r.Notes, named)
+				}
+			}
+		}
 		report.Directories = append(report.Directories, p.Directory)
 		report.Grade = worst(report.Grade, p.Grade)
 	}
 	if report.Parallel != nil {
 		report.Grade = worst(report.Grade, report.Parallel.Grade)
-	}
-}
-
-// nameLimits notes where a figure is that of a limit which is known.
-func (p *place) nameLimits(cgroup []string) {
-	for i := range p.Results {
-		r := &p.Results[i]
-		for _, f := range r.limited() {
-			if named := nameLimit(f, cgroup, p.numbers, p.Disks); named != "" {
-				r.Notes = append(r.Notes, named)
-			}
-		}
 	}
 }
 
@@ -155,8 +150,8 @@ func (r *runner) begin() {
 	r.step++
 }
 
-// tell shows how a trial goes.
-func (r *runner) tell(p *place, t trial, from, to reading) {
+// showProgress shows how a trial goes.
+func (r *runner) showProgress(p *place, t trial, from, to reading) {
 	if r.show == nil {
 		return
 	}

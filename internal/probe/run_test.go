@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/must"
 )
@@ -100,9 +98,7 @@ func TestAProbeFromBeginningToEnd(t *testing.T) {
 	if len(d.DD) != 1 || d.DD[0].Count != leastSize/(64*kib) || d.DD[0].MBPerSecond <= 0 || !d.DD[0].PageCache {
 		t.Errorf("Run: rows %+v, want one of 256 blocks from the page cache", d.DD)
 	}
-	if d.Plan != "" {
-		t.Errorf("Run: plan %q, want none without append", d.Plan)
-	}
+	must.Match(t, "", d.Plan, "Run: plan")
 	if len(told) < 2 || told[0].Step != 1 || told[len(told)-1].Step != 2 || told[0].Steps != 2 {
 		t.Errorf("Run told %+v, want both steps of two", told)
 	}
@@ -111,9 +107,7 @@ func TestAProbeFromBeginningToEnd(t *testing.T) {
 	text := must.Have(json.Marshal(report))(t)
 	var again Report
 	must.Do(t, json.Unmarshal(text, &again))
-	if diff := cmp.Diff(*report, again); diff != "" {
-		t.Errorf("a report that was written and read again (-was +is):\n%s", diff)
-	}
+	must.Match(t, *report, again, "a report that was written and read again")
 }
 
 func TestItStopsWhenItsContextEnds(t *testing.T) {
@@ -152,9 +146,7 @@ func TestPacedAppendsStayWithinTheirSize(t *testing.T) {
 	if out.count <= 8 || info.Size() != 8*block {
 		t.Errorf("paced(…, %d, %d) wrote %d blocks to a file of %d bytes, want more than 8 in %d", block, size, out.count, info.Size(), 8*block)
 	}
-	if out.bytes != out.count*block {
-		t.Errorf("%d operations of %d bytes are told as %d bytes", out.count, block, out.bytes)
-	}
+	must.Match(t, out.count*block, out.bytes, "bytes of %d operations of %d bytes", out.count, block)
 }
 
 // What waits for room is late, and counts from when it was due.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // at makes seconds of what the calls and the device wrote.
@@ -33,9 +35,7 @@ func TestSteady(t *testing.T) {
 		{"no seconds are asked for: it never ends by itself", at([2]float64{100, 100}, [2]float64{100, 100}), 0, false},
 		{"a device that does not count: the calls are looked at", []Second{{Rate: 100}, {Rate: 102}, {Rate: 101}}, 3, true},
 	} {
-		if got := steady(r.seconds, r.n); got != r.want {
-			t.Errorf("%s: steady(…, %d) = %v, want %v", r.sentence, r.n, got, r.want)
-		}
+		must.Match(t, r.want, steady(r.seconds, r.n), "%s: steady(…, %d)", r.sentence, r.n)
 	}
 }
 
@@ -73,9 +73,7 @@ func TestSustained(t *testing.T) {
 			at([2]float64{400, 100}, [2]float64{50, 100}, [2]float64{50, 100}, [2]float64{50, 100}), 3, 1, 100, 0,
 		},
 	} {
-		if got := throttled(r.seconds); got != r.from {
-			t.Errorf("%s: throttled(…) = %d, want %d", r.sentence, got, r.from)
-		}
+		must.Match(t, r.from, throttled(r.seconds), "%s: throttled(…)", r.sentence)
 		rate, others := sustained(r.seconds, r.n)
 		if math.Abs(rate-r.rate) > 0.5 || math.Abs(others-r.others) > 0.01 {
 			t.Errorf("%s: sustained(…, %d) = %.1f, %.2f, want %.1f, %.2f", r.sentence, r.n, rate, others, r.rate, r.others)
@@ -142,12 +140,8 @@ func TestSeries(t *testing.T) {
 			t.Errorf("second %d: %.2f, device %.2f, want %.2f and %.2f", i, got[i].Rate, *got[i].Device, want[i].Rate, *want[i].Device)
 		}
 	}
-	if n := len(seconds(readings, longest)); n != 2 {
-		t.Errorf("seconds(…) = %d seconds, want 2: the last is a rest", n)
-	}
-	if n := len(series(readings[:5][:4])); n != 1 {
-		t.Errorf("series(…) = %d seconds, want 1: a rest of 260 ms says too little", n)
-	}
+	must.Match(t, 2, len(seconds(readings, longest)), "seconds: the last is a rest")
+	must.Match(t, 1, len(series(readings[:5][:4])), "seconds: a rest of 260 ms says too little")
 	if got := series([]reading{{0, 0, -1}, {ms(1000), mib, -1}}); got[0].Device != nil {
 		t.Errorf("series(…) has a device rate of %v, want none: it is not known", *got[0].Device)
 	}

@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // trial is one test in one directory, or a part of one.
@@ -88,10 +88,10 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 	start := time.Now()
 	crew := launch(inner, t, start.Add(t.warmup), &done)
 
-	look := func() reading {
+	read := func() reading {
 		return reading{at: time.Since(start) - t.warmup, bytes: done.Load(), device: p.count.moved(t.read)}
 	}
-	seen := []reading{look()}
+	seen := []reading{read()}
 	cpu := cpuTime()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -105,8 +105,8 @@ func (r *runner) drive(ctx context.Context, p *place, t trial) (outcome, error) 
 			running = false
 		case <-ticker.C:
 		}
-		now := look()
-		r.tell(p, t, seen[len(seen)-1], now)
+		now := read()
+		r.showProgress(p, t, seen[len(seen)-1], now)
 		if seen = append(seen, now); !warm && now.at >= 0 {
 			warm, seen, cpu = true, []reading{now}, cpuTime()
 		}
@@ -208,7 +208,7 @@ func (r *runner) guard(p *place) error {
 	}
 	if s.free < mustStay(r.o.Mode, s.total)/2 {
 		return fmt.Errorf("%s: only %s are free by now, something else fills the disk: stopped, and gave back what kt took",
-			p.Path, bytesText(s.free))
+			p.Path, theme.Bytes(s.free))
 	}
 	if r.o.Mode != Live {
 		return nil // kt itself makes everything wait
@@ -222,11 +222,8 @@ func (r *runner) guard(p *place) error {
 
 // cpuTime returns the processor time that kt has used.
 func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	seconds, _ := host.ProcessCPU()
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // direct opens a nameless file that bypasses the page cache, or one that does not where the file

@@ -3,7 +3,8 @@ package probe
 import (
 	"fmt"
 	"slices"
-	"strconv"
+
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // Grade is the fitness of something for Kafka. The empty Grade means that there is no threshold.
@@ -106,16 +107,8 @@ func (s scale) judge(value float64) Finding {
 	}
 	return Finding{
 		Metric: s.metric, Value: value, Unit: s.unit, Grade: b.grade, Source: b.source,
-		Sentence: fmt.Sprintf("%s of %s %s: %s", s.metric, short(value), s.unit, b.sentence),
+		Sentence: fmt.Sprintf("%s of %s %s: %s", s.metric, theme.Amount(value), s.unit, b.sentence),
 	}
-}
-
-// short returns a number with three significant digits.
-func short(v float64) string {
-	if v >= 100 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
 // worst returns the grade to speak of where there are two.
@@ -159,7 +152,7 @@ func (a *Append) plan() string {
 	if !a.Limited {
 		least = "at least "
 	}
-	return fmt.Sprintf("plan with %s%s MiB/s", least, short(a.SustainedMiBPerSecond))
+	return fmt.Sprintf("plan with %s%s MiB/s", least, theme.Amount(a.SustainedMiBPerSecond))
 }
 
 // judge holds a result against the thresholds of its test. direct is the rate that
@@ -203,7 +196,7 @@ func judgeShare(sustained, direct float64) Finding {
 	f := shareScale.judge(100 * sustained / direct)
 	if f.Grade == Poor && writeScale.judge(sustained).Grade == Good {
 		f.Grade = OK
-		f.Sentence += fmt.Sprintf("; %s MiB/s are still fast", short(sustained))
+		f.Sentence += fmt.Sprintf("; %s MiB/s are still fast", theme.Amount(sustained))
 	}
 	return f
 }

@@ -1,9 +1,10 @@
 package probe
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestThresholds(t *testing.T) {
@@ -32,7 +33,7 @@ func TestThresholds(t *testing.T) {
 		{thirdsScale, 96, Good, ""},
 		{thirdsScale, 81, OK, ""},
 		{thirdsScale, 79, Poor, "credits"},
-		{evenScale, 2.15, Good, "variation of 2.15 %"},
+		{evenScale, 2.15, Good, "variation of 2.1 %"},
 		{evenScale, 9, OK, ""},
 		{evenScale, 24, OK, "uneven"},
 		{evenScale, 26, Poor, ""},
@@ -60,9 +61,7 @@ func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 	d.judge()
 	want := []Grade{OK, Poor, Good, ""} // 50 % of direct; reads have no threshold
 	for i, r := range d.Results {
-		if r.Grade != want[i] {
-			t.Errorf("%s: grade %q, want %q: %+v", r.Test, r.Grade, want[i], r.Findings)
-		}
+		must.Match(t, want[i], r.Grade, "%s: grade of %+v", r.Test, r.Findings)
 	}
 	if d.Grade != Poor || d.Plan != "plan with 100 MiB/s" {
 		t.Errorf("judge: %q, %q, want poor and a plan with 100 MiB/s", d.Grade, d.Plan)
@@ -70,7 +69,7 @@ func TestDirectoryIsAsGoodAsItsWorstFinding(t *testing.T) {
 }
 
 func TestAFastDiskIsNotPoorForItsPageCache(t *testing.T) {
-	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1400 MiB/s") {
+	if got := judgeShare(1400, 2500); got.Grade != OK || !strings.Contains(got.Sentence, "1,400 MiB/s") {
 		t.Errorf("judgeShare(1400, 2500) = %s, %q, want ok, with the rate", got.Grade, got.Sentence)
 	}
 	if got := judgeShare(140, 250); got.Grade != Poor {
@@ -171,9 +170,7 @@ func TestLimitsThatAreKnownAreNamed(t *testing.T) {
 func TestLimitsOfOtherDisksAreLeftOut(t *testing.T) {
 	places := []*place{{numbers: []string{"8:1", "8:0"}}, {numbers: []string{"9:0"}}}
 	got := limitsOn(places, []string{"7:0 wbps=1048576", "8:0 wbps=2097152", "9:0 riops=100", "8:01 wbps=1", ""})
-	if want := []string{"8:0 wbps=2097152", "9:0 riops=100"}; !slices.Equal(got, want) {
-		t.Errorf("limitsOn(…) = %q, want %q", got, want)
-	}
+	must.Match(t, []string{"8:0 wbps=2097152", "9:0 riops=100"}, got, "limitsOn(…)")
 }
 
 func TestARateThatIsLessThanWasAskedFor(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -94,9 +93,7 @@ func TestABrokerIsKnownByThePortsThatItMayHave(t *testing.T) {
 		a.learn([]string{"b:8080", "c:18080"})
 		next := &http.Request{URL: u, Header: make(http.Header)}
 		_ = a.follow(next, []*http.Request{{URL: &url.URL{Scheme: u.Scheme, Host: "first:9443"}}}) // of many redirects alone
-		if got := next.Header.Get("Authorization") != ""; got != want {
-			t.Errorf("from port 9443 to %s: logs in is %v", to, got)
-		}
+		must.Match(t, want, next.Header.Get("Authorization") != "", "from port 9443 to %s: logs in", to)
 	}
 }
 
@@ -129,9 +126,7 @@ func TestATopicIsListedOnceWhateverItsPartitions(t *testing.T) {
 	}))
 	defer api.Close()
 	s, _ := must.Both(New(&plan.Plan{URL: "pulsar://localhost?admin=" + api.URL}, nil, nil, queue.Access{TLS: func(string) (*tls.Config, error) { return nil, nil }}))(t)
-	if got, want := s.Topics(t.Context()), []string{"a", "b"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, []string{"a", "b"}, s.Topics(t.Context()), "topics")
 	api.Close()
 	if got := s.Topics(t.Context()); len(got) > 0 {
 		t.Errorf("without an answer: %q", got)

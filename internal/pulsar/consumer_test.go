@@ -5,6 +5,7 @@ import (
 	"time"
 
 	client "github.com/apache/pulsar-client-go/pulsar"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // Two consumers share a partition. One reads its last message before the other has read an earlier one.
@@ -14,9 +15,7 @@ func TestAPartitionIsOverWhenNoConsumerHasEarlierMessages(t *testing.T) {
 	look := func(after time.Duration, want bool) {
 		t.Helper()
 		at = at.Add(after)
-		if e.over(othersWithin, at) != want {
-			t.Errorf("after %v: over %v, want %v", at.Sub(time.Unix(1000, 0)), !want, want)
-		}
+		must.Match(t, want, e.over(othersWithin, at), "after %v: over %v", at.Sub(time.Unix(1000, 0)), !want)
 	}
 	read := func(entry int64) { e.take(client.NewMessageID(7, entry, 0, 0)) }
 	look(0, false)

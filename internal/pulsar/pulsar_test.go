@@ -60,9 +60,7 @@ func TestDefaultsFitTheSizeOfALoad(t *testing.T) {
 	} {
 		s := must.Have(parse(producerProperties, given(tc.given)))(t)
 		s.fit(tc.producers, tc.partitions)
-		if int(s.linger.Milliseconds()) != tc.millis || s.pending != tc.pending {
-			t.Errorf("%+v: linger %s, %d pending", tc, s.linger, s.pending)
-		}
+		must.Match(t, []int{tc.millis, tc.pending}, []int{int(s.linger.Milliseconds()), s.pending}, "%+v: linger %s, %d pending", tc, s.linger, s.pending)
 	}
 }
 
@@ -116,9 +114,7 @@ func TestErrorsHaveTheClientsNames(t *testing.T) {
 		"client:context canceled":               context.Canceled,
 		"client:connection closed":              errors.New("connection closed\nand more"),
 	} {
-		if got := code(err); got != want {
-			t.Errorf("%v: %q, want %q", err, got, want)
-		}
+		must.Match(t, want, code(err), "%v", err)
 	}
 }
 
@@ -132,9 +128,7 @@ func TestReadingEndsWithTheLastMessageOfTheLastBatch(t *testing.T) {
 	} {
 		e := end{position: position{5, 10}}
 		e.take(fakeID{client.NewMessageID(tc.ledger, tc.entry, tc.index, 0), tc.size})
-		if got := e.reached.Load(); got != tc.reached {
-			t.Errorf("%+v: reached is %v", tc, got)
-		}
+		must.Match(t, tc.reached, e.reached.Load(), "%+v: reached", tc)
 	}
 }
 
@@ -162,9 +156,7 @@ func TestEventsTellOfBrokersAndBundles(t *testing.T) {
 		kinds = append(kinds, fmt.Sprintf("%d %s %d", e.At, e.Kind, e.Broker))
 	}
 	want := "1 broker_gone 1, 2 broker_gone 0, 3 broker_back 0, 3 broker_back 1, 7 bundle_unloaded -1"
-	if got := strings.Join(kinds, ", "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	must.Match(t, want, strings.Join(kinds, ", "), "events")
 	if more := w.Take(); !isEmpty(more) {
 		t.Errorf("taken twice: %+v", more)
 	}
@@ -211,9 +203,7 @@ func TestABacklogCountsTheMessagesOfItsEntries(t *testing.T) {
 		"s": {"msgBacklog": 3, "consumers": [{"avgMessagesPerEntry": 20}, {}]}, "idle": {"msgBacklog": 3},
 		"bytes": {"msgBacklog": 3, "backlogSize": 5220, "consumers": [{"avgMessagesPerEntry": 2}]}, "small": {"msgBacklog": 3, "backlogSize": 60}, "read": {"backlogSize": 522}}}`), &p))
 	for name, want := range map[string]int64{"s": 60, "idle": 3, "none": 0, "bytes": 100, "small": 3, "read": 0} {
-		if got := p.backlog(name); got != want {
-			t.Errorf("the backlog of %s is %d, want %d", name, got, want)
-		}
+		must.Match(t, want, p.backlog(name), "the backlog of %s", name)
 	}
 }
 

@@ -23,7 +23,14 @@ type System struct {
 	producer, consumer settings // zero values: nobody writes, or reads
 }
 
-var _ run.System = (*System)(nil)
+// What Pulsar can do beside runs.
+var _ interface {
+	run.System
+	run.Acknowledging
+	run.Delivering
+	run.TopicLister
+	run.TopicDeleter
+} = (*System)(nil)
 
 // New checks the properties of the clients of a plan, and makes what its messages hold. It completes the plan with what a
 // payload file says.
@@ -68,6 +75,9 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, a queue.Access)
 func (s *System) Describe(h *result.Header) {
 	h.Config, h.ConsumerConfig = s.producer.all, s.consumer.all
 }
+
+// Acks returns the acknowledgements that the producers wait for.
+func (s *System) Acks() string { return queue.Value(s.producer.all, "acks") }
 
 // DeliveryTimeout returns how long a message may wait for its outcome. The client looks for late ones once in
 // delivery.timeout.ms, so one may wait twice as long.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -19,9 +20,7 @@ func TestNoMoreWaitsInNewQueuesThanWasWrittenAndNotRead(t *testing.T) {
 		a.counted[0].Store(7)
 		a.counted[1].Store(6) // read before its receipt came
 		a.lag = []int64{8, 1}
-		if w := a.Take(); w.ConsumerLag != want {
-			t.Errorf("fresh %v: %d wait, want %d", fresh, w.ConsumerLag, want)
-		}
+		must.Match(t, want, a.Take().ConsumerLag, "fresh %v: wait", fresh)
 	}
 }
 

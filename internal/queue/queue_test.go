@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -204,9 +205,7 @@ func TestManyReadersOfOneQueueCountEachMessage(t *testing.T) {
 		})
 	}
 	readers.Wait()
-	if n := a.counted[0].Load(); n != 4_000_000 {
-		t.Errorf("%d messages were counted, want 4000000", n)
-	}
+	must.Match(t, 4_000_000, a.counted[0].Load(), "messages were counted")
 }
 
 // Groups have the queues one after the other, so the third queue of the first group is not the first one of the second.
@@ -216,9 +215,7 @@ func TestAQueueThatIsAddedCountsAsNoOther(t *testing.T) {
 	a.account(rec, 0, 0, []Message{{Queue: 2}, {Queue: 2}}, 0, 0)
 	a.account(rec, 0, 1, []Message{{Queue: 2}}, 0, 0)
 	for i := range a.counted {
-		if n := a.counted[i].Load(); n != 0 {
-			t.Errorf("%d messages count at %d", n, i)
-		}
+		must.Match(t, 0, a.counted[i].Load(), "messages count at %d", i)
 	}
 }
 
@@ -387,9 +384,7 @@ func TestSettingsAreThoseGivenAndTheDefaultsOfOthers(t *testing.T) {
 		all, err := Set(&s, "Some", has, given, nil)
 		switch {
 		case tc.err != "":
-			if err == nil || err.Error() != tc.err {
-				t.Errorf("%s=%s: %v, want %s", tc.name, tc.value, err, tc.err)
-			}
+			must.Match(t, tc.err, fmt.Sprint(err), "%s=%s", tc.name, tc.value)
 		case err != nil || s != tc.want || len(all) != 3 || all[0].Default != "5":
 			t.Errorf("%s=%s: %+v, %+v, %v; want %+v", tc.name, tc.value, s, all, err, tc.want)
 		}

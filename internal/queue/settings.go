@@ -29,6 +29,16 @@ func Names[S any](all []Property[S]) (names []string) {
 	return names
 }
 
+// Value returns the value of a setting of Set; "": there is none of that name.
+func Value(of []result.Setting, name string) string {
+	for _, s := range of {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // Set sets s to the properties that a system has: to what was given, and to the defaults of others. It returns all of them.
 // nearest tells what comes nearest to properties that it does not have.
 func Set[S any](s *S, system string, has []Property[S], given map[string]plan.Given, nearest map[string]string) ([]result.Setting, error) {

@@ -64,9 +64,7 @@ func TestThePasswordGoesOnlyWhereItsOwnerSaidAndWhereANodeLeads(t *testing.T) {
 		t.Error(err)
 	}
 	for addr, want := range map[string]bool{"n2:5672": true, "n2:15672": true, "n2:22": false} {
-		if (access.Bound.Permit(addr) == nil) != want {
-			t.Errorf("%s: permitted is %v", addr, !want)
-		}
+		must.Match(t, want, access.Bound.Permit(addr) == nil, "%s: permitted is %v", addr, !want)
 	}
 }
 
@@ -126,9 +124,7 @@ func TestQueuesThatAreAddedAreToldOnce(t *testing.T) {
 				n += e.Count
 			}
 		}
-		if n != tc.want {
-			t.Errorf("%s: %d queues are told, want %d", answer, n, tc.want)
-		}
+		must.Match(t, tc.want, n, "%s: queues are told", answer)
 	}
 }
 

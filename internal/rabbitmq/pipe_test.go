@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // The rest of a message comes in later reads than its beginning.
@@ -83,9 +85,7 @@ func TestFewLargeMessagesWait(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, p); done <- struct{}{} }()
 		for range 2 {
 			synctest.Wait()
-			if n := p.arrived(1); n != 2 {
-				t.Errorf("%d messages wait, want 2", n)
-			}
+			must.Match(t, 2, p.arrived(1), "messages wait")
 			p.take(1, p.taken[1]+2)
 		}
 		_ = p.Close()

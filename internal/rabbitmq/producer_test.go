@@ -49,9 +49,7 @@ func TestMessagesFailInTimeThoughTheServerReadsNothing(t *testing.T) {
 	if total.Errors[blockedCode] < 10 || seen[blockedCode] > 3*time.Second {
 		t.Errorf("errors %v, of which the first came in the second that ends at %v", total.Errors, seen)
 	}
-	if n := total.Failed + total.Unknown; n != 40 {
-		t.Errorf("%d messages are accounted for, want 40", n)
-	}
+	must.Match(t, 40, total.Failed+total.Unknown, "messages are accounted for")
 }
 
 func TestMessagesThatWaitAreWrittenAllAtOnce(t *testing.T) {
@@ -86,9 +84,7 @@ func TestMessagesWaitWhenTooManyAreBehindOneWithoutAConfirm(t *testing.T) {
 	for range 2 {
 		must.Do(t, w.publishSome(o))
 	}
-	if len(w.waiting) != 2 || len(o.pending) != maxPending {
-		t.Errorf("%d messages wait, %d are published; want 2 and %d", len(w.waiting), len(o.pending), maxPending)
-	}
+	must.Match(t, []int{2, maxPending}, []int{len(w.waiting), len(o.pending)}, "%d messages wait, %d are published", len(w.waiting), len(o.pending))
 	<-w.news
 	o.confirmed(1, false)
 	select {

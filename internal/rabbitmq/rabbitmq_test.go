@@ -14,6 +14,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/queue"
 	"github.com/kt-bench/kt/internal/result"
@@ -111,9 +112,7 @@ func TestAnErrorHasTheNameOfItsReplyCode(t *testing.T) {
 		{reason(nil), lost},
 		{errors.New("reset by peer"), lost},
 	} {
-		if got := code(tc.err); got != tc.want {
-			t.Errorf("code(%v) = %s, want %s", tc.err, got, tc.want)
-		}
+		must.Match(t, tc.want, code(tc.err), "code(%v)", tc.err)
 	}
 }
 
@@ -154,9 +153,7 @@ func TestQueuesAreDealtOutToConsumers(t *testing.T) {
 	} {
 		c := &consumer{session: &session{topic: result.Topic{Partitions: tc.queues}, plan: testPlan(func(p *plan.Plan) { p.Read.Consumers, p.Share = tc.read, tc.share })}}
 		for i, want := range tc.want {
-			if got := c.share(i); !slices.Equal(got, want) {
-				t.Errorf("%s: consumer %d of %d has queues %v, want %v", tc.name, i, tc.read, got, want)
-			}
+			must.Match(t, want, c.share(i), "%s: consumer %d of %d has queues", tc.name, i, tc.read)
 			for _, q := range want {
 				if many := tc.shared == q+1; c.shared(int32(q)) != many {
 					t.Errorf("%s: several consumers share queue %d: %v, want %v", tc.name, q, !many, many)
@@ -237,9 +234,7 @@ func TestAMessageIsEncodedInFramesOfItsConnection(t *testing.T) {
 			}
 			switch payload := b[7 : 7+n]; b[0] {
 			case headerFrame:
-				if got := messageTag(payload); got != 42 {
-					t.Errorf("%d bytes: message id %d, want 42", size, got)
-				}
+				must.Match(t, 42, messageTag(payload), "%d bytes: message id", size)
 			case bodyFrame:
 				body += n
 			}

@@ -80,13 +80,9 @@ func TestTheNodeOfTheURLKeepsItsName(t *testing.T) {
 		s.learn(t.Context(), nodes)
 		s.learn(t.Context(), nodes) // another run does it again
 		for i, want := range tc.want {
-			if got := nodes[i].Addr; got != want {
-				t.Errorf("%s: node %d is at %q, want %q", tc.name, i, got, want)
-			}
+			must.Match(t, want, nodes[i].Addr, "%s: node %d is at", tc.name, i)
 		}
-		if len(s.hosts) != tc.hosts {
-			t.Errorf("%s: hosts %q, want %d", tc.name, s.hosts, tc.hosts)
-		}
+		must.Match(t, tc.hosts, len(s.hosts), "%s: hosts %q", tc.name, s.hosts)
 	}
 }
 

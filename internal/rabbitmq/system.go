@@ -34,7 +34,14 @@ type System struct {
 	values      *payload.Values // nil: the plan writes nothing
 }
 
-var _ run.System = (*System)(nil)
+// What RabbitMQ can do beside runs.
+var _ interface {
+	run.System
+	run.Acknowledging
+	run.Delivering
+	run.TopicLister
+	run.TopicDeleter
+} = (*System)(nil)
 
 // New checks a plan and the properties of its clients, and makes what its messages hold. It completes
 // the plan with what a payload file says.
@@ -60,6 +67,12 @@ func New(p *plan.Plan, producer, consumer map[string]plan.Given, access queue.Ac
 	}
 	return s, nil, errors.Join(errs...)
 }
+
+// Acks returns the acknowledgements that the producers wait for.
+func (s *System) Acks() string { return queue.Value(s.settings.producer, "acks") }
+
+// DeliveryTimeout returns how long a message may wait for its outcome.
+func (s *System) DeliveryTimeout() time.Duration { return s.settings.deliveryTimeout }
 
 // Describe completes a header with the settings of the clients.
 func (s *System) Describe(h *result.Header) {

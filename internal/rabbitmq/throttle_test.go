@@ -2,7 +2,6 @@ package rabbitmq
 
 import (
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -71,9 +70,7 @@ func TestCreditFlowIsOfAConnectionOrOfItsChannels(t *testing.T) {
 		}[r.URL.Path])
 	}))
 	got := (&System{admin: api.URL, vhost: "v"}).newManagement().flowing(t.Context())
-	if want := map[string]bool{"1": true, "2": true}; !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	must.Match(t, map[string]bool{"1": true, "2": true}, got, "the value")
 	api.Close()
 	if got := (&System{admin: api.URL, vhost: "v"}).newManagement().flowing(t.Context()); len(got) > 0 {
 		t.Errorf("without an answer: %v", got)

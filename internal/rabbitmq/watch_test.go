@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,9 +57,7 @@ func TestANodeThatHangsIsGoneUntilItAnswers(t *testing.T) {
 		for _, e := range w.nodes(t.Context()) {
 			got = append(got, e.Text)
 		}
-		if !slices.Equal(got, step.want) {
-			t.Errorf("step %d: %q, want %q", i, got, step.want)
-		}
+		must.Match(t, step.want, got, "step %d", i)
 	}
 }
 

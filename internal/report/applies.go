@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"iter"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/theme"
 )
 
 // doing is what a run does, by the names that the tag "of" of a result's fields uses.
@@ -88,6 +90,15 @@ func (a *applying) document(path string, v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return a.pruned(path, bytes.TrimSpace(whole.Bytes()), a.run), nil
+}
+
+// write writes v as document has it.
+func (a *applying) write(w io.Writer, path string, v any, indent string) error {
+	line, err := a.document(path, v)
+	if err != nil {
+		return err
+	}
+	return theme.JSON(w, line, indent)
 }
 
 // pruned returns a value of a document without the fields that do not apply.

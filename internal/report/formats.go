@@ -83,17 +83,10 @@ func (o Options) terminal() doc.Options {
 }
 
 // JSON writes the whole document.
-func JSON(w io.Writer, r result.Result, _ Options) error {
-	line, err := applyingTo(&r).document("", r)
-	if err != nil {
-		return err
-	}
-	return theme.JSON(w, line, "  ")
-}
+func JSON(w io.Writer, r result.Result, _ Options) error { return applyingTo(&r).write(w, "", r, "  ") }
 
-// JSONLines writes one object a line: {"type":"interval",…} for each point of the
-// series and {"type":"summary",…}, the whole document with an empty series, at
-// the end.
+// JSONLines writes one object a line: {"type":"interval",…} for each point of the series and {"type":"summary",…}, the whole document with
+// an empty series, at the end.
 func JSONLines(w io.Writer, r result.Result, _ Options) error {
 	run := applyingTo(&r).run // once: a series has thousands of points, and a run a thousand processes
 	for _, p := range r.Series {
@@ -106,27 +99,19 @@ func JSONLines(w io.Writer, r result.Result, _ Options) error {
 
 // jsonInterval writes one point of the series.
 func jsonInterval(w io.Writer, p result.Point, run doing) error {
-	line, err := (&applying{run: run}).document("interval", struct {
+	return (&applying{run: run}).write(w, "interval", struct {
 		Type string `json:"type"`
 		result.Point
-	}{"interval", p})
-	if err != nil {
-		return err
-	}
-	return theme.JSON(w, line, "")
+	}{"interval", p}, "")
 }
 
 // jsonSummary writes the last line of JSONLines.
 func jsonSummary(w io.Writer, r result.Result) error {
 	r.Series = []result.Point{}
-	line, err := applyingTo(&r).document("", struct {
+	return applyingTo(&r).write(w, "", struct {
 		Type string `json:"type"`
 		result.Result
-	}{"summary", r})
-	if err != nil {
-		return err
-	}
-	return theme.JSON(w, line, "")
+	}{"summary", r}, "")
 }
 
 // CSV writes the series: a row for each point, with its fields and its rates. A row that is too short has no rate.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,39 +36,33 @@ func Metrics(w io.Writer, r result.Result) error {
 	})
 }
 
+// javaMetrics are the rows of a result. A value that is no number is not known.
 func javaMetrics(r *result.Result) (rows []javaMetric) {
-	add := func(client, group string, list []javaMetric) {
+	add := func(group, client string, list []javaMetric) {
 		for _, m := range list {
-			rows = append(rows, javaMetric{fmt.Sprintf("%s-metrics:%s:{client-id=%s}", group, m.name, client), m.value})
-		}
-	}
-	nodes := func(client, group string, of func(b *result.BrokerRow) (requests int64, l result.Latency)) {
-		for i := range r.Brokers {
-			requests, l := of(&r.Brokers[i])
-			for _, m := range []javaMetric{{"request-latency-avg", inMillis(l.Mean)}, {"request-latency-max", inMillis(l.Max)}, {"request-total", float64(requests)}} {
-				if requests >= 0 {
-					rows = append(rows, javaMetric{fmt.Sprintf("%s-node-metrics:%s:{client-id=%s, node-id=node-%d}", group, m.name, client, r.Brokers[i].ID), m.value})
-				}
+			if !math.IsNaN(m.value) && !math.IsInf(m.value, 0) {
+				rows = append(rows, javaMetric{fmt.Sprintf("%s-metrics:%s:{client-id=%s}", group, m.name, client), m.value})
 			}
 		}
 	}
-	if r.Plan.Writes() || !r.Plan.Reads() {
+	nodes := func(group, client string, brokers []result.BrokerRow) {
+		for _, b := range brokers {
+			add(group+"-node", fmt.Sprintf("%s, node-id=node-%d", client, b.ID),
+				[]javaMetric{{"request-latency-avg", inMillis(b.Latency.Mean)}, {"request-latency-max", inMillis(b.Latency.Max)}, {"request-total", float64(b.Requests)}})
+		}
+	}
+	if writes(&r.Header) {
 		client := setting(r.Config, "client.id")
-		add(client, "producer", producerMetrics(r))
-		nodes(client, "producer", func(b *result.BrokerRow) (int64, result.Latency) { return b.Requests, b.Latency })
+		add("producer", client, producerMetrics(r))
+		nodes("producer", client, r.Brokers)
 	}
 	if r.Plan.Reads() {
 		client, f := setting(r.ConsumerConfig, "client.id"), cmp.Or(r.Fetch, new(result.Fetch)) // a file that was cut off before has none
-		add(client, "consumer-fetch-manager", fetchMetrics(r, f))
+		add("consumer-fetch-manager", client, fetchMetrics(r, f))
 		if r.Plan.Read.Group != "" {
-			add(client, "consumer-coordinator", groupMetrics(r, f))
+			add("consumer-coordinator", client, groupMetrics(r, f))
 		}
-		nodes(client, "consumer", func(b *result.BrokerRow) (int64, result.Latency) {
-			if b.Fetch == nil {
-				return -1, result.Latency{}
-			}
-			return b.Fetch.Requests, b.Fetch.Latency
-		})
+		nodes("consumer", client, fetched(r.Brokers))
 	}
 	slices.SortFunc(rows, func(a, b javaMetric) int { return strings.Compare(a.name, b.name) })
 	return rows
@@ -75,43 +70,47 @@ func javaMetrics(r *result.Result) (rows []javaMetric) {
 
 func inMillis[T result.Micros | int64](us T) float64 { return float64(us) / 1000 }
 
+// some is a value that is not known where it is 0.
+func some(v float64) float64 {
+	if v == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
 func producerMetrics(r *result.Result) []javaMetric {
 	var requests, throttle float64
 	for _, b := range r.Brokers {
 		requests, throttle = requests+float64(b.Requests), throttle+float64(b.ThrottleMS)
 	}
-	rows := []javaMetric{
+	return []javaMetric{
 		{"batch-size-avg", r.Batches.BytesMean},
 		{"buffer-total-bytes", number(setting(r.Config, "buffer.memory"))},
 		{"bufferpool-wait-ratio", r.Client.BufferFullShare},
 		{"byte-rate", r.Throughput.MiBPerSecond * mibBytes},
+		{"compression-rate-avg", some(r.Batches.CompressedShare)},
+		{"produce-throttle-time-avg", throttle / requests},
 		{"record-error-total", float64(r.Records.Failed)},
 		{"record-send-rate", r.Throughput.RecordsPerSecond},
 		{"record-send-total", float64(r.Records.Offered)},
+		{"records-per-request-avg", float64(r.Records.Acknowledged) / requests},
 		{"request-total", requests},
 	}
-	if r.Batches.CompressedShare > 0 {
-		rows = append(rows, javaMetric{"compression-rate-avg", r.Batches.CompressedShare})
-	}
-	if requests > 0 {
-		rows = append(rows, javaMetric{"produce-throttle-time-avg", throttle / requests}, javaMetric{"records-per-request-avg", float64(r.Records.Acknowledged) / requests})
-	}
-	return rows
 }
 
 func fetchMetrics(r *result.Result, f *result.Fetch) []javaMetric {
 	var throttle float64
-	for _, b := range r.Brokers {
-		if b.Fetch != nil {
-			throttle += float64(b.Fetch.ThrottleMS)
-		}
+	for _, b := range fetched(r.Brokers) {
+		throttle += float64(b.ThrottleMS)
 	}
 	var lag result.Lag
 	for _, p := range r.Partitions {
 		lag = max(lag, p.ConsumerLag)
 	}
-	rows := []javaMetric{
+	return []javaMetric{
+		{"bytes-consumed-rate", some(f.MiBPerSecond) * mibBytes}, // less than a second has none
 		{"bytes-consumed-total", float64(f.Bytes)},
+		{"records-consumed-rate", some(f.RecordsPerSecond)},
 		{"records-consumed-total", float64(r.Records.Consumed)},
 		{"fetch-latency-avg", inMillis(f.Latency.Mean)},
 		{"fetch-latency-max", inMillis(f.Latency.Max)},
@@ -122,10 +121,6 @@ func fetchMetrics(r *result.Result, f *result.Fetch) []javaMetric {
 		{"fetch-throttle-time-avg", throttle / max(1, float64(f.Requests))},
 		{"records-lag-max", float64(lag)},
 	}
-	if f.RecordsPerSecond > 0 { // less than a second has none
-		rows = append(rows, javaMetric{"bytes-consumed-rate", f.MiBPerSecond * mibBytes}, javaMetric{"records-consumed-rate", f.RecordsPerSecond})
-	}
-	return rows
 }
 
 func groupMetrics(r *result.Result, f *result.Fetch) []javaMetric {

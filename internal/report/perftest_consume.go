@@ -68,12 +68,8 @@ func (c *consumerPerf) writeInterval(s *stats.Window) error {
 	c.records += s.Consumed
 	c.bytes += s.ConsumedBytes
 	elapsed := s.End - s.Start
-	rebalance := s.JoinTime + c.mean(s.RebalanceTime)
-	_, err := fmt.Fprintf(c.w, "%s, %d, ", c.date(s.End), 0) // Kafka's tool has one thread
-	if err != nil {
-		return err
-	}
-	return c.row(rates{c.records, c.bytes, s.Consumed, s.ConsumedBytes}, elapsed, rebalance)
+	rebalance := s.JoinTime + s.RebalanceTime/time.Duration(max(1, c.plan.Read.Clients()))
+	return c.row(c.date(s.End)+", 0", c.records, c.bytes, s.Consumed, s.ConsumedBytes, elapsed, rebalance) // Kafka's tool has one thread
 }
 
 // finish writes the end: a warning when too few records came before the timeout, and the row of the whole
@@ -90,10 +86,7 @@ func (c *consumerPerf) finish(r result.Result) error {
 		return nil
 	}
 	elapsed := seconds(r.ElapsedSeconds)
-	if _, err := fmt.Fprintf(c.w, "%s, %s, ", c.date(0), c.date(elapsed)); err != nil {
-		return err
-	}
-	return c.row(rates{records, bytes, records, bytes}, elapsed, rebalance)
+	return c.row(c.date(0)+", "+c.date(elapsed), records, bytes, records, bytes, elapsed, rebalance)
 }
 
 // readInAll returns the records and bytes that were read, warm-up included, and the mean time of a reader
@@ -117,14 +110,11 @@ func readInAll(r result.Result, readers int) (records, bytes int64, rebalance ti
 	return records, bytes, rebalance + time.Duration(ms)*time.Millisecond/time.Duration(max(1, readers))
 }
 
-// rates are the totals of a row, and the amounts that its rates are of.
-type rates struct{ records, bytes, ofRecords, ofBytes int64 }
-
-func (c *consumerPerf) row(r rates, elapsed, rebalance time.Duration) error {
-	fetch := max(0, elapsed-rebalance)
-	_, err := fmt.Fprintf(c.w, "%.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n",
-		float64(r.bytes)/mibBytes, per(float64(r.ofBytes)/mibBytes, elapsed), r.records, per(float64(r.ofRecords), elapsed),
-		rebalance.Milliseconds(), fetch.Milliseconds(), per(float64(r.ofBytes)/mibBytes, fetch), per(float64(r.ofRecords), fetch))
+// row writes the totals of a row, and the rates of the amounts that came in its time.
+func (c *consumerPerf) row(times string, records, bytes, ofRecords, ofBytes int64, elapsed, rebalance time.Duration) error {
+	fetch, mib := max(0, elapsed-rebalance), float64(ofBytes)/mibBytes
+	_, err := fmt.Fprintf(c.w, "%s, %.4f, %.4f, %d, %.4f, %d, %d, %.4f, %.4f\n", times, float64(bytes)/mibBytes, per(mib, elapsed), records,
+		per(float64(ofRecords), elapsed), rebalance.Milliseconds(), fetch.Milliseconds(), per(mib, fetch), per(float64(ofRecords), fetch))
 	return err
 }
 
@@ -134,11 +124,6 @@ func per(v float64, d time.Duration) float64 {
 		return 0
 	}
 	return v / d.Seconds()
-}
-
-// mean returns the time of one reader, of all readers' times.
-func (c *consumerPerf) mean(d time.Duration) time.Duration {
-	return d / time.Duration(max(1, c.plan.Read.Clients()))
 }
 
 func (c *consumerPerf) date(at time.Duration) string {

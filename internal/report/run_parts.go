@@ -124,7 +124,7 @@ func processTable(r *result.Result) *doc.Table {
 	return t.Table
 }
 
-// head finds what the processes do, and gives the table its caption and its columns.
+// head finds what the processes do, and gives the table its caption.
 func (t *processes) head(r *result.Result) {
 	both := false
 	for _, p := range r.Processes {
@@ -152,25 +152,18 @@ func (t *processes) head(r *result.Result) {
 	default:
 		t.Caption = "writing, " + response
 	}
-	add := func(is bool, columns ...string) {
-		if is {
-			t.Head(columns...)
-		}
+	if t.separate {
+		t.Head("topic|name")
 	}
-	add(t.separate, "topic|name")
-	add(t.writes && t.counts, "records")
-	add(t.writes && !t.counts, "records/s")
-	add(t.reads && t.counts, "read")
-	add(t.reads && !t.counts, "read/s")
-	add(t.writes != t.reads && !t.counts, "MiB/s|5")
-	t.Head("mean|7", "p50|3", "p99", "p99.9|6", "max|2")
-	add(t.writes, "failed")
-	t.Head("cores|4", "state|words", "bound by|words|page")
 }
 
-// row adds the figures of a process of a command, or of several.
+// row adds the figures of a process of a command, or of several. The first gives the table its columns.
 func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated bool, state doc.Cell, limit verdict.Limit, names ...string) {
-	add := func(is, has bool, text string) {
+	first := len(t.Rows) == 0
+	add := func(is, has bool, head, text string) {
+		if is && first {
+			t.Head(head)
+		}
 		if is && !has {
 			text = none
 		}
@@ -189,16 +182,18 @@ func (t *processes) row(tone doc.Tone, f *result.Figures, command string, rated 
 	case w && (command != "" || !t.reads || f.EndToEnd == nil):
 		l = &f.Response
 	}
-	add(t.writes && t.counts, w, theme.Count(f.Records.Acknowledged))
-	add(t.writes && !t.counts, w && rated, theme.PerSecond(f.RecordsPerSecond))
-	add(t.reads && t.counts, c, theme.Count(f.Records.Consumed))
-	add(t.reads && !t.counts, c && rated, theme.PerSecond(f.ConsumedPerSecond))
-	add(t.writes != t.reads && !t.counts, rated, theme.Number(f.MiBPerSecond+f.ConsumedMiB))
-	for _, us := range []result.Micros{l.Mean, l.P50, l.P99, l.P999, l.Max} {
-		add(true, true, latencyOf(l, us))
+	add(t.writes && t.counts, w, "records", theme.Count(f.Records.Acknowledged))
+	add(t.writes && !t.counts, w && rated, "records/s", theme.PerSecond(f.RecordsPerSecond))
+	add(t.reads && t.counts, c, "read", theme.Count(f.Records.Consumed))
+	add(t.reads && !t.counts, c && rated, "read/s", theme.PerSecond(f.ConsumedPerSecond))
+	add(t.writes != t.reads && !t.counts, rated, "MiB/s|5", theme.Number(f.MiBPerSecond+f.ConsumedMiB))
+	for i, us := range []result.Micros{l.Mean, l.P50, l.P99, l.P999, l.Max} {
+		add(true, true, []string{"mean|7", "p50|3", "p99", "p99.9|6", "max|2"}[i], latencyOf(l, us))
 	}
-	add(t.writes, w, theme.Count(f.Records.Failed))
-	add(true, f.CPUCores > 0, theme.Number(f.CPUCores))
+	add(t.writes, w, "failed", theme.Count(f.Records.Failed))
+	if add(true, f.CPUCores > 0, "cores|4", theme.Number(f.CPUCores)); first {
+		t.Head("state|words", "bound by|words|page")
+	}
 	t.Add(names, state, limit.String()).Tone = tone
 }
 

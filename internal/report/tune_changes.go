@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -76,71 +75,60 @@ type OutcomeOptions struct {
 	Files bool   // kt wrote or removed files of its own
 }
 
-// outcome is what became of a change.
-type outcome struct {
-	state         tune.State
-	setting, what string
-	err           error
-	files         []string // of kt, that were written or removed
-}
-
 // OutcomesDoc returns the outcomes of changes.
 func OutcomesDoc(all []tune.Outcome, o OutcomeOptions) *doc.Document {
-	var rows []outcome
-	made := ""
+	t, made := newOutcomes(), ""
 	for _, c := range all {
-		row := outcome{state: c.State, setting: c.Change.Setting, what: c.Change.Describe(), err: c.Err}
+		var files []string
 		if c.State == tune.Applied || c.State == tune.Kept {
 			made = "to see the changes: kt tune --status" + o.Root + "    to undo them: sudo kt tune --rollback" + o.Root
 			for _, k := range c.Change.Keep {
-				row.files = append(row.files, k.File)
+				files = append(files, k.File)
 			}
 		}
-		rows = append(rows, row)
+		t.add(c.State, c.Change.Setting, c.Change.Describe(), c.Err, files...)
 	}
-	return outcomesDoc("changes", rows, o.Files, made)
+	return t.doc("changes", o.Files, made)
 }
 
 // UndoneDoc returns the outcomes of a rollback.
 func UndoneDoc(all []tune.Undone, o OutcomeOptions) *doc.Document {
-	var rows []outcome
-	drifted := ""
+	t, drifted := newOutcomes(), ""
 	for _, u := range all {
-		row := outcome{state: u.State, setting: u.Setting, what: u.Path, err: u.Err}
+		var files []string
+		what := ""
 		switch {
 		case u.Kind == tune.OwnFile && u.State == tune.Restored:
-			row.what += ": removed"
-			row.files = []string{u.Path}
+			what, files = ": removed", []string{u.Path}
 		case u.Kind == tune.OwnFile && u.State == tune.Drifted:
-			row.what += ": its lines are in force again after the next start: check the file, then remove it"
+			what = ": its lines are in force again after the next start: check the file, then remove it"
 		case u.State == tune.Restored:
-			row.what += ": " + u.Now + " → " + u.Old
+			what = ": " + u.Now + " → " + u.Old
 		case u.Kind != tune.OwnFile:
-			row.what += ": " + u.Now
+			what = ": " + u.Now
 		}
 		if u.State == tune.Drifted && o.Force != "" {
 			drifted = "values that others changed since stay as they are; to restore them too: " + o.Force
 		}
-		rows = append(rows, row)
+		t.add(u.State, u.Setting, u.Path+what, u.Err, files...)
 	}
-	return outcomesDoc("rollback", rows, o.Files, drifted)
+	return t.doc("rollback", o.Files, drifted)
 }
 
 // StatusDoc returns the changes of kt on a machine.
 func StatusDoc(held []tune.Undone, o OutcomeOptions) *doc.Document {
-	var rows []outcome
-	undo, drifted := "", ""
+	t, undo, drifted := newOutcomes(), "", ""
 	for _, u := range held {
-		row := outcome{state: u.State, setting: u.Setting, what: u.Path, err: u.Err}
+		what := u.Path
 		if u.Kind != tune.OwnFile {
-			row.what += ": " + u.Now + ", before kt " + u.Old
+			what += ": " + u.Now + ", before kt " + u.Old
 		}
 		if undo = "to undo the changes: sudo kt tune --rollback" + o.Root; u.State == tune.Drifted {
 			drifted = "--force also restores values that others changed since"
 		}
-		rows = append(rows, row)
+		t.add(u.State, u.Setting, what, u.Err)
 	}
-	return outcomesDoc("status", rows, false, undo, drifted)
+	return t.doc("status", false, undo, drifted)
 }
 
 // states are the states of changes in the order in which they are counted, with their words.
@@ -161,25 +149,37 @@ var states = []struct {
 	{tune.Failed, "failed", doc.Bad},
 }
 
-// outcomesDoc returns a table of outcomes, with how many are in each state, what to do next, and the commands that make the system read
-// files that were written or removed.
-func outcomesDoc(subject string, all []outcome, written bool, next ...string) *doc.Document {
+// outcomes is a table of what became of changes, while it is made.
+type outcomes struct {
+	*doc.Table
+	count map[tune.State]int
+	files []string // of kt, that were written or removed
+}
+
+func newOutcomes() *outcomes {
 	t := doc.NewTable("changes", "Changes", "check|whole", "state|whole", "what|sentence")
 	t.Empty = "kt has changed nothing on this machine"
-	count := make(map[tune.State]int)
-	for _, c := range all {
-		if count[c.state]++; c.err != nil {
-			c.what += "; " + c.err.Error()
-		}
-		for _, of := range states {
-			if of.state == c.state {
-				t.Add(cmp.Or(c.setting, "file of kt"), doc.Cell{Text: of.words, Tone: of.tone}, c.what)
-			}
+	return &outcomes{Table: t, count: make(map[tune.State]int)}
+}
+
+func (t *outcomes) add(state tune.State, setting, what string, err error, files ...string) {
+	t.files = append(t.files, files...)
+	if t.count[state]++; err != nil {
+		what += "; " + err.Error()
+	}
+	for _, of := range states {
+		if of.state == state {
+			t.Add(cmp.Or(setting, "file of kt"), doc.Cell{Text: of.words, Tone: of.tone}, what)
 		}
 	}
-	d := OfTable("kt tune", subject, t, nil)
+}
+
+// doc returns the table, with how many are in each state, what to do next, and the commands that make the system read files that were
+// written or removed.
+func (t *outcomes) doc(subject string, written bool, next ...string) *doc.Document {
+	d := OfTable("kt tune", subject, t.Table, nil)
 	for _, of := range states {
-		if n := count[of.state]; n > 0 {
+		if n := t.count[of.state]; n > 0 {
 			d.Tags = append(d.Tags, theme.Count(int64(n))+" "+of.words)
 		}
 	}
@@ -187,7 +187,7 @@ func outcomesDoc(subject string, all []outcome, written bool, next ...string) *d
 		{"/etc/systemd/system/", "before the broker's next start: systemctl daemon-reload"},
 		{"/etc/udev/rules.d/", "for disks that are plugged in before the next boot: udevadm control --reload"},
 	} {
-		if written && slices.ContainsFunc(all, func(c outcome) bool { return strings.Contains(fmt.Sprint(c.files), a.folder) }) {
+		if written && slices.ContainsFunc(t.files, func(file string) bool { return strings.Contains(file, a.folder) }) {
 			next = append(next, a.run)
 		}
 	}

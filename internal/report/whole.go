@@ -49,8 +49,8 @@ func (p inPart) MarshalJSON() ([]byte, error) {
 // systemTable has what each part found of each system.
 func systemTable(d *study.Document) *doc.Table {
 	t := doc.NewTable("side-by-side-table", "What each part found of each system", "part|words", "system|words", "found|words", "published|words")
-	for i := range d.Standings {
-		s := &d.Standings[i]
+	for i := range d.SideBySide {
+		s := &d.SideBySide[i]
 		published, sources := publishedOf(s)
 		t.Add(s.Part, s.System, foundOf(s), cmp.Or(published, none)).Note = sources
 	}
@@ -58,7 +58,7 @@ func systemTable(d *study.Document) *doc.Table {
 }
 
 // foundOf writes what a part found of a system.
-func foundOf(s *study.Standing) string {
+func foundOf(s *study.SystemBest) string {
 	var text string
 	switch c := s.Cell; {
 	case s.Peak != nil:
@@ -80,7 +80,7 @@ func foundOf(s *study.Standing) string {
 }
 
 // peakOf writes the highest rate that holds.
-func peakOf(s *study.Standing) string {
+func peakOf(s *study.SystemBest) string {
 	switch p := s.Peak; {
 	case p.RecordsPerSecond == 0 && !s.Over:
 		return none
@@ -108,7 +108,7 @@ func faultsOf(c *study.CellFigures) string {
 }
 
 // publishedOf writes the figures that published tests have of a system, and which tests these are.
-func publishedOf(s *study.Standing) (text, sources string) {
+func publishedOf(s *study.SystemBest) (text, sources string) {
 	var texts, from []string
 	for _, p := range s.Published {
 		one := theme.Number(p.MBSecond) + " MB/s"

@@ -39,14 +39,13 @@ type brokersNow map[int32]*brokerNow
 type brokerNow struct {
 	BrokerNow
 	trend newest[float64]
-	p99   [tailTime / time.Second]time.Duration // of the last seconds; 0: no answer
-	next  int
+	p99   newest[time.Duration] // of the last seconds; 0: no answer
 }
 
 // addBroker adds a broker, unless it is known.
 func (m brokersNow) addBroker(id int32) {
 	if m[id] == nil {
-		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}}
+		m[id] = &brokerNow{BrokerNow: BrokerNow{ID: id}, trend: newest[float64]{most: trendTime}, p99: newest[time.Duration]{most: int(tailTime / time.Second)}}
 	}
 }
 
@@ -68,8 +67,7 @@ func (m brokersNow) add(w *stats.Window) {
 		v.P99, v.Mean, v.FetchMean = b.Latency.ValueAtQuantile(0.99), b.Latency.Mean(), b.Fetch.Latency.Mean()
 		v.Throttle = b.Throttle + b.Fetch.Throttle
 		v.trend.add(float64(b.Records+b.Fetch.Records) / length)
-		v.p99[v.next%len(v.p99)] = v.P99
-		v.next++
+		v.p99.add(v.P99)
 	}
 }
 
@@ -100,13 +98,8 @@ func (m brokersNow) rows(leaders map[int32]int32) []BrokerNow {
 	for _, id := range slices.Sorted(maps.Keys(m)) {
 		row := m[id].BrokerNow
 		row.Leads, row.Trend = leads[id], m[id].trend.list()
-		var seen []time.Duration
-		for _, p99 := range m[id].p99 {
-			if p99 > 0 {
-				seen = append(seen, p99)
-			}
-		}
-		slices.Sort(seen)
+		seen := slices.Sorted(slices.Values(m[id].p99.list()))
+		seen = slices.DeleteFunc(seen, func(p99 time.Duration) bool { return p99 == 0 })
 		if n := len(seen); n > 0 {
 			row.UsualP99 = seen[n/2] // the upper of two: a value that occurred
 		}

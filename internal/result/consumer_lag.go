@@ -77,30 +77,13 @@ type consumerLag struct {
 	lag, max, at Lag
 	judged       bool // some measured second was all load
 
-	partitions map[int32]*level // that ever had lag
+	partitions map[int32]level // that ever had lag
 }
 
 // level is a consumer lag, and how it went.
 type level struct {
 	now int64 // the last one that was known
 	fit fit
-}
-
-// slope returns the growth of a partition's consumer lag, in records a second.
-func (b *consumerLag) slope(partition int32) float64 {
-	if p := b.partitions[partition]; p != nil {
-		return p.fit.slope()
-	}
-	return 0
-}
-
-// levels returns the consumer lag now, by partition.
-func (b *consumerLag) levels() map[int32]int64 {
-	levels := make(map[int32]int64, len(b.partitions))
-	for id, p := range b.partitions {
-		levels[id] = p.now
-	}
-	return levels
 }
 
 // add takes a window. steady reports whether the load went on in all of it: after the senders have
@@ -113,12 +96,11 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 			continue
 		}
 		if b.partitions == nil {
-			b.partitions = make(map[int32]*level)
+			b.partitions = make(map[int32]level)
 		}
-		if b.partitions[id] == nil {
-			b.partitions[id] = new(level)
-		}
-		b.partitions[id].now += p.ConsumerLag
+		of := b.partitions[id]
+		of.now += p.ConsumerLag
+		b.partitions[id] = of
 	}
 	if w.Warmup {
 		return
@@ -132,8 +114,9 @@ func (b *consumerLag) add(w *stats.Window, steady bool) {
 		return
 	}
 	b.fit.add(w.End.Seconds(), float64(b.now))
-	for _, p := range b.partitions {
+	for id, p := range b.partitions {
 		p.fit.add(w.End.Seconds(), float64(p.now))
+		b.partitions[id] = p
 	}
 }
 

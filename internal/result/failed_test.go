@@ -13,7 +13,7 @@ import (
 )
 
 // failing is a run of seconds in which some records are acknowledged in a millisecond, and others fail.
-func failing(read bool, acknowledged, failed int64) (*Fold, []stats.Window) {
+func failing(read bool, acknowledged, failed int64, conditions ...string) *Fold {
 	h := header(0)
 	h.Plan.Producers, h.Plan.Load.Rate = 1, plan.Rate{PerSecond: 1000}
 	if read {
@@ -23,7 +23,7 @@ func failing(read bool, acknowledged, failed int64) (*Fold, []stats.Window) {
 	rec := stats.NewRecorder()
 	rec.Read = read
 	f := NewFold(h)
-	var newest []stats.Window
+	f.AbortOn(conditions)
 	for s := range 3 {
 		at := time.Duration(s) * time.Second
 		rec.Sent(stats.Measured, acknowledged+failed, at, at+time.Second, 0, true)
@@ -36,10 +36,9 @@ func failing(read bool, acknowledged, failed int64) (*Fold, []stats.Window) {
 		if failed > 0 {
 			rec.Failed(stats.Measured, failed, "NOT_LEADER_OR_FOLLOWER")
 		}
-		newest = []stats.Window{rec.Take(new(stats.Phases), stats.Measured, at, at+time.Second, time.Second)[stats.Measured]}
-		f.AddWindow(newest[0])
+		f.AddWindow(rec.Take(new(stats.Phases), stats.Measured, at, at+time.Second, time.Second)[stats.Measured])
 	}
-	return f, newest
+	return f
 }
 
 func TestAPercentileAmongFailuresIsNoNumber(t *testing.T) {
@@ -47,7 +46,7 @@ func TestAPercentileAmongFailuresIsNoNumber(t *testing.T) {
 		t.Fatalf("it is written as %q", theme.Duration(Failed.Duration()))
 	}
 	for _, read := range []bool{false, true} {
-		f, newest := failing(read, 30, 70)
+		f := failing(read, 30, 70)
 		r := f.Result()
 		_, l := r.HeadlineLatency()
 		if l.Count != 90 || l.Unserved != 210 || l.P50 != Failed || l.P99 != Failed || l.Max != Failed || l.Mean == Failed || r.Series[1].P50 != Failed {
@@ -70,16 +69,17 @@ func TestAPercentileAmongFailuresIsNoNumber(t *testing.T) {
 			}
 		}
 		for condition, want := range map[string]string{"p99>1h": "failed", "max>5s": "failed", "p99>5s over 1s": "failed", "p99<5s": "", "mean>5s": ""} {
-			if got := NewWatch([]string{condition}).Look(f, newest); (got != "") != (want != "") || !strings.Contains(got, want) {
+			f := failing(read, 30, 70, condition)
+			if got := f.Broken(); (got != "") != (want != "") || !strings.Contains(got, want) {
 				t.Errorf("read %v: %s is %q", read, condition, got)
 			}
 		}
 	}
-	f, newest := failing(false, 300, 0)
-	if r := f.Result(); r.Latency.Response.P99 != 1000 || !r.Limits[0].Held || NewWatch([]string{"p99>1s"}).Look(f, newest) != "" {
+	f := failing(false, 300, 0, "p99>1s")
+	if r := f.Result(); r.Latency.Response.P99 != 1000 || !r.Limits[0].Held || f.Broken() != "" {
 		t.Errorf("without a failure: %+v", r.Limits)
 	}
-	f, _ = failing(true, 0, 10)
+	f = failing(true, 0, 10)
 	if r := f.Result(); r.Latency.EndToEnd != nil || r.Latency.Response.P50 != Failed || r.Latency.Response.Mean != Failed || r.Limits[0].Held {
 		t.Errorf("nothing was acknowledged: %+v, %+v", r.Latency, r.Limits)
 	}

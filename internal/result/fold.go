@@ -8,7 +8,6 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -27,9 +26,9 @@ type Fold struct {
 	heat        heat
 	points      steps
 	second      []stats.Window // of the newest second, until its sample comes
-	use         usage
-	loading     bool  // the load went on in the last window
-	waiting     int64 // measured records without an outcome, in the last window in which any was offered
+	use         host.Sample    // of the measured part
+	loading     bool           // the load went on in the last window
+	waiting     int64          // measured records without an outcome, in the last window in which any was offered
 	consumerLag consumerLag
 	lagBefore   int64 // at the start of the last window
 	reads       reads // of a run that only reads
@@ -40,6 +39,8 @@ type Fold struct {
 	stage       int            // the number of the one in which the load was last
 	now         now
 	limits      []judged // of the header; nil: the run is judged by none
+	conditions  []judged // that end the run
+	broken      string   // the first of them that came true, and what it was; "": none has
 	anew        bool     // limits are others than those of the run
 	judged      *Result  // of a file that was thinned; nil: it is to be made of the windows
 	steady      steady
@@ -51,12 +52,10 @@ type Fold struct {
 
 // NewFold returns an empty fold. Until Finish is called, the run counts as cut off.
 func NewFold(h Header) *Fold {
-	f := &Fold{header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown}}
-	for _, text := range h.Limits {
-		expr, err := metric.Parse(text)
-		f.limits = append(f.limits, judged{text: text, expr: expr, bad: err})
+	return &Fold{
+		header: h, trailer: Trailer{Ended: CutOff}, now: newNow(&h), schedule: h.Plan.Schedule(), limits: parsed(h.Limits),
+		line: timeline{said: map[string]string{}}, consumerLag: consumerLag{lag: NotKnown, max: NotKnown},
 	}
-	return f
 }
 
 // Begin sets the start of the load.
@@ -167,9 +166,8 @@ func MeasuredGap(before, w *stats.Window) stats.Gap {
 	return g
 }
 
-// load reports whether the load went on in a window, and whether in all of it, and returns its rate
-// in records a second, as if the target had not been changed. The load is that of the senders, or
-// without any of the readers.
+// load reports whether the load went on in a window, and whether in all of it, and returns its rate as if the target had not
+// been changed.
 func (f *Fold) load(w *stats.Window) (loading, full bool, rate float64) {
 	rate = w.RecordsPerSecond()
 	if f.header.Plan.ReadsOnly() {
@@ -221,24 +219,23 @@ func (f *Fold) AddSample(s host.Sample) {
 	f.now.sample = s
 	m := &f.total[stats.Measured]
 	warming := m.IsZero() || s.At <= m.Start
-	draining := !f.loading && f.use.seconds > 0 // it would lower the mean of the load
+	draining := !f.loading && f.use.Interval > 0 // it would lower the mean of the load
 	switch {
 	case warming || draining:
 	case f.header.Plan.ReadsOnly():
 		f.reads.sample(s)
 	default:
-		f.use.add(s)
+		f.use.Add(s)
 	}
 }
 
-// client returns kt's own use in the measured part; of a run that only reads, from the second of the
-// first record to that of the last.
+// client returns kt's own use in the measured part; of a run that only reads, while it read.
 func (f *Fold) client(m *stats.Window) ClientUse {
-	u := f.use
+	u := &f.use
 	if f.header.Plan.ReadsOnly() {
 		u = f.reads.usage()
 	}
-	c, processes := u.client(m), 1
+	c, processes := clientUse(u, m), 1
 	if f.together != nil {
 		c.CPUCores, processes = f.together.Cores, f.together.Count
 	}
@@ -315,7 +312,10 @@ func (f *Fold) result() Result {
 	produced, _ := m.Traffic()
 	r.Batches = batchesOf(&produced)
 	r.Batches.SpanMax = m.OpSpan.Microseconds()
-	r.whole = f.whole(&r)
+	whole := *m
+	whole.Unknown = r.Records.Unknown
+	r.whole = r.rated(&whole)
+	r.whole.ConsumerLag = int64(f.consumerLag.max)
 	r.Limits = f.judgedLimits(&r)
 	return r
 }

@@ -41,7 +41,7 @@ type judged struct {
 	expr metric.Expr
 	bad  error // it cannot be read: the maker of the run has checked it, and a run file may be of another kt
 
-	stretch  span
+	recent   []span        // the newest stretch; of a condition, its seconds
 	worst    *float64      // of the stretches that are over
 	of, held int64         // stretches that were judged
 	idle     int64         // stretches with nothing to judge
@@ -57,14 +57,11 @@ type span struct {
 	behind bool // there was consumer lag at both ends of each
 }
 
-// endsBefore reports whether a second is missing between the span and a window: then they are not on end.
-func (s *span) endsBefore(w *stats.Window) bool { return w.Start > s.window.End+slack }
-
-func (s *span) add(w *stats.Window, behind bool, lag Lag) {
-	s.behind = (s.behind || s.length == 0) && behind
-	s.window.Add(w)
-	s.length += w.End - w.Start
-	s.lag = max(s.lag, lag)
+func (s *span) add(o *span) {
+	s.behind = (s.behind || s.length == 0) && o.behind
+	s.window.Add(&o.window)
+	s.length += o.length
+	s.lag = max(s.lag, o.lag)
 }
 
 // waited reports whether records waited for an outcome in about all of the span, or for a reader.
@@ -93,27 +90,82 @@ func (f *Fold) figures(s *span) *metric.Figures {
 	return figures
 }
 
-// judge adds a window to the stretches of the limits, and judges those that are complete.
+// parsed reads expressions.
+func parsed(texts []string) (all []judged) {
+	for _, text := range texts {
+		expr, err := metric.Parse(text)
+		all = append(all, judged{text: text, expr: expr, bad: err})
+	}
+	return all
+}
+
+// AbortOn sets the conditions that end the run: expressions that were checked.
+func (f *Fold) AbortOn(texts []string) { f.conditions = parsed(texts) }
+
+// Broken returns the first condition that came true, and what it was; "": none has.
+func (f *Fold) Broken() string { return f.broken }
+
+// judge judges the stretches of the limits that a window completes, and the conditions.
 func (f *Fold) judge(w *stats.Window) {
 	if f.lean || f.hosted || !f.steady.is {
 		return
+	}
+	second := func(j *judged) span {
+		if n := len(j.recent); n > 0 && w.Start > j.recent[n-1].window.End+slack { // a second is missing: they are not on end
+			j.recent = nil
+		}
+		return span{j.expr.Metric.Keep(&f.header.Plan, w), w.End - w.Start, f.consumerLag.lag, f.lagBefore > 0 && f.consumerLag.now > 0}
 	}
 	for i := range f.limits {
 		j := &f.limits[i]
 		if j.bad != nil || j.expr.Over == 0 {
 			continue
 		}
-		kept := j.expr.Metric.Keep(&f.header.Plan, w)
 		j.point = max(j.point, w.End-w.Start)
-		if j.stretch.endsBefore(w) {
-			j.stretch = span{}
+		one := second(j)
+		if len(j.recent) == 0 {
+			j.recent = make([]span, 1)
 		}
-		j.stretch.add(&kept, f.lagBefore > 0 && f.consumerLag.now > 0, f.consumerLag.lag)
-		if j.stretch.long(j.expr.Over) {
-			j.close(f.figures(&j.stretch), j.stretch.waited())
-			j.stretch = span{}
+		stretch := &j.recent[0]
+		if stretch.add(&one); stretch.long(j.expr.Over) {
+			j.close(f.figures(stretch), stretch.waited())
+			j.recent = nil
 		}
 	}
+	for i := range f.conditions {
+		c := &f.conditions[i]
+		if c.bad != nil || f.broken != "" {
+			continue
+		}
+		if s, whole := f.newest(c, second(c)); whole {
+			if v, ok := c.expr.Value(f.figures(&s)); ok && c.expr.Holds(v) {
+				f.broken = fmt.Sprintf("%s: %s at %s", c.text, c.expr.Metric.Unit.Show(v), theme.Duration(w.End))
+			}
+		}
+	}
+}
+
+// newest returns what a condition is judged by: with "over" the last seconds, if they suffice, else the newest one, with the
+// counts of the run so far.
+func (f *Fold) newest(c *judged, second span) (s span, whole bool) {
+	if c.expr.Over == 0 {
+		if k := c.expr.Metric.Kind; k == metric.Count || k == metric.Longest {
+			second.window = f.total[stats.Measured].Counts()
+		}
+		return second, true
+	}
+	c.recent = append(c.recent, second)
+	length := time.Duration(0)
+	for i := range c.recent {
+		length += c.recent[i].length
+	}
+	for ; len(c.recent) > 1 && length-c.recent[0].length+slack >= c.expr.Over; c.recent = c.recent[1:] {
+		length -= c.recent[0].length
+	}
+	for i := range c.recent {
+		s.add(&c.recent[i])
+	}
+	return s, s.long(c.expr.Over)
 }
 
 // close judges a stretch that is over. One without a latency or rate is judged if records waited in it: it is not held.
@@ -154,15 +206,6 @@ func (f *Fold) judgedLimits(r *Result) (all []Limit) {
 		all = append(all, l)
 	}
 	return all
-}
-
-// whole returns the figures of the whole run, from its result.
-func (f *Fold) whole(r *Result) *metric.Figures {
-	w := f.total[stats.Measured]
-	w.Unknown = r.Records.Unknown
-	figures := r.rated(&w)
-	figures.ConsumerLag = int64(f.consumerLag.max)
-	return figures
 }
 
 // Figures returns the figures of the whole run. Those of a page are what its document has.
@@ -252,38 +295,24 @@ type steady struct {
 	warm time.Duration // until when a client warmed up
 }
 
-// settle takes the next window.
+// settle takes the next window. Of a producer that has sent its last record, clients were at work for no time: then that was due a
+// little before the end. A window that was cut after the planned end, or is the rest of a second after the last whole one, does
+// not count.
 func (f *Fold) settle(w *stats.Window) {
-	took, s := f.took(w), &f.steady
-	s.is = false
+	took, s, load := f.took(w), &f.steady, &f.header.Plan.Load
+	lasts := took > 0 // to the end of the window
 	switch {
-	case w.Warmup && took > 0:
+	case f.header.Plan.ReadsOnly():
+		lasts = took.Seconds() >= fullShare*w.Seconds()*float64(f.clients())
+	case !lasts && w.Offered > 0:
+		interval := (w.End - w.Start) / time.Duration(w.Offered)
+		lasts = max(w.LastDue, w.LastSent)+interval+slack >= w.End
+	}
+	d := load.Duration.Std()
+	fills := (d <= 0 || w.End <= d+slack) &&
+		(w.End-w.Start+slack >= time.Second || slices.Contains(load.Rate.Bounds(), w.End) || w.End%time.Second == 0)
+	s.is = !w.Warmup && w.End > w.Start && w.Start >= max(s.warm, f.first()-slack) && lasts && fills && (w.Failed > 0 || !f.paused(w.Start, w.End))
+	if w.Warmup && took > 0 {
 		s.warm = w.End
-	case w.Warmup || w.End <= w.Start:
-	default:
-		s.is = w.Start >= max(s.warm, f.first()-slack) && f.lasts(w, took) && f.fills(w) && (w.Failed > 0 || !f.paused(w.Start, w.End))
 	}
-}
-
-// fills reports whether the planned load fills a window: none that was cut after its end, or is the rest of a second
-// after the last whole one.
-func (f *Fold) fills(w *stats.Window) bool {
-	load := &f.header.Plan.Load
-	if d := load.Duration.Std(); d > 0 && w.End > d+slack {
-		return false
-	}
-	return w.End-w.Start+slack >= time.Second || slices.Contains(load.Rate.Bounds(), w.End) || w.End%time.Second == 0
-}
-
-// lasts reports whether the load went on to the end of a window. took is the time for which its clients were at work,
-// which is 0 of a producer that has sent its last record: then that was due a little before the end.
-func (f *Fold) lasts(w *stats.Window, took time.Duration) bool {
-	if f.header.Plan.ReadsOnly() {
-		return took.Seconds() >= fullShare*w.Seconds()*float64(f.clients())
-	}
-	if took > 0 || w.Offered == 0 {
-		return took > 0
-	}
-	interval := (w.End - w.Start) / time.Duration(w.Offered)
-	return max(w.LastDue, w.LastSent)+interval+slack >= w.End
 }

@@ -148,11 +148,12 @@ func TestWithoutAValueALimitIsNotHeld(t *testing.T) {
 
 // aborted returns the first second, and the text, at which a condition ends a run; -1: it does not.
 func aborted(condition string, windows ...stats.Window) (int, string) {
-	f, watch := NewFold(header(1000)), NewWatch([]string{condition})
+	f := NewFold(header(1000))
+	f.AbortOn([]string{condition})
 	for i, w := range windows {
 		f.AddWindow(w)
 		f.AddSample(host.Sample{At: w.End, Interval: time.Second})
-		if why := watch.Look(f, []stats.Window{w}); why != "" {
+		if why := f.Broken(); why != "" {
 			return i, why
 		}
 	}

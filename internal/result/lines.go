@@ -183,14 +183,9 @@ func FirstLine(r io.Reader) []byte {
 	return line
 }
 
-// Next returns the next line, which shares no memory with l. At the end the error is io.EOF.
-// Any other error has the number of the line.
-func (l *Lines) Next() (Line, error) { return l.next(false) }
-
-// Skim is Next that passes over windows, samples and vitals, which are most of a file, without decoding them.
-func (l *Lines) Skim() (Line, error) { return l.next(true) }
-
-func (l *Lines) next(skim bool) (Line, error) {
+// Next returns the next line, which shares no memory with l. At the end the error is io.EOF. Any other error has the number of the
+// line. With skim it passes over windows, samples and vitals, which are most of a file, without decoding them.
+func (l *Lines) Next(skim bool) (Line, error) {
 	text, err := l.text(skim)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -208,7 +203,7 @@ func (l *Lines) next(skim bool) (Line, error) {
 func (l *Lines) All() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		for {
-			of, err := l.Next()
+			of, err := l.Next(false)
 			if errors.Is(err, io.EOF) || !yield(of, err) || err != nil {
 				return
 			}

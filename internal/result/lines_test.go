@@ -127,7 +127,7 @@ func BenchmarkReplay(b *testing.B) {
 		{"lines", func() error {
 			lines := NewLines(bytes.NewReader(file), 0)
 			for {
-				if _, err := lines.Next(); err != nil {
+				if _, err := lines.Next(false); err != nil {
 					return err
 				}
 			}

@@ -94,8 +94,7 @@ func (n *now) point(p Point) {
 	}
 }
 
-// follow takes the windows of a second, and the consumer lag at its end. A window without length is
-// late: its counts are added, and it is no second of its own. hosted keeps latencies for the tail.
+// follow takes the windows of a second, and the consumer lag at its end. A window without length is late, and no second of its own.
 func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	for i := range windows {
 		w := &windows[i]
@@ -126,11 +125,14 @@ func (n *now) follow(windows []stats.Window, lag int64, hosted bool) {
 	}
 	n.tail.add(slim)
 	n.brokers.add(&second)
-	n.followSilence(&second)
+	n.unanswered = silent(n.unanswered, &second, n.outstanding > 0 && second.Acknowledged == 0)
+	n.unread.Now = silent(n.unread.Now, &second, n.lag.Records > 0 && second.Consumed == 0 && second.ReadTime > 0 && second.ReadHeld == 0)
+	if n.unread.Now.Length > n.unread.Longest.Length {
+		n.unread.Longest = n.unread.Now
+	}
 }
 
-// slim returns counts and partitions of a second. It leaves out the first lag of a partition, which is
-// no growth. first reports whether the lag of the run became known in this second.
+// slim returns counts and partitions of a second, without the first lag of a partition or, if it is first, of the run: no growth.
 func (n *now) slim(w *stats.Window, first bool) stats.Window {
 	slim := w.Counts()
 	if first {
@@ -150,15 +152,6 @@ func (n *now) slim(w *stats.Window, first bool) stats.Window {
 		slim.Partitions[id] = p
 	}
 	return slim
-}
-
-// followSilence follows the times without acknowledgements and without records.
-func (n *now) followSilence(w *stats.Window) {
-	n.unanswered = silent(n.unanswered, w, n.outstanding > 0 && w.Acknowledged == 0)
-	n.unread.Now = silent(n.unread.Now, w, n.lag.Records > 0 && w.Consumed == 0 && w.ReadTime > 0 && w.ReadHeld == 0)
-	if n.unread.Now.Length > n.unread.Longest.Length {
-		n.unread.Longest = n.unread.Now
-	}
 }
 
 // silent returns a gap after one more window.

@@ -20,8 +20,7 @@ type readStall struct {
 	length      time.Duration // of these windows
 }
 
-// add takes a window, and the consumer lag before and after it. An open gap counts up to the end of the
-// window.
+// add takes a window, and the consumer lag before and after it. An open gap counts up to the end of the window.
 func (s *readStall) add(w *stats.Window, before, after int64) {
 	end, lag := w.End, after
 	if w.Consumed > 0 {

@@ -36,7 +36,7 @@ type readTimes struct {
 	behind    time.Duration           // of the windows that ended with consumer lag
 	replaying time.Duration           // the same, and of the windows that began before all old records were read
 	fetching  map[int32]time.Duration // at each broker, of all readers
-	use       usage
+	use       host.Sample
 }
 
 // add takes a window, and the consumer lag before and after it.
@@ -59,6 +59,9 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 	}
 	r.since.add(w, after, r.sum.window.Consumed < r.old)
 	if r.going {
+		if r.sum.window.Consumed == 0 {
+			r.sum.outside = r.since.outside // only the time before the first record stays outside of reading
+		}
 		r.sum.merge(&r.since)
 		r.since = readTimes{outside: max(0, w.End-w.LastRead)}
 	}
@@ -67,18 +70,18 @@ func (r *reads) add(w *stats.Window, before, after int64) {
 // sample adds a sample of the host: after the windows of its interval.
 func (r *reads) sample(s host.Sample) {
 	if r.going {
-		r.sum.use.add(s)
+		r.sum.use.Add(s)
 	} else {
-		r.since.use.add(s)
+		r.since.use.Add(s)
 	}
 }
 
 // usage returns kt's use meanwhile, or if nothing was read in the whole run.
-func (r *reads) usage() usage {
-	if r.sum.use.seconds > 0 {
-		return r.sum.use
+func (r *reads) usage() *host.Sample {
+	if r.sum.use.Interval > 0 {
+		return &r.sum.use
 	}
-	return r.since.use
+	return &r.since.use
 }
 
 // there returns the share of the time with consumer lag. In a replay, there is lag until all old
@@ -90,8 +93,7 @@ func (r *reads) there() float64 {
 	return share(r.sum.behind, r.sum.total)
 }
 
-// replay reports whether only old records were read. It estimates how many of old were written in the
-// first window.
+// replay reports whether only old records were read. It estimates how many of old were written in the first window.
 func (r *reads) replay() bool {
 	old := float64(r.old)
 	if r.over > 0 {
@@ -100,39 +102,31 @@ func (r *reads) replay() bool {
 	return float64(r.sum.window.Consumed) <= old
 }
 
-// times returns the running time of all readers from the first record to the last, and the part of it in
-// which they waited.
+// times returns the running time of all readers from the first record to the last, and the part in which they waited.
 func (r *reads) times(readers int) (total, waited time.Duration) {
 	outside := time.Duration(readers) * (r.sum.outside + r.since.outside)
 	return max(0, r.sum.window.ReadTime-outside), max(0, r.sum.window.ReadWait-outside)
 }
 
 func (t *readTimes) add(w *stats.Window, waiting int64, replaying bool) {
-	lean := stats.Window{Start: w.Start, End: w.End, Read: w.Read}
-	lean.EndToEnd = stats.Histogram{}
-	t.window.Add(&lean)
 	length := w.End - w.Start
-	t.total += length
+	one := readTimes{window: stats.Window{Start: w.Start, End: w.End, Read: w.Read}, total: length, fetching: make(map[int32]time.Duration, len(w.Brokers))}
+	one.window.EndToEnd = stats.Histogram{}
 	behind := float64(waiting)*length.Seconds() > float64(w.Consumed)*lagShows.Seconds()
 	if behind {
-		t.behind += length
+		one.behind = length
 	}
 	if behind || replaying {
-		t.replaying += length
-	}
-	if t.fetching == nil {
-		t.fetching = make(map[int32]time.Duration)
+		one.replaying = length
 	}
 	for id, b := range w.Brokers {
-		t.fetching[id] += b.Fetch.Latency.Mean() * time.Duration(b.Fetch.Latency.Count())
+		one.fetching[id] = b.Fetch.Latency.Mean() * time.Duration(b.Fetch.Latency.Count())
 	}
+	t.merge(&one)
 }
 
-// merge adds the windows after t. Only the time before the first record stays outside of reading.
+// merge adds the windows after t.
 func (t *readTimes) merge(o *readTimes) {
-	if t.window.Consumed == 0 {
-		t.outside = o.outside
-	}
 	t.window.Add(&o.window)
 	t.total += o.total
 	t.behind += o.behind
@@ -143,5 +137,5 @@ func (t *readTimes) merge(o *readTimes) {
 	for id, took := range o.fetching {
 		t.fetching[id] += took
 	}
-	t.use.merge(&o.use)
+	t.use.Add(o.use)
 }

@@ -20,13 +20,14 @@ func (f *Fold) partitions(w *stats.Window) []PartitionRow {
 			continue
 		}
 		topic, number := f.header.Environment.Place(id)
+		level := f.consumerLag.partitions[id]
 		row := PartitionRow{
 			ID: number, Leader: -1, Records: p.Records, MiB: float64(p.Bytes) / mib,
 			ServiceMeanUS: (p.ServiceSum / time.Duration(max(1, p.Records))).Microseconds(),
 			ServiceP99US:  p.Service.ValueAtQuantile(0.99, p.ServiceMax).Microseconds(),
 			ServiceMaxUS:  p.ServiceMax.Microseconds(),
 			Consumed:      p.Consumed, ConsumedMiB: float64(p.ConsumedBytes) / mib,
-			ConsumerLag: lagOf(p.ConsumerLag+warmup.Partitions[id].ConsumerLag, f.consumerLag.lag == NotKnown), ConsumerLagSlope: f.consumerLag.slope(id), LongestGap: gapOf(p.Outage),
+			ConsumerLag: lagOf(p.ConsumerLag+warmup.Partitions[id].ConsumerLag, f.consumerLag.lag == NotKnown), ConsumerLagSlope: level.fit.slope(), LongestGap: gapOf(p.Outage),
 			Deleted: p.Deleted + warmup.Partitions[id].Deleted,
 		}
 		if len(f.header.Environment.Topics) > 0 {

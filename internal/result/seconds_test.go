@@ -19,18 +19,15 @@ func gated() Header {
 }
 
 // watched adds windows to a fold, second by second, and returns the first condition of "rate<1" that came true.
-func watched(f *Fold, seconds ...[]stats.Window) (aborted string) {
-	watch := NewWatch([]string{"rate<1", "rate<1 over 1s"})
+func watched(f *Fold, seconds ...[]stats.Window) string {
+	f.AbortOn([]string{"rate<1", "rate<1 over 1s"})
 	for _, windows := range seconds {
 		for _, w := range windows {
 			f.AddWindow(w)
 		}
-		if text := watch.Look(f, windows); aborted == "" {
-			aborted = text
-		}
 	}
 	f.Finish(Trailer{Ended: Completed})
-	return aborted
+	return f.Broken()
 }
 
 // empty is a measured window in which the load went on and no measured record was sent.

@@ -8,8 +8,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// maxPoints bounds a series: an hour of seconds. Points of a longer run are joined two by two, as often
-// as it takes.
+// maxPoints bounds a series: an hour of seconds. Points of a longer run are joined two by two, as often as it takes.
 const maxPoints = 3600
 
 // ShortRow is the length in seconds below which a step has no row of its own, no rate and no CPU. The
@@ -79,8 +78,7 @@ func (p *steps) of(windows []stats.Window, h host.Sample) []Point {
 	return points
 }
 
-// divide divides the second in which the warm-up ended between the phases. Later outcomes of warm-up
-// records take no time.
+// divide divides the second in which the warm-up ended. Later outcomes of warm-up records take no time.
 func (p *steps) divide(windows []stats.Window, points []Point) {
 	warm, w := &windows[0], &windows[1]
 	end := w.FirstDue
@@ -161,16 +159,11 @@ func (s *series) add(p Point, w *stats.Window) {
 	}
 	s.points = append(s.points, p)
 	if len(s.points) > cmp.Or(s.most, maxPoints) {
-		s.halve()
-	}
-}
-
-// halve joins the points of each phase two by two.
-func (s *series) halve() {
-	s.points, s.shared = joinEach(s.points, func(int) int { return 2 }), 0
-	s.stride *= 2
-	for i, p := range s.points {
-		s.last[stats.PhaseOf(p.Warmup)] = slot{at: i, fill: s.stride} // the next window starts a point
+		s.points, s.shared = joinEach(s.points, func(int) int { return 2 }), 0
+		s.stride *= 2
+		for i, p := range s.points {
+			s.last[stats.PhaseOf(p.Warmup)] = slot{at: i, fill: s.stride} // the next window starts a point
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ type Snapshot struct {
 	Brokers []BrokerNow   // by number
 
 	seconds []stats.Window  // counts and partitions of the last ten seconds
-	lags    map[int32]int64 // consumer lag by partition
+	lags    map[int32]level // consumer lag by partition
 	leaders map[int32]int32 // by partition
 }
 
@@ -112,7 +112,7 @@ func (f *Fold) Snapshot() Snapshot {
 		Stamped:     warmup.EndToEnd.Count()+measured.EndToEnd.Count() > 0,
 		ConsumerLag: n.lag, Unread: n.unread, Unanswered: Silence{n.unanswered, measured.Outage}, WorstGap: n.worst,
 		Points: f.series.share(), Heat: f.heat.columns, Recent: n.recent.list(), Placed: n.recent.seen,
-		Events: f.events(), LeftOut: maps.Clone(f.line.kept.EventsLeftOut), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: f.consumerLag.levels(), leaders: n.leaders,
+		Events: f.events(), LeftOut: maps.Clone(f.line.kept.EventsLeftOut), Brokers: n.brokers.rows(n.leaders), seconds: slices.Clone(n.tail), lags: maps.Clone(f.consumerLag.partitions), leaders: n.leaders,
 	}
 	t, r := f.throughput(), f.fetch()
 	s.Run.Acknowledged, s.Run.Read = Rate{t.RecordsPerSecond, t.MiBPerSecond * mib}, Rate{}

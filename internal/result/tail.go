@@ -78,7 +78,7 @@ func (s *Snapshot) Partitions() []PartitionNow {
 			Leader: leader, Bytes: per(float64(p.Bytes), seconds), Gap: p.Outage.Length,
 			Max: p.ServiceMax, P99: p.Service.ValueAtQuantile(0.99, p.ServiceMax),
 			ID: id, Acknowledged: per(float64(p.Records), seconds), Read: per(float64(p.Consumed), seconds),
-			ConsumerLag: max(s.lags[id], 0), Growth: per(float64(p.ConsumerLag), seconds),
+			ConsumerLag: max(s.lags[id].now, 0), Growth: per(float64(p.ConsumerLag), seconds),
 		})
 	}
 	return rows

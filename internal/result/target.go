@@ -54,8 +54,7 @@ func (r *Result) Targets() plan.Schedule {
 // varies reports whether the target is not one rate: it has stages, or was changed.
 func (f *Fold) varies() bool { return len(f.rates) > 0 || len(f.header.Plan.Load.Rate.Stages) > 0 }
 
-// paused reports whether a window is of a pause between stages of the target: no record was due, so
-// the window shows nothing of the rate.
+// paused reports whether a window is of a pause between stages, which shows nothing of the rate.
 func (f *Fold) paused(start, end time.Duration) bool {
 	return f.varies() && f.schedule.Rate((start+end)/2) == 0
 }

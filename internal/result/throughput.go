@@ -7,8 +7,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// records returns the records of a phase by outcome. Records without an outcome are unknown if the run
-// file was cut off.
+// records returns the records of a phase by outcome. Without one they are unknown if the run file was cut off.
 func (f *Fold) records(w *stats.Window) Records {
 	r := Records{Offered: w.Offered, Acknowledged: w.Acknowledged, Failed: w.Failed, Unknown: w.Unknown, Unsent: w.Unsent, Consumed: w.Consumed}
 	if f.trailer.Ended == CutOff {

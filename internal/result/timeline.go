@@ -66,8 +66,7 @@ type loadSecond struct {
 	full       bool // the load went on in all of it
 }
 
-// add takes a window. rate is of what was acknowledged in it, or read by a run
-// that only reads.
+// add takes a window. rate is of what was acknowledged in it, or read by a run that only reads.
 func (t *timeline) add(w *stats.Window, rate float64, full bool) {
 	if w.Warmup {
 		return
@@ -179,8 +178,7 @@ func (t *timeline) explain(from, to time.Duration) string {
 	return ""
 }
 
-// begins returns the rank of an event as the beginning of a fault: 2 for the user's own command, 1 for
-// a symptom, 0 for others.
+// begins returns the rank of an event as the beginning of a fault: 2 for the user's own command, 1 for a symptom.
 func begins(kind stats.EventKind) int {
 	switch kind {
 	case stats.Exec:

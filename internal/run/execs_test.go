@@ -97,9 +97,7 @@ func TestACommandThatStillRunsIsEndedWithTheRun(t *testing.T) {
 			if got := p.events[1].Text; !strings.HasSuffix(got, ": "+r.ends) {
 				t.Errorf("it ended as %q, want %q", got, r.ends)
 			}
-			if said := strings.Contains(p.stderr.String(), "bye"); said != strings.Contains(r.command, "bye") {
-				t.Errorf("stderr: %q", p.stderr.String())
-			}
+			must.Match(t, strings.Contains(r.command, "bye"), strings.Contains(p.stderr.String(), "bye"), "stderr: %q", p.stderr.String())
 		})
 	}
 }
@@ -117,9 +115,7 @@ func TestTheLastLineOfACommandIsCut(t *testing.T) {
 	} {
 		l := lastLine{text: "before"}
 		l.set(r.line)
-		if got := l.get(); got != r.want {
-			t.Errorf("%s: %q, want %q", r.name, got, r.want)
-		}
+		must.Match(t, r.want, l.get(), "%s", r.name)
 	}
 }
 

@@ -45,9 +45,7 @@ func TestARunFileIsNamedAfterItsRun(t *testing.T) {
 			p.Topic.Name = r.topic
 			f := must.Have(CreateFileIn(dir, Stem(&p, r.acks, r.tags), at))(t)
 			files = append(files, f)
-			if want := filepath.Join(dir, "20260131-150405-"+r.want+".ktr"); f.Path() != want {
-				t.Errorf("it is %s, want %s", f.Path(), want)
-			}
+			must.Match(t, filepath.Join(dir, "20260131-150405-"+r.want+".ktr"), f.Path(), "it")
 		})
 	}
 }

@@ -59,9 +59,7 @@ func check(t *testing.T, p plan.Plan, path string, res result.Result, seen *seco
 	if r.Acknowledged != want || r.Failed+r.Unknown+r.Unsent != 0 || p.Reads() && r.Consumed != want {
 		t.Errorf("%s: %+v, want %d", p.Topic.Name, r, want)
 	}
-	if res.Environment.Topic.Name != p.Topic.Name || res.Ended != result.Completed {
-		t.Errorf("topic %s %s, want %s", res.Environment.Topic.Name, res.Ended, p.Topic.Name)
-	}
+	must.Match(t, []string{p.Topic.Name, result.Completed}, []string{res.Environment.Topic.Name, res.Ended}, "topic %s %s", res.Environment.Topic.Name, res.Ended)
 	if v := res.Verify; p.Verify && p.Reads() && (v == nil || v.Lost+v.Corrupted+v.Duplicated+v.Unchecked != 0) {
 		t.Errorf("%s: verified as %+v", p.Topic.Name, v)
 	}

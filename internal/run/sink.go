@@ -19,15 +19,15 @@ type sink struct {
 	sampler   *host.Sampler
 	status    *engine.Status
 	notify    func(Notice)
-	watch     *result.Watch // nil: a condition came true
-	abort     func(why string)
+	abort     func(why string) // nil: a condition came true
 	observers Delivery
 }
 
 var _ engine.Sink = (*sink)(nil)
 
 func (m *maker) newSink(observers []Observer) (*sink, error) {
-	s := &sink{fold: result.NewFold(m.header), status: m.Status, notify: m.Notify, watch: result.NewWatch(m.AbortOn), abort: m.abort}
+	s := &sink{fold: result.NewFold(m.header), status: m.Status, notify: m.Notify, abort: m.abort}
+	s.fold.AbortOn(m.AbortOn)
 	if m.File != nil {
 		file, err := result.NewRunFile(m.File.file, m.header)
 		if err != nil {
@@ -57,7 +57,10 @@ func (s *sink) Observe(windows []stats.Window) {
 	}
 	s.fold.AddSample(sample)
 	s.write(windows, sample)
-	s.look(windows)
+	if why := s.fold.Broken(); why != "" && s.abort != nil {
+		s.abort(why)
+		s.abort = nil
+	}
 	if len(s.observers) == 0 {
 		return
 	}
@@ -67,17 +70,6 @@ func (s *sink) Observe(windows []stats.Window) {
 		Buffered: s.status.Buffered.Load(), InFlight: int(s.status.Requests.Load()),
 	}
 	s.observers.Send(second)
-}
-
-// look ends the load when a condition comes true.
-func (s *sink) look(windows []stats.Window) {
-	if s.watch == nil {
-		return
-	}
-	if why := s.watch.Look(s.fold, windows); why != "" {
-		s.watch = nil
-		s.abort(why)
-	}
 }
 
 // stages are the engine's stages as a snapshot has them.

@@ -49,9 +49,7 @@ func TestRecordsThatNoLogHasAreNoSuccess(t *testing.T) {
 				t.Errorf("%+v, limit %+v: %v", res.Records, res.BoundBy, fault)
 			}
 			res.Valid = false
-			if err := run.Judge(&res, false); err == nil || !strings.Contains(err.Error(), "300 records are not in the log") {
-				t.Errorf("a run that is not valid either: %v", err)
-			}
+			must.Err(t, "300 records are not in the log", run.Judge(&res, false), "a run that is not valid either")
 			res.Valid, res.LogEnds, res.Records.NotInLog = true, nil, 0
 			if err := run.Judge(&res, false); p.Reads() && (err == nil || !strings.Contains(err.Error(), "none of 200 sent records was read")) {
 				t.Errorf("a round trip that read nothing: %v", err)

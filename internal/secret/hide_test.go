@@ -1,6 +1,10 @@
 package secret
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
+)
 
 func TestWhatMayBeASecretIsHidden(t *testing.T) {
 	for text, want := range map[string]string{
@@ -18,14 +22,8 @@ func TestWhatMayBeASecretIsHidden(t *testing.T) {
 		"secret-orders":                             "secret-orders",
 		"trace=1":                                   "trace=1",
 	} {
-		if got := Hide(text); got != want {
-			t.Errorf("Hide(%q) = %q, want %q", text, got, want)
-		}
+		must.Match(t, want, Hide(text), "Hide(%q)", text)
 	}
-	if got := HideValue("Authorization", "s"); got != hidden {
-		t.Errorf("an authorization is %q", got)
-	}
-	if got := HideValue("trace", "1"); got != "1" {
-		t.Errorf("a trace is %q", got)
-	}
+	must.Match(t, hidden, HideValue("Authorization", "s"), "an authorization")
+	must.Match(t, "1", HideValue("trace", "1"), "a trace")
 }

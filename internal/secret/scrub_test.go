@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestUserInfoIsNeverInWhatLeaves(t *testing.T) {
@@ -24,13 +26,9 @@ func TestUserInfoIsNeverInWhatLeaves(t *testing.T) {
 		"ssh kafka@host, http://h:80/x, a@b, t: @x": "ssh kafka@host, http://h:80/x, a@b, t: @x",
 		"registry:5000/kt@sha256:abc":               "registry:5000/kt@sha256:abc",
 	} {
-		if got := Scrub(text); got != want {
-			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
-		}
+		must.Match(t, want, Scrub(text), "Scrub(%q)", text)
 	}
-	if got := Hide("amqp://guest:SECRET@127.0.0.1:1/"); got != "amqp://guest:[hidden]@127.0.0.1:1/" {
-		t.Errorf("a word of secrets within a password hides the rest: %q", got)
-	}
+	must.Match(t, "amqp://guest:[hidden]@127.0.0.1:1/", Hide("amqp://guest:SECRET@127.0.0.1:1/"), "a word of secrets within a password hides the rest")
 }
 
 func TestALearnedValueIsFoundInEveryForm(t *testing.T) {
@@ -57,17 +55,11 @@ func TestALearnedValueIsFoundInEveryForm(t *testing.T) {
 func TestCommonValuesAreNotLookedFor(t *testing.T) {
 	const text = `{"command":"produce","acknowledged":123456,"seconds":1.25,"at":"127.0.0.1:9092","x":"test 1"}`
 	Learn("produce", "acknowledged", "123456", "1.25", "127.0.0.1:9092", "test 1"[:4], "1", "")
-	if got := Scrub(text); got != text {
-		t.Errorf("%s", got)
-	}
+	must.Match(t, text, Scrub(text), "the value")
 	Learn("Pw1:Us") // 6 bytes: found by chance in megabytes of base64
-	if got := Scrub("Pw1:Us"); got != "Pw1:Us" {
-		t.Errorf("of 6 bytes: %s", got)
-	}
+	must.Match(t, "Pw1:Us", Scrub("Pw1:Us"), "of 6 bytes")
 	Cover("Alice-1")
-	if got := Scrub("Alice-1"); got != "Alice-1" {
-		t.Errorf("a name that is covered is %s", got)
-	}
+	must.Match(t, "Alice-1", Scrub("Alice-1"), "a name that is covered")
 }
 
 func TestWhatAUserGaveIsLearned(t *testing.T) {
@@ -75,9 +67,7 @@ func TestWhatAUserGaveIsLearned(t *testing.T) {
 	for text, want := range map[string]string{
 		"Gr%40pes1 Gr@pes1": "[hidden] [hidden]", "Gr4pes2 Gr4pes3 Gr4pes4 Gr4pes5": "[hidden] [hidden] [hidden] [hidden]", "Bearer db-1 /run/T0ken": "Bearer db-1 /run/T0ken",
 	} {
-		if got := Scrub(text); got != want {
-			t.Errorf("Scrub(%q) = %q, want %q", text, got, want)
-		}
+		must.Match(t, want, Scrub(text), "Scrub(%q)", text)
 	}
 }
 
@@ -88,9 +78,7 @@ func TestOldValuesAreForgotten(t *testing.T) {
 		tokens[i] = fmt.Sprintf("T0ken-%d-", i)
 	}
 	Learn(tokens...)
-	if got := Scrub("Firs7-secret " + tokens[mostKnown] + " " + tokens[2*mostKnown-1]); got != "[hidden] "+tokens[mostKnown]+" [hidden]" {
-		t.Errorf("%s", got)
-	}
+	must.Match(t, "[hidden] "+tokens[mostKnown]+" [hidden]", Scrub("Firs7-secret "+tokens[mostKnown]+" "+tokens[2*mostKnown-1]), "the value")
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	if n := len(known.forms); n > mostKnown {
@@ -123,9 +111,7 @@ func TestASecretInQuotesLeavesJSONWhole(t *testing.T) {
 	Learn(`"produce"`, `","Acks9":"`, `Qp7"secret`)
 	doc := `{"command":"produce","name":"a","Acks9":"b","text":"Qp7\"secret"}`
 	want := `{"command":"produce","name":"a","Acks9":"b","text":"[hidden]"}`
-	if got := ScrubJSON(doc); got != want {
-		t.Errorf("%s is %s", doc, got)
-	}
+	must.Match(t, want, ScrubJSON(doc), "%s", doc)
 	if got := Scrub(`url.password="produce" Qp7"secret`); strings.Contains(got, "produce") || strings.Contains(got, "Qp7") {
 		t.Error(got)
 	}

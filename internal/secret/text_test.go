@@ -17,6 +17,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/kt-bench/kt/internal/must"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -60,12 +61,8 @@ func leaks(text string) bool {
 }
 
 func TestOnlyRevealShowsASecret(t *testing.T) {
-	if got := New(password).Reveal(); got != password {
-		t.Errorf("Reveal gives %q", got)
-	}
-	if got := (Text{}).Reveal(); got != "" {
-		t.Errorf("of the zero value %q", got)
-	}
+	must.Match(t, password, New(password).Reveal(), "Reveal")
+	must.Match(t, "", (Text{}).Reveal(), "of the zero value")
 	if text := New(password); fmt.Sprint(text) != hidden || text.String() != hidden {
 		t.Errorf("prints as %v", text)
 	}

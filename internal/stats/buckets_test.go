@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestBucketsFollowEachOtherWithoutAGap(t *testing.T) {
@@ -19,9 +21,7 @@ func TestBucketsFollowEachOtherWithoutAGap(t *testing.T) {
 		}
 		last = end
 	}
-	if bucketOf(-1) != 0 || bucketOf(1<<62) != bucketCount-1 {
-		t.Error("what is out of range is in no range at an end")
-	}
+	must.Match(t, []int{0, bucketCount - 1}, []int{bucketOf(-1), bucketOf(1 << 62)}, "what is out of range is in no range at an end")
 }
 
 // Merged in any parts, buckets count as in one, and a quantile is at most a quarter above the exact one.
@@ -56,9 +56,7 @@ func TestBucketsAddUpAndTheirQuantilesAreNear(t *testing.T) {
 			t.Fatalf("%s is read back as %v", text, back)
 		}
 	}
-	if got := new(Buckets).ValueAtQuantile(0.99, 0); got != 0 {
-		t.Errorf("of nothing it is %v", got)
-	}
+	must.Match(t, 0, new(Buckets).ValueAtQuantile(0.99, 0), "of nothing it")
 }
 
 func TestWrongBucketsAreRefused(t *testing.T) {
@@ -74,7 +72,5 @@ func TestACountStopsAtItsHighestValue(t *testing.T) {
 	b.record(time.Millisecond, 1<<40)
 	o := b
 	b.add(&o)
-	if i := bucketOf(time.Millisecond); b[i] != 1<<32-1 {
-		t.Errorf("it is %d", b[i])
-	}
+	must.Match(t, 1<<32-1, b[bucketOf(time.Millisecond)], "it")
 }

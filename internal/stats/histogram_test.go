@@ -187,9 +187,7 @@ func TestADistributionIsWhatHdrHistogramWrites(t *testing.T) {
 	}
 	for form, h := range forms(t, recorded) {
 		text := must.Have(json.Marshal(Distribution{*h}))(t)
-		if want := fmt.Sprintf(`{"hdr_v2_base64":%q,"sum_us":3600071511,"max_us":3600000000}`, encodeHDR(t, want)); string(text) != want {
-			t.Errorf("%s: %s, want %s", form, text, want)
-		}
+		must.Match(t, fmt.Sprintf(`{"hdr_v2_base64":%q,"sum_us":3600071511,"max_us":3600000000}`, encodeHDR(t, want)), string(text), "%s: %s", form, text)
 	}
 }
 
@@ -235,18 +233,14 @@ func TestWhatCannotBeAddedUpIsCountedAsOutOfRange(t *testing.T) {
 				h := Histogram{}
 				h.add(&tc.a)
 				h.add(b)
-				if h.Count() != tc.count || h.OutOfRange() != tc.out {
-					t.Errorf("%s: %d values and %d out of range, want %d and %d", form, h.Count(), h.OutOfRange(), tc.count, tc.out)
-				}
+				must.Match(t, []int64{tc.count, tc.out}, []int64{h.Count(), h.OutOfRange()}, "%s: %d values and %d out of range", form, h.Count(), h.OutOfRange())
 			}
 		})
 	}
 	h := of(0, most)
 	h.Record(0)
 	h.RecordN(-1, most)
-	if h.Count() != most || h.OutOfRange() != most {
-		t.Errorf("%d values and %d out of range, want %d of each", h.Count(), h.OutOfRange(), int64(most))
-	}
+	must.Match(t, []int64{most, most}, []int64{h.Count(), h.OutOfRange()}, "%d values and %d out of range", h.Count(), h.OutOfRange())
 }
 
 func TestAHistogramReadWithoutValuesIsEmpty(t *testing.T) {

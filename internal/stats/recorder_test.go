@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestRecordsOfOneOpCountAsSoManyAlike(t *testing.T) {
@@ -160,9 +161,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 		spare = r.Take(spare, Measured, 0, time.Second, time.Second)
 		spare.Reset()
 	}
-	if n := testing.AllocsPerRun(1000, record); n != 0 {
-		t.Errorf("%v allocations, want 0", n)
-	}
+	must.Match(t, 0, testing.AllocsPerRun(1000, record), "allocations")
 }
 
 func BenchmarkRecorder(b *testing.B) {

@@ -181,9 +181,7 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 	t.Helper()
 	if got.Type() == reflect.TypeFor[Histogram]() {
 		x, y, z := a.Interface().(Histogram), b.Interface().(Histogram), got.Interface().(Histogram)
-		if z.Count() != x.Count()+y.Count() || z.sum != x.sum+y.sum || z.unserved != x.unserved+y.unserved {
-			t.Errorf("Merge of %s: %d values, want %d and %d", name, z.Count(), x.Count(), y.Count())
-		}
+		must.Match(t, []int64{x.Count() + y.Count(), x.sum + y.sum, x.unserved + y.unserved}, []int64{z.Count(), z.sum, z.unserved}, "Merge of %s: %d values", name, z.Count())
 		return
 	}
 	if got.Type() == reflect.TypeFor[Gap]() {
@@ -247,13 +245,9 @@ func TestNoFieldIsTakenForNothing(t *testing.T) {
 			if w.IsZero() {
 				t.Error("IsZero")
 			}
-			if diff := sameWindow(Merge(Window{}, w), w); diff != "" {
-				t.Errorf("0+w is not w:\n%s", diff)
-			}
+			must.Match(t, "", sameWindow(Merge(Window{}, w), w), "0+w is not w")
 			isFrame := name == "Start" || name == "End" || name == "Warmup" || name == "LastDue" || name == "LastSent" || name == "LastAck" || name == "LastRead" || name == "Oldest" || name == "OpSpan"
-			if w.Empty() != isFrame {
-				t.Errorf("Empty() = %v, want %v", w.Empty(), isFrame)
-			}
+			must.Match(t, isFrame, w.Empty(), "Empty()")
 		})
 	}
 }
@@ -266,9 +260,7 @@ func TestAWindowIsReadBackFromJSONAsItWas(t *testing.T) {
 		}
 	}
 	w := filled(1000)
-	if diff := sameWindow(w, copyOf(t, w)); diff != "" {
-		t.Errorf("every field set (-was +is):\n%s", diff)
-	}
+	must.Match(t, "", sameWindow(w, copyOf(t, w)), "every field set (-was +is)")
 }
 
 func TestMergedPercentilesAreThoseOfAllValues(t *testing.T) {
@@ -281,9 +273,7 @@ func TestMergedPercentilesAreThoseOfAllValues(t *testing.T) {
 		all.Response.Record(short)
 		all.Response.Record(long)
 	}
-	if merged := Merge(fast, slow); sameWindow(merged, all) != "" {
-		t.Error("two hosts merged have other percentiles than all of their values")
-	}
+	must.Match(t, "", sameWindow(Merge(fast, slow), all), "two hosts merged have other percentiles than all of their values")
 }
 
 func TestRatesAreOverTheLengthOfTheWindow(t *testing.T) {
@@ -328,18 +318,14 @@ func TestShiftMovesEveryTimeAndNoLength(t *testing.T) {
 		was, is := reflect.ValueOf(w).FieldByIndex(field.Index).Int(), reflect.ValueOf(moved).FieldByIndex(field.Index).Int()
 		name := field.Name
 		isTime := name == "Start" || name == "End" || strings.HasPrefix(name, "First") || strings.HasPrefix(name, "Last")
-		if want := map[bool]time.Duration{true: d}[isTime]; time.Duration(is-was) != want {
-			t.Errorf("%s is moved by %v, want %v", name, time.Duration(is-was), want)
-		}
+		must.Match(t, map[bool]time.Duration{true: d}[isTime], time.Duration(is-was), "%s is moved by", name)
 	}
 	for name, by := range map[string]time.Duration{
 		"the outage":               moved.Outage.From - w.Outage.From,
 		"the outage of partitions": moved.Partitions[moved.PartitionIDs()[0]].Outage.From - w.Partitions[w.PartitionIDs()[0]].Outage.From,
 		"events":                   moved.Events[0].At - w.Events[0].At,
 	} {
-		if by != d {
-			t.Errorf("%s is moved by %v, want %v", name, by, d)
-		}
+		must.Match(t, d, by, "%s is moved by", name)
 	}
 	var nothing Window
 	nothing.Shift(d)

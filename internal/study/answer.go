@@ -158,13 +158,13 @@ func (d *Document) best(a *Answer, cells []*CellDoc) string {
 		if len(a.Worse) == 0 && len(r.cells) > 1 {
 			a.Repeats = r.repeatsToTell()
 		}
-		text = a.say(&r, named, alike, unsure)
+		text = a.sentence(&r, named, alike, unsure)
 	}
 	return text + d.sayFailed(a, cells)
 }
 
-// say returns the answer in a sentence. alike and unsure are those of LikeBest.
-func (a *Answer) say(r *ranking, named string, alike, unsure []string) string {
+// sentence returns the answer in a sentence. alike and unsure are those of LikeBest.
+func (a *Answer) sentence(r *ranking, named string, alike, unsure []string) string {
 	what := map[bool]string{true: "lower", false: "higher"}[a.By.HigherIsBetter()]
 	text := named + " is best"
 	switch {

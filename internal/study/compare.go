@@ -144,7 +144,7 @@ func Compare(a, b *Side, delta float64) (*CompareDocument, error) {
 	d.Metrics, err = compareAll(a, b, b.metrics(), func(Metric) float64 { return delta }, alpha)
 	for i := range d.Metrics {
 		c := &d.Metrics[i]
-		if c.Sentence = c.say(delta); len(d.Beside) > 0 && c.isTold() {
+		if c.Sentence = c.sentence(delta); len(d.Beside) > 0 && c.isTold() {
 			c.Sentence += "; it may come from what differs beside the load"
 		}
 	}
@@ -199,17 +199,17 @@ func compareAll(a, b *Side, metrics []Metric, delta func(Metric) float64, alpha 
 	return list, nil
 }
 
-// apart is by how much the difference of the medians and the shift differ in a sentence that has both. Few runs that differ much
+// mediansDiffer is by how much the difference of the medians and the shift differ in a sentence that has both. Few runs that differ much
 // among themselves have a median that is not typical of them.
-const apart = 0.05
+const mediansDiffer = 0.05
 
 // mostRepeats is the largest number of runs that kt proposes.
 const mostRepeats = 100
 
-// say returns the verdict in a sentence.
-func (c *Compared) say(delta float64) string {
+// sentence returns the verdict in a sentence.
+func (c *Compared) sentence(delta float64) string {
 	text := fmt.Sprintf("%s is %s", c.Metric, shift(c.Shift))
-	if c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > apart {
+	if c.Medians.IsKnown() && math.Abs(float64(c.Medians-c.Shift)) > mediansDiffer {
 		text = fmt.Sprintf("the medians of %s differ by %s, but a typical run is %s", c.Metric, theme.Signed(c.Medians), shift(c.Shift))
 	}
 	if c.Coverage > 0 && c.Shift.IsKnown() {

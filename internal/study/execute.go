@@ -126,7 +126,7 @@ type executor struct {
 	around []Flag // what is changed of brokers and hosts; nil: nothing is known
 }
 
-func (x *executor) tell(p Progress) {
+func (x *executor) progress(p Progress) {
 	p.Turns = x.turns
 	x.notify(p)
 }
@@ -179,7 +179,7 @@ func (x *executor) runs(ctx context.Context) error {
 		}
 		err = x.turn(ctx, *t)
 		if misfit := new(result.MisfitError); errors.As(err, &misfit) && x.Study.Find == nil && x.Study.Trial == nil {
-			x.tell(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
+			x.progress(Progress{Kind: Skipped, Turn: *t, Reason: misfit.Error()})
 			err = x.note(entry{What: without, Cell: t.Cell.Index, Reason: misfit.Error()})
 		}
 		if err != nil {
@@ -204,7 +204,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.note(e); err != nil {
 		return err
 	}
-	x.tell(Progress{Kind: Begun, Turn: t})
+	x.progress(Progress{Kind: Begun, Turn: t})
 	x.dropPartial(t) // of a kt that was killed
 	defer x.dropPartial(t)
 	results, err := x.together(ctx, t, e.Topic, prepared)
@@ -221,7 +221,7 @@ func (x *executor) turn(ctx context.Context, t Turn) error {
 	if err := x.note(entry{What: done, Turn: t.Number, Topic: e.Topic}); err != nil {
 		return err
 	}
-	x.tell(Progress{Kind: Finished, Turn: t, Results: results})
+	x.progress(Progress{Kind: Finished, Turn: t, Results: results})
 	return nil
 }
 
@@ -295,7 +295,7 @@ func (x *executor) prepare(ctx context.Context, t Turn) (map[string]string, erro
 		if err := x.note(entry{What: made, Topic: topic, Cell: t.Cell.Index}); err != nil {
 			return nil, err
 		}
-		x.tell(Progress{Kind: Preparing, Turn: t, Name: l.Name})
+		x.progress(Progress{Kind: Preparing, Turn: t, Name: l.Name})
 		one := x.Study.at(t.Cell, l)
 		one.set("topic", topic)
 		if _, err := x.runner.Run(ctx, one, "", func() {}); err != nil {

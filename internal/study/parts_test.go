@@ -128,14 +128,14 @@ func TestOfSeveralSearchesOfASystemTheHighestStands(t *testing.T) {
 	}
 	must.Do(t, d.compare())
 	for i, mb := range []float64{605, 305} {
-		if p := d.Standings[i].Published; len(p) != 1 || p[0].MBSecond != mb || p[0].Of == "" || p[0].Link == "" {
+		if p := d.SideBySide[i].Published; len(p) != 1 || p[0].MBSecond != mb || p[0].Of == "" || p[0].Link == "" {
 			t.Errorf("%+v, want %v MB/s", p, mb)
 		}
-		d.Standings[i].Published = nil
+		d.SideBySide[i].Published = nil
 	}
-	want := []Standing{
+	want := []SystemBest{
 		{Part: "a", System: "Kafka", At: "acks=1", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 7}},
 		{Part: "a", System: "Pulsar", At: "url=pulsar://b acks=all", By: metric.Rate, Peak: &PeakRate{RecordsPerSecond: 9}, Over: true},
 	}
-	must.Match(t, want, d.Standings, "standings")
+	must.Match(t, want, d.SideBySide, "standings")
 }

@@ -132,7 +132,7 @@ func (p *Proposal) conclude(d *Document) error {
 	t := &TrialDoc{Control: sides[0].doc(), Changed: sides[1].doc()}
 	t.Effects, err = effects(&sides[0], &sides[1], p.Delta, inference.Looks(len(p.Looks), alpha)[look])
 	t.Clear = len(t.Effects) > 0 && !slices.ContainsFunc(t.Effects, func(e Effect) bool { return !e.Clear })
-	d.TrialDoc, d.Sentence = t, t.say()
+	d.TrialDoc, d.Sentence = t, t.sentence()
 	return err
 }
 
@@ -150,7 +150,7 @@ func effects(a, b *Side, delta, alpha float64) ([]Effect, error) {
 	for _, c := range all {
 		e := Effect{Compared: c, Clear: c.Verdict != TooFew}
 		e.Verdict = changeOf(&c)
-		e.Sentence = e.say()
+		e.Sentence = e.sentence()
 		list = append(list, e)
 	}
 	return list, err
@@ -168,8 +168,8 @@ func changeOf(c *Compared) Change {
 	return words[c.Shift > 0]
 }
 
-// say returns the effect in a sentence.
-func (e *Effect) say() string {
+// sentence returns the effect in a sentence.
+func (e *Effect) sentence() string {
 	what := string(e.Metric)
 	if e.Metric == metric.Roughness {
 		what = "the throughput over time"
@@ -188,8 +188,8 @@ func (e *Effect) say() string {
 	return text + " as far as these runs can tell"
 }
 
-// say returns the effects of a trial in a sentence.
-func (d *TrialDoc) say() string {
+// sentence returns the effects of a trial in a sentence.
+func (d *TrialDoc) sentence() string {
 	text, steady := "nothing was measured yet", len(d.Effects) == 0
 	for i := range d.Effects {
 		e := &d.Effects[i]

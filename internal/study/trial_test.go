@@ -54,7 +54,7 @@ func TestATrialOfFlatAndOfDeadRuns(t *testing.T) {
 
 func TestATrialSaysWhatFailed(t *testing.T) {
 	d := &TrialDoc{Changed: SideDoc{Name: "linger=20ms", Runs: 5, FailedMetrics: []string{"p99: failed in 2 of 5 runs"}}, Effects: []Effect{{}}}
-	if text := d.say(); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
+	if text := d.sentence(); !strings.Contains(text, "; with it p99: failed in 2 of 5 runs") || strings.Contains(text, "without it") {
 		t.Errorf("%q", text)
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 // WholeDoc has what the parts of a study say, and the systems in it side by side.
 type WholeDoc struct {
-	Parts     []PartDoc     `json:"parts"`                  // those that were begun
-	Systems   []plan.System `json:"systems,omitempty"`      // those that were compared
-	Standings []Standing    `json:"side_by_side,omitempty"` // what each part found of each system
+	Parts      []PartDoc     `json:"parts"`                  // those that were begun
+	Systems    []plan.System `json:"systems,omitempty"`      // those that were compared
+	SideBySide []SystemBest  `json:"side_by_side,omitempty"` // what each part found of each system
 }
 
 // PartDoc is what a part says: Find of a search, Study of another part.
@@ -25,8 +25,8 @@ type PartDoc struct {
 
 func (p *PartDoc) doc() *Document { return cmp.Or(p.Find, p.Study) }
 
-// Standing is what a part found of one system: the highest peak of its searches, or the best of its cells.
-type Standing struct {
+// SystemBest is what a part found of one system: the highest peak of its searches, or the best of its cells.
+type SystemBest struct {
 	Part      string         `json:"part"`
 	System    plan.System    `json:"system"`
 	At        string         `json:"at,omitempty"`        // the other values of the cell, if the system has several
@@ -78,7 +78,7 @@ func (whole) conclude(d *Document) error {
 
 // candidate is a cell or a search that may be the best of its part on a system.
 type candidate struct {
-	Standing
+	SystemBest
 
 	at       []Flag
 	value    float64 // of By
@@ -87,7 +87,7 @@ type candidate struct {
 
 // candidates returns the cells of a part, or its search.
 func (d *Document) candidates() (all []candidate) {
-	s := Standing{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
+	s := SystemBest{Part: cmp.Or(d.Study.Of, d.Study.Name), Over: d.Over}
 	if d.FindDoc != nil {
 		s.System, s.By, s.Peak = systemOf(d.Study.Loads[0]), metric.Rate, &d.Peak
 		return []candidate{{s, d.Study.At, d.Peak.RecordsPerSecond, true}}
@@ -118,10 +118,10 @@ func (d *Document) compare() error {
 	for _, part := range d.Study.Parts {
 		name := cmp.Or(part.Of, part.Name)
 		for _, system := range d.Systems {
-			is := func(s Standing) bool { return s.Part == name && s.System == system }
-			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.Standing) })
+			is := func(s SystemBest) bool { return s.Part == name && s.System == system }
+			mine := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return !is(c.SystemBest) })
 			measured := slices.DeleteFunc(slices.Clone(mine), func(c candidate) bool { return !c.measured })
-			if len(measured) == 0 || slices.ContainsFunc(d.Standings, is) {
+			if len(measured) == 0 || slices.ContainsFunc(d.SideBySide, is) {
 				continue
 			}
 			best := slices.MaxFunc(measured, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
@@ -134,7 +134,7 @@ func (d *Document) compare() error {
 					best.Published = append(best.Published, SystemFigure{row.test(), row.number("mb-per-second"), row.number("latency-p99-us"), row.number("at-mb-per-second"), row["environment"]})
 				}
 			}
-			if d.Standings = append(d.Standings, best.Standing); err != nil {
+			if d.SideBySide = append(d.SideBySide, best.SystemBest); err != nil {
 				return err
 			}
 		}

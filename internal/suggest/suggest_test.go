@@ -3,6 +3,8 @@ package suggest
 import (
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestNearestFindsWhatWasMeant(t *testing.T) {
@@ -21,23 +23,17 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 		{"nothing", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := Nearest(tc.given, properties); got != tc.want {
-				t.Errorf("Nearest(%q) = %q, want %q", tc.given, got, tc.want)
-			}
+			must.Match(t, tc.want, Nearest(tc.given, properties), "Nearest(%q)", tc.given)
 		})
 	}
 }
 
 func TestNearestPrefersTheEarlierOfEquals(t *testing.T) {
-	if got := Nearest("rate-x", []string{"rate-a", "rate-b"}); got != "rate-a" {
-		t.Errorf("got %q, want rate-a", got)
-	}
+	must.Match(t, "rate-a", Nearest("rate-x", []string{"rate-a", "rate-b"}), "the nearest name")
 }
 
 func TestNearestPrefersTheLongestEqualBeginningOfEquals(t *testing.T) {
-	if got := Nearest("rat", []string{"at", "rate"}); got != "rate" {
-		t.Errorf("got %q, want rate", got)
-	}
+	must.Match(t, "rate", Nearest("rat", []string{"at", "rate"}), "the nearest name")
 }
 
 func TestDistanceCountsEdits(t *testing.T) {
@@ -53,12 +49,8 @@ func TestDistanceCountsEdits(t *testing.T) {
 		{"all different", "abc", "xyz", 3},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := distance(tc.a, tc.b); got != tc.want {
-				t.Errorf("distance(%q, %q) = %d, want %d", tc.a, tc.b, got, tc.want)
-			}
-			if got := distance(tc.b, tc.a); got != tc.want {
-				t.Errorf("distance(%q, %q) = %d, want %d", tc.b, tc.a, got, tc.want)
-			}
+			must.Match(t, tc.want, distance(tc.a, tc.b), "distance(%q, %q)", tc.a, tc.b)
+			must.Match(t, tc.want, distance(tc.b, tc.a), "distance(%q, %q)", tc.b, tc.a)
 		})
 	}
 }

@@ -26,9 +26,7 @@ func TestCleanTextIsOneLineThatATerminalCanOnlyShow(t *testing.T) {
 		"\u009b2J\x9b\x7f":        "?2J\ufffd?",
 		"\u202eabc\u2066\ufeff":   "?abc??",
 	} {
-		if got := Clean(in); got != want {
-			t.Errorf("%q gives %q, want %q", in, got, want)
-		}
+		must.Match(t, want, Clean(in), "%q", in)
 	}
 }
 
@@ -42,9 +40,7 @@ func TestAMarkedThemeTellsItsOwnColoursFromOthers(t *testing.T) {
 	if got := marked.Clean(line); got != want {
 		t.Errorf("gives %q\nwant  %q", got, want)
 	}
-	if got, want := marked.Width(line), utf8.RuneCountInString(forged+"own "+hostile+hostile); got != want {
-		t.Errorf("%d characters are seen, want %d", got, want)
-	}
+	must.Match(t, utf8.RuneCountInString(forged+"own "+hostile+hostile), marked.Width(line), "characters are seen")
 	if got := plain.Marked().Clean(marked.Paint(good, "x")); strings.Contains(got, "\x1b") {
 		t.Errorf("the mark of another theme is believed: %q", got)
 	}
@@ -62,9 +58,7 @@ func TestJSONShowsATerminalTextAndGivesAProgramEveryCharacter(t *testing.T) {
 	}
 	var out map[string]string
 	must.Do(t, json.Unmarshal([]byte(b.String()), &out))
-	if want := strings.ToValidUTF8(in["text"], "\ufffd"); out["text"] != want {
-		t.Errorf("a program gets %q, want %q", out["text"], want)
-	}
+	must.Match(t, strings.ToValidUTF8(in["text"], "\ufffd"), out["text"], "a program gets")
 }
 
 func TestALineAndANameHaveAnEnd(t *testing.T) {
@@ -74,7 +68,5 @@ func TestALineAndANameHaveAnEnd(t *testing.T) {
 			t.Errorf("%s: %d bytes, ending with %q", name, len(got), got[len(got)-6:])
 		}
 	}
-	if got := Name("kafka-1.example.com"); got != "kafka-1.example.com" {
-		t.Errorf("a name became %q", got)
-	}
+	must.Match(t, "kafka-1.example.com", Name("kafka-1.example.com"), "a name became")
 }

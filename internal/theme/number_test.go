@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestRateHasThreeDigitsAndAPrefix(t *testing.T) {
@@ -14,20 +16,14 @@ func TestRateHasThreeDigitsAndAPrefix(t *testing.T) {
 		1_240_000: "1.24M", 3e9: "3.00G", 2.5e20: "250E", 1e22: "10000E", -1500: "-1.50k",
 		math.NaN(): "–", math.Inf(1): "–",
 	} {
-		if got := Rate(v); got != want {
-			t.Errorf("Rate(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, Rate(v), "Rate(%v)", v)
 	}
-	if got := Rate(math.NaN()); got != "–" {
-		t.Errorf("Rate(NaN) = %q", got)
-	}
+	must.Match(t, "–", Rate(math.NaN()), "Rate(NaN)")
 }
 
 func TestTickHasNoZerosAtItsEnd(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1e6: "1M", 250e3: "250k", 2500: "2.5k", 1250: "1.25k", 100: "100", 0.5: "0.5", 500: "500"} {
-		if got := Tick(v); got != want {
-			t.Errorf("Tick(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, Tick(v), "Tick(%v)", v)
 	}
 }
 
@@ -36,9 +32,7 @@ func TestCountIsExactAndInGroups(t *testing.T) {
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 96_100_000: "96,100,000", -1234: "-1,234",
 		math.MaxInt64: "9,223,372,036,854,775,807", math.MinInt64: "-9,223,372,036,854,775,808",
 	} {
-		if got := Count(n); got != want {
-			t.Errorf("Count(%d) = %q, want %q", n, got, want)
-		}
+		must.Match(t, want, Count(n), "Count(%d)", n)
 	}
 }
 
@@ -47,9 +41,7 @@ func TestARateBelowTenHasTwoDigits(t *testing.T) {
 		0: "0", 0.3: "0.3", 0.4998: "0.5", 0.0123: "0.012", 1.5: "1.5", 2: "2", 9.94: "9.9", 9.96: "10", 99.6: "100", 5999.4: "5,999", -1.26: "-1.3",
 		math.NaN(): "–", 1e-9: "0",
 	} {
-		if got := PerSecond(v); got != want {
-			t.Errorf("PerSecond(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, PerSecond(v), "PerSecond(%v)", v)
 	}
 }
 
@@ -58,17 +50,13 @@ func TestAnAmountIsACountUnlessItIsSmall(t *testing.T) {
 		0: "0", 1: "1", 0.5: "0.5", 42: "42", 99.6: "99.6", 99.97: "100", 999.4: "999", 5998.8: "5,999", 1_240_000: "1,240,000",
 		-2000: "-2,000", math.NaN(): "–", math.Inf(1): "–",
 	} {
-		if got := Amount(v); got != want {
-			t.Errorf("Amount(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, Amount(v), "Amount(%v)", v)
 	}
 }
 
 func TestPluralGoesWithTheNumber(t *testing.T) {
 	for n, want := range map[float64]string{0: "0 hosts", 0.5: "0.5 hosts", 1: "1 host", 1.5: "1.5 hosts", 2: "2 hosts", 2000: "2,000 hosts"} {
-		if got := Plural(n, "host", "hosts"); got != want {
-			t.Errorf("Plural(%v) = %q, want %q", n, got, want)
-		}
+		must.Match(t, want, Plural(n, "host", "hosts"), "Plural(%v)", n)
 	}
 	if got := Plural(1, "process", "processes"); got != "1 process" {
 		t.Error(got)
@@ -80,17 +68,13 @@ func TestBytesAreInBinaryUnits(t *testing.T) {
 		0: "0 B", 512: "512 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 32 << 20: "32 MiB",
 		31_247_565: "29.8 MiB", 1<<30 - 1: "1 GiB", 5 << 40: "5 TiB", -2048: "-2 KiB", math.MinInt64: "-8 EiB",
 	} {
-		if got := Bytes(n); got != want {
-			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)
-		}
+		must.Match(t, want, Bytes(n), "Bytes(%d)", n)
 	}
 }
 
 func TestMiBHasThreeDigits(t *testing.T) {
 	for n, want := range map[float64]string{0: "0.00", 545_260: "0.52", 84_515_225: "80.6", 845_152_256: "806", 8 << 30: "8192"} {
-		if got := MiB(n); got != want {
-			t.Errorf("MiB(%v) = %q, want %q", n, got, want)
-		}
+		must.Match(t, want, MiB(n), "MiB(%v)", n)
 	}
 }
 
@@ -102,9 +86,7 @@ func TestDurationHasThreeDigitsOrTwoUnits(t *testing.T) {
 		59_970 * time.Millisecond: "1m00s", 125 * time.Second: "2m05s", 3599_600 * time.Millisecond: "1h00m",
 		3720 * time.Second: "1h02m", 50 * time.Hour: "50h00m", -time.Second: "-1.00s",
 	} {
-		if got := Duration(d); got != want {
-			t.Errorf("Duration(%d) = %q, want %q", d, got, want)
-		}
+		must.Match(t, want, Duration(d), "Duration(%d)", d)
 	}
 }
 
@@ -114,9 +96,7 @@ func TestTickDurationHasNoZerosAtItsEnd(t *testing.T) {
 		time.Second: "1s", 10 * time.Second: "10s", 15 * time.Second: "15s", time.Minute: "60s", 100 * time.Second: "100s",
 		5 * time.Minute: "5m", 1000 * time.Second: "16m40s", time.Hour: "1h00m", 0: "0s",
 	} {
-		if got := TickDuration(d); got != want {
-			t.Errorf("TickDuration(%d) = %q, want %q", d, got, want)
-		}
+		must.Match(t, want, TickDuration(d), "TickDuration(%d)", d)
 	}
 }
 
@@ -125,9 +105,7 @@ func TestClockCountsSecondsAndHoursOnlyWhenThereAreAny(t *testing.T) {
 		0: "00:00", 57*time.Second + 900*time.Millisecond: "00:57", 2 * time.Minute: "02:00",
 		3723 * time.Second: "1:02:03", -time.Second: "00:00",
 	} {
-		if got := Clock(d); got != want {
-			t.Errorf("Clock(%d) = %q, want %q", d, got, want)
-		}
+		must.Match(t, want, Clock(d), "Clock(%d)", d)
 	}
 }
 
@@ -136,29 +114,21 @@ func TestPercentNeverRoundsToNothingOrAll(t *testing.T) {
 		0: "0%", 0.042: "4.2%", 0.42: "42%", 1: "100%", 0.0003: "0.03%", 0.000001: "<0.01%", 0.1: "10%",
 		0.99999: "99.99%", 0.995: "99.5%", 1.25: "125%", -0.1: "-10%",
 	} {
-		if got := Percent(v); got != want {
-			t.Errorf("Percent(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, Percent(v), "Percent(%v)", v)
 	}
 }
 
 func TestSignedHasASignUnlessThereIsNoShare(t *testing.T) {
 	for v, want := range map[float64]string{0.042: "+4.2%", -0.042: "-4.2%", 0: "0%", -1: "-100%", math.Inf(1): "–", math.Inf(-1): "–"} {
-		if got := Signed(v); got != want {
-			t.Errorf("Signed(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, Signed(v), "Signed(%v)", v)
 	}
 }
 
 func TestRatioHasOneDecimalWhileItIsSmall(t *testing.T) {
 	for v, want := range map[float64]string{1.75: "1.8x", 0.096: "0.1x", 0.044: "0.044x", 0.0012: "0.0012x", 0: "0x", 9.96: "10x", 12.4: "12x"} {
-		if got := Ratio(v); got != want {
-			t.Errorf("Ratio(%v) = %q, want %q", v, got, want)
-		}
+		must.Match(t, want, Ratio(v), "Ratio(%v)", v)
 	}
-	if got := Ratio(math.Inf(1)); got != "–" {
-		t.Errorf("Ratio(Inf) = %q", got)
-	}
+	must.Match(t, "–", Ratio(math.Inf(1)), "Ratio(Inf)")
 }
 
 // A rate must fit a column of six: five characters, or six with a sign.

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWithoutColoursNothingIsWrittenButTheText(t *testing.T) {
 	for _, p := range []colorprofile.Profile{colorprofile.Unknown, colorprofile.NoTTY, colorprofile.ASCII} {
 		th := New(Options{Profile: p, Dark: true})
-		if got := th.Paint(Style{FG: Bad, BG: Warn, Bold: true}, "text"); got != "text" {
-			t.Errorf("%v: %q", p, got)
-		}
+		must.Match(t, "text", th.Paint(Style{FG: Bad, BG: Warn, Bold: true}, "text"), "%v", p)
 		if got := th.Append(nil, Style{FG: Bad, Bold: true}); len(got) > 0 {
 			t.Errorf("%v: %q", p, got)
 		}
@@ -26,9 +25,7 @@ func TestEachProfileUsesItsOwnEscapes(t *testing.T) {
 		colorprofile.ANSI256:   "\x1b[38;5;114mok\x1b[m",
 		colorprofile.ANSI:      "\x1b[92mok\x1b[m",
 	} {
-		if got := New(Options{Profile: p, Dark: true}).Paint(Style{FG: Good}, "ok"); got != want {
-			t.Errorf("%v: %q, want %q", p, got, want)
-		}
+		must.Match(t, want, New(Options{Profile: p, Dark: true}).Paint(Style{FG: Good}, "ok"), "%v", p)
 	}
 }
 
@@ -60,9 +57,7 @@ func TestTheColoursOfQuantilesDifferInEveryProfile(t *testing.T) {
 
 func TestHeatStaysOnItsRamp(t *testing.T) {
 	for share, want := range map[float64]Color{-1: heat0, 0: heat0, 0.5: heat0 + 6, 1: heatLast, 7: heatLast} {
-		if got := Heat(share); got != want {
-			t.Errorf("Heat(%v) = %d, want %d", share, got, want)
-		}
+		must.Match(t, want, Heat(share), "Heat(%v)", share)
 	}
 }
 
@@ -87,8 +82,6 @@ func TestAsciiGlyphsAreASCIIAndNoneIsMissing(t *testing.T) {
 
 func TestFoldGivesOneASCIICharacterForEach(t *testing.T) {
 	for r, want := range map[rune]rune{'a': 'a', 'µ': 'u', '→': '>', '…': '~', '界': '?', '\x1b': '?', '\n': '?'} {
-		if got := Fold(r); got != want {
-			t.Errorf("Fold(%q) = %q, want %q", r, got, want)
-		}
+		must.Match(t, want, Fold(r), "Fold(%q)", r)
 	}
 }

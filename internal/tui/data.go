@@ -87,14 +87,14 @@ func (d *data) observe(t Tick) {
 			})
 		}
 	}
-	d.tell(d.hostEvents(d.At > at)...)
+	d.addEvents(d.hostEvents(d.At > at)...)
 	if !d.looksItself && d.At > at {
 		d.lookAtOldest(d.At-d.Second.Counts.Oldest, d.At)
 	}
 }
 
-// tell adds events of the screen's own.
-func (d *data) tell(events ...stats.Event) {
+// addEvents adds events of the screen's own.
+func (d *data) addEvents(events ...stats.Event) {
 	if len(events) > 0 {
 		d.own = slices.Concat(d.own[max(0, len(d.own)-maxEvents):], events)
 	}
@@ -110,12 +110,9 @@ const maxEvents = 1000
 
 // numbersOf returns the figures of a time.
 func (d *data) numbersOf(of *result.Numbers) numbers {
-	n := numbers{of, [ways]result.Rate{acked: of.Acknowledged, read: of.Read}, of.Response, &of.Batches}
+	n := numbers{of, [ways]result.Rate{acked: of.Acknowledged, read: of.Read}, of.Response, byWay(d.main, &of.Batches, &of.Fetched)}
 	if d.reads {
 		n.latency = of.EndToEnd
-	}
-	if d.main == read {
-		n.batches = &of.Fetched
 	}
 	return n
 }
@@ -131,14 +128,6 @@ func (d *data) current() numbers {
 	}
 	unknown := result.Rate{Records: math.NaN(), Bytes: math.NaN()}
 	return d.numbersOf(&result.Numbers{Acknowledged: unknown, Read: unknown})
-}
-
-// peak returns the highest rate of one measured second.
-func (d *data) peak() float64 {
-	if d.main == read {
-		return d.PeakRead
-	}
-	return d.Peak
 }
 
 // begun reports whether there was a second of load.

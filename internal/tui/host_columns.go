@@ -13,12 +13,12 @@ import (
 func (t *hostTable) number(name string, width, rank int, value func(h *hostData) segment) column[hostData] {
 	return column[hostData]{name: name, width: width, rank: rank, value: func(h *hostData) segment {
 		p := value(h)
-		return segment{p.text, t.look(h, p.style)}
+		return segment{p.text, t.styleOf(h, p.style)}
 	}}
 }
 
-// look returns the style of what is known of a host: what is old is not news.
-func (t *hostTable) look(h *hostData, s theme.Style) theme.Style {
+// styleOf returns the style of what is known of a host: what is old is not news.
+func (t *hostTable) styleOf(h *hostData, s theme.Style) theme.Style {
 	if !h.heard() {
 		s.FG = theme.Muted
 	}

@@ -34,7 +34,7 @@ func (d *data) hostEvents(heard bool) []stats.Event {
 		if !h.heard() {
 			state = h.State
 		}
-		if state == h.told {
+		if state == h.reported {
 			continue
 		}
 		switch state {
@@ -45,17 +45,17 @@ func (d *data) hostEvents(heard bool) []stats.Event {
 		default:
 			back = append(back, h)
 		}
-		h.told = state
+		h.reported = state
 	}
 	var events []stats.Event
-	tell := func(kind stats.EventKind, what string, hosts []*hostData) {
+	report := func(kind stats.EventKind, what string, hosts []*hostData) {
 		if len(hosts) > 0 {
 			events = append(events, stats.Event{At: at, Kind: kind, Text: telling(hosts, what, what)})
 		}
 	}
-	tell(kindBack, "back", back)
-	tell(kindAway, "away", away)
-	tell(kindLost, "lost", lost)
+	report(kindBack, "back", back)
+	report(kindAway, "away", away)
+	report(kindLost, "lost", lost)
 	return events
 }
 

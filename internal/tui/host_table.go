@@ -38,7 +38,7 @@ func newHostTable(c chart.Canvas, s *scene) hostTable {
 		all = t.gatheringColumns()
 	}
 	first := column[hostData]{name: "host", width: name + columnGap, draw: func(c chart.Canvas, h *hostData) {
-		c.Text(0, 0, chart.FitMiddle(h.short, name), t.look(h, theme.Style{FG: theme.Text, Bold: h == s.hosts[s.selected]}))
+		c.Text(0, 0, chart.FitMiddle(h.short, name), t.styleOf(h, theme.Style{FG: theme.Text, Bold: h == s.hosts[s.selected]}))
 	}}
 	t.columns = append([]column[hostData]{first}, fitColumns(all, w-name)...)
 	return t

@@ -59,7 +59,7 @@ func (t *hostTable) trend(c chart.Canvas, h *hostData) {
 	}
 	from := max(to-trendTime, 0)
 	values := chart.Resample(samples(h.own.since(from), t.s.main.rate), from, to, w, chart.Mean)
-	chart.Sparkline(c, 0, 0, values, t.top, t.look(h, theme.Style{FG: theme.Flow}))
+	chart.Sparkline(c, 0, 0, values, t.top, t.styleOf(h, theme.Style{FG: theme.Flow}))
 }
 
 // highestRate returns the top of the trends.

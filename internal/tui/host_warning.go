@@ -132,10 +132,7 @@ func (s *scene) slowWarning() warning {
 	if len(slow) == 0 {
 		return warning{}
 	}
-	h, verb, share := slow[0].host, "sends", ""
-	if s.main == read {
-		verb = "reads"
-	}
+	h, verb, share := slow[0].host, byWay(s.main, "sends", "reads"), ""
 	if slices.ContainsFunc(s.hosts, func(o *hostData) bool { return o.weight() != h.weight() && o.Processes > 0 }) {
 		share = " for its share"
 	}
@@ -165,15 +162,15 @@ func (s *scene) slowHosts() []slowHost {
 		return nil
 	}
 	var rates []float64
-	var told []*hostData
+	var reporting []*hostData
 	for _, h := range s.hosts {
 		if rate, ok := h.usualRate(); ok {
-			rates, told = append(rates, rate), append(told, h)
+			rates, reporting = append(rates, rate), append(reporting, h)
 		}
 	}
 	usual := medianRate(rates)
 	var slow []slowHost
-	for i, h := range told {
+	for i, h := range reporting {
 		if behind := 1 - rates[i]/usual; usual > 0 && behind >= slowShare && !h.keepsTarget(rates[i]) {
 			slow = append(slow, slowHost{h, behind})
 		}

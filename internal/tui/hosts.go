@@ -15,7 +15,7 @@ type hostData struct {
 	short      string // the name in at most longestHost cells
 	share      float64
 	part       float64 // of the load, as far as the screen knows
-	told       string  // the state of which there was an event; "": it is there
+	reported   string  // the state of which there was an event; "": it is there
 
 	own *data // of its processes
 

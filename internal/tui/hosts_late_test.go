@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -35,9 +36,7 @@ func TestTimeInWhichAHostToldNothingIsNotHeldAgainstIt(t *testing.T) {
 		}
 		d.observe(given{State: result.Running, Windows: []stats.Window{w}, Hosts: hosts})
 	}
-	if got := (&scene{data: d.data}).hostWarning().long; got != "" {
-		t.Errorf("hosts that do the same: %q", got)
-	}
+	must.Match(t, "", (&scene{data: d.data}).hostWarning().long, "hosts that do the same")
 }
 
 func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {

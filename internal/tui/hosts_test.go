@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
@@ -56,9 +57,7 @@ func TestAHostThatKeepsItsTargetIsNotSlow(t *testing.T) {
 		for _, h := range s.hosts {
 			h.own.Targets = plan.NewSchedule(row.target).Times(h.part)
 		}
-		if got := s.slowHosts(); len(got) != row.want {
-			t.Errorf("at %v with targets of %v: %d hosts are slow, want %d", row.usual, row.target/2, len(got), row.want)
-		}
+		must.Match(t, row.want, len(s.slowHosts()), "at %v with targets of %v: hosts are slow", row.usual, row.target/2)
 	}
 }
 
@@ -129,9 +128,7 @@ func TestTheWarningNamesWhoIsGoneBeforeWhoIsSlow(t *testing.T) {
 			"b has been silent for 1m12s: its load may go on",
 		},
 	} {
-		if got := hostsAfter(row.seconds, row.hosts...).hostWarning().long; got != row.want {
-			t.Errorf("%s:\n got %q\nwant %q", row.name, got, row.want)
-		}
+		must.Match(t, row.want, hostsAfter(row.seconds, row.hosts...).hostWarning().long, "%s", row.name)
 	}
 }
 
@@ -171,9 +168,7 @@ func TestTheSelectionStaysOnTheHosts(t *testing.T) {
 		for _, k := range strings.Fields(row.keys) {
 			m = send(m, press(k))
 		}
-		if m.scene.selected != row.want {
-			t.Errorf("after %s: %d, want %d", row.keys, m.scene.selected, row.want)
-		}
+		must.Match(t, row.want, m.scene.selected, "after %s", row.keys)
 	}
 }
 
@@ -217,9 +212,7 @@ func TestTabGoesToTheOtherChartWhereOnlyOneHasRoom(t *testing.T) {
 		for _, k := range strings.Fields(row.keys) {
 			m = send(m, press(k))
 		}
-		if m.scene.zoom != row.zoom || m.scene.chart != row.over {
-			t.Errorf("%s: zoom %d with chart %d, want %d with %d", row.name, m.scene.zoom, m.scene.chart, row.zoom, row.over)
-		}
+		must.Match(t, []pane{row.zoom, row.over}, []pane{m.scene.zoom, m.scene.chart}, "%s: zoom %d with chart %d", row.name, m.scene.zoom, m.scene.chart)
 	}
 }
 
@@ -271,9 +264,7 @@ func TestAClockIsToldWithItsErrorWhereThatIsLarge(t *testing.T) {
 		{999960 * time.Microsecond, 1, "+1.00s"},
 		{-2 * time.Hour, 1, "-2h00m"},
 	} {
-		if got := clockText(row.offset, row.bound); got != row.want {
-			t.Errorf("%v within %v: %q, want %q", row.offset, row.bound, got, row.want)
-		}
+		must.Match(t, row.want, clockText(row.offset, row.bound), "%v within %v", row.offset, row.bound)
 	}
 }
 

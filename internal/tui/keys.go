@@ -140,12 +140,12 @@ func drawFooter(c chart.Canvas, s *scene) {
 		if b.short == "" || (b.action == doStop || b.action == doLeave) && (s.stopping || text != "") {
 			continue
 		}
-		told := line{plain(b.name(c.Theme())), muted(" " + b.short)}
+		key := line{plain(b.name(c.Theme())), muted(" " + b.short)}
 		if b.action == doHelp {
-			help = told
+			help = key
 			continue
 		}
-		keys = append(keys, told)
+		keys = append(keys, key)
 	}
 	room := w - x - 1
 	shown := fit(keys, gap, room-help.width()-len(gap))

@@ -140,9 +140,13 @@ func layout(w, h int, n needs) screen {
 	case all:
 		s.panes = everything(body)
 	case w >= sixWidth && h >= sixHeight:
-		s.panes = six(body, n)
+		const around = 4 // border, head and a warning: the charts share what the tables leave
+		tables := min(max(n.brokers+around, tableHeight), body.h/3)
+		upper := (body.h - tables + 1) / 2
+		s.panes = rows(body, []int{upper, body.h - tables - upper, tables}, []pane{paneThroughput, paneLatency, paneHeatmap, n.bars(), paneBrokers, paneClient})
 	case roomy(w, h):
-		s.panes = four(body, n)
+		lower := max(body.h*2/5, tableHeight)
+		s.panes = rows(body, []int{body.h - lower, lower}, []pane{paneThroughput, paneLatency, n.bars(), paneClient})
 	default:
 		s.panes = stacked(body, n, h)
 	}
@@ -181,21 +185,6 @@ func everything(b rect) []placed {
 		out = append(out, placed{p, rect{from, b.y, to - from, b.h}})
 	}
 	return out
-}
-
-// six is three rows of two panes; the charts share what the tables leave.
-func six(b rect, n needs) []placed {
-	const around = 4 // border, head and a warning
-	tables := min(max(n.brokers+around, tableHeight), b.h/3)
-	upper := (b.h - tables + 1) / 2
-	return rows(b, []int{upper, b.h - tables - upper, tables},
-		[]pane{paneThroughput, paneLatency, paneHeatmap, n.bars(), paneBrokers, paneClient})
-}
-
-// four is the charts over the partitions and the client.
-func four(b rect, n needs) []placed {
-	lower := max(b.h*2/5, tableHeight)
-	return rows(b, []int{b.h - lower, lower}, []pane{paneThroughput, paneLatency, n.bars(), paneClient})
 }
 
 // stacked is panes one above the other: as many as a terminal of this height has room for.

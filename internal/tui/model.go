@@ -106,7 +106,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.w, m.h = msg.Width, msg.Height
 	case clockMsg:
 		m.now = m.options.Now()
-		m.look()
+		m.checkOldest()
 		if m.now.Sub(m.noted) >= noteTime {
 			m.scene.note = ""
 		}
@@ -114,7 +114,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case Tick:
 		m.now = m.options.Now()
 		m.data.observe(msg)
-		m.look()
+		m.checkOldest()
 		if !m.data.unheard() {
 			m.ticked = m.now
 		}
@@ -138,8 +138,8 @@ func (m Model) leave() (tea.Model, tea.Cmd) {
 	return m, tea.Quit
 }
 
-// look looks at the oldest record between two ticks: a stall is to be seen at once.
-func (m Model) look() {
+// checkOldest looks at the oldest record between two ticks: a stall is to be seen at once.
+func (m Model) checkOldest() {
 	if m.options.Oldest == nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	case doLeave:
 		return m.leave()
 	case doFaster, doSlower:
-		return m.pace(m.data.actionOf(key) == doFaster)
+		return m.changeRate(m.data.actionOf(key) == doFaster)
 	case doSave:
 		return m, m.save()
 	case doZoom:
@@ -209,8 +209,8 @@ func (m Model) key(key string) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// pace asks for another rate, as long as there is a load.
-func (m Model) pace(up bool) (tea.Model, tea.Cmd) {
+// changeRate asks for another rate, as long as there is a load.
+func (m Model) changeRate(up bool) (tea.Model, tea.Cmd) {
 	note := "the load is over: its rate stays"
 	if m.options.Faster != nil && !m.scene.stopping && m.data.Stage < result.Draining {
 		note = m.options.Faster(up)

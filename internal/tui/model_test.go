@@ -68,9 +68,7 @@ func TestTheSecondQuitAborts(t *testing.T) {
 	if _, quit := cmd().(tea.QuitMsg); quit {
 		t.Error("it quits before it aborts")
 	}
-	if c.stop != 1 {
-		t.Errorf("Stop was called %d times", c.stop)
-	}
+	must.Match(t, 1, c.stop, "calls of Stop")
 }
 
 func TestDigitsAndTabZoom(t *testing.T) {
@@ -83,9 +81,7 @@ func TestDigitsAndTabZoom(t *testing.T) {
 		for _, k := range strings.Fields(keys) {
 			m = send(m, press(k))
 		}
-		if m.scene.zoom != want {
-			t.Errorf("%q: %d, want %d", keys, m.scene.zoom, want)
-		}
+		must.Match(t, want, m.scene.zoom, "%q", keys)
 	}
 }
 
@@ -133,9 +129,7 @@ func TestABrokerIsSlowComparedWithTheOthers(t *testing.T) {
 	} {
 		s := &scene{data: newData(Header{})}
 		s.Brokers = tc.brokers
-		if got := s.brokerWarning(); got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
-		}
+		must.Match(t, tc.want, s.brokerWarning(), "%s", tc.name)
 	}
 }
 
@@ -340,13 +334,9 @@ func TestTheTargetLineHasTheTargetOfEachTime(t *testing.T) {
 	rate := must.Have(plan.ParseTarget("100@10s,700..900@10s,300@10s"))(t)
 	s.Targets = rate.Schedule(rate.PerSecond)
 	for second, want := range map[float64]float64{0: 100, 9.9: 100, 10: 700, 15: 800, 20: 300, 60: 300} {
-		if got := s.targetAt(second); got != want {
-			t.Errorf("at %v s: %v, want %v", second, got, want)
-		}
+		must.Match(t, want, s.targetAt(second), "at %v s", second)
 	}
 	for from, want := range map[float64]float64{-5: 900, 12: 900, 20: 300} {
-		if got := s.highestTarget(chart.TimeAxis{From: from, To: 60}); got != want {
-			t.Errorf("from %v s on the highest is %v, want %v", from, got, want)
-		}
+		must.Match(t, want, s.highestTarget(chart.TimeAxis{From: from, To: 60}), "from %v s on the highest", from)
 	}
 }

@@ -167,8 +167,8 @@ func (s *scene) brokerStyle(b *result.BrokerNow) theme.Style {
 	return theme.Style{FG: theme.Text}
 }
 
-// look returns the style of a number of a broker: good becomes a warning for one that is slow.
-func (s *scene) look(b *result.BrokerNow, style theme.Style) theme.Style {
+// styleOf returns the style of a number of a broker: good becomes a warning for one that is slow.
+func (s *scene) styleOf(b *result.BrokerNow, style theme.Style) theme.Style {
 	if style.FG == theme.Good && s.slowness(b) > slowRatio {
 		style.FG = theme.Warn
 	}
@@ -188,7 +188,7 @@ func (s *scene) brokerColumns(missing string) (columns []column[result.BrokerNow
 					return segment{}
 				}
 				v := value(b)
-				return segment{v.text, s.look(b, v.style)}
+				return segment{v.text, s.styleOf(b, v.style)}
 			}})
 		}
 	}
@@ -275,7 +275,7 @@ func (s *scene) brokerTable(c chart.Canvas) table[result.BrokerNow] {
 	}
 	if gauge > 0 {
 		columns = append(columns, column[result.BrokerNow]{width: gauge + 2, draw: func(c chart.Canvas, b *result.BrokerNow) {
-			style := s.look(b, theme.Style{FG: theme.Good})
+			style := s.styleOf(b, theme.Style{FG: theme.Good})
 			if _, why := s.health(b); why != "" {
 				return
 			}

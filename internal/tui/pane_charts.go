@@ -114,7 +114,7 @@ func (s *scene) throughputTitle(th *theme.Theme) []line {
 		out = append(out, line{colored(theme.Flow, s.unit.write(last[read].Bytes)+" "+s.unit.name())})
 	}
 	if run := s.run().flow[s.main].Records; run > 0 {
-		out = append(out, line{muted("avg " + theme.Rate(run))}, line{muted("peak " + theme.Rate(s.peak()))})
+		out = append(out, line{muted("avg " + theme.Rate(run))}, line{muted("peak " + theme.Rate(byWay(s.main, s.Peak, s.PeakRead)))})
 	}
 	return out
 }

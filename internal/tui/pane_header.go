@@ -107,17 +107,9 @@ func (s *scene) progress() (share float64, limited bool) {
 		share, limited = float64(s.clock)/float64(d), true
 	}
 	if n := s.header.Records; n > 0 {
-		share, limited = max(share, float64(s.done())/float64(n)), true
+		share, limited = max(share, float64(byWay(s.main, s.All.Acknowledged, s.All.Consumed))/float64(n)), true
 	}
 	return min(share, 1), limited
-}
-
-// done returns the number of records so far, with the warm-up: progress counts them.
-func (d *data) done() int64 {
-	if d.main == read {
-		return d.All.Consumed
-	}
-	return d.All.Acknowledged
 }
 
 // figures returns the numbers of the run, the most important first. Errors, and what is amiss, come before the latencies as

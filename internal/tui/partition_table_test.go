@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -39,7 +40,5 @@ func TestTheTableOfPartitionsIsSortedAndScrolled(t *testing.T) {
 	}
 	sorted := firstColumn(send(send(m, press("o")), press("o")))
 	want := slices.SortedFunc(slices.Values(m.data.rows), func(a, b result.PartitionNow) int { return int(b.Acknowledged - a.Acknowledged) })
-	if sorted[0] != fmt.Sprintf("p%d", want[0].ID) || sorted[1] != fmt.Sprintf("p%d", want[1].ID) {
-		t.Errorf("by rate: %v, want p%d and p%d first", sorted, want[0].ID, want[1].ID)
-	}
+	must.Match(t, []string{fmt.Sprintf("p%d", want[0].ID), fmt.Sprintf("p%d", want[1].ID)}, []string{sorted[0], sorted[1]}, "by rate: %v", sorted)
 }

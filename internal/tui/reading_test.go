@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/tui/chart"
@@ -53,13 +54,9 @@ func TestJoiningAGroupDoesNotCountInTheRateOfReading(t *testing.T) {
 			w.FirstRead, w.LastRead = w.Start, w.End
 		}
 		d.observe(given{Windows: []stats.Window{w}, State: result.Running})
-		if d.joining() != (i < 3) {
-			t.Errorf("second %d: joining %v", i, d.joining())
-		}
+		must.Match(t, i < 3, d.joining(), "second %d: joining", i)
 	}
-	if got := d.run().flow[read].Records; got != 100 {
-		t.Errorf("%v records a second", got)
-	}
+	must.Match(t, 100, d.run().flow[read].Records, "records a second")
 }
 
 // Without a group there is nothing to join, and a roundtrip begins when its readers

@@ -46,10 +46,7 @@ func (d *data) byPartition(value func(*result.PartitionNow) float64) []float64 {
 
 // rateOf returns the rate of a partition that this run is about.
 func (d *data) rateOf(p *result.PartitionNow) float64 {
-	if d.main == read {
-		return p.Read
-	}
-	return p.Acknowledged
+	return byWay(d.main, p.Acknowledged, p.Read)
 }
 
 // upperMedian is the median, of an even number the upper of the two in the middle, so that

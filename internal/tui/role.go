@@ -40,3 +40,11 @@ func (d *data) untimed() bool { return d.reads && !d.endToEnd() }
 func (d *data) joining() bool {
 	return d.reads && !d.writes && d.header.Group != "" && d.Stage >= result.WarmingUp && d.Stage < result.Draining && d.All.Consumed == 0 && d.All.JoinTime == 0
 }
+
+// byWay returns what is of records that were acknowledged, or of those that were read.
+func byWay[T any](w way, acks, reads T) T {
+	if w == read {
+		return reads
+	}
+	return acks
+}

@@ -32,9 +32,7 @@ func TestQuitEndsTheScreenAfterEverySecondWasShown(t *testing.T) {
 	})
 	must.Do(t, s.Run(t.Context()))
 	sender.Wait()
-	if m.data.At != 5*time.Second {
-		t.Errorf("it shows %v", m.data.At)
-	}
+	must.Match(t, 5*time.Second, m.data.At, "it shows")
 }
 
 func TestTheEndOfTheContextEndsTheScreen(t *testing.T) {
@@ -88,8 +86,6 @@ func TestTheScreenTellsForWhomTheRunWaits(t *testing.T) {
 		{waits("vm17"), "waiting for vm17 until 01:32:03 UTC; q: without it"},
 		{waits(), ""},
 	} {
-		if got := notice(step.hosts); got != step.want {
-			t.Errorf("tick %d: %q, want %q", i, got, step.want)
-		}
+		must.Match(t, step.want, notice(step.hosts), "tick %d", i)
 	}
 }

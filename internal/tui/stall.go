@@ -48,10 +48,10 @@ func (d *data) usualP99() (p99 time.Duration, ok bool) {
 	return upperMedian(last), len(last) > 0
 }
 
-// look takes in that at a time the oldest record had waited since another, and returns
+// observe takes in that at a time the oldest record had waited since another, and returns
 // the event of a stall that has begun or ended. usual is the p99 of before, where it is
 // known. A look that comes late is passed over.
-func (s *stall) look(since, at, usual time.Duration, known bool) (event stats.Event, happened bool) {
+func (s *stall) observe(since, at, usual time.Duration, known bool) (event stats.Event, happened bool) {
 	if at < s.looked {
 		return event, false
 	}
@@ -85,8 +85,8 @@ func (s *stall) look(since, at, usual time.Duration, known bool) (event stats.Ev
 // is not due yet has not.
 func (d *data) lookAtOldest(since, at time.Duration) {
 	usual, known := d.usualP99()
-	if e, happened := d.stall.look(min(since, at), at, usual, known); happened {
-		d.tell(e)
+	if e, happened := d.stall.observe(min(since, at), at, usual, known); happened {
+		d.addEvents(e)
 	}
 }
 

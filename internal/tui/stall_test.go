@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -127,9 +128,7 @@ func TestALongQueueIsNoStall(t *testing.T) {
 			w.Response.RecordN(row.p99, 20_000)
 			d.observe(given{Windows: []stats.Window{w}, State: result.Running})
 		}
-		if d.stalled() != row.want {
-			t.Errorf("%s: stalled is %v: %+v", row.name, d.stalled(), d.stall)
-		}
+		must.Match(t, row.want, d.stalled(), "%s: stalled: %+v", row.name, d.stall)
 	}
 }
 
@@ -140,17 +139,15 @@ func TestConnectionsMayTakeTwoSecondsToOpen(t *testing.T) {
 		t.Error("the first second is a stall")
 	}
 	d.observe(given{Windows: []stats.Window{secondOf(1, 0, 2*time.Second)}})
-	if s := (&scene{data: d.data}); s.goingOn() != "no acknowledgement for 2.00s" {
-		t.Errorf("after two seconds: %q", s.goingOn())
-	}
+	must.Match(t, "no acknowledgement for 2.00s", (&scene{data: d.data}).goingOn(), "after two seconds")
 }
 
 func TestALateLookChangesNothing(t *testing.T) {
 	var s stall
 	const usual = 5 * time.Millisecond
-	s.look(time.Second, 3*time.Second, usual, true)
-	s.look(2990*time.Millisecond, 3100*time.Millisecond, usual, true)
-	if _, happened := s.look(time.Second, 3*time.Second, usual, true); happened || s.on {
+	s.observe(time.Second, 3*time.Second, usual, true)
+	s.observe(2990*time.Millisecond, 3100*time.Millisecond, usual, true)
+	if _, happened := s.observe(time.Second, 3*time.Second, usual, true); happened || s.on {
 		t.Error("what was seen before the end of the stall begins it anew")
 	}
 }
@@ -198,9 +195,7 @@ func TestEventsAreNewsForAMinuteAndDuringAStall(t *testing.T) {
 	} {
 		d := newData(Header{})
 		d.events, d.stall = row.events, row.stall
-		if got := (&scene{data: d, clock: row.clock}).news(); got != row.want {
-			t.Errorf("%s: %t", row.name, got)
-		}
+		must.Match(t, row.want, (&scene{data: d, clock: row.clock}).news(), "%s", row.name)
 	}
 }
 

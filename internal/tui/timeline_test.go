@@ -8,8 +8,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
@@ -42,13 +42,9 @@ func TestASilenceIsToldOfWhileItLasts(t *testing.T) {
 		{"it is over when all have", []stats.Window{sent, nothing, {Failed: 4, Unknown: 1}}, ""},
 	} {
 		s := &scene{data: observed(Header{}, row.windows...)}
-		if got := s.goingOn(); got != row.want {
-			t.Errorf("%s: %q, want %q", row.name, got, row.want)
-		}
+		must.Match(t, row.want, s.goingOn(), "%s", row.name)
 		s.Stage = result.Finished
-		if got := s.goingOn(); got != "" {
-			t.Errorf("%s: at the end: %q", row.name, got)
-		}
+		must.Match(t, "", s.goingOn(), "%s: at the end", row.name)
 	}
 }
 
@@ -67,9 +63,7 @@ func TestReadersAreSilentOnlyWhenTheyCouldRead(t *testing.T) {
 		{"nothing waits", []stats.Window{none, idle, idle}, ""},
 	} {
 		s := &scene{data: observed(Header{Command: "consume"}, row.windows...)}
-		if got := s.goingOn(); got != row.want {
-			t.Errorf("%s: %q, want %q", row.name, got, row.want)
-		}
+		must.Match(t, row.want, s.goingOn(), "%s", row.name)
 	}
 }
 
@@ -112,9 +106,7 @@ func TestAFrozenDisplayKeepsItsEvents(t *testing.T) {
 	for i := 44; i < 57; i++ {
 		m = send(m, c.tick(i))
 	}
-	if diff := cmp.Diff(before, m.frame()); diff != "" {
-		t.Errorf("it changed:\n%s", diff)
-	}
+	must.Match(t, before, m.frame(), "it changed")
 	m = send(m, press("space"))
 	if frame := m.frame(); !strings.Contains(frame, "all replicas are in sync") {
 		t.Errorf("what came meanwhile is lost:\n%s", frame)

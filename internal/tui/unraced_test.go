@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -64,9 +65,7 @@ func FuzzSize(f *testing.F) {
 		m.options.Theme = theme.New(options)
 		frame := send(m, tea.WindowSizeMsg{Width: int(w), Height: int(h)}).frame()
 		if h == 0 {
-			if frame != "" {
-				t.Errorf("on no line there is %q", frame)
-			}
+			must.Match(t, "", frame, "on no line there")
 			return
 		}
 		checkFrame(t, fmt.Sprintf("state %d %dx%d", state, w, h), options, frame, int(w), int(h))

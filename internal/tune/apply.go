@@ -74,9 +74,8 @@ func (t *Tree) Apply(changes []Change, o ApplyOptions) ([]Outcome, error) {
 	}
 	a.setAll()
 	a.forgetUnmade()
-	a.explainUnkept()
 	if o.Later() {
-		a.checkOpenFiles()
+		a.checkLasting()
 		a.keepAll()
 	}
 	a.finish()
@@ -103,8 +102,7 @@ type setStep struct {
 	fresh   bool // the journal had no such entry before
 }
 
-// begin looks at the machine and notes what is going to be changed. Nothing but the
-// journal is written.
+// begin looks at the machine, and writes into the journal what is going to be changed.
 func (a *application) begin(made []string) (err error) {
 	if a.journal, err = a.readJournal(); err != nil {
 		return err
@@ -134,8 +132,7 @@ func (j *journal) addFolders(dirs []string) {
 	}
 }
 
-// look reads what is there of one change, and puts it into the journal if it is to
-// become something else.
+// look reads what is there of one change, and notes it if it is to become something else.
 func (a *application) look(o *Outcome) error {
 	c := &o.Change
 	// For later only, the value of now is noted too: after the next start it is kt's,
@@ -145,7 +142,7 @@ func (a *application) look(o *Outcome) error {
 	}
 	s := setStep{outcome: o, subject: a.subject(c)}
 	var err error
-	if s.was, s.pairWas, err = a.both(s.subject, c.Pair); err != nil {
+	if s.was, s.pairWas, err = a.both(s.subject); err != nil {
 		return err
 	}
 	if s.was == "" {
@@ -154,8 +151,8 @@ func (a *application) look(o *Outcome) error {
 	if c.Kind == WriteFile { // what kt could not put back: the journal would be refused with it
 		err = checkHolds(c.Path, s.was)
 	}
-	if err == nil && c.Pair != "" {
-		err = checkHolds(c.Pair, s.pairWas)
+	if pair := otherOfPair(c.Path); err == nil && pair != "" {
+		err = checkHolds(pair, s.pairWas)
 	}
 	if err != nil {
 		return err
@@ -185,7 +182,7 @@ func (a *application) look(o *Outcome) error {
 func (a *application) enter(s *setStep) error {
 	c := &s.outcome.Change
 	anew := &entry{
-		Setting: c.Setting, subject: s.subject, Old: s.was, Pair: c.Pair, PairOld: s.pairWas,
+		Setting: c.Setting, subject: s.subject, Old: s.was, PairOld: s.pairWas,
 		Beside: a.besides(c.Path), Time: a.options.Time.UTC().Truncate(time.Second),
 	}
 	if s.entry = a.journal.entry(s.subject); s.entry == nil {
@@ -193,7 +190,7 @@ func (a *application) enter(s *setStep) error {
 		a.journal.Entries = append(a.journal.Entries, anew)
 		return nil
 	}
-	now, pair, err := a.both(s.entry.subject, s.entry.Pair)
+	now, pair, err := a.both(s.entry.subject)
 	if err != nil {
 		return err
 	}
@@ -213,13 +210,12 @@ func (a *application) setAll() {
 	if !a.options.Now() {
 		return
 	}
-	for _, s := range a.steps {
-		s.outcome.State, s.outcome.Err = a.setOne(s)
-	}
-	// A change may have undone one before it, so those that were made are made again.
-	for _, s := range a.steps {
-		if s.outcome.State != Failed {
-			if state, err := a.setOne(s); err != nil {
+	for again := range 2 { // a change may have undone one before it, so those that were made are made again
+		for _, s := range a.steps {
+			if s.outcome.State == Failed {
+				continue
+			}
+			if state, err := a.setOne(s); again == 0 || err != nil {
 				s.outcome.State, s.outcome.Err = state, err
 			}
 		}
@@ -237,7 +233,7 @@ func (a *application) setOne(s setStep) (State, error) {
 	if errors.As(err, &took) {
 		// The journal does not know this value yet, and nobody wants it.
 		s.entry.write(c.Path, took.now)
-		err = errors.Join(err, a.saveJournal(a.journal), a.putBack(s.subject, s.was, c.Pair, s.pairWas))
+		err = errors.Join(err, a.saveJournal(a.journal), a.putBack(s.subject, s.was, s.pairWas))
 	}
 	if err != nil {
 		return Failed, err
@@ -245,10 +241,9 @@ func (a *application) setOne(s setStep) (State, error) {
 	return Applied, nil
 }
 
-// putBack gives a value that was there. Of a pair the one is written that was not 0:
-// writing it makes the other 0, as it was.
-func (t *Tree) putBack(s subject, old, pair, pairOld string) error {
-	if pair != "" && old == "0" {
+// putBack gives a value that was there. Of a pair it writes the one that was not 0, which makes the other 0.
+func (t *Tree) putBack(s subject, old, pairOld string) error {
+	if pair := otherOfPair(s.Path); pair != "" && old == "0" {
 		return t.set(subject{Kind: WriteFile, Path: pair}, pairOld)
 	}
 	return t.set(s, old)
@@ -266,17 +261,7 @@ func (a *application) forgetUnmade() {
 	}
 }
 
-// explainUnkept says of what failed that it was not written for the next start either.
-func (a *application) explainUnkept() {
-	for i := range a.outcomes {
-		if o := &a.outcomes[i]; a.options.Later() && o.State == Failed && len(o.Change.Keep) > 0 && !errors.Is(o.Err, errEnded) {
-			o.Err = fmt.Errorf("%w; kt does not write it for the next start either, because the kernel may refuse it again (--persist alone writes it)", o.Err)
-		}
-	}
-}
-
-// finish removes the journal if nothing is in it, and else writes it again if something
-// was taken out. An error does no harm: what stays in it is as it was before kt.
+// finish removes an empty journal. If writing it again fails, what stays in it is as it was before kt.
 func (a *application) finish() {
 	switch j := a.journal; {
 	case len(j.Entries) == 0 && len(j.Files) == 0:

@@ -8,11 +8,14 @@ import (
 	"strconv"
 )
 
-// checkOpenFiles fails the changes that allow more open files, from the next start on, than fs.nr_open lets anybody have.
-func (a *application) checkOpenFiles() {
+// checkLasting tells what will not last. It fails the changes that allow more open files, from the next start on, than fs.nr_open lets anybody have.
+func (a *application) checkLasting() {
 	most, ok := a.nrOpen()
 	for i := range a.outcomes {
 		o := &a.outcomes[i]
+		if o.State == Failed && len(o.Change.Keep) > 0 && !errors.Is(o.Err, errEnded) {
+			o.Err = fmt.Errorf("%w; kt does not write it for the next start either, because the kernel may refuse it again (--persist alone writes it)", o.Err)
+		}
 		for _, l := range o.Change.Keep {
 			p, limit := setBy(l)
 			if n, _, err := parseLimits(limit); ok && p == anyLimits && err == nil && n > most {

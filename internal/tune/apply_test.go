@@ -312,16 +312,16 @@ func TestApplyRefusesWholeAndChangesNothing(t *testing.T) {
 		}, `change of a: "/proc/sys/../../etc/passwd" is no path from the root`},
 		{"a file of kt's would be outside /etc", nil, []Change{
 			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: "/usr/lib/sysctl.d/zz-kt.conf", Text: "a = 1"}}},
-		}, `change of a: "/usr/lib/sysctl.d/zz-kt.conf" is no place for a file of kt's`},
+		}, `change of a: /usr/lib/sysctl.d/zz-kt.conf: "a = 1": kt writes no such line`},
 		{"a file of kt's would have the name of another's", nil, []Change{
 			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: "/etc/sysctl.conf", Text: "a = 1"}}},
-		}, `change of a: "/etc/sysctl.conf" is no place for a file of kt's`},
+		}, `change of a: /etc/sysctl.conf: "a = 1": kt writes no such line`},
 		{"a line is two", nil, []Change{
 			{Setting: "a", Kind: KeepOnly, Keep: []Line{{File: SysctlFile, Text: "a = 1\nb = 2"}}},
-		}, `change of a: "a = 1\nb = 2" is more than one line`},
+		}, `change of a: /etc/sysctl.d/zz-kt.conf: "a = 1\nb = 2": kt writes no such line`},
 		{"a remount is of something else than access times", nil, []Change{
 			{Setting: "a", Kind: Remount, Path: "/data/kafka1", New: "nobarrier"},
-		}, `change of a: kt does not remount with "nobarrier"`},
+		}, `change of a: kt does not remount from "" to "nobarrier"`},
 		{"a member of a pair is to become 0", nil, []Change{
 			{Setting: "a", Kind: WriteFile, Path: dirtyBytesFile, New: "0", Pair: dirtyRatioFile},
 		}, "change of a: 0 is no value for one of a pair"},

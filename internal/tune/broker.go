@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,97 +66,27 @@ func (m *Machine) beforeKafka4() bool {
 	return err == nil && n < 4
 }
 
-// floors are least values that depend on the machine.
-var floors = map[string]func(*Machine) int{
-	"log_dirs":        func(m *Machine) int { return len(m.Dirs) },
-	"network_threads": func(m *Machine) int { return networkThreads(m.CPUs, encrypts(m.Config)) },
-	"replica_fetchers": func(m *Machine) int {
-		if n := partitionsHere(m); n > 1000 {
-			return replicaFetchers(n)
-		}
-		return 0
-	},
-	"recovery_threads": func(m *Machine) int { return recoveryThreads(m.CPUs, len(m.Dirs)) },
-}
-
 // notSet is said of a value that nobody set.
 const notSet = "not set (Kafka's default)"
 
 // property reads a setting of the broker.
-func (r Read) property(m *Machine, want Rule) Reading {
-	unset := r.Unset
-	if r.Before4 != "" && m.beforeKafka4() {
-		unset = r.Before4
+func (a place) property() Reading {
+	read := a.row.Read
+	unset := read.Unset
+	if read.Before4 != "" && a.beforeKafka4() {
+		unset = read.Before4
 	}
-	value := strings.TrimSpace(m.Config.Get(r.Property, unset))
-	got := Reading{Current: strings.ToLower(value), shown: value}
-	if _, err := strconv.Atoi(unset); err == nil {
-		n, err := strconv.ParseInt(value, 10, 64)
+	value := strings.TrimSpace(a.Config.Get(read.Property, unset))
+	r := Reading{Current: strings.ToLower(value), shown: value}
+	if whole64(unset) {
+		n, err := a.propertyNumber(read.Property + "=" + unset)
 		if err != nil {
-			return m.Config.noNumber(r.Property, value)
+			return Reading{Verdict: Unknown, Current: n, Note: err.Error()}
 		}
-		got.Current, got.shown = strconv.FormatInt(n, 10), ""
+		r = Reading{Current: n}
 	}
-	if _, set := m.Config.Values[r.Property]; !set {
-		got.Note = notSet
-	}
-	if floor := floors[r.Floor]; floor != nil && !want.Leave() {
-		got.rule = want.Floor(int64(floor(m)))
-	}
-	return got
-}
-
-func (c Config) noNumber(name, value string) Reading {
-	return Reading{Verdict: Unknown, Current: value, Note: name + " is not a number in " + c.File}
-}
-
-// ofNumbers is a check of properties that are whole numbers: each is "NAME=VALUE", with Kafka's default.
-func ofNumbers(f func(m *Machine, want Rule, n []int64) Reading, properties ...string) check {
-	return func(m *Machine, want Rule) Reading {
-		var all []int64
-		for _, p := range properties {
-			name, unset, _ := strings.Cut(p, "=")
-			value := strings.TrimSpace(m.Config.Get(name, unset))
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				return m.Config.noNumber(name, value)
-			}
-			all = append(all, n)
-		}
-		return f(m, want, all)
-	}
-}
-
-func checkMinInSync(m *Machine, want Rule, n []int64) Reading {
-	confirm, copies := n[0], n[1]
-	r := Reading{Current: strconv.FormatInt(confirm, 10)}
-	if confirm > 1 && confirm >= copies {
-		r.Verdict, r.Wanted = Info, want.String()
-		r.Note = fmt.Sprintf("new topics have %d copies: with any broker down, writes with acks=all fail", copies)
-		r.Command = fmt.Sprintf("default.replication.factor=%d", confirm+1)
-	} else if _, set := m.Config.Values["min.insync.replicas"]; !set {
+	if _, set := a.Config.Values[read.Property]; !set {
 		r.Note = notSet
 	}
 	return r
-}
-
-func checkInternalReplication(_ *Machine, _ Rule, n []int64) Reading {
-	return Reading{Current: strconv.FormatInt(slices.Min(n), 10)}
-}
-
-func checkRequestSize(_ *Machine, _ Rule, n []int64) Reading {
-	batch, request := n[0], n[1]
-	return Reading{
-		Current: strconv.FormatInt(batch, 10), rule: Rule{AtMost, strconv.FormatInt(request-1, 10)},
-		Wanted: fmt.Sprintf("< %d", request), Command: fmt.Sprintf("socket.request.max.bytes=%d", batch+1<<20),
-	}
-}
-
-func checkReplicaFetchSize(_ *Machine, _ Rule, n []int64) Reading {
-	const head = 12 // offset and length of a batch, by which Kafka's own defaults differ
-	batch, fetch := n[0], n[1]
-	return Reading{
-		Current: strconv.FormatInt(fetch, 10), rule: Rule{AtLeast, strconv.FormatInt(batch-head, 10)},
-		Command: fmt.Sprintf("replica.fetch.max.bytes=%d", batch),
-	}
 }

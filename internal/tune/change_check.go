@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -31,55 +32,52 @@ func checkChanges(changes []Change) error {
 	return errors.Join(problems...)
 }
 
-func (c *Change) check() error {
-	for _, l := range c.Keep {
-		if err := checkOwnPath(l.File); err != nil {
-			return err
-		}
-		if strings.ContainsAny(l.Text+l.Head, "\n\x00") {
-			return fmt.Errorf("%q is more than one line", l.Text)
+// checkNew refuses a change to a value that kt does not set anew: one that is out of the range of its target.
+func (c *Change) checkNew() error {
+	old := normal(c.Old)
+	if c.Pair != "" && old == "0" {
+		old = "" // the other one of the pair is in force
+	}
+	return c.check(func(t *target, value string) error { return cmp.Or(holds(t, value), t.Sane.accept(value, old)) })
+}
+
+// check refuses a change that no setting of the catalogue makes: it would be a mistake of kt's own, or a journal that somebody else wrote.
+func (c *Change) check(fit fitter) error {
+	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) }
+	for _, text := range []string{c.Old, c.PairOld, c.New} { // a script has the old ones in comments, which end with the line
+		if strings.ContainsFunc(strings.TrimSpace(text), control) {
+			return fmt.Errorf("%q is more than one line", text)
 		}
 	}
-	if strings.ContainsAny(c.New, "\n\x00") {
-		return fmt.Errorf("%q is more than one line", c.New)
-	}
-	for _, old := range []string{c.Old, c.PairOld} { // a script has them in comments, which end with the line
-		if strings.ContainsFunc(strings.TrimSpace(old), func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-			return fmt.Errorf("the old value %q is more than one line", old)
-		}
-	}
+	var err error
 	switch c.Kind {
 	case KeepOnly:
-		return nil
 	case WriteFile:
-		if c.Pair != "" && normal(c.New) == "0" {
-			return errors.New("0 is no value for one of a pair")
+		if err = checkValue(c.Path, c.New, fit); err == nil && normal(c.New) == "" {
+			err = errors.New("there is no value to write")
 		}
-		if normal(c.New) == "" {
-			return errors.New("there is no value to write")
+		if other := otherOfPair(c.Path); c.Pair != "" && c.Pair != other {
+			err = fmt.Errorf("%s and %s are no pair", c.Path, c.Pair)
+		} else if other != "" && normal(c.New) == "0" {
+			err = errors.New("0 is no value for one of a pair")
 		}
-		if c.Pair != "" {
-			return errors.Join(checkValuePath(c.Path), checkValuePath(c.Pair))
-		}
-		return checkValuePath(c.Path)
 	case Prlimit:
-		if _, _, err := parseLimits(c.New); err != nil || c.PID <= 0 {
-			return fmt.Errorf("%q of process %d is no limit", c.New, c.PID)
+		if c.PID <= 0 || c.Path != fmt.Sprintf("/proc/%d/limits", c.PID) {
+			err = fmt.Errorf("%q is not of process %d", c.Path, c.PID)
+		} else if _, _, err = parseLimits(cmp.Or(c.Old, c.New)); err == nil {
+			err = checkTarget(c.Path, c.New, fit)
 		}
-		if _, _, err := parseLimits(c.Old); err != nil && c.Old != "" {
-			return err
-		}
-		return nil
 	case Remount:
-		if !slices.Contains(atimes, c.New) {
-			return fmt.Errorf("kt does not remount with %q", c.New)
+		if err = checkPath(c.Path); !slices.Contains(atimes, c.New) || c.Old != "" && !slices.Contains(atimes, c.Old) {
+			err = fmt.Errorf("kt does not remount from %q to %q", c.Old, c.New)
 		}
-		if c.Old != "" && !slices.Contains(atimes, c.Old) {
-			return fmt.Errorf("the old value %q is no way to keep access times", c.Old)
-		}
-		return checkPath(c.Path)
+	default:
+		err = fmt.Errorf("there is no kind %q", c.Kind)
 	}
-	return fmt.Errorf("there is no kind %q", c.Kind)
+	for _, l := range c.Keep {
+		err = cmp.Or(err, checkOwnLine(l, fit))
+	}
+	return err
 }
 
 func checkPath(p string) error {

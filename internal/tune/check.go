@@ -53,8 +53,7 @@ func (m *Machine) check(s *Setting) Reading {
 	return r
 }
 
-// harmless is theme.CleanRune for text of several lines: files of the machine, and the names of
-// its devices, may hold anything.
+// harmless is theme.CleanRune for text of several lines: files of the machine may hold anything.
 func harmless(c rune) rune {
 	if c == '\n' {
 		return c
@@ -62,8 +61,7 @@ func harmless(c rune) rune {
 	return theme.CleanRune(c)
 }
 
-// persisted notes what a kernel setting will be after the next boot, if a file says
-// so: a value that is right now and will not be then is worth a warning.
+// persisted notes what a kernel setting will be after the next boot, if a file says so.
 func (m *Machine) persisted(s *Setting, r *Reading) {
 	all := m.Sysctls[s.ID]
 	if len(all) == 0 || r.Verdict == NotApplicable || r.Persisted != "" {
@@ -198,8 +196,7 @@ func (r *Report) Manual() []Finding {
 	})
 }
 
-// costs are the groups by what a bad value in them may cost: an end of the broker, lost data,
-// stalls, slowness.
+// costs are the groups by what a bad value in them may cost: an end of the broker, lost data, stalls, slowness.
 var costs = []Group{Limits, Kafka, Memory, Disks, JVM, Clock, Network, CPU, Context}
 
 // ByCost returns the findings by verdict, notes without anything to do last, then by severity, then

@@ -18,7 +18,8 @@ func distant(d host.Disk) bool {
 	return slices.Contains([]string{"EBS", "Persistent Disk", "managed disk"}, volumeOf(d))
 }
 
-func readVolume(m *Machine, d host.Disk, _ Rule) Reading {
+func readVolume(m place) Reading {
+	d := m.disk
 	kind := volumeOf(d)
 	switch {
 	case kind == "" && m.Cloud == "aws" && strings.HasPrefix(d.Name, "xvd"):
@@ -33,16 +34,10 @@ func readVolume(m *Machine, d host.Disk, _ Rule) Reading {
 	return r
 }
 
-func readTimeout(m *Machine, d host.Disk, _ Rule) Reading {
-	if volumeOf(d) != "EBS" || !strings.HasPrefix(d.Name, "nvme") {
-		return Absent("no EBS volume on NVMe")
-	}
-	return m.number("sys/module/nvme_core/parameters/io_timeout")
-}
-
 var deviceNumber = regexp.MustCompile(`\b\d+:\d+\b`)
 
-func readLimits(m *Machine, d Dir, _ Rule) Reading {
+func readLimits(m place) Reading {
+	d := m.dir
 	if m.Cgroup.Layout == "" {
 		return Absent("no control groups are visible from here")
 	}

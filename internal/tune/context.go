@@ -1,72 +1,39 @@
 package tune
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// where is the fact of what a machine is, "no" for nothing special.
-func (m *Machine) where(what ...string) (Reading, error) {
-	what = slices.DeleteFunc(what, func(s string) bool { return s == "" })
-	if len(what) == 0 && !m.Exists("proc") {
-		return Reading{}, none("no /proc here")
-	}
-	return Reading{Current: cmp.Or(strings.Join(what, ", "), "no")}, nil
-}
-
-func container(m *Machine) (Reading, error) {
-	f, err := m.where(m.Container)
-	if m.Container != "" {
-		f.Note = "run kt tune on the node for the node's values"
-	}
-	return f, err
-}
-
-func virtualMachine(m *Machine) (Reading, error) {
-	if m.Virtual == "" {
-		return m.where()
-	}
-	return m.where(m.Virtual, m.Cloud)
-}
-
-func cgroupLayout(m *Machine) (Reading, error) {
-	if m.Cgroup.Layout == "" {
-		return Reading{}, none("no control groups are known")
-	}
-	return Reading{Current: m.Cgroup.Layout}, nil
-}
-
-func writableSysctls(m *Machine) (Reading, error) {
+func writableSysctls(m place) Reading {
 	mounts, err := m.Mounts()
 	if err != nil {
-		return Reading{}, err
+		return m.lacks(err)
 	}
 	at, ok := host.MountOf(mounts, "/proc/sys/vm")
 	switch {
 	case !ok || at.Type != "proc":
-		return Reading{}, none("no /proc here")
+		return Absent("no /proc here")
 	case slices.Contains(at.Options, "ro"):
-		return Reading{Current: "read-only", Note: at.Point + " is mounted read-only"}, nil
+		return Reading{Current: "read-only", Note: at.Point + " is mounted read-only"}
 	}
-	return Reading{Current: "yes"}, nil
+	return Reading{Current: "yes"}
 }
 
-func checkKernelVersion(m *Machine, want Rule) Reading {
+func checkKernelVersion(m place) Reading {
 	have, ok := parseVersion(m.Kernel)
 	if !ok {
 		return Reading{Verdict: Unknown, Current: m.Kernel, Note: "the kernel's version is not known"}
 	}
-	r := Reading{Verdict: Info, Current: m.Kernel, Wanted: want.String()}
-	wanted, ok := parseVersion(want.Value)
+	r := Reading{Verdict: Info, Current: m.Kernel, Wanted: m.want.String()}
+	wanted, ok := parseVersion(m.want.Value)
 	order := slices.Compare(have, wanted)
-	if ok && (order == 0 || want.Op == AtLeast && order > 0 || want.Op == AtMost && order < 0) {
+	if ok && (order == 0 || m.want.Op == AtLeast && order > 0 || m.want.Op == AtMost && order < 0) {
 		r.Verdict = OK
 	}
 	return r
@@ -79,52 +46,13 @@ func parseVersion(text string) ([]int, bool) {
 	return []int{major, minor}, err == nil
 }
 
-func entropy(m *Machine) (Reading, error) {
-	v, ok := parseVersion(m.Kernel)
-	switch {
-	case !ok:
-		return Reading{}, errors.New("the kernel's version is not known")
-	case slices.Compare(v, []int{5, 19}) >= 0:
-		return Reading{}, none("since Linux 5.19 they do not run out")
-	}
-	n, err := numbersOf(m, "kernel.random.entropy_avail", 1)
-	return Reading{Current: n}, err
-}
-
-// checkPressure judges the most of what threads wait for, and tells which it is.
-func checkPressure(m *Machine, want Rule) Reading {
-	var most float64
-	var shown, over []string
-	for _, what := range []string{"cpu", "io", "memory"} {
-		text, err := m.Text("proc/pressure/" + what)
-		if err != nil {
-			return rowOf("context.pressure").lacks(m, err)
-		}
-		percent, err := host.ParsePressure(text, "some", "avg60")
-		if err != nil {
-			return Denied(fmt.Errorf("/proc/pressure/%s: %w", what, err))
-		}
-		shown = append(shown, what+" "+strconv.FormatFloat(percent, 'f', 0, 64)+" %")
-		if !want.Holds(rounded(percent)) {
-			over = append(over, "/proc/pressure/"+what)
-		}
-		most = max(most, percent)
-	}
-	r := numeral(most)
-	r.shown = strings.Join(shown, ", ")
-	if len(over) > 0 {
-		r.Note = "too much in " + strings.Join(over, " and ")
-	}
-	return r
-}
-
-func battery(m *Machine) (Reading, error) {
-	var batteries, discharging, plugged int
+func battery(m place) Reading {
+	var has, discharging, plugged bool
 	for _, f := range m.Glob("sys/class/power_supply/*/type") {
 		dir := path.Dir(f)
 		kind, err := m.Text(f)
 		if err != nil {
-			return Reading{}, err
+			return m.lacks(err)
 		}
 		scope, _ := m.Text(dir + "/scope") // only devices have it
 		status, _ := m.Text(dir + "/status")
@@ -132,28 +60,25 @@ func battery(m *Machine) (Reading, error) {
 		switch {
 		case scope == "Device":
 		case kind == "Battery":
-			batteries++
-			if status == "Discharging" {
-				discharging++
-			}
+			has, discharging = true, discharging || status == "Discharging"
 		case online == 1:
-			plugged++
+			plugged = true
 		}
 	}
 	f := Reading{Current: "no"}
 	switch {
-	case batteries == 0:
-		return Reading{}, none("no battery")
-	case discharging > 0 && plugged == 0:
+	case !has:
+		return Absent("no battery")
+	case discharging && !plugged:
 		f = Reading{Current: "yes", Command: "plug it in"}
 		if m.Profile != nil && m.Profile.Name != "minimal" { // which is for machines that must not be changed
 			f.Command = "kt tune --profile minimal, or plug it in"
 		}
 	}
-	return f, nil
+	return f
 }
 
-func tuners(m *Machine) (Reading, error) {
+func tuners(m place) Reading {
 	running, err := m.running("tuned", "power-profiles-daemon", "auto-cpufreq", "bpftune", "tuned-ppd")
 	found := slices.Clone(running)
 	if i := slices.Index(found, "tuned"); i >= 0 {
@@ -172,18 +97,20 @@ func tuners(m *Machine) (Reading, error) {
 	case len(found) > 0:
 		slices.Sort(found)
 	case !m.Exists("proc"):
-		return Reading{}, none("no /proc here")
+		return Absent("no /proc here")
 	case err == nil && m.processesHidden():
-		return Reading{}, errors.New("other users' processes are not visible: needs root")
+		return Unreadable("other users' processes are not visible: needs root")
+	case err != nil:
+		return m.lacks(err)
 	default:
-		return Reading{Current: "none"}, err
+		return Reading{Current: "none"}
 	}
 	f := Reading{Current: strings.Join(found, ", ")}
 	if slices.Contains(running, "tuned") {
 		f.Note = "TuneD sets governor, huge pages and read-ahead again when its profile changes"
 		f.Command = "tuned-adm off, or a profile of TuneD's own with kt's values"
 	}
-	return f, nil
+	return f
 }
 
 // running are those of some programs that run, each once. A script is known by its own name, not its interpreter's,
@@ -207,21 +134,29 @@ func (m *Machine) running(names ...string) (found []string, err error) {
 	return found, err
 }
 
-func irqbalance(m *Machine) (Reading, error) {
-	switch {
-	case m.Container != "":
-		return Reading{}, none("a container cannot see the machine's programs")
-	case m.Logical < 2:
-		return Reading{}, none("there is one CPU, or their number is not known")
+// runs reports whether a program runs, as a folder of its own below /run tells too.
+func (m *Machine) runs(name string) (string, error) {
+	if files, err := m.Names("run/" + name); err == nil && len(files) > 0 {
+		return "yes", nil
 	}
-	if files, err := m.Names("run/irqbalance"); err == nil && len(files) > 0 {
-		return Reading{Current: "running"}, nil
-	}
-	found, err := m.running("irqbalance")
+	found, err := m.running(name)
 	if len(found) > 0 {
-		return Reading{Current: "running"}, nil
+		return "yes", nil
 	}
-	return Reading{Current: "not running"}, err
+	return "no", err
+}
+
+// pressure is for how many percent of the last minute threads waited: for "cpu", "io" or "memory".
+func (m *Machine) pressure(what string) (float64, error) {
+	text, err := m.Text("proc/pressure/" + what)
+	if err != nil {
+		return 0, err
+	}
+	percent, err := host.ParsePressure(text, "some", "avg60")
+	if err != nil {
+		err = fmt.Errorf("/proc/pressure/%s: %w", what, err)
+	}
+	return percent, err
 }
 
 // processesHidden reports whether /proc shows users only their own processes.
@@ -247,27 +182,23 @@ func (m *Machine) saptune() bool {
 	return false
 }
 
-func sysctlOrder(m *Machine) (Reading, error) {
+func sysctlOrder(m place) Reading {
 	if len(m.Sysctls) == 0 {
-		return Reading{}, none("no files with kernel settings are known")
+		return Absent("no files with kernel settings are known")
 	}
 	var lost, disputed []string
 	for _, key := range catalogueSysctls() {
 		all := m.Sysctls[key]
-		if len(all) == 0 || all[len(all)-1].File == SysctlFile {
-			continue
-		}
-		last := all[len(all)-1]
+		last := append([]host.Sysctl{{File: SysctlFile}}, all...)[len(all)]
 		for _, s := range slices.Backward(all) {
-			if s.File == last.File || normal(s.Value) == normal(last.Value) {
+			if last.File == SysctlFile || s.File == last.File || normal(s.Value) == normal(last.Value) {
 				continue
 			}
-			text := fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File)
+			list := &disputed
 			if s.File == SysctlFile {
-				lost = append(lost, text)
-			} else {
-				disputed = append(disputed, text)
+				list = &lost
 			}
+			*list = append(*list, fmt.Sprintf("%s is %s in %s and %s in %s", key, s.Value, s.File, last.Value, last.File))
 			break
 		}
 	}
@@ -276,11 +207,11 @@ func sysctlOrder(m *Machine) (Reading, error) {
 		return Reading{
 			Current: fmt.Sprintf("%d of kt's lost", len(lost)), Note: strings.Join(lost, "; "),
 			Command: "remove the lines that win, or keep their values and skip the settings",
-		}, nil
+		}
 	case len(disputed) > 0:
-		return Reading{Current: fmt.Sprintf("%d disputed", len(disputed)), bad: Info, Note: strings.Join(disputed, "; ")}, nil
+		return Reading{Current: fmt.Sprintf("%d disputed", len(disputed)), bad: Info, Note: strings.Join(disputed, "; ")}
 	}
-	return Reading{Current: "none"}, nil
+	return Reading{Current: "none"}
 }
 
 // catalogueSysctls are the kernel settings that kt looks at, by their own names.

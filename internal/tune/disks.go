@@ -2,24 +2,12 @@ package tune
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
 )
-
-// diskChecks are the checks of each disk that rows cannot tell by themselves, by their IDs.
-func diskChecks() map[string]func(m *Machine, d host.Disk, want Rule) Reading {
-	return map[string]func(m *Machine, d host.Disk, want Rule) Reading{
-		"disk.scheduler":    readScheduler,
-		"disk.nr_requests":  readNrRequests,
-		"disk.rotational":   readRotational,
-		"disk.cloud":        readVolume,
-		"disk.nvme_timeout": readTimeout,
-	}
-}
 
 // classOf goes by a disk's name for what it is, as far as that decides what suits it: "hard", "fast" (an SSD, or NVMe), "virtual",
 // of which only its host knows what it is made of, or "" for loop devices, memory, and disks over the network by a driver of
@@ -37,19 +25,14 @@ func classOf(m *Machine, d host.Disk) string {
 	return ""
 }
 
-// ofDisk reads the file of a row for a disk.
-func (s *Setting) ofDisk(m *Machine, d host.Disk, _ Rule) Reading {
-	name := strings.ReplaceAll(s.Read.File, "DISK", d.Name)
-	return s.settable(s.Read.file(m, name), d, path.Base(name))
-}
-
 // settable lets kt set the attribute of a disk's queue that was read, and keep it by a rule for udev.
-func (s *Setting) settable(r Reading, d host.Disk, attribute string) Reading {
-	c := Change{Setting: s.ID, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: r.Current}
+func (a place) settable(r Reading, attribute string) Reading {
+	d := a.disk
+	c := Change{Setting: a.row.ID, Kind: WriteFile, Path: "/" + d.Queue(attribute), Old: r.Current}
 	if !d.Stable {
 		c.Advice = d.Name + " has no identity of its own: look at the rule again when disks are added or removed, for names may change"
 	}
-	if s.Applies {
+	if a.row.Applies {
 		r.set = func(value string) Change {
 			c.New = value
 			c.Keep = []Line{{File: UdevFile, Text: fmt.Sprintf(
@@ -74,13 +57,14 @@ func (m *Machine) choice(name string) (current string, offered []string, err err
 	return current, offered, err
 }
 
-func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
+func readScheduler(m place) Reading {
+	d := m.disk
 	current, choices, err := m.choice(d.Queue("scheduler"))
 	if err != nil {
 		return Denied(err)
 	}
-	class := classOf(m, d)
-	rule := suits(class, d, want, choices)
+	class := classOf(m.Machine, d)
+	rule := suits(class, d, m.want, choices)
 	r := Compare(current, rule, Warn)
 	word := offered(rule, choices)
 	switch zoned, _ := m.Text(d.Queue("zoned")); { // without the file it has no zones
@@ -94,7 +78,7 @@ func readScheduler(m *Machine, d host.Disk, want Rule) Reading {
 	case word == "":
 		r.Note = d.Name + ": this kernel offers only " + strings.Join(choices, ", ")
 	default:
-		r.Changes = []Change{rowOf("disk.scheduler").settable(r, d, "scheduler").set(word)}
+		r.Changes = []Change{m.settable(r, "scheduler").set(word)}
 	}
 	if r.Verdict == Warn && class == "virtual" && strings.HasSuffix(current, "deadline") {
 		r.Verdict = Info
@@ -125,44 +109,28 @@ func suits(class string, d host.Disk, want Rule, choices []string) Rule {
 	return Rule{Equal, words}
 }
 
-// checkDiskReadAhead asks the devices whose read-ahead a file system uses: the one that it
-// is on, when that lies over others, else its disks.
-func checkDiskReadAhead(m *Machine, want Rule) Reading {
-	row := rowOf("disk.read_ahead_kb")
-	return overDirs(m, func(d Dir) (parts []part) {
-		top := d.Storage.Disks
-		if t := (host.Disk{Name: d.Storage.Device, Match: fmt.Sprintf("KERNEL==%q", d.Storage.Device)}); len(d.Storage.Layers) > 0 && t.Name != "" && m.Exists(t.Queue("read_ahead_kb")) {
-			if name, err := m.Text("sys/block/" + t.Name + "/dm/name"); err == nil && name != "" {
-				t.Match, t.Stable = fmt.Sprintf("ENV{DM_NAME}==%q", name), true
-			}
-			top = []host.Disk{t}
-		}
-		rule := want
-		if kib, err := strconv.Atoi(want.Value); err == nil {
-			if !slices.ContainsFunc(d.Storage.Disks, func(disk host.Disk) bool { return classOf(m, disk) == "hard" || distant(disk) }) {
-				kib = min(kib, 128) // which gains nothing by large reads
-			}
-			rule.Value = strconv.Itoa((kib + 3) / 4 * 4) // the kernel cuts it to whole pages, mostly of 4 KiB
-		}
-		for _, t := range top {
-			r := row.settable(m.number(t.Queue("read_ahead_kb")), t, "read_ahead_kb")
-			parts = append(parts, part{t.Name, row.told(r, rule)})
-		}
-		return parts
-	})
-}
-
-func readNrRequests(m *Machine, d host.Disk, _ Rule) Reading {
-	if s, err := m.Chosen(d.Queue("scheduler")); err == nil && (s == "none" || s == "noop") {
-		return Absent("without a scheduler the device's queue decides")
+// topOf are the devices whose read-ahead the file system of a directory uses: the one that it is on, when that lies over
+// others, else its disks.
+func (a place) topOf() []host.Disk {
+	on := a.dir.Storage
+	top := host.Disk{Name: on.Device, Match: fmt.Sprintf("KERNEL==%q", on.Device)}
+	if len(on.Layers) == 0 || top.Name == "" || !a.Exists(top.Queue("read_ahead_kb")) {
+		return on.Disks
 	}
-	return m.number(d.Queue("nr_requests"))
+	if name, err := a.Text("sys/block/" + top.Name + "/dm/name"); err == nil && name != "" {
+		top.Match, top.Stable = fmt.Sprintf("ENV{DM_NAME}==%q", name), true
+	}
+	return []host.Disk{top}
 }
 
-func readRotational(m *Machine, d host.Disk, _ Rule) Reading {
-	r := m.number(d.Queue("rotational"))
-	if r.Current == "1" && classOf(m, d) == "virtual" {
-		return Reading{Verdict: Info, Current: "reported as a hard disk", Note: "virtual disks report flash in the same way: kt probe measures it"}
+func readAhead(m place) Reading {
+	r := m.settable(m.number(m.disk.Queue("read_ahead_kb")), "read_ahead_kb")
+	r.rule = m.want
+	if kib, err := strconv.Atoi(m.want.Value); err == nil {
+		if !slices.ContainsFunc(m.dir.Storage.Disks, func(d host.Disk) bool { return classOf(m.Machine, d) == "hard" || distant(d) }) {
+			kib = min(kib, 128) // which gains nothing by large reads
+		}
+		r.rule.Value = strconv.Itoa((kib + 3) / 4 * 4) // the kernel cuts it to whole pages, mostly of 4 KiB
 	}
 	return r
 }

@@ -76,11 +76,7 @@ type SettingDocument struct {
 func (s *Setting) Document(profiles []*Profile) SettingDocument {
 	d := SettingDocument{s, make(map[string]string)}
 	for _, p := range profiles {
-		if r := p.Rule(s); !r.Leave() {
-			d.Wanted[p.Name] = r.String()
-		} else {
-			d.Wanted[p.Name] = ""
-		}
+		d.Wanted[p.Name] = strings.Replace(p.Rule(s).String(), Rule{}.String(), "", 1)
 	}
 	return d
 }

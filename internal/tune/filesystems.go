@@ -8,46 +8,12 @@ import (
 	"strings"
 
 	"github.com/kt-bench/kt/internal/host"
-	"github.com/kt-bench/kt/internal/theme"
 )
-
-// dirChecks are the checks of each log directory that rows cannot tell by themselves, by their IDs.
-func dirChecks() map[string]func(m *Machine, d Dir, want Rule) Reading {
-	return map[string]func(m *Machine, d Dir, want Rule) Reading{
-		"disk.cgroup_limits":  readLimits,
-		"disk.raid":           readLayers,
-		"disk.shared":         readShared,
-		"disk.system":         readBesideSystem,
-		"disk.broker_log":     readBesideLogs,
-		"disk.network_fs":     readNetworked,
-		"disk.overlay_tmpfs":  readPassing,
-		"fs.type":             func(_ *Machine, d Dir, _ Rule) Reading { return Reading{Current: fsOf(d)} },
-		"fs.noatime":          readAtime,
-		"fs.trim":             readTrim,
-		"fs.obsolete_options": readObsolete,
-		"fs.ext4_journal":     readJournal,
-		"fs.free_space":       readFree(false),
-		"fs.free_files":       readFree(true),
-	}
-}
-
-// ofDevice reads the file of a row for the device that a directory's file system is on.
-func (r Read) ofDevice(m *Machine, d Dir, _ Rule) Reading {
-	if d.Storage.Device == "" {
-		return Reading{Verdict: Unknown, Note: "the device is not known"}
-	}
-	return r.file(m, strings.ReplaceAll(r.File, "DEVICE", d.Storage.Device))
-}
-
-// ofOptions reads which of the options of a row a directory's mount has.
-func (r Read) ofOptions(_ *Machine, d Dir, _ Rule) Reading {
-	return ofOptions(d.Mount, r.Unset, r.Options...)
-}
 
 // ofOptions reads which of some options a mount has.
 func ofOptions(mount host.Mount, unset string, names ...string) Reading {
 	if len(mount.Options) == 0 {
-		return Reading{Verdict: Unknown, Note: "the mount options are not known"}
+		return Unreadable("the mount options are not known")
 	}
 	return Reading{Current: cmp.Or(optionOf(mount, names...), unset)}
 }
@@ -64,9 +30,10 @@ func optionOf(mount host.Mount, names ...string) string {
 	return ""
 }
 
-func readAtime(m *Machine, d Dir, want Rule) Reading {
+func readAtime(m place) Reading {
+	d := m.dir
 	r := ofOptions(host.Mount{Options: d.Mount.Options}, "strictatime", "noatime", "relatime") // the kernel shows nothing for strictatime
-	if r.Verdict != "" || want.Leave() || want.Holds(r.Current) || want.Target(r.Current) != "noatime" {
+	if r.Verdict != "" || m.want.Leave() || m.want.Holds(r.Current) || m.want.Target(r.Current) != "noatime" {
 		return r
 	}
 	point := d.Mount.Point
@@ -78,7 +45,7 @@ func readAtime(m *Machine, d Dir, want Rule) Reading {
 		r.Command = "mount the volume of " + d.Path + " with noatime, and start the broker again"
 	default:
 		r.set = func(value string) Change {
-			return Change{Setting: "fs.noatime", Kind: Remount, Path: point, Old: r.Current, New: value, Advice: fstabAdvice(m, d.Mount)}
+			return Change{Setting: "fs.noatime", Kind: Remount, Path: point, Old: r.Current, New: value, Advice: fstabAdvice(m.Machine, d.Mount)}
 		}
 	}
 	return r
@@ -108,36 +75,20 @@ func fstabEntry(m *Machine, point string) []string {
 	return nil
 }
 
-func readTrim(m *Machine, d Dir, _ Rule) Reading {
-	able := func(disk host.Disk) bool {
-		n, err := m.Number(disk.Queue("discard_max_bytes"))
-		return err == nil && n > 0
-	}
-	wants, err := m.Names("etc/systemd/system/timers.target.wants")
-	switch {
-	case m.Container != "":
-		return Absent("the host of the container trims")
-	case !slices.ContainsFunc(d.Storage.Disks, able):
-		return Absent("the disk does not support discard")
-	case optionOf(d.Mount, "discard") != "":
-		return Reading{Verdict: OK, Current: "at every delete"}
-	case !m.Exists("etc/systemd"):
-		return Absent("systemd does not run here")
-	case err != nil:
-		return Denied(err)
-	case slices.Contains(wants, "fstrim.timer"):
-		return Reading{Verdict: OK, Current: "fstrim.timer"}
-	}
-	return Reading{Verdict: Info, Current: "not seen", Wanted: "fstrim.timer", Command: "systemctl enable --now fstrim.timer"}
+// discards reports whether a disk takes discards.
+func (m *Machine) discards(d host.Disk) bool {
+	n, err := m.Number(d.Queue("discard_max_bytes"))
+	return err == nil && n > 0
 }
 
-func readObsolete(m *Machine, d Dir, _ Rule) Reading {
+func readObsolete(m place) Reading {
+	d := m.dir
 	names := []string{"nobarrier", "barrier=0", "nobh", "bh"}
 	if fsOf(d) == "xfs" {
 		names = []string{"nobarrier", "barrier", "delaylog", "nodelaylog", "ihashsize", "osyncisdsync", "osyncisosync", "irixsgid", "biosize"}
 	}
 	mount := d.Mount
-	if f := fstabEntry(m, mount.Point); f != nil {
+	if f := fstabEntry(m.Machine, mount.Point); f != nil {
 		mount.Super = slices.Concat(mount.Super, strings.Split(f[3], ","))
 	}
 	return ofOptions(mount, "none", names...)
@@ -146,41 +97,12 @@ func readObsolete(m *Machine, d Dir, _ Rule) Reading {
 var fastCommit = regexp.MustCompile(`(?m)^0*[1-9][0-9]* commits`)
 
 // readJournal takes the fast commits that ext4 has made for a sign of its feature. Before Linux 5.10 there is no such file.
-func readJournal(m *Machine, d Dir, _ Rule) Reading {
+func readJournal(m place) Reading {
+	d := m.dir
 	r := ofOptions(d.Mount, "ordered", "data")
 	r.Current = strings.TrimPrefix(r.Current, "data=")
 	if info, err := m.Text("proc/fs/ext4/" + d.Storage.Device + "/fc_info"); r.Current == "ordered" && err == nil && fastCommit.MatchString(info) {
 		r.Current = "fast_commit"
 	}
 	return r
-}
-
-// readFree reads what is free of space, or of files. Amazon MSK raises its alarm at 85 % used, and rpk warns below 10 GB.
-func readFree(files bool) func(*Machine, Dir, Rule) Reading {
-	return func(_ *Machine, d Dir, _ Rule) Reading {
-		free, of, least, shown := d.Space.Free, d.Space.Total, int64(10<<30), " ("+theme.Bytes(d.Space.Free)+")"
-		r := Reading{Verdict: OK, Wanted: "≥ 15 % and ≥ " + theme.Bytes(least)}
-		if files {
-			free, of, least, shown, r.Wanted = d.Space.FreeFiles, d.Space.Files, 0, "", "≥ 15 %"
-		}
-		share, places := 100*float64(free)/float64(of), 0
-		if share > 0 && share < 9.95 {
-			places = 1
-		}
-		r.Current = fmt.Sprintf("%.*f %%%s", places, share, shown)
-		switch {
-		case d.Space.Total <= 0:
-			return Reading{Verdict: Unknown, Note: "the size is not known"}
-		case of <= 0:
-			return Absent("the file system has no limit of files")
-		case share < 2:
-			r.Verdict = Fail
-		case share < 15 || free < least:
-			r.Verdict = Warn
-		}
-		if files && r.Verdict != OK {
-			r.Note = fmt.Sprintf("%d free", free)
-		}
-		return r
-	}
 }

@@ -13,12 +13,10 @@ import (
 	"github.com/kt-bench/kt/internal/properties"
 )
 
-// mostRead is the size up to which a file is read that a process names, or leaves in a
-// folder that anybody may write to: such a file may be anything.
+// mostRead is the size up to which a file is read that a process names, or anybody may have written.
 const mostRead = 1 << 20
 
-// findProcess finds the broker or controller that runs here, and how many there are.
-// Of several the first is taken; --pid and --unit tell another.
+// findProcess finds the broker or controller that runs here, the first of several, and how many there are.
 func (m *Machine) findProcess(o Options) (found int, err error) {
 	m.Unit = unitName(o.Unit)
 	all, err := m.Processes()
@@ -68,8 +66,7 @@ func unitName(name string) string {
 	return name + ".service"
 }
 
-// readConfig reads the server.properties that a process was started with, and its
-// --override flags.
+// readConfig reads the server.properties that a process was started with, and its --override flags.
 func (m *Machine) readConfig(p host.Process) Config {
 	args := jvm.ParseFlags(p.Args).MainArgs
 	if len(args) == 0 {

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// journalSchema is the version of the journal's form. kt reads no later one: what it
-// does not know it could not put back.
+// journalSchema is the version of the journal. What a later one knows, kt could not put back.
 const journalSchema = 1
 
 // journal is what kt has changed on a machine, or was about to when it was killed.
@@ -41,8 +40,7 @@ type entry struct {
 	// Ours are all values that kt wrote, or was about to.
 	Ours []string `json:"ours"`
 
-	// Pair is the file that becomes 0 when Path is written, and the other way round.
-	Pair     string   `json:"pair,omitempty"`
+	// Of the file that becomes 0 when Path is written, and the other way round.
 	PairOld  string   `json:"pair_old,omitempty"`
 	PairOurs []string `json:"pair_ours,omitempty"`
 
@@ -118,8 +116,8 @@ func (e *entry) check() error {
 		return errors.New("it is not whole")
 	}
 	old := e.Old
-	if e.Pair != "" { // a 0 is put back by writing the other one
-		if err := checkHolds(e.Pair, e.PairOld); err != nil {
+	if pair := otherOfPair(e.Path); pair != "" { // a 0 is put back by writing the other one
+		if err := checkHolds(pair, e.PairOld); err != nil {
 			return err
 		}
 		if normal(old) == "0" {
@@ -137,11 +135,8 @@ func (e *entry) check() error {
 	if err := (accepted{}).accept(e.Setting, ""); err != nil {
 		return err
 	}
-	if e.Kind == Prlimit && e.Path != fmt.Sprintf("/proc/%d/limits", e.PID) {
-		return fmt.Errorf("%q is not of process %d", e.Path, e.PID)
-	}
-	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: old, Pair: e.Pair, PID: e.PID, Keep: e.Lines}
-	return c.checkKnown(holds)
+	c := Change{Setting: e.Setting, Kind: e.Kind, Path: e.Path, New: old, PID: e.PID, Keep: e.Lines}
+	return c.check(holds)
 }
 
 func (f *ownFile) check() error {
@@ -189,7 +184,7 @@ func (t *Tree) dropJournal(j *journal) error {
 func (j *journal) entry(s subject) *entry {
 	for _, e := range j.Entries {
 		this := s
-		if e.Pair != "" && e.Pair == s.Path {
+		if otherOfPair(e.Path) == s.Path {
 			this.Path = e.Path
 		}
 		if e.subject == this {
@@ -199,8 +194,7 @@ func (j *journal) entry(s subject) *entry {
 	return nil
 }
 
-// changesWithAnother tells that the kernel sets a file's value anew when kt writes
-// another one.
+// changesWithAnother reports whether the kernel sets a file anew when kt writes another one.
 func (j *journal) changesWithAnother(p string) bool {
 	return slices.ContainsFunc(j.Entries, func(e *entry) bool {
 		return slices.ContainsFunc(e.Beside, func(b besideValue) bool { return b.Path == p })
@@ -212,13 +206,13 @@ func (e *entry) isOld(now, pair string) bool { return now == e.Old && pair == e.
 
 // isOurs tells that a value, or the other one of a pair, is one that kt wrote.
 func (e *entry) isOurs(now, pair string) bool {
-	return slices.Contains(e.Ours, now) || e.Pair != "" && slices.Contains(e.PairOurs, pair)
+	return slices.Contains(e.Ours, now) || pair != "" && slices.Contains(e.PairOurs, pair)
 }
 
 // write notes that kt is about to write a value into one of the entry's files.
 func (e *entry) write(p, value string) {
 	ours := &e.Ours
-	if p == e.Pair {
+	if p != e.Path {
 		ours = &e.PairOurs
 	}
 	if !slices.Contains(*ours, value) {
@@ -226,8 +220,7 @@ func (e *entry) write(p, value string) {
 	}
 }
 
-// besides are the values that the kernel sets anew with this one: a disk's other
-// scheduler has a queue of its own, of the length that it likes.
+// besides are the values that the kernel sets anew with this one: each scheduler of a disk has a queue of its own length.
 func (t *Tree) besides(p string) []besideValue {
 	queue, ok := strings.CutSuffix(p, "/queue/scheduler")
 	if !ok {

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host/jvm"
-	"github.com/kt-bench/kt/internal/theme"
 )
 
 // scriptFlags are what kafka-run-class.sh takes when KAFKA_JVM_PERFORMANCE_OPTS is
@@ -20,49 +20,24 @@ const scriptFlags = "-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:Initiating
 // place is behind them, so it wins.
 func addFlag(flag string) string { return fmt.Sprintf("KAFKA_OPTS=%q", flag) }
 
-// flag reads flags of the JVM of which each has the same effect.
-func (r Read) flag(m *Machine) Reading {
-	on := slices.ContainsFunc(r.Flags, func(name string) bool { return m.Process.JVM.XX[name] == "true" })
-	got := answer(on, "")
-	if !on {
-		got.Command = addFlag("-XX:+" + r.Flags[0])
-	}
-	return got
+// onFlag reads flags of the JVM of which each has the same effect.
+func (a place) onFlag() Reading {
+	on := slices.ContainsFunc(a.row.Read.Flags, func(name string) bool { return a.Process.JVM.XX[name] == "true" })
+	return Reading{Current: yesNo(on)}
 }
 
 // numberFlag reads a flag of the JVM that is a number.
-func (r Read) numberFlag(m *Machine) Reading {
-	got := Reading{Note: "not set (Java's default)"}
-	value, set := m.Process.JVM.XX[r.G1]
+func (a place) numberFlag() Reading {
+	name := a.row.Read.G1
+	value, set := a.Process.JVM.XX[name]
+	r := Reading{Current: value}
 	if !set {
-		value = r.Unset
-	} else {
-		got.Note = ""
+		r = Reading{Current: a.row.Read.Unset, Note: "not set (Java's default)"}
 	}
-	if _, err := strconv.Atoi(value); err != nil {
-		return Reading{Verdict: Unknown, Current: value, Note: "-XX:" + r.G1 + " is not a number"}
-	}
-	got.Current = value
-	return got
-}
-
-func checkGclog(m *Machine, _ Rule) Reading {
-	r := answer(m.Process.JVM.GCLog != "", "")
-	if m.Process.JVM.GCLog == "" {
-		r.Command = addFlag("-Xlog:gc*:file=kafkaServer-gc.log:time,tags:filecount=10,filesize=100M")
+	if !whole64(r.Current) {
+		return Reading{Verdict: Unknown, Current: value, Note: "-XX:" + name + " is not a number"}
 	}
 	return r
-}
-
-func checkHugePages(m *Machine, _ Rule) Reading {
-	if m.Process.JVM.XX["UseTransparentHugePages"] != "true" {
-		return Absent("-XX:+UseTransparentHugePages is not set")
-	}
-	word, err := m.Chosen("sys/kernel/mm/transparent_hugepage/enabled")
-	if err != nil {
-		return Denied(err)
-	}
-	return Reading{Current: word}
 }
 
 // collectors are the garbage collectors with the flags that choose them, and what the names begin with that Java 8 to 21
@@ -102,47 +77,25 @@ func collector(m *Machine) (name string, chosen bool) {
 	return "Serial", false
 }
 
-func checkCollector(m *Machine, _ Rule) Reading {
-	name, chosen := collector(m)
+// region is the size of G1's regions, in bytes: as it is set, or as Java 17 chooses it for the heap.
+func (m *Machine) region() (string, error) {
+	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
+	size, _ := jvm.Size(text)
 	switch {
-	case name == "":
-		return Reading{Verdict: Unknown, Note: "no flag chooses one, and the machine's size is not known"}
-	case chosen:
-		return Reading{Current: name}
+	case !set:
+		size = regionSize(heapLimit(m))
+	case size == 0:
+		return text, errors.New("-XX:G1HeapRegionSize is not a size")
 	}
-	return Reading{Current: name, Note: "no flag chooses one: Java chose it by the machine's size"}
+	return strconv.FormatInt(size, 10), nil
 }
 
-// regionSize is the size of G1's regions as Java 17 chooses it for a heap, in bytes.
 func regionSize(heap int64) int64 {
 	size := int64(1 * mib)
 	for size < heap/2048 && size < 32*mib {
 		size *= 2
 	}
 	return size
-}
-
-func checkRegionSize(m *Machine, _ Rule) Reading {
-	heap := heapLimit(m)
-	if heap < 4*gib {
-		return Absent("judged only for heaps from 4 GiB on")
-	}
-	text, set := m.Process.JVM.XX["G1HeapRegionSize"]
-	if !set {
-		return Reading{Current: strconv.FormatInt(regionSize(heap)/mib, 10), Note: "not set (Java's default)"}
-	}
-	size, _ := jvm.Size(text)
-	if size == 0 {
-		return Reading{Verdict: Unknown, Current: text, Note: "-XX:G1HeapRegionSize is not a size"}
-	}
-	return Reading{Current: strconv.FormatFloat(float64(size)/mib, 'f', 0, 64)}
-}
-
-func checkExplicitGC(m *Machine, _ Rule) Reading {
-	if m.Process.JVM.XX["DisableExplicitGC"] == "true" {
-		return Reading{Verdict: Info, Current: "disabled", Wanted: "on", Note: "-XX:+DisableExplicitGC delays the release of direct buffers"}
-	}
-	return Read{Flags: []string{"ExplicitGCInvokesConcurrent"}}.flag(m)
 }
 
 // collections are the collections since the JVM started.
@@ -153,30 +106,8 @@ func collections(p jvm.Perf) (n int64, stopped time.Duration) {
 	return n, stopped
 }
 
-// figure is the reading of a measured value.
-func figure(value float64, decimals int, note string) Reading {
-	return Reading{Current: strconv.FormatFloat(value, 'f', decimals, 64), Note: note}
-}
-
-func checkCollectionShare(m *Machine, _ Rule) Reading {
-	p := m.Process.Perf
-	if len(p.Collections) == 0 {
-		return Reading{Verdict: Unknown, Note: "the JVM names no collector"}
-	}
-	n, stopped := collections(p)
-	return figure(100*stopped.Seconds()/p.Uptime.Seconds(), 2, fmt.Sprintf("%d collections in %s", n, p.Uptime.Round(time.Second)))
-}
-
-func checkCollectionPause(m *Machine, _ Rule) Reading {
-	n, stopped := collections(m.Process.Perf)
-	if n <= 0 {
-		return Absent("there was no collection yet")
-	}
-	return figure(float64(stopped)/float64(n)/float64(time.Millisecond), 1, "")
-}
-
-func checkFullCollections(m *Machine, _ Rule) Reading {
-	if name, _ := collector(m); name != "G1" {
+func checkFullCollections(m place) Reading {
+	if name, _ := collector(m.Machine); name != "G1" {
 		return Absent("only G1 is meant to run without them")
 	}
 	for _, c := range m.Process.Perf.Collections {
@@ -189,22 +120,13 @@ func checkFullCollections(m *Machine, _ Rule) Reading {
 		}
 		return r
 	}
-	return Reading{Verdict: Unknown, Note: "this version of Java does not count them separately"}
+	return Unreadable("this version of Java does not count them separately")
 }
 
-func checkLiveHeap(m *Machine, _ Rule) Reading {
-	p := m.Process.Perf
-	used, most := p.OldUsed, p.OldMax
-	if most <= 0 {
-		used, most = p.HeapUsed, p.HeapMax
+// oldGeneration is how much of the old generation is used, of how much; of the whole heap where the collector has none.
+func oldGeneration(p jvm.Perf) [2]int64 {
+	if p.OldMax <= 0 {
+		return [2]int64{p.HeapUsed, p.HeapMax}
 	}
-	if most <= 0 {
-		return Reading{Verdict: Unknown, Note: "the JVM does not report its maximum heap"}
-	}
-	return figure(100*float64(used)/float64(most), 0, fmt.Sprintf("%s of %s", theme.Bytes(used), theme.Bytes(most)))
-}
-
-func checkStopped(m *Machine, _ Rule) Reading {
-	p := m.Process.Perf
-	return figure(100*p.SafepointTime.Seconds()/p.Uptime.Seconds(), 2, "")
+	return [2]int64{p.OldUsed, p.OldMax}
 }

@@ -20,7 +20,7 @@ func machineWith(flags jvm.Flags) *Machine {
 	return &Machine{
 		FS: host.NewFS(fstest.MapFS{}), Role: Broker, CPUs: 16, Logical: 16, Memory: 64 * gib, MemTotal: 64 * gib,
 		Process: &Process{JVM: flags, PerfErr: fs.ErrPermission},
-		Config:  Config{File: "server.properties", Values: map[string]string{}},
+		Config:  Config{File: "server.properties", Values: map[string]string{}}, Profile: new(Profile),
 	}
 }
 
@@ -39,19 +39,7 @@ func finding(t *testing.T, m *Machine, id, rule string) Reading {
 	return all[i].Check(m, want)
 }
 
-func xx(pairs ...string) jvm.Flags {
-	f := jvm.Flags{XX: make(map[string]string)}
-	for i := 0; i < len(pairs); i += 2 {
-		f.XX[pairs[i]] = pairs[i+1]
-	}
-	return f
-}
-
-func heapFlags(start, most int64, pairs ...string) jvm.Flags {
-	f := xx(pairs...)
-	f.Xms, f.Xmx = start, most
-	return f
-}
+func heapFlags(start, most int64) jvm.Flags { return jvm.Flags{Xms: start, Xmx: most} }
 
 func sized(m *Machine, cpus float64, memory int64) *Machine {
 	m.CPUs, m.Memory = cpus, memory

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-func checkJavaVersion(m *Machine, want Rule) Reading {
+func checkJavaVersion(m place) Reading {
 	version := m.Process.Perf.Version
 	if version == "" {
 		var err error
@@ -22,7 +22,7 @@ func checkJavaVersion(m *Machine, want Rule) Reading {
 	if major == 0 {
 		return Reading{Verdict: Unknown, Current: version, Note: "kt does not know this version of Java"}
 	}
-	r := Compare(strconv.Itoa(major), want, Warn)
+	r := Compare(strconv.Itoa(major), m.want, Warn)
 	r.Current = version
 	if r.Verdict == Warn && major >= 11 && m.beforeKafka4() {
 		r.Verdict, r.Note = Info, fmt.Sprintf("Kafka %s supports it, Kafka 4 does not", m.kafkaVersion())

@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"path"
 	"slices"
@@ -10,44 +12,14 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// answer is the reading of something that is so or not, shown in other words if there are some.
-func answer(is bool, shown string) Reading {
-	return Reading{Current: map[bool]string{true: "yes", false: "no"}[is], shown: shown}
-}
-
-func checkVersion(m *Machine, _ Rule) Reading {
-	v := m.kafkaVersion()
-	if v == "" {
-		return Reading{Verdict: Unknown, Note: "the class path does not name Kafka's jar"}
-	}
-	return Reading{Verdict: Info, Current: v}
-}
-
-func checkRack(m *Machine, _ Rule) Reading {
-	rack := strings.TrimSpace(m.Config.Get("broker.rack", ""))
-	switch {
-	case m.Cloud == "":
-		return Absent("not in a cloud that kt knows")
-	case rack != "":
-		return answer(true, rack)
-	}
-	r := answer(false, "not set")
-	r.Command = "broker.rack=ZONE"
-	return r
-}
-
-func checkTemporaryDirs(m *Machine, _ Rule) Reading {
+func checkTemporaryDirs(m place) Reading {
 	found := slices.DeleteFunc(m.Config.LogDirs(), func(dir string) bool {
 		return !slices.ContainsFunc([]string{"/tmp/", "/var/tmp/", "/dev/shm/", "/run/"}, func(folder string) bool { return strings.HasPrefix(dir+"/", folder) })
 	})
-	r := answer(len(found) > 0, strings.Join(found, ","))
-	if len(found) > 0 {
-		r.Command = "log.dirs=/var/lib/kafka/data"
-	}
-	return r
+	return Reading{Current: yesNo(len(found) > 0), shown: strings.Join(found, ",")}
 }
 
-func checkFlush(m *Machine, _ Rule) Reading {
+func checkFlush(m place) Reading {
 	var set []string
 	for _, unit := range []string{"messages", "ms"} {
 		value := strings.TrimSpace(m.Config.Get("log.flush.interval."+unit, ""))
@@ -55,96 +27,53 @@ func checkFlush(m *Machine, _ Rule) Reading {
 			set = append(set, value+" "+unit)
 		}
 	}
-	if len(set) == 0 {
-		return answer(false, "")
-	}
-	r := answer(true, "every "+strings.Join(set, ", "))
-	r.Command = "remove log.flush.interval.messages and log.flush.interval.ms from " + m.Config.File
-	return r
-}
-
-func checkPartitionCount(m *Machine, want Rule) Reading {
-	if len(m.Dirs) == 0 {
-		return Reading{Verdict: Unknown, Note: "no log directory is known"}
-	}
-	for _, d := range m.Dirs {
-		if d.ListErr != nil {
-			return Denied(d.ListErr)
-		}
-		if d.Err != nil && d.Partitions == 0 {
-			return Reading{Verdict: Unknown, Note: d.Err.Error()}
-		}
-	}
-	r := Reading{Current: strconv.Itoa(partitionsHere(m))}
-	if m.CPUs <= 0 {
-		r.Verdict, r.Note = Unknown, "the number of CPUs is not known"
-	} else if want.Leave() {
-		r.rule = Rule{AtMost, strconv.Itoa(partitionLimit(m.CPUs))}
+	r := Reading{Current: yesNo(len(set) > 0)}
+	if len(set) > 0 {
+		r.shown = "every " + strings.Join(set, ", ")
+		r.Command = "remove log.flush.interval.messages and log.flush.interval.ms from " + m.Config.File
 	}
 	return r
 }
 
-func checkCombinedRoles(m *Machine, _ Rule) Reading {
-	roles := processRoles(m)
-	if len(roles) == 0 {
-		return Absent("process.roles is not set: this broker uses ZooKeeper")
-	}
-	return answer(slices.Contains(roles, "controller") && runsBroker(m), strings.Join(roles, ","))
-}
-
-func checkMetadataDir(m *Machine, _ Rule) Reading {
-	roles := processRoles(m)
-	switch {
-	case len(roles) == 0:
-		return Absent("process.roles is not set: this broker uses ZooKeeper")
-	case !slices.Contains(roles, "controller"):
-		return Absent("not a controller: this broker does not wait for its metadata log")
-	}
+func checkMetadataDir(m place) Reading {
 	dirs := m.Config.LogDirs()
-	dir := strings.TrimSpace(m.Config.Get("metadata.log.dir", ""))
-	if dir == "" && len(dirs) > 0 {
-		dir = dirs[0]
-	}
+	dir := cmp.Or(strings.TrimSpace(m.Config.Get("metadata.log.dir", "")), slices.Concat(dirs, []string{""})[0])
 	mounts, err := m.Mounts()
-	if err != nil {
-		return Reading{Verdict: Unknown, Current: dir, Note: "the mounted file systems are not known: " + err.Error()}
-	}
 	own, ok := host.MountOf(mounts, path.Clean(dir))
-	if !ok {
+	switch {
+	case err != nil:
+		return Reading{Verdict: Unknown, Current: dir, Note: "the mounted file systems are not known: " + err.Error()}
+	case !ok:
 		return Reading{Verdict: Unknown, Current: dir, Note: "no mounted file system is known for it"}
 	}
-	shared := ""
-	if runsBroker(m) {
-		shared = m.sharing(mounts, own, dirs)
+	if !runsBroker(m.Machine) {
+		dirs = nil
 	}
-	if shared == "" && m.sharing(mounts, own, []string{"/"}) != "" {
-		shared = "the system"
-	}
-	r := answer(shared == "", dir)
-	if shared != "" {
-		r.Note, r.Command = "it shares a disk with "+shared, "metadata.log.dir=/DISK/metadata"
-	}
-	if shared == dir {
-		r.Note = "it is a log directory itself"
-	}
-	return r
-}
-
-// sharing is the first directory that is on the same device as a mount, or on one of
-// its disks; "" for none.
-func (m *Machine) sharing(mounts []host.Mount, on host.Mount, dirs []string) string {
-	below, _ := m.StorageOf(on) // without it only the device is compared
-	for _, d := range dirs {
-		other, ok := host.MountOf(mounts, path.Clean(d))
-		if !ok {
+	for _, other := range append(dirs, "/") {
+		if there, ok := host.MountOf(mounts, path.Clean(other)); !ok || m.sharedDevice(m.onMount(own), there) == "" {
 			continue
 		}
-		its, _ := m.StorageOf(other)
-		if other.Major == on.Major && other.Minor == on.Minor || slices.ContainsFunc(its.Disks, func(d host.Disk) bool {
-			return slices.ContainsFunc(below.Disks, func(b host.Disk) bool { return b.Name == d.Name })
-		}) {
-			return d
+		r := Reading{Current: "no", shown: dir, Note: "it shares a disk with " + other, Command: "metadata.log.dir=/DISK/metadata"}
+		switch other {
+		case dir:
+			r.Note = "it is a log directory itself"
+		case "/":
+			r.Note = "it shares a disk with the system"
+		}
+		return r
+	}
+	return Reading{Current: "yes", shown: dir}
+}
+
+// partitions are those in the log directories. One that cannot be listed may have more.
+func (m *Machine) partitions() (int, error) {
+	for _, d := range m.Dirs {
+		if d.ListErr != nil {
+			return 0, d.ListErr
+		}
+		if d.Err != nil && d.Partitions == 0 {
+			return 0, errors.New(d.Err.Error())
 		}
 	}
-	return ""
+	return partitionsHere(m), nil
 }

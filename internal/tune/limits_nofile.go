@@ -13,6 +13,24 @@ import (
 
 const openFilesLimit = "Max open files" // as the kernel calls it
 
+// unlimited is a limit that is none, as a number to compare.
+const unlimited = math.MaxInt64
+
+// processLimit is a resource limit of a process by the kernel's name for it; of kt for 0.
+func (m *Machine) processLimit(pid int, name string) (host.Limit, error) {
+	all, err := m.Limits(pid)
+	l, ok := all[name]
+	if err == nil && !ok {
+		err = fmt.Errorf("/proc/%s/limits has no %q", strings.Replace(strconv.Itoa(pid), "0", "self", 1), name)
+	}
+	for _, n := range []*int64{&l.Soft, &l.Hard} {
+		if *n < 0 {
+			*n = unlimited
+		}
+	}
+	return l, err
+}
+
 // filesWanted is the limit of open files that a broker needs here: what the profile
 // says, or more for its segments and connections.
 func (m *Machine) filesWanted() int64 {
@@ -33,73 +51,65 @@ func (m *Machine) filesWanted() int64 {
 
 // checkNofile judges the limit that the broker has and that it will have when it starts again, or of one that does
 // not run the latter.
-func checkNofile(m *Machine, want Rule) Reading {
-	if !want.Leave() {
-		want = want.Floor(m.filesWanted())
-	}
-	unit := m.Unit
+func checkNofile(m place) Reading {
+	m.want = m.want.Floor(m.filesWanted())
+	unit, text, file := m.Unit, "", ""
 	if m.Process != nil {
 		unit = m.Process.Unit
 	}
-	text, file := "", ""
 	if isService(unit) && (m.Process == nil || !m.brokerContained()) { // or it is the unit of the container's runtime
 		text, file = m.unitLimit(unit)
 	}
 	later, known := limitOption(text)
-	if m.Process == nil {
-		switch {
-		case !isService(unit):
-			return Absent("no broker runs here")
-		case !known:
-			return Reading{Verdict: Unknown, Note: "no broker runs here, and nothing sets the LimitNOFILE of " + unit}
-		}
-		r := m.nofile(later, want)
-		r.addNote("of %s, when it starts", unit)
-		return m.laterNofile(r, unit, later, text, file, want)
+	switch {
+	case m.Process != nil:
+		return m.nofileNow(unit, text, file)
+	case !isService(unit):
+		return Absent("no broker runs here")
+	case !known:
+		return Unreadable("no broker runs here, and nothing sets the LimitNOFILE of %s", unit)
 	}
-	l, err := m.limitOf(openFilesLimit)
+	r := m.nofile(later)
+	r.addNote("of %s, when it starts", unit)
+	return m.nofileLater(r, unit, text, file)
+}
+
+// nofileNow judges the limit of the broker that runs.
+func (m place) nofileNow(unit, text, file string) Reading {
+	l, err := m.processLimit(m.Process.PID, openFilesLimit)
 	if err != nil {
 		return Denied(err)
 	}
-	soft := strconv.FormatInt(l.Soft, 10)
-	r := m.nofile(l.Soft, want)
+	r, has := m.nofile(l.Soft), l.Soft
+	later, known := limitOption(text)
 	if known {
-		r.Persisted, r.PersistedIn = text, file
+		has, r.Persisted, r.PersistedIn = later, text, file
 	}
-	switch {
-	case want.Leave(), r.Verdict == OK && (!known || want.Holds(strconv.FormatInt(later, 10))):
-		return r
-	case r.Verdict == OK:
+	switch soft := strconv.FormatInt(l.Soft, 10); {
+	case r.Verdict == OK && known && !m.want.Holds(strconv.FormatInt(later, 10)):
 		r.Verdict = Warn
 		r.addNote("%s when %s starts again: %s", text, unit, file)
-		return m.laterNofile(r, unit, later, text, file, want)
+		return m.nofileLater(r, unit, text, file)
+	case !m.want.Holds(soft):
+		target, _ := strconv.ParseInt(m.want.Target(soft), 10, 64)
+		c := Change{
+			Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
+			Old: limitText(l.Soft) + " " + limitText(l.Hard), New: limitText(target) + " " + limitText(max(target, l.Hard)),
+			PID: m.Process.PID, Start: m.Process.Start,
+		}
+		c.Keep, c.Advice = m.keepNofile(unit, target, has)
+		r.Changes = []Change{c}
 	}
-	has := l.Soft
-	if known {
-		has = later
-	}
-	target, err := strconv.ParseInt(want.Target(soft), 10, 64)
-	if err != nil || want.Holds(soft) {
-		return r
-	}
-	c := Change{
-		Setting: "limits.nofile", Kind: Prlimit, Path: fmt.Sprintf("/proc/%d/limits", m.Process.PID),
-		Old: limitWord(l.Soft) + " " + limitWord(l.Hard),
-		New: limitWord(target) + " " + limitWord(max(target, l.Hard)),
-		PID: m.Process.PID, Start: m.Process.Start,
-	}
-	c.Keep, c.Advice = m.keepNofile(unit, target, has)
-	r.Changes = []Change{c}
 	return r
 }
 
 // nofile judges a limit of open files.
-func (m *Machine) nofile(limit int64, want Rule) Reading {
-	r := limitReading(limit)
-	if r.bad = Info; limit < 100000 {
+func (m place) nofile(limit int64) Reading {
+	r := Reading{Current: strconv.FormatInt(limit, 10), bad: Info}
+	if limit < 100000 {
 		r.bad = Warn
 	}
-	r = rowOf("limits.nofile").told(r, want)
+	r = m.told(r)
 	if need := 3 * m.segments(); limit < need {
 		r.Verdict = Fail
 		r.addNote("%d segments in the log directories need %d", m.segments(), need)
@@ -109,11 +119,12 @@ func (m *Machine) nofile(limit int64, want Rule) Reading {
 	return r
 }
 
-// laterNofile adds to a reading what the unit says, and the change of that where it can be raised.
-func (m *Machine) laterNofile(r Reading, unit string, later int64, text, file string, want Rule) Reading {
+// nofileLater adds to a reading what the unit says, and the change of that where it can be raised.
+func (m place) nofileLater(r Reading, unit, text, file string) Reading {
 	r.Persisted, r.PersistedIn = text, file
-	target, err := strconv.ParseInt(want.Target(strconv.FormatInt(later, 10)), 10, 64)
-	if err != nil || r.Verdict == OK || want.Leave() {
+	later, _ := limitOption(text)
+	target, err := strconv.ParseInt(m.want.Target(strconv.FormatInt(later, 10)), 10, 64)
+	if err != nil || r.Verdict == OK || m.want.Leave() {
 		return r
 	}
 	if keep, advice := m.keepNofile(unit, target, later); len(keep) > 0 {

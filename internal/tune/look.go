@@ -84,8 +84,7 @@ func (m *Machine) about() {
 	}
 }
 
-// findRole takes the role that was asked for, or that of the process, which is the
-// first of so many that were found.
+// findRole takes the role that was asked for, or that of the process, which is the first of so many.
 func (m *Machine) findRole(o Options, found int) {
 	switch {
 	case o.Role != "":

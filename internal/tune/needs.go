@@ -44,11 +44,11 @@ func lacksPerf(m *Machine) Reading {
 	case p == nil:
 		return lacksJVM(m)
 	case errors.Is(p.PerfErr, fs.ErrNotExist):
-		return Reading{Verdict: Unknown, Note: "the JVM publishes no figures: -XX:-UsePerfData or -XX:+PerfDisableSharedMem"}
+		return Unreadable("the JVM publishes no figures: -XX:-UsePerfData or -XX:+PerfDisableSharedMem")
 	case p.PerfErr != nil:
 		return Denied(p.PerfErr)
 	case p.Perf.Uptime <= 0:
-		return Reading{Verdict: Unknown, Note: "the JVM does not report its uptime"}
+		return Unreadable("the JVM does not report its uptime")
 	}
 	return Reading{}
 }
@@ -73,7 +73,7 @@ func lacksConfig(m *Machine) Reading {
 		r.Verdict = Unknown
 		return r
 	case m.Config.File == "":
-		return Reading{Verdict: Unknown, Note: "its command line names no settings file"}
+		return Unreadable("its command line names no settings file")
 	}
 	return Reading{}
 }

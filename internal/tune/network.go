@@ -1,8 +1,6 @@
 package tune
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,83 +9,22 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// ifCounted is the check of a kernel setting that is worth a change only where the
-// kernel counts what it would help against.
-func (s *Setting) ifCounted(m *Machine, want Rule) Reading {
-	r := s.kernel(m, want)
-	if r.Verdict != Info || want.Leave() {
-		return r
+func retransmits(m place) Reading {
+	again, sent := countOf(m.Before.TCP, m.After.TCP, "RetransSegs"), countOf(m.Before.TCP, m.After.TCP, "OutSegs")
+	n, of, bad := again.grew, sent.grew, Verdict("")
+	if of < 1000 {
+		n, of, bad = again.total, sent.total, Info
 	}
-	switch c := countOf(m.Before.Soft, m.After.Soft, s.Read.IfCounted); {
-	case !c.seen:
-		return Reading{Verdict: Unknown, Current: r.Current, Note: "/proc/net/softnet_stat could not be read"}
-	case c.grew > 0, c.total > 0 && m.Interval == 0:
-		r.Note = c.say(m, s.Read.What)
-	default:
-		return Reading{Verdict: OK, Current: r.Current, Note: "no drops were counted: a larger value would not help"}
-	}
-	return r
-}
-
-func keepalive(m *Machine) (Reading, error) {
-	current, err := numbersOf(m, "net.ipv4.tcp_keepalive_time", 1)
-	f := Reading{Current: current, shown: current}
-	for _, name := range []string{"net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes"} {
-		if n, err := numbersOf(m, name, 1); err == nil {
-			f.shown += " / " + n
-		}
-	}
-	return f, err
-}
-
-// mtuProbing is a note where the kernel probes by need: it does so for a connection whose full packets vanish.
-func mtuProbing(m *Machine) (Reading, error) {
-	current, err := numbersOf(m, "net.ipv4.tcp_mtu_probing", 1)
-	f := Reading{Verdict: OK, Current: cmp.Or(rowOf("net.ipv4.tcp_mtu_probing").Read.Shown[current], current)}
-	if probes := countOf(m.Before.TCP, m.After.TCP, "TCPMTUPSuccess", "TCPMTUPFail"); current == "1" && probes.total > 0 {
-		f.Verdict, f.Note = Info, probes.say(m, "probes")+": path MTU discovery fails to some peer"
-	}
-	return f, err
-}
-
-// unsentData reads -1, as older kernels write no bound, as the largest bound that there is.
-func unsentData(m *Machine) (Reading, error) {
-	r := m.sysctl("net.ipv4.tcp_notsent_lowat", 1)
-	if r.Current == "-1" {
-		r.Current = "4294967295"
-	}
-	return r, nil
-}
-
-func tracked(m *Machine) (Reading, error) {
-	const table = "net.netfilter.nf_conntrack_"
-	most, err := m.Number(host.SysctlFile(table + "max"))
-	if err != nil {
-		return Reading{}, err
-	}
-	used, err := m.Number(host.SysctlFile(table + "count"))
-	if most <= 0 {
-		return Reading{Current: "0", shown: fmt.Sprintf("%d, no limit", used)}, err
-	}
-	f := partOf(used, most)
-	f.Command = sysctlCommand(table+"max", strconv.FormatInt(2*most, 10))
-	return f, err
-}
-
-func retransmits(m *Machine) (Reading, error) {
-	s := m.shareOf(m.Before.TCP, m.After.TCP, "RetransSegs", "OutSegs", 1000)
 	switch {
-	case !s.seen:
-		return Reading{}, errors.New("the kernel's TCP counters could not be read")
-	case s.of < 1000:
-		return Reading{}, none("too little was sent: " + plural(float64(s.of), "segment"))
+	case !again.seen || !sent.seen:
+		return Unreadable("the kernel's TCP counters could not be read")
+	case of < 1000:
+		return Absent("too little was sent: %s", plural(float64(of), "segment"))
 	}
-	f := numeral(s.percent)
-	f.Note = fmt.Sprintf("%d of %d segments %s", s.n, s.of, s.when)
-	if !s.recent {
-		f.bad = Info
+	return Reading{
+		Current: strconv.FormatFloat(100*float64(n)/float64(of), 'f', -1, 64), rounds: true, bad: bad,
+		Note: fmt.Sprintf("%d of %d segments %s", n, of, m.since(bad == "")),
 	}
-	return f, nil
 }
 
 // localPorts are the first and last port that the kernel gives to outgoing connections, and how many there are.
@@ -96,30 +33,14 @@ func localPorts(m *Machine) (first, last, all int64, err error) {
 	return ports[0], ports[1], max(0, ports[1]-ports[0]+1), err
 }
 
-func outgoingPorts(m *Machine) (Reading, error) {
-	first, last, all, err := localPorts(m)
-	f := numeral(float64(all))
-	f.Note = fmt.Sprintf("%d to %d", first, last)
-	return f, err
-}
-
-func restingPorts(m *Machine) (Reading, error) {
-	_, _, all, err := localPorts(m)
+func takenPorts(m place) Reading {
+	first, last, _, err := localPorts(m.Machine)
 	if err != nil {
-		return Reading{}, err
-	}
-	resting, err := sockstat(m, "tw")
-	return partOf(resting, max(1, all)), err
-}
-
-func takenPorts(m *Machine) (Reading, error) {
-	first, last, _, err := localPorts(m)
-	if err != nil {
-		return Reading{}, err
+		return m.lacks(err)
 	}
 	ports := listenerPorts(m.Config.Get("listeners", "PLAINTEXT://:9092"))
 	if len(ports) == 0 {
-		return Reading{}, none("the ports of the broker's listeners are not known")
+		return Absent("the ports of the broker's listeners are not known")
 	}
 	reserved, _ := m.Text(host.SysctlFile("net.ipv4.ip_local_reserved_ports")) // without it none are
 	var taken []string
@@ -129,10 +50,10 @@ func takenPorts(m *Machine) (Reading, error) {
 		}
 	}
 	if len(taken) == 0 {
-		return Reading{Current: "none"}, nil
+		return Reading{Current: "none"}
 	}
 	all := strings.TrimPrefix(reserved+","+strings.Join(taken, ","), ",")
-	return Reading{Current: strings.Join(taken, ","), Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all)}, nil
+	return Reading{Current: strings.Join(taken, ","), Command: sysctlCommand("net.ipv4.ip_local_reserved_ports", all)}
 }
 
 // listenerPorts are the ports in Kafka's listeners: "PLAINTEXT://:9092,SSL://[::]:9093".

@@ -28,9 +28,7 @@ type ownFile struct {
 	Sums []string `json:"sums"`
 }
 
-// lineName is what a line is about, without the value: of two lines of one name the
-// later one takes the place of the earlier. The ratio and the bytes of a dirty limit
-// are one.
+// lineName is what a line is about, without the value. The ratio and the bytes of a dirty limit are one.
 func lineName(file, text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	before := "=" // the value
@@ -46,8 +44,7 @@ func lineName(file, text string) string {
 	return text
 }
 
-// content is the file as it is to be: lines without a head first, then every head
-// with its lines.
+// content is the file as it is to be: lines without a head first.
 func (f *ownFile) content(header string) string {
 	var heads []string
 	lines := make(map[string]string)
@@ -83,8 +80,7 @@ func (j *journal) file(p string) *ownFile {
 	return nil
 }
 
-// merge puts the lines of changes into the journal's files, in place of earlier lines
-// about the same. It returns the files that are concerned.
+// merge puts the lines of changes in place of earlier lines about the same. It returns the files that are concerned.
 func (j *journal) merge(changes []Change) []*ownFile {
 	var concerned []*ownFile
 	for i := range changes {
@@ -147,8 +143,7 @@ func sumHolds(text string) bool {
 	return second == sumPrefix+sha256Of(rest)
 }
 
-// putOwn makes one of kt's own files as the journal has it. changed tells that it
-// was not so already.
+// putOwn makes one of kt's own files as the journal has it.
 func (t *Tree) putOwn(f *ownFile) (changed bool, err error) {
 	now, err := t.ownText(f.Path, f)
 	if err != nil {

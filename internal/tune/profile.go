@@ -31,11 +31,8 @@ func (p *Profile) Rule(s *Setting) Rule {
 	return s.want()
 }
 
-// leaves reports whether a profile, which may be nil, leaves a setting alone.
+// leaves reports whether a profile leaves a setting alone.
 func (p *Profile) leaves(id string) bool {
-	if p == nil {
-		return false
-	}
 	r, ok := p.rules[id]
 	return ok && r.Leave()
 }
@@ -160,8 +157,7 @@ func (p *Profile) takeOne(id string, node *yaml.Node) error {
 	return nil
 }
 
-// model is a rule that kt ships for a setting, the zero Rule where it has none. A
-// profile that departs from no other is one of those that kt ships.
+// model is a rule that kt ships for a setting, the zero Rule where it has none.
 func (p *Profile) model(s *Setting) Rule {
 	if r, ok := p.rules[s.ID]; ok && !r.Leave() {
 		return r

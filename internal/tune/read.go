@@ -2,189 +2,278 @@ package tune
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// check looks at a machine. It changes nothing, and never fails: what it may not read is [Denied] or [Absent].
-// A reading without a verdict is compared with what is wanted, and gets the words of its row: see [Setting.told].
-type check func(m *Machine, want Rule) Reading
-
 // Read is how a row reads its value without a function, and what is said of a value that has no verdict yet.
 type Read struct {
+	Each string `yaml:"each"` // what is asked: disk, device (that a file system reads ahead on), dir, card, or each folder of a pattern
+	None string `yaml:"none"` // why some machines have no folder of the pattern
+
 	// Where the value is. At most one of these is set.
+	Value    string   `yaml:"value"`    // an expression: see Case
+	Answer   string   `yaml:"answer"`   // a condition: yes or no
 	Sysctl   int      `yaml:"sysctl"`   // so many whole numbers of the kernel setting that the row is named after
 	Property string   `yaml:"property"` // a name in server.properties: a number if Unset is one, else a word
 	G1       string   `yaml:"g1"`       // a flag of the JVM that is a number
 	Flags    []string `yaml:"flags"`    // flags of the JVM of which each has the same effect
-	File     string   `yaml:"file"`     // "sys/…": a whole number, or with Words a word; DISK is each disk, DEVICE that of each directory, PID the broker
+	File     string   `yaml:"file"`     // "sys/…": a whole number, or with Words a word; DISK, DEVICE and NAME are what is asked, PID the broker
 	Offers   string   `yaml:"offers"`   // the file beside File with the words that may be written there; in File a * is one of several
 	Options  []string `yaml:"options"`  // mount options of each log directory
 
-	Field     string   `yaml:"field"`          // of a File of lines such as "AnonHugePages: 2048 kB": the one whose number is read
-	Words     []string `yaml:"words"`          // what File may hold
-	FS        []string `yaml:"fs"`             // the types of file system that count; local: all those on disks, any: all that are known
-	Unset     string   `yaml:"unset"`          // the value where nothing is set
-	Before4   string   `yaml:"unset_before_4"` // the same before Kafka 4
-	Floor     string   `yaml:"floor"`          // of [floors]: the least value on this machine
-	Missing   string   `yaml:"missing"`        // why some machines do not have it
-	Virtual   string   `yaml:"virtual"`        // the same of a virtual machine
-	Beside    string   `yaml:"beside"`         // another kernel setting, which a note tells
-	IfCounted string   `yaml:"if_counted"`     // judged only where /proc/net/softnet_stat counts this,
-	What      string   `yaml:"what"`           // which means so many of that
+	Field    string            `yaml:"field"`          // of a File of lines such as "AnonHugePages: 2048 kB": the one whose number is read
+	Words    []string          `yaml:"words"`          // what File may hold
+	Means    map[string]string `yaml:"means"`          // values in place of which others are judged
+	FS       []string          `yaml:"fs"`             // the types of file system that count; local: all those on disks, any: all that are known
+	Unset    string            `yaml:"unset"`          // the value where nothing is set
+	Before4  string            `yaml:"unset_before_4"` // the same before Kafka 4
+	Floor    string            `yaml:"floor"`          // an expression: the least value on this machine
+	Missing  string            `yaml:"missing"`        // why some machines do not have it
+	Virtual  string            `yaml:"virtual"`        // the same of a virtual machine
+	Counters string            `yaml:"counters"`       // those that facts of counters without a name mean
 
 	Good   string            `yaml:"good"`   // a rule, of a row of which no profile has one; "-" for a value that is only shown
+	Rule   string            `yaml:"rule"`   // the same with {EXPRESSION}, where the profile has none
 	Milder string            `yaml:"milder"` // a rule: values for which it holds, or after ! does not, are only noted
 	Noted  map[string]string `yaml:"noted"`  // values that are accepted with a note
 	Unit   string            `yaml:"unit"`   // of what is shown
 	Shown  map[string]string `yaml:"shown"`  // values in words
 	Wanted string            `yaml:"wanted"` // the rule in words
+	Cases  []Case            `yaml:"cases"`
 
 	// Of a value that is not as wanted. VALUE, TARGET and DISK, DEVICE, MOUNT or SOURCE stand for what they say.
 	Note    string `yaml:"note"`
 	Command string `yaml:"command"`
 }
 
-// value returns what reads the value of a row; nil for a row that has a function.
-func (r Read) value(s *Setting) check {
+// way returns what reads the value of a row; nil for a row that has a function.
+func (r Read) way() check {
 	switch {
-	case r.IfCounted != "":
-		return s.ifCounted
+	case r.Value != "":
+		return place.expression
+	case r.Answer != "":
+		return func(a place) Reading { return Reading{Current: yesNo(a.holds(r.Answer))} }
 	case r.Sysctl > 0:
-		return s.kernel
+		return place.kernel
 	case r.Property != "":
-		s.Read.Command = cmp.Or(r.Command, r.Property+"=TARGET")
-		return r.property
+		return place.property
 	case r.G1 != "":
-		s.Read.Command = addFlag("-XX:" + r.G1 + "=TARGET")
-		return func(m *Machine, _ Rule) Reading { return r.numberFlag(m) }
+		return place.numberFlag
 	case r.Flags != nil:
-		return func(m *Machine, _ Rule) Reading { return r.flag(m) }
-	case r.Offers != "", r.Beside != "", strings.Contains(r.File, "*"):
-		return s.files
-	case strings.Contains(r.File, "DISK"):
-		return eachDisk(s, s.ofDisk)
-	case strings.Contains(r.File, "DEVICE"):
-		return eachDir(s, r.ofDevice)
+		return place.onFlag
+	case r.Offers != "", strings.Contains(r.File, "*"):
+		return place.files
 	case r.Options != nil:
-		return eachDir(s, r.ofOptions)
+		return func(a place) Reading { return ofOptions(a.dir.Mount, r.Unset, r.Options...) }
 	case r.File != "":
-		return func(m *Machine, _ Rule) Reading { return r.file(m, r.File) }
+		return place.readFile
 	}
 	return nil
 }
 
-// file reads a file of the tree.
-func (r Read) file(m *Machine, name string) Reading {
-	if m.Process != nil {
-		name = strings.ReplaceAll(name, "PID", strconv.Itoa(m.Process.PID))
+// readFile reads the file of the row. That of a disk's queue may be one that kt sets.
+func (a place) readFile() Reading {
+	if r := a.row.Read; a.row.Read.Each == "dir" && strings.Contains(r.File, "DEVICE") && a.dir.Storage.Device == "" {
+		return Unreadable("the device is not known")
 	}
-	text, err := m.Text(name)
+	name := a.names(a.row.Read.File)
+	r := a.number(name)
+	if a.row.Applies && a.disk.Name != "" {
+		r = a.settable(r, path.Base(name))
+	}
+	return r
+}
+
+// number reads a file that holds a whole number, or what else the row says.
+func (a place) number(name string) Reading {
+	text, err := a.Text(name)
 	if err != nil {
-		return lacking(err, r.Missing)
+		return a.lacks(err)
 	}
-	if r.Field != "" {
-		_, text, _ = strings.Cut("\n"+text, "\n"+r.Field+":")
+	read := a.row.Read
+	if read.Field != "" {
+		_, text, _ = strings.Cut("\n"+text, "\n"+read.Field+":")
 		text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
 	}
 	n, err := strconv.ParseInt(text, 0, 64) // "0x1f" is one of a disk's counters
 	switch {
-	case r.Words == nil && err == nil:
+	case read.Words == nil && err == nil:
 		text = strconv.FormatInt(n, 10)
-	case r.Words == nil:
-		return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not a number", name, text)}
-	case !slices.Contains(r.Words, text):
-		return Reading{Verdict: Unknown, Note: fmt.Sprintf("%s: %q is not %s", name, text, inProse(r.Words))}
+	case read.Words == nil:
+		return Unreadable("%s: %q is not a number", name, text)
+	case !slices.Contains(read.Words, text):
+		return Unreadable("%s: %q is not %s", name, text, inProse(read.Words))
 	}
 	return Reading{Current: text}
 }
 
-// number is the reading of a file that holds a whole number.
-func (m *Machine) number(name string) Reading { return Read{}.file(m, name) }
-
 // rounded is a number that kt has worked out, to two places.
 func rounded(n float64) string { return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) }
 
-// lacking is [Denied], with a reason of its own, if there is one, for a file that is not there.
-func lacking(err error, reason string) Reading {
-	r := Denied(err)
-	if reason != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)) {
-		r.Note = reason
+// show puts the value of a reading into the words of its row.
+func (a place) show(r *Reading) {
+	if n, err := strconv.ParseFloat(r.Current, 64); r.rounds && err == nil {
+		r.Current = rounded(n)
 	}
-	return r
+	r.shown = cmp.Or(r.shown, a.row.Read.Shown[r.Current], r.Current+a.row.Read.Unit)
 }
 
-// lacks is [lacking] with the reason of the row.
-func (s *Setting) lacks(m *Machine, err error) Reading {
-	if m.Virtual != "" && s.Read.Virtual != "" {
-		return lacking(err, s.Read.Virtual)
-	}
-	return lacking(err, s.Read.Missing)
-}
-
-// told completes a reading. names are pairs of what the words of the row may name, and what that is here.
-func (s *Setting) told(r Reading, want Rule, names ...string) Reading {
+// told completes a reading.
+func (a place) told(r Reading) Reading {
+	s := a.row
 	compared := r.Verdict == ""
 	if compared {
-		s.compare(&r, want, names)
+		a.compare(&r)
 	}
 	text, not := strings.CutPrefix(s.Read.Milder, "!")
 	switch milder, _ := ParseRule(text); { // complete has read it
 	case r.Verdict == s.verdict() && !milder.Leave() && milder.Holds(r.Current) != not,
-		r.Verdict == Warn && want.Leave() && r.rule.Leave() && s.Want != "": // the profile leaves the matter alone, as for a laptop
+		r.Verdict == Warn && a.want.Leave() && r.rule.Leave() && s.Want != "": // the profile leaves the matter alone, as for a laptop
 		r.Verdict = Info
 	}
-	if n, err := strconv.ParseFloat(r.Current, 64); r.rounds && err == nil {
-		r.Current = rounded(n)
+	if compared {
+		a.show(&r)
 	}
-	if compared && r.shown == "" {
-		r.Current = cmp.Or(s.Read.Shown[r.Current], r.Current+s.Read.Unit)
-	}
-	r.Current = cmp.Or(r.shown, r.Current)
+	r.Current, r.shown = cmp.Or(r.shown, r.Current), ""
 	return r
 }
 
 // compare judges the value of a reading by what is wanted of it.
-func (s *Setting) compare(r *Reading, want Rule, names []string) {
-	if s.Read.Good != "" {
-		want, _ = ParseRule(s.Read.Good) // complete has read it
-	} else if r.rule != (Rule{}) {
-		want = r.rule // as it is on this machine
+func (a place) compare(r *Reading) {
+	read := a.row.Read
+	want, err := a.wants(r.rule)
+	if err != nil {
+		*r = Denied(err)
+		return
 	}
-	c := Compare(r.Current, want, cmp.Or(r.bad, s.verdict()))
+	c := Compare(r.Current, want, cmp.Or(r.bad, a.row.verdict()))
 	r.Verdict, r.rule = c.Verdict, want
-	if r.Wanted == "" && (s.Read.Good == "" || s.Read.Wanted != "") {
+	if r.Wanted == "" && (read.Good == "" || read.Wanted != "") {
 		r.Wanted = c.Wanted
 		if !want.Leave() {
-			r.Wanted = cmp.Or(s.Read.Wanted, s.Read.Shown[c.Wanted], c.Wanted+s.Read.Unit)
+			r.Wanted = cmp.Or(a.words(read.Wanted), read.Shown[c.Wanted], c.Wanted+read.Unit)
 		}
 	}
-	note, accepted := s.Read.Noted[r.Current]
+	note, accepted := read.Noted[r.Current]
 	switch {
 	case want.Leave() || r.Verdict == OK && !accepted:
 		r.Command = ""
 	case r.Verdict == OK:
 		r.Verdict, r.Note, r.Command = Info, cmp.Or(note, r.Note), ""
 	default:
-		target := want.Target(r.Current)
-		value := r.Current
-		if n, err := strconv.ParseFloat(value, 64); r.rounds && err == nil {
-			value = rounded(n)
+		a.advise(r, want.Target(r.Current))
+	}
+}
+
+// wants is the rule that a value is held to. own is that of the reading.
+func (a place) wants(own Rule) (Rule, error) {
+	read, want := a.row.Read, a.want
+	switch text, err := a.fill(cmp.Or(read.Good, read.Rule)); {
+	case text != "" && (read.Good != "" || want.Leave()):
+		rule, _ := ParseRule(text)
+		return rule, err
+	case own != (Rule{}):
+		want = own // as it is on this machine
+	}
+	if read.Floor != "" && !want.Leave() {
+		floor, err := a.eval(read.Floor)
+		n, _ := strconv.ParseFloat(floor, 64)
+		return want.Floor(int64(n)), err
+	}
+	return want, nil
+}
+
+// advise says what to do about a value, or how kt changes it to the target.
+func (a place) advise(r *Reading, target string) {
+	value := r.Current
+	if n, err := strconv.ParseFloat(value, 64); r.rounds && err == nil {
+		value = rounded(n)
+	}
+	words := func(text string) string { return a.names(a.words(text), "VALUE", value, "TARGET", target) }
+	r.Note = cmp.Or(r.Note, words(a.row.Read.Note))
+	if r.set != nil && a.row.Applies {
+		r.Changes = []Change{r.set(target)}
+		return
+	}
+	r.Command = cmp.Or(r.Command, words(a.row.Read.Command))
+	if r.Command == "" && r.set != nil {
+		r.Command = sysctlCommand(a.row.ID, target)
+	}
+}
+
+// files reads the row's file: of several, as one for each CPU, one that is not as wanted. Those that are not get the
+// first wanted word that the file beside them offers.
+func (a place) files() Reading {
+	read := a.row.Read
+	names := []string{read.File}
+	if strings.Contains(read.File, "*") {
+		names = a.Glob(read.File)
+	}
+	values, err := a.texts(names)
+	if len(names) == 0 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return a.lacks(err)
+	}
+	r := Reading{Current: values[0], shown: tally(values)}
+	for i, name := range names {
+		if a.want.Holds(values[i]) {
+			continue
 		}
-		words := strings.NewReplacer(append(names, "VALUE", value, "TARGET", target)...)
-		r.Note = cmp.Or(r.Note, words.Replace(s.Read.Note))
-		if r.set != nil && s.Applies {
-			r.Changes = []Change{r.set(target)}
-		} else {
-			r.Command = cmp.Or(r.Command, words.Replace(s.Read.Command))
-			if r.Command == "" && r.set != nil {
-				r.Command = sysctlCommand(s.ID, target)
-			}
+		r.Current = values[i]
+		if read.Offers == "" {
+			continue
+		}
+		list, _ := a.Text(path.Join(path.Dir(name), read.Offers)) // without it there is nothing to choose from
+		switch target := offered(a.want, strings.Fields(list)); {
+		case target == "":
+			r.Note = "only these are offered here: " + cmp.Or(strings.Join(strings.Fields(list), ", "), "none")
+		case a.row.Applies:
+			r.Changes = append(r.Changes, sysfsChange(a.row.ID, name, values[i], target))
+		default:
+			r.Command = "echo " + target + " > /" + name
 		}
 	}
+	return r
+}
+
+// texts are the contents of files, all of them or none.
+func (m *Machine) texts(files []string) ([]string, error) {
+	texts := make([]string, len(files))
+	for i, f := range files {
+		text, err := m.Text(f)
+		if err != nil {
+			return nil, err
+		}
+		if texts[i] = strings.Join(strings.Fields(text), " "); text == "" {
+			return nil, fmt.Errorf("/%s is empty", f)
+		}
+	}
+	return texts, nil
+}
+
+// tally says which values there are: "powersave", or "6 performance, 2 powersave".
+func tally(values []string) string {
+	count := make(map[string]int)
+	var distinct []string
+	for _, v := range values {
+		if count[v]++; count[v] == 1 {
+			distinct = append(distinct, v)
+		}
+	}
+	if len(distinct) == 1 {
+		return distinct[0]
+	}
+	slices.SortStableFunc(distinct, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
+	for i, v := range distinct {
+		distinct[i] = fmt.Sprintf("%d %s", count[v], v)
+	}
+	return strings.Join(distinct, ", ")
 }

@@ -47,6 +47,11 @@ type Reading struct {
 	set func(value string) Change
 }
 
+// Unreadable is the reading of what could not be read, and why.
+func Unreadable(format string, args ...any) Reading {
+	return Reading{Verdict: Unknown, Note: fmt.Sprintf(format, args...)}
+}
+
 const needsRoot = "needs root"
 
 // none is the error of what a machine does not have: the reason.
@@ -62,11 +67,20 @@ func Denied(err error) Reading {
 	case errors.As(err, &reason):
 		return Absent("%s", reason)
 	case errors.Is(err, fs.ErrPermission):
-		return Reading{Verdict: Unknown, Note: needsRoot}
+		return Unreadable(needsRoot)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errors.ErrUnsupported):
 		return Absent("this machine does not have it")
 	}
-	return Reading{Verdict: Unknown, Note: err.Error()}
+	return Unreadable("%s", err)
+}
+
+// lacking is [Denied], with a reason of its own, if there is one, for a file that is not there.
+func lacking(err error, reason string) Reading {
+	r := Denied(err)
+	if reason != "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)) {
+		r.Note = reason
+	}
+	return r
 }
 
 // Absent is the reading of what does not apply to this machine, and why.

@@ -74,7 +74,9 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 	}
 	undone, files := t.dropFiles(j, o.Force)
 	for _, e := range j.Entries { // what kt changed for itself too has its own old value
-		e.Beside = slices.DeleteFunc(e.Beside, func(b besideValue) bool { return j.holds(b.Path) })
+		e.Beside = slices.DeleteFunc(e.Beside, func(b besideValue) bool {
+			return slices.ContainsFunc(j.Entries, func(own *entry) bool { return own.Path == b.Path })
+		})
 	}
 	values, entries := t.restoreAll(j, o.Force)
 	undone = append(undone, values...)
@@ -87,11 +89,6 @@ func (t *Tree) Rollback(o RollbackOptions) ([]Undone, error) {
 		return undone, err
 	}
 	return undone, t.saveJournal(j)
-}
-
-// holds tells that the journal has an entry of a file.
-func (j *journal) holds(p string) bool {
-	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.Path == p })
 }
 
 // restoreAll restores values in the reverse order of their changes, and returns what
@@ -139,9 +136,9 @@ func (t *Tree) restoreAll(j *journal, force bool) ([]Undone, []*entry) {
 
 // restore puts back a value, and what the kernel set with it.
 func (t *Tree) restore(e *entry) error {
-	now, pair, err := t.both(e.subject, e.Pair)
+	now, pair, err := t.both(e.subject)
 	if err == nil && !e.isOld(now, pair) {
-		err = t.putBack(e.subject, e.Old, e.Pair, e.PairOld)
+		err = t.putBack(e.subject, e.Old, e.PairOld)
 	}
 	for _, b := range e.Beside {
 		s := subject{Kind: WriteFile, Path: b.Path}
@@ -152,10 +149,9 @@ func (t *Tree) restore(e *entry) error {
 	return err
 }
 
-// isOld tells that a value, or both of a pair, and what the kernel sets with it are as
-// before kt changed them.
+// isOld reports whether a value, and what the kernel sets with it, are as before kt changed them.
 func (t *Tree) isOld(e *entry) bool {
-	now, pair, err := t.both(e.subject, e.Pair)
+	now, pair, err := t.both(e.subject)
 	return err == nil && e.isOld(now, pair) && t.besideIsOld(e)
 }
 
@@ -167,8 +163,9 @@ func (t *Tree) besideIsOld(e *entry) bool {
 }
 
 // both are what is there now of a value, and of the other one of a pair.
-func (t *Tree) both(s subject, other string) (now, pair string, err error) {
-	if now, err = t.value(s); err == nil && other != "" {
+func (t *Tree) both(s subject) (now, pair string, err error) {
+	now, err = t.value(s)
+	if other := otherOfPair(s.Path); err == nil && other != "" {
 		pair, err = t.value(subject{Kind: WriteFile, Path: other})
 	}
 	return now, pair, err
@@ -181,7 +178,7 @@ func (t *Tree) judge(e *entry, boot string) Undone {
 		u.State, u.Err = Gone, errors.New("another disk has this name now")
 		return u
 	}
-	now, pair, err := t.both(e.subject, e.Pair)
+	now, pair, err := t.both(e.subject)
 	if err != nil {
 		u.State, u.Err = Failed, err
 		if errors.Is(err, errEnded) || errors.Is(err, fs.ErrNotExist) {

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // for checks.yaml
 	"errors"
 	"fmt"
@@ -38,7 +39,8 @@ var (
 func readRows(text []byte) ([]*Setting, error) {
 	var groups []struct {
 		Group  Group      `yaml:"group"`
-		Note   string     `yaml:"note"` // ends the detail of each of its checks
+		Roles  []Role     `yaml:"roles"` // of its checks without any
+		Note   string     `yaml:"note"`  // ends the detail of each of its checks
 		Checks []*Setting `yaml:"checks"`
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -52,6 +54,10 @@ func readRows(text []byte) ([]*Setting, error) {
 	for _, g := range groups {
 		for _, s := range g.Checks {
 			s.Group, s.Detail = g.Group, strings.TrimSpace(s.Detail+" "+g.Note)
+			s.Confidence = cmp.Or(s.Confidence, Documented)
+			if s.Roles == nil {
+				s.Roles = g.Roles
+			}
 			err := s.complete(byID[s.ID])
 			if slices.ContainsFunc(all, func(other *Setting) bool { return other.ID == s.ID }) {
 				err = errors.New("it stands there twice")
@@ -90,42 +96,32 @@ func (s *Setting) check() error {
 	case s.verdict() == "":
 		return fmt.Errorf("there is no severity %q", s.Severity)
 	}
-	return s.Takes.check()
+	return cmp.Or(s.Takes.check(), s.Read.check())
 }
 
-// reader returns what reads the value: f, which is the function of the row's ID or nil, one of several places, or the row itself.
-func (s *Setting) reader(f check) (check, error) {
-	if read := readers()[s.ID]; read != nil {
-		f = s.ofReader(read)
-	}
-	if read := cardReaders()[s.ID]; read != nil {
-		f = s.ofCards(read)
-	}
-	if ask := diskChecks()[s.ID]; ask != nil {
-		f = eachDisk(s, ask)
-	}
-	if ask := dirChecks()[s.ID]; ask != nil {
-		f = eachDir(s, ask)
-	}
-	switch read := s.Read.value(s); {
-	case f != nil && read != nil:
-		return nil, errors.New("it has a function, and a way to read")
-	case f == nil && read == nil:
-		return nil, errors.New("it has neither a function nor a way to read")
-	case f == nil:
-		return read, nil
-	}
-	return f, nil
-}
-
-// complete checks a row, and fills in what follows from its other fields. f is the function of its ID, nil for none.
-func (s *Setting) complete(f check) error {
+// complete checks a row, and fills in what follows from its other fields. read is the function of its ID, nil for none.
+func (s *Setting) complete(read check) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	way, needs := s.Read.way(), wants[s.Needs]
+	switch {
+	case read != nil && way != nil:
+		return errors.New("it has a function, and a way to read")
+	case read == nil && way == nil:
+		return errors.New("it has neither a function nor a way to read")
+	case read == nil:
+		read = way
+	}
 	s.Applies = s.Applies || len(s.Sets) > 0
-	f, err := s.reader(f)
-	needs := wants[s.Needs]
+	switch {
+	case s.Read.Property != "":
+		s.Read.Command = cmp.Or(s.Read.Command, s.Read.Property+"=TARGET")
+	case s.Read.Flags != nil:
+		s.Read.Command = addFlag("-XX:+" + s.Read.Flags[0])
+	case s.Read.G1 != "":
+		s.Read.Command = addFlag("-XX:" + s.Read.G1 + "=TARGET")
+	}
 	switch {
 	case len(s.Reads) > 0:
 	case s.Read.Sysctl > 0:
@@ -141,13 +137,13 @@ func (s *Setting) complete(f check) error {
 		if r := needs.lacks(m); r.Verdict != "" {
 			return r
 		}
-		r := s.told(f(m, want), want)
+		r := place{Machine: m, row: s, want: want}.all(read)
 		if s.Needs == "flags" || s.Needs == "g1" {
 			r = lacksOptions(m, r)
 		}
 		return r
 	}
-	return err
+	return nil
 }
 
 // verdict is that of a value that is not as wanted.

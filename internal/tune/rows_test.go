@@ -84,6 +84,9 @@ func TestAWrongRowIsRefusedWithItsPlace(t *testing.T) {
 		{"a file that may hold anything", "why:", "sets: [{path: /sys/x, sane: 0..9}]\n      why:", "line 3, column 7: a.b: sets: /sys/x: ", false},
 		{"a group that there is not", "memory", "luck", `line 3, column 7: a.b: there is no group "luck"`, true},
 		{"no way to read", "read: {file: sys/x}", "detail: x", "line 3, column 7: a.b: it has neither a function nor a way to read", false},
+		{"a fact that there is not", "{file: sys/x}", "{value: luck * 2}", `line 3, column 7: a.b: there is no fact "luck"`, false},
+		{"a fact that there is not, in words", "{file: sys/x}", "{file: sys/x, note: '{luck|bytes}'}", `line 3, column 7: a.b: there is no fact "luck"`, false},
+		{"a case whose condition is none", "{file: sys/x}", "{file: sys/x, cases: [{if: value, note: x}]}", `line 3, column 7: a.b: cases: "value" is no condition`, false},
 		{"a function and a way to read", "a.b", "vm.swappiness", "line 3, column 7: vm.swappiness: it has a function, and a way to read", false},
 		{"the same row twice", "\n", "\n", "", false},
 	} {

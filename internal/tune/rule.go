@@ -89,22 +89,14 @@ func (r Rule) String() string {
 
 // Holds reports whether a value is as wanted. One that cannot be compared is not.
 func (r Rule) Holds(current string) bool {
-	if r.Op == Leave {
+	now := strings.Join(strings.Fields(current), " ")
+	switch r.Op {
+	case Leave:
 		return true
+	case Equal:
+		return slices.Contains(strings.Split(r.Value, "|"), now)
 	}
-	if r.Op == Equal {
-		return slices.Contains(strings.Split(r.Value, "|"), strings.Join(strings.Fields(current), " "))
-	}
-	got, want := strings.Fields(current), strings.Fields(r.Value)
-	if len(got) != len(want) {
-		return false
-	}
-	for i := range want {
-		if want[i] != "-" && !r.op(got[i], want[i]) {
-			return false
-		}
-	}
-	return true
+	return r.Target(now) == now
 }
 
 func (r Rule) op(got, want string) bool {

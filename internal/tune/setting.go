@@ -83,7 +83,7 @@ type Setting struct {
 	Needs string   `yaml:"needs" json:"-"` // without which it does not apply, or is not known
 	Read  Read     `yaml:"read" json:"-"`  // how its value is read; rows without it have a function
 
-	Check check `yaml:"-" json:"-"`
+	Check func(m *Machine, want Rule) Reading `yaml:"-" json:"-"`
 }
 
 // For reports whether the setting matters in a role.

@@ -15,19 +15,19 @@ const (
 	kafkaBuffer   = "102400" // what it takes for either when it is not set
 )
 
-// bufferCheck is the check of what the kernel gives a connection, which is worth what the broker asks for with an
+// buffer is the check of what the kernel gives a connection, which is worth what the broker asks for with an
 // option. limits tells the most that it may ask for from what it gets without asking.
-func bufferCheck(key, option string, limits bool) check {
-	return func(m *Machine, want Rule) Reading {
+func buffer(option string, limits bool) check {
+	return func(m place) Reading {
 		asked, err := strconv.ParseInt(strings.TrimSpace(m.Config.Get(option, kafkaBuffer)), 10, 64)
 		if m.Role == Client || err != nil { // kafka.socket_buffers tells of the error
-			return rowOf(key).kernel(m, want)
+			return m.kernel()
 		}
 		larger := option + "=-1"
 		if limits {
-			want, larger = want.Floor(asked), "a larger "+option
+			m.want, larger = m.want.Floor(asked), "a larger "+option
 		}
-		r := rowOf(key).kernel(m, want)
+		r := m.judgedKernel()
 		have, err := strconv.ParseInt(r.Current, 10, 64)
 		switch {
 		case limits && err == nil && asked > have:
@@ -47,16 +47,23 @@ func bufferCheck(key, option string, limits bool) check {
 	}
 }
 
-func checkSocketBuffers(m *Machine, _ Rule, asked []int64) Reading {
+func checkSocketBuffers(m place) Reading {
 	if m.Config.File == "" {
 		return Absent("no server.properties was read; Kafka's default is %s", kafkaBuffer)
 	}
-	r := Reading{shown: fmt.Sprintf("send %d, receive %d", asked[0], asked[1])}
-	if asked[0] == asked[1] {
-		r.shown = strconv.FormatInt(asked[0], 10)
+	var asked [2]int64
+	for i, name := range []string{sendBuffer, receiveBuffer} {
+		text, err := m.propertyNumber(name + "=" + kafkaBuffer)
+		if err != nil {
+			return Reading{Verdict: Unknown, Current: text, Note: err.Error()}
+		}
+		asked[i], _ = strconv.ParseInt(text, 10, 64) // propertyNumber has parsed it
+	}
+	r := Reading{Current: strconv.FormatInt(max(asked[0], asked[1]), 10)}
+	if asked[0] != asked[1] {
+		r.shown = fmt.Sprintf("send %d, receive %d", asked[0], asked[1])
 	}
 	if max(asked[0], asked[1]) < 0 {
-		r.Current = "-1"
 		return r
 	}
 	for i, b := range [2][2]string{{sendBuffer, "net.core.wmem_max"}, {receiveBuffer, "net.core.rmem_max"}} {
@@ -73,46 +80,4 @@ func checkSocketBuffers(m *Machine, _ Rule, asked []int64) Reading {
 	}
 	r.bad, r.Note = Info, "enough within one site: kernel settings for larger buffers have no effect on this broker"
 	return r
-}
-
-func checkListenBacklog(m *Machine, _ Rule, asked []int64) Reading {
-	backlog := asked[0]
-	r := Reading{Verdict: OK, Current: strconv.FormatInt(backlog, 10)}
-	if limit, err := m.Number(host.SysctlFile("net.core.somaxconn")); err == nil && backlog > limit {
-		r.Verdict, r.Wanted, r.Command = Warn, "≤ net.core.somaxconn", sysctlCommand("net.core.somaxconn", r.Current)
-		r.Note = fmt.Sprintf("net.core.somaxconn cuts it to %d; it takes effect when the broker starts", limit)
-		return r
-	}
-	// A listener that overflows drops too: the two count the same event, drops others besides.
-	lost := countOf(m.Before.TCP, m.After.TCP, "ListenDrops")
-	if overflows := countOf(m.Before.TCP, m.After.TCP, "ListenOverflows"); overflows.total > lost.total {
-		lost = overflows
-	}
-	switch {
-	case !lost.seen:
-		r.Verdict, r.Note = Unknown, "the kernel's count of overflows could not be read"
-	case lost.total > 0:
-		r.Verdict, r.Wanted, r.Note = lost.verdict(), "≥ 1024", lost.say(m, "connections were dropped")
-		if backlog < 1024 {
-			r.Verdict, r.Command = Warn, "socket.listen.backlog.size=1024"
-		}
-	}
-	return r
-}
-
-func tcpMemory(m *Machine) (Reading, error) {
-	limits, err := intsOf(m, "net.ipv4.tcp_mem", 3)
-	if err != nil {
-		return Reading{}, err
-	}
-	used, err := sockstat(m, "mem")
-	f := partOf(used, limits[1])
-	pressed := countOf(m.Before.TCP, m.After.TCP, "TCPMemoryPressures")
-	switch {
-	case used > limits[1]:
-		f.Note = "the kernel keeps buffers small now"
-	case pressed.total > 0:
-		f.Verdict, f.Wanted, f.Note = pressed.verdict(), "≤ 100 %", pressed.say(m, "shortages of memory")
-	}
-	return f, err
 }

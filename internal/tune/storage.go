@@ -2,6 +2,7 @@ package tune
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // readShared tells which log directories share a disk.
-func readShared(m *Machine, d Dir, _ Rule) Reading {
+func readShared(m place) Reading {
+	d := m.dir
 	var shared, notes []string
 	for _, device := range devicesOf(d) {
 		var on []string
@@ -41,95 +43,34 @@ func devicesOf(d Dir) (names []string) {
 	return names
 }
 
-func readBesideSystem(m *Machine, d Dir, _ Rule) Reading {
-	if m.Container != "" {
-		return Absent("in a container / is not the machine's")
+// beside is the disk that a log directory shares with another path, or with the broker's log files; "" for none.
+func (a place) beside(other string) (string, error) {
+	if other == "LOGS" {
+		other = a.Process.JVM.D["kafka.logs.dir"]
 	}
-	return sharesDisk(m, d, "/", "the system")
-}
-
-func readBesideLogs(m *Machine, d Dir, _ Rule) Reading {
-	folder := m.Process.JVM.D["kafka.logs.dir"]
-	if !strings.HasPrefix(folder, "/") {
-		return Absent("the broker's command line does not say where its log files are")
-	}
-	return sharesDisk(m, d, folder, "the log files in "+folder)
-}
-
-// sharesDisk reads whether a log directory is on one disk with the path other, which is of what: "the system".
-func sharesDisk(m *Machine, d Dir, other, what string) Reading {
-	mounts, err := m.Mounts()
+	mounts, err := a.Mounts()
 	mount, ok := host.MountOf(mounts, other)
-	switch {
-	case err != nil:
-		return Denied(err)
-	case !ok:
-		return Reading{Verdict: Unknown, Note: "the file system of " + other + " is not mounted"}
+	if err == nil && !ok {
+		err = errors.New("the file system of " + other + " is not mounted")
 	}
+	return a.sharedDevice(a.dir, mount), err
+}
+
+// onMount is a directory on a mount.
+func (m *Machine) onMount(mount host.Mount) Dir {
 	storage, _ := m.StorageOf(mount) // without it the mount's device number still tells
-	there := devicesOf(Dir{Mount: mount, Storage: storage})
+	return Dir{Mount: mount, Storage: storage}
+}
+
+// sharedDevice is the disk of a directory that a mount is on too; "" for none.
+func (m *Machine) sharedDevice(d Dir, mount host.Mount) string {
+	there := devicesOf(m.onMount(mount))
 	for _, name := range devicesOf(d) {
 		if slices.Contains(there, name) {
-			return Reading{Current: "on " + name, Note: "on one disk with " + what}
+			return name
 		}
 	}
-	return Reading{Verdict: OK, Current: "on disks of their own"}
-}
-
-// readLayers looks for RAID below a directory. Several paths to one disk are one disk.
-func readLayers(_ *Machine, d Dir, _ Rule) Reading {
-	disks := len(d.Storage.Disks)
-	if disks == 0 {
-		return Absent("no disk is visible from here")
-	}
-	layers := strings.Join(d.Storage.Layers, " on ")
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(layers, w) })
-	}
-	r := Reading{Verdict: OK, Current: cmp.Or(layers, "no RAID")}
-	apart := disks > 1 && !has("raid1", "multipath") // raid1 is in the name of raid10 too
-	switch {
-	case has("raid4", "raid5", "raid6"):
-		r.Verdict, r.Wanted = Warn, "single disks, or RAID 10"
-		r.Note = "each append also writes parity, and a rebuild slows the disks for hours"
-	case apart && has("raid0"):
-		r.Verdict, r.Wanted = Warn, "a log directory for each disk"
-		r.Note = fmt.Sprintf("a failure of one of %d disks loses all replicas here", disks)
-	case apart:
-		r.Verdict, r.Wanted = Info, "a log directory for each disk"
-		r.Note = fmt.Sprintf("a log directory on %d disks needs all of them, unless they are mirrored", disks)
-	case has("crypt"):
-		r.Verdict, r.Note = Info, "encryption costs CPU for each byte read and written"
-	}
-	return r
-}
-
-func checkDiskRAIDHealth(m *Machine, _ Rule) Reading {
-	var parts []part
-	for _, dir := range m.Glob("sys/block/md*/md") {
-		name := strings.Split(dir, "/")[2]
-		parts = append(parts, part{name, readArray(m, name, dir)})
-	}
-	if len(parts) == 0 {
-		return Absent("no software RAID")
-	}
-	return together(parts)
-}
-
-func readArray(m *Machine, name, dir string) Reading {
-	// RAID 0 and linear have no such file.
-	r := Read{Missing: name + " has no spare disk in any state"}.file(m, dir+"/degraded")
-	switch action, _ := m.Text(dir + "/sync_action"); { // nor have older kernels this one
-	case r.Verdict != "":
-		return r
-	case r.Current != "0":
-		return Reading{Verdict: Warn, Current: r.Current + " missing", Wanted: "0 missing", Note: name + " has lost a disk", Command: "mdadm --detail /dev/" + name}
-	case slices.Contains([]string{"resync", "recover", "repair", "reshape"}, action):
-		return Reading{Verdict: Warn, Current: action, Wanted: "idle", Note: name + " is being copied: measure again when it is done"}
-	case action == "check":
-		return Reading{Verdict: Info, Current: action, Wanted: "idle", Note: name + " is being checked: measure again when it is done"}
-	}
-	return Reading{Verdict: OK, Current: "complete"}
+	return ""
 }
 
 // networked are the types of file systems that are files of another machine, and passing those that are gone when
@@ -139,25 +80,10 @@ var (
 	passing   = strings.Fields("overlay aufs tmpfs ramfs squashfs")
 )
 
+// overNetwork reports whether a file system is another machine's.
+func overNetwork(fs string) bool {
+	return slices.Contains(networked, fs) || strings.HasPrefix(fs, "fuse.")
+}
+
 // fsOf is the type of a directory's file system, "" when it is not known.
 func fsOf(d Dir) string { return cmp.Or(d.Mount.Type, host.FileSystems[d.Space.Magic]) }
-
-func readNetworked(_ *Machine, d Dir, _ Rule) Reading {
-	fs := fsOf(d)
-	if slices.Contains(networked, fs) || strings.HasPrefix(fs, "fuse.") {
-		return Reading{Verdict: Fail, Current: fs, Wanted: "xfs or ext4", Note: "files over the network: use a disk, or blocks over the network"}
-	}
-	return Reading{Verdict: OK, Current: fs}
-}
-
-func readPassing(_ *Machine, d Dir, _ Rule) Reading {
-	const note = "does not last: mount a volume, or use a disk"
-	fs := fsOf(d)
-	switch {
-	case slices.Contains(passing, fs):
-		return Reading{Verdict: Fail, Current: fs, Wanted: "xfs or ext4", Note: note}
-	case d.Storage.Memory != "":
-		return Reading{Verdict: Fail, Current: fs + " on " + d.Storage.Memory, Wanted: "a disk", Note: "it is memory: " + note}
-	}
-	return Reading{Verdict: OK, Current: fs}
-}

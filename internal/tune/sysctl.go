@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,13 +27,17 @@ func numbersOf(m *Machine, key string, n int) (string, error) {
 		return "", fmt.Errorf("%s: %q is not %d numbers", name, text, n)
 	}
 	for _, f := range fields {
-		_, signed := strconv.ParseInt(f, 10, 64)
-		_, large := strconv.ParseUint(f, 10, 64) // as fs.file-max can be
-		if signed != nil && large != nil {
+		if _, err := strconv.ParseUint(f, 10, 64); err != nil && !whole64(f) { // fs.file-max can be large
 			return "", fmt.Errorf("%s: %q is not a number", name, f)
 		}
 	}
 	return strings.Join(fields, " "), nil
+}
+
+// whole64 reports whether a text is a whole number.
+func whole64(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
 }
 
 // intsOf are the numbers of a kernel setting that has n.
@@ -47,35 +50,18 @@ func intsOf(m *Machine, key string, n int) ([]int64, error) {
 	return ints, err
 }
 
-// sysctl reads a kernel setting of n numbers.
-func (m *Machine) sysctl(key string, n int) Reading {
-	current, err := numbersOf(m, key, n)
+// kernel reads the kernel setting that the row is named after.
+func (a place) kernel() Reading {
+	id := a.row.ID
+	current, err := numbersOf(a.Machine, id, max(1, a.row.Read.Sysctl, a.row.Takes.Raise))
 	if err != nil {
-		return Denied(err)
+		return a.lacks(err)
 	}
-	return Reading{Current: current, set: func(value string) Change { return Sysctl(key, key, current, value) }}
+	return Reading{Current: current, set: func(value string) Change { return Sysctl(id, id, current, value) }}
 }
 
-// kernel is the check of the kernel setting that the row is named after.
-func (s *Setting) kernel(m *Machine, want Rule) Reading {
-	r := m.sysctl(s.ID, max(1, s.Read.Sysctl, s.Takes.Raise))
-	switch r.Verdict {
-	case NotApplicable:
-		r.Note = cmp.Or(s.Read.Missing, r.Note)
-	case "":
-		r.Note = s.Read.beside(m)
-	}
-	return s.told(r, want)
-}
-
-// beside tells of the other kernel setting of a row, where it has one.
-func (r Read) beside(m *Machine) string {
-	text, err := m.Text(host.SysctlFile(r.Beside))
-	if r.Beside == "" || err != nil {
-		return ""
-	}
-	return r.Beside + " is " + strings.Join(strings.Fields(text), " ")
-}
+// judgedKernel is the reading of that setting with its verdict.
+func (a place) judgedKernel() Reading { return a.told(a.kernel()) }
 
 // sysctlCommand sets a kernel setting until the machine starts again.
 func sysctlCommand(key, value string) string {

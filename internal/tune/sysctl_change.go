@@ -19,17 +19,10 @@ func (t *Tree) SysctlTo(key, value string) (Change, error) {
 		return Change{}, fmt.Errorf("sysctl %s is not among the kernel settings that kt changes; %s", key, hint)
 	}
 	c := Change{Kind: WriteFile, Path: "/proc/sys/" + sysctlPath(key), New: decimals(normal(value))}
-	for _, one := range targets() {
-		if one.Path == c.Path {
-			c.Setting = one.setting
-		}
-	}
+	c.Setting = targets()[slices.IndexFunc(targets(), func(t target) bool { return t.Path == c.Path })].setting
 	c.Pair = otherOfPair(c.Path)
 	var err error
-	if c.Old, err = t.value(subject{Kind: WriteFile, Path: c.Path}); err == nil && c.Pair != "" {
-		c.PairOld, err = t.value(subject{Kind: WriteFile, Path: c.Pair})
-	}
-	if err != nil {
+	if c.Old, c.PairOld, err = t.both(subject{Kind: WriteFile, Path: c.Path}); err != nil {
 		return Change{}, err
 	}
 	return c, c.checkNew()

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -148,39 +147,6 @@ func checkTarget(p, value string, fit fitter) error {
 	return fmt.Errorf("%s is not among the files that kt sets", p)
 }
 
-// checkNew refuses a change to a value that kt does not set anew: one that is out of the range of its target.
-func (c *Change) checkNew() error {
-	old := normal(c.Old)
-	if c.Pair != "" && old == "0" {
-		old = "" // the other one of the pair is in force
-	}
-	return c.checkKnown(func(t *target, value string) error { return cmp.Or(holds(t, value), t.Sane.accept(value, old)) })
-}
-
-// checkKnown refuses a change that no setting of the catalogue makes: it would be a mistake of kt's
-// own, or a journal that somebody else wrote.
-func (c *Change) checkKnown(fit fitter) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	switch c.Kind {
-	case WriteFile, Prlimit:
-		if err := checkTarget(c.Path, c.New, fit); err != nil {
-			return err
-		}
-		if c.Pair != "" && c.Pair != otherOfPair(c.Path) {
-			return fmt.Errorf("%s and %s are no pair", c.Path, c.Pair)
-		}
-	case Remount, KeepOnly:
-	}
-	for _, l := range c.Keep {
-		if err := checkOwnLine(l, fit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // otherOfPair returns the file that the kernel sets to 0 when another one is written; "" for none.
 func otherOfPair(p string) string {
 	for _, ends := range [][2]string{{"_ratio", "_bytes"}, {"_bytes", "_ratio"}} {
@@ -216,6 +182,9 @@ const anyLimits = "/proc/any/limits"
 
 // setBy returns what a line of one of kt's own files sets: a file, and its value. Both are "" for a line that kt does not write.
 func setBy(l Line) (p, value string) {
+	if strings.ContainsAny(l.Text+l.File, "\n\x00") {
+		return "", ""
+	}
 	for _, own := range ownForms {
 		ofUnit := own.file == "" && unitFile.MatchString(l.File) && l.Head == "[Service]"
 		found := own.form.FindStringSubmatch(l.Text)

@@ -37,7 +37,7 @@ func NewTree(root, version string) *Tree {
 	return &Tree{root: root, version: version, kernel: systemKernel{}}
 }
 
-// at is where a path of the machine is on the one that kt runs on.
+// place is where a path of the machine is on the one that kt runs on.
 func (t *Tree) at(p string) string { return filepath.Join(t.root, p) }
 
 func (t *Tree) did(step, p string) {
@@ -173,8 +173,7 @@ func (t *Tree) syncFolder(folder *os.File, p string) error {
 	return nil
 }
 
-// missing are the folders on the way to a folder, and itself, that are not there:
-// the outermost first.
+// missing are a folder, and those on the way to it, that are not there: the outermost first.
 func (t *Tree) missing(dir string) []string {
 	if dir == "/" || t.host().Exists(host.Rel(dir)) {
 		return nil
@@ -217,8 +216,7 @@ func (t *Tree) makeIn(folder *os.File, p string) (made bool, err error) {
 	return true, t.syncFolder(folder, path.Dir(p))
 }
 
-// dropFolders removes those folders that are empty, the last one first. What is in
-// use, gone, or somebody else's by now, stays so.
+// dropFolders removes empty folders, the last one first. What is in use, or somebody else's by now, stays.
 func (t *Tree) dropFolders(dirs []string) {
 	for _, d := range slices.Backward(dirs) {
 		folder, err := t.folder(path.Dir(d))

@@ -3,14 +3,12 @@ package tune
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// kernel takes new values. A test's has ways of its own, since a folder does not
-// behave as the kernel's files do.
+// kernel takes new values. A test has one of its own, for a folder does not behave as the kernel's files do.
 type kernel interface {
 	// Write gives a file of the kernel's, open for reading and writing, its value. It writes
 	// once: the kernel takes each write as a value of its own.
@@ -25,19 +23,17 @@ type kernel interface {
 	Remount(at *os.File, atime string) error
 }
 
-// systemKernel is the kernel that kt runs on. Elsewhere than on Linux every change of
-// a process or a mount is errors.ErrUnsupported.
+// systemKernel is the kernel that kt runs on. But for Linux it changes no process and no mount.
 type systemKernel struct{}
 
 func (systemKernel) Write(f *os.File, value string) error {
-	length := ordinary(f)
 	text := []byte(value + "\n")
 	n, err := writeOnce(f, text)
-	switch {
-	case err == nil && n < len(text):
-		err = fmt.Errorf("only %d of %d bytes were taken", n, len(text))
-	case err == nil && length > len(text):
-		err = f.Truncate(int64(len(text)))
+	if err == nil && n < len(text) {
+		return fmt.Errorf("only %d of %d bytes were taken", n, len(text))
+	}
+	if err == nil {
+		_ = f.Truncate(int64(len(text))) // of a copy of a machine; the kernel's own files have no length
 	}
 	return err
 }
@@ -50,21 +46,6 @@ func writeOnce(f *os.File, b []byte) (int, error) {
 			return n, err
 		}
 	}
-}
-
-// ordinary is the length of a file that has one, as in a fixture. The kernel's
-// files tell 0, or the size of a page, whatever is in them.
-func ordinary(f *os.File) int {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 || info.Size() > mostText {
-		return 0
-	}
-	content := make([]byte, info.Size()+1)
-	n, err := f.ReadAt(content, 0)
-	if !errors.Is(err, io.EOF) || int64(n) != info.Size() {
-		return 0
-	}
-	return n
 }
 
 // tookError tells that the kernel took a value, and made another of it.

@@ -17,8 +17,7 @@ import (
 
 var errEnded = errors.New("it has ended")
 
-// normal is a value as kt compares it: the chosen word of a list with brackets, or
-// its words with one space between them.
+// normal is a value as kt compares it: the chosen word of a list, or the words with one space between them.
 func normal(value string) string {
 	if _, after, ok := strings.Cut(value, "["); ok {
 		if word, _, ok := strings.Cut(after, "]"); ok {
@@ -74,7 +73,7 @@ func (t *Tree) openFiles(s subject) (string, error) {
 }
 
 func limitText(n int64) string {
-	if n < 0 {
+	if n < 0 || n == unlimited {
 		return "unlimited"
 	}
 	return strconv.FormatInt(n, 10)

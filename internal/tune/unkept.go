@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// unkept are the values that kt has set for now only, as changes that would make them
-// last: what is still kt's, and has no lines in kt's own files.
+// unkept are the values of kt that were set for now only, as changes that would make them last.
 func (t *Tree) unkept() ([]Change, error) {
 	j, err := t.readJournal()
 	if err != nil {
@@ -15,7 +14,7 @@ func (t *Tree) unkept() ([]Change, error) {
 	var all []Change
 	for _, e := range j.Entries {
 		lines := slices.DeleteFunc(slices.Clone(e.Lines), func(l Line) bool { return t.keeps(j, l) })
-		now, pair, err := t.both(e.subject, e.Pair)
+		now, pair, err := t.both(e.subject)
 		if err != nil || len(lines) == 0 || !e.isOurs(now, pair) {
 			continue // what cannot be read, or is somebody else's, is not kt's to keep
 		}

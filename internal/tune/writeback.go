@@ -123,7 +123,8 @@ func (p dirtyPair) holds(have, want dirtyValue, memory int64) bool {
 	return h > 0 && h <= 1.1*w
 }
 
-func (p dirtyPair) check(m *Machine, rule Rule) Reading {
+func (p dirtyPair) check(m place) Reading {
+	rule := m.want
 	percent, err := m.Number(host.SysctlFile(p.ratio))
 	bytes, missing := m.Number(host.SysctlFile(p.bytes))
 	if err = cmp.Or(err, missing); err != nil {
@@ -131,7 +132,7 @@ func (p dirtyPair) check(m *Machine, rule Rule) Reading {
 	}
 	have := dirtyValue{percent, bytes}
 	r := Reading{Verdict: Info, Current: have.String(), Wanted: rule.String()}
-	boot, file := p.persisted(m)
+	boot, file := p.persisted(m.Machine)
 	if file != "" {
 		r.Persisted, r.PersistedIn = boot.String(), file
 	}
@@ -204,25 +205,4 @@ func (p dirtyPair) persisted(m *Machine) (v dirtyValue, file string) {
 		return dirtyValue{bytes: n}, last.File
 	}
 	return dirtyValue{percent: n}, last.File
-}
-
-func checkDirtyWriteback(m *Machine, want Rule) Reading {
-	row := rowOf("vm.dirty_writeback_centisecs")
-	r := row.kernel(m, want)
-	if r.Verdict == OK && r.Current == "0" && !want.Leave() {
-		r.Verdict, r.Command = Info, sysctlCommand(row.ID, want.Target(""))
-	}
-	return r
-}
-
-func checkDirtyLive(m *Machine, _ Rule) Reading {
-	limit := m.After.VM["nr_dirty_threshold"]
-	dirty, seen := m.After.VM["nr_dirty"]
-	switch {
-	case m.After.VM == nil:
-		return Reading{Verdict: Unknown, Note: "/proc/vmstat could not be read"}
-	case !seen || limit <= 0:
-		return Absent("this kernel does not report its threshold")
-	}
-	return Reading{Current: rounded(100 * float64(dirty+m.After.VM["nr_writeback"]) / float64(limit))}
 }

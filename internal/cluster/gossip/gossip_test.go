@@ -100,9 +100,7 @@ func agent(t testing.TB, name string, s setup) (*node, *logged) {
 		t.Fatalf("start %s: %v", name, err)
 	}
 	t.Cleanup(func() {
-		if err := n.end(false); err != nil {
-			t.Errorf("close %s: %v", name, err)
-		}
+		must.Err(t, "", n.end(false), "close %s", name)
 	})
 	return n, l
 }
@@ -225,9 +223,7 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	for _, g := range []*node{a, b, c} {
 		sees(t, g, "a alive", "b alive", "c alive")
 	}
-	if err := c.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	must.Err(t, "", c.Close(), "close")
 	sees(t, a, "a alive", "b alive", "c left")
 	sees(t, b, "a alive", "b alive", "c left")
 	eventually(t, "b tells", func() bool { return len(log.with("c has left")) > 0 })
@@ -239,7 +235,7 @@ func TestAnAgentThatLeavesHasLeftAtOnce(t *testing.T) {
 	must.Match(t, again.Addr(), a.Members()[2].Addr, "a sees c at")
 }
 
-func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
+func TestAgentsThatCrashAreGoneAndComeBack(t *testing.T) {
 	t.Parallel()
 	k := key(t, 1)
 	a, log := agent(t, "a", setup{Key: k, tune: hasty})
@@ -252,13 +248,8 @@ func TestAgentsThatCrashAreSuspectedThenGoneAndComeBack(t *testing.T) {
 		sees(t, g, "a alive", "b alive", "c alive", "d alive", "e alive")
 	}
 	for _, g := range []*node{c, d} {
-		if err := g.end(false); err != nil {
-			t.Errorf("crash: %v", err)
-		}
+		must.Err(t, "", g.end(false), "crash")
 	}
-	eventually(t, "c or d is suspected", func() bool {
-		return slices.ContainsFunc(a.Members(), func(m Member) bool { return m.State == Suspect })
-	})
 	sees(t, a, "a alive", "b alive", "c gone", "d gone", "e alive")
 	sees(t, b, "a alive", "b alive", "c gone", "d gone", "e alive")
 	eventually(t, "a tells", func() bool { return len(log.with("c at "+c.Addr()+" is gone")) > 0 })
@@ -281,9 +272,7 @@ func TestAnAgentThatRestartsElsewhereAtOnceIsTakenWhenItsFormerSelfIsGone(t *tes
 	a, log := agent(t, "a", setup{Key: k, tune: hasty})
 	old, _ := agent(t, "b", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
 	sees(t, a, "a alive", "b alive")
-	if err := old.end(false); err != nil {
-		t.Errorf("crash: %v", err)
-	}
+	must.Err(t, "", old.end(false), "crash")
 	again, _ := agent(t, "b", setup{Key: k, tune: hasty, Join: []string{a.Addr()}})
 	eventually(t, "a tells of two", func() bool {
 		lines := log.with("two agents are called b")
@@ -315,9 +304,7 @@ func TestTwoAgentsOfOneNameAreToldAndBreakNothing(t *testing.T) {
 		t.Errorf("the second sees itself at %s and its rival at %s, want %s and %s", b.Addr, b.Rival, second.Addr(), first.Addr())
 	}
 	// When the second goes, the first is still there.
-	if err := second.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	must.Err(t, "", second.Close(), "close")
 	eventually(t, "a sees the first b", func() bool {
 		m := a.Members()
 		return len(m) == 2 && m[1].State == Alive && m[1].Addr == first.Addr()

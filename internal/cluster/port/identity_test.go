@@ -85,9 +85,7 @@ func TestAStrangerGetsNoByteBeyondTheHandshake(t *testing.T) {
 			c := tls.Client(raw, config)
 			_ = c.SetDeadline(time.Now().Add(soon))
 			// Its own side of the handshake is complete before the agent knows the certificate.
-			if err := c.Handshake(); err != nil {
-				t.Errorf("%s, %q: %v", name, proto, err)
-			}
+			must.Err(t, "", c.Handshake(), "%s, %q", name, proto)
 			_, _ = c.Write([]byte(preface))
 			got, err := io.ReadAll(c)
 			var alert *net.OpError

@@ -21,9 +21,7 @@ func TestARequestIsBoundedInHeadersAndBody(t *testing.T) {
 	key := newKey()
 	a := serve(t, Options{Key: key, Limits: Limits{BodyBytes: 1000}}, nil)
 	c := client(t, key)
-	if got, err := ask(c, a.addr, strings.Repeat("x", 1000)); err != nil || len(got) != 1000 {
-		t.Errorf("a body at the limit: %d bytes, %v", len(got), err)
-	}
+	must.Match(t, 1000, len(must.Have(ask(c, a.addr, strings.Repeat("x", 1000)))(t)), "a body at the limit: bytes")
 	if got, err := ask(c, a.addr, strings.Repeat("x", 1001)); len(got) > 1100 || err == nil && len(got) == 1001 {
 		t.Errorf("a body over the limit: %d bytes, %v", len(got), err)
 	}
@@ -94,9 +92,7 @@ func TestARequestMayBeHeldLongerThanReadsAndWritesMayTake(t *testing.T) {
 			}
 		}
 	}))
-	if got, err := ask(client(t, key), a.addr, ""); err != nil || got != "news news news " {
-		t.Errorf("the answer is %q, %v", got, err)
-	}
+	must.Match(t, "news news news ", must.Have(ask(client(t, key), a.addr, ""))(t), "the answer")
 }
 
 func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
@@ -126,7 +122,7 @@ func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
 		}
 	}
 	answers(t, c, a.addr)
-	if n := len(a.http.shares.of[here].slots); n != 1 {
+	if n := a.http.shares.open[here]; n != 1 {
 		t.Errorf("%d connections, want the first one", n)
 	}
 }
@@ -170,7 +166,7 @@ func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
 	eventually(t, "the shares are given back", func() bool {
 		a.http.shares.mu.Lock()
 		defer a.http.shares.mu.Unlock()
-		return len(a.http.shares.of) == 0
+		return len(a.http.shares.open) == 0
 	})
 }
 
@@ -222,12 +218,12 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShares(3, 2)
 		other, third := sourceOf(address("10.0.0.8:1")), sourceOf(address("10.0.0.9:1"))
-		gone := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
 		take := func(from source) (leave func(), came *atomic.Bool) {
 			came = new(atomic.Bool)
 			got := make(chan func(), 1)
 			go func() {
-				if leave, ok := s.take(from, gone); ok {
+				if leave := s.take(ctx, from); leave != nil {
 					came.Store(true)
 					got <- leave
 				}
@@ -254,7 +250,7 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 		if !overOwn.Load() && !overTotal.Load() {
 			t.Error("a place that was given back was not taken")
 		}
-		close(gone)
+		cancel()
 		synctest.Wait()
 		_ = leaveThird
 	})
@@ -294,8 +290,8 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 		t.Errorf("a handshake over the rate of all is delayed by %v", got)
 	}
 	must.Match(t, 0, take("127.0.0.1:1", 0), "one of this machine is delayed by")
-	if got := take(flood, 5*time.Second); got != 0 || len(r.of) != 1 {
-		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.of))
+	if got := take(flood, 5*time.Second); got != 0 || len(r.next) != 2 {
+		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.next))
 	}
 }
 
@@ -327,9 +323,7 @@ func TestSourcesBeyondTheirNumberShareTheirLines(t *testing.T) {
 		for i := range 1000 {
 			j.Note(sourceOf(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i))}).String(), "flood")
 		}
-		if lines != maxTopics+1 || len(j.of) != maxTopics+1 {
-			t.Errorf("%d lines and %d entries, want %d", lines, len(j.of), maxTopics+1)
-		}
+		must.Match(t, []int{maxTopics + 1, maxTopics + 1}, []int{lines, len(j.of)}, "%d lines and %d entries", lines, len(j.of))
 		j.Flush()
 		<-time.After(2 * quiet)
 		j.Note(sourceOf(address("10.9.9.9:1")).String(), "later")

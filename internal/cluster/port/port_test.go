@@ -71,9 +71,7 @@ func serve(t testing.TB, o Options, h http.Handler) *agent {
 		}))
 	}()
 	t.Cleanup(func() {
-		if err := errors.Join(l.Close(), <-done); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		must.Err(t, "", errors.Join(l.Close(), <-done), "close")
 	})
 	return a
 }
@@ -102,9 +100,7 @@ func ask(c *http.Client, addr, body string) (string, error) {
 // answers fails the test unless an agent answers.
 func answers(t testing.TB, c *http.Client, addr string) {
 	t.Helper()
-	if got, err := ask(c, addr, "hello"); err != nil || got != "hello" {
-		t.Errorf("the echo is %q, %v", got, err)
-	}
+	must.Match(t, "hello", must.Have(ask(c, addr, "hello"))(t), "the echo")
 }
 
 // eventually waits until a condition holds.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestFlagsOfACommandLine(t *testing.T) {
@@ -76,9 +77,7 @@ func TestWhereCollectionsAreLogged(t *testing.T) {
 		"-Xlog:disable -Xlog:gc*,safepoint=info::uptime": "stdout",
 		"-XX:+PrintGCDetails":                            "",
 	} {
-		if got := ParseFlags(append([]string{"java"}, strings.Fields(args)...)).GCLog; got != want {
-			t.Errorf("ParseFlags(java %s).GCLog = %q, want %q", args, got, want)
-		}
+		must.Match(t, want, ParseFlags(append([]string{"java"}, strings.Fields(args)...)).GCLog, "ParseFlags(java %s).GCLog", args)
 	}
 }
 

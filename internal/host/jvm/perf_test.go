@@ -3,6 +3,7 @@ package jvm
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -152,9 +153,7 @@ func TestAFileThatIsNotToBeReadIsAnError(t *testing.T) {
 		{"an entry that is shorter than its head", with(32, 8, 0, 0, 0), "hsperfdata: the entry at byte 32 cannot have 8 bytes"},
 	} {
 		_, err := ParsePerf(row.file)
-		if err == nil || err.Error() != row.want {
-			t.Errorf("%s: ParsePerf error = %v, want %s", row.says, err, row.want)
-		}
+		must.Match(t, row.want, fmt.Sprint(err), "%s: ParsePerf error", row.says)
 	}
 	if _, err := ParsePerf(with(7, 0)); !errors.Is(err, ErrNotReady) {
 		t.Errorf("ParsePerf of a JVM that begins = %v, want ErrNotReady", err)

@@ -67,6 +67,6 @@ func BenchmarkSample(b *testing.B) {
 func BenchmarkLook(b *testing.B) {
 	w := New(host.System())
 	for b.Loop() {
-		w.look(0)
+		w.find(0)
 	}
 }

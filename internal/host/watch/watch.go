@@ -16,9 +16,9 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// lookEvery is the time after which a Watcher looks again for disks, interfaces and brokers.
+// findEvery is the time after which a Watcher looks again for disks, interfaces and brokers.
 // They change rarely, and the look reads a file of every process.
-const lookEvery = 10 * time.Second
+const findEvery = 10 * time.Second
 
 // Watcher measures how busy a machine is from one Sample to the next. It is not safe for
 // concurrent use.
@@ -28,7 +28,7 @@ type Watcher struct {
 	own   func() (float64, error) // CPU time of this process, in seconds
 
 	last     time.Duration // when it sampled
-	looked   time.Duration // when it looked
+	found    time.Duration // when it found
 	counters counters
 
 	cores   int
@@ -46,7 +46,7 @@ func New(tree host.FS) *Watcher {
 func newWatcher(tree host.FS, clock func() time.Duration, own func() (float64, error)) *Watcher {
 	w := &Watcher{tree: tree, clock: clock, own: own, counters: make(counters)}
 	w.last = clock()
-	w.look(w.last)
+	w.find(w.last)
 	w.read(w.last, 0) // the first Sample is compared with it
 	return w
 }
@@ -57,17 +57,17 @@ func (w *Watcher) Sample(at time.Duration) host.Vitals {
 	now := w.clock()
 	interval := now - w.last
 	w.last = now
-	if now-w.looked >= lookEvery {
-		w.look(now)
+	if now-w.found >= findEvery {
+		w.find(now)
 	}
 	v := w.read(now, interval)
 	v.At, v.Interval = at, interval
 	return v
 }
 
-// look finds the devices and processes to watch.
-func (w *Watcher) look(now time.Duration) {
-	w.looked = now
+// find finds the devices and processes to watch.
+func (w *Watcher) find(now time.Duration) {
+	w.found = now
 	w.cores, _ = w.tree.OnlineCPUs() // 0 counts as unread in each Sample
 	w.disks = wholeDisks(w.tree)
 	w.links = findLinks(w.tree)
@@ -82,7 +82,9 @@ func (w *Watcher) read(now, interval time.Duration) host.Vitals {
 	var v host.Vitals
 	g := growth{counters: w.counters, now: now, interval: interval}
 	w.readCPU(&v, &g)
-	w.readMemory(&v, &g)
+	memory, _ := w.tree.Memory() // none on an error
+	g.note(memory["MemTotal"] > 0)
+	v.Memory, v.Free, v.Cache, v.Dirty = memory["MemTotal"], memory["MemAvailable"], memory["Cached"], memory["Dirty"]+memory["Writeback"]
 	w.readDisks(&v, &g)
 	w.readLinks(&v, &g)
 	w.readBrokers(&v, &g)
@@ -116,11 +118,4 @@ func (w *Watcher) readCPU(v *host.Vitals, g *growth) {
 	// nobody has to know how long a jiffy is.
 	cores := func(jiffies int64) float64 { return min(1, float64(jiffies)/float64(total)) * v.Cores }
 	v.CPU, v.Steal, v.IOWait = cores(busy), cores(steal), cores(waited[0])
-}
-
-func (w *Watcher) readMemory(v *host.Vitals, g *growth) {
-	all, _ := w.tree.Memory() // none on an error
-	g.note(all["MemTotal"] > 0)
-	v.Memory, v.Free, v.Cache = all["MemTotal"], all["MemAvailable"], all["Cached"]
-	v.Dirty = all["Dirty"] + all["Writeback"]
 }

@@ -189,7 +189,7 @@ func TestWhatCannotBeReadIsCountedAndNeverTooHigh(t *testing.T) {
 	} {
 		m := fixture(t)
 		w := m.watch()
-		w.looked = time.Hour // it does not look again
+		w.found = time.Hour // it does not look again
 		row.change(m)
 		m.now = 10 * time.Second
 		want := unchanged()
@@ -240,11 +240,11 @@ func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
 	}
 	m.put("proc/4712/maps", "area\narea\n")
 	m.put("proc/sys/vm/max_map_count", "65530\n")
-	m.now = lookEvery - 1
+	m.now = findEvery - 1
 	if v := w.Sample(m.now); len(v.Disks) != 4 || v.Networks[1].Speed != 0 || v.Brokers[0].PID != 4711 {
 		t.Errorf("Sample before the next look = %+v", v)
 	}
-	m.now = lookEvery
+	m.now = findEvery
 	v := w.Sample(m.now)
 	if len(v.Disks) != 5 || v.Disks[4] != (host.DiskVitals{Name: "sdc"}) || v.Networks[1].Speed != 25e9 {
 		t.Errorf("Sample after it = %+v", v)
@@ -303,9 +303,7 @@ func TestABrokerIsAJVMWithKafkasOwnClass(t *testing.T) {
 		if row.exe != "" {
 			m.files["proc/7/exe"] = &fstest.MapFile{Data: []byte(row.exe), Mode: fs.ModeSymlink}
 		}
-		if got := IsBroker(host.NewFS(m.files)); got != row.want {
-			t.Errorf("%s: IsBroker = %t, want %t", row.says, got, row.want)
-		}
+		must.Match(t, row.want, IsBroker(host.NewFS(m.files)), "%s: IsBroker", row.says)
 	}
 }
 
@@ -326,7 +324,7 @@ func TestABrokerThatStartedAgainBeginsAnew(t *testing.T) {
 	stat := string(m.files["proc/4711/stat"].Data)
 	m.put("proc/4711/stat", strings.Replace(stat, "8700", "99000", 1))
 	m.put(perfName, perf(t, 900, time.Minute))
-	m.now = lookEvery
+	m.now = findEvery
 	if b := w.Sample(m.now).Brokers; len(b) != 1 || b[0].Collections != 0 || b[0].GCTime != 0 {
 		t.Errorf("brokers after a restart = %+v, want no collections", b)
 	}
@@ -368,8 +366,6 @@ func TestAJVMsFileIsItsOwn(t *testing.T) {
 		if p, err := host.Rooted(dir).Perf(host.Process{PID: 4711, UID: row.uid}); err == nil {
 			got = counts[p.Collections[0].Count]
 		}
-		if got != row.want {
-			t.Errorf("%s: Perf reads %q, want %q", row.says, got, row.want)
-		}
+		must.Match(t, row.want, got, "%s: Perf reads", row.says)
 	}
 }

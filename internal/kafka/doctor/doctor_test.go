@@ -52,6 +52,11 @@ func (c *cluster) answer(r kmsg.Request, with func(kmsg.Request) kmsg.Response) 
 	})
 }
 
+// fails makes the brokers refuse what requests of one kind ask for.
+func (c *cluster) fails(key kmsg.Key, code *kerr.Error) {
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: -1})
+}
+
 // topic makes a topic with 3 replicas and these settings.
 func (c *cluster) topic(name string, partitions int32, settings ...string) {
 	c.t.Helper()
@@ -232,15 +237,7 @@ func TestTroubleIsNamed(t *testing.T) {
 		{
 			name: "settings that may not be read", prepare: func(c *cluster) {
 				c.topic("orders", 1)
-				c.answer(&kmsg.DescribeConfigsRequest{}, func(r kmsg.Request) kmsg.Response {
-					answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
-					for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
-						one := kmsg.NewDescribeConfigsResponseResource()
-						one.ResourceType, one.ResourceName, one.ErrorCode = asked.ResourceType, asked.ResourceName, kerr.TopicAuthorizationFailed.Code
-						answer.Resources = append(answer.Resources, one)
-					}
-					return answer
-				})
+				c.fails(kmsg.DescribeConfigs, kerr.TopicAuthorizationFailed)
 			},
 			check: "settings", about: "topic orders", state: Unknown, text: "it cannot be read: TOPIC_AUTHORIZATION_FAILED", advice: "allow Describe and DescribeConfigs on topic orders",
 		},
@@ -253,11 +250,11 @@ func TestTroubleIsNamed(t *testing.T) {
 			check: "quotas", state: Pass, text: "none applies to client ids kt-producer, perf-consumer-client",
 		},
 		{
-			name: "no right to make a topic", prepare: func(c *cluster) { c.topic("orders", 1); c.refuse() },
+			name: "no right to make a topic", prepare: func(c *cluster) { c.topic("orders", 1); c.fails(kmsg.CreateTopics, kerr.TopicAuthorizationFailed) },
 			check: "create", state: Warn, text: "this client may not make a topic", advice: "name a topic that exists",
 		},
 		{
-			name: "no right to make the topic of the load", prepare: func(c *cluster) { c.refuse() },
+			name: "no right to make the topic of the load", prepare: func(c *cluster) { c.fails(kmsg.CreateTopics, kerr.TopicAuthorizationFailed) },
 			check: "rights", about: "topic orders", state: Fail, text: "it does not exist, and this client may not make it",
 		},
 		{
@@ -284,59 +281,27 @@ func TestTroubleIsNamed(t *testing.T) {
 			check: "rights", about: "topic orders", state: Fail, text: "it is not there for this client", advice: "allow Describe, Write and Read",
 		},
 		{
-			name: "no right to write", prepare: func(c *cluster) { c.produce(kerr.TopicAuthorizationFailed) },
+			name: "no right to write", prepare: func(c *cluster) { c.fails(kmsg.Produce, kerr.TopicAuthorizationFailed) },
 			check: "write", state: Fail, text: "TOPIC_AUTHORIZATION_FAILED", advice: "allow Write on the topics",
 		},
 		{
-			name: "too few replicas to write", prepare: func(c *cluster) { c.produce(kerr.InvalidRecord) },
+			name: "too few replicas to write", prepare: func(c *cluster) { c.fails(kmsg.Produce, kerr.InvalidRecord) },
 			check: "write", state: Fail, text: "INVALID_RECORD", advice: "look at the log of the broker",
 		},
 		{
 			name: "no right to read", prepare: func(c *cluster) {
-				c.answer(&kmsg.ListOffsetsRequest{}, func(r kmsg.Request) kmsg.Response {
-					answer := r.ResponseKind().(*kmsg.ListOffsetsResponse)
-					for _, topic := range r.(*kmsg.ListOffsetsRequest).Topics {
-						one := kmsg.NewListOffsetsResponseTopic()
-						one.Topic = topic.Topic
-						for _, asked := range topic.Partitions {
-							p := kmsg.NewListOffsetsResponseTopicPartition()
-							p.Partition, p.ErrorCode = asked.Partition, kerr.TopicAuthorizationFailed.Code
-							if asked.Timestamp == -1 { // whether the leaders serve
-								p.ErrorCode = 0
-							}
-							one.Partitions = append(one.Partitions, p)
-						}
-						answer.Topics = append(answer.Topics, one)
-					}
-					return answer
-				})
+				c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
+					return r.(*kmsg.ListOffsetsRequest).Topics[0].Partitions[0].Timestamp != -1 // whether the leaders serve
+				}})
 			},
 			check: "read", state: Fail, text: "0 of 6 records were read: TOPIC_AUTHORIZATION_FAILED", advice: "allow Read on the topics",
 		},
 		{
-			name: "no right to commit", prepare: func(c *cluster) {
-				c.answer(&kmsg.FindCoordinatorRequest{}, func(r kmsg.Request) kmsg.Response {
-					answer := r.ResponseKind().(*kmsg.FindCoordinatorResponse)
-					for _, key := range r.(*kmsg.FindCoordinatorRequest).CoordinatorKeys {
-						one := kmsg.NewFindCoordinatorResponseCoordinator()
-						one.Key, one.ErrorCode = key, kerr.GroupAuthorizationFailed.Code
-						answer.Coordinators = append(answer.Coordinators, one)
-					}
-					return answer
-				})
-			},
+			name: "no right to commit", prepare: func(c *cluster) { c.fails(kmsg.FindCoordinator, kerr.GroupAuthorizationFailed) },
 			check: "commit", state: Fail, text: "GROUP_AUTHORIZATION_FAILED", advice: "allow Read on groups",
 		},
 		{
-			name: "no right to delete", prepare: func(c *cluster) {
-				c.answer(&kmsg.DeleteTopicsRequest{}, func(r kmsg.Request) kmsg.Response {
-					answer := r.ResponseKind().(*kmsg.DeleteTopicsResponse)
-					one := kmsg.NewDeleteTopicsResponseTopic()
-					one.Topic, one.ErrorCode = r.(*kmsg.DeleteTopicsRequest).Topics[0].Topic, kerr.TopicAuthorizationFailed.Code
-					answer.Topics = append(answer.Topics, one)
-					return answer
-				})
-			},
+			name: "no right to delete", prepare: func(c *cluster) { c.fails(kmsg.DeleteTopics, kerr.TopicAuthorizationFailed) },
 			check: "delete", state: Fail, text: "is left: ", advice: "by hand",
 		},
 	} {
@@ -358,17 +323,6 @@ func TestTroubleIsNamed(t *testing.T) {
 			t.Errorf("no such check in %+v", r.Checks)
 		})
 	}
-}
-
-// refuse makes the brokers refuse to make topics.
-func (c *cluster) refuse() {
-	c.answer(&kmsg.CreateTopicsRequest{}, func(r kmsg.Request) kmsg.Response {
-		answer := r.ResponseKind().(*kmsg.CreateTopicsResponse)
-		one := kmsg.NewCreateTopicsResponseTopic()
-		one.Topic, one.ErrorCode = r.(*kmsg.CreateTopicsRequest).Topics[0].Topic, kerr.TopicAuthorizationFailed.Code
-		answer.Topics = append(answer.Topics, one)
-		return answer
-	})
 }
 
 // permit makes the topic of the load, with which this client may do only some things.
@@ -430,24 +384,6 @@ func (c *cluster) quota(kind, name, key string, value float64) {
 	must.Have(c.admin().AlterClientQuotas(c.t.Context(), []kadm.AlterClientQuotaEntry{{
 		Entity: kadm.ClientQuotaEntity{{Type: kind, Name: &name}}, Ops: []kadm.AlterClientQuotaOp{{Key: key, Value: value}},
 	}}))(c.t)
-}
-
-// produce makes the brokers refuse all records.
-func (c *cluster) produce(code *kerr.Error) {
-	c.answer(&kmsg.ProduceRequest{}, func(r kmsg.Request) kmsg.Response {
-		answer := r.ResponseKind().(*kmsg.ProduceResponse)
-		for _, topic := range r.(*kmsg.ProduceRequest).Topics {
-			one := kmsg.NewProduceResponseTopic()
-			one.Topic, one.TopicID = topic.Topic, topic.TopicID
-			for _, asked := range topic.Partitions {
-				p := kmsg.NewProduceResponseTopicPartition()
-				p.Partition, p.ErrorCode = asked.Partition, code.Code
-				one.Partitions = append(one.Partitions, p)
-			}
-			answer.Topics = append(answer.Topics, one)
-		}
-		return answer
-	})
 }
 
 func TestClocksAreComparedByWhenARecordWasOnItsWay(t *testing.T) {

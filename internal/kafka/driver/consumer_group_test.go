@@ -107,9 +107,7 @@ func TestASecondRunOfAGroupGoesOnWhereTheFirstStopped(t *testing.T) {
 			if w.Consumed != tc.second || end.ReadEnd != engine.ReadAll {
 				t.Errorf("the second run: %d records, end %q, want %d and all", w.Consumed, end.ReadEnd, tc.second)
 			}
-			if v.Lost != 0 || v.AcknowledgedRead != tc.second || v.Unchecked != 3000-tc.second {
-				t.Errorf("verdict %+v, want %d read and the rest unchecked", v, tc.second)
-			}
+			must.Match(t, []int64{0, tc.second, 3000 - tc.second}, []int64{v.Lost, v.AcknowledgedRead, v.Unchecked}, "verdict %+v", v)
 		})
 	}
 }
@@ -310,9 +308,7 @@ func TestABatchThatIsTooLargeIsPassedOverAndNamed(t *testing.T) {
 	if w.Consumed != 1004 || end.ReadEnd != engine.ReadAll || w.FetchErrors["client:BATCH_TOO_LARGE"] != 4 {
 		t.Errorf("%d records, end %q (%v), %v; want 1004, all, and 4 batches too large", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)
 	}
-	if v.TooLarge != 4 || v.AcknowledgedRead != 1000 || v.Lost != 0 {
-		t.Errorf("verdict %+v, want 4 offsets too large, and 1000 records read", v)
-	}
+	must.Match(t, []int64{4, 1000, 0}, []int64{v.TooLarge, v.AcknowledgedRead, v.Lost}, "verdict %+v", v)
 	large := slices.DeleteFunc(w.Events, func(e stats.Event) bool { return e.Kind != stats.TooLarge })
 	if len(large) != 4 || large[0].Partitions[0] != 1 {
 		t.Errorf("events %+v, want 4 of partition 1", large)

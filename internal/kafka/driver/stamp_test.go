@@ -179,9 +179,7 @@ func TestOutcomesOfStampedRecords(t *testing.T) {
 	must.Match(t, 0, s.account.Outstanding(0), "outstanding")
 	must.Match(t, 11, s.acked[0].Load(), "the end of what was acknowledged")
 	l := s.account.Lanes()[0]
-	if l.Issued != 3 || l.Acknowledged.Count() != 2 || l.Failed.Count() != 1 || l.LastOffset != 10 {
-		t.Errorf("lane %+v", l)
-	}
+	must.Match(t, []int64{3, 2, 1, 10}, []int64{l.Issued, l.Acknowledged.Count(), l.Failed.Count(), l.LastOffset}, "lane %+v", l)
 }
 
 func TestALeaderThatDoesNotAnswerDoesNotStopTheOthers(t *testing.T) {

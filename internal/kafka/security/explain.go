@@ -117,7 +117,7 @@ func (s Settings) plain() string {
 	if s.login != nil {
 		return saslPlain
 	}
-	return plainText
+	return Plaintext
 }
 
 func expired(c *x509.Certificate) string {

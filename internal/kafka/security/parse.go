@@ -13,7 +13,7 @@ import (
 
 // Values of security.protocol.
 const (
-	plainText = "PLAINTEXT"
+	Plaintext = "PLAINTEXT" // neither TLS nor SASL
 	onlySSL   = "SSL"
 	saslPlain = "SASL_PLAINTEXT"
 	saslSSL   = "SASL_SSL"
@@ -28,7 +28,7 @@ func Parse(given map[string]plan.Given, named []string, getenv func(string) stri
 	v := &values{given: given, getenv: getenv}
 	v.check()
 	protocol := strings.ToUpper(v.text("security.protocol"))
-	if !slices.Contains([]string{plainText, onlySSL, saslPlain, saslSSL}, protocol) {
+	if !slices.Contains([]string{Plaintext, onlySSL, saslPlain, saslSSL}, protocol) {
 		v.bad("security.protocol", "must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
 	}
 	var s Settings
@@ -41,7 +41,7 @@ func Parse(given map[string]plan.Given, named []string, getenv func(string) stri
 	case v.has("sasl.jaas.config") || v.has("sasl.mechanism"):
 		v.warn("the sasl. properties have no effect with security.protocol=%s: set it to SASL_SSL or SASL_PLAINTEXT", protocol)
 	}
-	if s.tls == nil && protocol == plainText && (v.has("ssl.truststore.location") || v.has("ssl.keystore.location")) {
+	if s.tls == nil && protocol == Plaintext && (v.has("ssl.truststore.location") || v.has("ssl.keystore.location")) {
 		v.warn("the ssl. properties have no effect with security.protocol=%s: set it to SSL or SASL_SSL", protocol)
 	}
 	v.warnings = append(v.warnings, v.exposed()...)

@@ -203,9 +203,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 			}
 		}
 	}
-	if s.String() != "SASL_SSL PLAIN" || (Settings{}).String() != "PLAINTEXT" {
-		t.Errorf("prints as %s and %s", s, Settings{})
-	}
+	must.Match(t, []string{"SASL_SSL PLAIN", "PLAINTEXT"}, []string{s.String(), (Settings{}).String()}, "prints as %s and %s", s, Settings{})
 }
 
 func TestDialWithoutTLSIsTheDialerItself(t *testing.T) {

@@ -52,7 +52,7 @@ func (s Settings) Protocol() string {
 	case s.tls != nil:
 		return onlySSL
 	}
-	return plainText
+	return Plaintext
 }
 
 // Mechanism returns the value of sasl.mechanism; "": there is no SASL.

@@ -31,15 +31,14 @@ type System struct {
 
 	values        *payload.Values
 	writes, reads bool
+	bootstrap     []string // none: the broker is inside kt
 }
-
-var _ run.System = (*System)(nil)
 
 // New checks the Java properties of the clients of a plan, and makes what its records hold.
 // It completes the plan with what a payload file says. With lenient, a property that a
 // client does not have is a warning.
 func New(p *plan.Plan, producer, consumer map[string]plan.Given, lenient bool) (*System, []string, error) {
-	s := &System{writes: p.Writes(), reads: p.Reads()}
+	s := &System{writes: p.Writes(), reads: p.Reads(), bootstrap: p.Bootstrap}
 	var warnings []string
 	var err error
 	if s.writes {

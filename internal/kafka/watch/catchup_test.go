@@ -180,9 +180,7 @@ func TestAboveABoundTheLagIsNotMeasured(t *testing.T) {
 					}
 				}
 			}
-			if len(got) != 2 || asked != n {
-				t.Errorf("%d brokers are asked, broker %d of %d partitions; want 2, and %d", len(got), broker, asked, n)
-			}
+			must.Match(t, []int{2, n}, []int{len(got), asked}, "%d brokers are asked, broker %d of %d partitions", len(got), broker, asked)
 		}
 	}
 }

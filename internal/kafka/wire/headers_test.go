@@ -14,11 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
-	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -96,9 +94,7 @@ func TestABatchIsKnownByItsHeader(t *testing.T) {
 			b := s.book(d)
 			v, read := s.verdict(b)
 			sound(t, v, 5003)
-			if read.Consumed != 5003 || read.ConsumedBytes != w.Bytes {
-				t.Errorf("%d records of %d bytes were read, want 5003 of %d", read.Consumed, read.ConsumedBytes, w.Bytes)
-			}
+			must.Match(t, []int64{5003, w.Bytes}, []int64{read.Consumed, read.ConsumedBytes}, "%d records of %d bytes were read", read.Consumed, read.ConsumedBytes)
 			again, _ := s.verdict(b, "max.poll.records=7")
 			sound(t, again, 5003)
 		})
@@ -334,23 +330,9 @@ func TestDeletedBatchesAreUncheckedByHeaders(t *testing.T) {
 	s := newReadScene(t, 1)
 	d, _ := s.send(3000, verified, "batch.size=4000")
 	b := s.book(d)
-	ends, err := s.cluster.EndOffsets(t.Context(), kafka.NewLayout([]result.Topic{{Name: "t", Partitions: 1}}), false)
-	if err != nil || ends[0] != 3000 {
-		t.Fatal(ends, err)
-	}
-	req := kmsg.NewPtrDeleteRecordsRequest()
-	topic := kmsg.NewDeleteRecordsRequestTopic()
-	topic.Topic = "t"
-	partition := kmsg.NewDeleteRecordsRequestTopicPartition()
-	partition.Offset = 1234 // within a batch
-	topic.Partitions = append(topic.Partitions, partition)
-	req.Topics = append(req.Topics, topic)
-	if resp, err := req.RequestWith(t.Context(), s.client()); err != nil || resp.Topics[0].Partitions[0].ErrorCode != 0 {
-		t.Fatal(resp, err)
-	}
-	if v, _ := s.verdict(b); v.AcknowledgedRead != 3000-1234 || v.Unchecked != 1234 || v.Lost != 0 {
-		t.Errorf("verdict %+v", v)
-	}
+	must.Do(t, s.fake.DeleteRecords("t", 0, 1234)) // within a batch
+	v, _ := s.verdict(b)
+	must.Match(t, []int64{3000 - 1234, 1234, 0}, []int64{v.AcknowledgedRead, v.Unchecked, v.Lost}, "verdict %+v", v)
 }
 
 // A copy has the values of the run, in batches of its own and by another producer. Another run has other values, with the same seed too.

@@ -23,14 +23,21 @@ import (
 // ways are the ways to read: with both engines, and in groups of both protocols.
 var ways = []struct {
 	name     string
-	group    string
 	protocol string
 	driver   func(*reading.State) engine.ReadDriver
 }{
-	{"the client engine", "", "", clientEngine},
-	{"the wire engine", "", "", func(s *reading.State) engine.ReadDriver { return NewConsumer(s) }},
-	{"a classic group", "g", "group.protocol=classic", clientEngine},
-	{"a group of the consumer protocol", "g", "group.protocol=consumer", clientEngine},
+	{"the client engine", "", clientEngine},
+	{"the wire engine", "", func(s *reading.State) engine.ReadDriver { return NewConsumer(s) }},
+	{"a classic group", "group.protocol=classic", clientEngine},
+	{"a group of the consumer protocol", "group.protocol=consumer", clientEngine},
+}
+
+// stateOf is the state of a reading with a protocol of groups, or without a group.
+func (s *readScene) stateOf(protocol string, p plan.Plan, properties ...string) *reading.State {
+	if protocol != "" {
+		p.Read.Group, properties = "g", append(properties, protocol, "group.id=g")
+	}
+	return s.state(p, nil, properties...)
 }
 
 func clientEngine(s *reading.State) engine.ReadDriver { return driver.NewConsumer(s) }
@@ -68,13 +75,9 @@ func TestPartitionsThatATopicGetsAreReadFromTheirStart(t *testing.T) {
 			c := s.client()
 			s.write(c, 2, 50)
 			p := readPlan(func(p *plan.Plan) {
-				p.Read.From.Latest, p.Read.ToEnd, p.Read.Group, p.Load.Records = true, false, way.group, 90
+				p.Read.From.Latest, p.Read.ToEnd, p.Load.Records = true, false, 90
 			})
-			properties := []string{"auto.offset.reset=latest"}
-			if way.group != "" {
-				properties = append(properties, way.protocol, "group.id=g")
-			}
-			state := s.state(p, nil, properties...)
+			state := s.stateOf(way.protocol, p, "auto.offset.reset=latest")
 			w, end := s.meanwhile(way.driver(state), state, func() {
 				if _, err := kadm.NewClient(c).CreatePartitions(t.Context(), 3, "t"); err != nil {
 					t.Error(err)
@@ -110,21 +113,10 @@ func TestRecordsThatAreDeletedBeforeTheyAreReadAreCounted(t *testing.T) {
 		for _, way := range ways {
 			t.Run(way.name, func(t *testing.T) {
 				s := newReadScene(t, 2)
-				c := s.client()
-				s.write(c, 2, 1000)
-				p := readPlan(func(p *plan.Plan) { p.Read.Group, p.Load.Rate = way.group, plan.Rate{PerSecond: 1000} })
-				properties := []string{"max.partition.fetch.bytes=1000", "fetch.max.bytes=1000"}
-				if way.group != "" {
-					properties = append(properties, way.protocol, "group.id=g")
-				}
-				state := s.state(p, nil, properties...)
-				w, end := s.meanwhile(way.driver(state), state, func() {
-					var all kadm.Offsets
-					all.Add(kadm.Offset{Topic: "t", Partition: 0, At: upTo})
-					if _, err := kadm.NewClient(c).DeleteRecords(t.Context(), all); err != nil {
-						t.Error(err)
-					}
-				})
+				s.write(s.client(), 2, 1000)
+				p := readPlan(func(p *plan.Plan) { p.Load.Rate = plan.Rate{PerSecond: 1000} })
+				state := s.stateOf(way.protocol, p, "max.partition.fetch.bytes=1000", "fetch.max.bytes=1000")
+				w, end := s.meanwhile(way.driver(state), state, func() { must.Err(t, "", s.fake.DeleteRecords("t", 0, upTo), "delete records") })
 				if end.ReadEnd != engine.ReadAll || w.Deleted == 0 || w.Consumed+w.Deleted != 2000 || w.Partitions[0].Deleted != w.Deleted {
 					t.Errorf("%d records read and %d deleted (of partition 0: %d), end %q; want 2000 together, and all read that is there",
 						w.Consumed, w.Deleted, w.Partitions[0].Deleted, end.ReadEnd)
@@ -154,13 +146,11 @@ func TestACommittedOffsetThatTheLogDoesNotHoldIsReset(t *testing.T) {
 				s := newReadScene(t, 1)
 				c := s.client()
 				s.write(c, 1, 1000)
-				admin := kadm.NewClient(c)
-				var deleted, committed kadm.Offsets
-				deleted.Add(kadm.Offset{Topic: "t", At: tc.start})
+				must.Do(t, s.fake.DeleteRecords("t", 0, tc.start))
+				var committed kadm.Offsets
 				committed.Add(kadm.Offset{Topic: "t", At: tc.committed, LeaderEpoch: -1})
-				must.Have(admin.DeleteRecords(t.Context(), deleted))(t)
-				must.Do(t, admin.CommitAllOffsets(t.Context(), "g", committed))
-				state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group, p.Read.From.Latest = "g", tc.latest }), nil, way.protocol, "group.id=g")
+				must.Do(t, kadm.NewClient(c).CommitAllOffsets(t.Context(), "g", committed))
+				state := s.stateOf(way.protocol, readPlan(func(p *plan.Plan) { p.Read.From.Latest = tc.latest }))
 				w, end := s.meanwhile(way.driver(state), state, func() {})
 				if end.ReadEnd != engine.ReadAll || w.Consumed != tc.want || w.ConsumerLag != 0 || w.Deleted != 0 {
 					t.Errorf("%d records read and %d deleted, lag %d, end %q; want %d, 0, 0 and all", w.Consumed, w.Deleted, w.ConsumerLag, end.ReadEnd, tc.want)
@@ -180,11 +170,7 @@ func TestWhatWaitsBehindAnOpenTransactionIsCounted(t *testing.T) {
 			must.Do(t, c.BeginTransaction())
 			must.Do(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Timestamp: time.Unix(1_700_000_000, 0)}).FirstErr())
 			s.write(s.client(), 1, 50)
-			properties := []string{"isolation.level=read_committed"}
-			if way.group != "" {
-				properties = append(properties, way.protocol, "group.id=g")
-			}
-			state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group = way.group }), nil, properties...)
+			state := s.stateOf(way.protocol, readPlan(nil), "isolation.level=read_committed")
 			w, end := s.meanwhile(way.driver(state), state, func() {})
 			if end.ReadEnd != engine.ReadAll || w.Consumed != 100 || w.Withheld != 51 {
 				t.Errorf("%d records read and %d withheld, end %q; want 100, 51 and all", w.Consumed, w.Withheld, end.ReadEnd)
@@ -208,11 +194,7 @@ func TestMarkersOfTransactionsAreNoRecords(t *testing.T) {
 				}
 				must.Do(t, c.EndTransaction(t.Context(), kgo.TryCommit))
 			}
-			properties := []string{"isolation.level=read_committed"}
-			if way.group != "" {
-				properties = append(properties, way.protocol, "group.id=g")
-			}
-			state := s.state(readPlan(func(p *plan.Plan) { p.Read.Group = way.group }), nil, properties...)
+			state := s.stateOf(way.protocol, readPlan(nil), "isolation.level=read_committed")
 			w, end := s.meanwhile(way.driver(state), state, func() {})
 			var fetched int64
 			for _, b := range w.Brokers {

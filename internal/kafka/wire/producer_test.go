@@ -106,9 +106,7 @@ func (s *scene) read(records int64) []*kgo.Record {
 	for _, end := range ends {
 		held += end
 	}
-	if held != records || int64(len(all)) != records {
-		s.Errorf("%d records were read, and the log holds %d; want %d", len(all), held, records)
-	}
+	must.Match(s, []int64{records, records}, []int64{held, int64(len(all))}, "%d records were read, and the log holds %d", len(all), held)
 	return all
 }
 
@@ -293,9 +291,7 @@ func TestTheLedgerKnowsTheOutcomes(t *testing.T) {
 	for _, l := range d.Lanes() {
 		issued, acked = issued+l.Issued, acked+l.Acknowledged.Count()
 	}
-	if issued != 1000 || acked != 1000 {
-		t.Errorf("%d issued, %d acknowledged, want 1000 of each", issued, acked)
-	}
+	must.Match(t, []int64{1000, 1000}, []int64{issued, acked}, "%d issued, %d acknowledged", issued, acked)
 	var stamp ledger.Stamp
 	for _, r := range s.read(1000) {
 		if status := ledger.ReadStamp(r.Value, ledger.Around{Key: r.Key}, &stamp); status != ledger.Stamped || !r.Timestamp.Equal(stamp.Time()) {

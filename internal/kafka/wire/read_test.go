@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -80,7 +79,7 @@ func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) 
 	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
 	settings, _ := must.Both(javaconf.ParseConsumer(given(all...), false))(s)
 	topics := must.Have(s.cluster.ReadTopics(s.Context(), p))(s)
-	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book}))(s)
+	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book, Reread: Reread}))(s)
 }
 
 // read reads with the wire engine.
@@ -182,11 +181,8 @@ func TestAReaderGoesOnWhereRecordsWereDeleted(t *testing.T) {
 	s := newReadScene(t, 2)
 	s.write(s.client(), 2, 1000)
 	state := s.state(readPlan(nil), nil)
-	admin := kadm.NewClient(s.client())
-	var to kadm.Offsets
-	to.AddOffset("t", 0, 420, -1)
-	to.AddOffset("t", 1, 1000, -1) // all of them
-	must.Have(admin.DeleteRecords(t.Context(), to))(t)
+	must.Do(t, s.fake.DeleteRecords("t", 0, 420))
+	must.Do(t, s.fake.DeleteRecords("t", 1, 1000)) // all of them
 	w, end := s.run(state.Plan, NewConsumer(state))
 	if w.Consumed != 580 || end.ReadEnd != engine.ReadAll || w.FetchErrors["OFFSET_OUT_OF_RANGE"] < 2 {
 		t.Errorf("%d records, end %q (%v), errors %v", w.Consumed, end.ReadEnd, end.ReadErr, w.FetchErrors)

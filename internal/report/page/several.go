@@ -124,7 +124,7 @@ func rows() (all []figure) {
 		}})
 }
 
-// figures has a row for each figure, and a column for each run.
+// figures has a row for each figure that a run has, and a column for each run. The best is named if runs are comparable.
 func (p severalPage) figures() *doc.Table {
 	t := doc.NewTable("side-by-side", "Figures of the runs side by side", "figure|words")
 	t.Note = "Percentages are differences from A. “best” is the best of several valid runs; of latencies only if they count alike."
@@ -136,49 +136,44 @@ func (p severalPage) figures() *doc.Table {
 	}
 	alike := len(slices.Compact(slices.Clone(counts[1:]))) == 1
 	for _, f := range rows() {
-		if row := p.row(f, alike || !f.latency); row != nil {
-			t.Add(row...)
+		values, valid := make(doc.Values, len(p)), doc.Values{}
+		for i, one := range p {
+			v, ok := f.of(one)
+			if values[i] = v; !ok {
+				values[i] = math.NaN()
+			} else if one.r.Valid {
+				valid = append(valid, v)
+			}
+		}
+		best := math.NaN() // equals nothing
+		if (alike || !f.latency) && len(valid) > 1 && slices.ContainsFunc(values, func(v float64) bool { return v != values[0] }) {
+			if best = slices.Min(valid); f.higher {
+				best = slices.Max(valid)
+			}
+		}
+		if slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
+			t.Add(f.name, p.cells(f, values, best))
 		}
 	}
 	t.Add(counts)
 	return t
 }
 
-// row returns the row of a figure; nil: no run has it. The best is named if runs are comparable.
-func (p severalPage) row(f figure, comparable bool) []any {
-	row := []any{f.name}
-	best, valid, values := math.NaN(), 0, make(doc.Values, len(p))
-	for i, one := range p {
-		v, ok := f.of(one)
-		if !ok {
-			v = math.NaN()
-		}
-		if values[i] = v; !one.r.Valid || math.IsNaN(v) {
-			continue
-		}
-		if valid++; math.IsNaN(best) || v != best && v > best == f.higher {
-			best = v
-		}
-	}
-	if !slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
-		return nil
-	}
-	named := comparable && valid > 1 && slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
+// cells returns the cells of a figure, with their differences from the first.
+func (p severalPage) cells(f figure, values doc.Values, best float64) (cells []doc.Cell) {
 	for i, v := range values {
-		if _, l := report.Headline(&p[i].r); math.IsNaN(v) {
-			row = append(row, doc.Cell{Text: map[bool]string{true: "failed", false: doc.Unknown}[f.latency && l.Unserved > 0], Tone: doc.Muted})
-			continue
-		}
 		c := doc.Cell{Text: f.write(v)}
-		if i > 0 && values[0] > 0 {
+		if _, l := report.Headline(&p[i].r); math.IsNaN(v) {
+			c = doc.Cell{Text: map[bool]string{true: "failed", false: doc.Unknown}[f.latency && l.Unserved > 0], Tone: doc.Muted}
+		} else if i > 0 && values[0] > 0 {
 			c.Note = theme.Signed(v/values[0] - 1)
 		}
-		if v == best && p[i].r.Valid && named {
+		if v == best && p[i].r.Valid {
 			c.Tone, c.Note = doc.Good, strings.TrimSpace(c.Note+" best")
 		}
-		row = append(row, c)
+		cells = append(cells, c)
 	}
-	return row
+	return cells
 }
 
 // charts are the throughput, the p99 and the distribution of latencies of all runs.

@@ -110,7 +110,7 @@ func whole() *study.Document {
 	return &study.Document{
 		ID: "20261121-whole", Study: &study.Study{Name: "whole", About: "Which system is faster?", Parts: []*study.Study{search.Study, cells.Study}},
 		NotEqual: []string{"Kafka acknowledges first"},
-		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, Standings: []study.Standing{
+		WholeDoc: &study.WholeDoc{Parts: []study.PartDoc{{Name: "top", Find: search}, {Name: "half", Study: cells}}, Systems: []plan.System{plan.Kafka, plan.Pulsar}, SideBySide: []study.SystemBest{
 			{Part: "top", System: plan.Kafka, By: metric.Rate, Peak: &search.Peak, Over: true, Published: []study.SystemFigure{{PublishedCase: study.PublishedCase{Source: "004", Account: "Somebody, 2020", Link: "https://example.org"}, MBSecond: 605, Of: "3 brokers"}}},
 			{Part: "top", System: plan.Pulsar, By: metric.Rate, Peak: new(study.PeakRate), Over: true},
 			{Part: "half", System: plan.Kafka, By: metric.P99, Cell: &cells.Cells[0].CellFigures},
@@ -258,7 +258,7 @@ func TestTheCSVLeavesOutWhatWasNotMeasured(t *testing.T) {
 // What is not known of a system is not told as a result.
 func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
 	spread := func(v float64) study.Spread { return study.Spread{Median: v, Low: v, High: v, N: 1} }
-	for want, s := range map[string]study.Standing{
+	for want, s := range map[string]study.SystemBest{
 		"no rate holds":                          {Peak: new(study.PeakRate), Over: true},
 		"– (not over)":                           {Peak: new(study.PeakRate)},
 		"10,000 records/s (not over)":            {Peak: &study.PeakRate{RecordsPerSecond: 10_000}},
@@ -269,7 +269,7 @@ func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
 		"p50 2.00ms, p99 4.00ms (not over)":      {By: metric.P99, Cell: &study.CellFigures{Measures: study.Measures[study.Spread]{metric.P50: spread(2000), metric.P99: spread(4000)}}},
 	} {
 		d := whole()
-		d.Standings = []study.Standing{s}
+		d.SideBySide = []study.SystemBest{s}
 		if got := report.StudyDoc(d).Sections[0].Blocks[0].(*doc.Table).Rows[0].Cells[2].Text; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -198,53 +198,44 @@ func (p *picture) line(s *doc.Series) {
 		return
 	}
 	var line, area strings.Builder
-	x, y, sum, n := -1, 0, 0.0, 0 // of the column before, and in the one of now
-	column, down := -1, false
-	put := func() {
-		if n == 0 {
-			return
+	x, y := -1, 0 // of the column before; -1: the line begins
+	for i := 0; i < len(s.Values); {
+		column, sum, n := p.column(i), 0.0, 0
+		for ; i < len(s.Values) && !math.IsNaN(s.Values[i]) && p.column(i) == column; i++ {
+			if n++; p.Log {
+				sum = max(sum, s.Values[i])
+			} else {
+				sum += (s.Values[i] - sum) / float64(n)
+			}
 		}
 		at := int(math.Round(p.py(sum)))
-		if !p.Log {
-			at = int(math.Round(p.py(sum / float64(n))))
-		}
-		if down {
+		switch {
+		case n == 0: // NaN
+			i++
+		case x >= 0:
 			step := fmt.Sprintf("l%d %d", column-x, at-y) // differences are shorter
 			line.WriteString(step)
 			area.WriteString(step)
-		} else {
+		default:
 			fmt.Fprintf(&line, "M%d %d", column, at)
 			fmt.Fprintf(&area, "M%d %gV%d", column, bottom, at)
 		}
-		x, y, sum, n, down = column, at, 0, 0, true
-	}
-	end := func() {
-		if put(); down {
+		if n > 0 {
+			x, y = column, at
+		}
+		if x >= 0 && (n == 0 || i == len(s.Values)) {
 			fmt.Fprintf(&area, "V%gZ", bottom)
-		}
-		down = false
-	}
-	for i, v := range s.Values {
-		if math.IsNaN(v) {
-			end()
-			continue
-		}
-		if at := int(math.Round(p.px(p.X[i]))); at != column {
-			put()
-			column = at
-		}
-		if n++; p.Log {
-			sum = max(sum, v)
-		} else {
-			sum += v
+			x = -1
 		}
 	}
-	end()
 	p.put(`<path class="line %s"%s d="%s"/>`, s.Class, dashes(s.Dash), line.String())
 	if s.Fill {
 		p.put(`<path class="area %s" d="%s"/>`, s.Class, area.String())
 	}
 }
+
+// column returns the place of a value in whole units.
+func (p *picture) column(i int) int { return int(math.Round(p.px(p.X[i]))) }
 
 func dashes(dash []int) string {
 	if len(dash) < 2 {

@@ -88,7 +88,7 @@ func boundAcross(hosts []result.HostRow, processes []result.ProcessRow, merged v
 		if some {
 			parts = fmt.Sprintf("%s: %s", ofParts.Limit, ofParts.Evidence)
 		}
-		return verdict.Verdict{Limit: verdict.Limit(top.name()), Evidence: sentence(top.words, parts, alsoInUse(all), unknownSpeed(hosts), unwatched(hosts))}
+		return verdict.Verdict{Limit: verdict.Limit(top.name), Evidence: sentence(top.words, parts, alsoInUse(all), unknownSpeed(hosts), unwatched(hosts))}
 	case some:
 		return verdict.Verdict{Limit: ofParts.Limit, Evidence: sentence(ofParts.Evidence, nearest(all), unknownSpeed(hosts), unwatched(hosts))}
 	}
@@ -108,9 +108,9 @@ func nearest(all []capacity) string {
 	case len(all) == 0:
 		return ""
 	case all[0].saturated():
-		return "yet saturated: " + all[0].name() + ", " + all[0].words
+		return "yet saturated: " + all[0].name + ", " + all[0].words
 	}
-	return "no watched resource was saturated, the busiest was " + all[0].name() + ": " + all[0].words
+	return "no watched resource was saturated, the busiest was " + all[0].name + ": " + all[0].words
 }
 
 // boundBy returns the processes whose own verdict is limit.
@@ -164,9 +164,9 @@ func alsoInUse(all []capacity) string {
 	for i, c := range all[1:] {
 		switch {
 		case i+1 == rest:
-			return sentence(append(parts, "next is "+c.name()+": "+c.words)...)
+			return sentence(append(parts, "next is "+c.name+": "+c.words)...)
 		case i < mostNamed:
-			parts = append(parts, c.name()+" too: "+c.words)
+			parts = append(parts, c.name+" too: "+c.words)
 		case i+2 == rest || i+2 == len(all):
 			parts = append(parts, fmt.Sprintf("and %d more", i+1-mostNamed))
 		}
@@ -195,8 +195,7 @@ func unknownSpeed(hosts []result.HostRow) string {
 	return text
 }
 
-// unwatched returns a clause on hosts that were watched for part of the time, and on those that were not watched though they
-// are brokers' or had nothing else to do; "" if there are none.
+// unwatched returns a clause on hosts that were watched for part of the time, and on brokers' and others that were not.
 func unwatched(hosts []result.HostRow) string {
 	watchedAtAll := func(h result.HostRow) bool { return h.Busy != nil && h.Busy.Seconds > 0 }
 	switch {
@@ -240,38 +239,97 @@ func sentence(parts ...string) string {
 }
 
 // resources are those of a host, as a verdict names them behind its name, in the order of a sentence.
-var resources = []string{"network", "disks", "CPU", "hypervisor", "garbage collection"}
+var resources = []struct {
+	name           string
+	broker, client float64 // the share from which on it is saturated; 0: a load makes no use of it there
+	uses           func(b *result.Busy) []use
+}{
+	{"network", linkFull, linkFull, networkUses},
+	{"disks", diskFull, 0, func(b *result.Busy) (all []use) {
+		for _, d := range b.Disks {
+			all = append(all, use{d.BusyShare, fmt.Sprintf("%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)})
+		}
+		return all
+	}},
+	{"CPU", brokerCPUFull, clientCPUFull, func(b *result.Busy) []use {
+		return onCores(b, b.CPUShare, "%.0f %% of its %.0f cores in use")
+	}},
+	{"hypervisor", stealShows, stealShows, func(b *result.Busy) []use {
+		return onCores(b, b.StealShare, "it gave %.0f %% of the time of %.0f cores to others")
+	}},
+	{"garbage collection", gcShows, 0, func(b *result.Busy) (all []use) {
+		for _, j := range b.Brokers {
+			if j.Known() {
+				all = append(all, use{j.GCShare, fmt.Sprintf("it stopped the broker for %.0f %% of the time", 100*j.GCShare)})
+			}
+		}
+		return all
+	}},
+}
+
+// use is how much of a resource is in use, also as a clause.
+type use struct {
+	share float64
+	words string
+}
+
+func onCores(b *result.Busy, share float64, format string) []use {
+	if b.Cores <= 0 {
+		return nil
+	}
+	return []use{{share, fmt.Sprintf(format, 100*share, b.Cores)}}
+}
+
+func networkUses(b *result.Busy) (all []use) {
+	for _, n := range b.Networks {
+		if !hasSpeed(n) {
+			continue
+		}
+		name, speed := "", fmt.Sprintf("%.4g Gb/s", float64(n.SpeedBits)/1e9) // as makers write it
+		if n.SpeedBits < 1e9 {
+			speed = fmt.Sprintf("%.3g Mb/s", float64(n.SpeedBits)/1e6)
+		}
+		if len(b.Networks) > 1 {
+			name = n.Name + " at "
+		}
+		all = append(all, use{n.SentShare, fmt.Sprintf("%s%.0f %% of %s sent", name, 100*n.SentShare, speed)},
+			use{n.ReceivedShare, fmt.Sprintf("%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)})
+	}
+	return all
+}
 
 // capacity is the use of one resource on one host.
 type capacity struct {
-	host, resource string
-	broker         bool
-	share          float64
-	shows          float64 // the share from which on it is saturated
-	words          string  // the share as a clause
+	use
+	shows float64 // the share from which on it is saturated
+	name  string  // "vm14's network"
+	rank  int     // of several that are as full
 }
 
 func (c capacity) saturated() bool { return c.share >= c.shows }
 
-// name returns "vm14's network".
-func (c capacity) name() string { return c.host + "'s " + c.resource }
-
-// capacitiesOf returns the capacities of all watched hosts: the most used for its threshold first,
-// and brokers before clients.
+// capacitiesOf returns one capacity of each resource of all watched hosts, that of the fullest disk or link: the most used for its
+// threshold first, and brokers before clients.
 func capacitiesOf(hosts []result.HostRow) (all []capacity) {
+	hosts = slices.SortedFunc(slices.Values(hosts), func(a, b result.HostRow) int { return cmp.Compare(a.Host, b.Host) })
 	for i := range hosts {
-		if watched(&hosts[i]) {
-			all = append(all, hostCapacities(&hosts[i])...)
+		h := &hosts[i]
+		if !watched(h) {
+			continue
 		}
-	}
-	rank := func(c capacity) int {
-		if c.broker {
-			return slices.Index(resources, c.resource)
+		for rank, r := range resources {
+			c := capacity{shows: r.broker, name: h.Host + "'s " + r.name, rank: rank}
+			if !isBroker(h) {
+				c.shows, c.rank = r.client, rank+len(resources)
+			}
+			if uses := r.uses(h.Busy); c.shows > 0 && len(uses) > 0 {
+				c.use = slices.MaxFunc(uses, func(a, b use) int { return cmp.Compare(a.share, b.share) })
+				all = append(all, c)
+			}
 		}
-		return len(resources) + slices.Index(resources, c.resource)
 	}
 	slices.SortStableFunc(all, func(a, b capacity) int {
-		return cmp.Or(cmp.Compare(b.share/b.shows, a.share/a.shows), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.host, b.host))
+		return cmp.Or(cmp.Compare(b.share/b.shows, a.share/a.shows), cmp.Compare(a.rank, b.rank))
 	})
 	return all
 }
@@ -284,53 +342,6 @@ func watched(h *result.HostRow) bool {
 // isBroker reports whether a host is a broker's: by its role, or if it has none by a broker's JVM.
 func isBroker(h *result.HostRow) bool {
 	return h.Role == "broker" || h.Role == "" && h.Busy != nil && len(h.Busy.Brokers) > 0
-}
-
-// hostCapacities returns one capacity of each resource: that of the fullest disk or link.
-func hostCapacities(h *result.HostRow) (all []capacity) {
-	b, broker := h.Busy, isBroker(h)
-	add := func(resource string, share, shows float64, format string, args ...any) {
-		one := capacity{h.Host, resource, broker, share, shows, fmt.Sprintf(format, args...)}
-		if i := slices.IndexFunc(all, func(c capacity) bool { return c.resource == resource }); i < 0 {
-			all = append(all, one)
-		} else if share > all[i].share {
-			all[i] = one
-		}
-	}
-	for _, n := range b.Networks {
-		if !hasSpeed(n) {
-			continue
-		}
-		name, speed := "", fmt.Sprintf("%.4g Gb/s", float64(n.SpeedBits)/1e9) // as makers write it
-		if n.SpeedBits < 1e9 {
-			speed = fmt.Sprintf("%.3g Mb/s", float64(n.SpeedBits)/1e6)
-		}
-		if len(b.Networks) > 1 {
-			name = n.Name + " at "
-		}
-		add("network", n.SentShare, linkFull, "%s%.0f %% of %s sent", name, 100*n.SentShare, speed)
-		add("network", n.ReceivedShare, linkFull, "%s%.0f %% of %s received", name, 100*n.ReceivedShare, speed)
-	}
-	if b.Cores > 0 {
-		shows := clientCPUFull
-		if broker {
-			shows = brokerCPUFull
-		}
-		add("CPU", b.CPUShare, shows, "%.0f %% of its %.0f cores in use", 100*b.CPUShare, b.Cores)
-		add("hypervisor", b.StealShare, stealShows, "it gave %.0f %% of the time of %.0f cores to others", 100*b.StealShare, b.Cores)
-	}
-	if !broker { // a load makes no use of a client's disks
-		return all
-	}
-	for _, d := range b.Disks {
-		add("disks", d.BusyShare, diskFull, "%s busy for %.0f %% of the time", d.Name, 100*d.BusyShare)
-	}
-	for _, j := range b.Brokers {
-		if j.Known() {
-			add("garbage collection", j.GCShare, gcShows, "it stopped the broker for %.0f %% of the time", 100*j.GCShare)
-		}
-	}
-	return all
 }
 
 // hasSpeed reports whether the speed of an interface is known and can be right.

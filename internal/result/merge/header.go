@@ -15,8 +15,7 @@ import (
 // differs is the value of a setting that parts have different values of.
 const differs = "differs"
 
-// header returns the header of the whole: what the parts that count have in common. Differences
-// become notes. A single run file keeps its own header.
+// header returns what the parts that count have in common. Differences become notes. A single run file keeps its own header.
 func (m *merge) header(runFiles []*runFile) result.Header {
 	parts := m.counted()
 	first := parts[0]
@@ -142,8 +141,7 @@ func sharedSettings(lists [][]result.Setting) (shared []result.Setting) {
 	return shared
 }
 
-// environment returns the environment of the parts that count, and numbers their partitions. Facts that machines do not have in
-// common are empty. clusters reports whether the parts ran against different clusters.
+// environment returns what the parts that count have in common, and numbers their partitions. clusters reports whether there are several.
 func (m *merge) environment() (e result.Environment, clusters bool) {
 	parts := m.counted()
 	e.Host, e.Clock = parts[0].header.Environment.Host, parts[0].header.Environment.Clock
@@ -212,8 +210,7 @@ func allTopics(e *result.Environment) []result.Topic {
 	return []result.Topic{e.Topic}
 }
 
-// places maps the partitions of a part to their numbers among those of all parts; nil: no number
-// changes.
+// places maps the partitions of a part to their numbers among those of all parts; nil: no number changes.
 func (t topics) places(e *result.Environment) (at []int32) {
 	same := true
 	for _, topic := range allTopics(e) {

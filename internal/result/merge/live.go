@@ -27,9 +27,8 @@ type Live struct {
 	header result.Header
 	files  map[string]*mergedPart // by name, those of vitals too
 	hosts  map[string]*liveHost
-	watch  *result.Watch
-	broken string
-	fresh  bool // a file has got its header or its start since the parts were aligned
+	abort  []string // conditions that end the run
+	fresh  bool     // a file has got its header or its start since the parts were aligned
 }
 
 // copied is a part whose file is a copy that grows.
@@ -70,7 +69,7 @@ const patience = 1500 * time.Millisecond
 // NewLive returns a Live without files. h is the header of the whole run: its cluster and topics
 // become those of the files. abortOn are the conditions that end the run.
 func NewLive(h result.Header, abortOn []string) *Live {
-	l := &Live{header: h, files: make(map[string]*mergedPart), hosts: make(map[string]*liveHost), watch: result.NewWatch(abortOn)}
+	l := &Live{header: h, files: make(map[string]*mergedPart), hosts: make(map[string]*liveHost), abort: abortOn}
 	l.whole, l.same, l.addHost = result.NewFold(h), make(repeats), func(name string, due *second) { entry(&l.hosts, name).second.add(due) }
 	return l
 }
@@ -123,13 +122,20 @@ func (l *Live) Next(elapsed time.Duration) (Second, bool) {
 	l.align()
 	for {
 		end, ok := l.next()
-		if !ok || elapsed < end || elapsed-end < patience && !l.reported(end) {
+		if !ok || elapsed < end || elapsed-end < patience && slices.ContainsFunc(l.parts, func(p *mergedPart) bool {
+			return !p.gone && p.trailer == nil && p.failed == nil && p.complete+p.shift < end // it grows, and has not all lines up to end
+		}) {
 			return Second{}, false
 		}
 		sum := l.step(end)
-		l.foldHosts()
-		if l.broken == "" {
-			l.broken = l.watch.Look(l.whole, sum.windows())
+		for _, h := range l.hosts {
+			for _, w := range h.second.windows() {
+				if h.fold == nil {
+					h.fold = result.NewHostFold(l.header)
+				}
+				h.fold.AddWindow(w)
+			}
+			h.second = second{}
 		}
 		if len(sum.windows()) > 0 {
 			return l.second(sum), true
@@ -144,7 +150,7 @@ func (l *Live) Now() Second {
 }
 
 func (l *Live) second(sum *second) Second {
-	s := Second{Windows: sum.windows(), Sample: sum.sample, Snapshot: l.whole.Snapshot(), Hosts: make(map[string]HostNow, len(l.hosts)), Broken: l.broken}
+	s := Second{Windows: sum.windows(), Sample: sum.sample, Snapshot: l.whole.Snapshot(), Hosts: make(map[string]HostNow, len(l.hosts)), Broken: l.whole.Broken()}
 	for name, h := range l.hosts {
 		now := HostNow{Vitals: h.vitals}
 		if h.fold != nil {
@@ -156,8 +162,7 @@ func (l *Live) second(sum *second) Second {
 	return s
 }
 
-// align orders the parts, and sets common time and the numbers of partitions. Once a second was
-// merged, common time 0 and numbers stay, and only new parts get theirs.
+// align orders the parts, and sets common time and the numbers of partitions. Once a second was merged, these stay.
 func (l *Live) align() {
 	if !l.fresh {
 		return
@@ -174,6 +179,7 @@ func (l *Live) align() {
 		of := &l.header.Environment
 		of.Cluster, of.Topic, of.Topics = e.Cluster, e.Topic, e.Topics
 		l.whole = result.NewFold(l.header)
+		l.whole.AbortOn(l.abort)
 	}
 	l.merge.align()
 	for _, p := range l.parts {
@@ -182,25 +188,5 @@ func (l *Live) align() {
 			l.topics.add(topic)
 		}
 		p.topics = l.topics.places(e)
-	}
-}
-
-// reported reports whether all files that grow have all lines up to end.
-func (l *Live) reported(end time.Duration) bool {
-	return !slices.ContainsFunc(l.parts, func(p *mergedPart) bool {
-		return !p.gone && p.trailer == nil && p.failed == nil && p.complete+p.shift < end
-	})
-}
-
-// foldHosts adds the newest second of each host to its fold.
-func (l *Live) foldHosts() {
-	for _, h := range l.hosts {
-		for _, w := range h.second.windows() {
-			if h.fold == nil {
-				h.fold = result.NewHostFold(l.header)
-			}
-			h.fold.AddWindow(w)
-		}
-		h.second = second{}
 	}
 }

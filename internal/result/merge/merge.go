@@ -49,10 +49,11 @@ type mergedPart struct {
 	seconds chan *second // complete ones, as they are read; nil: they are not merged, or come from a copy
 	sample  host.Sample  // of the second that was merged last
 
-	fold *result.Fold // of itself; nil: of a copy that grows
-	doc  result.Result
-	did  stats.Window // counts in the overlap, if rates are over it
-	gaps []stats.Gap  // without an acknowledgement, by its own time
+	fold   *result.Fold // of itself; nil: of a copy that grows
+	doc    result.Result
+	counts []counts
+	did    stats.Window // in the overlap, if rates are over it
+	gaps   []stats.Gap  // without an acknowledgement, by its own time
 }
 
 // placed is the place of a part among all parts.
@@ -107,8 +108,7 @@ func (m *merge) align() {
 	}
 }
 
-// number numbers the processes of each host that were not started together, if they have no number
-// or the same one.
+// number numbers the processes of each host that were not started together, if they have no number or the same one.
 func (m *merge) number() {
 	taken := make(map[string]int) // by label
 	for _, p := range m.parts {
@@ -208,7 +208,7 @@ func (s *Set) Result(ctx context.Context) (r result.Result, err error) {
 	for {
 		m, err := s.merge(ctx, nil)
 		if err == nil {
-			r, err = m.result(ctx)
+			r, err = m.result()
 		}
 		if !errors.Is(err, errCorrupt) {
 			return r, err
@@ -216,8 +216,7 @@ func (s *Set) Result(ctx context.Context) (r result.Result, err error) {
 	}
 }
 
-// errCorrupt is the error of a merge that found corrupt files. They end before the bad line now, and
-// merging has to begin again.
+// errCorrupt is the error of a merge that found corrupt files. They end before the bad line now: merging begins again.
 var errCorrupt = errors.New("files are corrupt")
 
 // Lost returns an error, with the name of the file, for each part that counts as lost because its
@@ -288,8 +287,7 @@ func (m *merge) read(ctx context.Context, each func(*stats.Window)) error {
 	return err
 }
 
-// read reads the file of the part into its own fold, and passes its seconds on to be merged. One is
-// complete when the next one begins.
+// read reads the file of the part into its own fold, and passes on each second once the next one begins.
 func (p *mergedPart) read(ctx context.Context) error {
 	p.fold = result.NewPartFold(p.header)
 	var read waiting
@@ -298,8 +296,11 @@ func (p *mergedPart) read(ctx context.Context) error {
 			return err
 		}
 		read.addLine(&l)
-		if l.Window != nil {
-			p.noteGap(l.Window.Outage)
+		if w := l.Window; w != nil {
+			p.noteGap(w.Outage)
+			if !w.Warmup {
+				p.counts = append(p.counts, counts{w.End, w.Offered, w.Acknowledged, w.Failed, w.Unknown, w.Bytes, w.Consumed, w.ConsumedBytes})
+			}
 		}
 		p.fold.AddLine(&l)
 		p.pass(ctx, &read, 1)

@@ -78,26 +78,17 @@ func FilesIn(dir string) ([]string, error) {
 	return files, nil
 }
 
-// OfferFile opens a file and offers it under a name. Only a file that cannot be opened is an error.
-func (s *Set) OfferFile(name, path string) error {
+// Offer opens a file and adds it under a name. copied reports whether it is a copy of a file that a process of another host was
+// writing. Only a file that cannot be opened is an error: one that cannot be read costs no other, and its error is among those
+// of Unreadable and Lost.
+func (s *Set) Offer(name, path string, copied bool) error {
 	f, err := Open(path)
 	if err == nil {
 		if f.AtWork {
 			s.AtWork = append(s.AtWork, path)
 		}
 		s.open = append(s.open, f)
-		s.offer(name, f, f.Size, f.AtWork)
-	}
-	return err
-}
-
-// OfferCopy is OfferFile for the copy of a file of another host. atWork reports whether a process there was writing
-// the original.
-func (s *Set) OfferCopy(name, path string, atWork bool) error {
-	f, err := Open(path)
-	if err == nil {
-		s.open = append(s.open, f)
-		s.offer(name, f, f.Size, atWork)
+		s.offer(name, f, f.Size, f.AtWork || copied)
 	}
 	return err
 }

@@ -1,8 +1,6 @@
 package merge
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -15,16 +13,6 @@ import (
 // mib is the unit of Kafka's own tools, which print it as MB.
 const mib = 1 << 20
 
-// frame is the time over which rates are.
-type frame struct {
-	from, to  time.Duration // whole seconds of common time; both 0: rates are over the whole run
-	own       bool          // those of each part are over its own time
-	noOverlap string        // reason why there is no overlap; "": there is one
-}
-
-// part reports whether rates are over a part of the run only.
-func (f frame) part() bool { return f.to > f.from }
-
 // Reasons why there is no overlap.
 const (
 	saysShort    = "the parts were measured together for less than 1 s"
@@ -36,8 +24,7 @@ const (
 // which not all parts ran.
 const together = time.Second / 2
 
-// measured returns the time in which the part was measured, by its own time: from the first record
-// due, or read, to the end of sending or reading. ok is false if nothing was measured.
+// measured returns when the part was measured, by its own time: from the first record due, or read, to the end of sending or reading.
 func (p *mergedPart) measured() (from, to time.Duration, ok bool) {
 	m := p.fold.Total(stats.Measured)
 	switch {
@@ -55,9 +42,9 @@ func (p *mergedPart) over() time.Duration {
 	return max(p.fold.Total(stats.Measured).End, p.fold.Total(stats.Warmup).End, elapsed)
 }
 
-// overlap returns the time in which all parts that count were measured, and the time over which
-// rates are. A part in which nothing was measured does not shorten it.
-func (m *merge) overlap() (o result.Overlap, f frame) {
+// overlap returns the time in which all parts that count were measured, and of t the counts in it and why there is none. A part
+// in which nothing was measured does not shorten it.
+func (m *merge) overlap() (o result.Overlap, t result.Together) {
 	parts := m.counted()
 	var begins, ends, froms, tos []time.Duration // of the parts in which something was measured
 	var late, end time.Duration                  // of all parts
@@ -74,31 +61,34 @@ func (m *merge) overlap() (o result.Overlap, f frame) {
 	}
 	o.SpanSeconds, o.StartSpreadUS, o.ClockErrorUS = end.Seconds(), late.Microseconds(), m.clockError(o.Agreed)
 	if len(begins) == 0 {
-		o.Together = true
-		return o, frame{noOverlap: saysShort}
+		o.Together, t.NoOverlap = true, saysShort
+		return o, t
 	}
 	from, to := slices.Max(froms), slices.Min(tos)
 	firstFrom, lastTo := slices.Min(froms), slices.Max(tos)
 	if slices.Min(ends) <= slices.Max(begins) && firstFrom < lastTo {
-		return o, frame{noOverlap: saysSeparate}
+		t.NoOverlap = saysSeparate
+		return o, t
 	}
 	o.Together = true
 	if from-firstFrom > spread || lastTo-to > spread {
 		from, to = secondOf(from), to.Truncate(time.Second)
-		f = frame{from: from, to: to}
+		if from < to {
+			t.Overlap = m.within(from, to)
+		}
 	}
 	if from < to {
 		o.FromSeconds, o.ToSeconds = from.Seconds(), to.Seconds()
 	}
 	if to-from < verdict.Shortest {
-		return o, frame{noOverlap: saysShort}
+		t.Overlap, t.NoOverlap = nil, saysShort
+		return o, t
 	}
 	o.Seconds = (to - from).Seconds()
-	return o, f
+	return o, t
 }
 
-// clockError returns the error bound of the spread of the starts, in microseconds: the sum of the
-// two largest clock bounds of different hosts; -1: not known.
+// clockError returns the largest error of the spread of the starts, as result.Overlap has it.
 func (m *merge) clockError(agreed bool) int64 {
 	if !agreed {
 		return -1
@@ -113,23 +103,26 @@ func (m *merge) clockError(agreed bool) int64 {
 	return 0 // one clock
 }
 
-// readOverlap reads the parts that count once more, for the counts of each within f. It returns
-// their sum.
-func (m *merge) readOverlap(ctx context.Context, f frame) (*stats.Window, error) {
+// counts are those of a measured window that rates are made of: a whole window for each second would take ten times the memory.
+type counts struct {
+	end                                                                    time.Duration // by the part's own time
+	offered, acknowledged, failed, unknown, bytes, consumed, consumedBytes int64
+}
+
+// within sets what each part that counts did in some whole seconds of common time, and returns the sum of all.
+func (m *merge) within(from, to time.Duration) *stats.Window {
 	var sum stats.Window
 	for _, p := range m.counted() {
-		p.did = stats.Window{}
-		for l, err := range p.content() {
-			if err := errors.Join(err, ctx.Err()); err != nil {
-				return nil, err
-			}
-			if w := l.Window; w != nil && !w.Warmup && secondOf(w.End)+p.shift > f.from && secondOf(w.End)+p.shift <= f.to {
-				counts := w.Counts()
-				p.did.Add(&counts)
+		for _, c := range p.counts {
+			if end := secondOf(c.end) + p.shift; end > from && end <= to {
+				p.did.Add(&stats.Window{
+					Offered: c.offered, Acknowledged: c.acknowledged, Failed: c.failed, Unknown: c.unknown, Bytes: c.bytes,
+					Read: stats.Read{Consumed: c.consumed, ConsumedBytes: c.consumedBytes},
+				})
 			}
 		}
 		sum.Add(&p.did)
 	}
-	sum.Start, sum.End = f.from, f.to
-	return &sum, nil
+	sum.Start, sum.End = from, to
+	return &sum
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// row returns the row of a process. If it counts, its rates are over the same time as those of
-// the whole.
-func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
+// row returns the row of a process. If it counts, its rates are over the same time as those of the whole: overlaps tells
+// whether that is a part of the run only.
+func (p *mergedPart) row(whole *result.Result, overlaps bool) result.ProcessRow {
 	r := &p.doc
 	row := result.ProcessRow{
 		Host: p.host(), Process: p.number, RunID: p.header.RunID, Command: string(p.header.Plan.Command),
@@ -41,12 +41,12 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 		reading = whole.Fetch.Seconds
 	}
 	switch {
-	case !p.counted || f.own:
+	case !p.counted || whole.NotAddedUp != "":
 		sending, reading = (to - from).Seconds(), (to - from).Seconds()
-	case f.part():
+	case overlaps:
 		did = &p.did
 	}
-	if f.own {
+	if whole.NotAddedUp != "" {
 		row.Topic = p.topicNames()
 	}
 	if fig := &row.Figures; sending >= verdict.Shortest.Seconds() { // over less, one record more or less would change the rate
@@ -59,8 +59,7 @@ func (p *mergedPart) row(whole *result.Result, f frame) result.ProcessRow {
 	return row
 }
 
-// note returns the note of the part, "" if all went well. measured reports whether anything was
-// measured in it.
+// note returns what happened to the part, "" if all went well. measured reports whether anything was measured in it.
 func (p *mergedPart) note(r *result.Result, measured bool) string {
 	switch {
 	case p.corrupt != nil:
@@ -85,8 +84,7 @@ func (p *mergedPart) note(r *result.Result, measured bool) string {
 	return ""
 }
 
-// addFigures adds the figures of a process to those of its host, except latencies: these come
-// from merged histograms.
+// addFigures adds the figures of a process to those of its host, except latencies: these come from merged histograms.
 func addFigures(f, o *result.Figures) {
 	addRecords(&f.Records, &o.Records)
 	for code, n := range o.Errors {
@@ -129,7 +127,7 @@ func (m *merge) missing() []result.ProcessRow {
 }
 
 // rows returns the processes and hosts of the merged result.
-func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []result.HostRow) {
+func (m *merge) rows(whole *result.Result, overlaps bool) ([]result.ProcessRow, []result.HostRow) {
 	processes := m.missing()
 	hosts := make(map[string]*result.HostRow)
 	host := func(name string) *result.HostRow {
@@ -143,7 +141,7 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 	}
 	sums := make(map[string]*stats.Window)
 	for _, p := range m.parts {
-		row := p.row(whole, f)
+		row := p.row(whole, overlaps)
 		processes = append(processes, row)
 		h := host(row.Host)
 		learn(h, p.runFile)
@@ -151,7 +149,7 @@ func (m *merge) rows(whole *result.Result, f frame) ([]result.ProcessRow, []resu
 			continue
 		}
 		h.Counted++
-		if f.own {
+		if m.separate != "" {
 			continue
 		}
 		addFigures(&h.Figures, &row.Figures)

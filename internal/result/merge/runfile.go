@@ -14,8 +14,7 @@ import (
 	"github.com/kt-bench/kt/internal/result"
 )
 
-// runFile is one run file of a set, with its header, start and trailer. The other lines are read
-// when a result is made.
+// runFile is one run file of a set. Its other lines are read when a result is made.
 type runFile struct {
 	name    string // for errors
 	r       io.ReaderAt
@@ -51,15 +50,14 @@ const (
 	maxTopicParts = 1_000_000 // partitions of a run's topics
 )
 
-// readRunFile reads a run file once, for its header, start and trailer. A file may be corrupt, but
-// for its header.
+// readRunFile reads a run file once, for its header, start and trailer. Only a corrupt header is an error.
 func readRunFile(name string, r io.ReaderAt, size int64) (*runFile, error) {
 	s := &runFile{name: name, r: r, size: size}
 	hash := sha256.New()
 	section := io.NewSectionReader(r, 0, size)
 	in := io.TeeReader(section, hash)
 	for lines := result.NewLines(in, 0); s.corrupt == nil; {
-		l, err := lines.Skim()
+		l, err := lines.Next(true)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -169,7 +167,6 @@ type group struct {
 }
 
 // name returns the name by which a user selects a group, such as "nightly@2026-11-21T22:00:00Z".
-// layout is that of the time.
 func (g group) name(layout string) string { return g.run + "@" + g.started.Format(layout) }
 
 // exactly is the layout of a start when two runs of one name began in the same second.
@@ -229,8 +226,7 @@ func groupsOf(runFiles []*runFile) map[*runFile]group {
 	return of
 }
 
-// started returns the start of a run as its result says it: the earliest of the parts that count.
-// Without a part that counts, it is the earliest of all files.
+// started returns the start of a run as its result says it: the earliest of the parts that count, or else of all.
 func started(runFiles []*runFile) time.Time {
 	if counted := newMerge(runFiles).counted(); len(counted) > 0 {
 		runFiles = nil

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -52,15 +51,9 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 				t.Errorf("%q, want %q; the notice is %q, want %q", got, tc.want, r.Notice, tc.says)
 			}
 			again := must.Have(Read(bytes.NewReader(collection(t, s)), int64(len(collection(t, s)))))(t)
-			if diff := cmp.Diff(document(t, r), document(t, again)); diff != "" {
+			if diff := cmp.Diff(marshal(t, r), marshal(t, again)); diff != "" {
 				t.Errorf("the collection has another result (-set +collection):\n%s", diff)
 			}
 		})
 	}
-}
-
-func document(t *testing.T, r result.Result) string {
-	t.Helper()
-	b := must.Have(json.Marshal(r))(t)
-	return string(b)
 }

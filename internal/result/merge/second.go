@@ -173,8 +173,7 @@ func (p *mergedPart) due(end, shown time.Duration, same repeats) (due *second) {
 	return due
 }
 
-// place shifts a window of the part to common time, and numbers its partitions as those of all
-// parts. Events that no other part sees get its name.
+// place shifts a window of the part to common time, numbers its partitions, and names the part in events that no other sees.
 func (p *mergedPart) place(w *stats.Window) {
 	w.Shift(p.shift)
 	for i := range w.Events {

@@ -38,8 +38,7 @@ func (s *Set) Len() int { return len(s.runFiles) }
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{runFiles: make(map[string]*runFile)} }
 
-// collectionLine is a line of a collection that belongs to none of its files. The first line has
-// Collection, and the line before each file has File.
+// collectionLine is the first line of a collection, with Collection, or the one before each file, with File.
 type collectionLine struct {
 	Collection *collectionHead `json:"collection,omitempty"`
 	File       *fileHead       `json:"file,omitempty"`
@@ -87,8 +86,6 @@ func (s *Set) addAll(name string, r io.ReaderAt, size int64, atWork bool) (err e
 	return nil
 }
 
-// offer adds a file as Add does. One that cannot be read costs no other: its error is among
-// those of Unreadable and Lost.
 func (s *Set) offer(name string, r io.ReaderAt, size int64, atWork bool) {
 	if err := s.addAll(name, r, size, atWork); err != nil {
 		s.unreadable = append(s.unreadable, err)
@@ -204,8 +201,7 @@ func (s *Set) Select(run string) error {
 	return nil
 }
 
-// listRuns lists runs by their starts. Of several runs with one name, each has the epoch or the
-// name that selects it.
+// listRuns lists runs by their starts. Of several with one name, each has what selects it.
 func listRuns(runs map[group]bool) string {
 	var all []string
 	clocks := ""

@@ -10,8 +10,7 @@ import (
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// noteGap keeps a gap of the part that may be a stall. While a gap is open, each window has it, and
-// longer than the one before.
+// noteGap keeps a gap of the part that may be a stall. While one is open, each window has it longer than the one before.
 func (p *mergedPart) noteGap(g stats.Gap) {
 	n := len(p.gaps)
 	switch {
@@ -23,8 +22,7 @@ func (p *mergedPart) noteGap(g stats.Gap) {
 	}
 }
 
-// stall returns the longest time in which records of some part waited while no part had an
-// acknowledgement.
+// stall returns the longest time in which records of some part waited while no part had an acknowledgement.
 func (m *merge) stall() (longest stats.Gap) {
 	var gaps []stretch
 	for _, p := range m.counted() {
@@ -34,9 +32,16 @@ func (m *merge) stall() (longest stats.Gap) {
 	}
 	gaps = fused(gaps)
 	for _, p := range m.counted() {
-		if p.fold.Total(stats.Measured).Offered > 0 {
-			gaps = common(gaps, p.silent())
+		t := p.fold.Total(stats.Measured)
+		if t.Offered == 0 {
+			continue
 		}
+		// It had no acknowledgement before its first record, after its last acknowledgement, and in its gaps.
+		times := []stretch{{math.MinInt64, t.FirstDue + p.shift}, {max(t.LastAck, t.FirstDue) + p.shift, math.MaxInt64}}
+		for _, g := range p.gaps {
+			times = append(times, stretch{g.From + p.shift, g.From + g.Length + p.shift})
+		}
+		gaps = common(gaps, fused(times))
 	}
 	for _, s := range gaps {
 		if s.to-s.from > longest.Length {
@@ -44,17 +49,6 @@ func (m *merge) stall() (longest stats.Gap) {
 		}
 	}
 	return longest
-}
-
-// silent returns the times in which the part had no acknowledgement: its gaps, before its first
-// record, and after its last acknowledgement.
-func (p *mergedPart) silent() []stretch {
-	t := p.fold.Total(stats.Measured)
-	times := []stretch{{math.MinInt64, t.FirstDue + p.shift}, {max(t.LastAck, t.FirstDue) + p.shift, math.MaxInt64}}
-	for _, g := range p.gaps {
-		times = append(times, stretch{g.From + p.shift, g.From + g.Length + p.shift})
-	}
-	return fused(times)
 }
 
 // stretch is a span of common time.

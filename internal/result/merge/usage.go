@@ -7,9 +7,8 @@ import (
 	"github.com/kt-bench/kt/internal/host"
 )
 
-// busyTogether adds up the newest samples of parts, which end together; zero: there are none. The
-// network of a host and the CPUs of a machine count once, however many processes there are. The
-// processes of a machine may use no more cores than it has.
+// busyTogether adds up the newest samples of parts, which end together; zero: there are none. The network of a host and the CPUs
+// of a machine count once, and its processes may use no more cores than it has.
 func busyTogether(parts []*mergedPart) (sum host.Sample) {
 	type machine struct{ cpu, seconds, own, cores float64 } // of its processes: core-seconds, and cores they may use
 	type nic struct{ sent, speed int64 }

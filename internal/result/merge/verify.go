@@ -30,8 +30,7 @@ func (m *merge) addUnknown(v *ledger.Verdict) *ledger.Verdict {
 	return &sum
 }
 
-// verifyTogether adds up the verdicts of parts. Each part verifies its own records, so the sums
-// are as exact as the parts. sum is nil if no part verified, and all reports whether each did.
+// verifyTogether adds up the verdicts of parts, each of which verified its own records; nil: no part did. all reports whether each did.
 func verifyTogether(parts []*ledger.Verdict) (sum *ledger.Verdict, all bool) {
 	verified := slices.DeleteFunc(slices.Clone(parts), func(v *ledger.Verdict) bool { return v == nil })
 	all = len(verified) == len(parts)

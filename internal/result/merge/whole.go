@@ -2,7 +2,6 @@ package merge
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -18,18 +17,18 @@ import (
 )
 
 // result returns the merged result: the sums of whole, with a row for each process and host.
-func (m *merge) result(ctx context.Context) (r result.Result, err error) {
+func (m *merge) result() (r result.Result, err error) {
 	for _, p := range m.parts {
 		p.doc = p.fold.Result()
 	}
-	o, f := m.overlap()
+	o, t := m.overlap()
 	if m.separate != "" {
-		o, f = result.Overlap{SpanSeconds: o.SpanSeconds}, frame{own: true}
+		o, t = result.Overlap{SpanSeconds: o.SpanSeconds}, result.Together{}
 		r = m.bare(m.whole.Result().Header)
-	} else if r, err = m.sums(ctx, f); err != nil {
-		return r, err
+	} else {
+		r = m.sums(t)
 	}
-	r.Processes, r.Hosts = m.rows(&r, f)
+	r.Processes, r.Hosts = m.rows(&r, t.Overlap != nil)
 	if err := m.busy(r.Hosts, o); err != nil {
 		return r, err
 	}
@@ -40,15 +39,13 @@ func (m *merge) result(ctx context.Context) (r result.Result, err error) {
 			r.BoundBy = boundAcross(r.Hosts, r.Processes, r.BoundBy)
 		}
 	}
-	r.Notice = strings.Join(append(m.notices(&r, &o, f.noOverlap), m.notes...), "; ")
+	r.Notice = strings.Join(append(m.notices(&r, &o, t.NoOverlap), m.notes...), "; ")
 	return r, nil
 }
 
 // sums returns the figures of all parts together.
-func (m *merge) sums(ctx context.Context, f frame) (result.Result, error) {
-	if err := m.conclude(ctx, f); err != nil {
-		return result.Result{}, err
-	}
+func (m *merge) sums(t result.Together) result.Result {
+	m.conclude(t)
 	r := m.whole.Result()
 	if len(m.counted()) > 1 {
 		if r.Throughput.Seconds < verdict.Shortest.Seconds() {
@@ -67,33 +64,26 @@ func (m *merge) sums(ctx context.Context, f frame) (result.Result, error) {
 			r.Fetch.AskedRecordsPerSecond = asked
 		}
 	}
-	return r, nil
+	return r
 }
 
-// conclude gives the fold of the whole the findings that only its parts show: the overlap, stalls,
-// verification and the end. With one part, the whole ends as that part.
-func (m *merge) conclude(ctx context.Context, f frame) error {
+// conclude gives the fold of the whole what only its parts show. With one part, the whole ends as that part.
+func (m *merge) conclude(t result.Together) {
 	parts := m.counted()
 	m.whole.Begin(m.start())
 	if len(parts) == 1 {
-		if t := parts[0].trailer; t != nil {
-			end := *t
-			end.Verify = m.addUnknown(t.Verify)
+		if own := parts[0].trailer; own != nil {
+			end := *own
+			end.Verify = m.addUnknown(own.Verify)
 			m.whole.Finish(end)
 		}
-		return ctx.Err()
+		return
 	}
-	t := result.Together{Parts: verdict.Parts{NoOverlap: f.noOverlap, Short: f.noOverlap == saysShort, Count: len(parts), Invalid: m.invalid()}, Stall: m.stall()}
+	t.Count, t.Invalid, t.Stall = len(parts), m.invalid(), m.stall()
 	var verdicts []*ledger.Verdict
 	for _, p := range parts {
 		t.Cores += p.cores()
 		verdicts = append(verdicts, p.end().Verify)
-	}
-	if f.part() {
-		var err error
-		if t.Overlap, err = m.readOverlap(ctx, f); err != nil {
-			return err
-		}
 	}
 	m.whole.JoinParts(t)
 	verify, all := verifyTogether(verdicts)
@@ -101,11 +91,9 @@ func (m *merge) conclude(ctx context.Context, f frame) error {
 		m.notes = append(m.notes, "not all parts looked what became of their records")
 	}
 	m.whole.Finish(m.trailer(m.addUnknown(verify)))
-	return ctx.Err()
 }
 
-// cores returns the cores that the part used, 0 if it was measured for less than a second: its
-// samples are too short.
+// cores returns the cores that the part used, 0 if less than a second was measured: its samples are too short.
 func (p *mergedPart) cores() float64 {
 	if from, to, _ := p.measured(); to-from < verdict.Shortest {
 		return 0
@@ -130,9 +118,8 @@ func uncounted(processes []result.ProcessRow) (apart *result.Apart) {
 	return apart
 }
 
-// asked returns the rate that was asked of all parts together, including those that do not count
-// and those that are missing, and that of the parts that count; 0: unlimited. Of stages, both are
-// the mean over the time of the rates.
+// asked returns the mean rate that was asked of all parts together, also of those that do not count or are missing, and that of
+// the parts that count; 0: unlimited.
 func (m *merge) asked(r *result.Result) (all, counted float64) {
 	var plans []plan.Plan
 	for _, p := range m.parts {
@@ -156,8 +143,7 @@ func (m *merge) asked(r *result.Result) (all, counted float64) {
 	return mean(whole), mean(r.Plan)
 }
 
-// notices returns the sentences that a reader needs before any figure. noOverlap is the reason why
-// there is no overlap, or "".
+// notices returns the sentences that a reader needs before any figure.
 func (m *merge) notices(r *result.Result, o *result.Overlap, noOverlap string) []string {
 	say := r.Notices()
 	if m.separate != "" {
@@ -239,8 +225,7 @@ func (m *merge) logEnds() (all *result.LogEnds) {
 	return all
 }
 
-// trailer returns the end of the whole. It ended with the last part that counts. It was cut off,
-// or else aborted, interrupted or ended by a full disk, if any of them was.
+// trailer returns the end of the whole: that of the last part that counts, and the gravest of their ways to end.
 func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	t := result.Trailer{Ended: result.Completed, Verify: verify, Tune: m.tuneChecks(), LogEnds: m.logEnds()}
 	for _, p := range m.counted() {
@@ -256,10 +241,7 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 			t.Ended = p.trailer.Ended
 		}
 		t.AbortedBy = cmp.Or(t.AbortedBy, p.trailer.AbortedBy)
-		switch reading := p.trailer.ReadEnd; {
-		case t.ReadEnd == "":
-			t.ReadEnd = reading
-		case reading == result.ReadFailed || reading == result.ReadIdle && t.ReadEnd != result.ReadFailed:
+		if reading := p.trailer.ReadEnd; t.ReadEnd == "" || slices.Index(readEndings, reading) > slices.Index(readEndings, t.ReadEnd) {
 			t.ReadEnd = reading
 		}
 		if err := p.trailer.ReadError; err != "" && t.ReadError == "" {
@@ -269,8 +251,11 @@ func (m *merge) trailer(verify *ledger.Verdict) result.Trailer {
 	return t
 }
 
-// endings are the ways to end, from the one that counts least.
-var endings = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
+// The ways to end, and those of reading that count before the first part's, from the one that counts least.
+var (
+	endings     = []string{result.Completed, result.DiskFull, result.Interrupted, result.Aborted, result.CutOff}
+	readEndings = []string{result.ReadIdle, result.ReadFailed}
+)
 
 // tuneChecks returns the checks by kt tune, one for each host, in the order of hosts.
 func (m *merge) tuneChecks() (all []result.TuneCheck) {

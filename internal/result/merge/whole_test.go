@@ -37,7 +37,7 @@ func TestTheTargetIsComparedWithWhatWasOfferedTogether(t *testing.T) {
 		{"at one time", [][]byte{part("a", 0, 10, 100), part("b", 0, 10, 100)}, 200, verdict.None, "200 records/s was kept (200/s offered)"},
 		{"for a part of the time", [][]byte{part("a", 0, 10, 100), part("b", 8*time.Second, 10, 100)}, 200, verdict.None, "was kept (200/s offered)"},
 		{"one after the other", [][]byte{part("a", 0, 10, 100), part("b", 10*time.Second, 10, 100)}, 100, verdict.Unknown, "the parts did not run together"},
-		{"for half a second", [][]byte{part("a", 0, 10, 100), half}, 1051.0 / 10, verdict.Unknown, "too short: "},
+		{"for half a second", [][]byte{part("a", 0, 10, 100), half}, 1051.0 / 10, verdict.Unknown, saysShort},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := merged(t, tc.files...)

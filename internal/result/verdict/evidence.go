@@ -59,7 +59,6 @@ type Stall struct {
 type Parts struct {
 	Count     int
 	NoOverlap string   // reason why there is no overlap; "": there is one
-	Short     bool     // the reason is that the overlap is too short
 	Invalid   []string // reasons of the parts why they are not valid
 }
 

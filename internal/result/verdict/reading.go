@@ -79,8 +79,7 @@ func (e *Evidence) readKept() bool {
 	return e.Target > 0 && e.Read.RecordsPerSecond >= rateKept*e.Target
 }
 
-// readInvalid is Invalid of a run that only reads. Only a lack of CPU makes it not valid: a log may have no
-// more records.
+// readInvalid is Invalid of a run that only reads. Only a lack of CPU makes it so: a log may have no more records.
 func (e *Evidence) readInvalid() []string {
 	if e.Target == 0 || e.Consumed == 0 || e.readKept() || !e.noCPU() {
 		return []string{}
@@ -110,7 +109,7 @@ func (e *Evidence) readVerdict() Verdict {
 	case e.Consumed == 0:
 		return Verdict{Unknown, "no record was read" + e.connects()}
 	case e.noOverlap():
-		return e.Parts.unknown()
+		return Verdict{Unknown, e.Parts.NoOverlap}
 	case r.Seconds < Shortest.Seconds():
 		return Verdict{Unknown, "too short: the reading took only " + theme.Duration(time.Duration(r.Seconds*float64(time.Second)))}
 	case e.noCPU() && !e.readKept():

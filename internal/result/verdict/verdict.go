@@ -75,7 +75,7 @@ func (e *Evidence) Verdict() Verdict {
 	case e.stalls():
 		return e.stalled(full + "; " + cpu)
 	case e.noOverlap():
-		return e.Parts.unknown()
+		return Verdict{Unknown, e.Parts.NoOverlap}
 	case e.Measured < Shortest:
 		return Verdict{Unknown, "too short: less than 1 s was measured"}
 	case e.Acknowledged == 0:
@@ -193,13 +193,6 @@ func (e *Evidence) pause() string {
 // noOverlap reports whether the parts of the run have no overlap.
 func (e *Evidence) noOverlap() bool { return e.Parts != nil && e.Parts.NoOverlap != "" }
 
-func (p *Parts) unknown() Verdict {
-	if p.Short {
-		return Verdict{Unknown, "too short: " + p.NoOverlap}
-	}
-	return Verdict{Unknown, p.NoOverlap}
-}
-
 // queued returns the verdict on a target that was offered and not carried.
 func (e *Evidence) queued(busy string) Verdict {
 	limit, did := BrokerAcks, "acknowledged"
@@ -212,8 +205,7 @@ func (e *Evidence) queued(busy string) Verdict {
 		theme.Plural(e.Waiting, "record", "records"), e.Waiting/e.last(), when, busy)}
 }
 
-// stallText returns a clause on the stall. Its length is in whole milliseconds, as the longest gap in the
-// document.
+// stallText returns a clause on the stall, in whole milliseconds as the longest gap in the document.
 func (e *Evidence) stallText() string {
 	did := map[bool]string{true: "read", false: "acknowledged"}[e.readsOnly()]
 	return fmt.Sprintf("nothing was %s for %s, from %s on", did, theme.Duration(e.Stall.Length.Truncate(time.Millisecond)), theme.Duration(e.Stall.From))

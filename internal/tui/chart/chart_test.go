@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/theme"
 )
 
@@ -45,9 +46,7 @@ func TestRoundUpGivesTheNextRoundNumber(t *testing.T) {
 			t.Errorf("RoundUp(%v) = %v, want %v", v, got, want)
 		}
 	}
-	if got := RoundUp(math.NaN()); got != 1 {
-		t.Errorf("RoundUp(NaN) = %v", got)
-	}
+	must.Match(t, 1, RoundUp(math.NaN()), "RoundUp(NaN)")
 }
 
 func TestLinearAxisHasRoundTicks(t *testing.T) {
@@ -56,9 +55,7 @@ func TestLinearAxisHasRoundTicks(t *testing.T) {
 		1.3e6: {0, 500e3, 1e6, 1.5e6, 2e6},
 		0:     {0, 0.25, 0.5, 0.75, 1},
 	} {
-		if diff := cmp.Diff(want, Linear(top, 4).Ticks); diff != "" {
-			t.Errorf("Linear(%v):\n%s", top, diff)
-		}
+		must.Match(t, want, Linear(top, 4).Ticks, "Linear(%v)", top)
 	}
 }
 
@@ -89,9 +86,7 @@ func TestTicksThatCrowdAreLeftOutEvenly(t *testing.T) {
 		1: {0: 1e6},
 		0: {},
 	} {
-		if diff := cmp.Diff(want, a.visibleTicks(rows)); diff != "" {
-			t.Errorf("%d rows:\n%s", rows, diff)
-		}
+		must.Match(t, want, a.visibleTicks(rows), "%d rows", rows)
 	}
 }
 
@@ -134,22 +129,16 @@ func TestCanvasClipsAndReplacesWhatIsNotOneCellWide(t *testing.T) {
 	c.Text(2, 0, "x界\te\u0301yz", theme.Style{})
 	c.Set(9, 9, 'x', theme.Style{})
 	c.TextRight(6, 1, "µs→", theme.Style{})
-	if got, want := c.String(), "bcx??e\n   µs→"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, "bcx??e\n   µs→", c.String(), "the canvas")
 	c.Sub(4, 1, 100, 100).Clear()
 	c.Sub(-5, -5, 6, 6).Text(0, 0, "###", theme.Style{})
-	if got, want := c.String(), "#cx??e\n   µ  "; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, "#cx??e\n   µ  ", c.String(), "the canvas")
 }
 
 func TestFitEndsInAnEllipsis(t *testing.T) {
 	c := New(1, 1, plain())
 	for w, want := range map[int]string{-1: "", 0: "", 1: "…", 3: "ab…", 5: "abcde", 9: "abcde"} {
-		if got := c.Fit("abcde", w); got != want {
-			t.Errorf("Fit(%d) = %q, want %q", w, got, want)
-		}
+		must.Match(t, want, c.Fit("abcde", w), "Fit(%d)", w)
 	}
 }
 
@@ -166,9 +155,7 @@ func TestPlotDrawsARampInBraille(t *testing.T) {
    │   ⡤⠤⠒⠊         
   0┤⠤⠜⠉ ┈   ┈   ┈   
    └-10s─────────now`, "\n")
-	if diff := cmp.Diff(want, c.String()); diff != "" {
-		t.Errorf("%s\n%s", c, diff)
-	}
+	must.Match(t, want, c.String(), "%s", c)
 }
 
 func TestPlotLeavesAGapWhereThereIsNothing(t *testing.T) {
@@ -189,9 +176,7 @@ func TestPlotLeavesAGapWhereThereIsNothing(t *testing.T) {
    |****  ****
   0+.   .   . 
    +----------`, "\n")
-	if diff := cmp.Diff(want, c.String()); diff != "" {
-		t.Errorf("%s\n%s", c, diff)
-	}
+	must.Match(t, want, c.String(), "%s", c)
 }
 
 func TestHeatShowsTwoValuesACell(t *testing.T) {
@@ -224,35 +209,27 @@ func TestBarsShowTheLongestOfAColumnWhenTheyCrowd(t *testing.T) {
 	values[3], values[8] = 8, 4
 	c := New(6, 3, plain())
 	Bars{Values: values, Style: func(int) theme.Style { return theme.Style{} }}.Draw(c)
-	if got, want := c.String(), " █    \n █  █ \n0     "; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, " █    \n █  █ \n0     ", c.String(), "the canvas")
 }
 
 func TestBarsAreAsWideAsTheyCanBe(t *testing.T) {
 	c := New(11, 2, plain())
 	Bars{Values: []float64{1, 0.5, 0}, Style: func(int) theme.Style { return theme.Style{} }}.Draw(c)
-	if got, want := c.String(), "███ ▄▄▄    \n0   1   2  "; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, "███ ▄▄▄    \n0   1   2  ", c.String(), "the canvas")
 }
 
 func TestGaugeShowsHalvesAndATraceOfLittle(t *testing.T) {
 	for share, want := range map[float64]string{0: "────", 0.0001: "╸───", 0.5: "━━──", 0.6: "━━╸─", 1: "━━━━", 9: "━━━━", math.Inf(1): "━━━━"} {
 		c := New(4, 1, plain())
 		Gauge(c, 0, 0, 4, share, theme.Style{})
-		if got := c.String(); got != want {
-			t.Errorf("%v: %q, want %q", share, got, want)
-		}
+		must.Match(t, want, c.String(), "%v", share)
 	}
 }
 
 func TestSparklineIsRelativeToItsHighest(t *testing.T) {
 	c := New(5, 1, plain())
 	Sparkline(c, 0, 0, []float64{0, 2, math.NaN(), 4, 1}, 0, theme.Style{})
-	if got, want := c.String(), "▁▄ █▂"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Match(t, "▁▄ █▂", c.String(), "the canvas")
 }
 
 // Whatever is drawn at whatever size: no panic, and the canvas has exactly its
@@ -295,9 +272,7 @@ func FuzzDraw(f *testing.F) {
 func checkSize(t *testing.T, look, s string, w, h int) {
 	t.Helper()
 	if h == 0 {
-		if s != "" {
-			t.Errorf("%s: %q on no row", look, s)
-		}
+		must.Match(t, "", s, "%s: on no row", look)
 		return
 	}
 	lines := strings.Split(s, "\n")
@@ -329,9 +304,7 @@ func TestEveryBarHasACharacterAboveIt(t *testing.T) {
 	} {
 		c := New(w, 3, plain())
 		bars.Draw(c)
-		if diff := cmp.Diff(want, c.String()); diff != "" {
-			t.Errorf("%d columns:\n%s", w, diff)
-		}
+		must.Match(t, want, c.String(), "%d columns", w)
 	}
 }
 
@@ -345,9 +318,7 @@ func TestALabelOfTheTimeAxisGivesWayToAnEvent(t *testing.T) {
 	} {
 		c := New(13, 1, plain())
 		frame{x: TimeAxis{From: 0, To: 10, Left: "-10s", Right: "now", Events: []Event{{At: at}}}}.time(c)
-		if diff := cmp.Diff(want, c.String()); diff != "" {
-			t.Errorf("at %v:\n%s", at, diff)
-		}
+		must.Match(t, want, c.String(), "at %v", at)
 	}
 }
 
@@ -363,8 +334,6 @@ func TestNamesAreCutInTheMiddle(t *testing.T) {
 		{"127.0.0.1:19092", 0, ""},
 		{"µµµµµµµµ", 4, "µ…µµ"},
 	} {
-		if got := FitMiddle(row.name, row.w); got != row.want {
-			t.Errorf("%q in %d cells: %q, want %q", row.name, row.w, got, row.want)
-		}
+		must.Match(t, row.want, FitMiddle(row.name, row.w), "%q in %d cells", row.name, row.w)
 	}
 }

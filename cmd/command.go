@@ -1,0 +1,155 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report/page"
+	"github.com/kt-bench/kt/internal/result/metric"
+)
+
+// command is the form of all commands: flags become settings, settings are loaded from all layers, the command runs, and what
+// it has found is written. S are its settings.
+type command[S any] struct {
+	flags  func(*pflag.FlagSet) S                   // nil: it has none
+	load   func(env *Env, s S, args []string) error // nil: S has a method Load
+	values map[string][]string                      // of flags, for a shell to complete; those of flagValues need no entry
+	run    func(context.Context, *Env, S, []string) (*finding, error)
+
+	signals bool // they end the context of run; false: they end the process
+}
+
+// none are the settings of a command that has none.
+type none struct{}
+
+// finding is what a command has found. It is written even if there is an error beside it.
+type finding struct {
+	write func(env *Env, w config.Written) error // to stdout
+	page  func(io.Writer) error                  // for --html
+	runs  []string                               // the files from which the page can be written again
+}
+
+// found returns a finding that is a document; v is the same for JSON.
+func found(d *doc.Document, v any) *finding {
+	return &finding{
+		write: func(env *Env, w config.Written) error { return env.document(w.Output, w.Look, d, v) },
+		page:  func(w io.Writer) error { return page.Doc(w, d) },
+	}
+}
+
+// text returns a finding that is a text as it stands.
+func text(s string) *finding {
+	return &finding{write: func(env *Env, _ config.Written) error {
+		_, err := io.WriteString(env.Stdout, s)
+		return err
+	}}
+}
+
+// of completes a command of cobra. Without Args it takes none.
+func (d command[S]) of(env *Env, c *cobra.Command) *cobra.Command {
+	var s S
+	if d.flags != nil {
+		s = d.flags(c.Flags())
+	}
+	if c.Args == nil {
+		c.Args = noArgs
+	}
+	completeFlags(env, describe(c), d.values)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		w, err := d.settings(env, s, args)
+		if err != nil {
+			return usageError(err)
+		}
+		if !d.signals {
+			return d.carryOut(c.Context(), env, s, args, w)
+		}
+		return env.interruptible(c.Context(), func(ctx context.Context) error { return d.carryOut(ctx, env, s, args, w) })
+	}
+	return c
+}
+
+// settings loads the settings, and returns how the command writes.
+func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, err error) {
+	loader, own := any(s).(interface {
+		Load(config.System) error
+	})
+	switch {
+	case d.load != nil:
+		err = d.load(env, s, args)
+	case own:
+		err = loader.Load(env.configSystem())
+	}
+	if form, ok := any(s).(interface{ Written() config.Written }); ok {
+		w = form.Written()
+	}
+	return w, errors.Join(err, env.checkOutput(w.Output))
+}
+
+// carryOut runs the command and writes what it has found. The file of a page is made before.
+func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, w config.Written) error {
+	file, err := newPageFile(env, w.HTML, w.Quiet)
+	if err != nil {
+		return usageError(err)
+	}
+	defer file.discard()
+	f, err := d.run(ctx, env, s, args)
+	if f == nil {
+		return err
+	}
+	var unwritten error
+	if f.page != nil { // before stdout, whose reader may be gone
+		unwritten = file.write(f.page, f.runs...)
+	}
+	if f.write != nil {
+		unwritten = errors.Join(unwritten, f.write(env, w))
+	}
+	return worse(err, unwritten)
+}
+
+// flagValues are the values of flags that have few, in whatever command. nil: names of hosts and the like, and no files.
+func flagValues() map[string][]string {
+	var commits []string
+	for _, how := range plan.Commits {
+		commits = append(commits, string(how))
+	}
+	acks, metrics := []string{"0", "1", "all"}, metric.Names()
+	return map[string][]string{
+		"acks": acks, "producer-acks": acks, "commit": commits, "limit": metrics, "abort-on": metrics, "slo": metrics, "output": config.DocumentOutputs,
+		"arrivals": {"uniform", "poisson"}, "compression": {"none", "gzip", "snappy", "lz4", "zstd"}, "engine": {string(plan.Client), string(plan.Wire)},
+		"from": {"earliest", "latest", "offset:", "timestamp:"}, "group-protocol": {"classic", "consumer"}, "idempotence": {"true", "false"},
+		"isolation": {"read_uncommitted", "read_committed"}, "key-distribution": {"none", "range", "random"}, "watch": {"all", "brokers", "none"},
+		"fail-on": nil, "join": nil, "ladder": nil, "metrics-listen": nil, "peers": nil,
+	}
+}
+
+// completeFlags gives a shell the values of the flags of a command.
+func completeFlags(env *Env, c *cobra.Command, own map[string][]string) {
+	values := flagValues()
+	maps.DeleteFunc(values, func(flag string, _ []string) bool { return c.Flags().Lookup(flag) == nil })
+	maps.Copy(values, own)
+	for flag, v := range values {
+		if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(v, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // the flag exists, and has no other completion
+		}
+	}
+	if c.Flags().Lookup("cluster") != nil {
+		_ = c.RegisterFlagCompletionFunc("cluster", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return env.clusterNames(c), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// among completes an argument by one of some names.
+func among(names func() []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return names(), cobra.ShellCompDirectiveNoFileComp
+	}
+}

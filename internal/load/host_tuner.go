@@ -1,0 +1,191 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/internal/tune"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// HostTuner changes settings of this machine for one study at a time, by kt tune's own catalogue and
+// journal. It may not be used twice at a time.
+type HostTuner struct {
+	maker *Maker
+	root  string // its root file system: "/", but in tests
+	tree  *tune.Tree
+	study string   // that has this machine; "": none
+	lock  *os.File // held as long
+}
+
+// NewHostTuner is for the machine whose root file system is mounted at root.
+func NewHostTuner(m *Maker, root string) *HostTuner {
+	return &HostTuner{maker: m, root: root, tree: tune.NewTree(root, m.Version)}
+}
+
+// Obey does what an order asks for.
+func (h *HostTuner) Obey(ctx context.Context, o *study.HostOrder) error {
+	if filepath.Clean(h.root) == "/" && !host.SystemCalls(h.root).Root() {
+		return misfit(errors.New("only root can change this machine: sudo kt"))
+	}
+	if err := h.hold(o.Study); err != nil {
+		return err
+	}
+	var err error
+	switch o.Do {
+	case study.CheckHost:
+		err = h.check(ctx, o.Set)
+	case study.SetHost:
+		return h.set(ctx, o)
+	case study.RestoreHost:
+		err = h.set(ctx, &study.HostOrder{Own: o.Own})
+	}
+	if o.Do == study.CheckHost || err == nil {
+		h.release()
+	}
+	return err
+}
+
+// hostLock is held by whoever changes a machine for a study, so that two studies do not put back
+// each other's changes. The folder is root's.
+const hostLock = "run/kt-study.lock"
+
+// hold keeps other studies from this machine.
+func (h *HostTuner) hold(study string) error {
+	switch {
+	case h.study == study:
+		return nil
+	case h.study != "":
+		return fmt.Errorf("study %s changes this machine: wait until it is over; kt study restore %s puts back what it left", h.study, h.study)
+	}
+	lock, err := os.OpenFile(filepath.Join(h.root, hostLock), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close() // nothing was written
+		return errors.New("another study changes this machine: wait until it is over")
+	}
+	h.study, h.lock = study, lock
+	return nil
+}
+
+func (h *HostTuner) release() {
+	_ = h.lock.Close() // nothing was written
+	h.study, h.lock = "", nil
+}
+
+// check returns what hinders changes: kt tune must not have changed this machine yet, because all that is
+// in its journal is put back after each run.
+func (h *HostTuner) check(ctx context.Context, wanted []study.Flag) error {
+	held, err := h.tree.Status()
+	if err == nil && len(held) > 0 {
+		err = misfit(errors.New("kt tune has changed this machine (kt tune --status), and its journal is needed here; kt tune --rollback first, or compare by hand with kt compare"))
+	}
+	if err == nil {
+		_, err = h.changes(ctx, wanted)
+	}
+	return err
+}
+
+// changes returns the changes that are meant, from what is there now.
+func (h *HostTuner) changes(ctx context.Context, wanted []study.Flag) (changes []tune.Change, err error) {
+	var errs []error
+	for _, s := range wanted {
+		if id, ok := strings.CutPrefix(s.Name, "tune."); ok {
+			proposed, err := h.proposed(ctx, id)
+			changes, errs = append(changes, proposed...), append(errs, err)
+			continue
+		}
+		one, err := h.tree.SysctlTo(strings.TrimPrefix(s.Name, "sysctl."), s.Value)
+		if err != nil {
+			err = misfit(fmt.Errorf("%s=%s: %w", s.Name, s.Value, err))
+		}
+		changes, errs = append(changes, one), append(errs, err)
+	}
+	return changes, errors.Join(errs...)
+}
+
+// proposed returns the changes that kt tune proposes of one setting.
+func (h *HostTuner) proposed(ctx context.Context, id string) ([]tune.Change, error) {
+	if _, err := tune.Find(tune.Catalogue(), id); err != nil {
+		return nil, misfit(fmt.Errorf("tune.%s: %w", id, err))
+	}
+	flags := config.NewTune(pflag.NewFlagSet("tune", pflag.ContinueOnError))
+	if err := flags.Load(h.maker.Config); err != nil {
+		return nil, err
+	}
+	settings, err := tune.Select(tune.Catalogue(), []string{id}, flags.Skip)
+	profile, bad := tune.LoadProfile(flags.Profile, profiles.Of("tune"), ReadSettings)
+	if err = errors.Join(err, bad); err != nil {
+		return nil, misfit(err)
+	}
+	m, err := tune.Look(ctx, host.Rooted(h.root), host.SystemCalls(h.root), tune.Options{
+		Profile: profile, Role: tune.Role(flags.Role), Dirs: flags.Dirs, PID: flags.PID, Unit: flags.Unit, Interval: flags.Interval,
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, misfit(err)
+	}
+	r := tune.Check(m, settings)
+	r.Limit(tune.ApplyOptions{Runtime: true})
+	if len(r.Changes()) == 0 {
+		return nil, misfit(fmt.Errorf("tune.%s: kt tune proposes no change that takes effect at once here; kt tune --explain %s tells why", id, id))
+	}
+	return r.Changes(), nil
+}
+
+// checkOwn returns an error if kt tune's journal holds more than the changes of a study: a rollback would undo that too.
+func (h *HostTuner) checkOwn(own []study.Flag) error {
+	held, err := h.tree.Status()
+	for _, u := range held {
+		mine := slices.ContainsFunc(own, func(s study.Flag) bool {
+			id, ofTune := strings.CutPrefix(s.Name, "tune.")
+			return ofTune && u.Setting == id || u.Path == "/"+host.SysctlFile(strings.TrimPrefix(s.Name, "sysctl."))
+		})
+		if !mine || u.Kind == tune.OwnFile {
+			err = errors.Join(err, misfit(fmt.Errorf("kt tune has changed %s since the study began, so the study undoes nothing; kt tune --rollback undoes all", u.Path)))
+		}
+	}
+	return err
+}
+
+// set makes the changes of an order by kt tune's journal, and puts back those that were made before.
+func (h *HostTuner) set(ctx context.Context, o *study.HostOrder) error {
+	if err := h.checkOwn(o.Own); err != nil {
+		return err
+	}
+	undone, err := h.tree.Rollback(tune.RollbackOptions{})
+	for _, u := range undone {
+		if u.Err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", u.Path, u.Err))
+		}
+	}
+	if err != nil || len(o.Set) == 0 {
+		return err
+	}
+	changes, err := h.changes(ctx, o.Set)
+	if err != nil {
+		return err
+	}
+	outcomes, err := h.tree.Apply(changes, tune.ApplyOptions{Runtime: true, Time: h.maker.Now()})
+	for _, o := range outcomes {
+		if o.Err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", o.Change.Path, o.Err))
+		}
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/study"
+)
+
+// errNoBrokers is the error of a change of brokers that are inside kt.
+var errNoBrokers = errors.New("the broker inside kt has no settings to change: name brokers with --bootstrap-server")
+
+// CheckOutside returns all that hinders changes of brokers and of their hosts, and settings of topics.
+func (b *Runner) CheckOutside(ctx context.Context, l study.Load, w study.Wanted) error {
+	a, err := b.admin(ctx, l)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	if len(w.Hosts) > 0 {
+		errs = append(errs, b.checkHosts(ctx, a, l, w.Hosts))
+	}
+	if a == nil {
+		if len(w.Brokers) > 0 {
+			errs = append(errs, misfit(errNoBrokers))
+		}
+		return errors.Join(errs...)
+	}
+	defer a.Close()
+	for _, f := range w.Brokers {
+		settings, err := a.BrokerSettings(ctx, []string{f.Name})
+		for i := range settings {
+			settings[i].Value = &f.Value
+		}
+		if err == nil {
+			if err = a.CheckBrokerSettings(ctx, settings); err != nil {
+				err = fmt.Errorf("broker.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)
+			}
+		}
+		errs = append(errs, misfit(err))
+	}
+	for _, f := range w.Topics {
+		if err := a.CheckTopicSetting(ctx, f.Name, f.Value); err != nil {
+			errs = append(errs, misfit(fmt.Errorf("topic.%s=%s: the brokers refuse it: %w", f.Name, f.Value, err)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkHosts returns what hinders changes of the brokers' hosts.
+func (b *Runner) checkHosts(ctx context.Context, a run.Admin, l study.Load, changes []study.Flag) error {
+	names := make(map[string]bool)
+	for _, f := range changes {
+		names[f.Name] = true
+	}
+	hosts, err := b.Hosts(ctx, l)
+	if err == nil && a != nil {
+		err = misfit(reached(ctx, a.Brokers(), hosts))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(slices.Sorted(maps.Keys(names)), ", "), err)
+	}
+	return misfit(b.ChangeHosts(ctx, l, hosts, study.HostOrder{Do: study.CheckHost, Study: "check", Set: changes}))
+}
+
+// reached returns an error if a broker is on a host that kt does not change: on its own alone without agents.
+// Brokers and agents may have addresses in different networks, so agents are only counted.
+func reached(ctx context.Context, brokers []result.Broker, agents []string) error {
+	on := make(map[string]bool)
+	for _, broker := range brokers {
+		name, _, err := net.SplitHostPort(broker.Addr)
+		if err != nil {
+			return err
+		}
+		on[name] = true
+		if len(agents) == 0 && !isHere(ctx, name) {
+			return fmt.Errorf("broker %d is on %s, not on this machine; run kt there, or start kt agent --allow-tune on the brokers' hosts and make the loads with --on", broker.ID, broker.Addr)
+		}
+	}
+	if len(agents) > 0 && len(on) != len(agents) {
+		return fmt.Errorf("hosts of brokers: %d, agents of brokers: %d (%s); each host needs one with --allow-tune, and --watch chooses where there are others", len(on), len(agents), strings.Join(agents, ", "))
+	}
+	return nil
+}
+
+// isHere reports whether a host is this machine.
+func isHere(ctx context.Context, name string) bool {
+	ips, err := net.DefaultResolver.LookupHost(ctx, name)
+	own, ownErr := net.InterfaceAddrs()
+	return err == nil && ownErr == nil && slices.ContainsFunc(ips, func(ip string) bool {
+		return net.ParseIP(ip).IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool { return strings.HasPrefix(a.String(), ip+"/") })
+	})
+}
+
+// agents returns a client of the agents that a load names, the agents, and the place of the load; a nil client: it is made here.
+func (b *Runner) agents(ctx context.Context, l study.Load) (c *cluster.Client, found []cluster.Peer, ld *Load, err error) {
+	if ld, err = b.place(l); err != nil || len(ld.Hosts.On) == 0 {
+		return nil, nil, nil, err
+	}
+	c, found, err = b.maker.Agents(ctx, &ld.Hosts.Agents)
+	if c != nil {
+		c.Log = b.warn
+	}
+	return c, found, ld, err
+}
+
+// chosen returns the agents that make a load or watch it; none: it is made here.
+func (b *Runner) chosen(ctx context.Context, l study.Load) ([]cluster.Peer, error) {
+	c, found, ld, err := b.agents(ctx, l)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	h := cluster.Hosts{Client: c}
+	err = misfit(h.Choose(ld.Hosts.On, ld.Hosts.Watch, found))
+	return slices.Concat(h.Load, h.Watch), err
+}
+
+// Hosts returns the agents of brokers that make a load or watch it; none: it is made here, and this host is changed.
+func (b *Runner) Hosts(ctx context.Context, l study.Load) (names []string, err error) {
+	chosen, err := b.chosen(ctx, l)
+	for _, p := range chosen {
+		if p.Role == cluster.RoleBroker {
+			names = append(names, p.Name)
+		}
+	}
+	if err == nil && len(chosen) > 0 && len(names) == 0 {
+		err = misfit(errors.New("no agent of a broker makes or watches the load: start kt agent --role broker --allow-tune on the brokers' hosts"))
+	}
+	return names, err
+}
+
+// ChangeHosts gives an order to the agents of some hosts, or to this one.
+func (b *Runner) ChangeHosts(ctx context.Context, l study.Load, hosts []string, o study.HostOrder) error {
+	if len(hosts) == 0 {
+		return b.host.Obey(ctx, &o)
+	}
+	c, found, _, err := b.agents(ctx, l)
+	if c == nil {
+		return err
+	}
+	errs := []error{err}
+	for _, name := range hosts {
+		peer := cluster.Peer{Err: fmt.Errorf("%s: its agent does not answer", name)}
+		if i := slices.IndexFunc(found, func(p cluster.Peer) bool { return p.Name == name }); i >= 0 {
+			peer = found[i]
+		}
+		errs = append(errs, c.Tune(ctx, peer, o))
+	}
+	return errors.Join(errs...)
+}
+
+// BrokerSettings returns what every broker has now of some settings.
+func (b *Runner) BrokerSettings(ctx context.Context, l study.Load, names []string) (all []result.BrokerSetting, err error) {
+	err = b.administer(ctx, l, func(a run.Admin) (err error) {
+		all, err = a.BrokerSettings(ctx, names)
+		return err
+	})
+	return all, err
+}
+
+// SetBrokers gives every broker its settings.
+func (b *Runner) SetBrokers(ctx context.Context, l study.Load, settings []result.BrokerSetting) error {
+	return b.administer(ctx, l, func(a run.Admin) error { return a.SetBrokers(ctx, settings) })
+}
+
+// administer does something with the brokers that a load goes to.
+func (b *Runner) administer(ctx context.Context, l study.Load, do func(run.Admin) error) error {
+	a, err := b.admin(ctx, l)
+	switch {
+	case err != nil:
+		return err
+	case a == nil:
+		return errNoBrokers
+	}
+	defer a.Close()
+	return do(a)
+}

@@ -1,0 +1,204 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kt-bench/kt/internal/cluster"
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+	"github.com/kt-bench/kt/internal/study"
+	"github.com/kt-bench/kt/profiles"
+)
+
+// Runner makes the runs of a study, as the commands for loads make theirs.
+type Runner struct {
+	Say       func(text string) // of warnings, each once
+	Observers []run.Observer    // of the runs of now
+	Protected string            // a protected cluster that a load goes to without --yes; "": none
+
+	maker *Maker
+	host  *HostTuner // of this machine
+	sink  bool       // for a calibration: loads on a sink of kt's own, which has no security
+
+	mu   sync.Mutex
+	said map[string]bool // guarded by mu; warnings
+}
+
+var _ study.Runner = (*Runner)(nil)
+
+// NewRunner makes a runner.
+func NewRunner(m *Maker) *Runner {
+	return &Runner{Say: m.Say, maker: m, host: NewHostTuner(m, "/"), said: make(map[string]bool)}
+}
+
+// Load returns a load with everything that is known of it before kt connects.
+func (b *Runner) Load(l study.Load) (*Load, error) {
+	sys := b.maker.Config
+	sys.Profiles, sys.Warn = profiles.Of(l.Command), b.warn
+	sys.LeftOut = config.IsLimit // of loads by themselves, in a file for all
+	if b.sink {
+		sys.LeftOut = func(flag string) bool { return !config.CountsInCalibration(flag) }
+	}
+	var flags []config.Assignment
+	for _, f := range l.Flags {
+		flags = append(flags, config.Assignment{Name: f.Name, Values: []string{f.Value}, Foreign: !l.IsTyped(f)})
+	}
+	asked, err := config.LoadOf(plan.Command(l.Command), flags, sys)
+	for _, w := range asked.Warnings {
+		b.warn(w)
+	}
+	if err == nil && len(asked.Limits)+len(asked.AbortOn) > 0 {
+		err = errors.New("limit, abort-on: they judge a run by itself, and not the runs of a study: use kt find --slo, or kt compare --fail-on on the runs")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.sink {
+		b.withoutSecurity(&asked)
+	}
+	silent := *b.maker // a study would say the same of every run
+	silent.Say = func(string) {}
+	return silent.Check(&asked)
+}
+
+// warn gives a warning once.
+func (b *Runner) warn(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.said[text] {
+		b.said[text] = true
+		b.Say(text)
+	}
+}
+
+// Plan returns the plan that the flags of a load make.
+func (b *Runner) Plan(l study.Load) (plan.Plan, error) {
+	ld, err := b.Load(l)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if !ld.Yes {
+		b.Protected = cmp.Or(b.Protected, ld.Protected)
+	}
+	return ld.Plan, nil
+}
+
+// Run makes one run.
+func (b *Runner) Run(ctx context.Context, l study.Load, path string, opened func()) (result.Result, error) {
+	ld, err := b.Load(l)
+	if err != nil {
+		return result.Result{}, misfit(err)
+	}
+	var file *run.File
+	if path != "" {
+		if file, err = run.CreateFile(path); err != nil {
+			return result.Result{}, err
+		}
+		defer file.Discard()
+	}
+	do, _, remove, err := ld.Func(ctx)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer remove()
+	r := ld.Request(file)
+	if b.sink {
+		r.Ceiling = nil // it is what is measured
+	}
+	r.Opened = func(result.Header) error { opened(); return nil }
+	r.Notify = func(n run.Notice) {
+		if n.Kind.Warning() {
+			b.warn(n.Text)
+		}
+	}
+	res, err := do(ctx, r, b.Observers...)
+	var process *cluster.ProcessError
+	if errors.As(err, &process) && res.RunID != "" && MissingParts(&res) == nil {
+		err = process.Err // the result tells the faults of processes, as of a run that is made here
+	}
+	return res, err
+}
+
+// BrokerCount returns the number of brokers of the cluster that a load goes to.
+func (b *Runner) BrokerCount(ctx context.Context, l study.Load) (int, error) {
+	a, err := b.admin(ctx, l)
+	if err != nil || a == nil {
+		return kafka.EmbeddedBrokers, err
+	}
+	defer a.Close()
+	return len(a.Brokers()), nil
+}
+
+// place returns a load of which only the place is that of another: its brokers, and the hosts that make it.
+func (b *Runner) place(l study.Load) (*Load, error) {
+	p := study.Load{Command: string(plan.Produce), Typed: l.Typed}
+	for _, f := range l.Flags {
+		if slices.Contains([]string{bootstrapServer, "url", "cluster", "command-config", "command-property", "config", "on", "watch", "join", "peers", "key-file"}, f.Name) {
+			p.Flags = append(p.Flags, f)
+		}
+	}
+	return b.Load(p)
+}
+
+const bootstrapServer = "bootstrap-server" // the flag of a load
+
+// admin connects to the brokers that a load goes to; nil: they are inside kt, and each run has its own, or the system has none
+// that can be asked.
+func (b *Runner) admin(ctx context.Context, l study.Load) (run.Admin, error) {
+	ld, err := b.place(l)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := ld.System.(run.Administered); ok {
+		return s.Administer(ctx)
+	}
+	return nil, nil
+}
+
+// studyTopics is what the names of topics of studies begin with.
+const studyTopics = "kt-study-"
+
+// DeleteTopic deletes a topic of the study.
+func (b *Runner) DeleteTopic(ctx context.Context, l study.Load, name string) error {
+	if !strings.HasPrefix(name, studyTopics) {
+		return fmt.Errorf("delete topic %s: kt deletes only topics of studies here: their names begin with %s", name, studyTopics)
+	}
+	ld, err := b.place(l)
+	if err != nil {
+		return fmt.Errorf("delete topic %s: %w", name, err)
+	}
+	s, ok := ld.System.(run.TopicDeleter)
+	if !ok {
+		return Cannot("delete topic "+name, &ld.Plan, "delete it by its own tools")
+	}
+	return s.DeleteTopic(ctx, name)
+}
+
+// NewStudy makes the folder of a new study. It keeps the brokers that the environment or a file named: to go on,
+// and to put back what was changed, kt has to find the same ones.
+func (b *Runner) NewStudy(dir, id string, s *study.Study) (*study.Folder, error) {
+	sys := b.maker.Config // the brokers alone are asked for, so nothing is refused to them
+	sys.Profiles, sys.Kafka.Security = profiles.Of(string(plan.Produce)), nil
+	own, err := config.LoadOf(plan.Produce, nil, sys)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range s.All() {
+		switch {
+		case own.Cluster != "":
+			part.Share("cluster", own.Cluster, true, bootstrapServer, "cluster", "url")
+		case !own.Plan.Embedded():
+			part.Share(bootstrapServer, strings.Join(own.Plan.Bootstrap, ","), !own.Foreign, bootstrapServer, "cluster", "url")
+		}
+	}
+	return study.Create(dir, s, id)
+}

@@ -1,0 +1,141 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/config"
+	"github.com/kt-bench/kt/internal/kafka/javaconf"
+	"github.com/kt-bench/kt/internal/kafka/security"
+	"github.com/kt-bench/kt/internal/kafka/system"
+	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/pulsar"
+	"github.com/kt-bench/kt/internal/queue"
+	"github.com/kt-bench/kt/internal/rabbitmq"
+	"github.com/kt-bench/kt/internal/result"
+	"github.com/kt-bench/kt/internal/run"
+)
+
+// systems make the system that a load goes to. They check the settings of its clients.
+var systems = map[plan.System]func(*config.Run, security.Settings) (run.System, []string, error){
+	plan.Kafka: func(r *config.Run, s security.Settings) (run.System, []string, error) {
+		k, warnings, err := system.New(&r.Plan, r.Properties, r.ConsumerProperties, r.Lenient)
+		k.Security = s
+		return k, warnings, err
+	},
+	plan.RabbitMQ: queued(rabbitmq.New), plan.Pulsar: queued(pulsar.New),
+}
+
+// queued is for a system with queues. It makes none for a URL that it does not understand.
+func queued[S any, P interface {
+	*S
+	run.System
+}](make func(_ *plan.Plan, producer, consumer map[string]plan.Given, _ queue.Access) (P, []string, error),
+) func(*config.Run, security.Settings) (run.System, []string, error) {
+	return func(r *config.Run, s security.Settings) (run.System, []string, error) {
+		made, warnings, err := make(&r.Plan, r.Properties, r.ConsumerProperties, queue.Access{Password: s.Password, Bound: s.Bound, TLS: s.TLS})
+		if made == nil {
+			return nil, warnings, err
+		}
+		return made, warnings, err
+	}
+}
+
+// NewSystem makes the system that a load goes to. It is there even if the rest of the plan does not fit.
+func NewSystem(r *config.Run, secure security.Settings) (run.System, []string, error) {
+	return systems[r.Plan.System()](r, secure)
+}
+
+// SystemAt makes the system that a URL or brokers name, for questions beside a load.
+func SystemAt(url string, bootstrap []string, secure security.Settings) run.System {
+	s, _, _ := NewSystem(&config.Run{Plan: plan.Plan{URL: url, Bootstrap: bootstrap}}, secure) // there is no load that could not fit
+	return s
+}
+
+// Cannot returns the error of what a system cannot do.
+func Cannot(what string, p *plan.Plan, instead string) error {
+	return misfit(fmt.Errorf("%s: kt does not do this on %s: %s", what, p.System(), instead))
+}
+
+// checkTLS returns what properties say of TLS that a URL does not.
+func checkTLS(p *plan.Plan, given map[string]plan.Given) (warnings []string, err error) {
+	if p.URL == "" || p.Encrypts() {
+		return nil, nil
+	}
+	plain, secure := p.Schemes()
+	if g := given["security.protocol"]; slices.Contains([]string{"SSL", "SASL_SSL"}, strings.ToUpper(strings.TrimSpace(g.Value))) {
+		return nil, fmt.Errorf("security.protocol=%s (from %s): %s in --url connects without TLS: write %s", g.Value, g.Source, plain, secure)
+	}
+	for name := range given {
+		if strings.HasPrefix(name, "ssl.") {
+			return []string{"the ssl. properties have no effect with " + plain + ": " + secure + " connects by TLS"}, nil
+		}
+	}
+	return nil, nil
+}
+
+// ofURL returns the security properties of a load on a system that a URL names: the URL says whether there is TLS.
+func ofURL(p *plan.Plan, given map[string]plan.Given) map[string]plan.Given {
+	if p.URL == "" {
+		return given
+	}
+	given = maps.Clone(given)
+	if !p.Encrypts() {
+		maps.DeleteFunc(given, func(name string, _ plan.Given) bool { return strings.HasPrefix(name, "ssl.") }) // checkTLS says so
+		return given
+	}
+	if given == nil {
+		given = make(map[string]plan.Given)
+	}
+	given["security.protocol"] = plan.Given{Value: "SSL", Source: "--url"}
+	return given
+}
+
+// Acks returns the acknowledgements that the load waits for; "": the system has none to choose.
+func (l *Load) Acks() string {
+	if s, ok := l.System.(run.Acknowledging); ok {
+		return s.Acks()
+	}
+	return ""
+}
+
+// DeliveryTimeout returns how long a record may wait for its outcome; 0: the system does not say.
+func (l *Load) DeliveryTimeout() time.Duration {
+	if s, ok := l.System.(run.Delivering); ok {
+		return s.DeliveryTimeout()
+	}
+	return 0
+}
+
+// CanCalibrate reports whether kt calibrate can find what this host can offer of the load.
+func (l *Load) CanCalibrate() bool {
+	s, ok := l.System.(run.Calibrated)
+	return ok && s.LikeSink()
+}
+
+// Clients tells the configuration which properties the clients of all systems have.
+func Clients() config.Kafka {
+	producer, _, _ := javaconf.ParseProducer(nil, 0, false) // the defaults fit together, so there
+	consumer, _, _ := javaconf.ParseConsumer(nil, false)    // is no error, and every property is there
+	return config.Kafka{
+		Producer: config.Client{Has: either(javaconf.IsProducerProperty, rabbitmq.ProducerProperties, pulsar.ProducerProperties), Names: propertyNames(producer.All())},
+		Consumer: config.Client{Has: either(javaconf.IsConsumerProperty, rabbitmq.ConsumerProperties, pulsar.ConsumerProperties), Names: propertyNames(consumer.All())},
+		Security: security.Is,
+	}
+}
+
+// either returns a function that reports whether a property is one of Kafka's client, or of other systems.
+func either(kafka func(name string) bool, others ...[]string) func(name string) bool {
+	all := slices.Concat(others...)
+	return func(name string) bool { return kafka(name) || slices.Contains(all, name) }
+}
+
+func propertyNames(all []result.Setting) (names []string) {
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names
+}

@@ -1,0 +1,205 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// Case is what a row tells where a condition holds. One that says why the value is unknown or absent ends the reading, one with
+// a verdict ends the cases; of the others each adds its words.
+//
+// A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
+// with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
+// with + - * / % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
+// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time} and {…|2} for that of a
+// number of bytes, of seconds and with two decimals.
+type Case struct {
+	If      string  `yaml:"if"`
+	Unknown string  `yaml:"unknown"`
+	Absent  string  `yaml:"absent"`
+	Verdict Verdict `yaml:"verdict"`
+	Bad     Verdict `yaml:"bad"` // the verdict if the value is not as wanted
+	Shown   string  `yaml:"shown"`
+	Wanted  string  `yaml:"wanted"`
+	Note    string  `yaml:"note"`
+	Command string  `yaml:"command"`
+}
+
+// cases adds what the cases tell that hold: before a value was read only why it is not.
+func (a place) cases(r *Reading) {
+	for _, c := range a.row.Read.Cases {
+		switch ends := c.Unknown + c.Absent; {
+		case r.Verdict != "", ends == "" && a.value == "", !a.holds(c.If):
+		case c.Unknown != "":
+			*r = Reading{Verdict: Unknown, Current: cmp.Or(a.words(c.Shown), r.shown, r.Current), Note: a.words(c.Unknown)}
+		case c.Absent != "":
+			*r = Absent("%s", a.words(c.Absent))
+		default:
+			if c.Note != "" {
+				r.addNote("%s", a.words(c.Note))
+			}
+			set := func(field *string, text string) {
+				if text != "" {
+					*field = a.words(text)
+				}
+			}
+			set(&r.shown, c.Shown)
+			set(&r.Wanted, c.Wanted)
+			set(&r.Command, c.Command)
+			r.bad = cmp.Or(c.Bad, r.bad)
+			if r.Verdict = c.Verdict; r.Verdict != "" {
+				r.Wanted = cmp.Or(r.Wanted, a.words(a.row.Read.Wanted))
+				if r.Verdict == Warn || r.Verdict == Fail {
+					r.Command = cmp.Or(r.Command, a.words(a.names(a.row.Read.Command)))
+				}
+				a.show(r)
+			}
+		}
+	}
+}
+
+var (
+	comparison  = regexp.MustCompile(`^(.+?) (=|!=|<|<=|>|>=|has|like|unlike) (.+)$`)
+	placeholder = regexp.MustCompile(`\{([^|{}]+)(\|[a-z]+|\|[0-9])?\}`)
+	operators   = map[string]func(x, y float64) float64{
+		"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y },
+		"*": func(x, y float64) float64 { return x * y }, "/": func(x, y float64) float64 { return x / y },
+		"min": math.Min, "max": math.Max, "%": math.Mod,
+	}
+)
+
+// holds reports whether all parts of a condition hold.
+func (a place) holds(condition string) bool {
+	for part := range strings.SplitSeq(cmp.Or(condition, "0 = 0"), " and ") {
+		f := comparison.FindStringSubmatch(part)
+		left, err := a.eval(f[1])
+		right, wrong := a.eval(f[3])
+		if err != nil {
+			left = ""
+		}
+		if wrong != nil {
+			right = ""
+		}
+		x, noNumber := strconv.ParseFloat(left, 64)
+		y, word := strconv.ParseFloat(right, 64)
+		if !compares(f[2], left, right, cmp.Compare(x, y), noNumber == nil && word == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// compares reports whether a comparison of two texts holds. order is that of their numbers, if both are some.
+func compares(operator, left, right string, order int, numbers bool) bool {
+	same := left == right || numbers && order == 0
+	switch operator {
+	case "=", "!=":
+		return same == (operator == "=")
+	case "has":
+		return right != "" && slices.Contains(strings.Split(left, ","), right)
+	case "like", "unlike":
+		found, err := regexp.MatchString(right, left)
+		return err == nil && found == (operator == "like")
+	case "<", "<=":
+		return numbers && (order < 0 || same && operator == "<=")
+	}
+	return numbers && (order > 0 || same && operator == ">=")
+}
+
+// eval works out an expression. An error may come with the value that is no number.
+func (a place) eval(expression string) (string, error) {
+	words := strings.Fields(expression)
+	out, err := a.fact(words[0])
+	for i := 1; i+1 < len(words) && err == nil; i += 2 {
+		next, err := a.fact(words[i+1])
+		if err != nil {
+			return next, err
+		}
+		x, wrong := strconv.ParseFloat(out, 64)
+		y, bad := strconv.ParseFloat(next, 64)
+		if wrong != nil || bad != nil {
+			return "", fmt.Errorf("%s: %q or %q is not a number", expression, out, next)
+		}
+		out = strconv.FormatFloat(operators[words[i]](x, y), 'f', -1, 64)
+	}
+	return out, err
+}
+
+// words puts the values of expressions into a text of the row.
+func (a place) words(text string) string {
+	text, _ = a.fill(text) // what cannot be read is "?"
+	return text
+}
+
+func (a place) fill(text string) (filled string, problem error) {
+	return placeholder.ReplaceAllStringFunc(text, func(in string) string {
+		f := placeholder.FindStringSubmatch(in)
+		value, err := a.eval(f[1])
+		n, noNumber := strconv.ParseFloat(value, 64)
+		switch {
+		case err != nil:
+			problem = err
+			return "?"
+		case f[2] == "|bytes" && noNumber == nil:
+			return theme.Bytes(int64(n))
+		case len(f[2]) == 2 && noNumber == nil:
+			return strconv.FormatFloat(n, 'f', int(f[2][1]-'0'), 64)
+		case f[2] == "|time" && noNumber == nil:
+			return theme.Duration(time.Duration(n * float64(time.Second)))
+		case noNumber == nil && strings.Contains(f[1], " "):
+			return rounded(n)
+		}
+		return value
+	}), problem
+}
+
+// expression is the value of a row that is worked out.
+func (a place) expression() Reading {
+	r := Reading{rounds: strings.Contains(a.row.Read.Value, " ")}
+	var err error
+	if r.Current, err = a.eval(a.row.Read.Value); err != nil {
+		current := r.Current
+		r = a.lacks(err)
+		r.Current = current
+	}
+	return r
+}
+
+// check refuses a condition or an expression that cannot be worked out.
+func (r Read) check() error {
+	expressions, conditions := []string{r.Value, r.Floor}, []string{r.Answer}
+	texts := []string{r.Rule, r.Note, r.Command, r.Wanted}
+	for _, c := range r.Cases {
+		conditions = append(conditions, c.If)
+		texts = append(texts, c.Unknown, c.Absent, c.Shown, c.Wanted, c.Note, c.Command)
+	}
+	for _, condition := range slices.DeleteFunc(conditions, func(c string) bool { return c == "" }) {
+		for part := range strings.SplitSeq(condition, " and ") {
+			f := comparison.FindStringSubmatch(part)
+			if f == nil {
+				return fmt.Errorf("cases: %q is no condition", part)
+			}
+			expressions = append(expressions, f[1], f[3])
+		}
+	}
+	for _, in := range placeholder.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
+		expressions = append(expressions, in[1])
+	}
+	known := place{Machine: &Machine{}}.facts()
+	for word := range strings.FieldsSeq(strings.Join(expressions, " + ")) {
+		name, _, _ := strings.Cut(word, ":")
+		_, number := strconv.ParseFloat(word, 64)
+		if known[name] == nil && operators[word] == nil && number != nil && word[0] != '\'' {
+			return fmt.Errorf("there is no fact %q; a word stands in single quotes", word)
+		}
+	}
+	return nil
+}
