@@ -235,7 +235,7 @@ func (a *agent) look(ctx context.Context) *looked {
 		case <-ctx.Done():
 		}
 		v := sample(since())
-		l.CPU, l.Cores, l.Memory, l.Free = v.CPU, v.Cores, v.Memory, v.Free
+		l.Use = Use{v.CPU, v.Cores, v.Memory, v.Free}
 	}
 	a.mu.Lock()
 	g := a.gossip

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,6 @@ var (
 	_ memberlist.EventDelegate    = delegate{}
 	_ memberlist.AliveDelegate    = delegate{}
 	_ memberlist.ConflictDelegate = delegate{}
-	_ memberlist.PingDelegate     = delegate{}
 )
 
 // NodeMeta returns the encoded info of this agent.
@@ -55,10 +55,8 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	err := d.refuse(n)
 	if err != nil {
 		d.g.speak.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
-		return err
 	}
-	d.g.table.answers(n.Name, time.Now())
-	return nil
+	return err
 }
 
 // refuse returns the reason why an agent cannot be a member, or nil.
@@ -119,29 +117,15 @@ func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 		clean(known.Name), address(known), clean(address(other))))
 }
 
-// AckPayload is empty.
-func (delegate) AckPayload() []byte { return nil }
-
-// NotifyPingComplete notes an answer of a member.
-func (d delegate) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
-	d.g.table.answers(n.Name, time.Now())
-}
-
 // Write gets the lines of memberlist's logger.
 func (d delegate) Write(line []byte) (int, error) {
-	d.g.hear(string(line), time.Now())
+	d.g.hear(string(line))
 	return len(line), nil
 }
 
-// hear handles a line of memberlist's log, the only source of suspicions. It reports the lines
-// that a user can act on.
-func (g *Gossip) hear(line string, now time.Time) {
-	line = strings.TrimSpace(line)
-	level, text, _ := strings.Cut(line, " memberlist: ")
-	if name, ok := between(text, "Suspect ", " has failed, no acks received"); ok {
-		g.table.silent(name, now)
-		return
-	}
+// hear reports the lines of memberlist's log that a user can act on.
+func (g *Gossip) hear(line string) {
+	level, text, _ := strings.Cut(strings.TrimSpace(line), " memberlist: ")
 	if name, ok := between(text, "Was able to connect to ", " over TCP but UDP probes failed"); ok {
 		g.speak.often.Note("udp "+name, fmt.Sprintf("%s answers over TCP and not over UDP: let UDP through to its port", clean(name)))
 		return
@@ -154,28 +138,25 @@ func (g *Gossip) hear(line string, now time.Time) {
 		return
 	}
 	_, from, _ := strings.Cut(text, "from=")
-	for _, foreign := range []string{"Decrypt packet failed", "unacceptable label", "cannot decode label", "label header cannot be empty", "failed to receive:"} {
-		if strings.Contains(text, foreign) {
-			g.speak.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
-			return
-		}
-	}
-	for _, known := range []string{"Error accepting TCP connection", "handler queue full", "Failed to send UDP ping", "Too many pending push/pull"} {
-		if strings.Contains(text, known) {
-			g.speak.often.Note(known, fmt.Sprintf("gossip: %s", clean(text)))
-			return
-		}
+	has := func(part string) bool { return strings.Contains(text, part) }
+	if slices.ContainsFunc(foreign, has) {
+		g.speak.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
+	} else if i := slices.IndexFunc(faults, has); i >= 0 {
+		g.speak.often.Note(faults[i], "gossip: "+clean(text))
 	}
 }
 
-// between returns the part of s after one text and before another.
+// Parts of the lines of memberlist about what it cannot read, and about faults of this host.
+var (
+	foreign = []string{"Decrypt packet failed", "unacceptable label", "cannot decode label", "label header cannot be empty", "failed to receive:"}
+	faults  = []string{"Error accepting TCP connection", "handler queue full", "Failed to send UDP ping", "Too many pending push/pull"}
+)
+
+// between returns the part of s after one text and before the last one of another.
 func between(s, before, after string) (string, bool) {
 	_, s, ok := strings.Cut(s, before)
-	if !ok {
-		return "", false
-	}
 	i := strings.LastIndex(s, after)
-	if i < 0 {
+	if !ok || i < 0 {
 		return "", false
 	}
 	return s[:i], true

@@ -121,7 +121,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) (err error) {
 	c.Name, c.Logger = g.name, log.New(delegate{g}, "", 0)
 	c.BindAddr, c.BindPort = g.bound.Addr().String(), int(g.bound.Port())
 	c.AdvertiseAddr, c.AdvertisePort = g.addr.Addr().String(), int(g.addr.Port())
-	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
+	c.Delegate, c.Events, c.Alive, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	g.net = newTransport(o.Port, o.Key)
 	c.Transport = g.net
 	if g.list, err = memberlist.Create(c); err != nil {

@@ -136,7 +136,7 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 func TestWithoutAKeyPeersOfOtherMachinesGetNoByte(t *testing.T) {
 	a := serve(t, Options{}, nil)
 	near, far := net.Pipe()
-	a.lobby.enter(from{far, "10.0.0.7:1"}, a.see)
+	a.pending.take(from{far, "10.0.0.7:1"}, a.handle)
 	if _, err := shake(t.Context(), near, nil, HTTP); !errors.Is(err, ErrBroken) {
 		t.Errorf("the handshake ended with %v, want ErrBroken", err)
 	}
