@@ -34,7 +34,7 @@ func (d delegate) NotifyMsg(data []byte) {
 	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
 	name, start, _ := strings.Cut(said, " ")
 	if ok && len(name) <= nameLimit && d.g.table.goodbye(name, start, time.Now()) {
-		d.g.speak.say("%s has left", clean(name))
+		d.g.say("%s has left", clean(name))
 	}
 }
 
@@ -54,7 +54,7 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	}
 	err := d.refuse(n)
 	if err != nil {
-		d.g.speak.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
+		d.g.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (d delegate) NotifyJoin(n *memberlist.Node) {
 		return
 	}
 	d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
-	d.g.speak.say("%s is there, at %s", info.Name, address(n))
+	d.g.say("%s is there, at %s", info.Name, address(n))
 }
 
 // NotifyUpdate notes that a member was started anew.
@@ -101,10 +101,10 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 		return
 	}
 	if d.g.table.away(n.Name, time.Now()) == Left {
-		d.g.speak.say("%s has left", clean(n.Name))
+		d.g.say("%s has left", clean(n.Name))
 		return
 	}
-	d.g.speak.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
+	d.g.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
 }
 
 // NotifyConflict reports two agents with the same name. The first one keeps it.
@@ -113,7 +113,7 @@ func (d delegate) NotifyConflict(known, other *memberlist.Node) {
 		d.g.contest.note(address(other), time.Now())
 	}
 	d.g.table.rival(known.Name, address(other), time.Now())
-	d.g.speak.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
+	d.g.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
 		clean(known.Name), address(known), clean(address(other))))
 }
 
@@ -127,11 +127,11 @@ func (d delegate) Write(line []byte) (int, error) {
 func (g *Gossip) hear(line string) {
 	level, text, _ := strings.Cut(strings.TrimSpace(line), " memberlist: ")
 	if name, ok := between(text, "Was able to connect to ", " over TCP but UDP probes failed"); ok {
-		g.speak.often.Note("udp "+name, fmt.Sprintf("%s answers over TCP and not over UDP: let UDP through to its port", clean(name)))
+		g.often.Note("udp "+name, fmt.Sprintf("%s answers over TCP and not over UDP: let UDP through to its port", clean(name)))
 		return
 	}
 	if name, ok := between(text, "Refuting a suspect message (from: ", ")"); ok {
-		g.speak.often.Note("refute", fmt.Sprintf("%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name)))
+		g.often.Note("refute", fmt.Sprintf("%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name)))
 		return
 	}
 	if level != "[ERR]" && level != "[WARN]" {
@@ -140,9 +140,9 @@ func (g *Gossip) hear(line string) {
 	_, from, _ := strings.Cut(text, "from=")
 	has := func(part string) bool { return strings.Contains(text, part) }
 	if slices.ContainsFunc(foreign, has) {
-		g.speak.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
+		g.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
 	} else if i := slices.IndexFunc(faults, has); i >= 0 {
-		g.speak.often.Note(faults[i], "gossip: "+clean(text))
+		g.often.Note(faults[i], "gossip: "+clean(text))
 	}
 }
 

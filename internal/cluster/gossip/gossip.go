@@ -27,7 +27,7 @@ type Options struct {
 	Join      []string       // host:port of any agents of the network, which may include this one
 	Info      Info           // of this agent
 
-	// Log gets lines for the operator, from one goroutine that Close waits for. It may be nil.
+	// Log gets lines for the operator, from any goroutine, and must not block. It may be nil.
 	Log func(text string)
 
 	tune func(*memberlist.Config) // changes the settings in tests; may be nil
@@ -43,7 +43,8 @@ type Gossip struct {
 	tick    time.Duration  // one second, shorter in tests
 	since   time.Time
 	table   *table
-	speak   *speaker
+	log     func(text string)
+	often   port.Journal // of what may happen often: a scanner or a broken network would cause thousands of equal lines
 	list    *memberlist.Memberlist
 	net     *transport
 	stop    context.CancelFunc // of keep and mend
@@ -78,10 +79,12 @@ func Start(o Options) (*Gossip, error) {
 		name: o.Info.Name, start: start, open: o.Key == nil, since: time.Now(), table: newTable(),
 		stop: stop, info: o.Info, meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
 	}
-	g.speak = newSpeaker(o.Log)
+	if g.log = o.Log; o.Log == nil {
+		g.log = func(string) {}
+	}
+	g.often.Log = g.log
 	if err := g.listen(ctx, o); err != nil {
 		stop()
-		g.speak.close()
 		return nil, err
 	}
 	for _, j := range slices.Compact(slices.Sorted(slices.Values(o.Join))) {
@@ -179,7 +182,6 @@ func (g *Gossip) end(goodbye bool) (err error) {
 			g.goodbye()
 		}
 		err = g.list.Shutdown()
-		g.speak.close()
 	})
 	return err
 }

@@ -58,10 +58,10 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 			return
 		case err != nil && !told && !g.reached(addrs):
 			told = true
-			g.speak.say("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
+			g.say("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
 		case err == nil && told:
 			told = false
-			g.speak.say("join %s: joined", clean(target))
+			g.say("join %s: joined", clean(target))
 		}
 		g.pause(ctx, wait)
 		wait = min(2*wait, retryLast)

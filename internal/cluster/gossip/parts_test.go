@@ -6,11 +6,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -83,46 +81,9 @@ func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	}
 }
 
-func TestAThingIsSaidOnceAMinuteWithHowOftenItHappened(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := new(logged)
-		s := newSpeaker(l.add)
-		for range 200 { // seconds
-			s.often.Note("x", "x happened")
-			time.Sleep(time.Second)
-		}
-		s.close()
-		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 more since the last line)") {
-			t.Errorf("said %q", l.lines)
-		}
-	})
-}
-
-func TestAUserWhoDoesNotListenStopsNothing(t *testing.T) {
-	wait, l := make(chan struct{}), new(logged)
-	s := newSpeaker(func(text string) {
-		<-wait
-		l.add(text)
-	})
-	for i := range 10 * saidQueue {
-		s.say("line %d", i)
-	}
-	close(wait)
-	s.close()
-	all := len(l.lines)
-	for _, line := range l.lines {
-		_, dropped, found := strings.Cut(line, "(")
-		if strings.Contains(line, "before the end") {
-			dropped, found = line, true
-			all-- // it is about the others
-		}
-		if found {
-			n, err := strconv.Atoi(strings.Fields(dropped)[0])
-			must.Err(t, "", err, "%q", line)
-			all += n
-		}
-	}
-	must.Match(t, 10*saidQueue, all, "lines were told or counted")
+// telling returns a Gossip without a network that says what it says to l.
+func telling(l *logged) *Gossip {
+	return &Gossip{name: "a", table: newTable(), log: l.add, often: port.Journal{Log: l.add}}
 }
 
 func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
@@ -139,9 +100,8 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 		{"", ""},
 	} {
 		l := new(logged)
-		g := &Gossip{table: newTable(), speak: newSpeaker(l.add)}
+		g := telling(l)
 		g.hear(c.line + "\n")
-		g.speak.close()
 		if got := strings.Join(l.lines, "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%q is told as %q, want %q", c.line, got, c.want)
 		}
@@ -151,7 +111,7 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 // On a busy host the news that a member is away can be there before the member's own goodbye.
 func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	l := new(logged)
-	g := &Gossip{name: "a", table: newTable(), speak: newSpeaker(l.add)}
+	g := telling(l)
 	d := delegate{g}
 	meta := must.Have(Info{Name: "c", Role: "client"}.encode("S1"))(t)
 	n := &memberlist.Node{Name: "c", Addr: net.IPv4(127, 0, 0, 1).To4(), Port: 9464, Meta: meta}
@@ -160,7 +120,6 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	for range 2 { // a goodbye is sent more than once
 		d.NotifyMsg([]byte(goodbyePrefix + "c S1"))
 	}
-	g.speak.close()
 	want := []string{"c is there, at 127.0.0.1:9464", "c at 127.0.0.1:9464 is gone: it no longer answers", "c has left"}
 	must.Match(t, want, l.lines, "said")
 }
@@ -172,9 +131,8 @@ func FuzzHear(f *testing.F) {
 	f.Add("[INFO] memberlist: Suspect vm14 has failed, no acks received")
 	f.Fuzz(func(t *testing.T, line string) {
 		l := new(logged)
-		g := &Gossip{table: newTable(), speak: newSpeaker(l.add)}
+		g := telling(l)
 		g.hear(line)
-		g.speak.close()
 		for _, text := range l.lines {
 			if !isText(text, 8*textLimit) {
 				t.Errorf("%q is told as %q", line, text)
