@@ -103,9 +103,6 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 
 // NotifyConflict reports two agents with the same name. The first one keeps it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
-	if known.Name == d.g.name {
-		d.g.contest.note(address(other), time.Now())
-	}
 	d.g.table.rival(known.Name, address(other), time.Now())
 	d.g.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
 		clean(known.Name), address(known), clean(address(other))))
