@@ -96,18 +96,18 @@ func (d command[S]) settings(env *Env, s S, args []string) (w config.Written, er
 
 // carryOut runs the command and writes what it has found. The file of a page is made before.
 func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, w config.Written) error {
-	file, err := newPageFile(env, w.HTML, w.Quiet)
+	file, err := env.pageFile(w.HTML, w.Quiet)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
-	defer file.discard()
+	defer file.Discard()
 	f, err := d.run(ctx, env, s, args)
 	if f == nil {
 		return err
 	}
 	var unwritten error
 	if f.page != nil { // before stdout, whose reader may be gone
-		unwritten = file.write(f.page, f.runs...)
+		unwritten = file.Write(f.page, f.runs...)
 	}
 	if f.write != nil {
 		unwritten = errors.Join(unwritten, f.write(env, w))

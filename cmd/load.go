@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"syscall"
@@ -12,10 +13,12 @@ import (
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/export"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
@@ -64,24 +67,27 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 // carryOut makes the run, here or on other hosts, and writes its result. Opened files are closed, and created ones undone, in
 // the reverse order.
 func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateFormat, stop *stopper) error {
-	shown, err := newExporters(env, l.Run)
+	shown, err := export.Start(env.Getenv, l.Metrics, l.Quiet, func(text string) { env.say("%s", text) })
 	if err != nil {
 		return usageError(err)
 	}
-	defer shown.close(ctx, stop)
+	if l.Metrics != "" && !config.Loopback(l.Metrics) {
+		env.say("--metrics-listen %s: everybody who reaches this address can read the metrics of this run", l.Metrics)
+	}
+	defer shown.Close(ctx, stop.end)
 	file, err := env.maker().RunFile(l.ResultFile, l.Stem())
 	if err != nil {
 		return err
 	}
 	defer file.Discard()
-	asPage, err := newPageFile(env, l.HTML, l.Quiet)
+	asPage, err := env.pageFile(l.HTML, l.Quiet)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
-	defer asPage.discard()
+	defer asPage.Discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, date, stop, &status), ctx
-	shown.notify = out.notify
+	shown.Notify = out.notify
 	do, hosts, remove, err := l.Func(ctx)
 	if err != nil {
 		return err
@@ -99,14 +105,14 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 	defer prepared()
 	r.Opened = func(h result.Header) error {
 		prepared()
-		shown.open(h)
+		shown.Open(h)
 		return out.open(screen, h)
 	}
 	r.Began = func(at time.Time) result.Start {
 		stop.begin()
 		return result.Start{At: at.UTC()}
 	}
-	res, err := do(ctx, r, shown.observers(out)...)
+	res, err := do(ctx, r, shown.Observers(out)...)
 	out.close()
 	if res.RunID == "" {
 		return l.WithSources(err)
@@ -116,8 +122,8 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 		err = process.Err
 	}
 	env.runsFolder().Add(file.Path(), &res)
-	err = errors.Join(err, out.write(res, file.Path()), asPage.writeRun(res, report.Options{}, file.Path()))
-	shown.finished = true
+	err = errors.Join(err, out.write(res, file.Path()), asPage.Write(func(w io.Writer) error { return page.Run(w, res, report.Options{}) }, file.Path()))
+	shown.Finished = true
 	judged := judge(&res, stop.code(), l.Output)
 	if s, ok := l.System.(run.Unreachable); ok && judged != nil && hosts == nil {
 		if now := s.WhyUnreachable(screen, res.Errors.Worst()); now != nil {
