@@ -37,6 +37,8 @@ type finding struct {
 	write func(env *Env, w config.Written) error // to stdout
 	page  func(io.Writer) error                  // for --html
 	runs  []string                               // the files from which the page can be written again
+	last  string                                 // to be said after all else; "": nothing
+	close func()                                 // nil: nothing is open
 }
 
 // found returns a finding that is a document; v is the same for JSON.
@@ -106,12 +108,18 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 	if f == nil {
 		return err
 	}
+	if f.close != nil {
+		defer f.close()
+	}
 	var unwritten error
 	if f.page != nil { // before stdout, whose reader may be gone
 		unwritten = file.Write(f.page, f.runs...)
 	}
 	if f.write != nil {
 		unwritten = errors.Join(unwritten, f.write(env, w))
+	}
+	if f.last != "" {
+		env.say("%s", f.last)
 	}
 	return worse(err, unwritten)
 }
