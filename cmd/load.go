@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
@@ -23,7 +26,42 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/tui"
+	"github.com/kt-bench/kt/profiles"
 )
+
+// newLoad completes a command that makes a load.
+func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
+	shipped := profiles.Of(c.Name())
+	names := config.ProfileNames(shipped)
+	var flags *config.Flags
+	var asked config.Run
+	settings := func(env *Env) (config.Run, error) {
+		sys := env.configSystem()
+		sys.Profiles = shipped
+		return flags.Load(sys, load.Clients())
+	}
+	command[none]{
+		flags: func(set *pflag.FlagSet) none { flags = define(set); return none{} },
+		load: func(env *Env, _ none, _ []string) (err error) {
+			asked, err = settings(env)
+			for _, w := range asked.Warnings {
+				env.line(w)
+			}
+			return err
+		},
+		values: map[string][]string{"output": config.Outputs, "profile": names, "run": nil},
+		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
+			return nil, runLoad(ctx, env, &asked)
+		},
+	}.of(env, c)
+	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
+		r, _ := settings(env)
+		return r.Plan, r.Security
+	}) {
+		lookUp(c, flag, names)
+	}
+	return c
+}
 
 // runLoad checks everything that can be checked, makes the load and writes the result.
 func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
@@ -34,6 +72,9 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	l, err := env.maker().Check(asked)
 	if err := errors.Join(err, badDate); err != nil {
 		return usageError(err)
+	}
+	if l.Metrics != "" && !config.Loopback(l.Metrics) && !l.PrintConfig {
+		env.say("--metrics-listen %s: everybody who reaches this address can read the metrics of this run", l.Metrics)
 	}
 	if l.PrintConfig {
 		return effectiveConfig(l).Write(env.Stdout)
@@ -70,9 +111,6 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 	shown, err := export.Start(env.Getenv, l.Metrics, l.Quiet, func(text string) { env.say("%s", text) })
 	if err != nil {
 		return usageError(err)
-	}
-	if l.Metrics != "" && !config.Loopback(l.Metrics) {
-		env.say("--metrics-listen %s: everybody who reaches this address can read the metrics of this run", l.Metrics)
 	}
 	defer shown.Close(ctx, stop.end)
 	file, err := env.maker().RunFile(l.ResultFile, l.Stem())
@@ -125,15 +163,22 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 	err = errors.Join(err, out.write(res, file.Path()), asPage.Write(func(w io.Writer) error { return page.Run(w, res, report.Options{}) }, file.Path()))
 	shown.Finished = true
 	judged := judge(&res, stop.code(), l.Output)
-	if s, ok := l.System.(run.Unreachable); ok && judged != nil && hosts == nil {
-		if now := s.WhyUnreachable(screen, res.Errors.Worst()); now != nil {
-			judged = fmt.Errorf("%w; now %w", judged, now)
-		}
-	}
 	if judged == nil {
 		judged = judgeParts(&res, process)
+	} else if hosts == nil {
+		judged = withReason(screen, l.System, &res, judged)
 	}
 	return worse(judged, err)
+}
+
+// withReason adds to the error of a result why the system cannot be reached now, if that is the reason.
+func withReason(ctx context.Context, system run.System, res *result.Result, judged error) error {
+	if s, ok := system.(run.Unreachable); ok {
+		if now := s.WhyUnreachable(ctx, res.Errors.Worst()); now != nil {
+			return fmt.Errorf("%w; now %w", judged, now)
+		}
+	}
+	return judged
 }
 
 // hostHeaders returns the hosts of a load for the screen.

@@ -61,8 +61,9 @@ func (o *output) prepare() (done func()) {
 		return func() {}
 	}
 	o.waits = true
-	over, begun := make(chan struct{}), time.Now()
-	go func() {
+	over, begun := make(chan struct{}), o.env.Now()
+	var shown sync.WaitGroup
+	shown.Go(func() {
 		for tick := time.Tick(time.Second); ; {
 			select {
 			case <-over:
@@ -70,14 +71,15 @@ func (o *output) prepare() (done func()) {
 			case <-tick:
 				o.mu.Lock()
 				if o.waits {
-					o.env.redraw(prefix + "preparing: " + theme.TickDuration(time.Since(begun).Round(time.Second)))
+					o.env.redraw(prefix + "preparing: " + theme.TickDuration(o.env.Now().Sub(begun).Round(time.Second)))
 				}
 				o.mu.Unlock()
 			}
 		}
-	}()
+	})
 	return sync.OnceFunc(func() {
 		close(over)
+		shown.Wait()
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.waits = false
