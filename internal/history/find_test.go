@@ -53,18 +53,14 @@ func TestANameMeansOneRun(t *testing.T) {
 			t.Errorf("Find(%q): %v is not the error of a missing file", r.name, err)
 		}
 	}
-	if _, err := Find(nil, "last"); err == nil || !strings.Contains(err.Error(), "no run is kept here yet") {
-		t.Errorf("without runs: %v", err)
-	}
+	must.Err(t, "no run is kept here yet", must.Fail(Find(nil, "last")), "without runs")
 }
 
 func TestOnlyRunsOfTheFolderAreFoundToBeRemoved(t *testing.T) {
 	f := Folder{t.TempDir()}
 	path := filepath.Join(f.Dir, "a"+Ext)
 	for _, name := range []string{"a", "a.ktr", "last", path} {
-		if got, err := f.FindKept([]string{path}, name); err != nil || got != path {
-			t.Errorf("FindKept(%q) = %s, %v", name, got, err)
-		}
+		must.Match(t, path, must.Have(f.FindKept([]string{path}, name))(t), "FindKept(%q)", name)
 	}
 	for _, name := range []string{"./a.ktr", "../a.ktr", f.Dir + "/../a.ktr", "b", "/", f.Dir + "/last", f.Dir + "/a", f.Dir + "/"} {
 		if got, err := f.FindKept([]string{path}, name); err == nil {

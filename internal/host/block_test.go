@@ -223,9 +223,7 @@ func TestADiskIsFoundAgainByItsIdentity(t *testing.T) {
 		row.want.Name = "x"
 		must.Match(t, row.want, disks(row.files).disk("x"), "%s: disk(x)", row.says)
 	}
-	if got := files(nil).disk("cciss!c0d0").Match; got != `KERNEL=="cciss?c0d0"` { // udev knows it as cciss/c0d0
-		t.Errorf("disk(cciss!c0d0).Match = %s", got)
-	}
+	must.Match(t, `KERNEL=="cciss?c0d0"`, files(nil).disk("cciss!c0d0").Match, "disk(cciss!c0d0).Match") // udev knows it as cciss/c0d0
 }
 
 // FuzzUdevPattern: no identity ends the value that it is put into, or the line.

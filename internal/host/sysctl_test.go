@@ -75,9 +75,7 @@ func TestLinksAreFollowedWithinTheTree(t *testing.T) {
 	if diff := cmp.Diff(want, won(got)); err != nil || diff != "" {
 		t.Errorf("Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
 	}
-	if first := got["vm.swappiness"][0]; first != (Sysctl{"vm.swappiness", "5", "/etc/sysctl.d/99-sysctl.conf", 2}) {
-		t.Errorf("the first vm.swappiness = %+v, want that of the link, in line 2", first)
-	}
+	must.Match(t, (Sysctl{"vm.swappiness", "5", "/etc/sysctl.d/99-sysctl.conf", 2}), got["vm.swappiness"][0], "the first vm.swappiness")
 }
 
 func TestLinksInACircleAreAnError(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const alpha = 0.05
@@ -83,9 +84,7 @@ func TestMedianIntervalHasTheOrdersAndCoverageOfTheBinomialTable(t *testing.T) {
 		}
 		near(t, "coverage", e.Coverage, r.coverage, 1e-4)
 	}
-	if e := inference.Median(nil, alpha); e != (inference.Estimate{}) {
-		t.Errorf("Median of nothing = %+v", e)
-	}
+	must.Match(t, (inference.Estimate{}), inference.Median(nil, alpha), "Median of nothing")
 }
 
 func TestMedianIntervalHoldsTheTruthAsOftenAsItSays(t *testing.T) {

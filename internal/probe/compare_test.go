@@ -83,9 +83,7 @@ func TestComparableBeforeAnythingIsMeasured(t *testing.T) {
 func TestWhatIsNotFitToBeCompared(t *testing.T) {
 	two := aReport("/a")
 	two.Directories = append(two.Directories, Directory{Path: "/b"})
-	if _, err := Compare(two, aReport("/c")); err == nil || !strings.Contains(err.Error(), "no directory in common") {
-		t.Errorf("Compare of other directories = %v", err)
-	}
+	must.Err(t, "no directory in common", must.Fail(Compare(two, aReport("/c"))), "Compare of other directories")
 	other := aReport("/e")
 	other.Mode, other.Machine.Hostname = Soak, "b"
 	got, err := Compare(aReport("/d"), other)

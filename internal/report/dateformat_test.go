@@ -1,7 +1,7 @@
 package report
 
 import (
-	"strings"
+	"github.com/kt-bench/kt/internal/must"
 	"testing"
 	"time"
 )
@@ -25,18 +25,14 @@ func TestDatesAreWrittenByJavasPatterns(t *testing.T) {
 	} {
 		f, err := ParseDateFormat(tc.pattern)
 		if tc.pattern == "HH Uhr" {
-			if err == nil || !strings.Contains(err.Error(), "the letter U is not known") {
-				t.Errorf("%q: the error is %v", tc.pattern, err)
-			}
+			must.Err(t, "the letter U is not known", err, "%q: the error", tc.pattern)
 			continue
 		}
 		if err != nil || f.Format(at) != tc.want {
 			t.Errorf("%q gives %q, %v; want %q", tc.pattern, f.Format(at), err, tc.want)
 		}
 	}
-	if _, err := ParseDateFormat("HH 'o''clock"); err == nil || !strings.Contains(err.Error(), "no end") {
-		t.Errorf("a quote without an end: %v", err)
-	}
+	must.Err(t, "no end", must.Fail(ParseDateFormat("HH 'o''clock")), "a quote without an end")
 	kafkas, err := ParseDateFormat("yyyy-MM-dd HH:mm:ss:SSS")
 	if none := (DateFormat{}); err != nil || none.Format(at) != kafkas.Format(at) {
 		t.Errorf("without a pattern it is %q, with Kafka's %q", none.Format(at), kafkas.Format(at))

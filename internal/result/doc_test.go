@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
@@ -92,9 +90,7 @@ func TestThePagesQuoteTheExitCodes(t *testing.T) {
 		for _, m := range regexp.MustCompile(`\| (\d+) \| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
 			got = append(got, [2]string{m[1], m[2]})
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("exit codes (-cmd/exit.go +%s):\n%s", name, diff)
-		}
+		must.Match(t, want, got, "exit codes (-cmd/exit.go +%s)", name)
 	}
 }
 

@@ -115,9 +115,7 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
 	}
 	must.Match(t, want, f.Result().Partitions, "partitions")
-	if n := h.Environment.Partitions(); n != 5 {
-		t.Errorf("%d partitions in all, want 5", n)
-	}
+	must.Match(t, 5, h.Environment.Partitions(), "partitions in all")
 	if topic, number := h.Environment.Place(7); topic.Name != "(added)" || number != 2 {
 		t.Errorf("a partition that was added to one of several topics is %s/%d", topic.Name, number)
 	}
@@ -212,9 +210,7 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 		for i, p := range r.Series {
-			if p.ConsumerLag != tc.rows[i] {
-				t.Errorf("%s: %d wait in second %d, want %d", tc.name, p.ConsumerLag, i, tc.rows[i])
-			}
+			must.Match(t, tc.rows[i], p.ConsumerLag, "%s: wait in second %d", tc.name, i)
 		}
 		for _, l := range r.Limits[:3] { // with a second that is not known, none is known to hold
 			if l.Held || l.Expression == "consumer-lag<10" && (l.Value == nil) != (tc.want.Max == NotKnown) || l.Value == nil && !strings.Contains(l.Note, "consumer lag") {

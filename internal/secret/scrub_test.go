@@ -38,9 +38,7 @@ func TestALearnedValueIsFoundInEveryForm(t *testing.T) {
 		before = append(before, base64.StdEncoding.EncodeToString([]byte(user+value)), base64.URLEncoding.EncodeToString([]byte(user+value+"\n")))
 	}
 	for _, text := range before {
-		if got := Scrub(text); got != text {
-			t.Errorf("%q is changed before it is known: %q", text, got)
-		}
+		must.Match(t, text, Scrub(text), "is changed before it is known")
 	}
 	_ = New(value)
 	for _, text := range before {

@@ -147,8 +147,6 @@ func TestAStudyKeepsTheTextThatStandsInItsFile(t *testing.T) {
 		"load: {command: produce, acks: [1, [2]]}":                "s.yaml:1:36: write one value",
 		"load: {command: produce}\nfactors: {acks: &a [1, *a]}\n": "s.yaml:1: anchor 'a' value contains itself",
 	} {
-		if _, err := Parse("s.yaml", []byte(text), anyFlag); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		must.Err(t, want, must.Fail(Parse("s.yaml", []byte(text), anyFlag)), "%q", text)
 	}
 }

@@ -138,9 +138,7 @@ func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
 		t.Errorf("before anything is known: %v, %d hosts", d.Stage, d.present())
 	}
 	hostsGathering().each(d.data.observe)
-	if d.present() != 3 { // two are ready, and one is watched
-		t.Errorf("%d of %d are ready", d.present(), len(d.hosts))
-	}
+	must.Match(t, 3, d.present(), "of %d are ready", len(d.hosts)) // two are ready, and one is watched
 	if s := hostsAfter(57, hostsGone().hosts...); s.present() != 4 {
 		t.Errorf("%d of %d are heard", s.present(), len(s.hosts))
 	}

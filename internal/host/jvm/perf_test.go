@@ -82,9 +82,7 @@ func TestEveryCounterIsThereByName(t *testing.T) {
 			t.Errorf("Values[%q] = %#v, want %#v", name, got, want)
 		}
 	}
-	if len(p.Values) != 187 { // as many as the prologue says
-		t.Errorf("%d values, want 187", len(p.Values))
-	}
+	must.Match(t, 187, len(p.Values), "values") // as many as the prologue says
 }
 
 // build makes a file as a JVM does, in either byte order.

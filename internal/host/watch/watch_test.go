@@ -252,9 +252,7 @@ func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
 	if len(v.Brokers) != 1 || v.Brokers[0] != (host.BrokerVitals{PID: 4712, Maps: 2, MapsLimit: 65530, HeapUsed: 5257464, HeapMax: 64 << 20}) {
 		t.Errorf("brokers after it = %+v, want no collections of one that was not there before", v.Brokers)
 	}
-	if v.Unread != 3 { // the CPUs, whose time stands still, the disk and the broker have nothing to compare with
-		t.Errorf("%d sources are unread", v.Unread)
-	}
+	must.Match(t, 3, v.Unread, "sources are unread") // the CPUs, whose time stands still, the disk and the broker have nothing to compare with
 }
 
 func TestDisksAreThoseWithNothingBelowThem(t *testing.T) {

@@ -277,16 +277,12 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var ids []string
 			for _, one := range s.RunFiles() {
 				ids = append(ids, one.RunID)
 			}
-			if got := strings.Join(ids, " "); got != tc.want {
-				t.Errorf("Select keeps %q, want %q", got, tc.want)
-			}
+			must.Match(t, tc.want, strings.Join(ids, " "), "Select keeps")
 		})
 	}
 }
@@ -419,9 +415,7 @@ func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
 	cut := &shrinking{Reader: bytes.NewReader(run), size: int64(len(run))}
 	must.Do(t, s.Add("f", cut, int64(len(run))))
 	cut.size /= 2
-	if _, err := s.WriteTo(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "write collection: f has become shorter") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, "write collection: f has become shorter", must.Fail(s.WriteTo(new(bytes.Buffer))), "the error")
 }
 
 // shrinking is a file that others write to.
@@ -446,12 +440,8 @@ func TestAFullDiskIsAnErrorOfTheCollection(t *testing.T) {
 
 func TestAFileOfAMachineThatWasWatchedIsNoResult(t *testing.T) {
 	watch := partFile{run: "r", host: "a", vitals: []host.Vitals{{At: time.Second, Interval: time.Second}}, trailer: trailerOf(1)}.bytes(t)
-	if _, err := Read(bytes.NewReader(watch), int64(len(watch))); err == nil || !strings.Contains(err.Error(), "give it to kt collect with the run files of the load") {
-		t.Errorf("Read's error is %v", err)
-	}
-	if _, err := setOf(t, watch).Result(t.Context()); err == nil || !strings.Contains(err.Error(), "no load") {
-		t.Errorf("Result's error is %v", err)
-	}
+	must.Err(t, "give it to kt collect with the run files of the load", must.Fail(Read(bytes.NewReader(watch), int64(len(watch)))), "Read's error")
+	must.Err(t, "no load", must.Fail(setOf(t, watch).Result(t.Context())), "Result's error")
 }
 
 // FuzzCollect reads what may be a run file or a collection.
@@ -496,7 +486,5 @@ func FuzzCollect(f *testing.F) {
 // Result, again and again.
 func TestAHeaderHoldsNothingElse(t *testing.T) {
 	file := canned.Packed(strings.Replace(string(canned.Text(someRun(t, 1)[0])), "}\n", `,"window":{"offered":-1}}`+"\n", 1))
-	if err := NewSet().Add("x", bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), "line 1: its header has more") {
-		t.Errorf("got %v, want an error about its header", err)
-	}
+	must.Err(t, "line 1: its header has more", NewSet().Add("x", bytes.NewReader(file), int64(len(file))), "got")
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -78,9 +79,7 @@ func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
 		"p99<5s errors==0":        "give each limit a flag of its own; a variable holds one",
 		"p99<5s over 1s rate>1":   "give each limit a flag of its own; a variable holds one",
 	} {
-		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%q) gives %v, want %q in it", text, err, want)
-		}
+		must.Err(t, want, must.Fail(Parse(text)), "Parse(%q) gives in it", text)
 	}
 }
 
@@ -217,9 +216,7 @@ var update = flag.Bool("update", false, "write the catalogue into docs/metrics.m
 func TestTheDocumentListsTheMetrics(t *testing.T) {
 	const page, begin, end = "../../../docs/metrics.md", "<!-- metrics: written by go test ./internal/result/metric -update -->\n", "<!-- /metrics -->"
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before, rest, _ := strings.Cut(string(text), begin)
 	got, after, found := strings.Cut(rest, end)
 	if !found {
@@ -231,9 +228,7 @@ func TestTheDocumentListsTheMetrics(t *testing.T) {
 	} else if got != want {
 		err = fmt.Errorf("%s differs from the catalogue; accept with -update", page)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	must.Do(t, err)
 }
 
 // table returns the catalogue as Markdown.

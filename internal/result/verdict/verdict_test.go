@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -24,9 +25,7 @@ func with(target float64, change func(*Evidence)) Evidence {
 func judged(t *testing.T, e Evidence, limit Limit, valid bool, numbers ...string) {
 	t.Helper()
 	got := e.Verdict()
-	if got.Limit != limit {
-		t.Errorf("limited by %q (%s), want %q", got.Limit, got.Evidence, limit)
-	}
+	must.Match(t, limit, got.Limit, "limited by (%s)", got.Evidence)
 	for _, n := range numbers {
 		if !strings.Contains(got.Evidence, n) {
 			t.Errorf("the evidence is %q, want %q in it", got.Evidence, n)
@@ -179,9 +178,7 @@ func TestATargetIsKeptToOnePercent(t *testing.T) {
 		{"one record has no rate", 0, 1, 1, 0, false, true, true},
 	} {
 		e := Evidence{Target: tc.target, OfferedPerSecond: tc.rate, AcknowledgedPerSecond: tc.rate, Offered: tc.offered, Unsent: tc.unsent, Poisson: tc.poisson}
-		if e.kept() != tc.kept {
-			t.Errorf("%s: kept is %t at %.1f/s of %.0f", tc.name, e.kept(), tc.rate, tc.target)
-		}
+		must.Match(t, tc.kept, e.kept(), "%s: kept is at %.1f/s of %.0f", tc.name, tc.rate, tc.target)
 		share, missed := e.Missed(Client)
 		if missed != tc.missed || math.Abs(share-tc.rate/tc.target) > 1e-12 {
 			t.Errorf("%s: missed is %t with a share of %v", tc.name, missed, share)
