@@ -92,20 +92,7 @@ func TestProcessesAreThoseWithACommandLine(t *testing.T) {
 }
 
 func TestTheUnitIsTheLastServiceThatTheMachineStarted(t *testing.T) {
-	for cgroups, want := range map[string]string{
-		"0::/system.slice/kafka.service":                                           "kafka.service",
-		"0::/system.slice/system-kafka.slice/kafka@broker\\x2d1.service":           "kafka@broker\\x2d1.service",
-		"0::/../../system.slice/kafka.service/payload":                             "kafka.service",
-		"4:memory:/a.service\n1:name=systemd:/system.slice/b.service\n0::/":        "b.service",
-		"4:cpu,name=systemd:/system.slice/b.service":                               "b.service",
-		"0::/user.slice/user-1000.slice/session-2.scope":                           "",
-		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/kafka.service": "",
-		"0::/system.slice/containerd.service/cri-containerd-1.scope":               "",
-		"0::/kubepods.slice/pod1.slice/cri-1.scope":                                "",
-		"0::/":     "",
-		"":         "",
-		"nonsense": "",
-	} {
+	for cgroups, want := range must.Rows[map[string]string](t, "process") {
 		must.Match(t, want, unitOf(cgroups), "unitOf(%q)", cgroups)
 	}
 }

@@ -33,23 +33,13 @@ func TestMemoryIsNoDisk(t *testing.T) {
 }
 
 func TestFileSystemsThatAreNoDisk(t *testing.T) {
-	for _, r := range []struct {
-		magic   int64
-		kind    string
-		network bool
-	}{
-		{unix.TMPFS_MAGIC, "tmpfs", false},
-		{unix.OVERLAYFS_SUPER_MAGIC, "overlay", false},
-		{unix.NFS_SUPER_MAGIC, "nfs", true},
-		{0xff534d42, "cifs", true},
-		{unix.V9FS_MAGIC, "9p", true},
-		{0x2fc12fc1, "zfs", false},
-		{unix.EXT4_SUPER_MAGIC, "", false},
-		{unix.XFS_SUPER_MAGIC, "", false},
-		{unix.BTRFS_SUPER_MAGIC, "", false},
-	} {
-		if kind, network := doubtful(r.magic); kind != r.kind || network != r.network {
-			t.Errorf("doubtful(%#x) = %q, %v, want %q, %v", r.magic, kind, network, r.kind, r.network)
+	for _, r := range must.Rows[[]struct {
+		Magic   int64
+		Kind    string
+		Network bool
+	}](t, "check_linux") {
+		if kind, network := doubtful(r.Magic); kind != r.Kind || network != r.Network {
+			t.Errorf("doubtful(%#x) = %q, %v, want %q, %v", r.Magic, kind, network, r.Kind, r.Network)
 		}
 	}
 }

@@ -251,27 +251,14 @@ func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
 }
 
 func TestTheVerdictOfVerificationTellsLossFromDamage(t *testing.T) {
-	for _, tc := range []struct {
-		name          string
-		v             *ledger.Verdict
-		lost, damaged bool
-	}{
-		{"nobody looked", nil, false, false},
-		{"all is well", &ledger.Verdict{Acknowledged: 5, Checked: 5, AcknowledgedRead: 5}, false, false},
-		{"lost", &ledger.Verdict{Checked: 5, Lost: 1}, true, false},
-		{"the ledger is of another run", &ledger.Verdict{Lost: 5, Foreign: 7, OfAnotherRun: true}, false, false},
-		{"nothing was read but another run", &ledger.Verdict{Lost: 5, Foreign: 7}, true, false},
-		{"nothing was read", &ledger.Verdict{Lost: 5}, true, false},
-		{"duplicated", &ledger.Verdict{Checked: 5, Duplicated: 1}, false, true},
-		{"reordered", &ledger.Verdict{Checked: 5, Reordered: 1}, false, true},
-		{"one or the other", &ledger.Verdict{Checked: 5, LateUndecided: 1}, false, true},
-		{"what the client's settings allow", &ledger.Verdict{Checked: 5, Duplicated: 1, Reordered: 1, LateUndecided: 1, RepeatsAllowed: true}, false, false},
-		{"corrupted", &ledger.Verdict{Checked: 5, Corrupted: 1}, false, true},
-		{"corrupted, whatever the settings allow", &ledger.Verdict{Checked: 5, Corrupted: 1, RepeatsAllowed: true}, false, true},
-	} {
-		r := Result{Trailer: Trailer{Verify: tc.v}}
-		if r.Lost() != tc.lost || r.Damaged() != tc.damaged {
-			t.Errorf("%s: lost %t, damaged %t", tc.name, r.Lost(), r.Damaged())
+	for _, tc := range must.Rows[[]struct {
+		Name          string
+		V             *ledger.Verdict
+		Lost, Damaged bool
+	}](t, "reading") {
+		r := Result{Trailer: Trailer{Verify: tc.V}}
+		if r.Lost() != tc.Lost || r.Damaged() != tc.Damaged {
+			t.Errorf("%s: lost %t, damaged %t", tc.Name, r.Lost(), r.Damaged())
 		}
 	}
 }
