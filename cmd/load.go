@@ -4,23 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/kt-bench/kt/internal/cluster"
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/engine"
+	"github.com/kt-bench/kt/internal/export"
 	"github.com/kt-bench/kt/internal/kafka/security"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
+	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/secret"
 	"github.com/kt-bench/kt/internal/tui"
+	"github.com/kt-bench/kt/profiles"
 )
+
+// newLoad completes a command that makes a load.
+func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Command) *cobra.Command {
+	shipped := profiles.Of(c.Name())
+	names := config.ProfileNames(shipped)
+	var flags *config.Flags
+	var asked config.Run
+	settings := func(env *Env) (config.Run, error) {
+		sys := env.configSystem()
+		sys.Profiles = shipped
+		return flags.Load(sys, load.Clients())
+	}
+	command[none]{
+		flags: func(set *pflag.FlagSet) none { flags = define(set); return none{} },
+		load: func(env *Env, _ none, _ []string) (err error) {
+			asked, err = settings(env)
+			for _, w := range asked.Warnings {
+				env.line(w)
+			}
+			return err
+		},
+		values: map[string][]string{"output": config.Outputs, "profile": names, "run": nil},
+		run: func(ctx context.Context, env *Env, _ none, _ []string) (*finding, error) {
+			return nil, runLoad(ctx, env, &asked)
+		},
+	}.of(env, c)
+	for flag, names := range env.found(func(env *Env) (plan.Plan, config.Security) {
+		r, _ := settings(env)
+		return r.Plan, r.Security
+	}) {
+		lookUp(c, flag, names)
+	}
+	return c
+}
 
 // runLoad checks everything that can be checked, makes the load and writes the result.
 func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
@@ -31,6 +72,9 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 	l, err := env.maker().Check(asked)
 	if err := errors.Join(err, badDate); err != nil {
 		return usageError(err)
+	}
+	if l.Metrics != "" && !config.Loopback(l.Metrics) && !l.PrintConfig {
+		env.say("--metrics-listen %s: everybody who reaches this address can read the metrics of this run", l.Metrics)
 	}
 	if l.PrintConfig {
 		return effectiveConfig(l).Write(env.Stdout)
@@ -64,24 +108,24 @@ func runLoad(ctx context.Context, env *Env, asked *config.Run) error {
 // carryOut makes the run, here or on other hosts, and writes its result. Opened files are closed, and created ones undone, in
 // the reverse order.
 func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateFormat, stop *stopper) error {
-	shown, err := newExporters(env, l.Run)
+	shown, err := export.Start(env.Getenv, l.Metrics, l.Quiet, func(text string) { env.say("%s", text) })
 	if err != nil {
 		return usageError(err)
 	}
-	defer shown.close(ctx, stop)
+	defer shown.Close(ctx, stop.end)
 	file, err := env.maker().RunFile(l.ResultFile, l.Stem())
 	if err != nil {
 		return err
 	}
 	defer file.Discard()
-	asPage, err := newPageFile(env, l.HTML, l.Quiet)
+	asPage, err := env.pageFile(l.HTML, l.Quiet)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
-	defer asPage.discard()
+	defer asPage.Discard()
 	var status engine.Status
 	out, screen := newOutput(env, l, date, stop, &status), ctx
-	shown.notify = out.notify
+	shown.Notify = out.notify
 	do, hosts, remove, err := l.Func(ctx)
 	if err != nil {
 		return err
@@ -99,14 +143,14 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 	defer prepared()
 	r.Opened = func(h result.Header) error {
 		prepared()
-		shown.open(h)
+		shown.Open(h)
 		return out.open(screen, h)
 	}
 	r.Began = func(at time.Time) result.Start {
 		stop.begin()
 		return result.Start{At: at.UTC()}
 	}
-	res, err := do(ctx, r, shown.observers(out)...)
+	res, err := do(ctx, r, shown.Observers(out)...)
 	out.close()
 	if res.RunID == "" {
 		return l.WithSources(err)
@@ -116,18 +160,25 @@ func carryOut(ctx context.Context, env *Env, l *load.Load, date report.DateForma
 		err = process.Err
 	}
 	env.runsFolder().Add(file.Path(), &res)
-	err = errors.Join(err, out.write(res, file.Path()), asPage.writeRun(res, report.Options{}, file.Path()))
-	shown.finished = true
+	err = errors.Join(err, out.write(res, file.Path()), asPage.Write(func(w io.Writer) error { return page.Run(w, res, report.Options{}) }, file.Path()))
+	shown.Finished = true
 	judged := judge(&res, stop.code(), l.Output)
-	if s, ok := l.System.(run.Unreachable); ok && judged != nil && hosts == nil {
-		if now := s.WhyUnreachable(screen, res.Errors.Worst()); now != nil {
-			judged = fmt.Errorf("%w; now %w", judged, now)
-		}
-	}
 	if judged == nil {
 		judged = judgeParts(&res, process)
+	} else if hosts == nil {
+		judged = withReason(screen, l.System, &res, judged)
 	}
 	return worse(judged, err)
+}
+
+// withReason adds to the error of a result why the system cannot be reached now, if that is the reason.
+func withReason(ctx context.Context, system run.System, res *result.Result, judged error) error {
+	if s, ok := system.(run.Unreachable); ok {
+		if now := s.WhyUnreachable(ctx, res.Errors.Worst()); now != nil {
+			return fmt.Errorf("%w; now %w", judged, now)
+		}
+	}
+	return judged
 }
 
 // hostHeaders returns the hosts of a load for the screen.

@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -145,15 +145,7 @@ func (r *hostRun) happened(e event) error {
 
 // differ reports whether a coordinator has to hear of a change.
 func differ(a, b *runState) bool {
-	if a.Stage != b.Stage {
-		return true
-	}
-	for i := range a.Parts {
-		if a.Parts[i].State != b.Parts[i].State {
-			return true
-		}
-	}
-	return false
+	return a.Stage != b.Stage || !slices.EqualFunc(a.Parts, b.Parts, func(a, b process) bool { return a.State == b.State })
 }
 
 // act carries out an action. None of them waits for a process or a peer. The caller holds mu.
@@ -278,10 +270,8 @@ func (r *hostRun) status() (runStatus, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := runStatus{Version: r.news.version, Stage: r.state.Stage, Vitals: r.watch.id, Problem: r.watch.problem}
-	for i, c := range r.children {
-		p := c.report
-		p.State = r.state.Parts[i].State
-		s.Parts = append(s.Parts, p)
+	for i := range r.state.Parts {
+		s.Parts = append(s.Parts, r.state.Parts[i].partStatus)
 	}
 	return s, r.news.changed
 }
@@ -298,13 +288,4 @@ func (r *hostRun) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state.Stage == stageOver
-}
-
-// logFailure logs the failure of a process. The caller holds mu.
-func (r *hostRun) logFailure(process int) {
-	switch r.state.Parts[process-1].State {
-	case partFailed, partGone:
-		r.log(fmt.Sprintf(", process %d: %s", process, cmp.Or(r.children[process-1].report.Text, "?")))
-	default:
-	}
 }

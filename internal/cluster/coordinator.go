@@ -224,7 +224,7 @@ func newSession(c *Client, o loadOrder, opts runOptions) (*session, error) {
 		return nil, err
 	}
 	return &session{
-		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: newLive(opts.Header, opts.AbortOn),
+		c: c, order: o, opts: opts, hosts: hosts, copies: copies, live: newLive(opts.Header, opts.AbortOn, fileName(hosts[0].peer.Name, 1)),
 		wires: wires{news: make(chan hostNews, 256), ticker: time.NewTicker(sessionTick)},
 	}, nil
 }
@@ -235,33 +235,16 @@ const sessionTick = 250 * time.Millisecond
 func (s *session) close() {
 	s.wires.ticker.Stop()
 	if s.wires.cut != nil {
-		s.wires.cut()
-		s.awaitHosts()
+		s.wires.cut() // nobody waits to deliver news any more
+		s.wires.live.Wait()
+		for _, r := range s.hosts {
+			r.following.live.Wait()
+		}
 	}
 	undone := s.stage < stepRunning || s.stage == stepUndoing
 	s.stage = stepFinished
 	s.show(true)
 	s.copies.close(!undone)
-}
-
-// awaitHosts waits until the goroutines of all hosts have ended. It drops their news, because one
-// that waits to deliver some would never end.
-func (s *session) awaitHosts() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.wires.live.Wait()
-		for _, r := range s.hosts {
-			r.following.live.Wait()
-		}
-	}()
-	for {
-		select {
-		case <-s.wires.news:
-		case <-done:
-			return
-		}
-	}
 }
 
 // tell passes news on to the session, until ctx ends.

@@ -180,7 +180,7 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 	for {
 		line, err := l.cut.Next(l.take == nil)
 		switch l.bad = err != nil; {
-		case !l.known && (err != nil || line == nil && l.cut.Rest() > maxFirstLine || line != nil && !want.heads(line)):
+		case !l.known && (err != nil || line == nil && l.cut.Rest() > maxFirstLine || line != nil && !isOf(line, want)):
 			return errForeign
 		case line == nil:
 			return nil
@@ -193,10 +193,10 @@ func (l *lines) add(b []byte, want *fileEntry) error {
 	}
 }
 
-// heads reports whether a line is the header of the run file.
-func (e *fileEntry) heads(line []byte) bool {
-	h := fileHeaderOf(line)
-	return h != nil && e.isSame(fileEntry{RunID: h.RunID, Run: h.Part.Run, Epoch: h.Part.Epoch, Host: h.Part.Host, Process: h.Part.Process})
+// isOf reports whether a line is the header of a run file.
+func isOf(line []byte, want *fileEntry) bool {
+	e := entryOf(line)
+	return e != nil && want.isSame(e.fileEntry)
 }
 
 // isSame reports whether two entries are of one run file. Its size may have changed.

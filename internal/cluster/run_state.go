@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,7 +58,8 @@ type runState struct {
 
 // process is the state of one process of a run.
 type process struct {
-	State  partState
+	partStatus // as the coordinator gets it
+
 	Live   bool      // it was started and has not exited
 	Told   told      // orders so far
 	KillAt time.Time // zero: no deadline
@@ -103,10 +105,11 @@ const (
 type event struct {
 	Kind    happening
 	Now     time.Time
-	Process int       // of the events of a process
-	Open    int       // of evOpen: the number of processes, from the first; 0: all
-	Start   time.Time // of evStart, by the system's clock
-	Order   order     // of evEnd
+	Process int        // of the events of a process
+	Report  partStatus // of the events of a process: what they add to its status
+	Open    int        // of evOpen: the number of processes, from the first; 0: all
+	Start   time.Time  // of evStart, by the system's clock
+	Order   order      // of evEnd
 }
 
 // moves has the state that an event of a process leads to. Other events change nothing.
@@ -187,7 +190,7 @@ func (m *change) take(e event) error {
 	case evEnd:
 		m.end(e.Order)
 	case evReady, evBegan, evDraining, evEnded, evFailed, evExited:
-		m.move(&m.Parts[e.Process-1], e.Kind)
+		m.move(&m.Parts[e.Process-1], e)
 	}
 	return nil
 }
@@ -267,16 +270,19 @@ func (m *change) undo(why string) {
 }
 
 // move takes over an event of a process.
-func (m *change) move(p *process, kind happening) {
-	if kind == evExited {
+func (m *change) move(p *process, e event) {
+	if e.Kind == evExited {
 		p.Live = false
 	}
-	to, ok := moves[p.State][kind]
-	if !ok || kind == evBegan && m.Start.IsZero() {
+	to, ok := moves[p.State][e.Kind]
+	if !ok || e.Kind == evBegan && m.Start.IsZero() {
 		return
 	}
-	p.State = to
-	if kind == evEnded && m.Stage != stageUndoing {
+	p.State, p.RunID, p.Ended, p.Text = to, cmp.Or(e.Report.RunID, p.RunID), e.Report.Ended, clean(e.Report.Text, maxText)
+	if p.Ended != nil {
+		p.Load = Load{}
+	}
+	if e.Kind == evEnded && m.Stage != stageUndoing {
 		p.KillAt = time.Time{} // it has ended in time, and may have to wait for other hosts
 	}
 }

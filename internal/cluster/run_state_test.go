@@ -4,11 +4,12 @@ package cluster
 
 import (
 	"fmt"
-	"github.com/kt-bench/kt/internal/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -1,8 +1,9 @@
 package secret
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestWhatMayBeASecretIsHidden(t *testing.T) {

@@ -4,10 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"github.com/kt-bench/kt/internal/must"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestUserInfoIsNeverInWhatLeaves(t *testing.T) {

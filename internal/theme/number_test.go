@@ -1,11 +1,12 @@
 package theme
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"math"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestRateHasThreeDigitsAndAPrefix(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -29,22 +27,6 @@ func ParseConsumer(given map[string]plan.Given, lenient bool) (Consumer, []strin
 // IsConsumerProperty reports whether Kafka's consumer has the property. Security
 // properties count, as they do for IsProducerProperty.
 func IsConsumerProperty(name string) bool { return has(consumerProperties(), name) }
-
-// Options returns the franz-go options for one client that need no group. The caller adds
-// topics, offsets, hooks and pools.
-func (s Consumer) Options() []kgo.Opt { return options(clientProperties(), s) }
-
-// GroupOptions returns the further options for one member of the group, none
-// without a group. The caller adds InstanceID, which no two members may share.
-//
-// With Protocol "consumer", franz-go falls back to the classic protocol if the broker does not
-// offer it, and reports that only to its log. A JoinGroup request shows the fallback.
-func (s Consumer) GroupOptions() []kgo.Opt {
-	if s.Group() == "" {
-		return nil
-	}
-	return options(groupProperties(), s)
-}
 
 // Group returns group.id, empty without a group.
 func (s Consumer) Group() string { return s.value("group.id") }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,56 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Values of result.Setting.Client for properties without a franz-go option.
-const (
-	actsItself = ""        // kt does the work, or refuses every value but the default
-	hasNoTwin  = "ignored" // franz-go has no counterpart; a given value is a warning
-)
-
-// property is one row of a table that maps the properties of a Java client to
-// franz-go: one table for the producer, one for the consumer, and rows that both
-// have. The table is the only place that knows a property: adding one is adding a
-// row. Ranges are Java's, narrowed to what franz-go accepts.
-type property[S reader] struct {
-	name   string
-	preset string // the default of Kafka's Java client 4.x, as Java writes it, or kt's with a note
-	check  check
-	note   string // where franz-go's meaning differs, "" when it does not
-	client string // the franz-go option it becomes, or actsItself, or hasNoTwin
-
-	// apply returns the options for these settings. If several properties share one
-	// option, only one of their rows has apply.
-	apply func(S) []kgo.Opt
-}
-
-// reader is what the rows that producer and consumer share may ask settings of
-// either kind.
-type reader interface {
-	value(name string) string
-	bool(name string) bool
-	int(name string) int
-	duration(name string) time.Duration
-}
-
 // check returns the canonical form of a value, or the form that it must have.
 type check func(value string) (string, error)
-
-// properties returns the producer's whole table, in no particular order.
-func properties() []property[Producer] {
-	return slices.Concat(deliveryProperties(), batchProperties(), producerConnectionProperties(),
-		connectionProperties[Producer](), partitionProperties(),
-		producerOtherProperties(), otherProperties[Producer]())
-}
-
-// names returns the names in a table, sorted.
-func names[S reader](table []property[S]) []string {
-	var all []string
-	for _, p := range table {
-		all = append(all, p.name)
-	}
-	slices.Sort(all)
-	return all
-}
 
 // wholeNumber accepts whole numbers from lo to hi; unit is the unit of the number.
 func wholeNumber(unit string, lo, hi int64) check {
@@ -159,8 +112,6 @@ func checkAcks(value string) (string, error) {
 	return "", errors.New("must be 0, 1 or all")
 }
 
-const roundRobin = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
-
 // checkPartitioner accepts the partitioners Kafka 4 ships, by full or short name.
 func checkPartitioner(value string) (string, error) {
 	switch v := strings.TrimSpace(value); v {
@@ -170,4 +121,101 @@ func checkPartitioner(value string) (string, error) {
 		return roundRobin, nil
 	}
 	return "", errors.New("must be RoundRobinPartitioner, or empty for Kafka's built-in partitioner")
+}
+
+// anything is the check of a property that kt does not read.
+func anything(value string) (string, error) { return value, nil }
+
+func checkOffsetReset(value string) (string, error) {
+	v := strings.TrimSpace(value)
+	if slices.Contains([]string{"earliest", "latest", "none"}, v) {
+		return v, nil
+	}
+	if back, ok := strings.CutPrefix(v, byDuration); ok {
+		if _, err := parseISODuration(back); err == nil {
+			return v, nil
+		}
+	}
+	return "", errors.New("must be earliest, latest, none or by_duration:PnDTnHnMn.nS, as in by_duration:PT1H30M")
+}
+
+var isoDuration = regexp.MustCompile(`^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{0,9})?)S)?)?$`)
+
+// parseISODuration reads a duration as Java writes it, P1DT2H3M4.5S, without a
+// sign and in either case.
+func parseISODuration(text string) (time.Duration, error) {
+	text = strings.ToUpper(text)
+	part := isoDuration.FindStringSubmatch(text)
+	if part == nil || text == "P" || part[2] == "T" {
+		return 0, fmt.Errorf("%q is no duration", text)
+	}
+	asGo := "0s"
+	if part[1] != "" {
+		days, err := strconv.ParseInt(part[1], 10, 32)
+		if err != nil {
+			return 0, err
+		}
+		asGo += strconv.FormatInt(24*days, 10) + "h"
+	}
+	asGo += strings.ToLower(strings.TrimPrefix(part[2], "T"))
+	return time.ParseDuration(asGo)
+}
+
+// balancer returns franz-go's counterpart of an assignor, nil if it has none.
+func balancer(assignor string) kgo.GroupBalancer {
+	switch assignor {
+	case "RangeAssignor":
+		return kgo.RangeBalancer()
+	case "RoundRobinAssignor":
+		return kgo.RoundRobinBalancer()
+	case "StickyAssignor":
+		return kgo.StickyBalancer()
+	case "CooperativeStickyAssignor":
+		return kgo.CooperativeStickyBalancer()
+	}
+	return nil
+}
+
+// checkAssignors accepts a list of the assignors Kafka ships, by full or short
+// name.
+func checkAssignors(value string) (string, error) {
+	var classes []string
+	for name := range strings.SplitSeq(value, ",") {
+		short := strings.TrimPrefix(strings.TrimSpace(name), assignorPackage)
+		if balancer(short) == nil {
+			return "", errors.New("must be a list of RangeAssignor, RoundRobinAssignor, StickyAssignor and CooperativeStickyAssignor")
+		}
+		if class := assignorPackage + short; !slices.Contains(classes, class) {
+			classes = append(classes, class)
+		}
+	}
+	return strings.Join(classes, ","), nil
+}
+
+func checkRemoteAssignor(value string) (string, error) {
+	switch v := strings.TrimSpace(value); v {
+	case "", "uniform", "range":
+		return v, nil
+	}
+	return "", errors.New("must be uniform or range; franz-go knows no other assignor of brokers")
+}
+
+func checkGroupID(value string) (string, error) {
+	if strings.TrimSpace(value) == "" {
+		return "", errors.New("must not be empty")
+	}
+	return textOf(1, math.MaxInt16)(value) // a length prefix on the wire
+}
+
+// instanceIDMax is Kafka's limit.
+const instanceIDMax = 249
+
+var instanceID = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+// checkInstanceID is as strict as Java, which treats the name like a topic's.
+func checkInstanceID(value string) (string, error) {
+	if !instanceID.MatchString(value) || value == "." || value == ".." || len(value) > instanceIDMax {
+		return "", fmt.Errorf("must be 1 to %d letters, digits, dots, dashes or underscores", instanceIDMax)
+	}
+	return value, nil
 }
