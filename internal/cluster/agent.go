@@ -58,10 +58,10 @@ type agent struct {
 
 	tuning sync.Mutex                // held while settings of this host are changed
 	note   func(remote, text string) // logs a line about a peer
+	gossip *gossip.Gossip            // nil before the agent is served
 
 	mu     sync.Mutex // guards what follows
 	runs   []*hostRun // oldest first
-	gossip *gossip.Gossip
 	ending bool
 }
 
@@ -237,13 +237,10 @@ func (a *agent) look(ctx context.Context) *looked {
 		v := sample(since())
 		l.Use = Use{v.CPU, v.Cores, v.Memory, v.Free}
 	}
-	a.mu.Lock()
-	g := a.gossip
-	a.mu.Unlock()
-	if g == nil {
+	if a.gossip == nil {
 		return l
 	}
-	for _, m := range g.Members() {
+	for _, m := range a.gossip.Members() {
 		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State, Rival: m.Rival})
 	}
 	return l

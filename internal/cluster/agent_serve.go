@@ -33,9 +33,7 @@ func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) err
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.mu.Lock()
 	a.gossip = g
-	a.mu.Unlock()
 	var serving sync.WaitGroup
 	serving.Go(func() { err = l.Serve(a.handler()) }) // longer than ctx, so that the end of a load is told
 	listening(l.Addr().String())

@@ -132,10 +132,8 @@ var stageNames = []string{"", "offered", "opening", "starting", "running", "sett
 
 func (s stage) String() string { return stageNames[s] }
 
-// MarshalText returns the name of the stage.
 func (s stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText accepts the names of stages.
 func (s *stage) UnmarshalText(text []byte) error {
 	at := slices.Index(stageNames, string(text))
 	if at < int(stageOffered) {

@@ -110,6 +110,9 @@ func (t *Tune) fits(p *problems) {
 	} else if !slices.Contains(outputs, t.Output) {
 		t.Output = "text" // a file or the environment sets it for every command
 	}
+	if t.Action != ActionCheck {
+		t.HTML = "" // likewise
+	}
 	if t.PID > 0 && t.Unit != "" {
 		p.bad("", nil, "--pid and --unit: give only one of them")
 	}

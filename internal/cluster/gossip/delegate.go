@@ -22,14 +22,12 @@ var (
 	_ memberlist.ConflictDelegate = delegate{}
 )
 
-// NodeMeta returns the encoded info of this agent.
 func (d delegate) NodeMeta(int) []byte { return d.g.meta }
 
 // goodbyePrefix begins the only message between agents: the agent with the name and the start
 // that follow leaves. Memberlist has such a message too, but does not pass it on.
 const goodbyePrefix = "goodbye "
 
-// NotifyMsg handles a message of a peer.
 func (d delegate) NotifyMsg(data []byte) {
 	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
 	name, start, _ := strings.Cut(said, " ")
@@ -41,10 +39,8 @@ func (d delegate) NotifyMsg(data []byte) {
 // GetBroadcasts returns nothing: agents exchange no other data.
 func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
-// LocalState is empty.
 func (delegate) LocalState(bool) []byte { return nil }
 
-// MergeRemoteState ignores the state.
 func (delegate) MergeRemoteState([]byte, bool) {}
 
 // NotifyAlive returns an error if an agent cannot become a member.
@@ -76,7 +72,6 @@ func (d delegate) refuse(n *memberlist.Node) error {
 	return nil
 }
 
-// NotifyJoin notes a new member.
 func (d delegate) NotifyJoin(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil { // NotifyAlive has reported the error
@@ -95,7 +90,6 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	d.g.table.told(info, startOf(n.Meta), address(n), time.Now())
 }
 
-// NotifyLeave notes that a member has left or is gone.
 func (d delegate) NotifyLeave(n *memberlist.Node) {
 	if n.Name == d.g.name {
 		return
@@ -109,15 +103,11 @@ func (d delegate) NotifyLeave(n *memberlist.Node) {
 
 // NotifyConflict reports two agents with the same name. The first one keeps it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
-	if known.Name == d.g.name {
-		d.g.contest.note(address(other), time.Now())
-	}
 	d.g.table.rival(known.Name, address(other), time.Now())
 	d.g.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
 		clean(known.Name), address(known), clean(address(other))))
 }
 
-// Write gets the lines of memberlist's logger.
 func (d delegate) Write(line []byte) (int, error) {
 	d.g.hear(string(line))
 	return len(line), nil

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,8 +40,7 @@ type Gossip struct {
 	bound   netip.AddrPort // of the port
 	open    bool           // there is no key
 	tick    time.Duration  // one second, shorter in tests
-	since   time.Time
-	table   *table
+	table   *table         // of this agent, too
 	log     func(text string)
 	often   port.Journal // of what may happen often: a scanner or a broken network would cause thousands of equal lines
 	list    *memberlist.Memberlist
@@ -50,8 +48,6 @@ type Gossip struct {
 	stop    context.CancelFunc // of keep and mend
 	loops   sync.WaitGroup
 	closing sync.Once
-
-	contest contest // about this agent's name
 
 	info Info
 	meta []byte // info, encoded
@@ -76,7 +72,7 @@ func Start(o Options) (*Gossip, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	g := &Gossip{
-		name: o.Info.Name, start: start, open: o.Key == nil, since: time.Now(), table: newTable(),
+		name: o.Info.Name, start: start, open: o.Key == nil, table: newTable(),
 		stop: stop, info: o.Info, meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
 	}
 	if g.log = o.Log; o.Log == nil {
@@ -116,6 +112,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) (err error) {
 	if err := g.advertise(ctx, o); err != nil {
 		return &port.OptionError{Err: err}
 	}
+	g.table.here(g.info, g.start, g.addr.String(), time.Now())
 	c := settings(o.Key)
 	if o.tune != nil {
 		o.tune(c)
@@ -157,11 +154,7 @@ func settings(key *port.Key) *memberlist.Config {
 // Members returns all members sorted by name, including this agent and those that went away in
 // the last ten minutes.
 func (g *Gossip) Members() []Member {
-	self := Member{Info: g.info, Addr: g.addr.String(), State: Alive, Since: g.since, start: g.start}
-	self.Rival = g.contest.rival(time.Now())
-	all := append(g.table.list(time.Now()), self)
-	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return g.table.list(time.Now())
 }
 
 // Close tells the others that this agent leaves, ends all gossip connections and waits for all

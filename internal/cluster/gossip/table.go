@@ -17,7 +17,7 @@ const (
 	Left  = "left" // sent a goodbye
 )
 
-// Member is another agent of the network.
+// Member is an agent of the network.
 type Member struct {
 	Info
 	Addr  string    // host:port, of both TCP and UDP
@@ -38,8 +38,9 @@ const (
 	// notice the absence within it, and a restart followed by a crash takes longer.
 	goodbyeHolds = 30 * time.Second
 
-	// rivalHolds is the time for which a rival is listed after it was last heard. It exchanges tables
-	// with the members that it joins every few seconds, and with others once a minute.
+	// rivalHolds is the time for which a rival is listed after it was last heard, and for which an agent
+	// keeps announcing itself that has one. A rival exchanges tables with the members that it joins every
+	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
 	rivalHolds = 2 * time.Minute
 
 	// maxMembers bounds the memory that peers can take, far beyond any real network of load
@@ -47,7 +48,7 @@ const (
 	maxMembers = 1024
 )
 
-// table holds the other members. Its methods take the time, so it needs no clock.
+// table holds the members. Its methods take the time, so it needs no clock.
 type table struct {
 	mu       sync.Mutex
 	members  map[string]*Member   // by name

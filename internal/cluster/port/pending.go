@@ -130,7 +130,6 @@ type bounded struct {
 	closed func() // may be nil; called by each Close
 }
 
-// Read reads up to the bound.
 func (b *bounded) Read(p []byte) (int, error) {
 	switch {
 	case b.left < 0:
@@ -143,7 +142,6 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection.
 func (b *bounded) Close() error {
 	if b.closed != nil {
 		defer b.closed()

@@ -97,19 +97,16 @@ type answer struct {
 	most    time.Duration
 }
 
-// Write writes a part of the body.
 func (a *answer) Write(p []byte) (int, error) {
 	defer a.limit()()
 	return a.ResponseWriter.Write(p)
 }
 
-// FlushError sends what is buffered.
 func (a *answer) FlushError() error {
 	defer a.limit()()
 	return a.control.Flush()
 }
 
-// Unwrap returns the ResponseWriter for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // limit bounds a write. Between writes there is no limit, so that a handler may wait for news.
@@ -121,7 +118,6 @@ func (a *answer) limit() (release func()) {
 // lines logs the lines of the HTTP server.
 type lines struct{ journal *Journal }
 
-// Write logs a line.
 func (l lines) Write(line []byte) (int, error) {
 	l.journal.Note("", strings.TrimSpace(string(line)))
 	return len(line), nil

@@ -1,7 +1,6 @@
-package cmd
+package tui
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,23 +12,22 @@ import (
 func TestEachFrameIsSavedInANewFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	var stderr bytes.Buffer
 	now := time.Date(2026, 11, 23, 3, 15, 0, 0, time.UTC)
-	f := frames{env: &Env{Stderr: &stderr, Now: func() time.Time { return now }}, name: "produce"}
+	f := Frames{Now: func() time.Time { return now }, Name: "produce"}
 	names := []string{"kt-produce-20261123-031500.txt", "kt-produce-20261123-031500-2.txt", "kt-produce-20261123-031500-3.txt"}
 	for i, want := range names {
 		frame := fmt.Sprint("frame ", i)
-		if note := f.save(frame); !strings.Contains(note, want) {
+		if note := f.Save(frame); !strings.Contains(note, want) {
 			t.Errorf("frame %d: the note is %q, want %q", i, note, want)
 		}
 		if got, err := os.ReadFile(want); err != nil || string(got) != frame+"\n" {
 			t.Errorf("%s holds %q (%v), want %s", want, got, err, frame)
 		}
 	}
-	f.tell()
+	saved := strings.Join(f.Saved(), "\n") + "\n"
 	for _, name := range names {
-		if n := strings.Count(stderr.String(), filepath.Join(dir, name)); n != 1 {
-			t.Errorf("at the end kt says %q, want the full path of %s once", stderr.String(), name)
+		if n := strings.Count(saved, filepath.Join(dir, name)+"\n"); n != 1 {
+			t.Errorf("at the end kt says %q, want the full path of %s once", saved, name)
 		}
 	}
 }

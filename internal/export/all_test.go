@@ -1,8 +1,7 @@
-package cmd
+package export
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -24,19 +22,18 @@ func TestACollectorGetsTheLastMetricsBeforeTheScrapeIsAwaited(t *testing.T) {
 			abort() // else the scrape is waited for
 		}))
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-		env := &Env{Getenv: os.Getenv, Stderr: io.Discard}
-		shown := must.Have(newExporters(env, &config.Run{Metrics: "127.0.0.1:0"}))(t)
-		shown.open(result.Header{})
+		shown := must.Have(Start(os.Getenv, "127.0.0.1:0", false, func(string) {}))(t)
+		shown.Open(result.Header{})
 		scrape := must.Have(http.NewRequestWithContext(t.Context(), http.MethodGet, shown.prometheus.URL(), http.NoBody))(t)
 		scrape.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "10")
 		answer := must.Have(http.DefaultClient.Do(scrape))(t)
 		_ = answer.Body.Close()
-		shown.finished = true
+		shown.Finished = true
 		if signalled {
 			abort()
 		}
 		from := time.Now()
-		shown.close(ctx, newStopper(abort, nil, nil))
+		shown.Close(ctx, func() {})
 		if took := time.Since(from); sent.Load() != 1 || took > 20*time.Second {
 			t.Errorf("%s: the collector got %d messages, and it took %v", name, sent.Load(), took)
 		}

@@ -1,4 +1,4 @@
-package cmd
+package tui
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAReplayPassesAtItsSpeedAndNotWhileItIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{speed: 1}
+		p := &player{speed: 1, o: PlayOptions{Most: 1000}}
 		begin := time.Now()
 		step := func(until, want time.Duration) {
 			t.Helper()
@@ -38,11 +37,11 @@ func TestAReplayPassesAtItsSpeedAndNotWhileItIsPaused(t *testing.T) {
 }
 
 func TestTheSpeedOfAReplayHasBounds(t *testing.T) {
-	p := &player{speed: 1}
+	p := &player{speed: 1, o: PlayOptions{Most: 1000}}
 	for range 100 {
 		p.faster(true)
 	}
-	must.Match(t, config.MaxSpeed, p.speed, "the highest speed")
+	must.Match(t, p.o.Most, p.speed, "the highest speed")
 	for range 100 {
 		p.faster(false)
 	}
