@@ -5,13 +5,14 @@ package cmd
 import (
 	"bufio"
 	"fmt"
-	"github.com/kt-bench/kt/internal/must"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // What the wire engine wrote is read by the programs of others, record by record.

@@ -27,6 +27,7 @@ type output struct {
 	load   *load.Load
 	date   report.DateFormat // of the output perf-test
 	stop   *stopper
+	status engine.Status                                 // of the load that goes on
 	format string                                        // of the result, on stdout
 	oldest func() (since, now time.Duration, waits bool) // of the engine; nil: the run is elsewhere
 	target func() float64                                // of the engine: the target rate of now
@@ -40,15 +41,16 @@ type output struct {
 	waits  bool                                          // a line tells that the load is prepared. guarded by mu
 	broken atomic.Bool                                   // the screen has failed
 	live   *report.Live                                  // without a screen
-	frames frames
+	frames tui.Frames
 	rates  chan float64 // holds the target that was asked for last until the run has taken it
 }
 
 var _ run.Observer = (*output)(nil)
 
-func newOutput(env *Env, l *load.Load, date report.DateFormat, stop *stopper, status *engine.Status) *output {
-	o := &output{env: env, load: l, date: date, stop: stop, format: l.Output, oldest: status.Oldest, target: status.Target, rates: make(chan float64, 1)}
-	o.frames.env, o.frames.name = env, string(l.Plan.Command)
+func newOutput(env *Env, l *load.Load, date report.DateFormat, stop *stopper) *output {
+	o := &output{env: env, load: l, date: date, stop: stop, format: l.Output, rates: make(chan float64, 1)}
+	o.oldest, o.target = o.status.Oldest, o.status.Target
+	o.frames.Name, o.frames.Now = string(l.Plan.Command), env.Now
 	if o.format == "" || o.format == "tui" {
 		o.format = "text"
 	}
@@ -61,8 +63,9 @@ func (o *output) prepare() (done func()) {
 		return func() {}
 	}
 	o.waits = true
-	over, begun := make(chan struct{}), time.Now()
-	go func() {
+	over, begun := make(chan struct{}), o.env.Now()
+	var shown sync.WaitGroup
+	shown.Go(func() {
 		for tick := time.Tick(time.Second); ; {
 			select {
 			case <-over:
@@ -70,14 +73,15 @@ func (o *output) prepare() (done func()) {
 			case <-tick:
 				o.mu.Lock()
 				if o.waits {
-					o.env.redraw(prefix + "preparing: " + theme.TickDuration(time.Since(begun).Round(time.Second)))
+					o.env.redraw(prefix + "preparing: " + theme.TickDuration(o.env.Now().Sub(begun).Round(time.Second)))
 				}
 				o.mu.Unlock()
 			}
 		}
-	}()
+	})
 	return sync.OnceFunc(func() {
 		close(over)
+		shown.Wait()
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.waits = false
@@ -114,7 +118,7 @@ func (o *output) openScreen(ctx context.Context, h tui.Header) {
 		Stop:      func() { o.stop.stop(nil) },
 		Interrupt: func() { o.stop.stop(os.Interrupt) },
 		Abort:     func() { o.stop.stop(nil) },
-		Faster:    o.faster, Save: o.frames.save,
+		Faster:    o.faster, Save: o.frames.Save,
 	}
 	if l.Theme == "auto" {
 		options.Background = func(light bool) { // for the summary, which is written after the screen
@@ -163,7 +167,7 @@ func (o *output) close() {
 	if o.screen != nil {
 		o.screen.Quit()
 		<-o.shown
-		o.frames.tell()
+		o.env.sayFrames(&o.frames)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -198,12 +202,19 @@ func (o *output) notify(n run.Notice) {
 	}
 }
 
+// sayFrames says which frames of the screen were saved.
+func (e *Env) sayFrames(f *tui.Frames) {
+	for _, path := range f.Saved() {
+		e.say("screen saved as %s", path)
+	}
+}
+
 func screenHeader(h *result.Header, hosts []tui.HostHeader) tui.Header {
 	p := &h.Plan
 	th := tui.Header{
 		Command: string(p.Command), Topic: p.Topic.Name, Tags: report.Tags(*h), Notice: strings.Join(h.Notices(), "; "),
 		Duration: p.Load.Duration.Std(), Records: p.Load.Records, Partitions: int32(h.Environment.Partitions()),
-		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts, Uncounted: p.System() != plan.Kafka,
+		TargetRate: p.RecordsPerSecond(), Group: p.Read.Group, Hosts: hosts, Uncounted: p.URL != "",
 	}
 	if th.Topic == "" {
 		th.Topic = p.Read.Include

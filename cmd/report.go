@@ -21,6 +21,7 @@ import (
 	"github.com/kt-bench/kt/internal/run"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
+	"github.com/kt-bench/kt/internal/tui"
 )
 
 func newReport(env *Env) *cobra.Command {
@@ -122,11 +123,51 @@ func openRun(path string) (*merge.File, error) {
 	return merge.Open(path)
 }
 
+// hasSeconds returns an error if a file has no seconds of a run for a flag that needs them.
+func hasSeconds(f *merge.File, path, flag string) error {
+	if !f.IsPage() {
+		return nil
+	}
+	return usageError(fmt.Errorf("%s: a page has the result of a run, and %s needs its seconds: name its run file (.ktr)", path, flag))
+}
+
+// playRun shows a run as it was seen, until the user leaves.
+func playRun(ctx context.Context, env *Env, f *merge.File, path string, flags *config.Report) error {
+	w, ok := env.screen()
+	if !ok {
+		return usageError(errors.New("--play: there is no terminal to show the run on; without --play kt writes its result"))
+	}
+	if err := hasSeconds(f, path, "--play"); err != nil {
+		return err
+	}
+	if f.IsCollection() {
+		return usageError(fmt.Errorf("%s: it holds the runs of several processes, and --play shows that of one: name its run file", path))
+	}
+	frames := tui.Frames{Now: env.Now}
+	o := tui.PlayOptions{
+		Options: tui.Options{Theme: env.screenTheme(w, flags.Look), Now: env.Now, Save: frames.Save},
+		Out:     w, Speed: flags.Speed, Most: config.MaxSpeed,
+		Header: func(h result.Header) tui.Header {
+			frames.Name = string(h.Plan.Command)
+			return screenHeader(&h, nil)
+		},
+	}
+	if flags.Theme == "auto" {
+		o.Background = func(bool) {}
+	}
+	err := tui.Play(ctx, io.NewSectionReader(f, 0, f.Size), o)
+	env.sayFrames(&frames)
+	if unfit := new(result.MisfitError); errors.As(err, &unfit) {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
 // reportRun returns the result of a run, and judges it by the limits that are given, if any.
 func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *finding, err error) {
 	if flags.Output == report.HLog {
 		if err := hasSeconds(f, path, "--output "+report.HLog); err != nil {
-			return nil, usageError(err)
+			return nil, err
 		}
 	}
 	res, err := merge.Read(f, f.Size, flags.Limits...)
@@ -147,7 +188,7 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 			}
 			return format(w.Output)(env.Stdout, res, o)
 		},
-		page: func(w io.Writer) error { return page.Run(w, res, o) }, runs: []string{path},
+		page: func(w io.Writer) error { return page.Run(w, res, o) }, runs: []string{path}, close: f.Close,
 	}, err
 }
 

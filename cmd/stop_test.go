@@ -2,12 +2,13 @@ package cmd
 
 import (
 	"context"
-	"github.com/kt-bench/kt/internal/must"
 	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAReaderThatHasGoneIsNoSecondSignal(t *testing.T) {

@@ -1,9 +1,10 @@
 package cmd
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"runtime/debug"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestGoKnowsTheBuildWhereTheLinkerSetNothing(t *testing.T) {

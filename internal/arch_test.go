@@ -4,7 +4,6 @@ package internal_test
 
 import (
 	"fmt"
-	"github.com/kt-bench/kt/internal/must"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const module = "github.com/kt-bench/kt"

@@ -58,10 +58,10 @@ type agent struct {
 
 	tuning sync.Mutex                // held while settings of this host are changed
 	note   func(remote, text string) // logs a line about a peer
+	gossip *gossip.Gossip            // nil before the agent is served
 
 	mu     sync.Mutex // guards what follows
 	runs   []*hostRun // oldest first
-	gossip *gossip.Gossip
 	ending bool
 }
 
@@ -223,9 +223,9 @@ func (a *agent) known(epoch string) *hostRun {
 	return nil
 }
 
-// look returns the current load of this host, and the agents that it knows.
-func (a *agent) look(ctx context.Context) *looked {
-	l := &looked{Run: a.busy(), Results: a.store.count()}
+// measure returns the current load of this host, and the agents that it knows.
+func (a *agent) measure(ctx context.Context) *agentState {
+	l := &agentState{Run: a.busy(), Results: a.store.count()}
 	if a.o.Watch != nil {
 		began := time.Now()
 		since := func() time.Duration { return time.Since(began) }
@@ -235,15 +235,12 @@ func (a *agent) look(ctx context.Context) *looked {
 		case <-ctx.Done():
 		}
 		v := sample(since())
-		l.CPU, l.Cores, l.Memory, l.Free = v.CPU, v.Cores, v.Memory, v.Free
+		l.Use = Use{v.CPU, v.Cores, v.Memory, v.Free}
 	}
-	a.mu.Lock()
-	g := a.gossip
-	a.mu.Unlock()
-	if g == nil {
+	if a.gossip == nil {
 		return l
 	}
-	for _, m := range g.Members() {
+	for _, m := range a.gossip.Members() {
 		l.Members = append(l.Members, member{Name: m.Name, Role: m.Role, Tags: m.Tags, Addr: m.Addr, State: m.State, Rival: m.Rival})
 	}
 	return l

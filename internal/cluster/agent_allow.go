@@ -84,21 +84,18 @@ func ends(p *plan.Plan) bool {
 	return !p.Writes() && (p.Read.ToEnd || p.Read.Timeout > 0)
 }
 
-// demand is the part of the limits that a host's share of a load needs.
-type demand struct {
-	records, bytes float64 // a second
-	clients        int
-}
+// demand is what a host's share of a load needs of the limits: records a second, bytes a second and clients.
+type demand [3]float64
 
 func (d *demand) add(o *offer) {
 	for _, j := range o.jobs() {
-		rate := j.Plan.Peak()
-		d.records += rate
-		d.bytes += rate * j.Plan.Payload.MeanBytes()
-		d.clients += j.Plan.Producers
+		rate, clients := j.Plan.Peak(), j.Plan.Producers
 		if j.Plan.Reads() {
-			d.clients += j.Plan.Read.Clients()
+			clients += j.Plan.Read.Clients()
 		}
+		d[0] += rate
+		d[1] += rate * j.Plan.Payload.MeanBytes()
+		d[2] += float64(clients)
 	}
 }
 
@@ -110,31 +107,28 @@ func (l *Limits) allowRate(o *offer, beside []*offer) error {
 	for _, b := range beside {
 		other.add(b)
 	}
-	unlimited := o.Plan.Load.Rate.IsUnlimited()
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	with := func(format string, taken any) string {
-		if len(beside) == 0 {
-			return ""
+	for i, of := range []struct {
+		limit        float64
+		counts, rate bool
+		flag, what   string
+	}{
+		{l.Rate, true, true, "--max-rate %.0f", "records/s"},
+		{l.BytesPerSecond, o.Plan.Writes(), true, "--max-rate %.0f B/s", "B/s"},
+		{float64(l.Producers), true, false, "--max-producers %.0f", "producers and consumers"},
+	} {
+		flag := fmt.Sprintf(of.flag, of.limit)
+		switch {
+		case of.limit == 0 || !of.counts:
+		case of.rate && o.Plan.Load.Rate.IsUnlimited():
+			errs = append(errs, fmt.Errorf("%s: the load has no --rate", flag))
+		case own[i]+other[i] > of.limit*(1+rounding):
+			text := fmt.Sprintf("%s: this host's share is %.0f %s", flag, own[i], of.what)
+			if len(beside) > 0 {
+				text += fmt.Sprintf(", and its other loads have %.0f", other[i])
+			}
+			errs = append(errs, errors.New(text))
 		}
-		return fmt.Sprintf(", and its other loads have "+format, taken)
-	}
-	switch {
-	case l.Rate == 0:
-	case unlimited:
-		bad("--max-rate %.0f: the load has no --rate", l.Rate)
-	case own.records+other.records > l.Rate*(1+rounding):
-		bad("--max-rate %.0f: this host's share is %.0f records/s%s", l.Rate, own.records, with("%.0f", other.records))
-	}
-	switch {
-	case l.BytesPerSecond == 0 || !o.Plan.Writes():
-	case unlimited:
-		bad("--max-rate %.0f B/s: the load has no --rate", l.BytesPerSecond)
-	case own.bytes+other.bytes > l.BytesPerSecond*(1+rounding):
-		bad("--max-rate %.0f B/s: this host's share is %.0f B/s%s", l.BytesPerSecond, own.bytes, with("%.0f", other.bytes))
-	}
-	if l.Producers > 0 && own.clients+other.clients > l.Producers {
-		bad("--max-producers %d: this host's share is %d producers and consumers%s", l.Producers, own.clients, with("%d", other.clients))
 	}
 	return errors.Join(errs...)
 }

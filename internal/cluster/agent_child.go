@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,19 +15,12 @@ type child struct {
 	run    *hostRun
 	job    ProcessJob
 	orders chan ToProcess // has room for every order, so that giving one never blocks
-
-	// Guarded by run.mu.
-	report partStatus // without the state, which is that of the run
-	kill   func()     // nil until it is spawned
+	kill   func()         // nil until it is spawned; guarded by run.mu
 }
 
 // orderKinds is the most orders that a process gets: job, start, stop, abort and finish, each
 // once.
 const orderKinds = 5
-
-func newChild(r *hostRun, j Job) *child {
-	return &child{run: r, job: ProcessJob{Job: j}, orders: make(chan ToProcess, orderKinds)}
-}
 
 // live runs the process from its start to its end.
 func (c *child) live() {
@@ -34,8 +28,8 @@ func (c *child) live() {
 	defer cancel()
 	p, err := c.run.a.o.Spawn(ctx)
 	if err != nil {
-		c.happen(evFailed, func() { c.report.Text = fmt.Sprintf("start the process: %v", err) })
-		c.happen(evExited, nil)
+		c.happen(evFailed, partStatus{Text: fmt.Sprintf("start the process: %v", err)})
+		c.happen(evExited, partStatus{})
 		return
 	}
 	c.run.mu.Lock()
@@ -55,27 +49,22 @@ func (c *child) live() {
 	err = errors.Join(err, p.Wait())
 	close(gone)
 	<-written
-	c.happen(evExited, func() {
-		c.report.Text = "the process ended without a word"
-		if err != nil {
-			c.report.Text = "the process died: " + err.Error()
-		}
-	})
+	text := "the process ended without a word"
+	if err != nil {
+		text = "the process died: " + err.Error()
+	}
+	c.happen(evExited, partStatus{Text: text})
 }
 
-// happen handles an event of the process. report changes its report, if the event changes its state.
-func (c *child) happen(kind happening, report func()) {
+// happen handles an event of the process, and logs its failure.
+func (c *child) happen(kind eventKind, report partStatus) {
 	r, n := c.run, c.job.Part.Process
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.state.Parts[n-1].State
-	if _, ok := moves[before][kind]; ok && report != nil {
-		report()
-		c.report.Text = clean(c.report.Text, maxText)
-	}
-	_ = r.happened(event{Kind: kind, Process: n}) // no error of an order
-	if r.state.Parts[n-1].State != before {
-		r.logFailure(n)
+	_ = r.happened(event{Kind: kind, Process: n, Report: report}) // no error of an order
+	if p := &r.state.Parts[n-1]; p.State != before && (p.State == partFailed || p.State == partGone) {
+		r.log(fmt.Sprintf(", process %d: %s", n, cmp.Or(p.Text, "?")))
 	}
 }
 
@@ -115,23 +104,20 @@ func (c *child) listen(out io.Reader) error {
 func (c *child) hear(m *FromProcess) {
 	switch {
 	case m.Ready != nil:
-		c.happen(evReady, func() { c.report.RunID = *m.Ready })
+		c.happen(evReady, partStatus{RunID: *m.Ready})
 	case m.Began != nil:
-		c.happen(evBegan, nil)
+		c.happen(evBegan, partStatus{})
 	case m.Load != nil:
 		c.run.mu.Lock()
-		c.report.Load = *m.Load
+		c.run.state.Parts[c.job.Part.Process-1].Load = *m.Load
 		c.run.mu.Unlock()
 		if m.Load.Draining {
-			c.happen(evDraining, nil)
+			c.happen(evDraining, partStatus{})
 		}
 	case m.Ended != nil:
-		c.happen(evEnded, func() {
-			c.report.Ended = &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}
-			c.report.Load = Load{}
-		})
+		c.happen(evEnded, partStatus{Ended: &Ended{m.Ended.Code, clean(m.Ended.Text, maxText)}})
 	case m.Failed != nil:
-		c.happen(evFailed, func() { c.report.Text = *m.Failed })
+		c.happen(evFailed, partStatus{Text: *m.Failed})
 	}
 }
 

@@ -30,9 +30,9 @@ type store struct {
 
 	listing sync.Mutex // held while all files are looked at, which may take long
 
-	mu      sync.Mutex // guards what follows
-	inUse   map[string]bool
-	headers map[place]*fileHeader // of run files of named runs; replaced as a whole
+	mu    sync.Mutex // guards what follows
+	inUse map[string]bool
+	known map[place]*listed // run files of named runs; replaced as a whole
 }
 
 // claimWithin is the longest wait for the folder. An agent that is ending holds it until it has
@@ -141,8 +141,14 @@ func (s *store) orphans() map[string]string {
 	found := make(map[string]string)
 	for g, names := range groups {
 		for _, name := range names {
-			if !s.inUse[g] && look(place{s.dir, name}, new(fileHeader)).atWork {
-				found[g] = name
+			if s.inUse[g] {
+				continue
+			}
+			if f, err := s.root.Open(name); err == nil {
+				if result.Claimed(f) {
+					found[g] = name
+				}
+				_ = f.Close() // it was only looked at
 			}
 		}
 	}

@@ -18,25 +18,27 @@ import (
 // handler returns the agent as docs/agent-api.md describes it.
 func (a *agent) handler() http.Handler {
 	mux := http.NewServeMux()
-	get := func(pattern string, do func(r *http.Request) (any, error)) {
+	for pattern, answer := range map[string]func(*http.Request) (any, error){
+		"GET /v1/{$}": func(*http.Request) (any, error) { return a.o.Info, nil },
+		"GET /v1/clock": func(*http.Request) (any, error) {
+			now := a.o.Now().UTC()
+			return clockEcho{now, now}, nil
+		},
+		"GET /v1/state": func(r *http.Request) (any, error) { return a.measure(r.Context()), nil },
+		"POST /v1/tune": a.tune,
+
+		"GET /v1/runs":             func(*http.Request) (any, error) { return a.store.runs() },
+		"PUT /v1/runs/{epoch}":     a.takeOffer,
+		"GET /v1/runs/{epoch}":     a.status,
+		"POST /v1/runs/{epoch}":    a.obey,
+		"GET /v1/runs/{run}/files": a.list,
+	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			v, err := do(r)
+			v, err := answer(r)
 			reply(w, v, err)
 		})
 	}
-	get("GET /v1/{$}", func(*http.Request) (any, error) { return a.o.Info, nil })
-	mux.HandleFunc("GET /v1/clock", func(w http.ResponseWriter, _ *http.Request) {
-		received := a.o.Now().UTC()
-		reply(w, clockEcho{Received: received, Sent: a.o.Now().UTC()}, nil)
-	})
-	get("GET /v1/state", func(r *http.Request) (any, error) { return a.look(r.Context()), nil })
-	get("GET /v1/runs", func(*http.Request) (any, error) { return a.store.runs() })
-	get("PUT /v1/runs/{epoch}", a.takeOffer)
-	get("GET /v1/runs/{epoch}", a.status)
-	get("POST /v1/runs/{epoch}", a.obey)
-	get("GET /v1/runs/{run}/files", a.list)
 	mux.HandleFunc("GET /v1/files/{id}", a.sendFile)
-	get("POST /v1/tune", a.tune)
 	mux.HandleFunc("/", noSuch)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A mux redirects paths such as /v1/files/../.. by a handler of its own, and answers OPTIONS * without a body.

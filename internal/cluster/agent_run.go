@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -53,9 +53,8 @@ func newRun(a *agent, o *offer, sum [sha256.Size]byte) *hostRun {
 		terms: terms{Lasts: o.Lasts, Limit: a.o.Limits.Duration, Most: o.most(a.o.Limits.Duration)},
 	}
 	for _, j := range o.jobs() {
-		c := newChild(r, j)
-		c.job.RunFile, c.job.Most = r.path(j.Part.Process), r.terms.Most
-		r.children = append(r.children, c)
+		job := ProcessJob{Job: j, RunFile: r.path(j.Part.Process), Most: r.terms.Most}
+		r.children = append(r.children, &child{run: r, job: job, orders: make(chan ToProcess, orderKinds)})
 	}
 	a.store.hold(r.group)
 	return r
@@ -135,25 +134,13 @@ func (r *hostRun) happened(e event) error {
 	for _, a := range actions {
 		r.act(a)
 	}
-	if differ(&before, &after) {
+	same := func(a, b process) bool { return a.State == b.State }
+	if before.Stage != after.Stage || !slices.EqualFunc(before.Parts, after.Parts, same) { // the coordinator has to hear of it
 		r.news.version++
 		close(r.news.changed)
 		r.news.changed = make(chan struct{})
 	}
 	return nil
-}
-
-// differ reports whether a coordinator has to hear of a change.
-func differ(a, b *runState) bool {
-	if a.Stage != b.Stage {
-		return true
-	}
-	for i := range a.Parts {
-		if a.Parts[i].State != b.Parts[i].State {
-			return true
-		}
-	}
-	return false
 }
 
 // act carries out an action. None of them waits for a process or a peer. The caller holds mu.
@@ -190,13 +177,13 @@ func (r *hostRun) act(a action) {
 }
 
 // message returns an order to a process.
-func (r *hostRun) message(order told) ToProcess {
+func (r *hostRun) message(order orders) ToProcess {
 	switch order {
-	case toldStart:
+	case orderStart:
 		return ToProcess{Start: &r.start}
-	case toldStop:
+	case orderStop:
 		return ToProcess{Stop: true, Why: r.state.Asked.Why}
-	case toldAbort:
+	case orderAbort:
 		return ToProcess{Abort: true}
 	}
 	return ToProcess{Finish: true}
@@ -278,10 +265,8 @@ func (r *hostRun) status() (runStatus, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := runStatus{Version: r.news.version, Stage: r.state.Stage, Vitals: r.watch.id, Problem: r.watch.problem}
-	for i, c := range r.children {
-		p := c.report
-		p.State = r.state.Parts[i].State
-		s.Parts = append(s.Parts, p)
+	for i := range r.state.Parts {
+		s.Parts = append(s.Parts, r.state.Parts[i].partStatus)
 	}
 	return s, r.news.changed
 }
@@ -298,13 +283,4 @@ func (r *hostRun) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state.Stage == stageOver
-}
-
-// logFailure logs the failure of a process. The caller holds mu.
-func (r *hostRun) logFailure(process int) {
-	switch r.state.Parts[process-1].State {
-	case partFailed, partGone:
-		r.log(fmt.Sprintf(", process %d: %s", process, cmp.Or(r.children[process-1].report.Text, "?")))
-	default:
-	}
 }

@@ -16,7 +16,9 @@ const maxRequests = maxProcesses + 16
 // Serve runs an agent until ctx ends. Then it stops its loads and waits for them. It calls
 // listening with its address as soon as others can reach it.
 func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) error {
-	o.Log = port.Bounded(o.Log)
+	log, end := port.Bounded(o.Log)
+	defer end()
+	o.Log = log
 	a, err := newAgent(ctx, o)
 	if err != nil {
 		return err
@@ -31,9 +33,7 @@ func Serve(ctx context.Context, o AgentOptions, listening func(addr string)) err
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.mu.Lock()
 	a.gossip = g
-	a.mu.Unlock()
 	var serving sync.WaitGroup
 	serving.Go(func() { err = l.Serve(a.handler()) }) // longer than ctx, so that the end of a load is told
 	listening(l.Addr().String())

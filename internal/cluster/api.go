@@ -34,12 +34,9 @@ type clockEcho struct {
 	Sent     time.Time `json:"sent"`
 }
 
-// looked is the answer of GET /v1/state.
-type looked struct {
-	CPU     float64  `json:"cpu_cores"` // in use now
-	Cores   float64  `json:"cores"`
-	Memory  int64    `json:"memory_bytes"`
-	Free    int64    `json:"available_bytes"`
+// agentState is the answer of GET /v1/state.
+type agentState struct {
+	Use
 	Run     string   `json:"run,omitempty"` // the name of its current run
 	Results int      `json:"results"`
 	Members []member `json:"members,omitempty"` // of its gossip
@@ -135,10 +132,8 @@ var stageNames = []string{"", "offered", "opening", "starting", "running", "sett
 
 func (s stage) String() string { return stageNames[s] }
 
-// MarshalText returns the name of the stage.
 func (s stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText accepts the names of stages.
 func (s *stage) UnmarshalText(text []byte) error {
 	at := slices.Index(stageNames, string(text))
 	if at < int(stageOffered) {
@@ -295,7 +290,7 @@ func (i *identity) check() error {
 	return nil
 }
 
-func (l *looked) check() error {
+func (l *agentState) check() error {
 	cleanTexts(l, maxWord)
 	if n := len(l.Members); n > maxMembers {
 		return fmt.Errorf("it knows %d agents, and %d are the most", n, maxMembers)
@@ -328,11 +323,15 @@ func (f *filesFound) check() error {
 		if e.Process < 0 || e.Bytes < 1 || e.Bytes > maxRunFile {
 			return fmt.Errorf("file %s is out of range", clean(e.RunID, 64))
 		}
-		if err := errors.Join(checkName(e.RunID), checkName(e.Run), checkName(e.Host), checkID(e.Epoch)); err != nil {
+		if err := e.checkNames(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (e *fileEntry) checkNames() error {
+	return errors.Join(checkName(e.RunID), checkName(e.Run), checkName(e.Host), checkID(e.Epoch))
 }
 
 func (r *runsFound) check() error {

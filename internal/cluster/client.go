@@ -33,7 +33,7 @@ func NewClient(key *port.Key, now func() time.Time, log func(text string)) *Clie
 type Peer struct {
 	Info
 	Addr  string
-	State string // "alive" if it answered, else its state in the gossip, or "unreachable"
+	State string // "alive" if it answered, "unreachable" if it did not, or its state in the gossip
 	Rival string // address of another agent of this name; "": none is known
 
 	Use
@@ -49,8 +49,10 @@ type Peer struct {
 
 // Use is how busy a host is.
 type Use struct {
-	CPU, Cores   float64 // cores in use, and in all
-	Memory, Free int64   // bytes
+	CPU    float64 `json:"cpu_cores"` // in use now
+	Cores  float64 `json:"cores"`
+	Memory int64   `json:"memory_bytes"`
+	Free   int64   `json:"available_bytes"`
 }
 
 // peerTimeout bounds all questions to one agent: connecting over a slow network, 32 comparisons of clocks, and
@@ -178,7 +180,7 @@ func (c *Client) ask(ctx context.Context, p *Peer) []member {
 			name = p.Name + " (" + p.Addr + ")"
 		}
 		p.Err = fmt.Errorf("%s: %w", name, unanswered(err, peerTimeout))
-		p.Name, p.State = cmp.Or(p.Name, p.Addr), cmp.Or(p.State, "unreachable")
+		p.Name, p.State = cmp.Or(p.Name, p.Addr), "unreachable"
 	}
 	return known
 }
@@ -194,12 +196,12 @@ func (c *Client) interview(ctx context.Context, p *Peer) ([]member, error) {
 		return nil, err
 	}
 	p.Offset, p.Bound, p.RTT = best.offset, best.bound(), best.rtt
-	var l looked
+	var l agentState
 	if err := c.call(ctx, http.MethodGet, p.Addr, "/v1/state", nil, &l); err != nil {
 		return nil, err
 	}
 	p.State = "alive"
-	p.CPU, p.Cores, p.Memory, p.Free, p.Run, p.Results = l.CPU, l.Cores, l.Memory, l.Free, l.Run, l.Results
+	p.Use, p.Run, p.Results = l.Use, l.Run, l.Results
 	return l.Members, nil
 }
 

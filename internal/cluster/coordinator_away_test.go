@@ -300,7 +300,8 @@ func TestAProcessIsToldToStopWhenItHasBegun(t *testing.T) {
 		{"both have", partRunning, time.Millisecond, true},
 		{"one has died", partGone, time.Millisecond, true},
 	} {
-		m := change{runState: runState{Start: start, Parts: []process{{State: partRunning}, {State: tc.state}}}, now: start.Add(tc.after)}
+		parts := []process{{partStatus: partStatus{State: partRunning}}, {partStatus: partStatus{State: tc.state}}}
+		m := change{runState: runState{Start: start, Parts: parts}, now: start.Add(tc.after)}
 		must.Match(t, tc.want, m.begun(), "%s", tc.name)
 	}
 }

@@ -304,7 +304,7 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 		{Name: "a", Role: "client", Addr: "there:1", State: gossip.Alive},
 		{Name: "b", Role: "client", Tags: []string{"rack-1"}, Addr: "b:1", State: gossip.Gone},
 		{Name: "c", Role: "broker", Addr: "c:1", State: gossip.Left},
-		{Name: "d", Role: "broker", Addr: "d:1", State: gossip.Suspect},
+		{Name: "d", Role: "broker", Addr: "d:1", State: gossip.Alive},
 	})
 	if len(peers) != 3 || peers[1].Err == nil || peers[1].Err.Error() != "b is gone" {
 		t.Fatalf("peers %+v", peers)
@@ -313,7 +313,7 @@ func TestWhatGossipKnowsOfAPeerIsKept(t *testing.T) {
 	want := []Peer{
 		{Info: Info{Name: "a", Role: "client"}, Addr: "here:1", State: gossip.Alive},
 		{Info: Info{Name: "b", Role: "client", Tags: []string{"rack-1"}}, Addr: "b:1", State: gossip.Gone},
-		{Info: Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Suspect},
+		{Info: Info{Name: "d", Role: "broker"}, Addr: "d:1", State: gossip.Alive},
 	}
 	must.Match(t, want, peers, "peers")
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kt-bench/kt/internal/result/merge"
 )
 
 // apply handles a notice of a host.
@@ -26,8 +28,8 @@ func (s *session) apply(r *remote, n notice) {
 	}
 }
 
-// take handles news of one host. Before the start it returns any problem of a host as an error.
-func (s *session) take(n hostNews) error {
+// handle takes in news of one host. Before the start it returns any problem of a host as an error.
+func (s *session) handle(n hostNews) error {
 	r := n.from
 	early := s.stage < stepRunning && !s.end.leaving
 	switch {
@@ -38,7 +40,7 @@ func (s *session) take(n hostNews) error {
 	case n.status != nil:
 		s.apply(r, notice{Status: n.status})
 		s.followFiles(r)
-		r.clocks.take(n.clock)
+		r.clocks.add(n.clock)
 		if moved := r.clocks.moved(n.clock); s.stage >= stepStarting && s.canUndo() && moved.Abs() > clockStep {
 			return fmt.Errorf("%s: its clock was set by %v while the start was agreed", r.peer.Name, moved.Round(time.Millisecond))
 		}
@@ -113,7 +115,7 @@ func (s *session) tick() {
 		s.apply(r, notice{})
 		for i := range r.state.Parts {
 			if r.state.away() || r.state.Parts[i].State.died() {
-				s.live.gone(fileName(r.peer.Name, i+1))
+				s.live.do(func(l *merge.Live) { l.Gone(fileName(r.peer.Name, i+1)) })
 			}
 		}
 	}
@@ -122,25 +124,21 @@ func (s *session) tick() {
 
 // followFiles keeps copies of the run files of a host, from the moment when they are known.
 func (s *session) followFiles(r *remote) {
-	follow := func(process int, id string, take func(line []byte)) {
-		if id == "" || s.stage >= stepCollecting {
-			return
+	if s.stage >= stepCollecting {
+		return
+	}
+	for process := range len(r.state.Parts) + 1 {
+		id, name := r.state.VitalsID, fileName(r.peer.Name, process)
+		if process > 0 {
+			id = r.state.Parts[process-1].RunID
+		}
+		if id == "" {
+			continue
 		}
 		p := &r.offer.Part
-		f, isNew := s.copies.copyOf(fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}, take)
-		if isNew {
+		want := fileEntry{RunID: id, Run: p.Run, Epoch: p.Epoch, Host: p.Host, Process: process}
+		if f, isNew := s.copies.copyOf(want, func(line []byte) { s.live.add(name, line) }); isNew {
 			r.following.start(f)
 		}
 	}
-	for i := range r.state.Parts {
-		name, maker := fileName(r.peer.Name, i+1), i == 0 && r == s.hosts[0]
-		follow(i+1, r.state.Parts[i].RunID, func(line []byte) {
-			if maker {
-				s.live.learn(line)
-			}
-			s.live.add(name, line)
-		})
-	}
-	name := fileName(r.peer.Name, 0)
-	follow(0, r.state.VitalsID, func(line []byte) { s.live.add(name, line) })
 }

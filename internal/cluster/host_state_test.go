@@ -3,11 +3,12 @@
 package cluster
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // hostAt returns a host of one process at a contact, heard at dawn.

@@ -26,10 +26,11 @@ type remote struct {
 
 	accepted bool // the agent has accepted the offer
 
-	mu      sync.Mutex    // guards what follows
-	orders  order         // all so far
-	pending *order        // those that the agent may not have yet; nil: it has all
-	again   chan struct{} // closed when all requests have to be made again
+	mu      sync.Mutex      // guards what follows
+	orders  order           // all so far
+	pending *order          // those that the agent may not have yet; nil: it has all
+	again   context.Context // ends when all requests have to be made again
+	renew   context.CancelFunc
 
 	state     hostState
 	clocks    clocks
@@ -44,10 +45,9 @@ type followers struct {
 }
 
 func newRemote(c *Client, p Peer, o offer) *remote {
-	return &remote{
-		peer: p, offer: o, c: c, again: make(chan struct{}),
-		state: newHostState(len(o.Shares), time.Now()),
-	}
+	r := &remote{peer: p, offer: o, c: c, state: newHostState(len(o.Shares), time.Now())}
+	r.again, r.renew = context.WithCancel(context.Background())
+	return r
 }
 
 // hostNews is what a goroutine of a remote tells the session: exactly one of status, err and text is set. One
@@ -60,37 +60,30 @@ type hostNews struct {
 	text   string // for the user
 }
 
-// tell gives the agent an order as soon as it can be reached.
-func (r *remote) tell(o order) {
+// order gives the agent an order as soon as it can be reached.
+func (r *remote) order(o order) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if all := r.orders.and(o); all != r.orders {
 		r.orders, r.pending = all, &all
-		r.renew()
+		r.startAgain()
 	}
 }
 
-// renew makes all requests begin again: for an order, or because a connection that is broken may tell nobody. The
+// startAgain makes all requests begin again: for an order, or because a connection that is broken may tell nobody. The
 // caller holds mu.
-func (r *remote) renew() {
-	close(r.again)
-	r.again = make(chan struct{})
+func (r *remote) startAgain() {
+	r.renew()
+	r.again, r.renew = context.WithCancel(context.Background())
 }
 
 // attempt returns a context for one attempt of a request, and the orders that the agent may not have yet.
 func (r *remote) attempt(ctx context.Context) (trying context.Context, cancel context.CancelFunc, pending *order) {
-	trying, cancel = context.WithCancel(ctx)
+	trying, end := context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again := r.again
-	go func() { // it ends with the attempt
-		select {
-		case <-again:
-			cancel()
-		case <-trying.Done():
-		}
-	}()
-	return trying, cancel, r.pending
+	stop := context.AfterFunc(r.again, end)
+	return trying, func() { stop(); end() }, r.pending
 }
 
 // poll asks for the state of the run, and gives orders, until ctx ends. The agent answers when the state changes, and
@@ -129,7 +122,7 @@ func (r *remote) answered(pending *order, has bool) {
 	defer r.mu.Unlock()
 	switch {
 	case !has:
-		r.renew()
+		r.startAgain()
 	case r.pending == pending:
 		r.pending = nil
 	}

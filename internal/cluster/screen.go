@@ -20,8 +20,9 @@ func (s *session) show(final bool) {
 	}
 	shown := false
 	for s.stage >= stepRunning {
-		second, ok := s.live.next(elapsed)
-		if !ok {
+		var second merge.Second
+		ok := false
+		if s.live.do(func(l *merge.Live) { second, ok = l.Next(elapsed) }); !ok {
 			break
 		}
 		s.send(second)
@@ -32,7 +33,9 @@ func (s *session) show(final bool) {
 		}
 	}
 	if final || !shown && time.Since(s.sent) >= time.Second {
-		s.send(s.live.now())
+		var now merge.Second
+		s.live.do(func(l *merge.Live) { now = l.Now() })
+		s.send(now)
 	}
 }
 

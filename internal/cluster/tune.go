@@ -65,20 +65,15 @@ const tuneTimeout = time.Minute
 func (c *Client) Tune(ctx context.Context, to Peer, o study.HostOrder) error {
 	err := to.Err // it has the name
 	if err == nil {
-		err = c.tune(ctx, to, o)
+		ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
+		defer cancel()
+		if err = c.call(ctx, http.MethodPost, to.Addr, "/v1/tune", &o, new(nothing)); err != nil {
+			err = fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
+		}
 	}
 	var said *agentError
 	if err == nil || errors.As(err, &said) || o.Do == study.CheckHost {
 		return err
 	}
 	return fmt.Errorf("%w; start the agent there again with --allow-tune, or run kt tune --rollback there", err)
-}
-
-func (c *Client) tune(ctx context.Context, to Peer, o study.HostOrder) error {
-	ctx, cancel := context.WithTimeout(ctx, tuneTimeout)
-	defer cancel()
-	if err := c.call(ctx, http.MethodPost, to.Addr, "/v1/tune", &o, new(nothing)); err != nil {
-		return fmt.Errorf("%s: %w", to.Name, unanswered(err, tuneTimeout))
-	}
-	return nil
 }

@@ -11,11 +11,8 @@ type Codec struct {
 	pool sync.Pool // of encoders
 }
 
-// encoder compresses one batch at a time and keeps its tables for the next.
-type encoder interface {
-	// encode appends the compressed src to dst.
-	encode(dst, src []byte) []byte
-}
+// encoder appends the compressed src to dst. It keeps its tables for the next batch.
+type encoder func(dst, src []byte) []byte
 
 func newCodec(name string, level int, make func() encoder) *Codec {
 	if level != 0 {
@@ -31,5 +28,5 @@ func (c *Codec) String() string { return c.name }
 func (c *Codec) Append(dst, src []byte) []byte {
 	e := c.pool.Get().(encoder)
 	defer c.pool.Put(e)
-	return e.encode(dst, src)
+	return e(dst, src)
 }

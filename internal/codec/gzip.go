@@ -11,25 +11,17 @@ func Gzip(level int) *Codec {
 		level = 6
 	}
 	return newCodec("gzip", level, func() encoder {
-		g := new(gzipEncoder)
-		var err error
-		if g.Writer, err = gzip.NewWriterLevel(&g.out, level); err != nil {
+		var out bytes.Buffer
+		w, err := gzip.NewWriterLevel(nil, level)
+		if err != nil {
 			panic(err) // the settings of a producer have been checked
 		}
-		return g
+		return func(dst, src []byte) []byte {
+			out = *bytes.NewBuffer(dst)
+			w.Reset(&out)
+			_, _ = w.Write(src) // to memory
+			_ = w.Close()
+			return out.Bytes()
+		}
 	})
-}
-
-type gzipEncoder struct {
-	*gzip.Writer
-
-	out bytes.Buffer
-}
-
-func (g *gzipEncoder) encode(dst, src []byte) []byte {
-	g.out = *bytes.NewBuffer(dst)
-	g.Reset(&g.out)
-	_, _ = g.Write(src) // to memory
-	_ = g.Close()
-	return g.out.Bytes()
 }

@@ -13,9 +13,9 @@ import (
 func LZ4(level int) *Codec {
 	return newCodec("lz4", level, func() encoder {
 		if level <= 2 || level == 9 {
-			return &lz4Encoder{search: new(lz4.Compressor)}
+			return encodeLZ4(new(lz4.Compressor).CompressBlock)
 		}
-		return &lz4Encoder{search: &lz4.CompressorHC{Level: lz4.CompressionLevel(lz4Depths[min(level, len(lz4Depths)-1)])}}
+		return encodeLZ4((&lz4.CompressorHC{Level: lz4.CompressionLevel(lz4Depths[min(level, len(lz4Depths)-1)])}).CompressBlock)
 	})
 }
 
@@ -31,24 +31,20 @@ const (
 // block size and the checksum of flags and size.
 var lz4Header = []byte{0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82}
 
-type lz4Encoder struct {
-	search interface {
-		CompressBlock(src, dst []byte) (int, error)
-	}
-}
-
-func (l *lz4Encoder) encode(dst, src []byte) []byte {
-	dst = append(dst, lz4Header...)
-	for block := range slices.Chunk(src, lz4Block) {
-		at := len(dst) + 4
-		dst = slices.Grow(dst, 4+lz4.CompressBlockBound(len(block)))
-		n, err := l.search.CompressBlock(block, dst[at:cap(dst)])
-		size := uint32(n)
-		if err != nil || n == 0 || n >= len(block) {
-			n = copy(dst[at:cap(dst)], block)
-			size = uint32(n) | lz4Raw
+func encodeLZ4(compress func(src, dst []byte) (int, error)) encoder {
+	return func(dst, src []byte) []byte {
+		dst = append(dst, lz4Header...)
+		for block := range slices.Chunk(src, lz4Block) {
+			at := len(dst) + 4
+			dst = slices.Grow(dst, 4+lz4.CompressBlockBound(len(block)))
+			n, err := compress(block, dst[at:cap(dst)])
+			size := uint32(n)
+			if err != nil || n == 0 || n >= len(block) {
+				n = copy(dst[at:cap(dst)], block)
+				size = uint32(n) | lz4Raw
+			}
+			dst = binary.LittleEndian.AppendUint32(dst, size)[:at+n]
 		}
-		dst = binary.LittleEndian.AppendUint32(dst, size)[:at+n]
+		return append(dst, 0, 0, 0, 0)
 	}
-	return append(dst, 0, 0, 0, 0)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Snappy returns snappy in the framing of snappy-java: blocks of 32 KiB, each with its length.
-func Snappy() *Codec { return newCodec("snappy", 0, func() encoder { return snappyEncoder{} }) }
+func Snappy() *Codec { return newCodec("snappy", 0, func() encoder { return encodeSnappy }) }
 
 const snappyBlock = 32 << 10
 
@@ -16,9 +16,7 @@ const snappyBlock = 32 << 10
 // the oldest version that can read it.
 var snappyHeader = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1}
 
-type snappyEncoder struct{}
-
-func (snappyEncoder) encode(dst, src []byte) []byte {
+func encodeSnappy(dst, src []byte) []byte {
 	dst = append(dst, snappyHeader...)
 	for block := range slices.Chunk(src, snappyBlock) {
 		at := len(dst) + 4

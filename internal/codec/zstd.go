@@ -25,12 +25,6 @@ func Zstd(level int) *Codec {
 		if err != nil {
 			panic(err) // the options are constants
 		}
-		return (*zstdEncoder)(e)
+		return func(dst, src []byte) []byte { return e.EncodeAll(src, dst) }
 	})
-}
-
-type zstdEncoder zstd.Encoder
-
-func (z *zstdEncoder) encode(dst, src []byte) []byte {
-	return (*zstd.Encoder)(z).EncodeAll(src, dst)
 }

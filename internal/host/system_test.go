@@ -1,11 +1,12 @@
 package host
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"math"
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestFactsOfThisMachine(t *testing.T) {

@@ -3,13 +3,14 @@ package rabbitmq
 import (
 	"encoding/binary"
 	"errors"
-	"github.com/kt-bench/kt/internal/must"
 	"io"
 	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 // The rest of a message comes in later reads than its beginning.

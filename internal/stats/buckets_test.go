@@ -1,11 +1,12 @@
 package stats
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestBucketsFollowEachOtherWithoutAGap(t *testing.T) {

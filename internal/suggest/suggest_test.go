@@ -1,9 +1,10 @@
 package suggest
 
 import (
-	"github.com/kt-bench/kt/internal/must"
 	"strings"
 	"testing"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestNearestFindsWhatWasMeant(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,32 +20,27 @@ var (
 	_ memberlist.EventDelegate    = delegate{}
 	_ memberlist.AliveDelegate    = delegate{}
 	_ memberlist.ConflictDelegate = delegate{}
-	_ memberlist.PingDelegate     = delegate{}
 )
 
-// NodeMeta returns the encoded info of this agent.
 func (d delegate) NodeMeta(int) []byte { return d.g.meta }
 
 // goodbyePrefix begins the only message between agents: the agent with the name and the start
 // that follow leaves. Memberlist has such a message too, but does not pass it on.
 const goodbyePrefix = "goodbye "
 
-// NotifyMsg handles a message of a peer.
 func (d delegate) NotifyMsg(data []byte) {
 	said, ok := strings.CutPrefix(string(data), goodbyePrefix)
 	name, start, _ := strings.Cut(said, " ")
 	if ok && len(name) <= nameLimit && d.g.table.goodbye(name, start, time.Now()) {
-		d.g.speak.say("%s has left", clean(name))
+		d.g.report("%s has left", clean(name))
 	}
 }
 
 // GetBroadcasts returns nothing: agents exchange no other data.
 func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
-// LocalState is empty.
 func (delegate) LocalState(bool) []byte { return nil }
 
-// MergeRemoteState ignores the state.
 func (delegate) MergeRemoteState([]byte, bool) {}
 
 // NotifyAlive returns an error if an agent cannot become a member.
@@ -54,11 +50,9 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	}
 	err := d.refuse(n)
 	if err != nil {
-		d.g.speak.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
-		return err
+		d.g.often.Note("refused "+cut(n.Name, nameLimit), fmt.Sprintf("an agent at %s is left out: %s", clean(address(n)), clean(err.Error())))
 	}
-	d.g.table.answers(n.Name, time.Now())
-	return nil
+	return err
 }
 
 // refuse returns the reason why an agent cannot be a member, or nil.
@@ -78,14 +72,13 @@ func (d delegate) refuse(n *memberlist.Node) error {
 	return nil
 }
 
-// NotifyJoin notes a new member.
 func (d delegate) NotifyJoin(n *memberlist.Node) {
 	info, err := decode(n.Name, n.Meta)
 	if n.Name == d.g.name || err != nil { // NotifyAlive has reported the error
 		return
 	}
 	d.g.table.here(info, startOf(n.Meta), address(n), time.Now())
-	d.g.speak.say("%s is there, at %s", info.Name, address(n))
+	d.g.report("%s is there, at %s", info.Name, address(n))
 }
 
 // NotifyUpdate notes that a member was started anew.
@@ -94,88 +87,66 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) {
 	if n.Name == d.g.name || err != nil {
 		return
 	}
-	d.g.table.told(info, startOf(n.Meta), address(n), time.Now())
+	d.g.table.update(info, startOf(n.Meta), address(n), time.Now())
 }
 
-// NotifyLeave notes that a member has left or is gone.
 func (d delegate) NotifyLeave(n *memberlist.Node) {
 	if n.Name == d.g.name {
 		return
 	}
 	if d.g.table.away(n.Name, time.Now()) == Left {
-		d.g.speak.say("%s has left", clean(n.Name))
+		d.g.report("%s has left", clean(n.Name))
 		return
 	}
-	d.g.speak.say("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
+	d.g.report("%s at %s is gone: it no longer answers", clean(n.Name), address(n))
 }
 
 // NotifyConflict reports two agents with the same name. The first one keeps it.
 func (d delegate) NotifyConflict(known, other *memberlist.Node) {
-	if known.Name == d.g.name {
-		d.g.contest.note(address(other), time.Now())
-	}
 	d.g.table.rival(known.Name, address(other), time.Now())
-	d.g.speak.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
+	d.g.often.Note("conflict "+known.Name, fmt.Sprintf("two agents are called %s, at %s and at %s: give each a --name of its own, unless one has just been restarted",
 		clean(known.Name), address(known), clean(address(other))))
 }
 
-// AckPayload is empty.
-func (delegate) AckPayload() []byte { return nil }
-
-// NotifyPingComplete notes an answer of a member.
-func (d delegate) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) {
-	d.g.table.answers(n.Name, time.Now())
-}
-
-// Write gets the lines of memberlist's logger.
 func (d delegate) Write(line []byte) (int, error) {
-	d.g.hear(string(line), time.Now())
+	d.g.hear(string(line))
 	return len(line), nil
 }
 
-// hear handles a line of memberlist's log, the only source of suspicions. It reports the lines
-// that a user can act on.
-func (g *Gossip) hear(line string, now time.Time) {
-	line = strings.TrimSpace(line)
-	level, text, _ := strings.Cut(line, " memberlist: ")
-	if name, ok := between(text, "Suspect ", " has failed, no acks received"); ok {
-		g.table.silent(name, now)
-		return
-	}
+// hear reports the lines of memberlist's log that a user can act on.
+func (g *Gossip) hear(line string) {
+	level, text, _ := strings.Cut(strings.TrimSpace(line), " memberlist: ")
 	if name, ok := between(text, "Was able to connect to ", " over TCP but UDP probes failed"); ok {
-		g.speak.often.Note("udp "+name, fmt.Sprintf("%s answers over TCP and not over UDP: let UDP through to its port", clean(name)))
+		g.often.Note("udp "+name, fmt.Sprintf("%s answers over TCP and not over UDP: let UDP through to its port", clean(name)))
 		return
 	}
 	if name, ok := between(text, "Refuting a suspect message (from: ", ")"); ok {
-		g.speak.often.Note("refute", fmt.Sprintf("%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name)))
+		g.often.Note("refute", fmt.Sprintf("%s gets no answer from this agent: packets between the two are lost, or one of them is overloaded", clean(name)))
 		return
 	}
 	if level != "[ERR]" && level != "[WARN]" {
 		return
 	}
 	_, from, _ := strings.Cut(text, "from=")
-	for _, foreign := range []string{"Decrypt packet failed", "unacceptable label", "cannot decode label", "label header cannot be empty", "failed to receive:"} {
-		if strings.Contains(text, foreign) {
-			g.speak.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
-			return
-		}
-	}
-	for _, known := range []string{"Error accepting TCP connection", "handler queue full", "Failed to send UDP ping", "Too many pending push/pull"} {
-		if strings.Contains(text, known) {
-			g.speak.often.Note(known, fmt.Sprintf("gossip: %s", clean(text)))
-			return
-		}
+	has := func(part string) bool { return strings.Contains(text, part) }
+	if slices.ContainsFunc(foreign, has) {
+		g.often.Note("foreign", fmt.Sprintf("%s sends what this agent cannot read: it has another key, or is no kt agent", clean(from)))
+	} else if i := slices.IndexFunc(faults, has); i >= 0 {
+		g.often.Note(faults[i], "gossip: "+clean(text))
 	}
 }
 
-// between returns the part of s after one text and before another.
+// Parts of the lines of memberlist about what it cannot read, and about faults of this host.
+var (
+	foreign = []string{"Decrypt packet failed", "unacceptable label", "cannot decode label", "label header cannot be empty", "failed to receive:"}
+	faults  = []string{"Error accepting TCP connection", "handler queue full", "Failed to send UDP ping", "Too many pending push/pull"}
+)
+
+// between returns the part of s after one text and before the last one of another.
 func between(s, before, after string) (string, bool) {
 	_, s, ok := strings.Cut(s, before)
-	if !ok {
-		return "", false
-	}
 	i := strings.LastIndex(s, after)
-	if i < 0 {
+	if !ok || i < 0 {
 		return "", false
 	}
 	return s[:i], true

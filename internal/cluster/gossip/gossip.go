@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +26,7 @@ type Options struct {
 	Join      []string       // host:port of any agents of the network, which may include this one
 	Info      Info           // of this agent
 
-	// Log gets lines for the operator, from one goroutine that Close waits for. It may be nil.
+	// Log gets lines for the operator, from any goroutine, and must not block. It may be nil.
 	Log func(text string)
 
 	tune func(*memberlist.Config) // changes the settings in tests; may be nil
@@ -41,16 +40,14 @@ type Gossip struct {
 	bound   netip.AddrPort // of the port
 	open    bool           // there is no key
 	tick    time.Duration  // one second, shorter in tests
-	since   time.Time
-	table   *table
-	speak   *speaker
+	table   *table         // of this agent, too
+	log     func(text string)
+	often   port.Journal // of what may happen often: a scanner or a broken network would cause thousands of equal lines
 	list    *memberlist.Memberlist
 	net     *transport
 	stop    context.CancelFunc // of keep and mend
 	loops   sync.WaitGroup
 	closing sync.Once
-
-	contest contest // about this agent's name
 
 	info Info
 	meta []byte // info, encoded
@@ -75,13 +72,15 @@ func Start(o Options) (*Gossip, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	g := &Gossip{
-		name: o.Info.Name, start: start, open: o.Key == nil, since: time.Now(), table: newTable(),
+		name: o.Info.Name, start: start, open: o.Key == nil, table: newTable(),
 		stop: stop, info: o.Info, meta: meta, bound: o.Port.Addr().(*net.TCPAddr).AddrPort(),
 	}
-	g.speak = newSpeaker(o.Log)
+	if g.log = o.Log; o.Log == nil {
+		g.log = func(string) {}
+	}
+	g.often.Log = g.log
 	if err := g.listen(ctx, o); err != nil {
 		stop()
-		g.speak.close()
 		return nil, err
 	}
 	for _, j := range slices.Compact(slices.Sorted(slices.Values(o.Join))) {
@@ -113,6 +112,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) (err error) {
 	if err := g.advertise(ctx, o); err != nil {
 		return &port.OptionError{Err: err}
 	}
+	g.table.here(g.info, g.start, g.addr.String(), time.Now())
 	c := settings(o.Key)
 	if o.tune != nil {
 		o.tune(c)
@@ -121,7 +121,7 @@ func (g *Gossip) listen(ctx context.Context, o Options) (err error) {
 	c.Name, c.Logger = g.name, log.New(delegate{g}, "", 0)
 	c.BindAddr, c.BindPort = g.bound.Addr().String(), int(g.bound.Port())
 	c.AdvertiseAddr, c.AdvertisePort = g.addr.Addr().String(), int(g.addr.Port())
-	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
+	c.Delegate, c.Events, c.Alive, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	g.net = newTransport(o.Port, o.Key)
 	c.Transport = g.net
 	if g.list, err = memberlist.Create(c); err != nil {
@@ -154,11 +154,7 @@ func settings(key *port.Key) *memberlist.Config {
 // Members returns all members sorted by name, including this agent and those that went away in
 // the last ten minutes.
 func (g *Gossip) Members() []Member {
-	self := Member{Info: g.info, Addr: g.addr.String(), State: Alive, Since: g.since, start: g.start}
-	self.Rival = g.contest.rival(time.Now())
-	all := append(g.table.list(time.Now()), self)
-	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return g.table.list(time.Now())
 }
 
 // Close tells the others that this agent leaves, ends all gossip connections and waits for all
@@ -179,7 +175,6 @@ func (g *Gossip) end(goodbye bool) (err error) {
 			g.goodbye()
 		}
 		err = g.list.Shutdown()
-		g.speak.close()
 	})
 	return err
 }

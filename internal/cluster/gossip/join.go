@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kt-bench/kt/internal/cluster/port"
@@ -58,10 +57,10 @@ func (g *Gossip) keep(ctx context.Context, target string) {
 			return
 		case err != nil && !told && !g.reached(addrs):
 			told = true
-			g.speak.say("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
+			g.report("join %s: %s; it is tried until somebody answers", clean(target), clean(err.Error()))
 		case err == nil && told:
 			told = false
-			g.speak.say("join %s: joined", clean(target))
+			g.report("join %s: joined", clean(target))
 		}
 		g.pause(ctx, wait)
 		wait = min(2*wait, retryLast)
@@ -88,7 +87,7 @@ func (g *Gossip) mend(ctx context.Context) {
 
 // exchange exchanges tables with a random member in the given state.
 func (g *Gossip) exchange(ctx context.Context, all []Member, state string) {
-	all = slices.DeleteFunc(slices.Clone(all), func(m Member) bool { return m.State != state })
+	all = slices.DeleteFunc(slices.Clone(all), func(m Member) bool { return m.State != state || m.Name == g.name })
 	if len(all) > 0 && ctx.Err() == nil {
 		// An error is no news: the member is gone already, or a probe will find out.
 		_, _ = g.list.Join([]string{all[rand.IntN(len(all))].Addr})
@@ -190,50 +189,16 @@ func reason(err error) error {
 			return errors.New("it closed the connection: it has too many, or is overloaded")
 		}
 	}
-	return fmt.Errorf("no answer (%s)", ending(text))
+	return fmt.Errorf("no answer (%s)", text[strings.LastIndex(": "+text, ": "):])
 }
 
 // joinFailed begins a text of memberlist, before the address and the reason.
 const joinFailed = "failed to join "
 
-// ending returns the cause at the end of an error's text.
-func ending(text string) string {
-	if i := strings.LastIndex(text, ": "); i >= 0 {
-		return text[i+len(": "):]
-	}
-	return text
+// isContested reports whether another agent has presented this agent's name of late.
+func (g *Gossip) isContested() bool {
+	return slices.ContainsFunc(g.table.list(time.Now()), func(m Member) bool { return m.Name == g.name && m.Rival != "" })
 }
-
-// contestedFor is the time for which an agent keeps announcing itself after a conflict about its
-// name. The other agent may be its own earlier process, which members list for half a minute.
-const contestedFor = time.Minute
-
-// contest is the last conflict about this agent's name. The zero value is none.
-type contest struct {
-	mu   sync.Mutex // guards what follows
-	addr string     // of the other agent
-	at   time.Time
-}
-
-// note notes a conflict.
-func (c *contest) note(addr string, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.addr, c.at = addr, now
-}
-
-// rival returns the address of the other agent, or "" after contestedFor.
-func (c *contest) rival(now time.Time) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.Sub(c.at) > contestedFor {
-		return ""
-	}
-	return c.addr
-}
-
-// isContested reports whether there was a conflict within contestedFor.
-func (g *Gossip) isContested() bool { return g.contest.rival(time.Now()) != "" }
 
 // scaled returns a duration, which is shorter in tests.
 func (g *Gossip) scaled(d time.Duration) time.Duration {

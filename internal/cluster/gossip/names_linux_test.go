@@ -157,6 +157,8 @@ func TestAMissingAddressIsNeitherOwnNorALiveMembers(t *testing.T) {
 	g.table.away("c", now)
 	all := []string{"10.0.0.1:7946", "10.0.0.2:7946", "10.0.0.3:7946", "10.0.0.4:7946"}
 	must.Match(t, []string{"10.0.0.3:7946", "10.0.0.4:7946"}, g.missing(all), "are missing")
-	g.contest.note("10.0.0.9:7946", now)
+	g.name = "a"
+	g.table.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now)
+	g.table.rival("a", "10.0.0.9:7946", now)
 	must.Match(t, all[1:], g.missing(all), "hosts that are missing while its name is contested")
 }

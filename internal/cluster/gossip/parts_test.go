@@ -6,11 +6,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -28,14 +26,8 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 		want  string
 	}{
 		{"a member that is there", nil, 0, "a alive 0s"},
-		{"one that does not answer", []func(*table, time.Time){silent}, 0, "a suspect 1s"},
-		{"one that has been suspected for long, and not given up", []func(*table, time.Time){silent}, 2 * time.Minute, "a alive 2m0s"},
-		{"one that answers again", []func(*table, time.Time){silent, answers}, 0, "a alive 2s"},
-		{"one that says something", []func(*table, time.Time){silent, told}, 0, "a alive 2s"},
-		{"one that answers as ever", []func(*table, time.Time){answers}, 0, "a alive 0s"},
-		{"one that is gone", []func(*table, time.Time){silent, away}, 0, "a gone 2s"},
-		{"one that is gone and was heard of late", []func(*table, time.Time){away, answers}, 0, "a gone 1s"},
-		{"one that is gone and is not suspected for it", []func(*table, time.Time){away, silent}, 0, "a gone 1s"},
+		{"one that says something", []func(*table, time.Time){away, told}, 0, "a alive 2s"},
+		{"one that is gone", []func(*table, time.Time){away}, 0, "a gone 1s"},
 		{"one that said goodbye", []func(*table, time.Time){bye, away}, 0, "a left 2s"},
 		{"one whose goodbye was slower than the news", []func(*table, time.Time){away, bye}, 0, "a left 1s"},
 		{"one that said goodbye and is still there", []func(*table, time.Time){bye}, 0, "a alive 0s"},
@@ -59,12 +51,10 @@ func TestTheTableFollowsWhatIsHeard(t *testing.T) {
 	}
 }
 
-func here(t *table, now time.Time)    { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
-func told(t *table, now time.Time)    { t.told(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
-func answers(t *table, now time.Time) { t.answers("a", now) }
-func silent(t *table, now time.Time)  { t.silent("a", now) }
-func away(t *table, now time.Time)    { t.away("a", now) }
-func bye(t *table, now time.Time)     { t.goodbye("a", "S1", now) }
+func here(t *table, now time.Time) { t.here(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
+func told(t *table, now time.Time) { t.update(Info{Name: "a"}, "S1", "10.0.0.1:7946", now) }
+func away(t *table, now time.Time) { t.away("a", now) }
+func bye(t *table, now time.Time)  { t.goodbye("a", "S1", now) }
 
 func byeOfOld(t *table, now time.Time) { t.goodbye("a", "S0", now) }
 
@@ -91,46 +81,9 @@ func TestTheTableTakesNoMoreThanItsBound(t *testing.T) {
 	}
 }
 
-func TestAThingIsSaidOnceAMinuteWithHowOftenItHappened(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := new(logged)
-		s := newSpeaker(l.add)
-		for range 200 { // seconds
-			s.often.Note("x", "x happened")
-			time.Sleep(time.Second)
-		}
-		s.close()
-		if len(l.lines) != 4 || l.lines[0] != "x happened" || !strings.HasPrefix(l.lines[3], "x happened (and 59 more since the last line)") {
-			t.Errorf("said %q", l.lines)
-		}
-	})
-}
-
-func TestAUserWhoDoesNotListenStopsNothing(t *testing.T) {
-	wait, l := make(chan struct{}), new(logged)
-	s := newSpeaker(func(text string) {
-		<-wait
-		l.add(text)
-	})
-	for i := range 10 * saidQueue {
-		s.say("line %d", i)
-	}
-	close(wait)
-	s.close()
-	all := len(l.lines)
-	for _, line := range l.lines {
-		_, dropped, found := strings.Cut(line, "(")
-		if strings.Contains(line, "before the end") {
-			dropped, found = line, true
-			all-- // it is about the others
-		}
-		if found {
-			n, err := strconv.Atoi(strings.Fields(dropped)[0])
-			must.Err(t, "", err, "%q", line)
-			all += n
-		}
-	}
-	must.Match(t, 10*saidQueue, all, "lines were told or counted")
+// telling returns a Gossip without a network that says what it says to l.
+func telling(l *logged) *Gossip {
+	return &Gossip{name: "a", table: newTable(), log: l.add, often: port.Journal{Log: l.add}}
 }
 
 func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
@@ -147,9 +100,8 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 		{"", ""},
 	} {
 		l := new(logged)
-		g := &Gossip{table: newTable(), speak: newSpeaker(l.add)}
-		g.hear(c.line+"\n", time.Now())
-		g.speak.close()
+		g := telling(l)
+		g.hear(c.line + "\n")
 		if got := strings.Join(l.lines, "|"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%q is told as %q, want %q", c.line, got, c.want)
 		}
@@ -159,7 +111,7 @@ func TestMemberlistsLogIsToldAsFarAsItConcernsAUser(t *testing.T) {
 // On a busy host the news that a member is away can be there before the member's own goodbye.
 func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	l := new(logged)
-	g := &Gossip{name: "a", table: newTable(), speak: newSpeaker(l.add)}
+	g := telling(l)
 	d := delegate{g}
 	meta := must.Have(Info{Name: "c", Role: "client"}.encode("S1"))(t)
 	n := &memberlist.Node{Name: "c", Addr: net.IPv4(127, 0, 0, 1).To4(), Port: 9464, Meta: meta}
@@ -168,7 +120,6 @@ func TestAGoodbyeAfterTheNewsCorrectsWhatWasSaid(t *testing.T) {
 	for range 2 { // a goodbye is sent more than once
 		d.NotifyMsg([]byte(goodbyePrefix + "c S1"))
 	}
-	g.speak.close()
 	want := []string{"c is there, at 127.0.0.1:9464", "c at 127.0.0.1:9464 is gone: it no longer answers", "c has left"}
 	must.Match(t, want, l.lines, "said")
 }
@@ -180,9 +131,8 @@ func FuzzHear(f *testing.F) {
 	f.Add("[INFO] memberlist: Suspect vm14 has failed, no acks received")
 	f.Fuzz(func(t *testing.T, line string) {
 		l := new(logged)
-		g := &Gossip{table: newTable(), speak: newSpeaker(l.add)}
-		g.hear(line, time.Now())
-		g.speak.close()
+		g := telling(l)
+		g.hear(line)
 		for _, text := range l.lines {
 			if !isText(text, 8*textLimit) {
 				t.Errorf("%q is told as %q", line, text)

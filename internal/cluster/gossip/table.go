@@ -12,17 +12,16 @@ import (
 
 // The states of a member.
 const (
-	Alive   = "alive"
-	Suspect = "suspect" // did not answer this agent, while others are asked for some seconds
-	Gone    = "gone"    // crashed or cut off
-	Left    = "left"    // sent a goodbye
+	Alive = "alive"
+	Gone  = "gone" // crashed or cut off
+	Left  = "left" // sent a goodbye
 )
 
-// Member is another agent of the network.
+// Member is an agent of the network.
 type Member struct {
 	Info
 	Addr  string    // host:port, of both TCP and UDP
-	State string    // Alive, Suspect, Gone or Left
+	State string    // Alive, Gone or Left
 	Since time.Time // in this state, by this host's clock
 	Rival string    // address of another agent that presented this name of late; "": none did
 
@@ -39,12 +38,9 @@ const (
 	// notice the absence within it, and a restart followed by a crash takes longer.
 	goodbyeHolds = 30 * time.Second
 
-	// suspectHolds is the longest time of a suspicion. Memberlist decides within 24 s, among 64
-	// agents within 44 s. If it reports nothing, the member has answered another agent.
-	suspectHolds = 45 * time.Second
-
-	// rivalHolds is the time for which a rival is listed after it was last heard. It exchanges tables
-	// with the members that it joins every few seconds, and with others once a minute.
+	// rivalHolds is the time for which a rival is listed after it was last heard, and for which an agent
+	// keeps announcing itself that has one. A rival exchanges tables with the members that it joins every
+	// few seconds, and with others once a minute. It may be the earlier process of the same agent.
 	rivalHolds = 2 * time.Minute
 
 	// maxMembers bounds the memory that peers can take, far beyond any real network of load
@@ -52,7 +48,7 @@ const (
 	maxMembers = 1024
 )
 
-// table holds the other members. Its methods take the time, so it needs no clock.
+// table holds the members. Its methods take the time, so it needs no clock.
 type table struct {
 	mu       sync.Mutex
 	members  map[string]*Member   // by name
@@ -78,8 +74,8 @@ func (t *table) here(info Info, start, addr string, now time.Time) {
 	t.members[info.Name] = &Member{Info: info, Addr: addr, State: Alive, Since: now, start: start}
 }
 
-// told updates the info of a member that was started anew. That is a sign of life.
-func (t *table) told(info Info, start, addr string, now time.Time) {
+// update notes the info of a member that was started anew. That is a sign of life.
+func (t *table) update(info Info, start, addr string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m := t.members[info.Name]; m != nil {
@@ -94,25 +90,6 @@ func (t *table) rival(name, addr string, now time.Time) {
 	defer t.mu.Unlock()
 	if m := t.members[name]; m != nil {
 		m.Rival, m.rivaled = addr, now
-	}
-}
-
-// answers notes a sign of life, which ends a suspicion. It does not bring back members that are
-// away: here does.
-func (t *table) answers(name string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m := t.members[name]; m != nil && m.State == Suspect {
-		m.become(Alive, now)
-	}
-}
-
-// silent notes that a member did not answer.
-func (t *table) silent(name string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m := t.members[name]; m != nil && m.State == Alive {
-		m.become(Suspect, now)
 	}
 }
 
@@ -159,9 +136,6 @@ func (t *table) list(now time.Time) []Member {
 	maps.DeleteFunc(t.goodbyes, func(_ string, said time.Time) bool { return now.Sub(said) > goodbyeHolds })
 	all := make([]Member, 0, len(t.members)+1)
 	for _, m := range t.members {
-		if m.State == Suspect && now.Sub(m.Since) > suspectHolds {
-			m.become(Alive, now)
-		}
 		if now.Sub(m.rivaled) > rivalHolds {
 			m.Rival = ""
 		}

@@ -34,7 +34,7 @@ type transport struct {
 	wg      sync.WaitGroup
 }
 
-var _ memberlist.NodeAwareTransport = (*transport)(nil)
+var _ memberlist.Transport = (*transport)(nil)
 
 func newTransport(l *port.Listener, key *port.Key) *transport {
 	t := &transport{port: l, key: key, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn)}
@@ -57,7 +57,6 @@ func (t *transport) FinalAdvertiseAddr(ip string, at int) (net.IP, int, error) {
 	return addr, at, nil
 }
 
-// WriteTo sends a packet.
 func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	to, err := net.ResolveUDPAddr("udp", addr) // memberlist has no names
 	if err != nil {
@@ -67,15 +66,8 @@ func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	return time.Now(), err
 }
 
-// WriteToAddress is WriteTo, without the name of the agent.
-func (t *transport) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
-	return t.WriteTo(b, a.Addr)
-}
-
-// PacketCh returns the channel of packets.
 func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packets }
 
-// StreamCh returns the channel of connections.
 func (t *transport) StreamCh() <-chan net.Conn { return t.streams }
 
 // DialTimeout dials, and gives up when the transport ends.
@@ -87,11 +79,6 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 		return nil, err
 	}
 	return t.bind(c), nil
-}
-
-// DialAddressTimeout is DialTimeout, without the name of the agent.
-func (t *transport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
-	return t.DialTimeout(a.Addr, timeout)
 }
 
 // Shutdown ends all gossip connections and waits for all goroutines. The port stays open.
@@ -164,7 +151,6 @@ type bound struct {
 	unbind func() bool
 }
 
-// Close closes the connection.
 func (b *bound) Close() error {
 	b.unbind()
 	return b.Conn.Close()

@@ -63,7 +63,7 @@ func Dial(ctx context.Context, addr string, key *Key, alpn string) (net.Conn, er
 	if alpn == Gossip {
 		most = gossipBytes
 	}
-	return &peer{Conn: &meter{Conn: c, left: most}}, nil
+	return &bounded{Conn: c, left: most}, nil
 }
 
 // reach opens a TCP connection.
@@ -113,7 +113,7 @@ func shake(ctx context.Context, conn net.Conn, key *Key, alpn string) (net.Conn,
 		return ours.verifyPeer(s)
 	})
 	config.NextProtos = []string{alpn, versions}
-	m := &meter{Conn: conn, left: handshakeBytes}
+	m := &bounded{Conn: conn, left: handshakeBytes}
 	c := tls.Client(m, config)
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()

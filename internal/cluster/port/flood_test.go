@@ -1,77 +1,72 @@
 package port
 
 import (
+	"context"
 	"errors"
-	"github.com/kt-bench/kt/internal/must"
 	"io"
 	"net"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kt-bench/kt/internal/must"
 )
 
-func TestACrowdedLobbyDropsTheOldestOfTheSourceWithMost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out []string
-		l := &lobby{max: 4, after: time.Minute, told: func(g *guest, _ string) { out = append(out, g.RemoteAddr().String()) }}
-		for _, addr := range []string{
-			"10.0.0.7:1", "10.0.0.9:1", "10.0.0.9:2", "[2001:db8::1]:1", "10.0.0.9:3", "10.0.0.9:4",
-			"[2001:db8::2]:1", "[2001:db8::3]:1", "[2001:db8:0:1::1]:1",
-		} {
+// crowded returns the addresses that are dropped when connections come one after the other. Those that begin
+// with "+" begin a handshake.
+func crowded(t *testing.T, addrs ...string) (out []string) {
+	synctest.Test(t, func(*testing.T) {
+		p := &pending{max: 4, after: time.Minute}
+		for _, addr := range addrs {
+			addr, begun := strings.CutPrefix(addr, "+")
 			_, far := net.Pipe()
-			l.enter(from{far, addr}, func(*guest) {})
-		}
-		l.close()
-		l.wait()
-		// When 9:3 comes, .9 has three of five; so when 9:4 does. Then 2001:db8::/64, one
-		// network, has two as .9 has, and of these ::1 is the oldest; then 9:3 is.
-		want := []string{"10.0.0.9:1", "10.0.0.9:2", "[2001:db8::1]:1", "10.0.0.9:3", "[2001:db8::2]:1"}
-		if !slices.Equal(out, want) {
-			t.Fatalf("dropped %v, want %v", out, want)
-		}
-	})
-}
-
-func TestConnectionsThatSendNothingDropNoHandshakeAndNoneOfThisMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out []string
-		l := &lobby{max: 4, after: time.Minute, told: func(g *guest, _ string) { out = append(out, g.RemoteAddr().String()) }}
-		enter := func(addr string, begun bool) {
-			_, far := net.Pipe()
-			l.enter(from{far, addr}, func(g *guest) {
+			p.add(from{far, addr}, func(c *pendingConn) {
 				if begun {
-					l.greet(g, "")
+					p.begin(c)
+				}
+				<-c.ctx.Done()
+				if errors.Is(context.Cause(c.ctx), errCrowded) {
+					out = append(out, addr)
 				}
 			})
 			synctest.Wait()
 		}
-		enter("127.0.0.1:1", false)
-		enter("10.0.0.9:1", true)
-		for _, addr := range []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1", "10.0.0.11:1", "10.0.0.12:1"} {
-			enter(addr, false)
-		}
-		l.close()
-		l.wait()
-		// In the end each source has one, and the handshake is the last of other machines to go.
-		want := []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1"}
-		must.Match(t, want, out, "dropped")
+		p.close()
 	})
+	return out
 }
 
-// crowd holds connections that do not complete a handshake.
-type crowd struct {
+func TestTooManyConnectionsDropTheOldestOfTheSourceWithMost(t *testing.T) {
+	got := crowded(t,
+		"10.0.0.7:1", "10.0.0.9:1", "10.0.0.9:2", "[2001:db8::1]:1", "10.0.0.9:3", "10.0.0.9:4",
+		"[2001:db8::2]:1", "[2001:db8::3]:1", "[2001:db8:0:1::1]:1",
+	)
+	// When 9:3 comes, .9 has three of five; so when 9:4 does. Then 2001:db8::/64, one
+	// network, has two as .9 has, and of these ::1 is the oldest; then 9:3 is.
+	must.Match(t, []string{"10.0.0.9:1", "10.0.0.9:2", "[2001:db8::1]:1", "10.0.0.9:3", "[2001:db8::2]:1"}, got, "dropped")
+}
+
+func TestConnectionsThatSendNothingDropNoHandshakeAndNoneOfThisMachine(t *testing.T) {
+	got := crowded(t,
+		"127.0.0.1:1", "+10.0.0.9:1", "10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1", "10.0.0.11:1", "10.0.0.12:1",
+	)
+	// In the end each source has one, and the handshake is the last of other machines to go.
+	must.Match(t, []string{"10.0.0.9:2", "10.0.0.9:3", "10.0.0.9:4", "10.0.0.10:1"}, got, "dropped")
+}
+
+// flood holds connections that do not complete a handshake.
+type flood struct {
 	conns []net.Conn
 	out   atomic.Int64 // that were dropped
 	wg    sync.WaitGroup
 }
 
 // come adds a connection that begins with some bytes.
-func (c *crowd) come(t *testing.T, addr string, first []byte) {
+func (c *flood) come(t *testing.T, addr string, first []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -86,17 +81,17 @@ func (c *crowd) come(t *testing.T, addr string, first []byte) {
 }
 
 // leave closes all connections.
-func (c *crowd) leave() {
+func (c *flood) leave() {
 	for _, conn := range c.conns {
 		_ = conn.Close()
 	}
 	c.wg.Wait()
 }
 
-func (l *lobby) size() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.in)
+func (p *pending) size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
 }
 
 func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
@@ -109,13 +104,13 @@ func TestAThousandHalfOpenConnectionsTakeLittleAndKeepNobodyOut(t *testing.T) {
 	var before, during runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	var all crowd
+	var all flood
 	defer all.leave()
 	for i := range 1000 {
 		all.come(t, a.addr, hello[:i%3*(len(hello)-1)/2]) // nothing, a half, and all but a byte
 	}
-	eventually(t, "each one is in the lobby or dropped", func() bool {
-		return int(all.out.Load())+a.lobby.size() >= len(all.conns)
+	eventually(t, "each one is pending or dropped", func() bool {
+		return int(all.out.Load())+a.pending.size() >= len(all.conns)
 	})
 	answers(t, c, a.addr)              // on the connection from before
 	answers(t, client(t, key), a.addr) // on a new one
@@ -139,7 +134,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 				select {
 				case <-time.After(time.Millisecond):
 					near, far := net.Pipe()
-					a.lobby.enter(from{far, "10.0.0.9:1"}, a.see)
+					a.pending.add(from{far, "10.0.0.9:1"}, a.handle)
 					wg.Go(func() {
 						_, _ = near.Write(first)
 						_, _ = io.Copy(io.Discard, near)
@@ -152,7 +147,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 	}
 	for range 5 {
 		near, far := net.Pipe()
-		a.lobby.enter(from{far, "10.0.0.7:1"}, a.see)
+		a.pending.add(from{far, "10.0.0.7:1"}, a.handle)
 		c, err := shake(t.Context(), &slow{near}, key, Gossip) // a good peer on a slow network
 		if err != nil {
 			t.Errorf("while another floods the port: %v", err)
@@ -164,7 +159,7 @@ func TestAFloodFromOneAddressIsInItsOwnWayOnly(t *testing.T) {
 		_ = c.Close()
 	}
 	close(stop)
-	a.lobby.close()
+	a.pending.close()
 	wg.Wait()
 	must.Match(t, 1, strings.Count(a.log.all(), "10.0.0.9"), "lines about the flood:\n%s", a.log.all())
 }
@@ -179,9 +174,9 @@ func (s *slow) Write(b []byte) (int, error) {
 
 func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lobby{max: 4, after: handshakeTimeout, told: func(*guest, string) {}}
+		p := &pending{max: 4, after: handshakeTimeout}
 		near, far := net.Pipe()
-		l.enter(from{far, "10.0.0.7:1"}, func(g *guest) { _, _ = io.Copy(io.Discard, g) })
+		p.add(from{far, "10.0.0.7:1"}, func(c *pendingConn) { _, _ = io.Copy(io.Discard, c) })
 		sent := 0
 		for range 100 {
 			if _, err := near.Write([]byte{22}); err != nil {
@@ -195,8 +190,8 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 		}
 		near, far = net.Pipe()
 		read := make(chan error, 1)
-		l.enter(from{far, "10.0.0.7:1"}, func(g *guest) {
-			n, err := io.Copy(io.Discard, g)
+		p.add(from{far, "10.0.0.7:1"}, func(c *pendingConn) {
+			n, err := io.Copy(io.Discard, c)
 			must.Match(t, handshakeBytes, n, "bytes were read")
 			read <- err
 		})
@@ -204,7 +199,6 @@ func TestAHandshakeIsBoundedInTimeAndBytes(t *testing.T) {
 		if err := <-read; !errors.Is(err, errTooMuch) {
 			t.Errorf("the read ended with %v", err)
 		}
-		l.close()
-		l.wait()
+		p.close()
 	})
 }

@@ -122,7 +122,7 @@ func TestASlowReaderEndsItsOwnRequestOnly(t *testing.T) {
 		}
 	}
 	answers(t, c, a.addr)
-	if n := len(a.http.shares.of[here].slots); n != 1 {
+	if n := a.http.shares.open[here]; n != 1 {
 		t.Errorf("%d connections, want the first one", n)
 	}
 }
@@ -166,7 +166,7 @@ func TestAConnectionWithoutRequestsIsClosed(t *testing.T) {
 	eventually(t, "the shares are given back", func() bool {
 		a.http.shares.mu.Lock()
 		defer a.http.shares.mu.Unlock()
-		return len(a.http.shares.of) == 0
+		return len(a.http.shares.open) == 0
 	})
 }
 
@@ -218,12 +218,12 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShares(3, 2)
 		other, third := sourceOf(address("10.0.0.8:1")), sourceOf(address("10.0.0.9:1"))
-		gone := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
 		take := func(from source) (leave func(), came *atomic.Bool) {
 			came = new(atomic.Bool)
 			got := make(chan func(), 1)
 			go func() {
-				if leave, ok := s.take(from, gone); ok {
+				if leave := s.acquire(ctx, from); leave != nil {
 					came.Store(true)
 					got <- leave
 				}
@@ -250,7 +250,7 @@ func TestConnectionsOverAShareWaitAndThoseOfThisMachineDoNot(t *testing.T) {
 		if !overOwn.Load() && !overTotal.Load() {
 			t.Error("a place that was given back was not taken")
 		}
-		close(gone)
+		cancel()
 		synctest.Wait()
 		_ = leaveThird
 	})
@@ -262,7 +262,7 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := &rates{source: 10, total: 25, longest: 500 * time.Millisecond}
 	take := func(addr string, at time.Duration) time.Duration {
-		d, ok := r.take(sourceOf(address(addr)), start.Add(at))
+		d, ok := r.reserve(sourceOf(address(addr)), start.Add(at))
 		if !ok {
 			return -1
 		}
@@ -290,8 +290,8 @@ func TestHandshakesOfEachSourceAreBoundedInTheirRate(t *testing.T) {
 		t.Errorf("a handshake over the rate of all is delayed by %v", got)
 	}
 	must.Match(t, 0, take("127.0.0.1:1", 0), "one of this machine is delayed by")
-	if got := take(flood, 5*time.Second); got != 0 || len(r.of) != 1 {
-		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.of))
+	if got := take(flood, 5*time.Second); got != 0 || len(r.next) != 2 {
+		t.Errorf("after a pause it is %v, and %d sources are kept", got, len(r.next))
 	}
 }
 

@@ -29,15 +29,26 @@ type Listener struct {
 	tcp      *net.TCPListener
 	udp      *net.UDPConn
 
-	lobby   lobby
+	pending pending
 	rates   rates
 	journal *Journal
-	http    *entrance
-	gossip  *entrance
-	server  server
+	http    protocol
+	gossip  protocol
+	server  http.Server
 
+	ctx     context.Context // of all requests; ends with the port
+	end     context.CancelFunc
 	closing sync.Once
 	accepts sync.WaitGroup
+	mu      sync.Mutex
+	running sync.WaitGroup // requests; added to with mu held, and only before ctx ends
+}
+
+// protocol is the authenticated connections of one protocol.
+type protocol struct {
+	most   int // bytes that are read of a connection; negative: any number
+	shares *shares
+	conns  chan net.Conn // of which somebody takes the next one
 }
 
 // Listen opens the port of an agent at host:port, of TCP and UDP. No host stands for all
@@ -58,10 +69,12 @@ func Listen(bind string, o Options) (*Listener, error) {
 	l := &Listener{key: o.Key, limits: limits, identity: newIdentity(o.Key), tcp: tcp, udp: udp, journal: &Journal{Log: o.Log}}
 	// The kernel's address of all interfaces would be that of IPv6.
 	l.addr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), tcp.Addr().(*net.TCPAddr).AddrPort().Port()))
-	l.lobby = lobby{max: limits.Pending, after: limits.HandshakeTimeout, told: func(g *guest, why string) { l.refused(g, why) }}
+	l.pending = pending{max: limits.Pending, after: limits.HandshakeTimeout}
 	l.rates = rates{source: limits.SourceRate, total: limits.TotalRate, longest: limits.HandshakeTimeout / 2}
-	l.http, l.gossip = newEntrance(l.addr, limits), newEntrance(l.addr, limits)
-	l.server.init(l)
+	l.http = protocol{-1, newShares(limits.Connections, limits.SourceConnections), make(chan net.Conn)}
+	l.gossip = protocol{gossipBytes, newShares(limits.Connections, limits.SourceConnections), make(chan net.Conn)}
+	l.ctx, l.end = context.WithCancel(context.Background())
+	l.configure()
 	l.accepts.Go(l.accept)
 	return l, nil
 }
@@ -74,16 +87,6 @@ func (l *Listener) UDP() *net.UDPConn { return l.udp }
 
 // Gossip returns the channel of the authenticated gossip connections. It is never closed.
 func (l *Listener) Gossip() <-chan net.Conn { return l.gossip.conns }
-
-// Serve answers HTTP/2 requests with h until Close. It is called once. Bodies of requests are
-// bounded as by http.MaxBytesReader. A write of h fails when the peer has taken nothing for long.
-func (l *Listener) Serve(h http.Handler) error {
-	err := l.server.serve(h, l.http)
-	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
 
 // Note logs a line about a peer, whose address comes from http.Request.RemoteAddr. Lines about one
 // peer are logged once a minute at most, with the number of those between.
@@ -101,18 +104,15 @@ func (l *Listener) Close() (err error) {
 	l.closing.Do(func() {
 		err = errors.Join(l.tcp.Close(), l.udp.Close())
 		l.accepts.Wait()
-		l.lobby.close()
-		_ = l.http.Close()
-		_ = l.gossip.Close()
-		l.server.close()
-		l.lobby.wait()
+		l.mu.Lock()
+		l.end()
+		l.mu.Unlock()
+		l.pending.close()
+		_ = l.server.Close() // of a listener that is closed already
+		l.running.Wait()
 		l.journal.Flush()
 	})
 	return err
-}
-
-func (l *Listener) refused(g *guest, why string) {
-	l.journal.Note(g.from.String(), fmt.Sprintf("connection from %s: %s", g.RemoteAddr(), why))
 }
 
 // accept takes connections until the port is closed.
@@ -127,96 +127,106 @@ func (l *Listener) accept() {
 			<-time.After(100 * time.Millisecond)
 			continue
 		}
-		l.lobby.enter(conn, l.see)
+		l.pending.add(conn, l.handle)
 	}
 }
 
-// see makes the handshake with a guest and hands the connection on.
-func (l *Listener) see(g *guest) {
-	if l.key == nil && g.from != here {
-		l.dismiss(g, "this agent has no key (--key-file), and so only answers its own machine")
+// handle makes the handshake with a connection and hands it on, or drops it and logs why.
+func (l *Listener) handle(c *pendingConn) {
+	err := l.shake(c)
+	if err == nil {
 		return
 	}
-	c := tls.Server(g, l.config(g))
-	if err := c.Handshake(); err != nil { // the lobby ends it when its time is up
-		l.dismiss(g, l.whyNot(err))
-		return
+	why := whyNot(err)
+	switch cause := context.Cause(c.ctx); {
+	case errors.Is(cause, errCrowded):
+		why = cause.Error()
+	case errors.Is(cause, context.DeadlineExceeded):
+		why = c.slow
+	case cause != nil:
+		why = ""
 	}
-	g.left = -1
-	switch proto := c.ConnectionState().NegotiatedProtocol; proto {
-	case HTTP, generic, "":
-		l.admit(g, c, l.http, -1)
-	case Gossip:
-		l.admit(g, c, l.gossip, gossipBytes)
-	default:
-		_, _ = fmt.Fprintln(c, Version) // the other side is about to end, whatever comes of it
-		_ = c.Close()
-		l.dismiss(g, "it speaks another version of kt's protocol: use the same kt on all hosts")
-	}
-}
-
-// admit hands an authenticated connection to an entrance, of which most bytes are read, or any
-// number if that is negative. Until there is room the connection stays in the lobby.
-func (l *Listener) admit(g *guest, c *tls.Conn, to *entrance, most int) {
-	l.lobby.greet(g, "it has as many connections as it may")
-	leave, ok := to.shares.take(g.from, g.gone)
-	if !ok {
-		return
-	}
-	leave = sync.OnceFunc(leave)
-	if !l.lobby.leave(g) || !to.hand(&peer{Conn: &meter{Conn: c, left: most}, closed: leave}) {
-		_ = c.Close()
-		leave()
-	}
-}
-
-// dismiss drops a guest at once. For why "" that is not logged.
-func (l *Listener) dismiss(g *guest, why string) {
-	if !l.lobby.leave(g) {
-		return
-	}
-	_ = g.Close()
+	_ = c.Close()
 	if why != "" {
-		l.refused(g, why)
+		l.journal.Note(c.from.String(), fmt.Sprintf("connection from %s: %s", c.RemoteAddr(), why))
 	}
+}
+
+// shake makes the handshake with a connection and hands it on. Until there is room it stays pending.
+func (l *Listener) shake(c *pendingConn) error {
+	if l.key == nil && c.from != here {
+		return errKeyless
+	}
+	t := tls.Server(c, l.config(c))
+	if err := t.Handshake(); err != nil { // pending ends it when its time is up
+		return err
+	}
+	c.left = -1
+	to := &l.http
+	switch proto := t.ConnectionState().NegotiatedProtocol; proto {
+	case HTTP, generic, "":
+	case Gossip:
+		to = &l.gossip
+	default:
+		_, _ = fmt.Fprintln(t, Version) // the other side is about to end, whatever comes of it
+		_ = t.Close()
+		return errVersion
+	}
+	c.slow = "it has as many connections as it may"
+	release := to.shares.acquire(c.ctx, c.from)
+	if release == nil {
+		return c.ctx.Err()
+	}
+	if !l.pending.admit(c) {
+		release()
+		return c.ctx.Err()
+	}
+	select {
+	case to.conns <- &bounded{Conn: t, left: to.most, closed: release}:
+	case <-l.ctx.Done():
+		_ = t.Close()
+		release()
+	}
+	return nil
 }
 
 var (
 	errForeign = errors.New("it is no kt, or one that is older than this")
 	errOften   = errors.New("it begins too many handshakes")
+	errKeyless = errors.New("this agent has no key (--key-file), and so only answers its own machine")
+	errVersion = errors.New("it speaks another version of kt's protocol: use the same kt on all hosts")
 )
 
-// config returns the TLS settings for a guest.
-func (l *Listener) config(g *guest) *tls.Config {
+// config returns the TLS settings for a connection.
+func (l *Listener) config(conn *pendingConn) *tls.Config {
 	c := l.identity.config(l.identity.verifyPeer)
 	c.NextProtos = []string{HTTP, Gossip, generic, versions}
 	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if len(hello.SupportedProtos) > 0 && !slices.ContainsFunc(hello.SupportedProtos, func(p string) bool { return slices.Contains(c.NextProtos, p) }) {
 			return nil, errForeign
 		}
-		l.lobby.greet(g, "its handshake took too long")
-		wait, ok := l.rates.take(g.from, time.Now())
+		l.pending.begin(conn)
+		conn.slow = "its handshake took too long"
+		wait, ok := l.rates.reserve(conn.from, time.Now())
 		if !ok {
 			return nil, errOften
 		}
-		if wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-g.gone:
-				return nil, net.ErrClosed
-			}
+		select {
+		case <-time.After(wait):
+			return nil, nil
+		case <-conn.ctx.Done():
+			return nil, net.ErrClosed
 		}
-		return nil, nil
 	}
 	return c
 }
 
 // whyNot returns the reason of a failed handshake for the log, or "" if there is nothing to say.
-func (l *Listener) whyNot(err error) string {
+func whyNot(err error) string {
 	var record tls.RecordHeaderError
 	var op *net.OpError
 	switch {
-	case errors.Is(err, errOften), errors.Is(err, errForeign), errors.Is(err, errTooMuch):
+	case errors.Is(err, errOften), errors.Is(err, errForeign), errors.Is(err, errTooMuch), errors.Is(err, errKeyless), errors.Is(err, errVersion):
 		return err.Error()
 	case errors.As(err, &record):
 		return errForeign.Error()
@@ -227,49 +237,3 @@ func (l *Listener) whyNot(err error) string {
 	}
 	return "its handshake failed: " + err.Error()
 }
-
-// entrance is a net.Listener of authenticated connections.
-type entrance struct {
-	addr   net.Addr
-	shares *shares
-	conns  chan net.Conn
-	ctx    context.Context
-	end    context.CancelFunc
-}
-
-var _ net.Listener = (*entrance)(nil)
-
-func newEntrance(addr net.Addr, l Limits) *entrance {
-	e := &entrance{addr: addr, shares: newShares(l.Connections, l.SourceConnections), conns: make(chan net.Conn)}
-	e.ctx, e.end = context.WithCancel(context.Background())
-	return e
-}
-
-// hand waits until somebody takes the connection. It returns false if the entrance is closed.
-func (e *entrance) hand(c net.Conn) bool {
-	select {
-	case e.conns <- c:
-		return true
-	case <-e.ctx.Done():
-		return false
-	}
-}
-
-// Accept waits for the next connection.
-func (e *entrance) Accept() (net.Conn, error) {
-	select {
-	case c := <-e.conns:
-		return c, nil
-	case <-e.ctx.Done():
-		return nil, net.ErrClosed
-	}
-}
-
-// Close ends Accept.
-func (e *entrance) Close() error {
-	e.end()
-	return nil
-}
-
-// Addr returns the address of the port.
-func (e *entrance) Addr() net.Addr { return e.addr }

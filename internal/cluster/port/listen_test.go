@@ -3,6 +3,7 @@ package port
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -136,7 +137,7 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 func TestWithoutAKeyPeersOfOtherMachinesGetNoByte(t *testing.T) {
 	a := serve(t, Options{}, nil)
 	near, far := net.Pipe()
-	a.lobby.enter(from{far, "10.0.0.7:1"}, a.see)
+	a.pending.add(from{far, "10.0.0.7:1"}, a.handle)
 	if _, err := shake(t.Context(), near, nil, HTTP); !errors.Is(err, ErrBroken) {
 		t.Errorf("the handshake ended with %v, want ErrBroken", err)
 	}
@@ -203,11 +204,12 @@ func TestCloseEndsRequestsAndWaitsForThem(t *testing.T) {
 func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		log := Bounded(func(text string) { lines = append(lines, text) })
+		log, end := Bounded(func(text string) { lines = append(lines, text) })
 		flood := func() {
 			for range 3 * mostAtOnce {
 				log("vm14 is there")
 			}
+			synctest.Wait()
 		}
 		flood()
 		if n := len(lines); n < mostAtOnce || n > mostAtOnce+1 {
@@ -219,7 +221,26 @@ func TestALogTakesSoManyLinesAndSaysHowManyItLeftOut(t *testing.T) {
 		if n := len(lines); n < 10 || n > 11 || !strings.HasSuffix(lines[0], " lines before it were left out)") {
 			t.Errorf("after a while, %d lines are logged: %q", n, lines)
 		}
+		left := 3*mostAtOnce - len(lines)
+		lines = nil
+		end()
+		log("too late")
+		must.Match(t, []string{fmt.Sprintf("%d lines before the end were left out", left)}, lines, "at the end")
 	})
+}
+
+func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
+	wait, got := make(chan struct{}), 0
+	log, end := Bounded(func(string) {
+		<-wait
+		got++
+	})
+	for range mostAtOnce / 2 {
+		log("vm14 is there")
+	}
+	close(wait)
+	end()
+	must.Match(t, mostAtOnce/2, got, "lines")
 }
 
 func TestAddressesAreReadWithTheirDefaults(t *testing.T) {

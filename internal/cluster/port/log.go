@@ -37,7 +37,7 @@ func (j *Journal) Note(topic, text string) {
 	e.pending++
 	e.latest = text
 	if now.Sub(e.last) >= quiet {
-		text = e.take(now)
+		text = e.line(now)
 	} else {
 		text = ""
 	}
@@ -71,8 +71,8 @@ func (j *Journal) find(topic string, now time.Time) *entry {
 	return e
 }
 
-// take returns the line about what is pending.
-func (e *entry) take(now time.Time) string {
+// line returns the line about what is pending.
+func (e *entry) line(now time.Time) string {
 	text := e.latest
 	if e.pending > 1 {
 		text = fmt.Sprintf("%s (and %d more since the last line)", text, e.pending-1)
@@ -87,7 +87,7 @@ func (j *Journal) Flush() {
 	var lines []string
 	for _, e := range j.of {
 		if e.pending > 0 {
-			lines = append(lines, e.take(time.Now()))
+			lines = append(lines, e.line(time.Now()))
 		}
 	}
 	j.mu.Unlock()
@@ -109,21 +109,28 @@ const (
 	lineEvery = time.Second
 )
 
-// Bounded returns a log that leaves lines out when there are too many, and says how many. So peers with the key
-// cannot fill the disk by what an agent logs about them.
-func Bounded(log func(text string)) func(text string) {
+// Bounded returns a log that never waits for log, which gets the lines from one goroutine until end. It leaves lines out
+// when there are too many, and says how many. So peers with the key cannot fill the disk by what an agent logs about them.
+func Bounded(log func(text string)) (bounded func(text string), end func()) {
 	var mu sync.Mutex // guards what follows
 	var next time.Time
-	left := 0
-	return func(text string) {
+	left, ended := 0, false
+	queue := make(chan string, mostAtOnce)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for text := range queue {
+			log(text)
+		}
+	})
+	bounded = func(text string) {
 		now := time.Now()
 		mu.Lock()
+		defer mu.Unlock()
 		if earliest := now.Add(-mostAtOnce * lineEvery); next.Before(earliest) {
 			next = earliest
 		}
-		if next.After(now) {
+		if next.After(now) || ended || len(queue) == cap(queue) {
 			left++
-			mu.Unlock()
 			return
 		}
 		next = next.Add(lineEvery)
@@ -131,7 +138,17 @@ func Bounded(log func(text string)) func(text string) {
 			text = fmt.Sprintf("%s (%d lines before it were left out)", text, left)
 		}
 		left = 0
+		queue <- text // it has room, and all who send hold mu
+	}
+	return bounded, func() {
+		mu.Lock()
+		ended = true
+		lost := left
 		mu.Unlock()
-		log(text)
+		close(queue)
+		writing.Wait()
+		if lost > 0 {
+			log(fmt.Sprintf("%d lines before the end were left out", lost))
+		}
 	}
 }

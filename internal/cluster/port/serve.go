@@ -2,30 +2,16 @@ package port
 
 import (
 	"context"
+	"errors"
 	"log"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 )
 
-// server answers HTTP/2 requests on authenticated connections.
-type server struct {
-	http   http.Server
-	limits Limits
-	cancel context.CancelFunc // of all requests
-
-	mu      sync.Mutex
-	closed  bool           // guarded by mu
-	running sync.WaitGroup // requests; added to with mu held, and only before closed
-}
-
-func (s *server) init(l *Listener) {
-	s.limits = l.limits
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	s.http = http.Server{
+func (l *Listener) configure() {
+	l.server = http.Server{
 		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like any other
 		Protocols:                    onlyHTTP2(),
 		HTTP2: &http.HTTP2Config{
@@ -41,10 +27,37 @@ func (s *server) init(l *Listener) {
 		ReadTimeout:    l.limits.ReadTimeout,
 		IdleTimeout:    l.limits.IdleTimeout,
 		MaxHeaderBytes: l.limits.HeaderBytes,
-		BaseContext:    func(net.Listener) context.Context { return ctx },
+		BaseContext:    func(net.Listener) context.Context { return l.ctx },
 		ErrorLog:       log.New(lines{l.journal}, "", 0),
 	}
 }
+
+// Serve answers HTTP/2 requests with h until Close. It is called once. Bodies of requests are
+// bounded as by http.MaxBytesReader. A write of h fails when the peer has taken nothing for long.
+func (l *Listener) Serve(h http.Handler) error {
+	l.server.Handler = http.MaxBytesHandler(l.handler(h), l.limits.BodyBytes)
+	err := l.server.Serve(admitted{l})
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// admitted is the listener of the HTTP server, which gets authenticated connections.
+type admitted struct{ *Listener }
+
+// Accept gives each connection a time for its first bytes. The server ends it afterwards.
+func (l admitted) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.http.conns:
+		return c, c.SetReadDeadline(time.Now().Add(l.limits.ReadTimeout))
+	case <-l.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close leaves the port open, which ends Accept.
+func (admitted) Close() error { return nil }
 
 // onlyHTTP2 returns the protocols of connections whose TLS is done before net/http gets them.
 func onlyHTTP2() *http.Protocols {
@@ -53,39 +66,25 @@ func onlyHTTP2() *http.Protocols {
 	return p
 }
 
-func (s *server) serve(h http.Handler, from net.Listener) error {
-	s.http.Handler = http.MaxBytesHandler(s.bounded(h), s.limits.BodyBytes)
-	return s.http.Serve(&timely{from, s.limits.ReadTimeout})
-}
-
-// close ends all requests and waits for them.
-func (s *server) close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.cancel()
-	_ = s.http.Close() // of a listener that is closed already
-	s.running.Wait()
-}
-
-// begin notes a request. It returns false after close.
-func (s *server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.running.Add(1)
+// begin notes a request. It returns false when the port is closed.
+func (l *Listener) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return false
 	}
-	return !s.closed
+	l.running.Add(1)
+	return true
 }
 
-// bounded returns h with bounds on the time of each write.
-func (s *server) bounded(h http.Handler) http.Handler {
+// handler returns h with bounds on the time of each write.
+func (l *Listener) handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.begin() {
+		if !l.begin() {
 			panic(http.ErrAbortHandler) // ends the request without an answer
 		}
-		defer s.running.Done()
-		a := &answer{ResponseWriter: w, control: http.NewResponseController(w), most: s.limits.WriteTimeout}
+		defer l.running.Done()
+		a := &answer{ResponseWriter: w, control: http.NewResponseController(w), most: l.limits.WriteTimeout}
 		h.ServeHTTP(a, r)
 		_ = a.control.SetWriteDeadline(time.Now().Add(a.most)) // of what is still buffered
 	})
@@ -98,22 +97,16 @@ type answer struct {
 	most    time.Duration
 }
 
-// Write writes a part of the body.
 func (a *answer) Write(p []byte) (int, error) {
 	defer a.limit()()
 	return a.ResponseWriter.Write(p)
 }
 
-// FlushError sends what is buffered.
 func (a *answer) FlushError() error {
 	defer a.limit()()
 	return a.control.Flush()
 }
 
-// Flush sends what is buffered.
-func (a *answer) Flush() { _ = a.FlushError() } // the next Write has the error
-
-// Unwrap returns the ResponseWriter for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // limit bounds a write. Between writes there is no limit, so that a handler may wait for news.
@@ -122,25 +115,9 @@ func (a *answer) limit() (release func()) {
 	return func() { _ = a.control.SetWriteDeadline(time.Time{}) }
 }
 
-// timely gives each connection a time for its first bytes. The server ends it afterwards.
-type timely struct {
-	net.Listener
-	first time.Duration
-}
-
-// Accept waits for the next connection.
-func (t *timely) Accept() (net.Conn, error) {
-	c, err := t.Listener.Accept()
-	if err == nil {
-		err = c.SetReadDeadline(time.Now().Add(t.first))
-	}
-	return c, err
-}
-
 // lines logs the lines of the HTTP server.
 type lines struct{ journal *Journal }
 
-// Write logs a line.
 func (l lines) Write(line []byte) (int, error) {
 	l.journal.Note("", strings.TrimSpace(string(line)))
 	return len(line), nil

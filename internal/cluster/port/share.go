@@ -1,6 +1,8 @@
 package port
 
 import (
+	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -8,124 +10,99 @@ import (
 // shares bounds the open connections of each source, and those of all other machines. So this
 // machine can always connect, and no other machine can take all connections of the others.
 type shares struct {
-	most  int           // of one source
-	total chan struct{} // holds a token for each connection of another machine
+	total, most int // of all other machines, and of one source
 
-	mu sync.Mutex
-	of map[source]*share // of the sources with open or waiting connections
-}
-
-// share is the open connections of one source.
-type share struct {
-	slots chan struct{}
-	users int // open and waiting connections, guarded by shares.mu
+	mu     sync.Mutex
+	open   map[source]int
+	others int           // open connections with other machines
+	freed  chan struct{} // closed when a place is given back
 }
 
 func newShares(total, most int) *shares {
-	return &shares{most: most, total: make(chan struct{}, total), of: make(map[source]*share)}
+	return &shares{total: total, most: most, open: make(map[source]int), freed: make(chan struct{})}
 }
 
-// take waits for a share and returns a function that gives it back. It returns false if gone is
-// closed before.
-func (s *shares) take(from source, gone <-chan struct{}) (leave func(), ok bool) {
-	s.mu.Lock()
-	own := s.of[from]
-	if own == nil {
-		own = &share{slots: make(chan struct{}, s.most)}
-		s.of[from] = own
-	}
-	own.users++
-	s.mu.Unlock()
-	needed, held := []chan struct{}{own.slots}, 0
-	if from != here {
-		needed = append(needed, s.total)
-	}
-	leave = func() {
-		for _, slots := range needed[:held] {
-			<-slots
-		}
+// acquire waits for a place and returns a function that gives it back; nil: ctx has ended before.
+func (s *shares) acquire(ctx context.Context, from source) (release func()) {
+	for {
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		if own.users--; own.users == 0 {
-			delete(s.of, from)
+		free := s.open[from] < s.most && (from == here || s.others < s.total)
+		if free {
+			s.count(from, 1)
 		}
-	}
-	for _, slots := range needed {
+		freed := s.freed
+		s.mu.Unlock()
+		if free {
+			return sync.OnceFunc(func() { s.release(from) })
+		}
 		select {
-		case slots <- struct{}{}:
-			held++
-		case <-gone:
-			leave()
-			return nil, false
+		case <-freed:
+		case <-ctx.Done():
+			return nil
 		}
 	}
-	return leave, true
 }
 
-// rate spaces events out. Those of one second may come at once.
-type rate struct{ next time.Time }
-
-// delay returns the time until the next event may be.
-func (r *rate) delay(now time.Time) time.Duration {
-	return max(r.next.Sub(now), 0)
-}
-
-// take notes the next event.
-func (r *rate) take(now time.Time, perSecond int) {
-	if earliest := now.Add(-time.Second); r.next.Before(earliest) {
-		r.next = earliest
+func (s *shares) release(from source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count(from, -1); s.open[from] == 0 {
+		delete(s.open, from)
 	}
-	r.next = r.next.Add(time.Second / time.Duration(perSecond))
+	close(s.freed)
+	s.freed = make(chan struct{})
+}
+
+func (s *shares) count(from source, n int) {
+	if s.open[from] += n; from != here {
+		s.others += n
+	}
 }
 
 // rates bounds the handshakes a second of each source, and those of all other machines.
+// Those of one second may come at once.
 type rates struct {
 	source, total int
 	longest       time.Duration // the longest delay
 
 	mu    sync.Mutex
-	all   rate
-	of    map[source]*rate // of the sources of the last seconds, at most as many as their handshakes
+	next  map[source]time.Time // the next handshake, of the sources of the last seconds and of others
 	swept time.Time
 }
 
-// take returns the delay of a handshake. It returns false if that is too long: then the handshake
+// others stands for all other machines together.
+var others = source{}
+
+// reserve returns the delay of a handshake. It returns false if that is too long: then the handshake
 // does not take place.
-func (r *rates) take(from source, now time.Time) (time.Duration, bool) {
+func (r *rates) reserve(from source, now time.Time) (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sweep(now)
-	own := r.of[from]
-	if own == nil {
-		own = &rate{}
+	if r.next == nil {
+		r.next = make(map[source]time.Time)
 	}
-	wait := own.delay(now)
+	earliest := now.Add(-time.Second)
+	if r.swept.Before(earliest) {
+		r.swept = now
+		maps.DeleteFunc(r.next, func(_ source, at time.Time) bool { return at.Before(earliest) })
+	}
+	perSecond := map[source]int{from: r.source}
 	if from != here {
-		wait = max(wait, r.all.delay(now))
+		perSecond[others] = r.total
+	}
+	var wait time.Duration
+	for of := range perSecond {
+		wait = max(wait, r.next[of].Sub(now))
 	}
 	if wait > r.longest {
 		return 0, false
 	}
-	if r.of == nil {
-		r.of = make(map[source]*rate)
-	}
-	r.of[from] = own
-	own.take(now, r.source)
-	if from != here {
-		r.all.take(now, r.total)
+	for of, n := range perSecond {
+		at := r.next[of]
+		if at.Before(earliest) {
+			at = earliest
+		}
+		r.next[of] = at.Add(time.Second / time.Duration(n))
 	}
 	return wait, true
-}
-
-// sweep forgets the sources that may have a full second of handshakes again.
-func (r *rates) sweep(now time.Time) {
-	if now.Sub(r.swept) < time.Second {
-		return
-	}
-	r.swept = now
-	for from, own := range r.of {
-		if now.Sub(own.next) > time.Second {
-			delete(r.of, from)
-		}
-	}
 }

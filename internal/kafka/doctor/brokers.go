@@ -204,7 +204,7 @@ func (e *examination) features(answer *kmsg.ApiVersionsResponse) {
 
 // controller finds the controller. Of a KRaft cluster only the quorum knows it.
 func (e *examination) controller(ctx context.Context) {
-	leader, err := watch.QuorumLeader(ctx, e.client.Broker(int(e.answering[0].ID)))
+	leader, _, err := watch.QuorumLeader(ctx, e.client.Broker(int(e.answering[0].ID)))
 	switch {
 	case errors.Is(err, watch.ErrNoQuorum):
 		leader = e.Cluster.Controller

@@ -17,6 +17,7 @@ import (
 	"github.com/kt-bench/kt/internal/engine"
 	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/kafka/reading"
+	wireengine "github.com/kt-bench/kt/internal/kafka/wire"
 	"github.com/kt-bench/kt/internal/ledger"
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
@@ -149,7 +150,7 @@ func (s *scene) consumer(p plan.Plan, b *ledger.Book, properties ...string) (*Co
 	if err != nil {
 		return nil, err
 	}
-	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b})
+	state, err := reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: consuming(s.T, properties...), Topics: topics, Book: b, Reread: wireengine.Reread})
 	if err != nil {
 		return nil, err
 	}

@@ -42,12 +42,3 @@ func (s Producer) Compressor() kgo.Compressor {
 	}
 	return nil
 }
-
-// compressionOptions returns NoCompression for producers that do not compress, because the default
-// of franz-go is snappy.
-func compressionOptions(s Producer) []kgo.Opt {
-	if c := s.Compressor(); c != nil {
-		return []kgo.Opt{kgo.WithCompressor(c)}
-	}
-	return []kgo.Opt{kgo.ProducerBatchCompression(kgo.NoCompression())}
-}

@@ -1,28 +1,175 @@
 package javaconf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Options returns the franz-go options for one client. The caller adds hooks.
-func (s Producer) Options() []kgo.Opt { return options(properties(), s) }
+const (
+	gib = 1 << 30 // franz-go's upper limit for a batch and for a write
 
-func options[S reader](table []property[S], s S) []kgo.Opt {
-	var opts []kgo.Opt
-	for _, p := range table {
-		if p.apply != nil {
-			opts = append(opts, p.apply(s)...)
-		}
+	smallestBatch = 512 // franz-go's lower limit for a batch
+
+	// recordRoom is room for what surrounds one record's key, value and
+	// headers in a batch: 61 bytes of batch header, up to 36 of varints, and
+	// the rest for the lengths of a few headers.
+	recordRoom = 128
+
+	// javaOverhead is what Java adds to a record before it compares it with
+	// max.request.size and buffer.memory: 61 for the batch, 21 for the record.
+	javaOverhead = 82
+
+	// requestOverhead is room for what surrounds the batches in a produce
+	// request, the client id and the transactional id aside.
+	requestOverhead = 512
+
+	// readLimit is franz-go's limit for an answer of a broker. One that is larger
+	// than fetch.max.bytes does not surprise: a batch is never cut.
+	readLimit = 100 << 20
+
+	// responseRoom is room for what surrounds the batches in an answer: a few
+	// dozen bytes for each partition.
+	responseRoom = 1 << 20
+)
+
+// options returns the options that producer and consumer have alike.
+func (s settings) options() []kgo.Opt {
+	dial, pause, oldest := s.duration("socket.connection.setup.timeout.ms"), s.duration("retry.backoff.ms"), s.duration("metadata.max.age.ms")
+	opts := []kgo.Opt{
+		kgo.ClientID(s.value("client.id")), kgo.Rack(s.value("client.rack")),
+		kgo.ConnIdleTimeout(s.duration("connections.max.idle.ms")), kgo.MetadataMaxAge(oldest),
+		kgo.Dialer(dialer(dial, s.int("send.buffer.bytes"), s.int("receive.buffer.bytes"))),
+		kgo.DialTimeout(dial), // unused beside a dialer, but the client tells it when asked
+		kgo.RetryBackoffFn(retryBackoff(pause, s.duration("retry.backoff.max.ms"))),
+		// Java ties refreshing metadata to the same property. With franz-go's own 5 s every failover
+		// would look that long. franz-go accepts no less than 10 ms, nor more than the greatest age.
+		kgo.MetadataMinAge(min(max(pause, 10*time.Millisecond), oldest)),
+	}
+	if !s.bool("enable.metrics.push") {
+		opts = append(opts, kgo.DisableClientMetrics())
 	}
 	return opts
+}
+
+// Options returns the franz-go options for one client. The caller adds hooks.
+func (s Producer) Options() []kgo.Opt {
+	acks := map[string]kgo.Acks{"0": kgo.NoAck(), "1": kgo.LeaderAck(), "all": kgo.AllISRAcks()}
+	opts := append(s.options(),
+		kgo.RequiredAcks(acks[s.Acks()]),
+		kgo.RecordRetries(s.int("retries")),
+		kgo.UnknownTopicRetries(-1), // brokers say so while leadership moves, and Java counts it like any other failure
+		kgo.RecordDeliveryTimeout(s.DeliveryTimeout()),
+		// The broker is told the full time, as Java tells it: a shorter one would fail acks=all writes
+		// that a slow replica merely delays. What comes on top covers the network, and is also
+		// franz-go's limit for writes and for other requests, 10 s by default.
+		kgo.ProduceRequestTimeout(s.RequestTimeout()),
+		kgo.RequestTimeoutOverhead(min(s.RequestTimeout(), 10*time.Second)),
+		kgo.ProducerBatchMaxBytes(int32(s.batchMax())), kgo.ProducerLinger(s.Linger()), kgo.BrokerMaxWriteBytes(int32(s.writeMax())),
+		// kt holds buffer.memory and max.block.ms itself, so that waiting for memory is measured. Blocked
+		// inside franz-go it would pass unseen, and franz-go stops lingering while anything blocks.
+		kgo.MaxBufferedRecords(math.MaxInt32),
+	)
+	transactional := s.TransactionalID() != ""
+	if transactional {
+		opts = append(opts, kgo.TransactionalID(s.TransactionalID()), kgo.TransactionTimeout(s.duration("transaction.timeout.ms")))
+	}
+	switch {
+	case !s.Idempotent(): // franz-go refuses the limit otherwise
+		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(s.MaxInFlight()))
+	case !transactional: // the delivery timeout holds for records in flight too, as in Java; franz-go refuses it in a transaction
+		opts = append(opts, kgo.AllowIdempotentProduceCancellation())
+	}
+	if c := s.Compressor(); c != nil {
+		opts = append(opts, kgo.WithCompressor(c))
+	} else { // the default of franz-go is snappy
+		opts = append(opts, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	}
+	if s.RoundRobin() {
+		opts = append(opts, kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	} else { // another partition after batch.size bytes, as in Java, whatever franz-go's limit for a batch was raised to
+		opts = append(opts, kgo.RecordPartitioner(kgo.UniformBytesPartitioner(max(s.BatchSize(), 1), s.Adaptive(), !s.IgnoresKeys(), nil)))
+	}
+	if s.bool("partitioner.rack.aware") {
+		opts = append(opts, kgo.RackAwarePartitioning())
+	}
+	return opts
+}
+
+// batchMax is franz-go's limit for a batch. Java's batch.size is a target that
+// a larger record may exceed on its own; franz-go's is a limit that such a
+// record fails at, so it is raised to hold the largest record. With compression
+// WithBatches sets the target.
+func (s Producer) batchMax() int {
+	return min(max(s.BatchTarget(), s.recordMax+recordRoom, smallestBatch), gib)
+}
+
+// BatchTarget returns the size before compression at which a batch is full.
+func (s Producer) BatchTarget() int { return cmp.Or(s.fitted, s.BatchSize()) }
+
+// writeMax is franz-go's limit for a request: max.request.size as Java counts
+// it, of the batches alone, plus the rest of the request. As in Java, one batch
+// may exceed it.
+func (s Producer) writeMax() int {
+	names := len(s.value("client.id")) + len(s.TransactionalID())
+	return min(max(s.int("max.request.size"), s.batchMax())+requestOverhead+names, gib)
+}
+
+// Options returns the franz-go options for one client that need no group. The caller adds
+// topics, offsets, hooks and pools.
+func (s Consumer) Options() []kgo.Opt {
+	isolation, most := kgo.ReadUncommitted(), s.FetchMaxBytes()
+	if s.ReadCommitted() {
+		isolation = kgo.ReadCommitted()
+	}
+	opts := append(s.options(),
+		kgo.FetchMaxBytes(int32(most)), kgo.FetchMaxPartitionBytes(int32(s.MaxPartitionFetchBytes())),
+		kgo.BrokerMaxReadBytes(int32(max(readLimit, min(most+responseRoom, gib)))), // no less than FetchMaxBytes
+		kgo.FetchMinBytes(int32(s.FetchMinBytes())), kgo.FetchMaxWait(s.FetchMaxWait()),
+		kgo.FetchIsolationLevel(isolation), kgo.RequestTimeoutOverhead(s.duration("request.timeout.ms")),
+	)
+	if !s.CheckCRCs() {
+		opts = append(opts, kgo.DisableFetchCRCValidation())
+	}
+	return opts
+}
+
+// GroupOptions returns the further options for one member of the group, none
+// without a group. The caller adds InstanceID, which no two members may share.
+//
+// With Protocol "consumer", franz-go falls back to the classic protocol if the broker does not
+// offer it, and reports that only to its log. A JoinGroup request shows the fallback.
+func (s Consumer) GroupOptions() []kgo.Opt {
+	if s.Group() == "" {
+		return nil
+	}
+	opts := []kgo.Opt{
+		kgo.ConsumerGroup(s.Group()), kgo.RebalanceTimeout(s.duration("max.poll.interval.ms")), kgo.AutoCommitInterval(s.AutoCommitInterval()),
+	}
+	if !s.AutoCommit() {
+		opts = append(opts, kgo.DisableAutoCommit())
+	}
+	if s.NextGen() { // the broker says how often it wants a heartbeat
+		assignor := kgo.StickyBalancer() // asks the broker for uniform
+		if s.value("group.remote.assignor") == "range" {
+			assignor = kgo.RangeBalancer()
+		}
+		return append(opts, kgo.ServerSideBalancer(), kgo.Balancers(assignor))
+	}
+	var balancers []kgo.GroupBalancer
+	for class := range strings.SplitSeq(s.value("partition.assignment.strategy"), ",") {
+		balancers = append(balancers, balancer(strings.TrimPrefix(class, assignorPackage)))
+	}
+	return append(opts, kgo.Balancers(balancers...),
+		kgo.SessionTimeout(s.duration("session.timeout.ms")), kgo.HeartbeatInterval(s.duration("heartbeat.interval.ms")))
 }
 
 // retryBackoff returns Java's pause after a number of failures in a row. It starts at initial,

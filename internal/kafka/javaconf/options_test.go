@@ -146,7 +146,7 @@ func connectionMappings() []mapping {
 
 func TestPropertiesBecomeOptions(t *testing.T) {
 	t.Run("producer", func(t *testing.T) {
-		checkMappings(t, properties(), mappings(), func(t *testing.T, words ...string) *kgo.Client {
+		checkMappings(t, producerProperties(), mappings(), func(t *testing.T, words ...string) *kgo.Client {
 			return client(t, parse(t, 1000, words...).Options()...)
 		})
 	})
@@ -159,7 +159,7 @@ func TestPropertiesBecomeOptions(t *testing.T) {
 }
 
 // checkMappings checks that each mapping holds, and that each option that the table names has one.
-func checkMappings[S reader](t *testing.T, table []property[S], all []mapping, client func(*testing.T, ...string) *kgo.Client) {
+func checkMappings(t *testing.T, table []property, all []mapping, client func(*testing.T, ...string) *kgo.Client) {
 	tested := map[string]bool{
 		"Dialer": true, "RetryBackoffFn": true, // functions, with tests of their own
 		"InstanceID": true, // set by the caller

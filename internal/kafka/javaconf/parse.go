@@ -21,7 +21,7 @@ import (
 // its default in force. A security property is always an error, because those belong to the
 // connections and not to a client's settings, which others may see. Warnings also name properties without a counterpart in franz-go.
 func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Producer, []string, error) {
-	in, warnings, err := resolve("producer", properties(), given, lenient)
+	in, warnings, err := resolve("producer", producerProperties(), given, lenient)
 	s := Producer{settings: in, recordMax: max(recordMax, 0)}
 	if err := errors.Join(err, s.applyRules()); err != nil {
 		return Producer{}, warnings, err
@@ -31,15 +31,15 @@ func ParseProducer(given map[string]plan.Given, recordMax int, lenient bool) (Pr
 
 // IsProducerProperty reports whether Kafka's producer has the property. Security properties
 // count, because both clients have them.
-func IsProducerProperty(name string) bool { return has(properties(), name) }
+func IsProducerProperty(name string) bool { return has(producerProperties(), name) }
 
-func has[S reader](table []property[S], name string) bool {
-	return isSecurity(name) || slices.ContainsFunc(table, func(p property[S]) bool { return p.name == name })
+func has(table []property, name string) bool {
+	return isSecurity(name) || slices.ContainsFunc(table, func(p property) bool { return p.name == name })
 }
 
 // resolve returns the setting of each row of a client's table, and reports properties without a
 // row.
-func resolve[S reader](client string, table []property[S], given map[string]plan.Given, lenient bool) (settings, []string, error) {
+func resolve(client string, table []property, given map[string]plan.Given, lenient bool) (settings, []string, error) {
 	s := settings{}
 	var warnings []string
 	var problems []error
@@ -55,7 +55,7 @@ func resolve[S reader](client string, table []property[S], given map[string]plan
 		if _, known := s[name]; known {
 			continue
 		}
-		err := strangerError(client, names(table), name, given[name].Source)
+		err := strangerError(client, slices.Sorted(maps.Keys(s)), name, given[name].Source)
 		if lenient && !isSecurity(name) {
 			warnings = append(warnings, err.Error()+"; ignored")
 			continue
@@ -67,7 +67,7 @@ func resolve[S reader](client string, table []property[S], given map[string]plan
 
 // resolve returns the property's setting. A value that fails its check leaves the default, so
 // that the rules between properties have a valid one.
-func (p property[S]) resolve(given map[string]plan.Given) (result.Setting, error) {
+func (p property) resolve(given map[string]plan.Given) (result.Setting, error) {
 	s := result.Setting{
 		Name: p.name, Value: p.preset, Default: p.preset, Source: SourceDefault,
 		Client: p.client, Note: p.note,

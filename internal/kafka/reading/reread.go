@@ -1,12 +1,12 @@
 package reading
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -139,13 +139,6 @@ func (d *State) confirm(ctx context.Context, portions []portion) (cut []portion,
 	return cut, err
 }
 
-// rereading reads portions again.
-type rereading struct {
-	state    *State
-	portions map[int32][]portion // by partition
-	left     map[int32]int64     // ends of partitions that are not read to their end yet
-}
-
 // readAgain reads portions again, from their first offsets to the ends of the logs now. It needs
 // no group and measures nothing. Partitions without a known start or end, because a broker is
 // away, are left out.
@@ -160,8 +153,7 @@ func (d *State) readAgain(ctx context.Context, portions []portion) error {
 	if err = errors.Join(err, noEnds); err != nil {
 		err = fmt.Errorf("find the offsets to read again: %w", err)
 	}
-	again := rereading{state: d, portions: make(map[int32][]portion), left: make(map[int32]int64)}
-	from := make(map[int32]int64)
+	left := make(map[int]map[int32]int64) // by group: the ends of partitions that are not read to their end yet
 	for i := range portions {
 		p := &portions[i]
 		if begins[p.number] < 0 || ends[p.number] < 0 {
@@ -173,141 +165,23 @@ func (d *State) readAgain(ctx context.Context, portions []portion) error {
 		if begin >= ends[p.number] {
 			continue
 		}
-		if first, ok := from[p.number]; !ok || begin < first {
-			from[p.number] = begin
+		if left[p.group] == nil {
+			left[p.group] = make(map[int32]int64)
 		}
-		again.portions[p.number] = append(again.portions[p.number], *p)
-		again.left[p.number] = ends[p.number]
+		left[p.group][p.number] = ends[p.number]
 	}
-	return errors.Join(err, again.run(ctx, from))
-}
-
-// run reads partitions from these offsets to their ends.
-func (r *rereading) run(ctx context.Context, from map[int32]int64) (err error) {
-	idle := r.state.Plan.Read.Timeout.Std()
-	if idle == 0 {
-		idle = rereadIdle
-	}
-	if r.state.Reread != nil {
-		err = r.state.Reread(ctx, r.left, idle)
-	} else {
-		err = r.start(ctx, from, idle)
-	}
-	switch {
-	case err != nil && ctx.Err() == nil:
-		return fmt.Errorf("read again: %w", err)
-	case err == nil && len(r.left) > 0:
-		return fmt.Errorf("read again: no record came for %s, and %d partitions were not read to their end", idle, len(r.left))
+	idle := cmp.Or(d.Plan.Read.Timeout.Std(), rereadIdle)
+	for group, ends := range left {
+		switch failed := d.Reread(ctx, d, group, ends, idle); {
+		case failed == nil && len(ends) > 0:
+			err = errors.Join(err, fmt.Errorf("read again: no record came for %s, and %d partitions were not read to their end", idle, len(ends)))
+		case failed != nil && ctx.Err() == nil:
+			err = errors.Join(err, fmt.Errorf("read again: %w", failed))
+		default:
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
-}
-
-// start reads partitions from these offsets with a client.
-func (r *rereading) start(ctx context.Context, from map[int32]int64, idle time.Duration) error {
-	d := r.state
-	offsets := make(map[string]map[int32]kgo.Offset)
-	d.Layout.Each(func(topic string, partition, number int32) {
-		if first, ok := from[number]; ok {
-			if offsets[topic] == nil {
-				offsets[topic] = make(map[int32]kgo.Offset)
-			}
-			offsets[topic][partition] = kgo.NewOffset().At(first)
-		}
-	})
-	living, end := context.WithCancel(ctx)
-	client, err := d.Cluster.Client(append(d.Settings.Options(),
-		append(d.Memory.ClientOptions(), kgo.WithContext(living),
-			kgo.KeepControlRecords(), kgo.ConsumePartitions(offsets))...)...)
-	if err != nil {
-		end()
-		return err
-	}
-	defer client.Close()
-	defer end() // first: Close alone would wait for hung brokers
-	return r.read(ctx, client, idle)
-}
-
-// read reads until the end, until no record comes for a while, or until ctx ends.
-func (r *rereading) read(ctx context.Context, client *kgo.Client, idle time.Duration) error {
-	for last := time.Now(); len(r.left) > 0 && time.Since(last) < idle; {
-		waiting, cancel := context.WithTimeout(ctx, idle)
-		fetches := client.PollFetches(waiting)
-		cancel()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var failed error
-		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-			if p.Err != nil && Fatal(p.Err) {
-				failed = errors.Join(failed, p.Err)
-			}
-			large, ok := errors.AsType[*kgo.ErrDecompressTooLarge](p.Err)
-			if ok {
-				Skip(client, large)
-				r.passOver(large)
-			}
-			if ok || len(p.Records) > 0 {
-				last = time.Now()
-			}
-			r.take(&p)
-		})
-		if failed != nil {
-			return failed
-		}
-	}
-	return nil
-}
-
-// take adds the records of one partition to their logs.
-func (r *rereading) take(fetched *kgo.FetchTopicPartition) {
-	d := r.state
-	number := d.Layout.Number(fetched.Topic, fetched.Partition)
-	for _, p := range r.portions[number] {
-		log, next := d.log(p), &d.At.Groups[p.group].At(number).Next
-		if LostData(fetched.Err) {
-			log.Cut()
-		}
-		if len(fetched.Records) == 0 {
-			continue
-		}
-		if fetched.LogStartOffset > next.Load() { // retention has deleted unread records
-			d.Books[p.group].Begin(number, fetched.LogStartOffset)
-		}
-		first := log.First() // another group may have begun earlier
-		log.Lock()
-		var s ledger.Stamp
-		for _, record := range fetched.Records {
-			if record.Offset >= first && !record.Attrs.IsControl() {
-				Account(log, record, &s)
-			}
-		}
-		log.Unlock()
-		r.reached(number, next, fetched.Records[len(fetched.Records)-1].Offset+1)
-	}
-	for _, record := range fetched.Records {
-		record.Recycle()
-	}
-}
-
-// passOver notes a batch that is too large to read.
-func (r *rereading) passOver(e *kgo.ErrDecompressTooLarge) {
-	d := r.state
-	number := d.Layout.Number(e.Topic, e.Partition)
-	for _, p := range r.portions[number] {
-		log, next := d.log(p), &d.At.Groups[p.group].At(number).Next
-		log.Lock()
-		log.PassOver(max(e.Offset, next.Load()), e.NextOffset)
-		log.Unlock()
-		r.reached(number, next, e.NextOffset)
-	}
-}
-
-// reached moves a position of a partition.
-func (r *rereading) reached(number int32, next *atomic.Int64, to int64) {
-	next.Store(to)
-	if end, ok := r.left[number]; ok && to >= end {
-		delete(r.left, number)
-	}
 }
 
 // Skip lets a client read on behind a batch that is too large to read. A client in a group must not rebalance meanwhile.

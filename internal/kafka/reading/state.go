@@ -37,6 +37,10 @@ type Options struct {
 	// Again is called before partitions are read again because their logs were truncated
 	// below the position of a reader. It may be nil.
 	Again func(partitions int)
+
+	// Reread reads partitions again from the positions of a group to these ends, and takes those that it
+	// has read to the end out of the map. It gives up when no record has come for idle.
+	Reread func(ctx context.Context, s *State, group int, ends map[int32]int64, idle time.Duration) error
 }
 
 // State is the part of a driver that reads which is the same for every client: where reading
@@ -49,10 +53,6 @@ type State struct {
 	Books   []*ledger.Reader // by group; nil: nothing is verified
 
 	Resolved string // at which offsets reading begins, if it begins at a time
-
-	// Reread reads partitions again from their positions to these ends, and takes those that it
-	// has read to the end out of the map. It gives up when no record has come for idle. nil: a client does it.
-	Reread func(ctx context.Context, ends map[int32]int64, idle time.Duration) error
 
 	opened []int64 // by partition number: the ends before the load
 	starts []int64 // the same: first offset for readers without a committed one
@@ -247,10 +247,8 @@ func (d *State) SetEndOffsets(ctx context.Context) error {
 			d.At.SetEndOffsets(ends)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !kafka.Pause(ctx, time.Second) {
 			return fmt.Errorf("find the last offsets: %w", err)
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -310,10 +308,8 @@ func (d *State) awaitStored(ctx context.Context, ends []int64) {
 		} else if left < missing {
 			missing, since = left, time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if !kafka.Pause(ctx, 100*time.Millisecond) {
 			return
-		case <-time.After(100 * time.Millisecond):
 		}
 		if now, err := d.Cluster.EndOffsets(ctx, d.Layout, d.Settings.ReadCommitted()); err == nil {
 			copy(ends, now)

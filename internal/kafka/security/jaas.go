@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kt-bench/kt/internal/secret"
@@ -29,45 +31,46 @@ func (m module) is(name string) bool { return strings.EqualFold(m.option(name), 
 // that a word that begins with a digit is a number, and no value. Its errors show no value, which
 // may be a secret.
 func parseJAAS(text string) (module, error) {
-	t := tokenizer{rest: []rune(text)}
-	class := t.next()
-	if class.kind == end {
+	t := tokenizer{rest: string([]rune(text))}
+	kind, class := t.next()
+	if kind == end {
 		return module{}, errors.New("it is empty: begin with the class of a login module")
 	}
-	m := module{name: class.text[strings.LastIndex(class.text, ".")+1:], options: make(map[string]secret.Text)}
-	if class.kind != word || !isModule(m.name) {
+	m := module{name: class[strings.LastIndex(class, ".")+1:], options: make(map[string]secret.Text)}
+	if kind != word || !slices.Contains(modules, m.name) {
 		return m, fmt.Errorf("it must begin with a login module: %s", strings.Join(modules, ", "))
 	}
-	switch flag := t.next(); {
-	case flag.kind != word:
+	flags := []string{"required", "requisite", "sufficient", "optional"} // which mean the same for one module
+	switch kind, flag := t.next(); {
+	case kind != word:
 		return m, fmt.Errorf("a word is missing behind %s: write required", m.name)
-	case !isFlag(flag.text):
+	case !slices.Contains(flags, strings.ToLower(flag)):
 		return m, fmt.Errorf("the word behind %s must be required, requisite, sufficient or optional", m.name)
 	}
-	for {
-		name := t.next()
-		switch name.kind {
+	for last := m.name; ; {
+		kind, name := t.next()
+		switch kind {
 		case end:
 			return m, errors.New("a semicolon is missing at the end")
-		case semicolon:
-			if t.next().kind != end {
+		case ";":
+			if kind, _ := t.next(); kind != end {
 				return m, errors.New("there is more behind the semicolon: a client has one login module; put a value with a semicolon in double quotes")
 			}
 			return m, nil
 		case word:
 		default:
-			return m, fmt.Errorf("the name of an option is expected behind %s: put values with special characters in double quotes", t.last(m.name))
+			return m, fmt.Errorf("the name of an option is expected behind %s: put values with special characters in double quotes", last)
 		}
-		if t.next().kind != equals {
-			return m, fmt.Errorf("= is missing behind an option, after %s: put values with spaces in double quotes", t.last(m.name))
+		if kind, _ := t.next(); kind != "=" {
+			return m, fmt.Errorf("= is missing behind an option, after %s: put values with spaces in double quotes", last)
 		}
-		value := t.next()
-		if value.kind != word {
-			return m, fmt.Errorf("option %s has no value that Java reads: put it in double quotes", name.text)
+		kind, value := t.next()
+		if kind != word {
+			return m, fmt.Errorf("option %s has no value that Java reads: put it in double quotes", name)
 		}
-		t.option, m.options[name.text] = name.text, secret.Cover(value.text)
-		if !public.MatchString(name.text) {
-			secret.Learn(value.text)
+		last, m.options[name] = "option "+name, secret.Cover(value)
+		if !public.MatchString(name) {
+			secret.Learn(value)
 		}
 	}
 }
@@ -75,142 +78,53 @@ func parseJAAS(text string) (module, error) {
 // public matches the options that are no secrets.
 var public = regexp.MustCompile(`^(?:use|aws|extension_|unsecuredLogin|ssl\.truststore\.location|(?:serviceName|keyTab|principal|ticketCache|storeKey|debug|tokenauth|clientId|scope)$)`)
 
-// isFlag reports whether a word is one of Java's control flags, which mean the same for one module.
-func isFlag(word string) bool {
-	switch strings.ToLower(word) {
-	case "required", "requisite", "sufficient", "optional":
-		return true
-	}
-	return false
-}
-
-type kind int
-
+// Kinds of tokens beside "=" and ";".
 const (
-	end kind = iota
-	word
-	equals
-	semicolon
-	other // a number, or a character without a meaning
+	end   = ""
+	word  = "word"
+	other = "other" // a number, or a character without a meaning
 )
 
-// token is a piece of a text: a word, with its quotes taken off, or a sign.
-type token struct {
-	kind kind
-	text string
-}
-
 // tokenizer does what a java.io.StreamTokenizer does, as Kafka sets one up.
-type tokenizer struct {
-	rest   []rune
-	option string // the last one that was read whole
+type tokenizer struct{ rest string }
+
+var (
+	// A slash alone begins a comment too.
+	space = regexp.MustCompile(`^(?:[\x00- ]|/\*(?s:.*?)(?:\*/|\z)|/[^\n\r]*)*`)
+	// Text in quotes ends with the line. Java leaves out the characters from 128 to 159.
+	piece = regexp.MustCompile(`^(?:([=;])|["]((?:\\(?s:.)|[^"\n\r])*)["]?|[']((?:\\(?s:.)|[^'\n\r])*)[']?|` +
+		`([a-zA-Z_$\x{a0}-\x{10ffff}][\w$.\x{a0}-\x{10ffff}-]*)|[\d.-][\w$.\x{a0}-\x{10ffff}-]*|(?s:.))`)
+	// What stands behind a backslash: up to three octal digits with a value below 256, a letter of C, or the character itself.
+	escape = regexp.MustCompile(`\\(?:[0-3][0-7]{0,2}|[4-7][0-7]?|(?s:.))`)
+)
+
+func (t *tokenizer) next() (kind, text string) {
+	t.rest = t.rest[len(space.FindString(t.rest)):]
+	if t.rest == "" {
+		return end, ""
+	}
+	at := piece.FindStringSubmatchIndex(t.rest)
+	part := func(i int) string { return t.rest[at[2*i]:at[2*i+1]] }
+	defer func() { t.rest = t.rest[at[1]:] }()
+	switch {
+	case at[2] >= 0:
+		return part(1), ""
+	case at[4] >= 0:
+		return word, escape.ReplaceAllStringFunc(part(2), unescape)
+	case at[6] >= 0:
+		return word, escape.ReplaceAllStringFunc(part(3), unescape)
+	case at[8] >= 0:
+		return word, part(4)
+	}
+	return other, ""
 }
 
-// last returns the option before an error, or the module when it has none.
-func (t *tokenizer) last(module string) string {
-	if t.option == "" {
-		return module
+func unescape(sequence string) string {
+	if n, err := strconv.ParseUint(sequence[1:], 8, 8); err == nil {
+		return string(rune(n))
 	}
-	return "option " + t.option
-}
-
-func (t *tokenizer) next() token {
-	t.skip()
-	if len(t.rest) == 0 {
-		return token{kind: end}
+	if i := strings.Index("abfnrtv", sequence[1:]); i >= 0 {
+		return "\a\b\f\n\r\t\v"[i : i+1]
 	}
-	switch c := t.rest[0]; {
-	case c == '=':
-		t.rest = t.rest[1:]
-		return token{kind: equals}
-	case c == ';':
-		t.rest = t.rest[1:]
-		return token{kind: semicolon}
-	case c == '"', c == '\'':
-		return token{word, t.quoted(c)}
-	case isDigit(c) || c == '.' || c == '-':
-		t.word()
-		return token{kind: other}
-	case isWord(c):
-		return token{word, t.word()}
-	}
-	t.rest = t.rest[1:]
-	return token{kind: other}
-}
-
-// skip leaves out white space and comments. A slash alone begins a comment too.
-func (t *tokenizer) skip() {
-	for len(t.rest) > 0 {
-		switch {
-		case t.rest[0] <= ' ':
-			t.rest = t.rest[1:]
-		case t.rest[0] == '/' && len(t.rest) > 1 && t.rest[1] == '*':
-			text := string(t.rest[2:])
-			_, after, _ := strings.Cut(text, "*/")
-			t.rest = []rune(after)
-		case t.rest[0] == '/':
-			for len(t.rest) > 0 && t.rest[0] != '\n' && t.rest[0] != '\r' {
-				t.rest = t.rest[1:]
-			}
-		default:
-			return
-		}
-	}
-}
-
-func (t *tokenizer) word() string {
-	n := 0
-	for n < len(t.rest) && (isWord(t.rest[n]) || isDigit(t.rest[n]) || t.rest[n] == '.') {
-		n++
-	}
-	text := string(t.rest[:n])
-	t.rest = t.rest[n:]
-	return text
-}
-
-// quoted reads up to the closing quote, or the end of the line.
-func (t *tokenizer) quoted(quote rune) string {
-	var out strings.Builder
-	t.rest = t.rest[1:]
-	for len(t.rest) > 0 && t.rest[0] != quote && t.rest[0] != '\n' && t.rest[0] != '\r' {
-		c := t.rest[0]
-		t.rest = t.rest[1:]
-		if c == '\\' && len(t.rest) > 0 {
-			c = t.escape()
-		}
-		out.WriteRune(c)
-	}
-	if len(t.rest) > 0 && t.rest[0] == quote {
-		t.rest = t.rest[1:]
-	}
-	return out.String()
-}
-
-// escape reads what stands behind a backslash: a letter of C, up to three octal digits, or the
-// character itself.
-func (t *tokenizer) escape() rune {
-	c := t.rest[0]
-	t.rest = t.rest[1:]
-	if i := strings.IndexRune("abfnrtv", c); i >= 0 {
-		return rune("\a\b\f\n\r\t\v"[i])
-	}
-	if c < '0' || c > '7' {
-		return c
-	}
-	n, most := c-'0', 2
-	if c > '3' {
-		most = 1 // the value stays below 256
-	}
-	for ; most > 0 && len(t.rest) > 0 && t.rest[0] >= '0' && t.rest[0] <= '7'; most-- {
-		n = n<<3 | (t.rest[0] - '0')
-		t.rest = t.rest[1:]
-	}
-	return n
-}
-
-func isDigit(c rune) bool { return c >= '0' && c <= '9' }
-
-// isWord reports whether a character may stand in a word: Java leaves out those of 128 to 159.
-func isWord(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$' || c == '-' || c >= 128+32
+	return sequence[1:]
 }

@@ -2,7 +2,6 @@ package security
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +15,6 @@ var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARE
 
 // modules are the login modules, without their packages.
 var modules = []string{"PlainLoginModule", "ScramLoginModule", "OAuthBearerLoginModule", "IAMLoginModule", "Krb5LoginModule"}
-
-func isModule(name string) bool { return slices.Contains(modules, name) }
 
 // loginTime is how long what a log-in needs beside the broker, such as a KDC, may take to answer. A bootstrap server has the
 // same time.
@@ -41,28 +38,40 @@ func (v *values) login() *login {
 	}
 	const property = "sasl.mechanism"
 	name := v.text(property)
-	build := map[string]func(module) sasl.Mechanism{
-		"PLAIN": v.plain, "SCRAM-SHA-256": v.scram, "SCRAM-SHA-512": v.scram, "OAUTHBEARER": v.oauth, "AWS_MSK_IAM": v.msk, "GSSAPI": v.kerberos,
+	const kafka = "org.apache.kafka.common.security."
+	chosen := map[string]mechanism{
+		"PLAIN":         {kafka + "plain.PlainLoginModule", v.plain},
+		"SCRAM-SHA-256": {kafka + "scram.ScramLoginModule", v.scram},
+		"SCRAM-SHA-512": {kafka + "scram.ScramLoginModule", v.scram},
+		"OAUTHBEARER":   {kafka + "oauthbearer.OAuthBearerLoginModule", v.oauth},
+		"AWS_MSK_IAM":   {"software.amazon.msk.auth.iam.IAMLoginModule", v.msk},
+		"GSSAPI":        {"com.sun.security.auth.module.Krb5LoginModule", v.kerberos},
 	}[name]
-	if build == nil {
+	if chosen.build == nil {
 		v.bad(property, "%q is no mechanism of %s%s", name, strings.Join(Mechanisms, ", "), nearest(name, Mechanisms))
 		return nil
 	}
-	m, ok := v.module(name)
+	m, ok := v.module(name, chosen.class)
 	if !ok {
 		return nil
 	}
-	return &login{name: name, mechanism: build(m)}
+	return &login{name: name, mechanism: chosen.build(m)}
+}
+
+// mechanism has the class of its login module.
+type mechanism struct {
+	class string
+	build func(module) sasl.Mechanism
 }
 
 // module returns the login module of sasl.jaas.config.
-func (v *values) module(mechanism string) (module, bool) {
+func (v *values) module(mechanism, class string) (module, bool) {
 	const property = "sasl.jaas.config"
 	if !v.has(property) {
 		if mechanism == "OAUTHBEARER" || mechanism == "AWS_MSK_IAM" {
 			return module{}, true // all that they need may be elsewhere
 		}
-		v.bad(property, "%s, which needs it: %s required …;", v.chosen(), wants(mechanism))
+		v.bad(property, "%s, which needs it: %s required …;", v.chosen(), class)
 		return module{}, false
 	}
 	m, err := parseJAAS(v.given[property].Value)
@@ -70,8 +79,8 @@ func (v *values) module(mechanism string) (module, bool) {
 		v.bad(property, "%w", err)
 		return module{}, false
 	}
-	if fits := wants(mechanism); !strings.HasSuffix(fits, m.name) && (!isPassword(fits) || !isPassword(m.name)) {
-		v.bad(property, "%s, which needs %s, and not %s", v.chosen(), fits, m.name)
+	if !strings.HasSuffix(class, m.name) && (!isPassword(class) || !isPassword(m.name)) {
+		v.bad(property, "%s, which needs %s, and not %s", v.chosen(), class, m.name)
 		return module{}, false
 	}
 	return m, true
@@ -88,21 +97,6 @@ func (v *values) chosen() string {
 // isPassword reports whether a module gives a user name and a password. Java takes one for the other.
 func isPassword(name string) bool {
 	return strings.HasSuffix(name, "PlainLoginModule") || strings.HasSuffix(name, "ScramLoginModule")
-}
-
-// wants returns the class of the login module of a mechanism.
-func wants(mechanism string) string {
-	switch mechanism {
-	case "PLAIN":
-		return "org.apache.kafka.common.security.plain.PlainLoginModule"
-	case "OAUTHBEARER":
-		return "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
-	case "AWS_MSK_IAM":
-		return "software.amazon.msk.auth.iam.IAMLoginModule"
-	case "GSSAPI":
-		return "com.sun.security.auth.module.Krb5LoginModule"
-	}
-	return "org.apache.kafka.common.security.scram.ScramLoginModule"
 }
 
 // named checks that a module has a user name and a password.

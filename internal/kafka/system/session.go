@@ -95,7 +95,7 @@ func (s *session) openProducer(book *ledger.Book) engine.Options {
 }
 
 func (s *session) openConsumer(ctx context.Context, book *ledger.Book) (_ engine.ReadDriver, err error) {
-	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics, Memory: reading.NewMemory(host.System().UsableMemory())}
+	options := reading.Options{Plan: *s.plan, Settings: s.Consumer, Topics: s.topics, Memory: reading.NewMemory(host.System().UsableMemory()), Reread: wire.Reread}
 	if s.producer != nil {
 		options.Run, options.Written, options.Blind = s.run, s.producer.Acked, s.Producer.Acks() == "0"
 	}

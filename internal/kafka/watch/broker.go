@@ -67,21 +67,24 @@ func (b *watched) close() {
 
 // ask asks a broker for its metadata of the topics.
 func (w *Brokers) ask(ctx context.Context, client *kgo.Client) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, name := range w.topics.Names() {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, topic)
+	}
+	return twice(ctx, client, req.RequestWith)
+}
+
+// twice asks a broker again if the connection broke. A new one shows whether the broker still listens.
+func twice[A any](ctx context.Context, client *kgo.Client, ask func(context.Context, kmsg.Requestor) (A, error)) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	for again := false; ; again = true {
-		req := kmsg.NewPtrMetadataRequest()
-		for _, name := range w.topics.Names() {
-			topic := kmsg.NewMetadataRequestTopic()
-			topic.Topic = kmsg.StringPtr(name)
-			req.Topics = append(req.Topics, topic)
-		}
-		answer, err := req.RequestWith(ctx, client.SeedBrokers()[0])
-		if err == nil || again || ctx.Err() != nil || refusedConnection(err) {
-			return answer, err
-		}
-		// The connection broke. A new one shows whether the broker still listens.
+	answer, err := ask(ctx, client.SeedBrokers()[0])
+	if err != nil && ctx.Err() == nil && !refusedConnection(err) {
+		return ask(ctx, client.SeedBrokers()[0])
 	}
+	return answer, err
 }
 
 // hear notes an answer, and returns an event if the broker has gone or come back.

@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kt-bench/kt/internal/kafka"
 	"github.com/kt-bench/kt/internal/stats"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -51,14 +50,8 @@ type ends map[int32]map[int32]int64
 
 // measurement holds the answers of all brokers about the ends of their logs.
 type measurement struct {
-	at      time.Duration
-	answers []endsAnswer
-}
-
-type endsAnswer struct {
-	broker int32
-	said   *kmsg.ListOffsetsResponse
-	err    error
+	at   time.Duration
+	ends ends
 }
 
 // catchUp follows the lag of brokers while replicas are out of sync.
@@ -96,27 +89,29 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	})
 	clients := make(map[int32]*kgo.Client)
 	for broker := range questions {
-		client, err := w.brokers[broker].lagClient(w.client)
-		if err != nil {
-			return // as for its address before
+		b := w.brokers[broker]
+		if b.lag == nil {
+			var err error
+			if b.lag, err = w.client(b.addr); err != nil {
+				return // as for its address before
+			}
 		}
-		clients[broker] = client
+		clients[broker] = b.lag
 	}
 	if len(questions) == 0 {
 		return
 	}
 	w.catchUp.measuring = true
 	asking.Go(func() {
-		m := measurement{answers: make([]endsAnswer, 0, len(questions))}
-		var mu sync.Mutex // guards m.answers
+		m := measurement{ends: make(ends)}
+		var mu sync.Mutex // guards m.ends
 		var brokers sync.WaitGroup
 		for broker, question := range questions {
 			brokers.Go(func() {
-				a := endsAnswer{broker: broker}
-				a.said, a.err = askEnds(ctx, clients[broker], question)
+				found := w.askEnds(ctx, clients[broker], question)
 				mu.Lock()
 				defer mu.Unlock()
-				m.answers = append(m.answers, a)
+				m.ends[broker] = found
 			})
 		}
 		brokers.Wait()
@@ -128,25 +123,21 @@ func (w *Brokers) measure(ctx context.Context, now func() time.Duration, asking 
 	})
 }
 
-// lagClient returns the client for these requests, and makes it when it is first needed.
-func (b *watched) lagClient(client func(addr string) (*kgo.Client, error)) (*kgo.Client, error) {
-	var err error
-	if b.lag == nil {
-		b.lag, err = client(b.addr)
+// askEnds returns the ends of the logs of one broker, by partition.
+func (w *Brokers) askEnds(ctx context.Context, client *kgo.Client, question *kmsg.ListOffsetsRequest) map[int32]int64 {
+	found := make(map[int32]int64)
+	said, err := twice(ctx, client, question.RequestWith)
+	if err != nil {
+		return found
 	}
-	return b.lag, err
-}
-
-func askEnds(ctx context.Context, client *kgo.Client, question *kmsg.ListOffsetsRequest) (*kmsg.ListOffsetsResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
-	for again := false; ; again = true {
-		answer, err := question.RequestWith(ctx, client.SeedBrokers()[0])
-		if err == nil || again || ctx.Err() != nil {
-			return answer, err
+	for _, t := range said.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 && p.Offset >= 0 {
+				found[w.topics.Number(t.Topic, p.Partition)] = p.Offset
+			}
 		}
-		// The connection may have broken when the broker went.
 	}
+	return found
 }
 
 // questions returns the requests, by broker, for the ends of replicas that are out of sync
@@ -155,12 +146,23 @@ func (v *view) questions(answering func(broker int32) bool) map[int32]*kmsg.List
 	if v.missing == 0 {
 		return nil
 	}
-	parts := make(map[int32]map[string][]int32) // by broker, by topic
-	ask := func(broker int32, topic string, id int32) {
-		if parts[broker] == nil {
-			parts[broker] = make(map[string][]int32)
+	questions := make(map[int32]*kmsg.ListOffsetsRequest)
+	ask := func(broker int32, name string, id int32) {
+		q := questions[broker]
+		if q == nil {
+			q = kmsg.NewPtrListOffsetsRequest()
+			q.ReplicaID = debugReplica
+			questions[broker] = q
 		}
-		parts[broker][topic] = append(parts[broker][topic], id)
+		at := slices.IndexFunc(q.Topics, func(t kmsg.ListOffsetsRequestTopic) bool { return t.Topic == name })
+		if at < 0 {
+			topic := kmsg.NewListOffsetsRequestTopic()
+			topic.Topic = name
+			at, q.Topics = len(q.Topics), append(q.Topics, topic)
+		}
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition, p.Timestamp = id, -1 // the latest
+		q.Topics[at].Partitions = append(q.Topics[at].Partitions, p)
 	}
 	behind := 0
 	for _, p := range v.partitions {
@@ -182,60 +184,19 @@ func (v *view) questions(answering func(broker int32) bool) map[int32]*kmsg.List
 	if behind > maxLagPartitions {
 		return nil
 	}
-	questions := make(map[int32]*kmsg.ListOffsetsRequest)
-	for broker, topics := range parts {
-		questions[broker] = endsQuestion(topics)
-	}
 	return questions
-}
-
-// endsQuestion returns the request for the ends of one broker's replicas.
-func endsQuestion(topics map[string][]int32) *kmsg.ListOffsetsRequest {
-	question := kmsg.NewPtrListOffsetsRequest()
-	question.ReplicaID = debugReplica
-	for name, numbers := range topics {
-		topic := kmsg.NewListOffsetsRequestTopic()
-		topic.Topic = name
-		for _, number := range numbers {
-			p := kmsg.NewListOffsetsRequestTopicPartition()
-			p.Partition, p.Timestamp = number, -1 // the latest
-			topic.Partitions = append(topic.Partitions, p)
-		}
-		question.Topics = append(question.Topics, topic)
-	}
-	return question
-}
-
-// ends returns the ends in an answer, by partition.
-func (a *endsAnswer) ends(topics *kafka.Layout) map[int32]int64 {
-	found := make(map[int32]int64)
-	if a.err != nil {
-		return found
-	}
-	for i := range a.said.Topics {
-		t := &a.said.Topics[i]
-		for j := range t.Partitions {
-			if p := &t.Partitions[j]; p.ErrorCode == 0 && p.Offset >= 0 {
-				found[topics.Number(t.Topic, p.Partition)] = p.Offset
-			}
-		}
-	}
-	return found
 }
 
 // learn emits the events that a measurement gives rise to.
 func (w *Brokers) learn(m measurement) {
 	w.catchUp.measuring = false
-	known := make(ends)
-	for i := range m.answers {
-		a := &m.answers[i]
-		known[a.broker] = a.ends(w.topics)
-		b := w.brokers[a.broker]
-		if b.refusals++; len(known[a.broker]) > 0 {
+	for broker, found := range m.ends {
+		b := w.brokers[broker]
+		if b.refusals++; len(found) > 0 {
 			b.refusals = 0
 		}
 	}
-	w.Add(w.catchUp.tell(w.view.behind(known), m.at)...)
+	w.Add(w.catchUp.tell(w.view.behind(m.ends), m.at)...)
 }
 
 // behind returns the lag of the brokers, over the partitions in which they are out of sync.

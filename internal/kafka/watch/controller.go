@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,9 +32,6 @@ const (
 	// quorumTimeout is longer than watchTimeout, because a broker keeps the request while
 	// there is no controller.
 	quorumTimeout = 3 * time.Second
-
-	// quorumKey is the API key of the request.
-	quorumKey = 55
 )
 
 // ErrNoQuorum is the error of a broker that does not know of a quorum, as with ZooKeeper.
@@ -83,8 +80,13 @@ func (w *Brokers) lookForController() {
 // because a broker answers the requests of one connection in turn.
 func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 	known := controller{id: -1}
-	q := quorum{make: w.client}
-	defer q.close()
+	var client *kgo.Client // of the broker at addr
+	addr := ""
+	defer func() {
+		if client != nil {
+			client.Close()
+		}
+	}()
 	round := time.NewTicker(quorumInterval)
 	defer round.Stop()
 	for failures := 0; ; {
@@ -92,7 +94,18 @@ func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 		answering := w.answering
 		w.mu.Unlock()
 		if len(answering) > 0 {
-			leader, epoch, err := q.leader(ctx, answering[failures%len(answering)])
+			var leader, epoch int32
+			var err error
+			if next := answering[failures%len(answering)]; next != addr || client == nil {
+				if client != nil {
+					client.Close()
+				}
+				addr = next
+				client, err = w.client(addr)
+			}
+			if err == nil {
+				leader, epoch, err = QuorumLeader(ctx, client.SeedBrokers()[0])
+			}
 			switch {
 			case errors.Is(err, ErrNoQuorum):
 				w.noQuorum.Store(true)
@@ -115,86 +128,27 @@ func (w *Brokers) followQuorum(ctx context.Context, now func() time.Duration) {
 	}
 }
 
-// quorum asks one broker after the other.
-type quorum struct {
-	make    func(addr string) (*kgo.Client, error)
-	addr    string
-	client  *kgo.Client // nil at first
-	offered bool        // the broker knows the request
-}
-
-// leader asks the broker at an address.
-func (q *quorum) leader(ctx context.Context, addr string) (id, epoch int32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, quorumTimeout)
-	defer cancel()
-	if q.client == nil || q.addr != addr {
-		q.close()
-		if q.client, err = q.make(addr); err != nil {
-			return 0, 0, err
-		}
-		q.addr, q.offered = addr, false
-	}
-	broker := q.client.SeedBrokers()[0]
-	if !q.offered {
-		if err := offersQuorum(ctx, broker); err != nil {
-			return 0, 0, err
-		}
-		q.offered = true
-	}
-	return askQuorum(ctx, broker)
-}
-
 // QuorumLeader asks a broker for the controller of a KRaft cluster: the leader of the metadata quorum. It returns
 // ErrNoQuorum if the broker does not know the request.
-func QuorumLeader(ctx context.Context, broker *kgo.Broker) (id int32, err error) {
+func QuorumLeader(ctx context.Context, broker *kgo.Broker) (id, epoch int32, err error) {
 	ctx, cancel := context.WithTimeout(ctx, quorumTimeout)
 	defer cancel()
-	if err := offersQuorum(ctx, broker); err != nil {
-		return 0, err
-	}
-	id, _, err = askQuorum(ctx, broker)
-	return id, err
-}
-
-func askQuorum(ctx context.Context, broker *kgo.Broker) (id, epoch int32, err error) {
 	req := kmsg.NewPtrDescribeQuorumRequest()
 	topic := kmsg.NewDescribeQuorumRequestTopic()
 	topic.Topic = "__cluster_metadata"
 	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, topic)
 	answer, err := req.RequestWith(ctx, broker)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "broker is too old"): // the client has no type for it
+		return 0, 0, ErrNoQuorum
+	case err != nil:
 		return 0, 0, err
-	}
-	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
-		return 0, 0, err
-	}
-	if len(answer.Topics) == 0 || len(answer.Topics[0].Partitions) == 0 {
+	case answer.ErrorCode != 0:
+		return 0, 0, kerr.ErrorForCode(answer.ErrorCode)
+	case len(answer.Topics) == 0 || len(answer.Topics[0].Partitions) == 0:
 		return 0, 0, kerr.UnknownTopicOrPartition
 	}
 	p := answer.Topics[0].Partitions[0]
 	return p.LeaderID, p.LeaderEpoch, kerr.ErrorForCode(p.ErrorCode)
-}
-
-// offersQuorum returns ErrNoQuorum if a broker does not know the request.
-func offersQuorum(ctx context.Context, broker *kgo.Broker) error {
-	req := kmsg.NewPtrApiVersionsRequest()
-	req.ClientSoftwareName, req.ClientSoftwareVersion = "kt", "1" // a broker refuses empty ones
-	answer, err := req.RequestWith(ctx, broker)
-	if err == nil {
-		err = kerr.ErrorForCode(answer.ErrorCode)
-	}
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(answer.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == quorumKey }) {
-		return ErrNoQuorum
-	}
-	return nil
-}
-
-func (q *quorum) close() {
-	if q.client != nil {
-		q.client.Close()
-	}
 }

@@ -322,12 +322,12 @@ func (c *watchedCluster) quorum(leader, epoch int32) {
 	c.ControlKey(versionsKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		answer := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-		for key, version := range map[int16]int16{metadataKey: 12, versionsKey: 3, quorumKey: 1} {
+		for key, version := range map[int16]int16{metadataKey: 12, versionsKey: 3, int16(kmsg.DescribeQuorum): 1} {
 			answer.ApiKeys = append(answer.ApiKeys, kmsg.ApiVersionsResponseApiKey{ApiKey: key, MaxVersion: version})
 		}
 		return answer, nil, true
 	})
-	c.ControlKey(quorumKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
+	c.ControlKey(int16(kmsg.DescribeQuorum), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		answer := req.ResponseKind().(*kmsg.DescribeQuorumResponse)
 		p := kmsg.NewDescribeQuorumResponseTopicPartition()

@@ -22,11 +22,7 @@ type Consumer struct{ *reading.State }
 var _ engine.ReadDriver = (*Consumer)(nil)
 
 // NewConsumer returns the driver that reads from a state on, which must have no group.
-func NewConsumer(s *reading.State) *Consumer {
-	d := &Consumer{s}
-	s.Reread = d.reread
-	return d
-}
+func NewConsumer(s *reading.State) *Consumer { return &Consumer{s} }
 
 // OpenReader makes a reader. It connects with the first Read, as a consumer of the client engine
 // does, or at once in a run that also sends.
@@ -62,6 +58,7 @@ type shard interface {
 type reader struct {
 	*Consumer
 	shard   shard
+	group   int                        // its number; 0 without groups
 	has     func(partition int32) bool // by number in the Layout
 	opts    []kgo.Opt
 	client  *kgo.Client
@@ -120,7 +117,7 @@ func (r *reader) share(of []kafka.Place) {
 		if !r.has(p.Number) {
 			continue
 		}
-		at := r.At.Groups[0].At(p.Number)
+		at := r.At.Groups[r.group].At(p.Number)
 		r.partitions = append(r.partitions, &partition{
 			topic: p.Topic, number: p.Number, id: p.ID,
 			offset: at.Next.Load(), epoch: -1, size: int32(r.Settings.MaxPartitionFetchBytes()),

@@ -92,9 +92,9 @@ func TestBrokersMayFailAtOnceWhileALogIsReadAgain(t *testing.T) {
 	s := newReadScene(t, 3)
 	s.write(s.client(), 3, 500)
 	s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Err: kerr.NotLeaderForPartition, Count: 60})
-	d := NewConsumer(s.state(readPlan(nil), nil))
+	d := s.state(readPlan(nil), nil)
 	ends := map[int32]int64{0: 500, 1: 500, 2: 500}
-	if err := d.reread(t.Context(), ends, time.Minute); err != nil || len(ends) > 0 {
+	if err := Reread(t.Context(), d, 0, ends, time.Minute); err != nil || len(ends) > 0 {
 		t.Errorf("%v; not read to their end: %v", err, ends)
 	}
 }
@@ -109,9 +109,9 @@ func TestALogIsReadAgainOverBatchesWithoutRecords(t *testing.T) {
 			res.RecordBatches = encodeBatch(p.FetchOffset, p.FetchOffset+1)
 		}
 	})
-	d := NewConsumer(s.state(readPlan(nil), nil))
+	d := s.state(readPlan(nil), nil)
 	ends := map[int32]int64{0: 10}
-	if err := d.reread(t.Context(), ends, idle); err != nil || len(ends) > 0 {
+	if err := Reread(t.Context(), d, 0, ends, idle); err != nil || len(ends) > 0 {
 		t.Errorf("%v; not read to their end: %v", err, ends)
 	}
 }

@@ -36,13 +36,13 @@ type counting struct {
 
 // take counts at most limit records of a chunk, and moves the position of the reader behind them.
 func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error) {
-	number, at := c.partition.number, r.At.Groups[0].At(c.partition.number)
+	number, at := c.partition.number, r.At.Groups[r.group].At(c.partition.number)
 	if !c.cut {
-		r.Passed(0, number, min(c.start, c.next))
+		r.Passed(r.group, number, min(c.start, c.next))
 	}
 	var log *ledger.Log
 	if r.Books != nil {
-		log = r.Books[0].Log(number)
+		log = r.Books[r.group].Log(number)
 		if c.cut {
 			log.Cut()
 			c.cut = false
@@ -52,7 +52,7 @@ func (r *reader) take(c *chunk, limit int, now time.Duration) (n int, err error)
 	}
 	r.shard.Record(func(rec *stats.Recorder, phase int) {
 		k := counting{
-			reader: r, chunk: c, rec: rec, phase: phase, now: now, log: log, headers: log != nil && r.Books[0].Headers(),
+			reader: r, chunk: c, rec: rec, phase: phase, now: now, log: log, headers: log != nil && r.byHeaders(),
 			started: r.shard.Started().UnixNano(),
 		}
 		if err = k.run(limit); k.n > 0 {

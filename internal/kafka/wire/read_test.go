@@ -79,7 +79,7 @@ func (s *readScene) state(p plan.Plan, book *ledger.Book, properties ...string) 
 	all := append([]string{"fetch.max.wait.ms=50", "retry.backoff.ms=10"}, properties...)
 	settings, _ := must.Both(javaconf.ParseConsumer(given(all...), false))(s)
 	topics := must.Have(s.cluster.ReadTopics(s.Context(), p))(s)
-	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book}))(s)
+	return must.Have(reading.New(s.Context(), s.cluster, reading.Options{Plan: p, Settings: settings, Topics: topics, Book: book, Reread: Reread}))(s)
 }
 
 // read reads with the wire engine.

@@ -6,18 +6,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kt-bench/kt/internal/kafka"
+	"github.com/kt-bench/kt/internal/kafka/reading"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
-// reread reads partitions again from their positions to these ends, as reading.State.Reread says. It measures nothing.
-func (d *Consumer) reread(ctx context.Context, ends map[int32]int64, idle time.Duration) error {
-	r := d.reader(&unmeasured{rec: stats.NewRecorder()}, func(partition int32) bool { _, ok := ends[partition]; return ok })
+// Reread is reading.State.Reread for readers of any engine. It needs no group and measures nothing.
+func Reread(ctx context.Context, s *reading.State, group int, ends map[int32]int64, idle time.Duration) error {
+	r := (&Consumer{s}).reader(&unmeasured{rec: stats.NewRecorder()}, func(partition int32) bool { _, ok := ends[partition]; return ok })
+	r.group = group
 	defer func() { _ = r.Close() }() // it ends goroutines, and has no error
 	at := make(map[int32]int64)
-	d.progress(ends, at)
+	progress(&s.At.Groups[group], ends, at)
 	for last := time.Now(); len(ends) > 0; {
 		_, err := r.Read(ctx, math.MaxInt32, idle)
-		moved := d.progress(ends, at)
+		moved := progress(&s.At.Groups[group], ends, at)
 		switch {
 		case len(ends) == 0:
 		case err != nil:
@@ -35,9 +38,9 @@ func (d *Consumer) reread(ctx context.Context, ends map[int32]int64, idle time.D
 
 // progress reports whether a position of the partitions in ends is no longer the one in at, which it updates. It takes
 // partitions that are read to their end from ends. A position also moves over batches without records to count.
-func (d *Consumer) progress(ends, at map[int32]int64) (moved bool) {
+func progress(positions *kafka.GroupPositions, ends, at map[int32]int64) (moved bool) {
 	for partition, end := range ends {
-		next := d.At.Groups[0].At(partition).Next.Load()
+		next := positions.At(partition).Next.Load()
 		if before, ok := at[partition]; !ok || next != before {
 			at[partition], moved = next, true
 		}

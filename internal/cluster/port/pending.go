@@ -1,0 +1,174 @@
+package port
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// pending holds the connections that have not proved that they have the key. A connection is
+// dropped when its time is up, or when there are too many.
+type pending struct {
+	max   int
+	after time.Duration
+
+	mu     sync.Mutex
+	conns  []*pendingConn // oldest first
+	closed bool
+	live   sync.WaitGroup
+}
+
+// pendingConn is a connection of which a bounded number of bytes is read.
+type pendingConn struct {
+	*bounded
+	from source
+	ctx  context.Context // ended with the reason when the connection is dropped
+	drop context.CancelCauseFunc
+	keep func() bool // keeps the connection when ctx ends; false: it was dropped
+
+	slow  string // the reason to log when its time is up; "": none
+	begun bool   // its handshake has begun, guarded by pending.mu
+}
+
+var errCrowded = errors.New("too many connections that prove nothing")
+
+// add calls handle with a connection in a new goroutine.
+func (p *pending) add(conn net.Conn, handle func(*pendingConn)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		reset(conn)
+		return
+	}
+	c := &pendingConn{bounded: &bounded{Conn: conn, left: handshakeBytes}, from: sourceOf(conn.RemoteAddr())}
+	ctx, drop := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithTimeout(ctx, p.after)
+	c.ctx, c.drop, c.keep = ctx, drop, context.AfterFunc(ctx, func() { reset(conn) })
+	p.conns = append(p.conns, c)
+	p.live.Go(func() {
+		defer cancel()
+		handle(c)
+		p.remove(c)
+	})
+	if len(p.conns) > p.max {
+		i := p.excess()
+		p.conns[i].drop(errCrowded)
+		p.conns = slices.Delete(p.conns, i, i+1)
+	}
+}
+
+// excess returns the index of the connection to drop when there are too many. It is of the source
+// with the most: the oldest one of those whose handshake has not begun, or else the oldest one.
+// Handshakes are bounded by their rate, so connections that send nothing drop none of them. Other
+// machines, however many, take no more than half of the places from this one.
+func (p *pending) excess() int {
+	count := make(map[source]int)
+	for _, c := range p.conns {
+		count[c.from]++
+	}
+	if count[here] <= p.max/2 {
+		delete(count, here)
+	}
+	most := slices.Max(slices.Collect(maps.Values(count)))
+	of := func(c *pendingConn) bool { return count[c.from] == most }
+	if i := slices.IndexFunc(p.conns, func(c *pendingConn) bool { return of(c) && !c.begun }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(p.conns, of)
+}
+
+// begin notes that a handshake has begun.
+func (p *pending) begin(c *pendingConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.begun = true
+}
+
+func (p *pending) remove(c *pendingConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns = slices.DeleteFunc(p.conns, func(other *pendingConn) bool { return other == c })
+}
+
+// admit hands the connection to the caller. It returns false if the connection was dropped.
+func (p *pending) admit(c *pendingConn) bool {
+	p.remove(c)
+	return c.keep()
+}
+
+// close drops all connections and refuses new ones.
+func (p *pending) close() {
+	p.mu.Lock()
+	p.closed = true
+	for _, c := range p.conns {
+		c.drop(net.ErrClosed)
+	}
+	p.mu.Unlock()
+	p.live.Wait()
+}
+
+// reset ends a connection so that the kernel keeps nothing of it.
+func reset(conn net.Conn) {
+	if t, ok := conn.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+var errTooMuch = errors.New("it sends too much")
+
+// bounded is a connection of which a number of bytes is read at most. It hides a TLS connection from
+// net/http, which must not make a handshake of its own.
+type bounded struct {
+	net.Conn
+	left   int    // bytes that may still be read; negative: any number
+	closed func() // may be nil; called by each Close
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	switch {
+	case b.left < 0:
+		return b.Conn.Read(p)
+	case b.left == 0:
+		return 0, errTooMuch
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func (b *bounded) Close() error {
+	if b.closed != nil {
+		defer b.closed()
+	}
+	return b.Conn.Close()
+}
+
+// source is the addresses that count as one: an IPv4 address, the /64 network of an IPv6 address,
+// or all loopback addresses.
+type source struct{ netip.Prefix }
+
+// here is this machine.
+var here = source{netip.PrefixFrom(netip.IPv6Loopback(), 128)}
+
+func sourceOf(addr net.Addr) source {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return source{}
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	bits := ip.BitLen()
+	switch {
+	case ip.IsLoopback():
+		return here
+	case ip.Is6():
+		bits = 64
+	}
+	p, _ := ip.Prefix(bits) // the zero prefix of no address
+	return source{p}
+}

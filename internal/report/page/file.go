@@ -1,0 +1,97 @@
+package page
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kt-bench/kt/internal/input"
+	"github.com/kt-bench/kt/internal/theme"
+)
+
+// File is a file for a page. Until the page is written it has another name, so nobody finds a part of it. A nil
+// File is none.
+type File struct {
+	path    string
+	file    *os.File
+	written func() // is called when it is complete
+}
+
+// Create creates the file before a run is made, so that a run is never made whose page cannot be written. path is
+// --html; "": no page is wanted.
+func Create(path string, written func()) (*File, error) {
+	if path == "" {
+		return nil, nil
+	}
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return nil, fmt.Errorf("--html %s: it exists, and kt does not overwrite results: name another file or remove it", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
+	}
+	dir, name := filepath.Split(path)
+	f, err := os.OpenFile(fmt.Sprintf("%s.%.200s-%.8s", dir, name, rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--html %s: %w", path, input.Cause(err))
+	}
+	return &File{path, f, written}, nil
+}
+
+// Write writes the page, gives the file its name. runs are the files from which the page can be
+// written again.
+func (f *File) Write(page func(io.Writer) error, runs ...string) error {
+	if f == nil {
+		return nil
+	}
+	err := page(f.file)
+	if err == nil {
+		err = f.file.Close()
+	}
+	if err == nil {
+		err = f.name()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w%s", f.path, input.Cause(err), again(runs))
+	}
+	f.written()
+	return nil
+}
+
+// again returns how to write the page of runs at another place; "": it cannot be written again.
+func again(runs []string) string {
+	command := ""
+	for _, run := range runs {
+		if run != "" {
+			command += " " + theme.Quoted(run)
+		}
+	}
+	if command == "" {
+		return ""
+	}
+	return "; to write the page elsewhere: kt report" + command + " --html FILE"
+}
+
+// name gives the file its name, and leaves it no other. It replaces no file that has come there since the run began, where the file system can
+// tell: one without hard links cannot.
+func (f *File) name() error {
+	err := os.Link(f.file.Name(), f.path)
+	switch {
+	case err == nil:
+		return os.Remove(f.file.Name())
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	return os.Rename(f.file.Name(), f.path)
+}
+
+// Discard removes the file, unless it was written.
+func (f *File) Discard() {
+	if f != nil {
+		_ = f.file.Close()           // it is closed,
+		_ = os.Remove(f.file.Name()) // and has another name, or nobody has seen it
+	}
+}

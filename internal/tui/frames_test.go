@@ -1,0 +1,33 @@
+package tui
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEachFrameIsSavedInANewFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	now := time.Date(2026, 11, 23, 3, 15, 0, 0, time.UTC)
+	f := Frames{Now: func() time.Time { return now }, Name: "produce"}
+	names := []string{"kt-produce-20261123-031500.txt", "kt-produce-20261123-031500-2.txt", "kt-produce-20261123-031500-3.txt"}
+	for i, want := range names {
+		frame := fmt.Sprint("frame ", i)
+		if note := f.Save(frame); !strings.Contains(note, want) {
+			t.Errorf("frame %d: the note is %q, want %q", i, note, want)
+		}
+		if got, err := os.ReadFile(want); err != nil || string(got) != frame+"\n" {
+			t.Errorf("%s holds %q (%v), want %s", want, got, err, frame)
+		}
+	}
+	saved := strings.Join(f.Saved(), "\n") + "\n"
+	for _, name := range names {
+		if n := strings.Count(saved, filepath.Join(dir, name)+"\n"); n != 1 {
+			t.Errorf("at the end kt says %q, want the full path of %s once", saved, name)
+		}
+	}
+}
