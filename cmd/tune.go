@@ -17,7 +17,6 @@ import (
 	"github.com/kt-bench/kt/internal/input"
 	"github.com/kt-bench/kt/internal/load"
 	"github.com/kt-bench/kt/internal/report"
-	"github.com/kt-bench/kt/internal/suggest"
 	"github.com/kt-bench/kt/internal/theme"
 	"github.com/kt-bench/kt/internal/tune"
 	"github.com/kt-bench/kt/profiles"
@@ -28,7 +27,7 @@ func newTune(env *Env) *cobra.Command {
 	return command[*config.Tune]{
 		flags: config.NewTune, run: runTune, signals: true,
 		load: func(env *Env, s *config.Tune, _ []string) error {
-			err := s.Load(env.configSystem(), suggest.Nearest)
+			err := s.Load(env.configSystem())
 			_, more := newTuner(env, s)
 			return errors.Join(err, more) // every problem is reported at once
 		},
