@@ -165,11 +165,11 @@ type value struct {
 // its source.
 func (v *value) Set(text string) error {
 	if err := v.take(text); err != nil {
-		p := plan.Refuse(v.setting.name, text, "%w", err)
+		p := plan.Refuse(v.name, text, "%w", err)
 		if v.silent {
-			p = plan.Refuse(v.setting.name, nil, "%w", err)
+			p = plan.Refuse(v.name, nil, "%w", err)
 		} else if v.begins {
-			p = plan.About(v.setting.name, fmt.Errorf("--%s %w", v.setting.name, err))
+			p = plan.About(v.name, fmt.Errorf("--%s %w", v.name, err))
 		}
 		v.refused = append(v.refused, p)
 	}

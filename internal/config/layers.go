@@ -247,7 +247,7 @@ func (l *layers) note(v *value, source string, from level) {
 		}
 		l.refused = append(l.refused, p)
 	}
-	l.sources[v.setting.name], l.from[v.setting.name] = source, from
+	l.sources[v.name], l.from[v.name] = source, from
 }
 
 // typedOn reports whether a flag was given on the command line, and not by a file or

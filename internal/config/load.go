@@ -133,8 +133,8 @@ func (b *builder) likeLatencyTool() {
 // sourced gives each problem the source of its value, and the value as it was given: 1k, where a plan says 1000.
 func (l *layers) sourced(err error) error {
 	rest := slices.DeleteFunc(flat(err), func(one error) bool { // nothing that follows from a value that was refused
-		p, ok := one.(*plan.Problem)
-		return ok && l.isRefused(p.Flag)
+		var p *plan.Problem
+		return errors.As(one, &p) && l.isRefused(p.Flag)
 	})
 	return sourced(errors.Join(append(slices.Clone(l.refused), rest...)...), l.sources, func(p *plan.Problem) {
 		if v := of(l.flags.Lookup(p.Flag)); p.Value != "" && !v.isList() && len(v.refused) == 0 {

@@ -80,7 +80,7 @@ func outcome(t *testing.T, dir string, command plan.Command, flag, value, way st
 	if err != nil {
 		text := ""
 		for _, one := range flat(err) {
-			if p, ok := one.(*plan.Problem); ok {
+			if p := (*plan.Problem)(nil); errors.As(one, &p) {
 				one = errors.New(p.Text())
 			}
 			text += strings.ReplaceAll(one.Error(), "(from "+source+")", "(from --"+flag+")") + "\n"

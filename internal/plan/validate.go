@@ -103,9 +103,7 @@ func (p *Plan) validateTopic() []error {
 // no record is due before it was read.
 func (p *Plan) validateConsume() []error {
 	var errs []error
-	bad := func(flag string, value any, why string, args ...any) {
-		errs = append(errs, Refuse(flag, value, why, args...))
-	}
+	bad := func(flag string, value any, why string) { errs = append(errs, Refuse(flag, value, "%s", why)) }
 	if p.Producers != 0 {
 		bad("producers", p.Producers, "kt consume writes nothing")
 	}
