@@ -12,6 +12,7 @@ import (
 	"github.com/kt-bench/kt/internal/config"
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/plan"
+	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/report/page"
 	"github.com/kt-bench/kt/internal/result/metric"
 	"github.com/kt-bench/kt/internal/suggest"
@@ -36,6 +37,8 @@ type finding struct {
 	write func(env *Env, w config.Written) error // to stdout
 	page  func(io.Writer) error                  // for --html
 	runs  []string                               // the files from which the page can be written again
+	last  string                                 // to be said after all else; "": nothing
+	close func()                                 // nil: nothing is open
 }
 
 // found returns a finding that is a document; v is the same for JSON.
@@ -105,12 +108,18 @@ func (d command[S]) carryOut(ctx context.Context, env *Env, s S, args []string, 
 	if f == nil {
 		return err
 	}
+	if f.close != nil {
+		defer f.close()
+	}
 	var unwritten error
 	if f.page != nil { // before stdout, whose reader may be gone
 		unwritten = file.Write(f.page, f.runs...)
 	}
 	if f.write != nil {
 		unwritten = errors.Join(unwritten, f.write(env, w))
+	}
+	if f.last != "" {
+		env.say("%s", f.last)
 	}
 	return worse(err, unwritten)
 }
@@ -153,4 +162,44 @@ func among(names func() []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// html is the form of output of pages.
+const html = "html"
+
+// format returns the function that writes a result in a form.
+func format(name string) report.Format {
+	if name == html {
+		return page.Run
+	}
+	return report.Formats[name]
+}
+
+// document writes a document in a form, or in JSON the value that it is of.
+func (e *Env) document(form string, l config.Look, d *doc.Document, v any) error {
+	if form == html {
+		if err := e.checkOutput(form); err != nil {
+			return usageError(err)
+		}
+		return page.Doc(e.Stdout, d)
+	}
+	return report.Write(e.Stdout, form, d, v, e.reportOptions(l, false))
+}
+
+// checkOutput refuses to write a page to a terminal.
+func (e *Env) checkOutput(form string) error {
+	if form == html && e.StdoutTTY {
+		return errors.New("--output html: a page is nothing to read on a terminal: write it to a file with > page.html")
+	}
+	return nil
+}
+
+// pageFile creates the file of --html. With quiet, nobody is told where it is.
+func (e *Env) pageFile(path string, quiet bool) (*page.File, error) {
+	f, err := page.Create(path, func() {
+		if !quiet {
+			e.say("page %s", path)
+		}
+	})
+	return f, usageError(err)
 }

@@ -59,10 +59,10 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &unfit), errors.As(err, &foreign):
-		return exitUsage
 	case errors.As(err, &f) && f.Kind == run.Lost:
 		return exitLost
+	case errors.As(err, &unfit), errors.As(err, &foreign):
+		return exitUsage
 	case errors.As(err, &f) && f.Kind == run.NotValid:
 		return exitNotValid
 	case errors.As(err, &f) && f.Kind == run.NotMet:

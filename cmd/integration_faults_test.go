@@ -118,9 +118,6 @@ func (k *kafkaCluster) outlives(topic string, events []stats.EventKind, moments 
 	time.Sleep(4 * time.Second) // kt looks each second, and sends what waited
 	run.interrupt()
 	r, code := run.wait()
-	if r.Records.Unknown > 0 || true {
-		_ = os.WriteFile(fmt.Sprintf("/tmp/tst/strict-%d-%s.json", os.Getpid(), topic), append(run.stdout.Bytes(), run.stderr.Bytes()...), 0o644)
-	}
 	if code != exitInterrupted || r.Outage == nil {
 		k.t.Errorf("exit code %d, outage %+v, records %+v, verdict %+v\n%s", code, r.Outage, r.Records, r.Verify, run.stderr.String())
 	}

@@ -188,7 +188,7 @@ func reportRun(env *Env, f *merge.File, path string, flags *config.Report) (_ *f
 			}
 			return format(w.Output)(env.Stdout, res, o)
 		},
-		page: func(w io.Writer) error { return page.Run(w, res, o) }, runs: []string{path},
+		page: func(w io.Writer) error { return page.Run(w, res, o) }, runs: []string{path}, close: f.Close,
 	}, err
 }
 

@@ -59,11 +59,13 @@ func listRuns(_ context.Context, env *Env, flags *config.Runs, _ []string) (*fin
 		env.say("none of %s fits; kt runs lists them all", theme.Plural(len(all), "run", "runs"))
 		return nil, nil
 	}
-	if n := flags.Rows; n > 0 && n < len(runs) {
-		env.say("%s not shown: kt runs --rows 0", theme.Plural(len(runs)-n, "older run is", "older runs are"))
-		runs = runs[:n]
+	more, last := len(runs)-flags.Rows, ""
+	if flags.Rows > 0 && more > 0 {
+		runs, last = runs[:flags.Rows], theme.Plural(more, "older run is", "older runs are")+" not shown: kt runs --rows 0"
 	}
-	return found(report.RunsDoc(report.NewRuns(runs)), nil), nil
+	f := found(report.RunsDoc(report.NewRuns(runs)), nil)
+	f.last = last
+	return f, nil
 }
 
 // tags returns the tags of all runs.

@@ -168,6 +168,9 @@ func (t *Tune) fits() error {
 			errs = append(errs, fmt.Errorf("--%s does not go with --%s: it goes with --%s", f.flag, t.Action, strings.Join(f.with, ", --")))
 		}
 	}
+	if t.Action != ActionCheck {
+		t.HTML = "" // likewise
+	}
 	if allowed := outputsOf(t.Action); !slices.Contains(allowed, t.Output) && typedOn(t.set.Lookup("output")) {
 		errs = append(errs, fmt.Errorf("--output %s: --%s supports only %s", t.Output, t.Action, strings.Join(allowed, " and ")))
 	} else if !slices.Contains(allowed, t.Output) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/yannh/kubeconform/pkg/validator"
 	"go.yaml.in/yaml/v3"
 
@@ -58,9 +57,7 @@ func TestTextsAreWhatTheGoldenFilesShow(t *testing.T) {
 			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		}
 		want := must.Have(os.ReadFile(path))(t)
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-		}
+		must.Match(t, string(want), got, "%s", path)
 	}
 }
 

@@ -150,29 +150,19 @@ func TestACollectorThatHangsHoldsUpTheEndForSeconds(t *testing.T) {
 
 func TestTheVariablesOfOpenTelemetryAreChecked(t *testing.T) {
 	const secret = "s3cret"
-	for _, one := range []struct {
-		name string
-		env  map[string]string
-		on   bool
-		bad  string
-	}{
-		{"nothing is named", nil, false, ""},
-		{"an endpoint", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, true, ""},
-		{"an endpoint for metrics", map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "https://c/v1/metrics"}, true, ""},
-		{"the SDK is off", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_SDK_DISABLED": "true"}, false, ""},
-		{"metrics are off", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_METRICS_EXPORTER": "none"}, false, ""},
-		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": secret + "@c:4318"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT: it is no URL"},
-		{"another protocol", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: kt speaks http/protobuf"},
-		{"an interval that is none", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_METRIC_EXPORT_INTERVAL": "abc"}, false, "OTEL_METRIC_EXPORT_INTERVAL=abc: write milliseconds above 0"},
-		{"headers without a value", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_HEADERS": secret}, false, "OTEL_EXPORTER_OTLP_HEADERS: write KEY=VALUE"},
-	} {
-		o, err := OTLPFromEnv(func(name string) string { return one.env[name] }, nil)
+	for _, one := range must.Rows[[]struct {
+		Name string
+		Env  map[string]string
+		On   bool
+		Bad  string
+	}](t, "otlp") {
+		o, err := OTLPFromEnv(func(name string) string { return one.Env[name] }, nil)
 		text := ""
 		if err != nil {
 			text = err.Error()
 		}
-		if (o != nil) != one.on || !strings.HasPrefix(text, one.bad) || (text == "") != (one.bad == "") || strings.Contains(text, secret) {
-			t.Errorf("%s: on %t, error %q", one.name, o != nil, text)
+		if (o != nil) != one.On || !strings.HasPrefix(text, one.Bad) || (text == "") != (one.Bad == "") || strings.Contains(text, secret) {
+			t.Errorf("%s: on %t, error %q", one.Name, o != nil, text)
 		}
 	}
 }

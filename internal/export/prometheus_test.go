@@ -98,9 +98,7 @@ func TestTheTotalsOfTheLastScrapeAreThoseOfTheResult(t *testing.T) {
 	}
 	for _, b := range res.Brokers {
 		name := fmt.Sprintf(`kt_broker_requests_total{broker="%d",phase="measured",request="produce"}`, b.ID)
-		if got[name] != float64(b.Requests) {
-			t.Errorf("%s is %v, want %d", name, got[name], b.Requests)
-		}
+		must.Match(t, float64(b.Requests), got[name], "%s is, want %d", name, b.Requests)
 	}
 	for _, bound := range bounds {
 		var want int64

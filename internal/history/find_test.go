@@ -18,53 +18,30 @@ func TestANameMeansOneRun(t *testing.T) {
 		"/s/runs/20261121-121026-produce-orders-50k-acks-all.ktr",
 		"/s/runs/by-hand.ktr",
 	}
-	for _, r := range []struct {
-		name string
-		want int    // number in paths
-		bad  string // of the error, instead
-	}{
-		{"last", 0, ""},
-		{"last~0", 0, ""},
-		{"last~3", 3, ""},
-		{"last~4", 0, "last~4: the oldest run is last~3"},
-		{"last~99999999999999999999", 0, "there is no such file or run"},
-		{"last~", 0, "there is no such file or run"},
-		{"last~-1", 0, "there is no such file or run"},
-		{"last~+1", 0, "there is no such file or run"},
-		{"by-hand", 3, ""},
-		{"by-hand.ktr", 3, ""},
-		{"b", 3, ""},
-		{"20261121-121027", 0, ""},
-		{"20261121-121026-produce-orders-50k-acks-all", 2, ""}, // the whole name wins over one that it begins
-		{"20261121-121026-produce-orders-50k-acks-all-", 1, ""},
-		{"20261121-121026", 0, "2 runs begin so"},
-		{"", 0, "there is no such file or run"},
-		{"by-hnad", 0, "did you mean by-hand?"},
-		{"produce", 0, "there is no such file or run; kt runs lists the runs"},
-	} {
-		got, err := Find(paths, r.name)
+	for _, r := range must.Rows[[]struct {
+		Name string
+		Want int    // number in paths
+		Bad  string // of the error, instead
+	}](t, "find") {
+		got, err := Find(paths, r.Name)
 		switch {
-		case r.bad == "" && (err != nil || got != paths[r.want]):
-			t.Errorf("Find(%q) = %s, %v; want %s", r.name, got, err, paths[r.want])
-		case r.bad != "" && (err == nil || !strings.Contains(err.Error(), r.bad)):
-			t.Errorf("Find(%q) = %s, %v; want an error with %q", r.name, got, err, r.bad)
+		case r.Bad == "" && (err != nil || got != paths[r.Want]):
+			t.Errorf("Find(%q) = %s, %v; want %s", r.Name, got, err, paths[r.Want])
+		case r.Bad != "" && (err == nil || !strings.Contains(err.Error(), r.Bad)):
+			t.Errorf("Find(%q) = %s, %v; want an error with %q", r.Name, got, err, r.Bad)
 		}
-		if r.bad != "" && strings.Contains(r.bad, "no such") && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Find(%q): %v is not the error of a missing file", r.name, err)
+		if r.Bad != "" && strings.Contains(r.Bad, "no such") && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Find(%q): %v is not the error of a missing file", r.Name, err)
 		}
 	}
-	if _, err := Find(nil, "last"); err == nil || !strings.Contains(err.Error(), "no run is kept here yet") {
-		t.Errorf("without runs: %v", err)
-	}
+	must.Err(t, "no run is kept here yet", must.Fail(Find(nil, "last")), "without runs")
 }
 
 func TestOnlyRunsOfTheFolderAreFoundToBeRemoved(t *testing.T) {
 	f := Folder{t.TempDir()}
 	path := filepath.Join(f.Dir, "a"+Ext)
 	for _, name := range []string{"a", "a.ktr", "last", path} {
-		if got, err := f.FindKept([]string{path}, name); err != nil || got != path {
-			t.Errorf("FindKept(%q) = %s, %v", name, got, err)
-		}
+		must.Match(t, path, must.Have(f.FindKept([]string{path}, name))(t), "FindKept(%q)", name)
 	}
 	for _, name := range []string{"./a.ktr", "../a.ktr", f.Dir + "/../a.ktr", "b", "/", f.Dir + "/last", f.Dir + "/a", f.Dir + "/"} {
 		if got, err := f.FindKept([]string{path}, name); err == nil {

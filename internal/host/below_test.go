@@ -62,16 +62,12 @@ func TestNothingOutsideARootIsRead(t *testing.T) {
 func TestLinksInARootStartAtIt(t *testing.T) {
 	tree := Rooted(rootWithLinks(t))
 	for name, want := range map[string]string{"kafka/a": "a", "up/inside": "inside", "etc/inside": "inside"} {
-		if got, err := tree.Text(name); got != want || err != nil {
-			t.Errorf("Text(%q) = %q, %v; want %q", name, got, err, want)
-		}
+		must.Match(t, want, must.Have(tree.Text(name))(t), "Text(%q)", name)
 		if !tree.Exists(name) {
 			t.Errorf("Exists(%q) = false", name)
 		}
 	}
-	if to, err := tree.Link("kafka"); to != "/opt/kafka-4" || err != nil {
-		t.Errorf("Link(kafka) = %q, %v; want it as it is written", to, err)
-	}
+	must.Match(t, "/opt/kafka-4", must.Have(tree.Link("kafka"))(t), "Link(kafka)")
 	if _, err := tree.Link("etc/inside"); err == nil {
 		t.Error("Link of a file that is no link succeeded")
 	}
@@ -98,9 +94,7 @@ func TestStrictlyNothingOutsideARootIsOpened(t *testing.T) {
 		}
 	}
 	f := must.Have(openStrictly(root, "etc/inside", os.O_RDONLY))(t)
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, f.Close())
 }
 
 // The root of a process is found below another root, where that has a proc file system.
@@ -110,7 +104,5 @@ func TestTheRootOfAProcessIsARootOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Skip("needs a proc file system: ", err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, f.Close())
 }

@@ -47,36 +47,21 @@ func TestStorageGoesDownToTheDisks(t *testing.T) {
 		"loop0/dev": "7:0", "loop0/loop/backing_file": "/image", "loop1/dev": "7:1",
 		"nvme0n1/dev": "259:1", "nvme0n1/nvme0n1p1/dev": "259:2",
 	})
-	for _, row := range []struct {
-		says         string
-		major, minor int
-		device       string
-		disks        string
-		layers       string
-	}{
-		{"a disk", 8, 0, "sda", "sda", ""},
-		{"a partition", 8, 17, "sdb1", "sdb", ""},
-		{"a partition of a disk whose name begins with another's", 65, 161, "sdaa1", "sdaa", ""},
-		{"a partition of an NVMe disk", 259, 2, "nvme0n1p1", "nvme0n1", ""},
-		{"RAID over partitions", 9, 0, "md0", "sda sdaa sdb", "raid5"},
-		{"a partition of RAID", 259, 0, "md0p1", "sda sdaa sdb", "raid5"},
-		{"RAID that is not assembled", 9, 1, "md1", "md1", "md"},
-		{"encryption over LVM over RAID", 253, 1, "dm-1", "sda sdaa sdb", "crypt lvm raid5"},
-		{"a partition of a disk with two paths", 253, 2, "dm-2", "sda sdb", "multipath"},
-		{"a device that lies on itself", 253, 4, "dm-4", "", "dm"},
-		{"a cache", 252, 0, "bcache0", "sdb", "bcache"},
-		{"a file", 7, 0, "loop0", "loop0", "loop"},
-		{"a loop device without a file", 7, 1, "loop1", "loop1", ""},
-		{"no device, as tmpfs has", 0, 44, "", "", ""},
-	} {
-		got, err := tree.StorageOf(Mount{Major: row.major, Minor: row.minor})
+	for _, row := range must.Rows[[]struct {
+		Says         string
+		Major, Minor int
+		Device       string
+		Disks        string
+		Layers       string
+	}](t, "block") {
+		got, err := tree.StorageOf(Mount{Major: row.Major, Minor: row.Minor})
 		var names []string
 		for _, d := range got.Disks {
 			names = append(names, d.Name)
 		}
-		if err != nil || got.Device != row.device || strings.Join(names, " ") != row.disks || strings.Join(got.Layers, " ") != row.layers {
+		if err != nil || got.Device != row.Device || strings.Join(names, " ") != row.Disks || strings.Join(got.Layers, " ") != row.Layers {
 			t.Errorf("%s: StorageOf(%d:%d) = %s on %q through %q, %v, want %s on %q through %q",
-				row.says, row.major, row.minor, got.Device, names, got.Layers, err, row.device, row.disks, row.layers)
+				row.Says, row.Major, row.Minor, got.Device, names, got.Layers, err, row.Device, row.Disks, row.Layers)
 		}
 	}
 }
@@ -182,50 +167,15 @@ func TestBtrfsIsOnTheDisksOfItsSource(t *testing.T) {
 }
 
 func TestADiskIsFoundAgainByItsIdentity(t *testing.T) {
-	for _, row := range []struct {
-		says  string
-		files map[string]string
-		want  Disk
-	}{
-		{
-			"NVMe",
-			map[string]string{"x/wwid": "nvme.1d0f-766f", "x/device/model": "Amazon Elastic Block Store   ", "x/size": "2097152", "x/queue/rotational": "0"},
-			Disk{Model: "Amazon Elastic Block Store", WWID: "nvme.1d0f-766f", Size: 1 << 30, Match: `ATTR{wwid}=="nvme.1d0f-766f"`, Stable: true},
-		},
-		{
-			"SCSI",
-			map[string]string{"x/device/wwid": "naa.5000c500", "x/device/vendor": "SEAGATE", "x/device/model": "ST4000NM0023", "x/queue/rotational": "1"},
-			Disk{Model: "SEAGATE ST4000NM0023", WWID: "naa.5000c500", Rotational: true, Match: `ATTRS{wwid}=="naa.5000c500"`, Stable: true},
-		},
-		{
-			"ATA, whose maker is in the model",
-			map[string]string{"x/device/wwid": "t10.ATA     Samsung SSD*", "x/device/vendor": "ATA     ", "x/device/model": "Samsung SSD"},
-			Disk{Model: "Samsung SSD", WWID: "t10.ATA     Samsung SSD*", Match: `ATTRS{wwid}=="t10.ATA     Samsung SSD?"`, Stable: true},
-		},
-		{
-			"virtio, whose vendor is a number",
-			map[string]string{"x/serial": "  disk-1 ", "x/device/vendor": "0x1af4"},
-			Disk{Match: `ATTR{serial}=="  disk-1"`, Stable: true},
-		},
-		{
-			"virtio with a serial number that all have",
-			map[string]string{"x/serial": "same", "y/serial": "same"},
-			Disk{Match: `KERNEL=="x"`},
-		},
-		{"virtio without one", map[string]string{"x/serial": ""}, Disk{Match: `KERNEL=="x"`}},
-		{
-			"an identity that would end the rule's value",
-			map[string]string{"x/wwid": "a\", RUN+=\"/bin/x\"\nb\\é|c[d]$"},
-			Disk{WWID: "a\", RUN+=\"/bin/x\"\nb\\é|c[d]$", Match: `ATTR{wwid}=="a?, RUN+=?/bin/x??b????c?d??"`, Stable: true},
-		},
-		{"an identity without a letter or digit", map[string]string{"x/wwid": "\"***\""}, Disk{WWID: "\"***\"", Match: `KERNEL=="x"`}},
-	} {
-		row.want.Name = "x"
-		must.Match(t, row.want, disks(row.files).disk("x"), "%s: disk(x)", row.says)
+	for _, row := range must.Rows[[]struct {
+		Says  string
+		Files map[string]string
+		Want  Disk
+	}](t, "block") {
+		row.Want.Name = "x"
+		must.Match(t, row.Want, disks(row.Files).disk("x"), "%s: disk(x)", row.Says)
 	}
-	if got := files(nil).disk("cciss!c0d0").Match; got != `KERNEL=="cciss?c0d0"` { // udev knows it as cciss/c0d0
-		t.Errorf("disk(cciss!c0d0).Match = %s", got)
-	}
+	must.Match(t, `KERNEL=="cciss?c0d0"`, files(nil).disk("cciss!c0d0").Match, "disk(cciss!c0d0).Match") // udev knows it as cciss/c0d0
 }
 
 // FuzzUdevPattern: no identity ends the value that it is put into, or the line.

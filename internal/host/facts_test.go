@@ -14,32 +14,7 @@ import (
 func fixture(name string) FS { return NewFS(os.DirFS(filepath.Join("testdata", "hosts", name))) }
 
 func TestFactsComeFromTheFileTree(t *testing.T) {
-	for name, want := range map[string]Facts{
-		// A bond, a bridge and a NIC that is down add nothing to two NICs.
-		"server": {
-			Machine:      "Supermicro AS -1115CS-TNR",
-			NetworkSpeed: 50_000_000_000,
-			ClockSource:  "tsc",
-		},
-		// The group around the pod's own is tighter than its own.
-		"pod": {
-			Machine:          "Amazon EC2 m7i.2xlarge",
-			CPULimitCores:    2.5,
-			MemoryLimitBytes: 2 << 30,
-			NetworkSpeed:     10_000_000_000,
-			ClockSource:      "kvm-clock",
-			Hypervisor:       true,
-			Container:        "kubernetes",
-		},
-		// Version 1 of cgroups, a device tree, a NIC that hides its speed.
-		"old-vm": {
-			Machine:          "Virtual Board",
-			CPULimitCores:    1.5,
-			MemoryLimitBytes: 512 << 20,
-			ClockSource:      "hpet",
-			Hypervisor:       true,
-		},
-	} {
+	for name, want := range must.Rows[map[string]Facts](t, "facts") {
 		var got Facts
 		got.readLinux(fixture(name))
 		must.Match(t, want, got, "readLinux(%s)", name)

@@ -92,20 +92,7 @@ func TestProcessesAreThoseWithACommandLine(t *testing.T) {
 }
 
 func TestTheUnitIsTheLastServiceThatTheMachineStarted(t *testing.T) {
-	for cgroups, want := range map[string]string{
-		"0::/system.slice/kafka.service":                                           "kafka.service",
-		"0::/system.slice/system-kafka.slice/kafka@broker\\x2d1.service":           "kafka@broker\\x2d1.service",
-		"0::/../../system.slice/kafka.service/payload":                             "kafka.service",
-		"4:memory:/a.service\n1:name=systemd:/system.slice/b.service\n0::/":        "b.service",
-		"4:cpu,name=systemd:/system.slice/b.service":                               "b.service",
-		"0::/user.slice/user-1000.slice/session-2.scope":                           "",
-		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/kafka.service": "",
-		"0::/system.slice/containerd.service/cri-containerd-1.scope":               "",
-		"0::/kubepods.slice/pod1.slice/cri-1.scope":                                "",
-		"0::/":     "",
-		"":         "",
-		"nonsense": "",
-	} {
+	for cgroups, want := range must.Rows[map[string]string](t, "process") {
 		must.Match(t, want, unitOf(cgroups), "unitOf(%q)", cgroups)
 	}
 }
@@ -153,9 +140,7 @@ func TestMappedAreasAndOpenFilesAreCounted(t *testing.T) {
 		{"none", 43, tree.MappedAreas, 0},
 		{"open files", 42, tree.OpenFiles, 3},
 	} {
-		if got, err := row.ask(row.pid); err != nil || got != row.want {
-			t.Errorf("%s of %d = %d, %v, want %d", row.says, row.pid, got, err, row.want)
-		}
+		must.Match(t, row.want, must.Have(row.ask(row.pid))(t), "%s of %d", row.says, row.pid)
 	}
 	for says, err := range map[string]error{
 		"Process(1)":     second(tree.Process(1)),
@@ -199,9 +184,7 @@ func TestThisProcessIsFound(t *testing.T) {
 	if n, err := System().MappedAreas(pid); err != nil || n < 5 {
 		t.Errorf("MappedAreas(%d) = %d, %v, want some", pid, n, err)
 	}
-	if n, err := System().AllowedCPUs(0); err != nil || n != runtime.NumCPU() {
-		t.Errorf("AllowedCPUs(0) = %d, %v, want %d", n, err, runtime.NumCPU())
-	}
+	must.Match(t, runtime.NumCPU(), must.Have(System().AllowedCPUs(0))(t), "AllowedCPUs(0)")
 	if c, err := System().Cgroup(0); err != nil || c.Layout == "" {
 		t.Errorf("Cgroup(0) = %+v, %v, want a layout", c, err)
 	}
@@ -211,21 +194,15 @@ func TestCPUListsAreCounted(t *testing.T) {
 	for list, want := range map[string]int{
 		"0": 1, "0-3,8": 5, "0,2,4": 3, "5-5": 1, "0-2147483646": 2147483647, "": 0, "\n": 0, " 0-1\n": 2,
 	} {
-		if got, err := CPUs(list); err != nil || got != want {
-			t.Errorf("CPUs(%q) = %d, %v, want %d", list, got, err, want)
-		}
+		must.Match(t, want, must.Have(CPUs(list))(t), "CPUs(%q)", list)
 	}
 	for _, list := range []string{"x", "0-", "-1", "3-1", "0,0", "0-3,2", "1,,2", "0-3:1/2", "0-2147483648", "0 1", "+1"} {
 		if got, err := CPUs(list); err == nil {
 			t.Errorf("CPUs(%q) = %d, want an error", list, got)
 		}
 	}
-	if n, err := files(map[string]string{"sys/devices/system/cpu/online": "0-1,3\n"}).OnlineCPUs(); err != nil || n != 3 {
-		t.Errorf("OnlineCPUs() = %d, %v, want 3", n, err)
-	}
-	if n, err := files(map[string]string{"proc/42/status": "Cpus_allowed:\tff\nCpus_allowed_list:\t0-7\n"}).AllowedCPUs(42); err != nil || n != 8 {
-		t.Errorf("AllowedCPUs(42) = %d, %v, want 8", n, err)
-	}
+	must.Match(t, 3, must.Have(files(map[string]string{"sys/devices/system/cpu/online": "0-1,3\n"}).OnlineCPUs())(t), "OnlineCPUs()")
+	must.Match(t, 8, must.Have(files(map[string]string{"proc/42/status": "Cpus_allowed:\tff\nCpus_allowed_list:\t0-7\n"}).AllowedCPUs(42))(t), "AllowedCPUs(42)")
 	if n, err := files(map[string]string{"sys/devices/system/cpu/online": "\n"}).OnlineCPUs(); err == nil {
 		t.Errorf("OnlineCPUs() of an empty file = %d, want an error", n)
 	}

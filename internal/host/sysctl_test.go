@@ -75,9 +75,7 @@ func TestLinksAreFollowedWithinTheTree(t *testing.T) {
 	if diff := cmp.Diff(want, won(got)); err != nil || diff != "" {
 		t.Errorf("Sysctls() error = %v, last values (-want +got):\n%s", err, diff)
 	}
-	if first := got["vm.swappiness"][0]; first != (Sysctl{"vm.swappiness", "5", "/etc/sysctl.d/99-sysctl.conf", 2}) {
-		t.Errorf("the first vm.swappiness = %+v, want that of the link, in line 2", first)
-	}
+	must.Match(t, (Sysctl{"vm.swappiness", "5", "/etc/sysctl.d/99-sysctl.conf", 2}), got["vm.swappiness"][0], "the first vm.swappiness")
 }
 
 func TestLinksInACircleAreAnError(t *testing.T) {
@@ -102,24 +100,7 @@ func TestAFileThatCannotBeReadIsToldAndTheOthersCount(t *testing.T) {
 }
 
 func TestLinesOfASysctlFile(t *testing.T) {
-	for line, want := range map[string]string{ // key=value
-		"vm.swappiness=1":                          "vm.swappiness=1",
-		"  vm.swappiness =  1  ":                   "vm.swappiness=1",
-		"vm/swappiness = 1":                        "vm.swappiness=1",
-		"-vm.swappiness = 1":                       "vm.swappiness=1",
-		"- vm.swappiness = 1":                      "vm.swappiness=1",
-		"net.ipv4.tcp_rmem = 4096\t131072   6":     "net.ipv4.tcp_rmem=4096 131072 6",
-		"kernel.core_pattern = |/bin/x a=b":        "kernel.core_pattern=|/bin/x a=b",
-		"net.ipv4.conf.eth0/200.forwarding = 1":    "net.ipv4.conf.eth0/200.forwarding=1",
-		"net/ipv4/conf/eth0.200/forwarding = 1":    "net.ipv4.conf.eth0/200.forwarding=1",
-		"vm.swappiness =":                          "vm.swappiness=",
-		"# vm.swappiness = 1":                      "",
-		"; vm.swappiness = 1":                      "",
-		"vm.swappiness":                            "",
-		"= 1":                                      "",
-		"":                                         "",
-		"vm.swappiness = 1 # not a remark for all": "vm.swappiness=1 # not a remark for all",
-	} {
+	for line, want := range must.Rows[map[string]string](t, "sysctl") {
 		got := ""
 		for _, l := range parseSysctls("/f", line) {
 			got += l.Key + "=" + l.Value

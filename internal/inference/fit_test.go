@@ -68,9 +68,7 @@ func TestGroupsThatNoBlockConnectsAreNotToldApart(t *testing.T) {
 			apart++
 		}
 	}
-	if apart != 1 { // the other one of its own blocks
-		t.Errorf("%d groups are told from the best: %+v", apart, all)
-	}
+	must.Match(t, 1, apart, "groups are told from the best: %+v", all) // the other one of its own blocks
 }
 
 func TestTooFewRunsInBlocksTellNothing(t *testing.T) {

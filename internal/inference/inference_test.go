@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 const alpha = 0.05
@@ -58,34 +59,22 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func TestMedianIntervalHasTheOrdersAndCoverageOfTheBinomialTable(t *testing.T) {
-	for _, r := range []struct {
-		n         int
-		low, high float64 // of the values 1 to n
-		coverage  float64
-	}{
-		{1, 1, 1, 0},
-		{2, 1, 2, 0.5},
-		{3, 1, 3, 0.75},
-		{5, 1, 5, 0.9375},
-		{6, 1, 6, 0.96875}, // the first that reaches 95 %
-		{8, 1, 8, 0.9921875},
-		{9, 2, 8, 0.9609},
-		{10, 2, 9, 0.9785},
-		{20, 6, 15, 0.9586},
-	} {
-		xs := make([]float64, r.n)
+	for _, r := range must.Rows[[]struct {
+		N         int
+		Low, High float64 // of the values 1 to n
+		Coverage  float64
+	}](t, "inference") {
+		xs := make([]float64, r.N)
 		for i := range xs {
-			xs[i] = float64(r.n - i)
+			xs[i] = float64(r.N - i)
 		}
 		e := inference.Median(xs, alpha)
-		if e.Value != float64(r.n+1)/2 || e.Low != r.low || e.High != r.high || e.N != r.n {
-			t.Errorf("Median of 1 to %d = %+v, want %v to %v", r.n, e, r.low, r.high)
+		if e.Value != float64(r.N+1)/2 || e.Low != r.Low || e.High != r.High || e.N != r.N {
+			t.Errorf("Median of 1 to %d = %+v, want %v to %v", r.N, e, r.Low, r.High)
 		}
-		near(t, "coverage", e.Coverage, r.coverage, 1e-4)
+		near(t, "coverage", e.Coverage, r.Coverage, 1e-4)
 	}
-	if e := inference.Median(nil, alpha); e != (inference.Estimate{}) {
-		t.Errorf("Median of nothing = %+v", e)
-	}
+	must.Match(t, (inference.Estimate{}), inference.Median(nil, alpha), "Median of nothing")
 }
 
 func TestMedianIntervalHoldsTheTruthAsOftenAsItSays(t *testing.T) {

@@ -31,9 +31,7 @@ func TestTheilSenAgreesWithTheBooks(t *testing.T) {
 		near(t, "low", e.Low, r.low, 1e-7)
 		near(t, "high", e.High, r.high, 1e-7)
 	}
-	if e := inference.TheilSen([]float64{1, 1}, []float64{1, 2}, 0.05); e != (inference.Estimate{}) {
-		t.Errorf("slope at one x: %+v", e)
-	}
+	must.Match(t, (inference.Estimate{}), inference.TheilSen([]float64{1, 1}, []float64{1, 2}, 0.05), "slope at one x")
 }
 
 // Flow of the Nile at Aswan, 1871 to 1970: the level falls after 1898.

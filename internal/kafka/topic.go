@@ -276,10 +276,8 @@ func (c *Cluster) awaitLeaders(ctx context.Context, name string) (*result.Topic,
 		if err == nil && t != nil && led(t) && c.serves(ctx, name) {
 			return t, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx, leaderPoll) {
 			return nil, fmt.Errorf("topic %s: its partitions have no leaders yet: %w", name, ctx.Err())
-		case <-time.After(leaderPoll):
 		}
 	}
 }

@@ -34,7 +34,11 @@ func (l *Load) findHosts(ctx context.Context) (h *cluster.Hosts, err error) {
 		return nil, misfit(fmt.Errorf("--hosts %d: --on %s means %d now (%s); kt peers lists the agents, and a new one takes seconds to join", n, on, len(h.Load), cluster.Names(h.Load)))
 	}
 	if len(h.Load) > 1 && !slices.ContainsFunc(l.Plan.Addresses(), func(s string) bool { return !config.Loopback(s) }) {
-		l.maker.say("--bootstrap-server %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(l.Plan.Servers(), ","))
+		flag := "bootstrap-server"
+		if l.Plan.URL != "" {
+			flag = "url"
+		}
+		l.maker.say("--"+flag+" %s: each host of --on would connect to itself; name an address that all of them reach", strings.Join(l.Plan.Servers(), ","))
 	}
 	p, processes := &l.Plan, len(h.Load)*h.Processes
 	if p.Writes() && !l.Hosts.OwnProducers {

@@ -39,6 +39,9 @@ func Both[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
 	}
 }
 
+// Fail returns the error of a call that must fail.
+func Fail[V any](_ V, err error) error { return err }
+
 // Match shows where two values differ, and lets the test go on.
 func Match[V any](t testing.TB, want, got V, what string, args ...any) {
 	t.Helper()

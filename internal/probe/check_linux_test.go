@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -24,9 +23,7 @@ func TestMemoryIsNoDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize}); err == nil || !strings.Contains(err.Error(), "is on tmpfs, ") {
-		t.Errorf("Check(%s) = %v, want a refusal of tmpfs", dir, err)
-	}
+	must.Err(t, "is on tmpfs, ", must.Fail(Check(Options{Dirs: []string{dir}, Size: leastSize})), "Check(%s)", dir)
 	if s.free-s.total/10 < leastSize {
 		t.Skipf("%s is full", shm)
 	}
@@ -36,23 +33,13 @@ func TestMemoryIsNoDisk(t *testing.T) {
 }
 
 func TestFileSystemsThatAreNoDisk(t *testing.T) {
-	for _, r := range []struct {
-		magic   int64
-		kind    string
-		network bool
-	}{
-		{unix.TMPFS_MAGIC, "tmpfs", false},
-		{unix.OVERLAYFS_SUPER_MAGIC, "overlay", false},
-		{unix.NFS_SUPER_MAGIC, "nfs", true},
-		{0xff534d42, "cifs", true},
-		{unix.V9FS_MAGIC, "9p", true},
-		{0x2fc12fc1, "zfs", false},
-		{unix.EXT4_SUPER_MAGIC, "", false},
-		{unix.XFS_SUPER_MAGIC, "", false},
-		{unix.BTRFS_SUPER_MAGIC, "", false},
-	} {
-		if kind, network := doubtful(r.magic); kind != r.kind || network != r.network {
-			t.Errorf("doubtful(%#x) = %q, %v, want %q, %v", r.magic, kind, network, r.kind, r.network)
+	for _, r := range must.Rows[[]struct {
+		Magic   int64
+		Kind    string
+		Network bool
+	}](t, "check_linux") {
+		if kind, network := doubtful(r.Magic); kind != r.Kind || network != r.Network {
+			t.Errorf("doubtful(%#x) = %q, %v, want %q, %v", r.Magic, kind, network, r.Kind, r.Network)
 		}
 	}
 }
@@ -62,9 +49,7 @@ func TestReadOnlyIsRefused(t *testing.T) {
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err == nil || !strings.Contains(err.Error(), "mounted read-only") {
-		t.Errorf("Check(%s) = %v, want a refusal", dir, err)
-	}
+	must.Err(t, "mounted read-only", must.Fail(Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true})), "Check(%s)", dir)
 }
 
 func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
@@ -73,9 +58,7 @@ func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must.Do(t, os.Chmod(dir, 0o500))
-	if _, err := Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true}); err == nil || !strings.Contains(err.Error(), "permission denied") {
-		t.Errorf("Check(%s) = %v, want a refusal", dir, err)
-	}
+	must.Err(t, "permission denied", must.Fail(Check(Options{Dirs: []string{dir}, Size: leastSize, Force: true})), "Check(%s)", dir)
 }
 
 // The kernel shows the directories of a broker in a container below /proc, where
@@ -84,12 +67,8 @@ func TestABrokersDirectoryByItsProcess(t *testing.T) {
 	dir := roomy(t)
 	used := fmt.Sprintf("/proc/%d/root%s", os.Getpid(), dir)
 	_, err := Check(Options{Dirs: []string{dir}, Brokers: []string{used}, Size: leastSize, Force: true})
-	if err == nil || !strings.Contains(err.Error(), "is in use by a broker") {
-		t.Errorf("Check(%s) with a broker in %s = %v, want a refusal", dir, used, err)
-	}
-	if got := resolve(used); got != used {
-		t.Errorf("resolve(%s) = %s, want it as it is", used, got)
-	}
+	must.Err(t, "is in use by a broker", err, "Check(%s) with a broker in %s", dir, used)
+	must.Match(t, used, resolve(used), "resolve)")
 }
 
 func TestAPlaceBelowProcIsNotOnProc(t *testing.T) {
@@ -123,9 +102,7 @@ func TestABrokersDirectoryByAnotherMount(t *testing.T) {
 		}
 	})
 	_, err := Check(Options{Dirs: []string{dir}, Brokers: []string{used}, Size: leastSize, Force: true})
-	if err == nil || !strings.Contains(err.Error(), "is in use by a broker") {
-		t.Errorf("Check(%s) with a broker in its other mount %s = %v, want a refusal", dir, used, err)
-	}
+	must.Err(t, "is in use by a broker", err, "Check(%s) with a broker in its other mount %s", dir, used)
 }
 
 func TestFileSystemsThatDoNotLogNamelessFiles(t *testing.T) {

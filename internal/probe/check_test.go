@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,9 +46,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"a direct block of no whole pages", Options{Dirs: []string{dir}, Blocks: []int64{2301}, Size: leastSize, Force: true}, "and a block of 2301 is not"},
 	} {
 		_, err := Check(r.o)
-		if err == nil || !strings.Contains(err.Error(), r.says) {
-			t.Errorf("%s: Check(%+v) = %v, want an error with %q", r.sentence, r.o, err, r.says)
-		}
+		must.Err(t, r.says, err, "%s: Check(%+v)", r.sentence, r.o)
 	}
 	if names, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(names) > 0 {
 		t.Errorf("Check left %q", names)
@@ -125,8 +122,6 @@ func TestSpaceThatMustStayFree(t *testing.T) {
 		{"a broker's disk is full", Live, 1000 * mib, 70 * mib, 16 * mib, false},
 	} {
 		errs := checkSpace(r.mode, DirPlan{Path: "/d", TotalBytes: r.total, FreeBytes: r.free, SizeBytes: r.wants}, r.wants)
-		if (len(errs) == 0) != r.ok {
-			t.Errorf("%s: checkSpace(…) = %v, want ok %v", r.sentence, errs, r.ok)
-		}
+		must.Match(t, r.ok, (len(errs) == 0), "%s: checkSpace(…) = %v", r.sentence, errs)
 	}
 }

@@ -44,21 +44,11 @@ func TestAnUnevenRateMustChangeMore(t *testing.T) {
 }
 
 func TestEarlierReports(t *testing.T) {
-	for _, r := range []struct {
-		sentence, text, says string
-	}{
-		{"nothing", "", "unexpected end of JSON input"},
-		{"no JSON", "write 100 MiB/s", "invalid character"},
-		{"more after it", `{"schema":1,"mode":"quick","directories":[{"path":"/d"}]} {}`, "after top-level value"},
-		{"some other JSON", `{"checks":[]}`, "its schema is 0, this kt knows 1"},
-		{"a later schema", `{"schema":2,"mode":"quick","directories":[{"path":"/d"}]}`, "its schema is 2"},
-		{"kt tune's report", `{"schema":1,"role":"broker","checks":[]}`, `its mode "" is none of`},
-		{"an unknown mode", `{"schema":1,"mode":"fast","directories":[{"path":"/d"}]}`, `its mode "fast" is none of`},
-		{"no directories", `{"schema":1,"mode":"soak"}`, "it has no directories"},
-		{"one without a path", `{"schema":1,"mode":"soak","directories":[{"path":"/d"},{}]}`, "directory 2 has no path"},
-	} {
-		if got, err := Earlier([]byte(r.text)); got != nil || err == nil || !strings.Contains(err.Error(), r.says) {
-			t.Errorf("%s: Earlier(%q) = %v, %v, want an error with %q", r.sentence, r.text, got, err, r.says)
+	for _, r := range must.Rows[[]struct {
+		Sentence, Text, Says string
+	}](t, "compare") {
+		if got, err := Earlier([]byte(r.Text)); got != nil || err == nil || !strings.Contains(err.Error(), r.Says) {
+			t.Errorf("%s: Earlier(%q) = %v, %v, want an error with %q", r.Sentence, r.Text, got, err, r.Says)
 		}
 	}
 	text := must.Have(json.Marshal(aReport("/d", Result{Test: testWrite, MiBPerSecond: 1})))(t)
@@ -83,9 +73,7 @@ func TestComparableBeforeAnythingIsMeasured(t *testing.T) {
 func TestWhatIsNotFitToBeCompared(t *testing.T) {
 	two := aReport("/a")
 	two.Directories = append(two.Directories, Directory{Path: "/b"})
-	if _, err := Compare(two, aReport("/c")); err == nil || !strings.Contains(err.Error(), "no directory in common") {
-		t.Errorf("Compare of other directories = %v", err)
-	}
+	must.Err(t, "no directory in common", must.Fail(Compare(two, aReport("/c"))), "Compare of other directories")
 	other := aReport("/e")
 	other.Mode, other.Machine.Hostname = Soak, "b"
 	got, err := Compare(aReport("/d"), other)

@@ -68,9 +68,7 @@ func TestRecorder(t *testing.T) {
 	if want := (Stalls{1, 1, 1}); got.stalls != want || got.bytes != 1000 {
 		t.Errorf("merge(…): %+v and %d bytes, want %+v and 1000", got.stalls, got.bytes, want)
 	}
-	if got := newRecorder().latency(); got != (Latency{}) {
-		t.Errorf("latency() of nothing = %+v, want zero", got)
-	}
+	must.Match(t, (Latency{}), newRecorder().latency(), "latency() of nothing")
 }
 
 func TestTextOfTheKernel(t *testing.T) {
@@ -83,9 +81,7 @@ func TestTextOfTheKernel(t *testing.T) {
 		must.Match(t, r.want, sectors(r.text, r.read), "sectors(%q, %v)", r.text, r.read)
 	}
 	const pressure = "some avg10=34.34 avg60=7.22 avg300=1.72 total=210\nfull avg10=25.50 avg60=5.43 avg300=1.32 total=81\n"
-	if got, err := host.ParsePressure(pressure, "full", "avg10"); got != 25.5 || err != nil {
-		t.Errorf("ParsePressure(%q) = %v, %v, want 25.5", pressure, got, err)
-	}
+	must.Match(t, 25.5, must.Have(host.ParsePressure(pressure, "full", "avg10"))(t), "ParsePressure(%q)", pressure)
 	if _, err := host.ParsePressure("some avg10=1.00 avg60=1", "full", "avg10"); err == nil {
 		t.Error("ParsePressure of a text without it says that it is known")
 	}

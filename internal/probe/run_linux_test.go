@@ -46,9 +46,7 @@ func TestItStopsWhenSomethingElseFillsTheDisk(t *testing.T) {
 		t.Errorf("guard of an empty file system = %v", err)
 	}
 	must.Do(t, os.WriteFile(filepath.Join(dir, "log"), make([]byte, 62*mib), 0o600))
-	if err := r.guard(p); err == nil || !strings.Contains(err.Error(), "something else fills the disk") {
-		t.Errorf("guard with 2 of 64 MiB free = %v, want it to stop", err)
-	}
+	must.Err(t, "something else fills the disk", r.guard(p), "guard with 2 of 64 MiB free")
 }
 
 func TestLiveStopsWhenEverythingWaitsForDisks(t *testing.T) {
@@ -58,9 +56,7 @@ func TestLiveStopsWhenEverythingWaitsForDisks(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(tree, "proc/pressure/io"), []byte(text), 0o600))
 	p := &place{Directory: Directory{Path: t.TempDir()}}
 	r := &runner{o: Options{Mode: Live}, tree: host.Rooted(tree)}
-	if err := r.guard(p); err == nil || !strings.Contains(err.Error(), "55 %") {
-		t.Errorf("guard of mode live under pressure = %v, want it to stop", err)
-	}
+	must.Err(t, "55 %", r.guard(p), "guard of mode live under pressure")
 	r.o.Mode = Quick
 	if err := r.guard(p); err != nil {
 		t.Errorf("guard of mode quick = %v: kt itself makes everything wait", err)

@@ -52,9 +52,7 @@ func killWhileItWrites(t *testing.T, dir string) {
 	for !writing && lines.Scan() {
 		writing = lines.Text() == "append true"
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	if !writing {
 		t.Fatalf("the child did not come to write: %q", lines.Text())

@@ -85,9 +85,7 @@ func TestAppendFindsBurstAndTheMomentItEnds(t *testing.T) {
 	o := outcome{device: 1, seconds: at([2]float64{900, 60}, [2]float64{700, 100}, [2]float64{100, 100}, [2]float64{98, 100}, [2]float64{102, 100})}
 	got := *foundByAppend(o, trial{steady: 3})
 	want := Append{BurstMiBPerSecond: 800, SustainedMiBPerSecond: 100, ThrottledAfterSeconds: 2, Limited: true, Steady: true, From: "device"}
-	if got != want {
-		t.Errorf("foundByAppend(…) = %+v, want %+v", got, want)
-	}
+	must.Match(t, want, got, "foundByAppend(…)")
 }
 
 // Where the kernel does not count, calls that return say nothing of the device
@@ -114,9 +112,7 @@ func TestWithoutACounterTheFirstRoundIsMemory(t *testing.T) {
 		}
 		o.seconds = series(o.readings)
 		r.want.From = "writes"
-		if got := *foundByAppend(o, trial{steady: 3, fill: size}); got != r.want {
-			t.Errorf("%s: foundByAppend(…) = %+v, want %+v", r.sentence, got, r.want)
-		}
+		must.Match(t, r.want, *foundByAppend(o, trial{steady: 3, fill: size}), "%s: foundByAppend(…)", r.sentence)
 	}
 }
 
@@ -161,8 +157,6 @@ func TestSpread(t *testing.T) {
 	} {
 		got := spread(r.rates)
 		got.CV = math.Round(got.CV*1e4) / 1e4
-		if got != r.want {
-			t.Errorf("%s: spread(%v) = %+v, want %+v", r.sentence, r.rates, got, r.want)
-		}
+		must.Match(t, r.want, got, "%s: spread(%v)", r.sentence, r.rates)
 	}
 }

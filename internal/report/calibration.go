@@ -13,21 +13,25 @@ import (
 func CalibrationDoc(d *calibrate.Document) *doc.Document {
 	t := doc.NewTable("runs", "The runs: how much is offered without a limit, and how precisely rates are kept",
 		"rate|whole", d.Role(2), "offered", "CPU s per million|1", "delay p50|2", "p99", "max", "kept|whole")
-	var list []any
+	type row struct {
+		*calibrate.Trial
+		*calibrate.Kept
+	}
+	var list []row
 	for _, c := range d.Tried {
-		list = append(list, c)
+		list = append(list, row{Trial: &c})
 		t.Add("unlimited", c.Clients, theme.PerSecond(c.RecordsPerSecond), theme.Number(c.CPUSecondsPerMillion), "", "", "", "")
 	}
 	for _, k := range d.Schedule { // how precisely a rate was kept
-		list = append(list, k)
+		list = append(list, row{Kept: &k})
 		own, rate := k.OwnSendDelayUS, theme.PerSecond(k.Rate)
 		if k.OutOfReach {
 			t.Add(rate, "", "", "", "", "", "", "out of reach").Tone = doc.Muted
 			continue
 		}
-		row := t.Add(rate, d.Clients, theme.Percent(k.OfferedShare), "", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)), "no")
-		if row.Tone, row.Note, row.NoteTone = doc.Bad, strings.Join(k.Invalid, "; "), doc.Bad; k.Kept {
-			row.Tone, row.Cells[7].Text = doc.Good, "yes"
+		kept := t.Add(rate, d.Clients, theme.Percent(k.OfferedShare), "", theme.Duration(micros(own.P50)), theme.Duration(micros(own.P99)), theme.Duration(micros(own.Max)), "no")
+		if kept.Tone, kept.Note, kept.NoteTone = doc.Bad, strings.Join(k.Invalid, "; "), doc.Bad; k.Kept {
+			kept.Tone, kept.Cells[7].Text = doc.Good, "yes"
 		}
 	}
 	all := OfTable("kt calibrate", d.Brief, t, list)

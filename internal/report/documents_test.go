@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/kt-bench/kt/internal/doc"
@@ -166,9 +165,7 @@ func TestTheDocumentOfTuneFitsItsSchema(t *testing.T) {
 	schema := must.Have(c.Compile("../../docs/tune.schema.json"))(t)
 	var b bytes.Buffer
 	must.Do(t, Indented(&b, found(t).Document(false)))
-	if err := schema.Validate(decoded(t, b.String())); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, schema.Validate(decoded(t, b.String())))
 	if err := schema.Validate(decoded(t, strings.Replace(b.String(), `"verdict": "fail"`, `"verdict": "maybe"`, 1))); err == nil {
 		t.Error("a verdict that kt does not know fits the schema")
 	}
@@ -188,9 +185,7 @@ func TestTheSchemaOfTuneKnowsEveryWord(t *testing.T) {
 	for _, g := range tune.Groups {
 		groups = append(groups, string(g))
 	}
-	if diff := cmp.Diff(groups, enum["group"].Enum); diff != "" {
-		t.Errorf("groups (-kt +schema):\n%s", diff)
-	}
+	must.Match(t, groups, enum["group"].Enum, "groups")
 	for _, v := range tune.Verdicts {
 		if !strings.Contains(strings.Join(enum["verdict"].Enum, " ")+" ", string(v)) {
 			t.Errorf("the schema does not know the verdict %s", v)
@@ -200,12 +195,8 @@ func TestTheSchemaOfTuneKnowsEveryWord(t *testing.T) {
 
 func TestProgressOfAProbe(t *testing.T) {
 	p := probe.Progress{Dir: "/data/1", Test: "append", Step: 2, Steps: 7, Elapsed: 3 * time.Second, Duration: time.Minute, MiBPerSecond: 1200, Device: 300, Preparing: true}
-	if got, want := ProbeLine(p, 0), "2/7 /data/1 append (preparing)  3.00s of 1m00s  1,200 MiB/s  on the device 300 MiB/s"; got != want {
-		t.Errorf("ProbeLine(…) =\n%s\nwant\n%s", got, want)
-	}
-	if got, want := ProbeLine(p, 12), "2/7 /data/1"; got != want {
-		t.Errorf("ProbeLine(…, 12) = %q, want %q", got, want)
-	}
+	must.Match(t, "2/7 /data/1 append (preparing)  3.00s of 1m00s  1,200 MiB/s  on the device 300 MiB/s", ProbeLine(p, 0), "ProbeLine(…)")
+	must.Match(t, "2/7 /data/1", ProbeLine(p, 12), "ProbeLine(…, 12)")
 }
 
 func TestALoadFarAboveItsCeilingSaysThatTheCeilingIsTooLow(t *testing.T) {

@@ -30,9 +30,7 @@ func TestAnIntervalOfPerfTestIsKafkas(t *testing.T) {
 	var b bytes.Buffer
 	w := second(3, false, nil)
 	must.Do(t, writePerfInterval(&b, &w))
-	if want := "1000 records sent, 1000.0 records/sec (0.49 MB/sec), 18.8 ms avg latency, 52.3 ms max latency.\n"; b.String() != want {
-		t.Errorf("the interval is\n%swant\n%s", b.String(), want)
-	}
+	must.Match(t, "1000 records sent, 1000.0 records/sec (0.49 MB/sec), 18.8 ms avg latency, 52.3 ms max latency.\n", b.String(), "the interval")
 }
 
 func TestPerfTestFirstTellsOfTheWholeRunAndThenOfItsSteadyState(t *testing.T) {
@@ -62,9 +60,7 @@ func TestJSONIsTheDocument(t *testing.T) {
 		if err := json.Unmarshal([]byte(written(t, JSON, r, Options{})), &back); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(written(t, JSON, r, Options{}), written(t, JSON, back, Options{})); diff != "" {
-			t.Errorf("%s reads back differently (-written +read):\n%s", name, diff)
-		}
+		must.Match(t, written(t, JSON, r, Options{}), written(t, JSON, back, Options{}), "%s reads back differently", name)
 	}
 }
 
@@ -185,9 +181,7 @@ func TestMetricsAreNamedAndOrderedAsInKafkasTools(t *testing.T) {
 			}
 		}
 	}
-	if got := number("many"); got != 0 {
-		t.Errorf("a setting that is no number is %v", got)
-	}
+	must.Match(t, 0, number("many"), "a setting that is no number")
 }
 
 func TestTagsSayWhatKindOfLoadItIs(t *testing.T) {
@@ -220,9 +214,7 @@ func TestALineHasWhatARunIsQuotedBy(t *testing.T) {
 		"fixed":   "1,000 records/s  p50 14.7ms  p99 51.2ms  errors 0  limit none reached  valid\n",
 		"consume": "1,001 records/s  p50 18.0ms  p99 61.7ms  errors 0  limit broker fetches  valid\n",
 	} {
-		if got := written(t, Line, results()[name], Options{}); got != want {
-			t.Errorf("%s: %s", name, got)
-		}
+		must.Match(t, want, written(t, Line, results()[name], Options{}), "%s", name)
 	}
 	if got := written(t, Line, results()["invalid"], Options{}); !strings.Contains(got, "limit kt could not keep its schedule  NOT VALID: ") || strings.Count(got, "\n") != 1 {
 		t.Error(got)

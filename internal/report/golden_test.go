@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/kt-bench/kt/internal/inference"
 	"github.com/kt-bench/kt/internal/must"
@@ -38,9 +37,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v; write it with: go test ./internal/report -update", err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-	}
+	must.Match(t, string(want), got, "%s", path)
 }
 
 func written(t *testing.T, format Format, r result.Result, o Options) string {
@@ -95,9 +92,7 @@ func TestLooksChangeNothingButTheLook(t *testing.T) {
 	for name, r := range results() {
 		plain := written(t, Text, r, Options{})
 		colored := written(t, Text, r, Options{Theme: theme.New(theme.Options{Profile: colorprofile.TrueColor, Dark: true})})
-		if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" {
-			t.Errorf("%s: colours change more than the colour (-plain +colored):\n%s", name, diff)
-		}
+		must.Match(t, plain, escapes.ReplaceAllString(colored, ""), "%s: colours change more than the colour", name)
 		if strings.Contains(plain, "\x1b") || !strings.Contains(colored, "\x1b") || trailing.MatchString(plain) {
 			t.Errorf("%s has escape sequences without colours, or none with them, or spaces at the end of a line", name)
 		}

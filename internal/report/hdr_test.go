@@ -22,9 +22,7 @@ func TestADistributionIsThatOfTheHeadline(t *testing.T) {
 	}
 	none := results()["fixed"]
 	none.Histograms.Response = stats.Distribution{}
-	if err := HGRM(io.Discard, none, Options{}); err == nil || !strings.Contains(err.Error(), "no response time was measured") {
-		t.Errorf("a result without a latency gives %v", err)
-	}
+	must.Err(t, "no response time was measured", HGRM(io.Discard, none, Options{}), "a result without a latency")
 }
 
 func TestALogHasTheMeasuredSecondsUnderTheirTags(t *testing.T) {

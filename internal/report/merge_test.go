@@ -61,9 +61,7 @@ func TestWhatIsMergedFromRunFilesFitsTheSchemaAndIsShown(t *testing.T) {
 		must.Do(t, set.Add(name, bytes.NewReader(text), int64(len(text))))
 	}
 	r := must.Have(set.Result(context.Background()))(t)
-	if err := compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, compiled(t).Validate(decoded(t, written(t, JSON, r, Options{}))))
 	text := written(t, Text, r, Options{Verbose: true})
 	for _, s := range []string{
 		"run nightly", "3 processes on 2 hosts", "throughput 2,000 records/s", "histograms of 2 processes", "vm16/2 missing: it left no run file",

@@ -43,9 +43,7 @@ func TestTheSchemaDescribesEveryFieldOfTheResult(t *testing.T) {
 	root := readSchema(t)
 	w := schemaWalk{T: t, root: root, used: make(map[string]bool)}
 	w.object("result", reflect.TypeFor[result.Result](), root)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(root.Defs)), slices.Sorted(maps.Keys(w.used))); diff != "" {
-		t.Errorf("definitions that the result uses (-there +used):\n%s", diff)
-	}
+	must.Match(t, slices.Sorted(maps.Keys(root.Defs)), slices.Sorted(maps.Keys(w.used)), "definitions that the result uses")
 }
 
 // schemaWalk compares Go types with the schema.
@@ -128,9 +126,7 @@ func TestTheHistogramInTheSchemaIsTheOneThatIsWritten(t *testing.T) {
 		want = append(want, name)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Errorf("fields (-schema +written):\n%s", diff)
-	}
+	must.Match(t, want, slices.Sorted(maps.Keys(got)), "fields")
 }
 
 // A number's unit is in its name or in that of the object that it is in. What has
@@ -169,9 +165,7 @@ func TestEveryNumberHasItsUnitInItsName(t *testing.T) {
 		}
 	}
 	used["schema"] = true // a constant
-	if diff := cmp.Diff(plain, slices.Sorted(maps.Keys(used))); diff != "" {
-		t.Errorf("plain numbers (-listed +there):\n%s", diff)
-	}
+	must.Match(t, plain, slices.Sorted(maps.Keys(used)), "plain numbers")
 	// An object whose name has the unit keeps its word everywhere.
 	for def, n := range root.Defs {
 		for name, p := range n.Properties {

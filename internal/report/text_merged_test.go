@@ -116,9 +116,7 @@ func TestASummaryListsTheFirstProcessesAndCountsTheOthers(t *testing.T) {
 		{40, 5, 30, 170}, {2, 15, 30, 0}, {1, 31, 30, 1}, {3, 2, 6, 0},
 	} {
 		text := written(t, Text, many(tc.hosts, tc.processes), Options{})
-		if got := len(row.FindAllString(text, -1)); got != tc.rows {
-			t.Errorf("%d × %d: %d rows, want %d:\n%s", tc.hosts, tc.processes, got, tc.rows, text)
-		}
+		must.Match(t, tc.rows, len(row.FindAllString(text, -1)), "%d × %d: rows:\n%s", tc.hosts, tc.processes, text)
 		if more := fmt.Sprintf("    %d more: --output processes lists all\n", tc.more); strings.Contains(text, more) != (tc.more > 0) {
 			t.Errorf("%d × %d: not as it should be: %q", tc.hosts, tc.processes, more)
 		}

@@ -76,37 +76,14 @@ func TestTextTellsOfReading(t *testing.T) {
 }
 
 func TestTheVerdictOfVerificationIsOneSentence(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		v    ledger.Verdict
-		want string
-		tone doc.Tone
-	}{
-		{"all is well", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5}, "5 of 5 acknowledged records were read once", doc.Good},
-		{"a queue of several consumers has no order", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 5, AnyOrder: true}, "read once and unchanged; several consumers shared a queue", doc.Good},
-		{"failed records that were read are no fault", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, Checked: 6, Resurrected: 1}, "5 of 5 acknowledged records were read once", doc.Good},
-		{"all kinds of faults", ledger.Verdict{Acknowledged: 5, Checked: 5, Lost: 1, Corrupted: 2, Duplicated: 3, Reordered: 4}, ": 1 lost, 2 corrupted, 3 duplicated, 4", doc.Bad},
-		{"another run", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff", OfAnotherRun: true}, "another run (00ff)", doc.Bad},
-		{"several other runs", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OfAnotherRun: true}, "of another run", doc.Bad},
-		{"none is there, but others are", ledger.Verdict{Acknowledged: 5, Lost: 5, Foreign: 7, OtherRun: "00ff"}, ": 5 lost", doc.Bad},
-		{"faults that are forgotten", ledger.Verdict{Acknowledged: 5, Checked: 5, LateUndecided: 2}, ": 2 duplicated or reordered", doc.Bad},
-		{
-			"what the settings allow",
-			ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Reordered: 4, RepeatsAllowed: true},
-			"but 3 duplicated, 4 reordered", doc.Warn,
-		},
-		{"what they allow, and more", ledger.Verdict{Acknowledged: 5, Checked: 5, Duplicated: 3, Corrupted: 1, RepeatsAllowed: true}, ": 1 corrupted, 3 duplicated", doc.Bad},
-		{"two groups", ledger.Verdict{Readers: 2, Acknowledged: 5, AcknowledgedRead: 10, Checked: 10}, "each of 2 groups", doc.Good},
-		{"nothing was acknowledged", ledger.Verdict{Issued: 5, Failed: 5}, "no record was acknowledged", doc.Warn},
-		{"none could be confirmed", ledger.Verdict{Acknowledged: 5, Unchecked: 5, Unconfirmed: 5, Checked: 5}, "NOT KNOWN: ", doc.Warn},
-		{"a process left nothing", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 5, PartsUnknown: 1}, "NOT KNOWN: 1 process of the run left no verification; no error found in 5 ", doc.Warn},
-		{"some are lost, and some not checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 1, Lost: 1, Unchecked: 3}, ": 1 lost; 3 of 5 ", doc.Bad},
-		{"repeats that are allowed, and some not checked", ledger.Verdict{Acknowledged: 5, Unchecked: 3, Duplicated: 1, RepeatsAllowed: true}, "NOT KNOWN: 3 of 5 acknowledged records were not checked, but 1 duplicated", doc.Warn},
-		{"others may have copied", ledger.Verdict{Headers: true, Acknowledged: 5, AcknowledgedRead: 5, Unstamped: 7, Uncompared: 7}, "but 7 of others may be copies", doc.Warn},
-		{"some could not be checked", ledger.Verdict{Acknowledged: 5, AcknowledgedRead: 4, Unchecked: 1, Checked: 4}, "NOT KNOWN: ", doc.Warn},
-	} {
-		if got, tone := verified(&tc.v); !strings.Contains(got, tc.want) || tone != tc.tone {
-			t.Errorf("%s: %q is %q, want %q to be %q", tc.name, got, tone, tc.want, tc.tone)
+	for _, tc := range must.Rows[[]struct {
+		Name string
+		V    ledger.Verdict
+		Want string
+		Tone doc.Tone
+	}](t, "text_read") {
+		if got, tone := verified(&tc.V); !strings.Contains(got, tc.Want) || tone != tc.Tone {
+			t.Errorf("%s: %q is %q, want %q to be %q", tc.Name, got, tone, tc.Want, tc.Tone)
 		}
 	}
 	got := account(&ledger.Verdict{Readers: 2, Acknowledged: 10, AcknowledgedRead: 17, Lost: 1, Undecided: 1, Aborted: 1})

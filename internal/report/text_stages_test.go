@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result"
 )
@@ -25,9 +26,7 @@ func TestTheWorstOfTheStagesThatMissedTheirTargetsIsNamed(t *testing.T) {
 		"a reader": {plan.Consume, []result.StageRow{bad}, []string{"49 of 100 records/s read"}},
 	} {
 		got := missedStages(&result.Result{Header: result.Header{Plan: plan.Plan{Command: tc.command, Read: plan.Read{Consumers: readers[tc.command]}}}, Stages: tc.rows})
-		if (got == "") != (tc.want == nil) {
-			t.Errorf("%s: %q", name, got)
-		}
+		must.Match(t, (tc.want == nil), (got == ""), "%s: %q", name, got)
 		for _, text := range tc.want {
 			if !strings.Contains(got, text) {
 				t.Errorf("%s: %q, want it to have %q", name, got, text)

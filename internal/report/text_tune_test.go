@@ -3,6 +3,7 @@ package report
 import (
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 )
 
@@ -23,8 +24,6 @@ func TestALineSaysWhatKtTuneHasAgainstAHost(t *testing.T) {
 		{of("warn", "info"), "1 warning of the host: a; more with kt tune --check"},
 		{of("fail", "warn", "warn"), "1 failure, 2 warnings of the host: a, b, c; more with kt tune --check"},
 	} {
-		if got := tuneLine(r.check); got != r.want {
-			t.Errorf("it says %q, want %q", got, r.want)
-		}
+		must.Match(t, r.want, tuneLine(r.check), "it says")
 	}
 }

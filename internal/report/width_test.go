@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/theme"
 )
@@ -83,9 +83,7 @@ func TestAFileOrAPipeGetsWholeLines(t *testing.T) {
 // Below 60 columns a summary is as for 60: nothing can be read there anyway.
 func TestATerminalOfNoUseGetsTheNarrowestText(t *testing.T) {
 	r := results()["merged"]
-	if diff := cmp.Diff(written(t, Text, r, Options{Width: 60}), written(t, Text, r, Options{Width: 5})); diff != "" {
-		t.Errorf("(-60 +5):\n%s", diff)
-	}
+	must.Match(t, written(t, Text, r, Options{Width: 60}), written(t, Text, r, Options{Width: 5}), "written(t, Text, r, Options{Width: 5})")
 }
 
 func TestTheRunFileIsNamedInOnePiece(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -34,9 +35,7 @@ func TestNoiseCrowdsOutNoCause(t *testing.T) {
 	if kinds[stats.AlarmOn] != 1 || kinds[stats.AlarmOff] != 1 || kinds[stats.FirstError] != stats.MostOfKind || kinds[stats.FirstSuccess] != stats.MostOfKind {
 		t.Errorf("events %v; want the alarm and its end, and %d of each other kind", kinds, stats.MostOfKind)
 	}
-	if got := r.EventsLeftOut.List(); got != "9,600 more: 4,800 first error, 4,800 first success" {
-		t.Errorf("left out: %q", got)
-	}
+	must.Match(t, "9,600 more: 4,800 first error, 4,800 first success", r.EventsLeftOut.List(), "left out")
 	if f.line.keep(&stats.Window{EventsLeftOut: map[string]int64{"rebalance": 1}}); s.LeftOut["rebalance"] != 0 { // a screen reads it meanwhile
 		t.Error("a snapshot changes")
 	}
@@ -137,8 +136,6 @@ func TestALackOfRightsIsTheWorstError(t *testing.T) {
 		{Errors{"A": 99, "TOPIC_AUTHORIZATION_FAILED": 1, "client:TIMEOUT": 500}, "TOPIC_AUTHORIZATION_FAILED"},
 		{Errors{"CLUSTER_AUTHORIZATION_FAILED": 1, "A": 99, "TOPIC_AUTHORIZATION_FAILED": 2}, "TOPIC_AUTHORIZATION_FAILED"},
 	} {
-		if got := tc.errors.Worst(); got != tc.want {
-			t.Errorf("%v: %q, want %q", tc.errors, got, tc.want)
-		}
+		must.Match(t, tc.want, tc.errors.Worst(), "%v", tc.errors)
 	}
 }

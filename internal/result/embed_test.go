@@ -31,9 +31,7 @@ func TestAPageIsReadOnlyIfARunCanHaveItsNumbers(t *testing.T) {
 		r := Result{Header: Header{Schema: Schema}, Records: Records{Offered: 10, Acknowledged: 10}}
 		change(&r)
 		doc, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = ReadPage(strings.NewReader(pageWith(t, `{"result":`+string(doc)+`}`)))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("the error is %v, want %q", err, want)
@@ -59,11 +57,7 @@ func TestADamagedPageIsAnErrorThatSaysSo(t *testing.T) {
 	}
 	for name, of := range map[string]string{"points": `{},`, "columns": `[],`} {
 		page := pageWith(t, `{"result":{"schema":2},"more":[`+strings.Repeat(of, maxValues)+`0]}`)
-		if _, err := ReadPage(strings.NewReader(page)); err == nil || !strings.Contains(err.Error(), "larger than any") {
-			t.Errorf("a page with a million empty %s: %v", name, err)
-		}
+		must.Err(t, "larger than any", must.Fail(ReadPage(strings.NewReader(page))), "a page with a million empty %s", name)
 	}
-	if _, err := ReadPage(strings.NewReader(PageStart + "<p>several runs</p>")); err == nil || !strings.Contains(err.Error(), "no run of its own") {
-		t.Errorf("without a run: %v", err)
-	}
+	must.Err(t, "no run of its own", must.Fail(ReadPage(strings.NewReader(PageStart+"<p>several runs</p>"))), "without a run")
 }

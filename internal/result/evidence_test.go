@@ -83,9 +83,7 @@ func TestAnOutageAtTheEndLowersTheThroughput(t *testing.T) {
 		End: 10 * time.Second, Offered: 10_000, Acknowledged: 2000, Unknown: 8000,
 		LastAck: 2 * time.Second, LastDue: 10 * time.Second, LastSent: 10 * time.Second, ShardTime: 10 * time.Second,
 	})
-	if got := f.Result().Throughput.RecordsPerSecond; got != 200 {
-		t.Errorf("%.0f records/s, want the 200 that were acknowledged over all of the time", got)
-	}
+	must.Match(t, 200, f.Result().Throughput.RecordsPerSecond, "records/s")
 }
 
 func TestReadingThatIsGivenUpAlthoughRecordsWaitIsAStall(t *testing.T) {

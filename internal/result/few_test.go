@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/inference"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -16,9 +17,7 @@ func TestFewRecordsTakeAsManyIntervals(t *testing.T) {
 		t.Errorf("%+v, want 0.4 records a second: one in 2.5 s", got)
 	}
 	w.LastAck = 20 * time.Second
-	if got := throughputOf(&w).RecordsPerSecond; got != 0.25 {
-		t.Errorf("%g records a second, want 5 in the 20 s until the last answer", got)
-	}
+	must.Match(t, 0.25, throughputOf(&w).RecordsPerSecond, "records a second")
 }
 
 func TestFewPollsTakeAsManyIntervals(t *testing.T) {

@@ -141,9 +141,7 @@ func TestTheDocumentReadsBackAsItWasWritten(t *testing.T) {
 	text := marshal(t, f.Result())
 	var back Result
 	must.Do(t, json.Unmarshal([]byte(text), &back))
-	if diff := cmp.Diff(text, marshal(t, back)); diff != "" {
-		t.Errorf("it differs (-written +read):\n%s", diff)
-	}
+	must.Match(t, text, marshal(t, back), "it differs")
 }
 
 // What kt takes about nothing is no cost of records: at a low rate it would be all of it.

@@ -1,6 +1,9 @@
 package result
 
-import "testing"
+import (
+	"github.com/kt-bench/kt/internal/must"
+	"testing"
+)
 
 func TestKtSaysHowMuchOfTheMedianIsItsOwnDelay(t *testing.T) {
 	for _, c := range []struct {
@@ -18,8 +21,6 @@ func TestKtSaysHowMuchOfTheMedianIsItsOwnDelay(t *testing.T) {
 			OwnSendDelay: Latency{Count: 1, P50: Micros(c.own)}, Response: Latency{Count: 1, P50: Micros(c.response)},
 		}}
 		r.OwnDelayShare = r.ownDelayShare()
-		if got := r.OwnDelay(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		must.Match(t, c.want, r.OwnDelay(), "%s", c.name)
 	}
 }

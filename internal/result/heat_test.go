@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -84,14 +85,10 @@ func TestTheHeatMapForgetsFetchesWhenRecordsCarryStamps(t *testing.T) {
 		f.AddSample(host.Sample{At: w.End, Interval: time.Second})
 		return f.Snapshot().Heat
 	}
-	if n := cells(second(0, stats.Window{})); n != 1 {
-		t.Errorf("%d fetches", n)
-	}
+	must.Match(t, 1, cells(second(0, stats.Window{})), "fetches")
 	var w stats.Window
 	w.EndToEnd.RecordN(time.Second, 5)
-	if n := cells(second(1, w)); n != 5 {
-		t.Errorf("%d latencies", n)
-	}
+	must.Match(t, 5, cells(second(1, w)), "latencies")
 }
 
 func TestALatencyIsInTheBinThatBeginsBelowIt(t *testing.T) {

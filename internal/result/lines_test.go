@@ -75,9 +75,7 @@ func TestLinesAreReadAsEncodingJSONReadsThem(t *testing.T) {
 				}
 				i++
 			}
-			if i != len(got) {
-				t.Errorf("%d lines, want %d", len(got), i)
-			}
+			must.Match(t, i, len(got), "lines")
 		})
 	}
 }
@@ -109,9 +107,7 @@ func TestATornMemberIsPassedOverAtTheEndOnly(t *testing.T) {
 					t.Errorf("the error is %v, want %q", err, tc.say)
 				}
 			}
-			if n != tc.lines {
-				t.Errorf("%d lines, want %d", n, tc.lines)
-			}
+			must.Match(t, tc.lines, n, "lines")
 		})
 	}
 }

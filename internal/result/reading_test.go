@@ -115,9 +115,7 @@ func TestPartitionsOfSeveralTopicsAreNamedByTopicAndNumber(t *testing.T) {
 		{Topic: "b", ID: 2, Leader: -1, RecordsPerSecond: new(0.0), ConsumerLag: 9}, // nothing was read of it, and that since the warm-up
 	}
 	must.Match(t, want, f.Result().Partitions, "partitions")
-	if n := h.Environment.Partitions(); n != 5 {
-		t.Errorf("%d partitions in all, want 5", n)
-	}
+	must.Match(t, 5, h.Environment.Partitions(), "partitions in all")
 	if topic, number := h.Environment.Place(7); topic.Name != "(added)" || number != 2 {
 		t.Errorf("a partition that was added to one of several topics is %s/%d", topic.Name, number)
 	}
@@ -212,9 +210,7 @@ func TestAConsumerLagThatNobodyLookedAtIsNotKnown(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 		for i, p := range r.Series {
-			if p.ConsumerLag != tc.rows[i] {
-				t.Errorf("%s: %d wait in second %d, want %d", tc.name, p.ConsumerLag, i, tc.rows[i])
-			}
+			must.Match(t, tc.rows[i], p.ConsumerLag, "%s: wait in second %d", tc.name, i)
 		}
 		for _, l := range r.Limits[:3] { // with a second that is not known, none is known to hold
 			if l.Held || l.Expression == "consumer-lag<10" && (l.Value == nil) != (tc.want.Max == NotKnown) || l.Value == nil && !strings.Contains(l.Note, "consumer lag") {
@@ -255,27 +251,14 @@ func TestTheConsumerLagCountsFromTheWarmup(t *testing.T) {
 }
 
 func TestTheVerdictOfVerificationTellsLossFromDamage(t *testing.T) {
-	for _, tc := range []struct {
-		name          string
-		v             *ledger.Verdict
-		lost, damaged bool
-	}{
-		{"nobody looked", nil, false, false},
-		{"all is well", &ledger.Verdict{Acknowledged: 5, Checked: 5, AcknowledgedRead: 5}, false, false},
-		{"lost", &ledger.Verdict{Checked: 5, Lost: 1}, true, false},
-		{"the ledger is of another run", &ledger.Verdict{Lost: 5, Foreign: 7, OfAnotherRun: true}, false, false},
-		{"nothing was read but another run", &ledger.Verdict{Lost: 5, Foreign: 7}, true, false},
-		{"nothing was read", &ledger.Verdict{Lost: 5}, true, false},
-		{"duplicated", &ledger.Verdict{Checked: 5, Duplicated: 1}, false, true},
-		{"reordered", &ledger.Verdict{Checked: 5, Reordered: 1}, false, true},
-		{"one or the other", &ledger.Verdict{Checked: 5, LateUndecided: 1}, false, true},
-		{"what the client's settings allow", &ledger.Verdict{Checked: 5, Duplicated: 1, Reordered: 1, LateUndecided: 1, RepeatsAllowed: true}, false, false},
-		{"corrupted", &ledger.Verdict{Checked: 5, Corrupted: 1}, false, true},
-		{"corrupted, whatever the settings allow", &ledger.Verdict{Checked: 5, Corrupted: 1, RepeatsAllowed: true}, false, true},
-	} {
-		r := Result{Trailer: Trailer{Verify: tc.v}}
-		if r.Lost() != tc.lost || r.Damaged() != tc.damaged {
-			t.Errorf("%s: lost %t, damaged %t", tc.name, r.Lost(), r.Damaged())
+	for _, tc := range must.Rows[[]struct {
+		Name          string
+		V             *ledger.Verdict
+		Lost, Damaged bool
+	}](t, "reading") {
+		r := Result{Trailer: Trailer{Verify: tc.V}}
+		if r.Lost() != tc.Lost || r.Damaged() != tc.Damaged {
+			t.Errorf("%s: lost %t, damaged %t", tc.Name, r.Lost(), r.Damaged())
 		}
 	}
 }

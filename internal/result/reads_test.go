@@ -129,9 +129,7 @@ func TestAReplayIsNotTakenForReadingThatKeepsUp(t *testing.T) {
 	} {
 		for _, readers := range []int{1, 3} {
 			v := readSeconds(readers, tc.in...).Verdict()
-			if v.Limit != tc.want {
-				t.Errorf("%s, %d readers: bound by %q (%s), want %q", tc.name, readers, v.Limit, v.Evidence, tc.want)
-			}
+			must.Match(t, tc.want, v.Limit, "%s, %d readers: bound by (%s)", tc.name, readers, v.Evidence)
 			for _, want := range tc.evidence {
 				if !strings.Contains(v.Evidence, want) {
 					t.Errorf("%s, %d readers: the evidence is %q, want %q in it", tc.name, readers, v.Evidence, want)

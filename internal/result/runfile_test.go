@@ -94,12 +94,8 @@ func TestARunFileKeepsItsFirstErrorAndClosesItsFile(t *testing.T) {
 	for _, e := range events {
 		e.To(f)
 	}
-	if err := f.Close(completed); err == nil || !strings.Contains(err.Error(), "write run file: no space left") {
-		t.Errorf("Close gives %v", err)
-	}
-	if m.Closed != 1 {
-		t.Errorf("the file was closed %d times", m.Closed)
-	}
+	must.Err(t, "write run file: no space left", f.Close(completed), "Close")
+	must.Match(t, 1, m.Closed, "the file was closed times")
 	got, err := Replay(bytes.NewReader(m.Bytes()))
 	if err != nil || got.Result().Ended != CutOff {
 		t.Errorf("what was written reads as %v, %v", got, err)
@@ -181,15 +177,11 @@ func TestPlayingARunShowsEachSecondAsItWasAndEndsWithItsResult(t *testing.T) {
 		var got []Snapshot
 		f := must.Have(Play(bytes.NewReader(file.Bytes()), func(f *Fold, windows []stats.Window) bool {
 			s := f.Snapshot()
-			if end := windows[len(windows)-1].End; end != s.At {
-				t.Errorf("windows up to %v with a snapshot of %v", end, s.At)
-			}
+			must.Match(t, s.At, windows[len(windows)-1].End, "windows up to with a snapshot")
 			got = append(got, s)
 			return len(got) != stopAt
 		}))(t)
-		if diff := cmp.Diff(marshal(t, want), marshal(t, got)); diff != "" {
-			t.Errorf("snapshots (-live +played):\n%s", diff)
-		}
+		must.Match(t, marshal(t, want), marshal(t, got), "snapshots")
 		if diff := cmp.Diff(marshal(t, live.Result()), marshal(t, f.Result())); stopAt == 0 && diff != "" {
 			t.Errorf("result (-live +played):\n%s", diff)
 		}

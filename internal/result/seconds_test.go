@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
@@ -60,9 +61,7 @@ func TestNoSecondIsJudgedThatTheLoadDidNotFill(t *testing.T) {
 		"the rest of a second in which the last records went": {{first}, {second}, {third}, {{Start: s(3), End: s(3.15), Offered: 20, LastDue: s(2.999), LastSent: s(3.1)}}},
 	} {
 		f := NewFold(gated())
-		if text := watched(f, seconds...); text != "" {
-			t.Errorf("%s: a run without a fault is ended: %s", name, text)
-		}
+		must.Match(t, "", watched(f, seconds...), "%s: a run without a fault is ended", name)
 		r := f.Result()
 		for _, l := range r.Limits {
 			if !l.Held {
@@ -151,9 +150,7 @@ func TestReadersThatHaveNothingToReadHaveNoRateBeforeTheFirstRecord(t *testing.T
 		}}}
 	}
 	f := NewFold(h)
-	if text := watched(f, second(0, 0), second(1, 0), second(2, 10), second(3, 10)); text != "" {
-		t.Errorf("joining ends the run: %s", text)
-	}
+	must.Match(t, "", watched(f, second(0, 0), second(1, 0), second(2, 10), second(3, 10)), "joining ends the run")
 	if l := f.Result().Limits[0]; !l.Held || l.Stretches != 2 {
 		t.Errorf("%+v", l)
 	}

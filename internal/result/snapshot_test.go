@@ -155,13 +155,9 @@ func TestPartitionsAreThoseOfTheLastTenSeconds(t *testing.T) {
 	s := observed(plan.Consume, windows...)
 	want := []PartitionNow{{ID: 0, Leader: 1, Read: 10, ConsumerLag: 400, Growth: -10}, {ID: 2, Leader: 3, Acknowledged: 10, Read: 10, ConsumerLag: 240, Growth: 20}}
 	must.Match(t, want, s.Partitions(), "partitions")
-	if s.Tail.Read.Records != 20 {
-		t.Errorf("%v records a second are read", s.Tail.Read.Records)
-	}
+	must.Match(t, 20, s.Tail.Read.Records, "records a second are read")
 	first := observed(plan.Consume, windows[0])
-	if got := first.Partitions()[0].Growth; got != 0 {
-		t.Errorf("the first level is a growth of %v", got)
-	}
+	must.Match(t, 0, first.Partitions()[0].Growth, "the first level is a growth")
 }
 
 func TestABrokerIsSilentRefusingOrGone(t *testing.T) {
@@ -270,9 +266,7 @@ func TestLatenciesOfAHostForgetWhatIsLongAgo(t *testing.T) {
 			t.Errorf("they are merged and not averaged: %+v", got)
 		}
 	}
-	if got := f.Snapshot().Tail.Response.Max.Duration(); got != time.Millisecond {
-		t.Errorf("after eleven seconds the longest is %v", got)
-	}
+	must.Match(t, time.Millisecond, f.Snapshot().Tail.Response.Max.Duration(), "after eleven seconds the longest")
 }
 
 func TestALateWindowCountsAndIsNoSecond(t *testing.T) {
@@ -300,7 +294,5 @@ func TestTimeThatAHostDidNotReportIsNotHeldAgainstIt(t *testing.T) {
 		}
 		f.AddWindow(stats.Window{Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second, Acknowledged: 100})
 	}
-	if got := f.Snapshot().Tail.Acknowledged.Records; got != 100 {
-		t.Errorf("%v records a second over the last seconds that it reported, want 100", got)
-	}
+	must.Match(t, 100, f.Snapshot().Tail.Acknowledged.Records, "records a second over the last seconds that it reported")
 }

@@ -87,9 +87,7 @@ func TestRowsOfStagesAddUpToTheLoad(t *testing.T) {
 			t.Errorf("stage %d: %v/s of %v/s in %v s, want about %v/s", i+1, row.RecordsPerSecond, row.TargetRecordsPerSecond, row.MeasuredSeconds, target)
 		}
 	}
-	if sum != r.Records {
-		t.Errorf("stages have %+v, the load %+v", sum, r.Records)
-	}
+	must.Match(t, r.Records, sum, "stages have, the load")
 }
 
 func TestTheSnapshotHasTheTargetOfTheStageOfItsSecond(t *testing.T) {
@@ -120,9 +118,7 @@ func TestTheStagesOfTheWireEngineKeepItsOwnBound(t *testing.T) {
 			t.Fatalf("%d stages, want 2", len(stages))
 		}
 		for i, row := range stages {
-			if row.Valid != valid {
-				t.Errorf("stage %d, 3ms late with the %s engine: valid %t; %v", i+1, engine, row.Valid, row.Invalid)
-			}
+			must.Match(t, row.Valid, valid, "stage %d, 3ms late with the %s engine: valid; %v", i+1, engine, row.Invalid)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -70,9 +71,7 @@ func TestAChangedTargetIsJudgedByItsIntegral(t *testing.T) {
 				t.Errorf("%v of the target was reached, want %v", *r.TargetReached, tc.share)
 			}
 			last := tc.events[len(tc.events)-1]
-			if got := f.Snapshot().Target; got != last.NewRate {
-				t.Errorf("a snapshot has the target %v, want %v", got, last.NewRate)
-			}
+			must.Match(t, last.NewRate, f.Snapshot().Target, "a snapshot has the target")
 			if e := r.Events[len(r.Events)-1]; e.OldRate != last.OldRate || e.NewRate != last.NewRate || e.AtSeconds != last.At.Seconds() {
 				t.Errorf("the last event is %+v, want %+v", e, last)
 			}

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/stats"
@@ -51,9 +49,7 @@ func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
 	var thin bytes.Buffer
 	must.Do(t, Thin(&thin, bytes.NewReader(file), &want))
 	fold := must.Have(Replay(bytes.NewReader(thin.Bytes())))(t)
-	if diff := cmp.Diff(marshal(t, want), marshal(t, fold.Result())); diff != "" {
-		t.Errorf("the result (-run +thinned):\n%s", diff)
-	}
+	must.Match(t, marshal(t, want), marshal(t, fold.Result()), "the result")
 	var sum, all stats.Window
 	lengths := map[time.Duration]int{}
 	for _, l := range readLines(t, bytes.NewReader(thin.Bytes())) {
@@ -67,9 +63,7 @@ func TestAThinnedFileHasTheSameResultAndFewerSeconds(t *testing.T) {
 			all.Add(l.Window)
 		}
 	}
-	if diff := cmp.Diff(marshal(t, all), marshal(t, sum)); diff != "" {
-		t.Errorf("the sum (-run +thinned):\n%s", diff)
-	}
+	must.Match(t, marshal(t, all), marshal(t, sum), "the sum")
 	must.Match(t, map[time.Duration]int{time.Minute: 5, 10 * time.Second: 660, time.Second: 600}, lengths, "the lengths of windows")
 	for limit, known := range map[string]bool{"response.p99<1s": true, "response.p99<1s over 10s": false, "response.p99<1s over 2m": true} {
 		fold := must.Have(Replay(bytes.NewReader(thin.Bytes()), limit))(t)

@@ -237,9 +237,7 @@ func TestEventsAreListedInOrderAndBounded(t *testing.T) {
 	for _, p := range r.Series {
 		of += p.Events
 	}
-	if of != 1501 {
-		t.Errorf("the points count %d events", of)
-	}
+	must.Match(t, 1501, of, "the points count events")
 	want := Event{AtSeconds: 7, Kind: stats.LeaderMoved, Broker: 1, To: 2, Partitions: []int32{3, 4}, Count: 2, Text: "leader_moved"}
 	for _, e := range r.Events {
 		if e.Kind == stats.LeaderMoved {

@@ -110,7 +110,5 @@ func TestARunFileThatWasCutOffGivesTheResultUntilThen(t *testing.T) {
 			t.Fatalf("cut at byte %d, behind member %d (-want +got):\n%s", cut, n+1, diff)
 		}
 	}
-	if want := len(whole) - ends[0]; cutOffs != want {
-		t.Errorf("%d of %d were cut off, want %d: all but those with the whole trailer", cutOffs, len(whole)-ends[0]+1, want)
-	}
+	must.Match(t, len(whole)-ends[0], cutOffs, "of %d were cut off: all but those with the whole trailer", len(whole)-ends[0]+1)
 }

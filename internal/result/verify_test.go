@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 )
 
@@ -16,26 +17,15 @@ func verifying(v *ledger.Verdict, limits ...string) []Limit {
 }
 
 func TestAFindingHasAValueOnlyIfEveryRecordWasChecked(t *testing.T) {
-	for _, tc := range []struct {
-		name        string
-		v           ledger.Verdict
-		limit       string
-		held, known bool
-	}{
-		{"all were checked", ledger.Verdict{Acknowledged: 9, AcknowledgedRead: 9}, "lost==0", true, true},
-		{"one was not", ledger.Verdict{Acknowledged: 9, AcknowledgedRead: 8, Unchecked: 1}, "lost==0", false, false},
-		{"one is undecided", ledger.Verdict{Acknowledged: 9, AcknowledgedRead: 8, Undecided: 1}, "duplicated==0", false, false},
-		{"a process left nothing", ledger.Verdict{Acknowledged: 9, AcknowledgedRead: 9, PartsUnknown: 1}, "corrupted==0", false, false},
-		{"it is duplicated or reordered", ledger.Verdict{Acknowledged: 9, AcknowledgedRead: 9, LateUndecided: 1}, "reordered==0", false, false},
-		{"another run", ledger.Verdict{Acknowledged: 9, Lost: 9, OfAnotherRun: true}, "lost<100", false, false},
-		{"it is broken all the same", ledger.Verdict{Acknowledged: 9, Lost: 3, Unchecked: 6}, "lost==0", false, true},
-		{"it may be broken", ledger.Verdict{Acknowledged: 9, Lost: 3, Unchecked: 6}, "lost<5", false, false},
-		{"it is certain", ledger.Verdict{Acknowledged: 9, Lost: 5, Unchecked: 4}, "lost<5", false, true},
-		{"some lost ones are wanted", ledger.Verdict{Acknowledged: 9, Unchecked: 9}, "lost>0", false, false},
-	} {
-		l := verifying(&tc.v, tc.limit)[0]
-		if l.Held != tc.held || (l.Value != nil) != tc.known || tc.known == strings.HasPrefix(l.Note, "not known: ") {
-			t.Errorf("%s: %s: %+v", tc.name, tc.limit, l)
+	for _, tc := range must.Rows[[]struct {
+		Name        string
+		V           ledger.Verdict
+		Limit       string
+		Held, Known bool
+	}](t, "verify") {
+		l := verifying(&tc.V, tc.Limit)[0]
+		if l.Held != tc.Held || (l.Value != nil) != tc.Known || tc.Known == strings.HasPrefix(l.Note, "not known: ") {
+			t.Errorf("%s: %s: %+v", tc.Name, tc.Limit, l)
 		}
 	}
 }

@@ -68,9 +68,7 @@ func sameLive(t *testing.T, want result.Result, files ...[]byte) {
 	if diff := cmp.Diff(want.Series, last.Snapshot.Points, noCPU); diff != "" {
 		t.Errorf("the series of the live one is another (-then +live):\n%s", diff)
 	}
-	if len(last.Hosts) != len(want.Hosts) {
-		t.Errorf("live it has %d hosts, and then %d", len(last.Hosts), len(want.Hosts))
-	}
+	must.Match(t, len(want.Hosts), len(last.Hosts), "live it has hosts, and then")
 }
 
 func TestLiveReplayedAndMergedResultsAreEqualByteForByte(t *testing.T) {

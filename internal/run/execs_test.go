@@ -18,27 +18,17 @@ import (
 )
 
 func TestACommandRunsAtItsMomentAndIsTold(t *testing.T) {
-	for _, r := range []struct{ command, ends string }{
-		{"true", "true: exit 0"},
-		{"exit 3", "exit 3: exit 3"},
-		{"echo PGPASSWORD=x", "echo PGPASSWORD=[hidden]: exit 0"},
-		{"echo well", "echo well: exit 0"},
-		{"echo first; echo no such host >&2; echo; exit 1", "echo first; echo no such host >&2; echo; exit 1: exit 1: no such host"},
-		{"echo killed; kill -KILL $$", "echo killed; kill -KILL $$: signal: killed"},
-		{"no-such-command 2>/dev/null", "no-such-command 2>/dev/null: exit 127"},
-		{"kill -KILL $$", "kill -KILL $$: signal: killed"},
-		{" true\nfalse\n", "true; false: exit 1"},
-	} {
-		t.Run(r.command, func(t *testing.T) {
-			p := play(t, plan.Exec{After: 5 * time.Millisecond, Command: r.command})
+	for _, r := range must.Rows[[]struct{ Command, Ends string }](t, "execs") {
+		t.Run(r.Command, func(t *testing.T) {
+			p := play(t, plan.Exec{After: 5 * time.Millisecond, Command: r.Command})
 			p.await(2)
 			began, ended := p.events[0], p.events[1]
-			name, _, _ := strings.Cut(r.ends, ": ")
+			name, _, _ := strings.Cut(r.Ends, ": ")
 			if began.Kind != stats.Exec || began.Text != "ran: "+name || began.Broker != -1 || began.To != -1 || began.At < 5*time.Millisecond {
 				t.Errorf("it began as %+v", began)
 			}
-			if ended.Kind != stats.ExecEnded || ended.Text != r.ends || ended.Broker != -1 || ended.To != -1 || ended.At < began.At {
-				t.Errorf("it ended as %+v, want %q", ended, r.ends)
+			if ended.Kind != stats.ExecEnded || ended.Text != r.Ends || ended.Broker != -1 || ended.To != -1 || ended.At < began.At {
+				t.Errorf("it ended as %+v, want %q", ended, r.Ends)
 			}
 		})
 	}

@@ -60,9 +60,7 @@ func TestALongQueueIsNoCorruptFile(t *testing.T) {
 		must.Do(t, all.Add(&w))
 		sum.Add(&w)
 	}
-	if got := sum.Partitions[0].ServiceSum; got != math.MaxInt64 {
-		t.Errorf("the sum is %d, want the greatest there is", got)
-	}
+	must.Match(t, math.MaxInt64, sum.Partitions[0].ServiceSum, "the sum")
 }
 
 func TestNoMoreRecordsHaveAnOutcomeThanWereSent(t *testing.T) {

@@ -110,9 +110,7 @@ func forms(t testing.TB, recorded Histogram) map[string]*Histogram {
 	t.Helper()
 	read := func(text []byte, err error) *Histogram {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		h := new(Histogram)
 		if err := json.Unmarshal(text, h); err != nil {
 			t.Fatalf("%v in %s", err, text)
@@ -203,9 +201,7 @@ func TestCountsAreThePayloadOfHdrHistogramsEncoding(t *testing.T) {
 	}
 	encoded := must.Have(base64.StdEncoding.DecodeString(encodeHDR(t, hdr)))(t)
 	inflated, err := zlib.NewReader(bytes.NewReader(encoded[8:])) // behind a cookie and a length
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := must.Have(io.ReadAll(inflated))(t)
 	if got := pack(h.each); !bytes.Equal(got, want[hdrhistogram.ENCODING_HEADER_SIZE:]) {
 		t.Errorf("the counts are %x, want %x", got, want[hdrhistogram.ENCODING_HEADER_SIZE:])
@@ -282,9 +278,7 @@ func TestAHistogramThatCannotBeMergedIsRefused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var h Histogram
 			err := json.Unmarshal([]byte(tc.json), &h)
-			if err == nil || !strings.Contains(err.Error(), tc.say) {
-				t.Errorf("got %v, want an error that says %q", err, tc.say)
-			}
+			must.Err(t, tc.say, err, "got")
 		})
 	}
 }

@@ -193,9 +193,7 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 	}
 	switch got.Kind() {
 	case reflect.Slice:
-		if got.Len() != a.Len()+b.Len() {
-			t.Errorf("Merge of %s has %d entries, want %d and %d", name, got.Len(), a.Len(), b.Len())
-		}
+		must.Match(t, a.Len()+b.Len(), got.Len(), "Merge of %s has entries, want %d and %d", name, a.Len(), b.Len())
 	case reflect.Int64:
 		want := a.Int() + b.Int()
 		switch {
@@ -204,9 +202,7 @@ func checkMerged(t *testing.T, name string, a, b, got reflect.Value) {
 		case slices.Contains(strings.Fields(mostOf), name):
 			want = max(a.Int(), b.Int())
 		}
-		if got.Int() != want {
-			t.Errorf("Merge of %s = %d, want %d from %d and %d", name, got.Int(), want, a.Int(), b.Int())
-		}
+		must.Match(t, want, got.Int(), "Merge of %s = from %d and %d", name, a.Int(), b.Int())
 	case reflect.Bool:
 		if !got.Bool() {
 			t.Errorf("Merge of %s = false of two true ones", name)

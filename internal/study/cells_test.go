@@ -33,9 +33,7 @@ func TestTurnsHaveEveryCellOnceInABlock(t *testing.T) {
 	for _, turn := range (&Study{Factors: []Factor{{Name: "linger", Values: []string{"0", "5ms"}}}, Repeats: 4, Order: ABBA}).Turns() {
 		order += string(rune('A' + turn.Cell.Index))
 	}
-	if order != "ABBAABBA" {
-		t.Errorf("two cells go in the order %s", order)
-	}
+	must.Match(t, "ABBAABBA", order, "two cells go in the order")
 	orders := make(map[string]bool)
 	for block := range slices.Chunk(turns, 5) {
 		var cells []int
@@ -128,9 +126,7 @@ func TestAValueIsThePersonsOnlyIfThePersonGaveIt(t *testing.T) {
 	for _, c := range part.Cells() {
 		l := part.at(c, part.Loads[0])
 		for f, want := range map[Flag]bool{{"url", "kafka://k:1,k:2"}: true, {"url", "amqp://evil"}: false, {"tag", "amqp://evil"}: true, {"topic", "t"}: true, {"group", "t"}: false} {
-			if l.IsTyped(f) != want {
-				t.Errorf("%v: the person gave it: %v", f, !want)
-			}
+			must.Match(t, want, l.IsTyped(f), "%v: the person gave it: %v", f, !want)
 		}
 	}
 }

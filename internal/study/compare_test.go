@@ -137,9 +137,7 @@ func TestARunCountsOnceByItsFullestFile(t *testing.T) {
 			t.Errorf("%d runs: runs without an id are not one run", len(s.runs))
 		}
 		b := Side{runs: figures{{ids: []string{"p2"}, File: "b.ktr"}}}
-		if _, err := Compare(&s, &b, 0.03); err == nil || !strings.Contains(err.Error(), "b.ktr, of B") {
-			t.Errorf("a part of a merged run against that run gives %v", err)
-		}
+		must.Err(t, "b.ktr, of B", must.Fail(Compare(&s, &b, 0.03)), "a part of a merged run against that run")
 	}
 }
 
@@ -278,8 +276,6 @@ func TestWhatKtTuneFoundOfTheCPUIsAFact(t *testing.T) {
 	for _, row := range []struct{ id, current, want string }{{"vm.swappiness", "60", "as wanted"}, {"cpu.load", "0.4", "as wanted"}, {"cpu.governor", "powersave", "cpu.governor powersave"}} {
 		findings = append(findings, result.TuneFinding{ID: row.id, Current: row.current})
 		r.Tune = []result.TuneCheck{{Findings: findings}}
-		if got := factsOf(r)[tuned]; got != row.want {
-			t.Errorf("with %s it is %q", row.id, got)
-		}
+		must.Match(t, row.want, factsOf(r)[tuned], "with %s it", row.id)
 	}
 }

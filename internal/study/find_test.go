@@ -207,8 +207,6 @@ func TestTheKneeIsBeforeTheP99Doubles(t *testing.T) {
 			d.Curve = append(d.Curve, CurvePoint{Measures: Measures[float64]{metric.P99: v}})
 		}
 		d.markKnee()
-		if got := slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }); got != tc.knee {
-			t.Errorf("%v: knee at %d, want %d", tc.p99, got, tc.knee)
-		}
+		must.Match(t, tc.knee, slices.IndexFunc(d.Curve, func(c CurvePoint) bool { return c.Knee }), "%v: knee at", tc.p99)
 	}
 }

@@ -163,16 +163,12 @@ func TestASpanHasSizesAndTimes(t *testing.T) {
 	} {
 		s := partitions(Span{"1", "2", ""})
 		s.Set("partitions", tc.set)
-		if err := s.Check(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Check())
 		f := &s.Factors[0]
 		must.Match(t, tc.want, f.values(), "%v", tc.set)
 		span := must.Have(f.Search.steps())(t)
 		last := f.values()[len(f.values())-2:]
-		if got := strings.Join(span.between(amount(last[0]), amount(last[1])), ", "); got != tc.half {
-			t.Errorf("%v: %s between %v", tc.set, got, last)
-		}
+		must.Match(t, tc.half, strings.Join(span.between(amount(last[0]), amount(last[1])), ", "), "%v: between %v", tc.set, last)
 	}
 	s := partitions(Span{"1", "2", ""})
 	s.Set("partitions", []string{"1", "2"})

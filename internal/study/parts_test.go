@@ -52,9 +52,7 @@ func TestASearchWithFactorsIsOneForEachCell(t *testing.T) {
 		t.Errorf("a search that is no part: %+v", alone)
 	}
 	for i, want := range []string{"top-1: produce url=kafka://a:9092 batch-size=1MiB", "top-2: produce url=pulsar://b:6650/public/default", "produce --rate 7"} {
-		if got := s.Parts[i].Heading(); got != want {
-			t.Errorf("part %d has the heading %q, want %q", i, got, want)
-		}
+		must.Match(t, want, s.Parts[i].Heading(), "part %d has the heading", i)
 	}
 }
 
@@ -70,9 +68,7 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 		t.Error("the part itself was changed")
 	}
 	f := must.Have(Create(t.TempDir(), s, "whole"))(t)
-	if _, err := f.enter(half); err == nil || !strings.Contains(err.Error(), "--set peak=RATE") {
-		t.Errorf("without a search: %v", err)
-	}
+	must.Err(t, "--set peak=RATE", must.Fail(f.enter(half)), "without a search")
 	s = readWhole(t)
 	s.Set("peak", []string{"500"})
 	if err := s.Fill(0); err != nil || s.Parts[2].Loads[0].String() != "produce --rate 250" {
@@ -83,16 +79,12 @@ func TestAPartTakesThePeakOfThoseBeforeIt(t *testing.T) {
 // Names of searches are made when the values are filled in, and those of a copied folder may be anything.
 func TestNamesOfPartsAreCheckedWhereverTheyComeFrom(t *testing.T) {
 	s := filled(t, parsed(t, "parts:\n  - {name: a, find: {}, load: {command: produce}, factors: {acks: [1, all]}}\n  - {name: a-1, load: {command: produce}}"), 0)
-	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "two have the name a-1") {
-		t.Errorf("a part with the name of a search: %v", err)
-	}
+	must.Err(t, "two have the name a-1", s.Check(), "a part with the name of a search")
 	s.Parts = s.Parts[:1]
 	dir := t.TempDir()
 	s.Parts[0].Name = "../../outside"
 	must.Have(Create(dir, s, "copied"))(t)
-	if _, err := Open(dir, "copied"); err == nil || !strings.Contains(err.Error(), `name "../../outside"`) {
-		t.Errorf("a path as a name: %v", err)
-	}
+	must.Err(t, `name "../../outside"`, must.Fail(Open(dir, "copied")), "a path as a name")
 }
 
 func TestSetIsOfThePartThatItNames(t *testing.T) {

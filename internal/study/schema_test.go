@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 
 	"github.com/kt-bench/kt/internal/must"
@@ -32,9 +31,7 @@ func TestTheSchemaOfTheDocumentsIsUpToDate(t *testing.T) {
 		must.Do(t, os.WriteFile(file, text, 0o644))
 	}
 	old := must.Have(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(old), string(text)); diff != "" {
-		t.Errorf("%s (-there +types; accept with go test ./internal/study -update):\n%s", file, diff)
-	}
+	must.Match(t, string(old), string(text), "%s (-there +types; accept with go test ./internal/study -update)", file)
 }
 
 func documentSchema(t *testing.T) *jsonschema.Schema {

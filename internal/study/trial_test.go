@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result/metric"
 )
 
@@ -23,9 +24,7 @@ func TestTheWordsOfATrial(t *testing.T) {
 		{metric.Rate, Same, 0.01, Unchanged},
 		{metric.Roughness, TooFew, 0.5, Unchanged},
 	} {
-		if got := changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}); got != tc.want {
-			t.Errorf("%s %s: %q, want %q", tc.metric, tc.verdict, got, tc.want)
-		}
+		must.Match(t, tc.want, changeOf(&Compared{Metric: tc.metric, Verdict: tc.verdict, Shift: tc.shift}), "%s %s", tc.metric, tc.verdict)
 	}
 }
 

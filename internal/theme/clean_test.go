@@ -37,9 +37,7 @@ func TestAMarkedThemeTellsItsOwnColoursFromOthers(t *testing.T) {
 	forged := plain.Paint(good, "forged")
 	line := forged + marked.Paint(good, "own "+hostile) + hostile
 	want := Clean(forged) + plain.Paint(good, "own "+Clean(hostile)) + Clean(hostile)
-	if got := marked.Clean(line); got != want {
-		t.Errorf("gives %q\nwant  %q", got, want)
-	}
+	must.Match(t, want, marked.Clean(line), "gives")
 	must.Match(t, utf8.RuneCountInString(forged+"own "+hostile+hostile), marked.Width(line), "characters are seen")
 	if got := plain.Marked().Clean(marked.Paint(good, "x")); strings.Contains(got, "\x1b") {
 		t.Errorf("the mark of another theme is believed: %q", got)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
 	"github.com/kt-bench/kt/internal/stats"
@@ -63,15 +63,11 @@ func TestTheConsumerLagOfAHostThatTellsNothingForSecondsIsNotKnown(t *testing.T)
 		level, _ := s.subject().lagValue(th)
 		return [3]string{table.consumerLag(d.hosts[1]).text, level, s.subject().lagOutlook()}
 	}
-	if diff := cmp.Diff([3]string{"12.0k", "12.0k ↑", "grows by 1.00k a second"}, told()); diff != "" {
-		t.Errorf("while it tells: %s", diff)
-	}
+	must.Match(t, [3]string{"12.0k", "12.0k ↑", "grows by 1.00k a second"}, told(), "while it tells")
 	for range patience {
 		d.observe(given{State: result.Running, Hosts: []givenHost{{Name: "b", Processes: 1, State: hostAway}}})
 	}
-	if diff := cmp.Diff([3]string{"–", "–", ""}, told()); diff != "" {
-		t.Errorf("after %d silent ticks: %s", patience, diff)
-	}
+	must.Match(t, [3]string{"–", "–", ""}, told(), "after %d silent ticks", patience)
 }
 
 func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
@@ -146,9 +142,7 @@ func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 		for _, e := range d.events {
 			got = append(got, theme.Clock(e.At)+" "+e.Text)
 		}
-		if diff := cmp.Diff(row.want, got); diff != "" {
-			t.Errorf("%s: %s", row.name, diff)
-		}
+		must.Match(t, row.want, got, "%s", row.name)
 	}
 }
 
@@ -235,9 +229,7 @@ func TestLongNamesOfHostsCanBeToldApart(t *testing.T) {
 		for _, h := range newData(h).hosts {
 			got = append(got, h.short)
 		}
-		if diff := cmp.Diff(row.want, got); diff != "" {
-			t.Errorf("%s: %s", row.name, diff)
-		}
+		must.Match(t, row.want, got, "%s", row.name)
 	}
 }
 

@@ -49,9 +49,7 @@ func TestNoLoadGoesOnAfterItsPlannedEnd(t *testing.T) {
 	} {
 		s.clock = clock
 		badge := s.badge(chart.New(80, 1, theme.New(theme.Options{})))
-		if got := [2]string{s.hostWarning().long, badge[len(badge)-1].text}; got != want {
-			t.Errorf("after %v: %q, want %q", clock, got, want)
-		}
+		must.Match(t, want, [2]string{s.hostWarning().long, badge[len(badge)-1].text}, "after %v", clock)
 	}
 	gathering := &scene{data: twoHosts().data, clock: time.Hour}
 	gathering.header.Duration = time.Minute

@@ -138,9 +138,7 @@ func TestHostsAreCountedAsReadyBeforeTheLoadAndAsHeardAfter(t *testing.T) {
 		t.Errorf("before anything is known: %v, %d hosts", d.Stage, d.present())
 	}
 	hostsGathering().each(d.data.observe)
-	if d.present() != 3 { // two are ready, and one is watched
-		t.Errorf("%d of %d are ready", d.present(), len(d.hosts))
-	}
+	must.Match(t, 3, d.present(), "of %d are ready", len(d.hosts)) // two are ready, and one is watched
 	if s := hostsAfter(57, hostsGone().hosts...); s.present() != 4 {
 		t.Errorf("%d of %d are heard", s.present(), len(s.hosts))
 	}
@@ -174,20 +172,10 @@ func TestTheSelectionStaysOnTheHosts(t *testing.T) {
 
 func TestEnterShowsOneHostAndEscGoesBackStepByStep(t *testing.T) {
 	m, _ := hostModel(hostsRunning(), 120, 30)
-	for _, row := range []struct{ key, has, hasNot string }{
-		{"enter", "Throughput, producer-1", "all hosts"},
-		{"down", "Throughput, producer-2", "all hosts"},
-		{"2", "Ack latency, producer-2", "Throughput"},
-		{"?", "Keys", "Throughput"},
-		{"esc", "Ack latency, producer-2", "Keys"},
-		{"esc", "Throughput, producer-2", "all hosts"},
-		{"esc", "Throughput, all hosts", "Throughput, producer"},
-		{"enter", "Throughput, producer-2", "all hosts"},
-		{"enter", "Throughput, all hosts", "Throughput, producer"},
-	} {
-		m = send(m, press(row.key))
-		if frame := m.frame(); !strings.Contains(frame, row.has) || strings.Contains(frame, row.hasNot) {
-			t.Fatalf("after %s there should be %q and not %q:\n%s", row.key, row.has, row.hasNot, frame)
+	for _, row := range must.Rows[[]struct{ Key, Has, HasNot string }](t, "hosts") {
+		m = send(m, press(row.Key))
+		if frame := m.frame(); !strings.Contains(frame, row.Has) || strings.Contains(frame, row.HasNot) {
+			t.Fatalf("after %s there should be %q and not %q:\n%s", row.Key, row.Has, row.HasNot, frame)
 		}
 	}
 }
@@ -249,22 +237,11 @@ func TestTheClockCountsDownToTheStart(t *testing.T) {
 }
 
 func TestAClockIsToldWithItsErrorWhereThatIsLarge(t *testing.T) {
-	for _, row := range []struct {
-		offset, bound time.Duration
-		want          string
-	}{
-		{0, 100 * time.Microsecond, "0"},
-		{609, 100 * time.Microsecond, "+1µs"},
-		{-300, 100 * time.Microsecond, "0"},
-		{-2800, 100 * time.Microsecond, "-3µs"},
-		{-340 * time.Microsecond, 999 * time.Microsecond, "-340µs"},
-		{12 * time.Millisecond, time.Millisecond, "+12.0ms±1ms"},
-		{5 * time.Second, 2340 * time.Microsecond, "+5.00s±2.3ms"},
-		{-5 * time.Second, 2 * time.Second, "-5.00s±2s"},
-		{999960 * time.Microsecond, 1, "+1.00s"},
-		{-2 * time.Hour, 1, "-2h00m"},
-	} {
-		must.Match(t, row.want, clockText(row.offset, row.bound), "%v within %v", row.offset, row.bound)
+	for _, row := range must.Rows[[]struct {
+		Offset, Bound time.Duration
+		Want          string
+	}](t, "hosts") {
+		must.Match(t, row.Want, clockText(row.Offset, row.Bound), "%v within %v", row.Offset, row.Bound)
 	}
 }
 

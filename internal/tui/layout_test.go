@@ -56,33 +56,15 @@ func drawLayout(w, h int, s screen) string {
 
 func TestLayoutPutsWhatMattersMostOnTheScreen(t *testing.T) {
 	const news pane = -1 // all panes that fit while something happens
-	for _, row := range []struct {
-		name  string
-		w, h  int
-		zoom  pane
-		hosts int
-		want  string
-	}{
-		{"one column has throughput, latency and partitions", 80, 24, grid, 0, "H, L, 3×1, 4×2, 2×4, F"},
-		{"a small column has two charts", 64, 16, grid, 0, "H, L, 2×1, 3×2, F"},
-		{"a small column has lines for the limit and the latest event", 64, 16, news, 0, "H, L, 2×1, 3×2, F"},
-		{"events take the place of the partitions in a column", 80, 24, news, 0, "H, L, 3×1, 4×2, 2×7, F"},
-		{"a tall column has the client", 80, 40, grid, 0, "H, 6×1, 6×2, 2×4, 4×6, F"},
-		{"a small grid has four", 104, 30, grid, 0, "H, 8×(1:7 2:6), 5×(4:7 6:6), F"},
-		{"a large grid has all", 120, 36, grid, 0, "H, 6×(1:9 2:6), 6×(3:9 4:6), 4×(5:9 6:6), F"},
-		{"events take the place of the partitions in a grid", 120, 36, news, 0, "H, 6×(1:9 2:6), 6×(3:9 7:6), 4×(5:9 6:6), F"},
-		{"a digit shows one alone", 80, 16, paneHeatmap, 0, "H, L, 5×3, F"},
-		{"events have a pane alone", 64, 16, paneEvents, 0, "H, L, 5×7, F"},
-		{"many hosts have charts, brokers and a table", 120, 30, grid, 4, "H, 9×(1:6 3:4 5:5), 4×8, F"},
-		{"a table of very many hosts leaves the charts their axes", 120, 30, grid, 64, "H, 6×(1:6 3:4 5:5), 7×8, F"},
-		{"without room for three side by side there are two charts", 100, 30, grid, 64, "H, 6×(1:7 2:5), 7×8, F"},
-		{"few hosts leave room for two rows of charts", 120, 36, grid, 4, "H, 6×(1:9 2:6), 6×(3:9 5:6), 4×8, F"},
-		{"a small terminal has one chart over the hosts", 80, 24, grid, 4, "H, 6×1, 4×8, F"},
-		{"a tiny terminal has a chart", 40, 10, grid, 0, "2×H, 2×1, F"},
-		{"on four rows there are numbers", 40, 4, paneClient, 0, "2×H"},
-	} {
-		got := drawLayout(row.w, row.h, layout(row.w, row.h, needs{zoom: max(row.zoom, grid), news: row.zoom == news, events: row.zoom == news, brokers: 3, hosts: row.hosts, chart: paneThroughput}))
-		must.Match(t, row.want, got, "%s", row.name)
+	for _, row := range must.Rows[[]struct {
+		Name  string
+		W, H  int
+		Zoom  pane
+		Hosts int
+		Want  string
+	}](t, "layout") {
+		got := drawLayout(row.W, row.H, layout(row.W, row.H, needs{zoom: max(row.Zoom, grid), news: row.Zoom == news, events: row.Zoom == news, brokers: 3, hosts: row.Hosts, chart: paneThroughput}))
+		must.Match(t, row.Want, got, "%s", row.Name)
 	}
 }
 

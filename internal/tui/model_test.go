@@ -105,9 +105,7 @@ func TestEveryBindingHasAFunctionAndNoKeyHasTwo(t *testing.T) {
 					t.Errorf("%s is bound twice", k)
 				}
 				seen[k] = true
-				if got := press(k).String(); got != k {
-					t.Errorf("Bubble Tea calls %q %q", k, got)
-				}
+				must.Match(t, k, press(k).String(), "Bubble Tea calls")
 			}
 		}
 	}

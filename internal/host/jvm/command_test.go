@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kt-bench/kt/internal/must"
 )
 
 func TestAJVMTakesItsOptionsFromMoreThanItsCommandLine(t *testing.T) {
@@ -27,33 +28,16 @@ func TestAJVMTakesItsOptionsFromMoreThanItsCommandLine(t *testing.T) {
 		}
 		return text, nil
 	}
-	for _, row := range []struct {
-		says    string
-		args    string
-		environ string
-		want    string
-		problem bool
-	}{
-		{"nothing else", "java|-Xmx1g|M|-Xmx2g", "HOME=/", "java|-Xmx1g|M|-Xmx2g", false},
-		{"a variable of the JVM comes first", "java|-Xmx1g|M", "JAVA_TOOL_OPTIONS=-Xmx4g  '-Da=b c'", "java|-Xmx4g|-Da=b c|-Xmx1g|M", false},
-		{"one that wins comes before the class", "java|-Xmx4g|M|a", "_JAVA_OPTIONS=-Xmx512m", "java|-Xmx4g|-Xmx512m|M|a", false},
-		{"one of the launcher", "java|-Xmx4g|M", "JDK_JAVA_OPTIONS=-Xmx1g -cp x|JAVA_TOOL_OPTIONS=-Xmx2g", "java|-Xmx2g|-Xmx1g|-cp|x|-Xmx4g|M", false},
-		{"a file", "java|@opts|M", "", "java|-XX:+UseParallelGC|-Dlog=/a b|-Dq=\\ c\t|-Xmx1g|M", false},
-		{"a file in the variable of the launcher", "java|M", "JDK_JAVA_OPTIONS=@vm", "java|-Xmx3g|-Dv=1 2|M", false},
-		{"a file with the class", "java|-Xmx1g|@main|@opts", "_JAVA_OPTIONS=-Xmx2g", "java|-Xmx1g|-cp|a:b|-Xmx2g|kafka.Kafka|@opts", false},
-		{"a file in a file is a class", "java|@nested|M", "", "java|@opts|M", false},
-		{"a jar that a file names", "java|-jar|@name|@opts", "", "java|-jar|app.jar|@opts", false},
-		{"files that are switched off", "java|--disable-@files|-Xmx1g|@opts", "", "java|--disable-@files|-Xmx1g|@opts", false},
-		{"a word with two marks", "java|-cp|@@x|M", "", "java|-cp|@x|M", false},
-		{"a file of the JVM", "java|-Xmx1g|-XX:VMOptionsFile=vm|M", "", "java|-Xmx1g|-Xmx3g|-Dv=1 2|M", false},
-		{"a file of flags comes before all", "java|-XX:Flags=flags|M", "JAVA_TOOL_OPTIONS=-Xmx2g", "java|-XX:+UseSerialGC|-XX:MaxHeapSize=5g|-Xmx2g|M", false},
-		{"a quotation mark ends with its line", "java|@open|M", "", "java|-Da=b|-Dc=d|M", false},
-		{"a file that cannot be read", "java|@gone|-Xmx1g|M", "", "java|-Xmx1g|M", true},
-		{"nothing but java", "java", "_JAVA_OPTIONS=-Xmx1g", "java|-Xmx1g", false},
-	} {
-		got, err := Complete(strings.Split(row.args, "|"), strings.Split(row.environ, "|"), read)
-		if diff := cmp.Diff(strings.Split(row.want, "|"), got); diff != "" || (err != nil) != row.problem {
-			t.Errorf("%s: error %v (-want +got):\n%s", row.says, err, diff)
+	for _, row := range must.Rows[[]struct {
+		Says    string
+		Args    string
+		Environ string
+		Want    string
+		Problem bool
+	}](t, "command") {
+		got, err := Complete(strings.Split(row.Args, "|"), strings.Split(row.Environ, "|"), read)
+		if diff := cmp.Diff(strings.Split(row.Want, "|"), got); diff != "" || (err != nil) != row.Problem {
+			t.Errorf("%s: error %v (-want +got):\n%s", row.Says, err, diff)
 		}
 	}
 }

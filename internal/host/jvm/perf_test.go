@@ -23,36 +23,7 @@ func captured(t testing.TB, name string) []byte {
 // The figures of jstat -gc are in KiB with one decimal: those wanted here are exact,
 // and were compared with its own. -Xmx was 64m.
 func TestTheFiguresAreThoseOfJstat(t *testing.T) {
-	for name, want := range map[string]Perf{
-		"g1": { // OU 5134.2, S0U S1U EU 0.0, EC+OC 32768.0, YGC 17 0.030, FGC 1 0.004, CGC 2 0.001
-			Version: "17.0.15+6", Uptime: 2497272882,
-			HeapUsed: 5257464, HeapMax: 64 << 20,
-			OldUsed: 5257464, OldMax: 64 << 20,
-			Collections: []Collector{
-				{"G1 young collection pauses", 17, 30459093},
-				{"G1 full collection pauses", 1, 3870299},
-				{"G1 concurrent cycle pauses", 2, 557942},
-			},
-			SafepointTime: 35591723,
-		},
-		"z": { // OU 6144.0, OC 65536.0, CGC 39 0.000
-			Version: "17.0.15+6", Uptime: 2476808348,
-			HeapUsed: 6 << 20, HeapMax: 64 << 20,
-			OldUsed: 6 << 20, OldMax: 64 << 20,
-			Collections:   []Collector{{"Z concurrent cycle pauses", 39, 296209}},
-			SafepointTime: 854235,
-		},
-		"parallel": { // EU 163.0, OU 4545.9, S0C+S1C+EC+OC 42496.0, OGCMX 44032.0, YGC 19 0.025, FGC 2 0.009
-			Version: "17.0.15+6", Uptime: 2499901839,
-			HeapUsed: 4821920, HeapMax: 64 << 20,
-			OldUsed: 4654976, OldMax: 44032 << 10,
-			Collections: []Collector{
-				{"Parallel young collection pauses", 19, 24781731},
-				{"Parallel full collection pauses", 2, 8727945},
-			},
-			SafepointTime: 34131254,
-		},
-	} {
+	for name, want := range must.Rows[map[string]Perf](t, "perf") {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePerf(captured(t, name))
 			if err != nil {
@@ -82,9 +53,7 @@ func TestEveryCounterIsThereByName(t *testing.T) {
 			t.Errorf("Values[%q] = %#v, want %#v", name, got, want)
 		}
 	}
-	if len(p.Values) != 187 { // as many as the prologue says
-		t.Errorf("%d values, want 187", len(p.Values))
-	}
+	must.Match(t, 187, len(p.Values), "values") // as many as the prologue says
 }
 
 // build makes a file as a JVM does, in either byte order.

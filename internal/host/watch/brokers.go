@@ -13,7 +13,7 @@ import (
 // broker is a process of Kafka's.
 type broker struct {
 	host.Process
-	maps host.Maps // when it was found for
+	maps host.Maps // when it was found
 }
 
 // IsBroker reports whether a Kafka broker, or a controller, runs on a machine.

@@ -252,33 +252,20 @@ func TestWhatComesAndGoesIsSeenAtTheNextLook(t *testing.T) {
 	if len(v.Brokers) != 1 || v.Brokers[0] != (host.BrokerVitals{PID: 4712, Maps: 2, MapsLimit: 65530, HeapUsed: 5257464, HeapMax: 64 << 20}) {
 		t.Errorf("brokers after it = %+v, want no collections of one that was not there before", v.Brokers)
 	}
-	if v.Unread != 3 { // the CPUs, whose time stands still, the disk and the broker have nothing to compare with
-		t.Errorf("%d sources are unread", v.Unread)
-	}
+	must.Match(t, 3, v.Unread, "sources are unread") // the CPUs, whose time stands still, the disk and the broker have nothing to compare with
 }
 
 func TestDisksAreThoseWithNothingBelowThem(t *testing.T) {
-	for _, row := range []struct {
-		says  string
-		files map[string]string
-		want  []string
-	}{
-		{"no disks at all", nil, nil},
-		{"files and memory count where there is nothing else", map[string]string{
-			"sys/block/loop0/size": "8", "sys/block/zram0/size": "8", "sys/block/loop1/size": "0",
-		}, []string{"loop0", "zram0"}},
-		{"and not beside a disk", map[string]string{"sys/block/loop0/size": "8", "sys/block/vda/size": "8"}, []string{"vda"}},
-		{"a name that only begins so is a disk's", map[string]string{"sys/block/srx0/size": "8", "sys/block/sr0/size": "8"}, []string{"srx0"}},
-		{"the paths to a disk on which nothing is counted itself", map[string]string{
-			"sys/block/nvme1n2/size": "8", "sys/block/nvme1c0n2/hidden": "1", "sys/block/nvme1c1n2/hidden": "1",
-			"proc/diskstats": "259 0 nvme1n2 0 0 0 0 0 0 0 0 0 0 0\n259 1 nvme1c0n2 1 0 8 1 1 0 8 1 0 1 1\n",
-		}, []string{"nvme1c0n2", "nvme1c1n2", "nvme1n2"}},
-	} {
+	for _, row := range must.Rows[[]struct {
+		Says  string
+		Files map[string]string
+		Want  []string
+	}](t, "watch") {
 		m := &machine{files: fstest.MapFS{}}
-		for name, content := range row.files {
+		for name, content := range row.Files {
 			m.put(name, content+"\n")
 		}
-		must.Match(t, row.want, wholeDisks(host.NewFS(m.files)), "%s: wholeDisks", row.says)
+		must.Match(t, row.Want, wholeDisks(host.NewFS(m.files)), "%s: wholeDisks", row.Says)
 	}
 }
 

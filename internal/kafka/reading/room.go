@@ -55,8 +55,9 @@ func (r *Room) Decompress(src []byte, c kgo.CompressionCodecType) (out []byte, e
 	}
 	r.memory.working.Add(1)
 	defer func() {
-		r.memory.steps.Add(1)
-		r.memory.working.Add(-1)
+		if r.memory.working.Add(-1); err == nil { // one that is tried again is no progress
+			r.memory.steps.Add(1)
+		}
 	}()
 	if r.spare == nil {
 		r.spare = make([]byte, small)

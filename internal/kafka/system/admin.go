@@ -147,5 +147,5 @@ func (s *System) DeleteTopic(ctx context.Context, name string) error {
 		return nil
 	}
 	defer a.Close()
-	return a.Cluster.DeleteTopic(ctx, name)
+	return a.DeleteTopic(ctx, name)
 }

@@ -58,7 +58,7 @@ type shard interface {
 type reader struct {
 	*Consumer
 	shard   shard
-	group   int // its number; 0 without groups
+	group   int                        // its number; 0 without groups
 	has     func(partition int32) bool // by number in the Layout
 	opts    []kgo.Opt
 	client  *kgo.Client

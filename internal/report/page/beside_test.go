@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
@@ -28,24 +29,16 @@ func beside(t *testing.T) result.Result {
 		h.Environment.Topic.Name = topic
 		var m canned.File
 		f, err := result.NewRunFile(&m, h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f.Begin(result.Start{At: h.StartedAt})
 		for _, e := range canned.Read(uint64(i), 5) {
 			e.To(f)
 		}
-		if err := f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: 5, SendingSeconds: 5}); err != nil {
-			t.Fatal(err)
-		}
-		if err := set.Add(topic, bytes.NewReader(m.Bytes()), int64(m.Len())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close(result.Trailer{Ended: result.Completed, ElapsedSeconds: 5, SendingSeconds: 5}))
+		must.Do(t, set.Add(topic, bytes.NewReader(m.Bytes()), int64(m.Len())))
 	}
 	r, err := set.Result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
@@ -54,9 +47,7 @@ func TestThePageOfDifferentLoadsHasARowEachAndNoFiguresOfTheWhole(t *testing.T) 
 	page := pageOf(t, r)
 	isGolden(t, "beside", page)
 	got, err := merge.Read(strings.NewReader(page), int64(len(page)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got.NotAddedUp != r.NotAddedUp || len(got.Processes) != 3 || pageOf(t, got) != page {
 		t.Errorf("read back it is %q with %d processes", got.NotAddedUp, len(got.Processes))
 	}

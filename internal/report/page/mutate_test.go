@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -48,13 +49,9 @@ func TestNoChangeOfAPageBreaksWhatReadsIt(t *testing.T) {
 	r.Tune = []result.TuneCheck{{Host: "vm14", Checks: 9, Findings: []result.TuneFinding{{ID: "cpu.governor", Verdict: result.TuneWarn}}}}
 	r.Tags, r.Note = []string{"before"}, "é"
 	doc, err := report.Document(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var all any
-	if err := json.Unmarshal(doc, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &all))
 	places("", all, func(any) {}, func(path string, was any, set func(any)) {
 		values := []any{nil}
 		switch was := was.(type) {
@@ -81,13 +78,9 @@ func try(t *testing.T, what string, doc any) {
 		}
 	}()
 	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	packed, err := result.Pack([]byte(`{"result":` + string(text) + `,"heat":[]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := result.ReadPage(bytes.NewReader([]byte(result.PageStart + result.EmbedStart + packed + result.EmbedEnd)))
 	if err != nil {
 		return

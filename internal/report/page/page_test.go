@@ -21,6 +21,7 @@ import (
 
 	"github.com/kt-bench/kt/internal/doc"
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
@@ -81,9 +82,7 @@ func runs() map[string]result.Result {
 func pageOf(t *testing.T, r result.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Run(&b, r, report.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(&b, r, report.Options{}))
 	return b.String()
 }
 
@@ -113,18 +112,14 @@ func isGoldenText(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".txt")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v; write it with: go test ./internal/report/page -update", err)
 	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; accept with -update):\n%s", path, diff)
-	}
+	must.Match(t, string(want), got, "%s", path)
 }
 
 func TestAPageReadsAsTheGoldenFilesShow(t *testing.T) {
@@ -141,9 +136,7 @@ func TestThePolicyAllowsTheBlocksOfThePageAndNothingElse(t *testing.T) {
 	style := between(t, page, "<style>", "</style>")
 	loader := between(t, page, "<script>", "</script>")
 	want := "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(loader) + " " + hash(scripts()) + "; img-src data:; base-uri 'none'; form-action 'none'"
-	if policy != want {
-		t.Errorf("the policy is\n%s\nwant\n%s", policy, want)
-	}
+	must.Match(t, want, policy, "the policy")
 	for _, forbidden := range []string{" style=", " onclick=", " onload=", "javascript:", "<link rel=\"stylesheet", " src="} {
 		if strings.Contains(page, forbidden) {
 			t.Errorf("the page has %q, which its policy does not allow", forbidden)
@@ -230,9 +223,7 @@ func TestThePageShowsTheNumbersThatTheScreenShows(t *testing.T) {
 				}
 			}
 		}
-		if diff := gocmp.Diff(s.Heat, page.r.Heat); diff != "" {
-			t.Errorf("%s: the heat map differs (-screen +page):\n%s", name, diff)
-		}
+		must.Match(t, s.Heat, page.r.Heat, "%s: the heat map differs", name)
 	}
 }
 
@@ -263,9 +254,7 @@ func TestNothingInARunFileIsMarkup(t *testing.T) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
-	if n := strings.Count(page, "<script"); n != 4 {
-		t.Errorf("the page has %d scripts", n)
-	}
+	must.Match(t, 4, strings.Count(page, "<script"), "the page has scripts")
 	if text := textOf(page); strings.Count(text, hostile) < 10 {
 		t.Errorf("what was given is not to be read:\n%s", text)
 	}
@@ -333,9 +322,7 @@ func quiet(t *testing.T) (seconds []stats.Window) {
 		if err == nil {
 			err = json.Unmarshal(text, &w)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		seconds = append(seconds, w)
 	}
 	return seconds
@@ -382,9 +369,7 @@ func TestARunWithoutASecondHasAPage(t *testing.T) {
 // A map without cells looks like a run without records.
 func TestTheCodeReadsTheFieldsOfAHeatMap(t *testing.T) {
 	code, err := assets.ReadFile("assets/page.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for field := range reflect.TypeFor[result.HeatColumn]().Fields() {
 		if name := field.Tag.Get("json"); !bytes.Contains(code, []byte("c."+name)) {
 			t.Errorf("page.js does not read %s", name)

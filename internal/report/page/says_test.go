@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -61,9 +62,7 @@ func TestWhatAPageSaysOfARun(t *testing.T) {
 			textOf(written(t, func(w io.Writer) error { return Several(w, []result.Result{r}, []string{"a"}) })): tc.several,
 		} {
 			for part, n := range want {
-				if got := strings.Count(text, part); got != n {
-					t.Errorf("%s: %q is there %d times, want %d:\n%s", name, part, got, n, text)
-				}
+				must.Match(t, n, strings.Count(text, part), "%s: %q is there times:\n%s", name, part, text)
 			}
 		}
 	}
@@ -71,16 +70,12 @@ func TestWhatAPageSaysOfARun(t *testing.T) {
 
 func TestLabelsOfPartsOfACoreAreExact(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.025: "0.025", 0.05: "0.05", 0.075: "0.075", 1: "1", 2.5: "2.5"} {
-		if got := coresUnit.Tick(v); got != want {
-			t.Errorf("%g is written %s", v, got)
-		}
+		must.Match(t, want, coresUnit.Tick(v), "%g is written", v)
 	}
 }
 
 func TestALineOfACommandBreaksBetweenItsWords(t *testing.T) {
 	got := words(`kt produce --limit 'p99<1s over  2s'`)
 	want := `<span>kt</span> <span>produce</span> <span>--limit</span> <span>&#39;p99&lt;1s</span> <span>over</span>  <span>2s&#39;</span>`
-	if string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Match(t, want, string(got), "got %s", got)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/kt-bench/kt/internal/doc"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/report"
 	"github.com/kt-bench/kt/internal/result/metric"
@@ -88,9 +89,7 @@ func compared(t *testing.T) *study.CompareDocument {
 	t.Helper()
 	a, b := sides()
 	d, err := study.Compare(a, b, 0.03)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return d
 }
 
@@ -270,9 +269,7 @@ func TestTheTableOfSystemsTellsWhatIsNotKnown(t *testing.T) {
 	} {
 		d := whole()
 		d.SideBySide = []study.SystemBest{s}
-		if got := report.StudyDoc(d).Sections[0].Blocks[0].(*doc.Table).Rows[0].Cells[2].Text; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Match(t, want, report.StudyDoc(d).Sections[0].Blocks[0].(*doc.Table).Rows[0].Cells[2].Text, "report.StudyDoc(d).Sections[0].Blocks[0].(*doc.Table).Rows[0].Cells[2].Text")
 	}
 }
 

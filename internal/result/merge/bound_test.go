@@ -228,8 +228,6 @@ func TestTheVerdictDoesNotDependOnTheOrderOfTheHosts(t *testing.T) {
 	want := boundAcross(hosts, nil, merged)
 	for range len(hosts) {
 		hosts = append(hosts[1:], hosts[0])
-		if got := boundAcross(hosts, nil, merged); got != want {
-			t.Errorf("bound by %v, and in another order by %v", got, want)
-		}
+		must.Match(t, want, boundAcross(hosts, nil, merged), "bound by, and in another order by")
 	}
 }

@@ -142,9 +142,7 @@ func TestALiveRunHasTheSecondsOfItsResult(t *testing.T) {
 			t.Fatalf("seed %d: windows (-set +live):\n%s", seed, diff)
 		}
 		a, b := want.Snapshot(), l.Now().Snapshot
-		if diff := cmp.Diff(marshal(t, a), marshal(t, b)); diff != "" {
-			t.Errorf("seed %d: snapshot (-set +live):\n%s", seed, diff)
-		}
+		must.Match(t, marshal(t, a), marshal(t, b), "seed %d: snapshot", seed)
 	}
 }
 
@@ -195,13 +193,9 @@ func TestAPartThatRunsAheadTakesNoMoreThanItsShare(t *testing.T) {
 	file := partFile{run: "r", epoch: "e", host: "a", process: 1, events: used(steady(0, 500, 100)), trailer: trailerOf(500)}.bytes(t)
 	l, parts := liveOf(t, [][]byte{file}), grow(file)
 	parts[0].to(t, l, 1<<20)
-	if n := len(l.parts[0].queue); n != mostQueued {
-		t.Errorf("%d seconds are kept, want %d", n, mostQueued)
-	}
+	must.Match(t, mostQueued, len(l.parts[0].queue), "seconds are kept")
 	taken(l, Over)
-	if n := l.Now().Snapshot.All.Acknowledged; n != 50_000 {
-		t.Errorf("%d records, want 50,000", n)
-	}
+	must.Match(t, 50_000, l.Now().Snapshot.All.Acknowledged, "records")
 }
 
 func TestALiveRunIsBrokenByItsCondition(t *testing.T) {
@@ -247,10 +241,6 @@ func TestABadLineEndsItsFileAndNoOther(t *testing.T) {
 	}
 	parts[1].upTo(t, l, 5)
 	taken(l, 4100*time.Millisecond)
-	if n := l.Now().Snapshot.All.Acknowledged; n != 600 {
-		t.Errorf("%d records, want 600", n)
-	}
-	if err := l.Add("text", []byte("hello\n")); err == nil || !strings.Contains(err.Error(), "text: line 1: it is no run file") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Match(t, 600, l.Now().Snapshot.All.Acknowledged, "records")
+	must.Err(t, "text: line 1: it is no run file", l.Add("text", []byte("hello\n")), "the error")
 }

@@ -86,9 +86,7 @@ func TestOneRunMergedIsThatRunByteForByte(t *testing.T) {
 			for _, whole := range []bool{true, false} {
 				file := partFile{run: "r", host: "h", process: 1, whole: whole, plan: h.Plan, events: events, trailer: trailerOf(12)}.bytes(t)
 				want, r := marshal(t, replayed1(t, file)), merged(t, file)
-				if diff := cmp.Diff(want, marshal(t, alone(r))); diff != "" {
-					t.Errorf("%s, seed %d (-alone +merged):\n%s", command, seed, diff)
-				}
+				must.Match(t, want, marshal(t, alone(r)), "%s, seed %d", command, seed)
 				if len(r.Hosts) != 1 || len(r.Processes) != 1 || len(r.RunFiles) != 1 || r.Processes[0].RecordsPerSecond != r.Throughput.RecordsPerSecond {
 					t.Errorf("%s, seed %d: the rows are %+v", command, seed, r.Processes)
 				}
@@ -242,12 +240,8 @@ func TestPartsThatDoNotCountAreToldApart(t *testing.T) {
 				}
 				states = append(states, s)
 			}
-			if got := strings.Join(states, " "); got != tc.states {
-				t.Errorf("states %s, want %s", got, tc.states)
-			}
-			if r.Records.Acknowledged != tc.records {
-				t.Errorf("%d records, want %d", r.Records.Acknowledged, tc.records)
-			}
+			must.Match(t, tc.states, strings.Join(states, " "), "states")
+			must.Match(t, tc.records, r.Records.Acknowledged, "records")
 			if tc.reason == "" {
 				if r.Apart != nil {
 					t.Errorf("apart: %+v", r.Apart)
@@ -456,9 +450,7 @@ func TestHowBusyAHostWasIsOfTheOverlap(t *testing.T) {
 	if h := r.Hosts[1]; h.Role != "broker" || h.Tags[0] != "rack1" || h.Processes != 0 || *h.ClockOffsetUS != -3000 || *h.ClockBoundUS != 200 || r.Hosts[0].Busy != nil {
 		t.Errorf("hosts %+v", r.Hosts)
 	}
-	if r.Overlap.ClockErrorUS != 0 { // all the load is of one host
-		t.Errorf("overlap %+v", r.Overlap)
-	}
+	must.Match(t, 0, r.Overlap.ClockErrorUS, "overlap %+v", r.Overlap) // all the load is of one host
 }
 
 func TestVerdictsOfPartsAddUp(t *testing.T) {

@@ -118,17 +118,13 @@ func TestPublishedTablesGiveTheirPrintedTotals(t *testing.T) {
 			if total.op == "consume" {
 				return
 			}
-			if got := float64(r.Latency.Response.Max) / 1000; got != total.most {
-				t.Errorf("the longest latency is %v ms, printed is %v ms", got, total.most)
-			}
+			must.Match(t, total.most, float64(r.Latency.Response.Max)/1000, "the longest latency is ms, printed is ms")
 			got := float64(r.Latency.Response.Mean) / 1000
 			if math.Abs(got-mean) > 0.01 {
 				t.Errorf("the mean is %.3f ms, that of the rows by their records %.3f ms", got, mean)
 			}
 			w, known := wrong[name]
-			if off := math.Abs(got-total.mean) > tolerance*got; off != known {
-				t.Errorf("the mean is %.3f ms, printed is %.3f ms: wrong %t, want %t", got, total.mean, off, known)
-			}
+			must.Match(t, known, math.Abs(got-total.mean) > tolerance*got, "the mean is %.3f ms, printed is %.3f ms: wrong", got, total.mean)
 			if known && (math.Abs(w.printed-total.mean) > 0.05 || math.Abs(w.rows-plain) > 0.05 || math.Abs(w.records-got) > 0.05) {
 				t.Errorf("printed %.1f ms, mean of the rows %.1f ms, of the records %.1f ms; want %+v", total.mean, plain, got, w)
 			}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result"
@@ -51,9 +49,7 @@ func TestAPartOfARunThatGoesOnIsRunning(t *testing.T) {
 				t.Errorf("%q, want %q; the notice is %q, want %q", got, tc.want, r.Notice, tc.says)
 			}
 			again := must.Have(Read(bytes.NewReader(collection(t, s)), int64(len(collection(t, s)))))(t)
-			if diff := cmp.Diff(marshal(t, r), marshal(t, again)); diff != "" {
-				t.Errorf("the collection has another result (-set +collection):\n%s", diff)
-			}
+			must.Match(t, marshal(t, r), marshal(t, again), "the collection has another result")
 		})
 	}
 }

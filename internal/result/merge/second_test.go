@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/host"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 )
 
@@ -71,7 +72,5 @@ func TestAWindowOfSeveralSecondsMakesNoSecondLonger(t *testing.T) {
 	for _, p := range r.Series {
 		sum += p.Seconds
 	}
-	if sum != 8 {
-		t.Errorf("the series has %v seconds of 8: %+v", sum, r.Series)
-	}
+	must.Match(t, 8, sum, "the series has seconds of 8: %+v", r.Series)
 }

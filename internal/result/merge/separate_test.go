@@ -107,9 +107,7 @@ func TestDifferentLoadsHaveARowEachAndNothingTogether(t *testing.T) {
 		"limits":  errorOf(Read(bytes.NewReader(file), int64(len(file)), "p99<1s")),
 		"windows": Windows(bytes.NewReader(file), int64(len(file)), func(*stats.Window) error { return nil }),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "their topics differ: orders; payments") {
-			t.Errorf("the error of %s is %v", what, err)
-		}
+		must.Err(t, "their topics differ: orders; payments", err, "the error of %s", what)
 	}
 }
 

@@ -277,16 +277,12 @@ func TestTheRunIsChosenByItsNameOrEpoch(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var ids []string
 			for _, one := range s.RunFiles() {
 				ids = append(ids, one.RunID)
 			}
-			if got := strings.Join(ids, " "); got != tc.want {
-				t.Errorf("Select keeps %q, want %q", got, tc.want)
-			}
+			must.Match(t, tc.want, strings.Join(ids, " "), "Select keeps")
 		})
 	}
 }
@@ -356,28 +352,16 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 		}
 		return canned.Packed(bad)
 	}
-	for name, tc := range map[string]struct {
-		old, with string
-		want      string // of the reason
-	}{
-		"a line that is none":            {`{"sample":{`, `{"sample":{{`, "it is damaged"},
-		"a start that is none":           {`{"start":{`, `{"start":[`, "line 2: "},
-		"a second header":                {`{"start":{`, `{"header":{"schema":2}}` + "\n" + `{"start":{`, "line 2: it is a second header"},
-		"a trailer that is none":         {`{"trailer":{`, `{"trailer":{{}}` + "\n" + `{"trailer":{`, "it is damaged"},
-		"a count below 0":                {`"acknowledged":`, `"acknowledged":-`, "acknowledged is -"},
-		"a count above all others":       {`"bytes":`, `"bytes":9000000000000000000`, "line"},
-		"a count that no run has":        {`"shard_time_ns":`, `"shard_time_ns":8000000000000000000,"x":`, "shard_time_ns is 8"},
-		"more outcomes than were sent":   {`"offered":`, `"offered":0,"x":`, "have an outcome"},
-		"fewer than its partitions have": {`"acknowledged":`, `"acknowledged":0,"x":`, "its partitions have"},
-		"failures without a reason":      {`"acknowledged":`, `"failed":7,"acknowledged":`, "7 records failed, and 0 "},
-		"a time below 0":                 {`"elapsed_seconds":`, `"elapsed_seconds":-`, "it lasted -"},
-	} {
+	for name, tc := range must.Rows[map[string]struct {
+		Old, With string
+		Want      string // of the reason
+	}](t, "set") {
 		t.Run(name, func(t *testing.T) {
-			files := append([][]byte{in(good[0], tc.old, tc.with)}, good[1:]...)
+			files := append([][]byte{in(good[0], tc.Old, tc.With)}, good[1:]...)
 			s := setOf(t, files...)
 			r := must.Have(s.Result(t.Context()))(t)
-			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.want) {
-				t.Errorf("corrupt are %v, want one with %q", errs, tc.want)
+			if errs := s.Lost(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "file 0: line ") || !strings.Contains(errs[0].Error(), tc.Want) {
+				t.Errorf("corrupt are %v, want one with %q", errs, tc.Want)
 			}
 			if len(r.Processes) != len(whole.Processes) {
 				t.Fatalf("%d processes, want %d", len(r.Processes), len(whole.Processes))
@@ -385,7 +369,7 @@ func TestACorruptFileIsALostPartAndCostsNoOther(t *testing.T) {
 			for i, row := range r.Processes {
 				want := whole.Processes[i]
 				if row.RunID == whole.RunFiles[0].RunID {
-					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its run file is corrupt: line ") || !strings.Contains(row.Note, tc.want) {
+					if row.State != result.PartLost || row.Counted || !strings.HasPrefix(row.Note, "its run file is corrupt: line ") || !strings.Contains(row.Note, tc.Want) {
 						t.Errorf("the part is %s, counted %v: %q", row.State, row.Counted, row.Note)
 					}
 				} else if row.Records != want.Records || row.Counted != want.Counted {
@@ -419,9 +403,7 @@ func TestAFileThatHasBecomeShorterIsAnError(t *testing.T) {
 	cut := &shrinking{Reader: bytes.NewReader(run), size: int64(len(run))}
 	must.Do(t, s.Add("f", cut, int64(len(run))))
 	cut.size /= 2
-	if _, err := s.WriteTo(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "write collection: f has become shorter") {
-		t.Errorf("the error is %v", err)
-	}
+	must.Err(t, "write collection: f has become shorter", must.Fail(s.WriteTo(new(bytes.Buffer))), "the error")
 }
 
 // shrinking is a file that others write to.
@@ -446,12 +428,8 @@ func TestAFullDiskIsAnErrorOfTheCollection(t *testing.T) {
 
 func TestAFileOfAMachineThatWasWatchedIsNoResult(t *testing.T) {
 	watch := partFile{run: "r", host: "a", vitals: []host.Vitals{{At: time.Second, Interval: time.Second}}, trailer: trailerOf(1)}.bytes(t)
-	if _, err := Read(bytes.NewReader(watch), int64(len(watch))); err == nil || !strings.Contains(err.Error(), "give it to kt collect with the run files of the load") {
-		t.Errorf("Read's error is %v", err)
-	}
-	if _, err := setOf(t, watch).Result(t.Context()); err == nil || !strings.Contains(err.Error(), "no load") {
-		t.Errorf("Result's error is %v", err)
-	}
+	must.Err(t, "give it to kt collect with the run files of the load", must.Fail(Read(bytes.NewReader(watch), int64(len(watch)))), "Read's error")
+	must.Err(t, "no load", must.Fail(setOf(t, watch).Result(t.Context())), "Result's error")
 }
 
 // FuzzCollect reads what may be a run file or a collection.
@@ -496,7 +474,5 @@ func FuzzCollect(f *testing.F) {
 // Result, again and again.
 func TestAHeaderHoldsNothingElse(t *testing.T) {
 	file := canned.Packed(strings.Replace(string(canned.Text(someRun(t, 1)[0])), "}\n", `,"window":{"offered":-1}}`+"\n", 1))
-	if err := NewSet().Add("x", bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), "line 1: its header has more") {
-		t.Errorf("got %v, want an error about its header", err)
-	}
+	must.Err(t, "line 1: its header has more", NewSet().Add("x", bytes.NewReader(file), int64(len(file))), "got")
 }

@@ -109,9 +109,7 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 		}
 		got := []any{r.Records, r.Errors, r.Throughput.Bytes, result.LatencyOf(&whole.Response), result.LatencyOf(&whole.Service), result.LatencyOf(&whole.SendDelay), result.EndToEndOf(&whole.EndToEnd)}
 		want := []any{sum.Records, sum.Errors, sum.Bytes, r.Latency.Response, r.Latency.Service, r.Latency.SendDelay, r.Latency.EndToEnd}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: the whole is not the sum of its parts (-parts +whole):\n%s", seed, diff)
-		}
+		must.Match(t, want, got, "seed %d: the whole is not the sum of its parts", seed)
 		rates, wantRates := []float64{r.Throughput.RecordsPerSecond, r.Throughput.MiBPerSecond}, []float64{sum.RecordsPerSecond, sum.MiBPerSecond}
 		if r.Fetch != nil {
 			rates, wantRates = append(rates, r.Fetch.RecordsPerSecond, r.Fetch.MiBPerSecond), append(wantRates, sum.ConsumedPerSecond, sum.ConsumedMiB)
@@ -127,15 +125,11 @@ func TestTheSumsOfAMergedRunAreThoseOfItsParts(t *testing.T) {
 		if r.Warmup != nil {
 			acks += r.Warmup.Records.Acknowledged
 		}
-		if points != acks {
-			t.Errorf("seed %d: the points of the series have %d acknowledgements, the run %d", seed, points, acks)
-		}
+		must.Match(t, acks, points, "seed %d: the points of the series have acknowledgements, the run", seed)
 		if r.Overlap.Seconds > 0 {
 			overlaps++
 		}
-		if r.Overlap.Agreed != (seed%2 == 1) {
-			t.Errorf("seed %d: overlap %+v", seed, r.Overlap)
-		}
+		must.Match(t, (seed%2 == 1), r.Overlap.Agreed, "seed %d: overlap %+v", seed, r.Overlap)
 	}
 	if overlaps < 3 {
 		t.Errorf("only %d of the runs overlap", overlaps)
@@ -188,8 +182,6 @@ func TestALiveRunEndsWithTheTotalsOfItsResultInWhateverOrderLinesCome(t *testing
 		for _, h := range l.Now().Hosts {
 			acknowledged += h.Snapshot.All.Acknowledged
 		}
-		if all := l.Now().Snapshot.All.Acknowledged; acknowledged != all {
-			t.Errorf("seed %d: the hosts have %d records, and the whole %d", seed, acknowledged, all)
-		}
+		must.Match(t, l.Now().Snapshot.All.Acknowledged, acknowledged, "seed %d: the hosts have records, and the whole", seed)
 	}
 }

@@ -12,75 +12,33 @@ import (
 	"time"
 
 	"github.com/kt-bench/kt/internal/ledger"
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/plan"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
 func TestAnExpressionIsReadWithItsUnit(t *testing.T) {
-	for text, want := range map[string]struct {
-		metric  string
-		op      Op
-		than    float64
-		over    time.Duration
-		percent float64
-	}{
-		"p99<20ms":                         {"p99", "<", 20_000, 0, 0},
-		" response.p99.9 <= 1.5s ":         {"response.p99.9", "<=", 1_500_000, 0, 0},
-		"rate>=50k":                        {"rate", ">=", 50_000, 0, 0},
-		"rate>0":                           {"rate", ">", 0, 0, 0},
-		"rate >= 5,999 records/s over 10s": {"rate", ">=", 5999, 10 * time.Second, 0},
-		"throughput>100 MiB/s":             {"throughput", ">", 100 << 20, 0, 0},
-		"errors==0":                        {"errors", "==", 0, 0, 0},
-		"errors != 1.5M":                   {"errors", "!=", 1_500_000, 0, 0},
-		"consumer-lag<1000":                {"consumer-lag", "<", 1000, 0, 0},
-		"cpu<1.5":                          {"cpu", "<", 1.5, 0, 0},
-		"p99<50ms over 1m for 95%":         {"p99", "<", 50_000, time.Minute, 95},
-		"p99<50ms over 1s for 50 %":        {"p99", "<", 50_000, time.Second, 50},
-		"outage<2s":                        {"outage", "<", 2_000_000, 0, 0},
-	} {
+	for text, want := range must.Rows[map[string]struct {
+		Metric  string
+		Op      Op
+		Than    float64
+		Over    time.Duration
+		Percent float64
+	}](t, "metric") {
 		e, err := Parse(text)
 		if err != nil {
 			t.Errorf("Parse(%q) gives %v", text, err)
 			continue
 		}
-		if e.Metric.Name != want.metric || e.Op != want.op || e.Than != want.than || e.Over != want.over || e.For != want.percent {
+		if e.Metric.Name != want.Metric || e.Op != want.Op || e.Than != want.Than || e.Over != want.Over || e.For != want.Percent {
 			t.Errorf("Parse(%q) gives %+v of %s", text, e, e.Metric.Name)
 		}
 	}
 }
 
 func TestAnExpressionThatIsNoneSaysWhatToWrite(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                        "write a metric, a comparison and a value",
-		"p99":                     "write a metric, a comparison and a value",
-		"p99=20ms":                "write one of the comparisons",
-		"p98<20ms":                "did you mean p9",
-		"reponse.p99<20ms":        "did you mean response.p99",
-		"zzz<1":                   "there is no metric \"zzz\": there are p99, ",
-		"p99<20":                  "write a time (20ms, 1.5s)",
-		"p99<-1ms":                "write a time",
-		"p99<":                    "write a time",
-		"rate>=100MiB/s":          "write records a second (50000, 50k)",
-		"rate>=-1":                "write records a second",
-		"throughput>100Mb/s":      "write 100MB/s for bytes, or 12.5MB/s for as many bits",
-		"throughput>50k":          "write bytes a second, with /s (100MiB/s, 100MB/s)",
-		"throughput>=1MB":         "write bytes a second, with /s (100MiB/s, 100MB/s)",
-		"errors<0.5":              "write a number of records",
-		"cpu<0x1p2":               "write a number of cores",
-		"cpu<NaN":                 "write a number of cores",
-		"p99<1s over":             "write whole seconds",
-		"p99<1s over 1500ms":      "write whole seconds",
-		"p99<1s over 48h":         "write whole seconds up to a day",
-		"p99<1s over 10s for 95":  "write a share of the stretches",
-		"p99<1s over 10s for 0%":  "above 0 and up to 100%",
-		"p99<1s over 1s for 101%": "above 0 and up to 100%",
-		"p99<1s for 95%":          "write their length before it, as in 'over 10s for 95%'",
-		"p99<5s errors==0":        "give each limit a flag of its own; a variable holds one",
-		"p99<5s over 1s rate>1":   "give each limit a flag of its own; a variable holds one",
-	} {
-		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%q) gives %v, want %q in it", text, err, want)
-		}
+	for text, want := range must.Rows[map[string]string](t, "metric") {
+		must.Err(t, want, must.Fail(Parse(text)), "Parse(%q) gives in it", text)
 	}
 }
 
@@ -217,9 +175,7 @@ var update = flag.Bool("update", false, "write the catalogue into docs/metrics.m
 func TestTheDocumentListsTheMetrics(t *testing.T) {
 	const page, begin, end = "../../../docs/metrics.md", "<!-- metrics: written by go test ./internal/result/metric -update -->\n", "<!-- /metrics -->"
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before, rest, _ := strings.Cut(string(text), begin)
 	got, after, found := strings.Cut(rest, end)
 	if !found {
@@ -231,9 +187,7 @@ func TestTheDocumentListsTheMetrics(t *testing.T) {
 	} else if got != want {
 		err = fmt.Errorf("%s differs from the catalogue; accept with -update", page)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	must.Do(t, err)
 }
 
 // table returns the catalogue as Markdown.

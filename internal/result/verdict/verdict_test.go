@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/stats"
 )
 
@@ -24,9 +25,7 @@ func with(target float64, change func(*Evidence)) Evidence {
 func judged(t *testing.T, e Evidence, limit Limit, valid bool, numbers ...string) {
 	t.Helper()
 	got := e.Verdict()
-	if got.Limit != limit {
-		t.Errorf("limited by %q (%s), want %q", got.Limit, got.Evidence, limit)
-	}
+	must.Match(t, limit, got.Limit, "limited by (%s)", got.Evidence)
 	for _, n := range numbers {
 		if !strings.Contains(got.Evidence, n) {
 			t.Errorf("the evidence is %q, want %q in it", got.Evidence, n)
@@ -161,66 +160,44 @@ func TestARunIsValidWhenKtKeptItsOwnSchedule(t *testing.T) {
 }
 
 func TestATargetIsKeptToOnePercent(t *testing.T) {
-	for _, tc := range []struct {
-		name                  string
-		rate                  float64
-		target                float64
-		offered, unsent       int64
-		poisson, kept, missed bool
-	}{
-		{"all of it", 1000, 1000, 10_000, 0, false, true, false},
-		{"one percent less", 990, 1000, 9900, 0, false, true, false},
-		{"more than one percent less", 989, 1000, 9890, 0, false, false, true},
-		{"one percent was due too", 1000, 1000, 10_000, 100, false, true, false},
-		{"more was due too", 1000, 1000, 10_000, 102, false, false, false},
-		{"four percent less by chance of few records", 960, 1000, 9600, 0, true, true, false},
-		{"more than chance explains", 950, 1000, 9500, 0, true, false, true},
-		{"more than chance explains of many records", 985_000, 1e6, 9_850_000, 0, true, false, true},
-		{"one record has no rate", 0, 1, 1, 0, false, true, true},
-	} {
-		e := Evidence{Target: tc.target, OfferedPerSecond: tc.rate, AcknowledgedPerSecond: tc.rate, Offered: tc.offered, Unsent: tc.unsent, Poisson: tc.poisson}
-		if e.kept() != tc.kept {
-			t.Errorf("%s: kept is %t at %.1f/s of %.0f", tc.name, e.kept(), tc.rate, tc.target)
-		}
+	for _, tc := range must.Rows[[]struct {
+		Name                  string
+		Rate                  float64
+		Target                float64
+		Offered, Unsent       int64
+		Poisson, Kept, Missed bool
+	}](t, "verdict") {
+		e := Evidence{Target: tc.Target, OfferedPerSecond: tc.Rate, AcknowledgedPerSecond: tc.Rate, Offered: tc.Offered, Unsent: tc.Unsent, Poisson: tc.Poisson}
+		must.Match(t, tc.Kept, e.kept(), "%s: kept is at %.1f/s of %.0f", tc.Name, tc.Rate, tc.Target)
 		share, missed := e.Missed(Client)
-		if missed != tc.missed || math.Abs(share-tc.rate/tc.target) > 1e-12 {
-			t.Errorf("%s: missed is %t with a share of %v", tc.name, missed, share)
+		if missed != tc.Missed || math.Abs(share-tc.Rate/tc.Target) > 1e-12 {
+			t.Errorf("%s: missed is %t with a share of %v", tc.Name, missed, share)
 		}
 		if _, missed := e.Missed(None); missed {
-			t.Errorf("%s: a target without a limit was missed", tc.name)
+			t.Errorf("%s: a target without a limit was missed", tc.Name)
 		}
 	}
 }
 
 func TestATargetIsCarriedIfLittleWaitsForItsAcknowledgement(t *testing.T) {
-	for _, tc := range []struct {
-		name            string
-		target, waiting float64
-		offered         int64
-		processes       int // 0: not merged
-		noAcks          bool
-		want            Limit
-		numbers         []string
-	}{
-		{"nothing waits", 6000, 0, 120_000, 0, false, None, nil},
-		{"a second of it waits", 6000, 6000, 120_000, 0, false, None, nil},
-		{"more than a second of it", 6000, 6820, 120_000, 0, false, BrokerAcks, []string{"6,820 records", "1.1 s"}},
-		{"more than a second, and less than a hundredth", 6000, 6200, 1_200_000, 0, false, None, nil},
-		{"the last record is on its way", 0.5, 1, 5, 0, false, None, nil},
-		{"two are on their way", 1, 2, 5, 0, false, BrokerAcks, []string{"2 records", "2.0 s"}},
-		{"one of each process", 0.5, 20, 100, 20, false, None, nil},
-		{"one more than that", 0.5, 21, 100, 20, false, BrokerAcks, []string{"21 records", "42.0 s"}},
-		{"a queue without acks", 100, 200, 1000, 0, true, Sockets, []string{"200 records", "2.0 s"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, tc := range must.Rows[[]struct {
+		Name            string
+		Target, Waiting float64
+		Offered         int64
+		Processes       int // 0: not merged
+		NoAcks          bool
+		Want            Limit
+		Numbers         []string
+	}](t, "verdict") {
+		t.Run(tc.Name, func(t *testing.T) {
 			e := Evidence{
-				Target: tc.target, OfferedPerSecond: tc.target, Offered: tc.offered, Acknowledged: tc.offered - int64(tc.waiting),
-				Waiting: tc.waiting, Measured: time.Minute, NoAcks: tc.noAcks,
+				Target: tc.Target, OfferedPerSecond: tc.Target, Offered: tc.Offered, Acknowledged: tc.Offered - int64(tc.Waiting),
+				Waiting: tc.Waiting, Measured: time.Minute, NoAcks: tc.NoAcks,
 			}
-			if tc.processes > 0 {
-				e.Parts = &Parts{Count: tc.processes}
+			if tc.Processes > 0 {
+				e.Parts = &Parts{Count: tc.Processes}
 			}
-			judged(t, e, tc.want, true, tc.numbers...)
+			judged(t, e, tc.Want, true, tc.Numbers...)
 		})
 	}
 	e := with(1, func(e *Evidence) { e.Waiting = 20_000 })

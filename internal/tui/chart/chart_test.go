@@ -61,9 +61,7 @@ func TestLinearAxisHasRoundTicks(t *testing.T) {
 
 func TestLogarithmicAxisCoversWholeDecades(t *testing.T) {
 	a := Decades(3.4e-3, 62e-3)
-	if diff := cmp.Diff([]float64{1e-3, 1e-2, 1e-1}, a.Ticks); diff != "" {
-		t.Error(diff)
-	}
+	must.Match(t, []float64{1e-3, 1e-2, 1e-1}, a.Ticks, "a.Ticks")
 	for v, want := range map[float64]float64{1e-3: 0, 1e-2: 0.5, 1e-1: 1, 5: 1, 0: 0, 1e-9: 0} {
 		if got := a.Pos(v); math.Abs(got-want) > 1e-9 {
 			t.Errorf("Pos(%v) = %v, want %v", v, got, want)
@@ -92,20 +90,14 @@ func TestTicksThatCrowdAreLeftOutEvenly(t *testing.T) {
 
 func TestResampleTakesEverySampleOnceWhenPlacesAreLong(t *testing.T) {
 	got := Resample(ramp(6), 0, 6, 3, Mean)
-	if diff := cmp.Diff([]float64{0.5, 2.5, 4.5}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Match(t, []float64{0.5, 2.5, 4.5}, got, "got")
 	got = Resample(ramp(6), 0, 6, 3, Max)
-	if diff := cmp.Diff([]float64{1, 3, 5}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Match(t, []float64{1, 3, 5}, got, "got")
 }
 
 func TestResampleRepeatsASampleWhenPlacesAreShort(t *testing.T) {
 	got := Resample(ramp(2), 0, 2, 6, Max)
-	if diff := cmp.Diff([]float64{0, 0, 0, 1, 1, 1}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Match(t, []float64{0, 0, 0, 1, 1, 1}, got, "got")
 }
 
 func TestResampleLeavesGaps(t *testing.T) {
