@@ -40,7 +40,7 @@ func newLoad(env *Env, define func(*pflag.FlagSet) *config.Flags, c *cobra.Comma
 	settings := func(env *Env) (config.Run, error) {
 		sys := env.configSystem()
 		sys.Profiles = shipped
-		return flags.Load(sys, load.Clients())
+		return flags.Load(sys)
 	}
 	command[none]{
 		flags: func(set *pflag.FlagSet) none { flags = define(set); return none{} },

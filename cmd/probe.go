@@ -176,7 +176,7 @@ func (p *probeProgress) tell(now probe.Progress) {
 	case p.none:
 		return
 	case p.tty:
-		p.env.redraw(report.ProbeLine(now, terminalWidth(p.env.Stderr, true)))
+		p.env.redraw(report.ProbeLine(now, p.env.stderrWidth()))
 	case now.Step != p.step:
 		p.env.say("%d/%d %s: %s", now.Step, now.Steps, now.Dir, now.Test)
 	case now.Elapsed >= p.told+between:

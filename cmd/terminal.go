@@ -85,6 +85,9 @@ func (e *Env) dark(theme string) bool {
 // width returns how many columns stdout has, 0 where it is no terminal.
 func (e *Env) width() int { return terminalWidth(e.Stdout, e.StdoutTTY) }
 
+// stderrWidth returns the same of stderr, which is a terminal.
+func (e *Env) stderrWidth() int { return terminalWidth(e.Stderr, true) }
+
 func terminalWidth(w io.Writer, tty bool) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || !tty {

@@ -58,7 +58,7 @@ func (c *Cluster) ReadTopics(ctx context.Context, p plan.Plan) ([]result.Topic, 
 		}
 	}
 	if len(topics) == 0 {
-		return nil, result.Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics"))
+		return nil, result.Misfit("--include %q matches none of the cluster's %s", p.Read.Include, theme.Plural(len(all), "topic", "topics")).About("include")
 	}
 	slices.SortFunc(topics, func(a, b result.Topic) int { return strings.Compare(a.Name, b.Name) })
 	return topics, nil
@@ -303,7 +303,7 @@ func (c *Cluster) StartOffsets(ctx context.Context, l *Layout, from plan.From, e
 			return nil, nil, fmt.Errorf("find the offsets at %s: %w", from, err)
 		}
 		if slices.Equal(starts, ends) {
-			return nil, nil, result.Misfit("--from %s: no record is as new; give an earlier time", from)
+			return nil, nil, result.Misfit("--from %s: no record is as new; give an earlier time", from).About("from")
 		}
 		return starts, begins, nil
 	}
@@ -315,7 +315,7 @@ func within(l *Layout, from plan.From, begins, ends []int64) error {
 	var errs []error
 	l.Each(func(topic string, partition, number int32) {
 		if n := int(number); n < len(ends) && (from.Offset < begins[n] || from.Offset > ends[n]) {
-			errs = append(errs, result.Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, begins[n], ends[n]))
+			errs = append(errs, result.Misfit("--from %s: partition %d of topic %s holds offsets %d to %d", from, partition, topic, begins[n], ends[n]).About("from"))
 		}
 	})
 	const enough = 3

@@ -18,9 +18,9 @@ import (
 //
 // A condition is EXPRESSION = EXPRESSION, and several of them with "and". In place of = stand != < <= > >=, has (a word in a list
 // with commas), like and unlike (a regular expression). An expression is a fact, a number or a word in single quotes, or several
-// with + - * / % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
-// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time} and {…|2} for that of a
-// number of bytes, of seconds and with two decimals.
+// with + - * / // % min max between them, which are worked out from left to right. A fact that is not there, or may not be read, is
+// empty in a condition. In words {EXPRESSION} stands for its value, and {EXPRESSION|bytes}, {…|time}, {…|2} and {…|CPU} for that of
+// a number of bytes, of seconds, with two decimals and of CPUs.
 type Case struct {
 	If      string  `yaml:"if"`
 	Unknown string  `yaml:"unknown"`
@@ -36,9 +36,8 @@ type Case struct {
 // cases adds what the cases tell that hold: before a value was read only why it is not.
 func (a place) cases(r *Reading) {
 	for _, c := range a.row.Read.Cases {
-		holds, _ := a.holds(c.If) // what cannot be read is empty
 		switch ends := c.Unknown + c.Absent; {
-		case r.Verdict != "", ends == "" && a.value == "", !holds:
+		case r.Verdict != "", ends == "" && a.value == "", !a.holds(c.If):
 		case c.Unknown != "":
 			*r = Reading{Verdict: Unknown, Current: cmp.Or(a.words(c.Shown), r.shown, r.Current), Note: a.words(c.Unknown)}
 		case c.Absent != "":
@@ -69,10 +68,11 @@ func (a place) cases(r *Reading) {
 
 var (
 	comparison  = regexp.MustCompile(`^(.+?) (=|!=|<|<=|>|>=|has|like|unlike) (.+)$`)
-	placeholder = regexp.MustCompile(`\{([^|{}]+)(\|[a-z]+|\|[0-9])?\}`)
+	placeholder = regexp.MustCompile(`\{([^|{}]+)(\|[A-Za-z ]+|\|[0-9])?\}`)
 	operators   = map[string]func(x, y float64) float64{
 		"+": func(x, y float64) float64 { return x + y }, "-": func(x, y float64) float64 { return x - y },
 		"*": func(x, y float64) float64 { return x * y }, "/": func(x, y float64) float64 { return x / y },
+		"//":  func(x, y float64) float64 { return math.Floor(x / y) },
 		"min": math.Min, "max": math.Max, "%": math.Mod,
 		"or": func(x, y float64) float64 {
 			return map[bool]float64{true: y, false: x}[math.IsNaN(x) || math.IsInf(x, 0)]
@@ -80,8 +80,14 @@ var (
 	}
 )
 
-// holds reports whether all parts of a condition hold. err is of the facts that could not be read, which are empty.
-func (a place) holds(condition string) (all bool, err error) {
+// holds reports whether all parts of a condition hold. What cannot be read is empty.
+func (a place) holds(condition string) bool {
+	all, _ := a.test(condition)
+	return all
+}
+
+// test is [place.holds], with the error of what could not be read.
+func (a place) test(condition string) (all bool, err error) {
 	all = true
 	for part := range strings.SplitSeq(cmp.Or(condition, "0 = 0"), " and ") {
 		f := comparison.FindStringSubmatch(part)
@@ -103,7 +109,7 @@ func (a place) holds(condition string) (all bool, err error) {
 
 // answer reads whether a condition of the row holds.
 func (a place) answer() Reading {
-	holds, err := a.holds(a.row.Read.Answer)
+	holds, err := a.test(a.row.Read.Answer)
 	if err != nil {
 		return a.lacks(err)
 	}
@@ -170,6 +176,8 @@ func (a place) fill(text string) (filled string, problem error) {
 			return strconv.FormatFloat(n, 'f', int(f[2][1]-'0'), 64)
 		case f[2] == "|time" && noNumber == nil:
 			return theme.Duration(time.Duration(n * float64(time.Second)))
+		case len(f[2]) > 2 && noNumber == nil:
+			return plural(n, f[2][1:])
 		}
 		return rounded(value, 2)
 	}), problem
