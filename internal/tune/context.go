@@ -13,7 +13,7 @@ import (
 func writableSysctls(m place) Reading {
 	mounts, err := m.Mounts()
 	if err != nil {
-		return m.lacks(err)
+		return m.unreadable(err)
 	}
 	at, ok := host.MountOf(mounts, "/proc/sys/vm")
 	switch {
@@ -52,7 +52,7 @@ func battery(m place) Reading {
 		dir := path.Dir(f)
 		kind, err := m.Text(f)
 		if err != nil {
-			return m.lacks(err)
+			return m.unreadable(err)
 		}
 		scope, _ := m.Text(dir + "/scope") // only devices have it
 		status, _ := m.Text(dir + "/status")
@@ -101,7 +101,7 @@ func tuners(m place) Reading {
 	case err == nil && m.processesHidden():
 		return Unreadable("other users' processes are not visible: needs root")
 	case err != nil:
-		return m.lacks(err)
+		return m.unreadable(err)
 	default:
 		return Reading{Current: "none"}
 	}

@@ -34,7 +34,7 @@ func checkMaxMapCount(m place) Reading {
 	}
 	r := m.kernel()
 	r.bad = Warn
-	r = m.told(r)
+	r = m.judge(r)
 	limit, err := strconv.ParseFloat(r.Current, 64)
 	if err != nil { // it is not known
 		return r
