@@ -78,11 +78,7 @@ func TestWhenNoHostIsHeardNothingIsKnownAndTheClockGoesOn(t *testing.T) {
 		m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}, {Name: "b", Processes: 5, State: hostAway}}})
 	}
 	frame := m.frame()
-	for _, want := range []string{"rec/s –   hosts 0/2   MiB/s –   p50 –", "01:07 / 02:00", "00:58 a and b away"} {
-		if !strings.Contains(frame, want) {
-			t.Errorf("there is no %q in\n%s", want, frame)
-		}
-	}
+	must.Has(t, "the frame", frame, "rec/s –   hosts 0/2   MiB/s –   p50 –", "01:07 / 02:00", "00:58 a and b away")
 	clock.now = clock.now.Add(time.Second)
 	m = give(m, c, given{State: result.Running, Windows: []stats.Window{second(67, 300)}, Hosts: []givenHost{
 		{Name: "a", Processes: 5, State: hostRunning, Window: second(67, 300)},
@@ -99,11 +95,7 @@ func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
 		m = give(m, c, given{State: result.Running})
 	}
 	figures := strings.Split(m.frame(), "\n")[1]
-	for _, want := range []string{"acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "lag –"} {
-		if !strings.Contains(figures, want) {
-			t.Errorf("there is no %q in %q", want, figures)
-		}
-	}
+	must.Has(t, "the figures", figures, "acked/s –", "read/s –", "e2e p50 –", "ack p99 –", "lag –")
 }
 
 func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
@@ -192,9 +184,7 @@ func TestAHostThatComesWhileTheDisplayIsFrozenCannotBeSelected(t *testing.T) {
 	m = send(send(m, press("enter")), press("space"))
 	m = give(m, c, given{State: result.Running, Hosts: []givenHost{{Name: "late", Processes: 1, State: hostRunning}}})
 	m = send(m, press("down"))
-	if frame := m.frame(); !strings.Contains(frame, "Throughput, a") {
-		t.Errorf("it shows another host:\n%s", frame)
-	}
+	must.Has(t, "it shows another host", m.frame(), "Throughput, a")
 	if m = send(send(m, press("space")), press("down")); !strings.Contains(m.frame(), "Throughput, late") {
 		t.Errorf("it cannot be selected after that:\n%s", m.frame())
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kt-bench/kt/internal/must"
 	"github.com/kt-bench/kt/internal/must/canned"
 	"github.com/kt-bench/kt/internal/result"
 	"github.com/kt-bench/kt/internal/result/verdict"
@@ -35,12 +36,8 @@ func TestWhatWaitsWhileSendingGoesOnIsSaidOfNow(t *testing.T) {
 		said = append(said, f.Verdict().Evidence)
 	}
 	const then = "s of the load, waited when sending ended"
-	if sending := said[6]; !strings.Contains(sending, "1.2 s of the load, wait now") {
-		t.Errorf("after 7 of 20 seconds: %q", sending)
-	}
-	if ended := said[20]; !strings.Contains(ended, then) {
-		t.Errorf("when sending has ended: %q, want %q", ended, then)
-	}
+	must.Has(t, "after 7 of 20 seconds", said[6], "1.2 s of the load, wait now")
+	must.Has(t, "when sending has ended", said[20], then)
 }
 
 func TestATargetIsNotKeptWhereItIsNotAcknowledged(t *testing.T) {

@@ -35,11 +35,7 @@ func judged(t *testing.T, e Evidence, limit Limit, valid bool, numbers ...string
 	t.Helper()
 	got := e.Verdict()
 	must.Match(t, limit, got.Limit, "limited by (%s)", got.Evidence)
-	for _, n := range numbers {
-		if !strings.Contains(got.Evidence, n) {
-			t.Errorf("the evidence is %q, want %q in it", got.Evidence, n)
-		}
-	}
+	must.Has(t, "the evidence", got.Evidence, numbers...)
 	if reasons := e.Invalid(); reasons == nil || (len(reasons) == 0) != valid {
 		t.Errorf("the reasons to be not valid are %q, want some: %t", reasons, !valid)
 	}
