@@ -100,27 +100,18 @@ func TestFiguresThatNobodyTellsAnyMoreAreMissing(t *testing.T) {
 
 func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 	const names = "abcd"
-	for _, row := range []struct {
-		name    string
-		seconds []string // a letter each host: r running, a away, l lost
-		want    []string
-	}{
-		{"all is well", []string{"rrrr", "rrrr"}, nil},
-		{"one goes away and comes back", []string{"rrrr", "arrr", "arrr", "rrrr"}, []string{"00:02 a away", "00:04 a back"}},
-		{"one goes away and is lost", []string{"rrrr", "rarr", "rlrr", "rlrr"}, []string{"00:02 b away", "00:03 b lost"}},
-		{"one is lost at once", []string{"rrrl"}, []string{"00:01 d lost"}},
-		{"one was away before the load began", []string{"arrr", "arrr"}, []string{"00:01 a away"}},
-		{"two at once", []string{"rrrr", "aarr"}, []string{"00:02 a and b away"}},
-		{"three at once", []string{"rrrr", "aaar"}, []string{"00:02 a and 2 others away"}},
-		{"one comes as another goes", []string{"arrr", "rarr"}, []string{"00:01 a away", "00:02 a back", "00:02 b away"}},
-	} {
+	for _, row := range must.Rows[[]struct {
+		Name    string
+		Seconds []string // a letter each host: r running, a away, l lost
+		Want    []string
+	}](t, "hosts_gone") {
 		var hosts []cannedHost
 		for _, name := range names {
 			hosts = append(hosts, loadHost(string(name), 100e3, 0.4))
 		}
 		d := watch(manyHosts(hosts...).header)
 		d.observe(given{State: result.Preparing, Hosts: []givenHost{{Name: "a", Processes: 5, State: hostAway}}}) // no event: nothing runs
-		for i, states := range row.seconds {
+		for i, states := range row.Seconds {
 			w := second(i, 10)
 			tick := given{State: result.Running, Windows: []stats.Window{w}}
 			for j, state := range states {
@@ -134,7 +125,7 @@ func TestWhatHappensToHostsIsAnEvent(t *testing.T) {
 		for _, e := range d.events {
 			got = append(got, theme.Clock(e.At)+" "+e.Text)
 		}
-		must.Match(t, row.want, got, "%s", row.name)
+		must.Match(t, row.Want, got, "%s", row.Name)
 	}
 }
 

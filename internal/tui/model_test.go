@@ -131,22 +131,14 @@ func TestABrokerIsLostWhereItShouldAnswer(t *testing.T) {
 	if got, text := newData(Header{Command: "produce", Uncounted: true}).health(&result.BrokerNow{}); got != brokerUp || text == "" {
 		t.Errorf("of a client that does not count its requests: %v %q", got, text)
 	}
-	for _, tc := range []struct {
-		command string
-		broker  result.BrokerNow
-		want    health
-		said    bool
-	}{
-		{"produce", result.BrokerNow{Asked: true}, brokerUp, false},
-		{"produce", result.BrokerNow{Asked: true, Silent: patience}, brokerLost, true},
-		{"consume", result.BrokerNow{Asked: true, Silent: patience}, brokerUp, true},
-		{"roundtrip", result.BrokerNow{Asked: true, Silent: patience}, brokerLost, true},
-		{"produce", result.BrokerNow{}, brokerIdle, true},
-		{"produce", result.BrokerNow{Refusing: true}, brokerLost, true},
-		{"produce", result.BrokerNow{Asked: true, Gone: true}, brokerLost, true},
-	} {
-		if got, text := newData(Header{Command: tc.command}).health(&tc.broker); got != tc.want || (text != "") != tc.said {
-			t.Errorf("%s %+v: %v %q", tc.command, tc.broker, got, text)
+	for _, tc := range must.Rows[[]struct {
+		Command string
+		Broker  result.BrokerNow
+		Want    health
+		Said    bool
+	}](t, "model") {
+		if got, text := newData(Header{Command: tc.Command}).health(&tc.Broker); got != tc.Want || (text != "") != tc.Said {
+			t.Errorf("%s %+v: %v %q", tc.Command, tc.Broker, got, text)
 		}
 	}
 }
